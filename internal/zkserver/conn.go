@@ -1,0 +1,243 @@
+package zkserver
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	maxQueued    = 64 << 20         // bytes waiting for a client that does not read, before it is cut off
+	writeTimeout = 30 * time.Second // for one write to make progress
+	lingerTime   = time.Second      // for a client to close after its last answer
+)
+
+// conn is one TCP connection. Its reader executes requests; its writer sends what is queued.
+type conn struct {
+	srv    *Server
+	nc     net.Conn
+	remote string // host:port
+
+	// Guarded by srv.mu.
+	session     *session
+	closed      bool // no further requests, no further events
+	dataPaths   map[string]struct{}
+	childPaths  map[string]struct{}
+	established time.Time
+	stats       traffic
+	lastOp      string
+	lastXid     int64 // -1 before the first request
+	lastZxid    int64 // -1 before the first request
+	lastReply   int64 // server uptime in milliseconds
+
+	out struct {
+		sync.Mutex
+		enc  encoder
+		last bool // close after what is queued
+		dead bool // the writer has ended
+	}
+	wake chan struct{} // one pending signal for the writer
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	return &conn{
+		srv: s, nc: nc, remote: nc.RemoteAddr().String(),
+		dataPaths: map[string]struct{}{}, childPaths: map[string]struct{}{},
+		established: time.Now(), lastOp: "NA", lastXid: -1, lastZxid: -1,
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// serve runs the connection to its end.
+func (c *conn) serve() {
+	var writer sync.WaitGroup
+	writer.Go(c.write)
+	c.read(bufio.NewReaderSize(c.nc, 16<<10))
+	c.srv.mu.Lock()
+	c.srv.detach(c)
+	delete(c.srv.conns, c)
+	c.srv.mu.Unlock()
+	c.finish()
+	writer.Wait()
+	c.nc.Close()
+}
+
+// read takes packets until the client or the server has had enough. Broken packets end this connection only.
+func (c *conn) read(br *bufio.Reader) {
+	c.nc.SetReadDeadline(time.Now().Add(sessionlessTimeout))
+	head, err := br.Peek(4)
+	if err != nil {
+		return
+	}
+	if word, ok := fourLetterWords[string(head)]; ok {
+		c.answerWord(word)
+		c.linger(br)
+		return
+	}
+	packet, err := readPacket(br)
+	if err != nil {
+		return
+	}
+	d := decoder{buf: packet}
+	r := decodeConnect(&d)
+	if d.err != nil {
+		return
+	}
+	c.countReceived()
+	if !c.srv.connect(c, r) {
+		return
+	}
+	c.nc.SetReadDeadline(time.Time{})
+	for {
+		packet, err := readPacket(br)
+		if err != nil {
+			return
+		}
+		if !c.srv.handle(c, packet, time.Now()) {
+			c.linger(br)
+			return
+		}
+	}
+}
+
+// linger reads on until the client closes, so that closing does not reset what was just sent.
+func (c *conn) linger(br *bufio.Reader) {
+	c.finish()
+	c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+	io.Copy(io.Discard, br)
+}
+
+func readPacket(br *bufio.Reader) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(br, head[:]); err != nil {
+		return nil, err
+	}
+	n := int32(binary.BigEndian.Uint32(head[:]))
+	if n < 0 || n > maxPacket {
+		return nil, errMalformed
+	}
+	packet := make([]byte, n)
+	_, err := io.ReadFull(br, packet)
+	return packet, err
+}
+
+// write sends until finish, then closes its direction.
+func (c *conn) write() {
+	defer func() {
+		c.out.Lock()
+		c.out.dead = true
+		c.out.enc.buf = nil
+		c.out.Unlock()
+	}()
+	var spare []byte
+	for range c.wake {
+		c.out.Lock()
+		buf, last := c.out.enc.buf, c.out.last
+		c.out.enc.buf = spare[:0]
+		c.out.Unlock()
+		if len(buf) > 0 {
+			c.nc.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := c.nc.Write(buf); err != nil {
+				c.nc.Close()
+				return
+			}
+		}
+		if last {
+			c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+			if tcp, ok := c.nc.(*net.TCPConn); ok {
+				tcp.CloseWrite()
+			}
+			return
+		}
+		if spare = buf; cap(spare) > 1<<20 {
+			spare = nil
+		}
+	}
+}
+
+func (c *conn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// queue appends to what the writer sends. A client that lets too much pile up is cut off.
+func (c *conn) queue(put func(*encoder)) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	if c.out.dead || c.out.last {
+		return
+	}
+	put(&c.out.enc)
+	if len(c.out.enc.buf) > maxQueued {
+		c.nc.Close()
+	}
+	c.signal()
+}
+
+// finish lets the writer send what is queued and then close.
+func (c *conn) finish() {
+	c.out.Lock()
+	defer c.out.Unlock()
+	c.out.last = true
+	c.signal()
+}
+
+// abort cuts the connection now.
+func (c *conn) abort() { c.nc.Close() }
+
+// send queues one packet and counts it. Callers hold srv.mu.
+func (c *conn) send(body func(*encoder)) {
+	c.stats.sent++
+	c.srv.stats.sent++
+	c.queue(func(e *encoder) { e.frame(body) })
+}
+
+// reply answers a request; body is nil for a bare header. Callers hold srv.mu.
+func (c *conn) reply(xid int32, zxid int64, code errCode, body func(*encoder)) {
+	c.send(func(e *encoder) {
+		e.int32(xid)
+		e.int64(zxid)
+		e.int32(int32(code))
+		if body != nil && code == codeOK {
+			body(e)
+		}
+	})
+}
+
+// notify queues a watch event. Callers hold srv.mu.
+func (c *conn) notify(kind eventType, path string) {
+	if c.closed {
+		return
+	}
+	c.reply(xidNotification, -1, codeOK, func(e *encoder) {
+		e.int32(int32(kind))
+		e.int32(stateSyncConnected)
+		e.string(path)
+	})
+}
+
+// answerConnect answers the connect request; the zero session means refused. Callers hold srv.mu.
+func (c *conn) answerConnect(r connectRequest, timeout time.Duration, id int64, password [16]byte) {
+	c.lastOp = "SESS"
+	c.send(func(e *encoder) {
+		e.int32(0)
+		e.int32(int32(timeout.Milliseconds()))
+		e.int64(id)
+		e.buffer(password[:])
+		if r.hasReadOnly {
+			e.bool(false)
+		}
+	})
+}
+
+func (c *conn) countReceived() {
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
+	c.stats.received++
+	c.srv.stats.received++
+}

@@ -1,0 +1,16 @@
+// Package zkserver is a small ZooKeeper server that lives inside the process: for the demo, the sandbox and the tests.
+//
+// It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator without persistent
+// watches) run against it, and it answers the AdminServer's HTTP commands and the four-letter words that tell who
+// holds and watches what. The same scenarios are asserted equal against Apache ZooKeeper 3.8 in its tests.
+//
+// It is a sandbox and says so: one server, everything in memory, no replication, no persistence, no quotas, no TLS.
+// ACLs are stored, versioned and given back, but never enforced; every authentication by digest, world or ip is accepted.
+// Not implemented, and answered like an unknown request (Unimplemented, then the connection is closed): persistent
+// watches (addWatch), removing watches, reconfiguration, SASL.
+//
+// How it works: one mutex around the tree, the sessions and the watches makes all requests one sequence. Each
+// connection has a reader, which executes its requests one after another under that mutex, and a writer, which sends
+// what was queued for it under the same mutex. Hence the guarantees clients build on: replies in request order, and a
+// watch event before the reply of any request that was executed after the change.
+package zkserver

@@ -1,0 +1,242 @@
+package zkserver
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"time"
+)
+
+// request is one packet of a session while it is executed, under Server.mu.
+type request struct {
+	srv *Server
+	c   *conn
+	d   *decoder
+	op  int32
+}
+
+// body writes the part of a reply that follows its header.
+type body = func(*encoder)
+
+// operation is one kind of request that changes nothing in the tree. Those that do are in writeOps.
+type operation struct {
+	name string // as shown by the cons command
+	run  func(request) (body, errCode)
+}
+
+var operations = map[int32]operation{
+	opExists:        {"EXIS", runExists},
+	opGetData:       {"GETD", runGetData},
+	opGetACL:        {"GETA", runGetACL},
+	opGetChildren:   {"GETC", runGetChildren},
+	opGetChildren2:  {"GETC", runGetChildren},
+	opSync:          {"SYNC", runSync},
+	opMultiRead:     {"MLTR", runMultiRead},
+	opSetWatches:    {"SETW", runSetWatches},
+	opSetWatches2:   {"STW2", runSetWatches},
+	opGetEphemerals: {"GETE", runGetEphemerals},
+	opCountChildren: {"GETACN", runCountChildren},
+	opWhoAmI:        {"WHOA", runWhoAmI},
+}
+
+// handle executes one packet and queues its reply. It returns false when the connection is to end.
+func (s *Server) handle(c *conn, packet []byte, arrived time.Time) bool {
+	d := &decoder{buf: packet}
+	xid, op := d.int32(), d.int32()
+	if d.err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.closed || c.session == nil {
+		return false
+	}
+	s.touch(c.session)
+	c.stats.received++
+	s.stats.received++
+	goOn := true
+	switch op {
+	case opPing:
+		c.ran("PING", -1, s.zxid)
+		c.reply(xidPing, s.zxid, codeOK, nil)
+	case opAuth:
+		goOn = c.runAuth(xid, d)
+	case opCloseSession:
+		s.endSession(c.session)
+		c.ran("CLOS", xid, s.zxid)
+		c.reply(xid, s.zxid, codeOK, nil)
+		s.detach(c)
+		goOn = false
+	default:
+		goOn = s.run(request{srv: s, c: c, d: d, op: op}, xid)
+	}
+	took := time.Since(arrived)
+	c.stats.served(took)
+	s.stats.served(took)
+	c.lastReply = s.uptime()
+	return goOn
+}
+
+func (s *Server) run(r request, xid int32) bool {
+	var name string
+	var answer body
+	var code errCode
+	if op, ok := operations[r.op]; ok {
+		name = op.name
+		answer, code = op.run(r)
+	} else if w, ok := writeOps[r.op]; ok && r.op != opCheck {
+		name = w.name
+		answer, code = s.write(r, w)
+	} else if r.op == opMulti {
+		name = "MULT"
+		answer, code = runMulti(r)
+	} else {
+		r.c.reply(xid, s.zxid, codeUnimplemented, nil)
+		s.detach(r.c)
+		return false
+	}
+	r.c.ran(name, xid, s.zxid)
+	r.c.reply(xid, s.zxid, code, answer)
+	return true
+}
+
+// ran notes a request for the cons command.
+func (c *conn) ran(name string, xid int32, zxid int64) {
+	c.lastOp, c.lastZxid = name, zxid
+	if xid >= 0 {
+		c.lastXid = int64(xid)
+	}
+}
+
+func (c *conn) runAuth(xid int32, d *decoder) bool {
+	_, scheme, _ := d.int32(), d.string(), d.buffer()
+	code := codeOK
+	if d.err != nil || !knownScheme(scheme) || scheme == "auth" {
+		code = codeAuthFailed
+	}
+	c.reply(xid, 0, code, nil)
+	return code == codeOK
+}
+
+func runExists(r request) (body, errCode) {
+	path, watch := r.d.string(), r.d.bool()
+	switch {
+	case r.d.err != nil:
+		return nil, codeMarshalling
+	case strings.IndexByte(path, 0) >= 0:
+		return nil, codeBadArguments
+	}
+	if watch {
+		r.srv.watches.addData(path, r.c)
+	}
+	n := r.srv.tree.get(path)
+	if n == nil {
+		return nil, codeNoNode
+	}
+	return func(e *encoder) { e.stat(n.stat()) }, codeOK
+}
+
+func runGetData(r request) (body, errCode) {
+	path, watch := r.d.string(), r.d.bool()
+	if r.d.err != nil {
+		return nil, codeMarshalling
+	}
+	n := r.srv.tree.get(path)
+	if n == nil {
+		return nil, codeNoNode
+	}
+	if watch {
+		r.srv.watches.addData(path, r.c)
+	}
+	return func(e *encoder) {
+		e.buffer(n.data)
+		e.stat(n.stat())
+	}, codeOK
+}
+
+func runGetChildren(r request) (body, errCode) {
+	path, watch := r.d.string(), r.d.bool()
+	if r.d.err != nil {
+		return nil, codeMarshalling
+	}
+	n := r.srv.tree.get(path)
+	if n == nil {
+		return nil, codeNoNode
+	}
+	if watch {
+		r.srv.watches.addChild(path, r.c)
+	}
+	return func(e *encoder) {
+		e.strings(n.childNames())
+		if r.op == opGetChildren2 {
+			e.stat(n.stat())
+		}
+	}, codeOK
+}
+
+func runGetACL(r request) (body, errCode) {
+	path := r.d.string()
+	if r.d.err != nil {
+		return nil, codeMarshalling
+	}
+	n := r.srv.tree.get(path)
+	if n == nil {
+		return nil, codeNoNode
+	}
+	return func(e *encoder) {
+		e.acls(n.acl)
+		e.stat(n.stat())
+	}, codeOK
+}
+
+func runSync(r request) (body, errCode) {
+	path := r.d.string()
+	if r.d.err != nil {
+		return nil, codeMarshalling
+	}
+	return func(e *encoder) { e.string(path) }, codeOK
+}
+
+func runSetWatches(r request) (body, errCode) {
+	zxid := r.d.int64()
+	data, exist, child := r.d.strings(), r.d.strings(), r.d.strings()
+	if r.d.err != nil {
+		return nil, codeMarshalling
+	}
+	r.srv.watches.restore(r.srv.tree, r.c, zxid, data, exist, child)
+	return nil, codeOK
+}
+
+func runGetEphemerals(r request) (body, errCode) {
+	prefix := r.d.string()
+	if r.d.err != nil {
+		return nil, codeMarshalling
+	}
+	paths := slices.DeleteFunc(r.srv.tree.ephemeralsOf(r.c.session.id), func(path string) bool {
+		return !strings.HasPrefix(path, prefix)
+	})
+	return func(e *encoder) { e.strings(paths) }, codeOK
+}
+
+func runCountChildren(r request) (body, errCode) {
+	path := r.d.string()
+	switch {
+	case r.d.err != nil:
+		return nil, codeMarshalling
+	case r.srv.tree.get(path) == nil:
+		return nil, codeNoNode
+	}
+	return func(e *encoder) { e.int32(r.srv.tree.descendants(path)) }, codeOK
+}
+
+func runWhoAmI(r request) (body, errCode) {
+	host, _, err := net.SplitHostPort(r.c.remote)
+	if err != nil {
+		host = r.c.remote
+	}
+	return func(e *encoder) {
+		e.int32(1)
+		e.string("ip")
+		e.string(host)
+	}, codeOK
+}

@@ -1,0 +1,128 @@
+package zkserver
+
+// multiHeader precedes every part of a multi, in requests and replies; done marks the end.
+type multiHeader struct {
+	op   int32
+	done bool
+	code errCode
+}
+
+func decodeMultiHeader(d *decoder) multiHeader {
+	return multiHeader{op: d.int32(), done: d.bool(), code: errCode(d.int32())}
+}
+
+func (h multiHeader) encode(e *encoder) {
+	e.int32(h.op)
+	e.bool(h.done)
+	e.int32(int32(h.code))
+}
+
+// part is one result in the reply of a multi.
+type part struct {
+	op   int32
+	code errCode
+	body body
+}
+
+func encodeParts(parts []part) body {
+	return func(e *encoder) {
+		for _, p := range parts {
+			if p.op == opError {
+				multiHeader{op: opError, code: p.code}.encode(e)
+				e.int32(int32(p.code))
+				continue
+			}
+			multiHeader{op: p.op}.encode(e)
+			if p.body != nil {
+				p.body(e)
+			}
+		}
+		multiHeader{op: opError, done: true, code: opError}.encode(e)
+	}
+}
+
+// multiPart is one decoded change of a multi.
+type multiPart struct {
+	op    int32
+	apply func(*txn) (body, errCode)
+}
+
+func decodeMulti(d *decoder) ([]multiPart, bool) {
+	var parts []multiPart
+	for {
+		h := decodeMultiHeader(d)
+		if d.err != nil || h.done {
+			return parts, d.err == nil
+		}
+		w, ok := writeOps[h.op]
+		if !ok || h.op == opSetACL {
+			return nil, false
+		}
+		apply := w.parse(h.op, d)
+		if apply == nil {
+			return nil, false
+		}
+		parts = append(parts, multiPart{h.op, apply})
+	}
+}
+
+// runMulti executes all changes under one zxid or none. When one fails, the reply's header still says OK: those before
+// it report 0, it its error, those after it RuntimeInconsistency, all as error results. That is the real server's way.
+func runMulti(r request) (body, errCode) {
+	ops, ok := decodeMulti(r.d)
+	tx := r.srv.begin(r.c.session.id)
+	if !ok {
+		return nil, codeMarshalling
+	}
+	results := make([]part, len(ops))
+	for i, op := range ops {
+		answer, code := op.apply(tx)
+		if code == codeOK {
+			results[i] = part{op: op.op, body: answer}
+			continue
+		}
+		tx.rollback()
+		for j := range results {
+			results[j] = part{op: opError}
+			if j > i {
+				results[j].code = codeRuntimeInconsistency
+			}
+		}
+		results[i].code = code
+		break
+	}
+	r.srv.commit(tx)
+	return encodeParts(results), codeOK
+}
+
+// runMultiRead executes getData and getChildren requests as one; each has a result or an error of its own. No watches.
+func runMultiRead(r request) (body, errCode) {
+	var results []part
+	for {
+		h := decodeMultiHeader(r.d)
+		if r.d.err != nil {
+			return nil, codeMarshalling
+		}
+		if h.done {
+			return encodeParts(results), codeOK
+		}
+		if h.op != opGetData && h.op != opGetChildren {
+			return nil, codeMarshalling
+		}
+		path, _ := r.d.string(), r.d.bool()
+		n := r.srv.tree.get(path)
+		switch {
+		case r.d.err != nil:
+			return nil, codeMarshalling
+		case n == nil:
+			results = append(results, part{op: opError, code: codeNoNode})
+		case h.op == opGetData:
+			results = append(results, part{op: opGetData, body: func(e *encoder) {
+				e.buffer(n.data)
+				e.stat(n.stat())
+			}})
+		default:
+			results = append(results, part{op: opGetChildren, body: func(e *encoder) { e.strings(n.childNames()) }})
+		}
+	}
+}

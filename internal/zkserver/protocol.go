@@ -1,0 +1,163 @@
+package zkserver
+
+import (
+	"strings"
+	"time"
+)
+
+// maxPacket is the longest packet taken from a client, in bytes: jute.maxbuffer as the real server ships it.
+const maxPacket = 0xfffff
+
+// sessionlessTimeout is how long a connection may stay without a session.
+const sessionlessTimeout = 10 * time.Second
+
+// Request codes, and the special xids. Numbers are the wire protocol's (ZooDefs.OpCode).
+const (
+	opCreate          = 1
+	opDelete          = 2
+	opExists          = 3
+	opGetData         = 4
+	opSetData         = 5
+	opGetACL          = 6
+	opSetACL          = 7
+	opGetChildren     = 8
+	opSync            = 9
+	opPing            = 11
+	opGetChildren2    = 12
+	opCheck           = 13
+	opMulti           = 14
+	opCreate2         = 15
+	opCreateContainer = 19
+	opCreateTTL       = 21
+	opMultiRead       = 22
+	opAuth            = 100
+	opSetWatches      = 101
+	opGetEphemerals   = 103
+	opCountChildren   = 104
+	opSetWatches2     = 105
+	opWhoAmI          = 107
+	opCloseSession    = -11
+	opError           = -1
+
+	xidNotification = -1
+	xidPing         = -2
+)
+
+// errCode is an error as it travels in a reply (KeeperException.Code).
+type errCode int32
+
+const (
+	codeOK                      errCode = 0
+	codeRuntimeInconsistency    errCode = -2
+	codeMarshalling             errCode = -5
+	codeUnimplemented           errCode = -6
+	codeBadArguments            errCode = -8
+	codeNoNode                  errCode = -101
+	codeBadVersion              errCode = -103
+	codeNoChildrenForEphemerals errCode = -108
+	codeNodeExists              errCode = -110
+	codeNotEmpty                errCode = -111
+	codeInvalidACL              errCode = -114
+	codeAuthFailed              errCode = -115
+)
+
+type eventType int32
+
+const (
+	nodeCreated         eventType = 1
+	nodeDeleted         eventType = 2
+	nodeDataChanged     eventType = 3
+	nodeChildrenChanged eventType = 4
+)
+
+// stateSyncConnected is the connection state that every watch event carries.
+const stateSyncConnected = 3
+
+// Create modes, as in the flags field of a create request.
+const (
+	modePersistent           = 0
+	modeEphemeral            = 1
+	modePersistentSequential = 2
+	modeEphemeralSequential  = 3
+	modeContainer            = 4
+	modeTTL                  = 5
+	modeTTLSequential        = 6
+)
+
+// maxTTL is the longest time to live of a TTL node, in milliseconds: 40 bits, as in the real server's marker.
+const maxTTL = 0x00ffffffffff
+
+type acl struct {
+	perms  int32
+	scheme string
+	id     string
+}
+
+// knownScheme says whether an ACL or an authentication may name this scheme.
+func knownScheme(scheme string) bool {
+	switch scheme {
+	case "world", "digest", "ip", "auth":
+		return true
+	}
+	return false
+}
+
+// connectRequest opens every connection, without a request header.
+type connectRequest struct {
+	protocol     int32
+	lastZxidSeen int64
+	timeout      time.Duration
+	session      int64
+	password     []byte
+	hasReadOnly  bool // clients since 3.4 send one byte more and get one more back
+}
+
+func decodeConnect(d *decoder) connectRequest {
+	r := connectRequest{
+		protocol:     d.int32(),
+		lastZxidSeen: d.int64(),
+		timeout:      time.Duration(d.int32()) * time.Millisecond,
+		session:      d.int64(),
+		password:     d.buffer(),
+	}
+	if d.err == nil && len(d.buf) > 0 {
+		r.hasReadOnly = true
+		d.bool()
+	}
+	return r
+}
+
+// parentOf cuts the last element off a path; the second result is false when there is no slash. The parent of "/a" is "/".
+func parentOf(path string) (parent, name string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 || strings.IndexByte(path, 0) >= 0 {
+		return "", "", false
+	}
+	if i == 0 {
+		return "/", path[1:], true
+	}
+	return path[:i], path[i+1:], true
+}
+
+// validPath applies the rules of the real server's PathUtils: absolute, no empty, "." or ".." element, no trailing slash,
+// no control, surrogate, private-use or special code unit.
+func validPath(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	if path == "/" {
+		return true
+	}
+	for element := range strings.SplitSeq(path[1:], "/") {
+		if element == "" || element == "." || element == ".." {
+			return false
+		}
+	}
+	for _, r := range path {
+		switch {
+		case r <= 0x1f, r >= 0x7f && r <= 0x9f, r >= 0xd800 && r <= 0xf8ff, r >= 0xfff0 && r <= 0xffff, r > 0xffff:
+			return false // beyond 0xffff: Java sees two surrogates
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package zkserver
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// What the admin commands and the four-letter words show, taken under Server.mu.
+
+// version is what the server calls itself: the release whose behaviour it follows, and that it is not that.
+const version = "3.8.0-embedded, built on 1970-01-01 00:00 UTC"
+
+// connInfo is one connection as /commands/connections shows it.
+type connInfo struct {
+	Remote      string `json:"remote_socket_address"`
+	InterestOps int    `json:"interest_ops"`
+	Outstanding int    `json:"outstanding_requests"`
+	Received    int64  `json:"packets_received"`
+	Sent        int64  `json:"packets_sent"`
+	*sessionInfo
+}
+
+// sessionInfo is the part that a connection without a session lacks.
+type sessionInfo struct {
+	Session     int64  `json:"session_id"`
+	LastOp      string `json:"last_operation"`
+	Established int64  `json:"established"` // milliseconds since 1970
+	Timeout     int64  `json:"session_timeout"`
+	LastXid     int64  `json:"last_cxid"`
+	LastZxid    int64  `json:"last_zxid"`
+	LastReply   int64  `json:"last_response_time"` // milliseconds of the server's own clock
+	LastLatency int64  `json:"last_latency"`
+	MinLatency  int64  `json:"min_latency"`
+	AvgLatency  int64  `json:"avg_latency"`
+	MaxLatency  int64  `json:"max_latency"`
+}
+
+func (c *conn) info() connInfo {
+	info := connInfo{Remote: c.remote, Received: c.stats.received, Sent: c.stats.sent}
+	if c.session == nil {
+		return info
+	}
+	info.InterestOps = 1
+	info.sessionInfo = &sessionInfo{
+		Session: c.session.id, LastOp: c.lastOp, Established: c.established.UnixMilli(),
+		Timeout: c.session.timeout.Milliseconds(), LastXid: c.lastXid, LastZxid: c.lastZxid, LastReply: c.lastReply,
+		LastLatency: c.stats.latencyLast.Milliseconds(), MinLatency: c.stats.latencyMin.Milliseconds(),
+		AvgLatency: int64(c.stats.averageMillis()), MaxLatency: c.stats.latMax.Milliseconds(),
+	}
+	return info
+}
+
+// connections lists living connections, oldest first.
+func (s *Server) connections() []connInfo {
+	conns := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		if !c.closed {
+			conns = append(conns, c)
+		}
+	}
+	slices.SortFunc(conns, func(a, b *conn) int {
+		if order := a.established.Compare(b.established); order != 0 {
+			return order
+		}
+		return strings.Compare(a.remote, b.remote)
+	})
+	list := make([]connInfo, len(conns))
+	for i, c := range conns {
+		list[i] = c.info()
+	}
+	return list
+}
+
+// expiries groups the sessions by deadline, in milliseconds of the server's own clock.
+func (s *Server) expiries() map[int64][]int64 {
+	groups := map[int64][]int64{}
+	for _, id := range s.sessionIDs() {
+		at := s.sessions[id].deadline
+		groups[at] = append(groups[at], id)
+	}
+	return groups
+}
+
+// ephemerals lists the ephemeral nodes by session.
+func (s *Server) ephemerals() map[int64][]string {
+	groups := map[int64][]string{}
+	for id := range s.tree.ephemerals {
+		groups[id] = s.tree.ephemeralsOf(id)
+	}
+	return groups
+}
+
+func (s *Server) ephemeralCount() (total int) {
+	for _, paths := range s.tree.ephemerals {
+		total += len(paths)
+	}
+	return total
+}
+
+// wallTime turns the server's own clock into a time of day.
+func (s *Server) wallTime(millis int64) time.Time {
+	return s.started.Add(time.Duration(millis) * time.Millisecond)
+}

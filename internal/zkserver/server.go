@@ -1,0 +1,251 @@
+package zkserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Config says how a server listens and how patient it is. The zero value is a usable server on free loopback ports.
+type Config struct {
+	// Addr is the TCP address for clients and four-letter words; default 127.0.0.1:0, a free port.
+	Addr string
+	// AdminAddr is the TCP address of the AdminServer (plain HTTP); default 127.0.0.1:0.
+	AdminAddr string
+	// TickTime is the server's unit of time, default 2 s. Sessions expire on a beat of one tick, or of half the least
+	// session timeout when that is shorter: up to one beat late, never early.
+	TickTime time.Duration
+	// MinSessionTimeout and MaxSessionTimeout limit what a client may negotiate; default 2 and 20 ticks.
+	MinSessionTimeout, MaxSessionTimeout time.Duration
+	// ReapInterval is how often empty containers and outlived TTL nodes are removed, default 60 s as in the real server.
+	ReapInterval time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d <= 0 {
+			*d = value
+		}
+	}
+	if c.Addr == "" {
+		c.Addr = "127.0.0.1:0"
+	}
+	if c.AdminAddr == "" {
+		c.AdminAddr = "127.0.0.1:0"
+	}
+	set(&c.TickTime, 2*time.Second)
+	set(&c.MinSessionTimeout, 2*c.TickTime)
+	set(&c.MaxSessionTimeout, 20*c.TickTime)
+	set(&c.ReapInterval, time.Minute)
+	return c
+}
+
+// ErrNoSession is returned when a session id is not, or no longer, known to the server.
+var ErrNoSession = errors.New("zkserver: no such session")
+
+// Server is a running server. Its methods may be called by any goroutine.
+type Server struct {
+	cfg      Config
+	listener net.Listener
+	adminLn  net.Listener
+	admin    *http.Server
+	started  time.Time
+	done     chan struct{} // closed by Close
+	wg       sync.WaitGroup
+	close    sync.Once
+
+	mu          sync.Mutex // guards all below
+	closed      bool
+	tree        *tree
+	watches     *watches
+	sessions    map[int64]*session
+	nextSession int64
+	conns       map[*conn]struct{}
+	zxid        int64
+	stats       traffic
+}
+
+// traffic counts packets and how long requests took.
+type traffic struct {
+	received, sent     int64
+	requests           int64
+	latencySum         time.Duration
+	latencyMin, latMax time.Duration
+	latencyLast        time.Duration
+}
+
+func (t *traffic) served(took time.Duration) {
+	if t.requests == 0 || took < t.latencyMin {
+		t.latencyMin = took
+	}
+	t.latMax = max(t.latMax, took)
+	t.latencyLast = took
+	t.latencySum += took
+	t.requests++
+}
+
+func (t *traffic) averageMillis() float64 {
+	if t.requests == 0 {
+		return 0
+	}
+	return float64(t.latencySum) / float64(t.requests) / float64(time.Millisecond)
+}
+
+// Start listens and serves until Close. It returns an error when an address cannot be listened on.
+func Start(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if cfg.MaxSessionTimeout < cfg.MinSessionTimeout {
+		return nil, fmt.Errorf("zkserver: session timeouts: minimum %v is above maximum %v", cfg.MinSessionTimeout, cfg.MaxSessionTimeout)
+	}
+	listener, err := net.Listen("tcp", cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("zkserver: client port: %w", err)
+	}
+	adminLn, err := net.Listen("tcp", cfg.AdminAddr)
+	if err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("zkserver: admin port: %w", err)
+	}
+	s := &Server{
+		cfg: cfg, listener: listener, adminLn: adminLn, started: time.Now(), done: make(chan struct{}),
+		tree: newTree(), watches: newWatches(), sessions: map[int64]*session{}, conns: map[*conn]struct{}{},
+	}
+	s.nextSession = firstSession(s.started)
+	s.admin = &http.Server{Handler: s.adminHandler(), ReadHeaderTimeout: 10 * time.Second}
+	s.wg.Go(s.accept)
+	s.wg.Go(s.housekeep)
+	s.wg.Go(func() { s.admin.Serve(adminLn) })
+	return s, nil
+}
+
+// Addr is the host:port that clients connect to.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// AdminAddr is the host:port of the AdminServer.
+func (s *Server) AdminAddr() string { return s.adminLn.Addr().String() }
+
+// Close stops listening, cuts every connection, forgets everything, and waits for all goroutines. A second call does nothing.
+func (s *Server) Close() error {
+	var err error
+	s.close.Do(func() {
+		close(s.done)
+		err = s.listener.Close()
+		s.mu.Lock()
+		s.closed = true
+		for c := range s.conns {
+			c.abort()
+		}
+		s.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if s.admin.Shutdown(ctx) != nil {
+			s.admin.Close()
+		}
+	})
+	s.wg.Wait()
+	return err
+}
+
+// Sessions lists the ids of all living sessions, connected or not, in ascending order.
+func (s *Server) Sessions() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessionIDs()
+}
+
+// ExpireSession ends a session at once, as if its client had not been heard for the whole timeout: ephemeral nodes go,
+// watches fire, the client's connection is closed. It returns ErrNoSession when the session is not known.
+func (s *Server) ExpireSession(id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess := s.sessions[id]
+	if sess == nil {
+		return fmt.Errorf("%w: 0x%x", ErrNoSession, uint64(id))
+	}
+	s.expire(sess)
+	return nil
+}
+
+// DropConnection cuts the client's TCP connection; the session lives on until its timeout, and the client may come back
+// with it. It returns ErrNoSession when the session is not known, and nil when it has no connection to cut.
+func (s *Server) DropConnection(id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess := s.sessions[id]
+	if sess == nil {
+		return fmt.Errorf("%w: 0x%x", ErrNoSession, uint64(id))
+	}
+	if sess.conn != nil {
+		sess.conn.abort()
+	}
+	return nil
+}
+
+func (s *Server) accept() {
+	for {
+		nc, err := s.listener.Accept()
+		if err != nil {
+			select {
+			case <-s.done:
+				return
+			case <-time.After(10 * time.Millisecond): // out of file descriptors, most likely: let some close
+				continue
+			}
+		}
+		c := newConn(s, nc)
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			nc.Close()
+			return
+		}
+		s.conns[c] = struct{}{}
+		s.wg.Go(c.serve)
+		s.mu.Unlock()
+	}
+}
+
+// housekeep expires sessions on the beat and reaps containers and TTL nodes.
+func (s *Server) housekeep() {
+	reap := time.NewTicker(s.cfg.ReapInterval)
+	defer reap.Stop()
+	beat := time.NewTimer(0)
+	defer beat.Stop()
+	for {
+		select {
+		case <-s.done:
+			return
+		case <-beat.C:
+			beat.Reset(s.expireOverdue())
+		case <-reap.C:
+			s.reap()
+		}
+	}
+}
+
+func (s *Server) reap() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, path := range s.tree.reap(time.Now().UnixMilli()) {
+		tx := s.begin(0)
+		tx.delete(path, -1)
+		s.commit(tx)
+	}
+}
+
+// begin numbers a new transaction. Failed ones keep their number too, as in the real server.
+func (s *Server) begin(session int64) *txn {
+	s.zxid++
+	return &txn{tree: s.tree, zxid: s.zxid, now: time.Now().UnixMilli(), session: session}
+}
+
+// commit tells the watchers.
+func (s *Server) commit(tx *txn) {
+	for _, ch := range tx.changes {
+		s.watches.fire(ch)
+	}
+}

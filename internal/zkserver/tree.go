@@ -1,0 +1,359 @@
+package zkserver
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// stat is what a client sees of a node besides its data. Times are milliseconds since 1970.
+type stat struct {
+	czxid, mzxid, ctime, mtime  int64
+	version, cversion, aversion int32
+	ephemeralOwner              int64
+	dataLength, numChildren     int32
+	pzxid                       int64
+}
+
+type node struct {
+	data     []byte // nil and empty differ on the wire
+	acl      []acl
+	children map[string]struct{}
+
+	czxid, mzxid, pzxid int64
+	ctime, mtime        int64
+	version, aversion   int32
+	creates             int32 // children ever created, wrapping: the next sequence number
+	owner               int64 // session of an ephemeral node, else 0
+	container           bool
+	ttl                 int64 // milliseconds, 0 for none
+}
+
+func (n *node) stat() stat {
+	return stat{
+		czxid: n.czxid, mzxid: n.mzxid, ctime: n.ctime, mtime: n.mtime,
+		version: n.version, aversion: n.aversion,
+		cversion:       2*n.creates - int32(len(n.children)), // every create counts once, every delete once
+		ephemeralOwner: n.owner,
+		dataLength:     int32(len(n.data)),
+		numChildren:    int32(len(n.children)),
+		pzxid:          n.pzxid,
+	}
+}
+
+// tree holds the nodes by path. It knows no clients: who watches is told by the changes that a txn collects.
+type tree struct {
+	nodes      map[string]*node
+	ephemerals map[int64]map[string]struct{} // session -> paths
+	reapable   map[string]struct{}           // containers and TTL nodes
+	dataSize   int64                         // bytes of paths and data
+}
+
+// change is one thing that happened to one node, for the watches.
+type change struct {
+	kind eventType
+	path string
+}
+
+// txn is one numbered change of the tree: one write request, all parts of one multi, or the end of a session.
+type txn struct {
+	tree    *tree
+	zxid    int64
+	now     int64 // milliseconds since 1970
+	session int64
+	changes []change
+	undo    []func()
+}
+
+// rollback takes back everything that this txn did.
+func (tx *txn) rollback() {
+	for _, undo := range slices.Backward(tx.undo) {
+		undo()
+	}
+	tx.undo, tx.changes = nil, nil
+}
+
+var openACL = []acl{{perms: 31, scheme: "world", id: "anyone"}}
+
+func newTree() *tree {
+	t := &tree{
+		nodes:      map[string]*node{},
+		ephemerals: map[int64]map[string]struct{}{},
+		reapable:   map[string]struct{}{},
+	}
+	// The server's own nodes exist from the start and were never "created": they do not count for their parents.
+	for _, path := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"} {
+		t.nodes[path] = &node{data: []byte{}, acl: openACL, children: map[string]struct{}{}}
+		t.dataSize += int64(len(path))
+		if parent, name, _ := parentOf(path); name != "" {
+			t.nodes[parent].children[name] = struct{}{}
+		}
+	}
+	t.nodes["/zookeeper/config"].acl = []acl{{perms: 1, scheme: "world", id: "anyone"}}
+	return t
+}
+
+func isSpecial(path string) bool {
+	return path == "/" || path == "/zookeeper" || path == "/zookeeper/config" || path == "/zookeeper/quota"
+}
+
+// get finds a node; the empty path is another name of the root, as in the real server.
+func (t *tree) get(path string) *node {
+	if path == "" {
+		path = "/"
+	}
+	return t.nodes[path]
+}
+
+// createArgs is a create request of any kind.
+type createArgs struct {
+	path      string
+	data      []byte
+	acl       []acl
+	flags     int32
+	ttl       int64 // milliseconds; -1 when the request has none
+	container bool  // the request itself asks for a container
+}
+
+func (a createArgs) sequential() bool {
+	return a.flags == modePersistentSequential || a.flags == modeEphemeralSequential || a.flags == modeTTLSequential
+}
+
+func (a createArgs) ephemeral() bool {
+	return a.flags == modeEphemeral || a.flags == modeEphemeralSequential
+}
+
+func (a createArgs) code() errCode {
+	hasTTL := a.flags == modeTTL || a.flags == modeTTLSequential
+	switch {
+	case a.flags < modePersistent || a.flags > modeTTLSequential:
+		return codeBadArguments
+	case hasTTL && (a.ttl <= 0 || a.ttl > maxTTL), !hasTTL && a.ttl >= 0:
+		return codeBadArguments
+	}
+	if _, _, ok := parentOf(a.path); !ok {
+		return codeBadArguments
+	}
+	return aclCode(a.acl)
+}
+
+func aclCode(list []acl) errCode {
+	if len(list) == 0 {
+		return codeInvalidACL
+	}
+	for _, a := range list {
+		if !knownScheme(a.scheme) || a.scheme == "world" && a.id != "anyone" {
+			return codeInvalidACL
+		}
+	}
+	return codeOK
+}
+
+// create adds a node and returns its path (with the number, if sequential) and node. Checks come in the real server's order.
+func (tx *txn) create(a createArgs) (string, *node, errCode) {
+	if code := a.code(); code != codeOK {
+		return "", nil, code
+	}
+	t := tx.tree
+	parentPath, _, _ := parentOf(a.path)
+	parent := t.get(parentPath)
+	if parent == nil {
+		return "", nil, codeNoNode
+	}
+	path := a.path
+	if a.sequential() {
+		path += fmt.Sprintf("%010d", parent.creates)
+	}
+	switch {
+	case !validPath(path):
+		return "", nil, codeBadArguments
+	case t.nodes[path] != nil:
+		return "", nil, codeNodeExists
+	case parent.owner != 0:
+		return "", nil, codeNoChildrenForEphemerals
+	}
+	n := &node{
+		data: a.data, acl: a.acl, children: map[string]struct{}{},
+		czxid: tx.zxid, mzxid: tx.zxid, pzxid: tx.zxid, ctime: tx.now, mtime: tx.now,
+		container: a.container, ttl: max(a.ttl, 0),
+	}
+	if a.ephemeral() {
+		n.owner = tx.session
+	}
+	creates, pzxid := parent.creates, parent.pzxid
+	t.link(path, n)
+	parent.creates++ // wraps, as Java's ints do
+	parent.pzxid = tx.zxid
+	tx.undo = append(tx.undo, func() {
+		t.unlink(path, n)
+		parent.creates, parent.pzxid = creates, pzxid
+	})
+	tx.changes = append(tx.changes, change{nodeCreated, path})
+	return path, n, codeOK
+}
+
+// delete removes a node without children; version -1 matches any.
+func (tx *txn) delete(path string, version int32) errCode {
+	t := tx.tree
+	parentPath, _, ok := parentOf(path)
+	if !ok || isSpecial(path) {
+		return codeBadArguments
+	}
+	parent, n := t.get(parentPath), t.nodes[path]
+	switch {
+	case parent == nil || n == nil:
+		return codeNoNode
+	case version != -1 && version != n.version:
+		return codeBadVersion
+	case len(n.children) > 0:
+		return codeNotEmpty
+	}
+	pzxid := parent.pzxid
+	t.unlink(path, n)
+	parent.pzxid = tx.zxid
+	tx.undo = append(tx.undo, func() {
+		t.link(path, n)
+		parent.pzxid = pzxid
+	})
+	tx.changes = append(tx.changes, change{nodeDeleted, path})
+	return codeOK
+}
+
+func (tx *txn) setData(path string, data []byte, version int32) (*node, errCode) {
+	if !validPath(path) {
+		return nil, codeBadArguments
+	}
+	n := tx.tree.nodes[path]
+	switch {
+	case n == nil:
+		return nil, codeNoNode
+	case version != -1 && version != n.version:
+		return nil, codeBadVersion
+	}
+	t, old := tx.tree, *n
+	t.dataSize += int64(len(data) - len(n.data))
+	n.data, n.mzxid, n.mtime = data, tx.zxid, tx.now
+	n.version++
+	tx.undo = append(tx.undo, func() {
+		t.dataSize += int64(len(old.data) - len(n.data))
+		n.data, n.mzxid, n.mtime, n.version = old.data, old.mzxid, old.mtime, old.version
+	})
+	tx.changes = append(tx.changes, change{nodeDataChanged, path})
+	return n, codeOK
+}
+
+func (tx *txn) check(path string, version int32) errCode {
+	if !validPath(path) {
+		return codeBadArguments
+	}
+	n := tx.tree.nodes[path]
+	switch {
+	case n == nil:
+		return codeNoNode
+	case version != -1 && version != n.version:
+		return codeBadVersion
+	}
+	return codeOK
+}
+
+func (tx *txn) setACL(path string, list []acl, version int32) (*node, errCode) {
+	if !validPath(path) {
+		return nil, codeBadArguments
+	}
+	if code := aclCode(list); code != codeOK {
+		return nil, code
+	}
+	n := tx.tree.nodes[path]
+	switch {
+	case n == nil:
+		return nil, codeNoNode
+	case version != -1 && version != n.aversion:
+		return nil, codeBadVersion
+	}
+	n.acl = list
+	n.aversion++
+	return n, codeOK
+}
+
+// endSession deletes the ephemeral nodes of the txn's session.
+func (tx *txn) endSession() {
+	for _, path := range tx.tree.ephemeralsOf(tx.session) {
+		tx.delete(path, -1)
+	}
+}
+
+func (t *tree) ephemeralsOf(session int64) []string {
+	return slices.Sorted(maps.Keys(t.ephemerals[session]))
+}
+
+// reap returns the containers that have had children and are empty now, and the childless TTL nodes past their time.
+func (t *tree) reap(now int64) []string {
+	var list []string
+	for path := range t.reapable {
+		n := t.nodes[path]
+		if len(n.children) > 0 {
+			continue
+		}
+		if n.container && n.creates > 0 || n.ttl > 0 && now-n.mtime > n.ttl {
+			list = append(list, path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (t *tree) link(path string, n *node) {
+	parent, name, _ := parentOf(path)
+	t.nodes[path] = n
+	t.nodes[parent].children[name] = struct{}{}
+	t.dataSize += int64(len(path) + len(n.data))
+	if n.container || n.ttl > 0 {
+		t.reapable[path] = struct{}{}
+	}
+	if n.owner != 0 {
+		if t.ephemerals[n.owner] == nil {
+			t.ephemerals[n.owner] = map[string]struct{}{}
+		}
+		t.ephemerals[n.owner][path] = struct{}{}
+	}
+}
+
+func (t *tree) unlink(path string, n *node) {
+	parent, name, _ := parentOf(path)
+	delete(t.nodes, path)
+	delete(t.nodes[parent].children, name)
+	t.dataSize -= int64(len(path) + len(n.data))
+	delete(t.reapable, path)
+	if n.owner != 0 {
+		delete(t.ephemerals[n.owner], path)
+		if len(t.ephemerals[n.owner]) == 0 {
+			delete(t.ephemerals, n.owner)
+		}
+	}
+}
+
+// childNames lists children in no order at all, as the real server does.
+func (n *node) childNames() []string {
+	return slices.Collect(maps.Keys(n.children))
+}
+
+// descendants counts the nodes below path.
+func (t *tree) descendants(path string) int32 {
+	n := t.get(path)
+	if n == nil {
+		return 0
+	}
+	total := int32(0)
+	for name := range n.children {
+		child := path + "/" + name
+		if path == "/" || path == "" {
+			child = "/" + name
+		}
+		total += 1 + t.descendants(child)
+	}
+	return min(total, math.MaxInt32)
+}
+
+// count is the number of nodes as the real server counts: the root twice, for its two names.
+func (t *tree) count() int { return len(t.nodes) + 1 }

@@ -1,0 +1,96 @@
+package zkserver
+
+// change requests: create, delete, set, check, alone or as parts of a multi.
+
+// writeOp decodes one change; what it returns executes it. A nil func means that the record was malformed.
+type writeOp struct {
+	name  string // as shown by the cons command
+	parse func(op int32, d *decoder) func(*txn) (body, errCode)
+}
+
+var writeOps = map[int32]writeOp{
+	opCreate:          {"CREA", parseCreate},
+	opCreate2:         {"CREA", parseCreate},
+	opCreateContainer: {"CREA", parseCreate},
+	opCreateTTL:       {"CREA", parseCreate},
+	opDelete:          {"DELE", parseDelete},
+	opSetData:         {"SETD", parseSetData},
+	opSetACL:          {"SETA", parseSetACL},
+	opCheck:           {"CHEC", parseCheck}, // in a multi only
+}
+
+// write executes one change request as a transaction of its own.
+func (s *Server) write(r request, w writeOp) (body, errCode) {
+	apply := w.parse(r.op, r.d)
+	tx := s.begin(r.c.session.id)
+	if apply == nil {
+		return nil, codeMarshalling
+	}
+	answer, code := apply(tx)
+	s.commit(tx)
+	return answer, code
+}
+
+func parseCreate(op int32, d *decoder) func(*txn) (body, errCode) {
+	a := createArgs{path: d.string(), data: d.buffer(), acl: d.acls(), flags: d.int32(), ttl: -1}
+	if op == opCreateTTL {
+		a.ttl = d.int64()
+	}
+	a.container = op == opCreateContainer
+	if d.err != nil {
+		return nil
+	}
+	return func(tx *txn) (body, errCode) {
+		path, n, code := tx.create(a)
+		if code != codeOK {
+			return nil, code
+		}
+		st := n.stat()
+		return func(e *encoder) {
+			e.string(path)
+			if op != opCreate {
+				e.stat(st)
+			}
+		}, codeOK
+	}
+}
+
+func parseDelete(_ int32, d *decoder) func(*txn) (body, errCode) {
+	path, version := d.string(), d.int32()
+	if d.err != nil {
+		return nil
+	}
+	return func(tx *txn) (body, errCode) { return nil, tx.delete(path, version) }
+}
+
+func parseSetData(_ int32, d *decoder) func(*txn) (body, errCode) {
+	path, data, version := d.string(), d.buffer(), d.int32()
+	if d.err != nil {
+		return nil
+	}
+	return func(tx *txn) (body, errCode) { return statBody(tx.setData(path, data, version)) }
+}
+
+func parseSetACL(_ int32, d *decoder) func(*txn) (body, errCode) {
+	path, list, version := d.string(), d.acls(), d.int32()
+	if d.err != nil {
+		return nil
+	}
+	return func(tx *txn) (body, errCode) { return statBody(tx.setACL(path, list, version)) }
+}
+
+func parseCheck(_ int32, d *decoder) func(*txn) (body, errCode) {
+	path, version := d.string(), d.int32()
+	if d.err != nil {
+		return nil
+	}
+	return func(tx *txn) (body, errCode) { return nil, tx.check(path, version) }
+}
+
+func statBody(n *node, code errCode) (body, errCode) {
+	if code != codeOK {
+		return nil, code
+	}
+	st := n.stat()
+	return func(e *encoder) { e.stat(st) }, codeOK
+}
