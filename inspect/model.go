@@ -1,0 +1,266 @@
+// Package inspect is the reading side's model: locks, their contenders and owners, backends, and immutable
+// snapshots of them. It does no I/O: sources below it (zksource, redissource) read servers and emit Updates, the
+// Observer joins them. Nothing under inspect writes to a server.
+package inspect
+
+import (
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// BackendKind is the kind of service that keeps the locks.
+type BackendKind string
+
+// The kinds of backends.
+const (
+	ZooKeeper BackendKind = "zookeeper"
+	Redis     BackendKind = "redis"
+)
+
+// Kind is what a lock is.
+type Kind string
+
+// The kinds of locks, as in the JSON.
+const (
+	KindMutex     Kind = "mutex"
+	KindRW        Kind = "rw"
+	KindSemaphore Kind = "semaphore"
+	KindElection  Kind = "election"
+	KindRedlock   Kind = "redlock"
+	KindUnknown   Kind = "unknown"
+)
+
+// State is what can be said of a lock as a whole.
+type State string
+
+// The states of a lock; Split and Minority only with several Redis masters (see Verdict).
+const (
+	StateFree      State = "free"
+	StateHeld      State = "held"
+	StateContended State = "contended"
+	StateSplit     State = "split"
+	StateMinority  State = "minority"
+	StateUnknown   State = "unknown"
+)
+
+// Lock is one resource name on one backend. A published *Lock is never changed; a newer one replaces it.
+type Lock struct {
+	ID         ID
+	Kind       Kind
+	Recipe     string
+	Confidence recipe.Confidence
+	State      State
+	// Limit is the number of permits of a semaphore; 0 where it is none or the number is not known.
+	Limit int
+	// Holders, and Waiters in queue order.
+	Holders, Waiters []Contender
+	// Masters has a vote for each master of a Redis backend; empty for ZooKeeper.
+	Masters []Vote
+	// Quorum and Margin (votes - quorum) are meaningful when Masters is not empty.
+	Quorum, Margin int
+	// ValidUntil is until when, by our clock, a Redis holder may trust its lock; zero when nobody holds it, the
+	// lock never expires or we cannot tell.
+	ValidUntil time.Time
+	// ReadAt is when, by our clock, the lock was last read.
+	ReadAt   time.Time
+	Findings []Finding
+}
+
+// Contention is the number of contenders of a lock, holders and waiters.
+func (l *Lock) Contention() int { return len(l.Holders) + len(l.Waiters) }
+
+// Contender finds a contender by its name on the server.
+func (l *Lock) Contender(name Untrusted) (Contender, bool) {
+	for _, list := range [][]Contender{l.Holders, l.Waiters} {
+		for _, c := range list {
+			if c.Name == name {
+				return c, true
+			}
+		}
+	}
+	return Contender{}, false
+}
+
+// ContenderState says whether a contender holds or waits.
+type ContenderState string
+
+// The states of a contender. Pending: a semaphore lease that exists but is not granted.
+const (
+	Holding ContenderState = "holding"
+	Waiting ContenderState = "waiting"
+	Pending ContenderState = "pending"
+)
+
+// Confirmation is the answer of the server's own watch table about an expected watch.
+type Confirmation int8
+
+// The answers; the zero value is that we could not look.
+const (
+	Unconfirmed Confirmation = iota
+	Confirmed
+	Missing
+)
+
+// Contender is one entry in a lock's queue.
+type Contender struct {
+	// Name is the znode's name, or the Redis value: what force-release guards by. Values longer than 1 KiB are cut
+	// there and Digest holds sha256:HEX of the whole.
+	Name   Untrusted
+	Digest string
+	// Sequence is the number that the server gave a znode; meaningful when Sequential.
+	Sequence   int32
+	Sequential bool
+	Mode       recipe.Mode
+	State      ContenderState
+	// Count is the re-entrancy; 1 where the library does not record it.
+	Count int
+	Owner Owner
+	// Since is when it entered the queue and HeldSince when it was granted, both by the backend's clock; zero when
+	// unknown.
+	Since, HeldSince time.Time
+	// ExpiresAt is when a Redis key runs out, by our clock; zero when it never does (NoExpiry) or there is no TTL.
+	ExpiresAt time.Time
+	NoExpiry  bool
+	// Watches is the predecessor that a waiter should watch by its recipe's rule, and Watch whether it does.
+	Watches Untrusted
+	Watch   Confirmation
+	// BlockedBelow counts the contenders that cannot be granted before this one leaves.
+	BlockedBelow int
+	// Identity on the server, for guarded actions. Czxid and Version are of the znode; both zero on Redis.
+	Czxid   int64
+	Version int32
+}
+
+// Owner is who stands behind a contender. Empty fields are unknown.
+type Owner struct {
+	Label Untrusted
+	// Session is the ZooKeeper session; 0 is none.
+	Session int64
+	// Client is the session's ip:port, Server the server it is connected to.
+	Client, Server          string
+	Host, PID, Thread       Untrusted
+	LibraryID               Untrusted
+	SessionTimeout          time.Duration
+	LastContact, Registered time.Time
+}
+
+// Vote is what one Redis master says of a key.
+type Vote struct {
+	Addr string
+	// Up is false when the master did not answer; Error says why.
+	Up    bool
+	Error string
+	// Present: the key exists. Foreign: it holds something that is no lock (Value then names the type).
+	Present, Foreign bool
+	Value            Untrusted
+	Digest           string
+	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry).
+	ExpiresAt time.Time
+	NoExpiry  bool
+	// Agrees: the value is the one that most masters hold.
+	Agrees bool
+}
+
+// Severity of a finding.
+type Severity string
+
+// The severities, worst last.
+const (
+	Info     Severity = "info"
+	Warning  Severity = "warning"
+	Critical Severity = "critical"
+)
+
+// Finding is one rule's diagnosis of a lock or a backend.
+type Finding struct {
+	Rule       string            `json:"rule"`
+	Severity   Severity          `json:"severity"`
+	Message    string            `json:"message"`
+	Evidence   map[string]any    `json:"evidence"`
+	Advice     string            `json:"advice"`
+	Confidence recipe.Confidence `json:"confidence"`
+}
+
+// BackendState is how well a backend can be read.
+type BackendState string
+
+// The states of a backend. Degraded: a part of it does not answer.
+const (
+	Connected BackendState = "connected"
+	Degraded  BackendState = "degraded"
+	Down      BackendState = "down"
+)
+
+// Mode is how changes on a backend reach us.
+type Mode string
+
+// The modes of reading.
+const (
+	ModeWatch Mode = "watch" // ZooKeeper watches
+	ModePush  Mode = "push"  // Redis invalidations
+	ModePoll  Mode = "poll"  // known keys, once a tick
+	ModeOnce  Mode = "once"  // a one-shot command
+)
+
+// Backend is the state of one place where locks live.
+type Backend struct {
+	Name  string
+	Kind  BackendKind
+	State BackendState
+	Mode  Mode
+	Error string
+	// Servers in the order of the target.
+	Servers  []Server
+	Findings []Finding
+	// Cost is what our reading costs its servers.
+	Cost Cost
+	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
+	FirstPass bool
+	Scanned   int
+}
+
+// Cost is our own load on a backend.
+type Cost struct {
+	// Requests sent to all its servers since the start, heartbeats not counted, and their rate over the last
+	// seconds.
+	Requests  uint64
+	PerSecond float64
+	// Watches set by us on the servers now.
+	Watches int
+}
+
+// ServerState says whether a server answered.
+type ServerState string
+
+// The states of a server.
+const (
+	ServerUp      ServerState = "up"
+	ServerDown    ServerState = "down"
+	ServerUnknown ServerState = "unknown"
+)
+
+// Server is one ZooKeeper server or Redis master.
+type Server struct {
+	Addr  string
+	State ServerState
+	// Role is leader, follower, observer, standalone, master, replica, or empty.
+	Role string
+	// Latency of the last request; negative when unknown.
+	Latency time.Duration
+	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown.
+	ClockOffset time.Duration
+	ClockKnown  bool
+	// StartedAt is when the server process started, by our clock; zero when unknown.
+	StartedAt time.Time
+	Error     string
+}
+
+// Session is what a ZooKeeper server tells of a client's session.
+type Session struct {
+	ID             int64
+	Client, Server string
+	Timeout        time.Duration
+	LastContact    time.Time
+	Established    time.Time
+}

@@ -1,0 +1,132 @@
+package recipe
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// Confidence says how sure a decoded fact is.
+type Confidence string
+
+// The levels of confidence.
+const (
+	Certain  Confidence = "certain"
+	Likely   Confidence = "likely"
+	Possible Confidence = "possible"
+)
+
+// Token is the value of a plain Redis lock key, decoded. Fields that the library does not write are empty.
+type Token struct {
+	// Recipe and how sure it is: values of different libraries often have the same shape.
+	Recipe     string
+	Confidence Confidence
+	// Label and Host are what the owner says of itself.
+	Label, Host string
+	// Since is when the owner asked for the lock, by its own clock; zero when the value does not tell.
+	Since time.Time
+}
+
+// tokens are the recipes of plain string locks: each says whether a key's value is one of its own. The first that
+// says yes wins, so the surest stand first.
+func tokens() []func(key, value string) (Token, bool) {
+	return []func(key, value string) (Token, bool){lockscopeToken, redisPy, nodeRedlock, redsync, redislock}
+}
+
+// DecodeToken says which library wrote the string value of a lock key, and what the value tells of its owner.
+// A value of no known shape is a "token", possibly.
+func DecodeToken(key, value string) Token {
+	for _, decode := range tokens() {
+		if t, ok := decode(key, value); ok {
+			return t
+		}
+	}
+	return Token{Recipe: "token", Confidence: Possible}
+}
+
+// RedisPatterns are the SCAN patterns that find the keys of every recipe with a prefix of its own, besides the
+// generic words that most people put in a lock's name.
+func RedisPatterns() []string {
+	return []string{"*lock*", "*mutex*", "*semaphore*"}
+}
+
+// HelperKey says that a Redis key belongs to some other lock and is none itself: fencing counters, wake-up lists.
+func HelperKey(key string) bool { return strings.HasPrefix(key, FencePrefix) }
+
+// lockscopePrefix starts the value of every lock that our own package takes.
+const lockscopePrefix = "lockscope:"
+
+// FencePrefix starts the key of the fencing counter that belongs to a lock key of our own package.
+const FencePrefix = "lockscope:fence:"
+
+// FenceKey is the key that counts the fencing tokens of a lock. The lock's name stands in braces, so that both keys
+// fall into one slot of a Redis Cluster; a name that already has a hash tag keeps its own.
+func FenceKey(key string) string {
+	if open := strings.IndexByte(key, '{'); open >= 0 && strings.IndexByte(key[open:], '}') > 1 {
+		return FencePrefix + key
+	}
+	return FencePrefix + "{" + key + "}"
+}
+
+// LockscopeToken builds the value of a lock of our own: a random part and the owner's label.
+func LockscopeToken(random [16]byte, label string) string {
+	return lockscopePrefix + base64.RawURLEncoding.EncodeToString(random[:]) + ":" + label
+}
+
+func lockscopeToken(_, value string) (Token, bool) {
+	rest, ok := strings.CutPrefix(value, lockscopePrefix)
+	if !ok || len(rest) < 23 || rest[22] != ':' || !isBase64(base64.RawURLEncoding, rest[:22], 16) {
+		return Token{}, false
+	}
+	return Token{Recipe: "lockscope", Confidence: Certain, Label: rest[23:]}, true
+}
+
+// redsync writes standard base64 of 16 random bytes: 24 characters that end in == (redsync mutex.go).
+func redsync(_, value string) (Token, bool) {
+	ok := len(value) == 24 && strings.HasSuffix(value, "==") && isBase64(base64.StdEncoding, value, 16)
+	return Token{Recipe: "redsync", Confidence: Certain}, ok
+}
+
+// redislock (bsm) writes unpadded URL base64 of 16 random bytes and behind it the caller's metadata (redislock.go).
+func redislock(_, value string) (Token, bool) {
+	if len(value) < 22 || isUUID(value) || !isBase64(base64.RawURLEncoding, value[:22], 16) {
+		return Token{}, false
+	}
+	t := Token{Recipe: "redislock", Confidence: Likely, Label: value[22:]}
+	if len(value) > 22 {
+		t.Confidence = Possible
+	}
+	return t, true
+}
+
+// redisPy writes uuid1().hex: the time of the acquire call and the host's MAC address can be read from it
+// (redis/lock.py, RFC 9562 section 5.1).
+func redisPy(_, value string) (Token, bool) {
+	raw, err := hex.DecodeString(value)
+	if err != nil || len(raw) != 16 || value != strings.ToLower(value) || raw[6]>>4 != 1 || raw[8]>>6 != 2 {
+		return Token{}, false
+	}
+	ticks := int64(raw[6]&0x0f)<<56 | int64(raw[7])<<48 | int64(raw[4])<<40 | int64(raw[5])<<32 |
+		int64(raw[0])<<24 | int64(raw[1])<<16 | int64(raw[2])<<8 | int64(raw[3])
+	const gregorian = 122192928000000000 // 100 ns between 1582-10-15 and 1970-01-01
+	since := time.Unix((ticks-gregorian)/1e7, (ticks-gregorian)%1e7*100)
+	if ticks < gregorian || since.Year() < 2009 || since.Year() > 2100 {
+		return Token{}, false // before the first Redis: sixteen random bytes that look like a version 1
+	}
+	mac := make([]string, 6)
+	for i, b := range raw[10:] {
+		mac[i] = hex.EncodeToString([]byte{b})
+	}
+	return Token{Recipe: "redis-py", Confidence: Likely, Host: strings.Join(mac, ":"), Since: since.UTC()}, true
+}
+
+// nodeRedlock writes 16 random bytes as 32 hex digits (node-redlock src/index.ts). Others do so too.
+func nodeRedlock(_, value string) (Token, bool) {
+	return Token{Recipe: "node-redlock", Confidence: Possible}, len(value) == 32 && isHex(value)
+}
+
+func isBase64(enc *base64.Encoding, s string, bytes int) bool {
+	raw, err := enc.Strict().DecodeString(s)
+	return err == nil && len(raw) == bytes
+}

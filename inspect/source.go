@@ -1,0 +1,38 @@
+package inspect
+
+import "context"
+
+// Source reads one backend. zksource and redissource are Sources, and so is a recording.
+type Source interface {
+	// Run reads until ctx ends, or, where it was made for one pass, until that is done, and emits what it finds.
+	// A server that cannot be reached is no error of Run: it is told in the Backend of an Update. emit must not be
+	// called concurrently nor after Run has returned.
+	Run(ctx context.Context, emit func(Update)) error
+	// Focus names the locks that somebody looks at: these are read in full and first, the rest may be only counted
+	// and watched. It replaces the focus before and does not block; ids of other backends are ignored.
+	Focus(ids []ID)
+}
+
+// Update is what a source saw, as whole values, never as deltas. The receiver owns it.
+type Update struct {
+	// Put holds new versions of locks, Gone the locks that no longer exist.
+	Put  []*Lock
+	Gone []ID
+	// Sessions is the whole table of sessions, by id, when it was read again; nil otherwise.
+	Sessions map[int64]Session
+	// Watches is the server's watch table, when it was read again; nil otherwise. It holds the paths below the
+	// locks it was asked for.
+	Watches *WatchTable
+	// Backend is the backend's state when it changed; nil otherwise.
+	Backend *Backend
+}
+
+// WatchTable says which sessions watch which paths: data and exists watches only, child watches are not in the
+// servers' tables.
+type WatchTable struct {
+	Backend string
+	// Sessions by path.
+	Sessions map[string][]int64
+	// Covers says which lock directories the table speaks of; nil means all.
+	Covers []ID
+}
