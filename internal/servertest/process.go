@@ -1,0 +1,124 @@
+package servertest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startTimeout = 30 * time.Second
+	stopTimeout  = 5 * time.Second
+	startTries   = 5 // free ports may be taken by another process before the server has them
+	pollEvery    = 15 * time.Millisecond
+)
+
+// process is a real server's process. Its own goroutine starts it and waits for it.
+type process struct {
+	cmd  *exec.Cmd
+	log  tail
+	done chan struct{} // closed when the process has ended
+	err  error         // how it ended; after done
+}
+
+// startProcess starts a program in a directory. The program dies with this process where the system can arrange that.
+func startProcess(dir, program string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, &p.log, &p.log
+	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.WaitDelay = time.Second
+	started := make(chan error, 1)
+	go func() {
+		// The death signal is tied to the thread that starts the process: keep that thread until the process has ended.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		<-p.done
+		return nil, fmt.Errorf("servertest: %w", err)
+	}
+	return p, nil
+}
+
+// awaitReady polls until ready returns nil; it fails when the process ends before, or takes too long, and then it is killed.
+func (p *process) awaitReady(ready func() error) error {
+	deadline := time.Now().Add(startTimeout)
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("servertest: %s ended before it was ready: %w\n%s", p.cmd.Path, errors.Join(p.err, err), p.log.String())
+		case <-time.After(pollEvery):
+		}
+		if time.Now().After(deadline) {
+			p.kill()
+			return fmt.Errorf("servertest: %s was not ready after %v: %w\n%s", p.cmd.Path, startTimeout, err, p.log.String())
+		}
+	}
+}
+
+// kill ends the process without a word to it, paused or not, and waits until it is gone.
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.done
+}
+
+// stop asks the process to end, then insists.
+func (p *process) stop() {
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.cmd.Process.Signal(syscall.SIGCONT)
+	select {
+	case <-p.done:
+	case <-time.After(stopTimeout):
+		p.kill()
+	}
+}
+
+// freePort finds a loopback port that nobody listens on just now.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("servertest: no free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// tail keeps the end of a program's output, for messages.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	if drop := len(t.buf) - 8<<10; drop > 0 {
+		t.buf = append([]byte(nil), t.buf[drop:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.buf)
+}

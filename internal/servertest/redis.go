@@ -1,0 +1,245 @@
+package servertest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// Redis is a running master without persistence.
+type Redis struct {
+	Addr string               // host:port
+	Real bool                 // redis-server in a process of its own
+	Mini *miniredis.Miniredis // the embedded server; nil when Real
+
+	shared bool
+	dir    string
+	args   []string
+	proc   *process
+}
+
+// EachRedis runs f as subtests "embedded" and "real", each with n independent masters that all tests of the process
+// share: use UniqueName, and do not stop them. The real ones are skipped, or required, by the package's rule.
+func EachRedis(t *testing.T, n int, f func(t *testing.T, masters []*Redis)) {
+	t.Run("embedded", func(t *testing.T) {
+		masters, err := shared.redis(n, &shared.redisEmbedded, startEmbeddedRedis)
+		check(t, err)
+		f(t, masters)
+	})
+	t.Run("real", func(t *testing.T) {
+		masters, err := shared.redis(n, &shared.redisReal, func() (*Redis, error) { return startRealRedis(nil) })
+		check(t, err)
+		f(t, masters)
+	})
+}
+
+// StartRedis starts a real server for one test, which may do to it what it likes; args are added to its command line
+// (it must keep a plain TCP port on loopback). It is stopped when the test ends.
+func StartRedis(t testing.TB, args ...string) *Redis {
+	t.Helper()
+	r, err := startRealRedis(args)
+	check(t, err)
+	t.Cleanup(r.end)
+	return r
+}
+
+// StartEmbeddedRedis starts an embedded server for one test. Its TTLs follow the wall clock. It is stopped when the test ends.
+func StartEmbeddedRedis(t testing.TB) *Redis {
+	t.Helper()
+	r, err := startEmbeddedRedis()
+	check(t, err)
+	t.Cleanup(r.end)
+	return r
+}
+
+// Stop ends the server in good order and waits until it is gone. Its port is free then.
+func (r *Redis) Stop(t testing.TB) {
+	t.Helper()
+	r.own(t, "Stop")
+	if r.Real {
+		r.proc.stop()
+		return
+	}
+	r.Mini.Close()
+}
+
+// Kill ends a real server without warning (SIGKILL), an embedded one like Stop, and waits until it is gone.
+func (r *Redis) Kill(t testing.TB) {
+	t.Helper()
+	r.own(t, "Kill")
+	if r.Real {
+		r.proc.kill()
+		return
+	}
+	r.Mini.Close()
+}
+
+// Restart starts the server again on the same address, after stopping it if it runs. It is empty then: there is no persistence.
+func (r *Redis) Restart(t testing.TB) {
+	t.Helper()
+	r.own(t, "Restart")
+	if !r.Real {
+		r.Mini.Close()
+		r.Mini.FlushAll()
+		if err := r.Mini.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	r.proc.kill()
+	proc, err := runRedis(r.dir, r.Addr, r.args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.proc = proc
+}
+
+// Pause stops a real server's process (SIGSTOP): connections stay open, new ones are accepted by the system, nothing answers.
+func (r *Redis) Pause(t testing.TB) {
+	t.Helper()
+	r.signal(t, "Pause", syscall.SIGSTOP)
+}
+
+// Resume lets a paused server go on (SIGCONT); it executes what was sent to it meanwhile.
+func (r *Redis) Resume(t testing.TB) {
+	t.Helper()
+	r.signal(t, "Resume", syscall.SIGCONT)
+}
+
+func (r *Redis) own(t testing.TB, verb string) {
+	t.Helper()
+	if r.shared {
+		t.Fatalf("servertest: %s: other tests share this Redis: use StartRedis", verb)
+	}
+}
+
+func (r *Redis) signal(t testing.TB, verb string, sig syscall.Signal) {
+	t.Helper()
+	r.own(t, verb)
+	if !r.Real {
+		t.Fatalf("servertest: %s: only for a real Redis: use StartRedis", verb)
+	}
+	if err := r.proc.cmd.Process.Signal(sig); err != nil {
+		t.Fatalf("servertest: %s: %v", verb, err)
+	}
+}
+
+// end stops the server for good.
+func (r *Redis) end() {
+	if r.Mini != nil {
+		r.Mini.Close()
+		return
+	}
+	r.proc.kill()
+	os.RemoveAll(r.dir)
+}
+
+// redis returns the first n shared masters of one kind and starts those that are not there yet.
+func (s *sharedServers) redis(n int, masters *[]*Redis, start func() (*Redis, error)) ([]*Redis, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	real := masters == &s.redisReal
+	for len(*masters) < n {
+		if real && s.redisFailed != nil {
+			return nil, s.redisFailed
+		}
+		r, err := start()
+		if err != nil {
+			if real {
+				s.redisFailed = err
+			}
+			return nil, err
+		}
+		r.shared = true
+		*masters = append(*masters, r)
+	}
+	return append([]*Redis(nil), (*masters)[:n]...), nil
+}
+
+func startEmbeddedRedis() (*Redis, error) {
+	mini := miniredis.NewMiniRedis()
+	mini.ClockTTL(true) // else TTLs stand still until somebody moves them
+	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("servertest: miniredis: %w", err)
+	}
+	return &Redis{Addr: mini.Addr(), Mini: mini}, nil
+}
+
+func startRealRedis(args []string) (*Redis, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return nil, missingError{"redis-server"}
+	}
+	dir, err := os.MkdirTemp("", "servertest-redis-")
+	if err != nil {
+		return nil, fmt.Errorf("servertest: %w", err)
+	}
+	var failed error
+	for range startTries {
+		port, err := freePort()
+		if err != nil {
+			failed = err
+			continue
+		}
+		r := &Redis{Addr: loopback(port), Real: true, dir: dir, args: args}
+		if r.proc, failed = runRedis(dir, r.Addr, args); failed == nil {
+			return r, nil
+		}
+	}
+	os.RemoveAll(dir)
+	return nil, failed
+}
+
+// runRedis starts a server and waits until it answers.
+func runRedis(dir, addr string, args []string) (*process, error) {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("servertest: %w", err)
+	}
+	args = append([]string{
+		"--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--enable-debug-command", "yes",
+	}, args...)
+	proc, err := startProcess(dir, "redis-server", args...)
+	if err != nil {
+		return nil, err
+	}
+	return proc, proc.awaitReady(func() error { return redisIs(proc.cmd.Process.Pid, addr) })
+}
+
+// redisIs checks by process id that the server on a port is ours and not one that was faster to the port.
+func redisIs(pid int, addr string) error {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := io.WriteString(conn, "INFO server\r\n"); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		line := lines.Text()
+		if strings.HasPrefix(line, "-NOAUTH") {
+			return nil // up, and has a password: it cannot tell us more
+		}
+		if id, ok := strings.CutPrefix(line, "process_id:"); ok {
+			if id != strconv.Itoa(pid) {
+				return fmt.Errorf("servertest: process %s listens on %s, not ours (%d)", id, addr, pid)
+			}
+			return nil
+		}
+		if strings.HasPrefix(line, "-") {
+			return fmt.Errorf("servertest: redis: %s", line)
+		}
+	}
+	return fmt.Errorf("servertest: redis on %s: no answer to INFO", addr)
+}

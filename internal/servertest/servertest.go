@@ -1,0 +1,104 @@
+// Package servertest gives tests the servers they need: ZooKeeper and Redis, embedded in the test process and real.
+//
+// A test that is about behaviour runs against both kinds, in subtests "embedded" and "real", through EachZooKeeper and
+// EachRedis; these share one set of servers for the whole test process, so use UniqueName or UniquePath and do not break
+// them. A test that is about a fault starts a server of its own with StartZooKeeper or StartRedis and may stop, kill,
+// pause and restart it.
+//
+// Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH. Where one is missing, its tests
+// are skipped with a message; with LOCKSCOPE_REAL=require in the environment they fail instead. Real servers listen on
+// free loopback ports, keep their files in a temporary directory, and never outlive the test process (on Linux not even
+// when it is killed).
+package servertest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Main runs the tests of a package, stops every server that was started for them, looks for goroutines left behind, and
+// exits. Use it in TestMain:
+//
+//	func TestMain(m *testing.M) { servertest.Main(m) }
+//
+// The options are for the search for goroutines.
+func Main(m *testing.M, opts ...goleak.Option) {
+	goleak.VerifyTestMain(stopAfter{m}, opts...)
+}
+
+type stopAfter struct{ m *testing.M }
+
+func (s stopAfter) Run() int {
+	code := s.m.Run()
+	shared.stop()
+	return code
+}
+
+// shared holds the servers that tests of one process share. It is the one package-level state here: their life is that
+// of the process, and only Main knows when it ends.
+var shared sharedServers
+
+type sharedServers struct {
+	mu            sync.Mutex
+	zkEmbedded    *ZooKeeper
+	zkReal        *ZooKeeper
+	zkFailed      error // why the real one could not start: said again, not tried again
+	redisEmbedded []*Redis
+	redisReal     []*Redis
+	redisFailed   error
+}
+
+func (s *sharedServers) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, zk := range []*ZooKeeper{s.zkEmbedded, s.zkReal} {
+		if zk != nil {
+			zk.end()
+		}
+	}
+	for _, r := range append(s.redisEmbedded, s.redisReal...) {
+		r.end()
+	}
+	s.zkEmbedded, s.zkReal, s.redisEmbedded, s.redisReal = nil, nil, nil, nil
+}
+
+// required says whether a missing real server or peer is a failure.
+func required() bool { return os.Getenv("LOCKSCOPE_REAL") == "require" }
+
+// missingError names a program or library that is not installed here.
+type missingError struct{ what string }
+
+func (e missingError) Error() string { return e.what + " is not installed" }
+
+// missing ends the test: skipped, or failed when LOCKSCOPE_REAL=require.
+func missing(t testing.TB, what string) {
+	t.Helper()
+	if required() {
+		t.Fatalf("%s is not installed, and LOCKSCOPE_REAL=require: install it with `make deps`", what)
+	}
+	t.Skipf("SKIPPED: %s is not installed (`make deps` installs it; LOCKSCOPE_REAL=require makes this a failure)", what)
+}
+
+var names atomic.Int64
+
+// UniqueName returns a name that no other test of this process gets: the test's name and a number, from characters that
+// are safe in a znode, a key and a file name.
+func UniqueName(t testing.TB) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '-'
+	}, t.Name())
+	return fmt.Sprintf("%s-%d", clean, names.Add(1))
+}
+
+// UniquePath is UniqueName as a znode path directly below the root. The node is not created.
+func UniquePath(t testing.TB) string { return "/" + UniqueName(t) }

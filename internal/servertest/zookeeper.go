@@ -1,0 +1,318 @@
+package servertest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockscope/internal/zkserver"
+)
+
+// tick is the tick time of all ZooKeeper servers here: sessions from 1 s to 10 s.
+const tick = 500 * time.Millisecond
+
+const jarDir = "/usr/share/java"
+
+// zookeeperJars are what ZooKeeper needs on its class path: its manifest names the rest, but neither the servlet API
+// (without which the AdminServer silently does not start) nor a logger.
+var zookeeperJars = []string{"zookeeper.jar", "servlet-api.jar", "slf4j-simple.jar"}
+
+// ZooKeeper is a running standalone server.
+type ZooKeeper struct {
+	Addr     string           // host:port for clients and four-letter words
+	Admin    string           // http://host:port of the AdminServer
+	Real     bool             // Apache ZooKeeper in a process of its own
+	Embedded *zkserver.Server // nil when Real
+
+	shared bool
+	dir    string
+	proc   *process
+}
+
+// EachZooKeeper runs f as subtests "embedded" and "real", with one shared server of each kind per test process: use
+// UniquePath, and do not stop it. The real one is skipped, or required, by the package's rule.
+func EachZooKeeper(t *testing.T, f func(t *testing.T, zk *ZooKeeper)) {
+	t.Run("embedded", func(t *testing.T) {
+		zk, err := shared.embeddedZooKeeper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, zk)
+	})
+	t.Run("real", func(t *testing.T) {
+		zk, err := shared.realZooKeeper()
+		check(t, err)
+		f(t, zk)
+	})
+}
+
+// StartZooKeeper starts a real server for one test, which may do to it what it likes. It is stopped when the test ends.
+func StartZooKeeper(t testing.TB) *ZooKeeper {
+	t.Helper()
+	zk, err := startRealZooKeeper()
+	check(t, err)
+	t.Cleanup(zk.end)
+	return zk
+}
+
+// StartEmbeddedZooKeeper starts an embedded server for one test; the zero Config means the same tick as the others here.
+func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
+	t.Helper()
+	zk, err := startEmbeddedZooKeeper(cfg)
+	check(t, err)
+	t.Cleanup(zk.end)
+	return zk
+}
+
+// check ends the test when a server could not be started.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if absent, ok := errors.AsType[missingError](err); ok {
+		missing(t, absent.what)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop ends the server in good order; it waits until it is gone. Its data stays for Restart if it is a real one.
+func (z *ZooKeeper) Stop(t testing.TB) {
+	t.Helper()
+	z.own(t, "Stop")
+	if z.Real {
+		z.proc.stop()
+		return
+	}
+	z.Embedded.Close()
+}
+
+// Kill ends a real server without warning (SIGKILL) and waits until it is gone.
+func (z *ZooKeeper) Kill(t testing.TB) {
+	t.Helper()
+	z.ownReal(t, "Kill").kill()
+}
+
+// Restart starts a real server that was stopped or killed again, with its data, on the same ports, and waits until it answers.
+func (z *ZooKeeper) Restart(t testing.TB) {
+	t.Helper()
+	z.ownReal(t, "Restart").kill()
+	proc, err := runZooKeeper(z.dir, z.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.proc = proc
+}
+
+// Pause stops a real server's process (SIGSTOP): connections stay open and nothing answers.
+func (z *ZooKeeper) Pause(t testing.TB) {
+	t.Helper()
+	z.signal(t, "Pause", syscall.SIGSTOP)
+}
+
+// Resume lets a paused server go on (SIGCONT).
+func (z *ZooKeeper) Resume(t testing.TB) {
+	t.Helper()
+	z.signal(t, "Resume", syscall.SIGCONT)
+}
+
+// Expire ends a session at once, as if its client had been silent for too long. Only an embedded server can do that.
+func (z *ZooKeeper) Expire(t testing.TB, session int64) {
+	t.Helper()
+	if z.Embedded == nil {
+		t.Fatal("servertest: Expire: only an embedded ZooKeeper can expire a session")
+	}
+	if err := z.Embedded.ExpireSession(session); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (z *ZooKeeper) own(t testing.TB, verb string) {
+	t.Helper()
+	if z.shared {
+		t.Fatalf("servertest: %s: other tests share this ZooKeeper: use StartZooKeeper", verb)
+	}
+}
+
+func (z *ZooKeeper) ownReal(t testing.TB, verb string) *process {
+	t.Helper()
+	z.own(t, verb)
+	if !z.Real {
+		t.Fatalf("servertest: %s: only for a real ZooKeeper: use StartZooKeeper", verb)
+	}
+	return z.proc
+}
+
+func (z *ZooKeeper) signal(t testing.TB, verb string, sig syscall.Signal) {
+	t.Helper()
+	if err := z.ownReal(t, verb).cmd.Process.Signal(sig); err != nil {
+		t.Fatalf("servertest: %s: %v", verb, err)
+	}
+}
+
+// end stops the server for good.
+func (z *ZooKeeper) end() {
+	if z.Embedded != nil {
+		z.Embedded.Close()
+		return
+	}
+	z.proc.kill()
+	os.RemoveAll(z.dir)
+}
+
+func (s *sharedServers) embeddedZooKeeper() (*ZooKeeper, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.zkEmbedded != nil {
+		return s.zkEmbedded, nil
+	}
+	zk, err := startEmbeddedZooKeeper(zkserver.Config{})
+	if err != nil {
+		return nil, err
+	}
+	zk.shared = true
+	s.zkEmbedded = zk
+	return zk, nil
+}
+
+func (s *sharedServers) realZooKeeper() (*ZooKeeper, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.zkReal != nil || s.zkFailed != nil {
+		return s.zkReal, s.zkFailed
+	}
+	zk, err := startRealZooKeeper()
+	if err != nil {
+		s.zkFailed = err
+		return nil, err
+	}
+	zk.shared = true
+	s.zkReal = zk
+	return zk, nil
+}
+
+func startEmbeddedZooKeeper(cfg zkserver.Config) (*ZooKeeper, error) {
+	if cfg.TickTime == 0 {
+		cfg.TickTime = tick
+	}
+	server, err := zkserver.Start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &ZooKeeper{Addr: server.Addr(), Admin: "http://" + server.AdminAddr(), Embedded: server}, nil
+}
+
+func startRealZooKeeper() (*ZooKeeper, error) {
+	if _, err := exec.LookPath("java"); err != nil {
+		return nil, missingError{"ZooKeeper's Java runtime (java)"}
+	}
+	for _, jar := range zookeeperJars {
+		if _, err := os.Stat(filepath.Join(jarDir, jar)); err != nil {
+			return nil, missingError{"ZooKeeper (" + filepath.Join(jarDir, jar) + ")"}
+		}
+	}
+	dir, err := os.MkdirTemp("", "servertest-zookeeper-")
+	if err != nil {
+		return nil, fmt.Errorf("servertest: %w", err)
+	}
+	var failed error
+	for range startTries {
+		zk, err := tryZooKeeper(dir)
+		if err == nil {
+			return zk, nil
+		}
+		failed = err
+	}
+	os.RemoveAll(dir)
+	return nil, failed
+}
+
+func tryZooKeeper(dir string) (*ZooKeeper, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	adminPort, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	config := fmt.Sprintf(`tickTime=%d
+dataDir=%s
+clientPort=%d
+clientPortAddress=127.0.0.1
+admin.serverAddress=127.0.0.1
+admin.serverPort=%d
+4lw.commands.whitelist=*
+maxClientCnxns=0
+`, tick.Milliseconds(), filepath.Join(dir, "data"), port, adminPort)
+	if err := os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte(config), 0o600); err != nil {
+		return nil, fmt.Errorf("servertest: %w", err)
+	}
+	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir}
+	if zk.proc, err = runZooKeeper(dir, zk.Addr); err != nil {
+		return nil, err
+	}
+	if err := zk.proc.awaitReady(func() error { return adminIsOf(dir, zk.Admin) }); err != nil {
+		zk.proc.kill()
+		return nil, err
+	}
+	return zk, nil
+}
+
+// runZooKeeper starts the server that is configured in dir and waits until its client port answers.
+func runZooKeeper(dir, addr string) (*process, error) {
+	classPath := make([]string, len(zookeeperJars))
+	for i, jar := range zookeeperJars {
+		classPath[i] = filepath.Join(jarDir, jar)
+	}
+	proc, err := startProcess(dir, "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.ZooKeeperServerMain", "zoo.cfg")
+	if err != nil {
+		return nil, err
+	}
+	return proc, proc.awaitReady(func() error { return portIsOf(dir, addr) })
+}
+
+// portIsOf checks by its data directory that the server on the client port is ours and not one that was faster to the port.
+func portIsOf(dir, addr string) error {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := io.WriteString(conn, "conf"); err != nil {
+		return err
+	}
+	return mustMention(conn, dir)
+}
+
+func adminIsOf(dir, admin string) error {
+	client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(admin + "/commands/configuration")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return mustMention(resp.Body, dir)
+}
+
+func mustMention(r io.Reader, dir string) error {
+	text, err := io.ReadAll(io.LimitReader(r, 64<<10))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(text), dir) {
+		return fmt.Errorf("servertest: not ready, or somebody else's ZooKeeper: %.200q", text)
+	}
+	return nil
+}
