@@ -91,7 +91,7 @@ func (s *Server) run(r request, xid int32) bool {
 		name = "MULT"
 		answer, code = runMulti(r)
 	} else {
-		r.c.reply(xid, s.zxid, codeUnimplemented, nil)
+		r.c.reply(xid, -1, codeUnimplemented, nil)
 		s.detach(r.c)
 		return false
 	}

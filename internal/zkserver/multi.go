@@ -41,9 +41,10 @@ func encodeParts(parts []part) body {
 	}
 }
 
-// multiPart is one decoded change of a multi.
+// multiPart is one decoded change of a multi. Its result names another request than was made, as in the real server:
+// create2 is answered as create, without a Stat, and the creation of containers and TTL nodes as create2.
 type multiPart struct {
-	op    int32
+	op    int32 // of the result
 	apply func(*txn) (body, errCode)
 }
 
@@ -58,11 +59,18 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 		if !ok || h.op == opSetACL {
 			return nil, false
 		}
-		apply := w.parse(h.op, d)
+		op := h.op
+		if op == opCreate2 {
+			op = opCreate
+		}
+		apply := w.parse(op, d)
 		if apply == nil {
 			return nil, false
 		}
-		parts = append(parts, multiPart{h.op, apply})
+		if op == opCreateContainer || op == opCreateTTL {
+			op = opCreate2
+		}
+		parts = append(parts, multiPart{op, apply})
 	}
 }
 

@@ -90,7 +90,8 @@ func newTree() *tree {
 			t.nodes[parent].children[name] = struct{}{}
 		}
 	}
-	t.nodes["/zookeeper/config"].acl = []acl{{perms: 1, scheme: "world", id: "anyone"}}
+	config := t.nodes["/zookeeper/config"]
+	config.acl, config.aversion = []acl{{perms: 1, scheme: "world", id: "anyone"}}, -1
 	return t
 }
 
