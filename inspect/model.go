@@ -138,11 +138,12 @@ type Owner struct {
 	// Session is the ZooKeeper session; 0 is none.
 	Session int64
 	// Client is the session's ip:port, Server the server it is connected to.
-	Client, Server          string
-	Host, PID, Thread       Untrusted
-	LibraryID               Untrusted
-	SessionTimeout          time.Duration
-	LastContact, Registered time.Time
+	Client, Server    string
+	Host, PID, Thread Untrusted
+	// LibraryID is the id of the client's library instance.
+	LibraryID Untrusted
+	// SessionTimeout as negotiated.
+	SessionTimeout time.Duration
 }
 
 // Vote is what one Redis master says of a key.

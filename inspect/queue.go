@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"path"
 	"time"
 
 	"lockscope/inspect/recipe"
@@ -118,6 +117,3 @@ func owner(q recipe.Queue, n *Znode) Owner {
 	host, label := q.Owner(n.Data[:min(len(n.Data), maxValue)])
 	return Owner{Session: n.EphemeralOwner, Host: Untrusted(host), Label: Untrusted(label)}
 }
-
-// watchPath is the path that a waiter's expected watch stands on.
-func watchPath(l *Lock, c Contender) string { return path.Join(l.ID.Path, c.Watches.Raw()) }

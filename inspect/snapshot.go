@@ -15,8 +15,9 @@ type Snapshot struct {
 	Backends []*Backend
 	// Changed are the locks that were put or removed since the snapshot that the same subscription saw before; nil
 	// in its first one.
-	Changed []ID
-	locks   table
+	Changed  []ID
+	locks    table
+	sessions map[string]map[int64]Session
 }
 
 // NewSnapshot makes a snapshot of locks that come from elsewhere than an Observer: a recording, a test.
@@ -36,6 +37,12 @@ func (s *Snapshot) Locks() iter.Seq[*Lock] { return s.locks.all() }
 
 // Lock finds a lock by its id; nil when there is none.
 func (s *Snapshot) Lock(id ID) *Lock { return s.locks.get(id) }
+
+// Session is what the servers of l's backend last told of a contender's session; false when they did not.
+func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
+	session, ok := s.sessions[l.ID.Backend][c.Owner.Session]
+	return session, ok && c.Owner.Session != 0
+}
 
 // Backend finds a backend by its name; nil when there is none.
 func (s *Snapshot) Backend(name string) *Backend {

@@ -1,6 +1,9 @@
 package inspect
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Source reads one backend. zksource and redissource are Sources, and so is a recording.
 type Source interface {
@@ -31,6 +34,8 @@ type Update struct {
 // servers' tables.
 type WatchTable struct {
 	Backend string
+	// ReadAt is when, by our clock, the servers were asked.
+	ReadAt time.Time
 	// Sessions by path.
 	Sessions map[string][]int64
 	// Covers says which lock directories the table speaks of; nil means all.

@@ -47,11 +47,11 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 
 // tally is the count of the votes on one key.
 type tally struct {
-	value          Untrusted
-	digest         string
-	most           int // votes of the most common value
-	tie            bool
-	values         int // different values
+	value  Untrusted
+	digest string
+	most   int // votes of the most common value
+	tie    bool
+	values int // different values
 	// masters that did not answer, have no such key, hold something that is no lock
 	silent, absent, foreign int
 }

@@ -1,0 +1,98 @@
+package inspect
+
+import (
+	"net"
+	"path"
+	"slices"
+	"time"
+)
+
+// clone copies a lock so that its contenders can be changed.
+func clone(l *Lock) *Lock {
+	c := *l
+	c.Holders = slices.Clone(l.Holders)
+	c.Waiters = slices.Clone(l.Waiters)
+	return &c
+}
+
+// everyContender calls f with each contender of l, to be changed in place.
+func everyContender(l *Lock, f func(*Contender)) {
+	for i := range l.Holders {
+		f(&l.Holders[i])
+	}
+	for i := range l.Waiters {
+		f(&l.Waiters[i])
+	}
+}
+
+// same says that two versions of a contender are one and the same entry on the server.
+func same(a, b *Contender) bool {
+	return a.Name == b.Name && a.Czxid == b.Czxid && a.Digest == b.Digest
+}
+
+// carry takes over what the version of the lock before knew and a single reading cannot tell: when its holders were
+// granted, and which watches were confirmed. offset is the backend's clock minus ours. was is nil for a lock that is
+// seen for the first time: who holds it then has held it since before we looked.
+func carry(was, l *Lock, offset time.Duration) {
+	if was == nil {
+		return
+	}
+	before := make(map[Untrusted]*Contender, was.Contention())
+	everyContender(was, func(c *Contender) { before[c.Name] = c })
+	everyContender(l, func(c *Contender) {
+		old, ok := before[c.Name]
+		ok = ok && same(old, c)
+		if ok && old.Watches == c.Watches {
+			c.Watch = old.Watch
+		}
+		switch {
+		case c.State != Holding || !c.HeldSince.IsZero():
+		case ok && old.State == Holding:
+			c.HeldSince = old.HeldSince
+		case !ok && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
+			c.HeldSince = c.Since // it came to a free lock: granted when it was created
+		default:
+			c.HeldSince = l.ReadAt.Add(offset)
+		}
+	})
+}
+
+// identify fills in the clients behind the sessions, and says whether that changed anything.
+func identify(l *Lock, sessions map[int64]Session) bool {
+	changed := false
+	everyContender(l, func(c *Contender) {
+		s, ok := sessions[c.Owner.Session]
+		if !ok || c.Owner.Session == 0 {
+			return
+		}
+		o := c.Owner
+		o.Client, o.Server, o.SessionTimeout = s.Client, s.Server, s.Timeout
+		if host, _, err := net.SplitHostPort(s.Client); err == nil && o.Host == "" {
+			o.Host = Untrusted(host)
+		}
+		changed = changed || o != c.Owner
+		c.Owner = o
+	})
+	return changed
+}
+
+// confirmWatches sets for each waiter whether it watches what it should, by the server's table, and says whether
+// that changed anything. A lock that was read after the table can only be confirmed by it, never refuted: the waiter
+// may have come in between.
+func confirmWatches(l *Lock, t *WatchTable) bool {
+	changed := false
+	everyContender(l, func(c *Contender) {
+		if c.Watches == "" || c.Owner.Session == 0 {
+			return
+		}
+		answer := Missing
+		if slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Watches.Raw())], c.Owner.Session) {
+			answer = Confirmed
+		} else if l.ReadAt.After(t.ReadAt) {
+			answer = Unconfirmed
+		}
+		changed = changed || answer != c.Watch
+		c.Watch = answer
+	})
+	return changed
+}
