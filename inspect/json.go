@@ -1,0 +1,254 @@
+package inspect
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// SchemaVersion is the version of the JSON that this package writes.
+const SchemaVersion = 1
+
+// JSON is the snapshot as the command line prints it: a value for encoding/json in the contract's form, with ages
+// and times to live as of TakenAt. Text from servers is escaped.
+func (s *Snapshot) JSON() any {
+	d := document{Version: SchemaVersion, TakenAt: stamp(s.TakenAt), Backends: []jsonBackend{}, Locks: []jsonLock{}}
+	for _, b := range s.Backends {
+		d.Backends = append(d.Backends, backendJSON(b))
+	}
+	for l := range s.Locks() {
+		d.Locks = append(d.Locks, s.lockJSON(l))
+	}
+	return d
+}
+
+// LockJSON is one lock of the snapshot in the same form.
+func (s *Snapshot) LockJSON(l *Lock) any { return s.lockJSON(l) }
+
+// ContenderJSON is one contender in the same form, its ages as of at by our clock; offset is its backend's clock
+// minus ours.
+func ContenderJSON(c *Contender, at time.Time, offset time.Duration) any {
+	return contenderJSON(c, at, offset)
+}
+
+type document struct {
+	Version  int           `json:"version"`
+	TakenAt  string        `json:"taken_at"`
+	Backends []jsonBackend `json:"backends"`
+	Locks    []jsonLock    `json:"locks"`
+}
+
+type jsonBackend struct {
+	Name     string       `json:"name"`
+	Kind     BackendKind  `json:"kind"`
+	State    BackendState `json:"state"`
+	Mode     Mode         `json:"mode"`
+	Error    string       `json:"error"`
+	Servers  []jsonServer `json:"servers"`
+	Findings []Finding    `json:"findings"`
+}
+
+type jsonServer struct {
+	Addr          string      `json:"addr"`
+	State         ServerState `json:"state"`
+	Role          string      `json:"role"`
+	LatencyMS     *float64    `json:"latency_ms"`
+	ClockOffsetMS *float64    `json:"clock_offset_ms"`
+}
+
+type jsonLock struct {
+	ID         string            `json:"id"`
+	Backend    string            `json:"backend"`
+	Path       string            `json:"path"`
+	Kind       Kind              `json:"kind"`
+	Recipe     string            `json:"recipe"`
+	Confidence recipe.Confidence `json:"recipe_confidence"`
+	State      State             `json:"state"`
+	Limit      *int              `json:"limit"`
+	Holders    []jsonContender   `json:"holders"`
+	Waiters    []jsonContender   `json:"waiters"`
+	Masters    []jsonMaster      `json:"masters"`
+	Quorum     *int              `json:"quorum"`
+	Margin     *int              `json:"margin"`
+	ValidityMS *int64            `json:"validity_ms"`
+	Findings   []Finding         `json:"findings"`
+}
+
+type jsonMaster struct {
+	Addr   string      `json:"addr"`
+	State  ServerState `json:"state"`
+	Vote   bool        `json:"vote"`
+	Value  string      `json:"value"`
+	Digest string      `json:"value_digest,omitempty"`
+	TTLMS  *int64      `json:"ttl_ms"`
+}
+
+type jsonContender struct {
+	Name         string         `json:"name"`
+	Digest       string         `json:"value_digest,omitempty"`
+	Sequence     *int32         `json:"sequence"`
+	Mode         string         `json:"mode"`
+	State        ContenderState `json:"state"`
+	Count        int            `json:"count"`
+	Owner        jsonOwner      `json:"owner"`
+	Since        *string        `json:"since"`
+	HeldSince    *string        `json:"held_since"`
+	AgeMS        *int64         `json:"age_ms"`
+	TTLMS        *int64         `json:"ttl_ms"`
+	Watches      *string        `json:"watches"`
+	Confirmed    *bool          `json:"watch_confirmed"`
+	BlockedBelow int            `json:"blocked_below"`
+}
+
+type jsonOwner struct {
+	Label     string `json:"label"`
+	Session   string `json:"session"`
+	Client    string `json:"client"`
+	Server    string `json:"server"`
+	Host      string `json:"host"`
+	PID       string `json:"pid"`
+	Thread    string `json:"thread"`
+	LibraryID string `json:"library_id"`
+}
+
+func backendJSON(b *Backend) jsonBackend {
+	j := jsonBackend{
+		Name: b.Name, Kind: b.Kind, State: b.State, Mode: b.Mode, Error: Escape(b.Error),
+		Servers: []jsonServer{}, Findings: findings(b.Findings),
+	}
+	for _, s := range b.Servers {
+		server := jsonServer{Addr: s.Addr, State: s.State, Role: Escape(s.Role)}
+		if s.Latency >= 0 && s.State == ServerUp {
+			server.LatencyMS = fraction(s.Latency)
+		}
+		if s.ClockKnown {
+			server.ClockOffsetMS = fraction(s.ClockOffset)
+		}
+		j.Servers = append(j.Servers, server)
+	}
+	return j
+}
+
+func (s *Snapshot) lockJSON(l *Lock) jsonLock {
+	offset := s.Backend(l.ID.Backend).ClockOffset()
+	j := jsonLock{
+		ID: l.ID.String(), Backend: l.ID.Backend, Path: Escape(l.ID.Path),
+		Kind: l.Kind, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
+		Holders: contendersJSON(l.Holders, s.TakenAt, offset), Waiters: contendersJSON(l.Waiters, s.TakenAt, offset),
+		Masters: []jsonMaster{}, Findings: findings(l.Findings),
+	}
+	if l.Limit > 0 {
+		j.Limit = &l.Limit
+	}
+	for _, m := range l.Masters {
+		j.Masters = append(j.Masters, masterJSON(m, s.TakenAt))
+	}
+	if len(l.Masters) > 0 {
+		j.Quorum, j.Margin = &l.Quorum, &l.Margin
+	}
+	if !l.ValidUntil.IsZero() {
+		j.ValidityMS = whole(max(0, l.ValidUntil.Sub(s.TakenAt)))
+	}
+	return j
+}
+
+func masterJSON(m Vote, at time.Time) jsonMaster {
+	j := jsonMaster{Addr: m.Addr, State: ServerDown, Vote: m.Agrees, Value: m.Value.String(), Digest: m.Digest}
+	if !m.Up {
+		return j
+	}
+	j.State = ServerUp
+	absent, never := int64(-2), int64(-1)
+	switch {
+	case !m.Present:
+		j.TTLMS = &absent
+	case m.NoExpiry:
+		j.TTLMS = &never
+	case !m.ExpiresAt.IsZero():
+		j.TTLMS = whole(max(0, m.ExpiresAt.Sub(at)))
+	}
+	return j
+}
+
+func contendersJSON(cs []Contender, at time.Time, offset time.Duration) []jsonContender {
+	js := make([]jsonContender, 0, len(cs))
+	for i := range cs {
+		js = append(js, contenderJSON(&cs[i], at, offset))
+	}
+	return js
+}
+
+func contenderJSON(c *Contender, at time.Time, offset time.Duration) jsonContender {
+	j := jsonContender{
+		Name: c.Name.String(), Digest: c.Digest, Mode: "exclusive", State: c.State, Count: max(1, c.Count),
+		Owner: jsonOwner{
+			Label: c.Owner.Label.String(), Session: SessionID(c.Owner.Session), Client: Escape(c.Owner.Client),
+			Server: Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
+			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
+		},
+		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), BlockedBelow: c.BlockedBelow,
+	}
+	if c.Sequential {
+		j.Sequence = &c.Sequence
+	}
+	if c.Mode == recipe.Shared {
+		j.Mode = "shared"
+	}
+	if !c.Since.IsZero() {
+		j.AgeMS = whole(max(0, at.Add(offset).Sub(c.Since)))
+	}
+	never := int64(-1)
+	if c.NoExpiry {
+		j.TTLMS = &never
+	} else if !c.ExpiresAt.IsZero() {
+		j.TTLMS = whole(max(0, c.ExpiresAt.Sub(at)))
+	}
+	if c.Watches != "" {
+		watches := c.Watches.String()
+		j.Watches = &watches
+	}
+	if c.Watch != Unconfirmed {
+		confirmed := c.Watch == Confirmed
+		j.Confirmed = &confirmed
+	}
+	return j
+}
+
+// SessionID is a ZooKeeper session id as its tools write it, 0x and the hex digits of the unsigned value; empty for
+// none.
+func SessionID(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return "0x" + strconv.FormatUint(uint64(id), 16)
+}
+
+func findings(fs []Finding) []Finding {
+	if fs == nil {
+		return []Finding{}
+	}
+	return fs
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func optionalStamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := stamp(t)
+	return &s
+}
+
+func whole(d time.Duration) *int64 {
+	ms := d.Milliseconds()
+	return &ms
+}
+
+// fraction is milliseconds with three decimals.
+func fraction(d time.Duration) *float64 {
+	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
+	return &ms
+}

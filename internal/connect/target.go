@@ -1,0 +1,331 @@
+// Package connect is the ground under everything that talks to a server: targets as people write them, secrets, TLS,
+// the dialer that reads along on ZooKeeper connections, and options for go-redis.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Service is the kind of server that a target names.
+type Service string
+
+// The services.
+const (
+	ZooKeeper     Service = "zookeeper"
+	RedisMasters  Service = "redis"
+	RedisSentinel Service = "redis+sentinel"
+	RedisCluster  Service = "redis+cluster"
+	RedisUnix     Service = "redis+unix"
+)
+
+// Target is one backend: the servers of a ZooKeeper ensemble, or independent Redis masters.
+type Target struct {
+	Service Service
+	// Name of the backend; unique among the targets of ParseTargets.
+	Name string
+	// Servers as host:port, or the path of a socket.
+	Servers []string
+	// Roots are the ZooKeeper paths to look at, "/" when none was given.
+	Roots []string
+	// Chroot is put before every ZooKeeper path; paths are shown without it.
+	Chroot string
+	// Admin are the base URLs of the servers' AdminServers.
+	Admin []string
+	// Match are the SCAN patterns; empty means the defaults.
+	Match []string
+	// DB is the number of the Redis database.
+	DB int
+	// Master is the name that a Sentinel knows the master by.
+	Master string
+	TLS    *TLS
+}
+
+// TLS says how a connection is encrypted. Files are PEM.
+type TLS struct{ CA, Cert, Key, ServerName string }
+
+// ErrTarget is wrapped by every error about a target that cannot be used as written.
+var ErrTarget = errors.New("not a usable target")
+
+// ParseTargets reads target URLs. Those with the same servers become one backend with several roots or patterns;
+// backends without a name are called zk, redis, then zk2, redis2 and so on.
+func ParseTargets(urls []string) ([]Target, error) {
+	var targets []Target
+	for _, u := range urls {
+		t, err := parseTarget(u)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(targets, t.sameServers); i >= 0 {
+			if err := targets[i].merge(t); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		targets = append(targets, t)
+	}
+	return targets, name(targets)
+}
+
+func (t Target) sameServers(other Target) bool {
+	return t.Service == other.Service && slices.Equal(t.Servers, other.Servers) && t.Chroot == other.Chroot &&
+		t.DB == other.DB && t.Master == other.Master
+}
+
+func (t *Target) merge(other Target) error {
+	if other.Name != "" && t.Name != "" && other.Name != t.Name {
+		return fmt.Errorf("%w: the same servers are named %q and %q (give one name)", ErrTarget, t.Name, other.Name)
+	}
+	if t.Name == "" {
+		t.Name = other.Name
+	}
+	if t.TLS == nil {
+		t.TLS = other.TLS
+	}
+	t.Roots = union(t.Roots, other.Roots)
+	t.Match = union(t.Match, other.Match)
+	t.Admin = union(t.Admin, other.Admin)
+	return nil
+}
+
+func union(a, b []string) []string {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
+}
+
+// name gives every target without a name the first free one of its kind.
+func name(targets []Target) error {
+	taken := make(map[string]bool)
+	for _, t := range targets {
+		if t.Name != "" && taken[t.Name] {
+			return fmt.Errorf("%w: two backends are named %q (give each a name= of its own)", ErrTarget, t.Name)
+		}
+		taken[t.Name] = true
+	}
+	for i := range targets {
+		if targets[i].Name != "" {
+			continue
+		}
+		base := "redis"
+		if targets[i].Service == ZooKeeper {
+			base = "zk"
+		}
+		free := base
+		for n := 2; taken[free]; n++ {
+			free = base + strconv.Itoa(n)
+		}
+		targets[i].Name = free
+		taken[free] = true
+	}
+	return nil
+}
+
+// schemes are the services by URL scheme, and whether the scheme asks for TLS.
+var schemes = map[string]struct {
+	service Service
+	tls     bool
+}{
+	"zk":              {ZooKeeper, false},
+	"zks":             {ZooKeeper, true},
+	"redis":           {RedisMasters, false},
+	"rediss":          {RedisMasters, true},
+	"redis+sentinel":  {RedisSentinel, false},
+	"rediss+sentinel": {RedisSentinel, true},
+	"redis+cluster":   {RedisCluster, false},
+	"rediss+cluster":  {RedisCluster, true},
+	"redis+unix":      {RedisUnix, false},
+}
+
+// parseTarget reads one URL. net/url would refuse a comma list with IPv6 hosts and a bare % in a pattern, so the
+// parts are cut by hand.
+func parseTarget(s string) (Target, error) {
+	fail := func(format string, args ...any) (Target, error) {
+		return Target{}, fmt.Errorf("target %q is %w: %s", redact(s), ErrTarget, fmt.Sprintf(format, args...))
+	}
+	scheme, rest, ok := strings.Cut(s, "://")
+	kind, known := schemes[scheme]
+	if !ok || !known {
+		return fail("write zk://host:2181/root or redis://host:6379 (zks:// and rediss:// for TLS)")
+	}
+	t := Target{Service: kind.service}
+	if kind.tls {
+		t.TLS = &TLS{}
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	authority, path, hasPath := strings.Cut(rest, "/")
+	if strings.Contains(authority, "@") {
+		return fail("it holds a user or password; command lines are seen by others: set LOCKSCOPE_REDIS_USERNAME and " +
+			"LOCKSCOPE_REDIS_PASSWORD, or LOCKSCOPE_ZK_AUTH, instead")
+	}
+	if t.Service == RedisUnix {
+		if authority != "" || path == "" {
+			return fail("write redis+unix:///path/to.sock")
+		}
+		t.Servers = []string{"/" + path}
+	} else if err := t.setServers(authority); err != nil {
+		return fail("%v", err)
+	}
+	if err := t.setPath(path, hasPath); err != nil {
+		return fail("%v", err)
+	}
+	if err := t.setOptions(query); err != nil {
+		return fail("%v", err)
+	}
+	return t, nil
+}
+
+// redact hides what stands before an @, which may be a password.
+func redact(s string) string {
+	if at := strings.LastIndex(s, "@"); at >= 0 {
+		if scheme, _, ok := strings.Cut(s[:at], "://"); ok {
+			return scheme + "://…" + s[at:]
+		}
+		return "…" + s[at:]
+	}
+	return s
+}
+
+func (t *Target) setServers(authority string) error {
+	port := "6379"
+	switch t.Service {
+	case ZooKeeper:
+		port = "2181"
+	case RedisSentinel:
+		port = "26379"
+	}
+	for _, h := range strings.Split(authority, ",") {
+		addr, err := serverAddress(h, port)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(t.Servers, addr) {
+			return fmt.Errorf("server %s is named twice", addr)
+		}
+		t.Servers = append(t.Servers, addr)
+	}
+	return nil
+}
+
+func serverAddress(s, defaultPort string) (string, error) {
+	if s == "" {
+		return "", errors.New("a host is missing")
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		host, port = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"), defaultPort
+		if strings.Contains(host, ":") && !strings.HasPrefix(s, "[") {
+			return "", fmt.Errorf("%q is no host:port (write an IPv6 address in brackets)", s)
+		}
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return "", fmt.Errorf("%q has no port from 1 to 65535", s)
+	}
+	if host == "" || strings.ContainsAny(host, " []%#") && net.ParseIP(host) == nil {
+		return "", fmt.Errorf("%q has no usable host", s)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func (t *Target) setPath(path string, given bool) error {
+	switch t.Service {
+	case ZooKeeper:
+		root := "/" + strings.TrimSuffix(path, "/")
+		if strings.Contains(root, "//") {
+			return fmt.Errorf("root %q has an empty part", root)
+		}
+		t.Roots = []string{root}
+	case RedisMasters, RedisCluster:
+		if !given || path == "" {
+			return nil
+		}
+		db, err := strconv.Atoi(path)
+		if err != nil || db < 0 || t.Service == RedisCluster && db > 0 {
+			return fmt.Errorf("%q is no database number (put key patterns in ?match=)", path)
+		}
+		t.DB = db
+	case RedisSentinel:
+		if path == "" {
+			return errors.New("the master's name is missing (write redis+sentinel://host:26379/mymaster)")
+		}
+		t.Master = path
+	}
+	return nil
+}
+
+// setOptions reads the part behind the question mark. Only %25 and %23 are decoded, so that patterns may hold
+// anything else as it stands.
+func (t *Target) setOptions(query string) error {
+	for _, option := range strings.Split(query, "&") {
+		if option == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(option, "=")
+		value = strings.NewReplacer("%25", "%", "%23", "#").Replace(value)
+		if value == "" {
+			return fmt.Errorf("option %q has no value", key)
+		}
+		if err := t.setOption(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Target) setOption(key, value string) error {
+	zookeeper := t.Service == ZooKeeper
+	tls := t.TLS
+	switch {
+	case key == "name":
+		if strings.ContainsAny(value, ": \t") {
+			return fmt.Errorf("name %q may not hold a colon or space", value)
+		}
+		t.Name = value
+	case key == "admin" && zookeeper:
+		for _, base := range strings.Split(value, ",") {
+			if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				return fmt.Errorf("admin=%q is no address such as http://host:8080", base)
+			}
+			t.Admin = append(t.Admin, strings.TrimSuffix(base, "/"))
+		}
+	case key == "chroot" && zookeeper:
+		if !strings.HasPrefix(value, "/") {
+			return fmt.Errorf("chroot %q does not start with a slash", value)
+		}
+		t.Chroot = strings.TrimSuffix(value, "/")
+	case key == "match" && !zookeeper:
+		t.Match = append(t.Match, value)
+	case tls != nil && key == "ca":
+		tls.CA = value
+	case tls != nil && key == "cert":
+		tls.Cert = value
+	case tls != nil && key == "key":
+		tls.Key = value
+	case tls != nil && key == "server_name":
+		tls.ServerName = value
+	case tls == nil && slices.Contains([]string{"ca", "cert", "key", "server_name"}, key):
+		return fmt.Errorf("option %q needs TLS (write zks:// or rediss://)", key)
+	default:
+		return fmt.Errorf("option %q is unknown here (known: %s)", key, t.knownOptions())
+	}
+	return nil
+}
+
+func (t *Target) knownOptions() string {
+	known := "match, name"
+	if t.Service == ZooKeeper {
+		known = "admin, chroot, name"
+	}
+	if t.TLS != nil {
+		known += ", ca, cert, key, server_name"
+	}
+	return known
+}
