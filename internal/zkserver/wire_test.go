@@ -50,6 +50,7 @@ type wire struct {
 type packet struct{ b []byte }
 
 func (p *packet) int(v int32) *packet { p.b = binary.BigEndian.AppendUint32(p.b, uint32(v)); return p }
+
 func (p *packet) long(v int64) *packet {
 	p.b = binary.BigEndian.AppendUint64(p.b, uint64(v))
 	return p

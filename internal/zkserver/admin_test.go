@@ -1,0 +1,229 @@
+package zkserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// busy is a server in a state that all admin commands have something to tell about.
+type busy struct {
+	zk *servertest.ZooKeeper
+	w  *world
+}
+
+func makeBusy(t *testing.T, zk *servertest.ZooKeeper) busy {
+	w := &world{t: t, addr: zk.Addr, names: map[int64]string{}}
+	a, b := w.client("a"), w.client("b")
+	a.create("/lock", "", 0)
+	a.create("/lock/n-", "holder", 3)
+	b.create("/lock/n-", "waiter", 3)
+	b.get("/lock/n-0000000000", true)
+	b.exists("/gone", true)
+	a.exists("/gone", true)
+	a.children("/lock", true) // child watches are in no report
+	return busy{zk, w}
+}
+
+func (b busy) command(t *testing.T, name string) map[string]any {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(b.zk.Admin + "/commands/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s: %s, %s", name, resp.Status, resp.Header.Get("Content-Type"))
+	}
+	d := json.NewDecoder(resp.Body)
+	d.UseNumber() // session ids do not fit into a float64
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
+
+// plain replaces what differs between any two servers: sessions by names, other numbers and addresses by words.
+func (b busy) plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, value := range v {
+			if id, err := strconv.ParseInt(key, 10, 64); err == nil {
+				key = b.number(id)
+			}
+			out[key] = b.plain(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = b.plain(v[i])
+		}
+		slices.SortFunc(out, func(x, y any) int { return strings.Compare(fmt.Sprint(x), fmt.Sprint(y)) })
+		return out
+	case json.Number:
+		id, err := v.Int64()
+		if err != nil {
+			return "fraction"
+		}
+		return b.number(id)
+	case string:
+		if _, _, err := net.SplitHostPort(v); err == nil && strings.HasPrefix(v, "127.") {
+			return "address"
+		}
+		return v
+	}
+	return v
+}
+
+func (b busy) number(id int64) string {
+	if name, ok := b.w.names[id]; ok {
+		return "session " + name
+	}
+	return "number"
+}
+
+// TestAdminCommandsAreAsReal compares fields, sessions and paths. Both servers must be in the same state.
+func TestAdminCommandsAreAsReal(t *testing.T) {
+	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
+	real := makeBusy(t, servertest.StartZooKeeper(t))
+	for _, name := range []string{
+		"connections", "cons", "dump", "watches", "watches_by_path", "watch_summary", "wchs", "ruok", "is_read_only", "nonsense",
+	} {
+		want, got := real.plain(real.command(t, name)), embedded.plain(embedded.command(t, name))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: - real, + embedded:\n%s", name, diff)
+		}
+	}
+	// The embedded server has fewer numbers, none of its own, and some that must be the same.
+	for name, same := range map[string][]string{
+		"monitor": {
+			"server_state", "ephemerals_count", "num_alive_connections", "znode_count", "global_sessions", "watch_count",
+			"approximate_data_size",
+		},
+		"server_stats": {"read_only", "node_count"},
+		"stats":        {"node_count"},
+	} {
+		want, got := real.command(t, name), embedded.command(t, name)
+		for key := range maps.Keys(got) {
+			if _, ok := want[key]; !ok {
+				t.Errorf("%s: %s is not in the real server's answer", name, key)
+			}
+		}
+		for _, key := range same {
+			if diff := cmp.Diff(want[key], got[key]); diff != "" {
+				t.Errorf("%s: %s: - real, + embedded:\n%s", name, key, diff)
+			}
+		}
+	}
+}
+
+func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
+	b := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
+	var ids []int64
+	for _, c := range b.command(t, "connections")["connections"].([]any) {
+		id, err := c.(map[string]any)["session_id"].(json.Number).Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	if diff := cmp.Diff(b.zk.Embedded.Sessions(), ids); diff != "" || len(ids) != 2 {
+		t.Errorf("- Sessions(), + connections:\n%s", diff)
+	}
+}
+
+func TestAdminListsItsCommands(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Get(zk.Admin + "/commands")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		if !strings.Contains(string(text), `<a href="/commands/watches_by_path">watches_by_path</a>`) {
+			t.Errorf("got %s", text)
+		}
+	})
+}
+
+func (b busy) word(t *testing.T, word string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", b.zk.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, word)
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	sessionHex = regexp.MustCompile(`0x1[0-9a-f]{10,}`)
+	dates      = regexp.MustCompile(`expire at .*:`)
+	portNumber = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	millis     = regexp.MustCompile(`((est|lresp|llat|minlat|avglat|maxlat)=|Latency .*: )[0-9./]+`)
+	versions   = regexp.MustCompile(`(?m)version(:|=|\t).*$`)
+)
+
+// plainText is plain for four-letter words. Lines are sorted: neither server has an order.
+func (b busy) plainText(text string) []string {
+	text = sessionHex.ReplaceAllStringFunc(text, func(s string) string {
+		id, _ := strconv.ParseInt(s[2:], 16, 64)
+		return b.number(id)
+	})
+	text = dates.ReplaceAllString(text, "expire at DATE:")
+	text = portNumber.ReplaceAllString(text, "127.0.0.1:PORT")
+	text = millis.ReplaceAllString(text, "${1}N")
+	lines := strings.Split(versions.ReplaceAllString(text, "version"), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+func TestFourLetterWordsAreAsReal(t *testing.T) {
+	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
+	real := makeBusy(t, servertest.StartZooKeeper(t))
+	for _, word := range []string{"ruok", "isro", "cons", "wchs", "wchp", "wchc"} {
+		if diff := cmp.Diff(real.plainText(real.word(t, word)), embedded.plainText(embedded.word(t, word))); diff != "" {
+			t.Errorf("%s: - real, + embedded:\n%s", word, diff)
+		}
+	}
+	// How many deadlines share a beat depends on the clock, and the real server's packet counts on its own readiness checks.
+	beats := regexp.MustCompile(`(?m)^(\d+ expire at|(Session|Connections) Sets|Received:|Sent:).*`)
+	for _, word := range []string{"dump", "srvr"} {
+		trim := func(b busy) []string {
+			return slices.Compact(b.plainText(beats.ReplaceAllString(b.word(t, word), "BEAT")))
+		}
+		if diff := cmp.Diff(trim(real), trim(embedded)); diff != "" {
+			t.Errorf("%s: - real, + embedded:\n%s", word, diff)
+		}
+	}
+	known := real.word(t, "mntr")
+	for line := range strings.Lines(embedded.word(t, "mntr")) {
+		if key, _, _ := strings.Cut(line, "\t"); !strings.Contains(known, key+"\t") {
+			t.Errorf("mntr: %s is not in the real server's answer", key)
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package zkserver_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+
+	"github.com/go-zookeeper/zk"
+)
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// dialZK connects go-zookeeper and waits for its session.
+func dialZK(t testing.TB, addr string, timeout time.Duration) (*zk.Conn, <-chan zk.Event) {
+	t.Helper()
+	c, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	awaitState(t, events, zk.StateHasSession)
+	return c, events
+}
+
+func awaitState(t testing.TB, events <-chan zk.Event, want zk.State) {
+	t.Helper()
+	for timeout := time.After(15 * time.Second); ; {
+		select {
+		case ev := <-events:
+			if ev.State == want {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("no %v", want)
+		}
+	}
+}
+
+func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
+	t.Helper()
+	select {
+	case ev := <-events:
+		return ev
+	case <-time.After(15 * time.Second):
+		t.Fatal("no watch event")
+		panic("unreachable")
+	}
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+var open = zk.WorldACL(zk.PermAll)
+
+// TestSilentSessionExpires: a client that vanishes without a word keeps its node for the whole timeout, and no longer
+// than that and two beats.
+func TestSilentSessionExpires(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		other, _ := dialZK(t, server.Addr, 5*time.Second)
+		w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
+		c := w.dial("silent")
+		c.hello(1000)
+		c.create(path, "", 1)
+		silentSince := time.Now()
+		c.conn.Close()
+		_, _, events, err := other.ExistsW(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted {
+			t.Errorf("got %v, want the node deleted", ev)
+		}
+		if took := time.Since(silentSince); took < 950*time.Millisecond || took > 4*time.Second {
+			t.Errorf("expired after %v, with a timeout of 1s and a tick of 500ms", took)
+		}
+		c = c.again(1000)
+		c.eof()
+	})
+}
+
+// TestPingsKeepASession: a session whose client only pings lives past its timeout.
+func TestPingsKeepASession(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		c, _ := dialZK(t, server.Addr, time.Second)
+		must[string](t)(c.Create(path, nil, zk.FlagEphemeral, open))
+		other, _ := dialZK(t, server.Addr, 5*time.Second)
+		_, _, events, err := other.ExistsW(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case ev := <-events:
+			t.Errorf("got %v: the session ended although its client pinged", ev)
+		case <-time.After(2500 * time.Millisecond): // the time to wait is the behaviour here
+		}
+	})
+}
+
+func TestExpireSession(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	a, aEvents := dialZK(t, server.Addr, 5*time.Second)
+	b, _ := dialZK(t, server.Addr, 5*time.Second)
+	must[string](t)(a.Create("/e", nil, zk.FlagEphemeral, open))
+	_, _, events, err := b.GetW("/e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := a.SessionID()
+	server.Expire(t, id)
+	if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted || ev.Path != "/e" {
+		t.Errorf("got %v, want /e deleted", ev)
+	}
+	awaitState(t, aEvents, zk.StateExpired)
+	awaitState(t, aEvents, zk.StateHasSession)
+	if a.SessionID() == id {
+		t.Error("the client has its expired session again")
+	}
+	if err := server.Embedded.ExpireSession(id); !errors.Is(err, zkserver.ErrNoSession) {
+		t.Errorf("a second time: got %v, want ErrNoSession", err)
+	}
+	if sessions := server.Embedded.Sessions(); slices.Contains(sessions, id) || len(sessions) != 2 {
+		t.Errorf("sessions %x, without %x wanted", sessions, id)
+	}
+}
+
+func TestDropConnectionKeepsTheSession(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	a, aEvents := dialZK(t, server.Addr, 5*time.Second)
+	b, _ := dialZK(t, server.Addr, 5*time.Second)
+	must[string](t)(a.Create("/e", nil, zk.FlagEphemeral, open))
+	must[string](t)(b.Create("/data", nil, 0, open))
+	_, _, events, err := a.GetW("/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := a.SessionID()
+	if err := server.Embedded.DropConnection(id); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, aEvents, zk.StateDisconnected)
+	must[*zk.Stat](t)(b.Set("/data", []byte("while away"), -1))
+	awaitState(t, aEvents, zk.StateHasSession)
+	if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDataChanged {
+		t.Errorf("got %v, want the change that was missed", ev)
+	}
+	if a.SessionID() != id {
+		t.Error("the client came back with another session")
+	}
+	if ok, _, err := a.Exists("/e"); !ok || err != nil {
+		t.Errorf("the ephemeral node: %v, %v; want it alive", ok, err)
+	}
+	if err := server.Embedded.DropConnection(4711); !errors.Is(err, zkserver.ErrNoSession) {
+		t.Errorf("unknown session: got %v, want ErrNoSession", err)
+	}
+}
+
+// TestLockOfGoZookeeper: many clients, one lock, never two holders.
+func TestLockOfGoZookeeper(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		const clients, rounds = 8, 5
+		path := servertest.UniquePath(t)
+		var held sync.Mutex
+		var wg sync.WaitGroup
+		for range clients {
+			c, _ := dialZK(t, server.Addr, 5*time.Second)
+			wg.Go(func() {
+				lock := zk.NewLock(c, path, open)
+				for range rounds {
+					if err := lock.Lock(); err != nil {
+						t.Error(err)
+						return
+					}
+					if !held.TryLock() {
+						t.Error("two holders at once")
+					} else {
+						held.Unlock()
+					}
+					if err := lock.Unlock(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		c, _ := dialZK(t, server.Addr, 5*time.Second)
+		_, st, err := c.Children(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.NumChildren != 0 || st.Cversion != 2*clients*rounds {
+			t.Errorf("children %d, cversion %d; want 0 and %d", st.NumChildren, st.Cversion, 2*clients*rounds)
+		}
+	})
+}
+
+func TestContainersAndTTLNodesAreReaped(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{ReapInterval: 10 * time.Millisecond})
+	w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
+	a := w.client("a")
+	a.create2(19, "/used", createReq("/used", nil, 4))
+	a.create2(19, "/unused", createReq("/unused", nil, 4))
+	a.create2(21, "/ttl", createReq("/ttl", nil, 5).long(30))
+	a.create2(21, "/long", createReq("/long", nil, 5).long(60000))
+	a.create("/used/child", "", 0)
+	c, _ := dialZK(t, server.Addr, 5*time.Second)
+	for _, path := range []string{"/used", "/ttl"} {
+		ok, _, events, err := c.ExistsW(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path == "/used" {
+			a.del("/used/child", -1)
+		}
+		if ok {
+			if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted {
+				t.Errorf("%s: got %v, want it deleted", path, ev)
+			}
+		}
+	}
+	for _, path := range []string{"/unused", "/long"} {
+		if ok, _, err := c.Exists(path); !ok || err != nil {
+			t.Errorf("%s: %v, %v; want it there", path, ok, err)
+		}
+	}
+}
+
+// TestNoiseHarmsNobodyElse: whatever a client sends, others are served on.
+func TestNoiseHarmsNobodyElse(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	good, _ := dialZK(t, server.Addr, 5*time.Second)
+	hello := req().int(0).long(0).int(4000).long(0).buf(make([]byte, 16))
+	session := append([]byte{0, 0, 0, byte(len(hello.b))}, hello.b...)
+	for _, noise := range [][]byte{
+		nil,
+		{0},
+		{0, 0, 0, 0},
+		{0xff, 0xff, 0xff, 0xff},
+		[]byte("GET / HTTP/1.1\r\n\r\n"), []byte("wchp"), []byte("xxxx"),
+		bytes.Repeat([]byte{0xff}, 10000), append(slices.Clone(session), bytes.Repeat([]byte{0, 0, 0, 12, 9}, 500)...),
+		append(slices.Clone(session), 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 14), session,
+	} {
+		conn, err := net.Dial("tcp", server.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Write(noise)
+		if _, _, err := good.Exists("/"); err != nil {
+			t.Fatalf("after %.20q: %v", noise, err)
+		}
+		conn.Close()
+	}
+}
+
+// TestCloseEndsEverything: Close returns although clients are connected, and twice.
+func TestCloseEndsEverything(t *testing.T) {
+	server, err := zkserver.Start(zkserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		dialZK(t, server.Addr(), 5*time.Second)
+	}
+	idle, err := net.Dial("tcp", server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	for range 2 {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := net.Dial("tcp", server.Addr()); err == nil {
+		t.Error("still listening")
+	}
+}
+
+func TestStartRefusesBadConfig(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	for name, cfg := range map[string]zkserver.Config{
+		"port taken":       {Addr: server.Addr},
+		"admin port taken": {AdminAddr: server.Addr},
+		"timeouts":         {MinSessionTimeout: time.Minute, MaxSessionTimeout: time.Second},
+	} {
+		if s, err := zkserver.Start(cfg); err == nil {
+			s.Close()
+			t.Errorf("%s: started", name)
+		}
+	}
+}
+
+// TestManyClients is a look at speed more than a test: it logs requests a second.
+func TestManyClients(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	const clients, rounds = 8, 250
+	var wg sync.WaitGroup
+	start := time.Now()
+	for i := range clients {
+		c, _ := dialZK(t, server.Addr, 5*time.Second)
+		wg.Go(func() {
+			for j := range rounds {
+				path := fmt.Sprintf("/many-%d-%d", i, j)
+				if _, err := c.Create(path, nil, zk.FlagEphemeral, open); err != nil {
+					t.Error(err)
+					return
+				}
+				if err := c.Delete(path, -1); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%.0f requests/s", 2*clients*rounds/time.Since(start).Seconds())
+}
