@@ -1,0 +1,510 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client does not
+// tell (negotiated timeout, acknowledgements and when their requests were sent, dial errors), and it leaves a server
+// that accepts and then hangs, on which go-zookeeper alone would wait for several session timeouts. Give each
+// connection (zk.Connect) a Tap of its own, with Dial as the zk.Dialer. Methods may be called by any goroutine; the
+// fields must not change after the first Dial.
+type Tap struct {
+	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the host dialled:
+	// use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
+	TLS *tls.Config
+	// ReadLimit caps how long a server may leave a request unanswered while it sends nothing at all. Zero leaves it at
+	// a third of the session timeout (a sixth while a session is being resumed, so that there is time for another server).
+	ReadLimit time.Duration
+
+	mu       sync.Mutex // guards all below and the tapped connections
+	current  *tapConn   // newest connection, nil when closed
+	server   string
+	dialErr  error
+	session  int64
+	timeout  time.Duration
+	lastAck  time.Time
+	latency  time.Duration
+	requests uint64
+	awaited  map[string][]chan struct{}
+}
+
+// Dial is a zk.Dialer: it connects to addr, speaks TLS if configured, and taps the connection.
+func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	raw, err := t.dial(network, addr, timeout)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		t.dialErr = fmt.Errorf("zookeeper %s: %w", addr, err)
+		return nil, t.dialErr
+	}
+	t.dialErr = nil
+	c := &tapConn{
+		Conn: raw, tap: t, addr: addr,
+		out: frames{keep: maxCreatePath + 12, limit: 1<<31 - 1},
+		in:  frames{keep: 16, limit: maxConnectReply},
+	}
+	t.current = c
+	return c, nil
+}
+
+func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	ctx := context.Background() // a zk.Dialer gets no context, only a time limit
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	raw, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil || t.TLS == nil {
+		return raw, err
+	}
+	config := t.TLS.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return conn, nil
+}
+
+// Session returns the id and the negotiated timeout of the newest connect response; zeros before the first, and after
+// the server said that the session has expired.
+func (t *Tap) Session() (id int64, timeout time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session, t.timeout
+}
+
+// Server is the address of the server that the session is connected to now, "" when it is connected to none.
+func (t *Tap) Server() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.server
+}
+
+// LastAck is when the newest request, ping or connect request that a server has acknowledged in this session was sent:
+// the session cannot expire before LastAck + timeout. It carries a monotonic reading; zero when there is no session.
+func (t *Tap) LastAck() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lastAck
+}
+
+// Lease is Session and LastAck read at one instant.
+func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session, t.timeout, t.lastAck
+}
+
+// Requests counts the requests that were sent, pings and connect requests not counted.
+func (t *Tap) Requests() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.requests
+}
+
+// DialError is why the newest attempt to connect failed, also when a server accepted and then never answered;
+// nil after a success. go-zookeeper only logs it.
+func (t *Tap) DialError() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dialErr
+}
+
+// Latency is how long the newest acknowledged request, ping or connect request took, from send to answer; 0 before.
+func (t *Tap) Latency() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.latency
+}
+
+// AwaitCreate returns a channel that is closed when the next request to create path is about to be written: what is
+// asked for after that reaches the server behind it, since go-zookeeper sends in order from one goroutine. Paths over
+// 1 KiB are not seen. Call stop when the channel no longer matters.
+func (t *Tap) AwaitCreate(path string) (written <-chan struct{}, stop func()) {
+	ch := make(chan struct{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.awaited == nil {
+		t.awaited = make(map[string][]chan struct{})
+	}
+	t.awaited[path] = append(t.awaited[path], ch)
+	return ch, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if waiting := t.awaited[path]; slices.Contains(waiting, ch) {
+			t.setAwaited(path, slices.Delete(waiting, slices.Index(waiting, ch), slices.Index(waiting, ch)+1))
+		}
+	}
+}
+
+func (t *Tap) setAwaited(path string, waiting []chan struct{}) {
+	if len(waiting) == 0 {
+		delete(t.awaited, path)
+		return
+	}
+	t.awaited[path] = waiting
+}
+
+// Limits on what is read along. go-zookeeper checks the size of replies itself, but not of the connect response, and
+// it panics on a reply that is shorter than its header.
+const (
+	maxConnectReply = 4 << 10
+	maxReply        = 1<<31 - 1
+	maxCreatePath   = 1 << 10
+	maxPending      = 1 << 12 // requests on the wire that are timed; those beyond are not
+)
+
+// ZooKeeper's wire format, as far as it is read along (zookeeper.jute; ZooDefs.OpCode, Watcher and ping xids).
+const (
+	opCreate = 1
+	xidEvent = -1
+	xidPing  = -2
+
+	errConnectionLoss = -4
+	errSessionExpired = -112
+	errSessionMoved   = -118
+)
+
+var (
+	errFrame  = errors.New("zookeeper: the server sent a frame that is none")
+	errSilent = errors.New("the server accepted the connection and then closed it or did not answer in time")
+)
+
+// sent is a request on the wire.
+type sent struct {
+	xid int32
+	at  time.Time
+}
+
+// tapConn is a connection that is read along. Its state is guarded by the tap's mutex.
+type tapConn struct {
+	net.Conn
+	tap  *Tap
+	addr string
+
+	out, in frames
+	asked   time.Time     // read deadline that go-zookeeper wants
+	heard   time.Time     // when bytes last came in
+	limit   time.Duration // how long a request may go unanswered; 0: as long as go-zookeeper waits
+	hello   time.Time     // when the connect request was sent
+	greeted bool          // the connect response is in
+	pending []sent        // oldest first
+}
+
+// Write notes what is sent, and when, before it is sent.
+func (c *tapConn) Write(p []byte) (int, error) {
+	c.tap.mu.Lock()
+	idle := len(c.pending) == 0
+	err := c.out.feed(p, time.Now(), c.noteRequest)
+	if err == nil && idle && len(c.pending) > 0 {
+		c.applyDeadline()
+	}
+	c.tap.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// Read notes what came. Bytes of a frame that cannot be right never reach go-zookeeper.
+func (c *tapConn) Read(p []byte) (int, error) {
+	c.tap.mu.Lock()
+	if len(c.pending) > 0 {
+		c.applyDeadline()
+	}
+	c.tap.mu.Unlock()
+	n, err := c.Conn.Read(p)
+	if n == 0 {
+		return n, err
+	}
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	c.heard = time.Now()
+	if bad := c.in.feed(p[:n], c.heard, c.noteReply); bad != nil {
+		c.Conn.Close()
+		return 0, bad
+	}
+	return n, err
+}
+
+// SetReadDeadline applies go-zookeeper's deadline or our own, whichever comes first.
+func (c *tapConn) SetReadDeadline(deadline time.Time) error {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	c.asked = deadline
+	return c.applyDeadline()
+}
+
+// SetDeadline sets both deadlines.
+func (c *tapConn) SetDeadline(deadline time.Time) error {
+	return errors.Join(c.SetReadDeadline(deadline), c.SetWriteDeadline(deadline))
+}
+
+func (c *tapConn) applyDeadline() error {
+	deadline := c.asked
+	if c.limit > 0 && len(c.pending) > 0 {
+		since := c.pending[0].at
+		if c.heard.After(since) {
+			since = c.heard
+		}
+		if own := since.Add(c.limit); deadline.IsZero() || own.Before(deadline) {
+			deadline = own
+		}
+	}
+	return c.Conn.SetReadDeadline(deadline)
+}
+
+// Close also tells the tap that there is no server now.
+func (c *tapConn) Close() error {
+	c.tap.mu.Lock()
+	if c.tap.current == c {
+		c.tap.current = nil
+		c.tap.server = ""
+		if !c.greeted {
+			c.tap.dialErr = fmt.Errorf("zookeeper %s: %w", c.addr, errSilent)
+		}
+	}
+	c.tap.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// noteRequest looks at one request. The first one of a connection is the connect request: protocol version, last zxid,
+// timeout in ms, session id.
+func (c *tapConn) noteRequest(f *frames) error {
+	if c.hello.IsZero() {
+		c.hello = f.begun
+		if len(f.head) >= 24 {
+			timeout := time.Duration(int32(binary.BigEndian.Uint32(f.head[12:]))) * time.Millisecond
+			share := time.Duration(3)
+			if binary.BigEndian.Uint64(f.head[16:]) != 0 {
+				share = 6
+			}
+			c.setLimit(timeout / share)
+		}
+		c.pending = append(c.pending, sent{at: f.begun})
+		return nil
+	}
+	if len(f.head) < 8 {
+		return nil
+	}
+	xid, op := int32(binary.BigEndian.Uint32(f.head)), int32(binary.BigEndian.Uint32(f.head[4:]))
+	if len(c.pending) < maxPending {
+		c.pending = append(c.pending, sent{xid: xid, at: f.begun})
+	}
+	if xid == xidPing {
+		return nil
+	}
+	c.tap.requests++
+	if op == opCreate && len(c.tap.awaited) > 0 {
+		c.tap.noteCreate(f.head[8:])
+	}
+	return nil
+}
+
+// noteCreate wakes who waits for the create request whose body starts with its path.
+func (t *Tap) noteCreate(body []byte) {
+	if len(body) < 4 {
+		return
+	}
+	size := int64(int32(binary.BigEndian.Uint32(body)))
+	body = body[4:]
+	if size < 0 || size > int64(len(body)) {
+		return
+	}
+	path := string(body[:size])
+	if waiting := t.awaited[path]; len(waiting) > 0 {
+		close(waiting[0])
+		t.setAwaited(path, waiting[1:])
+	}
+}
+
+func (c *tapConn) setLimit(limit time.Duration) {
+	c.limit = max(limit, 0)
+	if c.tap.ReadLimit > 0 && (c.limit == 0 || c.limit > c.tap.ReadLimit) {
+		c.limit = c.tap.ReadLimit
+	}
+}
+
+// noteReply looks at one reply. The first one of a connection is the connect response: protocol version, timeout in
+// ms, session id; the others start with xid, zxid and error.
+func (c *tapConn) noteReply(f *frames) error {
+	if !c.greeted {
+		return c.noteGreeting(f)
+	}
+	if len(f.head) < 16 {
+		return errFrame
+	}
+	xid := int32(binary.BigEndian.Uint32(f.head))
+	if xid == xidEvent {
+		return nil
+	}
+	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
+	if i < 0 {
+		return nil
+	}
+	request := c.pending[i]
+	// Replies come in order. Pings are answered at once, before what is still being worked on.
+	c.pending = slices.Delete(c.pending, i, i+1)
+	switch int32(binary.BigEndian.Uint32(f.head[12:])) {
+	case errConnectionLoss, errSessionExpired, errSessionMoved: // answered, but not by a server that keeps the session
+		return nil
+	}
+	c.acknowledged(request)
+	return nil
+}
+
+func (c *tapConn) noteGreeting(f *frames) error {
+	if len(f.head) < 16 {
+		return errFrame
+	}
+	c.greeted = true
+	c.in.limit = maxReply
+	c.pending = c.pending[:0]
+	id := int64(binary.BigEndian.Uint64(f.head[8:]))
+	timeout := time.Duration(int32(binary.BigEndian.Uint32(f.head[4:]))) * time.Millisecond
+	t := c.tap
+	if t.current != c {
+		return nil
+	}
+	if id == 0 || timeout <= 0 {
+		t.session, t.timeout, t.lastAck = 0, 0, time.Time{}
+		return nil
+	}
+	if id != t.session {
+		t.lastAck = time.Time{}
+	}
+	t.session, t.timeout, t.server = id, timeout, c.addr
+	c.setLimit(timeout / 3)
+	c.acknowledged(sent{at: c.hello})
+	return nil
+}
+
+func (c *tapConn) acknowledged(request sent) {
+	t := c.tap
+	if t.current != c {
+		return
+	}
+	if request.at.After(t.lastAck) {
+		t.lastAck = request.at
+	}
+	t.latency = c.heard.Sub(request.at)
+}
+
+// frames cuts a stream into frames (four bytes of length, then as many bytes) however it is split or joined, and keeps
+// the start of each.
+type frames struct {
+	keep  int // bytes of each frame to keep
+	limit int // longest frame allowed
+
+	length [4]byte
+	have   int // bytes of length that are in
+	size   int // of the current frame
+	seen   int // bytes of the current frame that went by
+	head   []byte
+	begun  time.Time
+}
+
+// feed takes the next bytes and calls note for every frame that they complete.
+func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
+	for len(p) > 0 {
+		if f.have < len(f.length) {
+			if f.have == 0 {
+				f.begun = now
+			}
+			n := copy(f.length[f.have:], p)
+			f.have += n
+			p = p[n:]
+			if f.have < len(f.length) {
+				return nil
+			}
+			size := binary.BigEndian.Uint32(f.length[:])
+			if int64(size) > int64(f.limit) {
+				return fmt.Errorf("%w: its length is %d", errFrame, size)
+			}
+			f.size, f.seen, f.head = int(size), 0, f.head[:0]
+		}
+		n := min(len(p), f.size-f.seen)
+		if room := min(n, f.keep-len(f.head)); room > 0 {
+			f.head = append(f.head, p[:room]...)
+		}
+		f.seen += n
+		p = p[n:]
+		if f.seen == f.size {
+			f.have = 0
+			if err := note(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ServerList is a zk.HostProvider that keeps names (go-zookeeper's own resolves them once and dials addresses for
+// ever), reconnects at once after a healthy connection broke, and waits only when every server has been tried.
+type ServerList struct {
+	mu        sync.Mutex
+	servers   []string
+	next      int
+	tried     int
+	connected time.Time
+}
+
+// Init takes the host:port of every server, in the order in which they are to be tried.
+func (l *ServerList) Init(servers []string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(servers) == 0 {
+		return errors.New("zookeeper: no servers given")
+	}
+	for _, s := range servers {
+		if _, _, err := net.SplitHostPort(s); err != nil {
+			return fmt.Errorf("zookeeper: server %q is not host:port: %w", s, err)
+		}
+	}
+	l.servers = slices.Clone(servers)
+	return nil
+}
+
+// Len is the number of servers.
+func (l *ServerList) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.servers)
+}
+
+// Next is the server to try; pause asks go-zookeeper to wait a second first: all have been tried without success, or
+// the connection before broke as soon as it was made.
+func (l *ServerList) Next() (server string, pause bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	server = l.servers[l.next%len(l.servers)]
+	l.next++
+	pause = l.tried > 0 && l.tried%len(l.servers) == 0
+	if l.tried == 0 && !l.connected.IsZero() && time.Since(l.connected) < 100*time.Millisecond {
+		pause = true
+	}
+	l.tried++
+	return server, pause
+}
+
+// Connected is told when a session was made or resumed on the newest server.
+func (l *ServerList) Connected() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tried = 0
+	l.connected = time.Now()
+}
