@@ -1,0 +1,120 @@
+package zkadmin
+
+import (
+	"fmt"
+	"time"
+)
+
+// Connection is one client of a server. Text is as the server said it, unescaped.
+type Connection struct {
+	// Session is the session's id, a signed 64-bit number. Client is its ip:port.
+	Session int64
+	Client  string
+	// Timeout of the session as negotiated; zero when unknown.
+	Timeout time.Duration
+	// Established is when the connection was made, by the server's wall clock; zero when unknown.
+	Established time.Time
+	// LastResponse is when the server answered last, on a clock of its own that counts from no known instant: only
+	// differences between connections of one server mean something.
+	LastResponse time.Duration
+}
+
+// WatchSummary counts data and exists watches.
+type WatchSummary struct{ Connections, Paths, Watches int }
+
+// Status is what a server says of itself.
+type Status struct {
+	// Role is leader, follower, observer or standalone; empty when it is none of them.
+	Role string
+	// Version such as 3.8.0, without the build's hash; empty when unknown.
+	Version string
+	// Uptime is how long the server process runs; zero when it does not tell.
+	Uptime time.Duration
+}
+
+func parseConnections(body []byte) ([]Connection, error) {
+	type connection struct {
+		Remote      string `json:"remote_socket_address"`
+		Session     int64  `json:"session_id"`
+		Timeout     int64  `json:"session_timeout"`
+		Established int64  `json:"established"`
+		Response    int64  `json:"last_response_time"`
+	}
+	var answer struct {
+		Connections *[]connection `json:"connections"`
+		Secure      []connection  `json:"secure_connections"`
+	}
+	if err := decode(body, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Connections == nil {
+		return nil, fmt.Errorf("%w: no connections in it", ErrSyntax)
+	}
+	var list []Connection
+	for _, c := range append(*answer.Connections, answer.Secure...) {
+		if c.Session == 0 {
+			continue
+		}
+		list = append(list, Connection{
+			Session: c.Session, Client: trimAddress(c.Remote), Timeout: millis(c.Timeout),
+			Established: instant(c.Established), LastResponse: millis(c.Response),
+		})
+	}
+	return list, nil
+}
+
+func parseWatches(body []byte) (map[string][]int64, error) {
+	var answer struct {
+		Paths map[string][]int64 `json:"path_to_session_ids"`
+	}
+	if err := decode(body, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Paths == nil {
+		return nil, fmt.Errorf("%w: no path_to_session_ids in it", ErrSyntax)
+	}
+	return answer.Paths, nil
+}
+
+func parseSummary(body []byte) (WatchSummary, error) {
+	var answer struct {
+		Connections int  `json:"num_connections"`
+		Paths       int  `json:"num_paths"`
+		Watches     *int `json:"num_total_watches"`
+	}
+	if err := decode(body, &answer); err != nil {
+		return WatchSummary{}, err
+	}
+	if answer.Watches == nil || *answer.Watches < 0 {
+		return WatchSummary{}, fmt.Errorf("%w: no num_total_watches in it", ErrSyntax)
+	}
+	return WatchSummary{answer.Connections, answer.Paths, *answer.Watches}, nil
+}
+
+func parseMonitor(body []byte) (Status, error) {
+	var answer struct {
+		State   *string `json:"server_state"`
+		Version string  `json:"version"`
+		Uptime  int64   `json:"uptime"`
+	}
+	if err := decode(body, &answer); err != nil {
+		return Status{}, err
+	}
+	if answer.State == nil {
+		return Status{}, fmt.Errorf("%w: no server_state in it", ErrSyntax)
+	}
+	return Status{Role: role(*answer.State), Version: cutVersion(answer.Version), Uptime: millis(answer.Uptime)}, nil
+}
+
+func parseDump(body []byte) (map[int64][]string, error) {
+	var answer struct {
+		Paths map[int64][]string `json:"session_id_to_ephemeral_paths"`
+	}
+	if err := decode(body, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Paths == nil {
+		return nil, fmt.Errorf("%w: no session_id_to_ephemeral_paths in it", ErrSyntax)
+	}
+	return answer.Paths, nil
+}

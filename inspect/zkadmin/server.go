@@ -1,0 +1,244 @@
+// Package zkadmin asks ZooKeeper servers about themselves: who is connected, who watches what, which role each plays.
+// It prefers the AdminServer (HTTP, JSON) and falls back to the four-letter words on the client port. It only reads:
+// nothing here resets, closes or configures anything. Answers come from the network and are taken as hostile: bounded,
+// parsed strictly, never interpreted.
+//
+// Each server tells of its own connections and watches only: ask every member of an ensemble.
+package zkadmin
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// maxAnswer bounds an answer, in bytes: 50 000 watches take 4.6 MB.
+const maxAnswer = 16 << 20
+
+// Errors that callers tell apart.
+var (
+	// ErrNotAllowed: the server answered that the command is not in its whitelist (4lw.commands.whitelist), or that
+	// the AdminServer does not give it to us.
+	ErrNotAllowed = errors.New("the server does not allow this command")
+	// ErrTooLarge: the answer is longer than 16 MiB.
+	ErrTooLarge = errors.New("answer larger than 16 MiB")
+	// ErrSyntax: the answer is not what a ZooKeeper server says.
+	ErrSyntax = errors.New("not an answer of a ZooKeeper server")
+	// ErrNoAddress: neither an AdminServer nor a client port is known.
+	ErrNoAddress = errors.New("no AdminServer and no client port to ask")
+)
+
+// Config says how to reach one server.
+type Config struct {
+	// Addr is host:port of the client port, for four-letter words; empty: they are not used.
+	Addr string
+	// Admin is the base URL of the AdminServer, such as http://10.0.0.1:8080; empty: it is not used.
+	Admin string
+	// TLS is used on the client port when it is not nil, and for an Admin URL of https.
+	TLS *tls.Config
+}
+
+// Server asks one ZooKeeper server. Its methods may be called by any goroutine; the context bounds each call. Close it
+// after use.
+type Server struct {
+	cfg      Config
+	http     *http.Client
+	requests atomic.Uint64
+}
+
+// New makes a Server. It does not connect.
+func New(cfg Config) *Server {
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		TLSClientConfig:     cfg.TLS.Clone(),
+		MaxIdleConns:        1,
+		MaxIdleConnsPerHost: 1,
+		IdleConnTimeout:     30 * time.Second,
+		DisableCompression:  true,
+	}
+	return &Server{cfg: cfg, http: &http.Client{
+		Transport: transport,
+		// An AdminServer does not redirect; whoever does is not one.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Addr is the client port's address, or the AdminServer's URL when there is none.
+func (s *Server) Addr() string {
+	if s.cfg.Addr != "" {
+		return s.cfg.Addr
+	}
+	return s.cfg.Admin
+}
+
+// Requests is how many requests were sent so far.
+func (s *Server) Requests() uint64 { return s.requests.Load() }
+
+// Close ends idle connections.
+func (s *Server) Close() { s.http.CloseIdleConnections() }
+
+// Connections lists the connections of this server's clients that have a session.
+func (s *Server) Connections(ctx context.Context) ([]Connection, error) {
+	return ask(ctx, s, "connections", parseConnections, "cons", parseCons)
+}
+
+// WatchesByPath tells which sessions watch which paths on this server: data and exists watches only. It is dear:
+// look at WatchSummary first.
+func (s *Server) WatchesByPath(ctx context.Context) (map[string][]int64, error) {
+	return ask(ctx, s, "watches_by_path", parseWatches, "wchp", parseWchp)
+}
+
+// WatchSummary counts the watches on this server.
+func (s *Server) WatchSummary(ctx context.Context) (WatchSummary, error) {
+	return ask(ctx, s, "watch_summary", parseSummary, "wchs", parseWchs)
+}
+
+// Status tells the server's role and version. The four-letter word it falls back to is allowed by default.
+func (s *Server) Status(ctx context.Context) (Status, error) {
+	return ask(ctx, s, "monitor", parseMonitor, "srvr", parseSrvr)
+}
+
+// Dump tells which session owns which ephemeral nodes, in the whole tree.
+func (s *Server) Dump(ctx context.Context) (map[int64][]string, error) {
+	return ask(ctx, s, "dump", parseDump, "dump", parseDumpWord)
+}
+
+// ask tries the AdminServer, then the four-letter word. When both fail, both reasons are in the error.
+func ask[T any](
+	ctx context.Context, s *Server,
+	command string, parseJSON func([]byte) (T, error),
+	word string, parseText func(string) (T, error),
+) (T, error) {
+	var none T
+	var failed error
+	if s.cfg.Admin != "" {
+		body, err := s.get(ctx, command)
+		if err == nil {
+			var answer T
+			if answer, err = parseJSON(body); err == nil {
+				return answer, nil
+			}
+		}
+		failed = fmt.Errorf("zkadmin: %s/commands/%s: %w", s.cfg.Admin, command, err)
+	}
+	if s.cfg.Addr != "" && ctx.Err() == nil {
+		text, err := s.word(ctx, word)
+		if err == nil {
+			var answer T
+			if answer, err = parseText(text); err == nil {
+				return answer, nil
+			}
+		}
+		failed = errors.Join(failed, fmt.Errorf("zkadmin: %s: %s: %w", s.cfg.Addr, word, err))
+	}
+	if failed == nil {
+		failed = fmt.Errorf("zkadmin: %w", ErrNoAddress)
+	}
+	return none, failed
+}
+
+// get asks the AdminServer for one command's answer.
+func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
+	url := strings.TrimRight(s.cfg.Admin, "/") + "/commands/" + command
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.requests.Add(1)
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return nil, unwrapURL(err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return nil, fmt.Errorf("%w (HTTP %d)", ErrNotAllowed, resp.StatusCode)
+	default:
+		return nil, fmt.Errorf("%w: HTTP %d", ErrSyntax, resp.StatusCode)
+	}
+	return readAll(resp.Body)
+}
+
+// unwrapURL drops the URL that net/http puts in front of a reason: the caller names it already.
+func unwrapURL(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// word sends a four-letter word and reads until the server closes.
+func (s *Server) word(ctx context.Context, word string) (string, error) {
+	s.requests.Add(1)
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", inContext(ctx, err)
+	}
+	answer, err := readAll(conn)
+	if err != nil {
+		return "", inContext(ctx, err)
+	}
+	text := string(answer)
+	if strings.HasPrefix(text, word+" is not executed because it is not in the whitelist") {
+		return "", fmt.Errorf("%w (add it to 4lw.commands.whitelist, or give the AdminServer)", ErrNotAllowed)
+	}
+	return text, nil
+}
+
+func (s *Server) dial(ctx context.Context) (net.Conn, error) {
+	if s.cfg.TLS != nil {
+		return (&tls.Dialer{Config: s.cfg.TLS}).DialContext(ctx, "tcp", s.cfg.Addr)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", s.cfg.Addr)
+}
+
+// inContext prefers the reason why a call was cut short to the I/O error that it caused.
+func inContext(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxAnswer+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxAnswer {
+		return nil, ErrTooLarge
+	}
+	return b, nil
+}
+
+// decode reads an AdminServer's answer, which is one JSON object with an error field.
+func decode(body []byte, into any) error {
+	var failed struct {
+		Error *string `json:"error"`
+	}
+	if err := json.Unmarshal(body, &failed); err != nil {
+		return fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	if failed.Error != nil && *failed.Error != "" {
+		return fmt.Errorf("%w: it says %.200q", ErrNotAllowed, *failed.Error)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package zkadmin
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// parseCons reads lines such as
+//
+//	/127.0.0.1:35398[1](queued=0,recved=49,sent=50,sid=0x1000012e47a0000,lop=PING,est=1700000000000,to=40000,…)
+//
+// Lines without sid belong to connections without a session, such as the one that asks.
+func parseCons(text string) ([]Connection, error) {
+	var list []Connection
+	seen := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		address, fields, ok := strings.Cut(line, "](")
+		open := strings.LastIndexByte(address, '[')
+		if !ok || open < 0 || !strings.HasSuffix(fields, ")") {
+			return nil, fmt.Errorf("%w: line %.100q", ErrSyntax, line)
+		}
+		seen = true
+		c := Connection{Client: trimAddress(address[:open])}
+		for field := range strings.SplitSeq(strings.TrimSuffix(fields, ")"), ",") {
+			if err := c.set(field); err != nil {
+				return nil, err
+			}
+		}
+		if c.Session != 0 {
+			list = append(list, c)
+		}
+	}
+	if !seen { // at least the connection that asks is there
+		return nil, fmt.Errorf("%w: it is empty", ErrSyntax)
+	}
+	return list, nil
+}
+
+func (c *Connection) set(field string) error {
+	key, value, _ := strings.Cut(field, "=")
+	switch key {
+	case "sid":
+		id, err := parseSession(value)
+		if err != nil {
+			return err
+		}
+		c.Session = id
+	case "est":
+		c.Established = instant(number(value))
+	case "to":
+		c.Timeout = millis(number(value))
+	case "lresp":
+		c.LastResponse = millis(number(value))
+	}
+	return nil
+}
+
+// parseWchp reads a path a line, and below it a line of a tab and a session for each that watches it.
+func parseWchp(text string) (map[string][]int64, error) {
+	paths := map[string][]int64{}
+	path := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case line == "":
+		case strings.HasPrefix(line, "/"):
+			path = line
+		case strings.HasPrefix(line, "\t0x") && path != "":
+			id, err := parseSession(line[1:])
+			if err != nil {
+				return nil, err
+			}
+			paths[path] = append(paths[path], id)
+		default:
+			return nil, fmt.Errorf("%w: line %.100q", ErrSyntax, line)
+		}
+	}
+	return paths, nil
+}
+
+// parseWchs reads "5 connections watching 11 paths" and "Total watches:12".
+func parseWchs(text string) (WatchSummary, error) {
+	var s WatchSummary
+	if _, err := fmt.Sscanf(text, "%d connections watching %d paths\nTotal watches:%d", &s.Connections, &s.Paths, &s.Watches); err != nil || s.Watches < 0 {
+		return WatchSummary{}, fmt.Errorf("%w: %.100q", ErrSyntax, text)
+	}
+	return s, nil
+}
+
+// parseSrvr reads "Zookeeper version: 3.8.0-…" and "Mode: standalone". A server that cannot serve says so instead.
+func parseSrvr(text string) (Status, error) {
+	var s Status
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, ":")
+		switch key {
+		case "Zookeeper version":
+			s.Version = cutVersion(strings.TrimSpace(value))
+		case "Mode":
+			s.Role = role(strings.TrimSpace(value))
+		}
+	}
+	if strings.HasPrefix(text, "This ZooKeeper instance is not currently serving requests") {
+		return Status{}, fmt.Errorf("the server is not serving requests (no quorum?)")
+	}
+	if s.Role == "" && s.Version == "" {
+		return Status{}, fmt.Errorf("%w: %.100q", ErrSyntax, text)
+	}
+	return s, nil
+}
+
+// parseDumpWord reads the part of dump about ephemeral nodes: "0x100012e47a0000:" and a tab and a path a line.
+func parseDumpWord(text string) (map[int64][]string, error) {
+	_, text, ok := strings.Cut(text, "ephemeral nodes dump:\n")
+	if !ok {
+		return nil, fmt.Errorf("%w: no ephemeral nodes in it", ErrSyntax)
+	}
+	sessions := map[int64][]string{}
+	var id int64
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "Connections dump:"):
+			return sessions, nil
+		case line == "" || strings.HasPrefix(line, "Sessions with Ephemerals"):
+		case strings.HasPrefix(line, "0x"):
+			var err error
+			if id, err = parseSession(strings.TrimSuffix(line, ":")); err != nil {
+				return nil, err
+			}
+		case strings.HasPrefix(line, "\t/") && id != 0:
+			sessions[id] = append(sessions[id], line[1:])
+		default:
+			return nil, fmt.Errorf("%w: line %.100q", ErrSyntax, line)
+		}
+	}
+	return sessions, nil
+}
+
+// parseSession reads 0x and the hex digits of the id, which may use all 64 bits.
+func parseSession(s string) (int64, error) {
+	digits, ok := strings.CutPrefix(s, "0x")
+	id, err := strconv.ParseUint(digits, 16, 64)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("%w: %.40q is no session", ErrSyntax, s)
+	}
+	return int64(id), nil
+}
+
+// number reads a decimal; anything else is 0, which means unknown wherever it is used.
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// millis makes a duration of milliseconds; 0 when they are negative or do not fit.
+func millis(ms int64) time.Duration {
+	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// instant makes a time of milliseconds since 1970; zero when there are none.
+func instant(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// trimAddress drops the slash that Java puts before an address, and the name before that.
+func trimAddress(s string) string {
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		return s[i+1:]
+	}
+	return s
+}
+
+// role accepts the roles there are and nothing else: it is printed.
+func role(s string) string {
+	switch s {
+	case "leader", "follower", "observer", "standalone", "read-only":
+		return s
+	}
+	return ""
+}
+
+// cutVersion keeps the version and drops the build behind it: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on …
+func cutVersion(s string) string {
+	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if end >= 0 {
+		s = s[:end]
+	}
+	return s[:min(len(s), 20)]
+}
