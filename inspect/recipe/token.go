@@ -69,6 +69,18 @@ func FenceKey(key string) string {
 	return FencePrefix + "{" + key + "}"
 }
 
+// WakeChannel is the channel on which who waits for a plain string lock hears of its release, by the library that
+// wrote the value; empty where the library tells nobody.
+func WakeChannel(key, value string) string {
+	if strings.HasPrefix(value, lockscopePrefix) {
+		return LockscopeChannel(key)
+	}
+	return ""
+}
+
+// LockscopeChannel is where our own package tells waiters of a lock that it was released.
+func LockscopeChannel(key string) string { return "lockscope:released:" + key }
+
 // LockscopeToken builds the value of a lock of our own: a random part and the owner's label.
 func LockscopeToken(random [16]byte, label string) string {
 	return lockscopePrefix + base64.RawURLEncoding.EncodeToString(random[:]) + ":" + label

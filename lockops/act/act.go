@@ -6,6 +6,7 @@ package act
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"lockscope/inspect"
 )
@@ -26,7 +27,8 @@ const (
 
 // Request names what is to be released, as the operator saw it.
 type Request struct {
-	// Lock as it was on the screen, with the contender in it.
+	ID inspect.ID
+	// Lock as it was on the screen; nil when only the owner's name is known, as on the command line.
 	Lock *inspect.Lock
 	// Owner is the contender's name, or its digest.
 	Owner inspect.Untrusted
@@ -68,14 +70,76 @@ type Result struct {
 	Masters []MasterResult
 }
 
-// ErrUnreachable is wrapped by the errors of a server that could not be asked.
+// ErrUnreachable is wrapped by the errors of servers that could not be asked.
 var ErrUnreachable = errors.New("server could not be asked")
 
 // Releaser force-releases locks of one backend.
 type Releaser interface {
 	// Preview reads the lock again and says what Execute would do. It changes nothing.
 	Preview(ctx context.Context, r Request) (Preview, error)
-	// Execute does what p shows, if the server still shows the contender that was seen. A refusal is a Result with
-	// a Reason; an error means that a server could not be asked, and Result says what happened up to then.
-	Execute(ctx context.Context, p Preview) (Result, error)
+	// Execute does what p shows, if the server still shows the contender that was seen. confirmed says how the
+	// operator agreed ("typed", "--yes") and goes into the audit file. A refusal is a Result with a Reason; an error
+	// means that a server could not be asked, and Result says what happened up to then.
+	Execute(ctx context.Context, p Preview, confirmed string) (Result, error)
 }
+
+// audited writes the intent, acts, and writes the result. Without the first line nothing is done.
+func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
+	intent.Phase, intent.Action = "intent", "release"
+	if err := a.write(intent); err != nil {
+		return Result{Reason: NoAudit}, err
+	}
+	result, err := do()
+	after := intent
+	after.Phase, after.Released, after.Reason = "result", &result.Released, result.Reason
+	if err != nil {
+		after.Error = inspect.Escape(err.Error())
+	}
+	for _, m := range result.Masters {
+		r := masterRecord{Addr: m.Addr, Deleted: m.Deleted}
+		if m.Err != nil {
+			r.Error = inspect.Escape(m.Err.Error())
+		}
+		after.Masters = append(after.Masters, r)
+	}
+	if auditErr := a.write(after); auditErr != nil {
+		err = errors.Join(err, fmt.Errorf("the release was done, but its result could not be written: %w", auditErr))
+	}
+	return result, err
+}
+
+// refusal compares what is asked for with what the server shows now: seen is the contender of that name, if it is
+// still there. Empty means that it may be done.
+func refusal(r Request, seen *inspect.Contender) Reason {
+	if seen == nil {
+		return Gone
+	}
+	if r.Lock != nil {
+		if was, ok := find(r.Lock, r.Owner); ok && (was.Czxid != seen.Czxid || was.Owner.Session != seen.Owner.Session) {
+			return Changed
+		}
+	}
+	if seen.State != inspect.Holding && !r.Waiter {
+		return NotHolder
+	}
+	return ""
+}
+
+// find looks a contender up by its name or, for a long value, its digest.
+func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
+	if c, ok := l.Contender(owner); ok && c.Digest == "" {
+		return c, true
+	}
+	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+		for _, c := range list {
+			if c.Digest != "" && c.Digest == owner.Raw() {
+				return c, true
+			}
+		}
+	}
+	return inspect.Contender{}, false
+}
+
+// keepsRunning is what every force-release must say first.
+const keepsRunning = "the holder is not stopped: until its client notices, it works on as if it held the lock; " +
+	"without fencing tokens two may write at once"

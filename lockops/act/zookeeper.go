@@ -1,0 +1,236 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// ZKConn is what a release needs of a ZooKeeper connection; *zk.Conn has it.
+type ZKConn interface {
+	Sync(path string) (string, error)
+	Children(path string) ([]string, *zk.Stat, error)
+	Get(path string) ([]byte, *zk.Stat, error)
+	Delete(path string, version int32) error
+}
+
+// zooKeeper releases locks of one ensemble.
+type zooKeeper struct {
+	conn    ZKConn
+	servers []string
+	chroot  string
+	audit   *Audit
+}
+
+// NewZooKeeper releases locks of the ensemble behind conn. servers are named in the audit file; chroot is put before
+// every path.
+func NewZooKeeper(conn ZKConn, servers []string, chroot string, audit *Audit) Releaser {
+	return &zooKeeper{conn: conn, servers: servers, chroot: chroot, audit: audit}
+}
+
+// Preview implements Releaser.
+func (z *zooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
+	return await(ctx, func() (Preview, error) { return z.preview(r) })
+}
+
+func (z *zooKeeper) preview(r Request) (Preview, error) {
+	p := Preview{Request: r}
+	children, err := z.read(r.ID.Path)
+	if err != nil {
+		return p, err
+	}
+	now := time.Now()
+	l := inspect.DirectoryLock(r.ID, children, now)
+	if l == nil {
+		l = inspect.FreeDirectory(r.ID, nil, now)
+	}
+	if c, ok := find(l, r.Owner); ok {
+		p.Seen = &c
+	}
+	if p.Refused = refusal(r, p.Seen); p.Seen == nil {
+		return p, nil
+	}
+	p.Next = next(r.ID, children, l, p.Seen)
+	p.Sends = []string{
+		"sync " + inspect.Escape(z.node(r)),
+		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)",
+			inspect.Escape(z.node(r)), p.Seen.Czxid, inspect.SessionID(p.Seen.Owner.Session)),
+		fmt.Sprintf("delete -v %d %s", p.Seen.Version, inspect.Escape(z.node(r))),
+	}
+	p.Warnings = zkWarnings(p.Seen, l.Recipe)
+	return p, nil
+}
+
+func zkWarnings(seen *inspect.Contender, recipeName string) []string {
+	if seen.State != inspect.Holding {
+		return []string{"this contender waits: removing it frees nothing, and clients of go-zookeeper's Lock whose " +
+			"waiting node is removed believe that they hold the lock once the node before it goes"}
+	}
+	warnings := []string{keepsRunning}
+	if q, ok := recipe.QueueByName(recipeName); ok && !q.CarriesGUID {
+		warnings = append(warnings, "names of this recipe can come again when the directory is made anew; czxid and "+
+			"session are compared right before the delete, but not in one step with it")
+	}
+	return warnings
+}
+
+// next is who would hold the lock without the contender seen; nil when nobody new would.
+func next(id inspect.ID, children []inspect.Znode, before *inspect.Lock, seen *inspect.Contender) *inspect.Contender {
+	var rest []inspect.Znode
+	for _, c := range children {
+		if c.Name != seen.Name.Raw() {
+			rest = append(rest, c)
+		}
+	}
+	after := inspect.DirectoryLock(id, rest, before.ReadAt)
+	if after == nil {
+		return nil
+	}
+	for i := range after.Holders {
+		if was, ok := before.Contender(after.Holders[i].Name); ok && was.State != inspect.Holding {
+			return &after.Holders[i]
+		}
+	}
+	return nil
+}
+
+func (z *zooKeeper) path(p string) string { return path.Join("/", z.chroot, p) }
+
+func (z *zooKeeper) node(r Request) string { return path.Join(z.path(r.ID.Path), r.Owner.Raw()) }
+
+// read lists a lock directory as the leader has it, and reads every child. A directory that is gone is empty.
+func (z *zooKeeper) read(dir string) ([]inspect.Znode, error) {
+	dir = z.path(dir)
+	if _, err := z.conn.Sync(dir); err != nil {
+		return nil, z.unreachable("sync", dir, err)
+	}
+	names, _, err := z.conn.Children(dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, z.unreachable("list", dir, err)
+	}
+	nodes := make([]inspect.Znode, len(names))
+	var g errgroup.Group
+	g.SetLimit(32)
+	for i, name := range names {
+		g.Go(func() error {
+			data, stat, err := z.conn.Get(path.Join(dir, name))
+			if errors.Is(err, zk.ErrNoNode) {
+				return nil
+			}
+			if err != nil {
+				return z.unreachable("read", path.Join(dir, name), err)
+			}
+			nodes[i] = inspect.Znode{
+				Name: name, Known: true, Data: data, Czxid: stat.Czxid, Version: stat.Version,
+				EphemeralOwner: stat.EphemeralOwner, Created: time.UnixMilli(stat.Ctime),
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	present := nodes[:0]
+	for _, n := range nodes {
+		if n.Known {
+			present = append(present, n)
+		}
+	}
+	return present, nil
+}
+
+func (z *zooKeeper) unreachable(what, path string, err error) error {
+	return fmt.Errorf("%w: %s %s: %w", ErrUnreachable, what, inspect.Escape(path), err)
+}
+
+// Execute implements Releaser.
+func (z *zooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (Result, error) {
+	if p.Refused != "" || p.Seen == nil {
+		return Result{Reason: p.Refused, Seen: p.Seen}, nil
+	}
+	intent := line{
+		Servers: z.servers, Lock: p.Request.ID.String(), Confirmed: confirmed,
+		Owner: evidence{
+			Name: p.Seen.Name.String(), Czxid: fmt.Sprintf("%#x", p.Seen.Czxid),
+			Session: inspect.SessionID(p.Seen.Owner.Session), Version: &p.Seen.Version,
+		},
+	}
+	return audited(z.audit, intent, func() (Result, error) {
+		return await(ctx, func() (Result, error) { return z.release(p) })
+	})
+}
+
+func (z *zooKeeper) release(p Preview) (Result, error) {
+	result := Result{Seen: p.Seen, Next: p.Next}
+	reason, err := z.compareAndDelete(z.node(p.Request), p.Seen)
+	if err != nil {
+		return result, err
+	}
+	result.Reason, result.Released = reason, reason == ""
+	children, err := z.read(p.Request.ID.Path)
+	if err != nil {
+		return result, err
+	}
+	if l := inspect.DirectoryLock(p.Request.ID, children, time.Now()); l != nil {
+		result.HoldersAfter = l.Holders
+	}
+	return result, nil
+}
+
+// compareAndDelete deletes a node if it is still the one that was seen. Its version alone does not tell: a node of
+// the same name made anew starts at version 0 again.
+func (z *zooKeeper) compareAndDelete(node string, seen *inspect.Contender) (Reason, error) {
+	if _, err := z.conn.Sync(node); err != nil {
+		return "", z.unreachable("sync", node, err)
+	}
+	_, stat, err := z.conn.Get(node)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return Gone, nil
+	case err != nil:
+		return "", z.unreachable("read", node, err)
+	case stat.Czxid != seen.Czxid || stat.EphemeralOwner != seen.Owner.Session:
+		return Changed, nil
+	}
+	switch err := z.conn.Delete(node, seen.Version); {
+	case err == nil:
+		return "", nil
+	case errors.Is(err, zk.ErrNoNode):
+		return Gone, nil
+	case errors.Is(err, zk.ErrBadVersion):
+		return Changed, nil
+	default:
+		return "", z.unreachable("delete", node, err)
+	}
+}
+
+// await runs f, whose requests know no context, and gives up waiting for it when ctx ends.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		value, err := f()
+		answers <- answer{value, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%w: %w (whether it was done is not known: look again)", ErrUnreachable, context.Cause(ctx))
+	}
+}
