@@ -1,0 +1,180 @@
+// Package config reads the profiles: named sets of targets with what goes with them.
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"lockscope/internal/connect"
+)
+
+// Config is the configuration file.
+type Config struct {
+	Default  string             `yaml:"default"`
+	Profiles map[string]Profile `yaml:"profiles"`
+}
+
+// Profile is a named set of targets.
+type Profile struct {
+	Targets []string `yaml:"targets"`
+	// ReadOnly refuses every writing command.
+	ReadOnly bool `yaml:"read_only"`
+	// Environment is production, staging or dev; shown as a badge.
+	Environment string `yaml:"environment"`
+	// Username and where the password comes from: a file that only its owner may read, or a command's first line
+	// of output.
+	Username        string   `yaml:"username"`
+	PasswordFile    string   `yaml:"password_file"`
+	PasswordCommand []string `yaml:"password_command"`
+}
+
+// ErrInvalid is wrapped by every error about what a configuration file says.
+var ErrInvalid = errors.New("not a usable configuration")
+
+// Example is a configuration to start from.
+const Example = `# lockscope configuration
+default: dev
+profiles:
+  dev:
+    environment: dev            # production, staging or dev
+    targets:
+      - zk://localhost:2181/locks
+      - redis://localhost:6379
+  prod-eu:
+    environment: production
+    read_only: true             # refuses acquire, release and contend
+    targets:
+      - zk://zk1:2181,zk2:2181,zk3:2181/locks?admin=http://zk1:8080,http://zk2:8080,http://zk3:8080
+      - redis://r1:6379,r2:6379,r3:6379?match=lock:*
+    username: lockscope
+    password_file: ~/.config/lockscope/redis-password    # mode 0600
+    # password_command: [pass, show, redis/prod-eu]
+`
+
+// DefaultPath is $XDG_CONFIG_HOME/lockscope/config.yaml, below ~/.config where that is not set.
+func DefaultPath(getenv func(string) string) (string, error) {
+	dir := getenv("XDG_CONFIG_HOME")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("config: no home directory: %w (give --config FILE)", err)
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "lockscope", "config.yaml"), nil
+}
+
+// Load reads and checks a file. A file that does not exist is an error that wraps os.ErrNotExist.
+func Load(path string) (Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("config: %w", err)
+	}
+	var c Config
+	if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
+		return Config{}, fmt.Errorf("config %s: %w: %s", path, ErrInvalid, strings.TrimSpace(yaml.FormatError(err, false, false)))
+	}
+	if err := c.check(); err != nil {
+		return Config{}, fmt.Errorf("config %s: %w: %w", path, ErrInvalid, err)
+	}
+	return c, nil
+}
+
+func (c Config) check() error {
+	if _, ok := c.Profiles[c.Default]; c.Default != "" && !ok {
+		return fmt.Errorf("default names profile %q, which is not there (there are: %s)", c.Default, c.Names())
+	}
+	for name, p := range c.Profiles {
+		if err := p.check(); err != nil {
+			return fmt.Errorf("profile %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (p Profile) check() error {
+	if len(p.Targets) == 0 {
+		return errors.New("it has no targets")
+	}
+	if !slices.Contains([]string{"", "production", "staging", "dev"}, p.Environment) {
+		return fmt.Errorf("environment %q is none of production, staging, dev", p.Environment)
+	}
+	if p.PasswordFile != "" && len(p.PasswordCommand) > 0 {
+		return errors.New("give password_file or password_command, not both")
+	}
+	_, err := connect.ParseTargets(p.Targets)
+	return err
+}
+
+// Names are the profiles' names, for messages.
+func (c Config) Names() string {
+	if len(c.Profiles) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(c.Profiles)), ", ")
+}
+
+// Secrets are the environment's, and where those are empty the profile's.
+func (p Profile) Secrets(ctx context.Context, getenv func(string) string) (connect.Secrets, error) {
+	s := connect.SecretsFromEnvironment(getenv)
+	if s.RedisUsername == "" {
+		s.RedisUsername = p.Username
+	}
+	if s.RedisPassword != "" {
+		return s, nil
+	}
+	var err error
+	switch {
+	case p.PasswordFile != "":
+		s.RedisPassword, err = passwordFromFile(p.PasswordFile)
+	case len(p.PasswordCommand) > 0:
+		s.RedisPassword, err = passwordFromCommand(ctx, p.PasswordCommand)
+	}
+	return s, err
+}
+
+func passwordFromFile(path string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("password_file: %w", err)
+		}
+		path = filepath.Join(home, rest)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("password_file: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return "", fmt.Errorf("password_file %s may be read by others (mode %04o; chmod 600 it)", path, mode)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("password_file: %w", err)
+	}
+	return firstLine(text), nil
+}
+
+func passwordFromCommand(ctx context.Context, command []string) (string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("password_command %s: %w", command[0], err)
+	}
+	return firstLine(text), nil
+}
+
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSuffix(line, "\r")
+}
