@@ -1,0 +1,168 @@
+package redissource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// connections is how many connections to one master there are at most.
+const connections = 2
+
+// master is one Redis master and our connections to it.
+type master struct {
+	addr    string
+	options redis.UniversalOptions
+	timeout time.Duration
+	slots   chan struct{} // a place for each request at the same time
+	sent    atomic.Uint64
+	digests digests
+
+	mu     sync.Mutex
+	client redis.UniversalClient // nil until it is needed
+}
+
+func newMaster(addr string, options redis.UniversalOptions, timeout time.Duration) *master {
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = timeout, timeout, timeout, timeout
+	options.ContextTimeoutEnabled = true
+	options.MaxRetries = -1
+	options.DialerRetries = 1
+	options.DisableIdentity = true
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	// Our own slots bound the connections. A pool that is never full starts no goroutine that dials in the background
+	// and outlives it.
+	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
+	return &master{addr: addr, options: options, timeout: timeout, slots: make(chan struct{}, connections)}
+}
+
+// do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
+// that the next request dials again.
+func (m *master) do(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return m.explain(ctx.Err())
+	}
+	client := m.connect()
+	err := request(ctx, client)
+	if err != nil && !isReply(err) {
+		m.drop(client)
+	}
+	return m.explain(err)
+}
+
+func (m *master) connect() redis.UniversalClient {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client == nil {
+		m.client = newClient(m.options, readOnly{&m.sent})
+	}
+	return m.client
+}
+
+func (m *master) drop(client redis.UniversalClient) {
+	m.mu.Lock()
+	if m.client == client {
+		m.client = nil
+	}
+	m.mu.Unlock()
+	client.Close()
+}
+
+func (m *master) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client != nil {
+		m.client.Close()
+		m.client = nil
+	}
+}
+
+// newClient is redis.NewUniversalClient with the hook on every client that sends commands, a cluster's nodes included.
+func newClient(o redis.UniversalOptions, hook redis.Hook) redis.UniversalClient {
+	var client redis.UniversalClient
+	switch {
+	case o.MasterName != "":
+		client = redis.NewFailoverClient(o.Failover())
+	case len(o.Addrs) > 1 || o.IsClusterMode:
+		cluster := o.Cluster()
+		cluster.NewClient = func(node *redis.Options) *redis.Client {
+			c := redis.NewClient(node)
+			c.AddHook(hook)
+			return c
+		}
+		// Commands are checked, and counted, on the nodes; nothing goes around them.
+		return redis.NewClusterClient(cluster)
+	default:
+		client = redis.NewClient(o.Simple())
+	}
+	client.AddHook(hook)
+	return client
+}
+
+// eachNode runs f on the master, or on each master of a cluster, one after the other.
+func eachNode(ctx context.Context, client redis.UniversalClient, f func(context.Context, redis.Cmdable) error) error {
+	cluster, ok := client.(*redis.ClusterClient)
+	if !ok {
+		return f(ctx, client)
+	}
+	var mu sync.Mutex
+	return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return f(ctx, c)
+	})
+}
+
+// isReply says that the server answered, if only with an error.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// Errors of replies by their first word.
+func isDenied(err error) bool    { return replyStarts(err, "NOPERM") }
+func isWrongType(err error) bool { return replyStarts(err, "WRONGTYPE") }
+func isLogin(err error) bool     { return replyStarts(err, "NOAUTH", "WRONGPASS") }
+
+func replyStarts(err error, words ...string) bool {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return false
+	}
+	for _, w := range words {
+		if strings.HasPrefix(reply.Error(), w) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain names the master, and the user where the login failed; never a password.
+func (m *master) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isLogin(err):
+		user := m.options.Username
+		if user == "" {
+			user = "default"
+		}
+		advice := "check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
+		return fmt.Errorf("redissource: master %s: user %q: the server refused the login (%s): %w", m.addr, user, advice, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("redissource: master %s: no answer within %v: %w", m.addr, m.timeout, err)
+	default:
+		return fmt.Errorf("redissource: master %s: %w", m.addr, err)
+	}
+}

@@ -1,0 +1,107 @@
+package redissource
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// once looks at everything one time, on all masters at the same time, and emits it.
+func (r *run) once() {
+	var mu sync.Mutex
+	keys := map[string]bool{}
+	var looking sync.WaitGroup
+	for _, p := range r.masters {
+		looking.Go(func() {
+			st, err := p.readStatus(r.ctx)
+			if err != nil {
+				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, err.Error(), -1
+				p.scanErr = err
+				return
+			}
+			p.setStatus(st)
+			if r.cfg.Only != "" {
+				return
+			}
+			p.scanErr = newScanner(p.master, r.cfg).pass(r.ctx, func(found []string) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, key := range found {
+					keys[key] = true
+				}
+			})
+			if p.scanErr != nil && !isDenied(p.scanErr) {
+				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, p.scanErr.Error(), -1
+			}
+		})
+	}
+	looking.Wait()
+	sorted := slices.Sorted(maps.Keys(keys))
+	for _, key := range sorted {
+		r.board.add(key, time.Time{})
+	}
+	if r.cfg.Only != "" {
+		sorted = []string{r.cfg.Only}
+	}
+	r.readOnce(sorted)
+	if r.ctx.Err() != nil {
+		return
+	}
+	r.emitOnce(sorted)
+}
+
+// readOnce reads all keys on all masters, and records what they say.
+func (r *run) readOnce(keys []string) {
+	const atOnce = 500
+	results := make([][]inspect.Vote, len(r.masters))
+	failed := make([]error, len(r.masters))
+	var reading sync.WaitGroup
+	for i, p := range r.masters {
+		if p.server.State == inspect.ServerDown {
+			failed[i] = errorText(p.server.Error)
+			continue
+		}
+		reading.Go(func() {
+			for chunk := range slices.Chunk(keys, atOnce) {
+				votes, err := p.readVotes(r.ctx, chunk)
+				if err != nil {
+					failed[i] = err
+					return
+				}
+				results[i] = append(results[i], votes...)
+			}
+		})
+	}
+	reading.Wait()
+	for i, p := range r.masters {
+		if failed[i] != nil {
+			p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, failed[i].Error(), -1
+			r.board.silence(i, failed[i])
+			continue
+		}
+		for k, v := range results[i] {
+			r.board.vote(i, keys[k], v)
+		}
+	}
+}
+
+func (r *run) emitOnce(keys []string) {
+	now := time.Now()
+	var u inspect.Update
+	for _, key := range keys {
+		if lock, _ := r.board.judge(key, now); lock != nil {
+			u.Put = append(u.Put, lock)
+		}
+	}
+	u.Backend = r.describe(inspect.ModeOnce)
+	u.Backend.FirstPass = true
+	r.emit(u)
+}
+
+// errorText is an error that was already told.
+type errorText string
+
+func (e errorText) Error() string { return string(e) }

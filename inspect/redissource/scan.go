@@ -1,0 +1,124 @@
+package redissource
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+)
+
+// scanner goes over one master's keys, with pauses.
+type scanner struct {
+	m        *master
+	patterns []string
+	budget   Budget
+	// typed is false once the server refused SCAN … TYPE, which it knows since Redis 6.
+	typed bool
+	// least and usual time of one SCAN: what is above the least is time on the server.
+	least, usual, first time.Duration
+	calls               int
+}
+
+func newScanner(m *master, cfg Config) *scanner {
+	return &scanner{m: m, patterns: cfg.Match, budget: cfg.Budget, typed: true}
+}
+
+// pass looks at every key once and hands those that match to found, which may get one more than once.
+func (s *scanner) pass(ctx context.Context, found func([]string)) error {
+	// One pattern is matched by the server; several here, since every pass over the keys costs the server the same.
+	match := ""
+	if len(s.patterns) == 1 {
+		match = s.patterns[0]
+	}
+	cursors := map[redis.Cmdable]uint64{}
+	for done := false; !done; {
+		done = true
+		start := time.Now()
+		err := s.m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
+			return eachNode(ctx, client, func(ctx context.Context, node redis.Cmdable) error {
+				cursor, going := cursors[node]
+				if going && cursor == 0 {
+					return nil
+				}
+				keys, next, err := s.scan(ctx, node, cursor, match)
+				if err != nil {
+					return err
+				}
+				cursors[node] = next
+				done = done && next == 0
+				if keys = s.locks(keys); len(keys) > 0 {
+					found(keys)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.pause(ctx, time.Since(start)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) ([]string, uint64, error) {
+	count := int64(s.budget.ScanCount)
+	if s.typed {
+		keys, next, err := node.ScanType(ctx, cursor, match, count, "string").Result()
+		if !replyStarts(err, "ERR syntax") {
+			return keys, next, err
+		}
+		s.typed = false
+	}
+	return node.Scan(ctx, cursor, match, count).Result()
+}
+
+// locks keeps the keys that may be locks, in place.
+func (s *scanner) locks(keys []string) []string {
+	return slices.DeleteFunc(keys, func(key string) bool {
+		return recipe.HelperKey(key) || !slices.ContainsFunc(s.patterns, func(p string) bool { return glob(p, key) })
+	})
+}
+
+// pause rests so long that SCAN takes no more than its share of the server's time; twice as long while its calls take
+// more than three times what they took at the start.
+func (s *scanner) pause(ctx context.Context, took time.Duration) error {
+	s.calls++
+	if s.calls == 1 {
+		s.least, s.usual, s.first = took, took, took
+	}
+	s.least = min(s.least, took)
+	s.usual += (took - s.usual) / 8
+	if s.calls == 16 {
+		s.first = s.usual
+	}
+	if s.budget.Unlimited {
+		return ctx.Err()
+	}
+	// At least 0.9 µs a key, which is what it costs a server wherever it was measured.
+	work := max(took-s.least, time.Duration(s.budget.ScanCount)*900*time.Nanosecond)
+	rest := time.Duration(float64(work) * (1/s.budget.Duty - 1))
+	if s.usual > 3*s.first {
+		rest *= 2
+	}
+	return sleep(ctx, rest)
+}
+
+// sleep waits, or returns the context's error when that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

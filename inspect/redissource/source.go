@@ -1,0 +1,330 @@
+package redissource
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Source reads one Redis backend. It is an inspect.Source.
+type Source struct {
+	cfg     Config
+	focused chan map[string]bool // holds the newest focus that Run has not seen
+}
+
+// New makes a Source. It does not connect.
+func New(cfg Config) *Source {
+	return &Source{cfg: cfg.withDefaults(), focused: make(chan map[string]bool, 1)}
+}
+
+// Focus implements inspect.Source.
+func (s *Source) Focus(ids []inspect.ID) {
+	keys := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if id.Backend == s.cfg.Backend {
+			keys[id.Path] = true
+		}
+	}
+	for {
+		select {
+		case s.focused <- keys:
+			return
+		default:
+		}
+		select {
+		case <-s.focused: // an older one
+		default:
+		}
+	}
+}
+
+// Run implements inspect.Source. It returns nil.
+func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &run{
+		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg), focused: s.focused,
+		reports: make(chan report), found: make(chan []string), passed: make(chan passed), statuses: make(chan statusReport),
+	}
+	for i, options := range s.cfg.Masters {
+		r.masters = append(r.masters, &peer{master: newMaster(s.cfg.addr(i), *options, s.cfg.Timeout), index: i})
+	}
+	defer func() {
+		cancel()
+		for _, p := range r.masters {
+			p.close() // what is under way ends at once
+		}
+		r.tasks.Wait()
+		for _, p := range r.masters {
+			p.close()
+		}
+	}()
+	if s.cfg.Once {
+		r.once()
+	} else {
+		r.watch()
+	}
+	return nil
+}
+
+// run is one call of Run. Its fields belong to the goroutine of that call; the tasks send what they learn.
+type run struct {
+	cfg     Config
+	ctx     context.Context
+	emit    func(inspect.Update)
+	board   *board
+	masters []*peer
+	tasks   sync.WaitGroup
+
+	focused  chan map[string]bool
+	reports  chan report
+	found    chan []string
+	passed   chan passed
+	statuses chan statusReport
+
+	focus   map[string]bool
+	pending map[int]bool    // masters that the tick under way still waits for
+	dirty   map[string]bool // keys with news
+	backend backendState
+}
+
+// peer is a master and what is known of it.
+type peer struct {
+	*master
+	index   int
+	busy    bool // a reading is under way
+	late    bool // the last tick went on without it
+	retryAt time.Time
+	passed  bool // its keys were looked at once, or could not be
+	scanErr error
+	server  inspect.Server
+	denied  []string
+}
+
+// report is a master's answer about keys.
+type report struct {
+	master int
+	keys   []string
+	votes  []inspect.Vote
+	took   time.Duration
+	err    error
+}
+
+type passed struct {
+	master int
+	err    error
+}
+
+type statusReport struct {
+	master int
+	status status
+	err    error
+}
+
+// send hands over to the run's goroutine; false when the run has ended.
+func send[T any](ctx context.Context, to chan<- T, value T) bool {
+	select {
+	case to <- value:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// watch reads until the context ends.
+func (r *run) watch() {
+	r.dirty, r.pending = map[string]bool{}, map[int]bool{}
+	for _, p := range r.masters {
+		r.tasks.Go(func() { r.scan(p) })
+		r.tasks.Go(func() { r.askStatus(p) })
+	}
+	tick := time.NewTicker(r.cfg.Tick)
+	defer tick.Stop()
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
+	r.tick(late)
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-tick.C:
+			r.tick(late)
+		case rep := <-r.reports:
+			r.report(rep)
+		case <-late.C:
+			for i := range r.pending {
+				r.masters[i].late = true
+			}
+			clear(r.pending)
+		case keys := <-r.found:
+			r.add(keys)
+		case p := <-r.passed:
+			r.masters[p.master].passed, r.masters[p.master].scanErr = true, p.err
+		case st := <-r.statuses:
+			r.status(st)
+		case r.focus = <-r.focused:
+			r.tick(late)
+		}
+		r.flush()
+	}
+}
+
+// add makes keys known and, when all are at rest, reads the new ones at once.
+func (r *run) add(keys []string) {
+	now := time.Now()
+	var fresh []string
+	for _, key := range keys {
+		if r.board.add(key, now) {
+			fresh = append(fresh, key)
+		}
+	}
+	if len(fresh) > 0 {
+		r.read(fresh[:min(len(fresh), r.cfg.Budget.KeysPerTick)]) // the rest with the next ticks
+	}
+}
+
+// tick starts a reading on every master that is not still busy with the one before.
+func (r *run) tick(late *time.Timer) {
+	r.read(r.board.choose(r.cfg.Budget.KeysPerTick, r.focus, time.Now()))
+	late.Reset(grace)
+}
+
+func (r *run) read(keys []string) {
+	now := time.Now()
+	for _, p := range r.masters {
+		if p.busy || now.Before(p.retryAt) {
+			continue
+		}
+		if len(keys) == 0 && p.server.State == inspect.ServerUp {
+			continue // nothing to ask: the status will tell when it goes away
+		}
+		p.busy = true
+		if p.server.State == inspect.ServerUp && !p.late {
+			r.pending[p.index] = true
+		}
+		r.tasks.Go(func() {
+			start := time.Now()
+			votes, err := p.readVotes(r.ctx, keys)
+			send(r.ctx, r.reports, report{p.index, keys, votes, time.Since(start), err})
+		})
+	}
+}
+
+// report takes in a master's answer.
+func (r *run) report(rep report) {
+	p := r.masters[rep.master]
+	p.busy, p.late = false, false
+	delete(r.pending, rep.master)
+	if rep.err != nil {
+		r.down(p, rep.err)
+		return
+	}
+	p.server.State, p.server.Error, p.server.Latency = inspect.ServerUp, "", rep.took
+	for i, key := range rep.keys {
+		r.board.vote(rep.master, key, rep.votes[i])
+		r.dirty[key] = true
+	}
+}
+
+// down records that a master does not answer.
+func (r *run) down(p *peer, err error) {
+	p.retryAt = time.Now().Add(retryEvery)
+	if r.ctx.Err() != nil {
+		return
+	}
+	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, err.Error(), -1
+	r.board.silence(p.index, err)
+	for key := range r.board.entries {
+		r.dirty[key] = true
+	}
+}
+
+// status takes in what a master says of itself.
+func (r *run) status(rep statusReport) {
+	p := r.masters[rep.master]
+	if rep.err != nil {
+		if p.server.State != inspect.ServerDown {
+			r.down(p, rep.err)
+		}
+		return
+	}
+	p.setStatus(rep.status)
+}
+
+// setStatus keeps old instants that only jittered.
+func (p *peer) setStatus(st status) {
+	s := &p.server
+	s.Role, p.denied = st.role, st.denied
+	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
+		s.ClockOffset, s.ClockKnown = st.offset, st.offsetKnown
+	}
+	if st.startedAt.Sub(s.StartedAt).Abs() > 2*time.Second {
+		s.StartedAt = st.startedAt
+	}
+	if s.State != inspect.ServerUp {
+		s.State, s.Error, s.Latency = inspect.ServerUp, "", st.latency
+	}
+}
+
+// flush emits what changed, unless the tick under way still waits for a master.
+func (r *run) flush() {
+	if len(r.pending) > 0 {
+		return
+	}
+	var u inspect.Update
+	now := time.Now()
+	for _, key := range slices.Sorted(maps.Keys(r.dirty)) {
+		lock, gone := r.board.judge(key, now)
+		if lock != nil {
+			u.Put = append(u.Put, lock)
+		}
+		if gone {
+			u.Gone = append(u.Gone, inspect.ID{Backend: r.cfg.Backend, Path: key})
+		}
+	}
+	clear(r.dirty)
+	u.Backend = r.changedBackend(now)
+	if u.Put != nil || u.Gone != nil || u.Backend != nil {
+		r.emit(u)
+	}
+}
+
+// scan goes over one master's keys again and again.
+func (r *run) scan(p *peer) {
+	if r.cfg.Only != "" {
+		send(r.ctx, r.passed, passed{p.index, nil})
+		return
+	}
+	s := newScanner(p.master, r.cfg)
+	for {
+		start := time.Now()
+		err := s.pass(r.ctx, func(keys []string) { send(r.ctx, r.found, keys) })
+		if !send(r.ctx, r.passed, passed{p.index, err}) {
+			return
+		}
+		rest := r.cfg.Budget.ScanEvery - time.Since(start)
+		if sleep(r.ctx, max(rest, r.cfg.Budget.ScanEvery/4)) != nil {
+			return
+		}
+	}
+}
+
+// askStatus asks one master about itself, at a slow beat; sooner while it does not answer.
+func (r *run) askStatus(p *peer) {
+	for {
+		st, err := p.readStatus(r.ctx)
+		if !send(r.ctx, r.statuses, statusReport{p.index, st, err}) {
+			return
+		}
+		rest := statusEvery
+		if err != nil {
+			rest = 2 * retryEvery
+		}
+		if sleep(r.ctx, rest) != nil {
+			return
+		}
+	}
+}
