@@ -1,0 +1,138 @@
+package inspect
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a Source that emits what a test sends it.
+type script struct{ updates chan Update }
+
+func (s script) Run(ctx context.Context, emit func(Update)) error {
+	for {
+		select {
+		case u, ok := <-s.updates:
+			if !ok {
+				return nil
+			}
+			emit(u)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (script) Focus([]ID) {}
+
+// watched runs an observer of one scripted source and returns functions that send an update and await a snapshot.
+func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
+	t.Helper()
+	s := script{make(chan Update)}
+	o := NewObserver(func() time.Time { return now }, s)
+	sub := o.Subscribe()
+	done := make(chan error)
+	go func() { done <- o.Run(t.Context()) }()
+	t.Cleanup(func() {
+		close(s.updates)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		sub.Close()
+	})
+	next = func() *Snapshot {
+		snapshot, err := sub.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snapshot
+	}
+	next() // the empty one
+	return func(u Update) { s.updates <- u }, next
+}
+
+func lockOf(t *testing.T, nodes ...Znode) *Lock {
+	t.Helper()
+	l := DirectoryLock(ID{"zk", "/l"}, nodes, now)
+	if l == nil {
+		t.Fatal("no lock")
+	}
+	return l
+}
+
+func TestObserverTellsWhenAWaiterWasGranted(t *testing.T) {
+	send, next := watched(t)
+	a, b := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11)
+	send(Update{Put: []*Lock{lockOf(t, a, b)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
+	l := next().Lock(ID{"zk", "/l"})
+	if !l.Holders[0].HeldSince.IsZero() {
+		t.Error("who held before we looked is said to be held since then")
+	}
+	granted := lockOf(t, b)
+	granted.ReadAt = now.Add(5 * time.Second)
+	send(Update{Put: []*Lock{granted}})
+	s := next()
+	if got := s.Lock(ID{"zk", "/l"}).Holders[0].HeldSince; !got.Equal(granted.ReadAt) {
+		t.Errorf("granted at %v, want %v", got, granted.ReadAt)
+	}
+	if len(s.Changed) != 1 || s.Changed[0] != (ID{"zk", "/l"}) {
+		t.Errorf("changed %v", s.Changed)
+	}
+	later := lockOf(t, b, node(guid+"__lock__0000000002", 12))
+	later.ReadAt = now.Add(9 * time.Second)
+	send(Update{Put: []*Lock{later}})
+	if got := next().Lock(ID{"zk", "/l"}).Holders[0].HeldSince; !got.Equal(granted.ReadAt) {
+		t.Errorf("the grant moved to %v", got)
+	}
+	send(Update{Gone: []ID{{"zk", "/l"}}})
+	if s := next(); s.Len() != 0 {
+		t.Error("a lock that is gone is still listed")
+	}
+}
+
+func TestObserverJoinsClientsAndWatches(t *testing.T) {
+	send, next := watched(t)
+	a, b, c := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11), node(guid+"__lock__0000000002", 12)
+	send(Update{Put: []*Lock{lockOf(t, a, b, c)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
+	next()
+	send(Update{
+		Sessions: map[int64]Session{10: {ID: 10, Client: "127.0.0.1:35398", Server: "127.0.0.1:2181"}},
+		Watches:  &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
+	})
+	l := next().Lock(ID{"zk", "/l"})
+	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host != "127.0.0.1" || o.Server != "127.0.0.1:2181" {
+		t.Errorf("holder's owner %+v", o)
+	}
+	if l.Waiters[0].Owner.Client != "" {
+		t.Errorf("a session that no server told of has client %q", l.Waiters[0].Owner.Client)
+	}
+	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Missing {
+		t.Errorf("watches %v and %v, want confirmed and missing", l.Waiters[0].Watch, l.Waiters[1].Watch)
+	}
+	// A reading later than the table can be confirmed by it, but not refuted.
+	again := lockOf(t, a, b, c, node(guid+"__lock__0000000003", 13))
+	again.ReadAt = now.Add(time.Second)
+	send(Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})
+	l = next().Lock(ID{"zk", "/l"})
+	if l.Holders[0].Owner.Client == "" || l.Waiters[0].Watch != Confirmed || l.Waiters[2].Watch != Unconfirmed {
+		t.Errorf("after a new reading: %+v", l)
+	}
+}
+
+func TestOneShotRunEndsWithEverythingInTheSnapshot(t *testing.T) {
+	s := script{make(chan Update, 2)}
+	s.updates <- Update{Backend: &Backend{Name: "zk"}}
+	s.updates <- Update{Put: []*Lock{lockOf(t, node(guid+"__lock__0000000000", 10))}}
+	close(s.updates)
+	o := NewObserver(func() time.Time { return now }, s)
+	if err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if o.Snapshot().Len() != 1 || o.Snapshot().Backend("zk") == nil {
+		t.Errorf("snapshot %+v", o.Snapshot())
+	}
+}

@@ -1,0 +1,203 @@
+package recipe
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+	uuid = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+)
+
+func TestParseNamesOfEachLibrary(t *testing.T) {
+	for _, tt := range []struct {
+		name, recipe string
+		seq          int32
+		mode         Mode
+	}{
+		{"_c_" + uuid + "-lock-0000000602", "curator", 602, Exclusive},
+		{"_c_" + uuid + "-latch-0000000001", "curator", 1, Exclusive},
+		{"_c_" + uuid + "-__READ__0000000007", "curator", 7, Shared},
+		{"_c_" + uuid + "-__WRIT__0000000008", "curator", 8, Exclusive},
+		{"_c_" + uuid + "-lock--2147483648", "curator", math.MinInt32, Exclusive},
+		{guid + "__lock__0000000000", "kazoo", 0, Exclusive},
+		{guid + "__rlock__0000000003", "kazoo", 3, Shared},
+		{"_c_" + guid + "-lock-0000000004", "go-zookeeper", 4, Exclusive},
+		{"foo0000000001", "sequential", 1, Exclusive},
+		{"0000000009", "sequential", 9, Exclusive},
+	} {
+		q, ok := Detect([]string{tt.name})
+		if !ok || q.Name != tt.recipe {
+			t.Errorf("%s: recipe %q, want %q", tt.name, q.Name, tt.recipe)
+			continue
+		}
+		if e, _ := q.Parse(tt.name); e.Sequence != tt.seq || e.Mode != tt.mode || e.Name != tt.name {
+			t.Errorf("%s: parsed as %+v", tt.name, e)
+		}
+	}
+}
+
+func TestOtherChildrenAreNoContenders(t *testing.T) {
+	for _, name := range []string{
+		"", "README", "_c_x", "_c_" + uuid, "_c_" + uuid + "-lock-", "_c_" + uuid + "-lock-12345", "leases", "locks",
+		"_c_" + strings.ToUpper(uuid) + "-lock-000000000x", guid, guid + "__lock__", "lock-99999999999x", "2147483648",
+		"x9999999999", "foo-00000000", "\xff\xfe",
+	} {
+		if q, ok := Detect([]string{name}); ok {
+			t.Errorf("%q is taken for a contender of %s", name, q.Name)
+		}
+	}
+}
+
+func TestSplitSequenceReadsOnlyTheServersNumber(t *testing.T) {
+	for _, tt := range []struct {
+		name, prefix string
+		seq          int32
+		ok           bool
+	}{
+		{"read-regionserver:600200000000002", "read-regionserver:60020", 2, true},
+		{"lock-2147483647", "lock-", math.MaxInt32, true},
+		{"lock--2147483648", "lock-", math.MinInt32, true},
+		{"foo-2147483648", "foo", math.MinInt32, true}, // too large without its sign
+		{"lock--0000000001", "lock--", 1, true},        // the server writes -1 with nine digits, so the sign is a name's
+		{"lock--000000001", "lock-", -1, true},
+		{"lock-999", "", 0, false},
+		{"x-999999999", "x", -999999999, true},
+	} {
+		prefix, seq, ok := SplitSequence(tt.name)
+		if ok != tt.ok || ok && (prefix != tt.prefix || seq != tt.seq) {
+			t.Errorf("%s: %q %d %v, want %q %d %v", tt.name, prefix, seq, ok, tt.prefix, tt.seq, tt.ok)
+		}
+	}
+}
+
+func TestBuiltNamesParseBack(t *testing.T) {
+	for _, q := range Queues() {
+		name := q.Prefix(guid) + "0000000042"
+		if e, ok := q.Parse(name); !ok || e.Sequence != 42 || e.Mode != Exclusive {
+			t.Errorf("%s: %s parsed as %+v, %v", q.Name, name, e, ok)
+		}
+		if q.CarriesGUID == !strings.Contains(strings.ReplaceAll(name, "-", ""), guid) {
+			t.Errorf("%s: CarriesGUID is %v, but the name is %s", q.Name, q.CarriesGUID, name)
+		}
+		if found, ok := QueueByName(q.Name); !ok || found.Name != q.Name {
+			t.Errorf("%s is not found by its name", q.Name)
+		}
+	}
+}
+
+func TestQueueOrderSurvivesTheCountersWrap(t *testing.T) {
+	q, _ := QueueByName("kazoo")
+	var names []string
+	for _, n := range []int32{math.MinInt32 + 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1} {
+		names = append(names, fmt.Sprintf("%s__lock__%010d", guid, n))
+	}
+	got := q.Entries(names)
+	want := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
+	for i, e := range got {
+		if e.Sequence != want[i] {
+			t.Fatalf("order %v, want %v", got, want)
+		}
+	}
+}
+
+func entries(modes string) []Entry {
+	es := make([]Entry, len(modes))
+	for i, m := range modes {
+		es[i] = Entry{Name: fmt.Sprint(i), Sequence: int32(i)}
+		if m == 'r' {
+			es[i].Mode = Shared
+		}
+	}
+	return es
+}
+
+func TestBlockerAndBlockedBelow(t *testing.T) {
+	curator, _ := QueueByName("curator")
+	kazoo, _ := QueueByName("kazoo")
+	for _, tt := range []struct {
+		modes                  string
+		curator, kazoo, blocks []int
+	}{
+		{"www", []int{-1, 0, 1}, []int{-1, 0, 1}, []int{2, 1, 0}},
+		{"rrr", []int{-1, -1, -1}, []int{-1, -1, -1}, []int{0, 0, 0}},
+		{"rwrwr", []int{-1, 0, 1, 2, 1}, []int{-1, 0, 1, 2, 3}, []int{4, 3, 2, 1, 0}},
+		{"wrr", []int{-1, 0, 0}, []int{-1, 0, 0}, []int{2, 0, 0}},
+		{"rrw", []int{-1, -1, 1}, []int{-1, -1, 1}, []int{1, 1, 0}},
+	} {
+		es := entries(tt.modes)
+		blocks := Blocks(es)
+		for i := range es {
+			if got := curator.Blocker(es, i); got != tt.curator[i] {
+				t.Errorf("%s: curator's %d watches %d, want %d", tt.modes, i, got, tt.curator[i])
+			}
+			if got := kazoo.Blocker(es, i); got != tt.kazoo[i] {
+				t.Errorf("%s: kazoo's %d watches %d, want %d", tt.modes, i, got, tt.kazoo[i])
+			}
+			if blocks[i] != tt.blocks[i] {
+				t.Errorf("%s: %d blocks %d, want %d", tt.modes, i, blocks[i], tt.blocks[i])
+			}
+		}
+	}
+}
+
+func TestDecodeTokens(t *testing.T) {
+	var random [16]byte
+	copy(random[:], guid)
+	for _, tt := range []struct {
+		value, recipe, label, host string
+		confidence                 Confidence
+	}{
+		{LockscopeToken(random, "web-1:42"), "lockscope", "web-1:42", "", Certain},
+		{"Y2NjY2NjY2NjY2NjY2NjYw==", "redsync", "", "", Certain},
+		{"YWFhYWFhYWFhYWFhYWFhYQ", "redislock", "", "", Likely},
+		{"YWFhYWFhYWFhYWFhYWFhYQjob=7", "redislock", "job=7", "", Possible},
+		{"5f0c1d4ec6f511f0a1b23c5200aabbcc", "redis-py", "", "3c:52:00:aa:bb:cc", Likely},
+		{guid, "node-redlock", "", "", Possible},
+		{uuid, "token", "", "", Possible},
+		{"", "token", "", "", Possible},
+		{"lockscope:short:x", "token", "", "", Possible},
+	} {
+		got := DecodeToken("lock:a", tt.value)
+		if got.Recipe != tt.recipe || got.Label != tt.label || got.Host != tt.host || got.Confidence != tt.confidence {
+			t.Errorf("%q decoded as %+v, want %+v", tt.value, got, tt)
+		}
+	}
+}
+
+func TestRedisPyTokenTellsWhenItWasMade(t *testing.T) {
+	// python3 -c "import uuid; print(uuid.UUID('5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc').time)"
+	got := DecodeToken("k", "5f0c1d4ec6f511f0a1b23c5200aabbcc").Since
+	ticks := int64(0x1f0c6f55f0c1d4e) - 122192928000000000
+	if want := time.Unix(ticks/1e7, ticks%1e7*100); !got.Equal(want) || got.Year() != 2025 {
+		t.Errorf("made %v, want %v", got, want)
+	}
+}
+
+func FuzzSplitSequence(f *testing.F) {
+	f.Add("lock-0000000001")
+	f.Add("lock--2147483648")
+	f.Fuzz(func(t *testing.T, name string) {
+		prefix, seq, ok := SplitSequence(name)
+		if ok && prefix+fmt.Sprintf("%010d", seq) != name {
+			t.Errorf("%q split into %q and %d, which do not make it", name, prefix, seq)
+		}
+	})
+}
+
+func FuzzParseEveryRecipe(f *testing.F) {
+	f.Add("_c_"+uuid+"-lock-0000000602", guid)
+	f.Fuzz(func(t *testing.T, name, value string) {
+		for _, q := range Queues() {
+			if e, ok := q.Parse(name); ok && e.Name != name {
+				t.Errorf("%s changed the name %q to %q", q.Name, name, e.Name)
+			}
+			q.Owner([]byte(value))
+		}
+		DecodeToken(name, value)
+	})
+}

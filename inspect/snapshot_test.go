@@ -1,0 +1,60 @@
+package inspect
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var tb table
+	model := map[ID]*Lock{}
+	var old table
+	var oldCount int
+	for step := range 20000 {
+		id := ID{"zk", fmt.Sprintf("/%d", random.IntN(3000))}
+		if random.IntN(3) == 0 {
+			tb = tb.without(id)
+			delete(model, id)
+		} else {
+			l := &Lock{ID: id}
+			tb = tb.with(l)
+			model[id] = l
+		}
+		if step == 10000 {
+			old, oldCount = tb, len(model)
+		}
+	}
+	got := slices.Collect(tb.all())
+	if len(got) != len(model) || tb.len() != len(model) {
+		t.Fatalf("%d locks, len %d, want %d", len(got), tb.len(), len(model))
+	}
+	if !slices.IsSortedFunc(got, func(a, b *Lock) int { return a.ID.Compare(b.ID) }) {
+		t.Error("not sorted by id")
+	}
+	for id, l := range model {
+		if tb.get(id) != l {
+			t.Fatalf("%v is not the newest version", id)
+		}
+	}
+	if n := len(slices.Collect(old.all())); n != oldCount {
+		t.Errorf("an old version changed from %d to %d locks", oldCount, n)
+	}
+	if tb.get(ID{"zk", "/none"}) != nil {
+		t.Error("found a lock that is not there")
+	}
+}
+
+func BenchmarkOneChangeIn100000Locks(b *testing.B) {
+	var tb table
+	for i := range 100_000 {
+		tb = tb.with(&Lock{ID: ID{"zk", fmt.Sprintf("/locks/%06d", i)}})
+	}
+	l := &Lock{ID: ID{"zk", "/locks/050000"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		tb = tb.with(l)
+	}
+}

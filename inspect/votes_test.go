@@ -1,0 +1,86 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
+
+// ballots makes votes from a word each: a value, "-" absent, "!" down, "?" wrong type.
+func ballots(words string) []Vote {
+	var votes []Vote
+	for i, w := range strings.Fields(words) {
+		v := Vote{Addr: string(rune('a' + i)), Up: w != "!", Present: w != "-" && w != "!", Foreign: w == "?"}
+		if v.Present && !v.Foreign {
+			v.Value, v.ExpiresAt = Untrusted(w), now.Add(time.Duration(i+1)*time.Second)
+		}
+		votes = append(votes, v)
+	}
+	return votes
+}
+
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		votes  string
+		state  State
+		margin int
+		agree  string // masters whose vote counts
+	}{
+		{"x x x x x", StateHeld, 2, "abcde"},
+		{"x x x - !", StateHeld, 0, "abc"},
+		{"x x y y z", StateSplit, -1, ""},
+		{"x x y - -", StateSplit, -1, "ab"},
+		{"x x y y !", StateUnknown, -1, ""},
+		{"x - - - -", StateMinority, -2, "a"},
+		{"x x - - -", StateMinority, -1, "ab"},
+		{"x x - - !", StateUnknown, -1, "ab"},
+		{"x - - ! !", StateUnknown, -2, "a"},
+		{"- - - - -", StateFree, -3, ""},
+		{"- - - ! !", StateFree, -3, ""},
+		{"- - ! ! !", StateUnknown, -3, ""},
+		{"! ! ! ! !", StateUnknown, -3, ""},
+		{"x", StateHeld, 0, "a"},
+		{"-", StateFree, -1, ""},
+		{"!", StateUnknown, -1, ""},
+		{"?", StateUnknown, -1, ""},
+		{"x x - -", StateMinority, -1, "ab"},
+		{"x x x -", StateHeld, 0, "abc"},
+	} {
+		l := KeyLock(ID{"redis", "k"}, ballots(tt.votes), now)
+		agree := ""
+		for _, m := range l.Masters {
+			if m.Agrees {
+				agree += m.Addr
+			}
+		}
+		if l.State != tt.state || l.Margin != tt.margin || agree != tt.agree {
+			t.Errorf("%s: %s, margin %d, votes of %q; want %s, %d, %q", tt.votes, l.State, l.Margin, agree, tt.state, tt.margin, tt.agree)
+		}
+		if held := l.State == StateHeld; held != (len(l.Holders) == 1) || held == l.ValidUntil.IsZero() {
+			t.Errorf("%s: %d holders, valid until %v", tt.votes, len(l.Holders), l.ValidUntil)
+		}
+	}
+}
+
+func TestValidityIsTheQuorumthLongestTTLWithoutDrift(t *testing.T) {
+	l := KeyLock(ID{"redis", "k"}, ballots("x x x x -"), now) // TTLs 1, 2, 3, 4 s: three masters last 2 s
+	if got, want := l.ValidUntil.Sub(now), 2*time.Second-20*time.Millisecond-2*time.Millisecond; got != want {
+		t.Errorf("valid for %v, want %v", got, want)
+	}
+}
+
+func TestNoExpiryOnAQuorumNeverRunsOut(t *testing.T) {
+	votes := ballots("x x x")
+	votes[0].NoExpiry, votes[0].ExpiresAt = true, time.Time{}
+	l := KeyLock(ID{"redis", "k"}, votes, now)
+	if l.Holders[0].NoExpiry || !l.Holders[0].ExpiresAt.Equal(now.Add(3*time.Second)) {
+		t.Errorf("one without expiry and two with: holder ends %v, %v", l.Holders[0].ExpiresAt, l.Holders[0].NoExpiry)
+	}
+	votes[1].NoExpiry, votes[1].ExpiresAt = true, time.Time{}
+	l = KeyLock(ID{"redis", "k"}, votes, now)
+	if !l.Holders[0].NoExpiry || !l.ValidUntil.IsZero() {
+		t.Errorf("a quorum without expiry: %+v", l.Holders[0])
+	}
+}
