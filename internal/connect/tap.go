@@ -39,6 +39,12 @@ type Tap struct {
 
 // Dial is a zk.Dialer: it connects to addr, speaks TLS if configured, and taps the connection.
 func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	t.mu.Lock()
+	stale := t.current
+	t.mu.Unlock()
+	if stale != nil {
+		stale.Close() // go-zookeeper forgets the connection on which it was told that its session has expired
+	}
 	raw, err := t.dial(network, addr, timeout)
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,0 +1,32 @@
+// Package lockops takes, holds and gives back distributed locks in ZooKeeper and Redis.
+//
+// A session owns what locks need from a connection (NewZKSession, NewRedisSession). On it stand lockers, which are cheap
+// values: NewZKMutex is a fair queue that can share its directory with Curator, kazoo or go-zookeeper; NewRedisMutex is a
+// plain key that can be shared with every SET NX PX client; NewRedlock spreads a lock over several masters. A successful
+// Acquire gives a Hold. Its Context is to be passed to all that is done under the lock: it ends when the lock is lost.
+//
+// # What is not guaranteed
+//
+// No lease excludes a holder that is paused after it looked: a process that is stopped, swapped out or collecting garbage
+// goes on where it was, perhaps long after somebody else got the lock. Where that must not happen, let the resource itself
+// refuse old holders by Hold.Token, the fencing token. Redlock has none.
+//
+// ZooKeeper: loss is told at the send time of the newest acknowledged request + the negotiated session timeout, on the
+// monotonic clock. A follower that is cut off from its leader answers pings for up to syncLimit ticks: choose session
+// timeouts above that. Clock rates may differ by up to one percent.
+//
+// Redis: TTLs follow the server's wall clock; a step of that clock frees a lock early or late. Replication is
+// asynchronous: a failover can lose the lock and its fencing counter, and so can a restart without appendfsync always. A
+// key can be evicted unless maxmemory-policy is noeviction. The plain mutex is not fair: among the waiters of one
+// session it is first come first served, between sessions anybody may be next. Redis 5 or newer is needed.
+//
+// Redlock: a master that restarts empty within the TTL can give the lock to a second holder; keep restarted masters out
+// for longer than the longest TTL.
+//
+// # Names on the servers
+//
+// ZooKeeper nodes are named as the chosen recipe does and carry the label as data. A Redis value is
+// recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64, ":" and the label. Beside the key of a mutex
+// stands its fencing counter, recipe.FenceKey, which never expires; a release publishes on WakeChannel. An ACL must allow
+// both, and the commands evalsha, eval, get, set, del, incr, pexpire, pttl, time, publish, subscribe.
+package lockops

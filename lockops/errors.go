@@ -1,0 +1,66 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Errors that callers branch on, with errors.Is.
+var (
+	// ErrHeld is returned by TryAcquire when somebody else holds the lock or waits for it.
+	ErrHeld = errors.New("lock is held")
+	// ErrLost ends a Hold's context, and is returned by Release and Extend, when the lock was lost before its release:
+	// the session or the TTL ran out or cannot be proved to run, or somebody deleted the node or key.
+	ErrLost = errors.New("lock was lost")
+	// ErrReleased ends a Hold's context when it was released.
+	ErrReleased = errors.New("lock was released")
+	// ErrNotHeld is returned by Release and Extend on a Hold that was released before.
+	ErrNotHeld = errors.New("lock is not held any more")
+	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
+	ErrNoQuorum = errors.New("no quorum of Redis masters")
+	// ErrClosed is returned by everything that needs a session which has been closed.
+	ErrClosed = errors.New("session is closed")
+)
+
+// Reasons of a NodeError besides those of the connection.
+var (
+	// ErrGone: the master has no such key; it expired, was deleted, or the master restarted empty.
+	ErrGone = errors.New("key is gone")
+	// ErrOther: the key on the master has somebody else's value.
+	ErrOther = errors.New("key belongs to somebody else")
+	// ErrDead: the master was not asked, since it has not answered the requests before.
+	ErrDead = errors.New("master is taken for dead and was not asked")
+)
+
+// NodeError is what went wrong on one server.
+type NodeError struct {
+	Node string // host:port
+	Err  error
+}
+
+func (e *NodeError) Error() string { return e.Node + ": " + e.Err.Error() }
+
+// Unwrap returns the server's error.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// RecipeError is returned when a directory has contenders of a client library that cannot be queued with: the two
+// would not wait for each other. Nothing was left there. Choose the recipe that was found, or another path.
+type RecipeError struct {
+	Path        string
+	Want, Found string // names of recipes
+	Child       string // a contender of the recipe found
+}
+
+func (e *RecipeError) Error() string {
+	return fmt.Sprintf("lock %s is used by %s clients (%q), which do not queue with %s clients", e.Path, e.Found, e.Child, e.Want)
+}
+
+// because is the error of a context that has ended: ctx.Err, and the cause where there is another.
+func because(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

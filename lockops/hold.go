@@ -1,0 +1,199 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Locker is a lock that can be taken. It may be used by any number of goroutines; each Acquire is a contender of its own,
+// except one whose context comes from a Hold of the same lock: that one re-enters at once.
+type Locker interface {
+	// Acquire waits for its turn until ctx ends. Then it returns ctx's error (errors.Is), and nothing is left on the
+	// servers that answer. ctx limits the waiting only, not the hold.
+	Acquire(ctx context.Context) (*Hold, error)
+	// TryAcquire never queues: it returns ErrHeld when somebody has the lock, and nothing is left behind.
+	TryAcquire(ctx context.Context) (*Hold, error)
+}
+
+// Hold is one successful acquisition. Its methods may be called by any goroutine.
+type Hold struct {
+	grant    *grant
+	ctx      context.Context
+	end      context.CancelCauseFunc
+	released atomic.Bool
+}
+
+// Context ends when the hold does: context.Cause is ErrReleased after Release, and otherwise wraps ErrLost with the
+// reason, told before anybody else can be granted the lock. It carries the values of the context given to Acquire, but
+// not its end. Acquire with this context, or one derived from it, re-enters the lock.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Release gives the lock back; with re-entered holds, the last one does. It returns nil when the servers confirmed it,
+// an error that wraps ErrLost when the lock had been lost before, ErrNotHeld when this Hold was released before, and
+// ctx's error when ctx ended first: the release is then completed in the background while the session lives. With an
+// ended hold there is nothing more to do, whatever Release returns.
+func (h *Hold) Release(ctx context.Context) error {
+	if !h.released.CompareAndSwap(false, true) {
+		return fmt.Errorf("lockops: release %s: %w", h.grant.lock.name, ErrNotHeld)
+	}
+	g := h.grant
+	h.end(ErrReleased)
+	lost := g.lost()
+	if !g.leave() {
+		return lost
+	}
+	g.end(ErrReleased)
+	err := g.backend.release(ctx)
+	if lost != nil {
+		return lost
+	}
+	if err != nil {
+		return fmt.Errorf("lockops: release %s: %w", g.lock.name, err)
+	}
+	return nil
+}
+
+// Extend proves the hold to the servers now and prolongs it: on Redis the TTL starts again, on ZooKeeper the session is
+// touched and the node is looked at. It returns an error that wraps ErrLost when the lock is lost, and any other error
+// when nothing is known: the hold then ends at its Deadline unless a later Extend, or the renewal, succeeds.
+func (h *Hold) Extend(ctx context.Context) error {
+	if h.released.Load() {
+		return fmt.Errorf("lockops: extend %s: %w", h.grant.lock.name, ErrNotHeld)
+	}
+	if lost := h.grant.lost(); lost != nil {
+		return lost
+	}
+	if err := h.grant.backend.extend(ctx); err != nil {
+		return fmt.Errorf("lockops: extend %s: %w", h.grant.lock.name, err)
+	}
+	return nil
+}
+
+// Deadline is until when the lock is certainly held, as far as is known now, on the monotonic clock. It moves on with
+// each renewal or acknowledged request; Context ends before it passes. False when the hold has ended.
+func (h *Hold) Deadline() (time.Time, bool) {
+	if h.ctx.Err() != nil {
+		return time.Time{}, false
+	}
+	return h.grant.backend.deadline()
+}
+
+// Token is the fencing token: it grows with every acquisition of the lock, so that a resource can refuse older ones.
+// ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: the counter beside the
+// key. False when there is none: on a Redlock, with WithoutToken, or when the hold ended before it was known.
+func (h *Hold) Token() (uint64, bool) { return h.grant.backend.token() }
+
+// Name is the contender as the servers know it: the name of its znode, or the value of its Redis key.
+func (h *Hold) Name() string { return h.grant.backend.name() }
+
+// lockKey tells locks apart: the same name on the same session is the same lock.
+type lockKey struct {
+	session any
+	kind    string
+	name    string
+}
+
+// backend is one acquisition as its servers see it.
+type backend interface {
+	name() string
+	release(ctx context.Context) error
+	extend(ctx context.Context) error
+	deadline() (time.Time, bool)
+	token() (uint64, bool)
+}
+
+// grant is one acquisition, shared by the holds that re-entered it.
+type grant struct {
+	lock    lockKey
+	backend backend
+	ctx     context.Context
+	end     context.CancelCauseFunc
+
+	mu    sync.Mutex
+	holds int
+}
+
+// newGrant makes the grant whose context has the values of ctx.
+func newGrant(ctx context.Context, lock lockKey) *grant {
+	g := &grant{lock: lock, holds: 1}
+	g.ctx, g.end = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), lock, g))
+	return g
+}
+
+// reenter gives a hold of the grant that ctx comes from, if that is one of this lock and still held.
+func reenter(ctx context.Context, lock lockKey) (*Hold, bool) {
+	g, ok := ctx.Value(lock).(*grant)
+	if !ok {
+		return nil, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.holds == 0 || g.ctx.Err() != nil {
+		return nil, false
+	}
+	g.holds++
+	return g.hold(ctx), true
+}
+
+// hold makes a Hold that ends with the grant and carries the values of ctx.
+func (g *grant) hold(ctx context.Context) *Hold {
+	own, end := context.WithCancelCause(g.ctx)
+	return &Hold{grant: g, ctx: valuesOf{own, ctx}, end: end}
+}
+
+// leave takes one hold off and says whether it was the last.
+func (g *grant) leave() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds--
+	return g.holds == 0
+}
+
+// lose ends the grant because the lock is, or may be, somebody else's.
+func (g *grant) lose(reason error) {
+	g.end(fmt.Errorf("lockops: %s: %w: %w", g.lock.name, ErrLost, reason))
+}
+
+// lost is the error with which the grant was lost, nil when it was not.
+func (g *grant) lost() error {
+	if err := context.Cause(g.ctx); errors.Is(err, ErrLost) {
+		return err
+	}
+	return nil
+}
+
+// valuesOf is a context that ends like the one it embeds and has the values of another besides.
+type valuesOf struct {
+	context.Context
+	values context.Context
+}
+
+func (c valuesOf) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
+// begin is what every Acquire does first: it re-enters if ctx comes from a hold of this lock, and it fails when ctx has
+// ended or the options are wrong. Both results are nil when there is work to do.
+func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
+	if opts.err != nil {
+		return nil, fmt.Errorf("lockops: %s: %w", lock.name, opts.err)
+	}
+	if ctx.Err() != nil {
+		return nil, acquireError(lock, because(ctx))
+	}
+	if h, ok := reenter(ctx, lock); ok {
+		return h, nil
+	}
+	return nil, nil
+}
+
+func acquireError(lock lockKey, err error) error {
+	return fmt.Errorf("lockops: acquire %s: %w", lock.name, err)
+}

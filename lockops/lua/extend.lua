@@ -1,0 +1,11 @@
+-- Sets a lock's TTL anew if it still has our value. A key that is gone stays gone.
+-- KEYS: the lock.  ARGV: value, TTL in ms.
+-- Returns 1 extended, 0 there is no such key, -1 somebody else has it.
+local held = redis.call('GET', KEYS[1])
+if not held then
+	return 0
+end
+if held ~= ARGV[1] then
+	return -1
+end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
