@@ -119,7 +119,7 @@ func (s *Server) monitor() []metric {
 		{"local_sessions", 0},
 		{"packets_sent", s.stats.sent},
 		{"packets_received", s.stats.received},
-		{"watch_count", s.watches.data.size() + s.watches.child.size()},
+		{"watch_count", s.watches.size()},
 		{"approximate_data_size", s.tree.dataSize},
 		{"uptime", s.uptime()},
 	}

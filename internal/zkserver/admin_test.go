@@ -35,6 +35,8 @@ func makeBusy(t *testing.T, zk *servertest.ZooKeeper) busy {
 	b.exists("/gone", true)
 	a.exists("/gone", true)
 	a.children("/lock", true) // child watches are in no report
+	b.do("persistent", 106, req().str("/p").int(0), nil)
+	b.do("recursive", 106, req().str("/r").int(1), nil)
 	return busy{zk, w}
 }
 

@@ -24,8 +24,7 @@ type conn struct {
 	// Guarded by srv.mu.
 	session     *session
 	closed      bool // no further requests, no further events
-	dataPaths   map[string]struct{}
-	childPaths  map[string]struct{}
+	watched     watchedPaths
 	established time.Time
 	stats       traffic
 	lastOp      string
@@ -45,7 +44,7 @@ type conn struct {
 func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{
 		srv: s, nc: nc, remote: nc.RemoteAddr().String(),
-		dataPaths: map[string]struct{}{}, childPaths: map[string]struct{}{},
+		watched:     newWatchedPaths(),
 		established: time.Now(), lastOp: "NA", lastXid: -1, lastZxid: -1,
 		wake: make(chan struct{}, 1),
 	}
@@ -174,6 +173,7 @@ func (c *conn) queue(put func(*encoder)) {
 	}
 	put(&c.out.enc)
 	if len(c.out.enc.buf) > maxQueued {
+		c.out.dead, c.out.enc.buf = true, nil
 		c.nc.Close()
 	}
 	c.signal()

@@ -1,13 +1,12 @@
 // Package zkserver is a small ZooKeeper server that lives inside the process: for the demo, the sandbox and the tests.
 //
-// It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator without persistent
-// watches) run against it, and it answers the AdminServer's HTTP commands and the four-letter words that tell who
+// It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run against it, and it answers the AdminServer's HTTP commands and the four-letter words that tell who
 // holds and watches what. The same scenarios are asserted equal against Apache ZooKeeper 3.8 in its tests.
 //
 // It is a sandbox and says so: one server, everything in memory, no replication, no persistence, no quotas, no TLS.
 // ACLs are stored, versioned and given back, but never enforced; every authentication by digest, world or ip is accepted.
-// Not implemented, and answered like an unknown request (Unimplemented, then the connection is closed): persistent
-// watches (addWatch), removing watches, reconfiguration, SASL.
+// Reconfiguration and SASL are not implemented, and answered like any unknown request: Unimplemented, and the connection
+// is closed. TTL nodes work without being switched on.
 //
 // How it works: one mutex around the tree, the sessions and the watches makes all requests one sequence. Each
 // connection has a reader, which executes its requests one after another under that mutex, and a writer, which sends

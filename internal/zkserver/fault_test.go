@@ -270,6 +270,28 @@ func TestNoiseHarmsNobodyElse(t *testing.T) {
 	}
 }
 
+// TestClientThatDoesNotReadIsCutOff: answers do not pile up without end, and others are served meanwhile.
+func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	good, _ := dialZK(t, server.Addr, 5*time.Second)
+	must[string](t)(good.Create("/big", make([]byte, 900_000), 0, open))
+	w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
+	c := w.client("deaf")
+	for i := range int32(200) {
+		c.post(i, 4, req().str("/big").bool(false))
+	}
+	reports := busy{server, w}
+	for deadline := time.Now().Add(10 * time.Second); len(reports.command(t, "connections")["connections"].([]any)) > 1; {
+		if time.Now().After(deadline) {
+			t.Fatal("still connected")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if ok, _, err := good.Exists("/big"); !ok || err != nil {
+		t.Errorf("another client: %v, %v", ok, err)
+	}
+}
+
 // TestCloseEndsEverything: Close returns although clients are connected, and twice.
 func TestCloseEndsEverything(t *testing.T) {
 	server, err := zkserver.Start(zkserver.Config{})

@@ -34,6 +34,9 @@ var operations = map[int32]operation{
 	opMultiRead:     {"MLTR", runMultiRead},
 	opSetWatches:    {"SETW", runSetWatches},
 	opSetWatches2:   {"STW2", runSetWatches},
+	opAddWatch:      {"ADDW", runAddWatch},
+	opCheckWatches:  {"CHKW", runWatches},
+	opRemoveWatches: {"REMW", runWatches},
 	opGetEphemerals: {"GETE", runGetEphemerals},
 	opCountChildren: {"GETACN", runCountChildren},
 	opWhoAmI:        {"WHOA", runWhoAmI},
@@ -127,7 +130,7 @@ func runExists(r request) (body, errCode) {
 		return nil, codeBadArguments
 	}
 	if watch {
-		r.srv.watches.addData(path, r.c)
+		r.srv.watches.add(watchData, path, r.c)
 	}
 	n := r.srv.tree.get(path)
 	if n == nil {
@@ -146,7 +149,7 @@ func runGetData(r request) (body, errCode) {
 		return nil, codeNoNode
 	}
 	if watch {
-		r.srv.watches.addData(path, r.c)
+		r.srv.watches.add(watchData, path, r.c)
 	}
 	return func(e *encoder) {
 		e.buffer(n.data)
@@ -164,7 +167,7 @@ func runGetChildren(r request) (body, errCode) {
 		return nil, codeNoNode
 	}
 	if watch {
-		r.srv.watches.addChild(path, r.c)
+		r.srv.watches.add(watchChild, path, r.c)
 	}
 	return func(e *encoder) {
 		e.strings(n.childNames())
@@ -195,16 +198,6 @@ func runSync(r request) (body, errCode) {
 		return nil, codeMarshalling
 	}
 	return func(e *encoder) { e.string(path) }, codeOK
-}
-
-func runSetWatches(r request) (body, errCode) {
-	zxid := r.d.int64()
-	data, exist, child := r.d.strings(), r.d.strings(), r.d.strings()
-	if r.d.err != nil {
-		return nil, codeMarshalling
-	}
-	r.srv.watches.restore(r.srv.tree, r.c, zxid, data, exist, child)
-	return nil, codeOK
 }
 
 func runGetEphemerals(r request) (body, errCode) {

@@ -27,6 +27,8 @@ const (
 	opCheck           = 13
 	opMulti           = 14
 	opCreate2         = 15
+	opCheckWatches    = 17
+	opRemoveWatches   = 18
 	opCreateContainer = 19
 	opCreateTTL       = 21
 	opMultiRead       = 22
@@ -35,6 +37,7 @@ const (
 	opGetEphemerals   = 103
 	opCountChildren   = 104
 	opSetWatches2     = 105
+	opAddWatch        = 106
 	opWhoAmI          = 107
 	opCloseSession    = -11
 	opError           = -1
@@ -59,6 +62,7 @@ const (
 	codeNotEmpty                errCode = -111
 	codeInvalidACL              errCode = -114
 	codeAuthFailed              errCode = -115
+	codeNoWatcher               errCode = -121
 )
 
 type eventType int32

@@ -5,165 +5,213 @@ import (
 	"slices"
 )
 
-// watchTable says which connections watch which path. A watch fires once.
+// watchKind tells the tables of watches apart.
+type watchKind int
+
+const (
+	watchData       watchKind = iota // set by exists and getData; fires once
+	watchChild                       // set by getChildren; fires once
+	watchPersistent                  // set by addWatch: data and children of one path, again and again
+	watchRecursive                   // set by addWatch: data of a path and all below it, again and again
+	watchKinds
+)
+
+// watchTable says which connections watch which path.
 type watchTable map[string]map[*conn]struct{}
 
-func (t watchTable) add(path string, c *conn) {
-	if t[path] == nil {
-		t[path] = map[*conn]struct{}{}
+// watches are all watches of all connections. They belong to a connection and end with it; clients set them again
+// with setWatches. The kinds live side by side, also on one path (in 3.8 the newest replaces the others: ZOOKEEPER-4466).
+type watches [watchKinds]watchTable
+
+// watchedPaths is the same the other way round: what one connection watches.
+type watchedPaths [watchKinds]map[string]struct{}
+
+func newWatches() *watches {
+	var w watches
+	for kind := range w {
+		w[kind] = watchTable{}
 	}
-	t[path][c] = struct{}{}
+	return &w
 }
 
-func (t watchTable) remove(path string, c *conn) {
-	delete(t[path], c)
-	if len(t[path]) == 0 {
-		delete(t, path)
+func newWatchedPaths() watchedPaths {
+	var p watchedPaths
+	for kind := range p {
+		p[kind] = map[string]struct{}{}
 	}
+	return p
 }
 
-func (t watchTable) size() (total int) {
-	for _, conns := range t {
-		total += len(conns)
+func (w *watches) add(kind watchKind, path string, c *conn) {
+	if w[kind][path] == nil {
+		w[kind][path] = map[*conn]struct{}{}
 	}
-	return total
+	w[kind][path][c] = struct{}{}
+	c.watched[kind][path] = struct{}{}
 }
 
-// watches are all one-shot watches: data holds those set by exists and getData, child those set by getChildren.
-// They belong to a connection and end with it; clients set them again with setWatches.
-type watches struct {
-	data, child watchTable
+func (w *watches) has(kind watchKind, path string, c *conn) bool {
+	_, ok := c.watched[kind][path]
+	return ok
 }
 
-func newWatches() *watches { return &watches{data: watchTable{}, child: watchTable{}} }
-
-func (w *watches) addData(path string, c *conn) {
-	w.data.add(path, c)
-	c.dataPaths[path] = struct{}{}
-}
-
-func (w *watches) addChild(path string, c *conn) {
-	w.child.add(path, c)
-	c.childPaths[path] = struct{}{}
+func (w *watches) remove(kind watchKind, path string, c *conn) {
+	delete(c.watched[kind], path)
+	delete(w[kind][path], c)
+	if len(w[kind][path]) == 0 {
+		delete(w[kind], path)
+	}
 }
 
 // drop forgets every watch of a connection.
 func (w *watches) drop(c *conn) {
-	for path := range c.dataPaths {
-		w.data.remove(path, c)
+	for kind := range watchKinds {
+		for path := range c.watched[kind] {
+			w.remove(kind, path, c)
+		}
 	}
-	for path := range c.childPaths {
-		w.child.remove(path, c)
-	}
-	clear(c.dataPaths)
-	clear(c.childPaths)
 }
 
 // fire tells the watchers of one change, each connection once an event.
 func (w *watches) fire(ch change) {
 	parent, _, _ := parentOf(ch.path)
-	switch ch.kind {
-	case nodeCreated:
-		w.tell(w.takeData(ch.path), nodeCreated, ch.path)
-		w.tell(w.takeChild(parent), nodeChildrenChanged, parent)
-	case nodeDeleted:
-		gone := w.takeData(ch.path)
-		for c := range w.takeChild(ch.path) {
-			if gone == nil {
-				gone = map[*conn]struct{}{}
-			}
-			gone[c] = struct{}{}
+	watchers := map[*conn]struct{}{}
+	w.take(watchData, ch.path, watchers)
+	if ch.kind == nodeDeleted {
+		w.take(watchChild, ch.path, watchers)
+	}
+	maps.Copy(watchers, w[watchPersistent][ch.path])
+	w.collectRecursive(ch.path, watchers)
+	tell(watchers, ch.kind, ch.path)
+	if ch.kind == nodeDataChanged {
+		return
+	}
+	clear(watchers)
+	w.take(watchChild, parent, watchers)
+	maps.Copy(watchers, w[watchPersistent][parent])
+	tell(watchers, nodeChildrenChanged, parent)
+}
+
+// take moves the watchers of one path, whose watches fire once, into a set.
+func (w *watches) take(kind watchKind, path string, into map[*conn]struct{}) {
+	for c := range w[kind][path] {
+		into[c] = struct{}{}
+		w.remove(kind, path, c)
+	}
+}
+
+func (w *watches) collectRecursive(path string, into map[*conn]struct{}) {
+	if len(w[watchRecursive]) == 0 {
+		return
+	}
+	for {
+		maps.Copy(into, w[watchRecursive][path])
+		if path == "/" {
+			return
 		}
-		w.tell(gone, nodeDeleted, ch.path)
-		w.tell(w.takeChild(parent), nodeChildrenChanged, parent)
-	case nodeDataChanged:
-		w.tell(w.takeData(ch.path), nodeDataChanged, ch.path)
+		path, _, _ = parentOf(path)
 	}
 }
 
-func (w *watches) takeData(path string) map[*conn]struct{} {
-	conns := w.data[path]
-	delete(w.data, path)
-	for c := range conns {
-		delete(c.dataPaths, path)
-	}
-	return conns
-}
-
-func (w *watches) takeChild(path string) map[*conn]struct{} {
-	conns := w.child[path]
-	delete(w.child, path)
-	for c := range conns {
-		delete(c.childPaths, path)
-	}
-	return conns
-}
-
-func (w *watches) tell(conns map[*conn]struct{}, kind eventType, path string) {
-	for c := range conns {
+func tell(watchers map[*conn]struct{}, kind eventType, path string) {
+	for c := range watchers {
 		c.notify(kind, path)
 	}
 }
 
-// restore is setWatches: a client that was away since relativeZxid watches again. What has changed meanwhile fires at once.
-func (w *watches) restore(t *tree, c *conn, relativeZxid int64, data, exist, child []string) {
-	for _, path := range data {
+// missed is what setWatches asks for: to watch these paths again.
+type missed struct {
+	since                 int64 // the last zxid the client has seen
+	data, exist, child    []string
+	persistent, recursive []string
+}
+
+// restore sets watches again. What has changed meanwhile fires at once instead; a persistent watch stays silent about it.
+func (w *watches) restore(t *tree, c *conn, m missed) {
+	for _, path := range m.data {
 		switch n := t.get(path); {
 		case n == nil:
 			c.notify(nodeDeleted, path)
-		case n.mzxid > relativeZxid:
+		case n.mzxid > m.since:
 			c.notify(nodeDataChanged, path)
 		default:
-			w.addData(path, c)
+			w.add(watchData, path, c)
 		}
 	}
-	for _, path := range exist {
+	for _, path := range m.exist {
 		if t.get(path) != nil {
 			c.notify(nodeCreated, path)
 		} else {
-			w.addData(path, c)
+			w.add(watchData, path, c)
 		}
 	}
-	for _, path := range child {
+	for _, path := range m.child {
 		switch n := t.get(path); {
 		case n == nil:
 			c.notify(nodeDeleted, path)
-		case n.pzxid > relativeZxid:
+		case n.pzxid > m.since:
 			c.notify(nodeChildrenChanged, path)
 		default:
-			w.addChild(path, c)
+			w.add(watchChild, path, c)
 		}
+	}
+	for _, path := range m.persistent {
+		w.add(watchPersistent, path, c)
+	}
+	for _, path := range m.recursive {
+		w.add(watchRecursive, path, c)
 	}
 }
 
-// byPath lists the data and exists watches as the admin commands show them: child watches are not in it.
+// reported are the kinds that the admin commands show: child watches are not among them.
+var reported = []watchKind{watchData, watchPersistent, watchRecursive}
+
+// byPath lists the watching sessions as the admin commands show them.
 func (w *watches) byPath() map[string][]int64 {
 	list := map[string][]int64{}
-	for path, conns := range w.data {
-		for c := range conns {
-			list[path] = append(list[path], c.session.id)
+	for _, kind := range reported {
+		for path, conns := range w[kind] {
+			for c := range conns {
+				list[path] = append(list[path], c.session.id)
+			}
 		}
-		slices.Sort(list[path])
+	}
+	for path, ids := range list {
+		slices.Sort(ids)
+		list[path] = slices.Compact(ids)
 	}
 	return list
 }
 
 // bySession is byPath the other way round.
 func (w *watches) bySession() map[int64][]string {
-	list := map[int64][]string{}
-	for _, path := range slices.Sorted(maps.Keys(w.data)) {
-		for c := range w.data[path] {
-			list[c.session.id] = append(list[c.session.id], path)
+	list, byPath := map[int64][]string{}, w.byPath()
+	for _, path := range slices.Sorted(maps.Keys(byPath)) {
+		for _, id := range byPath[path] {
+			list[id] = append(list[id], path)
 		}
 	}
 	return list
 }
 
 // summary counts the same watches.
-func (w *watches) summary() (conns, paths, total int) {
-	seen := map[*conn]struct{}{}
-	for _, set := range w.data {
-		maps.Copy(seen, set)
+func (w *watches) summary() (sessions, paths, total int) {
+	byPath := w.byPath()
+	for _, ids := range byPath {
+		total += len(ids)
 	}
-	return len(seen), len(w.data), w.data.size()
+	return len(w.bySession()), len(byPath), total
+}
+
+// size counts as the real server's watch_count does: one that is for data and children counts twice.
+func (w *watches) size() (total int) {
+	for kind, table := range w {
+		for _, conns := range table {
+			total += len(conns)
+			if watchKind(kind) >= watchPersistent {
+				total += len(conns)
+			}
+		}
+	}
+	return total
 }

@@ -1,0 +1,63 @@
+package zkserver
+
+import (
+	"math"
+	"testing"
+)
+
+// TestSequenceNumbersWrapAsJavaInts: after the greatest number comes the smallest, eleven characters long, then shorter.
+func TestSequenceNumbersWrapAsJavaInts(t *testing.T) {
+	tree := newTree()
+	tx := &txn{tree: tree, zxid: 1}
+	create := func(path string, flags int32) string {
+		t.Helper()
+		got, _, code := tx.create(createArgs{path: path, acl: openACL, flags: flags, ttl: -1})
+		if code != codeOK {
+			t.Fatalf("%s: code %d", path, code)
+		}
+		return got
+	}
+	create("/d", modePersistent)
+	tree.nodes["/d"].creates = math.MaxInt32
+	for _, want := range []string{"/d/n-2147483647", "/d/n--2147483648", "/d/n--2147483647"} {
+		if got := create("/d/n-", modePersistentSequential); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	tree.nodes["/d"].creates = -999999999
+	if got := create("/d/n-", modePersistentSequential); got != "/d/n--999999999" {
+		t.Errorf("got %s, want ten characters after the prefix", got)
+	}
+}
+
+// TestRollbackLeavesNoTrace: everything a transaction did, in any order, is taken back.
+func TestRollbackLeavesNoTrace(t *testing.T) {
+	tree := newTree()
+	before := &txn{tree: tree, zxid: 1} // session 0: its "ephemeral" node has no owner
+	before.create(createArgs{path: "/a", data: []byte("x"), acl: openACL, ttl: -1})
+	before.create(createArgs{path: "/a/e", acl: openACL, flags: modeEphemeral, ttl: -1})
+	stat, size, count := tree.nodes["/a"].stat(), tree.dataSize, tree.count()
+
+	tx := &txn{tree: tree, zxid: 2, session: 7}
+	tx.create(createArgs{path: "/a/n-", acl: openACL, flags: modeEphemeralSequential, ttl: -1})
+	tx.create(createArgs{path: "/a/c", acl: openACL, container: true, ttl: -1})
+	tx.create(createArgs{path: "/a/c/d", data: []byte("long"), acl: openACL, ttl: -1})
+	tx.setData("/a", []byte("longer"), -1)
+	tx.setData("/a/c/d", nil, 0)
+	tx.delete("/a/e", -1)
+	tx.delete("/a/c/d", -1)
+	if len(tx.changes) != 7 {
+		t.Fatalf("%d changes, want 7", len(tx.changes))
+	}
+	tx.rollback()
+	if got := tree.nodes["/a"].stat(); got != stat {
+		t.Errorf("stat: got %+v, want %+v", got, stat)
+	}
+	if tree.dataSize != size || tree.count() != count || len(tree.reapable) != 0 || len(tree.ephemerals) != 0 {
+		t.Errorf("size %d (was %d), nodes %d (%d), reapable %v, ephemerals %v",
+			tree.dataSize, size, tree.count(), count, tree.reapable, tree.ephemerals)
+	}
+	if string(tree.nodes["/a"].data) != "x" || tree.nodes["/a/e"] == nil {
+		t.Error("data or node not restored")
+	}
+}
