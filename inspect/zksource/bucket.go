@@ -1,0 +1,28 @@
+package zksource
+
+import "time"
+
+// bucket is a token bucket. The zero bucket lets everything pass.
+type bucket struct {
+	rate, burst float64
+	tokens      float64
+	last        time.Time
+}
+
+func newBucket(rate, burst float64) bucket { return bucket{rate: rate, burst: burst, tokens: burst} }
+
+// take takes a token; when there is none it says how long until there is.
+func (b *bucket) take(now time.Time) (wait time.Duration) {
+	if b.rate == 0 {
+		return 0
+	}
+	if !b.last.IsZero() {
+		b.tokens = min(b.burst, b.tokens+b.rate*now.Sub(b.last).Seconds())
+	}
+	b.last = now
+	if b.tokens >= 1 {
+		b.tokens--
+		return 0
+	}
+	return time.Duration((1-b.tokens)/b.rate*float64(time.Second)) + time.Microsecond
+}

@@ -1,0 +1,145 @@
+// Package zksource is an inspect.Source that watches the locks of a ZooKeeper ensemble. It walks the tree from its
+// roots, sets a child watch on every directory, lists again what changed at a bounded rate, and reads only children
+// that are new. Who stands behind a session it asks the servers themselves at a slow beat (package zkadmin). It never
+// writes.
+package zksource
+
+import (
+	"crypto/tls"
+	"path"
+	"strings"
+	"time"
+)
+
+// Config says what to read and how gently.
+type Config struct {
+	// Backend is its name, the first part of every lock's ID.
+	Backend string
+	// Servers of the ensemble as host:port.
+	Servers []string
+	// Roots are where to look, default "/". A root may itself be a lock.
+	Roots []string
+	// Only is a lock directory to read, and nothing else; empty to discover.
+	Only string
+	// TLS is used for the client ports when it is not nil, and for AdminServers with https.
+	TLS *tls.Config
+	// Auth is user:password for the digest scheme; empty for none.
+	Auth []byte
+	// Chroot is put before every path; paths are shown without it.
+	Chroot string
+	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
+	Admin []string
+	// Once makes Run return after one pass.
+	Once bool
+	// Timeout is how long a pass may go without progress before it gives up; default 10 s.
+	Timeout time.Duration
+	// Budget bounds what reading costs the servers.
+	Budget Budget
+}
+
+// Budget bounds what reading costs the servers. Zero fields have defaults.
+type Budget struct {
+	// Unlimited: reads are not paced.
+	Unlimited bool
+	// Discovering and Steady are reads a second, of what was never seen and of what changed; defaults 500 and 50, for
+	// one pass 5000.
+	Discovering, Steady float64
+	// Watches that may be set at the same time; default 20 000. Directories over it are polled.
+	Watches int
+	// Relists a second of one lock; default 4, and as many at once after a rest.
+	Relists float64
+	// Depth of the directories below a root; default 16.
+	Depth int
+	// Children above which a directory is counted but not listed; default 10 000.
+	Children int
+}
+
+const (
+	// sessionTimeout is short: the session owns nothing, and a server that hangs is left after a third of it.
+	sessionTimeout = 10 * time.Second
+	// inFlight is how many requests are on the way at the same time.
+	inFlight = 128
+	// fullQueue is how many contenders of a lock are read although nobody looks at it.
+	fullQueue = 64
+	// watchTableLimit is how many watches a server may have before its table is too dear to ask for.
+	watchTableLimit = 20_000
+
+	identityEvery = 10 * time.Second
+	pollFocused   = 2 * time.Second
+	pollOthers    = 10 * time.Second
+	maxData       = 1 << 10
+)
+
+func (c Config) withDefaults() Config {
+	roots := c.Roots
+	if len(roots) == 0 {
+		roots = []string{"/"}
+	}
+	c.Roots = nil
+	for _, r := range roots {
+		c.Roots = append(c.Roots, clean(r))
+	}
+	if c.Only != "" {
+		c.Only = clean(c.Only)
+		c.Roots = []string{c.Only}
+	}
+	if c.Chroot = clean(c.Chroot); c.Chroot == "/" {
+		c.Chroot = ""
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 10 * time.Second
+	}
+	b := &c.Budget
+	if c.Once {
+		setDefault(&b.Discovering, 5000)
+	}
+	setDefault(&b.Discovering, 500)
+	setDefault(&b.Steady, 50)
+	setDefault(&b.Watches, 20_000)
+	setDefault(&b.Relists, 4)
+	setDefault(&b.Depth, 16)
+	setDefault(&b.Children, 10_000)
+	return c
+}
+
+func setDefault[T int | float64](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+func clean(p string) string { return path.Clean("/" + p) }
+
+// join is the path of a child.
+func join(dir, child string) string {
+	if dir == "/" {
+		return "/" + child
+	}
+	return dir + "/" + child
+}
+
+// onServer is a path as the servers know it.
+func (c Config) onServer(p string) string {
+	switch {
+	case c.Chroot == "":
+		return p
+	case p == "/":
+		return c.Chroot
+	}
+	return c.Chroot + p
+}
+
+// shown is a server's path as we show it; false when it is outside the chroot.
+func (c Config) shown(p string) (string, bool) {
+	if c.Chroot == "" {
+		return p, true
+	}
+	rest, ok := strings.CutPrefix(p, c.Chroot)
+	switch {
+	case !ok:
+		return "", false
+	case rest == "":
+		return "/", true
+	}
+	return rest, rest[0] == '/'
+}

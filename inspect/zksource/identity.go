@@ -1,0 +1,244 @@
+package zksource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/zkadmin"
+)
+
+// askLimit bounds the questions to one server.
+const askLimit = 3 * time.Second
+
+// serverAnswer is what a server last said of itself.
+type serverAnswer struct {
+	asked  bool
+	status zkadmin.Status
+	took   time.Duration
+	err    string
+}
+
+// identity is one round of questions to all servers.
+type identity struct {
+	link    *link
+	servers []serverAnswer
+	// sessions of all servers that told; nil when none did. watches of all servers; nil unless all told.
+	sessions map[int64]inspect.Session
+	watches  map[string][]int64
+	covers   []inspect.ID
+	blind    []inspect.Finding
+}
+
+// newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
+// AdminServers of no server in the list come behind.
+func newAdmins(cfg Config) []*zkadmin.Server {
+	configs := make([]zkadmin.Config, len(cfg.Servers))
+	for i, addr := range cfg.Servers {
+		configs[i] = zkadmin.Config{Addr: addr, TLS: cfg.TLS}
+	}
+	for i, admin := range cfg.Admin {
+		at := i
+		if len(cfg.Admin) != len(cfg.Servers) {
+			at = slices.IndexFunc(configs, func(c zkadmin.Config) bool { return c.Admin == "" && sameHost(c.Addr, admin) })
+		}
+		if at < 0 {
+			configs = append(configs, zkadmin.Config{TLS: cfg.TLS})
+			at = len(configs) - 1
+		}
+		configs[at].Admin = admin
+	}
+	admins := make([]*zkadmin.Server, len(configs))
+	for i, c := range configs {
+		admins[i] = zkadmin.New(c)
+	}
+	return admins
+}
+
+func sameHost(addr, admin string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	u, bad := url.Parse(admin)
+	return err == nil && bad == nil && u.Hostname() == host
+}
+
+// askWho asks the servers who is who when it is time: when the first pass is done, and then at a slow beat.
+func (r *run) askWho(now time.Time) {
+	if r.asking || !r.firstPass && r.cfg.Once || now.Before(r.askAt) || r.done {
+		return
+	}
+	if !r.firstPass && r.link != nil && r.linkErr == "" {
+		return // soon
+	}
+	r.asking = true
+	r.askAt, r.clock.lastAsked = now.Add(identityEvery), now
+	covers := r.covers()
+	l := r.link
+	r.tasks.Go(func() {
+		who := askAll(r.ctx, r.admins, l, covers)
+		who.covers = covers
+		r.identities <- who // one at a time, and there is room for it
+	})
+}
+
+// covers are the locks whose watch edges are wanted.
+func (r *run) covers() []inspect.ID {
+	var ids []inspect.ID
+	for p, d := range r.dirs {
+		if d.lock != nil && len(d.lock.Waiters) > 0 && (r.cfg.Once || r.focus[p]) {
+			ids = append(ids, d.lock.ID)
+		}
+	}
+	return ids
+}
+
+// askAll asks all servers at the same time.
+func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []inspect.ID) identity {
+	who := identity{link: l, servers: make([]serverAnswer, len(admins))}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	complete := true
+	watches := map[string][]int64{}
+	for i, admin := range admins {
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, askLimit)
+			defer cancel()
+			answer := askStatus(ctx, admin)
+			sessions, err := askSessions(ctx, admin, l)
+			var table map[string][]int64
+			var tableErr error
+			if len(covers) > 0 {
+				table, tableErr = askWatches(ctx, admin)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			who.servers[i] = answer
+			who.note(admin.Addr(), "who its clients are", err)
+			who.note(admin.Addr(), "who watches what", tableErr)
+			if err == nil {
+				if who.sessions == nil {
+					who.sessions = map[int64]inspect.Session{}
+				}
+				maps.Copy(who.sessions, sessions)
+			}
+			complete = complete && tableErr == nil
+			for p, ids := range table {
+				watches[p] = append(watches[p], ids...)
+			}
+		})
+	}
+	asking.Wait()
+	if complete && len(covers) > 0 {
+		who.watches = watches
+	}
+	return who
+}
+
+func askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
+	start := time.Now()
+	st, err := admin.Status(ctx)
+	a := serverAnswer{asked: true, status: st, took: time.Since(start)}
+	if err != nil {
+		a.err = err.Error()
+	}
+	if errors.Is(err, zkadmin.ErrNotAllowed) {
+		a.asked = false // it is there, and says nothing
+	}
+	return a
+}
+
+func askSessions(ctx context.Context, admin *zkadmin.Server, l *link) (map[int64]inspect.Session, error) {
+	conns, err := admin.Connections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Its clock for the last answers is not ours: our own session, if it is there, tells how they relate.
+	var ours time.Duration
+	var acked time.Time
+	if l != nil {
+		id, _, at := l.tap.Lease()
+		for _, c := range conns {
+			if c.Session == id && id != 0 {
+				ours, acked = c.LastResponse, at.Round(0)
+			}
+		}
+	}
+	sessions := make(map[int64]inspect.Session, len(conns))
+	for _, c := range conns {
+		s := inspect.Session{ID: c.Session, Client: inspect.Escape(c.Client), Server: admin.Addr(), Timeout: c.Timeout, Established: c.Established}
+		if !acked.IsZero() && c.LastResponse > 0 {
+			s.LastContact = acked.Add(c.LastResponse - ours)
+		}
+		sessions[c.Session] = s
+	}
+	return sessions, nil
+}
+
+var errTooDear = errors.New("it has too many watches: asking for them would hurt it")
+
+func askWatches(ctx context.Context, admin *zkadmin.Server) (map[string][]int64, error) {
+	sum, err := admin.WatchSummary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sum.Watches >= watchTableLimit {
+		return nil, fmt.Errorf("%d watches: %w", sum.Watches, errTooDear)
+	}
+	return admin.WatchesByPath(ctx)
+}
+
+// note adds a finding about what a server that is there would not tell.
+func (who *identity) note(addr, what string, err error) {
+	advice := "give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist"
+	switch {
+	case errors.Is(err, errTooDear):
+		advice = "look at one server at a time with the AdminServer's watches_by_path, off peak"
+	case !errors.Is(err, zkadmin.ErrNotAllowed) && !errors.Is(err, zkadmin.ErrSyntax):
+		return
+	}
+	who.blind = append(who.blind, inspect.Finding{
+		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+		Message:  fmt.Sprintf("server %s does not tell %s", addr, what),
+		Evidence: map[string]any{"server": addr, "reason": err.Error()},
+		Advice:   advice,
+	})
+}
+
+// identified takes in what the servers told.
+func (r *run) identified(who identity) {
+	r.asking = false
+	r.answers, r.blind = who.servers, who.blind
+	slices.SortFunc(r.blind, func(a, b inspect.Finding) int {
+		if a.Message < b.Message {
+			return -1
+		}
+		return 1
+	})
+	r.extra.Sessions = who.sessions
+	if who.watches != nil {
+		r.extra.Watches = r.watchTable(who)
+	}
+	r.done = r.done || r.cfg.Once && r.firstPass
+}
+
+// watchTable keeps what stands on children of the locks that were asked about.
+func (r *run) watchTable(who identity) *inspect.WatchTable {
+	wanted := make(map[string]bool, len(who.covers))
+	for _, id := range who.covers {
+		wanted[id.Path] = true
+	}
+	table := &inspect.WatchTable{Backend: r.cfg.Backend, Sessions: map[string][]int64{}, Covers: who.covers}
+	for full, ids := range who.watches {
+		if p, ok := r.cfg.shown(full); ok && wanted[parent(p)] {
+			table.Sessions[p] = ids
+		}
+	}
+	return table
+}

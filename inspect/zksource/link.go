@@ -1,0 +1,176 @@
+package zksource
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
+)
+
+// link is one connection to the ensemble. When it breaks it is thrown away and a new one is made: our session owns
+// nothing that would be worth resuming, a connection lost, a session expired and a server that hangs are one case,
+// and go-zookeeper's own way of resuming reads a field while another goroutine writes it.
+type link struct {
+	tap    *connect.Tap
+	conn   *zk.Conn
+	closed <-chan zk.Event // closed by go-zookeeper when its goroutines have ended
+	inbox  *inbox
+
+	mu       sync.Mutex
+	servers  int
+	attempts int
+	session  bool
+	raw      net.Conn
+	errors   map[string]string // why each server could not be reached
+}
+
+var errSpent = errors.New("this connection is not made again")
+
+// linkEvent is what go-zookeeper told of a link.
+type linkEvent struct {
+	link *link
+	at   time.Time
+	kind linkKind
+	path string // of a watch
+}
+
+type linkKind uint8
+
+const (
+	linkUp     linkKind = iota // there is a session
+	linkLost                   // there was one
+	linkFailed                 // no server could be reached
+	linkFired                  // a watch fired
+)
+
+// inbox queues events without bound: go-zookeeper must not be held up, and a watch that is not heard is lost.
+type inbox struct {
+	mu     sync.Mutex
+	events []linkEvent
+	ready  chan struct{}
+}
+
+func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
+
+func (b *inbox) put(e linkEvent) {
+	b.mu.Lock()
+	b.events = append(b.events, e)
+	b.mu.Unlock()
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (b *inbox) take() []linkEvent {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events = nil
+	return events
+}
+
+// open starts connecting. What comes of it goes to the inbox.
+func open(cfg Config, in *inbox) (*link, error) {
+	l := &link{
+		tap: &connect.Tap{TLS: cfg.TLS}, inbox: in, servers: len(cfg.Servers), errors: map[string]string{},
+	}
+	ready := make(chan struct{}) // the callback may come before Connect has returned
+	conn, events, err := zk.Connect(cfg.Servers, sessionTimeout,
+		zk.WithDialer(l.dial), zk.WithHostProvider(new(connect.ServerList)),
+		zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(16<<20), zk.WithMaxConnBufferSize(64<<10),
+		zk.WithEventCallback(func(e zk.Event) { <-ready; l.event(e) }))
+	if err != nil {
+		return nil, err
+	}
+	l.conn, l.closed = conn, events
+	close(ready)
+	return l, nil
+}
+
+// dial lets go-zookeeper try each server once, and never again after it had a session.
+func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	l.mu.Lock()
+	l.attempts++
+	spent := l.session || l.attempts > l.servers
+	failed := spent && l.attempts == l.servers+1 && !l.session
+	l.mu.Unlock()
+	if failed {
+		l.inbox.put(linkEvent{link: l, at: time.Now(), kind: linkFailed})
+	}
+	if spent {
+		return nil, errSpent
+	}
+	conn, err := l.tap.Dial(network, addr, timeout)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.errors[addr] = err.Error()
+		return nil, err
+	}
+	l.raw = conn
+	return conn, nil
+}
+
+// event must not block.
+func (l *link) event(e zk.Event) {
+	now := time.Now()
+	if e.Type != zk.EventSession {
+		if e.Type != zk.EventNotWatching {
+			l.inbox.put(linkEvent{link: l, at: now, kind: linkFired, path: e.Path})
+		}
+		return
+	}
+	l.mu.Lock()
+	had := l.session
+	switch e.State {
+	case zk.StateHasSession:
+		l.session = true
+	case zk.StateDisconnected, zk.StateExpired:
+		if err := l.tap.DialError(); err != nil && !had {
+			l.errors[e.Server] = err.Error()
+		}
+	}
+	has := l.session
+	l.mu.Unlock()
+	switch {
+	case e.State == zk.StateHasSession:
+		l.inbox.put(linkEvent{link: l, at: now, kind: linkUp})
+	case had && has && (e.State == zk.StateDisconnected || e.State == zk.StateExpired):
+		l.inbox.put(linkEvent{link: l, at: now, kind: linkLost})
+	}
+}
+
+// reasons is why each server could not be reached.
+func (l *link) reasons() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	reasons := make(map[string]string, len(l.errors))
+	for addr, text := range l.errors {
+		reasons[addr] = text
+	}
+	return reasons
+}
+
+// close ends the session and waits until go-zookeeper's goroutines have ended: up to a second when nobody answers.
+func (l *link) close() {
+	l.conn.Close()
+	l.mu.Lock()
+	raw := l.raw
+	l.mu.Unlock()
+	if raw != nil {
+		raw.Close()
+	}
+	for range l.closed {
+	}
+}
+
+// silent is a zk.Logger: what matters of its messages is told in the backend's state.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}

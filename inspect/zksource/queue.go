@@ -1,0 +1,107 @@
+package zksource
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// job is one request.
+type job struct {
+	kind jobKind
+	dir  *dir
+	name string // of the child to read
+}
+
+type jobKind uint8
+
+const (
+	jobStat jobKind = iota
+	jobList
+	jobGet
+	jobLogin
+)
+
+// result is what came of a job.
+type result struct {
+	job     job
+	link    *link
+	at      time.Time
+	names   []string
+	data    []byte
+	stat    *zk.Stat
+	watched bool
+	err     error
+}
+
+// queue holds what is to be asked. What changed goes before what was never seen, and of that the children of locks
+// that were found before the rest of the walk.
+type queue struct {
+	urgent, reads, walk []job
+	discovering, steady bucket
+}
+
+func newQueue(b Budget) queue {
+	if b.Unlimited {
+		return queue{}
+	}
+	return queue{discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady))}
+}
+
+func (q *queue) empty() bool { return len(q.urgent)+len(q.reads)+len(q.walk) == 0 }
+
+func (q *queue) clear() { q.urgent, q.reads, q.walk = nil, nil, nil }
+
+// next takes the next job; when the budget has none left it says how long to wait.
+func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
+	if len(q.urgent) > 0 {
+		if wait = q.steady.take(now); wait == 0 {
+			return pop(&q.urgent), 0, true
+		}
+	}
+	for _, list := range []*[]job{&q.reads, &q.walk} {
+		if len(*list) == 0 {
+			continue
+		}
+		later := q.discovering.take(now)
+		if later == 0 {
+			return pop(list), 0, true
+		}
+		if wait == 0 || later < wait {
+			wait = later
+		}
+		break
+	}
+	return job{}, wait, false
+}
+
+func pop(list *[]job) job {
+	j := (*list)[0]
+	*list = (*list)[1:]
+	return j
+}
+
+// ask runs a job on a link.
+func (l *link) ask(cfg Config, j job, watch bool) result {
+	r := result{job: j, link: l}
+	p := cfg.onServer(j.dir.path)
+	switch j.kind {
+	case jobStat:
+		var exists bool
+		exists, r.stat, r.err = l.conn.Exists(p)
+		if r.err == nil && !exists {
+			r.err = zk.ErrNoNode
+		}
+	case jobList:
+		if watch {
+			r.names, r.stat, _, r.err = l.conn.ChildrenW(p)
+			r.watched = r.err == nil
+		} else {
+			r.names, r.stat, r.err = l.conn.Children(p)
+		}
+	case jobGet:
+		r.data, r.stat, r.err = l.conn.Get(join(p, j.name))
+	}
+	r.at = time.Now()
+	return r
+}

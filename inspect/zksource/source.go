@@ -1,0 +1,368 @@
+package zksource
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
+)
+
+// Source watches one ensemble. It is an inspect.Source.
+type Source struct {
+	cfg     Config
+	focused chan map[string]bool // holds the newest focus that Run has not seen
+}
+
+// New makes a Source. It does not connect.
+func New(cfg Config) *Source {
+	return &Source{cfg: cfg.withDefaults(), focused: make(chan map[string]bool, 1)}
+}
+
+// Focus implements inspect.Source.
+func (s *Source) Focus(ids []inspect.ID) {
+	paths := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if id.Backend == s.cfg.Backend {
+			paths[id.Path] = true
+		}
+	}
+	for {
+		select {
+		case s.focused <- paths:
+			return
+		default:
+		}
+		select {
+		case <-s.focused: // an older one
+		default:
+		}
+	}
+}
+
+// Run implements inspect.Source. It returns nil.
+func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &run{
+		cfg: s.cfg, ctx: ctx, emit: emit, focused: s.focused,
+		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
+		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{},
+		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
+		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]bool{},
+	}
+	defer func() {
+		cancel()
+		r.dropLink()
+		r.tasks.Wait()
+		for _, a := range r.admins {
+			a.Close()
+		}
+	}()
+	r.loop()
+	return nil
+}
+
+// run is one call of Run. Its fields belong to the goroutine of that call; requests run on others and send results.
+type run struct {
+	cfg   Config
+	ctx   context.Context
+	emit  func(inspect.Update)
+	tasks sync.WaitGroup
+
+	// The connection. ready: there is a session, and login if one is needed.
+	link     *link
+	ready    bool
+	inbox    *inbox
+	retryAt  time.Time
+	failures int
+	linkErr  string // why there is none
+	reasons  map[string]string
+	spent    uint64 // requests on links that are gone
+
+	// What is to be asked, and what comes back.
+	queue    queue
+	flying   int
+	results  chan result
+	progress time.Time
+	throttle time.Duration // until the budget has a token again; zero: nothing waits for it
+
+	// The tree.
+	dirs      map[string]*dir
+	due       map[*dir]bool // directories that wait for their own budget
+	watches   int
+	firstPass bool
+	scanned   int
+	denied    map[string]bool
+	focused   chan map[string]bool
+	focus     map[string]bool
+	clock     clock
+
+	// Who is who.
+	admins     []*zkadmin.Server
+	identities chan identity
+	asking     bool
+	askAt      time.Time
+	answers    []serverAnswer
+	blind      []inspect.Finding
+
+	// What is to be emitted.
+	puts    map[string]*inspect.Lock
+	gone    map[string]bool
+	extra   inspect.Update // identity tables
+	backend backendState
+	done    bool
+}
+
+// loop runs until the context ends or the one pass is done.
+func (r *run) loop() {
+	beat := time.NewTicker(time.Second)
+	defer beat.Stop()
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	for _, root := range r.cfg.Roots {
+		r.root(root)
+	}
+	for r.ctx.Err() == nil {
+		now := time.Now()
+		r.connect(now)
+		r.wakeDue(now)
+		r.dispatch(now)
+		r.finishPass(now)
+		r.askWho(now)
+		r.flush(now)
+		if r.done {
+			return
+		}
+		wake.Reset(r.untilNext(now))
+		select {
+		case <-r.ctx.Done():
+		case <-r.inbox.ready:
+			for _, e := range r.inbox.take() {
+				r.event(e)
+			}
+		case res := <-r.results:
+			r.result(res)
+			for range len(r.results) {
+				r.result(<-r.results)
+			}
+		case who := <-r.identities:
+			r.identified(who)
+		case focus := <-r.focused:
+			r.refocus(focus)
+		case <-beat.C:
+			r.poll(time.Now())
+		case <-wake.C:
+		}
+	}
+}
+
+// untilNext is when something is to be done without anything having happened.
+func (r *run) untilNext(now time.Time) time.Duration {
+	next := time.Minute
+	sooner := func(d time.Duration) { next = min(next, max(d, 0)) }
+	if r.link == nil {
+		sooner(r.retryAt.Sub(now))
+	}
+	if r.ready && r.throttle > 0 {
+		sooner(r.throttle)
+	}
+	for d := range r.due {
+		sooner(d.due.Sub(now))
+	}
+	return next
+}
+
+// connect makes a link when there is none and it is time for one.
+func (r *run) connect(now time.Time) {
+	if r.link != nil || now.Before(r.retryAt) {
+		return
+	}
+	l, err := open(r.cfg, r.inbox)
+	if err != nil {
+		r.linkErr = err.Error()
+		r.backoff(now)
+		return
+	}
+	r.link = l
+}
+
+// backoff says when to try again: soon at first, then every second.
+func (r *run) backoff(now time.Time) {
+	r.failures++
+	r.retryAt = now.Add(min(time.Second, 100*time.Millisecond<<min(r.failures, 8)))
+}
+
+// dropLink ends the link in the background.
+func (r *run) dropLink() {
+	l := r.link
+	if l == nil {
+		return
+	}
+	r.spent += l.tap.Requests()
+	r.link, r.ready = nil, false
+	r.tasks.Go(l.close)
+}
+
+// event takes in what go-zookeeper told.
+func (r *run) event(e linkEvent) {
+	if e.link != r.link {
+		return
+	}
+	switch e.kind {
+	case linkUp:
+		r.login()
+	case linkLost, linkFailed:
+		r.lost(e)
+	case linkFired:
+		if p, ok := r.cfg.shown(e.path); ok {
+			r.fired(p, e.at)
+		}
+	}
+}
+
+// lost forgets what only held on the link: watches, and requests on their way. All else stays as it was last seen.
+func (r *run) lost(e linkEvent) {
+	r.reasons = e.link.reasons()
+	r.linkErr = "the connection was lost"
+	if err := e.link.tap.DialError(); err != nil {
+		r.linkErr = err.Error()
+	}
+	r.dropLink()
+	if e.kind == linkLost {
+		r.failures = 0
+	}
+	r.backoff(e.at)
+	r.queue.clear()
+	clear(r.due)
+	r.watches = 0
+	for _, d := range r.dirs {
+		d.watched, d.busy, d.again, d.waiting, d.due = false, false, false, nil, time.Time{}
+	}
+}
+
+// login gives the credentials, if there are any, and then starts to read.
+func (r *run) login() {
+	if len(r.cfg.Auth) == 0 {
+		r.started()
+		return
+	}
+	l := r.link
+	r.flying++
+	r.tasks.Go(func() {
+		err := l.conn.AddAuth("digest", r.cfg.Auth)
+		r.results <- result{job: job{kind: jobLogin}, link: l, at: time.Now(), err: err}
+	})
+}
+
+// started reads everything that is known again, what is on the screen first, and then walks on.
+func (r *run) started() {
+	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
+	r.progress = time.Now()
+	for _, d := range r.dirs {
+		switch {
+		case d.leaf:
+		case !d.stated || d.huge || d.absent:
+			r.push(&r.queue.walk, job{kind: jobStat, dir: d})
+		case r.focus[d.path]:
+			r.push(&r.queue.urgent, job{kind: jobList, dir: d})
+		case d.lock != nil:
+			r.push(&r.queue.reads, job{kind: jobList, dir: d})
+		default:
+			r.push(&r.queue.walk, job{kind: jobList, dir: d})
+		}
+	}
+}
+
+// push queues a request about a directory as a whole, unless one is under way.
+func (r *run) push(list *[]job, j job) {
+	if j.dir.busy {
+		j.dir.again = true
+		return
+	}
+	j.dir.busy = true
+	*list = append(*list, j)
+}
+
+// dispatch sends as many requests as the budgets allow.
+func (r *run) dispatch(now time.Time) {
+	r.throttle = 0
+	for r.ready && r.flying < inFlight && !r.queue.empty() {
+		j, wait, ok := r.queue.next(now)
+		if !ok {
+			r.throttle = wait
+			return
+		}
+		if r.dirs[j.dir.path] != j.dir || j.kind == jobGet && !j.dir.waiting[j.name] {
+			continue // gone meanwhile
+		}
+		watch := j.kind == jobList && !r.cfg.Once && (j.dir.watched || r.watches < r.cfg.Budget.Watches)
+		if watch && !j.dir.watched {
+			j.dir.watched = true // counted from now on; one-shot commands set none
+			r.watches++
+		}
+		r.flying++
+		l := r.link
+		r.tasks.Go(func() { r.results <- l.ask(r.cfg, j, watch) })
+	}
+}
+
+// finishPass notes when everything was looked at once.
+func (r *run) finishPass(now time.Time) {
+	if r.cfg.Once && !r.firstPass && now.Sub(r.progress) > r.cfg.Timeout {
+		if r.linkErr == "" {
+			r.linkErr = "no answer within " + r.cfg.Timeout.String()
+		}
+		r.ready, r.done = false, true
+		return
+	}
+	if r.cfg.Once && !r.ready && r.failures >= 2 { // every server refused, twice
+		r.done = true
+		return
+	}
+	if !r.firstPass && r.ready && r.flying == 0 && r.queue.empty() {
+		r.firstPass = true
+		r.askAt = now
+	}
+}
+
+// refocus takes in what is on the screen: long queues there are read in full.
+func (r *run) refocus(focus map[string]bool) {
+	fresh := false
+	for p := range focus {
+		if d := r.dirs[p]; d != nil && !r.focus[p] {
+			fresh = true
+			r.readWanted(d, &r.queue.urgent)
+		}
+	}
+	r.focus = maps.Clone(focus)
+	if fresh && r.firstPass {
+		r.askAt = minTime(r.askAt, r.clock.lastAsked.Add(identityEvery))
+	}
+}
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// flush emits what changed.
+func (r *run) flush(now time.Time) {
+	u := r.extra
+	r.extra = inspect.Update{}
+	for _, l := range r.puts {
+		u.Put = append(u.Put, l)
+	}
+	for p := range r.gone {
+		u.Gone = append(u.Gone, inspect.ID{Backend: r.cfg.Backend, Path: p})
+	}
+	clear(r.puts)
+	clear(r.gone)
+	u.Backend = r.changedBackend(now)
+	if u.Put != nil || u.Gone != nil || u.Sessions != nil || u.Watches != nil || u.Backend != nil {
+		r.emit(u)
+	}
+}

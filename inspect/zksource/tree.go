@@ -1,0 +1,138 @@
+package zksource
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// dir is one directory that we walked, or one node that turned out to have no children of interest.
+type dir struct {
+	path  string
+	depth int
+	root  bool
+
+	stated  bool // its Stat was read
+	leaf    bool // ephemeral: it cannot have children
+	absent  bool // a root that does not exist
+	huge    bool // too many children to list
+	denied  bool // we may not list it
+	count   int32
+	czxid   int64
+	names   []string
+	nodes   map[string]inspect.Znode
+	waiting map[string]bool // children whose Get is on its way
+	lock    *inspect.Lock
+	readAt  time.Time
+
+	busy    bool // a Stat or a list is queued or on its way
+	again   bool // it changed meanwhile
+	live    bool // the list on its way answers an event
+	watched bool
+	relists bucket
+	due     time.Time // when it may be listed again; zero: it need not
+}
+
+// has says that a child was in the newest list. names are sorted.
+func (d *dir) has(name string) bool {
+	_, ok := slices.BinarySearch(d.names, name)
+	return ok
+}
+
+// adopt takes a new list of children and returns what changed.
+func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed []string) {
+	slices.Sort(names)
+	if d.czxid != stat.Czxid { // it was deleted and made again: same names mean nothing
+		d.nodes, d.waiting = nil, nil
+	}
+	old := d.names
+	d.names, d.czxid, d.count, d.readAt = names, stat.Czxid, stat.NumChildren, at
+	for len(old) > 0 || len(names) > 0 { // both are sorted
+		switch {
+		case len(old) == 0 || len(names) > 0 && names[0] < old[0]:
+			added = append(added, names[0])
+			names = names[1:]
+		case len(names) == 0 || old[0] < names[0]:
+			removed = append(removed, old[0])
+			delete(d.nodes, old[0])
+			delete(d.waiting, old[0])
+			old = old[1:]
+		default:
+			old, names = old[1:], names[1:]
+		}
+	}
+	return added, removed
+}
+
+// keep remembers a child that was read.
+func (d *dir) keep(name string, data []byte, stat *zk.Stat) {
+	if d.nodes == nil {
+		d.nodes = map[string]inspect.Znode{}
+	}
+	z := inspect.Znode{Name: name}
+	if stat != nil {
+		z.Known, z.Data = true, slices.Clone(data[:min(len(data), maxData)])
+		z.Czxid, z.Version, z.EphemeralOwner = stat.Czxid, stat.Version, stat.EphemeralOwner
+		z.Created = time.UnixMilli(stat.Ctime)
+	}
+	d.nodes[name] = z
+}
+
+// wanted are the contenders that are not read yet and should be: all of them, or the first of a long queue.
+func (d *dir) wanted(full bool) []string {
+	q, ok := recipe.Detect(d.names)
+	if !ok {
+		return nil
+	}
+	entries := q.Entries(d.names)
+	if !full && len(entries) > fullQueue {
+		entries = entries[:fullQueue]
+	}
+	var names []string
+	for _, e := range entries {
+		if _, known := d.nodes[e.Name]; !known && !d.waiting[e.Name] {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// isContender says that some recipe writes names like this.
+func isContender(name string) bool {
+	_, ok := recipe.Detect([]string{name})
+	return ok
+}
+
+// judge makes the directory's lock anew. It returns nil when it is none, and whether it changed.
+func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool) {
+	children := make([]inspect.Znode, len(d.names))
+	for i, name := range d.names {
+		if z, ok := d.nodes[name]; ok {
+			children[i] = z
+		} else {
+			children[i] = inspect.Znode{Name: name}
+		}
+	}
+	lock = inspect.DirectoryLock(id, children, d.readAt)
+	if lock == nil || len(lock.Holders)+len(lock.Waiters) == 0 {
+		if d.lock == nil && !named {
+			return nil, false
+		}
+		lock = inspect.FreeDirectory(id, d.lock, d.readAt)
+	}
+	if d.lock != nil && sameLock(d.lock, lock) {
+		return lock, false
+	}
+	d.lock = lock
+	return lock, true
+}
+
+// sameLock compares all but when they were read.
+func sameLock(a, b *inspect.Lock) bool {
+	return a.State == b.State && a.Kind == b.Kind && a.Recipe == b.Recipe && a.Confidence == b.Confidence &&
+		a.Limit == b.Limit && slices.Equal(a.Holders, b.Holders) && slices.Equal(a.Waiters, b.Waiters)
+}

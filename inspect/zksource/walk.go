@@ -1,0 +1,300 @@
+package zksource
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+)
+
+// root starts a walk.
+func (r *run) root(p string) {
+	if r.dirs[p] == nil {
+		r.dirs[p] = &dir{path: p, root: true, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
+	}
+}
+
+// child walks into a child, unless it is one that is left out.
+func (r *run) child(d *dir, name string) {
+	p := join(d.path, name)
+	if r.dirs[p] != nil || r.cfg.Only != "" || d.depth >= r.cfg.Budget.Depth || r.cfg.onServer(p) == "/zookeeper" {
+		return
+	}
+	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
+	r.dirs[p] = c
+	r.push(&r.queue.walk, job{kind: jobStat, dir: c})
+}
+
+// remove forgets a directory that is gone, and what was below it.
+func (r *run) remove(d *dir) {
+	if r.dirs[d.path] != d {
+		return
+	}
+	for _, name := range d.names {
+		if c := r.dirs[join(d.path, name)]; c != nil && !c.root {
+			r.remove(c)
+		}
+	}
+	if d.watched {
+		r.watches--
+	}
+	delete(r.due, d)
+	delete(r.denied, d.path)
+	if d.lock != nil {
+		delete(r.puts, d.path)
+		r.gone[d.path] = true
+	}
+	if !d.root {
+		delete(r.dirs, d.path)
+		return
+	}
+	r.dirs[d.path] = &dir{path: d.path, root: true, absent: true, relists: d.relists}
+}
+
+// fired takes in that a watch on a directory fired.
+func (r *run) fired(p string, at time.Time) {
+	d := r.dirs[p]
+	if d == nil {
+		return
+	}
+	if d.watched {
+		d.watched = false
+		r.watches--
+	}
+	r.touch(d, at)
+}
+
+// touch has a directory listed again, no sooner than its budget allows.
+func (r *run) touch(d *dir, now time.Time) {
+	if d.busy {
+		d.again = true
+		return
+	}
+	if r.due[d] {
+		return
+	}
+	if wait := d.relists.take(now); wait > 0 && !r.cfg.Budget.Unlimited {
+		d.due = now.Add(wait)
+		r.due[d] = true
+		return
+	}
+	d.live = true
+	r.push(&r.queue.urgent, job{kind: jobList, dir: d})
+}
+
+// wakeDue has those directories listed again whose budget allows it now.
+func (r *run) wakeDue(now time.Time) {
+	for d := range r.due {
+		if !now.Before(d.due) {
+			delete(r.due, d)
+			r.touch(d, now)
+		}
+	}
+}
+
+// result takes in what came of a request.
+func (r *run) result(res result) {
+	r.flying--
+	if res.link != r.link {
+		return
+	}
+	d := res.job.dir
+	if res.job.kind == jobLogin {
+		r.loggedIn(res)
+		return
+	}
+	if isBroken(res.err) {
+		return // the link's own event says so too, and then everything is asked again
+	}
+	r.progress = res.at
+	if r.dirs[d.path] != d {
+		return
+	}
+	switch res.job.kind {
+	case jobStat:
+		d.busy = false
+		r.stated(d, res)
+	case jobList:
+		d.busy = false
+		r.listed(d, res)
+	case jobGet:
+		r.got(d, res)
+	}
+	if d.again && !d.busy {
+		d.again = false
+		r.touch(d, res.at)
+	}
+}
+
+func (r *run) loggedIn(res result) {
+	if res.err == nil {
+		r.started()
+		return
+	}
+	user, _, _ := strings.Cut(string(r.cfg.Auth), ":")
+	r.lost(linkEvent{link: r.link, at: res.at, kind: linkFailed})
+	r.linkErr = "user " + inspect.Escape(user) + ": the server refused the login (check LOCKSCOPE_ZK_AUTH): " + res.err.Error()
+}
+
+// isBroken says that a request got no answer.
+func isBroken(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
+		errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrSessionMoved)
+}
+
+// stated takes in a Stat.
+func (r *run) stated(d *dir, res result) {
+	if res.err != nil {
+		r.failed(d, res)
+		return
+	}
+	d.stated, d.absent, d.count = true, false, res.stat.NumChildren
+	d.huge = int(d.count) > r.cfg.Budget.Children
+	d.leaf = res.stat.EphemeralOwner != 0
+	switch {
+	case d.leaf, d.huge:
+		r.scanned++
+	case r.cfg.Once && d.count == 0 && !d.root:
+		r.scanned++
+	default:
+		r.push(&r.queue.walk, job{kind: jobList, dir: d})
+	}
+}
+
+// failed takes in that a directory could not be looked at.
+func (r *run) failed(d *dir, res result) {
+	if d.watched {
+		d.watched = false
+		r.watches--
+	}
+	switch {
+	case errors.Is(res.err, zk.ErrNoNode):
+		r.remove(d)
+	case errors.Is(res.err, zk.ErrNoAuth):
+		d.denied = true
+		r.denied[d.path] = true
+	default:
+		d.stated = false // asked again at the next connection
+	}
+}
+
+// listed takes in a list of children: reads the new contenders, walks into the others.
+func (r *run) listed(d *dir, res result) {
+	if res.err != nil {
+		r.failed(d, res)
+		return
+	}
+	if d.denied {
+		d.denied = false
+		delete(r.denied, d.path)
+	}
+	first := d.readAt.IsZero()
+	if first {
+		r.scanned++
+	}
+	live := d.live
+	d.live = false
+	unfinished := len(d.waiting) > 0
+	added, removed := d.adopt(res.names, res.stat, res.at)
+	for _, name := range removed {
+		if c := r.dirs[join(d.path, name)]; c != nil && !c.root {
+			r.remove(c)
+		}
+	}
+	for _, name := range added {
+		if !isContender(name) {
+			r.child(d, name)
+		}
+	}
+	list := &r.queue.reads
+	if live || r.focus[d.path] {
+		list = &r.queue.urgent
+	}
+	r.readWanted(d, list)
+	d.huge = int(d.count) > r.cfg.Budget.Children
+	// Who left changes who holds: that is told at once, and who came when it was read.
+	if len(d.waiting) == 0 || len(removed) > 0 && !first || unfinished {
+		r.judge(d)
+	}
+	if live && len(added) > 0 {
+		d.live = true // for the clock: the children that are read now were made a moment ago
+	}
+}
+
+// readWanted queues the contenders that are to be read.
+func (r *run) readWanted(d *dir, list *[]job) {
+	for _, name := range d.wanted(r.cfg.Once || r.focus[d.path]) {
+		if d.waiting == nil {
+			d.waiting = map[string]bool{}
+		}
+		d.waiting[name] = true
+		*list = append(*list, job{kind: jobGet, dir: d, name: name})
+	}
+}
+
+// got takes in a child's data and Stat.
+func (r *run) got(d *dir, res result) {
+	name := res.job.name
+	if !d.waiting[name] {
+		return
+	}
+	delete(d.waiting, name)
+	switch {
+	case res.err == nil:
+		d.keep(name, res.data, res.stat)
+		if d.live {
+			r.clock.created(d.readAt, time.UnixMilli(res.stat.Ctime))
+		}
+		if res.stat.EphemeralOwner == 0 && res.stat.NumChildren > 0 {
+			r.child(d, name)
+		}
+	case errors.Is(res.err, zk.ErrNoAuth):
+		d.keep(name, nil, nil)
+		r.denied[join(d.path, name)] = true
+	}
+	if len(d.waiting) == 0 {
+		d.live = false
+		r.judge(d)
+	}
+}
+
+// judge makes a directory's lock anew and emits it when it changed.
+func (r *run) judge(d *dir) {
+	lock, changed := d.judge(inspect.ID{Backend: r.cfg.Backend, Path: d.path}, r.cfg.Only != "")
+	if changed {
+		delete(r.gone, d.path)
+		r.puts[d.path] = lock
+	}
+}
+
+// poll asks again for what no watch tells: roots that do not exist yet, directories with too many children or over the
+// watch budget.
+func (r *run) poll(now time.Time) {
+	if !r.ready || r.cfg.Once {
+		return
+	}
+	for _, d := range r.dirs {
+		every := pollOthers
+		if r.focus[d.path] || d.absent {
+			every = pollFocused
+		}
+		if d.busy || d.watched || r.due[d] || d.leaf || now.Sub(d.readAt) < every {
+			continue
+		}
+		switch {
+		case d.absent, d.huge:
+			d.readAt = now
+			r.push(&r.queue.urgent, job{kind: jobStat, dir: d})
+		case d.denied || d.readAt.IsZero():
+		default:
+			r.push(&r.queue.urgent, job{kind: jobList, dir: d})
+		}
+	}
+}
+
+// parent is the directory that a node is in.
+func parent(p string) string { return path.Dir(p) }
