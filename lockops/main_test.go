@@ -1,0 +1,46 @@
+package lockops_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+// within gives a context for what a test does: long enough for a busy machine, short enough to see a hang.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKSession {
+	t.Helper()
+	s, err := lockops.NewZKSession(within(t), []string{addr}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func acquire(t testing.TB, l lockops.Locker) *lockops.Hold {
+	t.Helper()
+	h, err := l.Acquire(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func release(t testing.TB, h *lockops.Hold) {
+	t.Helper()
+	if err := h.Release(within(t)); err != nil {
+		t.Fatal(err)
+	}
+}
