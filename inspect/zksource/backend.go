@@ -13,9 +13,10 @@ import (
 
 // backendState is what was last told of the backend.
 type backendState struct {
-	told   *inspect.Backend
-	toldAt time.Time
-	rates  rateMeter
+	told             *inspect.Backend
+	toldAt, lookedAt time.Time
+	stale            bool // something changed that has to be told at once
+	rates            rateMeter
 }
 
 // rateMeter turns a growing count into a rate over the last seconds.
@@ -48,6 +49,10 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if r.link != nil && !r.ready && r.linkErr == "" && !r.done {
 		return nil // still connecting for the first time
 	}
+	if !r.backend.stale && !r.done && now.Sub(r.backend.lookedAt) < time.Second {
+		return nil
+	}
+	r.backend.stale, r.backend.lookedAt = false, now
 	b := r.describe()
 	r.backend.rates.add(now, b.Cost.Requests)
 	b.Cost.PerSecond = r.backend.rates.perSecond()
@@ -65,7 +70,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 func (r *run) describe() *inspect.Backend {
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch, State: inspect.Connected,
-		FirstPass: r.firstPass, Scanned: r.scanned, Findings: append(r.deniedFinding(), r.blind...),
+		FirstPass: r.firstPass, Scanned: r.scanned, Findings: slices.Concat(r.deniedFinding(), r.hugeFindings(), r.blind),
 	}
 	if r.cfg.Once {
 		b.Mode = inspect.ModeOnce
@@ -114,7 +119,7 @@ func (r *run) server(i int) inspect.Server {
 
 // startedAt keeps the instant that was told before when it only jittered.
 func (r *run) startedAt(i int, uptime time.Duration) time.Time {
-	at := r.clock.lastAsked.Add(-uptime).Round(0)
+	at := r.askedAt.Add(-uptime).Round(0)
 	if told := r.backend.told; told != nil && i < len(told.Servers) {
 		if was := told.Servers[i].StartedAt; at.Sub(was).Abs() < 5*time.Second {
 			return was
@@ -140,6 +145,20 @@ func (r *run) deniedFinding() []inspect.Finding {
 		Evidence: map[string]any{"paths": shown, "count": len(paths)},
 		Advice:   "give credentials with READ on them (LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD)",
 	}}
+}
+
+// hugeFindings says which directories have too many children to list.
+func (r *run) hugeFindings() []inspect.Finding {
+	var findings []inspect.Finding
+	for _, p := range slices.Sorted(maps.Keys(r.huge)) {
+		findings = append(findings, inspect.Finding{
+			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+			Message:  fmt.Sprintf("%s has more than %d children: it is not listed", inspect.Escape(p), r.cfg.Budget.Children),
+			Evidence: map[string]any{"path": inspect.Escape(p), "children": r.huge[p]},
+			Advice:   "see what fills it; contenders that were never deleted, most likely",
+		})
+	}
+	return findings
 }
 
 // sameBackend compares what has to be told at once.

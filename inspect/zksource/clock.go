@@ -9,7 +9,6 @@ type clock struct {
 	least, older time.Duration
 	known        bool
 	since        time.Time
-	lastAsked    time.Time
 }
 
 // window is how long a bound holds, and half of how long it is used.

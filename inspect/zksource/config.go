@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Config says what to read and how gently.
@@ -71,6 +73,7 @@ const (
 )
 
 func (c Config) withDefaults() Config {
+	c.Servers = zk.FormatServers(c.Servers) // adds the port where there is none
 	roots := c.Roots
 	if len(roots) == 0 {
 		roots = []string{"/"}

@@ -71,14 +71,11 @@ func sameHost(addr, admin string) bool {
 
 // askWho asks the servers who is who when it is time: when the first pass is done, and then at a slow beat.
 func (r *run) askWho(now time.Time) {
-	if r.asking || !r.firstPass && r.cfg.Once || now.Before(r.askAt) || r.done {
+	if r.asking || r.done || now.Before(r.askAt) || r.cfg.Once && !r.firstPass || !r.ready && r.failures == 0 {
 		return
 	}
-	if !r.firstPass && r.link != nil && r.linkErr == "" {
-		return // soon
-	}
 	r.asking = true
-	r.askAt, r.clock.lastAsked = now.Add(identityEvery), now
+	r.askAt, r.askedAt = now.Add(identityEvery), now
 	covers := r.covers()
 	l := r.link
 	r.tasks.Go(func() {
@@ -221,6 +218,7 @@ func (r *run) identified(who identity) {
 		}
 		return 1
 	})
+	r.backend.stale = true
 	r.extra.Sessions = who.sessions
 	if who.watches != nil {
 		r.extra.Watches = r.watchTable(who)

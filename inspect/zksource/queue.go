@@ -35,10 +35,10 @@ type result struct {
 }
 
 // queue holds what is to be asked. What changed goes before what was never seen, and of that the children of locks
-// that were found before the rest of the walk.
+// that were found before the rest of the walk. What is only polled goes last.
 type queue struct {
-	urgent, reads, walk []job
-	discovering, steady bucket
+	urgent, reads, walk, polls []job
+	discovering, steady        bucket
 }
 
 func newQueue(b Budget) queue {
@@ -48,9 +48,9 @@ func newQueue(b Budget) queue {
 	return queue{discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady))}
 }
 
-func (q *queue) empty() bool { return len(q.urgent)+len(q.reads)+len(q.walk) == 0 }
+func (q *queue) empty() bool { return len(q.urgent)+len(q.reads)+len(q.walk)+len(q.polls) == 0 }
 
-func (q *queue) clear() { q.urgent, q.reads, q.walk = nil, nil, nil }
+func (q *queue) clear() { q.urgent, q.reads, q.walk, q.polls = nil, nil, nil, nil }
 
 // next takes the next job; when the budget has none left it says how long to wait.
 func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
@@ -71,6 +71,11 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 			wait = later
 		}
 		break
+	}
+	if wait == 0 && len(q.polls) > 0 {
+		if wait = q.steady.take(now); wait == 0 {
+			return pop(&q.polls), 0, true
+		}
 	}
 	return job{}, wait, false
 }

@@ -50,7 +50,7 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
-		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]bool{},
+		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]bool{}, huge: map[string]int32{},
 	}
 	defer func() {
 		cancel()
@@ -94,7 +94,8 @@ type run struct {
 	watches   int
 	firstPass bool
 	scanned   int
-	denied    map[string]bool
+	denied    map[string]bool  // paths that may not be read
+	huge      map[string]int32 // directories with too many children
 	focused   chan map[string]bool
 	focus     map[string]bool
 	clock     clock
@@ -103,7 +104,8 @@ type run struct {
 	admins     []*zkadmin.Server
 	identities chan identity
 	asking     bool
-	askAt      time.Time
+	askAt      time.Time // when to ask next
+	askedAt    time.Time
 	answers    []serverAnswer
 	blind      []inspect.Finding
 
@@ -181,7 +183,7 @@ func (r *run) connect(now time.Time) {
 	}
 	l, err := open(r.cfg, r.inbox)
 	if err != nil {
-		r.linkErr = err.Error()
+		r.linkErr, r.backend.stale = err.Error(), true
 		r.backoff(now)
 		return
 	}
@@ -230,6 +232,7 @@ func (r *run) lost(e linkEvent) {
 		r.linkErr = err.Error()
 	}
 	r.dropLink()
+	r.backend.stale = true
 	if e.kind == linkLost {
 		r.failures = 0
 	}
@@ -259,7 +262,7 @@ func (r *run) login() {
 // started reads everything that is known again, what is on the screen first, and then walks on.
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
-	r.progress = time.Now()
+	r.progress, r.backend.stale = time.Now(), true
 	for _, d := range r.dirs {
 		switch {
 		case d.leaf:
@@ -322,8 +325,10 @@ func (r *run) finishPass(now time.Time) {
 		return
 	}
 	if !r.firstPass && r.ready && r.flying == 0 && r.queue.empty() {
-		r.firstPass = true
-		r.askAt = now
+		r.firstPass, r.backend.stale = true, true
+		if r.cfg.Once || now.Sub(r.askedAt) > 2*time.Second {
+			r.askAt = now
+		}
 	}
 }
 
@@ -338,7 +343,7 @@ func (r *run) refocus(focus map[string]bool) {
 	}
 	r.focus = maps.Clone(focus)
 	if fresh && r.firstPass {
-		r.askAt = minTime(r.askAt, r.clock.lastAsked.Add(identityEvery))
+		r.askAt = minTime(r.askAt, r.askedAt.Add(identityEvery))
 	}
 }
 

@@ -28,6 +28,7 @@ type dir struct {
 	waiting map[string]bool // children whose Get is on its way
 	lock    *inspect.Lock
 	readAt  time.Time
+	triedAt time.Time // when it was polled, or could not be read
 
 	busy    bool // a Stat or a list is queued or on its way
 	again   bool // it changed meanwhile

@@ -44,6 +44,7 @@ func (r *run) remove(d *dir) {
 	}
 	delete(r.due, d)
 	delete(r.denied, d.path)
+	delete(r.huge, d.path)
 	if d.lock != nil {
 		delete(r.puts, d.path)
 		r.gone[d.path] = true
@@ -74,7 +75,7 @@ func (r *run) touch(d *dir, now time.Time) {
 		d.again = true
 		return
 	}
-	if r.due[d] {
+	if r.due[d] || d.huge {
 		return
 	}
 	if wait := d.relists.take(now); wait > 0 && !r.cfg.Budget.Unlimited {
@@ -153,7 +154,7 @@ func (r *run) stated(d *dir, res result) {
 		return
 	}
 	d.stated, d.absent, d.count = true, false, res.stat.NumChildren
-	d.huge = int(d.count) > r.cfg.Budget.Children
+	r.tooMany(d)
 	d.leaf = res.stat.EphemeralOwner != 0
 	switch {
 	case d.leaf, d.huge:
@@ -162,6 +163,17 @@ func (r *run) stated(d *dir, res result) {
 		r.scanned++
 	default:
 		r.push(&r.queue.walk, job{kind: jobList, dir: d})
+	}
+}
+
+// tooMany notes whether a directory has too many children to list.
+func (r *run) tooMany(d *dir) {
+	was := d.huge
+	d.huge = int(d.count) > r.cfg.Budget.Children
+	if d.huge {
+		r.huge[d.path] = d.count
+	} else if was {
+		delete(r.huge, d.path)
 	}
 }
 
@@ -178,7 +190,7 @@ func (r *run) failed(d *dir, res result) {
 		d.denied = true
 		r.denied[d.path] = true
 	default:
-		d.stated = false // asked again at the next connection
+		d.stated, d.triedAt = false, res.at
 	}
 }
 
@@ -215,7 +227,7 @@ func (r *run) listed(d *dir, res result) {
 		list = &r.queue.urgent
 	}
 	r.readWanted(d, list)
-	d.huge = int(d.count) > r.cfg.Budget.Children
+	r.tooMany(d)
 	// Who left changes who holds: that is told at once, and who came when it was read.
 	if len(d.waiting) == 0 || len(removed) > 0 && !first || unfinished {
 		r.judge(d)
@@ -282,16 +294,22 @@ func (r *run) poll(now time.Time) {
 		if r.focus[d.path] || d.absent {
 			every = pollFocused
 		}
-		if d.busy || d.watched || r.due[d] || d.leaf || now.Sub(d.readAt) < every {
+		tried := d.readAt
+		if d.triedAt.After(tried) {
+			tried = d.triedAt
+		}
+		if d.busy || d.watched && !d.huge || r.due[d] || d.leaf || d.denied || now.Sub(tried) < every {
 			continue
 		}
-		switch {
-		case d.absent, d.huge:
-			d.readAt = now
-			r.push(&r.queue.urgent, job{kind: jobStat, dir: d})
-		case d.denied || d.readAt.IsZero():
-		default:
-			r.push(&r.queue.urgent, job{kind: jobList, dir: d})
+		list := &r.queue.polls
+		if r.focus[d.path] {
+			list = &r.queue.urgent
+		}
+		d.triedAt = now
+		if d.absent || d.huge || !d.stated {
+			r.push(list, job{kind: jobStat, dir: d})
+		} else {
+			r.push(list, job{kind: jobList, dir: d})
 		}
 	}
 }
