@@ -6,7 +6,12 @@
 // It is a sandbox and says so: one server, everything in memory, no replication, no persistence, no quotas, no TLS.
 // ACLs are stored, versioned and given back, but never enforced; every authentication by digest, world or ip is accepted.
 // Reconfiguration and SASL are not implemented, and answered like any unknown request: Unimplemented, and the connection
-// is closed. TTL nodes work without being switched on.
+// is closed.
+//
+// Otherwise known to differ from 3.8.0 as shipped: TTL nodes work without being switched on, four-letter words without a
+// whitelist; sequence numbers wrap past the greatest int32 (never reached in tests against the real one); watches of
+// different modes on one path do not replace each other; a client that lets 64 MiB of answers pile up is cut off; and a
+// check request outside a multi is refused at once, where the real server falls silent.
 //
 // How it works: one mutex around the tree, the sessions and the watches makes all requests one sequence. Each
 // connection has a reader, which executes its requests one after another under that mutex, and a writer, which sends
