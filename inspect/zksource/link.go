@@ -24,6 +24,7 @@ type link struct {
 	servers  int
 	attempts int
 	session  bool
+	failed   bool
 	raw      net.Conn
 	errors   map[string]string // why each server could not be reached
 }
@@ -98,11 +99,7 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 	l.mu.Lock()
 	l.attempts++
 	spent := l.session || l.attempts > l.servers
-	failed := spent && l.attempts == l.servers+1 && !l.session
 	l.mu.Unlock()
-	if failed {
-		l.inbox.put(linkEvent{link: l, at: time.Now(), kind: linkFailed})
-	}
 	if spent {
 		return nil, errSpent
 	}
@@ -110,11 +107,20 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.errors[addr] = err.Error()
+		l.attemptFailed(addr, err)
 		return nil, err
 	}
 	l.raw = conn
 	return conn, nil
+}
+
+// attemptFailed notes why a server did not give a session, and tells when it was the last one. mu is held.
+func (l *link) attemptFailed(addr string, err error) {
+	l.errors[addr] = err.Error()
+	if l.attempts >= l.servers && !l.failed {
+		l.failed = true
+		l.inbox.put(linkEvent{link: l, at: time.Now(), kind: linkFailed})
+	}
 }
 
 // event must not block.
@@ -133,7 +139,7 @@ func (l *link) event(e zk.Event) {
 		l.session = true
 	case zk.StateDisconnected, zk.StateExpired:
 		if err := l.tap.DialError(); err != nil && !had {
-			l.errors[e.Server] = err.Error()
+			l.attemptFailed(e.Server, err)
 		}
 	}
 	has := l.session

@@ -2,7 +2,6 @@ package zksource
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -334,14 +333,15 @@ func (r *run) finishPass(now time.Time) {
 
 // refocus takes in what is on the screen: long queues there are read in full.
 func (r *run) refocus(focus map[string]bool) {
+	before := r.focus
+	r.focus = focus
 	fresh := false
 	for p := range focus {
-		if d := r.dirs[p]; d != nil && !r.focus[p] {
+		if d := r.dirs[p]; d != nil && !before[p] {
 			fresh = true
 			r.readWanted(d, &r.queue.urgent)
 		}
 	}
-	r.focus = maps.Clone(focus)
 	if fresh && r.firstPass {
 		r.askAt = minTime(r.askAt, r.askedAt.Add(identityEvery))
 	}
