@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+)
+
+// acquisition is one run of acquire.
+type acquisition struct {
+	*app
+	id       inspect.ID
+	setup    setup
+	target   connect.Target
+	kind     string
+	recipe   string
+	prefix   string
+	label    string
+	ttl      time.Duration
+	wait     time.Duration
+	waits    bool // for the time of wait; false: for ever
+	output   string
+	command  []string
+	printing sync.Mutex
+}
+
+func (a *app) acquireCommand() *cobra.Command {
+	q := &acquisition{app: a}
+	command := &cobra.Command{
+		Use:   "acquire LOCK [TARGET…] [-- COMMAND…]",
+		Short: "Take a lock, hold it while COMMAND runs or until interrupted, and give it back",
+		Example: "  lockscope acquire zk:/locks/deploy zk://localhost -- ./deploy.sh\n" +
+			"  lockscope acquire redis:lock:report redis://r1,r2,r3 --ttl 20s --wait 0 -o jsonl",
+		Args: lockFirst,
+	}
+	flags := command.Flags()
+	flags.StringVar(&q.kind, "kind", "", "mutex, or redlock on several masters (default: what the target takes)")
+	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
+	flags.StringVar(&q.prefix, "prefix", "lock-", "what names start with, for --recipe sequential")
+	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
+	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's life without renewal; it is renewed every third")
+	flags.DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
+	flags.StringVarP(&q.output, "output", "o", "text", "text or jsonl")
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			args, q.command = args[:dash], args[dash:]
+		}
+		if err := lockFirst(cmd, args); err != nil {
+			return err
+		}
+		q.waits = cmd.Flags().Changed("wait")
+		return q.run(cmd.Context(), args)
+	}
+	return command
+}
+
+func (q *acquisition) run(ctx context.Context, args []string) error {
+	if err := q.check(ctx, args); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	locker, closeSession, err := q.locker(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return exitError{code: exitInterrupted}
+		}
+		return err
+	}
+	defer closeSession()
+	hold, err := q.acquire(ctx, locker)
+	if err != nil {
+		return q.notAcquired(ctx, err)
+	}
+	q.tell("acquired", hold)
+	err = q.keep(ctx, hold)
+	return errors.Join(err, q.giveBack(hold))
+}
+
+// check reads the arguments and makes sure of what needs no server.
+func (q *acquisition) check(ctx context.Context, args []string) (err error) {
+	if err := oneOf(q.output, "text", "jsonl"); err != nil {
+		return err
+	}
+	if q.wait < 0 {
+		return usageError("--wait %v: give 0 or more", q.wait)
+	}
+	if q.id, err = inspect.ParseID(args[0]); err != nil {
+		return err
+	}
+	if q.setup, err = q.setUp(ctx, args[1:]); err != nil {
+		return err
+	}
+	if q.target, err = q.setup.backend(q.id.Backend); err != nil {
+		return err
+	}
+	if q.label == "" {
+		host, _ := os.Hostname()
+		q.label = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	if err := q.checkKind(); err != nil {
+		return err
+	}
+	return q.setup.mayWrite()
+}
+
+func (q *acquisition) checkKind() error {
+	kinds := []string{"mutex"}
+	if q.target.Service == connect.RedisMasters && len(q.target.Servers) > 1 {
+		kinds = []string{"redlock"}
+	}
+	if q.kind == "" {
+		q.kind = kinds[0]
+	}
+	for _, k := range kinds {
+		if q.kind == k {
+			return nil
+		}
+	}
+	return usageError("--kind %q: %s takes %v", q.kind, q.target.Name, kinds)
+}
+
+// locker connects and makes the lock.
+func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error) {
+	config, err := q.target.TLS.Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	connecting, cancel := context.WithTimeout(ctx, q.timeout)
+	defer cancel()
+	options := []lockops.Option{
+		lockops.WithLabel(q.label), lockops.WithTTL(q.ttl),
+		lockops.OnWaiting(func(name string) { q.event("waiting", name, nil, nil) }),
+		lockops.OnRenew(func(deadline time.Time) { q.event("renewed", "", nil, &deadline) }),
+	}
+	if q.target.Service != connect.ZooKeeper {
+		session, err := lockops.NewRedisSession(connecting, q.target.RedisOptions(q.setup.secrets, config))
+		if err != nil {
+			return nil, nil, err
+		}
+		if q.kind == "redlock" {
+			return lockops.NewRedlock(session, q.id.Path, options...), session.Close, nil
+		}
+		return lockops.NewRedisMutex(session, q.id.Path, options...), session.Close, nil
+	}
+	name, err := q.chooseRecipe(connecting)
+	if err != nil {
+		return nil, nil, err
+	}
+	sessionOptions, err := zkOptions(q.target, q.setup.secrets)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := lockops.NewZKSession(connecting, q.target.Servers, sessionOptions...)
+	if err != nil {
+		return nil, nil, err
+	}
+	options = append(options, lockops.WithRecipe(name), lockops.WithPrefix(q.prefix))
+	return lockops.NewZKMutex(session, q.id.Path, options...), session.Close, nil
+}
+
+// chooseRecipe is the recipe asked for, else that of the contenders that are there, else Curator's.
+func (q *acquisition) chooseRecipe(ctx context.Context) (string, error) {
+	if q.recipe != "" {
+		if _, ok := recipe.QueueByName(q.recipe); !ok {
+			return "", usageError("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
+		}
+		return q.recipe, nil
+	}
+	snapshot, err := q.look(ctx, []connect.Target{q.target}, q.setup.secrets, q.id.Path)
+	if err != nil {
+		return "", err
+	}
+	if l := snapshot.Lock(q.id); l != nil && l.Recipe != "" {
+		return l.Recipe, nil
+	}
+	return "curator", nil
+}
+
+func (q *acquisition) acquire(ctx context.Context, locker lockops.Locker) (*lockops.Hold, error) {
+	if !q.waits {
+		return locker.Acquire(ctx)
+	}
+	if q.wait == 0 {
+		limited, cancel := context.WithTimeout(ctx, q.timeout)
+		defer cancel()
+		return locker.TryAcquire(limited)
+	}
+	limited, cancel := context.WithTimeout(ctx, q.wait)
+	defer cancel()
+	return locker.Acquire(limited)
+}
+
+// notAcquired is the exit code for a lock that was not acquired.
+func (q *acquisition) notAcquired(ctx context.Context, err error) error {
+	var mixed *lockops.RecipeError
+	switch {
+	case ctx.Err() != nil:
+		return exitError{code: exitInterrupted}
+	case errors.Is(err, lockops.ErrHeld):
+		return exit(exitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
+	case errors.As(err, &mixed):
+		return exit(exitNo, "%w (give --recipe %s, or another path)", err, mixed.Found)
+	case errors.Is(err, lockops.ErrNoQuorum):
+		return exit(exitUnreachable, "%w", err)
+	case errors.Is(err, context.DeadlineExceeded) && q.waits:
+		return exit(exitNo, "%s: not acquired within %v (see who holds it: lockscope show)", q.id, q.wait)
+	default:
+		return exit(exitUnreachable, "%w", err)
+	}
+}
+
+// keep holds the lock while the command runs or, without one, until the user ends it.
+func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
+	if len(q.command) > 0 {
+		return q.runCommand(hold)
+	}
+	if q.output == "text" {
+		q.say("holding %s; interrupt to release", q.id)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-hold.Context().Done():
+		q.tell("lost", hold)
+		return exit(exitLost, "%w", context.Cause(hold.Context()))
+	}
+}
+
+// giveBack releases the lock, unless it is lost already.
+func (q *acquisition) giveBack(hold *lockops.Hold) error {
+	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
+	defer cancel()
+	switch err := hold.Release(ctx); {
+	case errors.Is(err, lockops.ErrLost):
+		return nil // told when it happened
+	case err != nil:
+		return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
+	}
+	q.tell("released", hold)
+	return nil
+}
+
+// lockEvent is a line of -o jsonl.
+type lockEvent struct {
+	Event    string  `json:"event"`
+	At       string  `json:"at"`
+	Lock     string  `json:"lock"`
+	Name     string  `json:"name"`
+	Token    *uint64 `json:"token"`
+	Deadline *string `json:"deadline"`
+}
+
+// tell reports an event of a hold.
+func (q *acquisition) tell(event string, hold *lockops.Hold) {
+	var token *uint64
+	var deadline *time.Time
+	if event == "acquired" {
+		if t, ok := hold.Token(); ok {
+			token = &t
+		}
+	}
+	if d, ok := hold.Deadline(); ok {
+		deadline = &d
+	}
+	q.event(event, hold.Name(), token, deadline)
+}
+
+func (q *acquisition) event(event, name string, token *uint64, deadline *time.Time) {
+	q.printing.Lock()
+	defer q.printing.Unlock()
+	shown := inspect.Escape(name)
+	if q.output == "text" {
+		if event != "renewed" {
+			q.say("%s %s as %s", event, q.id, shown)
+		}
+		return
+	}
+	e := lockEvent{Event: event, At: q.Now().UTC().Format(time.RFC3339Nano), Lock: q.id.String(), Name: shown, Token: token}
+	if deadline != nil {
+		text := deadline.UTC().Format(time.RFC3339Nano)
+		e.Deadline = &text
+	}
+	line, _ := json.Marshal(e) // strings and numbers only: it cannot fail
+	fmt.Fprintf(q.Stdout, "%s\n", line)
+}

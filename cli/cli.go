@@ -1,0 +1,185 @@
+// Package cli is the command line: commands, flags, output and exit codes. Each command is one file; what they print
+// and return is a contract that other people's scripts rely on.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/internal/config"
+	"lockscope/internal/connect"
+)
+
+// Version of this program.
+const Version = "0.1.0"
+
+// The exit codes of the contract. COMMAND's own code is passed on by acquire.
+const (
+	exitNo          = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+	exitLost        = 4
+	exitInterrupted = 130
+)
+
+// Environment is what the program gets from outside.
+type Environment struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Now            func() time.Time
+}
+
+// OS is the environment of the running process.
+func OS() Environment {
+	return Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now}
+}
+
+// Main runs one command line, without the program's name, until it is done or ctx ends, and returns the exit code.
+func Main(ctx context.Context, args []string, env Environment) int {
+	app := &app{Environment: env}
+	root := app.root()
+	root.SetArgs(args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(err)
+	var exit exitError
+	if silent := errors.As(err, &exit) && exit.err == nil; err != nil && !silent {
+		app.complain(err)
+	}
+	return code
+}
+
+// app is one run of the program.
+type app struct {
+	Environment
+	options
+}
+
+// options are the global flags.
+type options struct {
+	profile    string
+	config     string
+	timeout    time.Duration
+	budget     string
+	stuckAfter time.Duration
+	write      bool
+	noColor    bool
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lockscope [TARGET…]",
+		Short: "See who holds a distributed lock in ZooKeeper or Redis, who waits, and why",
+		Long: "lockscope shows the distributed locks in ZooKeeper and Redis: who holds each, who waits in which order, and\n" +
+			"what is wrong. Without a command it opens the screen on its targets:\n\n" +
+			"  zk://host:2181[,host:2181…][/root]      a ZooKeeper ensemble\n" +
+			"  redis://host:6379[,host:6379…][/db]     one Redis, or independent masters that share locks (Redlock)",
+		Example: "  lockscope demo                                    nothing installed? start here\n" +
+			"  lockscope zk://localhost:2181/locks               watch the locks below /locks\n" +
+			"  lockscope ls redis://r1:6379,r2:6379,r3:6379      list the locks of three masters\n" +
+			"  lockscope show zk:/locks/orders zk://localhost    one lock: holder, queue, who blocks whom",
+		Args:          cobra.ArbitraryArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       Version,
+		RunE:          a.screen,
+	}
+	root.SetVersionTemplate("lockscope {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError("%v (see %s --help)", err, cmd.CommandPath())
+	})
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.profile, "profile", "p", "", "`NAME` of a profile of the configuration")
+	flags.StringVar(&a.config, "config", "", "configuration `FILE`")
+	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "give a server up after this time without progress")
+	flags.StringVar(&a.budget, "budget", "default", "pace of reading: default, gentle or off")
+	flags.DurationVar(&a.stuckAfter, "stuck-after", 10*time.Minute, "a lock held longer while others wait is stuck")
+	flags.BoolVar(&a.noColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
+	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkOptions() }
+	root.AddCommand(
+		a.demoCommand(), a.lsCommand(), a.showCommand(), a.acquireCommand(), a.releaseCommand(),
+		a.configCommand(), a.manCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+func (a *app) checkOptions() error {
+	if a.timeout <= 0 {
+		return usageError("--timeout %v: give a time above 0, such as 10s", a.timeout)
+	}
+	if a.budget != "default" && a.budget != "gentle" && a.budget != "off" {
+		return usageError("--budget %q: give default, gentle or off", a.budget)
+	}
+	return nil
+}
+
+// exitError ends the program with a code; err is what to say, nil when all is said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
+func exit(code int, format string, args ...any) error {
+	return exitError{code, fmt.Errorf(format, args...)}
+}
+
+func usageError(format string, args ...any) error { return exit(exitUsage, format, args...) }
+
+// exitCode is the contract's code for an error; what is not known to be bad use is a failure to look or act.
+func exitCode(err error) int {
+	var e exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.code
+	case errors.Is(err, connect.ErrTarget), errors.Is(err, inspect.ErrSyntax), errors.Is(err, config.ErrInvalid):
+		return exitUsage
+	default:
+		return exitUnreachable
+	}
+}
+
+// complain prints one line on standard error.
+func (a *app) complain(err error) { a.say("%s", strings.ReplaceAll(err.Error(), "\n", "; ")) }
+
+// say prints a line of news on standard error; whatever it holds is made safe for a terminal.
+func (a *app) say(format string, args ...any) {
+	text := strings.ReplaceAll(inspect.Escape(fmt.Sprintf(format, args...)), `\\`, `\`)
+	fmt.Fprintln(a.Stderr, "lockscope: "+text)
+}
+
+// terminal says whether w is a terminal, and how wide.
+func terminal(w any) (width int, ok bool) {
+	f, isFile := w.(*os.File)
+	if !isFile || !term.IsTerminal(f.Fd()) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(f.Fd())
+	if err != nil || width <= 0 {
+		return 80, true
+	}
+	return width, true
+}

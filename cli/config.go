@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	mcobra "github.com/muesli/mango-cobra"
+	"github.com/muesli/roff"
+	"github.com/spf13/cobra"
+
+	"lockscope/internal/config"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "config check|example|path",
+		Short: "Check the configuration, print one to start from, or say where it is",
+		Args:  noSuchSubcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	command.AddCommand(
+		&cobra.Command{
+			Use: "check", Short: "Read the configuration and say whether it can be used", Args: noArguments,
+			RunE: func(*cobra.Command, []string) error {
+				path, err := a.configPath()
+				if err != nil {
+					return err
+				}
+				cfg, err := config.Load(path)
+				if err != nil {
+					return usageError("%w (see: lockscope config example)", err)
+				}
+				fmt.Fprintf(a.Stdout, "%s is fine; profiles: %s\n", path, cfg.Names())
+				return nil
+			},
+		},
+		&cobra.Command{
+			Use: "example", Short: "Print a configuration to start from", Args: noArguments,
+			RunE: func(*cobra.Command, []string) error {
+				_, err := fmt.Fprint(a.Stdout, config.Example)
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "path", Short: "Print where the configuration is looked for", Args: noArguments,
+			RunE: func(*cobra.Command, []string) error {
+				path, err := a.configPath()
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.Stdout, path)
+				return err
+			},
+		},
+	)
+	return command
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.Stdout, "lockscope %s (%s %s/%s)\n", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+func (a *app) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "man", Short: "Print the manual page", Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			page, err := mcobra.NewManPage(1, cmd.Root())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.Stdout, page.Build(roff.NewDocument()))
+			return err
+		},
+	}
+}
+
+// noArguments and its like are cobra's checks with the exit code for bad use.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func noSuchSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError("%s has no command %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// lockFirst wants a LOCK and then any number of targets.
+func lockFirst(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError("%s needs a LOCK, such as zk:/locks/orders or redis:lock:orders", cmd.CommandPath())
+	}
+	return nil
+}

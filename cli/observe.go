@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/connect"
+)
+
+// source makes the Source of a target. once: one pass and done; only: a single lock of it.
+func (a *app) source(t connect.Target, secrets connect.Secrets, once bool, only string) (inspect.Source, error) {
+	config, err := t.TLS.Config()
+	if err != nil {
+		return nil, fmt.Errorf("target %s: %w", t.Name, err)
+	}
+	gentle := a.budget == "gentle"
+	if t.Service != connect.ZooKeeper {
+		c := redissource.Config{
+			Backend: t.Name, Masters: t.RedisOptions(secrets, config), Match: t.Match, Only: only, Once: once,
+			Budget: redissource.Budget{Unlimited: a.budget == "off"},
+		}
+		if once {
+			c.Timeout = a.timeout
+		}
+		if once && gentle {
+			c.Budget.Duty = 0.05
+		}
+		return redissource.New(c), nil
+	}
+	c := zksource.Config{
+		Backend: t.Name, Servers: t.Servers, Roots: t.Roots, Only: only, TLS: config, Chroot: t.Chroot, Admin: t.Admin,
+		Once: once, Timeout: a.timeout, Budget: zksource.Budget{Unlimited: a.budget == "off"},
+	}
+	if once && gentle {
+		c.Budget.Discovering = 500
+	}
+	user, password, err := digestParts(secrets)
+	if err != nil {
+		return nil, err
+	}
+	if user != "" {
+		c.Auth = []byte(user + ":" + password)
+	}
+	return zksource.New(c), nil
+}
+
+// digestParts are the user and password of ZooKeeper's digest scheme; empty when none is set.
+func digestParts(s connect.Secrets) (user, password string, err error) {
+	if s.ZooKeeperAuth == "" {
+		return "", "", nil
+	}
+	credentials, scheme := strings.CutPrefix(s.ZooKeeperAuth, "digest:")
+	user, password, ok := strings.Cut(credentials, ":")
+	if !scheme || !ok || user == "" {
+		return "", "", usageError("LOCKSCOPE_ZK_AUTH is not usable (write digest:USER:PASSWORD)")
+	}
+	return user, password, nil
+}
+
+// look reads the targets once.
+func (a *app) look(ctx context.Context, targets []connect.Target, secrets connect.Secrets, only string) (*inspect.Snapshot, error) {
+	var sources []inspect.Source
+	for _, t := range targets {
+		s, err := a.source(t, secrets, true, only)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, s)
+	}
+	observer := inspect.NewObserver(a.Now, sources...)
+	if err := observer.Run(ctx); err != nil {
+		return nil, err
+	}
+	return observer.Snapshot(), ctx.Err()
+}
+
+// judge is the exit code of a look: an error for every backend that could not be read in full.
+func (a *app) judge(s *inspect.Snapshot) error {
+	var failed error
+	for _, b := range s.Backends {
+		if b.State == inspect.Connected {
+			continue
+		}
+		failed = exitError{code: exitUnreachable}
+		why := b.Error
+		for _, server := range b.Servers {
+			if why == "" && server.Error != "" {
+				why = server.Addr + ": " + server.Error
+			}
+		}
+		a.say("backend %s is %s: %s", b.Name, b.State, strings.ReplaceAll(why, "\n", "; "))
+	}
+	return failed
+}
+
+// printJSON writes v as indented JSON.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(v)
+}
+
+// oneOf checks the value of an -o flag.
+func oneOf(output string, allowed ...string) error {
+	for _, o := range allowed {
+		if output == o {
+			return nil
+		}
+	}
+	return usageError("-o %q: give one of %s", output, strings.Join(allowed, ", "))
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+	"lockscope/lockops/act"
+)
+
+// releasers force-release locks of a setup's backends. Each connects when it is first used, so that who only looks
+// has no writing connection.
+type releasers struct {
+	app   *app
+	setup setup
+	audit *act.Audit
+
+	mu     sync.Mutex
+	made   map[string]act.Releaser
+	closes []func()
+}
+
+// newReleasers opens the audit file: no audit, no action.
+func (a *app) newReleasers(s setup) (*releasers, error) {
+	path, err := act.DefaultAuditPath(a.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	audit, err := act.OpenAudit(path, Version, s.profileName)
+	if err != nil {
+		return nil, err
+	}
+	return &releasers{app: a, setup: s, audit: audit, made: make(map[string]act.Releaser)}, nil
+}
+
+func (r *releasers) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.closes {
+		f()
+	}
+	_ = r.audit.Close() // every line was synced when it was written
+}
+
+// of is the releaser of a backend; false when no target has that name.
+func (r *releasers) of(backend string) (act.Releaser, bool) {
+	for _, t := range r.setup.targets {
+		if t.Name == backend {
+			return lazyReleaser{r, t}, true
+		}
+	}
+	return nil, false
+}
+
+// lazyReleaser is an act.Releaser that connects at its first use.
+type lazyReleaser struct {
+	all    *releasers
+	target connect.Target
+}
+
+func (l lazyReleaser) Preview(ctx context.Context, r act.Request) (act.Preview, error) {
+	releaser, err := l.all.connected(ctx, l.target)
+	if err != nil {
+		return act.Preview{Request: r}, err
+	}
+	return releaser.Preview(ctx, r)
+}
+
+func (l lazyReleaser) Execute(ctx context.Context, p act.Preview, confirmed string) (act.Result, error) {
+	releaser, err := l.all.connected(ctx, l.target)
+	if err != nil {
+		return act.Result{}, err
+	}
+	return releaser.Execute(ctx, p, confirmed)
+}
+
+func (r *releasers) connected(ctx context.Context, t connect.Target) (act.Releaser, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if made, ok := r.made[t.Name]; ok {
+		return made, nil
+	}
+	made, stop, err := r.connect(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", act.ErrUnreachable, err)
+	}
+	r.made[t.Name] = made
+	r.closes = append(r.closes, stop)
+	return made, nil
+}
+
+// perMaster is how long one Redis master may take to answer one request of a release.
+const perMaster = 2 * time.Second
+
+func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser, func(), error) {
+	config, err := t.TLS.Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Service == connect.ZooKeeper {
+		session, err := r.zooKeeper(ctx, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		return act.NewZooKeeper(session.Conn(), t.Servers, t.Chroot, r.audit), session.Close, nil
+	}
+	var masters []redis.UniversalClient
+	for _, o := range t.RedisOptions(r.setup.secrets, config) {
+		o.ContextTimeoutEnabled, o.MaxRetries, o.PoolSize = true, -1, 2
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = perMaster, perMaster, perMaster
+		masters = append(masters, redis.NewUniversalClient(o))
+	}
+	addrs := t.Servers
+	if len(masters) == 1 {
+		addrs = t.Servers[:1]
+	}
+	stop := func() {
+		for _, m := range masters {
+			_ = m.Close() // nothing is under way any more
+		}
+	}
+	return act.NewRedis(masters, addrs, perMaster, r.audit), stop, nil
+}
+
+func (r *releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.ZKSession, error) {
+	options, err := zkOptions(t, r.setup.secrets)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.app.timeout)
+	defer cancel()
+	return lockops.NewZKSession(ctx, t.Servers, options...)
+}
+
+// zkOptions are a target's options for a session of the lock package.
+func zkOptions(t connect.Target, secrets connect.Secrets) ([]lockops.ZKOption, error) {
+	config, err := t.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	options := []lockops.ZKOption{lockops.WithTLS(config), lockops.WithChroot(t.Chroot)}
+	user, password, err := digestParts(secrets)
+	if user != "" {
+		options = append(options, lockops.WithDigest(user, password))
+	}
+	return options, err
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"lockscope/internal/config"
+	"lockscope/internal/connect"
+)
+
+// setup is where a command looks, and with which secrets.
+type setup struct {
+	targets     []connect.Target
+	secrets     connect.Secrets
+	profileName string
+	profile     config.Profile
+}
+
+// setUp reads targets from the arguments or, without any, from the profile.
+func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
+	var s setup
+	name, cfg, err := a.configuration(len(args) == 0)
+	if err != nil {
+		return s, err
+	}
+	urls := args
+	if name != "" {
+		profile, ok := cfg.Profiles[name]
+		if !ok {
+			return s, usageError("profile %q is not in the configuration (there are: %s)", name, cfg.Names())
+		}
+		s.profileName, s.profile = name, profile
+		if len(urls) == 0 {
+			urls = profile.Targets
+		}
+	}
+	if len(urls) == 0 {
+		return s, errNoTarget
+	}
+	if s.targets, err = connect.ParseTargets(urls); err != nil {
+		return s, err
+	}
+	if s.secrets, err = s.profile.Secrets(ctx, a.Getenv); err != nil {
+		return s, usageError("profile %q: %w", s.profileName, err)
+	}
+	return s, nil
+}
+
+var errNoTarget = usageError("no target given and no default profile (name one, such as zk://host:2181/locks or " +
+	"redis://host:6379, or try: lockscope demo)")
+
+// configuration reads the file where a profile is asked for or, when wanted, may be the default. A file that was not
+// named and does not exist is empty.
+func (a *app) configuration(wanted bool) (profile string, cfg config.Config, err error) {
+	if a.profile == "" && !wanted {
+		return "", config.Config{}, nil
+	}
+	path, err := a.configPath()
+	if err != nil {
+		return "", config.Config{}, err
+	}
+	cfg, err = config.Load(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if a.config != "" || a.profile != "" {
+			return "", cfg, usageError("%w (see: lockscope config example)", err)
+		}
+		return "", config.Config{}, nil
+	}
+	if err != nil {
+		return "", cfg, err
+	}
+	if a.profile != "" {
+		return a.profile, cfg, nil
+	}
+	return cfg.Default, cfg, nil
+}
+
+func (a *app) configPath() (string, error) {
+	if a.config != "" {
+		return a.config, nil
+	}
+	return config.DefaultPath(a.Getenv)
+}
+
+// backend is the target with the name that a LOCK starts with.
+func (s setup) backend(name string) (connect.Target, error) {
+	names := make([]string, len(s.targets))
+	for i, t := range s.targets {
+		if t.Name == name {
+			return t, nil
+		}
+		names[i] = t.Name
+	}
+	return connect.Target{}, usageError("no target is named %q (there are: %s)", name, strings.Join(names, ", "))
+}
+
+// mayWrite refuses writing commands where the profile says so.
+func (s setup) mayWrite() error {
+	if s.profile.ReadOnly {
+		return exit(exitNo, "profile %q is read_only: refused", s.profileName)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/connect"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "show LOCK [TARGET…]",
+		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
+		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
+			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json",
+		Args: lockFirst,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(output, "tree", "json"); err != nil {
+				return err
+			}
+			id, err := inspect.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			s, err := a.setUp(cmd.Context(), args[1:])
+			if err != nil {
+				return err
+			}
+			target, err := s.backend(id.Backend)
+			if err != nil {
+				return err
+			}
+			snapshot, err := a.look(cmd.Context(), []connect.Target{target}, s.secrets, id.Path)
+			if err != nil {
+				return err
+			}
+			return a.printLock(snapshot, id, output)
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "tree", "tree or json")
+	return command
+}
+
+func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string) error {
+	l := s.Lock(id)
+	failed := a.judge(s)
+	if absent := l == nil || l.State == inspect.StateFree && len(l.Masters) > 0; absent {
+		if failed != nil && l == nil {
+			return failed
+		}
+		return exit(exitNo, "%s: no such lock (see: lockscope ls)", id)
+	}
+	var err error
+	if output == "json" {
+		err = a.printJSON(s.LockJSON(l))
+	} else {
+		_, err = fmt.Fprint(a.Stdout, lockTree(s, l))
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// lockTree draws one lock as text: the answer first, then holders, waiters and masters.
+func lockTree(s *inspect.Snapshot, l *inspect.Lock) string {
+	var b strings.Builder
+	name := l.Recipe
+	if name == "" {
+		name = "no known library"
+	}
+	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, l.Kind, name, l.Confidence, l.State)
+	fmt.Fprintln(&b, verdict(s, l))
+	if l.Contention() > 0 && len(l.Masters) == 0 {
+		b.WriteString("\n" + queueTable(s, l).render(0))
+	}
+	if len(l.Masters) > 0 {
+		b.WriteString("\n" + masterTable(s, l).render(0))
+	}
+	for _, f := range l.Findings {
+		fmt.Fprintf(&b, "\n%s %s: %s\n  %s\n", f.Severity, f.Rule, f.Message, f.Advice)
+	}
+	return b.String()
+}
+
+// verdict says in a sentence who holds the lock.
+func verdict(s *inspect.Snapshot, l *inspect.Lock) string {
+	if l.State == inspect.StateUnknown {
+		return "too few masters answered to tell who holds it"
+	}
+	if len(l.Holders) == 0 {
+		return "nobody holds it: " + l.Summary().String()
+	}
+	text := "held by " + l.Summary().String()
+	if len(l.Masters) > 1 {
+		text += fmt.Sprintf(", %d of %d masters", l.Votes(), len(l.Masters))
+	}
+	if d, ok := s.Age(l, l.Holders[0].Since, s.TakenAt); ok {
+		text += ", in the queue for " + inspect.FormatAge(d)
+	}
+	if !l.ValidUntil.IsZero() {
+		text += ", valid " + inspect.FormatAge(l.ValidUntil.Sub(s.TakenAt))
+	}
+	if n := len(l.Waiters); n > 0 {
+		text += fmt.Sprintf("; %d waiting, the longest for %s", n, age(s, l, &l.Waiters[0]))
+	}
+	return text
+}
+
+func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
+	t := table{head: []string{"#", "STATE", "CONTENDER", "OWNER", "SESSION", "AGE", "BLOCKS", "WATCHES"}, right: "056"}
+	depth := 0
+	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			c := &list[i]
+			state := "● holds"
+			if c.State == inspect.Waiting {
+				state = strings.Repeat("  ", min(depth, 8)) + "└─○ waits"
+				depth++
+			}
+			if c.Mode == recipe.Shared {
+				state += " (shared)"
+			}
+			t.rows = append(t.rows, []string{
+				fmt.Sprint(c.Sequence), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
+				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c),
+			})
+		}
+	}
+	return t
+}
+
+// watches says whom a waiter should watch, and whether the server confirms it.
+func watches(c *inspect.Contender) string {
+	if c.Watches == "" {
+		return ""
+	}
+	before := c.Watches.Raw()
+	if _, seq, ok := recipe.SplitSequence(before); ok {
+		before = fmt.Sprint(seq)
+	}
+	switch c.Watch {
+	case inspect.Confirmed:
+		return "⇢ " + before
+	case inspect.Missing:
+		return "⇥✖ not " + before
+	default:
+		return "⇠? " + before
+	}
+}
+
+func masterTable(s *inspect.Snapshot, l *inspect.Lock) table {
+	t := table{head: []string{"MASTER", "VOTE", "VALUE", "TTL"}, right: "3"}
+	for _, m := range l.Masters {
+		row := []string{inspect.Escape(m.Addr), "·", m.Value.Cut(48), "–"}
+		switch {
+		case !m.Up:
+			row[1], row[2] = "?", "no answer: "+inspect.Escape(m.Error)
+		case !m.Present:
+			row[2] = "absent"
+		case m.Foreign:
+			row[2] = "no lock: " + m.Value.Cut(40)
+		case m.Agrees:
+			row[1] = "●"
+		}
+		if m.NoExpiry {
+			row[3] = "none"
+		} else if m.Up && !m.ExpiresAt.IsZero() {
+			row[3] = inspect.FormatAge(max(0, m.ExpiresAt.Sub(s.TakenAt)).Round(time.Millisecond))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}

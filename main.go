@@ -1,0 +1,13 @@
+// Lockscope shows and manages distributed locks in ZooKeeper and Redis.
+package main
+
+import (
+	"context"
+	"os"
+
+	"lockscope/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.OS()))
+}

@@ -1,0 +1,167 @@
+// Package sandbox is what `lockscope demo` runs: an embedded ZooKeeper, five embedded Redis masters, and scripted
+// clients that take and give back locks on them, all in this process and on loopback. It is for learning and trying;
+// it proves nothing about real servers.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"lockscope/internal/zkserver"
+)
+
+// mastersCount is how many independent Redis masters there are.
+const mastersCount = 5
+
+// Scenario is a script of clients.
+type Scenario struct {
+	Name string
+	// About says in a line what there is to see.
+	About string
+	play  func(*Sandbox) error
+}
+
+// Scenarios are all that can be played; "tour" plays them at once, on different locks.
+func Scenarios() []Scenario {
+	return []Scenario{fair(), redlock()}
+}
+
+// Tour is the name of the scenario that plays all others.
+const Tour = "tour"
+
+// ErrNoScenario is wrapped by the error about a scenario of an unknown name.
+var ErrNoScenario = errors.New("no such scenario")
+
+// Sandbox is a running demo. Close ends it.
+type Sandbox struct {
+	zk      *zkserver.Server
+	masters []*miniredis.Miniredis
+
+	ctx     context.Context
+	end     context.CancelFunc
+	clients sync.WaitGroup
+	closers []func()
+
+	mu       sync.Mutex
+	captions []string
+	random   *rand.Rand
+}
+
+// Start starts servers and clients. The same seed gives the same hold and think times.
+func Start(scenario string, seed uint64) (*Sandbox, error) {
+	var chosen []Scenario
+	var names []string
+	for _, s := range Scenarios() {
+		names = append(names, s.Name)
+		if scenario == s.Name || scenario == Tour {
+			chosen = append(chosen, s)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("%w: %q (there are: %s, %s)", ErrNoScenario, scenario, Tour, strings.Join(names, ", "))
+	}
+	s := &Sandbox{random: rand.New(rand.NewPCG(seed, seed))}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	if err := s.start(chosen); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Sandbox) start(scenarios []Scenario) error {
+	var err error
+	s.zk, err = zkserver.Start(zkserver.Config{TickTime: 500 * time.Millisecond})
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	for range mastersCount {
+		m := miniredis.NewMiniRedis()
+		m.ClockTTL(true) // else TTLs stand still until somebody moves them
+		if err := m.StartAddr("127.0.0.1:0"); err != nil {
+			return fmt.Errorf("sandbox: redis master: %w", err)
+		}
+		s.masters = append(s.masters, m)
+	}
+	for _, scenario := range scenarios {
+		s.mu.Lock()
+		s.captions = append(s.captions, scenario.About)
+		s.mu.Unlock()
+		if err := scenario.play(s); err != nil {
+			return fmt.Errorf("sandbox: %s: %w", scenario.Name, err)
+		}
+	}
+	return nil
+}
+
+// Targets are the URLs that lead to the sandbox's servers.
+func (s *Sandbox) Targets() []string {
+	return []string{
+		fmt.Sprintf("zk://%s/?admin=http://%s", s.zk.Addr(), s.zk.AdminAddr()),
+		fmt.Sprintf("redis://%s?match=lock:*", strings.Join(s.addrs(), ",")),
+	}
+}
+
+func (s *Sandbox) addrs() []string {
+	addrs := make([]string, len(s.masters))
+	for i, m := range s.masters {
+		addrs[i] = m.Addr()
+	}
+	return addrs
+}
+
+// captionFor is how long a caption stands before the next one comes.
+const captionFor = 8 * time.Second
+
+// Caption says what is to be seen, one scenario after the other.
+func (s *Sandbox) Caption(now time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.captions[int(now.Unix()/int64(captionFor/time.Second))%len(s.captions)]
+}
+
+// Close stops the clients, then the servers, and waits for them.
+func (s *Sandbox) Close() {
+	s.end()
+	s.clients.Wait()
+	for _, f := range s.closers {
+		f()
+	}
+	if s.zk != nil {
+		_ = s.zk.Close() // it is ours and ends with us
+	}
+	for _, m := range s.masters {
+		m.Close()
+	}
+}
+
+// run runs a client until the sandbox ends.
+func (s *Sandbox) run(client func(ctx context.Context)) {
+	s.clients.Go(func() { client(s.ctx) })
+}
+
+// between is a random time.
+func (s *Sandbox) between(low, high time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return low + time.Duration(s.random.Int64N(int64(high-low)))
+}
+
+// pause waits, and says whether the sandbox goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
