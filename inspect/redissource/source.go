@@ -188,8 +188,11 @@ func (r *run) add(keys []string) {
 
 // tick starts a reading on every master that is not still busy with the one before.
 func (r *run) tick(late *time.Timer) {
+	waiting := len(r.pending) > 0
 	r.read(r.board.choose(r.cfg.Budget.KeysPerTick, r.focus, time.Now()))
-	late.Reset(grace)
+	if !waiting {
+		late.Reset(grace)
+	}
 }
 
 func (r *run) read(keys []string) {
@@ -305,8 +308,11 @@ func (r *run) scan(p *peer) {
 		if !send(r.ctx, r.passed, passed{p.index, err}) {
 			return
 		}
-		rest := r.cfg.Budget.ScanEvery - time.Since(start)
-		if sleep(r.ctx, max(rest, r.cfg.Budget.ScanEvery/4)) != nil {
+		rest := max(r.cfg.Budget.ScanEvery-time.Since(start), r.cfg.Budget.ScanEvery/4)
+		if err != nil {
+			rest = max(rest, retryEvery)
+		}
+		if sleep(r.ctx, rest) != nil {
 			return
 		}
 	}
