@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Errors that callers branch on, with errors.Is.
@@ -64,3 +65,20 @@ func because(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: %w", err, cause)
 }
+
+// nodeErrors is an error and, for each server that had a part in it, a NodeError.
+type nodeErrors []error
+
+// withNodes joins errors with those of servers.
+func withNodes(nodes []error, errs ...error) error { return nodeErrors(append(errs, nodes...)) }
+
+func (e nodeErrors) Error() string {
+	parts := make([]string, len(e))
+	for i, err := range e {
+		parts[i] = err.Error()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Unwrap returns all of them.
+func (e nodeErrors) Unwrap() []error { return e }

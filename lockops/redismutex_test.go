@@ -1,0 +1,301 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// redisSession is a session with masters, closed at the end of the test.
+func redisSession(t testing.TB, masters ...*servertest.Redis) *lockops.RedisSession {
+	t.Helper()
+	var options []*redis.UniversalOptions
+	for _, m := range masters {
+		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+	}
+	s, err := lockops.NewRedisSession(within(t), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// redisClient is a client of its own, as another program would be.
+func redisClient(t testing.TB, m *servertest.Redis) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func get(t testing.TB, c *redis.Client, key string) string {
+	t.Helper()
+	v, err := c.Get(within(t), key).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// contend lets n contenders take a lock k times each and checks that they do so one at a time.
+func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held func(h *lockops.Hold)) {
+	t.Helper()
+	var inside atomic.Int32
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			for range k {
+				h, err := locker(i).Acquire(within(t))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if inside.Add(1) != 1 {
+					t.Error("two holders at once")
+				}
+				held(h)
+				inside.Add(-1)
+				if err := h.Release(within(t)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestRedisMutexIsExclusive(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0])}
+		var last atomic.Uint64
+		contend(t, 8, 5, func(i int) lockops.Locker {
+			return lockops.NewRedisMutex(sessions[i%2], key, lockops.WithLabel("worker"))
+		}, func(h *lockops.Hold) {
+			token, ok := h.Token()
+			if before := last.Swap(token); !ok || token <= before {
+				t.Errorf("token %d (%v) after %d", token, ok, before)
+			}
+			if d, ok := h.Deadline(); !ok || time.Until(d) < 20*time.Second {
+				t.Errorf("deadline %v, %v", d, ok)
+			}
+		})
+		if v := get(t, redisClient(t, masters[0]), key); v != "" {
+			t.Errorf("key is left: %q", v)
+		}
+	})
+}
+
+// TestR1_OnlyTheOwnerReleases: a hold that was lost does not delete its successor's key, and says that it was lost.
+func TestR1_OnlyTheOwnerReleases(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		c := redisClient(t, masters[0])
+		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
+		if got := recipe.DecodeToken(key, h.Name()); got.Recipe != "lockscope" || get(t, c, key) != h.Name() {
+			t.Errorf("value %q is %+v", h.Name(), got)
+		}
+		c.Set(within(t), key, "successor", time.Minute)
+		err := h.Release(within(t))
+		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrOther) {
+			t.Errorf("release: %v, want ErrLost and ErrOther", err)
+		}
+		if v := get(t, c, key); v != "successor" {
+			t.Errorf("the successor's key is %q", v)
+		}
+	})
+}
+
+// TestR2_ValuesAreArguments: an ACL that allows only the lock's keys is enough, whatever the value.
+func TestR2_ValuesAreArguments(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	err := c.Do(within(t), "ACL", "SETUSER", "locker", "on", ">secret", "resetchannels", "&lockscope:wake:*", "~lock:*",
+		"~lockscope:fence:{lock:*", "-@all", "+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl", "+time",
+		"+publish", "+subscribe", "+unsubscribe", "+client|setname", "+client|setinfo").Err()
+	if err != nil { // Redis before 7.2 does not know CLIENT SETINFO
+		err = c.Do(within(t), "ACL", "SETUSER", "locker", "on", ">secret", "resetchannels", "&lockscope:wake:*", "~lock:*",
+			"~lockscope:fence:{lock:*", "-@all", "+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl", "+time",
+			"+publish", "+subscribe", "+unsubscribe", "+client|setname").Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h := acquire(t, lockops.NewRedisMutex(s, "lock:a"))
+	if err := h.Extend(within(t)); err != nil {
+		t.Error(err)
+	}
+	release(t, h)
+	if _, err := lockops.NewRedisMutex(s, "other").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("acquire of a forbidden key: %v, want the server's NOPERM at once", err)
+	}
+}
+
+// TestR3_ScriptsAreLoadedAgain: a server that forgot the scripts, as after a restart, is given them again.
+func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		s := redisSession(t, masters[0])
+		m := lockops.NewRedisMutex(s, servertest.UniqueName(t))
+		c := redisClient(t, masters[0])
+		for range 2 {
+			h := acquire(t, m)
+			c.ScriptFlush(within(t))
+			if err := h.Extend(within(t)); err != nil {
+				t.Error(err)
+			}
+			c.ScriptFlush(within(t))
+			release(t, h)
+			c.ScriptFlush(within(t))
+		}
+	})
+}
+
+// TestR5_RenewalAndItsLoss: the key outlives its TTL while it is held; when it is deleted the holder is told.
+func TestR5_RenewalAndItsLoss(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		renewed := make(chan time.Time, 100)
+		const ttl = 150 * time.Millisecond
+		m := lockops.NewRedisMutex(redisSession(t, masters[0]), key, lockops.WithTTL(ttl),
+			lockops.OnRenew(func(d time.Time) { renewed <- d }))
+		start := time.Now()
+		h := acquire(t, m)
+		for time.Since(start) < 2*ttl {
+			<-renewed
+		}
+		if h.Context().Err() != nil {
+			t.Fatalf("lost: %v", context.Cause(h.Context()))
+		}
+		redisClient(t, masters[0]).Del(within(t), key)
+		select {
+		case <-h.Context().Done():
+		case <-time.After(10 * time.Second):
+			t.Fatal("the loss was not told")
+		}
+		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrGone) {
+			t.Errorf("cause %v, want ErrLost and ErrGone", cause)
+		}
+	})
+}
+
+// TestR5_LossIsToldInTime: without renewal the hold ends before the key does.
+func TestR5_LossIsToldInTime(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		s := redisSession(t, masters[0])
+		h := acquire(t, lockops.NewRedisMutex(s, key, lockops.WithTTL(200*time.Millisecond), lockops.WithoutRenewal()))
+		next := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
+		if h.Context().Err() == nil {
+			t.Error("the next holder was granted before the first was told")
+		}
+		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		release(t, next)
+	})
+}
+
+// TestR6_RenewalDoesNotResurrect: Extend of a key that is gone fails and does not bring it back.
+func TestR6_RenewalDoesNotResurrect(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		c := redisClient(t, masters[0])
+		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
+		c.Del(within(t), key)
+		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("extend: %v, want ErrLost", err)
+		}
+		if h.Context().Err() == nil {
+			t.Error("the hold goes on")
+		}
+		if v := get(t, c, key); v != "" {
+			t.Errorf("the key came back: %q", v)
+		}
+	})
+}
+
+// TestR12_WaitersPollBesidesMessages: the release of a client that publishes nothing is noticed, too.
+func TestR12_WaitersPollBesidesMessages(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		c := redisClient(t, masters[0])
+		if !c.SetNX(within(t), key, "foreign", time.Minute).Val() {
+			t.Fatal("key exists")
+		}
+		waiting := make(chan string, 1)
+		m := lockops.NewRedisMutex(redisSession(t, masters[0]), key, lockops.OnWaiting(func(name string) { waiting <- name }))
+		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
+		}
+		got := make(chan *lockops.Hold, 1)
+		go func() { h, _ := m.Acquire(within(t)); got <- h }()
+		name := <-waiting
+		c.Del(within(t), key)
+		h := <-got
+		if h == nil || h.Name() != name {
+			t.Fatalf("hold %v, told to wait as %q", h, name)
+		}
+		release(t, h)
+	})
+}
+
+// TestRedisCancelLeavesNoKey: an Acquire that is cancelled at any moment leaves no key.
+func TestRedisCancelLeavesNoKey(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		s := redisSession(t, masters...)
+		for _, kind := range []struct {
+			name string
+			make func(key string) lockops.Locker
+		}{
+			{"mutex", func(key string) lockops.Locker { return lockops.NewRedisMutex(s, key) }},
+			{"redlock", func(key string) lockops.Locker { return lockops.NewRedlock(s, key) }},
+		} {
+			key := servertest.UniqueName(t)
+			for i := range 200 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*5*time.Microsecond)
+				h, err := kind.make(key).Acquire(ctx)
+				cancel()
+				if err == nil {
+					release(t, h)
+				} else if !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("%s: %v, want DeadlineExceeded", kind.name, err)
+				}
+			}
+			release(t, acquire(t, kind.make(key)))
+			eventually(t, "no key is left", func() bool {
+				for _, m := range masters {
+					if get(t, redisClient(t, m), key) != "" {
+						return false
+					}
+				}
+				return true
+			})
+		}
+	})
+}
+
+// eventually waits for something that no event tells.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not yet: %s", what)
+		}
+	}
+}
