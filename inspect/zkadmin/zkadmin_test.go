@@ -1,0 +1,239 @@
+package zkadmin
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+func TestBothWaysTellTheSame(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		conn, events, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			conn.Close()
+			for range events {
+			}
+		}()
+		path := servertest.UniquePath(t)
+		if _, err := conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := conn.GetW(path); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		for name, cfg := range map[string]Config{"admin": {Admin: zks.Admin}, "words": {Addr: zks.Addr}} {
+			t.Run(name, func(t *testing.T) {
+				s := New(cfg)
+				defer s.Close()
+				conns, err := s.Connections(ctx)
+				if errors.Is(err, ErrNotAllowed) && name == "words" {
+					t.Skip("this server allows no other words than srvr")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := false
+				for _, c := range conns {
+					if c.Session == conn.SessionID() {
+						found = true
+						if _, _, err := net.SplitHostPort(c.Client); err != nil || c.Timeout != 10*time.Second || time.Since(c.Established) > time.Hour {
+							t.Errorf("our connection: %+v", c)
+						}
+					}
+				}
+				if !found {
+					t.Errorf("our session is not among %+v", conns)
+				}
+				watches, err := s.WatchesByPath(ctx)
+				if err != nil || !reflect.DeepEqual(watches[path], []int64{conn.SessionID()}) {
+					t.Errorf("watches: %v, %v", watches[path], err)
+				}
+				if sum, err := s.WatchSummary(ctx); err != nil || sum.Watches < 1 {
+					t.Errorf("summary: %+v, %v", sum, err)
+				}
+				if st, err := s.Status(ctx); err != nil || st.Role != "standalone" || st.Version == "" {
+					t.Errorf("status: %+v, %v", st, err)
+				}
+				if dump, err := s.Dump(ctx); err != nil || !reflect.DeepEqual(dump[conn.SessionID()], []string{path}) {
+					t.Errorf("dump: %v, %v", dump, err)
+				}
+				if s.Requests() != 5 {
+					t.Errorf("%d requests", s.Requests())
+				}
+			})
+		}
+	})
+}
+
+// speak answers every connection with one text and closes it.
+func speak(t *testing.T, text string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Read(make([]byte, 4))
+			c.Write([]byte(text))
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return l.Addr().String()
+}
+
+func TestWordsThatAreNotAllowed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s := New(Config{Addr: speak(t, "cons is not executed because it is not in the whitelist.\n")})
+	defer s.Close()
+	if _, err := s.Connections(ctx); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("cons: %v", err)
+	}
+	if _, err := s.WatchSummary(ctx); !errors.Is(err, ErrSyntax) {
+		t.Errorf("an answer to another word: %v", err)
+	}
+	if _, err := New(Config{}).Status(ctx); !errors.Is(err, ErrNoAddress) {
+		t.Errorf("nobody to ask: %v", err)
+	}
+}
+
+func TestHostileAdminServers(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		want    error
+	}{
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, ErrSyntax},
+		"wants a login": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, ErrNotAllowed},
+		"has an error": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte(`{"error":"Unknown command"}`))
+		}, ErrNotAllowed},
+		"is no JSON": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }, ErrSyntax},
+		"never ends": {func(w http.ResponseWriter, _ *http.Request) {
+			filler := []byte(strings.Repeat(" ", 1<<20))
+			for range 17 {
+				w.Write(filler)
+			}
+		}, ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(c.handler)
+			defer server.Close()
+			s := New(Config{Admin: server.URL})
+			defer s.Close()
+			if _, err := s.Connections(ctx); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestADeadServerIsLeftInTime(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	s := New(Config{Addr: l.Addr().String(), Admin: "http://" + l.Addr().String()})
+	defer s.Close()
+	if _, err := s.Connections(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestSessionIDsKeepAllTheirBits(t *testing.T) {
+	for _, id := range []int64{72057675180539904, -9151314442816847871, 9223372036854775807} {
+		text := "\t0x" + hexOf(id) + "\n"
+		watches, err := parseWchp("/p\n" + text)
+		if err != nil || watches["/p"][0] != id {
+			t.Errorf("wchp %d: %v, %v", id, watches, err)
+		}
+	}
+	watches, err := parseWatches([]byte(`{"path_to_session_ids":{"/p":[72057675180539905,-9151314442816847871]},"error":null}`))
+	if err != nil || !reflect.DeepEqual(watches["/p"], []int64{72057675180539905, -9151314442816847871}) {
+		t.Errorf("%v, %v", watches, err)
+	}
+}
+
+func hexOf(id int64) string {
+	const digits = "0123456789abcdef"
+	var b []byte
+	for shift := 60; shift >= 0; shift -= 4 {
+		b = append(b, digits[uint64(id)>>shift&15])
+	}
+	return string(b)
+}
+
+func FuzzWords(f *testing.F) {
+	f.Add(" /127.0.0.1:35398[1](queued=0,recved=49,sent=50,sid=0x1000012e47a0000,lop=PING,est=1700000000000,to=40000,lresp=7)\n\n")
+	f.Add("/a/b\n\t0x1000012e47a0000\n")
+	f.Add("5 connections watching 11 paths\nTotal watches:12")
+	f.Add("Zookeeper version: 3.8.0-abc, built on x\nMode: leader\n")
+	f.Add("ephemeral nodes dump:\nSessions with Ephemerals (1):\n0x1:\n\t/a\nConnections dump:\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if conns, err := parseCons(text); err == nil {
+			for _, c := range conns {
+				if c.Session == 0 || c.Timeout < 0 {
+					t.Errorf("%+v", c)
+				}
+			}
+		}
+		parseWchp(text)
+		if s, err := parseWchs(text); err == nil && s.Watches < 0 {
+			t.Error(s)
+		}
+		if s, err := parseSrvr(text); err == nil && len(s.Version) > 20 {
+			t.Error(s)
+		}
+		parseDumpWord(text)
+	})
+}
+
+func FuzzAdmin(f *testing.F) {
+	f.Add([]byte(`{"connections":[{"remote_socket_address":"127.0.0.1:1","session_id":1,"session_timeout":40000}],"error":null}`))
+	f.Add([]byte(`{"session_id_to_ephemeral_paths":{"-1":["/a"]}}`))
+	f.Add([]byte(`{"num_total_watches":1}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if conns, err := parseConnections(body); err == nil {
+			for _, c := range conns {
+				if c.Session == 0 || c.Timeout < 0 {
+					t.Errorf("%+v", c)
+				}
+			}
+		}
+		parseWatches(body)
+		parseSummary(body)
+		parseMonitor(body)
+		parseDump(body)
+	})
+}
