@@ -1,0 +1,342 @@
+package act
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+func openAudit(t *testing.T) (*Audit, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state", "audit.jsonl")
+	a, err := OpenAudit(path, "test", "profile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return a, path
+}
+
+// auditLines reads the audit file back.
+func auditLines(t *testing.T, path string) []map[string]any {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var lines []map[string]any
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var l map[string]any
+		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func connectZooKeeper(t *testing.T, addr string) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(quiet{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events { // closed when its goroutines have ended
+		}
+	})
+	return conn
+}
+
+// zkQueue makes a kazoo lock directory with n contenders of one session and returns their names.
+func zkQueue(t *testing.T, conn *zk.Conn, dir string, n int) []string {
+	t.Helper()
+	if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for range n {
+		path, err := conn.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", []byte("w"), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.Base(path))
+	}
+	return names
+}
+
+func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		names := zkQueue(t, conn, dir, 3)
+		audit, path := openAudit(t)
+		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit)
+		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
+		if err != nil || p.Refused != "" {
+			t.Fatalf("preview %+v, %v", p, err)
+		}
+		if p.Next == nil || p.Next.Name.Raw() != names[1] || len(p.Sends) != 3 || len(p.Warnings) == 0 {
+			t.Errorf("preview %+v", p)
+		}
+		if lines := auditLines(t, path); len(lines) != 0 {
+			t.Errorf("a preview was audited: %v", lines)
+		}
+		result, err := releaser.Execute(t.Context(), p, "typed")
+		if err != nil || !result.Released || len(result.HoldersAfter) != 1 || result.HoldersAfter[0].Name.Raw() != names[1] {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		lines := auditLines(t, path)
+		if len(lines) != 2 || lines[0]["phase"] != "intent" || lines[1]["phase"] != "result" || lines[1]["released"] != true || lines[0]["confirmed"] != "typed" {
+			t.Errorf("audit %v", lines)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("audit file mode %v, %v", info.Mode(), err)
+		}
+		// The same preview again: it is gone, and nobody else is harmed.
+		again, err := releaser.Execute(t.Context(), p, "typed")
+		if err != nil || again.Released || again.Reason != Gone {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+	})
+}
+
+func TestReleaseRefusesWaitersUnlessAllowed(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		names := zkQueue(t, conn, dir, 2)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit)
+		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1])}
+		p, err := releaser.Preview(t.Context(), request)
+		if err != nil || p.Refused != NotHolder {
+			t.Fatalf("preview %+v, %v", p, err)
+		}
+		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released {
+			t.Errorf("a refused preview was executed: %+v, %v", result, err)
+		}
+		request.Waiter = true
+		p, err = releaser.Preview(t.Context(), request)
+		if err != nil || p.Refused != "" || !strings.Contains(strings.Join(p.Warnings, " "), "go-zookeeper") {
+			t.Fatalf("preview %+v, %v", p, err)
+		}
+		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released || result.HoldersAfter[0].Name.Raw() != names[0] {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		request.Owner = "no-such-0000000000"
+		if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Gone {
+			t.Errorf("unknown owner: %+v, %v", p, err)
+		}
+	})
+}
+
+// The same name can come again when the directory is made anew, at version 0: czxid and session tell the difference.
+func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		names := zkQueue(t, conn, dir, 1)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit)
+		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])}
+		p, err := releaser.Preview(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{dir + "/" + names[0], dir} {
+			if err := conn.Delete(path, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again := zkQueue(t, conn, dir, 1); again[0] != names[0] {
+			t.Fatalf("made anew as %s, want the same name", again[0])
+		}
+		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Reason != Changed || result.Released {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		if _, stat, err := conn.Get(dir + "/" + names[0]); err != nil || stat.Czxid == p.Seen.Czxid {
+			t.Errorf("the new node was touched: %v", err)
+		}
+		// As seen on a screen, too: the preview itself says that it changed.
+		old := *p.Seen
+		request.Lock = &inspect.Lock{ID: request.ID, Holders: []inspect.Contender{old}}
+		if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
+			t.Errorf("preview %+v, %v", p, err)
+		}
+	})
+}
+
+func TestNoAuditNoAction(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		names := zkQueue(t, conn, dir, 1)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit)
+		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
+		if err != nil {
+			t.Fatal(err)
+		}
+		audit.Close()
+		result, err := releaser.Execute(t.Context(), p, "typed")
+		if err == nil || result.Released || result.Reason != NoAudit {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		if ok, _, _ := conn.Exists(dir + "/" + names[0]); !ok {
+			t.Error("it was deleted without an audit line")
+		}
+	})
+}
+
+func redisMastersOf(t *testing.T, servers []*servertest.Redis) (clients []redis.UniversalClient, addrs []string) {
+	t.Helper()
+	for _, s := range servers {
+		c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { c.Close() })
+		clients, addrs = append(clients, c), append(addrs, s.Addr)
+	}
+	return clients, addrs
+}
+
+func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
+		clients, addrs := redisMastersOf(t, servers)
+		key := servertest.UniqueName(t)
+		long := strings.Repeat("x", 3000)
+		for _, value := range []string{"Y2NjY2NjY2NjY2NjY2NjYw==", "\xff\x00binary", long} {
+			for _, c := range clients {
+				if err := c.Set(t.Context(), key, value, time.Minute).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			audit, path := openAudit(t)
+			releaser := NewRedis(clients, addrs, time.Second, audit)
+			owner := inspect.Untrusted(value)
+			if len(value) > maxShown {
+				owner = inspect.Untrusted(digest(value))
+			}
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: owner})
+			if err != nil || p.Refused != "" || len(p.Sends) != 3 {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			// The third master changes hands between preview and release: its new holder stays.
+			if err := clients[2].Set(t.Context(), key, "other", time.Minute).Err(); err != nil {
+				t.Fatal(err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "--yes")
+			if err != nil || !result.Released || !result.Masters[0].Deleted || !result.Masters[1].Deleted || result.Masters[2].Deleted {
+				t.Errorf("result %+v, %v", result, err)
+			}
+			if v := clients[2].Get(t.Context(), key).Val(); v != "other" {
+				t.Errorf("the new holder's value is %q", v)
+			}
+			text, _ := os.ReadFile(path)
+			if strings.Contains(string(text), "Y2Nj") {
+				t.Errorf("a holder's secret value is in the audit file: %s", text)
+			}
+			if p, err = releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: owner}); err != nil || p.Refused != Changed {
+				t.Errorf("stale owner: %+v, %v", p, err)
+			}
+			clients[2].Del(t.Context(), key)
+			if p, err = releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: owner}); err != nil || p.Refused != Gone {
+				t.Errorf("gone owner: %+v, %v", p, err)
+			}
+		}
+	})
+}
+
+func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
+	var servers []*servertest.Redis
+	for range 3 {
+		servers = append(servers, servertest.StartEmbeddedRedis(t))
+	}
+	clients, addrs := redisMastersOf(t, servers)
+	for _, c := range clients {
+		c.Set(t.Context(), "lock:a", "v", 0)
+	}
+	audit, _ := openAudit(t)
+	releaser := NewRedis(clients, addrs, time.Second, audit)
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
+	if err != nil || p.Refused != "" {
+		t.Fatalf("preview %+v, %v", p, err)
+	}
+	servers[1].Stop(t)
+	servers[2].Stop(t)
+	result, err := releaser.Execute(t.Context(), p, "typed")
+	if err == nil || result.Released || result.Reason != NoQuorum || !result.Masters[0].Deleted || result.Masters[1].Err == nil {
+		t.Errorf("result %+v, %v", result, err)
+	}
+}
+
+func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
+		clients, addrs := redisMastersOf(t, servers)
+		key := servertest.UniqueName(t)
+		clients[0].HSet(t.Context(), key, "field", "v")
+		audit, _ := openAudit(t)
+		releaser := NewRedis(clients, addrs, time.Second, audit)
+		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "v"})
+		if err != nil || p.Refused == "" {
+			t.Errorf("preview %+v, %v", p, err)
+		}
+		if n := clients[0].Exists(t.Context(), key).Val(); n != 1 {
+			t.Error("the hash is gone")
+		}
+	})
+}
+
+// A lock is never freed for one who did not hold it: of many releases of one holder exactly one succeeds.
+func TestConcurrentReleasesOfOneHolder(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		names := zkQueue(t, conn, dir, 9)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit)
+		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := make(chan Result, 8)
+		for range cap(results) {
+			go func() {
+				r, err := releaser.Execute(t.Context(), p, "typed")
+				if err != nil {
+					t.Error(err)
+				}
+				results <- r
+			}()
+		}
+		released := 0
+		for range cap(results) {
+			if r := <-results; r.Released {
+				released++
+			} else if r.Reason != Gone {
+				t.Errorf("refused as %q, want gone", r.Reason)
+			}
+		}
+		children, _, err := conn.Children(dir)
+		if err != nil || released != 1 || len(children) != 8 {
+			t.Errorf("%d releases succeeded, %d of 9 contenders are left, %v", released, len(children), err)
+		}
+	})
+}
