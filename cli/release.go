@@ -50,7 +50,7 @@ func (r *release) run(ctx context.Context, args []string) error {
 	if err := s.mayWrite(); err != nil {
 		return r.report(request, act.Result{Reason: act.ReadOnly}, err)
 	}
-	all, err := r.newReleasers(s)
+	all, err := r.newReleasers(s, "")
 	if err != nil {
 		return r.report(request, act.Result{Reason: act.NoAudit}, exit(exitNo, "%w (no audit, no action)", err))
 	}

@@ -25,11 +25,13 @@ type releasers struct {
 	closes []func()
 }
 
-// newReleasers opens the audit file: no audit, no action.
-func (a *app) newReleasers(s setup) (*releasers, error) {
-	path, err := act.DefaultAuditPath(a.Getenv)
-	if err != nil {
-		return nil, err
+// newReleasers opens the audit file, the default one where path is empty: no audit, no action.
+func (a *app) newReleasers(s setup, path string) (*releasers, error) {
+	if path == "" {
+		var err error
+		if path, err = act.DefaultAuditPath(a.Getenv); err != nil {
+			return nil, err
+		}
 	}
 	audit, err := act.OpenAudit(path, Version, s.profileName)
 	if err != nil {

@@ -1,0 +1,38 @@
+# make help lists what there is.
+GO ?= go
+# The race detector needs a C compiler; without one the tests run all the same.
+RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
+TOOL := $(GO) tool -modfile=.ci/tools.mod
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-8s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: ## watch locks on embedded servers: nothing to install
+	$(GO) run . demo
+
+.PHONY: build
+build: ## build the program as bin/lockscope
+	$(GO) build -o bin/lockscope .
+
+.PHONY: test
+test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
+	$(GO) test $(RACE) -timeout 10m ./...
+
+.PHONY: bench
+bench: ## the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: lint
+lint: ## vet, formatting and staticcheck
+	$(GO) vet ./...
+	@unformatted=$$($(TOOL) gofumpt -l .); test -z "$$unformatted" || { echo "not gofumpt'ed:"; echo "$$unformatted"; exit 1; }
+	$(TOOL) staticcheck ./...
+
+.PHONY: deps
+deps: ## the real servers and client libraries that the tests use (Debian packages; needs root)
+	apt-get update
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+		zookeeper redis-server python3-kazoo python3-redis tmux default-jre-headless \
+		libcurator-recipes-java libcurator-framework-java libcurator-client-java libslf4j-java libservlet-api-java liblog4j1.2-java

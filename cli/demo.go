@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/sandbox"
+)
+
+// demo is one run of the command of that name.
+type demo struct {
+	*app
+	headless bool
+	length   time.Duration
+	output   string
+	seed     uint64
+}
+
+func (a *app) demoCommand() *cobra.Command {
+	d := &demo{app: a}
+	command := &cobra.Command{
+		Use:   "demo [SCENARIO]",
+		Short: "Watch scripted clients on embedded servers: nothing to install",
+		Long: "demo starts a small ZooKeeper and five Redis masters inside this process, runs clients on them, and opens\n" +
+			"the screen on it all. It is a sandbox: everything in it may be tried, and is gone when you quit.\n\nScenarios:\n" +
+			scenarioList(),
+		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError("demo takes one scenario, got %q too", args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), args) },
+	}
+	flags := command.Flags()
+	flags.BoolVar(&d.headless, "headless", false, "no screen: run for a while and print the last snapshot as ls does")
+	flags.DurationVar(&d.length, "for", 0, "end after this time (default: when you quit; --headless: 3s)")
+	flags.StringVarP(&d.output, "output", "o", "table", "with --headless: table, wide or json")
+	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
+	return command
+}
+
+func scenarioList() string {
+	text := "  tour      all of them at once (default)\n"
+	for _, s := range sandbox.Scenarios() {
+		text += "  " + s.Name + "        "[:10-len(s.Name)] + s.About + "\n"
+	}
+	return text
+}
+
+func (d *demo) run(ctx context.Context, args []string) error {
+	if err := oneOf(d.output, "table", "wide", "json"); err != nil {
+		return err
+	}
+	if d.length < 0 {
+		return usageError("--for %v: give a time above 0", d.length)
+	}
+	if d.headless && d.length == 0 {
+		d.length = 3 * time.Second
+	}
+	scenario := sandbox.Tour
+	if len(args) > 0 {
+		scenario = args[0]
+	}
+	box, err := sandbox.Start(scenario, d.seed)
+	if errors.Is(err, sandbox.ErrNoScenario) {
+		return usageError("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if d.length > 0 {
+		limited, cancel := context.WithTimeout(ctx, d.length)
+		defer cancel()
+		ctx = limited
+	}
+	s, err := d.setUp(ctx, box.Targets())
+	if err != nil {
+		return err
+	}
+	if !d.headless {
+		return d.showSandbox(ctx, s, scenario, box)
+	}
+	snapshot, err := d.watchFor(ctx, s)
+	if err != nil {
+		return err
+	}
+	return d.printLocks(snapshot, d.output)
+}
+
+// showSandbox opens the screen on the sandbox. Its audit file is as short-lived as its servers.
+func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *sandbox.Sandbox) error {
+	dir, err := os.MkdirTemp("", "lockscope-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return d.showScreen(ctx, s, screenOptions{
+		title: "demo " + scenario, sandbox: true, caption: box.Caption, audit: filepath.Join(dir, "audit.jsonl"),
+	})
+}
+
+// watchFor watches the targets until ctx ends and returns the last snapshot.
+func (d *demo) watchFor(ctx context.Context, s setup) (*inspect.Snapshot, error) {
+	observer, err := d.observer(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := observer.Run(ctx); err != nil {
+		return nil, err
+	}
+	return observer.Snapshot(), nil
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+	"lockscope/theme"
+	"lockscope/tui"
+)
+
+// screen is the command without a name: the TUI on its targets.
+func (a *app) screen(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && !strings.Contains(args[0], "://") {
+		return usageError("%q is neither a command nor a target (see lockscope --help)", args[0])
+	}
+	s, err := a.setUp(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	return a.showScreen(cmd.Context(), s, screenOptions{title: s.title()})
+}
+
+func (s setup) title() string {
+	if s.profileName != "" {
+		return s.profileName
+	}
+	names := make([]string, len(s.targets))
+	for i, t := range s.targets {
+		names[i] = t.Name
+	}
+	return strings.Join(names, " ")
+}
+
+// screenOptions is what differs between the screen on real targets and the demo's.
+type screenOptions struct {
+	title   string
+	sandbox bool
+	caption func(time.Time) string
+	audit   string // the audit file; empty is the default one
+}
+
+// observer watches all targets of a setup.
+func (a *app) observer(s setup) (*inspect.Observer, error) {
+	var sources []inspect.Source
+	for _, t := range s.targets {
+		source, err := a.source(t, s.secrets, false, "")
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	return inspect.NewObserver(a.Now, sources...), nil
+}
+
+// showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
+func (a *app) showScreen(ctx context.Context, s setup, o screenOptions) error {
+	if _, ok := terminal(a.Stdout); !ok {
+		return usageError("the screen needs a terminal (use lockscope ls, or demo --headless)")
+	}
+	observer, err := a.observer(s)
+	if err != nil {
+		return err
+	}
+	options := tui.Options{
+		Feed: observer.Subscribe(), Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
+		Sandbox: o.sandbox, Caption: o.caption, Now: a.Now,
+		Theme: theme.Options{NoColor: a.noColor || a.Getenv("NO_COLOR") != "", ASCII: !speaksUTF8(a.Getenv)},
+	}
+	if (a.write || o.sandbox) && !s.profile.ReadOnly {
+		all, err := a.newReleasers(s, o.audit)
+		if err != nil {
+			return fmt.Errorf("%w (no audit, no action: start without --write)", err)
+		}
+		defer all.close()
+		options.Release = func(backend string) (act.Releaser, bool) { return all.of(backend) }
+	}
+	ctx, stop := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- observer.Run(ctx) }()
+	err = tui.Run(ctx, options)
+	stop()
+	return errors.Join(err, <-watched)
+}
+
+// speaksUTF8 says whether the locale's character set is UTF-8, which the screen's glyphs need.
+func speaksUTF8(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := getenv(name); value != "" {
+			value = strings.ToUpper(value)
+			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
+		}
+	}
+	return getenv("TERM") != "linux" // no locale at all, as in a container: most terminals speak UTF-8
+}
