@@ -260,7 +260,7 @@ func (r *redlockGrant) release(ctx context.Context) error {
 	switch {
 	case deleted+silent < quorum:
 		return withNodes(bad, ErrLost)
-	case len(e.votes)-silent >= quorum: // nobody is kept out any more
+	case len(bad) == 0:
 		return nil
 	}
 	return withNodes(bad, ErrNoQuorum)

@@ -1,0 +1,246 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
+	t.Helper()
+	for _, m := range masters {
+		if get(t, redisClient(t, m), key) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestRedlockIsExclusive(t *testing.T) {
+	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		sessions := []*lockops.RedisSession{redisSession(t, masters...), redisSession(t, masters...)}
+		contend(t, 6, 3, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i%2], key) }, func(h *lockops.Hold) {
+			if token, ok := h.Token(); ok || token != 0 {
+				t.Errorf("token %d, %v: Redlock has none", token, ok)
+			}
+		})
+		for _, s := range sessions {
+			s.Close()
+		}
+		if n := votes(t, masters, key); n != 0 {
+			t.Errorf("the key is left on %d masters", n)
+		}
+	})
+}
+
+// TestL2_VotesAreMadeUpFor: a hold that lost votes asks those masters again, so that it does not hang by a bare majority.
+func TestL2_VotesAreMadeUpFor(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key))
+		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		redisClient(t, masters[0]).Del(within(t), key)
+		for _, want := range []int{0, 1} { // the first finds out, the second counts
+			if err := h.Extend(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			_ = want
+		}
+		eventually(t, "the lost vote is back", func() bool { return votes(t, masters, key) == 3 })
+		redisClient(t, masters[1]).Del(within(t), key)
+		if err := h.Extend(within(t)); err != nil {
+			t.Errorf("extend with the other two: %v", err)
+		}
+		release(t, h)
+	})
+}
+
+// TestL3_ASlowMasterHoldsNobodyUp: with one master of three stopped, acquiring, extending and releasing are as fast as
+// the others; when it goes on, the SET that it got is refused, and no key stays.
+func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	s := redisSession(t, masters...)
+	const limit = 500 * time.Millisecond
+	l := lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(limit), lockops.WithTTL(20*time.Second))
+	h := acquire(t, l) // connections and clocks
+	release(t, h)
+	masters[1].Pause(t)
+	start := time.Now()
+	h = acquire(t, l)
+	if err := h.Extend(within(t)); err != nil {
+		t.Error(err)
+	}
+	if d, _ := h.Deadline(); time.Until(d) < 19*time.Second {
+		t.Errorf("%v are left of 20 s", time.Until(d))
+	}
+	release(t, h)
+	if took := time.Since(start); took >= limit {
+		t.Errorf("took %v, the stopped master's limit", took)
+	}
+	if _, err := l.TryAcquire(within(t)); err != nil { // its SET, too, is on the way to the stopped master
+		t.Error(err)
+	}
+	time.Sleep(2 * limit) // until the requests to the stopped master have been given up
+	masters[1].Resume(t)
+	c := redisClient(t, masters[1])
+	if err := c.Ping(within(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if v := get(t, c, "lock"); v != "" {
+		t.Errorf("the stopped master has the key now: %q", v)
+	}
+}
+
+// TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; whatever it executes first
+// when it goes on, no key stays.
+func TestLateSetLeavesNoKey(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	for range 5 {
+		s := redisSession(t, m)
+		m.Pause(t)
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		_, err := lockops.NewRedisMutex(s, "lock", lockops.WithMasterLimit(50*time.Millisecond)).Acquire(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("acquire: %v, want DeadlineExceeded", err)
+		}
+		s.Close()
+		m.Resume(t)
+		if v := get(t, c, "lock"); v != "" {
+			t.Errorf("the key is there: %q", v)
+		}
+	}
+}
+
+// TestL5_PauseDuringAcquire: answers that took longer than the TTL are no lock.
+func TestL5_PauseDuringAcquire(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	s := redisSession(t, masters...)
+	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(10*time.Second))
+	release(t, acquire(t, l))
+	for _, m := range masters[:2] {
+		m.Pause(t)
+	}
+	resume := time.AfterFunc(200*time.Millisecond, func() {
+		for _, m := range masters[:2] {
+			m.Resume(t)
+		}
+	})
+	defer resume.Stop()
+	if h, err := l.TryAcquire(within(t)); !errors.Is(err, lockops.ErrNoQuorum) {
+		t.Errorf("TryAcquire: %v, %v; want ErrNoQuorum", h, err)
+	}
+	s.Close()
+	if n := votes(t, masters, "lock"); n != 0 {
+		t.Errorf("the key is left on %d masters", n)
+	}
+}
+
+// TestL8_SplitVotesAreTakenBack: nobody wins with 2 of 5; what was won is given back at once.
+func TestL8_SplitVotesAreTakenBack(t *testing.T) {
+	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		for _, m := range masters[:3] {
+			redisClient(t, m).SetNX(within(t), key, "other", time.Minute)
+		}
+		s := redisSession(t, masters...)
+		l := lockops.NewRedlock(s, key)
+		if _, err := l.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+			t.Errorf("TryAcquire: %v, want ErrHeld", err)
+		}
+		s.Close()
+		if n := votes(t, masters, key); n != 3 {
+			t.Errorf("the key is on %d masters, want the other's 3", n)
+		}
+	})
+}
+
+// TestL9_PartialExtendIsLost: with fewer than a majority extended the lock is lost now, and given up everywhere.
+func TestL9_PartialExtendIsLost(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		s := redisSession(t, masters...)
+		h := acquire(t, lockops.NewRedlock(s, key))
+		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		redisClient(t, masters[0]).Del(within(t), key)
+		redisClient(t, masters[1]).Set(within(t), key, "other", time.Minute)
+		err := h.Extend(within(t))
+		var node *lockops.NodeError
+		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrGone) || !errors.Is(err, lockops.ErrOther) || !errors.As(err, &node) {
+			t.Errorf("extend: %v, want ErrLost with ErrGone and ErrOther of two masters", err)
+		}
+		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
+			t.Errorf("cause %v, want ErrLost", cause)
+		}
+		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		s.Close()
+		if n := votes(t, masters, key); n != 1 {
+			t.Errorf("the key is on %d masters, want the other's one", n)
+		}
+	})
+}
+
+// TestL10_ReleaseTellsEachMaster: a release without a majority says of each master whether the vote was lost or the
+// master did not answer.
+func TestL10_ReleaseTellsEachMaster(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	s := redisSession(t, masters...)
+	h := acquire(t, lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(200*time.Millisecond)))
+	eventually(t, "all masters voted", func() bool { return votes(t, masters, "lock") == 3 })
+	masters[0].Kill(t)
+	redisClient(t, masters[1]).Del(within(t), "lock")
+	err := h.Release(within(t))
+	kinds := map[string]error{}
+	var nodes func(error)
+	nodes = func(err error) {
+		if n, ok := err.(*lockops.NodeError); ok {
+			kinds[n.Node] = n.Err
+			return
+		}
+		switch u := err.(type) {
+		case interface{ Unwrap() error }:
+			nodes(u.Unwrap())
+		case interface{ Unwrap() []error }:
+			for _, e := range u.Unwrap() {
+				nodes(e)
+			}
+		}
+	}
+	nodes(err)
+	if len(kinds) != 2 || errors.Is(kinds[masters[0].Addr], lockops.ErrGone) || !errors.Is(kinds[masters[1].Addr], lockops.ErrGone) {
+		t.Errorf("release: %v\nby master: %v", err, kinds)
+	}
+}
+
+// TestRedlockWithoutQuorumSaysWhy names the masters that did not answer.
+func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	s := redisSession(t, masters...)
+	masters[0].Kill(t)
+	masters[2].Kill(t)
+	_, err := lockops.NewRedlock(s, "lock").TryAcquire(within(t))
+	var node *lockops.NodeError
+	if !errors.Is(err, lockops.ErrNoQuorum) || !errors.As(err, &node) {
+		t.Errorf("TryAcquire: %v, want ErrNoQuorum and a NodeError", err)
+	}
+	s.Close()
+	if n := votes(t, masters[1:2], "lock"); n != 0 {
+		t.Error("the key is left on the living master")
+	}
+	if _, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{
+		{Addrs: []string{masters[0].Addr}}, {Addrs: []string{masters[1].Addr}}, {Addrs: []string{masters[2].Addr}},
+	}); !errors.Is(err, lockops.ErrNoQuorum) {
+		t.Errorf("session: %v, want ErrNoQuorum", err)
+	}
+}

@@ -1,0 +1,433 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// The opcodes whose replies the tests cut.
+const (
+	opCreate = 1
+	opDelete = 2
+)
+
+type acquired struct {
+	h   *lockops.Hold
+	err error
+}
+
+// queueUp starts an Acquire and returns when its contender waits, with its name.
+func queueUp(t testing.TB, ctx context.Context, m func(...lockops.Option) lockops.Locker) (name string, result <-chan acquired) {
+	t.Helper()
+	waiting := make(chan string, 10)
+	l := m(lockops.OnWaiting(func(name string) { waiting <- name }))
+	got := make(chan acquired, 1)
+	go func() {
+		h, err := l.Acquire(ctx)
+		got <- acquired{h, err}
+	}()
+	select {
+	case name = <-waiting:
+	case a := <-got:
+		t.Fatalf("did not wait: %v", a.err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("neither waits nor holds")
+	}
+	return name, got
+}
+
+func mutexOn(s *lockops.ZKSession, path string, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
+	return func(more ...lockops.Option) lockops.Locker {
+		return lockops.NewZKMutex(s, path, append(more, opts...)...)
+	}
+}
+
+// TestZ1_LostCreateReplyLeavesNoOrphan: the reply to the create request is cut off; the node is found again, or removed.
+func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
+	for _, recipe := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
+		t.Run(recipe, func(t *testing.T) {
+			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+				path := servertest.UniquePath(t)
+				p := startProxy(t, server.Addr)
+				m := lockops.NewZKMutex(zkSession(t, p.addr()), path, lockops.WithRecipe(recipe))
+				release(t, acquire(t, m)) // the directory is there
+				p.cutReply.Store(opCreate)
+				h := acquire(t, m)
+				if got := children(t, server, path); len(got) != 1 || got[0] != h.Name() {
+					t.Errorf("children %q, want only %q", got, h.Name())
+				}
+				release(t, h)
+				if got := children(t, server, path); len(got) != 0 {
+					t.Errorf("children %q after release", got)
+				}
+			})
+		})
+	}
+}
+
+// TestZ2_CancelledWhileReplyIsLost: the caller gives up before it is known whether the node exists; it goes all the same.
+func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		p := startProxy(t, server.Addr)
+		m := lockops.NewZKMutex(zkSession(t, p.addr()), path)
+		release(t, acquire(t, m))
+		for range 10 {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			p.cutReply.Store(opCreate)
+			h, err := m.Acquire(ctx)
+			cancel()
+			if err == nil {
+				release(t, h)
+			} else if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		p.cutReply.Store(0)
+		eventually(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
+	})
+}
+
+// TestZ4_NodeOfAnExpiredSessionIsNotMine: the session expires while a contender waits; it queues again with the new one.
+func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	path := servertest.UniquePath(t)
+	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+	before := server.Embedded.Sessions()
+	s := zkSession(t, server.Addr)
+	name, result := queueUp(t, within(t), mutexOn(s, path))
+	for _, id := range server.Embedded.Sessions() {
+		if id != before[0] {
+			if err := server.Embedded.ExpireSession(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	eventually(t, "it queues again", func() bool {
+		got := children(t, server, path)
+		return len(got) == 2 && got[0] != name && got[1] != name
+	})
+	release(t, holder)
+	a := <-result
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	if a.h.Name() == name {
+		t.Error("was granted on the node of the expired session")
+	}
+	release(t, a.h)
+}
+
+// TestZ5_OwnNodeDeletedWhileWaiting: an operator deletes a waiter's node; it is not granted the lock for that, but queues
+// again.
+func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		a := acquire(t, lockops.NewZKMutex(s, path))
+		b, gotB := queueUp(t, within(t), mutexOn(s, path))
+		_, gotC := queueUp(t, within(t), mutexOn(s, path))
+		if err := plain(t, server.Addr).Delete(path+"/"+b, -1); err != nil {
+			t.Fatal(err)
+		}
+		release(t, a)
+		c := <-gotC // is next, since B has to queue again
+		if c.err != nil {
+			t.Fatal(c.err)
+		}
+		select {
+		case b := <-gotB:
+			t.Fatalf("B was granted beside C: %v", b.err)
+		case <-time.After(100 * time.Millisecond):
+		}
+		release(t, c.h)
+		again := <-gotB
+		if again.err != nil || again.h.Name() == b {
+			t.Fatalf("B: %v, %v", again.h, again.err)
+		}
+		release(t, again.h)
+	})
+}
+
+// TestZ5_OwnNodeDeletedWhileHolding: an operator deletes the holder's node; the holder is told, Release too.
+func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+		if err := h.Extend(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := plain(t, server.Addr).Delete(path+"/"+h.Name(), -1); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-h.Context().Done():
+		case <-time.After(20 * time.Second):
+			t.Fatal("was not told")
+		}
+		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
+			t.Errorf("cause %v, want ErrLost", cause)
+		}
+		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+	})
+}
+
+// TestZ6_MiddleWaiterDies: the predecessor goes while the holder is still there; woken is not granted.
+func TestZ6_MiddleWaiterDies(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		a := acquire(t, lockops.NewZKMutex(s, path))
+		ctxB, dieB := context.WithCancel(within(t))
+		_, gotB := queueUp(t, ctxB, mutexOn(s, path))
+		_, gotC := queueUp(t, within(t), mutexOn(s, path))
+		dieB()
+		if b := <-gotB; !errors.Is(b.err, context.Canceled) {
+			t.Fatalf("B: %v, want Canceled", b.err)
+		}
+		if n := len(children(t, server, path)); n != 2 {
+			t.Errorf("%d nodes, want A's and C's", n)
+		}
+		select {
+		case c := <-gotC:
+			t.Fatalf("C was granted beside A: %v", c.err)
+		case <-time.After(100 * time.Millisecond):
+		}
+		release(t, a)
+		c := <-gotC
+		if c.err != nil {
+			t.Fatal(c.err)
+		}
+		release(t, c.h)
+	})
+}
+
+// TestZ7_NoLostWakeUp: predecessors vanish at any moment between listing and watching.
+func TestZ7_NoLostWakeUp(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		contend(t, 3, 60, func(int) lockops.Locker { return lockops.NewZKMutex(s, path) }, func(*lockops.Hold) {})
+	})
+}
+
+// TestZ10_ReleaseSurvivesALostReply: the reply to the delete request is cut off; the node goes all the same.
+func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		p := startProxy(t, server.Addr)
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
+		p.cutReply.Store(opDelete)
+		release(t, h)
+		if got := children(t, server, path); len(got) != 0 {
+			t.Errorf("children %q", got)
+		}
+		h = acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		p.cut()
+		if err := h.Release(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("release with a context that has ended: %v", err)
+		}
+		eventually(t, "the background removed the node", func() bool { return len(children(t, server, path)) == 0 })
+	})
+}
+
+// TestZ11_CancelLeavesNothing: an Acquire that is cancelled at any moment, waiting or not, leaves no node.
+func TestZ11_CancelLeavesNothing(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		m := lockops.NewZKMutex(s, path)
+		look := plain(t, server.Addr)
+		for i := range 200 {
+			var holder *lockops.Hold
+			if i%2 == 0 {
+				holder = acquire(t, m)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.N(2000))*time.Microsecond)
+			h, err := m.Acquire(ctx)
+			cancel()
+			if err == nil {
+				release(t, h)
+			} else if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("%v, want DeadlineExceeded", err)
+			}
+			if holder != nil {
+				release(t, holder)
+			}
+			if got, _, err := look.Children(path); err != nil || len(got) != 0 {
+				t.Fatalf("round %d: children %q, %v", i, got, err)
+			}
+		}
+	})
+}
+
+// TestZ13_LossIsToldBeforeTheNextGrant: the holder's link becomes a black hole. It is told without any server, and before
+// the next contender is granted the lock.
+func TestZ13_LossIsToldBeforeTheNextGrant(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		p := startProxy(t, server.Addr)
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), path))
+		_, got := queueUp(t, within(t), mutexOn(zkSession(t, server.Addr), path))
+		deadline, ok := h.Deadline()
+		if !ok || time.Until(deadline) > time.Second {
+			t.Errorf("deadline in %v, %v", time.Until(deadline), ok)
+		}
+		p.blackHole.Store(true)
+		next := <-got
+		if next.err != nil {
+			t.Fatal(next.err)
+		}
+		if h.Context().Err() == nil {
+			t.Error("the next was granted while the first holder believed that it held")
+		}
+		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
+			t.Errorf("cause %v, want ErrLost", cause)
+		}
+		p.blackHole.Store(false)
+		p.cut()
+		release(t, next.h)
+	})
+}
+
+// TestZ12_ShortCutKeepsTheLock: a connection that comes back within the session timeout loses nothing.
+func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		p := startProxy(t, server.Addr)
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
+		p.cut()
+		if err := h.Extend(within(t)); err != nil {
+			t.Error(err)
+		}
+		if h.Context().Err() != nil {
+			t.Errorf("lost: %v", context.Cause(h.Context()))
+		}
+		release(t, h)
+	})
+}
+
+// TestZ14_DirectoriesAreMadeAndMayVanish: all levels are created, and again when they were removed.
+func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		m := lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithChroot(path)), "/a/b/c")
+		look := plain(t, server.Addr)
+		for range 3 {
+			release(t, acquire(t, m))
+			for _, dir := range []string{"/a/b/c", "/a/b", "/a", ""} {
+				if err := look.Delete(path+dir, -1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h, err := m.TryAcquire(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, h)
+		}
+	})
+}
+
+// TestZ16_ForeignChildrenDoNotHurt: what is no contender of any library is ignored.
+func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		m := lockops.NewZKMutex(zkSession(t, server.Addr), path)
+		release(t, acquire(t, m))
+		look := plain(t, server.Addr)
+		for _, name := range []string{"README", "leases", "_c_x", "lock-", "_c_\u202e-lock-1"} {
+			if _, err := look.Create(path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		release(t, acquire(t, m))
+		h, err := m.TryAcquire(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, h)
+	})
+}
+
+// TestRecipesThatDoNotQueueTogetherAreRefused, without leaving anything.
+func TestRecipesThatDoNotQueueTogetherAreRefused(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		h := acquire(t, lockops.NewZKMutex(s, path, lockops.WithRecipe("kazoo")))
+		for _, recipe := range []string{"curator", "go-zookeeper", "sequential"} {
+			var refused *lockops.RecipeError
+			_, err := lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe)).Acquire(within(t))
+			if !errors.As(err, &refused) || refused.Want != recipe || refused.Found != "kazoo" || refused.Child != h.Name() {
+				t.Errorf("%s: %v", recipe, err)
+			}
+		}
+		if got := children(t, server, path); len(got) != 1 {
+			t.Errorf("children %q", got)
+		}
+		release(t, h)
+	})
+}
+
+// TestZ17_SequentialNamesComeAgain: a node of the same name in a directory made anew is somebody else's and stays.
+func TestZ17_SequentialNamesComeAgain(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path, lockops.WithRecipe("sequential"), lockops.WithPrefix("n_")))
+		look := plain(t, server.Addr)
+		node := path + "/" + h.Name()
+		for _, gone := range []string{node, path} {
+			if err := look.Delete(gone, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := look.Create(path+"/n_", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if err != nil || again != node {
+			t.Fatalf("created %q, %v; want %q again", again, err, node)
+		}
+		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		if got := children(t, server, path); len(got) != 1 {
+			t.Errorf("children %q: the other's node is gone", got)
+		}
+	})
+}
+
+// TestNewZKSessionSaysWhyItFailed names the servers and the reason.
+func TestNewZKSessionSaysWhyItFailed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, err := lockops.NewZKSession(ctx, []string{"127.0.0.1:1"})
+	if !errors.Is(err, context.DeadlineExceeded) || err == nil || !contains(err, "127.0.0.1:1", "refused") {
+		t.Errorf("%v", err)
+	}
+}
+
+func contains(err error, parts ...string) bool {
+	for _, p := range parts {
+		if s := fmt.Sprint(err); len(s) < len(p) || !strings.Contains(s, p) {
+			return false
+		}
+	}
+	return true
+}
