@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -79,9 +80,14 @@ func (r *run) describe(mode inspect.Mode) *inspect.Backend {
 		b.Servers = append(b.Servers, server)
 		b.Cost.Requests += p.sent.Load()
 	}
-	for _, e := range r.board.entries {
-		b.FirstPass = b.FirstPass && (e.read || up == 0)
+	if r.backend.told != nil && r.backend.told.FirstPass {
+		b.FirstPass = true
+	} else {
+		for _, e := range r.board.entries {
+			b.FirstPass = b.FirstPass && (up == 0 || !e.unread())
+		}
 	}
+	b.Findings = append(b.Findings, r.board.blind()...)
 	b.Error = strings.Join(errors, "; ")
 	switch {
 	case up == len(r.masters):
@@ -92,6 +98,20 @@ func (r *run) describe(mode inspect.Mode) *inspect.Backend {
 		b.State = inspect.Down
 	}
 	return b
+}
+
+// blind says which keys our user may not read.
+func (b *board) blind() []inspect.Finding {
+	if len(b.denied) == 0 {
+		return nil
+	}
+	first := inspect.Escape(slices.Min(slices.Collect(maps.Keys(b.denied))))
+	return []inspect.Finding{{
+		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+		Message:  fmt.Sprintf("%d keys match but may not be read, the first is %s", len(b.denied), first),
+		Evidence: map[string]any{"count": len(b.denied), "first": first},
+		Advice:   "allow reading them (ACL SETUSER NAME %R~PATTERN), or narrow the target with match=",
+	}}
 }
 
 // blind says what a master would not let us see.

@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"lockscope/inspect"
@@ -9,6 +10,9 @@ import (
 
 // jitter is how far a computed expiry may move without being a change: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
+
+// unread is the error of a vote that was not asked for yet.
+const unread = "not read yet"
 
 // board holds what every master last said of every known key. It does no I/O and knows no clock: the time is passed in.
 type board struct {
@@ -22,6 +26,8 @@ type board struct {
 	next int
 	// foreign are keys that turned out to be no locks, and when to look again.
 	foreign map[string]time.Time
+	// denied are those of them that our user may not read.
+	denied map[string]bool
 }
 
 // entry is one key.
@@ -37,7 +43,7 @@ type entry struct {
 func newBoard(cfg Config) *board {
 	b := &board{
 		backend: cfg.Backend, only: cfg.Only, once: cfg.Once,
-		entries: map[string]*entry{}, foreign: map[string]time.Time{},
+		entries: map[string]*entry{}, foreign: map[string]time.Time{}, denied: map[string]bool{},
 	}
 	for i := range cfg.Masters {
 		b.addrs = append(b.addrs, cfg.addr(i))
@@ -54,9 +60,10 @@ func (b *board) add(key string, now time.Time) bool {
 		return false
 	}
 	delete(b.foreign, key)
+	delete(b.denied, key)
 	e := &entry{key: key, votes: make([]inspect.Vote, len(b.addrs))}
 	for i, addr := range b.addrs {
-		e.votes[i] = inspect.Vote{Addr: addr, Error: "not read yet"}
+		e.votes[i] = inspect.Vote{Addr: addr, Error: unread}
 	}
 	b.entries[key] = e
 	b.ring = append(b.ring, key)
@@ -135,7 +142,7 @@ func (b *board) silence(master int, err error) {
 // judge makes the lock of a key of its votes: the lock when it changed, gone when it is to be listed no more.
 func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bool) {
 	e := b.entries[key]
-	if e == nil {
+	if e == nil || e.unread() {
 		return nil, false
 	}
 	named := key == b.only
@@ -159,6 +166,11 @@ func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bo
 	return lock, false
 }
 
+// unread says that a master was not asked yet. One that does not answer is known as down before long.
+func (e *entry) unread() bool {
+	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
+}
+
 // isLock says that at least one master holds a string under the key.
 func (e *entry) isLock() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Present && !v.Foreign })
@@ -170,6 +182,9 @@ func (b *board) forget(e *entry, now time.Time) {
 	delete(b.entries, e.key)
 	if slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign || !v.Up }) {
 		b.foreign[e.key] = now.Add(foreignFor)
+	}
+	if slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return !v.Up && strings.HasPrefix(v.Error, "NOPERM") }) {
+		b.denied[e.key] = true
 	}
 }
 

@@ -18,8 +18,8 @@ func (r *run) once() {
 		looking.Go(func() {
 			st, err := p.readStatus(r.ctx)
 			if err != nil {
-				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, err.Error(), -1
-				p.scanErr = err
+				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
+				p.err = err
 				return
 			}
 			p.setStatus(st)
@@ -34,7 +34,8 @@ func (r *run) once() {
 				}
 			})
 			if p.scanErr != nil && !isDenied(p.scanErr) {
-				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, p.scanErr.Error(), -1
+				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(p.scanErr.Error()), -1
+				p.err = p.scanErr
 			}
 		})
 	}
@@ -61,7 +62,7 @@ func (r *run) readOnce(keys []string) {
 	var reading sync.WaitGroup
 	for i, p := range r.masters {
 		if p.server.State == inspect.ServerDown {
-			failed[i] = errorText(p.server.Error)
+			failed[i] = p.err
 			continue
 		}
 		reading.Go(func() {
@@ -78,7 +79,7 @@ func (r *run) readOnce(keys []string) {
 	reading.Wait()
 	for i, p := range r.masters {
 		if failed[i] != nil {
-			p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, failed[i].Error(), -1
+			p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(failed[i].Error()), -1
 			r.board.silence(i, failed[i])
 			continue
 		}
@@ -100,8 +101,3 @@ func (r *run) emitOnce(keys []string) {
 	u.Backend.FirstPass = true
 	r.emit(u)
 }
-
-// errorText is an error that was already told.
-type errorText string
-
-func (e errorText) Error() string { return string(e) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -88,7 +87,7 @@ func pipelineError(err error, cmds []redis.Cmder) error {
 func (m *master) answer(ttl *redis.DurationCmd, value *redis.StringCmd, middle time.Time) answer {
 	a := answer{vote: inspect.Vote{Addr: m.addr, Up: true}}
 	if err := firstError(ttl.Err(), value.Err()); err != nil && !isWrongType(err) {
-		a.vote.Up, a.vote.Error = false, err.Error()
+		a.vote.Up, a.vote.Error = false, inspect.Escape(err.Error())
 		return a
 	}
 	switch left := ttl.Val(); {
@@ -213,7 +212,7 @@ func (m *master) digest(ctx context.Context, key string, v *inspect.Vote, length
 	return d.digest, nil
 }
 
-// downVotes is what is said of every key on a master that does not answer.
+// downVote is what is said of every key on a master that does not answer.
 func downVote(addr string, err error) inspect.Vote {
-	return inspect.Vote{Addr: addr, Error: fmt.Sprint(err)}
+	return inspect.Vote{Addr: addr, Error: inspect.Escape(err.Error())}
 }

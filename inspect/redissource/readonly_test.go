@@ -24,10 +24,31 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	}
 	before := sent.Load()
 	writes := [][]any{
-		{"set", "lock:a", "two"}, {"SET", "lock:a", "two"}, {"del", "lock:a"}, {"unlink", "lock:a"}, {"pexpire", "lock:a", 1},
-		{"eval", "return 1", 0}, {"evalsha", "x", 0}, {"fcall", "f", 0}, {"getdel", "lock:a"}, {"getex", "lock:a"}, {"publish", "c", "m"},
-		{"flushall"}, {"config", "get", "*"}, {"keys", "*"}, {"monitor"}, {"client", "kill", "id", 1}, {"client", "pause", 1}, {"client"},
-		{"multi"}, {"debug", "sleep", 1}, {"script", "flush"}, {"cluster", "reset"}, {"command", "getkeys"}, {"wait", 1, 1}, {7},
+		{"set", "lock:a", "two"},
+		{"SET", "lock:a", "two"},
+		{"del", "lock:a"},
+		{"unlink", "lock:a"},
+		{"pexpire", "lock:a", 1},
+		{"eval", "return 1", 0},
+		{"evalsha", "x", 0},
+		{"fcall", "f", 0},
+		{"getdel", "lock:a"},
+		{"getex", "lock:a"},
+		{"publish", "c", "m"},
+		{"flushall"},
+		{"config", "get", "*"},
+		{"keys", "*"},
+		{"monitor"},
+		{"client", "kill", "id", 1},
+		{"client", "pause", 1},
+		{"client"},
+		{"multi"},
+		{"debug", "sleep", 1},
+		{"script", "flush"},
+		{"cluster", "reset"},
+		{"command", "getkeys"},
+		{"wait", 1, 1},
+		{7},
 	}
 	for _, args := range writes {
 		if err := client.Do(ctx, args...).Err(); !errors.Is(err, ErrRefused) {
@@ -58,10 +79,24 @@ func TestGlob(t *testing.T) {
 		pattern, key string
 		want         bool
 	}{
-		{"*lock*", "my:lock:a", true}, {"*lock*", "mylok", false}, {"lock:?", "lock:a", true}, {"lock:?", "lock:", false},
-		{"", "", true}, {"*", "", true}, {"**", "a/b", true}, {"a*b*c", "aXbYc", true}, {"a*b*c", "aXbY", false},
-		{"[a-c]x", "bx", true}, {"[^a-c]x", "bx", false}, {"[c-a]x", "bx", true}, {`\*`, "*", true}, {`\*`, "a", false},
-		{`[\]]`, "]", true}, {"[ab", "a", true}, {`a\`, `a\`, true}, {"[", "[", false},
+		{"*lock*", "my:lock:a", true},
+		{"*lock*", "mylok", false},
+		{"lock:?", "lock:a", true},
+		{"lock:?", "lock:", false},
+		{"", "", true},
+		{"*", "", true},
+		{"**", "a/b", true},
+		{"a*b*c", "aXbYc", true},
+		{"a*b*c", "aXbY", false},
+		{"[a-c]x", "bx", true},
+		{"[^a-c]x", "bx", false},
+		{"[c-a]x", "bx", true},
+		{`\*`, "*", true},
+		{`\*`, "a", false},
+		{`[\]]`, "]", true},
+		{"[ab", "a", true},
+		{`a\`, `a\`, true},
+		{"[", "[", false},
 	} {
 		if got := glob(c.pattern, c.key); got != c.want {
 			t.Errorf("glob(%q, %q) = %v", c.pattern, c.key, got)

@@ -100,6 +100,7 @@ type peer struct {
 	retryAt time.Time
 	passed  bool // its keys were looked at once, or could not be
 	scanErr error
+	err     error // why a one pass cannot read it
 	server  inspect.Server
 	denied  []string
 }
@@ -238,7 +239,7 @@ func (r *run) down(p *peer, err error) {
 	if r.ctx.Err() != nil {
 		return
 	}
-	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, err.Error(), -1
+	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
 	r.board.silence(p.index, err)
 	for key := range r.board.entries {
 		r.dirty[key] = true

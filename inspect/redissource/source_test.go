@@ -350,7 +350,7 @@ func TestDeniedCommandsBlindOneFeature(t *testing.T) {
 	for _, f := range v.backend.Findings {
 		denied[f.Evidence["command"]] = f.Rule == "blind"
 	}
-	if !denied["INFO"] || !denied["TIME"] || !denied["ROLE"] {
+	if _, keys := denied[nil]; !keys || !denied["INFO"] || !denied["TIME"] || !denied["ROLE"] {
 		t.Errorf("findings %+v", v.backend.Findings)
 	}
 	cfg.Only = "lock:secret"

@@ -74,9 +74,12 @@ func (r *run) askWho(now time.Time) {
 	if r.asking || r.done || now.Before(r.askAt) || r.cfg.Once && !r.firstPass || !r.ready && r.failures == 0 {
 		return
 	}
+	if r.ready && !r.firstPass && now.Sub(r.readyAt) < time.Second {
+		return // the first pass is done soon, most likely
+	}
 	r.asking = true
 	r.askAt, r.askedAt = now.Add(identityEvery), now
-	covers := r.covers()
+	covers := r.covers(now)
 	l := r.link
 	r.tasks.Go(func() {
 		who := askAll(r.ctx, r.admins, l, covers)
@@ -85,13 +88,20 @@ func (r *run) askWho(now time.Time) {
 	})
 }
 
-// covers are the locks whose watch edges are wanted.
-func (r *run) covers() []inspect.ID {
+// covers are the locks whose watch edges are wanted: those on the screen, and none when the tables were read a moment
+// ago.
+func (r *run) covers(now time.Time) []inspect.ID {
+	if now.Sub(r.watchesAt) < identityEvery-time.Second {
+		return nil
+	}
 	var ids []inspect.ID
 	for p, d := range r.dirs {
 		if d.lock != nil && len(d.lock.Waiters) > 0 && (r.cfg.Once || r.focus[p]) {
 			ids = append(ids, d.lock.ID)
 		}
+	}
+	if ids != nil {
+		r.watchesAt = now
 	}
 	return ids
 }
@@ -143,7 +153,7 @@ func askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
 	st, err := admin.Status(ctx)
 	a := serverAnswer{asked: true, status: st, took: time.Since(start)}
 	if err != nil {
-		a.err = err.Error()
+		a.err = inspect.Escape(err.Error())
 	}
 	if errors.Is(err, zkadmin.ErrNotAllowed) {
 		a.asked = false // it is there, and says nothing

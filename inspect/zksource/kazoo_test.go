@@ -72,14 +72,14 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 	python := servertest.RequirePython(t, "kazoo")
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{path}, Admin: []string{zks.Admin}})
+		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{path}, Admin: []string{zks.Admin}}
+		v, _ := watch(t, cfg)
 		names := []string{"worker-1", "worker-2", "worker-3"}
 		var clients []*kazoo
 		for i, name := range names {
 			clients = append(clients, startKazoo(t, python, zks.Addr, path, name))
 			v.await(name+" is in the queue", func() bool { l := v.locks[path]; return l != nil && l.Contention() == i+1 })
 		}
-		s.Focus([]inspect.ID{{Backend: "zk", Path: path}})
 		v.await("in order", func() bool {
 			l := v.locks[path]
 			var got []string
@@ -88,17 +88,20 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 			}
 			return l.Recipe == "kazoo" && slices.Equal(got, names)
 		})
-		v.await("every client has an address", func() bool {
-			for _, c := range append(slices.Clone(v.locks[path].Holders), v.locks[path].Waiters...) {
-				if v.sessions[c.Owner.Session].Client == "" {
+		w, s := watch(t, cfg)
+		w.await("first pass", func() bool { return w.backend != nil && w.backend.FirstPass })
+		s.Focus([]inspect.ID{{Backend: "zk", Path: path}})
+		w.await("every client has an address", func() bool {
+			for _, c := range append(slices.Clone(w.locks[path].Holders), w.locks[path].Waiters...) {
+				if w.sessions[c.Owner.Session].Client == "" {
 					return false
 				}
 			}
 			return true
 		})
-		v.await("every waiter's watch is confirmed", func() bool {
-			for _, c := range v.locks[path].Waiters {
-				if v.watches == nil || !slices.Contains(v.watches.Sessions[path+"/"+c.Watches.Raw()], c.Owner.Session) {
+		w.await("every waiter's watch is confirmed", func() bool {
+			for _, c := range w.locks[path].Waiters {
+				if w.watches == nil || !slices.Contains(w.watches.Sessions[path+"/"+c.Watches.Raw()], c.Owner.Session) {
 					return false
 				}
 			}

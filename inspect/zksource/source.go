@@ -73,6 +73,7 @@ type run struct {
 	// The connection. ready: there is a session, and login if one is needed.
 	link     *link
 	ready    bool
+	readyAt  time.Time
 	inbox    *inbox
 	retryAt  time.Time
 	failures int
@@ -105,6 +106,7 @@ type run struct {
 	asking     bool
 	askAt      time.Time // when to ask next
 	askedAt    time.Time
+	watchesAt  time.Time // when the watch tables were asked for
 	answers    []serverAnswer
 	blind      []inspect.Finding
 
@@ -261,7 +263,8 @@ func (r *run) login() {
 // started reads everything that is known again, what is on the screen first, and then walks on.
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
-	r.progress, r.backend.stale = time.Now(), true
+	r.readyAt = time.Now()
+	r.progress, r.backend.stale = r.readyAt, true
 	for _, d := range r.dirs {
 		switch {
 		case d.leaf:
@@ -325,9 +328,7 @@ func (r *run) finishPass(now time.Time) {
 	}
 	if !r.firstPass && r.ready && r.flying == 0 && r.queue.empty() {
 		r.firstPass, r.backend.stale = true, true
-		if r.cfg.Once || now.Sub(r.askedAt) > 2*time.Second {
-			r.askAt = now
-		}
+		r.askAt = now
 	}
 }
 
@@ -342,16 +343,9 @@ func (r *run) refocus(focus map[string]bool) {
 			r.readWanted(d, &r.queue.urgent)
 		}
 	}
-	if fresh && r.firstPass {
-		r.askAt = minTime(r.askAt, r.askedAt.Add(identityEvery))
+	if now := time.Now(); fresh && now.Sub(r.watchesAt) >= identityEvery {
+		r.askAt = now // a chain was opened: who watches whom is worth asking
 	}
-}
-
-func minTime(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // flush emits what changed.

@@ -380,6 +380,19 @@ func TestAServerThatIsRestartedIsFoundAgain(t *testing.T) {
 	v.await("the new waiter is seen", func() bool { return len(v.locks["/lock"].Waiters) == 1 })
 }
 
+func TestAServerThatHangsIsDown(t *testing.T) {
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	create(t, c, "/lock", "", 0)
+	create(t, c, "/lock/x-", "a", contender)
+	v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}})
+	v.await("first pass", func() bool { return v.backend != nil && v.backend.FirstPass && v.locks["/lock"] != nil })
+	zks.Pause(t)
+	v.await("down", func() bool { return v.backend.State == inspect.Down && v.backend.Error != "" })
+	zks.Resume(t)
+	v.await("connected again", func() bool { return v.backend.State == inspect.Connected })
+}
+
 func TestNobodyThereIsDown(t *testing.T) {
 	const nobody = "127.0.0.1:1"
 	start := time.Now()

@@ -38,12 +38,6 @@ type dir struct {
 	due     time.Time // when it may be listed again; zero: it need not
 }
 
-// has says that a child was in the newest list. names are sorted.
-func (d *dir) has(name string) bool {
-	_, ok := slices.BinarySearch(d.names, name)
-	return ok
-}
-
 // adopt takes a new list of children and returns what changed.
 func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed []string) {
 	slices.Sort(names)
