@@ -1,0 +1,46 @@
+package theme
+
+import "charm.land/lipgloss/v2"
+
+// Glyphs are the signs of the screen; every one is one cell wide, except the watch signs and Tree's.
+type Glyphs struct {
+	Holding, Waiting, Pending, Critical, Warning, Info, Free, Unknown string
+	// WatchConfirmed, WatchExpected and WatchMissing go before the watched number.
+	WatchConfirmed, WatchExpected, WatchMissing string
+	// Branch and LastBranch start a row of the queue's tree, two cells each.
+	Branch, LastBranch string
+	// Crumb stands between breadcrumbs, Dot between facts, Rule fills a line, Cursor marks the selected row.
+	Crumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost string
+	// Bar is the full cell of a bar; the rest are those of a bar that runs down.
+	Bar, BarLeft, BarFull, BarRest, BarRight string
+	// BarParts are a cell's eighths, from one to seven; empty when there are none.
+	BarParts []string
+	// Up and Down say that a list goes on.
+	Up, Down string
+	Border   lipgloss.Border
+}
+
+func unicodeGlyphs() Glyphs {
+	return Glyphs{
+		Holding: "●", Waiting: "○", Pending: "◐", Critical: "✖", Warning: "▲", Info: "i", Free: "·", Unknown: "?",
+		WatchConfirmed: "⇢", WatchExpected: "⇠?", WatchMissing: "⇥✖",
+		Branch: "├─", LastBranch: "└─",
+		Crumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤",
+		Bar: "▇", BarLeft: "▕", BarFull: "█", BarRest: "░", BarRight: "▏",
+		BarParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
+		Up:       "↑", Down: "↓",
+		Border: lipgloss.RoundedBorder(),
+	}
+}
+
+func asciiGlyphs() Glyphs {
+	return Glyphs{
+		Holding: "*", Waiting: "o", Pending: "%", Critical: "X", Warning: "!", Info: "i", Free: ".", Unknown: "?",
+		WatchConfirmed: "->", WatchExpected: "-?", WatchMissing: "-X",
+		Branch: "|-", LastBranch: "`-",
+		Crumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<",
+		Bar: "=", BarLeft: "[", BarFull: "#", BarRest: ".", BarRight: "]",
+		Up: "^", Down: "v",
+		Border: lipgloss.ASCIIBorder(),
+	}
+}

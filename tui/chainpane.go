@@ -1,0 +1,271 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// chainPane draws one lock: what it is, the verdict, findings, its rows (masters, contenders), what is known of the
+// selected one, and the last grants.
+type chainPane struct {
+	*world
+	id            inspect.ID
+	width, height int
+	rows          []chainRow
+	// top is the first row shown; cursor the selected one, selected what it is: the cursor follows it.
+	top, cursor int
+	selected    string
+	// spans are the longest times to live seen, by master: the full lengths of the gauges.
+	spans map[string]time.Duration
+	// listTop is the line of the view where the rows start.
+	listTop int
+}
+
+// chainRow is a selectable row: a master's vote or a contender.
+type chainRow struct {
+	vote      *inspect.Vote
+	contender *inspect.Contender
+	prefix    string // of the tree
+}
+
+// key tells rows apart from one snapshot to the next.
+func (r chainRow) key() string {
+	if r.vote != nil {
+		return "master " + r.vote.Addr
+	}
+	return "contender " + r.contender.Name.Raw()
+}
+
+func newChainPane(w *world) *chainPane {
+	return &chainPane{world: w, spans: make(map[string]time.Duration)}
+}
+
+// Show turns to a lock.
+func (p *chainPane) Show(id inspect.ID) {
+	if id != p.id {
+		p.id, p.top, p.cursor, p.selected = id, 0, 0, ""
+		clear(p.spans)
+	}
+	p.Refresh()
+}
+
+func (p *chainPane) SetSize(width, height int) {
+	p.width, p.height = width, height
+}
+
+// Refresh takes over the lock from the snapshot.
+func (p *chainPane) Refresh() {
+	l := p.snapshot.Lock(p.id)
+	p.rows = nil
+	if l == nil {
+		return
+	}
+	for i := range l.Masters {
+		v := &l.Masters[i]
+		p.rows = append(p.rows, chainRow{vote: v})
+		if !v.ExpiresAt.IsZero() {
+			p.spans[v.Addr] = max(p.spans[v.Addr], v.ExpiresAt.Sub(l.ReadAt))
+		}
+	}
+	if len(l.Masters) == 0 {
+		p.rows = append(p.rows, tree(l, l.Holders, l.Waiters, p.theme.Glyphs.Branch, p.theme.Glyphs.LastBranch)...)
+	} else if len(l.Waiters) > 0 {
+		p.rows = append(p.rows, tree(l, nil, l.Waiters, p.theme.Glyphs.Branch, p.theme.Glyphs.LastBranch)...)
+	}
+	at := slices.IndexFunc(p.rows, func(r chainRow) bool { return r.key() == p.selected })
+	if at >= 0 {
+		p.cursor = at
+	}
+	p.Move(0)
+}
+
+// Move moves the cursor.
+func (p *chainPane) Move(by int) {
+	p.cursor = max(0, min(p.cursor+by, len(p.rows)-1))
+	p.selected = ""
+	if p.cursor < len(p.rows) {
+		p.selected = p.rows[p.cursor].key()
+	}
+}
+
+// Click selects the row at a line of the view.
+func (p *chainPane) Click(y int) {
+	if at := p.top + y - p.listTop; y >= p.listTop && at < len(p.rows) && at-p.top < p.page() {
+		p.Move(at - p.cursor)
+	}
+}
+
+func (p *chainPane) page() int { return max(1, p.height/2) }
+
+// Target is the contender that a release is about: the selected one, or the holder when a master is selected; nil
+// when there is none.
+func (p *chainPane) Target(l *inspect.Lock) *inspect.Contender {
+	if p.cursor < len(p.rows) && p.rows[p.cursor].contender != nil {
+		return p.rows[p.cursor].contender
+	}
+	if len(l.Holders) > 0 {
+		return &l.Holders[0]
+	}
+	return nil
+}
+
+func (p *chainPane) Lively() bool {
+	l := p.snapshot.Lock(p.id)
+	if l == nil {
+		return false
+	}
+	for i := range l.Masters {
+		if left := l.Masters[i].ExpiresAt.Sub(p.now); left > 0 && left < time.Minute {
+			return true // the gauges run down smoothly
+		}
+	}
+	longest, ok := p.longestWait(l)
+	return p.tenths(l) || ok && inTenths(longest)
+}
+
+// View is the whole pane, exactly its height in lines.
+func (p *chainPane) View() string {
+	t := p.theme
+	l := p.snapshot.Lock(p.id)
+	if l == nil {
+		return p.finish(p.goneLines())
+	}
+	lines := append([]line{p.header(l)}, p.verdictLines(l)...)
+	lines = append(lines, nil)
+	below := p.details(l)
+	below = append(below, p.grants(p.height-len(lines)-len(below)-len(p.rows)-4)...)
+	columns, cells := p.table(l)
+	room := max(1, p.height-len(lines)-1-len(below))
+	widths := lay(columns, p.width-2)
+	lines = append(lines, append(line{{"  ", t.Header}}, titles(columns, widths, t.Header)...))
+	p.listTop = len(lines)
+	lines = append(lines, p.list(l, columns, widths, cells, room)...)
+	for len(lines) < p.height-len(below) {
+		lines = append(lines, nil)
+	}
+	return p.finish(append(lines, below...))
+}
+
+// finish draws the lines of the pane; those of the list are drawn already.
+func (p *chainPane) finish(lines []line) string {
+	out := make([]string, 0, p.height)
+	for _, l := range lines[:min(len(lines), p.height)] {
+		out = append(out, l.render(p.width, p.theme.Glyphs.Ellipsis, nil))
+	}
+	for len(out) < p.height {
+		out = append(out, "")
+	}
+	return strings.Join(out, "\n")
+}
+
+func (p *chainPane) goneLines() []line {
+	t := p.theme
+	if p.id == (inspect.ID{}) {
+		return []line{{{" No lock is selected.", t.Muted}}}
+	}
+	return []line{
+		{{" " + p.id.String(), t.Strong}},
+		nil,
+		{{" This lock is gone: its servers no longer list it. It comes back here when it does.", t.Text}},
+	}
+}
+
+func (p *chainPane) header(l *inspect.Lock) line {
+	t, dot := p.theme, " "+p.theme.Glyphs.Dot+" "
+	what := string(l.Kind)
+	if l.Recipe != "" {
+		what += dot + l.Recipe + " (" + string(l.Confidence) + ")"
+	}
+	left := line{{" " + l.ID.String(), t.Strong}, {"  " + what, t.Muted}}
+	var right line
+	if d, ok := p.snapshot.Age(l, heldSince(l), p.now); ok {
+		atMost := ""
+		if l.Holders[0].HeldSince.IsZero() {
+			atMost = t.Glyphs.AtMost
+		}
+		right = right.add(t.Muted, "held ").add(t.Text, atMost+age(d))
+	}
+	if n := len(l.Waiters); n > 0 {
+		right = right.add(t.Muted, dot).add(t.Waiting, waitWords(n))
+		if d, ok := p.longestWait(l); ok {
+			right = right.add(t.Muted, dot+"longest ").add(t.Text, age(d))
+		}
+	}
+	return spread(left, right.add(t.Text, " "), p.width, t.Glyphs.Ellipsis)
+}
+
+// verdictLines are the verdict and, below it, the findings with their advice.
+func (p *chainPane) verdictLines(l *inspect.Lock) []line {
+	t, tail := p.theme, p.theme.Glyphs.Ellipsis
+	mark := sign(t, l)
+	style := t.Text
+	if r := rankOf(l); r == rankCritical || r == rankUnknown {
+		style = mark.style
+	}
+	var lines []line
+	for i, text := range wrap(p.verdict(l), p.width-4, 2, tail) {
+		lead := span{"   ", t.Text}
+		if i == 0 {
+			lead = span{" " + mark.text + " ", mark.style}
+		}
+		lines = append(lines, line{lead, {text, style}})
+	}
+	shown := 0
+	for i := range l.Findings {
+		f := &l.Findings[i]
+		if shown == 2 && len(l.Findings) > 3 {
+			return append(lines, line{{fmt.Sprintf("   and %d more findings", len(l.Findings)-shown), t.Muted}})
+		}
+		shown++
+		s := severitySign(t, f.Severity)
+		for j, text := range wrap(printed(f.Message), p.width-8-len(f.Rule), 2, tail) {
+			lead := line{{strings.Repeat(" ", 5+len(printed(f.Rule))), t.Text}}
+			if j == 0 {
+				lead = line{{" " + s.text + " " + printed(f.Rule) + "  ", s.style}}
+			}
+			lines = append(lines, lead.add(t.Text, text))
+		}
+		if f.Advice != "" && p.height >= 26 {
+			for _, text := range wrap(printed(f.Advice), p.width-6, 2, tail) {
+				lines = append(lines, line{{"     " + text, t.Muted}})
+			}
+		}
+	}
+	return lines
+}
+
+// grants are the last times that somebody got the lock while we looked, as many as there is room for.
+func (p *chainPane) grants(room int) []line {
+	t, list := p.theme, p.history.of(p.id)
+	if room < 2 || len(list) == 0 {
+		return nil
+	}
+	lines := []line{p.section("last grants")}
+	for i := len(list) - 1; i >= 0 && len(lines) < min(room, 6); i-- {
+		g := list[i]
+		l := line{{"  " + g.seen.Format("15:04:05") + "  ", t.Muted}}
+		if g.from == "" {
+			l = l.add(t.Muted, "granted to ").add(t.Holding, middle(g.to, 40, t.Glyphs.Ellipsis))
+		} else {
+			l = l.add(t.Muted, "handed over ").add(t.Text, middle(g.from, 40, t.Glyphs.Ellipsis)).
+				add(t.Muted, " "+t.Glyphs.Arrow+" ").add(t.Holding, middle(g.to, 40, t.Glyphs.Ellipsis))
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// section is a rule with a name in it.
+func (p *chainPane) section(name string) line {
+	t := p.theme
+	rule := t.Glyphs.Rule
+	return line{
+		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
+		{name, t.Muted},
+		{" " + strings.Repeat(rule, max(0, p.width-len(name)-6)), t.Faint},
+	}
+}

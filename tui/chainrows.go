@@ -1,0 +1,286 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+)
+
+// deepest is where the tree stops to lean to the right: a queue of a hundred stays readable.
+const deepest = 5
+
+// tree makes the rows of a queue in its order, each behind the one that it waits for.
+func tree(_ *inspect.Lock, holders, waiters []inspect.Contender, branch, lastBranch string) []chainRow {
+	rows := make([]chainRow, 0, len(holders)+len(waiters))
+	depth := make(map[inspect.Untrusted]int, cap(rows))
+	for i := range holders {
+		rows = append(rows, chainRow{contender: &holders[i]})
+		depth[holders[i].Name] = 0
+	}
+	for i := range waiters {
+		c := &waiters[i]
+		d := 1
+		if before, ok := depth[c.Watches]; ok && c.Watches != "" {
+			d = before + 1
+		}
+		depth[c.Name] = d
+		sign := lastBranch
+		if i+1 < len(waiters) && waiters[i+1].Watches == c.Watches && c.Watches != "" {
+			sign = branch
+		}
+		rows = append(rows, chainRow{contender: c, prefix: strings.Repeat(" ", min(d, deepest)-1) + sign})
+	}
+	return rows
+}
+
+// table has the columns that this lock's rows need, and what makes the cells of a row.
+func (p *chainPane) table(l *inspect.Lock) ([]column, func(chainRow) []line) {
+	if len(l.Masters) == 0 {
+		return queueColumns(), func(r chainRow) []line { return p.queueCells(l, r) }
+	}
+	return masterColumns(), func(r chainRow) []line {
+		if r.contender != nil {
+			return p.redisWaiterCells(l, r)
+		}
+		return p.masterCells(l, r.vote)
+	}
+}
+
+// list draws the rows in sight; what is above and below them is told in the first and the last line.
+func (p *chainPane) list(l *inspect.Lock, columns []column, widths []int, cells func(chainRow) []line, room int) []line {
+	t := p.theme
+	p.top = max(0, min(p.top, len(p.rows)-room))
+	p.top = max(min(p.top, p.cursor), p.cursor-room+1)
+	var lines []line
+	for i := p.top; i < min(len(p.rows), p.top+room); i++ {
+		out := line{{"  ", t.Text}}
+		over := p.highlight(l, p.rows[i])
+		if i == p.cursor {
+			out = line{{t.Glyphs.Cursor + " ", t.Holding}}
+			over = t.Selected
+		}
+		out = append(out, join(columns, widths, cells(p.rows[i]), t.Glyphs.Ellipsis)...)
+		lines = append(lines, out.over(p.width, over))
+	}
+	if p.top > 0 {
+		lines[0] = p.more(lines[0], fmt.Sprintf("%s %d more", t.Glyphs.Up, p.top))
+	}
+	if rest := len(p.rows) - p.top - room; rest > 0 {
+		lines[len(lines)-1] = p.more(lines[len(lines)-1], fmt.Sprintf("%s %d more", t.Glyphs.Down, rest))
+	}
+	return lines
+}
+
+// more puts a note at the end of a line.
+func (p *chainPane) more(l line, note string) line {
+	note = " " + note + " "
+	return spread(l.cut(p.width-len(note)-1, ""), line{{note, p.theme.Badge}}, p.width, "")
+}
+
+// over changes the styles of a line that is filled up to width cells.
+func (l line) over(width int, style func(lipgloss.Style) lipgloss.Style) line {
+	if style == nil {
+		return l
+	}
+	l = l.align(width, false, "")
+	for i := range l {
+		l[i].style = style(l[i].style)
+	}
+	return l
+}
+
+func (p *chainPane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {
+	if r.contender != nil && p.history.freshGrant(l.ID, r.contender.Name, p.now) {
+		return p.theme.Fresh
+	}
+	return nil
+}
+
+func queueColumns() []column {
+	return []column{
+		{title: "#", width: 4, grow: 1, most: 6, right: true},
+		{title: "STATE", width: 13, grow: 1, most: 15},
+		{title: "CONTENDER", width: 12, grow: 5, most: 34},
+		{title: "CLIENT", width: 15, grow: 4, most: 24},
+		{title: "SESSION", width: 10, grow: 3, most: 18, from: 105},
+		{title: "SINCE", width: 7, right: true},
+		{title: "BLOCKS", width: 6, right: true, from: 88},
+		{title: "WATCHES", width: 9, grow: 4, most: 20},
+	}
+}
+
+func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
+	t, c := p.theme, r.contender
+	dash := line{{t.Glyphs.Dash, t.Faint}}
+	number := dash
+	if c.Sequential {
+		number = line{{fmt.Sprint(c.Sequence), t.Text}}
+	}
+	name := c.Owner.Label.String()
+	if name == "" {
+		name = middle(c.Name.String(), 34, t.Glyphs.Ellipsis)
+	}
+	at, id, since, blocks := dash, dash, dash, dash
+	if where := client(&c.Owner); where != "" {
+		at = line{{where, t.Text}}
+	}
+	if c.Owner.Session != 0 {
+		id = line{{middle(session(c.Owner.Session), 18, t.Glyphs.Ellipsis), t.Muted}}
+	}
+	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
+		since = line{{age(d), t.Text}}
+	}
+	if c.BlockedBelow > 0 {
+		blocks = line{{fmt.Sprint(c.BlockedBelow), t.Text}}
+	}
+	return []line{number, p.stateCell(r), {{name, t.Text}}, at, id, since, blocks, p.watchCell(l, c)}
+}
+
+func (p *chainPane) stateCell(r chainRow) line {
+	t := p.theme
+	s, word := contenderSign(t, r.contender)
+	return line{{r.prefix, t.Faint}, s, {" " + word, s.style}}
+}
+
+func contenderSign(t *theme.Theme, c *inspect.Contender) (span, string) {
+	switch c.State {
+	case inspect.Holding:
+		word := "holds"
+		if c.Count > 1 {
+			word = fmt.Sprintf("holds %dx", c.Count)
+		}
+		return span{t.Glyphs.Holding, t.Holding}, word
+	case inspect.Pending:
+		return span{t.Glyphs.Pending, t.Waiting}, "pending"
+	default:
+		return span{t.Glyphs.Waiting, t.Waiting}, "waits"
+	}
+}
+
+// watchCell is whom a waiter watches, and whether the server's own table says so.
+func (p *chainPane) watchCell(l *inspect.Lock, c *inspect.Contender) line {
+	t := p.theme
+	if c.Watches == "" {
+		return line{{t.Glyphs.Dash, t.Faint}}
+	}
+	whom := middle(c.Watches.String(), 12, t.Glyphs.Ellipsis)
+	if before, ok := l.Contender(c.Watches); ok && before.Sequential {
+		whom = fmt.Sprint(before.Sequence)
+	}
+	switch c.Watch {
+	case inspect.Confirmed:
+		return line{{t.Glyphs.WatchConfirmed + " " + whom, t.Waiting}}
+	case inspect.Missing:
+		return line{{t.Glyphs.WatchMissing + " " + whom + " unwatched", t.Critical}}
+	default:
+		return line{{t.Glyphs.WatchExpected + " " + whom, t.Muted}}
+	}
+}
+
+func masterColumns() []column {
+	return []column{
+		{title: "MASTER", width: 15, grow: 2, most: 24},
+		{title: "VOTE", width: 6},
+		{title: "VALUE", width: 10, grow: 3, most: 26},
+		{title: "TTL", width: 18, grow: 5, most: 44},
+		{title: "ROLE", width: 7, from: 76},
+		{title: "UP", width: 6, right: true, from: 76},
+		{title: "OFFSET", width: 7, right: true, from: 86},
+	}
+}
+
+func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote) []line {
+	t := p.theme
+	dash := line{{t.Glyphs.Dash, t.Faint}}
+	role, up, offset := dash, dash, dash
+	if s := p.server(l, v.Addr); s != nil {
+		if s.Role != "" && v.Up {
+			role = line{{printed(s.Role), t.Muted}}
+		}
+		if !s.StartedAt.IsZero() && v.Up {
+			up = p.upCell(v, p.now.Sub(s.StartedAt))
+		}
+		if s.ClockKnown {
+			offset = offsetCell(t, s.ClockOffset)
+		}
+	}
+	mark, value, ttl := p.voteCells(v)
+	return []line{{{printed(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
+}
+
+// upCell warns of a master that started later than the key's time to live ago: it may have forgotten the key.
+func (p *chainPane) upCell(v *inspect.Vote, up time.Duration) line {
+	var longest time.Duration
+	for _, d := range p.spans {
+		longest = max(longest, d)
+	}
+	if !v.Present && up < longest {
+		return line{{p.theme.Glyphs.Warning + age(up), p.theme.Warning}}
+	}
+	return line{{age(up), p.theme.Muted}}
+}
+
+func offsetCell(t *theme.Theme, d time.Duration) line {
+	style := t.Muted
+	if d.Abs() > time.Second {
+		style = t.Warning
+	}
+	if d.Abs() < 10*time.Second {
+		return line{{fmt.Sprintf("%+dms", d.Milliseconds()), style}}
+	}
+	return line{{fmt.Sprintf("%+ds", int(d.Seconds())), style}}
+}
+
+func (p *chainPane) server(l *inspect.Lock, addr string) *inspect.Server {
+	if b := p.snapshot.Backend(l.ID.Backend); b != nil {
+		for i := range b.Servers {
+			if b.Servers[i].Addr == addr {
+				return &b.Servers[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (p *chainPane) voteCells(v *inspect.Vote) (mark, value, ttl line) {
+	t := p.theme
+	switch {
+	case !v.Up:
+		why := "no answer"
+		if v.Error != "" {
+			why = printed(v.Error)
+		}
+		return line{{t.Glyphs.Unknown, t.Unknown}}, line{{"unknown", t.Unknown}}, line{{why, t.Unknown}}
+	case !v.Present:
+		return line{{t.Glyphs.Free, t.Free}}, line{{"absent", t.Muted}}, nil
+	case v.Foreign:
+		return line{{t.Glyphs.Warning, t.Warning}}, line{{"no lock: " + v.Value.String(), t.Warning}}, nil
+	}
+	mark = line{{t.Glyphs.Pending + " other", t.Warning}}
+	if v.Agrees {
+		mark = line{{t.Glyphs.Holding + " yes", t.Holding}}
+	}
+	value = line{{middle(v.Value.String(), 26, t.Glyphs.Ellipsis), t.Text}}
+	if v.NoExpiry {
+		return mark, value, line{{"never expires", t.Warning}}
+	}
+	columns := masterColumns()
+	width := lay(columns, p.width-2)[3]
+	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], width-6)
+}
+
+// redisWaiterCells is a waiter of a Redis lock in the masters' columns.
+func (p *chainPane) redisWaiterCells(l *inspect.Lock, r chainRow) []line {
+	t, c := p.theme, r.contender
+	var since line
+	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
+		since = line{{"for " + age(d), t.Muted}}
+	}
+	_, word := contenderSign(t, c)
+	return []line{{{who(c), t.Text}}, {{r.prefix, t.Faint}, {t.Glyphs.Waiting, t.Waiting}}, {{word, t.Waiting}}, since, nil, nil, nil}
+}

@@ -1,0 +1,106 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+// The beat of the clock: while something is shown in tenths, and otherwise.
+const (
+	fastBeat = 250 * time.Millisecond
+	slowBeat = time.Second
+)
+
+// snapshotArrivedMsg is the feed's next snapshot, or why there is none.
+type snapshotArrivedMsg struct {
+	snapshot *inspect.Snapshot
+	err      error
+}
+
+// snapshotShownMsg tells a screen that the world's snapshot is a new one. changed lists the locks that differ from
+// the one before; all says that it does not, and that everything must be looked at again.
+type snapshotShownMsg struct {
+	changed []inspect.ID
+	all     bool
+}
+
+// tickedMsg says that time went by.
+type tickedMsg struct{ generation int }
+
+func (m *Model) nextSnapshot() tea.Cmd {
+	feed := m.options.Feed
+	if feed == nil {
+		return nil
+	}
+	return m.command(0, func(ctx context.Context) tea.Msg {
+		s, err := feed.Next(ctx)
+		return snapshotArrivedMsg{s, err}
+	})
+}
+
+// take shows a snapshot, or keeps it back while paused, and waits for the next.
+func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
+	switch {
+	case errors.Is(msg.err, context.Canceled):
+		return nil
+	case msg.err != nil:
+		m.feedError = msg.err
+		m.resize()
+		return nil
+	case m.paused:
+		m.waiting, m.missed = msg.snapshot, true
+	default:
+		m.show(msg.snapshot)
+	}
+	return m.nextSnapshot()
+}
+
+func (m *Model) show(s *inspect.Snapshot) {
+	if m.sinceDrawn() >= fastBeat {
+		m.now = m.options.now()
+	}
+	shown := snapshotShownMsg{changed: s.Changed, all: s.Changed == nil || m.missed || !m.arrived}
+	m.history.note(m.snapshot, s, shown, m.now)
+	m.snapshot, m.arrived, m.missed = s, true, false
+	for _, screen := range m.screens {
+		screen.Update(shown)
+	}
+	m.resize()
+}
+
+// nextTick waits for the next beat. Only the newest tick counts.
+func (m *Model) nextTick() tea.Cmd {
+	m.ticking++
+	generation, beat := m.ticking, slowBeat
+	if m.front().Lively() || m.history.fresh(m.now) {
+		beat = fastBeat
+	}
+	return m.command(0, func(ctx context.Context) tea.Msg {
+		timer := time.NewTimer(beat)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			return tickedMsg{generation}
+		}
+	})
+}
+
+func (m *Model) tick(msg tickedMsg) tea.Cmd {
+	if msg.generation != m.ticking {
+		return nil
+	}
+	if now := m.options.now(); !m.paused {
+		m.now = now
+	}
+	if !m.options.now().Before(m.flashUntil) {
+		m.flashText = ""
+	}
+	return m.nextTick()
+}

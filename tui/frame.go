@@ -1,0 +1,235 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+// View draws the whole window; it is the only maker of a tea.View.
+func (m *Model) View() tea.View {
+	v := tea.NewView(m.content())
+	v.AltScreen = true
+	v.MouseMode = tea.MouseModeCellMotion
+	v.WindowTitle = "lockscope"
+	if m.options.Title != "" {
+		v.WindowTitle += " - " + printed(m.options.Title)
+	}
+	return v
+}
+
+func (m *Model) content() string {
+	if m.small() {
+		return m.tooSmall()
+	}
+	page := strings.Join(slices.Concat(m.head(), []string{m.front().View()}, m.foot()), "\n")
+	if m.modal == nil {
+		return page
+	}
+	box := m.modal.View(m.width-4, m.height-2)
+	x, y := (m.width-lipgloss.Width(box))/2, (m.height-lipgloss.Height(box))/2
+	return lipgloss.NewCompositor(lipgloss.NewLayer(page), lipgloss.NewLayer(box).X(max(0, x)).Y(max(0, y)).Z(1)).Render()
+}
+
+func (m *Model) tooSmall() string {
+	text := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
+	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, text)
+}
+
+// head is the title bar, the backends that are in trouble, and a rule.
+func (m *Model) head() []string {
+	lines := []string{m.titleBar()}
+	lines = append(lines, m.troubles()...)
+	return append(lines, m.rule())
+}
+
+func (m *Model) rule() string {
+	return m.theme.Faint.Render(strings.Repeat(m.theme.Glyphs.Rule, m.width))
+}
+
+// foot is a rule, the caption when there is one, and the keys.
+func (m *Model) foot() []string {
+	lines := []string{m.rule()}
+	if m.options.Caption != nil {
+		if text := m.options.Caption(m.now); text != "" {
+			l := line{{" " + m.theme.Glyphs.Crumb + " ", m.theme.Waiting}, {printed(text), m.theme.Text}}
+			lines = append(lines, l.render(m.width, m.theme.Glyphs.Ellipsis, nil))
+		}
+	}
+	return append(lines, m.hints())
+}
+
+// titleBar says where we are, how the backends are, what we cost them, and what may be done. What does not fit is
+// left out, the least important first.
+func (m *Model) titleBar() string {
+	t := m.theme
+	left := line{{" lockscope ", t.Title}}
+	if m.options.Environment != "" {
+		style := t.Badge
+		if m.options.Environment == "production" {
+			style = t.BadgeCritical
+		}
+		left = left.add(style, " "+printed(m.options.Environment)+" ").add(t.Text, " ")
+	}
+	if m.options.Title != "" {
+		left = left.add(t.Text, printed(m.options.Title)+" ")
+	}
+	for _, name := range m.trail {
+		left = left.add(t.Muted, t.Glyphs.Crumb+" ").add(t.Strong, m.screens[name].Crumb()+" ")
+	}
+	badges := m.badges()
+	backends := m.backendSigns(true)
+	for _, middle := range []line{
+		slices.Concat(backends, m.cost(true)), slices.Concat(backends, m.cost(false)), backends, m.backendSigns(false),
+	} {
+		right := slices.Concat(middle, badges)
+		if left.width()+right.width() < m.width {
+			return spread(left, right, m.width, t.Glyphs.Ellipsis).render(m.width, t.Glyphs.Ellipsis, nil)
+		}
+	}
+	room := max(12, m.width-badges.width()-1)
+	return spread(left.cut(room, t.Glyphs.Ellipsis), badges, m.width, t.Glyphs.Ellipsis).render(m.width, t.Glyphs.Ellipsis, nil)
+}
+
+func (m *Model) badges() line {
+	t := m.theme
+	var l line
+	if m.paused {
+		l = l.add(t.BadgeWarning, " PAUSED ").add(t.Text, " ")
+	}
+	if m.options.Sandbox {
+		l = l.add(t.Badge.Inherit(t.Waiting), " SANDBOX ").add(t.Text, " ")
+	}
+	if m.options.Release != nil {
+		return l.add(t.BadgeWarning, " WRITE ").add(t.Text, " ")
+	}
+	return l.add(t.Badge, " READ-ONLY ").add(t.Text, " ")
+}
+
+// backendSigns has for each backend its state, servers up, and how changes reach us.
+func (m *Model) backendSigns(mode bool) line {
+	t := m.theme
+	var l line
+	for _, b := range m.snapshot.Backends {
+		glyph, style := t.Glyphs.Holding, t.Holding
+		switch b.State {
+		case inspect.Degraded:
+			glyph, style = t.Glyphs.Pending, t.Warning
+		case inspect.Down:
+			glyph, style = t.Glyphs.Critical, t.Critical
+		}
+		up := 0
+		for _, s := range b.Servers {
+			if s.State == inspect.ServerUp {
+				up++
+			}
+		}
+		l = l.add(t.Text, printed(b.Name)+" ").add(style, glyph).add(t.Text, fmt.Sprintf(" %d/%d ", up, len(b.Servers)))
+		if mode {
+			l = l.add(t.Muted, string(b.Mode)+" ")
+		}
+		l = l.add(t.Text, " ")
+	}
+	return l
+}
+
+// cost is our own load on all backends together.
+func (m *Model) cost(watches bool) line {
+	if len(m.snapshot.Backends) == 0 {
+		return nil
+	}
+	var c inspect.Cost
+	for _, b := range m.snapshot.Backends {
+		c.PerSecond += b.Cost.PerSecond
+		c.Watches += b.Cost.Watches
+	}
+	text := fmt.Sprintf("own cost %.0f/s", c.PerSecond)
+	if watches {
+		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(plural(c.Watches, "watch"), "watchs", "watches", 1))
+	}
+	return line{{text + "  ", m.theme.Muted}}
+}
+
+// troubles has a line for each backend that is not well, so that none hides another.
+func (m *Model) troubles() []string {
+	t := m.theme
+	var lines []string
+	put := func(style lipgloss.Style, glyph, what, why string) {
+		l := line{{" " + glyph + " " + what, style}, {"  " + why, t.Text}}
+		lines = append(lines, l.render(m.width, t.Glyphs.Ellipsis, nil))
+	}
+	if m.feedError != nil {
+		put(t.Warning, t.Glyphs.Warning, "no more news:", printed(m.feedError.Error()))
+	}
+	for _, b := range m.snapshot.Backends {
+		switch b.State {
+		case inspect.Degraded:
+			put(t.Warning, t.Glyphs.Pending, printed(b.Name)+" degraded", m.trouble(b))
+		case inspect.Down:
+			put(t.Critical, t.Glyphs.Critical, printed(b.Name)+" down", m.trouble(b))
+		}
+	}
+	if most := 4; len(lines) > most {
+		rest := len(lines) - most + 1
+		lines = lines[:most-1]
+		put(t.Warning, t.Glyphs.Warning, fmt.Sprintf("%d more backends in trouble", rest), "")
+	}
+	return lines
+}
+
+// trouble is what is wrong with a backend: its own error, else those of its servers.
+func (m *Model) trouble(b *inspect.Backend) string {
+	if b.Error != "" {
+		return printed(b.Error)
+	}
+	var parts []string
+	for _, s := range b.Servers {
+		if s.State == inspect.ServerDown {
+			part := printed(s.Addr)
+			if s.Error != "" {
+				part += ": " + printed(s.Error)
+			}
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// hints are the keys of the screen or dialog in front, as many as fit; a flash takes their place for a while.
+func (m *Model) hints() string {
+	t := m.theme
+	if m.flashText != "" {
+		l := line{{" " + t.Glyphs.Crumb + " ", t.Warning}, {m.flashText, t.Strong}}
+		return l.render(m.width, t.Glyphs.Ellipsis, nil)
+	}
+	var actions, last []action
+	if m.modal != nil {
+		actions = m.modal.Actions()
+	} else {
+		actions, last = m.front().Actions(), m.globalActions()
+	}
+	room := m.width - hintLine(t.Key, t.Muted, last, m.width).width()
+	l := hintLine(t.Key, t.Muted, actions, room)
+	return append(l, hintLine(t.Key, t.Muted, last, m.width)...).render(m.width, t.Glyphs.Ellipsis, nil)
+}
+
+func hintLine(key, text lipgloss.Style, actions []action, room int) line {
+	var l line
+	for _, a := range actions {
+		if a.hint == "" {
+			continue
+		}
+		hint := line{{" " + a.shown, key}, {" " + a.hint + " ", text}}
+		if l.width()+hint.width() > room {
+			break
+		}
+		l = append(l, hint...)
+	}
+	return l
+}

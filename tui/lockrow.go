@@ -1,0 +1,159 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// lockCells are the cells of a lock's row, before any layout.
+type lockCells struct {
+	mark                                                  span
+	lock, kind, library, holder, held, queue, ttl, finding line
+}
+
+// queueBar is how many cells a queue's bar has at most.
+const queueBar = 8
+
+// cells turns a lock into the cells of its row.
+func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
+	t := w.theme
+	c := lockCells{
+		mark:    sign(t, l),
+		lock:    line{{printed(l.ID.Backend) + ":", t.Muted}, {inspect.Escape(l.ID.Path), t.Text}},
+		kind:    line{{string(l.Kind), t.Muted}},
+		library: line{{l.Recipe, t.Muted}},
+		holder:  w.holderCell(l),
+		held:    w.heldCell(l),
+		queue:   w.queueCell(l),
+		ttl:     w.ttlCell(l, span),
+	}
+	if l.Recipe == "" {
+		c.library = line{{t.Glyphs.Dash, t.Faint}}
+	}
+	if f := worst(l); f != nil {
+		c.finding = line{{f.Rule, severitySign(t, f.Severity).style}}
+	}
+	return c
+}
+
+func (w *world) holderCell(l *inspect.Lock) line {
+	t := w.theme
+	switch l.State {
+	case inspect.StateFree:
+		return line{{"free", t.Free}}
+	case inspect.StateUnknown:
+		return line{{"unknown", t.Unknown}, {w.answered(l), t.Muted}}
+	case inspect.StateSplit:
+		return line{{"split " + votes(l).short(t.Glyphs.Dot), t.Critical}}
+	case inspect.StateMinority:
+		return line{{fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters)), t.Warning}}
+	}
+	n := len(l.Holders)
+	switch {
+	case n == 0:
+		return line{{"nobody", t.Unknown}}
+	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
+		return line{{fmt.Sprintf("%d of %s", n, plural(l.Limit, "permit")), t.Holding}}
+	case l.Kind == inspect.KindSemaphore:
+		return line{{plural(n, "permit"), t.Holding}}
+	case n > 1 && l.Holders[0].Mode == recipe.Shared:
+		return line{{fmt.Sprintf("%d readers", n), t.Holding}}
+	case n > 1:
+		return line{{fmt.Sprintf("%d holders", n), t.Holding}}
+	}
+	return w.oneHolder(l)
+}
+
+func (w *world) oneHolder(l *inspect.Lock) line {
+	t, h := w.theme, &l.Holders[0]
+	name := who(h)
+	if name == h.Name.String() {
+		name = middle(name, 12, t.Glyphs.Ellipsis)
+	}
+	out := line{{name, t.Holding}}
+	if len(l.Masters) > 1 {
+		style := t.Muted
+		if l.Margin == 0 {
+			style = t.Warning
+		}
+		out = out.add(style, fmt.Sprintf(" %d/%d", l.Votes(), len(l.Masters)))
+	}
+	if at := client(&h.Owner); at != "" && at != name {
+		out = out.add(t.Muted, " "+at)
+	}
+	return out
+}
+
+// answered is how many masters could be asked; empty for ZooKeeper.
+func (w *world) answered(l *inspect.Lock) string {
+	if len(l.Masters) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d/%d answer", len(l.Masters)-votes(l).silent, len(l.Masters))
+}
+
+// heldCell is how long it is held; with ≤ when only an upper bound is known.
+func (w *world) heldCell(l *inspect.Lock) line {
+	t := w.theme
+	if len(l.Holders) > 0 {
+		h := &l.Holders[0]
+		if d, ok := w.snapshot.Age(l, h.HeldSince, w.now); ok {
+			return line{{age(d), t.Text}}
+		}
+		if d, ok := w.snapshot.Age(l, h.Since, w.now); ok {
+			return line{{t.Glyphs.AtMost, t.Muted}, {age(d), t.Text}}
+		}
+		return line{{t.Glyphs.Unknown, t.Unknown}}
+	}
+	return line{{t.Glyphs.Dash, t.Faint}}
+}
+
+func (w *world) queueCell(l *inspect.Lock) line {
+	t, n := w.theme, len(l.Waiters)
+	if n == 0 {
+		return line{{t.Glyphs.Dash, t.Faint}}
+	}
+	return line{{t.Bar(min(n, queueBar), queueBar, queueBar), t.Waiting}, {fmt.Sprintf(" %d", n), t.Text}}
+}
+
+// ttlCell is what is left of a Redis lock's life, with a small gauge when its full length is known.
+func (w *world) ttlCell(l *inspect.Lock, span time.Duration) line {
+	t := w.theme
+	if len(l.Masters) == 0 || l.State == inspect.StateFree {
+		return line{{t.Glyphs.Dash, t.Faint}}
+	}
+	if len(l.Holders) > 0 && l.Holders[0].NoExpiry {
+		return line{{"none", t.Warning}}
+	}
+	at := expiry(l)
+	if at.IsZero() {
+		return line{{t.Glyphs.Dash, t.Faint}}
+	}
+	return w.gauge(at.Sub(w.now), span, 5)
+}
+
+// gauge is a bar that runs down, width cells wide, and what is left, 6 cells.
+func (w *world) gauge(left, span time.Duration, width int) line {
+	t := w.theme
+	if left <= 0 {
+		return line{{"expired", t.Warning}}
+	}
+	var out line
+	if span > 0 {
+		full, rest := t.Gauge(float64(left)/float64(span), width)
+		out = line{{full, t.Holding}, {rest, t.Faint}}
+	}
+	return out.add(t.Text, fmt.Sprintf("%6s", age(left)))
+}
+
+// tenths says that a row shows something that changes several times a second.
+func (w *world) tenths(l *inspect.Lock) bool {
+	if at := expiry(l); inTenths(at.Sub(w.now)) {
+		return true
+	}
+	held, ok := w.snapshot.Age(l, heldSince(l), w.now)
+	return ok && inTenths(held)
+}

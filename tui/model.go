@@ -1,0 +1,211 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+)
+
+// The smallest window that is drawn.
+const (
+	minWidth  = 80
+	minHeight = 24
+)
+
+// Model is the root of the program: it routes messages to the screen in front and draws the frame around it.
+type Model struct {
+	*world
+	width, height int
+	screens       map[screenName]screen
+	// trail is how the user came here, the screen in front last.
+	trail []screenName
+
+	waiting *inspect.Snapshot // the newest, kept back while paused
+	missed  bool              // snapshots were left out, so that their lists of changes say nothing
+	ticking int               // the generation of the tick under way
+	focused []inspect.ID
+}
+
+// New makes the program's model; ctx ends what it waits for. Run does the rest.
+func New(ctx context.Context, o Options) *Model {
+	w := &world{
+		options: o,
+		theme:   theme.New(o.Theme),
+		now:     o.now(),
+		history: newHistory(),
+		ctx:     ctx,
+		alive:   &sync.RWMutex{},
+	}
+	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
+	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screenName]screen)}
+	for _, s := range screenList() {
+		m.screens[s.name] = s.make(w)
+	}
+	m.trail = []screenName{screenList()[0].name}
+	m.resize()
+	return m
+}
+
+// Init asks for the first snapshot and, without waiting for it, for the background's colour.
+func (m *Model) Init() tea.Cmd {
+	return tea.Batch(m.nextSnapshot(), m.nextTick(), tea.RequestBackgroundColor)
+}
+
+// Update routes a message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.route(msg)
+	m.navigate()
+	m.refocus()
+	return m, cmd
+}
+
+func (m *Model) route(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.resize()
+	case tea.ColorProfileMsg:
+		m.options.Theme.Profile = msg.Profile
+		m.theme = theme.New(m.options.Theme)
+	case tea.BackgroundColorMsg:
+		m.options.Theme.Light = !msg.IsDark()
+		m.theme = theme.New(m.options.Theme)
+	case snapshotArrivedMsg:
+		return m.take(msg)
+	case tickedMsg:
+		return m.tick(msg)
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.MouseMsg:
+		return m.mouse(msg)
+	default:
+		return m.toModal(msg)
+	}
+	return nil
+}
+
+// toModal gives pastes and answers to the dialog they belong to; without one they are dropped.
+func (m *Model) toModal(msg tea.Msg) tea.Cmd {
+	if m.modal == nil {
+		return nil
+	}
+	cmd, done := m.modal.Update(msg)
+	if done {
+		m.modal = nil
+		m.resize()
+	}
+	return cmd
+}
+
+func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
+	if msg.String() == "ctrl+c" {
+		return tea.Quit
+	}
+	if m.small() {
+		if msg.String() == "q" && m.modal == nil {
+			return tea.Quit
+		}
+		return nil // nothing is done that cannot be seen
+	}
+	if m.modal != nil {
+		return m.toModal(msg)
+	}
+	front := m.front()
+	if taker, ok := front.(keyTaker); ok && taker.TakeKey(msg) {
+		return nil
+	}
+	if cmd, ok := m.press(front.Actions(), msg.String()); ok {
+		return cmd
+	}
+	cmd, _ := m.press(m.globalActions(), msg.String())
+	return cmd
+}
+
+func (m *Model) globalActions() []action {
+	return []action{
+		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: do(m.pause)},
+		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", run: do(m.help)},
+		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", run: func() tea.Cmd { return tea.Quit }},
+	}
+}
+
+func (m *Model) help() {
+	m.modal = newHelp(m.world, slices.Concat(m.front().Actions(), m.globalActions()))
+}
+
+// mouse gives mouse messages to the screen, counted from its own corner.
+func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
+	if m.modal != nil || m.small() {
+		return nil
+	}
+	top := len(m.head())
+	switch msg := msg.(type) {
+	case tea.MouseClickMsg:
+		msg.Y -= top
+		return m.front().Update(msg)
+	case tea.MouseWheelMsg:
+		msg.Y -= top
+		return m.front().Update(msg)
+	}
+	return nil
+}
+
+func (m *Model) front() screen { return m.screens[m.trail[len(m.trail)-1]] }
+
+// navigate goes where the screen in front asked for.
+func (m *Model) navigate() {
+	n := m.next
+	m.next = navigation{}
+	switch {
+	case n.back && len(m.trail) > 1:
+		m.trail = m.trail[:len(m.trail)-1]
+	case n.to != "" && m.screens[n.to] != nil:
+		m.screens[n.to].Open(n.lock)
+		m.trail = append(m.trail, n.to)
+	default:
+		return
+	}
+	m.resize()
+	m.front().Update(snapshotShownMsg{})
+}
+
+// refocus tells the sources what is looked at now, when that is something else than before.
+func (m *Model) refocus() {
+	if m.options.Focus == nil {
+		return
+	}
+	if ids := m.front().Focus(); !slices.Equal(ids, m.focused) {
+		m.focused = slices.Clone(ids)
+		m.options.Focus(m.focused...)
+	}
+}
+
+func (m *Model) small() bool { return m.width < minWidth || m.height < minHeight }
+
+// resize gives the screen in front what the frame leaves it.
+func (m *Model) resize() {
+	height := m.height - len(m.head()) - len(m.foot())
+	m.front().SetSize(m.width, max(1, height))
+}
+
+// pause freezes what is drawn, time included, or shows the newest again.
+func (m *Model) pause() {
+	m.paused = !m.paused
+	if m.paused {
+		return
+	}
+	m.now = m.options.now()
+	if m.waiting != nil {
+		m.show(m.waiting)
+		m.waiting = nil
+	}
+}
+
+// sinceDrawn is the time that passed since the drawn time.
+func (m *Model) sinceDrawn() time.Duration { return m.options.now().Sub(m.now) }

@@ -1,0 +1,63 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+	"lockscope/theme"
+)
+
+// Feed hands out snapshots, each newer than the one before. *inspect.Subscription is one.
+type Feed interface {
+	Next(ctx context.Context) (*inspect.Snapshot, error)
+}
+
+// Options are what a screen is made of. Only Feed is needed.
+type Options struct {
+	Feed Feed
+	// Focus is told which locks are on the screen, as inspect.Observer.Focus is. It must not block.
+	Focus func(ids ...inspect.ID)
+	// Release finds who force-releases locks of a backend; false: nobody can. A nil Release makes everything
+	// read-only: no key that writes is bound.
+	Release func(backend string) (act.Releaser, bool)
+	// Title names what is looked at: a profile or a scenario.
+	Title string
+	// Environment is production, staging, dev or empty, and shown as a badge.
+	Environment string
+	// Sandbox says on the screen that these are embedded servers.
+	Sandbox bool
+	// Caption is a line that says what is going on, for demonstrations; nil or an empty answer: none.
+	Caption func(now time.Time) string
+	// Theme chooses colours and glyphs. Light and Profile are found out from the terminal.
+	Theme theme.Options
+	// Now is our clock; nil means time.Now.
+	Now func() time.Time
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// Run shows the screens on the terminal until the user quits or ctx ends; neither is an error. It waits for
+// everything it started to end.
+func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := New(ctx, o)
+	_, err := tea.NewProgram(m, append([]tea.ProgramOption{tea.WithContext(ctx)}, options...)...).Run()
+	cancel()
+	m.alive.Lock() // waits for the commands under way
+	if err != nil && !errors.Is(err, tea.ErrInterrupted) && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("tui: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+)
+
+// How long a preview and a release may take.
+const (
+	previewLimit = 10 * time.Second
+	executeLimit = 20 * time.Second
+)
+
+// releasePreviewedMsg answers the preview that a dialog asked for.
+type releasePreviewedMsg struct {
+	generation int
+	preview    act.Preview
+	err        error
+}
+
+// releaseExecutedMsg answers the release that a dialog asked for.
+type releaseExecutedMsg struct {
+	generation int
+	result     act.Result
+	err        error
+}
+
+// phase is how far a release dialog is.
+type phase int
+
+const (
+	warning    phase = iota // a waiter: wants to be told so explicitly
+	previewing              // the preview is under way
+	confirming              // the path is being typed
+	executing               // the release is under way
+	finished                // its result is shown, or why there is none
+)
+
+// release is the dialog of a forced release. Its default is Cancel in every phase: Enter releases only after the
+// path was typed and the Release button was chosen.
+type release struct {
+	*world
+	releaser   act.Releaser
+	request    act.Request
+	target     inspect.Contender
+	generation int
+	phase      phase
+	preview    act.Preview
+	result     act.Result
+	err        error
+	field      field
+	chosen     bool // the Release button; otherwise Cancel
+	pasted     bool
+}
+
+func newRelease(w *world, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *release {
+	w.generation++
+	owner := c.Name
+	if c.Digest != "" {
+		owner = inspect.Untrusted(c.Digest)
+	}
+	return &release{
+		world: w, releaser: releaser, target: *c, generation: w.generation,
+		request: act.Request{Lock: l, Owner: owner},
+	}
+}
+
+// start asks for the preview; for a waiter it first asks whether that is meant.
+func (d *release) start() tea.Cmd {
+	if d.target.State == inspect.Holding || d.request.Waiter {
+		return d.ask()
+	}
+	d.phase = warning
+	return nil
+}
+
+func (d *release) ask() tea.Cmd {
+	d.phase = previewing
+	releaser, request, generation := d.releaser, d.request, d.generation
+	return d.command(previewLimit, func(ctx context.Context) tea.Msg {
+		p, err := releaser.Preview(ctx, request)
+		return releasePreviewedMsg{generation, p, err}
+	})
+}
+
+func (d *release) execute() tea.Cmd {
+	d.phase = executing
+	releaser, preview, generation := d.releaser, d.preview, d.generation
+	return d.command(executeLimit, func(ctx context.Context) tea.Msg {
+		r, err := releaser.Execute(ctx, preview, "typed")
+		return releaseExecutedMsg{generation, r, err}
+	})
+}
+
+// Update takes keys, pastes and the answers that carry the dialog's generation.
+func (d *release) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case releasePreviewedMsg:
+		if msg.generation == d.generation && d.phase == previewing {
+			d.previewed(msg)
+		}
+	case releaseExecutedMsg:
+		if msg.generation == d.generation && d.phase == executing {
+			d.result, d.err, d.phase = msg.result, msg.err, finished
+		}
+	case tea.PasteMsg:
+		d.pasted = d.phase == confirming
+	case tea.KeyPressMsg:
+		return d.key(msg)
+	}
+	return nil, false
+}
+
+func (d *release) previewed(msg releasePreviewedMsg) {
+	d.preview, d.err, d.phase = msg.preview, msg.err, confirming
+	switch {
+	case msg.err != nil:
+		d.phase = finished
+	case msg.preview.Refused != "":
+		d.result, d.phase = act.Result{Reason: msg.preview.Refused, Seen: msg.preview.Seen}, finished
+	}
+}
+
+func (d *release) key(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
+	key := msg.String()
+	switch d.phase {
+	case executing:
+		return nil, false // what was sent cannot be called back; its result must be seen
+	case warning:
+		if key == "w" {
+			d.request.Waiter = true
+			return d.start(), false
+		}
+		return nil, key == "esc" || key == "enter" || key == "q"
+	case confirming:
+		return d.confirmKey(msg)
+	default:
+		return nil, key == "esc" || key == "enter" || key == "q"
+	}
+}
+
+func (d *release) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
+	switch msg.String() {
+	case "esc":
+		return nil, true
+	case "tab", "shift+tab", "left", "right":
+		d.chosen = !d.chosen && d.matches()
+	case "enter":
+		if d.chosen && d.matches() {
+			return d.execute(), false
+		}
+		return nil, true
+	default:
+		if d.field.press(msg) {
+			d.chosen, d.pasted = false, false
+		}
+	}
+	return nil, false
+}
+
+// matches says that the lock's path was typed, as it is or escaped.
+func (d *release) matches() bool {
+	typed, path := d.field.value(), d.request.Lock.ID.Path
+	if typed == "" {
+		return false
+	}
+	raw, err := inspect.Unescape(typed)
+	return typed == path || err == nil && raw == path
+}
+
+// Actions are the dialog's keys, for the footer.
+func (d *release) Actions() []action {
+	switch d.phase {
+	case warning:
+		return []action{{shown: "enter esc", hint: "cancel"}, {shown: "w", hint: "go on with a waiter"}}
+	case confirming:
+		list := []action{{shown: "enter", hint: "cancel"}, {shown: "esc", hint: "cancel"}}
+		switch {
+		case d.chosen:
+			list[0].hint = "RELEASE"
+		case d.matches():
+			list = append(list, action{shown: "tab", hint: "choose Release"})
+		default:
+			list = append(list, action{shown: "type", hint: "the lock's path"})
+		}
+		return list
+	case executing:
+		return []action{{shown: "...", hint: "wait for the result"}}
+	case finished:
+		return []action{{shown: "enter esc", hint: "close"}}
+	default:
+		return []action{{shown: "esc", hint: "cancel"}}
+	}
+}

@@ -1,0 +1,233 @@
+package tui
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+)
+
+// View draws the dialog.
+func (d *release) View(width, height int) string {
+	width = min(width-4, 86)
+	t := d.theme
+	title := "Force-release"
+	if d.target.State != inspect.Holding {
+		title = "Remove a waiter"
+	}
+	lines := []line{{{title + "  ", t.Critical}, {d.request.Lock.ID.String(), t.Strong}}, nil}
+	switch d.phase {
+	case warning:
+		lines = append(lines, d.warningLines(width)...)
+	case previewing:
+		lines = append(lines, line{{"Reading it again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
+	case confirming:
+		lines = append(lines, d.previewLines(width, height)...)
+	case executing:
+		lines = append(lines, line{{"Releasing" + t.Glyphs.Ellipsis, t.Warning}},
+			line{{fmt.Sprintf("Its result comes within %d s.", int(executeLimit.Seconds())), t.Muted}})
+	case finished:
+		lines = append(lines, d.resultLines(width)...)
+	}
+	return box(t, lines, width, height, true)
+}
+
+func (d *release) warningLines(width int) []line {
+	t := d.theme
+	lines := []line{
+		{{t.Glyphs.Waiting + " " + who(&d.target), t.Waiting}, {" waits; it does not hold the lock.", t.Text}},
+		nil,
+	}
+	lines = append(lines, d.bullets(width, "Removing a waiter frees nothing. Clients that use go-zookeeper's lock then believe "+
+		"that they hold it: two may run at once.")...)
+	return append(lines, nil,
+		line{{"[ Cancel ]", t.Strong.Reverse(true)}, {"   ", t.Text}, {"w", t.Key}, {" go on to the preview all the same", t.Text}})
+}
+
+// bullets are warnings, wrapped.
+func (d *release) bullets(width int, texts ...string) []line {
+	t := d.theme
+	var lines []line
+	for _, text := range texts {
+		for i, part := range wrap(printed(text), width-2, 4, t.Glyphs.Ellipsis) {
+			lead := span{"  ", t.Text}
+			if i == 0 {
+				lead = span{t.Glyphs.Warning + " ", t.Warning}
+			}
+			lines = append(lines, line{lead, {part, t.Text}})
+		}
+	}
+	return lines
+}
+
+// person is a contender in a line of the dialog; nobody says what nil means.
+func (d *release) person(c *inspect.Contender, nobody string) line {
+	t := d.theme
+	if c == nil {
+		return line{{nobody, t.Muted}}
+	}
+	s, _ := contenderSign(t, c)
+	out := line{{s.text + " ", s.style}, {middle(who(c), 36, t.Glyphs.Ellipsis), t.Strong}}
+	if at := client(&c.Owner); at != "" && at != who(c) {
+		out = out.add(t.Muted, "  "+at)
+	}
+	if c.Owner.Session != 0 {
+		out = out.add(t.Muted, "  session "+session(c.Owner.Session))
+	}
+	return out
+}
+
+func (d *release) labelled(label string, l line) line {
+	return append(line{{fmt.Sprintf("%-9s", label), d.theme.Muted}}, l...)
+}
+
+func (d *release) previewLines(width, height int) []line {
+	t, p := d.theme, &d.preview
+	label := "Held by"
+	if d.request.Waiter {
+		label = "Waiter"
+	}
+	lines := []line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(p.Next, "nobody that can be seen waits"))}
+	tail := d.confirmLines()
+	warnings := d.bullets(width, p.Warnings...)
+	room := height - 2 - 2 - len(lines) - len(tail) - len(warnings) - 3
+	for i, command := range p.Sends {
+		label := ""
+		if i == 0 {
+			label = "Sends"
+		}
+		if i >= max(1, room) {
+			lines = append(lines, d.labelled("", line{{fmt.Sprintf("and %d more", len(p.Sends)-i), t.Muted}}))
+			break
+		}
+		lines = append(lines, d.labelled(label, line{{printed(command), t.Text}}))
+	}
+	if len(warnings) > 0 {
+		lines = append(append(lines, nil), warnings...)
+	}
+	if text := d.overtaken(); text != "" {
+		lines = append(append(lines, nil), line{{t.Glyphs.Critical + " " + text, t.Critical}})
+	}
+	return append(append(lines, nil), tail...)
+}
+
+// overtaken says that the lock has changed hands since the preview, so that nothing will be done.
+func (d *release) overtaken() string {
+	l := d.snapshot.Lock(d.request.Lock.ID)
+	if d.preview.Seen == nil {
+		return ""
+	}
+	if l != nil {
+		if c, ok := l.Contender(d.preview.Seen.Name); ok && c.Czxid == d.preview.Seen.Czxid && c.State == d.preview.Seen.State {
+			return ""
+		}
+	}
+	return "It has changed since: the release will be refused. Cancel and look again."
+}
+
+// confirmLines are the field for the path and the two buttons.
+func (d *release) confirmLines() []line {
+	t := d.theme
+	path := inspect.Escape(d.request.Lock.ID.Path)
+	lines := []line{
+		{{"Type the path ", t.Text}, {path, t.Strong}, {" to allow it:", t.Text}},
+		append(line{{t.Glyphs.Crumb + " ", t.Waiting}}, d.field.view(t, 70)...),
+	}
+	note := span{"", t.Muted}
+	if d.pasted {
+		note = span{"pasting is off here: type it", t.Warning}
+	} else if d.field.value() != "" && !d.matches() {
+		note = span{"not the path yet", t.Muted}
+	}
+	cancel, confirm := t.Strong.Reverse(true), t.Faint
+	if d.matches() {
+		confirm = t.Critical
+		if d.chosen {
+			cancel, confirm = t.Text, t.BadgeCritical
+		} else {
+			note = span{"tab chooses Release", t.Muted}
+		}
+	}
+	return append(lines, nil, line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ Release ]", confirm}, {"   ", t.Text}, note})
+}
+
+func (d *release) resultLines(width int) []line {
+	t, r := d.theme, &d.result
+	var lines []line
+	switch {
+	case r.Released:
+		lines = append(lines, line{{t.Glyphs.Holding + " Released: ", t.Holding}, {who(&d.target), t.Strong}, {" no longer has it.", t.Text}})
+	case d.err != nil && d.preview.Sends == nil:
+		lines = append(lines, line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
+	case d.err != nil:
+		lines = append(lines, line{{t.Glyphs.Critical + " Not released, as far as we know.", t.Critical}})
+	default:
+		lines = append(lines, line{{t.Glyphs.Warning + " Not released", t.Warning}, {" (" + printed(string(r.Reason)) + "): ", t.Muted}})
+		for _, text := range wrap(reasonWords(r.Reason), width-2, 3, t.Glyphs.Ellipsis) {
+			lines = append(lines, line{{"  " + text, t.Text}})
+		}
+	}
+	if d.err != nil {
+		for _, text := range wrap(printed(d.err.Error()), width-2, 4, t.Glyphs.Ellipsis) {
+			lines = append(lines, line{{"  " + text, t.Text}})
+		}
+	}
+	for _, m := range r.Masters {
+		lines = append(lines, d.masterLine(m))
+	}
+	if r.Released || r.Reason == act.Changed || len(r.HoldersAfter) > 0 {
+		lines = append(append(lines, nil), d.afterLines()...)
+	}
+	return append(lines, nil, line{{"[ Close ]", t.Strong.Reverse(true)}})
+}
+
+func (d *release) masterLine(m act.MasterResult) line {
+	t := d.theme
+	switch {
+	case m.Err != nil:
+		return line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {printed(m.Addr) + "  ", t.Text}, {printed(m.Err.Error()), t.Unknown}}
+	case m.Deleted:
+		return line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {printed(m.Addr) + "  ", t.Text}, {"deleted", t.Text}}
+	default:
+		return line{{"  " + t.Glyphs.Free + " ", t.Free}, {printed(m.Addr) + "  ", t.Text}, {"held something else or nothing", t.Muted}}
+	}
+}
+
+// afterLines are the after-check: who has the lock now.
+func (d *release) afterLines() []line {
+	if len(d.result.HoldersAfter) == 0 {
+		return []line{d.labelled("Now", line{{"nobody holds it", d.theme.Text}})}
+	}
+	var lines []line
+	for i := range d.result.HoldersAfter {
+		label := "Now"
+		if i > 0 {
+			label = ""
+		}
+		if i == 5 {
+			return append(lines, d.labelled("", line{{fmt.Sprintf("and %d more", len(d.result.HoldersAfter)-i), d.theme.Muted}}))
+		}
+		lines = append(lines, d.labelled(label, d.person(&d.result.HoldersAfter[i], "")))
+	}
+	return lines
+}
+
+// reasonWords say why nothing was released.
+func reasonWords(r act.Reason) string {
+	switch r {
+	case act.NotHolder:
+		return "it waits and does not hold the lock; nothing was done"
+	case act.Changed:
+		return "the holder changed meanwhile: an entry of that name is there, but it is not the one that you saw. Nothing was done."
+	case act.Gone:
+		return "it is no longer in the queue; nothing was done"
+	case act.NoQuorum:
+		return "too few masters deleted it to free the lock; what was deleted stays deleted"
+	case act.NoAudit:
+		return "the audit file cannot be written; nothing was done"
+	case act.ReadOnly:
+		return "the profile forbids writing; nothing was done"
+	default:
+		return "nothing was done"
+	}
+}

@@ -1,0 +1,160 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+)
+
+// span is text in one style; line is a row of them.
+type (
+	span struct {
+		text  string
+		style lipgloss.Style
+	}
+	line []span
+)
+
+func (l line) width() int {
+	n := 0
+	for _, s := range l {
+		n += ansi.StringWidth(s.text)
+	}
+	return n
+}
+
+func (l line) add(style lipgloss.Style, text string) line { return append(l, span{text, style}) }
+
+// text is the line without its styles.
+func (l line) text() string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(s.text)
+	}
+	return b.String()
+}
+
+// render draws a line in exactly width cells: cut with tail, or filled up. over changes every style; nil: none does.
+func (l line) render(width int, tail string, over func(lipgloss.Style) lipgloss.Style) string {
+	if over == nil {
+		over = func(s lipgloss.Style) lipgloss.Style { return s }
+	}
+	if l.width() > width {
+		l = l.cut(width, tail)
+	}
+	var b strings.Builder
+	used := 0
+	for _, s := range l {
+		if s.text == "" {
+			continue
+		}
+		used += ansi.StringWidth(s.text)
+		b.WriteString(over(s.style).Inline(true).Render(s.text))
+	}
+	if used < width {
+		b.WriteString(over(lipgloss.NewStyle()).Inline(true).Render(strings.Repeat(" ", width-used)))
+	}
+	return b.String()
+}
+
+// cut is the line in at most width cells, the last ones tail where something was cut off.
+func (l line) cut(width int, tail string) line {
+	if l.width() <= width {
+		return l
+	}
+	var out line
+	for _, s := range l {
+		w := ansi.StringWidth(s.text)
+		if w >= width { // more follows or this is too long itself
+			return append(out, span{ansi.Truncate(s.text+" ", width, tail), s.style})
+		}
+		width -= w
+		out = append(out, s)
+	}
+	return out
+}
+
+// spread puts right at the end of a line of width cells. Where both do not fit, right loses.
+func spread(left, right line, width int, tail string) line {
+	gap := width - left.width() - right.width()
+	if gap < 1 {
+		return left.cut(width, tail)
+	}
+	out := append(line{}, left...)
+	out = append(out, span{text: strings.Repeat(" ", gap)})
+	return append(out, right...)
+}
+
+// align puts a line to the left or right of width cells.
+func (l line) align(width int, right bool, tail string) line {
+	l = l.cut(width, tail)
+	blank := span{text: strings.Repeat(" ", max(0, width-l.width()))}
+	if right {
+		return append(line{blank}, l...)
+	}
+	return append(append(line{}, l...), blank)
+}
+
+// middle cuts text in its middle, so that its start and its end stay.
+func middle(s string, cells int, ellipsis string) string {
+	w := ansi.StringWidth(s)
+	if w <= cells {
+		return s
+	}
+	tail := (cells - 1) * 2 / 3
+	return ansi.Truncate(s, cells-1-tail, "") + ellipsis + ansi.Cut(s, w-tail, w)
+}
+
+// wrap breaks text into at most n lines of width cells.
+func wrap(s string, width, n int, tail string) []string {
+	lines := strings.Split(ansi.Wrap(s, max(1, width), " "), "\n")
+	if len(lines) > n {
+		lines = lines[:n]
+		lines[n-1] = ansi.Truncate(lines[n-1]+" "+tail, width, tail)
+	}
+	return lines
+}
+
+// printed makes text safe that is already escaped or our own: backslashes stay, everything else is escaped.
+func printed(s string) string {
+	parts := strings.Split(s, `\`)
+	for i := range parts {
+		parts[i] = inspect.Escape(parts[i])
+	}
+	return strings.Join(parts, `\`)
+}
+
+// age writes a duration in at most two units: 2.1s, 42s, 14m02s, 3h05m, 2d04h, 41d.
+func age(d time.Duration) string {
+	d = max(0, d)
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	case d < 10*24*time.Hour:
+		return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours())/24)
+	}
+}
+
+// inTenths says that a duration is written in tenths of a second, which change with every fast beat.
+func inTenths(d time.Duration) bool { return d > 0 && d < 10*time.Second }
+
+// plural is "1 lock", "2 locks".
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

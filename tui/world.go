@@ -1,0 +1,70 @@
+package tui
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+)
+
+// world is what all screens look at. Only the root changes it, except for the modal, the flash and the pause, which
+// screens ask for through its methods.
+type world struct {
+	options Options
+	theme   *theme.Theme
+	// snapshot is what is drawn; never nil, empty before the first one came.
+	snapshot *inspect.Snapshot
+	arrived  bool
+	// now is the time that is drawn; it stands still while paused.
+	now     time.Time
+	paused  bool
+	history *history
+	// feedError is why no more snapshots come.
+	feedError error
+
+	modal      modal
+	flashText  string
+	flashUntil time.Time
+	next       navigation
+	// generation numbers dialogs, so that an answer to one that is gone is dropped.
+	generation int
+
+	// ctx is the program's life; running commands hold alive for reading, so that its end can wait for them.
+	ctx   context.Context
+	alive *sync.RWMutex
+}
+
+// navigation is where a screen wants to go.
+type navigation struct {
+	to   screenName
+	lock inspect.ID
+	back bool
+}
+
+func (w *world) open(to screenName, lock inspect.ID) { w.next = navigation{to: to, lock: lock} }
+func (w *world) back()                               { w.next = navigation{back: true} }
+
+// flash shows a short message in the footer for a while.
+func (w *world) flash(text string) {
+	w.flashText, w.flashUntil = text, w.options.now().Add(3*time.Second)
+}
+
+// command makes a tea.Cmd of f, which must end with its context: after limit (0: none) or with the program.
+func (w *world) command(limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
+	return func() tea.Msg {
+		if !w.alive.TryRLock() {
+			return nil // the program is ending
+		}
+		defer w.alive.RUnlock()
+		ctx, cancel := w.ctx, func() {}
+		if limit > 0 {
+			ctx, cancel = context.WithTimeout(w.ctx, limit)
+		}
+		defer cancel()
+		return f(ctx)
+	}
+}
