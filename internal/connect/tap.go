@@ -467,7 +467,11 @@ type ServerList struct {
 	next      int
 	tried     int
 	connected time.Time
+	brief     int // connections in a row that came within a second of the one before
 }
+
+// maxBrief is how many such connections are made before the next one has to wait.
+const maxBrief = 4
 
 // Init takes the host:port of every server, in the order in which they are to be tried.
 func (l *ServerList) Init(servers []string) error {
@@ -493,16 +497,13 @@ func (l *ServerList) Len() int {
 }
 
 // Next is the server to try; pause asks go-zookeeper to wait a second first: all have been tried without success, or
-// the connection before broke as soon as it was made.
+// connections break as soon as they are made.
 func (l *ServerList) Next() (server string, pause bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	server = l.servers[l.next%len(l.servers)]
 	l.next++
-	pause = l.tried > 0 && l.tried%len(l.servers) == 0
-	if l.tried == 0 && !l.connected.IsZero() && time.Since(l.connected) < 100*time.Millisecond {
-		pause = true
-	}
+	pause = l.tried > 0 && l.tried%len(l.servers) == 0 || l.tried == 0 && l.brief > maxBrief
 	l.tried++
 	return server, pause
 }
@@ -512,5 +513,10 @@ func (l *ServerList) Connected() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tried = 0
+	if time.Since(l.connected) < time.Second {
+		l.brief++
+	} else {
+		l.brief = 0
+	}
 	l.connected = time.Now()
 }

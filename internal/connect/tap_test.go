@@ -1,0 +1,405 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/zkserver"
+)
+
+type mute struct{}
+
+func (mute) Printf(string, ...any) {}
+
+// through connects go-zookeeper through a tap and waits for its session.
+func through(t testing.TB, tap *Tap, timeout time.Duration, servers ...string) (*zk.Conn, <-chan zk.State) {
+	t.Helper()
+	states := make(chan zk.State, 1000)
+	conn, events, err := zk.Connect(servers, timeout, zk.WithDialer(tap.Dial), zk.WithHostProvider(new(ServerList)),
+		zk.WithLogger(mute{}), zk.WithEventCallback(func(e zk.Event) {
+			if e.Type == zk.EventSession {
+				states <- e.State
+			}
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events {
+		}
+	})
+	return conn, states
+}
+
+func await(t testing.TB, states <-chan zk.State, want zk.State) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case s := <-states:
+			if s == want {
+				return
+			}
+		case <-limit:
+			t.Fatalf("not yet %v", want)
+		}
+	}
+}
+
+func server(t testing.TB) *zkserver.Server {
+	t.Helper()
+	s, err := zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestTapLearnsWhatTheClientHides(t *testing.T) {
+	s := server(t)
+	tap := &Tap{}
+	if id, timeout := tap.Session(); id != 0 || timeout != 0 || tap.Server() != "" || !tap.LastAck().IsZero() {
+		t.Error("something is known before the first dial")
+	}
+	conn, states := through(t, tap, time.Minute, s.Addr())
+	await(t, states, zk.StateHasSession)
+	if id, timeout := tap.Session(); id != conn.SessionID() || timeout != 10*time.Second || tap.Server() != s.Addr() {
+		t.Errorf("session 0x%x, %v at %q", id, timeout, tap.Server())
+	}
+	greeted, requests := tap.LastAck(), tap.Requests()
+	before := time.Now()
+	if _, _, err := conn.Children("/"); err != nil {
+		t.Fatal(err)
+	}
+	after := time.Now()
+	if ack := tap.LastAck(); !ack.After(greeted) || ack.Before(before) || ack.After(after) {
+		t.Errorf("acknowledged %v, asked between %v and %v", ack, before, after)
+	}
+	if n := tap.Requests() - requests; n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+	if l := tap.Latency(); l <= 0 || l > after.Sub(before) {
+		t.Errorf("latency %v of %v", l, after.Sub(before))
+	}
+}
+
+func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
+	s := server(t)
+	tap := &Tap{}
+	conn, states := through(t, tap, time.Second, s.Addr())
+	await(t, states, zk.StateHasSession)
+	old := conn.SessionID()
+	if err := s.ExpireSession(old); err != nil {
+		t.Fatal(err)
+	}
+	await(t, states, zk.StateExpired)
+	await(t, states, zk.StateHasSession)
+	if id, _ := tap.Session(); id == old || id == 0 {
+		t.Errorf("session 0x%x after 0x%x expired", id, old)
+	}
+	s.Close()
+	for tap.DialError() == nil {
+		await(t, states, zk.StateConnecting)
+	}
+	if tap.Server() != "" {
+		t.Errorf("still connected to %q", tap.Server())
+	}
+}
+
+// TestTapOrdersCreateAndList: what is asked for once the create request is written sees the created node.
+func TestTapOrdersCreateAndList(t *testing.T) {
+	s := server(t)
+	tap := &Tap{}
+	conn, states := through(t, tap, time.Minute, s.Addr())
+	await(t, states, zk.StateHasSession)
+	if _, err := conn.Create("/q", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for _, name := range []string{"a-", "b-", "c-"} {
+		all.Go(func() {
+			for range 100 {
+				written, stop := tap.AwaitCreate("/q/" + name)
+				created := make(chan string, 1)
+				go func() {
+					path, _ := conn.Create("/q/"+name, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+					created <- path
+				}()
+				<-written
+				children, _, err := conn.Children("/q")
+				path := <-created
+				stop()
+				if err != nil || !bytes.Contains([]byte(join(children)), []byte(path[len("/q/"):]+"\n")) {
+					t.Errorf("%q is not among %d children: %v", path, len(children), err)
+					return
+				}
+				if err := conn.Delete(path, -1); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if tap.mu.Lock(); len(tap.awaited) != 0 {
+		t.Errorf("%d paths are still awaited", len(tap.awaited))
+	}
+	tap.mu.Unlock()
+}
+
+func join(lines []string) string {
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l + "\n")
+	}
+	return b.String()
+}
+
+// TestTapLeavesAHungServer: a server that accepts and then hangs, in the greeting or later, is left for another one
+// while the session still lives.
+func TestTapLeavesAHungServer(t *testing.T) {
+	s := server(t)
+	hung := newHang(t, s.Addr())
+	tap := &Tap{}
+	const timeout = 3 * time.Second
+	conn, states := through(t, tap, timeout, hung.addr())
+	await(t, states, zk.StateHasSession)
+	id := conn.SessionID()
+	hung.hang()
+	start := time.Now()
+	if _, _, err := conn.Children("/"); !errors.Is(err, zk.ErrConnectionClosed) {
+		t.Errorf("request to a hung server: %v", err)
+	}
+	if took := time.Since(start); took < timeout/4 || took > timeout/2 {
+		t.Errorf("left after %v, want about a third of %v", took, timeout)
+	}
+	await(t, states, zk.StateConnecting)
+	await(t, states, zk.StateConnected)
+	await(t, states, zk.StateDisconnected) // the greeting hangs, too: a sixth
+	if tap.DialError() == nil {
+		t.Error("no error although the server never answered")
+	}
+	hung.resume()
+	await(t, states, zk.StateHasSession)
+	if conn.SessionID() != id {
+		t.Error("the session was lost")
+	}
+}
+
+// hang passes everything on, or nothing.
+type hang struct {
+	listener net.Listener
+	mu       sync.Mutex
+	passing  chan struct{} // closed while it passes on
+	conns    []net.Conn
+	work     sync.WaitGroup
+	end      chan struct{}
+}
+
+func newHang(t testing.TB, target string) *hang {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hang{listener: l, passing: make(chan struct{}), end: make(chan struct{})}
+	close(h.passing)
+	h.work.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", target)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			h.mu.Lock()
+			h.conns = append(h.conns, in, out)
+			h.mu.Unlock()
+			h.work.Go(func() { h.pass(in, out) })
+			h.work.Go(func() { h.pass(out, in) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		close(h.end)
+		h.mu.Lock()
+		for _, c := range h.conns {
+			c.Close()
+		}
+		h.mu.Unlock()
+		h.work.Wait()
+	})
+	return h
+}
+
+func (h *hang) addr() string { return h.listener.Addr().String() }
+
+func (h *hang) pass(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	buf := make([]byte, 4096)
+	for {
+		n, err := from.Read(buf)
+		h.mu.Lock()
+		passing := h.passing
+		h.mu.Unlock()
+		select {
+		case <-passing:
+		case <-h.end:
+			return
+		}
+		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+func (h *hang) hang() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.passing = make(chan struct{})
+}
+
+func (h *hang) resume() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.passing)
+}
+
+func TestServerListWaitsOnlyWhenAllWereTried(t *testing.T) {
+	l := new(ServerList)
+	if err := l.Init([]string{"nocolon"}); err == nil {
+		t.Error("took a server without a port")
+	}
+	if err := l.Init([]string{"a:1", "b:1"}); err != nil || l.Len() != 2 {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		server string
+		pause  bool
+	}{{"a:1", false}, {"b:1", false}, {"a:1", true}, {"b:1", false}, {"a:1", true}} {
+		if got, pause := l.Next(); got != want.server || pause != want.pause {
+			t.Errorf("try %d: %s %v, want %v", i, got, pause, want)
+		}
+	}
+	l.Connected()
+	if _, pause := l.Next(); pause {
+		t.Error("waits after a healthy connection broke")
+	}
+	for range 2 * maxBrief {
+		l.Connected()
+	}
+	if _, pause := l.Next(); !pause {
+		t.Error("does not wait although connections break at once")
+	}
+}
+
+// script is a connection that reads what a server is to send, in pieces of a size, and takes whatever is written.
+type script struct {
+	net.Conn
+	input io.Reader
+	piece int
+}
+
+func (s *script) Read(p []byte) (int, error)       { return s.input.Read(p[:min(len(p), s.piece)]) }
+func (s *script) Write(p []byte) (int, error)      { return len(p), nil }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+func (s *script) Close() error                     { return nil }
+
+func frame(words ...int32) []byte {
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.BigEndian, int32(4*len(words)))
+	_ = binary.Write(&b, binary.BigEndian, words)
+	return b.Bytes()
+}
+
+// tapped is a tapped connection that has sent its connect request and a ping.
+func tapped(input []byte, piece int) (*Tap, *tapConn) {
+	tap := &Tap{}
+	c := &tapConn{
+		Conn: &script{input: bytes.NewReader(input), piece: piece}, tap: tap, addr: "test:1",
+		out: frames{keep: maxCreatePath + 12, limit: 1<<31 - 1}, in: frames{keep: 16, limit: maxConnectReply},
+	}
+	tap.current = c
+	_, _ = c.Write(frame(0, 0, 0, 4000, 0, 0, 0))
+	_, _ = c.Write(frame(xidPing, 11))
+	return tap, c
+}
+
+func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
+	greeting := frame(0, 4000, 0x1234, 0x5678, 0)
+	input := append(append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1)...), frame(xidPing, 0, 0, 0)...)
+	for piece := 1; piece <= len(input); piece++ {
+		tap, c := tapped(input, piece)
+		hello := tap.LastAck()
+		_, _ = c.Write(frame(xidPing, 11))
+		got, err := io.ReadAll(c)
+		id, timeout := tap.Session()
+		if err != nil || !bytes.Equal(got, input) || id != 0x1234_0000_5678 || timeout != 4*time.Second || !tap.LastAck().After(hello) {
+			t.Fatalf("pieces of %d: %d bytes, %v, session 0x%x, %v", piece, len(got), err, id, timeout)
+		}
+	}
+}
+
+func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
+	greeting := frame(0, 4000, 0, 1, 0)
+	for name, input := range map[string][]byte{
+		"huge greeting":   {0x7f, 0xff, 0xff, 0xff, 0, 0},
+		"negative length": {0xff, 0xff, 0xff, 0xff, 0, 0},
+		"empty greeting":  frame(),
+		"short reply":     append(bytes.Clone(greeting), frame(1, 2)...),
+		"negative reply":  append(bytes.Clone(greeting), 0x80, 0, 0, 0),
+	} {
+		_, c := tapped(input, 4)
+		if _, err := io.ReadAll(c); !errors.Is(err, errFrame) {
+			t.Errorf("%s: %v, want errFrame", name, err)
+		}
+	}
+	tap, c := tapped(append(bytes.Clone(greeting), frame(xidPing, 0, 0, errSessionMoved)...), 100)
+	_, _ = io.ReadAll(c)
+	if !tap.LastAck().Equal(c.hello) {
+		t.Error("a ping that the server refused counts as acknowledged")
+	}
+}
+
+func FuzzTap(f *testing.F) {
+	f.Add(frame(0, 4000, 0, 1, 0), frame(7, opCreate, 2, 0x2f710000), 3)
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, []byte{0, 0, 0, 4, 1}, 1)
+	f.Add(frame(0, 4000, 0, 1, 0), frame(7, opCreate, -1), 1)
+	f.Fuzz(func(t *testing.T, in, out []byte, piece int) {
+		tap, c := tapped(in, 1+max(piece, 0)%64)
+		written, stop := tap.AwaitCreate("/q")
+		for p := out; len(p) > 0; {
+			n := min(len(p), 1+max(piece, 0)%64)
+			_, _ = c.Write(p[:n])
+			p = p[n:]
+		}
+		got, err := io.ReadAll(c)
+		if err == nil && !bytes.Equal(got, in) || !bytes.HasPrefix(in, got) {
+			t.Errorf("read %x of %x, %v", got, in, err)
+		}
+		if cap(c.out.head) > 4*maxCreatePath || cap(c.in.head) > 64 || len(c.pending) > maxPending {
+			t.Error("memory grows with the input")
+		}
+		stop()
+		select {
+		case <-written:
+		default:
+			if len(tap.awaited) != 0 {
+				t.Error("stopped, and still awaited")
+			}
+		}
+	})
+}
