@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/term"
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
@@ -46,6 +47,7 @@ func OS() Environment {
 
 // Main runs one command line, without the program's name, until it is done or ctx ends, and returns the exit code.
 func Main(ctx context.Context, args []string, env Environment) int {
+	redis.SetLogger(quiet{}) // go-redis would print every failed dial over the screen; each is in the errors we show
 	app := &app{Environment: env}
 	root := app.root()
 	root.SetArgs(args)
@@ -60,6 +62,11 @@ func Main(ctx context.Context, args []string, env Environment) int {
 	}
 	return code
 }
+
+// quiet is a logger of go-redis that says nothing.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 // app is one run of the program.
 type app struct {

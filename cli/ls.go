@@ -47,7 +47,7 @@ func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 		return a.printJSON(s.JSON())
 	}
 	if s.Len() == 0 {
-		a.say("no locks found")
+		a.say("no locks found where it was looked")
 		return nil
 	}
 	t := table{head: []string{"LOCK", "STATE", "KIND", "LIBRARY", "HOLDER", "AGE", "WAIT", "TTL"}, right: "56", shrink: []int{4, 0}}

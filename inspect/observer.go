@@ -136,7 +136,8 @@ func (o *Observer) apply(u sourceUpdate) {
 	}
 }
 
-func (o *Observer) put(l *Lock) {
+func (o *Observer) put(read *Lock) {
+	l := clone(read)
 	carry(o.locks.get(l.ID), l, o.clockOffset(l.ID.Backend))
 	identify(l, o.sessions[l.ID.Backend])
 	o.replace(l)

@@ -16,7 +16,8 @@ type Source interface {
 	Focus(ids []ID)
 }
 
-// Update is what a source saw, as whole values, never as deltas. The receiver owns it.
+// Update is what a source saw, as whole values, never as deltas. Nobody may change what it points to, neither
+// the source after emitting it nor the receiver.
 type Update struct {
 	// Put holds new versions of locks, Gone the locks that no longer exist.
 	Put  []*Lock

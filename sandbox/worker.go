@@ -18,13 +18,18 @@ func (s *Sandbox) contend(ctx context.Context, lock lockops.Locker, work, think 
 		if err != nil {
 			continue
 		}
-		workUnder(hold, s.between(work.low, work.high))
+		workUnder(ctx, hold, s.between(work.low, work.high))
 		release(hold)
 	}
 }
 
-// workUnder works for a time, or until the lock is lost or the sandbox ends, which the hold's context does not tell.
-func workUnder(hold *lockops.Hold, d time.Duration) { pause(hold.Context(), d) }
+// workUnder works for a time, or until the lock is lost or ctx ends.
+func workUnder(ctx context.Context, hold *lockops.Hold, d time.Duration) {
+	work, stop := context.WithTimeout(hold.Context(), d)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	<-work.Done()
+}
 
 // release gives a lock back, also when the sandbox is ending.
 func release(hold *lockops.Hold) {

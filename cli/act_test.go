@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+func TestAcquireRunsACommandUnderTheLock(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		target := "zk://" + server.Addr
+		got := run(t, "acquire", "zk:"+path, target, "--label", "me", "--", "sh", "-c", "echo $LOCKSCOPE_LOCK $LOCKSCOPE_TOKEN; exit 7")
+		fields := strings.Fields(got.stdout)
+		if got.code != 7 || len(fields) != 2 || fields[0] != "zk:"+path || fields[1] == "0" {
+			t.Errorf("%+v", got)
+		}
+		if got := run(t, "acquire", "zk:"+path, target, "--", "sh", "-c", "kill -9 $$"); got.code != 137 {
+			t.Errorf("killed command: %+v", got)
+		}
+		if got := run(t, "acquire", "zk:"+path, target, "--", "no-such-command"); got.code != 2 {
+			t.Errorf("no such command: %+v", got)
+		}
+		if children := childrenOf(t, server.Addr, path); len(children) != 0 {
+			t.Errorf("left behind: %v", children)
+		}
+	})
+}
+
+func childrenOf(t *testing.T, addr, path string) []string {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		conn.Close()
+		for range events { // closed when its goroutines have ended
+		}
+	}()
+	children, _, err := conn.Children(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return children
+}
+
+type silentZK struct{}
+
+func (silentZK) Printf(string, ...any) {}
+
+// A kazoo client holds; our acquire queues behind it by its own recipe, without being told which.
+func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
+		peer := servertest.StartKazoo(t, server.Addr, path, "worker-1")
+		peer.Expect(t, "acquired")
+		if got := run(t, "acquire", "zk:"+path, target, "--wait", "0"); got.code != 1 || !strings.Contains(got.stderr, "holds it") {
+			t.Errorf("held by kazoo: %+v", got)
+		}
+		if got := run(t, "acquire", "zk:"+path, target, "--wait", "300ms"); got.code != 1 || !strings.Contains(got.stderr, "not acquired within") {
+			t.Errorf("held by kazoo: %+v", got)
+		}
+		if got := run(t, "acquire", "zk:"+path, target, "--recipe", "curator", "--wait", "0"); got.code != 1 ||
+			!strings.Contains(got.stderr, "kazoo") || !strings.Contains(got.stderr, "curator") {
+			t.Errorf("mixed recipes: %+v", got)
+		}
+		if children := childrenOf(t, server.Addr, path); len(children) != 1 {
+			t.Errorf("left behind: %v", children)
+		}
+		done := make(chan outcome, 1)
+		go func() { done <- run(t, "acquire", "zk:"+path, target, "-o", "jsonl", "--", "true") }()
+		await(t, "our place in the queue", func(o outcome) bool { return strings.Contains(o.stdout, "1 waiting") }, "show", "zk:"+path, target)
+		peer.Release(t)
+		peer.Expect(t, "released")
+		got := <-done
+		var events []string
+		for _, line := range strings.Split(strings.TrimSpace(got.stdout), "\n") {
+			var e lockEvent
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatalf("%v in %q", err, line)
+			}
+			events = append(events, e.Event)
+			if e.Event == "acquired" && (e.Token == nil || e.Deadline == nil || !strings.Contains(e.Name, "__lock__")) {
+				t.Errorf("acquired %+v", e)
+			}
+		}
+		if got.code != 0 || strings.Join(events, " ") != "waiting acquired released" {
+			t.Errorf("%v: %+v", events, got)
+		}
+	})
+}
+
+// The lock is taken away from under COMMAND, which is stopped; exit code 4.
+func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		target := "redis://" + servers[0].Addr
+		c := redis.NewClient(&redis.Options{Addr: servers[0].Addr})
+		defer c.Close()
+		done := make(chan outcome, 1)
+		go func() {
+			done <- run(t, "acquire", "redis:"+key, target, "--ttl", "600ms", "--", "sleep", "60")
+		}()
+		await(t, "our lock", func(o outcome) bool { return o.code == 0 && strings.Contains(o.stdout, "lockscope (certain)") }, "show", "redis:"+key, target)
+		if err := c.Set(t.Context(), key, "a thief", time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-done; got.code != 4 || !strings.Contains(got.stderr, "sleep was stopped") {
+			t.Errorf("%+v", got)
+		}
+		if v := c.Get(t.Context(), key).Val(); v != "a thief" {
+			t.Errorf("the other holder's value is %q", v)
+		}
+	})
+}
+
+func TestRedlockByCommandLine(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
+		key := "lock:" + servertest.UniqueName(t)
+		var addrs []string
+		for _, s := range servers {
+			addrs = append(addrs, s.Addr)
+		}
+		target := "redis://" + strings.Join(addrs, ",")
+		got := run(t, "acquire", "redis:"+key, target, "-o", "jsonl", "--", "true")
+		if got.code != 0 || !strings.Contains(got.stdout, `"event":"acquired"`) || !strings.Contains(got.stdout, `"token":null`) {
+			t.Errorf("%+v", got)
+		}
+		if got := run(t, "show", "redis:"+key, target); got.code != 1 {
+			t.Errorf("left behind: %+v", got)
+		}
+	})
+}
+
+func TestReleaseByCommandLine(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
+		id := "zk:" + path
+		stuck := servertest.StartKazoo(t, server.Addr, path, "stuck")
+		stuck.Expect(t, "acquired")
+		waiting := servertest.StartKazoo(t, server.Addr, path, "waiting")
+		show := await(t, "waiter", func(o outcome) bool { return strings.Contains(o.stdout, `"label": "waiting"`) }, "show", id, target, "-o", "json")
+		var l lock
+		if err := json.Unmarshal([]byte(show.stdout), &l); err != nil {
+			t.Fatal(err)
+		}
+		state := t.TempDir()
+		release := func(args ...string) (outcome, releaseJSON) {
+			got := runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": state}, append([]string{"release", id, target, "-o", "json"}, args...)...)
+			var j releaseJSON
+			if err := json.Unmarshal([]byte(got.stdout), &j); err != nil {
+				t.Fatalf("%v in %+v", err, got)
+			}
+			return got, j
+		}
+		if got, j := release("--owner", l.Holders[0].Name); got.code != 1 || j.Reason != "declined" || !strings.Contains(got.stderr, "--yes") {
+			t.Errorf("without a terminal and --yes: %+v", got)
+		}
+		if got, j := release("--owner", l.Holders[0].Name, "--dry-run"); got.code != 0 || !j.DryRun || j.Released || j.Next == nil || !strings.Contains(got.stderr, "works on") {
+			t.Errorf("dry run: %+v", got)
+		}
+		if got, j := release("--owner", l.Waiters[0].Name, "--yes"); got.code != 1 || j.Reason != "not-holder" {
+			t.Errorf("a waiter: %+v", got)
+		}
+		if got, j := release("--owner", "nobody", "--yes"); got.code != 1 || j.Reason != "gone" || j.Seen != nil {
+			t.Errorf("nobody: %+v", got)
+		}
+		got, j := release("--owner", l.Holders[0].Name, "--yes")
+		if got.code != 0 || !j.Released || j.Reason != "" || len(j.HoldersAfter) != 1 || len(j.Masters) != 0 {
+			t.Errorf("release: %+v", got)
+		}
+		waiting.Expect(t, "acquired")
+		if text, err := os.ReadFile(filepath.Join(state, "lockscope", "audit.jsonl")); err != nil || strings.Count(string(text), "\n") != 2 {
+			t.Errorf("audit file: %v\n%s", err, text)
+		}
+		// Without an audit file nothing is done.
+		if err := os.WriteFile(filepath.Join(state, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		state = filepath.Join(state, "file")
+		if got, j := release("--owner", l.Waiters[0].Name, "--yes"); got.code != 1 || j.Reason != "audit" {
+			t.Errorf("no audit: %+v", got)
+		}
+	})
+}

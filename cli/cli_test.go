@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"lockscope/internal/servertest"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+// outcome is what a run of the program left.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs one command line in this process, with an empty home of its own.
+func run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}, args...)
+}
+
+func runIn(t *testing.T, ctx context.Context, env map[string]string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr output
+	code := Main(ctx, args, Environment{
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		Getenv: func(name string) string { return env[name] }, Now: time.Now,
+	})
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// output is a buffer that the program and a command that it runs may write to at once.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
+	for _, tt := range []struct{ args, says string }{
+		{"", "lockscope demo"},
+		{"ls", "no target given"},
+		{"ls -p nope", "config"},
+		{"ls ftp://x", "zk://host:2181"},
+		{"ls redis://user:secret@host", "LOCKSCOPE_REDIS_PASSWORD"},
+		{"ls redis://h?color=red", `option "color" is unknown`},
+		{"ls zk://h?match=x", `option "match" is unknown`},
+		{"ls redis://h:0", "port"},
+		{"ls redis://h,h", "twice"},
+		{"ls redis://h?ca=x", "rediss://"},
+		{"ls zk://h -o yaml", "table, wide, json"},
+		{"ls zk://h --budget fast", "default, gentle or off"},
+		{"ls zk://h --timeout 0s", "--timeout"},
+		{"ls --nonsense", "unknown flag"},
+		{"orders", "neither a command nor a target"},
+		{"show", "needs a LOCK"},
+		{"show orders zk://h", "BACKEND:PATH"},
+		{"show zk2:/a zk://h", `"zk2"`},
+		{`show zk:/a\q zk://h`, "backslash"},
+		{"release zk:/a zk://h", "--owner"},
+		{"acquire zk:/a zk://h --kind fair", "--kind"},
+		{"acquire redis:a redis://h --wait -1s", "--wait"},
+		{"demo nope", "fair"},
+		{"demo fair redlock", "one scenario"},
+		{"config nope", "config"},
+		{"version x", "no arguments"},
+		{"zk://127.0.0.1:1", "terminal"},
+	} {
+		got := run(t, strings.Fields(tt.args)...)
+		if got.code != 2 || !strings.Contains(got.stderr, tt.says) || got.stdout != "" {
+			t.Errorf("lockscope %s: code %d, says %q, prints %q; want 2 and %q", tt.args, got.code, got.stderr, got.stdout, tt.says)
+		}
+		if !strings.HasPrefix(got.stderr, "lockscope: ") || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("lockscope %s: not one line: %q", tt.args, got.stderr)
+		}
+		if strings.Contains(got.stderr, "secret") {
+			t.Errorf("lockscope %s tells the password: %q", tt.args, got.stderr)
+		}
+	}
+}
+
+func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
+	for _, args := range []string{
+		"ls zk://127.0.0.1:1", "ls redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "show zk:/a zk://127.0.0.1:1",
+		"acquire redis:a redis://127.0.0.1:1 --wait 0", "acquire redis:a redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3 --wait 0",
+		"acquire zk:/a zk://127.0.0.1:1 --wait 0", "release zk:/a zk://127.0.0.1:1 --owner x --yes",
+		"release redis:a redis://127.0.0.1:1 --owner x --yes",
+	} {
+		got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
+		if got.code != 3 || !strings.Contains(got.stderr, "127.0.0.1:") {
+			t.Errorf("lockscope %s: code %d, says %q", args, got.code, got.stderr)
+		}
+	}
+	got := run(t, "ls", "-o", "json", "redis://127.0.0.1:1", "--timeout", "1s")
+	if s := parse(t, got.stdout); got.code != 3 || s.Backends[0].State != "down" || s.Backends[0].Error == "" {
+		t.Errorf("what was read is not printed: %+v", got)
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "lockscope", "config.yaml")
+	write := func(text string) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": t.TempDir()}
+	server := servertest.StartEmbeddedRedis(t)
+	write("default: dev\nprofiles:\n  dev:\n    read_only: true\n    targets: [redis://" + server.Addr + "]\n")
+	if got := runIn(t, t.Context(), env, "ls", "-o", "json"); got.code != 0 {
+		t.Errorf("the default profile: %+v", got)
+	}
+	if got := runIn(t, t.Context(), env, "acquire", "redis:lock:a", "--wait", "0"); got.code != 1 || !strings.Contains(got.stderr, "read_only") {
+		t.Errorf("read_only profile: %+v", got)
+	}
+	if got := runIn(t, t.Context(), env, "release", "redis:lock:a", "--owner", "x", "--yes", "-o", "json"); got.code != 1 || !strings.Contains(got.stdout, `"reason": "read-only"`) {
+		t.Errorf("read_only profile: %+v", got)
+	}
+	if got := runIn(t, t.Context(), env, "config", "check"); got.code != 0 || !strings.Contains(got.stdout, "dev") {
+		t.Errorf("config check: %+v", got)
+	}
+	for _, bad := range []string{
+		"default: none\n", "profiles: {a: {targets: []}}\n", "profiles: {a: {targets: ['ftp://x']}}\n", "colour: red\n",
+		"profiles: {a: {targets: ['redis://x'], environment: moon}}\n", "{", "profiles: {a: {targets: ['redis://u:secret@x']}}\n",
+	} {
+		write(bad)
+		if got := runIn(t, t.Context(), env, "config", "check"); got.code != 2 || strings.Count(got.stderr, "\n") != 1 || strings.Contains(got.stderr, "secret") {
+			t.Errorf("%q: %+v", bad, got)
+		}
+	}
+	write(strings.ReplaceAll(run(t, "config", "example").stdout, "~/.config", home))
+	if got := runIn(t, t.Context(), env, "config", "check"); got.code != 0 {
+		t.Errorf("the example does not check: %+v", got)
+	}
+}
+
+// snapshot is as much of the contract's JSON as the tests look at.
+type snapshot struct {
+	Backends []struct {
+		Name, State, Error, Mode string
+		Servers                  []struct{ Addr, State, Role string }
+	}
+	Locks []lock
+}
+
+type lock struct {
+	ID, Kind, Recipe, State string
+	Confidence              string `json:"recipe_confidence"`
+	Holders, Waiters        []contender
+	Masters                 []struct {
+		Addr, State, Value string
+		Vote               bool
+		TTL                *int64 `json:"ttl_ms"`
+	}
+	Quorum, Margin *int
+	Validity       *int64 `json:"validity_ms"`
+}
+
+type contender struct {
+	Name, State string
+	Sequence    *int
+	Owner       struct{ Label, Session, Client, Host string }
+	Age         *int64  `json:"age_ms"`
+	Watches     *string `json:"watches"`
+	Confirmed   *bool   `json:"watch_confirmed"`
+	Blocked     int     `json:"blocked_below"`
+	TTL         *int64  `json:"ttl_ms"`
+}
+
+// parse checks a snapshot against the contract's schema and reads it.
+func parse(t *testing.T, text string) snapshot {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile("../inspect/testdata/snapshot.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
+	if err := schema.Validate(document); err != nil {
+		t.Errorf("the contract's schema says: %v\n%s", err, text)
+	}
+	var s snapshot
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s snapshot) lock(t *testing.T, id string) lock {
+	t.Helper()
+	for _, l := range s.Locks {
+		if l.ID == id {
+			return l
+		}
+	}
+	t.Fatalf("%s is not among the %d locks", id, len(s.Locks))
+	return lock{}
+}

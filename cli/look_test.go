@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// await runs a command line again and again until its output is as wanted.
+func await(t *testing.T, what string, ok func(outcome) bool, args ...string) outcome {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		got := run(t, args...)
+		if ok(got) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not come: %+v", what, got)
+		}
+	}
+}
+
+func TestKazooProcessesStandInOrder(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		root := servertest.UniquePath(t)
+		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, root, server.Admin)
+		var peers []*servertest.Peer
+		for i := range 4 {
+			peers = append(peers, servertest.StartKazoo(t, server.Addr, root+"/orders", fmt.Sprintf("worker-%d", i+1)))
+			if i == 0 {
+				peers[0].Expect(t, "acquired")
+			}
+			await(t, "contender", func(o outcome) bool {
+				return o.code == 0 && strings.Count(o.stdout, `"sequence"`) == i+1
+			}, "ls", "-o", "json", target)
+		}
+		l := parse(t, run(t, "ls", "-o", "json", target).stdout).lock(t, "zk:"+root+"/orders")
+		if l.Recipe != "kazoo" || l.Confidence != "certain" || l.Kind != "mutex" || l.State != "contended" || len(l.Holders) != 1 || len(l.Waiters) != 3 {
+			t.Fatalf("lock %+v", l)
+		}
+		queue := append(l.Holders, l.Waiters...)
+		clients := map[string]bool{}
+		for i, c := range queue {
+			if c.Owner.Label != fmt.Sprintf("worker-%d", i+1) || *c.Sequence != i || c.Blocked != 3-i || c.Age == nil {
+				t.Errorf("contender %d: %+v", i, c)
+			}
+			if !strings.HasPrefix(c.Owner.Client, "127.0.0.1:") || c.Owner.Host != "127.0.0.1" || !strings.HasPrefix(c.Owner.Session, "0x1") {
+				t.Errorf("contender %d: owner %+v", i, c.Owner)
+			}
+			clients[c.Owner.Client] = true
+			if i == 0 {
+				continue
+			}
+			if c.Watches == nil || *c.Watches != queue[i-1].Name || c.Confirmed == nil || !*c.Confirmed {
+				t.Errorf("contender %d watches %v, confirmed %v; want %s", i, c.Watches, c.Confirmed, queue[i-1].Name)
+			}
+		}
+		if len(clients) != 4 {
+			t.Errorf("four processes have %d addresses", len(clients))
+		}
+		tree := run(t, "show", l.ID, target)
+		if tree.code != 0 || !strings.Contains(tree.stdout, "held by worker-1") || strings.Contains(tree.stdout, "\x1b") {
+			t.Errorf("show: %+v", tree)
+		}
+		peers[0].Kill() // its session ends after five seconds at the most
+		await(t, "handover", func(o outcome) bool { return strings.Contains(o.stdout, "held by worker-2") }, "show", l.ID, target)
+		peers[1].Expect(t, "acquired")
+	})
+}
+
+func TestRedisPyHolderIsDecoded(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
+		key := servertest.UniqueName(t) + ":lock"
+		peer := servertest.StartRedisPy(t, servers[0].Addr, key)
+		peer.Expect(t, "acquired")
+		target := "redis://" + servers[0].Addr
+		l := parse(t, run(t, "ls", "-o", "json", target).stdout).lock(t, "redis:"+key)
+		if l.Recipe != "redis-py" || l.State != "held" || l.Kind != "mutex" || len(l.Holders) != 1 || *l.Quorum != 1 || *l.Margin != 0 {
+			t.Fatalf("lock %+v", l)
+		}
+		h := l.Holders[0]
+		if h.TTL == nil || *h.TTL <= 0 || *h.TTL > 30000 || h.Age == nil || *h.Age > 20000 || strings.Count(h.Owner.Host, ":") != 5 {
+			t.Errorf("holder %+v", h)
+		}
+		peer.Release(t)
+		peer.Expect(t, "released")
+		if got := run(t, "show", l.ID, target); got.code != 1 || !strings.Contains(got.stderr, "no such lock") {
+			t.Errorf("show of a key that is gone: %+v", got)
+		}
+	})
+}
+
+func TestRedlockVotes(t *testing.T) {
+	servertest.EachRedis(t, 5, func(t *testing.T, servers []*servertest.Redis) {
+		key := "lock:" + servertest.UniqueName(t)
+		var addrs []string
+		for _, s := range servers {
+			addrs = append(addrs, s.Addr)
+			c := redis.NewClient(&redis.Options{Addr: s.Addr})
+			defer c.Close()
+			if err := c.Set(t.Context(), key, "Y2NjY2NjY2NjY2NjY2NjYw==", 9*time.Second).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := run(t, "ls", "-o", "json", "redis://"+strings.Join(addrs, ",")+"?match=lock:*")
+		l := parse(t, got.stdout).lock(t, "redis:"+key)
+		if got.code != 0 || l.Kind != "redlock" || l.Recipe != "redsync" || l.State != "held" || *l.Margin != 2 || *l.Validity < 1000 {
+			t.Errorf("lock %+v", l)
+		}
+		for _, m := range l.Masters {
+			if !m.Vote || m.State != "up" || *m.TTL > 9000 {
+				t.Errorf("master %+v", m)
+			}
+		}
+	})
+}
+
+func TestRedlockWithAMasterStopped(t *testing.T) {
+	var servers []*servertest.Redis
+	var addrs []string
+	for range 5 {
+		s := servertest.StartRedis(t)
+		c := redis.NewClient(&redis.Options{Addr: s.Addr})
+		if err := c.Set(t.Context(), "lock:a", "Y2NjY2NjY2NjY2NjY2NjYw==", time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		servers, addrs = append(servers, s), append(addrs, s.Addr)
+	}
+	servers[4].Stop(t)
+	got := run(t, "ls", "-o", "json", "redis://"+strings.Join(addrs, ","))
+	s := parse(t, got.stdout)
+	l := s.lock(t, "redis:lock:a")
+	if got.code != 3 || s.Backends[0].State != "degraded" || l.State != "held" || *l.Margin != 1 || l.Masters[4].State != "down" || l.Masters[4].TTL != nil {
+		t.Errorf("code %d, %+v", got.code, s)
+	}
+	if !strings.Contains(got.stderr, addrs[4]) {
+		t.Errorf("the master that did not answer is not named: %s", got.stderr)
+	}
+}
+
+func TestHostileBytesNeverReachTheTerminal(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
+		c := redis.NewClient(&redis.Options{Addr: servers[0].Addr})
+		defer c.Close()
+		key := servertest.UniqueName(t) + "lock\x1b]52;c;aGk=\a\u202e\xff\r\n"
+		if err := c.Set(t.Context(), key, "\x1b[2J\u009b31m"+strings.Repeat("x", 5000), time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+		target := "redis://" + servers[0].Addr
+		id := ""
+		for _, l := range parse(t, run(t, "ls", "-o", "json", target).stdout).Locks {
+			if strings.Contains(l.ID, "aGk=") {
+				id = l.ID
+			}
+		}
+		for _, args := range [][]string{{"ls"}, {"ls", "-o", "wide"}, {"ls", "-o", "json"}, {"show", id}, {"show", id, "-o", "json"}} {
+			got := run(t, append(args, target)...)
+			if got.code != 0 || strings.ContainsAny(strings.ReplaceAll(got.stdout, "\n", ""), "\x1b\a\r\u009b\u202e\xff") || got.stdout == "" {
+				t.Errorf("%v: %+v", args, got)
+			}
+		}
+	})
+}
+
+func TestDemoHeadless(t *testing.T) {
+	got := run(t, "demo", "--headless", "--for", "2500ms", "-o", "json")
+	s := parse(t, got.stdout)
+	if got.code != 0 || len(s.Backends) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	orders := s.lock(t, "zk:/locks/orders")
+	if orders.Recipe != "curator" || len(orders.Holders)+len(orders.Waiters) == 0 {
+		t.Errorf("orders %+v", orders)
+	}
+	if cart := s.lock(t, "redis:lock:cart:42"); cart.Kind != "redlock" || len(cart.Masters) != 5 {
+		t.Errorf("cart %+v", cart)
+	}
+	if got := run(t, "demo", "fair", "--headless", "--for", "3s"); got.code != 0 || !strings.Contains(got.stdout, "/locker") || strings.Contains(got.stdout, "redis:") {
+		t.Errorf("fair %+v", got)
+	}
+}

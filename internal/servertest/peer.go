@@ -1,0 +1,74 @@
+package servertest
+
+import (
+	"bufio"
+	_ "embed" // the peers' scripts
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+//go:embed kazoo_lock.py
+var kazooLock string
+
+//go:embed redispy_lock.py
+var redisPyLock string
+
+// Peer is a process that runs another library's client: it takes one lock, holds it until told, and says what it does
+// in a line each: started, acquired, released.
+type Peer struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// StartKazoo starts a kazoo client that takes the Lock at path as name, with a session timeout of five seconds, and
+// returns when it is connected.
+func StartKazoo(t testing.TB, addr, path, name string) *Peer {
+	t.Helper()
+	return startPeer(t, RequirePython(t, "kazoo"), kazooLock, addr, path, name)
+}
+
+// StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute.
+func StartRedisPy(t testing.TB, addr, key string) *Peer {
+	t.Helper()
+	host, port, _ := strings.Cut(addr, ":")
+	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key)
+}
+
+func startPeer(t testing.TB, python, script string, args ...string) *Peer {
+	t.Helper()
+	cmd := exec.Command(python, append([]string{"-c", script}, args...)...)
+	in, err := cmd.StdinPipe()
+	check(t, err)
+	out, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	p := &Peer{cmd, in, bufio.NewScanner(out)}
+	t.Cleanup(p.Kill)
+	p.Expect(t, "started")
+	return p
+}
+
+// Expect waits for the peer's next line, which must start with want.
+func (p *Peer) Expect(t testing.TB, want string) {
+	t.Helper()
+	if !p.out.Scan() || !strings.HasPrefix(p.out.Text(), want) {
+		t.Fatalf("peer says %q, want %q (%v)", p.out.Text(), want, p.out.Err())
+	}
+}
+
+// Release tells the peer to give its lock back and end.
+func (p *Peer) Release(t testing.TB) {
+	t.Helper()
+	_, err := io.WriteString(p.in, "\n")
+	check(t, err)
+}
+
+// Kill ends the peer without warning and waits until it is gone.
+func (p *Peer) Kill() {
+	p.in.Close()
+	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Wait()
+}
