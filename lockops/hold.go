@@ -47,11 +47,11 @@ func (h *Hold) Release(ctx context.Context) error {
 		return lost
 	}
 	g.end(ErrReleased)
-	err := g.backend.release(ctx)
 	if lost != nil {
+		g.backend.abandon()
 		return lost
 	}
-	if err != nil {
+	if err := g.backend.release(ctx); err != nil {
 		return fmt.Errorf("lockops: release %s: %w", g.lock.name, err)
 	}
 	return nil
@@ -101,6 +101,7 @@ type lockKey struct {
 type backend interface {
 	name() string
 	release(ctx context.Context) error
+	abandon() // release in the background, what was lost and may be there yet
 	extend(ctx context.Context) error
 	deadline() (time.Time, bool)
 	token() (uint64, bool)

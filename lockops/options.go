@@ -91,7 +91,7 @@ func WithMasterLimit(limit time.Duration) Option { return func(o *options) { o.l
 func WithoutToken() Option { return func(o *options) { o.fence = false } }
 
 // OnWaiting is called when an Acquire has to wait, once its contender is known by name: the znode that stands in the
-// queue, or the Redis value that will be written. It is called again when the contender had to be made anew. It must
+// queue, or the Redis value that will be written (on a Redlock each try has its own; this is the first). It is called again when the contender had to be made anew. It must
 // not block.
 func OnWaiting(f func(name string)) Option { return func(o *options) { o.onWaiting = f } }
 

@@ -296,6 +296,8 @@ func (r *redisGrant) release(ctx context.Context) error {
 	}
 }
 
+func (r *redisGrant) abandon() { r.m.session.goDo(func() { _ = r.remove() }) }
+
 func (r *redisGrant) remove() error {
 	m := r.m
 	channel := WakeChannel(m.lock.name)

@@ -227,6 +227,8 @@ func (r *redlockGrant) prolong(ctx context.Context) error {
 	return withNodes(bad, ErrLost, ErrNoQuorum)
 }
 
+func (r *redlockGrant) abandon() { r.e.takeBack(make(chan error, len(r.e.votes))) }
+
 // release takes all votes back and waits for a majority to confirm it; the others go on in the background. Without one,
 // the error has a NodeError for each master that had a vote and did not confirm: ErrGone and ErrOther mean that the vote
 // was lost before, anything else that the master did not answer.

@@ -35,6 +35,9 @@ func (z *zkGrant) lost(reason error) {
 	z.session.goDo(func() { z.session.remove(&n) })
 }
 
+// abandon has nothing to do: lost has done it.
+func (z *zkGrant) abandon() {}
+
 // watchAfter is how long a hold lasts before its own node is watched. Shorter ones save the request.
 const watchAfter = 5 * time.Millisecond
 
@@ -96,8 +99,14 @@ func (z *zkGrant) deadline() (time.Time, bool) {
 
 func (z *zkGrant) release(ctx context.Context) error {
 	z.stop()
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(z.life.ctx, cancel)() // the session ends: there is nothing left to wait for
 	n := z.node
-	result := z.session.forget(ctx, &n)
+	result := z.session.forget(waiting, &n)
+	if result.err != nil && ctx.Err() == nil && z.life.ctx.Err() != nil {
+		return errors.Join(ErrLost, context.Cause(z.life.ctx))
+	}
 	if result.err == nil && !result.was {
 		return errors.Join(ErrLost, errRemoved)
 	}

@@ -1,0 +1,142 @@
+package lockops_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// cutter stands between a client and a Redis server and can cut the connection instead of passing on a script's reply.
+type cutter struct {
+	listener net.Listener
+	armed    atomic.Bool // cut at the next script's reply
+	work     sync.WaitGroup
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+func startCutter(t testing.TB, server string) *cutter {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &cutter{listener: l}
+	p.work.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", server)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, client, server)
+			p.mu.Unlock()
+			var doomed atomic.Bool
+			p.work.Go(func() { p.pass(client, server, &doomed, true) })
+			p.work.Go(func() { p.pass(server, client, &doomed, false) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		for _, c := range p.conns {
+			c.Close()
+		}
+		p.mu.Unlock()
+		p.work.Wait()
+	})
+	return p
+}
+
+func (p *cutter) pass(from, to net.Conn, doomed *atomic.Bool, requests bool) {
+	defer from.Close()
+	defer to.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(buf)
+		if requests && bytes.Contains(buf[:n], []byte("evalsha")) && p.armed.CompareAndSwap(true, false) {
+			doomed.Store(true)
+		}
+		if !requests && doomed.Load() {
+			return
+		}
+		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+// TestR4_LostReplyIsNotALockout: the reply to the request that took the lock is cut off, then the one that released it.
+func TestR4_LostReplyIsNotALockout(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		p := startCutter(t, masters[0].Addr)
+		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		m := lockops.NewRedisMutex(s, key)
+		release(t, acquire(t, m)) // the scripts are loaded
+		p.armed.Store(true)
+		start := time.Now()
+		h, err := m.TryAcquire(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if token, ok := h.Token(); !ok || token != 2 {
+			t.Errorf("token %d, %v; want 2", token, ok)
+		}
+		p.armed.Store(true)
+		release(t, h)
+		if v := get(t, redisClient(t, masters[0]), key); v != "" {
+			t.Errorf("key is left: %q", v)
+		}
+	})
+}
+
+// TestRenewalLossWithoutServer: the master stops; the hold ends before its deadline, with nobody to ask.
+func TestRenewalLossWithoutServer(t *testing.T) {
+	m := servertest.StartRedis(t)
+	s := redisSession(t, m)
+	h := acquire(t, lockops.NewRedisMutex(s, "lock", lockops.WithTTL(600*time.Millisecond), lockops.WithMasterLimit(50*time.Millisecond)))
+	m.Pause(t)
+	defer m.Resume(t)
+	var deadline time.Time
+	for {
+		d, ok := h.Deadline()
+		if !ok {
+			break
+		}
+		deadline = d
+		select {
+		case <-h.Context().Done():
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if late := time.Since(deadline); late > 50*time.Millisecond {
+		t.Errorf("told %v after the deadline", late)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := h.Release(ctx); err == nil {
+		t.Error("release of a lost lock succeeded")
+	}
+}
