@@ -14,22 +14,26 @@ func (t *Theme) Bar(n, most, width int) string {
 	return strings.Repeat(t.Glyphs.Bar, min(width, max(1, cells)))
 }
 
-// Gauge is a bar that runs down: the part that is left, the part that is gone, with walls, width cells in all.
-// fraction is what is left, 0 to 1. full and rest are given separately, so that they can be styled.
-func (t *Theme) Gauge(fraction float64, width int) (full, rest string) {
-	inner := max(0, width-2)
+// Gauge is a bar that runs down, width cells in all with its walls: the part that is left and, drawn in Track, the part
+// that is gone. fraction is what is left, 0 to 1. With colours it moves by eighths of a cell, edge being the last of
+// full; without, by cells.
+func (t *Theme) Gauge(fraction float64, width int) (wall, full, edge, rest, end string) {
+	g, inner := t.Glyphs, max(0, width-2)
 	eighths := int(math.Ceil(min(1, max(0, fraction)) * float64(inner) * 8))
 	cells, part := eighths/8, eighths%8
-	g := t.Glyphs
-	full = g.BarLeft + strings.Repeat(g.BarFull, cells)
 	used := cells
-	if part > 0 {
+	switch {
+	case part == 0:
+	case t.Options.NoColor || len(g.BarParts) == 0:
+		cells++
 		used++
-		if len(g.BarParts) > 0 {
-			full += g.BarParts[part-1]
-		} else {
-			full += g.BarFull
-		}
+	default:
+		edge = g.BarParts[part-1]
+		used++
 	}
-	return full, strings.Repeat(g.BarRest, inner-used) + g.BarRight
+	blank := " "
+	if t.Options.NoColor || t.Options.ASCII {
+		blank = g.BarRest
+	}
+	return g.BarLeft, strings.Repeat(g.BarFull, cells), edge, strings.Repeat(blank, inner-used), g.BarRight
 }

@@ -35,6 +35,8 @@ type Theme struct {
 	Unknown, Free lipgloss.Style
 	// Title names the program, Header the columns, Key a key in a hint.
 	Title, Header, Key lipgloss.Style
+	// Track is the part of a gauge that is gone, Level the part that is left.
+	Track, Level lipgloss.Style
 	// Badge is quiet; BadgeWarning and BadgeCritical are not.
 	Badge, BadgeWarning, BadgeCritical lipgloss.Style
 	// Frame draws a dialog's border, FrameCritical that of a dangerous one.
@@ -68,6 +70,8 @@ func New(o Options) *Theme {
 		Title:    ink(holding).Bold(true),
 		Header:   ink(muted),
 		Key:      base.Bold(true),
+		Track:    ink(faint).Background(p[raised]),
+		Level:    ink(holding).Background(p[raised]),
 		Badge:    ink(muted).Background(p[raised]),
 
 		BadgeWarning:  ink(onBright).Background(p[warning]).Bold(true),
@@ -81,6 +85,7 @@ func New(o Options) *Theme {
 		t.Glyphs = asciiGlyphs()
 	}
 	if o.NoColor {
+		t.Track, t.Level = base, base
 		t.Badge = base
 		t.BadgeWarning = base.Reverse(true)
 		t.BadgeCritical = base.Reverse(true).Bold(true)

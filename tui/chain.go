@@ -36,10 +36,14 @@ func (s *chain) Update(msg tea.Msg) tea.Cmd {
 
 func (s *chain) Actions() []action {
 	list := []action{
-		{keys: []string{"esc"}, shown: "esc", hint: "back", help: "back to where you came from", run: do(s.back)},
+		{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "back to where you came from", run: do(s.back)},
 		s.releaseAction(),
 		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the lock's path, escaped, to the clipboard (OSC 52)", run: func() tea.Cmd { return s.copyPath(s.pane.id) }},
 	}
+	list = append(list, action{
+		keys: []string{"tab"}, shown: "tab", help: "next pane",
+		disabled: func() string { return "this screen has one pane" },
+	})
 	return append(list, moves(s.pane.Move, s.pane.page)...)
 }
 

@@ -140,8 +140,8 @@ func (p *chainPane) View() string {
 	below = append(below, p.grants(p.height-len(lines)-len(below)-len(p.rows)-4)...)
 	columns, cells := p.table(l)
 	room := max(1, p.height-len(lines)-1-len(below))
-	widths := lay(columns, p.width-2)
-	lines = append(lines, append(line{{"  ", t.Header}}, titles(columns, widths, t.Header)...))
+	widths := lay(columns, p.width-margin-1)
+	lines = append(lines, append(line{{"   ", t.Header}}, titles(columns, widths, t.Header)...))
 	p.listTop = len(lines)
 	lines = append(lines, p.list(l, columns, widths, cells, room)...)
 	for len(lines) < p.height-len(below) {
@@ -247,7 +247,7 @@ func (p *chainPane) grants(room int) []line {
 	lines := []line{p.section("last grants")}
 	for i := len(list) - 1; i >= 0 && len(lines) < min(room, 6); i-- {
 		g := list[i]
-		l := line{{"  " + g.seen.Format("15:04:05") + "  ", t.Muted}}
+		l := line{{"   " + g.seen.Format("15:04:05") + "  ", t.Muted}}
 		if g.from == "" {
 			l = l.add(t.Muted, "granted to ").add(t.Holding, middle(g.to, 40, t.Glyphs.Ellipsis))
 		} else {

@@ -58,10 +58,10 @@ func (p *chainPane) list(l *inspect.Lock, columns []column, widths []int, cells 
 	p.top = max(min(p.top, p.cursor), p.cursor-room+1)
 	var lines []line
 	for i := p.top; i < min(len(p.rows), p.top+room); i++ {
-		out := line{{"  ", t.Text}}
+		out := line{{"   ", t.Text}}
 		over := p.highlight(l, p.rows[i])
 		if i == p.cursor {
-			out = line{{t.Glyphs.Cursor + " ", t.Holding}}
+			out = line{{t.Glyphs.Cursor + "  ", t.Holding}}
 			over = t.Selected
 		}
 		out = append(out, join(columns, widths, cells(p.rows[i]), t.Glyphs.Ellipsis)...)
@@ -105,9 +105,9 @@ func queueColumns() []column {
 	return []column{
 		{title: "#", width: 4, grow: 1, most: 6, right: true},
 		{title: "STATE", width: 13, grow: 1, most: 15},
-		{title: "CONTENDER", width: 12, grow: 5, most: 34},
+		{title: "CONTENDER", middle: true, width: 12, grow: 5, most: 34},
 		{title: "CLIENT", width: 15, grow: 4, most: 24},
-		{title: "SESSION", width: 10, grow: 3, most: 18, from: 105},
+		{title: "SESSION", middle: true, width: 10, grow: 3, most: 18, from: 105},
 		{title: "SINCE", width: 7, right: true},
 		{title: "BLOCKS", width: 6, right: true, from: 88},
 		{title: "WATCHES", width: 9, grow: 4, most: 20},
@@ -123,14 +123,14 @@ func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
 	}
 	name := c.Owner.Label.String()
 	if name == "" {
-		name = middle(c.Name.String(), 34, t.Glyphs.Ellipsis)
+		name = c.Name.String()
 	}
 	at, id, since, blocks := dash, dash, dash, dash
 	if where := client(&c.Owner); where != "" {
 		at = line{{where, t.Text}}
 	}
 	if c.Owner.Session != 0 {
-		id = line{{middle(session(c.Owner.Session), 18, t.Glyphs.Ellipsis), t.Muted}}
+		id = line{{session(c.Owner.Session), t.Muted}}
 	}
 	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
 		since = line{{age(d), t.Text}}
@@ -186,7 +186,7 @@ func masterColumns() []column {
 	return []column{
 		{title: "MASTER", width: 15, grow: 2, most: 24},
 		{title: "VOTE", width: 6},
-		{title: "VALUE", width: 10, grow: 3, most: 26},
+		{title: "VALUE", middle: true, width: 10, grow: 3, most: 26},
 		{title: "TTL", width: 18, grow: 5, most: 44},
 		{title: "ROLE", width: 7, from: 76},
 		{title: "UP", width: 6, right: true, from: 76},
@@ -265,12 +265,12 @@ func (p *chainPane) voteCells(v *inspect.Vote) (mark, value, ttl line) {
 	if v.Agrees {
 		mark = line{{t.Glyphs.Holding + " yes", t.Holding}}
 	}
-	value = line{{middle(v.Value.String(), 26, t.Glyphs.Ellipsis), t.Text}}
+	value = line{{v.Value.String(), t.Text}}
 	if v.NoExpiry {
 		return mark, value, line{{"never expires", t.Warning}}
 	}
 	columns := masterColumns()
-	width := lay(columns, p.width-2)[3]
+	width := lay(columns, p.width-margin-1)[3]
 	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], width-6)
 }
 

@@ -8,6 +8,8 @@ import (
 type column struct {
 	title string
 	right bool
+	// middle cuts what is too wide in its middle rather than at its end.
+	middle bool
 	// width is the least; grow says how much of the room that is left over goes to it; most is where it stops.
 	width, grow, most int
 	// from is the table's width from which it is shown at all.
@@ -60,6 +62,9 @@ func join(columns []column, widths []int, cells []line, tail string) line {
 		if len(out) > 0 {
 			out = out.add(lipgloss.NewStyle(), "  ")
 		}
+		if columns[i].middle {
+			c = c.squeeze(widths[i], tail)
+		}
 		out = append(out, c.align(widths[i], columns[i].right, tail)...)
 	}
 	return out
@@ -76,10 +81,10 @@ func titles(columns []column, widths []int, style lipgloss.Style) line {
 
 func lockColumns() []column {
 	return []column{
-		{title: "LOCK", width: 20, grow: 5, most: 60},
+		{title: "LOCK", middle: true, width: 20, grow: 5, most: 60},
 		{title: "KIND", width: 9, from: 110},
-		{title: "LIBRARY", width: 9, grow: 1, most: 18, from: 110},
-		{title: "HOLDER", width: 16, grow: 4, most: 40},
+		{title: "LIBRARY", width: 11, grow: 1, most: 18, from: 110},
+		{title: "HOLDER", middle: true, width: 14, grow: 4, most: 44},
 		{title: "HELD", width: 7, right: true},
 		{title: "QUEUE", width: 8, grow: 1, most: 12},
 		{title: "TTL", width: 11, right: true},
@@ -87,9 +92,16 @@ func lockColumns() []column {
 	}
 }
 
-func (c *lockCells) list() []line {
+// list is the cells in the order of the columns. The holder's client is added where there is room for all of it.
+func (c *lockCells) list(widths []int) []line {
+	if holder := append(c.holder[:len(c.holder):len(c.holder)], c.client...); holder.width() <= widths[holderColumn] {
+		c.holder = holder
+	}
 	return []line{c.lock, c.kind, c.library, c.holder, c.held, c.queue, c.ttl, c.finding}
 }
+
+// holderColumn is the place of HOLDER in the columns.
+const holderColumn = 3
 
 // margin is left of the first column: the cursor, the sign and two blanks.
 const margin = 3
@@ -111,7 +123,8 @@ func (s *locks) rowView(r *row, width int, selected bool) string {
 		l[0] = span{t.Glyphs.Cursor, t.Holding}
 		over = t.Selected
 	}
-	l = append(l, join(columns, lay(columns, width-margin-1), c.list(), t.Glyphs.Ellipsis)...)
+	widths := lay(columns, width-margin-1)
+	l = append(l, join(columns, widths, c.list(widths), t.Glyphs.Ellipsis)...)
 	return l.render(width, t.Glyphs.Ellipsis, over)
 }
 

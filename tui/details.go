@@ -29,7 +29,7 @@ func (p *chainPane) facts(lead span, parts ...string) line {
 			known = append(known, part)
 		}
 	}
-	return line{{"  ", t.Text}, lead, {strings.Join(known, " "+t.Glyphs.Dot+" "), t.Text}}
+	return line{{"   ", t.Text}, lead, {strings.Join(known, " "+t.Glyphs.Dot+" "), t.Text}}
 }
 
 // named is "name text", or empty when there is no text.
@@ -64,7 +64,7 @@ func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []li
 	} else if o.Client == "" && o.Host == "" {
 		lines[1] = p.facts(span{"who is behind it is not known", t.Unknown})
 	}
-	return append(lines, line{{"  name ", t.Muted}, {c.Name.String(), t.Text}})
+	return append(lines, line{{"   name ", t.Muted}, {c.Name.String(), t.Text}})
 }
 
 // sessionFacts say whether a contender's session is alive.
@@ -104,14 +104,14 @@ func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 	lines := []line{first}
 	switch {
 	case !v.Up:
-		return append(lines, line{{"  " + named("no answer:", printed(v.Error)), t.Unknown}})
+		return append(lines, line{{"   " + named("no answer:", printed(v.Error)), t.Unknown}})
 	case v.Present:
-		lines = append(lines, line{{"  value ", t.Muted}, {v.Value.String(), t.Text}})
+		lines = append(lines, line{{"   value ", t.Muted}, {v.Value.String(), t.Text}})
 		if v.Digest != "" {
-			lines = append(lines, line{{"  whole ", t.Muted}, {printed(v.Digest), t.Text}})
+			lines = append(lines, line{{"   whole ", t.Muted}, {printed(v.Digest), t.Text}})
 		}
 	default:
-		lines = append(lines, line{{"  the key is absent here", t.Muted}})
+		lines = append(lines, line{{"   the key is absent here", t.Muted}})
 	}
 	if len(l.Holders) == 1 {
 		o := &l.Holders[0].Owner

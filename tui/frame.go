@@ -225,7 +225,7 @@ func hintLine(key, text lipgloss.Style, actions []action, room int) line {
 		if a.hint == "" {
 			continue
 		}
-		hint := line{{" " + a.shown, key}, {" " + a.hint + " ", text}}
+		hint := line{{" " + strings.Fields(a.shown)[0], key}, {" " + a.hint + " ", text}}
 		if l.width()+hint.width() > room {
 			break
 		}

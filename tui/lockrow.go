@@ -10,8 +10,8 @@ import (
 
 // lockCells are the cells of a lock's row, before any layout.
 type lockCells struct {
-	mark                                                  span
-	lock, kind, library, holder, held, queue, ttl, finding line
+	mark                                                           span
+	lock, kind, library, holder, client, held, queue, ttl, finding line
 }
 
 // queueBar is how many cells a queue's bar has at most.
@@ -29,6 +29,11 @@ func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
 		held:    w.heldCell(l),
 		queue:   w.queueCell(l),
 		ttl:     w.ttlCell(l, span),
+	}
+	if len(l.Holders) == 1 {
+		if at := client(&l.Holders[0].Owner); at != "" && at != c.holder.text() {
+			c.client = line{{"  " + at, t.Muted}}
+		}
 	}
 	if l.Recipe == "" {
 		c.library = line{{t.Glyphs.Dash, t.Faint}}
@@ -80,9 +85,6 @@ func (w *world) oneHolder(l *inspect.Lock) line {
 			style = t.Warning
 		}
 		out = out.add(style, fmt.Sprintf(" %d/%d", l.Votes(), len(l.Masters)))
-	}
-	if at := client(&h.Owner); at != "" && at != name {
-		out = out.add(t.Muted, " "+at)
 	}
 	return out
 }
@@ -143,8 +145,8 @@ func (w *world) gauge(left, span time.Duration, width int) line {
 	}
 	var out line
 	if span > 0 {
-		full, rest := t.Gauge(float64(left)/float64(span), width)
-		out = line{{full, t.Holding}, {rest, t.Faint}}
+		wall, full, edge, rest, end := t.Gauge(float64(left)/float64(span), width)
+		out = line{{wall, t.Faint}, {full, t.Holding}, {edge, t.Level}, {rest, t.Track}, {end, t.Faint}}
 	}
 	return out.add(t.Text, fmt.Sprintf("%6s", age(left)))
 }

@@ -24,9 +24,13 @@ type locks struct {
 	// top is the first row shown, cursor the selected one, selected its lock: the cursor follows the lock.
 	top, cursor int
 	selected    inspect.ID
-	filtering   bool
-	field       field
-	beside      *chainPane
+	// moved: somebody chose; until then the first row stays selected.
+	moved     bool
+	filtering bool
+	// inBeside: the keys move in the chain beside the table.
+	inBeside bool
+	field    field
+	beside   *chainPane
 }
 
 func newLocks(w *world) screen {
@@ -91,19 +95,29 @@ func (s *locks) click(msg tea.MouseClickMsg) {
 		s.enter()
 		return
 	}
+	s.inBeside = false
 	s.move(at - s.cursor)
 }
 
 // follow finds the selected lock again after the rows changed; when it is gone the cursor stays where it was.
 func (s *locks) follow() {
-	if at := s.index.place(s.selected); at >= 0 {
+	if at := s.index.place(s.selected); at >= 0 && s.moved {
 		s.cursor = at
 	}
-	s.move(0)
+	s.moveTo(s.cursor)
 }
 
 func (s *locks) move(by int) {
-	s.cursor = max(0, min(s.cursor+by, len(s.index.shown)-1))
+	if s.inBeside && s.width >= besideWidth {
+		s.beside.Move(by)
+		return
+	}
+	s.moved = true
+	s.moveTo(s.cursor + by)
+}
+
+func (s *locks) moveTo(at int) {
+	s.cursor = max(0, min(at, len(s.index.shown)-1))
 	s.selected = inspect.ID{}
 	if s.cursor < len(s.index.shown) {
 		s.selected = s.index.shown[s.cursor].lock.ID
@@ -133,11 +147,21 @@ func (s *locks) Actions() []action {
 		return ""
 	}
 	list := []action{
-		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the selected lock's chain: who holds it, who waits on whom", disabled: none, run: do(s.enter)},
+		{keys: []string{"enter", "l", "right"}, shown: "enter l", hint: "chain", help: "open the selected lock's chain: who holds it, who waits on whom", disabled: none, run: do(s.enter)},
 		{keys: []string{"/"}, shown: "/", hint: "filter", help: "show only locks that match all words: name, kind, library, state, owner", run: do(func() { s.filtering = true })},
 		{keys: []string{"s"}, shown: "s", hint: "sort", help: "sort by the next order", run: do(s.nextOrder)},
 		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the selected lock's path, escaped, to the clipboard (OSC 52)", disabled: none, run: func() tea.Cmd { return s.copyPath(s.selected) }},
 	}
+	list = append(list, action{
+		keys: []string{"tab"}, shown: "tab", help: "next pane: the table, and the chain beside it in a wide window",
+		disabled: func() string {
+			if s.width < besideWidth {
+				return fmt.Sprintf("one pane here; from %d columns on the chain stands beside", besideWidth)
+			}
+			return ""
+		},
+		run: do(func() { s.inBeside = !s.inBeside }),
+	})
 	if s.field.value() != "" {
 		list = append(list, action{keys: []string{"esc"}, shown: "esc", hint: "show all", help: "clear the filter", run: do(s.clear)})
 	}

@@ -177,7 +177,7 @@ func (d *release) matches() bool {
 func (d *release) Actions() []action {
 	switch d.phase {
 	case warning:
-		return []action{{shown: "enter esc", hint: "cancel"}, {shown: "w", hint: "go on with a waiter"}}
+		return []action{{shown: "enter", hint: "cancel"}, {shown: "w", hint: "go on with a waiter"}}
 	case confirming:
 		list := []action{{shown: "enter", hint: "cancel"}, {shown: "esc", hint: "cancel"}}
 		switch {
@@ -192,7 +192,7 @@ func (d *release) Actions() []action {
 	case executing:
 		return []action{{shown: "...", hint: "wait for the result"}}
 	case finished:
-		return []action{{shown: "enter esc", hint: "close"}}
+		return []action{{shown: "enter", hint: "close"}}
 	default:
 		return []action{{shown: "esc", hint: "cancel"}}
 	}

@@ -175,7 +175,7 @@ func (d *release) resultLines(width int) []line {
 	for _, m := range r.Masters {
 		lines = append(lines, d.masterLine(m))
 	}
-	if r.Released || r.Reason == act.Changed || len(r.HoldersAfter) > 0 {
+	if d.err == nil || len(r.HoldersAfter) > 0 {
 		lines = append(append(lines, nil), d.afterLines()...)
 	}
 	return append(lines, nil, line{{"[ Close ]", t.Strong.Reverse(true)}})
@@ -195,19 +195,23 @@ func (d *release) masterLine(m act.MasterResult) line {
 
 // afterLines are the after-check: who has the lock now.
 func (d *release) afterLines() []line {
-	if len(d.result.HoldersAfter) == 0 {
+	holders := d.result.HoldersAfter
+	if l := d.snapshot.Lock(d.request.Lock.ID); !d.result.Released && len(holders) == 0 && l != nil {
+		holders = l.Holders // nothing was done, so that nobody looked again: what the screen knows
+	}
+	if len(holders) == 0 {
 		return []line{d.labelled("Now", line{{"nobody holds it", d.theme.Text}})}
 	}
 	var lines []line
-	for i := range d.result.HoldersAfter {
+	for i := range holders {
 		label := "Now"
 		if i > 0 {
 			label = ""
 		}
 		if i == 5 {
-			return append(lines, d.labelled("", line{{fmt.Sprintf("and %d more", len(d.result.HoldersAfter)-i), d.theme.Muted}}))
+			return append(lines, d.labelled("", line{{fmt.Sprintf("and %d more", len(holders)-i), d.theme.Muted}}))
 		}
-		lines = append(lines, d.labelled(label, d.person(&d.result.HoldersAfter[i], "")))
+		lines = append(lines, d.labelled(label, d.person(&holders[i], "")))
 	}
 	return lines
 }

@@ -100,6 +100,20 @@ func (l line) align(width int, right bool, tail string) line {
 	return append(append(line{}, l...), blank)
 }
 
+// squeeze cuts the last part of a line in its middle, so that the line fits into width cells.
+func (l line) squeeze(width int, ellipsis string) line {
+	over := l.width() - width
+	if over <= 0 || len(l) == 0 {
+		return l
+	}
+	out := append(line{}, l...)
+	last := &out[len(out)-1]
+	if room := ansi.StringWidth(last.text) - over; room > 4 {
+		last.text = middle(last.text, room, ellipsis)
+	}
+	return out
+}
+
 // middle cuts text in its middle, so that its start and its end stay.
 func middle(s string, cells int, ellipsis string) string {
 	w := ansi.StringWidth(s)
