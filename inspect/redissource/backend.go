@@ -43,14 +43,17 @@ func (r *rateMeter) perSecond() float64 {
 }
 
 // changedBackend is the backend's state when it is worth telling again: at once when a server came or went, at most
-// once a second when figures changed noticeably.
+// once a second when figures changed noticeably, and otherwise at the slow beat.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	b := r.describe(inspect.ModePoll)
 	r.backend.rates.add(now, b.Cost.Requests)
 	b.Cost.PerSecond = r.backend.rates.perSecond()
 	told := r.backend.told
-	if told != nil && sameBackend(told, b) && (now.Sub(r.backend.toldAt) < time.Second || !noticeable(told, b)) {
-		return nil
+	if told != nil && sameBackend(told, b) {
+		age := now.Sub(r.backend.toldAt)
+		if age < time.Second || age < statusEvery && !noticeable(told, b) {
+			return nil
+		}
 	}
 	r.backend.told, r.backend.toldAt = b, now
 	clone := *b

@@ -44,7 +44,7 @@ func (r *rateMeter) perSecond() float64 {
 }
 
 // changedBackend is the backend's state when it is worth telling again: at once when the connection or a server came
-// or went, at most once a second when figures changed noticeably.
+// or went, at most once a second when figures changed noticeably, and otherwise at the slow beat.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if r.link != nil && !r.ready && r.linkErr == "" && !r.done {
 		return nil // still connecting for the first time
@@ -57,8 +57,11 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	r.backend.rates.add(now, b.Cost.Requests)
 	b.Cost.PerSecond = r.backend.rates.perSecond()
 	told := r.backend.told
-	if told != nil && !r.done && sameBackend(told, b) && (now.Sub(r.backend.toldAt) < time.Second || !noticeable(told, b)) {
-		return nil
+	if told != nil && !r.done && sameBackend(told, b) {
+		age := now.Sub(r.backend.toldAt)
+		if age < time.Second || age < identityEvery && !noticeable(told, b) {
+			return nil
+		}
 	}
 	r.backend.told, r.backend.toldAt = b, now
 	clone := *b

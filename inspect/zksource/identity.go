@@ -29,7 +29,7 @@ type serverAnswer struct {
 
 // identity is one round of questions to all servers.
 type identity struct {
-	link    *link
+	asked   time.Time
 	servers []serverAnswer
 	// sessions of all servers that told; nil when none did. watches of all servers; nil unless all told.
 	sessions map[int64]inspect.Session
@@ -108,7 +108,7 @@ func (r *run) covers(now time.Time) []inspect.ID {
 
 // askAll asks all servers at the same time.
 func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []inspect.ID) identity {
-	who := identity{link: l, servers: make([]serverAnswer, len(admins))}
+	who := identity{asked: time.Now(), servers: make([]serverAnswer, len(admins))}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	complete := true
@@ -242,7 +242,7 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 	for _, id := range who.covers {
 		wanted[id.Path] = true
 	}
-	table := &inspect.WatchTable{Backend: r.cfg.Backend, Sessions: map[string][]int64{}, Covers: who.covers}
+	table := &inspect.WatchTable{Backend: r.cfg.Backend, ReadAt: who.asked, Sessions: map[string][]int64{}, Covers: who.covers}
 	for full, ids := range who.watches {
 		if p, ok := r.cfg.shown(full); ok && wanted[parent(p)] {
 			table.Sessions[p] = ids

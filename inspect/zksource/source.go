@@ -242,7 +242,7 @@ func (r *run) lost(e linkEvent) {
 	clear(r.due)
 	r.watches = 0
 	for _, d := range r.dirs {
-		d.watched, d.busy, d.again, d.waiting, d.due = false, false, false, nil, time.Time{}
+		d.watched, d.busy, d.again, d.waiting, d.fresh, d.due = false, false, false, nil, nil, time.Time{}
 	}
 }
 

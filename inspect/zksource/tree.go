@@ -26,6 +26,8 @@ type dir struct {
 	names   []string
 	nodes   map[string]inspect.Znode
 	waiting map[string]bool // children whose Get is on its way
+	fresh   map[string]bool // those of them that came since the lock was last complete: not shown before they are read
+	judged  bool            // once, with all that was wanted read
 	lock    *inspect.Lock
 	readAt  time.Time
 	triedAt time.Time // when it was polled, or could not be read
@@ -42,7 +44,7 @@ type dir struct {
 func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed []string) {
 	slices.Sort(names)
 	if d.czxid != stat.Czxid { // it was deleted and made again: same names mean nothing
-		d.nodes, d.waiting = nil, nil
+		d.nodes, d.waiting, d.fresh, d.judged = nil, nil, nil, false
 	}
 	old := d.names
 	d.names, d.czxid, d.count, d.readAt = names, stat.Czxid, stat.NumChildren, at
@@ -55,6 +57,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 			removed = append(removed, old[0])
 			delete(d.nodes, old[0])
 			delete(d.waiting, old[0])
+			delete(d.fresh, old[0])
 			old = old[1:]
 		default:
 			old, names = old[1:], names[1:]
@@ -104,12 +107,12 @@ func isContender(name string) bool {
 
 // judge makes the directory's lock anew. It returns nil when it is none, and whether it changed.
 func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool) {
-	children := make([]inspect.Znode, len(d.names))
-	for i, name := range d.names {
+	children := make([]inspect.Znode, 0, len(d.names))
+	for _, name := range d.names {
 		if z, ok := d.nodes[name]; ok {
-			children[i] = z
-		} else {
-			children[i] = inspect.Znode{Name: name}
+			children = append(children, z)
+		} else if !d.fresh[name] {
+			children = append(children, inspect.Znode{Name: name})
 		}
 	}
 	lock = inspect.DirectoryLock(id, children, d.readAt)

@@ -210,7 +210,6 @@ func (r *run) listed(d *dir, res result) {
 	}
 	live := d.live
 	d.live = false
-	unfinished := len(d.waiting) > 0
 	added, removed := d.adopt(res.names, res.stat, res.at)
 	for _, name := range removed {
 		if c := r.dirs[join(d.path, name)]; c != nil && !c.root {
@@ -228,8 +227,16 @@ func (r *run) listed(d *dir, res result) {
 	}
 	r.readWanted(d, list)
 	r.tooMany(d)
-	// Who left changes who holds: that is told at once, and who came when it was read.
-	if len(d.waiting) == 0 || len(removed) > 0 && !first || unfinished {
+	// Who left changes who holds: that is told at once, and who came, who stands behind the others, when it was read.
+	if d.judged && len(d.waiting) > 0 {
+		if d.fresh == nil {
+			d.fresh = map[string]bool{}
+		}
+		for _, name := range added {
+			d.fresh[name] = d.waiting[name]
+		}
+	}
+	if len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
 	}
 	if live && len(added) > 0 {
@@ -255,6 +262,7 @@ func (r *run) got(d *dir, res result) {
 		return
 	}
 	delete(d.waiting, name)
+	delete(d.fresh, name)
 	switch {
 	case res.err == nil:
 		d.keep(name, res.data, res.stat)
@@ -276,6 +284,7 @@ func (r *run) got(d *dir, res result) {
 
 // judge makes a directory's lock anew and emits it when it changed.
 func (r *run) judge(d *dir) {
+	d.judged = d.judged || len(d.waiting) == 0
 	lock, changed := d.judge(inspect.ID{Backend: r.cfg.Backend, Path: d.path}, r.cfg.Only != "")
 	if changed {
 		delete(r.gone, d.path)

@@ -1,0 +1,141 @@
+package redissource
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func testBoard(masters int) *board {
+	cfg := Config{Backend: "redis"}
+	for i := range masters {
+		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{fmt.Sprintf("m%d", i)}})
+	}
+	return newBoard(cfg)
+}
+
+func held(master int, value inspect.Untrusted, left time.Duration, now time.Time) inspect.Vote {
+	return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Up: true, Present: true, Value: value, ExpiresAt: now.Add(left)}
+}
+
+func absent(master int) inspect.Vote { return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Up: true} }
+
+func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
+	b := testBoard(3)
+	b.add("k", noon)
+	b.vote(0, "k", held(0, "a", time.Second, noon))
+	b.vote(1, "k", held(1, "a", time.Second, noon))
+	if l, gone := b.judge("k", noon); l != nil || gone {
+		t.Fatalf("judged without the third master: %+v", l)
+	}
+	b.silence(2, errors.New("connection refused"))
+	l, _ := b.judge("k", noon)
+	if l == nil || l.State != inspect.StateHeld || l.Votes() != 2 || l.Masters[2].Up {
+		t.Fatalf("%+v", l)
+	}
+}
+
+func TestARunningDownTTLIsNoChange(t *testing.T) {
+	b := testBoard(1)
+	b.add("k", noon)
+	b.vote(0, "k", held(0, "a", 10*time.Second, noon))
+	first, _ := b.judge("k", noon)
+	if first == nil {
+		t.Fatal("not judged")
+	}
+	for i := 1; i < 20; i++ {
+		now := noon.Add(time.Duration(i) * 250 * time.Millisecond)
+		wobble := time.Duration(i%5-2) * 10 * time.Millisecond
+		b.vote(0, "k", held(0, "a", 10*time.Second-now.Sub(noon)+wobble, now))
+		if l, _ := b.judge("k", now); l != nil {
+			t.Fatalf("tick %d: told again: %+v", i, l.Masters)
+		}
+	}
+	renewed := noon.Add(5 * time.Second)
+	b.vote(0, "k", held(0, "a", 10*time.Second, renewed))
+	if l, _ := b.judge("k", renewed); l == nil {
+		t.Error("a renewal is a change")
+	}
+}
+
+func TestAFreeLockIsListedForAMinute(t *testing.T) {
+	b := testBoard(1)
+	b.add("k", noon)
+	b.vote(0, "k", held(0, "a", time.Second, noon))
+	b.judge("k", noon)
+	b.vote(0, "k", absent(0))
+	if l, gone := b.judge("k", noon); l == nil || l.State != inspect.StateFree || gone {
+		t.Fatalf("%+v %v", l, gone)
+	}
+	if l, gone := b.judge("k", noon.Add(59*time.Second)); l != nil || gone {
+		t.Errorf("too early: %+v %v", l, gone)
+	}
+	if _, gone := b.judge("k", noon.Add(61*time.Second)); !gone || len(b.entries) != 0 {
+		t.Error("still listed after a minute")
+	}
+}
+
+func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
+	b := testBoard(1)
+	b.add("hash", noon)
+	b.vote(0, "hash", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "hash"})
+	if l, _ := b.judge("hash", noon); l != nil {
+		t.Errorf("a hash that was never a lock: %+v", l)
+	}
+	if b.add("hash", noon.Add(time.Second)) || !b.add("hash", noon.Add(2*time.Minute)) {
+		t.Error("looked at again too early or never")
+	}
+	b.add("short", noon)
+	b.vote(0, "short", absent(0))
+	b.judge("short", noon)
+	if !b.add("short", noon) {
+		t.Error("a key that was absent may come back at any time")
+	}
+}
+
+func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
+	b := testBoard(1)
+	for i := range 10 {
+		key := fmt.Sprintf("k%d", i)
+		b.add(key, noon)
+		b.vote(0, key, held(0, "a", time.Hour, noon))
+	}
+	focus := map[string]bool{"k9": true, "unknown": true}
+	seen := map[string]int{}
+	for range 9 {
+		chosen := b.choose(3, focus, noon)
+		if len(chosen) != 3 || chosen[0] != "k9" {
+			t.Fatalf("chosen %v", chosen)
+		}
+		for _, key := range chosen {
+			seen[key]++
+		}
+	}
+	for i := range 9 {
+		if n := seen[fmt.Sprintf("k%d", i)]; n < 1 || n > 3 {
+			t.Errorf("k%d was read %d times in 9 ticks of 3: %v", i, n, seen)
+		}
+	}
+	delete(b.entries, "k3")
+	b.vote(0, "k5", held(0, "a", time.Millisecond, noon))
+	if chosen := b.choose(3, nil, noon.Add(time.Second)); !slices.Contains(chosen, "k5") || slices.Contains(chosen, "k3") {
+		t.Errorf("what ran out comes first, what is gone not at all: %v", chosen)
+	}
+}
+
+func TestStatusTextIsNotTrusted(t *testing.T) {
+	if got := roleName("\x1b[31mmaster", "slave"); got != "replica" {
+		t.Errorf("role %q", got)
+	}
+	if got := infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"); got != "12" {
+		t.Errorf("field %q", got)
+	}
+}

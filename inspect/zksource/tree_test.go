@@ -1,0 +1,151 @@
+package zksource
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestAdoptTellsWhatCameAndWent(t *testing.T) {
+	d := &dir{}
+	stat := &zk.Stat{Czxid: 1, NumChildren: 3}
+	if added, removed := d.adopt([]string{"c", "a", "b"}, stat, noon); !slices.Equal(added, []string{"a", "b", "c"}) || removed != nil {
+		t.Fatalf("%v %v", added, removed)
+	}
+	d.keep("a", []byte("x"), &zk.Stat{EphemeralOwner: 7})
+	d.keep("b", []byte("y"), &zk.Stat{EphemeralOwner: 7})
+	added, removed := d.adopt([]string{"d", "b"}, stat, noon)
+	if !slices.Equal(added, []string{"d"}) || !slices.Equal(removed, []string{"a", "c"}) {
+		t.Fatalf("%v %v", added, removed)
+	}
+	if _, kept := d.nodes["b"]; !kept || len(d.nodes) != 1 {
+		t.Errorf("nodes %v", d.nodes)
+	}
+	d.adopt([]string{"b"}, &zk.Stat{Czxid: 2}, noon)
+	if len(d.nodes) != 0 {
+		t.Error("a directory that was made again keeps what its old children were")
+	}
+}
+
+func TestJudgeKeepsAFreeLockAndTellsChangesOnly(t *testing.T) {
+	id := inspect.ID{Backend: "zk", Path: "/l"}
+	d := &dir{}
+	d.adopt([]string{"item-0000000001"}, &zk.Stat{Czxid: 1}, noon)
+	d.keep("item-0000000001", nil, &zk.Stat{})
+	if l, _ := d.judge(id, false); l != nil {
+		t.Fatalf("persistent nodes are no lock: %+v", l)
+	}
+	d.adopt([]string{"lock-0000000002"}, &zk.Stat{Czxid: 1}, noon)
+	d.keep("lock-0000000002", nil, &zk.Stat{EphemeralOwner: 7})
+	if l, changed := d.judge(id, false); l == nil || !changed || l.State != inspect.StateHeld {
+		t.Fatalf("%+v %v", l, changed)
+	}
+	d.adopt(d.names, &zk.Stat{Czxid: 1}, noon.Add(time.Second))
+	if _, changed := d.judge(id, false); changed {
+		t.Error("read again is no change")
+	}
+	d.adopt(nil, &zk.Stat{Czxid: 1}, noon)
+	if l, changed := d.judge(id, false); !changed || l.State != inspect.StateFree || l.Recipe != "sequential" {
+		t.Errorf("%+v %v", l, changed)
+	}
+}
+
+func TestBucketAllowsABurstAndThenItsRate(t *testing.T) {
+	b := newBucket(4, 4)
+	passed := 0
+	for ms := range 3001 {
+		if b.take(noon.Add(time.Duration(ms)*time.Millisecond)) == 0 {
+			passed++
+		}
+	}
+	if passed != 4+12 {
+		t.Errorf("%d in 3 s", passed)
+	}
+	if wait := b.take(noon.Add(3001 * time.Millisecond)); wait <= 0 || wait > 250*time.Millisecond {
+		t.Errorf("wait %v", wait)
+	}
+}
+
+func TestClockTakesTheClosestBound(t *testing.T) {
+	var c clock
+	server := 3 * time.Second // ahead of us
+	for _, late := range []time.Duration{40, 2, 15} {
+		seen := noon.Add(time.Hour)
+		c.created(seen, seen.Add(server-late*time.Millisecond))
+	}
+	if got := c.offset(); (got - server).Abs() > 2*time.Millisecond {
+		t.Errorf("offset %v", got)
+	}
+}
+
+func TestPathsUnderAChroot(t *testing.T) {
+	cfg := Config{Chroot: "/app/", Roots: []string{"locks"}}.withDefaults()
+	if got := cfg.onServer("/locks"); got != "/app/locks" || cfg.Roots[0] != "/locks" {
+		t.Errorf("%q %v", got, cfg.Roots)
+	}
+	for full, want := range map[string]string{"/app": "/", "/app/locks/a": "/locks/a", "/application": "", "/other": ""} {
+		if got, ok := cfg.shown(full); ok != (want != "") || ok && got != want {
+			t.Errorf("shown(%q) = %q, %v", full, got, ok)
+		}
+	}
+}
+
+func TestAdminServersArePairedWithTheirServers(t *testing.T) {
+	for _, c := range []struct {
+		servers, admins []string
+		want            int
+	}{
+		{[]string{"a:2181", "b:2181"}, []string{"http://x:8080", "http://y:8080"}, 2},
+		{[]string{"a:2181", "b:2181"}, []string{"http://b:8080"}, 2},
+		{[]string{"a:2181"}, []string{"http://a:8080", "http://z:8080"}, 2},
+		{[]string{"a:2181"}, nil, 1},
+	} {
+		if got := newAdmins(Config{Servers: c.servers, Admin: c.admins}); len(got) != c.want {
+			t.Errorf("%v %v: %d", c.servers, c.admins, len(got))
+		}
+	}
+}
+
+func TestAContenderIsShownWhenItWasRead(t *testing.T) {
+	r := &run{
+		cfg: Config{Backend: "zk"}.withDefaults(), dirs: map[string]*dir{}, puts: map[string]*inspect.Lock{},
+		gone: map[string]bool{}, denied: map[string]bool{}, huge: map[string]int32{}, due: map[*dir]bool{},
+	}
+	d := &dir{path: "/l", stated: true}
+	r.dirs["/l"] = d
+	list := func(names ...string) {
+		r.listed(d, result{job: job{kind: jobList, dir: d}, at: noon, names: names, stat: &zk.Stat{Czxid: 1}})
+	}
+	get := func(name string, session int64) {
+		r.got(d, result{job: job{kind: jobGet, dir: d, name: name}, stat: &zk.Stat{EphemeralOwner: session, Czxid: session}})
+	}
+	list("x-0000000001", "x-0000000002")
+	get("x-0000000002", 2)
+	if r.puts["/l"] != nil {
+		t.Fatalf("told before the holder was read: %+v", r.puts["/l"])
+	}
+	get("x-0000000001", 1)
+	list("x-0000000002", "x-0000000003")
+	l := r.puts["/l"]
+	if l == nil || l.State != inspect.StateHeld || l.Holders[0].Czxid != 2 {
+		t.Fatalf("the handoff is told at once: %+v", l)
+	}
+	get("x-0000000003", 3)
+	if l = r.puts["/l"]; len(l.Waiters) != 1 || l.Waiters[0].Owner.Session != 3 {
+		t.Fatalf("and then the new waiter: %+v", l)
+	}
+	list("x-0000000004")
+	if r.puts["/l"] != l {
+		t.Errorf("nobody known is left, and it is not free either: %+v", r.puts["/l"])
+	}
+	get("x-0000000004", 4)
+	if l = r.puts["/l"]; l.State != inspect.StateHeld || l.Holders[0].Owner.Session != 4 {
+		t.Errorf("%+v", l)
+	}
+}
