@@ -36,12 +36,59 @@ type master struct {
 	clock    *clockReading // nil before the first answer
 	failures int           // requests in a row that were not answered
 	asleep   time.Time     // until when it is taken for dead
+	leaving  map[string]*leaving
 }
 
 // clockReading is a server's time between two instants of ours.
 type clockReading struct {
 	server        int64 // µs since 1970
 	before, after time.Time
+}
+
+// leaving is votes for one key that are being taken back from one master.
+type leaving struct {
+	votes int
+	done  chan struct{} // closed when votes is 0
+}
+
+// leave notes that a vote is about to be taken back; left says that the master has answered, or has not in time.
+func (m *master) leave(key string) (left func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leaving == nil {
+		m.leaving = make(map[string]*leaving)
+	}
+	l := m.leaving[key]
+	if l == nil {
+		l = &leaving{done: make(chan struct{})}
+		m.leaving[key] = l
+	}
+	l.votes++
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if l.votes--; l.votes == 0 {
+			delete(m.leaving, key)
+			close(l.done)
+		}
+	}
+}
+
+// awaitLeft waits, for a while, until no vote for the key is being taken back: a master that a release did not wait for
+// would refuse the next acquisition.
+func (m *master) awaitLeft(key string, limit time.Duration) {
+	m.mu.Lock()
+	l := m.leaving[key]
+	m.mu.Unlock()
+	if l == nil {
+		return
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+	case <-timer.C:
+	}
 }
 
 func newMaster(o *redis.UniversalOptions, limit time.Duration) *master {

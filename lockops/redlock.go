@@ -174,8 +174,11 @@ func (e *election) withdraw() {
 // takeBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted.
 func (e *election) takeBack(back chan<- error) (started int) {
 	for _, v := range e.votes {
-		if e.l.session.goDo(func() { v.takeBack(back) }) {
+		left := v.master.leave(e.l.lock.name)
+		if e.l.session.goDo(func() { v.takeBack(back, left) }) {
 			started++
+		} else {
+			left()
 		}
 	}
 	return started

@@ -25,6 +25,7 @@ var errNoVote = errors.New("the master did not vote for us")
 // ask sends the first request to set the key; the line is held for it already.
 func (v *vote) ask() {
 	defer v.line.Unlock()
+	v.master.awaitLeft(v.e.l.lock.name, v.e.l.opts.limit)
 	v.set()
 }
 
@@ -82,7 +83,7 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 
 // takeBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a *NodeError. If
 // it cannot be certain then that nothing of ours is left or will come, it goes on trying.
-func (v *vote) takeBack(back chan<- error) {
+func (v *vote) takeBack(back chan<- error, left func()) {
 	v.line.Lock()
 	v.over = true
 	has, fate := v.has, v.fate
@@ -90,11 +91,13 @@ func (v *vote) takeBack(back chan<- error) {
 	o, key := &v.e.l.opts, v.e.l.lock.name
 	if !has && fate.IsZero() {
 		v.line.Unlock()
+		left()
 		back <- errNoVote
 		return
 	}
 	err := v.master.releaseOnce(context.Background(), key, v.e.value, "", o.limit)
 	v.line.Unlock()
+	left()
 	if !has && settled(err) {
 		back <- errNoVote
 	} else {
