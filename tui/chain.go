@@ -38,7 +38,7 @@ func (s *chain) Actions() []action {
 	list := []action{
 		{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "back to where you came from", run: do(s.back)},
 		s.releaseAction(),
-		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the lock's path, escaped, to the clipboard (OSC 52)", run: func() tea.Cmd { return s.copyPath(s.pane.id) }},
+		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the lock's path, escaped, by the terminal (OSC 52)", run: func() tea.Cmd { return s.copyPath(s.pane.id) }},
 	}
 	list = append(list, action{
 		keys: []string{"tab"}, shown: "tab", help: "next pane",
@@ -51,7 +51,7 @@ func (s *chain) Actions() []action {
 func (s *chain) releaseAction() action {
 	a := action{
 		keys: []string{"x"}, shown: "x", hint: "force-release",
-		help:   "force-release the selected holder, after a preview and with the path typed",
+		help:   "force-release the selected holder: preview, then type the path",
 		writes: true, disabled: s.cannotRelease, run: s.release,
 	}
 	if s.options.Release == nil {

@@ -195,6 +195,9 @@ func (p *chainPane) header(l *inspect.Lock) line {
 			right = right.add(t.Muted, dot+"longest ").add(t.Text, age(d))
 		}
 	}
+	if left.width()+right.width()+2 > p.width && len(right) > 2 {
+		right = right[:2] // the verdict has the rest
+	}
 	return spread(left, right.add(t.Text, " "), p.width, t.Glyphs.Ellipsis)
 }
 

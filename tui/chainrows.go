@@ -104,13 +104,13 @@ func (p *chainPane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) 
 func queueColumns() []column {
 	return []column{
 		{title: "#", width: 4, grow: 1, most: 6, right: true},
-		{title: "STATE", width: 13, grow: 1, most: 15},
+		{title: "STATE", width: 13, grow: 1, most: 14},
 		{title: "CONTENDER", middle: true, width: 12, grow: 5, most: 34},
 		{title: "CLIENT", width: 15, grow: 4, most: 24},
 		{title: "SESSION", middle: true, width: 10, grow: 3, most: 18, from: 105},
 		{title: "SINCE", width: 7, right: true},
 		{title: "BLOCKS", width: 6, right: true, from: 88},
-		{title: "WATCHES", width: 9, grow: 4, most: 20},
+		{title: "WATCHES", width: 10, grow: 3, most: 20},
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *chainPane) watchCell(l *inspect.Lock, c *inspect.Contender) line {
 	case inspect.Confirmed:
 		return line{{t.Glyphs.WatchConfirmed + " " + whom, t.Waiting}}
 	case inspect.Missing:
-		return line{{t.Glyphs.WatchMissing + " " + whom + " unwatched", t.Critical}}
+		return line{{t.Glyphs.WatchMissing + " not " + whom, t.Critical}}
 	default:
 		return line{{t.Glyphs.WatchExpected + " " + whom, t.Muted}}
 	}
@@ -185,7 +185,7 @@ func (p *chainPane) watchCell(l *inspect.Lock, c *inspect.Contender) line {
 func masterColumns() []column {
 	return []column{
 		{title: "MASTER", width: 15, grow: 2, most: 24},
-		{title: "VOTE", width: 6},
+		{title: "VOTE", width: 7},
 		{title: "VALUE", middle: true, width: 10, grow: 3, most: 26},
 		{title: "TTL", width: 18, grow: 5, most: 44},
 		{title: "ROLE", width: 7, from: 76},

@@ -82,13 +82,13 @@ func titles(columns []column, widths []int, style lipgloss.Style) line {
 func lockColumns() []column {
 	return []column{
 		{title: "LOCK", middle: true, width: 20, grow: 5, most: 60},
-		{title: "KIND", width: 9, from: 110},
-		{title: "LIBRARY", width: 11, grow: 1, most: 18, from: 110},
+		{title: "KIND", width: 9, from: 104},
+		{title: "LIBRARY", width: 11, grow: 1, most: 18, from: 104},
 		{title: "HOLDER", middle: true, width: 14, grow: 4, most: 44},
 		{title: "HELD", width: 7, right: true},
-		{title: "QUEUE", width: 8, grow: 1, most: 12},
+		{title: "QUEUE", width: 9},
 		{title: "TTL", width: 11, right: true},
-		{title: "FINDING", width: 10, grow: 2, most: 24, from: 94},
+		{title: "FINDING", width: 12, grow: 2, most: 24, from: 90},
 	}
 }
 

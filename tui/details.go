@@ -64,6 +64,9 @@ func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []li
 	} else if o.Client == "" && o.Host == "" {
 		lines[1] = p.facts(span{"who is behind it is not known", t.Unknown})
 	}
+	if c.Watch == inspect.Missing {
+		lines = append(lines, line{{"   " + t.Glyphs.WatchMissing + " it does not watch ", t.Critical}, {c.Watches.String(), t.Text}})
+	}
 	return append(lines, line{{"   name ", t.Muted}, {c.Name.String(), t.Text}})
 }
 

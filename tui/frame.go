@@ -58,8 +58,12 @@ func (m *Model) foot() []string {
 	lines := []string{m.rule()}
 	if m.options.Caption != nil {
 		if text := m.options.Caption(m.now); text != "" {
-			l := line{{" " + m.theme.Glyphs.Crumb + " ", m.theme.Waiting}, {printed(text), m.theme.Text}}
-			lines = append(lines, l.render(m.width, m.theme.Glyphs.Ellipsis, nil))
+			lead := " " + m.theme.Glyphs.Crumb + " "
+			for _, part := range wrap(printed(text), m.width-4, 2, m.theme.Glyphs.Ellipsis) {
+				l := line{{lead, m.theme.Waiting}, {part, m.theme.Text}}
+				lines = append(lines, l.render(m.width, m.theme.Glyphs.Ellipsis, nil))
+				lead = "   "
+			}
 		}
 	}
 	return append(lines, m.hints())

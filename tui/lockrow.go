@@ -15,7 +15,7 @@ type lockCells struct {
 }
 
 // queueBar is how many cells a queue's bar has at most.
-const queueBar = 8
+const queueBar = 6
 
 // cells turns a lock into the cells of its row.
 func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
@@ -94,7 +94,7 @@ func (w *world) answered(l *inspect.Lock) string {
 	if len(l.Masters) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %d/%d answer", len(l.Masters)-votes(l).silent, len(l.Masters))
+	return fmt.Sprintf(" %d/%d up", len(l.Masters)-votes(l).silent, len(l.Masters))
 }
 
 // heldCell is how long it is held; with ≤ when only an upper bound is known.

@@ -46,12 +46,12 @@ func (s *locks) SetSize(width, height int) {
 	s.keepInSight()
 }
 
-// tableWidth leaves a wide window's rest to the chain.
+// tableWidth is what a wide window leaves beside the chain, which needs 74 cells.
 func (s *locks) tableWidth() int {
 	if s.width < besideWidth {
 		return s.width
 	}
-	return max(96, s.width*11/20)
+	return s.width - 3 - max(74, s.width*2/5)
 }
 
 // rows is how many rows of the table fit below the summary and the header.
@@ -147,13 +147,13 @@ func (s *locks) Actions() []action {
 		return ""
 	}
 	list := []action{
-		{keys: []string{"enter", "l", "right"}, shown: "enter l", hint: "chain", help: "open the selected lock's chain: who holds it, who waits on whom", disabled: none, run: do(s.enter)},
-		{keys: []string{"/"}, shown: "/", hint: "filter", help: "show only locks that match all words: name, kind, library, state, owner", run: do(func() { s.filtering = true })},
+		{keys: []string{"enter", "l", "right"}, shown: "enter l", hint: "chain", help: "open the chain: who holds it, who waits on whom", disabled: none, run: do(s.enter)},
+		{keys: []string{"/"}, shown: "/", hint: "filter", help: "show only locks that have all these words: name, owner, state...", run: do(func() { s.filtering = true })},
 		{keys: []string{"s"}, shown: "s", hint: "sort", help: "sort by the next order", run: do(s.nextOrder)},
-		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the selected lock's path, escaped, to the clipboard (OSC 52)", disabled: none, run: func() tea.Cmd { return s.copyPath(s.selected) }},
+		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the lock's path, escaped, by the terminal (OSC 52)", disabled: none, run: func() tea.Cmd { return s.copyPath(s.selected) }},
 	}
 	list = append(list, action{
-		keys: []string{"tab"}, shown: "tab", help: "next pane: the table, and the chain beside it in a wide window",
+		keys: []string{"tab"}, shown: "tab", help: "next pane, in a wide window: the chain beside the table",
 		disabled: func() string {
 			if s.width < besideWidth {
 				return fmt.Sprintf("one pane here; from %d columns on the chain stands beside", besideWidth)
@@ -173,12 +173,12 @@ func moves(move func(int), page func() int) []action {
 	const all = 1 << 40
 	by := func(n int) func() tea.Cmd { return do(func() { move(n) }) }
 	return []action{
-		{keys: []string{"up", "k"}, shown: "up k", help: "up", run: by(-1)},
-		{keys: []string{"down", "j"}, shown: "down j", help: "down", run: by(1)},
-		{keys: []string{"pgup", "ctrl+b"}, shown: "pgup", help: "a page up", run: do(func() { move(-page()) })},
-		{keys: []string{"pgdown", "ctrl+f"}, shown: "pgdown", help: "a page down", run: do(func() { move(page()) })},
-		{keys: []string{"g", "home"}, shown: "g", help: "to the first", run: by(-all)},
-		{keys: []string{"G", "end"}, shown: "G", help: "to the last", run: by(all)},
+		{keys: []string{"up", "k"}, shown: "arrows jk", help: "move", run: by(-1)},
+		{keys: []string{"down", "j"}, run: by(1)},
+		{keys: []string{"pgup", "ctrl+b"}, shown: "pgup pgdn", help: "move by a page", run: do(func() { move(-page()) })},
+		{keys: []string{"pgdown", "ctrl+f"}, run: do(func() { move(page()) })},
+		{keys: []string{"g", "home"}, shown: "g G", help: "to the first, to the last", run: by(-all)},
+		{keys: []string{"G", "end"}, run: by(all)},
 	}
 }
 

@@ -100,16 +100,21 @@ func (l line) align(width int, right bool, tail string) line {
 	return append(append(line{}, l...), blank)
 }
 
-// squeeze cuts the last part of a line in its middle, so that the line fits into width cells.
+// squeeze cuts the longest part of a line in its middle, so that the line fits into width cells.
 func (l line) squeeze(width int, ellipsis string) line {
 	over := l.width() - width
 	if over <= 0 || len(l) == 0 {
 		return l
 	}
 	out := append(line{}, l...)
-	last := &out[len(out)-1]
-	if room := ansi.StringWidth(last.text) - over; room > 4 {
-		last.text = middle(last.text, room, ellipsis)
+	long := &out[0]
+	for i := range out {
+		if ansi.StringWidth(out[i].text) > ansi.StringWidth(long.text) {
+			long = &out[i]
+		}
+	}
+	if room := ansi.StringWidth(long.text) - over; room > 4 {
+		long.text = middle(long.text, room, ellipsis)
 	}
 	return out
 }

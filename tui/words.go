@@ -274,20 +274,18 @@ func does(n int) string {
 
 func (w *world) redisHolder(l *inspect.Lock) string {
 	n, dot := len(l.Masters), " "+w.theme.Glyphs.Dot+" "
-	var text string
-	switch {
-	case n == 1:
-		text = "held by " + middle(who(&l.Holders[0]), 40, w.theme.Glyphs.Ellipsis)
-	case l.Margin == 0:
-		text = fmt.Sprintf("held by %d of %d: one restart from a double hold", l.Votes(), n)
-	default:
-		text = fmt.Sprintf("held by %d of %d", l.Votes(), n)
-	}
 	h := &l.Holders[0]
+	text := fmt.Sprintf("held by %d of %d", l.Votes(), n)
+	if n == 1 {
+		text = "held by " + middle(who(h), 40, w.theme.Glyphs.Ellipsis)
+	}
 	if held, ok := w.snapshot.Age(l, h.HeldSince, w.now); ok {
 		text += " for " + age(held)
 	} else if since, ok := w.snapshot.Age(l, h.Since, w.now); ok {
 		text += " since before we looked, for " + age(since) + " at most"
+	}
+	if n > 1 && l.Margin == 0 {
+		text += ": one restart from a double hold"
 	}
 	switch {
 	case h.NoExpiry:

@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+)
+
+var sizes = []struct{ width, height int }{{80, 24}, {120, 36}, {200, 50}}
+
+// fits says that a frame is exactly as high as the window and nowhere wider.
+func fits(t *testing.T, m *Model) {
+	t.Helper()
+	lines := strings.Split(m.View().Content, "\n")
+	if len(lines) != m.height {
+		t.Errorf("%d lines in a window of %d", len(lines), m.height)
+	}
+	for i, l := range lines {
+		if w := ansi.StringWidth(l); w > m.width {
+			t.Errorf("line %d is %d cells wide in a window of %d: %q", i, w, m.width, ansi.Strip(l))
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	pages := []struct {
+		name string
+		make func(t *testing.T, o Options, width, height int) *Model
+	}{
+		{"locks", func(t *testing.T, o Options, w, h int) *Model { return model(t, o, w, h, everything()) }},
+		{"chain-zookeeper", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, orders().ID) }},
+		{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, readers().ID) }},
+		{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, thin().ID) }},
+		{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, split().ID) }},
+		{"help", func(t *testing.T, o Options, w, h int) *Model {
+			m := model(t, o, w, h, everything())
+			press(m, "?")
+			return m
+		}},
+	}
+	for _, page := range pages {
+		for _, size := range sizes {
+			for _, ascii := range []bool{false, true} {
+				name := fmt.Sprintf("%s-%dx%d", page.name, size.width, size.height)
+				if ascii {
+					name += "-ascii"
+				}
+				t.Run(name, func(t *testing.T) {
+					m := page.make(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height)
+					fits(t, m)
+					golden(t, name, content(m))
+					if text := content(m); ascii && !isASCII(text) {
+						t.Errorf("not ASCII:\n%s", text)
+					}
+				})
+			}
+		}
+	}
+}
+
+func isASCII(s string) bool {
+	for _, r := range s {
+		if r > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// opened is a model with a lock's chain in front.
+func opened(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
+	t.Helper()
+	m := model(t, o, width, height, everything())
+	m.open(chainScreen, lock)
+	m.navigate()
+	return m
+}
+
+// A colour must survive in every profile, and none may appear where there is none.
+func TestColours(t *testing.T) {
+	m := New(t.Context(), Options{Now: func() time.Time { return noon }})
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: everything()})
+	send(m, tea.ColorProfileMsg{Profile: trueColor})
+	if c := m.View().Content; !strings.Contains(c, "38;2;95;215;167") {
+		t.Error("no accent in true colour")
+	}
+	fits(t, m)
+	plain := model(t, Options{}, 120, 36, everything()).View().Content
+	if strings.Contains(plain, "\x1b[38") || strings.Contains(plain, "\x1b[48") || strings.Contains(plain, "\x1b[3") {
+		t.Errorf("colour in a theme without any: %q", plain)
+	}
+}
+
+func TestFirstFrame(t *testing.T) {
+	for _, size := range sizes {
+		m := model(t, Options{Sandbox: true, Environment: "production"}, size.width, size.height, nil)
+		fits(t, m)
+		wantText(t, m, "Connecting", "READ-ONLY", "SANDBOX", "production")
+	}
+}
+
+func TestTooSmall(t *testing.T) {
+	m := model(t, Options{}, 60, 20, everything())
+	wantText(t, m, "at least 80x24", "60x20")
+	wantNoText(t, m, "LOCK ")
+}
+
+func TestEveryFrameFits(t *testing.T) {
+	for width := minWidth; width <= 220; width += 7 {
+		for _, lock := range []inspect.ID{orders().ID, thin().ID, hostile().ID, freeLock().ID, unknownLock().ID} {
+			m := opened(t, Options{Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%9, lock)
+			fits(t, m)
+			press(m, "esc")
+			fits(t, m)
+			press(m, "?")
+			fits(t, m)
+		}
+	}
+}
+
+func TestHostileNamesAreEscaped(t *testing.T) {
+	m := model(t, Options{}, 200, 50, everything())
+	wantText(t, m, `\u{200b}\xff`)
+	m = opened(t, Options{}, 120, 36, hostile().ID)
+	wantText(t, m, `\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`, `evil\u{1b}]52`, `bell \u{7}`)
+	raw := m.View().Content
+	for _, bad := range []string{"\x1b]", "\x1b[2J", "\x1b[5m", "\x1b[31m", "\a", "\r", "\u202e", "\u200b", "\xff"} {
+		if strings.Contains(raw, bad) {
+			t.Errorf("%q went through", bad)
+		}
+	}
+}
