@@ -230,7 +230,7 @@ const removeAttempts = 5
 
 // removeLater removes a key once no request of ours can take it any more.
 func (s *RedisSession) removeLater(m *master, key, value, channel string, limit time.Duration, fate time.Time) {
-	_ = s.sleep(time.Until(fate))
+	time.Sleep(time.Until(fate)) // also while the session is being closed: it is less than two request limits
 	for i := range removeAttempts {
 		if settled(m.releaseOnce(context.Background(), key, value, channel, limit)) || s.sleep(limit<<i) != nil {
 			return

@@ -84,16 +84,12 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	if took := time.Since(start); took >= limit {
 		t.Errorf("took %v, the stopped master's limit", took)
 	}
-	if _, err := l.TryAcquire(within(t)); err != nil { // its SET, too, is on the way to the stopped master
-		t.Error(err)
-	}
-	time.Sleep(2 * limit) // until the requests to the stopped master have been given up
+	s.Close() // the requests to the stopped master have been given up
 	masters[1].Resume(t)
 	c := redisClient(t, masters[1])
 	if err := c.Ping(within(t)).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.Close()
 	if v := get(t, c, "lock"); v != "" {
 		t.Errorf("the stopped master has the key now: %q", v)
 	}
