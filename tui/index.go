@@ -34,6 +34,7 @@ type row struct {
 	// span is the longest time to live seen on the lock: the full length of its gauge.
 	span  time.Duration
 	match bool
+	stale bool   // a newer row takes its place
 	text  string // lower case, made when a filter first asks for it
 }
 
@@ -67,12 +68,11 @@ func (x *index) update(s *inspect.Snapshot, changed []inspect.ID) {
 	if len(changed) == 0 {
 		return
 	}
-	stale := make(map[*row]struct{}, len(changed))
 	fresh := make([]*row, 0, len(changed))
 	for _, id := range changed {
 		old := x.byID[id]
 		if old != nil {
-			stale[old] = struct{}{}
+			old.stale = true
 			x.count(old, -1)
 			delete(x.byID, id)
 		}
@@ -81,15 +81,15 @@ func (x *index) update(s *inspect.Snapshot, changed []inspect.ID) {
 		}
 	}
 	slices.SortFunc(fresh, compareRows)
-	x.merge(stale, fresh)
+	x.merge(fresh)
 	x.filter()
 }
 
 // merge is the sorted rows without the stale and with the fresh ones.
-func (x *index) merge(stale map[*row]struct{}, fresh []*row) {
+func (x *index) merge(fresh []*row) {
 	rows := make([]*row, 0, len(x.rows)+len(fresh))
 	for _, r := range x.rows {
-		if _, gone := stale[r]; gone {
+		if r.stale {
 			continue
 		}
 		for len(fresh) > 0 && compareRows(fresh[0], r) < 0 {

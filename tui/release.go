@@ -56,6 +56,7 @@ type release struct {
 	field      field
 	chosen     bool // the Release button; otherwise Cancel
 	pasted     bool
+	sent       bool // the release was asked for
 }
 
 func newRelease(w *world, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *release {
@@ -89,7 +90,7 @@ func (d *release) ask() tea.Cmd {
 }
 
 func (d *release) execute() tea.Cmd {
-	d.phase = executing
+	d.phase, d.sent = executing, true
 	releaser, preview, generation := d.releaser, d.preview, d.generation
 	return d.command(executeLimit, func(ctx context.Context) tea.Msg {
 		r, err := releaser.Execute(ctx, preview, "typed")

@@ -157,7 +157,7 @@ func (d *release) resultLines(width int) []line {
 	switch {
 	case r.Released:
 		lines = append(lines, line{{t.Glyphs.Holding + " Released: ", t.Holding}, {who(&d.target), t.Strong}, {" no longer has it.", t.Text}})
-	case d.err != nil && d.preview.Sends == nil:
+	case d.err != nil && !d.sent:
 		lines = append(lines, line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	case d.err != nil:
 		lines = append(lines, line{{t.Glyphs.Critical + " Not released, as far as we know.", t.Critical}})

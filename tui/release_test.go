@@ -1,0 +1,256 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+)
+
+// fakeReleaser answers as it is told and counts what it was asked to do.
+type fakeReleaser struct {
+	mu       sync.Mutex
+	preview  act.Preview
+	result   act.Result
+	err      error
+	requests []act.Request
+	executed int
+}
+
+func (f *fakeReleaser) Preview(_ context.Context, r act.Request) (act.Preview, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = append(f.requests, r)
+	p := f.preview
+	p.Request = r
+	return p, f.err
+}
+
+func (f *fakeReleaser) Execute(context.Context, act.Preview, string) (act.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.executed++
+	return f.result, f.err
+}
+
+func (f *fakeReleaser) executions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.executed
+}
+
+func newFakeReleaser() *fakeReleaser {
+	l := orders()
+	seen, next := l.Holders[0], l.Waiters[0]
+	after := next
+	after.State = inspect.Holding
+	return &fakeReleaser{
+		preview: act.Preview{
+			Seen: &seen, Next: &next, Sends: []string{"delete /locks/orders/_c_7f3e version 0"},
+			Warnings: []string{"worker-3 is not stopped: without a fencing token two may run."},
+		},
+		result: act.Result{Released: true, Seen: &seen, HoldersAfter: []inspect.Contender{after}},
+	}
+}
+
+func (f *fakeReleaser) of(string) (act.Releaser, bool) { return f, true }
+
+// run does what a command of the dialog does, and gives its answer to the model.
+func run(t *testing.T, m *Model, cmd tea.Cmd) {
+	t.Helper()
+	if cmd == nil {
+		t.Fatal("no command")
+	}
+	send(m, cmd())
+}
+
+// inConfirm is a model with the release dialog open and its preview shown.
+func inConfirm(t *testing.T, f *fakeReleaser) *Model {
+	t.Helper()
+	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	run(t, m, press(m, "x"))
+	wantText(t, m, "Force-release  zk:/locks/orders", "Held by  ● worker-3", "Next     ○ worker-7", "delete /locks/orders/_c_7f3e version 0", "two may run")
+	return m
+}
+
+func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
+	f := newFakeReleaser()
+	m := inConfirm(t, f)
+	typeText(m, "/locks/orders")
+	wantText(t, m, "tab chooses Release")
+	cmd := press(m, "tab", "enter")
+	if f.executions() != 0 {
+		t.Fatal("executed inside Update")
+	}
+	wantText(t, m, "Releasing")
+	if press(m, "esc"); m.modal == nil {
+		t.Fatal("the dialog can be closed before its result is seen")
+	}
+	run(t, m, cmd)
+	wantText(t, m, "Released: worker-3 no longer has it", "Now      ● worker-7")
+	send(m, snapshotArrivedMsg{snapshot: everything()})
+	wantText(t, m, "Released: worker-3")
+	press(m, "enter")
+	wantNoText(t, m, "Released")
+}
+
+// Each of these must send nothing and close the dialog.
+func TestCancelIsDefault(t *testing.T) {
+	for name, keys := range map[string][]string{
+		"enter alone":           {"enter"},
+		"esc":                   {"esc"},
+		"tab without the path":  {"tab", "enter"},
+		"path, then enter":      {"PATH", "enter"},
+		"wrong path":            {"/locks/order", "tab", "enter"},
+		"longer path":           {"/locks/orders2", "tab", "enter"},
+		"path, tab twice":       {"PATH", "tab", "tab", "enter"},
+		"edited after choosing": {"PATH", "tab", "x", "enter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeReleaser()
+			m := inConfirm(t, f)
+			for _, k := range keys {
+				var cmd tea.Cmd
+				switch {
+				case k == "PATH":
+					typeText(m, "/locks/orders")
+				case k[0] == '/':
+					typeText(m, k)
+				default:
+					cmd = press(m, k)
+				}
+				if cmd != nil {
+					t.Fatal("a command was started")
+				}
+			}
+			if m.modal != nil || f.executions() != 0 {
+				t.Errorf("open %v, executed %d", m.modal != nil, f.executions())
+			}
+		})
+	}
+}
+
+func TestPasteDoesNothing(t *testing.T) {
+	m := inConfirm(t, newFakeReleaser())
+	send(m, tea.PasteMsg{Content: "/locks/orders"})
+	wantText(t, m, "pasting is off here")
+	if cmd := press(m, "tab", "enter"); cmd != nil {
+		t.Error("a paste confirmed")
+	}
+}
+
+func TestEscapedPathIsAccepted(t *testing.T) {
+	f := newFakeReleaser()
+	m := opened(t, Options{Release: f.of}, 120, 36, hostile().ID)
+	run(t, m, press(m, "x"))
+	typeText(m, `/locks/\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`)
+	if cmd := press(m, "tab", "enter"); cmd == nil {
+		t.Errorf("the path as it is printed was not accepted:\n%s", content(m))
+	}
+}
+
+func TestReadOnlyBindsNothing(t *testing.T) {
+	m := opened(t, Options{}, 120, 36, orders().ID)
+	wantText(t, m, "READ-ONLY")
+	if cmd := press(m, "x"); cmd != nil || m.modal != nil {
+		t.Error("x did something")
+	}
+	wantText(t, m, "read-only: start with --write")
+	for _, a := range m.front().Actions() {
+		if a.writes {
+			t.Errorf("%s is bound", a.shown)
+		}
+	}
+}
+
+func TestStaleAnswersAreDropped(t *testing.T) {
+	f := newFakeReleaser()
+	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	first := press(m, "x")
+	press(m, "esc")
+	send(m, first()) // nobody waits for it any more
+	if m.modal != nil {
+		t.Fatal("a dialog came back")
+	}
+	press(m, "x")
+	send(m, first())
+	wantText(t, m, "Reading it again")
+	send(m, releaseExecutedMsg{generation: m.generation, result: act.Result{Released: true}})
+	wantNoText(t, m, "Released")
+}
+
+func TestHolderChangedMeanwhile(t *testing.T) {
+	f := newFakeReleaser()
+	f.result = act.Result{Reason: act.Changed}
+	m := inConfirm(t, f)
+	l := orders()
+	l.Holders = []inspect.Contender{znode(700, "worker-9", time.Second, nil, 0)}
+	l.Waiters = nil
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})})
+	wantText(t, m, "It has changed since")
+	typeText(m, "/locks/orders")
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "Not released (changed)", "holder changed meanwhile", "Now      ● worker-9")
+}
+
+func TestRefusalsAndErrors(t *testing.T) {
+	f := newFakeReleaser()
+	f.preview.Refused = act.Gone
+	m := opened(t, Options{Release: f.of}, 80, 24, orders().ID)
+	run(t, m, press(m, "x"))
+	wantText(t, m, "Not released (gone)")
+
+	f = newFakeReleaser()
+	f.err = errors.New("zk: no answer\x1b[2J")
+	m = opened(t, Options{Release: f.of}, 80, 24, orders().ID)
+	run(t, m, press(m, "x"))
+	wantText(t, m, "nothing was sent", `zk: no answer\u{1b}[2J`)
+
+	f = newFakeReleaser()
+	f.result = act.Result{Reason: act.NoQuorum, Masters: []act.MasterResult{{Addr: "a:1", Deleted: true}, {Addr: "b:1", Err: errors.New("refused")}, {Addr: "c:1"}}}
+	m = inConfirm(t, f)
+	typeText(m, "/locks/orders")
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "too few masters", "a:1  deleted", "b:1  refused", "c:1  held something else")
+}
+
+// A waiter wants a second, explicit step before there is even a preview.
+func TestWaiterNeedsAnExtraStep(t *testing.T) {
+	f := newFakeReleaser()
+	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	press(m, "down")
+	if cmd := press(m, "x"); cmd != nil {
+		t.Fatal("a preview was asked for at once")
+	}
+	wantText(t, m, "Remove a waiter", "worker-7 waits", "two may run")
+	press(m, "enter")
+	if m.modal != nil {
+		t.Fatal("enter is not cancel")
+	}
+	press(m, "x")
+	run(t, m, press(m, "w"))
+	if len(f.requests) != 1 || !f.requests[0].Waiter || f.requests[0].Owner != orders().Waiters[0].Name {
+		t.Errorf("asked for %+v", f.requests)
+	}
+	if cmd := press(m, "enter"); cmd != nil || m.modal != nil {
+		t.Error("enter alone confirmed")
+	}
+}
+
+func TestNothingToRelease(t *testing.T) {
+	f := newFakeReleaser()
+	m := opened(t, Options{Release: f.of}, 80, 24, freeLock().ID)
+	if cmd := press(m, "x"); cmd != nil || m.modal != nil {
+		t.Error("x did something")
+	}
+	wantText(t, m, "nobody holds it")
+	m = opened(t, Options{Release: func(string) (act.Releaser, bool) { return nil, false }}, 80, 24, orders().ID)
+	press(m, "x")
+	wantText(t, m, "cannot be written to")
+}

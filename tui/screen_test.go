@@ -1,0 +1,261 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/vt"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+)
+
+// terminal is an in-process terminal that a whole program draws on.
+type terminal struct {
+	mu       sync.Mutex
+	emulator *vt.Emulator
+	bytes    int
+}
+
+// Write takes what the program draws.
+func (s *terminal) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes += len(p)
+	return s.emulator.Write(p)
+}
+
+func (s *terminal) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.emulator.String()
+}
+
+func (s *terminal) written() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
+// program is a running one.
+type program struct {
+	t        *testing.T
+	screen   *terminal
+	feed     fakeFeed
+	keyboard io.Writer
+	tea      *tea.Program
+}
+
+// start runs a program on a terminal of its own; it is ended with the test.
+func start(t *testing.T, o Options, width, height int) *program {
+	t.Helper()
+	p := &program{t: t, screen: &terminal{emulator: vt.NewEmulator(width, height)}, feed: make(fakeFeed)}
+	_, _ = p.screen.Write([]byte("\x1b[20h")) // no tty turns LF into CRLF here
+	keys, keyboard := io.Pipe()
+	p.keyboard = keyboard
+	var copying sync.WaitGroup
+	copying.Go(func() { _, _ = io.Copy(keyboard, p.screen.emulator) }) // the terminal's answers
+	o.Feed = p.feed
+	o = plain(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	m := New(ctx, o)
+	p.tea = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(p.screen), tea.WithWindowSize(width, height),
+		tea.WithColorProfile(trueColor), tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignals())
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.tea.Run()
+		done <- err
+	}()
+	t.Cleanup(func() {
+		p.tea.Quit()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		cancel()
+		m.alive.Lock()
+		_ = p.screen.emulator.InputPipe().(io.Closer).Close()
+		_ = keys.Close()
+		copying.Wait()
+	})
+	return p
+}
+
+func (p *program) show(s *inspect.Snapshot) { p.feed <- s }
+
+func (p *program) keys(text string) {
+	if _, err := io.WriteString(p.keyboard, text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// wait waits until the screen says all of these.
+func (p *program) wait(texts ...string) {
+	p.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		screen, missing := p.screen.text(), ""
+		for _, text := range texts {
+			if !strings.Contains(screen, text) {
+				missing = text
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("the screen never says %q:\n%s", missing, screen)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// quiet waits until nothing has been drawn for a while.
+func (p *program) quiet() {
+	for last := -1; ; {
+		n := p.screen.written()
+		if n == last {
+			return
+		}
+		last = n
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func TestScreenReleases(t *testing.T) {
+	f := newFakeReleaser()
+	p := start(t, Options{Release: f.of}, 120, 36)
+	p.wait("Connecting")
+	p.show(everything())
+	p.wait("stuck-holder")
+	p.keys("/orders\r")
+	p.wait("1 of 8 locks")
+	p.keys("\r")
+	p.wait("holds it for 13m58s")
+	p.keys("x")
+	p.wait("Type the path")
+	p.keys("\x1b[200~/locks/orders\x1b[201~")
+	p.wait("pasting is off here")
+	p.keys("\r") // enter alone: cancelled
+	p.wait("last contact", "esc back")
+	p.keys("x")
+	p.wait("Type the path")
+	p.keys("/locks/orders")
+	p.wait("tab chooses Release")
+	p.keys("\t")
+	p.wait("enter RELEASE")
+	if f.executions() != 0 {
+		t.Fatal("released too early")
+	}
+	p.keys("\r")
+	p.wait("Released: worker-3")
+	if f.executions() != 1 {
+		t.Errorf("executed %d times", f.executions())
+	}
+}
+
+func TestScreenReadOnly(t *testing.T) {
+	p := start(t, Options{}, 80, 24)
+	p.show(everything())
+	p.wait("READ-ONLY", "invoices")
+	p.keys("\x1b[B\r")
+	p.wait("worker-3")
+	p.keys("x")
+	p.wait("read-only: start with --write")
+}
+
+func TestScreenDropsStaleAnswers(t *testing.T) {
+	slow := &slowReleaser{fakeReleaser: newFakeReleaser(), answer: make(chan struct{})}
+	p := start(t, Options{Release: func(string) (act.Releaser, bool) { return slow, true }}, 120, 36)
+	p.show(everything())
+	p.wait("invoices")
+	p.keys("\x1b[B\rx")
+	p.wait("Reading it again")
+	p.keys("q")
+	p.wait("esc back")
+	slow.answer <- struct{}{}
+	p.keys("G")
+	p.wait("▌    605")
+	if strings.Contains(p.screen.text(), "Type the path") {
+		t.Errorf("a late preview opened a dialog:\n%s", p.screen.text())
+	}
+}
+
+// slowReleaser answers a preview only when told to.
+type slowReleaser struct {
+	*fakeReleaser
+	answer chan struct{}
+}
+
+func (s *slowReleaser) Preview(ctx context.Context, r act.Request) (act.Preview, error) {
+	select {
+	case <-ctx.Done():
+		return act.Preview{}, ctx.Err()
+	case <-s.answer:
+		return s.fakeReleaser.Preview(ctx, r)
+	}
+}
+
+// countdown is a snapshot of n locks that run out.
+func countdown(n int) *inspect.Snapshot {
+	var locks []*inspect.Lock
+	for i := range n {
+		v := inspect.Vote{Addr: "10.2.1.1:6379", Up: true, Present: true, Value: "host-1", ExpiresAt: in(time.Duration(20+i) * time.Second)}
+		locks = append(locks, inspect.KeyLock(id(fmt.Sprintf("redis:lock:job-%02d", i)), []inspect.Vote{v}, noon))
+	}
+	return inspect.NewSnapshot(noon, backends(), locks)
+}
+
+// A slow link must keep up with the clock: what does not change costs nothing, thirty times to live little.
+func TestBytesPerTick(t *testing.T) {
+	clock := struct {
+		sync.Mutex
+		now time.Time
+	}{now: noon}
+	p := start(t, Options{Now: func() time.Time {
+		clock.Lock()
+		defer clock.Unlock()
+		return clock.now
+	}}, 120, 40)
+	p.show(countdown(30))
+	p.wait("job-00", "job-29")
+	p.quiet()
+	before := p.screen.written()
+	time.Sleep(2 * slowBeat) // ticks on a clock that stands still
+	if n := p.screen.written() - before; n != 0 {
+		t.Errorf("%d bytes although nothing changed", n)
+	}
+	clock.Lock()
+	clock.now = in(time.Second)
+	clock.Unlock()
+	p.wait(" 19s", " 48s")
+	p.quiet()
+	if n := p.screen.written() - before; n > 400 {
+		t.Errorf("a tick of 30 times to live is %d bytes", n)
+	} else {
+		t.Logf("a tick of 30 times to live is %d bytes", n)
+	}
+}
+
+func BenchmarkSnapshotOf50000Locks(b *testing.B) {
+	var locks []*inspect.Lock
+	for i := range 50_000 {
+		l := orders()
+		l.ID.Path = fmt.Sprintf("/locks/%06d", i)
+		locks = append(locks, l)
+	}
+	s := inspect.NewSnapshot(noon, backends(), locks)
+	m := New(context.Background(), plain(Options{}))
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: s})
+	s.Changed = []inspect.ID{locks[77].ID, locks[4242].ID}
+	b.ResetTimer()
+	for range b.N {
+		send(m, snapshotArrivedMsg{snapshot: s})
+		m.View()
+	}
+}

@@ -1,0 +1,333 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect"
+)
+
+// changed is a snapshot as a subscription hands it out: with the list of what changed.
+func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
+	s := inspect.NewSnapshot(noon, backends(), locks)
+	s.Changed = append([]inspect.ID{}, ids...)
+	return s
+}
+
+func locksOf(m *Model) *locks { return m.screens[locksScreen].(*locks) }
+
+func order(m *Model) []string {
+	var ids []string
+	for _, r := range locksOf(m).index.shown {
+		ids = append(ids, r.lock.ID.Path)
+	}
+	return ids
+}
+
+func TestKeysOfTheTable(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		keys []string
+		want string // the selected lock
+	}{
+		{"start", nil, "lock:invoices"},
+		{"down", []string{"j", "down"}, "lock:left"},
+		{"up stops at the top", []string{"j", "k", "k", "up"}, "lock:invoices"},
+		{"last", []string{"G"}, "/locks/nightly"},
+		{"first again", []string{"G", "g"}, "lock:invoices"},
+		{"page", []string{"pgdown"}, "/locks/nightly"},
+		{"filter", []string{"/", "b", "i", "l", "l", "enter"}, "/locks/billing"},
+		{"filter cleared", []string{"/", "b", "i", "esc", "g"}, "lock:invoices"},
+		{"sorted by name", []string{"s", "s", "s", "s", "g"}, "lock:cart:42"},
+		{"palette is nothing yet", []string{":"}, "lock:invoices"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := model(t, Options{}, 80, 24, everything())
+			press(m, test.keys...)
+			if got := locksOf(m).selected.Path; got != test.want {
+				t.Errorf("selected %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWorstFirst(t *testing.T) {
+	m := model(t, Options{}, 80, 24, everything())
+	want := []string{"lock:invoices", "/locks/orders", "lock:left", "lock:dark", "/locks/billing", hostile().ID.Path, "lock:cart:42", "/locks/nightly"}
+	if diff := cmp.Diff(want, order(m)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSelectionFollowsTheLock(t *testing.T) {
+	m := model(t, Options{}, 80, 24, everything())
+	press(m, "j", "j", "j", "j")
+	calm := readers()
+	calm.Waiters, calm.State = nil, inspect.StateHeld // billing sinks below others
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{calm.ID, split().ID}, orders(), calm, freeLock(), thin(), minority(), unknownLock(), hostile())})
+	if s := locksOf(m); s.selected != calm.ID || s.index.shown[s.cursor].lock != calm {
+		t.Errorf("selected %v at %d", s.selected, s.cursor)
+	}
+	if slices.Contains(order(m), "lock:invoices") {
+		t.Error("a lock that is gone is still there")
+	}
+}
+
+// What is updated bit by bit must be what a new look at everything gives.
+func TestIndexUpdatesAsItResets(t *testing.T) {
+	all := make(map[inspect.ID]*inspect.Lock)
+	x := newIndex()
+	x.search("lock-")
+	for i := range 400 {
+		id := inspect.ID{Backend: "zk", Path: fmt.Sprintf("/lock-%d", i*7919%97)}
+		l := inspect.FreeDirectory(id, nil, noon)
+		if i%3 > 0 {
+			c := znode(int32(i), "w", time.Duration(i*31%50)*time.Second, nil, 0)
+			l.Holders, l.State = []inspect.Contender{c}, inspect.StateHeld
+			if i%3 == 2 {
+				l.Waiters, l.State = []inspect.Contender{znode(int32(i+1), "v", time.Duration(i*17%40)*time.Second, &c, 0)}, inspect.StateContended
+			}
+		}
+		all[id] = l
+		if i%11 == 0 {
+			delete(all, id)
+		}
+		var list []*inspect.Lock
+		for _, l := range all {
+			list = append(list, l)
+		}
+		s := inspect.NewSnapshot(noon, nil, list)
+		x.update(s, []inspect.ID{id})
+		fresh := newIndex()
+		fresh.search("lock-")
+		fresh.reset(s)
+		if !slices.EqualFunc(x.shown, fresh.shown, func(a, b *row) bool { return a.lock == b.lock }) || x.contended != fresh.contended {
+			t.Fatalf("step %d differs", i)
+		}
+		if r := x.byID[id]; r != nil && x.shown[x.place(id)] != r {
+			t.Fatalf("step %d: place is wrong", i)
+		}
+	}
+}
+
+func TestPauseFreezesTheScreen(t *testing.T) {
+	now := noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, everything())
+	press(m, "space")
+	before := content(m)
+	if !strings.Contains(before, "PAUSED") {
+		t.Error("no badge")
+	}
+	now = in(time.Minute)
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{split().ID}, orders())}, tickedMsg{m.ticking})
+	send(m, snapshotArrivedMsg{snapshot: changed(nil, orders())})
+	if diff := cmp.Diff(before, content(m)); diff != "" {
+		t.Error(diff)
+	}
+	press(m, "space")
+	wantText(t, m, "1 lock ")
+	wantNoText(t, m, "invoices", "PAUSED")
+}
+
+func TestOpenAndBack(t *testing.T) {
+	var focus []inspect.ID
+	m := model(t, Options{Focus: func(ids ...inspect.ID) { focus = ids }}, 80, 24, everything())
+	if len(focus) != 8 {
+		t.Errorf("focus on %d locks", len(focus))
+	}
+	press(m, "j", "enter")
+	wantText(t, m, "locks ▸ chain", "worker-3 (10.2.0.2:53122) holds it for 13m58s")
+	if len(focus) != 1 || focus[0] != orders().ID {
+		t.Errorf("focus %v", focus)
+	}
+	press(m, "esc")
+	wantNoText(t, m, "▸ chain")
+	if len(focus) != 8 {
+		t.Errorf("focus on %d locks", len(focus))
+	}
+}
+
+func TestMouse(t *testing.T) {
+	m := model(t, Options{}, 80, 24, everything())
+	top := len(m.head()) + 2
+	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
+	if got := locksOf(m).selected; got != orders().ID {
+		t.Fatalf("selected %v", got)
+	}
+	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
+	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelUp})
+	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
+	wantText(t, m, "▸ chain")
+	pane := m.screens[chainScreen].(*chain).pane
+	m.View()
+	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + pane.listTop + 2, Button: tea.MouseLeft})
+	if pane.cursor != 2 {
+		t.Errorf("cursor at %d", pane.cursor)
+	}
+}
+
+func TestEmptyListsSayWhy(t *testing.T) {
+	looking := &inspect.Backend{Name: "zk", State: inspect.Connected, Scanned: 42}
+	found := &inspect.Backend{Name: "zk", State: inspect.Connected, Scanned: 42, FirstPass: true}
+	down := &inspect.Backend{Name: "redis", State: inspect.Down, Error: "dial tcp 10.0.0.1:6379: refused\x1b[2J"}
+	for _, test := range []struct {
+		name     string
+		backends []*inspect.Backend
+		want     []string
+	}{
+		{"looking", []*inspect.Backend{looking}, []string{"Still looking: 42"}},
+		{"nothing", []*inspect.Backend{found}, []string{"Nothing under these roots"}},
+		{"down", []*inspect.Backend{down}, []string{"no backend can be reached", "redis down", `refused\u{1b}[2J`}},
+		{"one down", []*inspect.Backend{found, down}, []string{"where we could look", "redis down"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, test.backends, nil))
+			wantText(t, m, test.want...)
+			fits(t, m)
+		})
+	}
+	m := model(t, Options{}, 80, 24, everything())
+	press(m, "/")
+	typeText(m, "zzz")
+	wantText(t, m, "No lock matches")
+}
+
+func TestGoneLockSaysSo(t *testing.T) {
+	m := opened(t, Options{}, 80, 24, orders().ID)
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{orders().ID}, readers())})
+	wantText(t, m, "zk:/locks/orders", "This lock is gone")
+}
+
+func TestHandoverIsRemembered(t *testing.T) {
+	m := opened(t, Options{}, 120, 36, orders().ID)
+	l := orders()
+	next := l.Waiters[0]
+	next.State, next.Watches, next.HeldSince = inspect.Holding, "", noon
+	l.Holders, l.Waiters = []inspect.Contender{next}, l.Waiters[1:]
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
+	wantText(t, m, "last grants", "12:00:00  handed over worker-3 → worker-7")
+	if !m.history.freshGrant(l.ID, next.Name, m.now) {
+		t.Error("the new holder does not stand out")
+	}
+	if m.history.freshGrant(l.ID, next.Name, in(freshFor)) {
+		t.Error("it stands out for ever")
+	}
+}
+
+func TestLongQueueScrolls(t *testing.T) {
+	l := orders()
+	last := &l.Waiters[len(l.Waiters)-1]
+	for i := range int32(200) {
+		c := znode(700+i, fmt.Sprintf("late-%03d", i), time.Second, last, inspect.Confirmed)
+		l.Waiters = append(l.Waiters, c)
+		last = &c
+	}
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	press(m, "enter")
+	wantText(t, m, "↓ ", "more")
+	press(m, "G")
+	wantText(t, m, "late-199", "↑ ")
+	fits(t, m)
+}
+
+func TestFeedEndIsTold(t *testing.T) {
+	m := model(t, Options{}, 80, 24, everything())
+	send(m, snapshotArrivedMsg{err: errors.New("end of the recording")})
+	wantText(t, m, "no more news:  end of the recording", "invoices")
+	fits(t, m)
+}
+
+func TestQuit(t *testing.T) {
+	for _, keys := range [][]string{{"q"}, {"enter", "q"}} {
+		m := model(t, Options{}, 80, 24, everything())
+		cmd := press(m, keys...)
+		if cmd == nil {
+			t.Fatalf("%v does not quit", keys)
+		}
+		if _, ok := cmd().(tea.QuitMsg); !ok {
+			t.Errorf("%v does not quit", keys)
+		}
+	}
+	m := model(t, Options{}, 40, 10, nil)
+	if cmd := send(m, tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}); cmd == nil {
+		t.Error("ctrl+c does not quit a small window")
+	}
+}
+
+func TestCopyIsEscaped(t *testing.T) {
+	m := opened(t, Options{}, 80, 24, hostile().ID)
+	got := fmt.Sprint(press(m, "y")())
+	if want := inspect.Escape(hostile().ID.Path); got != want {
+		t.Errorf("copied %q, want %q", got, want)
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0.0s", 812 * time.Millisecond: "0.8s", 9999 * time.Millisecond: "9.9s", 42 * time.Second: "42s",
+		14*time.Minute + 2*time.Second: "14m02s", 3*time.Hour + 5*time.Minute: "3h05m", 52 * time.Hour: "2d04h", 41 * 24 * time.Hour: "41d",
+	} {
+		if got := age(d); got != want {
+			t.Errorf("age(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestCells(t *testing.T) {
+	m := model(t, Options{}, 80, 24, everything())
+	for _, test := range []struct {
+		lock *inspect.Lock
+		want string
+	}{
+		{orders(), "▲ zk:/locks/orders mutex curator worker-3 13m58s ▇▇▇ 3 – stuck-holder"},
+		{readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s ▇▇▇ 3 –"},
+		{freeLock(), "· zk:/locks/nightly unknown – free – – –"},
+		{thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ▕███▏  6.9s"},
+		{split(), "✖ redis:lock:invoices redlock token split 2·2·1 – – ▕███▏  7.0s"},
+		{minority(), "▲ redis:lock:left redlock token minority 1/5 – – ▕█..▏ 1m10s"},
+		{unknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ▕█..▏ 1m10s"},
+	} {
+		c := m.cells(test.lock, 7100*time.Millisecond)
+		if strings.Contains(test.want, "█..") {
+			c = m.cells(test.lock, 210*time.Second)
+			test.want = strings.ReplaceAll(test.want, "█..", "█░░")
+		}
+		parts := []string{c.mark.text}
+		for _, l := range []line{c.lock, c.kind, c.library, c.holder, c.held, c.queue, c.ttl, c.finding} {
+			parts = append(parts, l.text())
+		}
+		if got := strings.TrimSpace(strings.Join(parts, " ")); got != test.want {
+			t.Errorf("got  %q\nwant %q", got, test.want)
+		}
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	single := inspect.KeyLock(id("redis:lock:r"), []inspect.Vote{{Addr: "a:1", Up: true, Present: true, Value: "host-3", NoExpiry: true}}, noon)
+	m := model(t, Options{}, 80, 24, everything())
+	for _, test := range []struct {
+		lock *inspect.Lock
+		want string
+	}{
+		{orders(), "worker-3 (10.2.0.2:53122) holds it for 13m58s; 3 wait, next worker-7, the longest for 13m40s"},
+		{readers(), "3 readers hold it; 3 wait, next writer-1, the longest for 12s"},
+		{freeLock(), "free: nobody holds it and nobody waits"},
+		{hostile(), `evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it since before we looked, for 1h00m at most; nobody waits`},
+		{thin(), "held by 3 of 5 for 0.7s: one restart from a double hold · valid 6.8s"},
+		{split(), "split 2·2·1: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expired in 7.0s"},
+		{minority(), "nobody holds it: one value on 1 of 5, short of the 3 votes it needs; all expired in 1m10s"},
+		{unknownLock(), "unknown: 3 of 5 masters do not answer; too few are left to tell"},
+		{single, "held by host-3 · never expires"},
+	} {
+		if got := m.verdict(test.lock); got != test.want {
+			t.Errorf("%s\ngot  %s\nwant %s", test.lock.ID, got, test.want)
+		}
+	}
+}
