@@ -198,7 +198,8 @@ func (r *redlockGrant) token() (uint64, bool) { return 0, false }
 // prolong sets the TTL anew on a majority. With less than that, whatever the reason, the lock is lost now.
 func (r *redlockGrant) prolong(ctx context.Context) error {
 	e := r.e
-	round, cancel := context.WithTimeout(ctx, e.l.opts.ttl/3)
+	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.l.opts.ttl/3)
+	stop := context.AfterFunc(ctx, cancel)
 	results := make(chan error, len(e.votes))
 	open := 0
 	for _, v := range e.votes {
@@ -210,7 +211,8 @@ func (r *redlockGrant) prolong(ctx context.Context) error {
 	var bad []error
 	for yes := 0; ; open-- {
 		if yes >= quorum {
-			time.AfterFunc(e.l.opts.limit, cancel) // the others may still answer
+			stop() // the others go on, for one more limit
+			time.AfterFunc(e.l.opts.limit, cancel)
 			return nil
 		}
 		if yes+open < quorum {
@@ -222,6 +224,7 @@ func (r *redlockGrant) prolong(ctx context.Context) error {
 			bad = append(bad, err)
 		}
 	}
+	stop()
 	cancel()
 	if ctx.Err() != nil {
 		return withNodes(bad, because(ctx))
