@@ -48,8 +48,8 @@ func newPalette(o Options) palette {
 		info:      {"#8b93a1", "#5c6370", "245", "241", "7", "8"},
 		unknown:   {"#c8a2ff", "#7a3fc0", "183", "97", "13", "5"},
 		raised:    {"#2a2f38", "#e4e7ec", "236", "254", "8", "7"},
-		selection: {"#2d3b52", "#d6e4fb", "237", "189", "4", "6"},
-		freshness: {"#1d4a39", "#c9f2df", "23", "194", "2", "2"},
+		selection: {"#2d3b52", "#d6e4fb", "237", "189", "8", "7"},
+		freshness: {"#1d4a39", "#c9f2df", "23", "194", "", ""},
 		onBright:  {"#14171c", "#ffffff", "234", "231", "0", "15"},
 	}
 	var p palette

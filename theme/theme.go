@@ -84,13 +84,15 @@ func New(o Options) *Theme {
 	if o.ASCII {
 		t.Glyphs = asciiGlyphs()
 	}
+	if o.NoColor || o.Profile == colorprofile.ANSI {
+		t.fresh = base.Bold(true).Underline(true)
+	}
 	if o.NoColor {
 		t.Track, t.Level = base, base
 		t.Badge = base
 		t.BadgeWarning = base.Reverse(true)
 		t.BadgeCritical = base.Reverse(true).Bold(true)
 		t.selected = base.Reverse(true)
-		t.fresh = base.Bold(true).Underline(true)
 	}
 	return t
 }

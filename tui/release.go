@@ -67,7 +67,7 @@ func newRelease(w *world, releaser act.Releaser, l *inspect.Lock, c *inspect.Con
 	}
 	return &release{
 		world: w, releaser: releaser, target: *c, generation: w.generation,
-		request: act.Request{Lock: l, Owner: owner},
+		request: act.Request{ID: l.ID, Lock: l, Owner: owner},
 	}
 }
 

@@ -82,6 +82,9 @@ func inConfirm(t *testing.T, f *fakeReleaser) *Model {
 func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	f := newFakeReleaser()
 	m := inConfirm(t, f)
+	if r := f.requests[0]; r.ID != orders().ID || r.Owner != orders().Holders[0].Name || r.Waiter {
+		t.Errorf("asked for %+v", r)
+	}
 	typeText(m, "/locks/orders")
 	wantText(t, m, "tab chooses Release")
 	cmd := press(m, "tab", "enter")

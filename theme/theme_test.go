@@ -1,0 +1,89 @@
+package theme
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+)
+
+func TestGlyphsAreOneCellAndDiffer(t *testing.T) {
+	for _, g := range []Glyphs{unicodeGlyphs(), asciiGlyphs()} {
+		states := []string{g.Holding, g.Waiting, g.Pending, g.Critical, g.Warning, g.Free, g.Unknown}
+		seen := make(map[string]bool)
+		for _, s := range states {
+			if ansi.StringWidth(s) != 1 || seen[s] {
+				t.Errorf("%q is not one cell, or stands for two states", s)
+			}
+			seen[s] = true
+		}
+	}
+	v := reflect.ValueOf(asciiGlyphs())
+	for i := range v.NumField() {
+		if s, ok := v.Field(i).Interface().(string); ok && (s == "" || strings.TrimFunc(s, func(r rune) bool { return r > ' ' && r < 0x7f }) != "") {
+			t.Errorf("%s is %q", v.Type().Field(i).Name, s)
+		}
+	}
+}
+
+func TestNoColour(t *testing.T) {
+	for _, o := range []Options{{NoColor: true}, {Profile: colorprofile.ASCII}, {Profile: colorprofile.NoTTY}} {
+		th := New(o)
+		for _, s := range []string{
+			th.Holding.Render("x"), th.Critical.Render("x"), th.BadgeCritical.Render("x"), th.Selected(th.Waiting).Render("x"),
+			th.Fresh(th.Holding).Render("x"), th.Track.Render("x"),
+		} {
+			for _, colour := range []string{"[3", "[9", ";3", ";9", "[10", ";10"} {
+				if strings.Contains(s, colour) {
+					t.Errorf("%+v: %q has a colour", o, s)
+				}
+			}
+		}
+	}
+}
+
+// In every profile, light or dark, the two accents, the warning and the critical red are told apart.
+func TestAccentsDiffer(t *testing.T) {
+	for _, profile := range []colorprofile.Profile{colorprofile.Unknown, colorprofile.ANSI, colorprofile.ANSI256, colorprofile.TrueColor} {
+		for _, light := range []bool{false, true} {
+			th := New(Options{Profile: profile, Light: light})
+			seen := make(map[string]bool)
+			for _, s := range []string{th.Holding.Render("x"), th.Waiting.Render("x"), th.Warning.Render("x"), th.Critical.Render("x"), th.Unknown.Render("x")} {
+				if seen[s] {
+					t.Errorf("profile %v, light %v: %q twice", profile, light, s)
+				}
+				seen[s] = true
+			}
+		}
+	}
+}
+
+func TestBar(t *testing.T) {
+	th := New(Options{})
+	for _, test := range []struct {
+		n, most, width int
+		want           string
+	}{{0, 8, 8, ""}, {1, 100, 8, "▇"}, {4, 8, 8, "▇▇▇▇"}, {9, 8, 8, "▇▇▇▇▇▇▇▇"}, {1, 1, 0, ""}} {
+		if got := th.Bar(test.n, test.most, test.width); got != test.want {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
+func TestGauge(t *testing.T) {
+	for _, o := range []Options{{}, {NoColor: true}, {ASCII: true}} {
+		th := New(o)
+		for fraction := -0.5; fraction <= 1.5; fraction += 0.01 {
+			wall, full, edge, rest, end := th.Gauge(fraction, 12)
+			if w := ansi.StringWidth(wall + full + edge + rest + end); w != 12 {
+				t.Fatalf("%+v %v: %d cells", o, fraction, w)
+			}
+		}
+	}
+	wall, full, edge, rest, end := New(Options{NoColor: true}).Gauge(0.5, 6)
+	if got := wall + full + edge + rest + end; got != "▕██░░▏" {
+		t.Errorf("half is %q", got)
+	}
+}
