@@ -83,7 +83,7 @@ func lockColumns() []column {
 	return []column{
 		{title: "LOCK", middle: true, width: 20, grow: 5, most: 60},
 		{title: "KIND", width: 9, from: 104},
-		{title: "LIBRARY", width: 11, grow: 1, most: 18, from: 104},
+		{title: "LIBRARY", width: 12, grow: 1, most: 18, from: 104},
 		{title: "HOLDER", middle: true, width: 14, grow: 4, most: 44},
 		{title: "HELD", width: 7, right: true},
 		{title: "QUEUE", width: 9},

@@ -257,3 +257,16 @@ func TestNothingToRelease(t *testing.T) {
 	press(m, "x")
 	wantText(t, m, "cannot be written to")
 }
+
+// However long the preview is, the buttons stay in sight.
+func TestLongPreviewKeepsItsButtons(t *testing.T) {
+	f := newFakeReleaser()
+	for range 30 {
+		f.preview.Sends = append(f.preview.Sends, "delete something with a long name that does not fit into one line of a small dialog at all")
+		f.preview.Warnings = append(f.preview.Warnings, "careful")
+	}
+	m := opened(t, Options{Release: f.of}, 80, 24, orders().ID)
+	run(t, m, press(m, "x"))
+	wantText(t, m, "[ Cancel ]", "more than fits here", "Held by")
+	fits(t, m)
+}

@@ -66,6 +66,7 @@ func (d *release) person(c *inspect.Contender, nobody string) line {
 	if c == nil {
 		return line{{nobody, t.Muted}}
 	}
+	c = d.known(c)
 	s, _ := contenderSign(t, c)
 	out := line{{s.text + " ", s.style}, {middle(who(c), 36, t.Glyphs.Ellipsis), t.Strong}}
 	if at := client(&c.Owner); at != "" && at != who(c) {
@@ -75,6 +76,22 @@ func (d *release) person(c *inspect.Contender, nobody string) line {
 		out = out.add(t.Muted, "  session "+session(c.Owner.Session))
 	}
 	return out
+}
+
+// known is a contender with the client that the screen knows behind its session, which the server that was asked does
+// not tell.
+func (d *release) known(c *inspect.Contender) *inspect.Contender {
+	for _, l := range []*inspect.Lock{d.snapshot.Lock(d.request.ID), d.request.Lock} {
+		if l == nil || c.Owner.Client != "" {
+			continue
+		}
+		if shown, ok := l.Contender(c.Name); ok && shown.Czxid == c.Czxid && shown.Owner.Session == c.Owner.Session {
+			joined := *c
+			joined.Owner.Client = shown.Owner.Client
+			return &joined
+		}
+	}
+	return c
 }
 
 func (d *release) labelled(label string, l line) line {
@@ -87,28 +104,34 @@ func (d *release) previewLines(width, height int) []line {
 	if d.request.Waiter {
 		label = "Waiter"
 	}
-	lines := []line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(p.Next, "nobody that can be seen waits"))}
-	tail := d.confirmLines()
-	warnings := d.bullets(width, p.Warnings...)
-	room := height - 2 - 2 - len(lines) - len(tail) - len(warnings) - 3
+	next := p.Next
+	if next != nil {
+		waits := *next
+		waits.State = inspect.Waiting
+		next = &waits
+	}
+	lines := []line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "nobody that can be seen waits"))}
 	for i, command := range p.Sends {
-		label := ""
-		if i == 0 {
-			label = "Sends"
+		for j, part := range wrap(printed(command), width-9, 3, t.Glyphs.Ellipsis) {
+			label := ""
+			if i == 0 && j == 0 {
+				label = "Sends"
+			}
+			lines = append(lines, d.labelled(label, line{{part, t.Text}}))
 		}
-		if i >= max(1, room) {
-			lines = append(lines, d.labelled("", line{{fmt.Sprintf("and %d more", len(p.Sends)-i), t.Muted}}))
-			break
-		}
-		lines = append(lines, d.labelled(label, line{{printed(command), t.Text}}))
 	}
-	if len(warnings) > 0 {
-		lines = append(append(lines, nil), warnings...)
+	if len(p.Warnings) > 0 {
+		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
 	}
+	tail := append([]line{nil}, d.confirmLines()...)
 	if text := d.overtaken(); text != "" {
-		lines = append(append(lines, nil), line{{t.Glyphs.Critical + " " + text, t.Critical}})
+		tail = append([]line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
 	}
-	return append(append(lines, nil), tail...)
+	// The title, the border and the buttons always fit; what does not is said to be missing.
+	if room := height - 4 - len(tail); len(lines) > room {
+		lines = append(lines[:room-1], line{{t.Glyphs.Ellipsis + " more than fits here: enlarge the window", t.Warning}})
+	}
+	return append(lines, tail...)
 }
 
 // overtaken says that the lock has changed hands since the preview, so that nothing will be done.
