@@ -271,7 +271,7 @@ func (p *chainPane) voteCells(v *inspect.Vote) (mark, value, ttl line) {
 	}
 	columns := masterColumns()
 	width := lay(columns, p.width-margin-1)[3]
-	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], width-6)
+	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], width-6, v.Agrees)
 }
 
 // redisWaiterCells is a waiter of a Redis lock in the masters' columns.

@@ -134,19 +134,24 @@ func (w *world) ttlCell(l *inspect.Lock, span time.Duration) line {
 	if at.IsZero() {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
-	return w.gauge(at.Sub(w.now), span, 5)
+	return w.gauge(at.Sub(w.now), span, 5, len(l.Holders) > 0)
 }
 
-// gauge is a bar that runs down, width cells wide, and what is left, 6 cells.
-func (w *world) gauge(left, span time.Duration, width int) line {
+// gauge is a bar that runs down, width cells wide, and what is left, 6 cells. Only a time that somebody holds the lock
+// for has the holder's colour.
+func (w *world) gauge(left, span time.Duration, width int, held bool) line {
 	t := w.theme
+	bar, level := t.Holding, t.Level
+	if !held {
+		bar, level = t.Muted, t.Badge
+	}
 	if left <= 0 {
 		return line{{"expired", t.Warning}}
 	}
 	var out line
 	if span > 0 {
 		wall, full, edge, rest, end := t.Gauge(float64(left)/float64(span), width)
-		out = line{{wall, t.Faint}, {full, t.Holding}, {edge, t.Level}, {rest, t.Track}, {end, t.Faint}}
+		out = line{{wall, t.Faint}, {full, bar}, {edge, level}, {rest, t.Track}, {end, t.Faint}}
 	}
 	return out.add(t.Text, fmt.Sprintf("%6s", age(left)))
 }

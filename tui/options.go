@@ -54,10 +54,11 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	defer cancel()
 	m := New(ctx, o)
 	_, err := tea.NewProgram(m, append([]tea.ProgramOption{tea.WithContext(ctx)}, options...)...).Run()
+	ended := ctx.Err() != nil
 	cancel()
 	m.alive.Lock() // waits for the commands under way
-	if err != nil && !errors.Is(err, tea.ErrInterrupted) && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("tui: %w", err)
+	if err == nil || ended || errors.Is(err, tea.ErrInterrupted) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("tui: %w", err)
 }

@@ -159,6 +159,21 @@ func TestScreenReleases(t *testing.T) {
 	}
 }
 
+// The end of the context is the end of the program, and no error.
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	keys, keyboard := io.Pipe()
+	defer keyboard.Close()
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(ctx, Options{Feed: make(fakeFeed)}, tea.WithInput(keys), tea.WithOutput(io.Discard), tea.WithWindowSize(80, 24), tea.WithoutSignals())
+	}()
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestScreenReadOnly(t *testing.T) {
 	p := start(t, Options{}, 80, 24)
 	p.show(everything())
