@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,7 +84,8 @@ func (a *app) showScreen(ctx context.Context, s setup, o screenOptions) error {
 		defer all.close()
 		options.Release = func(backend string) (act.Releaser, bool) { return all.of(backend) }
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
 	watched := make(chan error, 1)
 	go func() { watched <- observer.Run(ctx) }()
 	err = tui.Run(ctx, options)

@@ -37,6 +37,9 @@ func carry(was, l *Lock, offset time.Duration) {
 	if was == nil {
 		return
 	}
+	if l.Recipe == "" {
+		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: no value tells
+	}
 	before := make(map[Untrusted]*Contender, was.Contention())
 	everyContender(was, func(c *Contender) { before[c.Name] = c })
 	everyContender(l, func(c *Contender) {

@@ -16,8 +16,7 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	l := &Lock{
 		ID:         id,
 		Kind:       KindMutex,
-		Recipe:     "token",
-		Confidence: recipe.Possible,
+		Confidence: recipe.Possible, // by name alone
 		Masters:    slices.Clone(votes),
 		Quorum:     len(votes)/2 + 1,
 		ReadAt:     readAt,

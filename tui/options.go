@@ -48,12 +48,13 @@ func (o Options) now() time.Time {
 }
 
 // Run shows the screens on the terminal until the user quits or ctx ends; neither is an error. It waits for
-// everything it started to end.
+// everything it started to end. Signals are the caller's, by way of ctx: Bubble Tea's own handler would wait for ever
+// to hand over a signal that came together with the end of ctx.
 func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := New(ctx, o)
-	_, err := tea.NewProgram(m, append([]tea.ProgramOption{tea.WithContext(ctx)}, options...)...).Run()
+	_, err := tea.NewProgram(m, append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()}, options...)...).Run()
 	ended := ctx.Err() != nil
 	cancel()
 	m.alive.Lock() // waits for the commands under way

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+
+	"lockscope/internal/servertest"
+)
+
+// program is built once for all tests that run it in a terminal.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "lockscope-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "lockscope")
+	out, err := exec.Command("go", "build", "-o", path, "lockscope").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// terminalRun is the real program in a pseudo-terminal, seen through a terminal emulator.
+type terminalRun struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	tty  *os.File
+	raw  strings.Builder
+	done chan struct{} // closed when the program's output has ended
+
+	mu      sync.Mutex
+	screen  *vt.Emulator
+	changed chan struct{}
+}
+
+// inTerminal starts the program with a home of its own on a terminal of that size.
+func inTerminal(t *testing.T, width, height int, args ...string) *terminalRun {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &terminalRun{
+		t: t, cmd: cmd, tty: tty, done: make(chan struct{}), screen: vt.NewEmulator(width, height), changed: make(chan struct{}, 1),
+	}
+	answers := make(chan struct{})
+	go func() { // what the terminal answers to the program's questions
+		defer close(answers)
+		io.Copy(tty, r.screen)
+	}()
+	go r.read()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		tty.Close()
+		<-r.done
+		if c, ok := r.screen.InputPipe().(io.Closer); ok {
+			c.Close()
+		}
+		<-answers
+	})
+	return r
+}
+
+func (r *terminalRun) read() {
+	defer close(r.done)
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := r.tty.Read(buf)
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		r.raw.Write(buf[:n])
+		r.screen.Write(buf[:n])
+		r.mu.Unlock()
+		select {
+		case r.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (r *terminalRun) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.screen.String()
+}
+
+// await waits until the screen is as wanted.
+func (r *terminalRun) await(what string, ok func(screen string) bool) string {
+	r.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		if s := r.text(); ok(s) {
+			return s
+		}
+		select {
+		case <-r.changed:
+		case <-r.done:
+			r.t.Fatalf("the program ended before %s:\n%s", what, r.text())
+		case <-limit:
+			r.t.Fatalf("no %s on the screen:\n%s", what, r.text())
+		}
+	}
+}
+
+func (r *terminalRun) awaitText(texts ...string) string {
+	r.t.Helper()
+	return r.await(strings.Join(texts, ", "), func(s string) bool {
+		for _, text := range texts {
+			if !strings.Contains(s, text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// keys types; each key is sent by itself, as a person would.
+func (r *terminalRun) keys(keys ...string) {
+	r.t.Helper()
+	for _, k := range keys {
+		if _, err := io.WriteString(r.tty, k); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// exit waits for the program's end and returns its exit code.
+func (r *terminalRun) exit() int {
+	r.t.Helper()
+	select {
+	case <-r.done:
+	case <-time.After(10 * time.Second):
+		r.t.Fatalf("the program does not end:\n%s", r.text())
+	}
+	r.cmd.Wait()
+	return r.cmd.ProcessState.ExitCode()
+}
+
+const (
+	enter  = "\r"
+	escape = "\x1b"
+)
+
+func TestDemoInATerminal(t *testing.T) {
+	start := time.Now()
+	r := inTerminal(t, 120, 36, "demo")
+	r.awaitText("zk:/locks/orders", "redis:lock:cart:42", "SANDBOX")
+	t.Logf("locks on the screen after %v", time.Since(start))
+	r.keys("/", "orders", enter)
+	r.awaitText("1 of")
+	r.keys(enter)
+	r.awaitText("holds", "waits", "last grants")
+	first := r.awaitText("handed over")
+	r.await("another handover", func(s string) bool { return strings.Contains(s, "handed over") && s != first })
+	if err := pty.Setsize(r.tty, &pty.Winsize{Cols: 80, Rows: 24}); err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	r.screen.Resize(80, 24)
+	r.mu.Unlock()
+	r.await("a frame of the new size", func(s string) bool {
+		lines := strings.Split(strings.TrimRight(s, "\n "), "\n")
+		return len(lines) <= 24 && strings.Contains(lines[len(lines)-1], "quit") && strings.Contains(s, "holds")
+	})
+	r.keys("?")
+	r.awaitText("Keys")
+	r.keys(escape)
+	r.await("the help gone", func(s string) bool { return !strings.Contains(s, "Keys") }) // escape and q at once are alt+q
+	r.keys("q")
+	if code := r.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") || !strings.Contains(out, "\x1b[?25h") {
+		t.Error("the terminal was not given back: alternate screen or cursor")
+	}
+}
+
+func TestTwoDemosRunSideBySideAndEndOnASignal(t *testing.T) {
+	a, b := inTerminal(t, 100, 30, "demo", "fair"), inTerminal(t, 100, 30, "demo", "redlock")
+	a.awaitText("zk:/locks/billing")
+	b.awaitText("redis:lock:invoices")
+	if strings.Contains(a.text(), "redis:lock:invoices") {
+		t.Error("one demo shows the other's locks")
+	}
+	for r, s := range map[*terminalRun]os.Signal{a: os.Interrupt, b: syscall.SIGTERM} {
+		r.cmd.Process.Signal(s)
+		if code := r.exit(); code != 0 {
+			t.Errorf("exit code %d after %v", code, s)
+		}
+		if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") {
+			t.Error("the terminal was not given back")
+		}
+	}
+}
+
+// The whole job on real servers: kazoo processes queue, the holder is killed and the screen shows the handover, a stuck
+// holder is force-released by its typed path and the next waiter gets the lock.
+func TestScreenOnARealQueue(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		var peers []*servertest.Peer
+		r := inTerminal(t, 160, 50, fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin), "--write")
+		for i := range 4 {
+			peers = append(peers, servertest.StartKazoo(t, server.Addr, path+"/orders", fmt.Sprintf("worker-%d", i+1)))
+			if i == 0 {
+				peers[0].Expect(t, "acquired")
+				r.awaitText(path + "/orders") // a new lock appears by itself
+				r.keys(enter)
+			}
+			r.awaitText(fmt.Sprintf("worker-%d", i+1))
+		}
+		s := r.awaitText("worker-1", "worker-2", "worker-3", "worker-4", "3 wait", "127.0.0.1:")
+		last := -1
+		for i := range 4 { // the tree's rows, below the sentence that names the holder
+			rows := s[strings.Index(s, "CONTENDER"):]
+			at := strings.Index(rows, fmt.Sprintf("worker-%d", i+1))
+			if at < last {
+				t.Errorf("worker-%d stands too high:\n%s", i+1, s)
+			}
+			last = at
+		}
+		peers[0].Kill()
+		killed := time.Now()
+		peers[1].Expect(t, "acquired")
+		r.await("worker-2 as holder", func(s string) bool { return strings.Contains(s, "● worker-2") })
+		t.Logf("holder killed: handed over on the screen %v later (the session ends after 5 s at most)", time.Since(killed))
+		r.keys("g", "x")
+		r.awaitText("Force-release", "worker-3")
+		r.keys("wrong", enter)
+		r.keys(strings.Repeat("\x7f", 5))
+		r.keys(strings.Split(path+"/orders", "")...)
+		r.keys(enter)
+		released := time.Now()
+		peers[2].Expect(t, "acquired")
+		r.await("worker-3 as holder", func(s string) bool { return strings.Contains(s, "● worker-3") })
+		t.Logf("released: handed over on the screen %v later", time.Since(released))
+		r.keys(escape)
+		r.await("the dialog gone", func(s string) bool { return !strings.Contains(s, "Force-release") })
+		r.keys("q")
+		if code := r.exit(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
