@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 //go:embed kazoo_lock.py
@@ -51,9 +52,13 @@ func startPeer(t testing.TB, python, script string, args ...string) *Peer {
 	return p
 }
 
+// peerLimit is how long a peer may take to say its next line.
+const peerLimit = 30 * time.Second
+
 // Expect waits for the peer's next line, which must start with want.
 func (p *Peer) Expect(t testing.TB, want string) {
 	t.Helper()
+	defer time.AfterFunc(peerLimit, func() { _ = p.cmd.Process.Kill() }).Stop()
 	if !p.out.Scan() || !strings.HasPrefix(p.out.Text(), want) {
 		t.Fatalf("peer says %q, want %q (%v)", p.out.Text(), want, p.out.Err())
 	}
