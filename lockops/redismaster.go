@@ -5,6 +5,7 @@ import (
 	_ "embed" // the scripts
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,10 +34,10 @@ type master struct {
 	acquire, release, extend *redis.Script
 
 	mu       sync.Mutex
-	clock    *clockReading // nil before the first answer
-	failures int           // requests in a row that were not answered
-	asleep   time.Time     // until when it is taken for dead
-	leaving  map[string]*leaving
+	clock    *clockReading              // nil before the first answer
+	failures int                        // requests in a row that were not answered
+	asleep   time.Time                  // until when it is taken for dead
+	leaving  map[string][]chan struct{} // votes that are being taken back, by key
 }
 
 // clockReading is a server's time between two instants of ours.
@@ -45,49 +46,46 @@ type clockReading struct {
 	before, after time.Time
 }
 
-// leaving is votes for one key that are being taken back from one master.
-type leaving struct {
-	votes int
-	done  chan struct{} // closed when votes is 0
-}
-
 // leave notes that a vote is about to be taken back; left says that the master has answered, or has not in time.
 func (m *master) leave(key string) (left func()) {
+	done := make(chan struct{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.leaving == nil {
-		m.leaving = make(map[string]*leaving)
+		m.leaving = make(map[string][]chan struct{})
 	}
-	l := m.leaving[key]
-	if l == nil {
-		l = &leaving{done: make(chan struct{})}
-		m.leaving[key] = l
-	}
-	l.votes++
+	m.leaving[key] = append(m.leaving[key], done)
 	return func() {
+		close(done)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if l.votes--; l.votes == 0 {
+		m.leaving[key] = slices.DeleteFunc(m.leaving[key], func(ch chan struct{}) bool { return ch == done })
+		if len(m.leaving[key]) == 0 {
 			delete(m.leaving, key)
-			close(l.done)
 		}
 	}
 }
 
-// awaitLeft waits, for a while, until no vote for the key is being taken back: a master that a release did not wait for
-// would refuse the next acquisition.
-func (m *master) awaitLeft(key string, limit time.Duration) {
+// stillLeaving is what awaitLeft is to wait for: the votes for a key that are being taken back now.
+func (m *master) stillLeaving(key string) []chan struct{} {
 	m.mu.Lock()
-	l := m.leaving[key]
-	m.mu.Unlock()
-	if l == nil {
+	defer m.mu.Unlock()
+	return slices.Clone(m.leaving[key])
+}
+
+// awaitLeft waits, for a while, until votes have been taken back.
+func awaitLeft(votes []chan struct{}, limit time.Duration) {
+	if len(votes) == 0 {
 		return
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	select {
-	case <-l.done:
-	case <-timer.C:
+	for _, done := range votes {
+		select {
+		case <-done:
+		case <-timer.C:
+			return
+		}
 	}
 }
 

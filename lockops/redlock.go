@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -108,6 +109,7 @@ type election struct {
 	sent  time.Time
 	votes []*vote
 	cast  chan *vote
+	over  atomic.Bool // taken back: nobody needs to be asked any more
 }
 
 // elect asks all masters at once; nil when the session is closed.
@@ -118,9 +120,10 @@ func (l *Redlock) elect() *election {
 	}
 	for _, m := range l.session.masters {
 		v := &vote{e: e, master: m}
+		before := m.stillLeaving(l.lock.name)
 		e.votes = append(e.votes, v)
 		v.line.Lock() // until it has asked: a release stands behind it
-		if !l.session.goDo(func() { v.ask(); e.cast <- v }) {
+		if !l.session.goDo(func() { v.ask(before); e.cast <- v }) {
 			v.line.Unlock()
 			e.votes = e.votes[:len(e.votes)-1]
 			e.withdraw()
@@ -173,6 +176,7 @@ func (e *election) withdraw() {
 
 // takeBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted.
 func (e *election) takeBack(back chan<- error) (started int) {
+	e.over.Store(true)
 	for _, v := range e.votes {
 		left := v.master.leave(e.l.lock.name)
 		if e.l.session.goDo(func() { v.takeBack(back, left) }) {

@@ -70,6 +70,7 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	l := lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(limit), lockops.WithTTL(20*time.Second))
 	h := acquire(t, l) // connections and clocks
 	release(t, h)
+	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	masters[1].Pause(t)
 	start := time.Now()
 	h = acquire(t, l)

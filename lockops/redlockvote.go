@@ -22,11 +22,14 @@ type vote struct {
 // errNoVote: the master has nothing of ours.
 var errNoVote = errors.New("the master did not vote for us")
 
-// ask sends the first request to set the key; the line is held for it already.
-func (v *vote) ask() {
+// ask sends the first request to set the key, when earlier votes of this session have been taken back: a master that
+// their release did not wait for would refuse. The line is held already.
+func (v *vote) ask(before []chan struct{}) {
 	defer v.line.Unlock()
-	v.master.awaitLeft(v.e.l.lock.name, v.e.l.opts.limit)
-	v.set()
+	awaitLeft(before, v.e.l.opts.limit)
+	if !v.e.over.Load() {
+		v.set()
+	}
 }
 
 // set asks the master for the key. The line is held.
