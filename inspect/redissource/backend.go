@@ -11,54 +11,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// backendState is what was last told of the backend.
-type backendState struct {
-	told   *inspect.Backend
-	toldAt time.Time
-	rates  rateMeter
-}
-
-// rateMeter turns a growing count into a rate over the last seconds.
-type rateMeter struct {
-	times  [6]time.Time
-	counts [6]uint64
-	n      int
-}
-
-// add takes a sample when the last is a second old.
-func (r *rateMeter) add(now time.Time, count uint64) {
-	if r.n > 0 && now.Sub(r.times[(r.n-1)%len(r.times)]) < time.Second {
-		return
-	}
-	r.times[r.n%len(r.times)], r.counts[r.n%len(r.counts)] = now, count
-	r.n++
-}
-
-func (r *rateMeter) perSecond() float64 {
-	if r.n < 2 {
-		return 0
-	}
-	newest, oldest := (r.n-1)%len(r.times), max(0, r.n-len(r.times))%len(r.times)
-	return float64(r.counts[newest]-r.counts[oldest]) / r.times[newest].Sub(r.times[oldest]).Seconds()
-}
-
-// changedBackend is the backend's state when it is worth telling again: at once when a server came or went, at most
-// once a second when figures changed noticeably, and otherwise at the slow beat.
+// changedBackend is the backend's state when it is worth telling again.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
-	b := r.describe(inspect.ModePoll)
-	r.backend.rates.add(now, b.Cost.Requests)
-	b.Cost.PerSecond = r.backend.rates.perSecond()
-	told := r.backend.told
-	if told != nil && sameBackend(told, b) {
-		age := now.Sub(r.backend.toldAt)
-		if age < time.Second || age < statusEvery && !noticeable(told, b) {
-			return nil
-		}
-	}
-	r.backend.told, r.backend.toldAt = b, now
-	clone := *b
-	clone.Servers = slices.Clone(b.Servers)
-	return &clone
+	return r.backend.Tell(now, r.describe(inspect.ModePoll), false)
 }
 
 // describe builds the backend's state.
@@ -83,7 +38,7 @@ func (r *run) describe(mode inspect.Mode) *inspect.Backend {
 		b.Servers = append(b.Servers, server)
 		b.Cost.Requests += p.sent.Load()
 	}
-	if r.backend.told != nil && r.backend.told.FirstPass {
+	if r.backend.Told != nil && r.backend.Told.FirstPass {
 		b.FirstPass = true
 	} else {
 		for _, e := range r.board.entries {
@@ -133,35 +88,4 @@ func (p *peer) blind() []inspect.Finding {
 		})
 	}
 	return findings
-}
-
-// sameBackend compares what has to be told at once.
-func sameBackend(a, b *inspect.Backend) bool {
-	return a.State == b.State && a.Error == b.Error && a.FirstPass == b.FirstPass && len(a.Findings) == len(b.Findings) &&
-		slices.EqualFunc(a.Servers, b.Servers, func(x, y inspect.Server) bool {
-			x.Latency, y.Latency = 0, 0
-			return x == y
-		})
-}
-
-// noticeable says that a figure changed so much that somebody who looks at it should see it.
-func noticeable(a, b *inspect.Backend) bool {
-	if differs(a.Cost.PerSecond, b.Cost.PerSecond, 1) || differs(float64(a.Scanned), float64(b.Scanned), 0) {
-		return true
-	}
-	for i := range a.Servers {
-		if differs(a.Servers[i].Latency.Seconds(), b.Servers[i].Latency.Seconds(), 0.005) {
-			return true
-		}
-	}
-	return false
-}
-
-// differs says that two figures are more than a quarter, and more than least, apart.
-func differs(a, b, least float64) bool {
-	apart := a - b
-	if apart < 0 {
-		apart = -apart
-	}
-	return apart > least && apart > max(a, b)/4
 }

@@ -8,39 +8,22 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
 )
 
 // Source reads one Redis backend. It is an inspect.Source.
 type Source struct {
 	cfg     Config
-	focused chan map[string]bool // holds the newest focus that Run has not seen
+	focused sourcekit.Focus
 }
 
 // New makes a Source. It does not connect.
 func New(cfg Config) *Source {
-	return &Source{cfg: cfg.withDefaults(), focused: make(chan map[string]bool, 1)}
+	return &Source{cfg: cfg.withDefaults(), focused: sourcekit.NewFocus()}
 }
 
 // Focus implements inspect.Source.
-func (s *Source) Focus(ids []inspect.ID) {
-	keys := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		if id.Backend == s.cfg.Backend {
-			keys[id.Path] = true
-		}
-	}
-	for {
-		select {
-		case s.focused <- keys:
-			return
-		default:
-		}
-		select {
-		case <-s.focused: // an older one
-		default:
-		}
-	}
-}
+func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
@@ -79,7 +62,7 @@ type run struct {
 	masters []*peer
 	tasks   sync.WaitGroup
 
-	focused  chan map[string]bool
+	focused  sourcekit.Focus
 	reports  chan report
 	found    chan []string
 	passed   chan passed
@@ -88,7 +71,7 @@ type run struct {
 	focus   map[string]bool
 	pending map[int]bool    // masters that the tick under way still waits for
 	dirty   map[string]bool // keys with news
-	backend backendState
+	backend sourcekit.Teller
 }
 
 // peer is a master and what is known of it.

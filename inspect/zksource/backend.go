@@ -8,43 +8,18 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/recipe"
 )
 
 // backendState is what was last told of the backend.
 type backendState struct {
-	told             *inspect.Backend
-	toldAt, lookedAt time.Time
-	stale            bool // something changed that has to be told at once
-	rates            rateMeter
+	sourcekit.Teller
+	lookedAt time.Time
+	stale    bool // something changed that has to be told at once
 }
 
-// rateMeter turns a growing count into a rate over the last seconds.
-type rateMeter struct {
-	times  [6]time.Time
-	counts [6]uint64
-	n      int
-}
-
-// add takes a sample when the last is a second old.
-func (r *rateMeter) add(now time.Time, count uint64) {
-	if r.n > 0 && now.Sub(r.times[(r.n-1)%len(r.times)]) < time.Second {
-		return
-	}
-	r.times[r.n%len(r.times)], r.counts[r.n%len(r.counts)] = now, count
-	r.n++
-}
-
-func (r *rateMeter) perSecond() float64 {
-	if r.n < 2 {
-		return 0
-	}
-	newest, oldest := (r.n-1)%len(r.times), max(0, r.n-len(r.times))%len(r.times)
-	return float64(r.counts[newest]-r.counts[oldest]) / r.times[newest].Sub(r.times[oldest]).Seconds()
-}
-
-// changedBackend is the backend's state when it is worth telling again: at once when the connection or a server came
-// or went, at most once a second when figures changed noticeably, and otherwise at the slow beat.
+// changedBackend is the backend's state when it is worth telling again.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if r.link != nil && !r.ready && r.linkErr == "" && !r.done {
 		return nil // still connecting for the first time
@@ -53,21 +28,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 		return nil
 	}
 	r.backend.stale, r.backend.lookedAt = false, now
-	b := r.describe()
-	r.backend.rates.add(now, b.Cost.Requests)
-	b.Cost.PerSecond = r.backend.rates.perSecond()
-	told := r.backend.told
-	if told != nil && !r.done && sameBackend(told, b) {
-		age := now.Sub(r.backend.toldAt)
-		if age < time.Second || age < identityEvery && !noticeable(told, b) {
-			return nil
-		}
-	}
-	r.backend.told, r.backend.toldAt = b, now
-	clone := *b
-	clone.Servers = slices.Clone(b.Servers)
-	clone.Findings = slices.Clone(b.Findings)
-	return &clone
+	return r.backend.Tell(now, r.describe(), r.done)
 }
 
 func (r *run) describe() *inspect.Backend {
@@ -123,7 +84,7 @@ func (r *run) server(i int) inspect.Server {
 // startedAt keeps the instant that was told before when it only jittered.
 func (r *run) startedAt(i int, uptime time.Duration) time.Time {
 	at := r.askedAt.Add(-uptime).Round(0)
-	if told := r.backend.told; told != nil && i < len(told.Servers) {
+	if told := r.backend.Told; told != nil && i < len(told.Servers) {
 		if was := told.Servers[i].StartedAt; at.Sub(was).Abs() < 5*time.Second {
 			return was
 		}
@@ -162,37 +123,4 @@ func (r *run) hugeFindings() []inspect.Finding {
 		})
 	}
 	return findings
-}
-
-// sameBackend compares what has to be told at once.
-func sameBackend(a, b *inspect.Backend) bool {
-	return a.State == b.State && a.Error == b.Error && a.FirstPass == b.FirstPass &&
-		slices.EqualFunc(a.Findings, b.Findings, func(x, y inspect.Finding) bool { return x.Message == y.Message }) &&
-		slices.EqualFunc(a.Servers, b.Servers, func(x, y inspect.Server) bool {
-			return x.Addr == y.Addr && x.State == y.State && x.Role == y.Role && x.Error == y.Error &&
-				x.ClockKnown == y.ClockKnown && (x.ClockOffset-y.ClockOffset).Abs() < 5*time.Millisecond && x.StartedAt.Equal(y.StartedAt)
-		})
-}
-
-// noticeable says that a figure changed so much that somebody who looks at it should see it.
-func noticeable(a, b *inspect.Backend) bool {
-	if differs(a.Cost.PerSecond, b.Cost.PerSecond, 1) || differs(float64(a.Scanned), float64(b.Scanned), 0) ||
-		differs(float64(a.Cost.Watches), float64(b.Cost.Watches), 0) {
-		return true
-	}
-	for i := range a.Servers {
-		if differs(a.Servers[i].Latency.Seconds(), b.Servers[i].Latency.Seconds(), 0.005) {
-			return true
-		}
-	}
-	return false
-}
-
-// differs says that two figures are more than a quarter, and more than least, apart.
-func differs(a, b, least float64) bool {
-	apart := a - b
-	if apart < 0 {
-		apart = -apart
-	}
-	return apart > least && apart > max(a, b)/4
 }

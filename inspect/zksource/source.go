@@ -6,40 +6,23 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/zkadmin"
 )
 
 // Source watches one ensemble. It is an inspect.Source.
 type Source struct {
 	cfg     Config
-	focused chan map[string]bool // holds the newest focus that Run has not seen
+	focused sourcekit.Focus
 }
 
 // New makes a Source. It does not connect.
 func New(cfg Config) *Source {
-	return &Source{cfg: cfg.withDefaults(), focused: make(chan map[string]bool, 1)}
+	return &Source{cfg: cfg.withDefaults(), focused: sourcekit.NewFocus()}
 }
 
 // Focus implements inspect.Source.
-func (s *Source) Focus(ids []inspect.ID) {
-	paths := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		if id.Backend == s.cfg.Backend {
-			paths[id.Path] = true
-		}
-	}
-	for {
-		select {
-		case s.focused <- paths:
-			return
-		default:
-		}
-		select {
-		case <-s.focused: // an older one
-		default:
-		}
-	}
-}
+func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
@@ -96,7 +79,7 @@ type run struct {
 	scanned   int
 	denied    map[string]bool  // paths that may not be read
 	huge      map[string]int32 // directories with too many children
-	focused   chan map[string]bool
+	focused   sourcekit.Focus
 	focus     map[string]bool
 	clock     clock
 

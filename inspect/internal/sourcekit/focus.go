@@ -1,0 +1,32 @@
+// Package sourcekit is what the sources have in common: how the focus reaches them, and when the state of a backend
+// is worth telling.
+package sourcekit
+
+import "lockscope/inspect"
+
+// Focus hands the newest focus over to a source's Run: the paths or keys that somebody looks at. Receive from it.
+type Focus chan map[string]bool
+
+// NewFocus makes a Focus.
+func NewFocus() Focus { return make(Focus, 1) }
+
+// Set replaces what was not received yet by the ids of that backend. It does not block.
+func (f Focus) Set(backend string, ids []inspect.ID) {
+	paths := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if id.Backend == backend {
+			paths[id.Path] = true
+		}
+	}
+	for {
+		select {
+		case f <- paths:
+			return
+		default:
+		}
+		select {
+		case <-f: // an older one
+		default:
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package sourcekit
+
+import (
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// slowBeat is how often figures that hardly change are told.
+const slowBeat = 10 * time.Second
+
+// Teller decides when the state of a backend is worth telling: at once when it or a server came or went, at most
+// once a second when figures changed noticeably, and otherwise at a slow beat.
+type Teller struct {
+	// Told is what was told last; nil before. It must not be changed.
+	Told   *inspect.Backend
+	toldAt time.Time
+	rates  rateMeter
+}
+
+// Tell fills in the rate of our requests and returns what to emit, or nil when b says nothing new. always tells it
+// anyway.
+func (t *Teller) Tell(now time.Time, b *inspect.Backend, always bool) *inspect.Backend {
+	t.rates.add(now, b.Cost.Requests)
+	b.Cost.PerSecond = t.rates.perSecond()
+	if t.Told != nil && !always && same(t.Told, b) {
+		age := now.Sub(t.toldAt)
+		if age < time.Second || age < slowBeat && !noticeable(t.Told, b) {
+			return nil
+		}
+	}
+	t.Told, t.toldAt = b, now
+	return b
+}
+
+// rateMeter turns a growing count into a rate over the last seconds.
+type rateMeter struct {
+	times  [6]time.Time
+	counts [6]uint64
+	n      int
+}
+
+// add takes a sample when the last is a second old.
+func (r *rateMeter) add(now time.Time, count uint64) {
+	if r.n > 0 && now.Sub(r.times[(r.n-1)%len(r.times)]) < time.Second {
+		return
+	}
+	r.times[r.n%len(r.times)], r.counts[r.n%len(r.counts)] = now, count
+	r.n++
+}
+
+func (r *rateMeter) perSecond() float64 {
+	if r.n < 2 {
+		return 0
+	}
+	newest, oldest := (r.n-1)%len(r.times), max(0, r.n-len(r.times))%len(r.times)
+	return float64(r.counts[newest]-r.counts[oldest]) / r.times[newest].Sub(r.times[oldest]).Seconds()
+}
+
+// same compares what has to be told at once.
+func same(a, b *inspect.Backend) bool {
+	return a.State == b.State && a.Error == b.Error && a.FirstPass == b.FirstPass &&
+		slices.EqualFunc(a.Findings, b.Findings, func(x, y inspect.Finding) bool { return x.Message == y.Message }) &&
+		slices.EqualFunc(a.Servers, b.Servers, func(x, y inspect.Server) bool {
+			return x.Addr == y.Addr && x.State == y.State && x.Role == y.Role && x.Error == y.Error &&
+				x.ClockKnown == y.ClockKnown && (x.ClockOffset-y.ClockOffset).Abs() < 5*time.Millisecond && x.StartedAt.Equal(y.StartedAt)
+		})
+}
+
+// noticeable says that a figure changed so much that somebody who looks at it should see it.
+func noticeable(a, b *inspect.Backend) bool {
+	if differs(a.Cost.PerSecond, b.Cost.PerSecond, 1) || a.Scanned != b.Scanned || a.Cost.Watches != b.Cost.Watches {
+		return true
+	}
+	for i := range a.Servers {
+		if differs(a.Servers[i].Latency.Seconds(), b.Servers[i].Latency.Seconds(), 0.005) {
+			return true
+		}
+	}
+	return false
+}
+
+// differs says that two figures are more than a quarter, and more than least, apart.
+func differs(a, b, least float64) bool {
+	apart := max(a, b) - min(a, b)
+	return apart > least && apart > max(a, b)/4
+}
