@@ -31,8 +31,9 @@ func fair() Scenario {
 					work: span{2 * time.Second, 4 * time.Second}, think: span{time.Second, 4 * time.Second},
 				},
 				{
-					path: "/locks/reports", recipe: "go-zookeeper", workers: names("report", 2),
-					work: span{3 * time.Second, 6 * time.Second}, think: span{4 * time.Second, 8 * time.Second},
+					// slow enough to be force-released by hand
+					path: "/locks/reports", recipe: "go-zookeeper", workers: names("report", 3),
+					work: span{40 * time.Second, 60 * time.Second}, think: span{time.Second, 2 * time.Second},
 				},
 				{
 					path: "/locker", recipe: "sequential", prefix: "foo", workers: names("tutorial", 3),

@@ -18,7 +18,7 @@ func redlock() Scenario {
 		About: "redis:lock:cart:42 needs 3 of 5 masters; now and then one of them stops. Open it and watch the votes",
 		play: func(s *Sandbox) error {
 			masters := make([]*redis.UniversalOptions, len(s.masters))
-			for i, addr := range s.addrs() {
+			for i, addr := range s.addrs {
 				masters[i] = &redis.UniversalOptions{Addrs: []string{addr}}
 			}
 			for _, worker := range names("cart", 3) {
@@ -45,7 +45,7 @@ func redlock() Scenario {
 // renewal, released before it runs out.
 func (s *Sandbox) redsyncClient(ctx context.Context) {
 	clients := make([]*redis.Client, len(s.masters))
-	for i, addr := range s.addrs() {
+	for i, addr := range s.addrs {
 		clients[i] = redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: time.Second})
 		defer clients[i].Close()
 	}

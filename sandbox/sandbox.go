@@ -43,6 +43,7 @@ var ErrNoScenario = errors.New("no such scenario")
 type Sandbox struct {
 	zk      *zkserver.Server
 	masters []*miniredis.Miniredis
+	addrs   []string // of the masters; a stopped miniredis does not know its own
 
 	ctx     context.Context
 	end     context.CancelFunc
@@ -88,7 +89,7 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 		if err := m.StartAddr("127.0.0.1:0"); err != nil {
 			return fmt.Errorf("sandbox: redis master: %w", err)
 		}
-		s.masters = append(s.masters, m)
+		s.masters, s.addrs = append(s.masters, m), append(s.addrs, m.Addr())
 	}
 	for _, scenario := range scenarios {
 		s.mu.Lock()
@@ -105,16 +106,8 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 func (s *Sandbox) Targets() []string {
 	return []string{
 		fmt.Sprintf("zk://%s/?admin=http://%s", s.zk.Addr(), s.zk.AdminAddr()),
-		fmt.Sprintf("redis://%s?match=lock:*", strings.Join(s.addrs(), ",")),
+		fmt.Sprintf("redis://%s?match=lock:*", strings.Join(s.addrs, ",")),
 	}
-}
-
-func (s *Sandbox) addrs() []string {
-	addrs := make([]string, len(s.masters))
-	for i, m := range s.masters {
-		addrs[i] = m.Addr()
-	}
-	return addrs
 }
 
 // captionFor is how long a caption stands before the next one comes.

@@ -1,0 +1,105 @@
+package connect
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseTargets(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		urls string
+		want []Target
+	}{
+		{
+			"defaults", "zk://a redis://b",
+			[]Target{
+				{Service: ZooKeeper, Name: "zk", Servers: []string{"a:2181"}, Roots: []string{"/"}},
+				{Service: RedisMasters, Name: "redis", Servers: []string{"b:6379"}},
+			},
+		},
+		{
+			"an ensemble with a root, IPv6 and admin servers", "zk://a:1,[::1],[fe80::1]:3/locks/x/?admin=http://a:8080,https://b:8080/&chroot=/app&name=prod",
+			[]Target{{
+				Service: ZooKeeper, Name: "prod", Servers: []string{"a:1", "[::1]:2181", "[fe80::1]:3"}, Roots: []string{"/locks/x"},
+				Admin: []string{"http://a:8080", "https://b:8080"}, Chroot: "/app",
+			}},
+		},
+		{
+			"masters with patterns", "redis://a,b:7,c/3?match=lock:*&match=50%25[%23]?",
+			[]Target{{
+				Service: RedisMasters, Name: "redis", Servers: []string{"a:6379", "b:7", "c:6379"}, DB: 3,
+				Match: []string{"lock:*", "50%[#]?"},
+			}},
+		},
+		{
+			"the same servers are one backend", "zk://a/x zk://a:2181/y redis://r?match=a redis://r?match=b&name=r zk://b",
+			[]Target{
+				{Service: ZooKeeper, Name: "zk", Servers: []string{"a:2181"}, Roots: []string{"/x", "/y"}},
+				{Service: RedisMasters, Name: "r", Servers: []string{"r:6379"}, Match: []string{"a", "b"}},
+				{Service: ZooKeeper, Name: "zk2", Servers: []string{"b:2181"}, Roots: []string{"/"}},
+			},
+		},
+		{
+			"a taken name is not given twice", "zk://a redis://b?name=zk",
+			[]Target{
+				{Service: ZooKeeper, Name: "zk2", Servers: []string{"a:2181"}, Roots: []string{"/"}},
+				{Service: RedisMasters, Name: "zk", Servers: []string{"b:6379"}},
+			},
+		},
+		{
+			"other kinds of Redis", "redis+sentinel://a,b/mymaster redis+cluster://c redis+unix:///run/r.sock rediss://d?ca=ca.pem&server_name=x",
+			[]Target{
+				{Service: RedisSentinel, Name: "redis", Servers: []string{"a:26379", "b:26379"}, Master: "mymaster"},
+				{Service: RedisCluster, Name: "redis2", Servers: []string{"c:6379"}},
+				{Service: RedisUnix, Name: "redis3", Servers: []string{"/run/r.sock"}},
+				{Service: RedisMasters, Name: "redis4", Servers: []string{"d:6379"}, TLS: &TLS{CA: "ca.pem", ServerName: "x"}},
+			},
+		},
+	} {
+		got, err := ParseTargets(strings.Fields(tt.urls))
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestTargetsThatCannotBeUsed(t *testing.T) {
+	for _, url := range []string{
+		"", "host:2181", "http://h", "zk://", "zk://,", "zk://a,,b", "zk://a:0", "zk://a:65536", "zk://a:x", "zk://fe80::1", "zk://a//b",
+		"redis://a/x", "redis://a/-1", "redis+cluster://a/1", "redis+sentinel://a", "redis+unix://a/b", "redis+unix://",
+		"zk://a?admin=localhost:8080", "zk://a?admin=ftp://x", "zk://a?chroot=x", "zk://a?name=", "zk://a?name=a:b", "zk://a?match=x",
+		"redis://a?admin=http://x", "redis://a?ca=x", "redis://a?nope=1", "redis://u:hunter2@a", "redis://hunter2@a/?match=x", "zk://digest:hunter2@a",
+	} {
+		_, err := ParseTargets([]string{url})
+		if !errors.Is(err, ErrTarget) {
+			t.Errorf("%q: %v", url, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: the error tells the password: %v", url, err)
+		}
+	}
+	if _, err := ParseTargets([]string{"zk://a?name=x", "zk://b?name=x"}); !errors.Is(err, ErrTarget) {
+		t.Errorf("two backends of one name: %v", err)
+	}
+	if _, err := ParseTargets([]string{"zk://a/1?name=x", "zk://a/2?name=y"}); !errors.Is(err, ErrTarget) {
+		t.Errorf("one backend of two names: %v", err)
+	}
+}
+
+func FuzzParseTarget(f *testing.F) {
+	f.Add("zk://a:1,[::1]/root?admin=http://x:1&name=y")
+	f.Add("redis://a,b/0?match=%25*")
+	f.Fuzz(func(t *testing.T, url string) {
+		targets, err := ParseTargets([]string{url})
+		if err == nil && (len(targets) != 1 || len(targets[0].Servers) == 0 || targets[0].Name == "") {
+			t.Errorf("%q: %+v", url, targets)
+		}
+	})
+}
