@@ -27,6 +27,6 @@
 //
 // ZooKeeper nodes are named as the chosen recipe does and carry the label as data. A Redis value is
 // recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64, ":" and the label. Beside the key of a mutex
-// stands its fencing counter, recipe.FenceKey, which never expires; a release publishes on WakeChannel. An ACL must allow
+// stands its fencing counter, recipe.FenceKey, which never expires; a release publishes on recipe.LockscopeChannel. An ACL must allow
 // both, and the commands evalsha, eval, get, set, del, incr, pexpire, pttl, time, publish, subscribe.
 package lockops

@@ -24,9 +24,6 @@ var releaseLua string
 //go:embed lua/extend.lua
 var extendLua string
 
-// WakeChannel is the channel on which the release of a mutex is published, with an empty message.
-func WakeChannel(key string) string { return "lockscope:wake:" + key }
-
 // master is one Redis and what is known of it.
 type master struct {
 	name                     string

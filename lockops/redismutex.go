@@ -46,7 +46,7 @@ func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	wait, err := a.try(ctx)
 	if errors.Is(err, ErrHeld) {
 		m.opts.waiting(a.value)
-		woken, stop := m.session.listen(WakeChannel(m.lock.name))
+		woken, stop := m.session.listen(recipe.LockscopeChannel(m.lock.name))
 		defer stop()
 		for polls := 0; errors.Is(err, ErrHeld); polls++ {
 			if err = m.session.pause(ctx, pollAfter(wait, polls), woken); err == nil {
@@ -212,11 +212,11 @@ func (a *redisAttempt) cleanUp(first chan struct{}) {
 	m := a.m
 	var err error
 	if a.maybe {
-		err = m.master.releaseOnce(context.Background(), m.lock.name, a.value, WakeChannel(m.lock.name), m.opts.limit)
+		err = m.master.releaseOnce(context.Background(), m.lock.name, a.value, recipe.LockscopeChannel(m.lock.name), m.opts.limit)
 	}
 	close(first)
 	if a.maybe && (!a.fate.IsZero() || !settled(err)) {
-		m.session.removeLater(m.master, m.lock.name, a.value, WakeChannel(m.lock.name), m.opts.limit, a.fate)
+		m.session.removeLater(m.master, m.lock.name, a.value, recipe.LockscopeChannel(m.lock.name), m.opts.limit, a.fate)
 	}
 }
 
@@ -300,7 +300,7 @@ func (r *redisGrant) abandon() { r.m.session.goDo(func() { _ = r.remove() }) }
 
 func (r *redisGrant) remove() error {
 	m := r.m
-	channel := WakeChannel(m.lock.name)
+	channel := recipe.LockscopeChannel(m.lock.name)
 	expires, _ := r.deadline()
 	var unanswered error
 	for i := 0; ; i++ {

@@ -78,8 +78,9 @@ func WakeChannel(key, value string) string {
 	return ""
 }
 
-// LockscopeChannel is where our own package tells waiters of a lock that it was released.
-func LockscopeChannel(key string) string { return "lockscope:released:" + key }
+// LockscopeChannel is the channel on which our own package tells waiters of a lock that it was released, with an
+// empty message.
+func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
 
 // LockscopeToken builds the value of a lock of our own: a random part and the owner's label.
 func LockscopeToken(random [16]byte, label string) string {

@@ -4,6 +4,6 @@ if redis.call('TYPE', KEYS[1])['ok'] ~= 'string' or redis.call('GET', KEYS[1]) ~
 end
 redis.call('DEL', KEYS[1])
 if ARGV[2] ~= '' then
-  redis.call('PUBLISH', ARGV[2], ARGV[1])
+  redis.call('PUBLISH', ARGV[2], '')
 end
 return 1
