@@ -30,6 +30,11 @@ lint: ## vet, formatting and staticcheck
 	@unformatted=$$($(TOOL) gofumpt -l .); test -z "$$unformatted" || { echo "not gofumpt'ed:"; echo "$$unformatted"; exit 1; }
 	$(TOOL) staticcheck ./...
 
+.PHONY: vuln
+vuln: ## known vulnerabilities of what we depend on, where the database can be reached
+	@out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; echo "$$out"; \
+	if echo "$$out" | grep -q 'fetching vulnerabilities'; then echo 'not checked: the database cannot be reached'; else exit $$code; fi
+
 .PHONY: deps
 deps: ## the real servers and client libraries that the tests use (Debian packages; needs root)
 	apt-get update
