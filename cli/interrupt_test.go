@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"lockscope/internal/servertest"
+)
+
+// started is the real program running with its standard error read line by line.
+func started(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd, bufio.NewScanner(stderr)
+}
+
+// awaitLine reads lines until one holds text.
+func awaitLine(t *testing.T, lines *bufio.Scanner, text string) {
+	t.Helper()
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("the program ended without saying %q", text)
+}
+
+func TestInterruptWhileHoldingReleasesAndWhileWaitingLeavesNothing(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		target := "zk://" + server.Addr
+		holder, holds := started(t, "acquire", "zk:"+path, target)
+		awaitLine(t, holds, "holding")
+		waiter, waits := started(t, "acquire", "zk:"+path, target)
+		awaitLine(t, waits, "waiting")
+		waiter.Process.Signal(os.Interrupt)
+		waiter.Wait()
+		if code := waiter.ProcessState.ExitCode(); code != 130 {
+			t.Errorf("interrupted while waiting: exit code %d, want 130", code)
+		}
+		if children := childrenOf(t, server.Addr, path); len(children) != 1 {
+			t.Errorf("the waiter left something: %v", children)
+		}
+		holder.Process.Signal(os.Interrupt)
+		holder.Wait()
+		if code := holder.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("interrupted while holding: exit code %d, want 0", code)
+		}
+		if children := childrenOf(t, server.Addr, path); len(children) != 0 {
+			t.Errorf("the holder left something: %v", children)
+		}
+	})
+}
+
+// A signal that goes to the program alone is passed on to COMMAND, whose exit code counts.
+func TestSignalIsPassedOnToTheCommand(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	cmd, lines := started(t, "acquire", "redis:lock:a", "redis://"+server.Addr, "--", "sh", "-c",
+		`trap 'exit 9' TERM; echo ready >&2; while :; do sleep 0.05; done`)
+	awaitLine(t, lines, "ready")
+	cmd.Process.Signal(syscall.SIGTERM)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 9 {
+		t.Errorf("exit code %d, want the command's own, 9", code)
+	}
+	if server.Mini.Exists("lock:a") {
+		t.Error("the lock was not given back")
+	}
+}
