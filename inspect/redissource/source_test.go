@@ -5,88 +5,18 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/redissource"
 	"lockscope/internal/servertest"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }
-
-// limit is how long a test waits for what should happen soon.
-const limit = 20 * time.Second
-
-// view keeps what a source emitted.
-type view struct {
-	t        *testing.T
-	mu       sync.Mutex
-	changed  chan struct{}
-	locks    map[string]*inspect.Lock
-	at       map[string]time.Time
-	puts     int
-	backend  *inspect.Backend
-	emitting bool
-}
-
-func newView(t *testing.T) *view {
-	return &view{t: t, changed: make(chan struct{}), locks: map[string]*inspect.Lock{}, at: map[string]time.Time{}}
-}
-
-func (v *view) emit(u inspect.Update) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.emitting {
-		v.t.Error("emit was called concurrently")
-	}
-	v.emitting = true
-	defer func() { v.emitting = false }()
-	for _, l := range u.Put {
-		v.locks[l.ID.Path], v.at[l.ID.Path] = l, time.Now()
-		v.puts++
-	}
-	for _, id := range u.Gone {
-		delete(v.locks, id.Path)
-	}
-	if u.Backend != nil {
-		v.backend = u.Backend
-	}
-	close(v.changed)
-	v.changed = make(chan struct{})
-}
-
-// await waits until ok says so; ok runs under the view's lock.
-func (v *view) await(what string, ok func() bool) {
-	v.t.Helper()
-	timeout := time.After(limit)
-	for {
-		v.mu.Lock()
-		done, changed := ok(), v.changed
-		v.mu.Unlock()
-		if done {
-			return
-		}
-		select {
-		case <-changed:
-		case <-timeout:
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			v.t.Fatalf("%s: not within %v; backend %+v, locks %v", what, limit, v.backend, v.describe())
-		}
-	}
-}
-
-func (v *view) describe() []string {
-	var lines []string
-	for key, l := range v.locks {
-		lines = append(lines, fmt.Sprintf("%s %s %s %+v", key, l.Recipe, l.State, l.Masters))
-	}
-	return lines
-}
 
 func config(masters []*servertest.Redis) redissource.Config {
 	cfg := redissource.Config{Backend: "redis", Tick: 20 * time.Millisecond, Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond}}
@@ -97,40 +27,17 @@ func config(masters []*servertest.Redis) redissource.Config {
 }
 
 // watch runs a source until the test ends.
-func watch(t *testing.T, cfg redissource.Config) (*view, *redissource.Source) {
+func watch(t *testing.T, cfg redissource.Config) (*sourcetest.View, *redissource.Source) {
 	t.Helper()
-	v, s := newView(t), redissource.New(cfg)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx, v.emit) }()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Errorf("Run: %v", err)
-			}
-		case <-time.After(limit):
-			t.Error("Run did not return")
-		}
-	})
-	return v, s
+	s := redissource.New(cfg)
+	return sourcetest.Watch(t, s), s
 }
 
 // once runs a source for one pass.
-func once(t *testing.T, cfg redissource.Config) *view {
+func once(t *testing.T, cfg redissource.Config) *sourcetest.View {
 	t.Helper()
 	cfg.Once = true
-	v := newView(t)
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	if err := redissource.New(cfg).Run(ctx, v.emit); err != nil {
-		t.Fatal(err)
-	}
-	if ctx.Err() != nil {
-		t.Fatal("the one pass did not end")
-	}
-	return v
+	return sourcetest.Once(t, redissource.New(cfg))
 }
 
 func client(t *testing.T, r *servertest.Redis) *redis.Client {
@@ -154,8 +61,8 @@ func del(t *testing.T, r *servertest.Redis, key string) {
 	}
 }
 
-func state(v *view, key string, want inspect.State) func() bool {
-	return func() bool { l := v.locks[key]; return l != nil && l.State == want }
+func state(v *sourcetest.View, key string, want inspect.State) func() bool {
+	return func() bool { l := v.Locks[key]; return l != nil && l.State == want }
 }
 
 func TestVotesOfFiveMasters(t *testing.T) {
@@ -177,29 +84,29 @@ func TestVotesOfFiveMasters(t *testing.T) {
 			}
 		}
 		one := once(t, cfg)
-		check(t, one.locks[key])
-		if one.backend.State != inspect.Connected || one.backend.Mode != inspect.ModeOnce || len(one.backend.Servers) != 5 || !one.backend.FirstPass {
-			t.Errorf("backend %+v", one.backend)
+		check(t, one.Locks[key])
+		if one.Backend.State != inspect.Connected || one.Backend.Mode != inspect.ModeOnce || len(one.Backend.Servers) != 5 || !one.Backend.FirstPass {
+			t.Errorf("backend %+v", one.Backend)
 		}
 		v, _ := watch(t, cfg)
-		v.await("held", state(v, key, inspect.StateHeld))
-		v.await("all votes", func() bool { return v.locks[key].Votes() == 5 })
-		check(t, v.locks[key])
+		v.Await("held", state(v, key, inspect.StateHeld))
+		v.Await("all votes", func() bool { return v.Locks[key].Votes() == 5 })
+		check(t, v.Locks[key])
 		for _, m := range masters[:3] {
 			set(t, m, key, "b", time.Minute)
 		}
-		v.await("the new holder", func() bool { return v.locks[key].Votes() == 3 && v.locks[key].Holders[0].Name == "b" })
+		v.Await("the new holder", func() bool { return v.Locks[key].Votes() == 3 && v.Locks[key].Holders[0].Name == "b" })
 		set(t, masters[0], key, "c", time.Minute)
-		v.await("split", state(v, key, inspect.StateSplit))
+		v.Await("split", state(v, key, inspect.StateSplit))
 		for _, m := range masters {
 			del(t, m, key)
 		}
-		v.await("free, and still listed", state(v, key, inspect.StateFree))
+		v.Await("free, and still listed", state(v, key, inspect.StateFree))
 		for _, m := range masters {
 			set(t, m, key, "d", 150*time.Millisecond)
 		}
-		v.await("taken again", state(v, key, inspect.StateHeld))
-		v.await("run out", state(v, key, inspect.StateFree))
+		v.Await("taken again", state(v, key, inspect.StateHeld))
+		v.Await("run out", state(v, key, inspect.StateFree))
 	})
 }
 
@@ -207,30 +114,30 @@ func TestNewKeysAppearAndOthersDoNot(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		v, _ := watch(t, config(masters))
-		v.await("first pass", func() bool { return v.backend != nil && v.backend.FirstPass })
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
 		c, ctx := client(t, masters[0]), context.Background()
 		set(t, masters[0], name+":other", "x", time.Minute)
 		set(t, masters[0], "lockscope:fence:{"+name+"}", "7", 0)
 		c.HSet(ctx, "lock:hash:"+name, "field", 1)
 		set(t, masters[0], "lock:"+name, "", 0)
 		set(t, masters[0], "my:mutex:"+name, "\xff\x00binary", time.Minute)
-		v.await("both", func() bool { return v.locks["lock:"+name] != nil && v.locks["my:mutex:"+name] != nil })
-		if l := v.locks["lock:"+name]; l.State != inspect.StateHeld || !l.Holders[0].NoExpiry || l.Holders[0].Name != "" {
+		v.Await("both", func() bool { return v.Locks["lock:"+name] != nil && v.Locks["my:mutex:"+name] != nil })
+		if l := v.Locks["lock:"+name]; l.State != inspect.StateHeld || !l.Holders[0].NoExpiry || l.Holders[0].Name != "" {
 			t.Errorf("an empty value without expiry: %+v", l)
 		}
-		if l := v.locks["my:mutex:"+name]; l.Holders[0].Name.Raw() != "\xff\x00binary" || l.Kind != inspect.KindMutex {
+		if l := v.Locks["my:mutex:"+name]; l.Holders[0].Name.Raw() != "\xff\x00binary" || l.Kind != inspect.KindMutex {
 			t.Errorf("a binary value: %+v", l)
 		}
 		for _, key := range []string{name + ":other", "lockscope:fence:{" + name + "}", "lock:hash:" + name} {
-			if v.locks[key] != nil {
+			if v.Locks[key] != nil {
 				t.Errorf("%s is listed", key)
 			}
 		}
 		// The known lock becomes something else: that is foreign, not free.
 		del(t, masters[0], "lock:"+name)
 		c.RPush(ctx, "lock:"+name, "x")
-		v.await("a wrong type", func() bool {
-			m := v.locks["lock:"+name].Masters[0]
+		v.Await("a wrong type", func() bool {
+			m := v.Locks["lock:"+name].Masters[0]
 			return m.Foreign && m.Present && m.Value == "list"
 		})
 	})
@@ -244,13 +151,13 @@ func TestLongValuesAreCutAndDigested(t *testing.T) {
 		cfg := config(masters)
 		cfg.Only = key
 		v := once(t, cfg)
-		vote := v.locks[key].Masters[0]
+		vote := v.Locks[key].Masters[0]
 		want := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(long)))
-		if len(vote.Value) != 1<<10 || vote.Digest != want || len(v.locks) != 1 {
+		if len(vote.Value) != 1<<10 || vote.Digest != want || len(v.Locks) != 1 {
 			t.Errorf("%d bytes, digest %s, want %s", len(vote.Value), vote.Digest, want)
 		}
 		del(t, masters[0], key)
-		if l := once(t, cfg).locks[key]; l == nil || l.State != inspect.StateFree {
+		if l := once(t, cfg).Locks[key]; l == nil || l.State != inspect.StateFree {
 			t.Errorf("a named key that is absent: %+v", l)
 		}
 	})
@@ -263,33 +170,33 @@ func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
 		set(t, masters[i], "lock:a", "one", 0)
 	}
 	v, _ := watch(t, config(masters))
-	v.await("5 of 5", func() bool { l := v.locks["lock:a"]; return l != nil && l.Votes() == 5 })
+	v.Await("5 of 5", func() bool { l := v.Locks["lock:a"]; return l != nil && l.Votes() == 5 })
 
 	masters[4].Kill(t)
-	v.await("4 of 5", func() bool {
-		l := v.locks["lock:a"]
-		return l.Votes() == 4 && l.State == inspect.StateHeld && !l.Masters[4].Up && l.Masters[4].Error != "" && v.backend.State == inspect.Degraded
+	v.Await("4 of 5", func() bool {
+		l := v.Locks["lock:a"]
+		return l.Votes() == 4 && l.State == inspect.StateHeld && !l.Masters[4].Up && l.Masters[4].Error != "" && v.Backend.State == inspect.Degraded
 	})
 	masters[3].Pause(t)
 	start := time.Now()
 	for _, m := range masters[:3] {
 		set(t, m, "lock:a", "two", 0)
 	}
-	v.await("a change on the others is seen meanwhile", func() bool { l := v.locks["lock:a"]; return l.Votes() == 3 && l.Holders[0].Name == "two" })
+	v.Await("a change on the others is seen meanwhile", func() bool { l := v.Locks["lock:a"]; return l.Votes() == 3 && l.Holders[0].Name == "two" })
 	if took := time.Since(start); took > 900*time.Millisecond {
 		t.Errorf("held up for %v", took)
 	}
-	v.await("the paused one is down", func() bool { return !v.locks["lock:a"].Masters[3].Up })
+	v.Await("the paused one is down", func() bool { return !v.Locks["lock:a"].Masters[3].Up })
 	masters[3].Resume(t)
 	masters[4].Restart(t)
-	v.await("both are back", func() bool {
-		l := v.locks["lock:a"]
-		return l.Masters[3].Present && l.Masters[4].Up && !l.Masters[4].Present && v.backend.State == inspect.Connected
+	v.Await("both are back", func() bool {
+		l := v.Locks["lock:a"]
+		return l.Masters[3].Present && l.Masters[4].Up && !l.Masters[4].Present && v.Backend.State == inspect.Connected
 	})
-	v.await("the restart can be told", func() bool {
-		return !v.backend.Servers[4].StartedAt.IsZero() && time.Since(v.backend.Servers[4].StartedAt) < limit+5*time.Second
+	v.Await("the restart can be told", func() bool {
+		return !v.Backend.Servers[4].StartedAt.IsZero() && time.Since(v.Backend.Servers[4].StartedAt) < sourcetest.Limit+5*time.Second
 	})
-	for i, s := range v.backend.Servers {
+	for i, s := range v.Backend.Servers {
 		if s.Role != "master" || !s.ClockKnown || s.ClockOffset.Abs() > time.Second {
 			t.Errorf("server %d: %+v", i, s)
 		}
@@ -301,11 +208,11 @@ func TestAllMastersDown(t *testing.T) {
 	set(t, m, "lock:a", "one", 0)
 	cfg := config([]*servertest.Redis{m})
 	v, _ := watch(t, cfg)
-	v.await("held", state(v, "lock:a", inspect.StateHeld))
+	v.Await("held", state(v, "lock:a", inspect.StateHeld))
 	m.Kill(t)
-	v.await("unknown, not free", state(v, "lock:a", inspect.StateUnknown))
-	v.await("down", func() bool { return v.backend.State == inspect.Down && v.backend.Error != "" })
-	if b := once(t, cfg).backend; b.State != inspect.Down || b.Servers[0].State != inspect.ServerDown {
+	v.Await("unknown, not free", state(v, "lock:a", inspect.StateUnknown))
+	v.Await("down", func() bool { return v.Backend.State == inspect.Down && v.Backend.Error != "" })
+	if b := once(t, cfg).Backend; b.State != inspect.Down || b.Servers[0].State != inspect.ServerDown {
 		t.Errorf("backend %+v", b)
 	}
 }
@@ -315,7 +222,7 @@ func TestCredentials(t *testing.T) {
 	for name, password := range map[string]string{"none": "", "wrong": "open-barley"} {
 		cfg := config([]*servertest.Redis{m})
 		cfg.Masters[0].Password = password
-		b := once(t, cfg).backend
+		b := once(t, cfg).Backend
 		if b.State != inspect.Down || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, `user "default"`) {
 			t.Errorf("%s: %+v", name, b)
 		}
@@ -325,7 +232,7 @@ func TestCredentials(t *testing.T) {
 	}
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Password = "sesame"
-	if b := once(t, cfg).backend; b.State != inspect.Connected {
+	if b := once(t, cfg).Backend; b.State != inspect.Connected {
 		t.Errorf("right: %+v", b)
 	}
 }
@@ -343,18 +250,18 @@ func TestDeniedCommandsBlindOneFeature(t *testing.T) {
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v := once(t, cfg)
-	if v.backend.State != inspect.Connected || v.locks["lock:a"] == nil || v.locks["lock:a"].State != inspect.StateHeld {
-		t.Errorf("backend %+v, locks %v", v.backend, v.describe())
+	if v.Backend.State != inspect.Connected || v.Locks["lock:a"] == nil || v.Locks["lock:a"].State != inspect.StateHeld {
+		t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
 	}
 	denied := map[any]bool{}
-	for _, f := range v.backend.Findings {
+	for _, f := range v.Backend.Findings {
 		denied[f.Evidence["command"]] = f.Rule == "blind"
 	}
 	if _, keys := denied[nil]; !keys || !denied["INFO"] || !denied["TIME"] || !denied["ROLE"] {
-		t.Errorf("findings %+v", v.backend.Findings)
+		t.Errorf("findings %+v", v.Backend.Findings)
 	}
 	cfg.Only = "lock:secret"
-	if l := once(t, cfg).locks["lock:secret"]; l == nil || l.State != inspect.StateUnknown {
+	if l := once(t, cfg).Locks["lock:secret"]; l == nil || l.State != inspect.StateUnknown {
 		t.Errorf("a key that may not be read: %+v", l)
 	}
 }
@@ -366,13 +273,13 @@ func TestNothingIsToldWhileNothingChanges(t *testing.T) {
 		cfg := config(masters)
 		cfg.Match = []string{"*" + name + "*"}
 		v, s := watch(t, cfg)
-		v.await("held", state(v, "lock:"+name, inspect.StateHeld))
+		v.Await("held", state(v, "lock:"+name, inspect.StateHeld))
 		s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:" + name}})
 		set(t, masters[0], "lock:2:"+name, "x", time.Minute)
-		v.await("another", state(v, "lock:2:"+name, inspect.StateHeld))
-		v.await("many ticks", func() bool { return v.backend.Cost.PerSecond > 10 })
-		if v.puts != 2 {
-			t.Errorf("%d locks were put: a TTL that runs down is no change", v.puts)
+		v.Await("another", state(v, "lock:2:"+name, inspect.StateHeld))
+		v.Await("many ticks", func() bool { return v.Backend.Cost.PerSecond > 10 })
+		if v.Puts != 2 {
+			t.Errorf("%d locks were put: a TTL that runs down is no change", v.Puts)
 		}
 	})
 }

@@ -1,10 +1,7 @@
 package zksource_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"os/exec"
 	"slices"
 	"sort"
 	"testing"
@@ -15,73 +12,19 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// kazooClient takes one lock and holds it until a line comes in.
-const kazooClient = `
-import sys
-from kazoo.client import KazooClient
-client = KazooClient(hosts=sys.argv[1])
-client.start()
-lock = client.Lock(sys.argv[2], sys.argv[3])
-print("started", client.client_id[0], flush=True)
-lock.acquire()
-print("acquired", flush=True)
-sys.stdin.readline()
-lock.release()
-print("released", flush=True)
-client.stop()
-client.close()
-`
-
-type kazoo struct {
-	in  io.WriteCloser
-	out *bufio.Scanner
-}
-
-func startKazoo(t *testing.T, python, addr, path, name string) *kazoo {
-	t.Helper()
-	cmd := exec.Command(python, "-c", kazooClient, addr, path, name)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	k := &kazoo{in, bufio.NewScanner(out)}
-	k.expect(t)
-	return k
-}
-
-func (k *kazoo) expect(t *testing.T) {
-	t.Helper()
-	if !k.out.Scan() {
-		t.Fatalf("kazoo ended: %v", k.out.Err())
-	}
-}
-
 func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
-	python := servertest.RequirePython(t, "kazoo")
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{path}, Admin: []string{zks.Admin}}
 		v, _ := watch(t, cfg)
 		names := []string{"worker-1", "worker-2", "worker-3"}
-		var clients []*kazoo
+		var clients []*servertest.Peer
 		for i, name := range names {
-			clients = append(clients, startKazoo(t, python, zks.Addr, path, name))
-			v.await(name+" is in the queue", func() bool { l := v.locks[path]; return l != nil && l.Contention() == i+1 })
+			clients = append(clients, servertest.StartKazoo(t, zks.Addr, path, name))
+			v.Await(name+" is in the queue", func() bool { l := v.Locks[path]; return l != nil && l.Contention() == i+1 })
 		}
-		v.await("in order", func() bool {
-			l := v.locks[path]
+		v.Await("in order", func() bool {
+			l := v.Locks[path]
 			var got []string
 			for _, c := range append(slices.Clone(l.Holders), l.Waiters...) {
 				got = append(got, string(c.Owner.Label))
@@ -89,28 +32,28 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 			return l.Recipe == "kazoo" && slices.Equal(got, names)
 		})
 		w, s := watch(t, cfg)
-		w.await("first pass", func() bool { return w.backend != nil && w.backend.FirstPass })
+		w.Await("first pass", func() bool { return w.Backend != nil && w.Backend.FirstPass })
 		s.Focus([]inspect.ID{{Backend: "zk", Path: path}})
-		w.await("every client has an address", func() bool {
-			for _, c := range append(slices.Clone(w.locks[path].Holders), w.locks[path].Waiters...) {
-				if w.sessions[c.Owner.Session].Client == "" {
+		w.Await("every client has an address", func() bool {
+			for _, c := range append(slices.Clone(w.Locks[path].Holders), w.Locks[path].Waiters...) {
+				if w.Sessions[c.Owner.Session].Client == "" {
 					return false
 				}
 			}
 			return true
 		})
-		w.await("every waiter's watch is confirmed", func() bool {
-			for _, c := range w.locks[path].Waiters {
-				if w.watches == nil || !slices.Contains(w.watches.Sessions[path+"/"+c.Watches.Raw()], c.Owner.Session) {
+		w.Await("every waiter's watch is confirmed", func() bool {
+			for _, c := range w.Locks[path].Waiters {
+				if w.Watches == nil || !slices.Contains(w.Watches.Sessions[path+"/"+c.Watches.Raw()], c.Owner.Session) {
 					return false
 				}
 			}
 			return true
 		})
-		clients[0].expect(t) // acquired
-		fmt.Fprintln(clients[0].in)
-		v.await("the next holds", func() bool {
-			l := v.locks[path]
+		clients[0].Expect(t, "acquired")
+		clients[0].Release(t)
+		v.Await("the next holds", func() bool {
+			l := v.Locks[path]
 			return len(l.Holders) == 1 && l.Holders[0].Owner.Label == "worker-2" && len(l.Waiters) == 1
 		})
 	})
@@ -129,14 +72,14 @@ func TestHandoffIsToldWithinMilliseconds(t *testing.T) {
 			create(t, c, dir+"/"+guid2+"__lock__", "b", contender)
 		}
 		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-		v.await("first pass", func() bool { return v.backend != nil && v.backend.FirstPass })
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
 		var latencies []time.Duration
 		for i, node := range held {
 			dir := fmt.Sprintf("%s/l%d", root, i)
 			start := time.Now()
 			remove(t, c, node)
-			v.await("the handoff", func() bool { return v.locks[dir].State == inspect.StateHeld })
-			latencies = append(latencies, v.at[dir].Sub(start))
+			v.Await("the handoff", func() bool { return v.Locks[dir].State == inspect.StateHeld })
+			latencies = append(latencies, v.At[dir].Sub(start))
 		}
 		sort.Slice(latencies, func(i, j int) bool { return latencies[i] < latencies[j] })
 		p50, p99 := latencies[locks/2], latencies[locks*99/100]

@@ -1,0 +1,133 @@
+// Package sourcetest helps to test sources: it keeps what one emits, and waits for what it should.
+package sourcetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Limit is how long a test waits for what should happen soon.
+const Limit = 20 * time.Second
+
+// View keeps what a source emitted. Its fields may be read in the function given to Await, and when the source has
+// ended.
+type View struct {
+	Locks    map[string]*inspect.Lock // by path or key
+	At       map[string]time.Time     // when each was last put
+	Puts     int
+	Updates  int
+	Backend  *inspect.Backend
+	Sessions map[int64]inspect.Session
+	Watches  *inspect.WatchTable
+
+	t        testing.TB
+	mu       sync.Mutex
+	changed  chan struct{}
+	emitting bool
+}
+
+// NewView makes an empty view.
+func NewView(t testing.TB) *View {
+	return &View{t: t, changed: make(chan struct{}), Locks: map[string]*inspect.Lock{}, At: map[string]time.Time{}}
+}
+
+// Emit takes an update. It fails the test when it is called concurrently, which a source must not do.
+func (v *View) Emit(u inspect.Update) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.emitting {
+		v.t.Error("emit was called concurrently")
+	}
+	v.emitting = true
+	defer func() { v.emitting = false }()
+	v.Updates++
+	for _, l := range u.Put {
+		v.Locks[l.ID.Path], v.At[l.ID.Path] = l, time.Now()
+		v.Puts++
+	}
+	for _, id := range u.Gone {
+		delete(v.Locks, id.Path)
+	}
+	if u.Backend != nil {
+		v.Backend = u.Backend
+	}
+	if u.Sessions != nil {
+		v.Sessions = u.Sessions
+	}
+	if u.Watches != nil {
+		v.Watches = u.Watches
+	}
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// Await waits until ok says so.
+func (v *View) Await(what string, ok func() bool) {
+	v.t.Helper()
+	timeout := time.After(Limit)
+	for {
+		v.mu.Lock()
+		done, changed := ok(), v.changed
+		v.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.t.Fatalf("%s: not within %v; backend %+v, locks %v", what, Limit, v.Backend, v.Describe())
+		}
+	}
+}
+
+// Describe is a line for each lock.
+func (v *View) Describe() []string {
+	var lines []string
+	for p, l := range v.Locks {
+		lines = append(lines, fmt.Sprintf("%s %s %s %d+%d %+v", p, l.Recipe, l.State, len(l.Holders), len(l.Waiters), l.Masters))
+	}
+	return lines
+}
+
+// Watch runs a source until the test ends.
+func Watch(t testing.TB, s inspect.Source) *View {
+	t.Helper()
+	v := NewView(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, v.Emit) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		case <-time.After(Limit):
+			t.Error("Run did not return")
+		}
+	})
+	return v
+}
+
+// Once runs a source that was made for one pass.
+func Once(t testing.TB, s inspect.Source) *View {
+	t.Helper()
+	v := NewView(t)
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
+	if err := s.Run(ctx, v.Emit); err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the one pass did not end")
+	}
+	return v
+}
