@@ -372,3 +372,29 @@ func TestLongQueuesAreReadInFullWhenLookedAt(t *testing.T) {
 	s.Focus([]inspect.ID{l.ID})
 	v.Await("read in full", func() bool { return v.Locks["/long"].Waiters[98].Owner.Label == "99" })
 }
+
+func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		for i := range 100 {
+			create(t, c, fmt.Sprintf("%s/user-%d", root, 1000000000+i), "", 0)
+		}
+		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+		start := time.Now()
+		for _, dir := range []string{root + "/user-1000000003", root + "/user-1000000090"} {
+			create(t, c, dir+"/"+guid+"__lock__", "a", contender)
+			v.Await("the lock is found", func() bool { return v.Locks[dir] != nil })
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("found after %v", took)
+		}
+		if v.Locks[root] != nil {
+			t.Errorf("locks: %v", v.Describe())
+		}
+		if v := once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}); len(v.Locks) != 2 {
+			t.Errorf("one pass: %v", v.Describe())
+		}
+	})
+}

@@ -99,10 +99,11 @@ func (d *dir) wanted(full bool) []string {
 	return names
 }
 
-// isContender says that some recipe writes names like this.
+// isContender says that a recipe, and nobody else, writes names like this. Any directory's name may end in ten digits:
+// whether such a child is a contender shows when it is read.
 func isContender(name string) bool {
-	_, ok := recipe.Detect([]string{name})
-	return ok
+	q, ok := recipe.Detect([]string{name})
+	return ok && q.Certain
 }
 
 // judge makes the directory's lock anew. It returns nil when it is none, and whether it changed.

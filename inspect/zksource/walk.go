@@ -216,16 +216,17 @@ func (r *run) listed(d *dir, res result) {
 			r.remove(c)
 		}
 	}
-	for _, name := range added {
-		if !isContender(name) {
-			r.child(d, name)
-		}
-	}
 	list := &r.queue.reads
 	if live || r.focus[d.path] {
 		list = &r.queue.urgent
 	}
 	r.readWanted(d, list)
+	for _, name := range d.names {
+		// What is read now shows by itself whether it can have children.
+		if _, known := d.nodes[name]; !known && !d.waiting[name] && !isContender(name) {
+			r.child(d, name)
+		}
+	}
 	r.tooMany(d)
 	// Who left changes who holds: that is told at once, and who came, who stands behind the others, when it was read.
 	if d.judged && len(d.waiting) > 0 {
@@ -269,11 +270,14 @@ func (r *run) got(d *dir, res result) {
 		if d.live {
 			r.clock.created(d.readAt, time.UnixMilli(res.stat.Ctime))
 		}
-		if res.stat.EphemeralOwner == 0 && res.stat.NumChildren > 0 {
+		if res.stat.EphemeralOwner == 0 && !isContender(name) {
 			r.child(d, name)
 		}
 	case errors.Is(res.err, zk.ErrNoAuth):
 		d.keep(name, nil, nil)
+		if !isContender(name) {
+			r.child(d, name)
+		}
 		r.denied[join(d.path, name)] = true
 	}
 	if len(d.waiting) == 0 {
