@@ -35,6 +35,10 @@ vuln: ## known vulnerabilities of what we depend on, where the database can be r
 	@out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; echo "$$out"; \
 	if echo "$$out" | grep -q 'fetching vulnerabilities'; then echo 'not checked: the database cannot be reached'; else exit $$code; fi
 
+.PHONY: shots
+shots: ## the pictures in screenshots/ (needs librsvg2-bin and fonts-jetbrains-mono)
+	$(GO) run ./screenshots
+
 .PHONY: deps
 deps: ## the real servers and client libraries that the tests use (Debian packages; needs root)
 	apt-get update

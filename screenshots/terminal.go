@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"image/color"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+)
+
+// quiet is how long no byte may come for a frame to count as whole. The program draws ten frames a second at most and
+// writes each at once.
+const quiet = 25 * time.Millisecond
+
+// The window's own colours: what the program leaves to the terminal, and what the terminal says when it is asked.
+var (
+	background = color.RGBA{0x16, 0x1a, 0x21, 0xff}
+	foreground = color.RGBA{0xd7, 0xdb, 0xe2, 0xff}
+)
+
+// terminal is the program in a pseudo-terminal, seen through a terminal emulator.
+type terminal struct {
+	cmd   *exec.Cmd
+	tty   *os.File
+	home  string
+	tasks sync.WaitGroup
+	ended chan struct{} // closed when the program's output has ended
+
+	mu      sync.Mutex
+	screen  *vt.Emulator
+	changed chan struct{}
+}
+
+// start runs the program with a home of its own: nobody's configuration shows in a picture.
+func start(program string, p picture) (*terminal, error) {
+	home, err := os.MkdirTemp("", "lockscope-screenshots-")
+	if err != nil {
+		return nil, err
+	}
+	t := &terminal{
+		home: home, screen: vt.NewEmulator(p.width, p.height),
+		ended: make(chan struct{}), changed: make(chan struct{}, 1),
+	}
+	t.screen.SetDefaultBackgroundColor(background)
+	t.screen.SetDefaultForegroundColor(foreground)
+	t.cmd = exec.Command(program, p.args...)
+	t.cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8",
+	}, p.env...)
+	t.tty, err = pty.StartWithSize(t.cmd, &pty.Winsize{Cols: uint16(p.width), Rows: uint16(p.height)})
+	if err != nil {
+		os.RemoveAll(home)
+		return nil, err
+	}
+	t.tasks.Go(t.read)
+	t.tasks.Go(func() { io.Copy(t.tty, t.screen) }) // what the terminal answers to the program's questions
+	return t, nil
+}
+
+func (t *terminal) read() {
+	defer close(t.ended)
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := t.tty.Read(buf)
+		if err != nil {
+			return
+		}
+		t.mu.Lock()
+		t.screen.Write(buf[:n])
+		t.mu.Unlock()
+		select {
+		case t.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// close ends the program and waits for all that belongs to it.
+func (t *terminal) close() {
+	t.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-t.ended:
+	case <-time.After(10 * time.Second):
+		t.cmd.Process.Kill()
+	}
+	t.cmd.Wait()
+	if c, ok := t.screen.InputPipe().(io.Closer); ok {
+		c.Close()
+	}
+	t.tty.Close()
+	t.tasks.Wait()
+	os.RemoveAll(t.home)
+}
+
+func (t *terminal) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.screen.String()
+}
+
+// await waits until a whole frame is as wanted.
+func (t *terminal) await(ctx context.Context, what string, ok func(screen string) bool) error {
+	for {
+		var whole <-chan time.Time // never, unless the screen is as wanted
+		if ok(t.text()) {
+			whole = time.After(quiet)
+		}
+		select {
+		case <-whole:
+			return nil
+		case <-t.changed:
+		case <-t.ended:
+			return fmt.Errorf("the program ended before %s was on the screen:\n%s", what, t.text())
+		case <-ctx.Done():
+			return fmt.Errorf("%w: no %s on the screen:\n%s", ctx.Err(), what, t.text())
+		}
+	}
+}
