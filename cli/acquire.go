@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -49,7 +50,7 @@ func (a *app) acquireCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&q.kind, "kind", "", "mutex, or redlock on several masters (default: what the target takes)")
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
-	flags.StringVar(&q.prefix, "prefix", "lock-", "what names start with, for --recipe sequential")
+	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
 	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
 	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's life without renewal; it is renewed every third")
 	flags.DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
@@ -71,19 +72,19 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 	if err := q.check(ctx, args); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	locker, closeSession, err := q.locker(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return exitError{code: exitInterrupted}
 		}
-		return err
+		return q.setup.explain(err)
 	}
 	defer closeSession()
 	hold, err := q.acquire(ctx, locker)
 	if err != nil {
-		return q.notAcquired(ctx, err)
+		return q.setup.explain(q.notAcquired(ctx, err))
 	}
 	q.tell("acquired", hold)
 	err = q.keep(ctx, hold)
@@ -104,7 +105,7 @@ func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 	if q.setup, err = q.setUp(ctx, args[1:]); err != nil {
 		return err
 	}
-	if q.target, err = q.setup.backend(q.id.Backend); err != nil {
+	if q.target, err = q.setup.backendOf(q.id); err != nil {
 		return err
 	}
 	if q.label == "" {
@@ -114,7 +115,31 @@ func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 	if err := q.checkKind(); err != nil {
 		return err
 	}
+	if err := q.checkRecipe(); err != nil {
+		return err
+	}
 	return q.setup.mayWrite()
+}
+
+// shortestTTL is the shortest life of a Redis lock that can be renewed in time.
+const shortestTTL = 10 * time.Millisecond
+
+// checkRecipe checks the options that only one kind of server takes.
+func (q *acquisition) checkRecipe() error {
+	_, known := recipe.QueueByName(q.recipe)
+	switch zookeeper := q.target.Service == connect.ZooKeeper; {
+	case q.ttl < shortestTTL:
+		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)
+	case q.recipe != "" && !known:
+		return usageError("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
+	case q.recipe != "" && !zookeeper:
+		return usageError("--recipe %s: Redis locks have none", q.recipe)
+	case q.prefix != "" && q.recipe != "sequential":
+		return usageError("--prefix %q: it needs --recipe sequential", q.prefix)
+	case strings.Contains(q.prefix, "/"):
+		return usageError("--prefix %q: no slash may be in it", q.prefix)
+	}
+	return nil
 }
 
 func (q *acquisition) checkKind() error {
@@ -156,7 +181,7 @@ func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error
 		}
 		return lockops.NewRedisMutex(session, q.id.Path, options...), session.Close, nil
 	}
-	name, err := q.chooseRecipe(connecting)
+	name, err := q.chooseRecipe(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,16 +193,16 @@ func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error
 	if err != nil {
 		return nil, nil, err
 	}
-	options = append(options, lockops.WithRecipe(name), lockops.WithPrefix(q.prefix))
+	options = append(options, lockops.WithRecipe(name))
+	if q.prefix != "" {
+		options = append(options, lockops.WithPrefix(q.prefix))
+	}
 	return lockops.NewZKMutex(session, q.id.Path, options...), session.Close, nil
 }
 
 // chooseRecipe is the recipe asked for, else that of the contenders that are there, else Curator's.
 func (q *acquisition) chooseRecipe(ctx context.Context) (string, error) {
 	if q.recipe != "" {
-		if _, ok := recipe.QueueByName(q.recipe); !ok {
-			return "", usageError("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
-		}
 		return q.recipe, nil
 	}
 	snapshot, err := q.look(ctx, []connect.Target{q.target}, q.setup.secrets, q.id.Path)
@@ -210,14 +235,14 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return exitError{code: exitInterrupted}
+	case errors.Is(err, context.DeadlineExceeded) && q.waits && q.wait > 0:
+		return exit(exitNo, "%s: not acquired within %v (see who holds it: lockscope show)", q.id, q.wait)
 	case errors.Is(err, lockops.ErrHeld):
 		return exit(exitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
 	case errors.As(err, &mixed):
 		return exit(exitNo, "%w (give --recipe %s, or another path)", err, mixed.Found)
 	case errors.Is(err, lockops.ErrNoQuorum):
 		return exit(exitUnreachable, "%w", err)
-	case errors.Is(err, context.DeadlineExceeded) && q.waits:
-		return exit(exitNo, "%s: not acquired within %v (see who holds it: lockscope show)", q.id, q.wait)
 	default:
 		return exit(exitUnreachable, "%w", err)
 	}

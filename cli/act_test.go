@@ -195,3 +195,51 @@ func TestReleaseByCommandLine(t *testing.T) {
 		}
 	})
 }
+
+func TestMissingCredentialsNameServerAndUser(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	server.Mini.RequireUserAuth("ops", "right")
+	target := "redis://" + server.Addr
+	env := map[string]string{
+		"XDG_STATE_HOME": t.TempDir(), "LOCKSCOPE_REDIS_USERNAME": "ops", "LOCKSCOPE_REDIS_PASSWORD": "hunter2",
+	}
+	for _, args := range [][]string{
+		{"ls", target},
+		{"acquire", "redis:lock:a", target, "--wait", "0"},
+		{"release", "redis:lock:a", target, "--owner", "x", "--yes"},
+	} {
+		got := runIn(t, t.Context(), env, args...)
+		if got.code != 3 || !strings.Contains(got.stderr, server.Addr) || !strings.Contains(got.stderr, "ops") || strings.Contains(got.stderr, "hunter2") {
+			t.Errorf("%s: %+v", args[0], got)
+		}
+	}
+	env["LOCKSCOPE_REDIS_PASSWORD"] = "right"
+	if got := runIn(t, t.Context(), env, "ls", target); got.code != 0 {
+		t.Errorf("right password: %+v", got)
+	}
+}
+
+// A value below quorum holds nothing: while masters are silent nobody can tell, and a leftover is not taken for a holder.
+func TestReleaseWithoutAQuorum(t *testing.T) {
+	var addrs []string
+	var servers []*servertest.Redis
+	for i := range 3 {
+		s := servertest.StartEmbeddedRedis(t)
+		if i == 0 {
+			s.Mini.Set("lock:a", "v")
+		}
+		servers, addrs = append(servers, s), append(addrs, s.Addr)
+	}
+	target := "redis://" + strings.Join(addrs, ",")
+	if got := run(t, "release", "redis:lock:a", target, "--owner", "v", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "no quorum") {
+		t.Errorf("minority: %+v", got)
+	}
+	servers[1].Stop(t)
+	servers[2].Stop(t)
+	if got := run(t, "release", "redis:lock:a", target, "--owner", "v", "--yes"); got.code != 3 || !strings.Contains(got.stderr, "too few answered") {
+		t.Errorf("silent masters: %+v", got)
+	}
+	if got := run(t, "show", "redis:lock:a", target); got.code != 3 || !strings.Contains(got.stdout, "unknown: too few masters answered") {
+		t.Errorf("show: %+v", got)
+	}
+}

@@ -82,6 +82,12 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 		{"release zk:/a zk://h", "--owner"},
 		{"acquire zk:/a zk://h --kind fair", "--kind"},
 		{"acquire redis:a redis://h --wait -1s", "--wait"},
+		{"show zk:/a/ zk://h", "zk:/a)"},
+		{"acquire zk:a zk://h", "zk:/a)"},
+		{"acquire redis:a redis://h --ttl 1ms", "--ttl"},
+		{"acquire redis:a redis://h --recipe kazoo", "--recipe"},
+		{"acquire zk:/a zk://h --recipe nope", "--recipe"},
+		{"acquire zk:/a zk://h --prefix x", "--prefix"},
 		{"demo nope", "fair"},
 		{"demo fair redlock", "one scenario"},
 		{"config nope", "config"},
@@ -196,7 +202,9 @@ type contender struct {
 // parse checks a snapshot against the contract's schema and reads it.
 func parse(t *testing.T, text string) snapshot {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile("../inspect/testdata/snapshot.schema.json")
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("../inspect/testdata/snapshot.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

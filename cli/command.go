@@ -23,7 +23,10 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = q.Stdin, q.Stdout, q.Stderr
 	c.Env = append(os.Environ(), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
-	// A terminal sends the user's interrupt to COMMAND as well; what is sent to us alone is passed on.
+	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us. Elsewhere it gets
+	// a group of its own, so that all that it started can be told and stopped.
+	_, onTerminal := terminal(q.Stdin)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -37,22 +40,32 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 		case err := <-ended:
 			return commandCode(err)
 		case s := <-signals:
-			_ = c.Process.Signal(s) // it may have ended meanwhile, which Wait tells
+			if number, ok := s.(syscall.Signal); ok && (!onTerminal || number != syscall.SIGINT) {
+				tell(c.Process.Pid, number, !onTerminal)
+			}
 		case <-hold.Context().Done():
 			q.tell("lost", hold)
-			stopProcess(c.Process, ended)
+			stop(c.Process.Pid, !onTerminal, ended)
 			return exit(exitLost, "%w (%s was stopped)", context.Cause(hold.Context()), inspect.Escape(q.command[0]))
 		}
 	}
 }
 
-// stopProcess asks a process to end, then kills it.
-func stopProcess(p *os.Process, ended <-chan error) {
-	_ = p.Signal(syscall.SIGTERM) // it may have ended meanwhile
+// tell sends a signal to a process, or to all of its group.
+func tell(pid int, s syscall.Signal, group bool) {
+	if group {
+		pid = -pid
+	}
+	_ = syscall.Kill(pid, s) // it may have ended meanwhile, which Wait tells
+}
+
+// stop asks a process, or all of its group, to end, then kills it.
+func stop(pid int, group bool, ended <-chan error) {
+	tell(pid, syscall.SIGTERM, group)
 	select {
 	case <-ended:
 	case <-time.After(killAfter):
-		_ = p.Kill()
+		tell(pid, syscall.SIGKILL, group)
 		<-ended
 	}
 }

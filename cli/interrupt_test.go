@@ -2,8 +2,11 @@ package cli
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +61,10 @@ func TestInterruptWhileHoldingReleasesAndWhileWaitingLeavesNothing(t *testing.T)
 		if code := waiter.ProcessState.ExitCode(); code != 130 {
 			t.Errorf("interrupted while waiting: exit code %d, want 130", code)
 		}
+		hungUp, waits := started(t, "acquire", "zk:"+path, target)
+		awaitLine(t, waits, "waiting")
+		hungUp.Process.Signal(syscall.SIGHUP) // its terminal was closed
+		hungUp.Wait()
 		if children := childrenOf(t, server.Addr, path); len(children) != 1 {
 			t.Errorf("the waiter left something: %v", children)
 		}
@@ -70,6 +77,43 @@ func TestInterruptWhileHoldingReleasesAndWhileWaitingLeavesNothing(t *testing.T)
 			t.Errorf("the holder left something: %v", children)
 		}
 	})
+}
+
+// When the lock is lost, all that COMMAND started is stopped, not only the shell that started it.
+func TestLossStopsWhatTheCommandStarted(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	cmd, lines := started(t, "acquire", "redis:lock:a", "redis://"+server.Addr, "--ttl", "600ms", "--", "sh", "-c",
+		"sleep 600 & echo $! > "+pidFile+"; echo ready >&2; wait; echo after")
+	awaitLine(t, lines, "ready")
+	server.Mini.Set("lock:a", "a thief")
+	awaitLine(t, lines, "was stopped")
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 4 {
+		t.Errorf("exit code %d, want 4", code)
+	}
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alive(pid) {
+		t.Error("the command's child goes on without the lock")
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// alive says whether a process runs; one that has ended and that nobody has waited for does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return syscall.Kill(pid, 0) == nil && !os.IsNotExist(err)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
 }
 
 // A signal that goes to the program alone is passed on to COMMAND, whose exit code counts.

@@ -171,7 +171,7 @@ func TestHostileBytesNeverReachTheTerminal(t *testing.T) {
 }
 
 func TestDemoHeadless(t *testing.T) {
-	got := run(t, "demo", "--headless", "--for", "2500ms", "-o", "json")
+	got := run(t, "demo", "--headless", "--for", "4s", "-o", "json")
 	s := parse(t, got.stdout)
 	if got.code != 0 || len(s.Backends) != 2 {
 		t.Fatalf("%+v", got)

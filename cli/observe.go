@@ -83,6 +83,9 @@ func (a *app) look(ctx context.Context, targets []connect.Target, secrets connec
 func (a *app) judge(s *inspect.Snapshot) error {
 	var failed error
 	for _, b := range s.Backends {
+		for _, f := range b.Findings {
+			a.say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice)
+		}
 		if b.State == inspect.Connected {
 			continue
 		}

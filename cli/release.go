@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,11 @@ func (r *release) run(ctx context.Context, args []string) error {
 	if err := s.mayWrite(); err != nil {
 		return r.report(request, act.Result{Reason: act.ReadOnly}, err)
 	}
-	all, err := r.newReleasers(s, "")
+	audit := "" // the default file
+	if r.dryRun {
+		audit = os.DevNull
+	}
+	all, err := r.newReleasers(s, audit)
 	if err != nil {
 		return r.report(request, act.Result{Reason: act.NoAudit}, exit(exitNo, "%w (no audit, no action)", err))
 	}
@@ -58,7 +63,7 @@ func (r *release) run(ctx context.Context, args []string) error {
 	releaser, _ := all.of(request.ID.Backend)
 	preview, err := releaser.Preview(ctx, request)
 	if err != nil {
-		return r.report(request, act.Result{Seen: preview.Seen}, err)
+		return r.report(request, act.Result{Seen: preview.Seen}, s.explain(err))
 	}
 	if preview.Refused != "" {
 		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused}, nil)
@@ -72,6 +77,9 @@ func (r *release) run(ctx context.Context, args []string) error {
 		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: act.Declined}, nil)
 	}
 	result, err := releaser.Execute(ctx, preview, confirmed)
+	if err != nil {
+		err = s.explain(err)
+	}
 	return r.report(request, result, err)
 }
 
@@ -95,7 +103,7 @@ func (r *release) check(ctx context.Context, args []string) (act.Request, setup,
 	if err != nil {
 		return request, setup{}, err
 	}
-	_, err = s.backend(id.Backend)
+	_, err = s.backendOf(id)
 	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter}, s, err
 }
 
@@ -176,7 +184,7 @@ func (r *release) report(request act.Request, result act.Result, err error) erro
 
 // reasons say what each refusal means, and what to do.
 var reasons = map[act.Reason]string{
-	act.NotHolder: "this contender waits; removing a waiter can make clients believe that they hold the lock (add --waiter if you must)",
+	act.NotHolder: "it waits, or its value has no quorum; clients whose waiting entry is removed can believe that they hold the lock (add --waiter if you must)",
 	act.Changed:   "another contender stands there now (look again: lockscope show)",
 	act.Gone:      "this contender is no longer in the queue (look again: lockscope show)",
 	act.Declined:  "not confirmed",

@@ -32,7 +32,7 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			target, err := s.backend(id.Backend)
+			target, err := s.backendOf(id)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock) string {
 // verdict says in a sentence who holds the lock.
 func verdict(s *inspect.Snapshot, l *inspect.Lock) string {
 	if l.State == inspect.StateUnknown {
-		return "too few masters answered to tell who holds it"
+		return unknown(l)
 	}
 	if len(l.Holders) == 0 {
 		return "nobody holds it: " + l.Summary().String()
@@ -111,6 +111,21 @@ func verdict(s *inspect.Snapshot, l *inspect.Lock) string {
 		text += fmt.Sprintf("; %d waiting, the longest for %s", n, age(s, l, &l.Waiters[0]))
 	}
 	return text
+}
+
+// unknown says why nobody can tell who holds a lock.
+func unknown(l *inspect.Lock) string {
+	for _, f := range l.Findings {
+		if f.Rule == "blind" {
+			return "unknown: " + f.Message
+		}
+	}
+	for _, m := range l.Masters {
+		if !m.Up {
+			return "unknown: too few masters answered to tell who holds it"
+		}
+	}
+	return "unknown: what stands under this key is no lock"
 }
 
 func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {

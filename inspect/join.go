@@ -31,12 +31,8 @@ func same(a, b *Contender) bool {
 }
 
 // carry takes over what the version of the lock before knew and a single reading cannot tell: when its holders were
-// granted, and which watches were confirmed. offset is the backend's clock minus ours. was is nil for a lock that is
-// seen for the first time: who holds it then has held it since before we looked.
+// granted, and which watches were confirmed. offset is the backend's clock minus ours.
 func carry(was, l *Lock, offset time.Duration) {
-	if was == nil {
-		return
-	}
 	if l.Recipe == "" {
 		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: no value tells
 	}
@@ -47,9 +43,12 @@ func carry(was, l *Lock, offset time.Duration) {
 		ok = ok && same(old, c)
 		if ok && old.Watches == c.Watches {
 			c.Watch = old.Watch
+			if old.unwatched {
+				c.Watch = Missing // still there after the table that does not know its watch
+			}
 		}
 		switch {
-		case c.State != Holding || !c.HeldSince.IsZero():
+		case c.State != Holding || !c.HeldSince.IsZero() || was.State == StateUnknown:
 		case ok && old.State == Holding:
 			c.HeldSince = old.HeldSince
 		case !ok && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
@@ -59,6 +58,22 @@ func carry(was, l *Lock, offset time.Duration) {
 		}
 	})
 }
+
+// appeared sets when the holders of a lock that came while we watched were granted: ZooKeeper tells when they
+// entered the queue, a Redis key came between two readings.
+func appeared(l *Lock, offset time.Duration) {
+	for i := range l.Holders {
+		h := &l.Holders[i]
+		h.HeldSince = h.Since
+		if l.Masters != nil {
+			h.HeldSince = l.ReadAt.Add(offset)
+		}
+	}
+}
+
+// settle is how long before the watch table a queue must have been read for the table to tell that a watch is
+// missing: who has just come, or whose predecessor has just gone, takes a moment to set it.
+const settle = 5 * time.Millisecond
 
 // identify fills in the clients behind the sessions, and says whether that changed anything.
 func identify(l *Lock, sessions map[int64]Session) bool {
@@ -80,22 +95,22 @@ func identify(l *Lock, sessions map[int64]Session) bool {
 }
 
 // confirmWatches sets for each waiter whether it watches what it should, by the server's table, and says whether
-// that changed anything. A lock that was read after the table can only be confirmed by it, never refuted: the waiter
-// may have come in between.
+// that changed anything. A watch that is not in the table is only missing when the queue, read before the table and
+// again after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
 	changed := false
 	everyContender(l, func(c *Contender) {
 		if c.Watches == "" || c.Owner.Session == 0 {
 			return
 		}
-		answer := Missing
+		answer, unwatched := c.Watch, false
 		if slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Watches.Raw())], c.Owner.Session) {
 			answer = Confirmed
-		} else if l.ReadAt.After(t.ReadAt) {
-			answer = Unconfirmed
+		} else if answer != Missing {
+			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= settle
 		}
-		changed = changed || answer != c.Watch
-		c.Watch = answer
+		changed = changed || answer != c.Watch || unwatched != c.unwatched
+		c.Watch, c.unwatched = answer, unwatched
 	})
 	return changed
 }

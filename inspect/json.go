@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +23,7 @@ func (s *Snapshot) JSON() any {
 	for l := range s.Locks() {
 		d.Locks = append(d.Locks, s.lockJSON(l))
 	}
+	slices.SortFunc(d.Locks, func(a, b jsonLock) int { return cmp.Compare(a.ID, b.ID) })
 	return d
 }
 

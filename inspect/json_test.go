@@ -12,7 +12,9 @@ import (
 // validate checks JSON against the contract's schema.
 func validate(t *testing.T, text []byte) {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile("testdata/snapshot.schema.json")
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("testdata/snapshot.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,6 +130,8 @@ type Contender struct {
 	// Identity on the server, for guarded actions. Czxid and Version are of the znode; both zero on Redis.
 	Czxid   int64
 	Version int32
+
+	unwatched bool // the watch table did not have its watch; see confirmWatches
 }
 
 // Owner is who stands behind a contender. Empty fields are unknown.

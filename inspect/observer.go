@@ -29,6 +29,7 @@ type Observer struct {
 	locks    table
 	backends []*Backend // by source; nil until it told its state
 	sessions map[string]map[int64]Session
+	watched  map[string]bool // backends that were looked at in full once: what comes now is new
 	changed  map[ID]struct{}
 	dirty    bool
 }
@@ -42,6 +43,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		subscriptions: make(map[*Subscription]struct{}),
 		backends:      make([]*Backend, len(sources)),
 		sessions:      make(map[string]map[int64]Session),
+		watched:       make(map[string]bool),
 		changed:       make(map[ID]struct{}),
 	}
 }
@@ -127,6 +129,9 @@ func (o *Observer) apply(u sourceUpdate) {
 	for _, l := range u.Put {
 		o.put(l)
 	}
+	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
+		o.watched[u.Backend.Name] = true // after the locks of the first pass, which were there before
+	}
 	for _, id := range u.Gone {
 		o.locks = o.locks.without(id)
 		o.changed[id] = struct{}{}
@@ -138,7 +143,12 @@ func (o *Observer) apply(u sourceUpdate) {
 
 func (o *Observer) put(read *Lock) {
 	l := clone(read)
-	carry(o.locks.get(l.ID), l, o.clockOffset(l.ID.Backend))
+	offset := o.clockOffset(l.ID.Backend)
+	if was := o.locks.get(l.ID); was != nil {
+		carry(was, l, offset)
+	} else if o.watched[l.ID.Backend] {
+		appeared(l, offset)
+	}
 	identify(l, o.sessions[l.ID.Backend])
 	o.replace(l)
 }

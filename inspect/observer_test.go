@@ -101,7 +101,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	next()
 	send(Update{
 		Sessions: map[int64]Session{10: {ID: 10, Client: "127.0.0.1:35398", Server: "127.0.0.1:2181"}},
-		Watches:  &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
+		Watches:  &WatchTable{Backend: "zk", ReadAt: now.Add(settle), Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
 	})
 	l := next().Lock(ID{"zk", "/l"})
 	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host != "127.0.0.1" || o.Server != "127.0.0.1:2181" {
@@ -110,16 +110,41 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	if l.Waiters[0].Owner.Client != "" {
 		t.Errorf("a session that no server told of has client %q", l.Waiters[0].Owner.Client)
 	}
-	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Missing {
-		t.Errorf("watches %v and %v, want confirmed and missing", l.Waiters[0].Watch, l.Waiters[1].Watch)
+	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
+		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
-	// A reading later than the table can be confirmed by it, but not refuted.
+	// The same waiter behind the same predecessor after the table: its watch is missing. One that came since is not known.
 	again := lockOf(t, a, b, c, node(guid+"__lock__0000000003", 13))
 	again.ReadAt = now.Add(time.Second)
 	send(Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})
 	l = next().Lock(ID{"zk", "/l"})
-	if l.Holders[0].Owner.Client == "" || l.Waiters[0].Watch != Confirmed || l.Waiters[2].Watch != Unconfirmed {
+	if l.Holders[0].Owner.Client == "" || l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Missing || l.Waiters[2].Watch != Unconfirmed {
 		t.Errorf("after a new reading: %+v", l)
+	}
+}
+
+// What the servers' silence hid is not taken for a new grant, and what appears while we watch was not there before.
+func TestObserverKnowsWhatItDidNotSee(t *testing.T) {
+	send, next := watched(t)
+	id := ID{"redis", "k"}
+	at := func(votes string, seconds int) Update {
+		return Update{Put: []*Lock{KeyLock(id, ballots(votes), now.Add(time.Duration(seconds)*time.Second))}}
+	}
+	u := at("x x x", 0)
+	u.Backend = &Backend{Name: "redis", Kind: Redis, Mode: ModePoll, FirstPass: true}
+	send(u)
+	next()
+	for i, votes := range []string{"x ! !", "x x x"} {
+		send(at(votes, i+1))
+		if l := next().Lock(id); len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() {
+			t.Errorf("held before we looked and through the silence, said to be held since %v", l.Holders[0].HeldSince)
+		}
+	}
+	fresh := lockOf(t, node(guid+"__lock__0000000000", 10))
+	fresh.ID = ID{"redis", "/new"}
+	send(Update{Put: []*Lock{fresh}})
+	if got := next().Lock(fresh.ID).Holders[0].HeldSince; !got.Equal(now) {
+		t.Errorf("a lock that came while we watched is held since %v, want its creation", got)
 	}
 }
 

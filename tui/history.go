@@ -50,8 +50,8 @@ func (h *history) compare(was, is *inspect.Lock, id inspect.ID, now time.Time) {
 		delete(h.grants, id)
 		return
 	}
-	if was == nil || was == is {
-		return
+	if was == nil || was == is || was.State == inspect.StateUnknown {
+		return // what could not be seen before is no grant now
 	}
 	for i := range is.Holders {
 		to := &is.Holders[i]

@@ -55,6 +55,7 @@ func votes(l *inspect.Lock) tally {
 			t.silent++
 		case !v.Present:
 			t.absent++
+		case v.Foreign: // no lock, so no vote
 		default:
 			counts[v.Value.Raw()+v.Digest]++
 		}

@@ -160,12 +160,12 @@ func parseTarget(s string) (Target, error) {
 	if kind.tls {
 		t.TLS = &TLS{}
 	}
-	rest, query, _ := strings.Cut(rest, "?")
-	authority, path, hasPath := strings.Cut(rest, "/")
-	if strings.Contains(authority, "@") {
+	if holdsSecret(rest) {
 		return fail("it holds a user or password; command lines are seen by others: set LOCKSCOPE_REDIS_USERNAME and " +
 			"LOCKSCOPE_REDIS_PASSWORD, or LOCKSCOPE_ZK_AUTH, instead")
 	}
+	rest, query, _ := strings.Cut(rest, "?")
+	authority, path, hasPath := strings.Cut(rest, "/")
 	if t.Service == RedisUnix {
 		if authority != "" || path == "" {
 			return fail("write redis+unix:///path/to.sock")
@@ -183,15 +183,34 @@ func parseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// redact hides what stands before an @, which may be a password.
-func redact(s string) string {
-	if at := strings.LastIndex(s, "@"); at >= 0 {
-		if scheme, _, ok := strings.Cut(s[:at], "://"); ok {
-			return scheme + "://…" + s[at:]
-		}
-		return "…" + s[at:]
+// holdsSecret says that a target has an @ before its first option's value: user and password of some kind, whatever
+// slashes and question marks stand in them.
+func holdsSecret(rest string) bool {
+	at, query := strings.IndexByte(rest, '@'), strings.IndexByte(rest, '?')
+	if at < 0 {
+		return false
 	}
-	return s
+	if query < 0 || at < query {
+		return true
+	}
+	value := strings.IndexByte(rest[query:], '=')
+	return value < 0 || at < query+value
+}
+
+// redact is as much of a target as may be printed: no options, and nothing but the scheme where an @ stands.
+func redact(s string) string {
+	base, _, options := strings.Cut(s, "?")
+	if strings.Contains(s, "@") {
+		scheme, _, ok := strings.Cut(base, "://")
+		if !ok {
+			return "…"
+		}
+		return scheme + "://…"
+	}
+	if options {
+		base += "?…"
+	}
+	return base
 }
 
 func (t *Target) setServers(authority string) error {
@@ -291,7 +310,11 @@ func (t *Target) setOption(key, value string) error {
 		t.Name = value
 	case key == "admin" && zookeeper:
 		for _, base := range strings.Split(value, ",") {
-			if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			u, err := url.Parse(base)
+			if err == nil && u.User != nil || strings.Contains(base, "@") {
+				return errors.New("admin= holds a user or password, which is not supported")
+			}
+			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return fmt.Errorf("admin=%q is no address such as http://host:8080", base)
 			}
 			t.Admin = append(t.Admin, strings.TrimSuffix(base, "/"))
@@ -314,7 +337,7 @@ func (t *Target) setOption(key, value string) error {
 	case tls == nil && slices.Contains([]string{"ca", "cert", "key", "server_name"}, key):
 		return fmt.Errorf("option %q needs TLS (write zks:// or rediss://)", key)
 	default:
-		return fmt.Errorf("option %q is unknown here (known: %s)", key, t.knownOptions())
+		return fmt.Errorf("option %.20q is unknown here (known: %s)", key, t.knownOptions())
 	}
 	return nil
 }

@@ -76,6 +76,8 @@ func TestTargetsThatCannotBeUsed(t *testing.T) {
 		"redis://a/x", "redis://a/-1", "redis+cluster://a/1", "redis+sentinel://a", "redis+unix://a/b", "redis+unix://",
 		"zk://a?admin=localhost:8080", "zk://a?admin=ftp://x", "zk://a?chroot=x", "zk://a?name=", "zk://a?name=a:b", "zk://a?match=x",
 		"redis://a?admin=http://x", "redis://a?ca=x", "redis://a?nope=1", "redis://u:hunter2@a", "redis://hunter2@a/?match=x", "zk://digest:hunter2@a",
+		"redis://user:hunter2/et@h", "redis://:hunter2?ss@h", "redis://a?password=hunter2", "zk://a?admin=http://u:hunter2@h:1",
+		"redis://:p=hunter2@h", "redis://u:hunter2#x@h",
 	} {
 		_, err := ParseTargets([]string{url})
 		if !errors.Is(err, ErrTarget) {

@@ -81,6 +81,9 @@ func OpenAudit(path, version, profile string) (*Audit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
+	if err := f.Chmod(0o600); path != os.DevNull && err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
 	a := actor{PID: os.Getpid(), Version: version, Profile: profile}
 	if u, err := user.Current(); err == nil {
 		a.User = u.Username

@@ -68,11 +68,21 @@ func (r *redisMasters) each(ctx context.Context, f func(ctx context.Context, i i
 	wg.Wait()
 }
 
+// goneTTL is go-redis' answer for the time to live of a key that is not there.
+const goneTTL = -2 * time.Nanosecond
+
 func (r *redisMasters) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v := inspect.Vote{Addr: r.addrs[i]}
-	value, err := r.masters[i].Get(ctx, key).Result()
+	both := r.masters[i].Pipeline() // one after the other, it could expire in between
+	get, ttl := both.Get(ctx, key), both.PTTL(ctx, key)
+	_, execErr := both.Exec(ctx)
+	value, err := get.Result()
+	if err == nil && ttl.Err() == nil {
+		err = execErr // the connection failed: go-redis then leaves the commands without an answer
+	}
+	left, ttlErr := ttl.Result()
 	switch {
-	case errors.Is(err, redis.Nil):
+	case errors.Is(err, redis.Nil), ttlErr == nil && left == goneTTL:
 		v.Up = true
 		return v, "", nil
 	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
@@ -82,10 +92,9 @@ func (r *redisMasters) vote(ctx context.Context, i int, key string) (inspect.Vot
 		v.Error = err.Error()
 		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], err)
 	}
-	left, err := r.masters[i].PTTL(ctx, key).Result()
-	if err != nil {
-		v.Error = err.Error()
-		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], err)
+	if ttlErr != nil {
+		v.Error = ttlErr.Error()
+		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], ttlErr)
 	}
 	v.Up, v.Present, v.Value = true, true, inspect.Untrusted(value)
 	if len(value) > maxShown {
@@ -144,6 +153,9 @@ func (r *redisMasters) Preview(ctx context.Context, req Request) (Preview, error
 		}
 		p.Refused = rd.missing()
 		return p, nil
+	}
+	if err := errors.Join(rd.errs...); err != nil && rd.lock.State == inspect.StateUnknown {
+		return p, fmt.Errorf("%w: too few answered to tell who holds it: %w", ErrUnreachable, err)
 	}
 	p.Refused = refusal(req, p.Seen)
 	for i, m := range rd.lock.Masters {
