@@ -19,7 +19,11 @@ type queue struct {
 func fair() Scenario {
 	return Scenario{
 		Name:  "fair",
-		About: "zk:/locks/orders is a fair queue: first come, first served. Open it with enter and watch it move",
+		About: "queues in ZooKeeper: first come, first served, each waiter watches the one before it",
+		captions: []string{
+			"zk:/locks/orders is a fair queue: first come, first served. Open it with enter",
+			"zk:/locks/reports has a slow holder: open it and force it free with x",
+		},
 		play: func(s *Sandbox) error {
 			for _, q := range []queue{
 				{

@@ -15,7 +15,11 @@ import (
 func redlock() Scenario {
 	return Scenario{
 		Name:  "redlock",
-		About: "redis:lock:cart:42 needs 3 of 5 masters; now and then one of them stops. Open it and watch the votes",
+		About: "locks on five Redis masters: votes, validity, and a master that comes and goes",
+		captions: []string{
+			"redis:lock:cart:42 needs 3 of 5 masters: open it and watch the votes",
+			"now and then a master stops: the lock lives on with 4 of 5",
+		},
 		play: func(s *Sandbox) error {
 			masters := make([]*redis.UniversalOptions, len(s.masters))
 			for i, addr := range s.addrs {

@@ -25,7 +25,9 @@ type Scenario struct {
 	Name string
 	// About says in a line what there is to see.
 	About string
-	play  func(*Sandbox) error
+	// captions say what to look at, one after the other.
+	captions []string
+	play     func(*Sandbox) error
 }
 
 // Scenarios are all that can be played; "tour" plays them at once, on different locks.
@@ -93,7 +95,7 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 	}
 	for _, scenario := range scenarios {
 		s.mu.Lock()
-		s.captions = append(s.captions, scenario.About)
+		s.captions = append(s.captions, scenario.captions...)
 		s.mu.Unlock()
 		if err := scenario.play(s); err != nil {
 			return fmt.Errorf("sandbox: %s: %w", scenario.Name, err)
@@ -113,7 +115,7 @@ func (s *Sandbox) Targets() []string {
 // captionFor is how long a caption stands before the next one comes.
 const captionFor = 8 * time.Second
 
-// Caption says what is to be seen, one scenario after the other.
+// Caption says what to look at.
 func (s *Sandbox) Caption(now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
