@@ -71,7 +71,7 @@ func sameHost(addr, admin string) bool {
 
 // askWho asks the servers who is who when it is time: when the first pass is done, and then at a slow beat.
 func (r *run) askWho(now time.Time) {
-	if r.asking || r.done || now.Before(r.askAt) || r.cfg.Once && !r.firstPass || !r.ready && r.failures == 0 {
+	if r.asking || r.done || now.Before(r.askAt) || r.cfg.Once && (!r.firstPass || r.told) || !r.ready && r.failures == 0 {
 		return
 	}
 	if r.ready && !r.firstPass && now.Sub(r.readyAt) < time.Second {
@@ -220,6 +220,9 @@ func (who *identity) note(addr, what string, err error) {
 
 // identified takes in what the servers told.
 func (r *run) identified(who identity) {
+	for range len(r.results) { // read before the table was: told before it
+		r.result(<-r.results)
+	}
 	r.asking = false
 	r.answers, r.blind = who.servers, who.blind
 	slices.SortFunc(r.blind, func(a, b inspect.Finding) int {
@@ -232,8 +235,10 @@ func (r *run) identified(who identity) {
 	r.extra.Sessions = who.sessions
 	if who.watches != nil {
 		r.extra.Watches = r.watchTable(who)
+		r.recheck(who.covers, time.Now())
 	}
-	r.done = r.done || r.cfg.Once && r.firstPass
+	r.progress = time.Now()
+	r.told = true
 }
 
 // watchTable keeps what stands on children of the locks that were asked about.

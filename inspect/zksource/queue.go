@@ -24,14 +24,13 @@ const (
 
 // result is what came of a job.
 type result struct {
-	job     job
-	link    *link
-	at      time.Time
-	names   []string
-	data    []byte
-	stat    *zk.Stat
-	watched bool
-	err     error
+	job      job
+	link     *link
+	sent, at time.Time
+	names    []string
+	data     []byte
+	stat     *zk.Stat
+	err      error
 }
 
 // queue holds what is to be asked. What changed goes before what was never seen, and of that the children of locks
@@ -88,7 +87,7 @@ func pop(list *[]job) job {
 
 // ask runs a job on a link.
 func (l *link) ask(cfg Config, j job, watch bool) result {
-	r := result{job: j, link: l}
+	r := result{job: j, link: l, sent: time.Now()}
 	p := cfg.onServer(j.dir.path)
 	switch j.kind {
 	case jobStat:
@@ -100,7 +99,6 @@ func (l *link) ask(cfg Config, j job, watch bool) result {
 	case jobList:
 		if watch {
 			r.names, r.stat, _, r.err = l.conn.ChildrenW(p)
-			r.watched = r.err == nil
 		} else {
 			r.names, r.stat, r.err = l.conn.Children(p)
 		}

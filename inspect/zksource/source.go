@@ -27,13 +27,7 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &run{
-		cfg: s.cfg, ctx: ctx, emit: emit, focused: s.focused,
-		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
-		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{},
-		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
-		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]bool{}, huge: map[string]int32{},
-	}
+	r := s.newRun(ctx, emit)
 	defer func() {
 		cancel()
 		r.dropLink()
@@ -44,6 +38,16 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	}()
 	r.loop()
 	return nil
+}
+
+func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
+	return &run{
+		cfg: s.cfg, ctx: ctx, emit: emit, focused: s.focused,
+		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
+		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{},
+		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
+		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]bool{}, huge: map[string]int32{},
+	}
 }
 
 // run is one call of Run. Its fields belong to the goroutine of that call; requests run on others and send results.
@@ -92,6 +96,7 @@ type run struct {
 	watchesAt  time.Time // when the watch tables were asked for
 	answers    []serverAnswer
 	blind      []inspect.Finding
+	told       bool // who is who, once
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock
@@ -298,7 +303,8 @@ func (r *run) dispatch(now time.Time) {
 
 // finishPass notes when everything was looked at once.
 func (r *run) finishPass(now time.Time) {
-	if r.cfg.Once && !r.firstPass && now.Sub(r.progress) > r.cfg.Timeout {
+	waiting := !r.firstPass || r.told // and not for the servers to say who is who, which has a limit of its own
+	if r.cfg.Once && waiting && now.Sub(r.progress) > r.cfg.Timeout {
 		if r.linkErr == "" {
 			r.linkErr = "no answer within " + r.cfg.Timeout.String()
 		}
@@ -309,9 +315,14 @@ func (r *run) finishPass(now time.Time) {
 		r.done = true
 		return
 	}
-	if !r.firstPass && r.ready && r.flying == 0 && r.queue.empty() {
+	if !r.ready || r.flying > 0 || !r.queue.empty() {
+		return
+	}
+	if !r.firstPass {
 		r.firstPass, r.backend.stale = true, true
 		r.askAt = now
+	} else if r.cfg.Once && r.told { // and what was to be listed again after the table of watches is
+		r.done = true
 	}
 }
 

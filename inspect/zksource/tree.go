@@ -30,6 +30,8 @@ type dir struct {
 	judged  bool            // once, with all that was wanted read
 	lock    *inspect.Lock
 	readAt  time.Time
+	sentAt  time.Time // when the list that was read at readAt was asked for
+	recheck time.Time // a list asked for after this is told even when nothing changed; zero: only changes are
 	triedAt time.Time // when it was polled, or could not be read
 
 	busy    bool // a Stat or a list is queued or on its way
@@ -64,6 +66,18 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		}
 	}
 	return added, removed
+}
+
+// drop forgets a child that turned out to be gone; false when it was not listed.
+func (d *dir) drop(name string) bool {
+	i, found := slices.BinarySearch(d.names, name)
+	if found {
+		d.names = slices.Delete(d.names, i, i+1)
+		delete(d.nodes, name)
+		delete(d.waiting, name)
+		delete(d.fresh, name)
+	}
+	return found
 }
 
 // keep remembers a child that was read.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 // root starts a walk.
@@ -186,6 +187,9 @@ func (r *run) failed(d *dir, res result) {
 	switch {
 	case errors.Is(res.err, zk.ErrNoNode):
 		r.remove(d)
+		if in := r.dirs[parent(d.path)]; in != nil && in != d {
+			r.left(in, path.Base(d.path), res.at)
+		}
 	case errors.Is(res.err, zk.ErrNoAuth):
 		d.denied = true
 		r.denied[d.path] = true
@@ -209,7 +213,7 @@ func (r *run) listed(d *dir, res result) {
 		r.scanned++
 	}
 	live := d.live
-	d.live = false
+	d.live, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
 	for _, name := range removed {
 		if c := r.dirs[join(d.path, name)]; c != nil && !c.root {
@@ -245,6 +249,20 @@ func (r *run) listed(d *dir, res result) {
 	}
 }
 
+// left takes in that a listed child was gone when it was asked for. It may have been made again since: the directory
+// is listed once more.
+func (r *run) left(d *dir, name string, at time.Time) {
+	if !d.drop(name) {
+		return
+	}
+	if !r.cfg.Once {
+		r.touch(d, at)
+	}
+	if _, contends := recipe.Detect([]string{name}); contends && (d.judged || len(d.waiting) == 0) {
+		r.judge(d)
+	}
+}
+
 // readWanted queues the contenders that are to be read.
 func (r *run) readWanted(d *dir, list *[]job) {
 	for _, name := range d.wanted(r.cfg.Once || r.focus[d.path]) {
@@ -273,6 +291,9 @@ func (r *run) got(d *dir, res result) {
 		if res.stat.EphemeralOwner == 0 && !isContender(name) {
 			r.child(d, name)
 		}
+	case errors.Is(res.err, zk.ErrNoNode):
+		r.left(d, name, res.at)
+		return
 	case errors.Is(res.err, zk.ErrNoAuth):
 		d.keep(name, nil, nil)
 		if !isContender(name) {
@@ -286,10 +307,32 @@ func (r *run) got(d *dir, res result) {
 	}
 }
 
+func (r *run) id(d *dir) inspect.ID { return inspect.ID{Backend: r.cfg.Backend, Path: d.path} }
+
+// recheck has the locks that a table of watches was read for listed again: who was already gone when the table was
+// read can then be told from who watches the wrong node.
+func (r *run) recheck(ids []inspect.ID, now time.Time) {
+	for _, id := range ids {
+		d := r.dirs[id.Path]
+		switch {
+		case d == nil || d.lock == nil:
+		case r.cfg.Once:
+			d.recheck = now
+			r.push(&r.queue.reads, job{kind: jobList, dir: d})
+		default:
+			d.recheck = now
+			r.touch(d, now)
+		}
+	}
+}
+
 // judge makes a directory's lock anew and emits it when it changed.
 func (r *run) judge(d *dir) {
 	d.judged = d.judged || len(d.waiting) == 0
-	lock, changed := d.judge(inspect.ID{Backend: r.cfg.Backend, Path: d.path}, r.cfg.Only != "")
+	lock, changed := d.judge(r.id(d), r.cfg.Only != "")
+	if !d.recheck.IsZero() && d.sentAt.After(d.recheck) && lock != nil {
+		changed, d.recheck, d.lock = true, time.Time{}, lock
+	}
 	if changed {
 		delete(r.gone, d.path)
 		r.puts[d.path] = lock

@@ -1,0 +1,123 @@
+package zksource
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+const guid = "0123456789abcdef0123456789abcdef"
+
+// testRun is a run that is not connected: the test gives it its results.
+func testRun(t *testing.T, cfg Config) *run {
+	cfg.Backend, cfg.Servers = "zk", []string{"127.0.0.1:1"}
+	r := New(cfg).newRun(t.Context(), func(inspect.Update) {})
+	for _, root := range r.cfg.Roots {
+		r.root(root)
+	}
+	return r
+}
+
+// answer gives the run a result at a time of our clock.
+func (r *run) answer(kind jobKind, p, name string, at time.Time, stat *zk.Stat, err error, names ...string) {
+	r.flying++
+	r.result(result{
+		job: job{kind: kind, dir: r.dirs[p], name: name}, link: r.link, sent: at, at: at, names: names, stat: stat, err: err,
+	})
+}
+
+func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
+	for _, once := range []bool{true, false} {
+		r := testRun(t, Config{Roots: []string{"/l"}, Once: once})
+		first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
+		r.answer(jobStat, "/l", "", noon, &zk.Stat{NumChildren: 2}, nil)
+		r.answer(jobList, "/l", "", noon, &zk.Stat{Czxid: 1, NumChildren: 2}, nil, first, second)
+		r.answer(jobGet, "/l", first, noon, nil, zk.ErrNoNode)
+		r.answer(jobGet, "/l", second, noon, &zk.Stat{EphemeralOwner: 7}, nil)
+		l := r.puts["/l"]
+		if l == nil || l.Contention() != 1 || l.Holders[0].Owner.Session != 7 {
+			t.Errorf("once %v: %+v", once, l)
+		}
+	}
+}
+
+func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
+	for _, once := range []bool{true, false} {
+		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
+			zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+			c, _, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			create := func(p string, flags int32) string {
+				made, err := c.Create(p, nil, flags, zk.WorldACL(zk.PermAll))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return made
+			}
+			create("/l", 0)
+			holder := create("/l/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
+			create("/l/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
+			create("/same", 0)
+			create("/same/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
+			create("/same/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
+			admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				switch req.URL.Path {
+				case "/commands/watch_summary":
+					fmt.Fprint(w, `{"num_total_watches": 0, "error": null}`)
+				case "/commands/watches_by_path":
+					c.Delete(holder, -1) // leaves while the table is read
+					fmt.Fprint(w, `{"path_to_session_ids": {}, "error": null}`)
+				default:
+					http.NotFound(w, req)
+				}
+			}))
+			defer admin.Close()
+			s := New(Config{Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: once})
+			s.Focus([]inspect.ID{{Backend: "zk", Path: "/l"}, {Backend: "zk", Path: "/same"}})
+			updates := make(chan inspect.Update, 1000)
+			go func() {
+				s.Run(t.Context(), func(u inspect.Update) { updates <- u })
+				close(updates)
+			}()
+			before, after := map[string]*inspect.Lock{}, map[string]*inspect.Lock{}
+			var table *inspect.WatchTable
+			timeout := time.After(20 * time.Second)
+			for after["/l"] == nil || after["/same"] == nil || after["/l"].Contention() != 1 {
+				select {
+				case u, ok := <-updates:
+					if !ok {
+						t.Fatalf("ended; table %+v, locks before %v and after it %v", table, before, after)
+					}
+					for _, l := range u.Put {
+						if table == nil {
+							before[l.ID.Path] = l
+						} else {
+							after[l.ID.Path] = l
+						}
+					}
+					if u.Watches != nil {
+						table = u.Watches
+					}
+				case <-timeout:
+					t.Fatalf("not in time; table %+v, locks before %v and after it %v", table, before, after)
+				}
+			}
+			for p, l := range after {
+				if before[p] == nil || before[p].ReadAt.After(table.ReadAt) || !l.ReadAt.After(table.ReadAt) {
+					t.Errorf("%s: read at %v, the table at %v, then %v", p, before[p], table.ReadAt, l.ReadAt)
+				}
+			}
+		})
+	}
+}
