@@ -18,9 +18,9 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// program is built once for all tests that run it in a terminal.
+// program is built once for all tests that run it as a process of its own.
 var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "lockscope-test-")
+	dir, err := servertest.Dir()
 	if err != nil {
 		return "", err
 	}

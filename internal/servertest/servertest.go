@@ -52,11 +52,29 @@ type sharedServers struct {
 	redisEmbedded []*Redis
 	redisReal     []*Redis
 	redisFailed   error
+	dir           string
+}
+
+// Dir is a directory for what all tests of the process share, such as a program that they run. Main removes it.
+func Dir() (string, error) {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.dir == "" {
+		dir, err := os.MkdirTemp("", "servertest-")
+		if err != nil {
+			return "", err
+		}
+		shared.dir = dir
+	}
+	return shared.dir, nil
 }
 
 func (s *sharedServers) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.dir != "" {
+		os.RemoveAll(s.dir)
+	}
 	for _, zk := range []*ZooKeeper{s.zkEmbedded, s.zkReal} {
 		if zk != nil {
 			zk.end()
