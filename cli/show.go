@@ -21,7 +21,7 @@ func (a *app) showCommand() *cobra.Command {
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json",
 		Args: lockFirst,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf(output, "tree", "json"); err != nil {
+			if err := oneOf(output, "tree", "json", "dot", "mermaid"); err != nil {
 				return err
 			}
 			id, err := inspect.ParseID(args[0])
@@ -43,7 +43,7 @@ func (a *app) showCommand() *cobra.Command {
 			return a.printLock(snapshot, id, output)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "tree", "tree or json")
+	command.Flags().StringVarP(&output, "output", "o", "tree", "tree, json, dot or mermaid")
 	return command
 }
 
@@ -57,9 +57,12 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string) error
 		return exit(exitNo, "%s: no such lock (see: lockscope ls)", id)
 	}
 	var err error
-	if output == "json" {
+	switch form, isGraph := graphForms()[output]; {
+	case output == "json":
 		err = a.printJSON(s.LockJSON(l))
-	} else {
+	case isGraph:
+		_, err = fmt.Fprint(a.Stdout, lockGraph(l, form))
+	default:
 		_, err = fmt.Fprint(a.Stdout, lockTree(s, l))
 	}
 	if err != nil {
