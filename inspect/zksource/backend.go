@@ -39,6 +39,9 @@ func (r *run) describe() *inspect.Backend {
 	if r.cfg.Once {
 		b.Mode = inspect.ModeOnce
 	}
+	if denied := r.deniedRoot(); denied != "" {
+		b.State, b.Error = inspect.Degraded, denied
+	}
 	if !r.ready {
 		b.State = inspect.Down
 		b.Error = fmt.Sprintf("zksource: %s: %s", strings.Join(r.cfg.Servers, ","), r.linkErr)
@@ -92,6 +95,54 @@ func (r *run) startedAt(i int, uptime time.Duration) time.Time {
 	return at
 }
 
+// deniedRoot is why a root cannot be looked at; empty when each can.
+func (r *run) deniedRoot() string {
+	for _, p := range r.cfg.Roots {
+		if d := r.dirs[p]; d != nil && d.denied {
+			server := strings.Join(r.cfg.Servers, ",")
+			if r.link != nil {
+				server = r.link.tap.Server()
+			}
+			return fmt.Sprintf("zksource: server %s: not allowed to read %s%s (%s)", server, inspect.Escape(p), r.asUser(), credentials)
+		}
+	}
+	return ""
+}
+
+// credentials is what to do about what may not be read.
+const credentials = "give credentials with READ on it: LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD"
+
+// asUser names who we are to the servers; empty when we gave no credentials.
+func (r *run) asUser() string {
+	if len(r.cfg.Auth) == 0 {
+		return ""
+	}
+	return " as user " + r.user()
+}
+
+func (r *run) user() string {
+	user, _, _ := strings.Cut(string(r.cfg.Auth), ":")
+	return inspect.Escape(user)
+}
+
+// blindness is why nothing is known of a directory; nil when it can be listed.
+func (r *run) blindness(d *dir) *inspect.Finding {
+	p := inspect.Escape(d.path)
+	switch {
+	case d.denied:
+		return &inspect.Finding{
+			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+			Message:  fmt.Sprintf("not allowed to read %s%s: who holds it and who waits is not known", p, r.asUser()),
+			Evidence: map[string]any{"path": p},
+			Advice:   credentials,
+		}
+	case d.huge:
+		f := r.hugeFinding(d.path, d.count)
+		return &f
+	}
+	return nil
+}
+
 // deniedFinding says what may not be read.
 func (r *run) deniedFinding() []inspect.Finding {
 	if len(r.denied) == 0 {
@@ -115,12 +166,16 @@ func (r *run) deniedFinding() []inspect.Finding {
 func (r *run) hugeFindings() []inspect.Finding {
 	var findings []inspect.Finding
 	for _, p := range slices.Sorted(maps.Keys(r.huge)) {
-		findings = append(findings, inspect.Finding{
-			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-			Message:  fmt.Sprintf("%s has more than %d children: it is not listed", inspect.Escape(p), r.cfg.Budget.Children),
-			Evidence: map[string]any{"path": inspect.Escape(p), "children": r.huge[p]},
-			Advice:   "see what fills it; contenders that were never deleted, most likely",
-		})
+		findings = append(findings, r.hugeFinding(p, r.huge[p]))
 	}
 	return findings
+}
+
+func (r *run) hugeFinding(p string, children int32) inspect.Finding {
+	return inspect.Finding{
+		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+		Message:  fmt.Sprintf("%s has more than %d children: it is not listed", inspect.Escape(p), r.cfg.Budget.Children),
+		Evidence: map[string]any{"path": inspect.Escape(p), "children": children},
+		Advice:   "see what fills it; contenders that were never deleted, most likely",
+	}
 }

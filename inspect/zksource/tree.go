@@ -21,6 +21,7 @@ type dir struct {
 	absent  bool // a root that does not exist
 	huge    bool // too many children to list
 	denied  bool // we may not list it
+	counted bool // among those that were looked at
 	count   int32
 	czxid   int64
 	names   []string
@@ -144,8 +145,29 @@ func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool
 	return lock, true
 }
 
+// hide makes the directory's lock one of which nothing is known, and says why. What it was before stays known.
+func (d *dir) hide(id inspect.ID, named bool, why inspect.Finding) (lock *inspect.Lock, changed bool) {
+	if d.lock == nil && !named {
+		return nil, false
+	}
+	at := d.readAt
+	if d.triedAt.After(at) {
+		at = d.triedAt
+	}
+	lock = inspect.FreeDirectory(id, d.lock, at)
+	lock.State, lock.Findings = inspect.StateUnknown, []inspect.Finding{why}
+	if d.lock != nil && sameLock(d.lock, lock) {
+		return lock, false
+	}
+	d.lock = lock
+	return lock, true
+}
+
 // sameLock compares all but when they were read.
 func sameLock(a, b *inspect.Lock) bool {
 	return a.State == b.State && a.Kind == b.Kind && a.Recipe == b.Recipe && a.Confidence == b.Confidence &&
-		a.Limit == b.Limit && slices.Equal(a.Holders, b.Holders) && slices.Equal(a.Waiters, b.Waiters)
+		a.Limit == b.Limit && slices.EqualFunc(a.Findings, b.Findings, sameFinding) &&
+		slices.Equal(a.Holders, b.Holders) && slices.Equal(a.Waiters, b.Waiters)
 }
+
+func sameFinding(a, b inspect.Finding) bool { return a.Rule == b.Rule && a.Message == b.Message }

@@ -3,7 +3,6 @@ package zksource
 import (
 	"errors"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -137,9 +136,8 @@ func (r *run) loggedIn(res result) {
 		r.started()
 		return
 	}
-	user, _, _ := strings.Cut(string(r.cfg.Auth), ":")
 	r.lost(linkEvent{link: r.link, at: res.at, kind: linkFailed})
-	r.linkErr = "user " + inspect.Escape(user) + ": the server refused the login (check LOCKSCOPE_ZK_AUTH): " + res.err.Error()
+	r.linkErr = "user " + r.user() + ": the server refused the login (check LOCKSCOPE_ZK_AUTH): " + res.err.Error()
 }
 
 // isBroken says that a request got no answer.
@@ -154,16 +152,27 @@ func (r *run) stated(d *dir, res result) {
 		r.failed(d, res)
 		return
 	}
-	d.stated, d.absent, d.count = true, false, res.stat.NumChildren
+	d.stated, d.absent, d.count, d.triedAt = true, false, res.stat.NumChildren, res.at
 	r.tooMany(d)
 	d.leaf = res.stat.EphemeralOwner != 0
 	switch {
-	case d.leaf, d.huge:
-		r.scanned++
+	case d.leaf:
+		r.looked(d)
+	case d.huge:
+		r.looked(d)
+		r.judge(d)
 	case r.cfg.Once && d.count == 0 && !d.root:
-		r.scanned++
+		r.looked(d)
 	default:
 		r.push(&r.queue.walk, job{kind: jobList, dir: d})
+	}
+}
+
+// looked counts a directory, once.
+func (r *run) looked(d *dir) {
+	if !d.counted {
+		d.counted = true
+		r.scanned++
 	}
 }
 
@@ -191,8 +200,10 @@ func (r *run) failed(d *dir, res result) {
 			r.left(in, path.Base(d.path), res.at)
 		}
 	case errors.Is(res.err, zk.ErrNoAuth):
-		d.denied = true
+		r.looked(d)
+		d.denied, d.triedAt = true, res.at
 		r.denied[d.path] = true
+		r.judge(d)
 	default:
 		d.stated, d.triedAt = false, res.at
 	}
@@ -208,10 +219,7 @@ func (r *run) listed(d *dir, res result) {
 		d.denied = false
 		delete(r.denied, d.path)
 	}
-	first := d.readAt.IsZero()
-	if first {
-		r.scanned++
-	}
+	r.looked(d)
 	live := d.live
 	d.live, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
@@ -220,6 +228,7 @@ func (r *run) listed(d *dir, res result) {
 			r.remove(c)
 		}
 	}
+	r.tooMany(d)
 	list := &r.queue.reads
 	if live || r.focus[d.path] {
 		list = &r.queue.urgent
@@ -241,7 +250,7 @@ func (r *run) listed(d *dir, res result) {
 			d.fresh[name] = d.waiting[name]
 		}
 	}
-	if len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
+	if d.huge || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
 	}
 	if live && len(added) > 0 {
@@ -328,8 +337,15 @@ func (r *run) recheck(ids []inspect.ID, now time.Time) {
 
 // judge makes a directory's lock anew and emits it when it changed.
 func (r *run) judge(d *dir) {
-	d.judged = d.judged || len(d.waiting) == 0
-	lock, changed := d.judge(r.id(d), r.cfg.Only != "")
+	var lock *inspect.Lock
+	var changed bool
+	if blind := r.blindness(d); blind != nil {
+		d.waiting, d.fresh = nil, nil
+		lock, changed = d.hide(r.id(d), r.cfg.Only != "", *blind)
+	} else {
+		d.judged = d.judged || len(d.waiting) == 0
+		lock, changed = d.judge(r.id(d), r.cfg.Only != "")
+	}
 	if !d.recheck.IsZero() && d.sentAt.After(d.recheck) && lock != nil {
 		changed, d.recheck, d.lock = true, time.Time{}, lock
 	}
@@ -346,19 +362,23 @@ func (r *run) poll(now time.Time) {
 		return
 	}
 	for _, d := range r.dirs {
+		focus := r.focus[d.path]
 		every := pollOthers
-		if r.focus[d.path] || d.absent {
+		if (!d.watched || d.huge) && (focus || d.absent) {
 			every = pollFocused
 		}
 		tried := d.readAt
 		if d.triedAt.After(tried) {
 			tried = d.triedAt
 		}
-		if d.busy || d.watched && !d.huge || r.due[d] || d.leaf || d.denied || now.Sub(tried) < every {
+		// A server does not tell those who may no longer read a directory that it changed: what is on the screen is
+		// asked for although it is watched.
+		told := d.watched && !d.huge && !focus
+		if d.busy || told || r.due[d] || d.leaf || d.denied || now.Sub(tried) < every {
 			continue
 		}
 		list := &r.queue.polls
-		if r.focus[d.path] {
+		if focus {
 			list = &r.queue.urgent
 		}
 		d.triedAt = now

@@ -1,0 +1,90 @@
+package zksource_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// hidden says that nothing is claimed of a lock but that it could not be looked at.
+func hidden(l *inspect.Lock) bool {
+	return l != nil && l.State == inspect.StateUnknown && l.Contention() == 0 && len(l.Findings) == 1 &&
+		l.Findings[0].Rule == "blind" && l.Findings[0].Severity == inspect.Info && l.Findings[0].Advice != ""
+}
+
+func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	c := client(t, zks)
+	create(t, c, "/big", "", 0)
+	var nodes []string
+	for range 3 {
+		nodes = append(nodes, create(t, c, "/big/"+guid+"__lock__", "a", contender))
+	}
+	budget := zksource.Budget{Children: 5}
+	v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget})
+	v.Await("contended", func() bool { l := v.Locks["/big"]; return l != nil && l.State == inspect.StateContended })
+	s.Focus([]inspect.ID{{Backend: "zk", Path: "/big"}})
+	for range 4 {
+		nodes = append(nodes, create(t, c, "/big/"+guid+"__lock__", "a", contender))
+	}
+	v.Await("unknown", func() bool { return hidden(v.Locks["/big"]) })
+	if l := v.Locks["/big"]; l.Kind != inspect.KindMutex || l.Recipe != "kazoo" {
+		t.Errorf("it is still a lock of its recipe: %+v", l)
+	}
+	w := once(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget, Only: "/big"})
+	if !hidden(w.Locks["/big"]) {
+		t.Errorf("named: %v", w.Describe())
+	}
+	for _, node := range nodes[:4] {
+		remove(t, c, node)
+	}
+	v.Await("known again", func() bool { return v.Locks["/big"].Contention() == 3 && len(v.Locks["/big"].Findings) == 0 })
+}
+
+func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	create(t, c, "/l", "", 0)
+	create(t, c, "/l/"+guid+"__lock__", "a", contender)
+	v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}})
+	s.Focus([]inspect.ID{{Backend: "zk", Path: "/l"}})
+	v.Await("held", func() bool { l := v.Locks["/l"]; return l != nil && l.State == inspect.StateHeld })
+	if err := c.AddAuth("digest", []byte("ops:secret")); err != nil {
+		t.Fatal(err)
+	}
+	allow := func(acl []zk.ACL) {
+		t.Helper()
+		if _, err := c.SetACL("/l", acl, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow(zk.DigestACL(zk.PermAll, "ops", "secret"))
+	create(t, c, "/l/"+guid2+"__lock__", "b", contender)
+	v.Await("unknown", func() bool { return hidden(v.Locks["/l"]) })
+	if l := v.Locks["/l"]; l.Recipe != "kazoo" || v.Backend.State != inspect.Connected {
+		t.Errorf("lock %+v, backend %+v", l, v.Backend)
+	}
+
+	for auth, user := range map[string]string{"": "", "viewer:topsecret": "viewer"} {
+		for name, cfg := range map[string]zksource.Config{"only": {Only: "/l"}, "root": {Roots: []string{"/l"}}} {
+			cfg.Servers, cfg.Auth = []string{zks.Addr}, []byte(auth)
+			w := once(t, cfg)
+			b := w.Backend
+			said := strings.Contains(b.Error, "not allowed to read /l") && strings.Contains(b.Error, zks.Addr) &&
+				strings.Contains(b.Error, "user "+user) == (user != "")
+			if b.State != inspect.Degraded || !said || strings.Contains(b.Error+fmt.Sprintf("%+v", b), "topsecret") {
+				t.Errorf("%s as %q: %+v", name, user, b)
+			}
+			if hidden(w.Locks["/l"]) != (name == "only") {
+				t.Errorf("%s as %q: %v", name, user, w.Describe())
+			}
+		}
+	}
+}
