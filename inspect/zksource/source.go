@@ -82,6 +82,7 @@ type run struct {
 	firstPass bool
 	scanned   int
 	denied    map[string]bool  // paths that may not be read
+	deniedAt  time.Time        // when the contenders among them were asked for again
 	huge      map[string]int32 // directories with too many children
 	focused   sourcekit.Focus
 	focus     map[string]bool
@@ -252,6 +253,7 @@ func (r *run) login() {
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
 	r.readyAt = time.Now()
+	r.deniedAt = r.readyAt
 	r.progress, r.backend.stale = r.readyAt, true
 	for _, d := range r.dirs {
 		switch {

@@ -114,6 +114,14 @@ func (d *dir) wanted(full bool) []string {
 	return names
 }
 
+// await notes that a child is about to be read.
+func (d *dir) await(name string) {
+	if d.waiting == nil {
+		d.waiting = map[string]bool{}
+	}
+	d.waiting[name] = true
+}
+
 // isContender says that a recipe, and nobody else, writes names like this. Any directory's name may end in ten digits:
 // whether such a child is a contender shows when it is read.
 func isContender(name string) bool {

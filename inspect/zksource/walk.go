@@ -35,9 +35,7 @@ func (r *run) remove(d *dir) {
 		return
 	}
 	for _, name := range d.names {
-		if c := r.dirs[join(d.path, name)]; c != nil && !c.root {
-			r.remove(c)
-		}
+		r.childLeft(d, name)
 	}
 	if d.watched {
 		r.watches--
@@ -54,6 +52,16 @@ func (r *run) remove(d *dir) {
 		return
 	}
 	r.dirs[d.path] = &dir{path: d.path, root: true, absent: true, relists: d.relists}
+}
+
+// childLeft forgets what was known of a child that a directory has no longer.
+func (r *run) childLeft(d *dir, name string) {
+	p := join(d.path, name)
+	if c := r.dirs[p]; c == nil {
+		delete(r.denied, p)
+	} else if !c.root {
+		r.remove(c)
+	}
 }
 
 // fired takes in that a watch on a directory fired.
@@ -224,9 +232,7 @@ func (r *run) listed(d *dir, res result) {
 	d.live, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
 	for _, name := range removed {
-		if c := r.dirs[join(d.path, name)]; c != nil && !c.root {
-			r.remove(c)
-		}
+		r.childLeft(d, name)
 	}
 	r.tooMany(d)
 	list := &r.queue.reads
@@ -240,7 +246,6 @@ func (r *run) listed(d *dir, res result) {
 			r.child(d, name)
 		}
 	}
-	r.tooMany(d)
 	// Who left changes who holds: that is told at once, and who came, who stands behind the others, when it was read.
 	if d.judged && len(d.waiting) > 0 {
 		if d.fresh == nil {
@@ -264,6 +269,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 	if !d.drop(name) {
 		return
 	}
+	r.childLeft(d, name)
 	if !r.cfg.Once {
 		r.touch(d, at)
 	}
@@ -275,10 +281,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 // readWanted queues the contenders that are to be read.
 func (r *run) readWanted(d *dir, list *[]job) {
 	for _, name := range d.wanted(r.cfg.Once || r.focus[d.path]) {
-		if d.waiting == nil {
-			d.waiting = map[string]bool{}
-		}
-		d.waiting[name] = true
+		d.await(name)
 		*list = append(*list, job{kind: jobGet, dir: d, name: name})
 	}
 }
@@ -294,6 +297,9 @@ func (r *run) got(d *dir, res result) {
 	switch {
 	case res.err == nil:
 		d.keep(name, res.data, res.stat)
+		if p := join(d.path, name); r.dirs[p] == nil || !r.dirs[p].denied {
+			delete(r.denied, p)
+		}
 		if d.live {
 			r.clock.created(d.readAt, time.UnixMilli(res.stat.Ctime))
 		}
@@ -361,10 +367,11 @@ func (r *run) poll(now time.Time) {
 	if !r.ready || r.cfg.Once {
 		return
 	}
+	r.readDenied(now)
 	for _, d := range r.dirs {
 		focus := r.focus[d.path]
 		every := pollOthers
-		if (!d.watched || d.huge) && (focus || d.absent) {
+		if (!d.watched || d.huge) && !d.denied && (focus || d.absent) {
 			every = pollFocused
 		}
 		tried := d.readAt
@@ -374,7 +381,7 @@ func (r *run) poll(now time.Time) {
 		// A server does not tell those who may no longer read a directory that it changed: what is on the screen is
 		// asked for although it is watched.
 		told := d.watched && !d.huge && !focus
-		if d.busy || told || r.due[d] || d.leaf || d.denied || now.Sub(tried) < every {
+		if d.busy || told || r.due[d] || d.leaf || now.Sub(tried) < every {
 			continue
 		}
 		list := &r.queue.polls
@@ -386,6 +393,24 @@ func (r *run) poll(now time.Time) {
 			r.push(list, job{kind: jobStat, dir: d})
 		} else {
 			r.push(list, job{kind: jobList, dir: d})
+		}
+	}
+}
+
+// readDenied asks again for the contenders that might not be read, at a slow beat.
+func (r *run) readDenied(now time.Time) {
+	if now.Sub(r.deniedAt) < pollOthers {
+		return
+	}
+	r.deniedAt = now
+	for p := range r.denied {
+		d, name := r.dirs[parent(p)], path.Base(p)
+		if d == nil || d.huge || d.denied || d.waiting[name] {
+			continue
+		}
+		if z, listed := d.nodes[name]; listed && !z.Known {
+			d.await(name)
+			r.queue.polls = append(r.queue.polls, job{kind: jobGet, dir: d, name: name})
 		}
 	}
 }

@@ -121,3 +121,44 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
+	r := testRun(t, Config{Roots: []string{"/"}})
+	r.ready, r.deniedAt = true, noon
+	first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
+	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, "gone", "shut", first, second)
+	for _, p := range []string{"/gone", "/shut"} {
+		r.answer(jobStat, p, "", noon, &zk.Stat{NumChildren: 1}, nil)
+		r.answer(jobList, p, "", noon, nil, zk.ErrNoAuth)
+	}
+	r.answer(jobGet, "/", first, noon, nil, zk.ErrNoAuth)
+	r.answer(jobGet, "/", second, noon, nil, zk.ErrNoAuth)
+	if len(r.denied) != 4 {
+		t.Fatalf("denied: %v", r.denied)
+	}
+	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, "shut", second)
+	if len(r.denied) != 2 {
+		t.Errorf("what is gone is not denied: %v", r.denied)
+	}
+	r.queue.clear()
+	r.poll(noon.Add(time.Second))
+	if !r.queue.empty() {
+		t.Errorf("asked again at once: %+v", r.queue.polls)
+	}
+	r.poll(noon.Add(time.Minute))
+	asked := map[string]bool{}
+	for _, j := range r.queue.polls {
+		asked[j.dir.path+" "+j.name] = true
+	}
+	if !asked["/shut "] || !asked["/ "+second] {
+		t.Errorf("asked again: %v", asked)
+	}
+	r.answer(jobList, "/shut", "", noon, &zk.Stat{Czxid: 2}, nil)
+	r.answer(jobGet, "/", second, noon, &zk.Stat{EphemeralOwner: 7}, nil)
+	if len(r.denied) != 0 || r.dirs["/shut"].denied {
+		t.Errorf("denied although read: %v", r.denied)
+	}
+	if l := r.puts["/"]; l == nil || l.Holders[0].Owner.Session != 7 {
+		t.Errorf("%+v", l)
+	}
+}
