@@ -66,6 +66,8 @@ const (
 	// watchTableLimit is how many watches a server may have before its table is too dear to ask for.
 	watchTableLimit = 20_000
 
+	// promptly is how soon after its watch fired a directory is listed when no budget holds that up.
+	promptly      = 20 * time.Millisecond
 	identityEvery = 10 * time.Second
 	pollFocused   = 2 * time.Second
 	pollOthers    = 10 * time.Second

@@ -10,7 +10,8 @@ import (
 type job struct {
 	kind jobKind
 	dir  *dir
-	name string // of the child to read
+	name string    // of the child to read
+	seen time.Time // when it was first listed, if it was made a moment before; else zero
 }
 
 type jobKind uint8

@@ -231,7 +231,8 @@ func (r *run) lost(e linkEvent) {
 	clear(r.due)
 	r.watches = 0
 	for _, d := range r.dirs {
-		d.watched, d.busy, d.again, d.waiting, d.fresh, d.due = false, false, false, nil, nil, time.Time{}
+		d.watched, d.busy, d.again, d.live, d.waiting, d.fresh, d.due = false, false, false, false, nil, nil, time.Time{}
+		d.firedAt = time.Time{}
 	}
 }
 
@@ -245,8 +246,17 @@ func (r *run) login() {
 	r.flying++
 	r.tasks.Go(func() {
 		err := l.conn.AddAuth("digest", r.cfg.Auth)
-		r.results <- result{job: job{kind: jobLogin}, link: l, at: time.Now(), err: err}
+		r.deliver(result{job: job{kind: jobLogin}, link: l, at: time.Now(), err: err})
 	})
+}
+
+// deliver hands a result to the run's goroutine, unless that has ended: logins come on top of the requests that results
+// has room for.
+func (r *run) deliver(res result) {
+	select {
+	case r.results <- res:
+	case <-r.ctx.Done():
+	}
 }
 
 // started reads everything that is known again, what is on the screen first, and then walks on.
@@ -299,7 +309,7 @@ func (r *run) dispatch(now time.Time) {
 		}
 		r.flying++
 		l := r.link
-		r.tasks.Go(func() { r.results <- l.ask(r.cfg, j, watch) })
+		r.tasks.Go(func() { r.deliver(l.ask(r.cfg, j, watch)) })
 	}
 }
 
@@ -336,7 +346,7 @@ func (r *run) refocus(focus map[string]bool) {
 	for p := range focus {
 		if d := r.dirs[p]; d != nil && !before[p] {
 			fresh = true
-			r.readWanted(d, &r.queue.urgent)
+			r.readWanted(d, &r.queue.urgent, nil)
 		}
 	}
 	if now := time.Now(); fresh && now.Sub(r.watchesAt) >= identityEvery {

@@ -39,6 +39,7 @@ type dir struct {
 	again   bool // it changed meanwhile
 	live    bool // the list on its way answers an event
 	watched bool
+	firedAt time.Time // when its watch fired, until it was listed
 	relists bucket
 	due     time.Time // when it may be listed again; zero: it need not
 }

@@ -3,6 +3,7 @@ package zksource
 import (
 	"errors"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -74,6 +75,7 @@ func (r *run) fired(p string, at time.Time) {
 		d.watched = false
 		r.watches--
 	}
+	d.firedAt = at
 	r.touch(d, at)
 }
 
@@ -239,7 +241,15 @@ func (r *run) listed(d *dir, res result) {
 	if live || r.focus[d.path] {
 		list = &r.queue.urgent
 	}
-	r.readWanted(d, list)
+	// For the clock: what came with a list that was asked for as soon as the watch fired was made a moment ago.
+	var born []string
+	if late := res.sent.Sub(d.firedAt); !d.firedAt.IsZero() && late >= 0 { // negative: this list was on its way already
+		if late < promptly {
+			born = added
+		}
+		d.firedAt = time.Time{}
+	}
+	r.readWanted(d, list, born)
 	for _, name := range d.names {
 		// What is read now shows by itself whether it can have children.
 		if _, known := d.nodes[name]; !known && !d.waiting[name] && !isContender(name) {
@@ -258,9 +268,6 @@ func (r *run) listed(d *dir, res result) {
 	if d.huge || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
 	}
-	if live && len(added) > 0 {
-		d.live = true // for the clock: the children that are read now were made a moment ago
-	}
 }
 
 // left takes in that a listed child was gone when it was asked for. It may have been made again since: the directory
@@ -278,11 +285,15 @@ func (r *run) left(d *dir, name string, at time.Time) {
 	}
 }
 
-// readWanted queues the contenders that are to be read.
-func (r *run) readWanted(d *dir, list *[]job) {
+// readWanted queues the contenders that are to be read. Those in born, which is sorted, were made a moment ago.
+func (r *run) readWanted(d *dir, list *[]job, born []string) {
 	for _, name := range d.wanted(r.cfg.Once || r.focus[d.path]) {
 		d.await(name)
-		*list = append(*list, job{kind: jobGet, dir: d, name: name})
+		j := job{kind: jobGet, dir: d, name: name}
+		if _, fresh := slices.BinarySearch(born, name); fresh {
+			j.seen = d.readAt
+		}
+		*list = append(*list, j)
 	}
 }
 
@@ -300,8 +311,8 @@ func (r *run) got(d *dir, res result) {
 		if p := join(d.path, name); r.dirs[p] == nil || !r.dirs[p].denied {
 			delete(r.denied, p)
 		}
-		if d.live {
-			r.clock.created(d.readAt, time.UnixMilli(res.stat.Ctime))
+		if seen := res.job.seen; !seen.IsZero() {
+			r.clock.created(seen, time.UnixMilli(res.stat.Ctime))
 		}
 		if res.stat.EphemeralOwner == 0 && !isContender(name) {
 			r.child(d, name)
@@ -317,7 +328,6 @@ func (r *run) got(d *dir, res result) {
 		r.denied[join(d.path, name)] = true
 	}
 	if len(d.waiting) == 0 {
-		d.live = false
 		r.judge(d)
 	}
 }

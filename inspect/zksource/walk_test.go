@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
@@ -160,5 +162,64 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 	}
 	if l := r.puts["/"]; l == nil || l.Holders[0].Owner.Session != 7 {
 		t.Errorf("%+v", l)
+	}
+}
+
+func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := New(Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}).newRun(ctx, func(inspect.Update) {})
+	for range cap(r.results) + 1 { // requests on a link that is gone, and the login on the next
+		r.tasks.Go(func() { r.deliver(result{}) })
+	}
+	cancel()
+	ended := make(chan struct{})
+	go func() {
+		r.tasks.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("Run would not return")
+	}
+}
+
+func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
+	r := testRun(t, Config{Roots: []string{"/l"}})
+	stat := &zk.Stat{Czxid: 1}
+	made := func(at time.Time) *zk.Stat { return &zk.Stat{EphemeralOwner: 7, Ctime: at.UnixMilli()} }
+	names := func(upTo int) (list []string) {
+		for i := range upTo {
+			list = append(list, fmt.Sprintf("%s__lock__%010d", guid, i))
+		}
+		return list
+	}
+	get := func(i int, stat *zk.Stat) {
+		for _, list := range []*[]job{&r.queue.reads, &r.queue.urgent} {
+			for _, j := range *list {
+				if j.kind == jobGet && j.name == names(i + 1)[i] {
+					r.flying++
+					r.result(result{job: j, link: r.link, at: noon, stat: stat})
+				}
+			}
+			*list = nil
+		}
+	}
+	r.answer(jobList, "/l", "", noon, stat, nil)
+	r.fired("/l", noon.Add(time.Second)) // the budget, or a lost connection, holds the list up
+	r.answer(jobList, "/l", "", noon.Add(11*time.Second), stat, nil, names(1)...)
+	get(0, made(noon.Add(time.Second)))
+	r.fired("/l", noon.Add(20*time.Second))
+	r.lost(linkEvent{link: &link{tap: &connect.Tap{}}, at: noon.Add(20 * time.Second), kind: linkLost})
+	r.answer(jobList, "/l", "", noon.Add(20*time.Second), stat, nil, names(2)...)
+	get(1, made(noon.Add(-time.Hour)))
+	if r.clock.known {
+		t.Errorf("offset %v", r.clock.offset())
+	}
+	r.fired("/l", noon.Add(30*time.Second))
+	r.answer(jobList, "/l", "", noon.Add(30*time.Second+time.Millisecond), stat, nil, names(3)...)
+	get(2, made(noon.Add(30*time.Second)))
+	if !r.clock.known || r.clock.offset().Abs() > 2*time.Millisecond {
+		t.Errorf("offset %v, known %v", r.clock.offset(), r.clock.known)
 	}
 }
