@@ -177,14 +177,16 @@ func (e *entry) isLock() bool {
 }
 
 // forget drops a key that is no lock. One that holds something else, or that may not be read, is not looked at again
-// for a while; one that is merely absent may come back at any time.
+// for a while; one that is merely absent, or whose master did not answer, may
+// come back at any time.
 func (b *board) forget(e *entry, now time.Time) {
 	delete(b.entries, e.key)
-	if slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign || !v.Up }) {
-		b.foreign[e.key] = now.Add(foreignFor)
-	}
-	if slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return !v.Up && strings.HasPrefix(v.Error, "NOPERM") }) {
+	denied := slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return !v.Up && strings.HasPrefix(v.Error, "NOPERM") })
+	if denied {
 		b.denied[e.key] = true
+	}
+	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
+		b.foreign[e.key] = now.Add(foreignFor)
 	}
 }
 

@@ -99,6 +99,18 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 	if !b.add("short", noon) {
 		t.Error("a key that was absent may come back at any time")
 	}
+	b.add("late", noon)
+	b.silence(0, errors.New("no answer"))
+	b.judge("late", noon)
+	if !b.add("late", noon) {
+		t.Error("a master that does not answer says nothing of its keys")
+	}
+	b.add("secret", noon)
+	b.vote(0, "secret", inspect.Vote{Addr: "m0", Error: "NOPERM No permissions to access a key"})
+	b.judge("secret", noon)
+	if b.add("secret", noon.Add(time.Second)) || !b.denied["secret"] {
+		t.Error("a key that may not be read is looked at again too early")
+	}
 }
 
 func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
