@@ -28,13 +28,7 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &run{
-		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg), focused: s.focused,
-		reports: make(chan report), found: make(chan []string), passed: make(chan passed), statuses: make(chan statusReport),
-	}
-	for i, options := range s.cfg.Masters {
-		r.masters = append(r.masters, &peer{master: newMaster(s.cfg.addr(i), *options, s.cfg.Timeout), index: i})
-	}
+	r := s.newRun(ctx, emit)
 	defer func() {
 		cancel()
 		for _, p := range r.masters {
@@ -53,6 +47,17 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return nil
 }
 
+func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
+	r := &run{
+		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg), focused: s.focused, dirty: map[string]bool{}, pending: map[int]bool{},
+		reports: make(chan report), found: make(chan []string), passed: make(chan passed), statuses: make(chan statusReport),
+	}
+	for i, options := range s.cfg.Masters {
+		r.masters = append(r.masters, &peer{master: newMaster(s.cfg.addr(i), *options, s.cfg.Timeout), index: i})
+	}
+	return r
+}
+
 // run is one call of Run. Its fields belong to the goroutine of that call; the tasks send what they learn.
 type run struct {
 	cfg     Config
@@ -69,7 +74,8 @@ type run struct {
 	statuses chan statusReport
 
 	focus   map[string]bool
-	pending map[int]bool    // masters that the tick under way still waits for
+	pending map[int]bool    // masters that news wait for
+	late    *time.Timer     // until when, since pending was empty
 	dirty   map[string]bool // keys with news
 	backend sourcekit.Teller
 }
@@ -120,25 +126,24 @@ func send[T any](ctx context.Context, to chan<- T, value T) bool {
 
 // watch reads until the context ends.
 func (r *run) watch() {
-	r.dirty, r.pending = map[string]bool{}, map[int]bool{}
 	for _, p := range r.masters {
 		r.tasks.Go(func() { r.scan(p) })
 		r.tasks.Go(func() { r.askStatus(p) })
 	}
 	tick := time.NewTicker(r.cfg.Tick)
 	defer tick.Stop()
-	late := time.NewTimer(time.Hour)
-	defer late.Stop()
-	r.tick(late)
+	r.late = time.NewTimer(time.Hour)
+	defer r.late.Stop()
+	r.tick()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-tick.C:
-			r.tick(late)
+			r.tick()
 		case rep := <-r.reports:
 			r.report(rep)
-		case <-late.C:
+		case <-r.late.C:
 			for i := range r.pending {
 				r.masters[i].late = true
 			}
@@ -150,7 +155,7 @@ func (r *run) watch() {
 		case st := <-r.statuses:
 			r.status(st)
 		case r.focus = <-r.focused:
-			r.tick(late)
+			r.tick()
 		}
 		r.flush()
 	}
@@ -171,16 +176,15 @@ func (r *run) add(keys []string) {
 }
 
 // tick starts a reading on every master that is not still busy with the one before.
-func (r *run) tick(late *time.Timer) {
-	waiting := len(r.pending) > 0
+func (r *run) tick() {
 	r.read(r.board.choose(r.cfg.Budget.KeysPerTick, r.focus, time.Now()))
-	if !waiting {
-		late.Reset(grace)
-	}
 }
 
+// read asks the masters for keys. News wait for those that are usually quick, but no longer than the grace that
+// starts with the first of them.
 func (r *run) read(keys []string) {
 	now := time.Now()
+	waiting := len(r.pending) > 0
 	for _, p := range r.masters {
 		if p.busy || now.Before(p.retryAt) {
 			continue
@@ -197,6 +201,9 @@ func (r *run) read(keys []string) {
 			votes, err := p.readVotes(r.ctx, keys)
 			send(r.ctx, r.reports, report{p.index, keys, votes, time.Since(start), err})
 		})
+	}
+	if !waiting && len(r.pending) > 0 {
+		r.late.Reset(grace)
 	}
 }
 
