@@ -18,8 +18,7 @@ func (r *run) once() {
 		looking.Go(func() {
 			st, err := p.readStatus(r.ctx)
 			if err != nil {
-				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
-				p.err = err
+				p.failed(err)
 				return
 			}
 			p.setStatus(st)
@@ -34,8 +33,7 @@ func (r *run) once() {
 				}
 			})
 			if p.scanErr != nil && !isDenied(p.scanErr) {
-				p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(p.scanErr.Error()), -1
-				p.err = p.scanErr
+				p.failed(p.scanErr)
 			}
 		})
 	}
@@ -58,18 +56,16 @@ func (r *run) once() {
 func (r *run) readOnce(keys []string) {
 	const atOnce = 500
 	results := make([][]inspect.Vote, len(r.masters))
-	failed := make([]error, len(r.masters))
 	var reading sync.WaitGroup
 	for i, p := range r.masters {
 		if p.server.State == inspect.ServerDown {
-			failed[i] = p.err
 			continue
 		}
 		reading.Go(func() {
 			for chunk := range slices.Chunk(keys, atOnce) {
 				votes, err := p.readVotes(r.ctx, chunk)
 				if err != nil {
-					failed[i] = err
+					p.failed(err)
 					return
 				}
 				results[i] = append(results[i], votes...)
@@ -78,9 +74,8 @@ func (r *run) readOnce(keys []string) {
 	}
 	reading.Wait()
 	for i, p := range r.masters {
-		if failed[i] != nil {
-			p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(failed[i].Error()), -1
-			r.board.silence(i, failed[i])
+		if p.err != nil {
+			r.board.silence(i, p.err)
 			continue
 		}
 		for k, v := range results[i] {

@@ -89,7 +89,7 @@ type peer struct {
 	retryAt time.Time
 	passed  bool // its keys were looked at once, or could not be
 	scanErr error
-	err     error // why a one pass cannot read it
+	err     error // why it does not answer; nil when it does
 	server  inspect.Server
 	denied  []string
 }
@@ -216,7 +216,7 @@ func (r *run) report(rep report) {
 		r.down(p, rep.err)
 		return
 	}
-	p.server.State, p.server.Error, p.server.Latency = inspect.ServerUp, "", rep.took
+	p.answered(rep.took)
 	for i, key := range rep.keys {
 		r.board.vote(rep.master, key, rep.votes[i])
 		r.dirty[key] = true
@@ -229,7 +229,7 @@ func (r *run) down(p *peer, err error) {
 	if r.ctx.Err() != nil {
 		return
 	}
-	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
+	p.failed(err)
 	r.board.silence(p.index, err)
 	for key := range r.board.entries {
 		r.dirty[key] = true
@@ -248,6 +248,18 @@ func (r *run) status(rep statusReport) {
 	p.setStatus(rep.status)
 }
 
+// failed notes that the master does not answer, and why.
+func (p *peer) failed(err error) {
+	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
+	p.err = err
+}
+
+// answered notes that the master answers.
+func (p *peer) answered(latency time.Duration) {
+	p.server.State, p.server.Error, p.server.Latency = inspect.ServerUp, "", latency
+	p.err = nil
+}
+
 // setStatus keeps old instants that only jittered.
 func (p *peer) setStatus(st status) {
 	s := &p.server
@@ -259,7 +271,7 @@ func (p *peer) setStatus(st status) {
 		s.StartedAt = st.startedAt
 	}
 	if s.State != inspect.ServerUp {
-		s.State, s.Error, s.Latency = inspect.ServerUp, "", st.latency
+		p.answered(st.latency)
 	}
 }
 
