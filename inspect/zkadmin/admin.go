@@ -105,16 +105,3 @@ func parseMonitor(body []byte) (Status, error) {
 	}
 	return Status{Role: role(*answer.State), Version: cutVersion(answer.Version), Uptime: millis(answer.Uptime)}, nil
 }
-
-func parseDump(body []byte) (map[int64][]string, error) {
-	var answer struct {
-		Paths map[int64][]string `json:"session_id_to_ephemeral_paths"`
-	}
-	if err := decode(body, &answer); err != nil {
-		return nil, err
-	}
-	if answer.Paths == nil {
-		return nil, fmt.Errorf("%w: no session_id_to_ephemeral_paths in it", ErrSyntax)
-	}
-	return answer.Paths, nil
-}

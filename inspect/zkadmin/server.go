@@ -106,11 +106,6 @@ func (s *Server) Status(ctx context.Context) (Status, error) {
 	return ask(ctx, s, "monitor", parseMonitor, "srvr", parseSrvr)
 }
 
-// Dump tells which session owns which ephemeral nodes, in the whole tree.
-func (s *Server) Dump(ctx context.Context) (map[int64][]string, error) {
-	return ask(ctx, s, "dump", parseDump, "dump", parseDumpWord)
-}
-
 // ask tries the AdminServer, then the four-letter word. When both fail, both reasons are in the error.
 func ask[T any](
 	ctx context.Context, s *Server,

@@ -115,34 +115,6 @@ func parseSrvr(text string) (Status, error) {
 	return s, nil
 }
 
-// parseDumpWord reads the part of dump about ephemeral nodes: "0x100012e47a0000:" and a tab and a path a line.
-func parseDumpWord(text string) (map[int64][]string, error) {
-	_, text, ok := strings.Cut(text, "ephemeral nodes dump:\n")
-	if !ok {
-		return nil, fmt.Errorf("%w: no ephemeral nodes in it", ErrSyntax)
-	}
-	sessions := map[int64][]string{}
-	var id int64
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case strings.HasPrefix(line, "Connections dump:"):
-			return sessions, nil
-		case line == "" || strings.HasPrefix(line, "Sessions with Ephemerals"):
-		case strings.HasPrefix(line, "0x"):
-			var err error
-			if id, err = parseSession(strings.TrimSuffix(line, ":")); err != nil {
-				return nil, err
-			}
-		case strings.HasPrefix(line, "\t/") && id != 0:
-			sessions[id] = append(sessions[id], line[1:])
-		default:
-			return nil, fmt.Errorf("%w: line %.100q", ErrSyntax, line)
-		}
-	}
-	return sessions, nil
-}
-
 // parseSession reads 0x and the hex digits of the id, which may use all 64 bits.
 func parseSession(s string) (int64, error) {
 	digits, ok := strings.CutPrefix(s, "0x")
