@@ -14,26 +14,17 @@ func (t *Theme) Bar(n, most, width int) string {
 	return strings.Repeat(t.Glyphs.Bar, min(width, max(1, cells)))
 }
 
-// Gauge is a bar that runs down, width cells in all with its walls: the part that is left and, drawn in Track, the part
-// that is gone. fraction is what is left, 0 to 1. With colours it moves by eighths of a cell, edge being the last of
-// full; without, by cells.
-func (t *Theme) Gauge(fraction float64, width int) (wall, full, edge, rest, end string) {
-	g, inner := t.Glyphs, max(0, width-2)
-	eighths := int(math.Ceil(min(1, max(0, fraction)) * float64(inner) * 8))
-	cells, part := eighths/8, eighths%8
-	used := cells
-	switch {
-	case part == 0:
-	case t.Options.NoColor || len(g.BarParts) == 0:
+// Gauge is a bar that runs down, width cells in all: the part that is left and the part that is gone. fraction is what
+// is left, 0 to 1. It moves by half cells where there is a glyph for them.
+func (t *Theme) Gauge(fraction float64, width int) (full, rest string) {
+	g := t.Glyphs
+	width = max(0, width)
+	halves := int(math.Ceil(min(1, max(0, fraction)) * float64(width) * 2))
+	cells := halves / 2
+	full = strings.Repeat(g.BarFull, cells)
+	if halves%2 > 0 {
+		full += g.BarHalf
 		cells++
-		used++
-	default:
-		edge = g.BarParts[part-1]
-		used++
 	}
-	blank := " "
-	if t.Options.NoColor || t.Options.ASCII {
-		blank = g.BarRest
-	}
-	return g.BarLeft, strings.Repeat(g.BarFull, cells), edge, strings.Repeat(blank, inner-used), g.BarRight
+	return full, strings.Repeat(g.BarRest, width-cells)
 }

@@ -11,10 +11,9 @@ type Glyphs struct {
 	Branch, LastBranch string
 	// Crumb stands between breadcrumbs, Dot between facts, Rule fills a line, Cursor marks the selected row.
 	Crumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost string
-	// Bar is the full cell of a bar; the rest are those of a bar that runs down.
-	Bar, BarLeft, BarFull, BarRest, BarRight string
-	// BarParts are a cell's eighths, from one to seven; empty when there are none.
-	BarParts []string
+	// Bar is the full cell of a bar; the rest are those of a bar that runs down. They are low, so that bars in rows below
+	// each other stay apart.
+	Bar, BarFull, BarHalf, BarRest string
 	// Up and Down say that a list goes on.
 	Up, Down string
 	Border   lipgloss.Border
@@ -26,9 +25,8 @@ func unicodeGlyphs() Glyphs {
 		WatchConfirmed: "⇢", WatchExpected: "⇠?", WatchMissing: "⇥✖",
 		Branch: "├─", LastBranch: "└─",
 		Crumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤",
-		Bar: "▇", BarLeft: "▕", BarFull: "█", BarRest: "░", BarRight: "▏",
-		BarParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
-		Up:       "↑", Down: "↓",
+		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
+		Up: "↑", Down: "↓",
 		Border: lipgloss.RoundedBorder(),
 	}
 }
@@ -39,7 +37,7 @@ func asciiGlyphs() Glyphs {
 		WatchConfirmed: "->", WatchExpected: "-?", WatchMissing: "-X",
 		Branch: "|-", LastBranch: "`-",
 		Crumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<",
-		Bar: "=", BarLeft: "[", BarFull: "#", BarRest: ".", BarRight: "]",
+		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
 		Up: "^", Down: "v",
 		Border: lipgloss.ASCIIBorder(),
 	}

@@ -11,7 +11,7 @@ import (
 type Options struct {
 	// Light is for terminals with a light background.
 	Light bool
-	// NoColor leaves only bold, underline and reverse.
+	// NoColor leaves only bold and reverse.
 	NoColor bool
 	// ASCII draws with 7-bit characters only.
 	ASCII bool
@@ -35,8 +35,6 @@ type Theme struct {
 	Unknown, Free lipgloss.Style
 	// Title names the program, Header the columns, Key a key in a hint.
 	Title, Header, Key lipgloss.Style
-	// Track is the part of a gauge that is gone, Level the part that is left.
-	Track, Level lipgloss.Style
 	// Badge is quiet; BadgeWarning and BadgeCritical are not.
 	Badge, BadgeWarning, BadgeCritical lipgloss.Style
 	// Frame draws a dialog's border, FrameCritical that of a dangerous one.
@@ -70,8 +68,6 @@ func New(o Options) *Theme {
 		Title:    ink(holding).Bold(true),
 		Header:   ink(muted),
 		Key:      base.Bold(true),
-		Track:    ink(faint).Background(p[raised]),
-		Level:    ink(holding).Background(p[raised]),
 		Badge:    ink(muted).Background(p[raised]),
 
 		BadgeWarning:  ink(onBright).Background(p[warning]).Bold(true),
@@ -85,10 +81,12 @@ func New(o Options) *Theme {
 		t.Glyphs = asciiGlyphs()
 	}
 	if o.NoColor || o.Profile == colorprofile.ANSI {
-		t.fresh = base.Bold(true).Underline(true)
+		t.fresh = base.Bold(true)
 	}
 	if o.NoColor {
-		t.Track, t.Level = base, base
+		if !o.ASCII {
+			t.Glyphs.Cursor = t.Glyphs.Crumb // half a cell of a reversed row looks broken
+		}
 		t.Badge = base
 		t.BadgeWarning = base.Reverse(true)
 		t.BadgeCritical = base.Reverse(true).Bold(true)

@@ -33,7 +33,7 @@ func TestNoColour(t *testing.T) {
 		th := New(o)
 		for _, s := range []string{
 			th.Holding.Render("x"), th.Critical.Render("x"), th.BadgeCritical.Render("x"), th.Selected(th.Waiting).Render("x"),
-			th.Fresh(th.Holding).Render("x"), th.Track.Render("x"),
+			th.Fresh(th.Holding).Render("x"), th.Faint.Render("x"),
 		} {
 			for _, colour := range []string{"[3", "[9", ";3", ";9", "[10", ";10"} {
 				if strings.Contains(s, colour) {
@@ -76,14 +76,18 @@ func TestGauge(t *testing.T) {
 	for _, o := range []Options{{}, {NoColor: true}, {ASCII: true}} {
 		th := New(o)
 		for fraction := -0.5; fraction <= 1.5; fraction += 0.01 {
-			wall, full, edge, rest, end := th.Gauge(fraction, 12)
-			if w := ansi.StringWidth(wall + full + edge + rest + end); w != 12 {
+			full, rest := th.Gauge(fraction, 12)
+			if w := ansi.StringWidth(full + rest); w != 12 {
 				t.Fatalf("%+v %v: %d cells", o, fraction, w)
 			}
 		}
 	}
-	wall, full, edge, rest, end := New(Options{NoColor: true}).Gauge(0.5, 6)
-	if got := wall + full + edge + rest + end; got != "▕██░░▏" {
-		t.Errorf("half is %q", got)
+	for fraction, want := range map[float64]string{0: "╌╌╌╌", 0.5: "━━╌╌", 0.6: "━━╸╌", 1: "━━━━"} {
+		if full, rest := New(Options{}).Gauge(fraction, 4); full+rest != want {
+			t.Errorf("%v is %q, want %q", fraction, full+rest, want)
+		}
+	}
+	if full, rest := New(Options{ASCII: true}).Gauge(0.5, 4); full+rest != "==--" {
+		t.Errorf("half in ASCII is %q", full+rest)
 	}
 }

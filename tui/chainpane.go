@@ -136,18 +136,18 @@ func (p *chainPane) View() string {
 	}
 	lines := append([]line{p.header(l)}, p.verdictLines(l)...)
 	lines = append(lines, nil)
-	below := p.details(l)
-	below = append(below, p.grants(p.height-len(lines)-len(below)-len(p.rows)-4)...)
+	var below []line
+	if details := p.details(l); len(details) > 0 {
+		below = append([]line{nil}, details...)
+	}
 	columns, cells := p.table(l)
 	room := max(1, p.height-len(lines)-1-len(below))
 	widths := lay(columns, p.width-margin-1)
 	lines = append(lines, append(line{{"   ", t.Header}}, titles(columns, widths, t.Header)...))
 	p.listTop = len(lines)
 	lines = append(lines, p.list(l, columns, widths, cells, room)...)
-	for len(lines) < p.height-len(below) {
-		lines = append(lines, nil)
-	}
-	return p.finish(append(lines, below...))
+	lines = append(lines, below...)
+	return p.finish(append(lines, p.grants(p.height-len(lines))...))
 }
 
 // finish draws the lines of the pane; those of the list are drawn already.
@@ -180,25 +180,7 @@ func (p *chainPane) header(l *inspect.Lock) line {
 	if l.Recipe != "" {
 		what += dot + l.Recipe + " (" + string(l.Confidence) + ")"
 	}
-	left := line{{" " + l.ID.String(), t.Strong}, {"  " + what, t.Muted}}
-	var right line
-	if d, ok := p.snapshot.Age(l, heldSince(l), p.now); ok {
-		atMost := ""
-		if l.Holders[0].HeldSince.IsZero() {
-			atMost = t.Glyphs.AtMost
-		}
-		right = right.add(t.Muted, "held ").add(t.Text, atMost+age(d))
-	}
-	if n := len(l.Waiters); n > 0 {
-		right = right.add(t.Muted, dot).add(t.Waiting, waitWords(n))
-		if d, ok := p.longestWait(l); ok {
-			right = right.add(t.Muted, dot+"longest ").add(t.Text, age(d))
-		}
-	}
-	if left.width()+right.width()+2 > p.width && len(right) > 2 {
-		right = right[:2] // the verdict has the rest
-	}
-	return spread(left, right.add(t.Text, " "), p.width, t.Glyphs.Ellipsis)
+	return line{{" " + l.ID.String(), t.Strong}, {"  " + what, t.Muted}}
 }
 
 // verdictLines are the verdict and, below it, the findings with their advice.
@@ -244,11 +226,11 @@ func (p *chainPane) verdictLines(l *inspect.Lock) []line {
 // grants are the last times that somebody got the lock while we looked, as many as there is room for.
 func (p *chainPane) grants(room int) []line {
 	t, list := p.theme, p.history.of(p.id)
-	if room < 2 || len(list) == 0 {
+	if room < 3 || len(list) == 0 {
 		return nil
 	}
-	lines := []line{p.section("last grants")}
-	for i := len(list) - 1; i >= 0 && len(lines) < min(room, 6); i-- {
+	lines := []line{nil, p.section("last grants")}
+	for i := len(list) - 1; i >= 0 && len(lines) < room; i-- {
 		g := list[i]
 		l := line{{"   " + g.seen.Format("15:04:05") + "  ", t.Muted}}
 		if g.from == "" {

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/theme"
 )
 
@@ -43,11 +44,13 @@ func (p *chainPane) table(l *inspect.Lock) ([]column, func(chainRow) []line) {
 	if len(l.Masters) == 0 {
 		return queueColumns(), func(r chainRow) []line { return p.queueCells(l, r) }
 	}
-	return masterColumns(), func(r chainRow) []line {
+	columns := p.masterColumns(l)
+	width := lay(columns, p.width-margin-1)[ttlOfMaster]
+	return columns, func(r chainRow) []line {
 		if r.contender != nil {
 			return p.redisWaiterCells(l, r)
 		}
-		return p.masterCells(l, r.vote)
+		return p.masterCells(l, r.vote, width)
 	}
 }
 
@@ -108,7 +111,7 @@ func queueColumns() []column {
 		{title: "CONTENDER", middle: true, width: 12, grow: 5, most: 34},
 		{title: "CLIENT", width: 15, grow: 4, most: 24},
 		{title: "SESSION", middle: true, width: 10, grow: 3, most: 18, from: 105},
-		{title: "SINCE", width: 7, right: true},
+		{title: "QUEUED", width: 7, right: true},
 		{title: "BLOCKS", width: 6, right: true, from: 88},
 		{title: "WATCHES", width: 10, grow: 3, most: 20},
 	}
@@ -182,8 +185,12 @@ func (p *chainPane) watchCell(l *inspect.Lock, c *inspect.Contender) line {
 	}
 }
 
-func masterColumns() []column {
-	return []column{
+// ttlOfMaster is the place of TTL in the masters' columns.
+const ttlOfMaster = 3
+
+// masterColumns leaves out what no master tells.
+func (p *chainPane) masterColumns(l *inspect.Lock) []column {
+	columns := []column{
 		{title: "MASTER", width: 15, grow: 2, most: 24},
 		{title: "VOTE", width: 7},
 		{title: "VALUE", middle: true, width: 10, grow: 3, most: 26},
@@ -192,24 +199,38 @@ func masterColumns() []column {
 		{title: "UP", width: 6, right: true, from: 76},
 		{title: "OFFSET", width: 7, right: true, from: 86},
 	}
+	var told [3]bool
+	for i := range l.Masters {
+		if s := p.server(l, l.Masters[i].Addr); s != nil && l.Masters[i].Up {
+			told[0] = told[0] || s.Role != ""
+			told[1] = told[1] || !s.StartedAt.IsZero()
+			told[2] = told[2] || s.ClockKnown
+		}
+	}
+	for i, any := range told {
+		if !any {
+			columns[ttlOfMaster+1+i].from = never
+		}
+	}
+	return columns
 }
 
-func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote) []line {
+func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []line {
 	t := p.theme
 	dash := line{{t.Glyphs.Dash, t.Faint}}
 	role, up, offset := dash, dash, dash
-	if s := p.server(l, v.Addr); s != nil {
-		if s.Role != "" && v.Up {
+	if s := p.server(l, v.Addr); s != nil && v.Up {
+		if s.Role != "" {
 			role = line{{printed(s.Role), t.Muted}}
 		}
-		if !s.StartedAt.IsZero() && v.Up {
+		if !s.StartedAt.IsZero() {
 			up = p.upCell(v, p.now.Sub(s.StartedAt))
 		}
 		if s.ClockKnown {
 			offset = offsetCell(t, s.ClockOffset)
 		}
 	}
-	mark, value, ttl := p.voteCells(v)
+	mark, value, ttl := p.voteCells(l, v, ttlWidth)
 	return []line{{{printed(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
@@ -247,15 +268,11 @@ func (p *chainPane) server(l *inspect.Lock, addr string) *inspect.Server {
 	return nil
 }
 
-func (p *chainPane) voteCells(v *inspect.Vote) (mark, value, ttl line) {
+func (p *chainPane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, value, ttl line) {
 	t := p.theme
 	switch {
 	case !v.Up:
-		why := "no answer"
-		if v.Error != "" {
-			why = printed(v.Error)
-		}
-		return line{{t.Glyphs.Unknown, t.Unknown}}, line{{"unknown", t.Unknown}}, line{{why, t.Unknown}}
+		return line{{t.Glyphs.Unknown, t.Unknown}}, line{{silence(v), t.Unknown}}, nil
 	case !v.Present:
 		return line{{t.Glyphs.Free, t.Free}}, line{{"absent", t.Muted}}, nil
 	case v.Foreign:
@@ -266,12 +283,29 @@ func (p *chainPane) voteCells(v *inspect.Vote) (mark, value, ttl line) {
 		mark = line{{t.Glyphs.Holding + " yes", t.Holding}}
 	}
 	value = line{{v.Value.String(), t.Text}}
+	if token := recipe.DecodeToken(l.ID.Path, v.Value.Raw()); token.Recipe == "lockscope" && token.Label != "" {
+		value = line{{inspect.Untrusted(token.Label).String(), t.Text}} // what is before it is random
+	}
 	if v.NoExpiry {
 		return mark, value, line{{"never expires", t.Warning}}
 	}
-	columns := masterColumns()
-	width := lay(columns, p.width-margin-1)[3]
-	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], width-6, v.Agrees)
+	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], ttlWidth-7, v.Agrees)
+}
+
+// silence is why a master did not answer.
+func silence(v *inspect.Vote) string {
+	if v.Error == "" {
+		return "no answer"
+	}
+	return printed(cause(v.Error, v.Addr))
+}
+
+// cause is the end of a server's error: what comes before it names the server, which whoever reads it knows.
+func cause(text, addr string) string {
+	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
+		text = text[at+len(addr)+2:]
+	}
+	return strings.TrimPrefix(text, "connect: ")
 }
 
 // redisWaiterCells is a waiter of a Redis lock in the masters' columns.

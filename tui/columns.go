@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	"charm.land/lipgloss/v2"
 )
 
@@ -15,6 +17,9 @@ type column struct {
 	// from is the table's width from which it is shown at all.
 	from int
 }
+
+// never is the width from which a column is shown that is not.
+const never = 1 << 30
 
 // lay gives the columns that are shown in a table of some width their widths; the others get 0. A gap of two cells
 // goes before every column but the first.
@@ -52,20 +57,25 @@ func lay(columns []column, width int) []int {
 // gap is between two columns.
 const gap = 2
 
-// join puts cells into their columns.
+// join puts cells into their columns. A cell that is too wide runs on where the cell after it is empty.
 func join(columns []column, widths []int, cells []line, tail string) line {
 	var out line
-	for i, c := range cells {
-		if widths[i] == 0 {
+	for i := 0; i < len(cells); i++ {
+		c, width, column := cells[i], widths[i], columns[i]
+		if width == 0 {
 			continue
+		}
+		if next := i + 1; next < len(cells) && !column.right && c.width() > width && len(cells[next]) == 0 && widths[next] > 0 {
+			width += gap + widths[next]
+			i = next
 		}
 		if len(out) > 0 {
 			out = out.add(lipgloss.NewStyle(), "  ")
 		}
-		if columns[i].middle {
-			c = c.squeeze(widths[i], tail)
+		if column.middle {
+			c = c.squeeze(width, tail)
 		}
-		out = append(out, c.align(widths[i], columns[i].right, tail)...)
+		out = append(out, c.align(width, column.right, tail)...)
 	}
 	return out
 }
@@ -79,35 +89,46 @@ func titles(columns []column, widths []int, style lipgloss.Style) line {
 	return join(columns, widths, cells, "")
 }
 
-func lockColumns() []column {
+// lockColumns are those of a table of some width. A finding says more than a gauge, a kind or a library: they go first.
+func lockColumns(width int) []column {
+	lock, ttl := 19, bareTTL
+	if width >= 84 {
+		lock, ttl = 20, gaugeTTL
+	}
 	return []column{
-		{title: "LOCK", middle: true, width: 20, grow: 5, most: 60},
-		{title: "KIND", width: 9, from: 104},
-		{title: "LIBRARY", width: 12, grow: 1, most: 18, from: 104},
+		{title: "LOCK", middle: true, width: lock, grow: 5, most: 60},
+		{title: "KIND", width: 9, from: 108},
+		{title: "LIBRARY", width: 12, grow: 1, most: 18, from: 108},
 		{title: "HOLDER", middle: true, width: 14, grow: 4, most: 44},
 		{title: "HELD", width: 7, right: true},
-		{title: "QUEUE", width: 9},
-		{title: "TTL", width: 11, right: true},
-		{title: "FINDING", width: 12, grow: 2, most: 24, from: 90},
+		{title: "QUEUE", width: 8},
+		{title: "TTL", width: ttl, right: true},
+		{title: "FINDING", width: 12, grow: 2, most: 24},
 	}
 }
+
+// How wide TTL is without and with a gauge.
+const bareTTL, gaugeTTL = 6, 11
 
 // list is the cells in the order of the columns. The holder's client is added where there is room for all of it.
 func (c *lockCells) list(widths []int) []line {
 	if holder := append(c.holder[:len(c.holder):len(c.holder)], c.client...); holder.width() <= widths[holderColumn] {
 		c.holder = holder
 	}
+	if n := len(c.ttl); c.ttl.width() > widths[ttlColumn] {
+		c.ttl = line{{strings.TrimSpace(c.ttl[n-1].text), c.ttl[n-1].style}}
+	}
 	return []line{c.lock, c.kind, c.library, c.holder, c.held, c.queue, c.ttl, c.finding}
 }
 
-// holderColumn is the place of HOLDER in the columns.
-const holderColumn = 3
+// The places of HOLDER and TTL in the columns.
+const holderColumn, ttlColumn = 3, 6
 
 // margin is left of the first column: the cursor, the sign and two blanks.
 const margin = 3
 
 func (s *locks) header(width int) string {
-	columns := lockColumns()
+	columns := lockColumns(width - margin - 1)
 	l := line{{"   ", s.theme.Header}}
 	l = append(l, titles(columns, lay(columns, width-margin-1), s.theme.Header)...)
 	return l.render(width, s.theme.Glyphs.Ellipsis, nil)
@@ -116,7 +137,7 @@ func (s *locks) header(width int) string {
 func (s *locks) rowView(r *row, width int, selected bool) string {
 	t := s.theme
 	c := s.cells(r.lock, r.span)
-	columns := lockColumns()
+	columns := lockColumns(width - margin - 1)
 	l := line{{" ", t.Text}, c.mark, {" ", t.Text}}
 	over := s.highlight(r)
 	if selected {

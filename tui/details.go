@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"lockscope/inspect"
 )
@@ -73,29 +74,40 @@ func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []li
 // sessionFacts say whether a contender's session is alive.
 func (p *chainPane) sessionFacts(l *inspect.Lock, c *inspect.Contender) line {
 	t := p.theme
-	timeout, contact, established := "", "", ""
 	s, ok := p.snapshot.Session(l, c)
-	if d := max(c.Owner.SessionTimeout, s.Timeout); d > 0 {
-		timeout = "timeout " + age(d)
+	limit := max(c.Owner.SessionTimeout, s.Timeout)
+	timeout, established := "", ""
+	if limit > 0 {
+		timeout = "timeout " + age(limit)
 	}
-	if d, known := p.snapshot.Age(l, s.LastContact, p.now); ok && known {
-		contact = "last contact " + age(d) + " ago"
-	} else {
-		contact = "last contact unknown"
-	}
+	d, known := p.snapshot.Age(l, s.LastContact, p.now)
+	contact := contactWords(d, known && ok, limit)
 	if d, known := p.snapshot.Age(l, s.Established, p.now); ok && known {
 		established = "established " + age(d) + " ago"
 	}
 	return p.facts(span{"session ", t.Muted}, session(c.Owner.Session), timeout, contact, established)
 }
 
+// contactWords say when a session's server last heard of its client. That is as of a reading which grows old: past the
+// session's timeout it does not say that the client is gone, and nothing is said.
+func contactWords(d time.Duration, known bool, timeout time.Duration) string {
+	switch {
+	case !known:
+		return "last contact unknown"
+	case d < timeout:
+		return "last contact " + age(d) + " ago"
+	default:
+		return ""
+	}
+}
+
 func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 	t := p.theme
-	mark, _, _ := p.voteCells(v)
+	mark, _, _ := p.voteCells(l, v, 0)
 	first := p.facts(span{mark.text() + " ", mark[0].style}, printed(v.Addr))
-	if s := p.server(l, v.Addr); s != nil {
+	if s := p.server(l, v.Addr); s != nil && v.Up {
 		latency := ""
-		if s.Latency >= 0 && v.Up {
+		if s.Latency >= 0 {
 			latency = fmt.Sprintf("answers in %.1f ms", float64(s.Latency.Microseconds())/1000)
 		}
 		offset := "clock unknown"
@@ -107,7 +119,7 @@ func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 	lines := []line{first}
 	switch {
 	case !v.Up:
-		return append(lines, line{{"   " + named("no answer:", printed(v.Error)), t.Unknown}})
+		return append(lines, line{{"   " + silence(v), t.Unknown}})
 	case v.Present:
 		lines = append(lines, line{{"   value ", t.Muted}, {v.Value.String(), t.Text}})
 		if v.Digest != "" {

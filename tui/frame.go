@@ -190,19 +190,32 @@ func (m *Model) troubles() []string {
 // trouble is what is wrong with a backend: its own error, else those of its servers.
 func (m *Model) trouble(b *inspect.Backend) string {
 	if b.Error != "" {
-		return printed(b.Error)
+		return printed(brief(b))
 	}
 	var parts []string
 	for _, s := range b.Servers {
 		if s.State == inspect.ServerDown {
 			part := printed(s.Addr)
 			if s.Error != "" {
-				part += ": " + printed(s.Error)
+				part += ": " + printed(cause(s.Error, s.Addr))
 			}
 			parts = append(parts, part)
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// brief is a backend's error, each server in it named once.
+func brief(b *inspect.Backend) string {
+	lines := strings.Split(b.Error, "\n")
+	for i, text := range lines {
+		for _, s := range b.Servers {
+			if s.Addr != "" && strings.Contains(text, s.Addr+": ") {
+				lines[i] = s.Addr + ": " + cause(text, s.Addr)
+			}
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 // hints are the keys of the screen or dialog in front, as many as fit; a flash takes their place for a while.

@@ -8,7 +8,7 @@ import (
 
 const (
 	// grantsKept is how many grants of a lock are remembered.
-	grantsKept = 8
+	grantsKept = 24
 	// freshFor is how long a lock that changed hands stands out.
 	freshFor = 1500 * time.Millisecond
 )

@@ -15,7 +15,7 @@ type lockCells struct {
 }
 
 // queueBar is how many cells a queue's bar has at most.
-const queueBar = 6
+const queueBar = 5
 
 // cells turns a lock into the cells of its row.
 func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
@@ -134,26 +134,30 @@ func (w *world) ttlCell(l *inspect.Lock, span time.Duration) line {
 	if at.IsZero() {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
-	return w.gauge(at.Sub(w.now), span, 5, len(l.Holders) > 0)
+	left := at.Sub(w.now)
+	if left <= 0 {
+		return line{{age(0), t.Warning}}
+	}
+	return w.gauge(left, span, gaugeTTL-7, len(l.Holders) > 0)
 }
 
-// gauge is a bar that runs down, width cells wide, and what is left, 6 cells. Only a time that somebody holds the lock
+// gauge is a bar that runs down, width cells wide, and what is left, 7 cells. Only a time that somebody holds the lock
 // for has the holder's colour.
 func (w *world) gauge(left, span time.Duration, width int, held bool) line {
 	t := w.theme
-	bar, level := t.Holding, t.Level
+	bar := t.Holding
 	if !held {
-		bar, level = t.Muted, t.Badge
+		bar = t.Muted
 	}
 	if left <= 0 {
 		return line{{"expired", t.Warning}}
 	}
 	var out line
 	if span > 0 {
-		wall, full, edge, rest, end := t.Gauge(float64(left)/float64(span), width)
-		out = line{{wall, t.Faint}, {full, bar}, {edge, level}, {rest, t.Track}, {end, t.Faint}}
+		full, rest := t.Gauge(float64(left)/float64(span), width)
+		out = line{{full, bar}, {rest, t.Faint}}
 	}
-	return out.add(t.Text, fmt.Sprintf("%6s", age(left)))
+	return out.add(t.Text, fmt.Sprintf("%7s", age(left)))
 }
 
 // tenths says that a row shows something that changes several times a second.

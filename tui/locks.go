@@ -193,7 +193,13 @@ func (s *locks) nextOrder() {
 	s.follow()
 }
 
+// choose keeps the lock that a filter has found.
+func (s *locks) choose() {
+	s.moved = s.moved || s.field.value() != "" && s.selected != (inspect.ID{})
+}
+
 func (s *locks) clear() {
+	s.choose()
 	s.filtering, s.field = false, field{}
 	s.index.search("")
 	s.follow()
@@ -209,6 +215,7 @@ func (s *locks) TakeKey(msg tea.KeyPressMsg) bool {
 		s.clear()
 	case "enter":
 		s.filtering = false
+		s.choose()
 	case "up":
 		s.move(-1)
 	case "down":

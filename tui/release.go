@@ -178,12 +178,12 @@ func (d *release) matches() bool {
 func (d *release) Actions() []action {
 	switch d.phase {
 	case warning:
-		return []action{{shown: "enter", hint: "cancel"}, {shown: "w", hint: "go on with a waiter"}}
+		return []action{{shown: "enter/esc", hint: "cancel"}, {shown: "w", hint: "go on with a waiter"}}
 	case confirming:
-		list := []action{{shown: "enter", hint: "cancel"}, {shown: "esc", hint: "cancel"}}
+		list := []action{{shown: "enter/esc", hint: "cancel"}}
 		switch {
 		case d.chosen:
-			list[0].hint = "RELEASE"
+			return []action{{shown: "enter", hint: "RELEASE"}, {shown: "esc", hint: "cancel"}}
 		case d.matches():
 			list = append(list, action{shown: "tab", hint: "choose Release"})
 		default:

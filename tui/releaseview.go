@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"lockscope/inspect"
 	"lockscope/lockops/act"
@@ -49,7 +50,7 @@ func (d *release) bullets(width int, texts ...string) []line {
 	t := d.theme
 	var lines []line
 	for _, text := range texts {
-		for i, part := range wrap(printed(text), width-2, 4, t.Glyphs.Ellipsis) {
+		for i, part := range wrap(sentence(printed(text)), width-2, 4, t.Glyphs.Ellipsis) {
 			lead := span{"  ", t.Text}
 			if i == 0 {
 				lead = span{t.Glyphs.Warning + " ", t.Warning}
@@ -58,6 +59,15 @@ func (d *release) bullets(width int, texts ...string) []line {
 		}
 	}
 	return lines
+}
+
+// sentence starts with a capital letter, unless its first word may be a name.
+func sentence(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // person is a contender in a line of the dialog; nobody says what nil means.
@@ -112,12 +122,15 @@ func (d *release) previewLines(width, height int) []line {
 	}
 	lines := []line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "nobody that can be seen waits"))}
 	for i, command := range p.Sends {
-		for j, part := range wrap(printed(command), width-9, 3, t.Glyphs.Ellipsis) {
-			label := ""
+		for j, part := range wrap(printed(command), width-11, 3, t.Glyphs.Ellipsis) {
+			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"
 			}
-			lines = append(lines, d.labelled(label, line{{part, t.Text}}))
+			if j == 0 {
+				lead = t.Glyphs.Dot + " "
+			}
+			lines = append(lines, d.labelled(label, line{{lead, t.Muted}, {part, t.Text}}))
 		}
 	}
 	if len(p.Warnings) > 0 {
@@ -162,7 +175,7 @@ func (d *release) confirmLines() []line {
 	} else if d.field.value() != "" && !d.matches() {
 		note = span{"not the path yet", t.Muted}
 	}
-	cancel, confirm := t.Strong.Reverse(true), t.Faint
+	cancel, confirm := t.Strong.Reverse(true), t.Muted
 	if d.matches() {
 		confirm = t.Critical
 		if d.chosen {

@@ -195,7 +195,7 @@ func TestScreenDropsStaleAnswers(t *testing.T) {
 	p.wait("esc back")
 	slow.answer <- struct{}{}
 	p.keys("G")
-	p.wait("▌    605")
+	p.wait("▸    605")
 	if strings.Contains(p.screen.text(), "Type the path") {
 		t.Errorf("a late preview opened a dialog:\n%s", p.screen.text())
 	}

@@ -45,6 +45,9 @@ func TestKeysOfTheTable(t *testing.T) {
 		{"page", []string{"pgdown"}, "/locks/nightly"},
 		{"filter", []string{"/", "b", "i", "l", "l", "enter"}, "/locks/billing"},
 		{"filter cleared", []string{"/", "b", "i", "esc", "g"}, "lock:invoices"},
+		{"found, then all shown", []string{"/", "b", "i", "l", "l", "enter", "esc"}, "/locks/billing"},
+		{"found and the filter left", []string{"/", "b", "i", "l", "l", "esc"}, "/locks/billing"},
+		{"nothing found", []string{"/", "z", "z", "esc"}, "lock:invoices"},
 		{"sorted by name", []string{"s", "s", "s", "s", "g"}, "lock:cart:42"},
 		{"palette is nothing yet", []string{":"}, "lock:invoices"},
 	} {
@@ -289,15 +292,15 @@ func TestCells(t *testing.T) {
 		{orders(), "▲ zk:/locks/orders mutex curator worker-3 13m58s ▇▇▇ 3 – stuck-holder"},
 		{readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s ▇▇▇ 3 –"},
 		{freeLock(), "· zk:/locks/nightly unknown – free – – –"},
-		{thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ▕███▏  6.9s"},
-		{split(), "✖ redis:lock:invoices redlock token split 2·2·1 – – ▕███▏  7.0s"},
-		{minority(), "▲ redis:lock:left redlock token minority 1/5 – – ▕█..▏ 1m10s"},
-		{unknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ▕█..▏ 1m10s"},
+		{thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ━━━━   6.9s"},
+		{split(), "✖ redis:lock:invoices redlock token split 2·2·1 – – ━━━━   7.0s"},
+		{minority(), "▲ redis:lock:left redlock token minority 1/5 – – ━╸..  1m10s"},
+		{unknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ━╸..  1m10s"},
 	} {
 		c := m.cells(test.lock, 7100*time.Millisecond)
-		if strings.Contains(test.want, "█..") {
+		if strings.Contains(test.want, "..") {
 			c = m.cells(test.lock, 210*time.Second)
-			test.want = strings.ReplaceAll(test.want, "█..", "█░░")
+			test.want = strings.ReplaceAll(test.want, "..", "╌╌")
 		}
 		parts := []string{c.mark.text}
 		for _, l := range []line{c.lock, c.kind, c.library, c.holder, c.held, c.queue, c.ttl, c.finding} {
@@ -316,15 +319,15 @@ func TestVerdicts(t *testing.T) {
 		lock *inspect.Lock
 		want string
 	}{
-		{orders(), "worker-3 (10.2.0.2:53122) holds it for 13m58s; 3 wait, next worker-7, the longest for 13m40s"},
-		{readers(), "3 readers hold it; 3 wait, next writer-1, the longest for 12s"},
+		{orders(), "worker-3 (10.2.0.2:53122) holds it for 13m58s; 3 wait, next worker-7, longest 13m40s"},
+		{readers(), "3 readers hold it; 3 wait, next writer-1, longest 12s"},
 		{freeLock(), "free: nobody holds it and nobody waits"},
 		{hostile(), `evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it since before we looked, for 1h00m at most; nobody waits`},
-		{thin(), "held by 3 of 5 for 0.7s: one restart from a double hold · valid 6.8s"},
+		{thin(), "Y2NjY2NjY2NjY2NjY2NjYw== holds it with 3 of 5 votes for 0.7s: one restart from a double hold · valid 6.8s"},
 		{split(), "split 2·2·1: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expired in 7.0s"},
 		{minority(), "nobody holds it: one value on 1 of 5, short of the 3 votes it needs; all expired in 1m10s"},
 		{unknownLock(), "unknown: 3 of 5 masters do not answer; too few are left to tell"},
-		{single, "held by host-3 · never expires"},
+		{single, "host-3 holds it · never expires"},
 	} {
 		if got := m.verdict(test.lock); got != test.want {
 			t.Errorf("%s\ngot  %s\nwant %s", test.lock.ID, got, test.want)

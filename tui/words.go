@@ -214,7 +214,7 @@ func (w *world) queue(l *inspect.Lock) string {
 		text += ", next " + who(first)
 	}
 	if longest, ok := w.longestWait(l); ok {
-		text += ", the longest for " + age(longest)
+		text += ", longest " + age(longest)
 	}
 	return text
 }
@@ -276,9 +276,9 @@ func does(n int) string {
 func (w *world) redisHolder(l *inspect.Lock) string {
 	n, dot := len(l.Masters), " "+w.theme.Glyphs.Dot+" "
 	h := &l.Holders[0]
-	text := fmt.Sprintf("held by %d of %d", l.Votes(), n)
-	if n == 1 {
-		text = "held by " + middle(who(h), 40, w.theme.Glyphs.Ellipsis)
+	text := middle(who(h), 40, w.theme.Glyphs.Ellipsis) + " holds it"
+	if n > 1 {
+		text += fmt.Sprintf(" with %d of %d votes", l.Votes(), n)
 	}
 	if held, ok := w.snapshot.Age(l, h.HeldSince, w.now); ok {
 		text += " for " + age(held)

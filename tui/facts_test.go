@@ -1,0 +1,107 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// A contact is as of the last reading: when that is old it does not look as if the client were gone.
+func TestOldContactSaysNothing(t *testing.T) {
+	for _, test := range []struct {
+		since time.Duration
+		known bool
+		want  string
+	}{
+		{2 * time.Second, true, "last contact 2.0s ago"},
+		{8 * time.Second, true, ""},
+		{0, false, "last contact unknown"},
+	} {
+		if got := contactWords(test.since, test.known, 4*time.Second); got != test.want {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
+func TestCauseNamesNoAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"redissource: master 10.0.0.1:6379: dial tcp 10.0.0.1:6379: connect: connection refused": "connection refused",
+		"redissource: master 10.0.0.1:6379: no answer within 2s":                                 "no answer within 2s",
+		"something else": "something else",
+		"":               "",
+	} {
+		if got := cause(text, "10.0.0.1:6379"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	b := &inspect.Backend{
+		Error:   "redissource: master a:1: dial tcp a:1: connect: connection refused\nredissource: master b:1: EOF",
+		Servers: []inspect.Server{{Addr: "a:1"}, {Addr: "b:1"}},
+	}
+	if got, want := brief(b), "a:1: connection refused; b:1: EOF"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Five masters, one of them stopped, and a holder that says who it is.
+func TestRedlockNamesItsHolder(t *testing.T) {
+	value := recipe.LockscopeToken([16]byte{1, 2, 3}, "cart-1")
+	silent := vote(5, "", -1)
+	silent.Error = "redissource: master 10.2.1.5:6379: dial tcp 10.2.1.5:6379: connect: connection refused"
+	votes := []inspect.Vote{silent}
+	for n := range 4 {
+		votes = append(votes, vote(n+1, value, 8*time.Second))
+	}
+	l := inspect.KeyLock(id("redis:lock:cart:42"), votes, noon)
+	l.Holders[0].HeldSince = ago(2400 * time.Millisecond)
+	list := backends()
+	for i := range list[1].Servers {
+		s := &list[1].Servers[i]
+		s.Role, s.StartedAt = "", time.Time{}
+		s.ClockKnown, s.ClockOffset = true, time.Millisecond
+	}
+	for _, width := range []int{80, 120, 160} {
+		m := model(t, Options{}, width, 30, inspect.NewSnapshot(noon, list, []*inspect.Lock{l}))
+		press(m, "enter")
+		wantText(t, m, "cart-1 holds it with 4 of 5 votes for 2.4s · valid 7.9s", "?        connection refused", "● yes    cart-1")
+		wantNoText(t, m, "ROLE", "  UP", "dial tcp", "clock")
+		fits(t, m)
+	}
+}
+
+func TestDialogWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"careful now": "Careful now", "worker-3 is not stopped": "worker-3 is not stopped", "": "", "Done": "Done", "ärger droht": "ärger droht",
+	} {
+		if got := sentence(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	m := inConfirm(t, newFakeReleaser())
+	wantText(t, m, "Sends    · delete", "enter/esc cancel", "[ Release ]")
+}
+
+// The grants follow the details, and the rest of the window is theirs.
+func TestGrantsFillTheRest(t *testing.T) {
+	m := opened(t, Options{}, 120, 40, orders().ID)
+	for i := range 30 {
+		m.history.add(orders().ID, grant{seen: noon, to: "worker-1", from: "worker-2", name: inspect.Untrusted(rune('a' + i))})
+	}
+	lines := strings.Split(content(m), "\n")
+	at := func(text string) int {
+		for i, l := range lines {
+			if strings.Contains(l, text) {
+				return i
+			}
+		}
+		t.Fatalf("no %q", text)
+		return 0
+	}
+	if at("selected")-at("605") != 2 || at("last grants")-at("  name _c_") != 2 || strings.Count(content(m), "handed over") < 12 {
+		t.Error(content(m))
+	}
+	fits(t, m)
+}
