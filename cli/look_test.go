@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/internal/servertest"
@@ -186,4 +187,36 @@ func TestDemoHeadless(t *testing.T) {
 	if got := run(t, "demo", "fair", "--headless", "--for", "3s"); got.code != 0 || !strings.Contains(got.stdout, "/locker") || strings.Contains(got.stdout, "redis:") {
 		t.Errorf("fair %+v", got)
 	}
+}
+
+// A waiter that watches nothing is told from one that was not looked at.
+func TestMissingWatchIsFalseNotNull(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		conn, events, err := zk.Connect([]string{server.Addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			conn.Close()
+			for range events { // closed when its goroutines have ended
+			}
+		}()
+		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := conn.Create(path+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
+		l := parse(t, run(t, "ls", "-o", "json", target).stdout).lock(t, "zk:"+path)
+		if len(l.Waiters) != 1 || l.Waiters[0].Confirmed == nil || *l.Waiters[0].Confirmed {
+			t.Errorf("waiter %+v, want watch_confirmed false", l.Waiters)
+		}
+		if got := run(t, "show", "zk:"+path, target); !strings.Contains(got.stdout, "⇥✖ not 0") {
+			t.Errorf("show: %+v", got)
+		}
+	})
 }

@@ -71,9 +71,9 @@ func appeared(l *Lock, offset time.Duration) {
 	}
 }
 
-// settle is how long before the watch table a queue must have been read for the table to tell that a watch is
+// WatchSettle is how long before the watch table a queue must have been read for the table to tell that a watch is
 // missing: who has just come, or whose predecessor has just gone, takes a moment to set it.
-const settle = 5 * time.Millisecond
+const WatchSettle = 5 * time.Millisecond
 
 // identify fills in the clients behind the sessions, and says whether that changed anything.
 func identify(l *Lock, sessions map[int64]Session) bool {
@@ -107,7 +107,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		if slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Watches.Raw())], c.Owner.Session) {
 			answer = Confirmed
 		} else if answer != Missing {
-			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= settle
+			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= WatchSettle
 		}
 		changed = changed || answer != c.Watch || unwatched != c.unwatched
 		c.Watch, c.unwatched = answer, unwatched

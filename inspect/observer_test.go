@@ -101,7 +101,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	next()
 	send(Update{
 		Sessions: map[int64]Session{10: {ID: 10, Client: "127.0.0.1:35398", Server: "127.0.0.1:2181"}},
-		Watches:  &WatchTable{Backend: "zk", ReadAt: now.Add(settle), Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
+		Watches:  &WatchTable{Backend: "zk", ReadAt: now.Add(WatchSettle), Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
 	})
 	l := next().Lock(ID{"zk", "/l"})
 	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host != "127.0.0.1" || o.Server != "127.0.0.1:2181" {

@@ -106,9 +106,20 @@ func (r *run) covers(now time.Time) []inspect.ID {
 	return ids
 }
 
+// waitUntil lets an instant come: who has just joined a queue needs a moment to set its watch.
+func waitUntil(ctx context.Context, at time.Time) {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // askAll asks all servers at the same time.
 func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []inspect.ID) identity {
-	who := identity{asked: time.Now(), servers: make([]serverAnswer, len(admins))}
+	who := identity{servers: make([]serverAnswer, len(admins))}
+	settled := time.Now().Add(inspect.WatchSettle)
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	complete := true
@@ -121,11 +132,17 @@ func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []ins
 			sessions, err := askSessions(ctx, admin, l)
 			var table map[string][]int64
 			var tableErr error
+			var asked time.Time
 			if len(covers) > 0 {
+				waitUntil(ctx, settled)
+				asked = time.Now()
 				table, tableErr = askWatches(ctx, admin)
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			if who.asked.IsZero() || asked.Before(who.asked) {
+				who.asked = asked
+			}
 			who.servers[i] = answer
 			who.note(admin.Addr(), "who its clients are", err)
 			who.note(admin.Addr(), "who watches what", tableErr)
