@@ -116,7 +116,9 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 				}
 			}
 			for p, l := range after {
-				if before[p] == nil || before[p].ReadAt.After(table.ReadAt) || !l.ReadAt.After(table.ReadAt) {
+				// A watch may tell of the leaver before the table has come; without watches the first list is older.
+				early := before[p] != nil && (!once || before[p].ReadAt.Before(table.ReadAt))
+				if !early || !l.ReadAt.After(table.ReadAt) {
 					t.Errorf("%s: read at %v, the table at %v, then %v", p, before[p], table.ReadAt, l.ReadAt)
 				}
 			}
