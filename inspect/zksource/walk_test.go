@@ -88,9 +88,15 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 			s := New(Config{Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: once})
 			s.Focus([]inspect.ID{{Backend: "zk", Path: "/l"}, {Backend: "zk", Path: "/same"}})
 			updates := make(chan inspect.Update, 1000)
+			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
-				s.Run(t.Context(), func(u inspect.Update) { updates <- u })
+				s.Run(ctx, func(u inspect.Update) { updates <- u })
 				close(updates)
+			}()
+			defer func() {
+				cancel()
+				for range updates { // until it has ended
+				}
 			}()
 			before, after := map[string]*inspect.Lock{}, map[string]*inspect.Lock{}
 			var table *inspect.WatchTable
