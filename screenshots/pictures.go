@@ -33,11 +33,11 @@ func pictures() []picture {
 		},
 		{
 			name: "chain", about: "a fair queue: who waits on whom", width: 120, height: 36, args: []string{"demo"},
-			steps: script(open("orders"), match("a queue and its past", `[45] wait`, `(?s)(handed over.*){4}`, `longest [^0]`)),
+			steps: script(open("orders"), match("a queue and its past", `[45] wait`, `(?s)(⇢.*){2}`, `(?s)(handed over.*){4}`, `longest [^0]`)),
 		},
 		{
 			name: "redlock", about: "five masters vote, one of them stopped", width: 120, height: 32, args: []string{"demo", "redlock"},
-			steps: script(open("cart:42"), match("a lock held by four, for a while", `held by 4 of 5 for [1-5]\.`, `(?s)(handed over.*){2}`)),
+			steps: script(open("cart:42"), match("a lock held by four, for a while", `holds it with 4 of 5 votes for [1-5]\.`, `(?s)(handed over.*){2}`)),
 		},
 		{
 			name: "release", about: "the dialog of a force-release, with what will happen", width: 120, height: 36, args: []string{"demo"},
