@@ -53,6 +53,8 @@ type Lock struct {
 	State      State
 	// Limit is the number of permits of a semaphore; 0 where it is none or the number is not known.
 	Limit int
+	// Aliens are children of a lock directory that no recipe takes for a contender; the first few of them.
+	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender
 	// Masters has a vote for each master of a Redis backend; empty for ZooKeeper.
@@ -108,6 +110,8 @@ type Contender struct {
 	// there and Digest holds sha256:HEX of the whole.
 	Name   Untrusted
 	Digest string
+	// Recipe is the library that wrote it where that is another than the lock's; else empty.
+	Recipe string
 	// Sequence is the number that the server gave a znode; meaningful when Sequential.
 	Sequence   int32
 	Sequential bool
@@ -127,6 +131,11 @@ type Contender struct {
 	Watch   Confirmation
 	// BlockedBelow counts the contenders that cannot be granted before this one leaves.
 	BlockedBelow int
+	// Dead: its entry is still there although what its library keeps alive beside it is gone (a Redisson reader's
+	// key, a fair-queue waiter's channel).
+	Dead bool
+	// Persistent: a znode that no session owns, so that it stays when its client is gone.
+	Persistent bool
 	// Identity on the server, for guarded actions. Czxid and Version are of the znode; both zero on Redis.
 	Czxid   int64
 	Version int32
@@ -256,7 +265,16 @@ type Server struct {
 	ClockKnown  bool
 	// StartedAt is when the server process started, by our clock; zero when unknown.
 	StartedAt time.Time
-	Error     string
+	// RunID changes when a Redis server restarts; empty when unknown.
+	RunID string
+	// MaxMemory in bytes, 0 when not limited or unknown, and the policy by which a full Redis server evicts keys;
+	// empty when unknown.
+	MaxMemory      int64
+	EvictionPolicy string
+	// Persistence says how a Redis server survives a restart: "aof always", "aof everysec", "rdb", "none"; empty when
+	// unknown.
+	Persistence string
+	Error       string
 }
 
 // Session is what a ZooKeeper server tells of a client's session.

@@ -24,6 +24,8 @@ type Update struct {
 	Gone []ID
 	// Sessions is the whole table of sessions, by id, when it was read again; nil otherwise.
 	Sessions map[int64]Session
+	// AllSessions: every server of the ensemble told its sessions, so that one that is not in the table is gone.
+	AllSessions bool
 	// Watches is the server's watch table, when it was read again; nil otherwise. It holds the paths below the
 	// locks it was asked for.
 	Watches *WatchTable

@@ -1,0 +1,72 @@
+package inspect
+
+import "time"
+
+// Rule diagnoses locks or backends. Package finding has one a file.
+type Rule struct {
+	// Name as the command line's contract lists it.
+	Name string
+	// NeedsHistory: one-shot commands do not ask it.
+	NeedsHistory bool
+	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil.
+	Lock    func(Case) []Finding
+	Backend func(*Backend, time.Time) []Finding
+}
+
+// Case is a lock and what is known around it.
+type Case struct {
+	Lock    *Lock
+	Backend *Backend // nil while it has not told its state
+	// Now is by our clock. Offset is the backend's clock minus ours.
+	Now    time.Time
+	Offset time.Duration
+	// Sessions of the lock's backend; nil when no server told. All of them only when AllSessions.
+	Sessions    map[int64]Session
+	AllSessions bool
+	// Watches is the newest watch table that speaks of the lock; nil when none was read.
+	Watches *WatchTable
+	// History is what was seen of the lock so far; nil in a one-shot command.
+	History *History
+	// Cycle are the locks of a wait-for cycle that this one is in, and the owners between them; nil when in none.
+	Cycle *Cycle
+	// StuckAfter is how long a holder may hold while others wait before that is worth telling.
+	StuckAfter time.Duration
+}
+
+// History is what was seen of one lock while we watched.
+type History struct {
+	// Since when, by our clock, it was watched.
+	Since time.Time
+	// Grants, and of these the ones that followed another holder at once.
+	Grants, Handovers int
+	// Holds and Waits are complete spans, from grant to end and from entering the queue to grant.
+	Holds, Waits Spans
+	// Overtaken counts for each waiter now in the queue the grants to contenders that came after it.
+	Overtaken map[Untrusted]int
+	// Renewal of the present holder's key.
+	Renewal Renewal
+	// LongestTTL is the longest time to live that was seen on a Redis lock.
+	LongestTTL time.Duration
+}
+
+// Spans are how long something took, many times.
+type Spans struct {
+	Count         int
+	P50, P99, Max time.Duration
+}
+
+// Renewal is how a holder prolongs its key, read from its times to live.
+type Renewal struct {
+	// Count of renewals that were seen, Every is the usual time between two, Last the newest.
+	Count int
+	Every time.Duration
+	Last  time.Time
+	// TTL is what a renewal sets.
+	TTL time.Duration
+}
+
+// Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock of the same place.
+type Cycle struct {
+	Locks  []ID
+	Owners []string
+}
