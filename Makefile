@@ -21,8 +21,9 @@ test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 	$(GO) test $(RACE) -timeout 10m ./...
 
 .PHONY: bench
-bench: ## the benchmarks
+bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	cd bench && $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m .
 
 .PHONY: lint
 lint: ## vet, formatting and staticcheck

@@ -1,0 +1,31 @@
+// Package bench measures lockscope on real servers, beside what the wire allows and beside its peers in the same run:
+//
+//	make bench
+//
+// Each benchmark is one whole scenario; figures other than ns/op stand behind it. A machine where client and servers
+// share few cores shows ratios, not absolute speed.
+package bench
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+// report adds percentiles of times to a benchmark, in milliseconds.
+func report(b *testing.B, what string, times []time.Duration) {
+	if len(times) == 0 {
+		b.Fatalf("%s: nothing was measured", what)
+	}
+	slices.Sort(times)
+	at := func(share float64) float64 {
+		return float64(times[min(len(times)-1, int(share*float64(len(times))))]) / float64(time.Millisecond)
+	}
+	b.ReportMetric(at(0.5), what+"-p50-ms")
+	b.ReportMetric(at(0.99), what+"-p99-ms")
+	b.ReportMetric(at(1), what+"-max-ms")
+}
