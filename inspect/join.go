@@ -25,22 +25,22 @@ func everyContender(l *Lock, f func(*Contender)) {
 	}
 }
 
-// same says that two versions of a contender are one and the same entry on the server.
+// same says that two versions of a contender are one and the same entry on the server. One that was only listed so far
+// has no czxid.
 func same(a, b *Contender) bool {
-	return a.Name == b.Name && a.Czxid == b.Czxid && a.Digest == b.Digest
+	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0)
 }
 
 // carry takes over what the version of the lock before knew and a single reading cannot tell: when its holders were
-// granted, and which watches were confirmed. offset is the backend's clock minus ours.
-func carry(was, l *Lock, offset time.Duration) {
+// granted, and which watches were confirmed. offset is the backend's clock minus ours. blind: we could not look for a
+// while between the two; who was granted in it was so at a time that we do not know.
+func carry(was, l *Lock, offset time.Duration, blind bool) {
 	if l.Recipe == "" {
 		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: no value tells
 	}
-	before := make(map[Untrusted]*Contender, was.Contention())
-	everyContender(was, func(c *Contender) { before[c.Name] = c })
+	before := indexOf(was)
 	everyContender(l, func(c *Contender) {
-		old, ok := before[c.Name]
-		ok = ok && same(old, c)
+		old, ok := before.same(c)
 		if ok && old.Watches == c.Watches {
 			c.Watch = old.Watch
 			if old.unwatched {
@@ -48,9 +48,10 @@ func carry(was, l *Lock, offset time.Duration) {
 			}
 		}
 		switch {
-		case c.State != Holding || !c.HeldSince.IsZero() || was.State == StateUnknown:
+		case c.State != Holding || !c.HeldSince.IsZero():
 		case ok && old.State == Holding:
 			c.HeldSince = old.HeldSince
+		case blind:
 		case !ok && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,13 +23,17 @@ type Observer struct {
 	latest        *Snapshot
 	subscriptions map[*Subscription]struct{}
 
+	forced map[freed]time.Time
+
 	// Owned by the goroutine of Run.
-	locks    table
-	backends []*Backend // by source; nil until it told its state
-	sessions map[string]map[int64]Session
-	watched  map[string]bool // backends that were looked at in full once: what comes now is new
-	changed  map[ID]struct{}
-	dirty    bool
+	locks   table
+	places  []*place // in the order of the sources
+	byName  map[string]*place
+	told    []*place     // by source: the backend that it told of last
+	hidden  map[ID]*Lock // what was last known of locks that cannot be looked at now
+	changed map[ID]struct{}
+	events  []Event
+	dirty   bool
 }
 
 // NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.
@@ -41,9 +43,10 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		now:           now,
 		latest:        &Snapshot{TakenAt: now()},
 		subscriptions: make(map[*Subscription]struct{}),
-		backends:      make([]*Backend, len(sources)),
-		sessions:      make(map[string]map[int64]Session),
-		watched:       make(map[string]bool),
+		forced:        make(map[freed]time.Time),
+		byName:        make(map[string]*place),
+		told:          make([]*place, len(sources)),
+		hidden:        make(map[ID]*Lock),
 		changed:       make(map[ID]struct{}),
 	}
 }
@@ -116,102 +119,27 @@ func (o *Observer) join(updates <-chan sourceUpdate) {
 	}
 }
 
-func (o *Observer) apply(u sourceUpdate) {
-	if u.Backend != nil {
-		o.backends[u.source] = u.Backend
-		o.dirty = true
-	}
-	if b := o.backends[u.source]; u.Sessions != nil && b != nil {
-		o.sessions[b.Name] = u.Sessions
-		o.rejoin(b.Name)
-		o.dirty = true
-	}
-	for _, l := range u.Put {
-		o.put(l)
-	}
-	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
-		o.watched[u.Backend.Name] = true // after the locks of the first pass, which were there before
-	}
-	for _, id := range u.Gone {
-		o.locks = o.locks.without(id)
-		o.changed[id] = struct{}{}
-	}
-	if u.Watches != nil {
-		o.confirm(u.Watches)
-	}
-}
-
-func (o *Observer) put(read *Lock) {
-	l := clone(read)
-	offset := o.clockOffset(l.ID.Backend)
-	if was := o.locks.get(l.ID); was != nil {
-		carry(was, l, offset)
-	} else if o.watched[l.ID.Backend] {
-		appeared(l, offset)
-	}
-	identify(l, o.sessions[l.ID.Backend])
-	o.replace(l)
-}
-
-func (o *Observer) replace(l *Lock) {
-	o.locks = o.locks.with(l)
-	o.changed[l.ID] = struct{}{}
-}
-
-func (o *Observer) clockOffset(backend string) time.Duration {
-	for _, b := range o.backends {
-		if b != nil && b.Name == backend {
-			return b.ClockOffset()
-		}
-	}
-	return 0
-}
-
-// rejoin puts a new table of sessions into the locks of a backend that it says something new about.
-func (o *Observer) rejoin(backend string) {
-	for l := range o.locks.all() {
-		if l.ID.Backend != backend {
-			continue
-		}
-		joined := clone(l)
-		if identify(joined, o.sessions[backend]) {
-			o.replace(joined)
-		}
-	}
-}
-
-// confirm compares the waiters' expected watches with the server's table.
-func (o *Observer) confirm(t *WatchTable) {
-	for l := range o.locks.all() {
-		if l.ID.Backend != t.Backend || t.Covers != nil && !slices.Contains(t.Covers, l.ID) {
-			continue
-		}
-		confirmed := clone(l)
-		if confirmWatches(confirmed, t) {
-			o.replace(confirmed)
-		}
-	}
-}
-
 // publish makes a snapshot of what changed, when something did, and wakes the subscribers.
 func (o *Observer) publish() {
 	if !o.dirty && len(o.changed) == 0 {
 		return
 	}
-	s := &Snapshot{TakenAt: o.now(), locks: o.locks, sessions: maps.Clone(o.sessions)}
-	for _, b := range o.backends {
-		if b != nil {
-			s.Backends = append(s.Backends, b)
+	s := &Snapshot{TakenAt: o.now(), locks: o.locks, sessions: make(map[string]map[int64]Session, len(o.places))}
+	for _, p := range o.places {
+		if p.state != nil {
+			s.Backends = append(s.Backends, p.state)
 		}
+		s.sessions[p.name] = p.sessions
 	}
 	o.mu.Lock()
 	o.latest = s
 	for sub := range o.subscriptions {
-		sub.wake(o.changed)
+		sub.wake(o.changed, o.events)
 	}
 	o.mu.Unlock()
 	o.dirty = false
 	clear(o.changed)
+	o.events = nil
 }
 
 // Snapshot is the newest snapshot.
@@ -226,61 +154,4 @@ func (o *Observer) Focus(ids ...ID) {
 	for _, s := range o.sources {
 		s.Focus(ids)
 	}
-}
-
-// Subscription hands out snapshots to one reader, always the newest, each with the changes since the one before.
-type Subscription struct {
-	observer *Observer
-	signal   chan struct{}
-	changed  map[ID]struct{} // guarded by observer.mu
-	first    bool
-}
-
-// Subscribe starts a subscription. Its first snapshot is there at once. Close it when done.
-func (o *Observer) Subscribe() *Subscription {
-	sub := &Subscription{observer: o, signal: make(chan struct{}, 1), changed: make(map[ID]struct{}), first: true}
-	sub.signal <- struct{}{}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.subscriptions[sub] = struct{}{}
-	return sub
-}
-
-// wake is called with the observer's lock held.
-func (s *Subscription) wake(changed map[ID]struct{}) {
-	for id := range changed {
-		s.changed[id] = struct{}{}
-	}
-	select {
-	case s.signal <- struct{}{}:
-	default:
-	}
-}
-
-// Next waits for a snapshot newer than the last one it returned, or for the end of ctx.
-func (s *Subscription) Next(ctx context.Context) (*Snapshot, error) {
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-s.signal:
-	}
-	s.observer.mu.Lock()
-	defer s.observer.mu.Unlock()
-	snapshot := *s.observer.latest
-	if !s.first {
-		snapshot.Changed = make([]ID, 0, len(s.changed))
-		for id := range s.changed {
-			snapshot.Changed = append(snapshot.Changed, id)
-		}
-	}
-	s.first = false
-	clear(s.changed)
-	return &snapshot, nil
-}
-
-// Close ends the subscription.
-func (s *Subscription) Close() {
-	s.observer.mu.Lock()
-	defer s.observer.mu.Unlock()
-	delete(s.observer.subscriptions, s)
 }

@@ -15,7 +15,11 @@ type Snapshot struct {
 	Backends []*Backend
 	// Changed are the locks that were put or removed since the snapshot that the same subscription saw before; nil
 	// in its first one.
-	Changed  []ID
+	Changed []ID
+	// Events are what happened since that snapshot, the oldest first, and Dropped how many before them were too many to
+	// keep; none in the first one.
+	Events   []Event
+	Dropped  int
 	locks    table
 	sessions map[string]map[int64]Session
 }

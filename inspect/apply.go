@@ -1,0 +1,169 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+)
+
+// freed is a holder that this program forced out.
+type freed struct {
+	lock ID
+	name Untrusted
+}
+
+// forcedFor is how long after it was told a holder's end is taken for our doing.
+const forcedFor = 10 * time.Second
+
+// Forced tells the observer that this program is about to free a holder, so that its end is known for what it is.
+func (o *Observer) Forced(id ID, holder Untrusted) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.forced[freed{id, holder}] = o.now()
+}
+
+// wasForced says that this program freed a holder, and forgets it.
+func (o *Observer) wasForced(id ID, holder Untrusted, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, ok := o.forced[freed{id, holder}]
+	delete(o.forced, freed{id, holder})
+	return ok && now.Sub(at) <= forcedFor
+}
+
+// apply takes in what a source saw.
+func (o *Observer) apply(u sourceUpdate) {
+	now := o.now()
+	if u.Backend != nil {
+		o.tell(u.source, u.Backend, now)
+	}
+	if p := o.told[u.source]; u.Sessions != nil && p != nil {
+		p.sessions, p.allSessions, p.sessionsAt = u.Sessions, u.AllSessions, now
+		o.rejoin(p)
+		o.dirty = true
+	}
+	for _, l := range u.Put {
+		o.put(o.place(u.source, l.ID.Backend), l, now)
+	}
+	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
+		o.told[u.source].watched = true // after the locks of the first pass, which were there before
+	}
+	for _, id := range u.Gone {
+		o.drop(o.place(u.source, id.Backend), id, now)
+	}
+	if u.Watches != nil {
+		o.confirm(u.Watches)
+	}
+}
+
+// tell takes in a newer state of a backend.
+func (o *Observer) tell(source int, b *Backend, now time.Time) {
+	p := o.place(source, b.Name)
+	var before []Finding
+	if p.state != nil {
+		before = p.state.Findings
+	}
+	o.events = append(o.events, compareBackends(p.state, b, now)...)
+	o.events = append(o.events, compareFindings(before, b.Findings, Event{At: now, Backend: b})...)
+	p.tell(b, now)
+	o.told[source] = p
+	o.dirty = true
+}
+
+// known is the newest version of a lock that tells something, and whether we could not look for a while since.
+func (o *Observer) known(p *place, id ID, now time.Time) (was *Lock, blind bool) {
+	was = o.locks.get(id)
+	if was == nil {
+		return nil, p.blind(time.Time{}, now, o.locks.len())
+	}
+	if was.State != StateUnknown {
+		return was, p.blind(was.ReadAt, now, o.locks.len())
+	}
+	return o.hidden[id], true
+}
+
+func (o *Observer) view(p *place, id ID, was *Lock, blind bool, now time.Time) view {
+	v := view{at: now, blind: blind, first: !p.watched}
+	if was != nil {
+		v.forced = func(name Untrusted) bool { return o.wasForced(id, name, now) }
+		v.sessionEnded = func(c *Contender) bool { return p.sessionEnded(c, now) }
+		v.restarted = func(addr string) bool { return p.restarted(addr, was.ReadAt) }
+	}
+	return v
+}
+
+func (o *Observer) put(p *place, read *Lock, now time.Time) {
+	l := clone(read)
+	offset := p.state.ClockOffset()
+	before := o.locks.get(l.ID)
+	was, blind := o.known(p, l.ID, now)
+	switch {
+	case was != nil:
+		carry(was, l, offset, blind)
+	case before == nil && p.watched && !blind:
+		appeared(l, offset)
+	}
+	identify(l, p.sessions)
+	v := o.view(p, l.ID, was, blind, now)
+	v.first = v.first || before != nil // listed, but never looked at so far
+	if l.State != StateUnknown {
+		o.events = append(o.events, compare(was, l, v)...)
+		delete(o.hidden, l.ID)
+	} else if before == nil {
+		o.events = append(o.events, compare(nil, l, v)...)
+	} else if was != nil {
+		o.hidden[l.ID] = was
+	}
+	o.replace(before, l, now)
+}
+
+func (o *Observer) drop(p *place, id ID, now time.Time) {
+	before := o.locks.get(id)
+	if before == nil {
+		return
+	}
+	was, blind := o.known(p, id, now)
+	if was == nil {
+		was = before
+	}
+	o.events = append(o.events, compare(was, nil, o.view(p, id, was, blind, now))...)
+	delete(o.hidden, id)
+	o.locks = o.locks.without(id)
+	o.changed[id] = struct{}{}
+}
+
+// replace puts a newer version of a lock in place of the one before, which may be nil.
+func (o *Observer) replace(before, l *Lock, now time.Time) {
+	var old []Finding
+	if before != nil {
+		old = before.Findings
+	}
+	o.events = append(o.events, compareFindings(old, l.Findings, Event{At: now, Lock: l.ID})...)
+	o.locks = o.locks.with(l)
+	o.changed[l.ID] = struct{}{}
+}
+
+// rejoin puts a new table of sessions into the locks of a backend that it says something new about.
+func (o *Observer) rejoin(p *place) {
+	for l := range o.locks.all() {
+		if l.ID.Backend != p.name {
+			continue
+		}
+		joined := clone(l)
+		if identify(joined, p.sessions) {
+			o.replace(l, joined, p.sessionsAt)
+		}
+	}
+}
+
+// confirm compares the waiters' expected watches with the server's table.
+func (o *Observer) confirm(t *WatchTable) {
+	for l := range o.locks.all() {
+		if l.ID.Backend != t.Backend || t.Covers != nil && !slices.Contains(t.Covers, l.ID) {
+			continue
+		}
+		confirmed := clone(l)
+		if confirmWatches(confirmed, t) {
+			o.replace(l, confirmed, t.ReadAt)
+		}
+	}
+}

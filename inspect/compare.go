@@ -1,0 +1,223 @@
+package inspect
+
+import (
+	"fmt"
+	"time"
+)
+
+// expirySlack is how far the computed end of a Redis key may be off: half a round trip and the clocks' rounding.
+const expirySlack = 50 * time.Millisecond
+
+// view is how we saw a lock change from one version to the next.
+type view struct {
+	// at is when, by our clock.
+	at time.Time
+	// first: the lock was met while its backend was looked at for the first time; what is in it was there before.
+	first bool
+	// blind: we could not look for a while between the two versions.
+	blind bool
+	// forced, sessionEnded and restarted may be nil. They tell of a holder that left: whether this program freed it, and
+	// whether its session is known to be gone; and of a Redis master, whether it started after the version before.
+	forced       func(Untrusted) bool
+	sessionEnded func(*Contender) bool
+	restarted    func(addr string) bool
+}
+
+// compare tells what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
+// Nothing can be told of a version in which the lock could not be looked at; the caller compares the ones around it.
+func compare(was, is *Lock, v view) []Event {
+	switch {
+	case was == nil && v.first:
+		return nil
+	case was == nil:
+		events := []Event{{Kind: EventAppeared, At: v.at, Lock: is.ID}}
+		return append(events, came(&Lock{}, is, nil, v)...)
+	case is == nil:
+		_, events := ended(was, &Lock{ID: was.ID}, v)
+		return append(events, Event{Kind: EventGone, At: v.at, Lock: was.ID})
+	case was.State == StateUnknown || is.State == StateUnknown:
+		return nil
+	default:
+		left, events := ended(was, is, v)
+		events = append(events, came(was, is, left, v)...)
+		return append(events, gaveUp(was, is, v)...)
+	}
+}
+
+// index finds contenders by name, and says whether what it found is the same entry.
+type index map[Untrusted]*Contender
+
+func indexOf(l *Lock) index {
+	x := make(index, l.Contention())
+	everyContender(l, func(c *Contender) { x[c.Name] = c })
+	return x
+}
+
+func (x index) same(c *Contender) (*Contender, bool) {
+	other, ok := x[c.Name]
+	return other, ok && same(other, c)
+}
+
+// ended tells of the holders that are in the lock no more, and returns them.
+func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
+	now := indexOf(is)
+	for i := range was.Holders {
+		h := &was.Holders[i]
+		if _, still := now.same(h); still {
+			continue // one that waits now was not rightly read before
+		}
+		left = append(left, h)
+		events = append(events, Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h})
+	}
+	return left, events
+}
+
+func howEnded(was, is *Lock, h *Contender, v view) EventKind {
+	switch {
+	case v.forced != nil && v.forced(h.Name):
+		return EventForced
+	case v.sessionEnded != nil && v.sessionEnded(h):
+		return EventExpired
+	case v.blind:
+		return EventLost
+	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-expirySlack)):
+		return EventExpired
+	case restartedWithout(was, is, v):
+		return EventLost
+	default:
+		return EventReleased
+	}
+}
+
+// restartedWithout says that a master which voted for the holder has restarted and does not have the key any more.
+func restartedWithout(was, is *Lock, v view) bool {
+	if v.restarted == nil {
+		return false
+	}
+	for i, m := range was.Masters {
+		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && !is.Masters[i].Present && v.restarted(m.Addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// came tells of the contenders that hold or wait now and did not before. left are the holders that left in the same
+// change.
+func came(was, is *Lock, left []*Contender, v view) []Event {
+	if is.State == StateUnknown {
+		return nil
+	}
+	before := indexOf(was)
+	var events []Event
+	handed := 0
+	for i := range is.Holders {
+		h := &is.Holders[i]
+		if old, ok := before.same(h); ok && old.State == Holding {
+			continue
+		}
+		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
+		if len(left) > 0 && !v.blind {
+			e.Kind, e.From = EventHandover, left[min(handed, len(left)-1)].Name
+			handed++
+		}
+		events = append(events, e)
+	}
+	for i := range is.Waiters {
+		w := &is.Waiters[i]
+		if _, ok := before.same(w); !ok {
+			events = append(events, Event{Kind: EventWaiting, At: v.at, Lock: is.ID, Contender: w})
+		}
+	}
+	return events
+}
+
+// gaveUp tells of the waiters that are in the queue no more.
+func gaveUp(was, is *Lock, v view) []Event {
+	now := indexOf(is)
+	var events []Event
+	for i := range was.Waiters {
+		if w := &was.Waiters[i]; !now.has(w) {
+			events = append(events, Event{Kind: EventGone, At: v.at, Lock: is.ID, Contender: w})
+		}
+	}
+	return events
+}
+
+func (x index) has(c *Contender) bool {
+	_, ok := x.same(c)
+	return ok
+}
+
+// compareFindings tells which findings came and which went. One finding is told from another by its rule and the
+// contender that its evidence names, so that a message that counts does not come and go; it comes again when it becomes
+// more severe.
+func compareFindings(was, is []Finding, e Event) []Event {
+	if len(was) == 0 && len(is) == 0 {
+		return nil
+	}
+	before, now := bySubject(was), bySubject(is)
+	var events []Event
+	tell := func(kind EventKind, f *Finding) {
+		e.Kind, e.Finding = kind, f
+		events = append(events, e)
+	}
+	for i := range is {
+		if old := before[subject(&is[i])]; old == nil || rank(is[i].Severity) > rank(old.Severity) {
+			tell(EventFinding, &is[i])
+		}
+	}
+	for i := range was {
+		if now[subject(&was[i])] == nil {
+			tell(EventCleared, &was[i])
+		}
+	}
+	return events
+}
+
+func bySubject(fs []Finding) map[string]*Finding {
+	m := make(map[string]*Finding, len(fs))
+	for i := range fs {
+		m[subject(&fs[i])] = &fs[i]
+	}
+	return m
+}
+
+func subject(f *Finding) string {
+	if c, ok := f.Evidence["contender"]; ok {
+		return f.Rule + "\x00" + fmt.Sprint(c)
+	}
+	return f.Rule
+}
+
+func rank(s Severity) int {
+	switch s {
+	case Critical:
+		return 2
+	case Warning:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// sameFindings says that two lists tell the same.
+func sameFindings(a, b []Finding) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Rule != b[i].Rule || a[i].Message != b[i].Message || a[i].Severity != b[i].Severity {
+			return false
+		}
+	}
+	return true
+}
+
+// compareBackends tells whether a backend's state or mode changed; was is nil before it told any.
+func compareBackends(was, is *Backend, at time.Time) []Event {
+	if was == nil && is.State == Connected || was != nil && was.State == is.State && was.Mode == is.Mode {
+		return nil
+	}
+	return []Event{{Kind: EventBackend, At: at, Backend: is}}
+}

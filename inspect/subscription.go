@@ -1,0 +1,76 @@
+package inspect
+
+import (
+	"context"
+)
+
+// maxEvents is how many events a subscription keeps for a reader that does not take them.
+const maxEvents = 10_000
+
+// Subscription hands out snapshots to one reader, always the newest, each with the changes and the events since the
+// one before.
+type Subscription struct {
+	observer *Observer
+	signal   chan struct{}
+	first    bool
+	// Guarded by observer.mu.
+	changed map[ID]struct{}
+	events  []Event
+	dropped int
+}
+
+// Subscribe starts a subscription. Its first snapshot is there at once. Close it when done.
+func (o *Observer) Subscribe() *Subscription {
+	sub := &Subscription{observer: o, signal: make(chan struct{}, 1), changed: make(map[ID]struct{}), first: true}
+	sub.signal <- struct{}{}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.subscriptions[sub] = struct{}{}
+	return sub
+}
+
+// wake is called with the observer's lock held.
+func (s *Subscription) wake(changed map[ID]struct{}, events []Event) {
+	for id := range changed {
+		s.changed[id] = struct{}{}
+	}
+	s.events = append(s.events, events...)
+	if over := len(s.events) - maxEvents; over > 0 {
+		s.events = append([]Event(nil), s.events[over:]...)
+		s.dropped += over
+	}
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for a snapshot newer than the last one it returned, or for the end of ctx.
+func (s *Subscription) Next(ctx context.Context) (*Snapshot, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.signal:
+	}
+	s.observer.mu.Lock()
+	defer s.observer.mu.Unlock()
+	snapshot := *s.observer.latest
+	if !s.first {
+		snapshot.Changed = make([]ID, 0, len(s.changed))
+		for id := range s.changed {
+			snapshot.Changed = append(snapshot.Changed, id)
+		}
+		snapshot.Events, snapshot.Dropped = s.events, s.dropped
+	}
+	s.first = false
+	s.events, s.dropped = nil, 0
+	clear(s.changed)
+	return &snapshot, nil
+}
+
+// Close ends the subscription.
+func (s *Subscription) Close() {
+	s.observer.mu.Lock()
+	defer s.observer.mu.Unlock()
+	delete(s.observer.subscriptions, s)
+}
