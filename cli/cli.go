@@ -190,3 +190,9 @@ func terminal(w any) (width int, ok bool) {
 	}
 	return width, true
 }
+
+// width is how wide what is printed may be: the terminal's width, 0 without limit when it is printed elsewhere.
+func (a *app) width() int {
+	width, _ := terminal(a.Stdout)
+	return width
+}

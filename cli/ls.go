@@ -2,10 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
@@ -50,20 +49,31 @@ func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 		a.say("no locks found where it was looked")
 		return nil
 	}
-	t := table{head: []string{"LOCK", "STATE", "KIND", "LIBRARY", "HOLDER", "AGE", "WAIT", "TTL"}, right: "56", shrink: []int{4, 0}}
-	if output == "wide" {
-		t.head = append(t.head, "VOTES", "VALID", "SESSION", "LONGEST", "SURE")
-		t.right = "5679b"
-	}
+	t := lockTable(output == "wide")
 	for l := range s.Locks() {
 		t.rows = append(t.rows, lockRow(s, l, output == "wide"))
 	}
-	width, ok := terminal(a.Stdout)
-	if !ok {
-		width = 0
-	}
-	_, err := fmt.Fprint(a.Stdout, t.render(width))
+	_, err := fmt.Fprint(a.Stdout, t.render(a.width()))
 	return err
+}
+
+func lockTable(wide bool) table {
+	t := table{columns: []column{
+		{head: "LOCK", least: 24},
+		{head: "STATE"},
+		{head: "KIND", worth: 3},
+		{head: "LIBRARY", worth: 4},
+		{head: "HOLDER", least: 16},
+		{head: "AGE", right: true, worth: 9},
+		{head: "WAIT", right: true, worth: 8},
+		{head: "TTL", worth: 5},
+	}}
+	if wide {
+		t.columns = append(t.columns, column{head: "VOTES", right: true, worth: 6}, column{head: "VALID", worth: 2},
+			column{head: "SESSION", right: true, worth: 2}, column{head: "LONGEST", right: true, worth: 2},
+			column{head: "SURE", worth: 1}, column{head: "FINDING", worth: 7})
+	}
+	return t
 }
 
 func lockRow(s *inspect.Snapshot, l *inspect.Lock, wide bool) []string {
@@ -91,7 +101,21 @@ func lockRow(s *inspect.Snapshot, l *inspect.Lock, wide bool) []string {
 	if len(l.Waiters) > 0 {
 		longest = age(s, l, &l.Waiters[0])
 	}
-	return append(row, votes, valid, dash(session), longest, string(l.Confidence))
+	return append(row, votes, valid, dash(session), longest, string(l.Confidence), worst(l))
+}
+
+// worst names a lock's worst finding.
+func worst(l *inspect.Lock) string {
+	if len(l.Findings) == 0 {
+		return "–"
+	}
+	f := slices.MaxFunc(l.Findings, func(a, b inspect.Finding) int { return rank(a.Severity) - rank(b.Severity) })
+	return fmt.Sprintf("%s: %s", f.Severity, f.Rule)
+}
+
+// rank orders severities, the worst highest.
+func rank(s inspect.Severity) int {
+	return slices.Index([]inspect.Severity{inspect.Info, inspect.Warning, inspect.Critical}, s)
 }
 
 func age(s *inspect.Snapshot, l *inspect.Lock, c *inspect.Contender) string {
@@ -117,57 +141,4 @@ func dash(s string) string {
 		return "–"
 	}
 	return s
-}
-
-// table is text in aligned columns.
-type table struct {
-	head   []string
-	rows   [][]string
-	right  string // columns that are right-aligned, as hex digits
-	shrink []int  // columns that give way, in this order, when a line is too wide
-}
-
-const gap = "  "
-
-// render writes the table at most width cells wide; 0 is without limit.
-func (t table) render(width int) string {
-	widths := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
-	t.fit(widths, width)
-	var b strings.Builder
-	for _, row := range append([][]string{t.head}, t.rows...) {
-		var line strings.Builder
-		for i, cell := range row {
-			cell = ansi.Truncate(cell, widths[i], "…")
-			pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
-			if strings.Contains(t.right, fmt.Sprintf("%x", i)) {
-				line.WriteString(pad + cell + gap)
-			} else {
-				line.WriteString(cell + pad + gap)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	return b.String()
-}
-
-// fit takes cells off the columns that give way until a line fits, but leaves each at least twelve.
-func (t table) fit(widths []int, width int) {
-	if width <= 0 {
-		return
-	}
-	over := len(gap)*(len(widths)-1) - width
-	for _, w := range widths {
-		over += w
-	}
-	for _, column := range t.shrink {
-		if cut := min(over, widths[column]-12); cut > 0 {
-			widths[column] -= cut
-			over -= cut
-		}
-	}
 }

@@ -63,7 +63,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string) error
 	case isGraph:
 		_, err = fmt.Fprint(a.Stdout, lockGraph(l, form))
 	default:
-		_, err = fmt.Fprint(a.Stdout, lockTree(s, l))
+		_, err = fmt.Fprint(a.Stdout, lockTree(s, l, a.width()))
 	}
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string) error
 }
 
 // lockTree draws one lock as text: the answer first, then holders, waiters and masters.
-func lockTree(s *inspect.Snapshot, l *inspect.Lock) string {
+func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int) string {
 	var b strings.Builder
 	name := l.Recipe
 	if name == "" {
@@ -81,10 +81,10 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock) string {
 	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, l.Kind, name, l.Confidence, l.State)
 	fmt.Fprintln(&b, verdict(s, l))
 	if l.Contention() > 0 && len(l.Masters) == 0 {
-		b.WriteString("\n" + queueTable(s, l).render(0))
+		b.WriteString("\n" + queueTable(s, l).render(width))
 	}
 	if len(l.Masters) > 0 {
-		b.WriteString("\n" + masterTable(s, l).render(0))
+		b.WriteString("\n" + masterTable(s, l).render(width))
 	}
 	for _, f := range l.Findings {
 		fmt.Fprintf(&b, "\n%s %s: %s\n  %s\n", f.Severity, f.Rule, f.Message, f.Advice)
@@ -132,7 +132,16 @@ func unknown(l *inspect.Lock) string {
 }
 
 func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
-	t := table{head: []string{"#", "STATE", "CONTENDER", "OWNER", "SESSION", "AGE", "BLOCKS", "WATCHES"}, right: "056"}
+	t := table{columns: []column{
+		{head: "#", right: true, worth: 4},
+		{head: "STATE"},
+		{head: "CONTENDER", least: 16},
+		{head: "OWNER", least: 16},
+		{head: "SESSION", worth: 3},
+		{head: "AGE", right: true, worth: 9},
+		{head: "BLOCKS", right: true, worth: 1},
+		{head: "WATCHES", worth: 5},
+	}}
 	depth := 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
@@ -174,7 +183,7 @@ func watches(c *inspect.Contender) string {
 }
 
 func masterTable(s *inspect.Snapshot, l *inspect.Lock) table {
-	t := table{head: []string{"MASTER", "VOTE", "VALUE", "TTL"}, right: "3"}
+	t := table{columns: []column{{head: "MASTER"}, {head: "VOTE"}, {head: "VALUE", least: 12}, {head: "TTL", right: true}}}
 	for _, m := range l.Masters {
 		row := []string{inspect.Escape(m.Addr), "·", m.Value.Cut(48), "–"}
 		switch {
