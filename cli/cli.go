@@ -117,7 +117,7 @@ func (a *app) root() *cobra.Command {
 	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkOptions() }
 	root.AddCommand(
-		a.demoCommand(), a.lsCommand(), a.showCommand(), a.acquireCommand(), a.releaseCommand(),
+		a.demoCommand(), a.lsCommand(), a.showCommand(), a.doctorCommand(), a.acquireCommand(), a.releaseCommand(),
 		a.configCommand(), a.manCommand(), a.versionCommand(),
 	)
 	return root
@@ -174,8 +174,7 @@ func (a *app) complain(err error) { a.say("%s", strings.ReplaceAll(err.Error(), 
 
 // say prints a line of news on standard error; whatever it holds is made safe for a terminal.
 func (a *app) say(format string, args ...any) {
-	text := strings.ReplaceAll(inspect.Escape(fmt.Sprintf(format, args...)), `\\`, `\`)
-	fmt.Fprintln(a.Stderr, "lockscope: "+text)
+	fmt.Fprintln(a.Stderr, "lockscope: "+printable(fmt.Sprintf(format, args...)))
 }
 
 // terminal says whether w is a terminal, and how wide.

@@ -81,24 +81,37 @@ func (a *app) look(ctx context.Context, targets []connect.Target, secrets connec
 
 // judge is the exit code of a look: an error for every backend that could not be read in full.
 func (a *app) judge(s *inspect.Snapshot) error {
-	var failed error
 	for _, b := range s.Backends {
 		for _, f := range b.Findings {
 			a.say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice)
 		}
-		if b.State == inspect.Connected {
-			continue
+	}
+	return a.judgeStates(s)
+}
+
+// judgeStates is the same for who prints the backends' findings in another way.
+func (a *app) judgeStates(s *inspect.Snapshot) error {
+	var failed error
+	for _, b := range s.Backends {
+		if b.State != inspect.Connected {
+			failed = exitError{code: exitUnreachable}
+			a.say("backend %s is %s: %s", b.Name, b.State, strings.ReplaceAll(trouble(b), "\n", "; "))
 		}
-		failed = exitError{code: exitUnreachable}
-		why := b.Error
-		for _, server := range b.Servers {
-			if why == "" && server.Error != "" {
-				why = server.Addr + ": " + server.Error
-			}
-		}
-		a.say("backend %s is %s: %s", b.Name, b.State, strings.ReplaceAll(why, "\n", "; "))
 	}
 	return failed
+}
+
+// trouble is why a backend cannot be read in full.
+func trouble(b *inspect.Backend) string {
+	if b.Error != "" {
+		return b.Error
+	}
+	for _, server := range b.Servers {
+		if server.Error != "" {
+			return server.Addr + ": " + server.Error
+		}
+	}
+	return "not every server answered"
 }
 
 // printJSON writes v as indented JSON.

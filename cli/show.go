@@ -87,7 +87,7 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int) string {
 		b.WriteString("\n" + masterTable(s, l).render(width))
 	}
 	for _, f := range l.Findings {
-		fmt.Fprintf(&b, "\n%s %s: %s\n  %s\n", f.Severity, f.Rule, f.Message, f.Advice)
+		fmt.Fprintf(&b, "\n%s", complaint{Finding: f}.text(fmt.Sprintf("%s: %s", f.Severity, f.Rule)))
 	}
 	return b.String()
 }

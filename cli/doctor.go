@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var output, failOn string
+	command := &cobra.Command{
+		Use:   "doctor [TARGET…]",
+		Short: "Say what is wrong with the locks, why, and what to do",
+		Long: "doctor looks at every lock and backend once and names what is wrong: what was found, the evidence, and what to\n" +
+			"do. What could not be seen is told at the end; it is never taken for fine. It fires no rule that needs to have\n" +
+			"watched for a while; the screen and watch do.\n\n" +
+			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but not everything could be read.",
+		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
+			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
+			"  lockscope doctor --stuck-after 1m zk://localhost",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(output, "text", "json"); err != nil {
+				return err
+			}
+			threshold := rank(inspect.Severity(failOn))
+			if threshold < 0 {
+				return usageError("--fail-on %q: give info, warning or critical", failOn)
+			}
+			s, err := a.setUp(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			snapshot, err := a.look(cmd.Context(), s.targets, s.secrets, "")
+			if err != nil {
+				return err
+			}
+			return a.printDiagnosis(snapshot, output, threshold)
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
+	return command
+}
+
+// printDiagnosis prints what was found; its error is the exit code.
+func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int) error {
+	found := diagnose(s)
+	var err error
+	if output == "json" {
+		err = a.printJSON(s.JSON())
+	} else {
+		_, err = fmt.Fprint(a.Stdout, report(s, found))
+	}
+	if err != nil {
+		return err
+	}
+	failed := a.judgeStates(s)
+	if slices.ContainsFunc(found, func(c complaint) bool { return rank(c.Severity) >= threshold }) {
+		return exitError{code: exitNo}
+	}
+	return failed
+}
+
+// complaint is a finding and all that it stands on.
+type complaint struct {
+	inspect.Finding
+	on []string // ids of locks, names of backends
+}
+
+// diagnose collects the findings of a snapshot, the worst first. The same one on several locks is one complaint.
+func diagnose(s *inspect.Snapshot) []complaint {
+	var all []complaint
+	at := make(map[string]int)
+	add := func(on string, fs []inspect.Finding) {
+		for _, f := range fs {
+			key := f.Rule + "\x00" + string(f.Severity) + "\x00" + f.Message + "\x00" + f.Advice
+			i, known := at[key]
+			if !known {
+				i = len(all)
+				at[key] = i
+				all = append(all, complaint{Finding: f})
+			}
+			all[i].on = append(all[i].on, on)
+		}
+	}
+	for _, b := range s.Backends {
+		add("backend "+b.Name, b.Findings)
+	}
+	for l := range s.Locks() {
+		add(l.ID.String(), l.Findings)
+	}
+	slices.SortStableFunc(all, func(a, b complaint) int {
+		return cmp.Or(rank(b.Severity)-rank(a.Severity), cmp.Compare(a.on[0], b.on[0]), cmp.Compare(a.Rule, b.Rule))
+	})
+	return all
+}
+
+// blind is the rule about what could not be seen.
+const blind = "blind"
+
+// report is the diagnosis as text: the answer first, then each finding, at last what could not be seen.
+func report(s *inspect.Snapshot, found []complaint) string {
+	var b, seen, unseen strings.Builder
+	counts := make(map[inspect.Severity]int)
+	heading := inspect.Severity("")
+	for _, c := range found {
+		text := c.text(enumerate(c.on) + "   " + c.Rule)
+		if c.Rule == blind {
+			unseen.WriteString(text)
+			continue
+		}
+		if c.Severity != heading {
+			heading = c.Severity
+			fmt.Fprintf(&seen, "\n%s\n", strings.ToUpper(string(heading)))
+		}
+		counts[c.Severity]++
+		seen.WriteString(text)
+	}
+	down := 0
+	for _, backend := range s.Backends {
+		if backend.State != inspect.Connected {
+			fmt.Fprintf(&unseen, "  backend %s is %s\n    %s\n", backend.Name, backend.State, printable(trouble(backend)))
+		}
+		if backend.State == inspect.Down {
+			down++
+		}
+	}
+	switch {
+	case down == len(s.Backends) && s.Len() == 0:
+		b.WriteString("nothing could be seen\n")
+	case unseen.Len() > 0:
+		fmt.Fprintf(&b, "%s in %s, but not everything could be seen\n", tally(counts), number(s.Len(), "lock"))
+	default:
+		fmt.Fprintf(&b, "%s in %s\n", tally(counts), number(s.Len(), "lock"))
+	}
+	b.WriteString(seen.String())
+	if unseen.Len() > 0 {
+		b.WriteString("\nNOT SEEN\n" + unseen.String())
+	}
+	return b.String()
+}
+
+// tally says how much was found, such as "2 critical, 1 warning".
+func tally(counts map[inspect.Severity]int) string {
+	var parts []string
+	if n := counts[inspect.Critical]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d critical", n))
+	}
+	if n := counts[inspect.Warning]; n > 0 {
+		parts = append(parts, number(n, "warning"))
+	}
+	if n := counts[inspect.Info]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d to know", n))
+	}
+	if len(parts) == 0 {
+		return "nothing found wrong"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func number(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// text is a complaint in a few lines below a head.
+func (c complaint) text(head string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %s\n    %s\n", head, printable(c.Message))
+	if why := evidence(c.Finding); why != "" {
+		fmt.Fprintf(&b, "    why  %s\n", why)
+	}
+	if c.Advice != "" {
+		fmt.Fprintf(&b, "    do   %s\n", printable(c.Advice))
+	}
+	return b.String()
+}
+
+// named is how many places a complaint lists before it counts the rest.
+const named = 4
+
+func enumerate(on []string) string {
+	if len(on) <= named {
+		return strings.Join(on, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(on[:named], ", "), len(on)-named)
+}
+
+// evidence puts what a finding rests on into words; of one that is not certain it says that too.
+func evidence(f inspect.Finding) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(f.Evidence)) {
+		if text := evidenceText(name, f.Evidence[name]); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	text := strings.Join(parts, "; ")
+	if f.Confidence != "" && f.Confidence != "certain" {
+		if text != "" {
+			text += " "
+		}
+		text += fmt.Sprintf("(%s)", f.Confidence)
+	}
+	return text
+}
+
+func evidenceText(name string, value any) string {
+	text := fmt.Sprint(value)
+	if base, isTime := strings.CutSuffix(name, "_ms"); isTime {
+		if ms, ok := milliseconds(value); ok {
+			name, text = base, inspect.FormatAge(ms)
+		}
+	}
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]") // a list
+	if text == "" || text == "<nil>" {
+		return ""
+	}
+	return printable(strings.ReplaceAll(name, "_", " ") + " " + text)
+}
+
+func milliseconds(value any) (time.Duration, bool) {
+	switch ms := value.(type) {
+	case int64:
+		return time.Duration(ms) * time.Millisecond, true
+	case int:
+		return time.Duration(ms) * time.Millisecond, true
+	case float64:
+		return time.Duration(ms * float64(time.Millisecond)), true
+	default:
+		return 0, false
+	}
+}
+
+// printable makes text that may quote a server safe for a terminal; what is escaped in it already stays as it is.
+func printable(text string) string { return strings.ReplaceAll(inspect.Escape(text), `\\`, `\`) }
