@@ -114,7 +114,7 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 
 // watchFor watches the targets until ctx ends and returns the last snapshot.
 func (d *demo) watchFor(ctx context.Context, s setup) (*inspect.Snapshot, error) {
-	observer, err := d.observer(s)
+	observer, err := d.observer(s, false, "")
 	if err != nil {
 		return nil, err
 	}

@@ -62,18 +62,26 @@ func digestParts(s connect.Secrets) (user, password string, err error) {
 	return user, password, nil
 }
 
-// look reads the targets once.
-func (a *app) look(ctx context.Context, targets []connect.Target, secrets connect.Secrets, only string) (*inspect.Snapshot, error) {
+// observer watches all targets of a setup, or makes one pass over them; only: a single lock of it.
+func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, error) {
 	var sources []inspect.Source
-	for _, t := range targets {
-		s, err := a.source(t, secrets, true, only)
+	for _, t := range s.targets {
+		source, err := a.source(t, s.secrets, once, only)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, s)
+		sources = append(sources, source)
 	}
-	observer := inspect.NewObserver(a.Now, sources...)
-	if err := observer.Run(ctx); err != nil {
+	return inspect.NewObserver(a.Now, sources...), nil
+}
+
+// look reads the targets once.
+func (a *app) look(ctx context.Context, targets []connect.Target, secrets connect.Secrets, only string) (*inspect.Snapshot, error) {
+	observer, err := a.observer(setup{targets: targets, secrets: secrets}, true, only)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.observeOnce(ctx, observer); err != nil {
 		return nil, err
 	}
 	return observer.Snapshot(), ctx.Err()

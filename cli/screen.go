@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/inspect"
 	"lockscope/lockops/act"
 	"lockscope/theme"
 	"lockscope/tui"
@@ -49,25 +48,12 @@ type screenOptions struct {
 	audit   string // the audit file; empty is the default one
 }
 
-// observer watches all targets of a setup.
-func (a *app) observer(s setup) (*inspect.Observer, error) {
-	var sources []inspect.Source
-	for _, t := range s.targets {
-		source, err := a.source(t, s.secrets, false, "")
-		if err != nil {
-			return nil, err
-		}
-		sources = append(sources, source)
-	}
-	return inspect.NewObserver(a.Now, sources...), nil
-}
-
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
 func (a *app) showScreen(ctx context.Context, s setup, o screenOptions) error {
 	if _, ok := terminal(a.Stdout); !ok {
 		return usageError("the screen needs a terminal (use lockscope ls, or demo --headless)")
 	}
-	observer, err := a.observer(s)
+	observer, err := a.observer(s, false, "")
 	if err != nil {
 		return err
 	}

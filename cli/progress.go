@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+)
+
+// How long a look may take before it says how far it is, and how often it says so.
+const (
+	patience      = time.Second
+	progressEvery = 200 * time.Millisecond
+)
+
+// observeOnce runs an observer of sources made for one pass. When that takes long it says on standard error, if that is
+// a terminal, how far it is, in one line that is gone at the end.
+func (a *app) observeOnce(ctx context.Context, observer *inspect.Observer) error {
+	width, ok := terminal(a.Stderr)
+	if !ok {
+		return observer.Run(ctx)
+	}
+	done := make(chan error, 1)
+	go func() { done <- observer.Run(ctx) }()
+	line := progressLine{to: a.Stderr, width: width}
+	defer line.clear()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-timer.C:
+			line.show(progress(observer.Snapshot()))
+			timer.Reset(progressEvery)
+		}
+	}
+}
+
+// progress says how far a look is.
+func progress(s *inspect.Snapshot) string {
+	var parts []string
+	for _, b := range s.Backends {
+		unit := "directories"
+		if b.Kind == inspect.Redis {
+			unit = "keys"
+		}
+		switch {
+		case b.State == inspect.Down:
+			parts = append(parts, b.Name+" down")
+		case b.FirstPass:
+			parts = append(parts, b.Name+" done")
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d %s", b.Name, b.Scanned, unit))
+		}
+	}
+	if len(parts) == 0 {
+		return "connecting"
+	}
+	return fmt.Sprintf("%s so far (%s)", number(s.Len(), "lock"), strings.Join(parts, ", "))
+}
+
+// progressLine is one line of a terminal that is written over and over. It needs no escape sequence.
+type progressLine struct {
+	to    io.Writer
+	width int
+	shown int // cells
+}
+
+func (l *progressLine) show(text string) {
+	text = ansi.Truncate(text, l.width-1, "…")
+	cells := ansi.StringWidth(text)
+	fmt.Fprint(l.to, "\r"+text+strings.Repeat(" ", max(0, l.shown-cells)))
+	l.shown = cells
+}
+
+func (l *progressLine) clear() {
+	if l.shown > 0 {
+		fmt.Fprint(l.to, "\r"+strings.Repeat(" ", l.shown)+"\r")
+		l.shown = 0
+	}
+}
