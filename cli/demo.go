@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/internal/connect"
 	"lockscope/sandbox"
 )
 
@@ -86,10 +87,11 @@ func (d *demo) run(ctx context.Context, args []string) error {
 		defer cancel()
 		ctx = limited
 	}
-	s, err := d.setUp(ctx, box.Targets())
+	targets, err := connect.ParseTargets(box.Targets())
 	if err != nil {
 		return err
 	}
+	s := setup{targets: targets} // nothing of the configuration: its secrets are for other servers
 	if !d.headless {
 		return d.showSandbox(ctx, s, scenario, box)
 	}

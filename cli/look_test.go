@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +75,24 @@ func TestKazooProcessesStandInOrder(t *testing.T) {
 		peers[0].Kill() // its session ends after five seconds at the most
 		await(t, "handover", func(o outcome) bool { return strings.Contains(o.stdout, "held by worker-2") }, "show", l.ID, target)
 		peers[1].Expect(t, "acquired")
+	})
+}
+
+func TestShowNamesTheCommandThatLooksAtTheHolder(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		root := servertest.UniquePath(t)
+		servertest.StartKazoo(t, server.Addr, root, "worker-1").Expect(t, "acquired")
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, []byte("owner_command: ssh {host} grep {label} /proc/*/cmdline\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		target := "zk://" + server.Addr + root + "?admin=" + server.Admin
+		if got := run(t, "show", "zk:"+root, target, "--config", file); !strings.Contains(got.stdout, "\nlook: ssh 127.0.0.1 grep worker-1 /proc/*/cmdline\n") {
+			t.Errorf("show: %+v", got)
+		}
+		if got := run(t, "show", "zk:"+root, target); got.code != 0 || strings.Contains(got.stdout, "look:") {
+			t.Errorf("without a template: %+v", got)
+		}
 	})
 }
 

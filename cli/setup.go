@@ -20,6 +20,7 @@ type setup struct {
 	secrets     connect.Secrets
 	profileName string
 	profile     config.Profile
+	config      config.Config
 }
 
 // setUp reads targets from the arguments or, without any, from the profile.
@@ -29,6 +30,7 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 	if err != nil {
 		return s, err
 	}
+	s.config = cfg
 	urls := args
 	if name != "" {
 		profile, ok := cfg.Profiles[name]
@@ -55,30 +57,32 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 var errNoTarget = usageError("no target given and no default profile (name one, such as zk://host:2181/locks or " +
 	"redis://host:6379, or try: lockscope demo)")
 
-// configuration reads the file where a profile is asked for or, when wanted, may be the default. A file that was not
-// named and does not exist is empty.
+// configuration reads the file, and says which profile is asked for or, when wanted, is the default. A file that was
+// not named and does not exist is empty.
 func (a *app) configuration(wanted bool) (profile string, cfg config.Config, err error) {
-	if a.profile == "" && !wanted {
-		return "", config.Config{}, nil
-	}
+	asked := a.config != "" || a.profile != ""
 	path, err := a.configPath()
-	if err != nil {
-		return "", config.Config{}, err
-	}
-	cfg, err = config.Load(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if a.config != "" || a.profile != "" {
-			return "", cfg, usageError("%w (see: lockscope config example)", err)
-		}
-		return "", config.Config{}, nil
+	if err != nil && !asked && !wanted {
+		return "", cfg, nil
 	}
 	if err != nil {
 		return "", cfg, err
 	}
-	if a.profile != "" {
+	cfg, err = config.Load(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !asked:
+		return "", config.Config{}, nil
+	case errors.Is(err, os.ErrNotExist):
+		return "", cfg, usageError("%w (see: lockscope config example)", err)
+	case err != nil:
+		return "", cfg, err
+	case a.profile != "":
 		return a.profile, cfg, nil
+	case wanted:
+		return cfg.Default, cfg, nil
+	default:
+		return "", cfg, nil
 	}
-	return cfg.Default, cfg, nil
 }
 
 func (a *app) configPath() (string, error) {

@@ -9,6 +9,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/config"
 	"lockscope/internal/connect"
 )
 
@@ -40,14 +41,14 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printLock(snapshot, id, output)
+			return a.printLock(snapshot, id, output, s.config.OwnerCommand)
 		},
 	}
 	command.Flags().StringVarP(&output, "output", "o", "tree", "tree, json, dot or mermaid")
 	return command
 }
 
-func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string) error {
+func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look config.OwnerCommand) error {
 	l := s.Lock(id)
 	failed := a.judge(s)
 	if absent := l == nil || l.State == inspect.StateFree && len(l.Masters) > 0; absent {
@@ -63,7 +64,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string) error
 	case isGraph:
 		_, err = fmt.Fprint(a.Stdout, lockGraph(l, form))
 	default:
-		_, err = fmt.Fprint(a.Stdout, lockTree(s, l, a.width()))
+		_, err = fmt.Fprint(a.Stdout, lockTree(s, l, a.width(), look))
 	}
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string) error
 }
 
 // lockTree draws one lock as text: the answer first, then holders, waiters and masters.
-func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int) string {
+func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.OwnerCommand) string {
 	var b strings.Builder
 	name := l.Recipe
 	if name == "" {
@@ -80,6 +81,11 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int) string {
 	}
 	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, l.Kind, name, l.Confidence, l.State)
 	fmt.Fprintln(&b, verdict(s, l))
+	for i := range l.Holders {
+		if command, ok := look.Fill(ownerFields(l, &l.Holders[i])); ok {
+			fmt.Fprintf(&b, "look: %s\n", command)
+		}
+	}
 	if l.Contention() > 0 && len(l.Masters) == 0 {
 		b.WriteString("\n" + queueTable(s, l).render(width))
 	}
@@ -90,6 +96,16 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int) string {
 		fmt.Fprintf(&b, "\n%s", complaint{Finding: f}.text(fmt.Sprintf("%s: %s", f.Severity, f.Rule)))
 	}
 	return b.String()
+}
+
+// ownerFields are what an owner_command may name.
+func ownerFields(l *inspect.Lock, c *inspect.Contender) map[string]string {
+	o := c.Owner
+	return map[string]string{
+		"host": o.Host.Raw(), "pid": o.PID.Raw(), "thread": o.Thread.Raw(), "session": inspect.SessionID(o.Session),
+		"client": o.Client, "server": o.Server, "label": o.Label.Raw(), "library_id": o.LibraryID.Raw(),
+		"lock": l.ID.Path, "name": c.Name.Raw(),
+	}
 }
 
 // verdict says in a sentence who holds the lock.

@@ -21,6 +21,8 @@ import (
 type Config struct {
 	Default  string             `yaml:"default"`
 	Profiles map[string]Profile `yaml:"profiles"`
+	// OwnerCommand is shown beside a lock's holder.
+	OwnerCommand OwnerCommand `yaml:"owner_command"`
 }
 
 // Profile is a named set of targets.
@@ -58,6 +60,8 @@ profiles:
     username: lockscope
     password_file: ~/.config/lockscope/redis-password    # mode 0600
     # password_command: [pass, show, redis/prod-eu]
+# Shown by "lockscope show" below a holder of whom all these fields are known; never run.
+owner_command: ssh {host} jstack {pid}
 `
 
 // DefaultPath is $XDG_CONFIG_HOME/lockscope/config.yaml, below ~/.config where that is not set.
@@ -98,7 +102,7 @@ func (c Config) check() error {
 			return fmt.Errorf("profile %q: %w", name, err)
 		}
 	}
-	return nil
+	return c.OwnerCommand.check()
 }
 
 func (p Profile) check() error {

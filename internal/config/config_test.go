@@ -56,7 +56,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("example: %+v, %v", c, err)
 	}
 	for _, bad := range []string{
-		"default: x", "profiles: {a: {}}", "profiles: {a: {targets: [redis://x], environment: y}}", "nope: 1", "[",
+		"default: x", "profiles: {a: {}}", "profiles: {a: {targets: [redis://x], environment: y}}", "nope: 1", "[", "owner_command: ssh {nope}",
 		"profiles: {a: {targets: [redis://x], password_file: f, password_command: [c]}}",
 	} {
 		if _, err := load(bad); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) {

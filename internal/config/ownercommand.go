@@ -1,0 +1,56 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// OwnerCommand is a template of a command that looks at the process behind a contender, such as
+// "ssh {host} jstack {pid}". It is shown, never run.
+type OwnerCommand string
+
+// OwnerFields are what an OwnerCommand may name in braces: what is known of the owner, and the lock's and the
+// contender's names.
+func OwnerFields() []string {
+	return []string{"host", "pid", "thread", "session", "client", "server", "label", "library_id", "lock", "name"}
+}
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+func (c OwnerCommand) check() error {
+	for _, p := range placeholder.FindAllString(string(c), -1) {
+		if !slices.Contains(OwnerFields(), strings.Trim(p, "{}")) {
+			return fmt.Errorf("owner_command names %s (there are: {%s})", p, strings.Join(OwnerFields(), "}, {"))
+		}
+	}
+	if strings.ContainsFunc(string(c), unicode.IsControl) {
+		return fmt.Errorf("owner_command %q has a control character or a second line", string(c))
+	}
+	return nil
+}
+
+// Fill puts the fields' values into the template. It is false when one that the template names is not known, or holds
+// anything that a shell, here or behind an ssh, might act on: values come from servers, and people copy the command.
+func (c OwnerCommand) Fill(fields map[string]string) (string, bool) {
+	if c == "" {
+		return "", false
+	}
+	whole := true
+	text := placeholder.ReplaceAllStringFunc(string(c), func(p string) string {
+		value := fields[strings.Trim(p, "{}")]
+		whole = whole && isWord(value)
+		return value
+	})
+	return text, whole
+}
+
+// isWord says that a value is one plain word in any shell and no option. Quoting would not do: ssh hands the command
+// to a second shell, which takes the quotes of the first for gone.
+func isWord(value string) bool {
+	return value != "" && value[0] != '-' && !strings.ContainsFunc(value, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._:@%+/-", r)
+	})
+}
