@@ -27,7 +27,16 @@ func (r *run) child(d *dir, name string) {
 	}
 	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
 	r.dirs[p] = c
-	r.push(&r.queue.walk, job{kind: jobStat, dir: c})
+	r.push(&r.queue.walk, job{kind: r.firstLook(), dir: c})
+}
+
+// firstLook is how a directory is first looked at: its Stat says whether it is too big to list. Without a budget it is
+// listed at once, unless a list has already cost us the connection.
+func (r *run) firstLook() jobKind {
+	if r.cfg.Budget.Unlimited && r.lostLinks == 0 {
+		return jobList
+	}
+	return jobStat
 }
 
 // remove forgets a directory that is gone, and what was below it.
@@ -119,6 +128,9 @@ func (r *run) result(res result) {
 		return
 	}
 	if isBroken(res.err) {
+		if res.onReader {
+			r.queue.reads = append(r.queue.reads, res.job)
+		}
 		return // the link's own event says so too, and then everything is asked again
 	}
 	r.progress = res.at
@@ -230,6 +242,10 @@ func (r *run) listed(d *dir, res result) {
 		delete(r.denied, d.path)
 	}
 	r.looked(d)
+	d.stated, d.absent = true, false
+	if d.leaf = res.stat.EphemeralOwner != 0; d.leaf {
+		return
+	}
 	live := d.live
 	d.live, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
@@ -265,7 +281,8 @@ func (r *run) listed(d *dir, res result) {
 			d.fresh[name] = d.waiting[name]
 		}
 	}
-	if d.huge || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
+	early := !r.firstPass && d.lock == nil && len(d.waiting) > 0 // the queue's length, before who stands in it
+	if d.huge || len(d.waiting) == 0 || early || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
 	}
 }
