@@ -42,6 +42,11 @@ func newMaster(addr string, options redis.UniversalOptions, timeout time.Duratio
 	return &master{addr: addr, options: options, timeout: timeout, slots: make(chan struct{}, connections)}
 }
 
+// isCluster says that the master is a cluster of them.
+func (m *master) isCluster() bool {
+	return m.options.IsClusterMode || len(m.options.Addrs) > 1 && m.options.MasterName == ""
+}
+
 // do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
 // that the next request dials again.
 func (m *master) do(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {

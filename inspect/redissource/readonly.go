@@ -22,7 +22,7 @@ var reading = map[string][]string{
 	"hlen": nil, "hgetall": nil, "hscan": nil, "lrange": nil, "llen": nil, "zrange": nil, "zcard": nil,
 	"info": nil, "time": nil, "role": nil, "ping": nil,
 	"hello": nil, "auth": nil, "select": nil,
-	"client":  {"setname", "setinfo", "id", "tracking", "no-touch"},
+	"client":  {"tracking"},
 	"pubsub":  {"channels", "numsub", "numpat", "shardchannels", "shardnumsub"},
 	"cluster": {"slots", "shards", "nodes", "info", "myid"},
 	"command": {}, // how a cluster client learns where a command's keys stand

@@ -19,7 +19,9 @@ type scanner struct {
 	typed bool
 	// least and usual time of one SCAN: what is above the least is time on the server.
 	least, usual, first time.Duration
-	calls               int
+	// resting: the master pushes what changes, so that there is no hurry.
+	resting func() bool
+	calls   int
 }
 
 func newScanner(m *master, cfg Config) *scanner {
@@ -104,6 +106,9 @@ func (s *scanner) pause(ctx context.Context, took time.Duration) error {
 	rest := time.Duration(float64(work) * (1/s.budget.Duty - 1))
 	if s.usual > 3*s.first {
 		rest *= 2
+	}
+	if s.resting != nil && s.resting() {
+		rest = max(rest, restingScanPause)
 	}
 	return sleep(ctx, rest)
 }
