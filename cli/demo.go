@@ -109,7 +109,11 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return d.showScreen(ctx, s, screenOptions{
+	observer, err := d.observer(s, false, "")
+	if err != nil {
+		return err
+	}
+	return d.showScreen(ctx, observer, s, screenOptions{
 		title: "demo " + scenario, sandbox: true, caption: box.Caption, audit: filepath.Join(dir, "audit.jsonl"),
 	})
 }
