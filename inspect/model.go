@@ -67,6 +67,9 @@ type Lock struct {
 	// ReadAt is when, by our clock, the lock was last read.
 	ReadAt   time.Time
 	Findings []Finding
+
+	told    int      // how many of Findings, at its beginning, are the source's
+	history *History // nil before something happened
 }
 
 // Contention is the number of contenders of a lock, holders and waiters.
