@@ -57,6 +57,9 @@ type Lock struct {
 	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender
+	// WaitersAtLeast is how many client instances are known to wait although their entries cannot be seen, from the
+	// subscribers of the channel on which a Redis library tells its waiters.
+	WaitersAtLeast int
 	// Masters has a vote for each master of a Redis backend; empty for ZooKeeper.
 	Masters []Vote
 	// Quorum and Margin (votes - quorum) are meaningful when Masters is not empty.
@@ -175,6 +178,9 @@ type Vote struct {
 	NoExpiry  bool
 	// Agrees: the value is the one that most masters hold.
 	Agrees bool
+	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
+	// holders, with a space between two.
+	Held *recipe.Record
 }
 
 // Severity of a finding.

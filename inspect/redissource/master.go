@@ -24,6 +24,8 @@ type master struct {
 	slots   chan struct{} // a place for each request at the same time
 	sent    atomic.Uint64
 	digests digests
+	typed   typedKeys
+	offset  atomic.Int64 // the server's clock minus ours, in nanoseconds
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed

@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,6 +39,9 @@ func (r *run) cast() {
 				r.count(p, keys)
 			})
 		}
+		if channels := p.typed.watched(); len(channels) > 0 {
+			r.tasks.Go(func() { send(r.ctx, r.nets, p.joined(r.ctx, channels)) })
+		}
 	}
 }
 
@@ -46,7 +50,7 @@ func (r *run) present(p *peer, now time.Time) []string {
 	soon := now.Add(netEvery)
 	var keys []string
 	for key, e := range r.board.entries {
-		if v := e.votes[p.index]; v.Up && v.Present && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
+		if v := e.votes[p.index]; v.Up && v.Present && (v.Held == nil || !v.Held.Beside) && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
 			keys = append(keys, key)
 		}
 	}
@@ -78,4 +82,28 @@ func (m *master) exist(ctx context.Context, keys []string) (int64, error) {
 		return err
 	})
 	return n, err
+}
+
+// joined asks for the subscribers of channels, which nobody pushes, and returns the locks where their number changed.
+func (m *master) joined(ctx context.Context, channels map[string]subscribed) []string {
+	names := slices.Sorted(maps.Keys(channels))
+	var counted subscribers
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			counted = m.askSubscribers(ctx, p, names)
+			return nil
+		})
+		return onlyBroken(err)
+	})
+	if err != nil {
+		return nil // whoever reads will tell
+	}
+	var locks []string
+	for channel, v := range m.counts(names, counted) {
+		if was := channels[channel]; !v.Unknown && v.Subscribers != was.count {
+			locks = append(locks, was.lock)
+		}
+	}
+	slices.Sort(locks)
+	return slices.Compact(locks)
 }

@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -68,7 +69,7 @@ func (r *run) read() {
 		if all {
 			r.readAll(p)
 		}
-		for key := range keys {
+		for _, key := range r.board.whole(p.lockKeys(slices.Collect(maps.Keys(keys)))) {
 			if r.board.entries[key] == nil {
 				r.add([]string{key})
 			}
@@ -120,7 +121,7 @@ func (r *run) wake(now time.Time) {
 			r.dirty[key] = true
 		}
 		for i, v := range e.votes {
-			if v.Up && !v.ExpiresAt.IsZero() && !v.ExpiresAt.Add(afterExpiry).After(now) && !r.masters[i].down() {
+			if v.Up && overdue(v, now) && !r.masters[i].down() {
 				r.masters[i].want(key, r.perKey, now)
 			}
 		}
@@ -142,8 +143,13 @@ func (r *run) remind(key string, now time.Time) {
 		return
 	}
 	for _, v := range e.votes {
-		if at := v.ExpiresAt.Add(afterExpiry); v.Up && !v.ExpiresAt.IsZero() && at.After(now) {
-			r.expiries.set(key, at)
+		for _, end := range ends(v) {
+			if at := end.Add(afterExpiry); at.After(now) {
+				r.expiries.set(key, at)
+			}
+		}
+		if doubtful(v) {
+			r.expiries.set(key, now.Add(deadAfter))
 		}
 	}
 	if at := e.freeSince.Add(freeFor); !e.freeSince.IsZero() && at.After(now) {
@@ -289,6 +295,7 @@ func (r *run) flush(now time.Time) {
 		}
 		r.remind(key, now)
 	}
+	r.add(r.board.takeFound())
 	u.Backend = r.changedBackend(now)
 	if u.Put != nil || u.Gone != nil || u.Backend != nil {
 		r.emit(u)
@@ -342,8 +349,12 @@ func (r *run) wanted() func(key string) bool {
 		return func(key string) bool { return key == r.cfg.Only }
 	}
 	patterns := r.cfg.Match
+	match := func(key string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return glob(p, key) })
+	}
 	return func(key string) bool {
-		return !recipe.HelperKey(key) && slices.ContainsFunc(patterns, func(p string) bool { return glob(p, key) })
+		_, locks, helper := recipe.LockOf(key)
+		return !helper && match(key) || len(locks) > 0 && (match(key) || slices.ContainsFunc(locks, match))
 	}
 }
 
@@ -352,5 +363,5 @@ func (r *run) trackedPatterns() []string {
 	if r.cfg.Only != "" {
 		return []string{globEscape.Replace(r.cfg.Only)}
 	}
-	return r.cfg.Match
+	return slices.Concat(r.cfg.Match, recipe.HelperPatterns(r.cfg.Match))
 }

@@ -51,7 +51,9 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		perMaster: limit{every: time.Second / time.Duration(s.cfg.Budget.Reads), burst: burstSeconds * s.cfg.Budget.Reads},
 	}
 	for i, options := range s.cfg.Masters {
-		r.masters = append(r.masters, newPeer(newMaster(s.cfg.addr(i), *options, s.cfg.Timeout), i))
+		m := newMaster(s.cfg.addr(i), *options, s.cfg.Timeout)
+		m.typed.named, m.typed.patient = s.cfg.Only, s.cfg.Once
+		r.masters = append(r.masters, newPeer(m, i))
 	}
 	return r
 }

@@ -40,6 +40,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	st.latency = time.Since(start)
 	if at, err := clock.Result(); err == nil {
 		st.offset, st.offsetKnown = at.Sub(start.Add(st.latency/2)), true
+		m.offset.Store(int64(st.offset))
 	}
 	st.deny("TIME", clock.Err())
 	if m.isCluster() {
