@@ -280,8 +280,8 @@ type Server struct {
 	// empty when unknown.
 	MaxMemory      int64
 	EvictionPolicy string
-	// Persistence says how a Redis server survives a restart: "aof always", "aof everysec", "rdb", "none"; empty when
-	// unknown.
+	// Persistence says how a Redis server survives a restart: "aof" or "rdb"; empty when unknown. INFO tells neither
+	// the fsync policy nor whether snapshots are configured, only whether there was one.
 	Persistence string
 	Error       string
 }

@@ -109,7 +109,10 @@ func (p *pusher) session(ctx context.Context, armed func()) error {
 		return refusal{"the keys of a cluster are read by polling", "nothing is wrong: give one master alone to see its changes at once"}
 	}
 	var connected atomic.Bool
-	options := p.m.options
+	options, err := p.m.direct(ctx)
+	if err != nil {
+		return err
+	}
 	options.Protocol = 3
 	options.OnConnect = func(ctx context.Context, c *redis.Conn) error {
 		if connected.Swap(true) {
