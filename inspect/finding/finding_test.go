@@ -31,7 +31,7 @@ type state struct {
 	evidence map[string]any
 }
 
-// check asks one rule about states, and about each of them a second later too: the same state gives the same finding.
+// check asks one rule about states; some must fire and some must not.
 func check(t *testing.T, rule string, states []state) {
 	t.Helper()
 	fires, silent := 0, 0
