@@ -45,7 +45,7 @@ func (o *Observer) diagnosed(p *place, l *Lock, now time.Time) *Lock {
 func (o *Observer) caseOf(p *place, l *Lock, now time.Time) Case {
 	return Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
-		Sessions: p.sessions, AllSessions: p.allSessions, Watches: p.watchTable(l.ID),
+		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: p.watchTable(l.ID),
 		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter,
 	}
 }

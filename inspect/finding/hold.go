@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"fmt"
 	"time"
 
 	"lockscope/inspect"
@@ -84,4 +85,18 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 }
 
 // waits says that somebody is known to wait for the lock.
-func waits(l *inspect.Lock) bool { return len(l.Waiters) > 0 || l.State == inspect.StateContended }
+func waits(l *inspect.Lock) bool {
+	return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || l.State == inspect.StateContended
+}
+
+// queued says how many wait.
+func queued(l *inspect.Lock) string {
+	switch {
+	case l.WaitersAtLeast > 0:
+		return fmt.Sprintf("at least %d waiting", len(l.Waiters)+l.WaitersAtLeast)
+	case len(l.Waiters) > 0:
+		return fmt.Sprintf("%d waiting", len(l.Waiters))
+	default:
+		return "others wait"
+	}
+}

@@ -37,7 +37,7 @@ func masterRestarted() inspect.Rule {
 				ttl, computed = longestTTL(c), true
 			}
 			if forgot(c, s, ttl) {
-				found = append(found, forgetful(c, s, ttl == endless))
+				found = append(found, forgetful(c, s, ttl == forEver))
 			}
 		}
 		return found
@@ -53,7 +53,7 @@ func server(b *inspect.Backend, addr string) *inspect.Server {
 	return nil
 }
 
-const endless = time.Duration(1<<63 - 1)
+const forEver = time.Duration(1<<63 - 1)
 
 // longestTTL is the longest time to live that was seen on the key; 0 when nobody has it.
 func longestTTL(c *inspect.Case) time.Duration {
@@ -62,7 +62,7 @@ func longestTTL(c *inspect.Case) time.Duration {
 	each(c.Lock, func(m *inspect.Vote) {
 		voted = true
 		if m.NoExpiry {
-			ttl = endless
+			ttl = forEver
 		} else if !m.ExpiresAt.IsZero() {
 			ttl = max(ttl, m.ExpiresAt.Sub(c.Now))
 		}
@@ -80,7 +80,7 @@ func forgot(c *inspect.Case, s *inspect.Server, ttl time.Duration) bool {
 	if len(c.Lock.Holders) > 0 && !c.Lock.Holders[0].HeldSince.IsZero() {
 		return c.Lock.Holders[0].HeldSince.Add(-c.Offset).Before(s.StartedAt)
 	}
-	return ttl != endless
+	return ttl != forEver
 }
 
 func forgetful(c *inspect.Case, s *inspect.Server, never bool) inspect.Finding {

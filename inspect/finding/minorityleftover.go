@@ -12,7 +12,8 @@ import (
 // its client may be asking the other masters just now.
 //
 // Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the caller's context
-// ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948, #11275.
+// ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948, #11275. The same with a library that makes one lock of
+// several keys on a master (rueidislock) and has only some of them.
 //
 // Evidence: value, votes, quorum, masters (addr, says); expires_at of the last vote, or never_expires.
 func minorityLeftover() inspect.Rule {
@@ -28,7 +29,7 @@ func minorityLeftover() inspect.Rule {
 			}
 		})
 		if vote == nil {
-			return nil
+			return partLeftover(l)
 		}
 		e := evidence{
 			"value": says(vote), "votes": l.Votes(), "quorum": l.Quorum, "masters": ballots(l),
@@ -40,5 +41,22 @@ func minorityLeftover() inspect.Rule {
 			Evidence:   e,
 			Advice:     "wait for " + untilEnd(l, e) + ". If it comes back or never expires: " + release(l.ID, vote.Value, vote.Digest) + " --waiter",
 		})
+	})
+}
+
+// partLeftover is the finding about a value that has too few of the keys that its library makes of one lock.
+func partLeftover(l *inspect.Lock) []inspect.Finding {
+	m, value := part(l)
+	if m == nil {
+		return nil
+	}
+	return one(inspect.Finding{
+		Confidence: recipe.Certain,
+		Message:    fmt.Sprintf("%s has too few of the lock's keys on %s: nobody holds the lock", short(value), at(m.Addr)),
+		Evidence: evidence{
+			"value": value.String(), "votes": l.Votes(), "quorum": l.Quorum, "masters": ballots(l),
+			"cause": "a failed or cancelled attempt that did not clean up all of its keys",
+		},
+		Advice: "wait for the keys to expire; if they come back, see which client keeps trying",
 	})
 }

@@ -46,7 +46,7 @@ func noTTL() inspect.Rule {
 		}
 		on := []string{}
 		each(l, func(m *inspect.Vote) {
-			if m.NoExpiry && len(on) < listed {
+			if endless(m) && len(on) < listed {
 				on = append(on, inspect.Escape(m.Addr))
 			}
 		})

@@ -49,6 +49,12 @@ func TestMinorityLeftover(t *testing.T) {
 			has: []string{"a stands on 1 of 3 masters"}, evidence: map[string]any{"value": "a", "votes": 1, "quorum": 2, "expires_at": stamp(now.Add(time.Minute))},
 		},
 		{name: "it lasts", c: present(votes("-a-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{
+			name: "one of rueidislock's three keys", fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"v has too few of the lock's keys on r1"},
+			c: present(inspect.KeyLock(inspect.ID{Backend: "redis", Path: "rueidislock:0:a"}, []inspect.Vote{{
+				Addr: "r1", Up: true, Held: &recipe.Record{Recipe: "rueidislock", Kind: "mutex", Partial: []string{"v"}},
+			}}, now)),
+		},
 		{name: "set this moment: its client asks the others", c: present(votes("a--", time.Minute), seen(history()))},
 		{name: "a quorum", c: present(votes("aa-", time.Minute))},
 		{name: "the silent masters could hold it too", c: present(votes("a!-", time.Minute))},
@@ -94,6 +100,9 @@ func TestNoTTL(t *testing.T) {
 		{name: "a leftover", c: endless("a--", "redsync", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"value": "a"}},
 		{name: "keys with expiry", c: endless("aaa", "redsync")},
 		{name: "a foreign value", c: endless("f", "", 0)},
+		{name: "the permits of a Redisson semaphore", c: present(inspect.KeyLock(inspect.ID{Backend: "redis", Path: "s"}, []inspect.Vote{{
+			Addr: "r1", Up: true, Present: true, NoExpiry: true, Held: &recipe.Record{Recipe: "redisson", Kind: "semaphore", Opaque: true},
+		}}, now))},
 		{name: "znodes have none", c: present(with(queue("shedlock", 1), holder(func(h *inspect.Contender) { h.NoExpiry = true })))},
 	})
 }

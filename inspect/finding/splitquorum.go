@@ -58,7 +58,7 @@ func untilEnd(l *inspect.Lock, e evidence) string {
 // forever is the first vote that never expires; nil when all do.
 func forever(l *inspect.Lock) (found *inspect.Vote) {
 	each(l, func(m *inspect.Vote) {
-		if found == nil && m.NoExpiry {
+		if found == nil && endless(m) {
 			found = m
 		}
 	})

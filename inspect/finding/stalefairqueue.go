@@ -62,8 +62,7 @@ func staleFairQueue() inspect.Rule {
 			Confidence: confidence,
 			Message:    message + " (first " + short(stale[0].Name) + ")",
 			Evidence:   e,
-			Advice: "their places lapse by themselves within 5 min each, once a live client asks again. Sooner, for one whose client is gone: " +
-				releaseOf(l, &stale[0]),
+			Advice:     lapse(l) + ". Sooner, for one whose client is gone: " + releaseOf(l, &stale[0]),
 		})
 	})
 }
@@ -78,4 +77,12 @@ func are(n int) string {
 		return "is"
 	}
 	return "are"
+}
+
+// lapse says when dead waiters fall out of the queue by themselves.
+func lapse(l *inspect.Lock) string {
+	if l.Recipe == "redisson" {
+		return "Redisson drops them within 5 min each (fairLockWaitTimeout), once a live client asks again"
+	}
+	return "they fall out when their place lapses, once a live client asks again"
 }

@@ -40,7 +40,7 @@ func stuckHolder() inspect.Rule {
 			return nil
 		}
 		e := about(h)
-		e["held_over"], e["limit_ms"], e["waiters"] = over(held), limit.Milliseconds(), len(l.Waiters)
+		e["held_over"], e["limit_ms"], e["waiters"] = over(held), limit.Milliseconds(), len(l.Waiters)+l.WaitersAtLeast
 		if byHistory {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
 		}
@@ -87,10 +87,7 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	if byHistory {
 		text += ", usually at most " + brief(c.History.Holds.P99)
 	}
-	if n := len(c.Lock.Waiters); n > 0 {
-		return text + fmt.Sprintf("; %d waiting", n)
-	}
-	return text + "; others wait"
+	return text + "; " + queued(c.Lock)
 }
 
 func stuckAdvice(l *inspect.Lock, h *inspect.Contender) string {

@@ -33,12 +33,26 @@ func settling(c *inspect.Case) bool {
 // ending says when the last vote runs out, by our clock; never when one does not.
 func ending(l *inspect.Lock) (at time.Time, never bool) {
 	each(l, func(m *inspect.Vote) {
-		never = never || m.NoExpiry
+		never = never || endless(m)
 		if m.ExpiresAt.After(at) {
 			at = m.ExpiresAt
 		}
 	})
 	return at, never
+}
+
+// endless says that a plain key never expires. Keys of structures may be there without an expiry while nobody holds the
+// lock; their holders have expiries of their own.
+func endless(m *inspect.Vote) bool { return m.NoExpiry && m.Held == nil }
+
+// part is a value that holds only some of the keys that its library makes of one lock; empty when there is none.
+func part(l *inspect.Lock) (m *inspect.Vote, value inspect.Untrusted) {
+	for i := range l.Masters {
+		if h := l.Masters[i].Held; l.Masters[i].Up && h != nil && len(h.Partial) > 0 {
+			return &l.Masters[i], inspect.Untrusted(h.Partial[0])
+		}
+	}
+	return nil, ""
 }
 
 // ballots is evidence of every master's vote: addr and says, which is the value, "absent", "no answer" or, for what is
@@ -55,6 +69,8 @@ func says(m *inspect.Vote) string {
 	switch {
 	case !m.Up:
 		return "no answer"
+	case m.Held != nil && len(m.Held.Partial) > 0:
+		return "a part: " + inspect.Escape(m.Held.Partial[0])
 	case !m.Present:
 		return "absent"
 	case m.Foreign:

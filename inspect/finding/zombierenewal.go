@@ -32,7 +32,7 @@ func zombieRenewal() inspect.Rule {
 		e := about(h)
 		e["held_over"], e["renewals"], e["every_ms"], e["last_renewal"] = over(held), r.Count, r.Every.Milliseconds(), stamp(r.Last)
 		e["cause"] = "a watchdog that outlives the work it was started for (Redisson #1626, #7272)"
-		confidence, text := recipe.Possible, fmt.Sprintf("; %d waiting", len(l.Waiters))
+		confidence, text := recipe.Possible, "; "+queued(l)
 		if usual > 0 {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
 			confidence, text = recipe.Likely, ", usually at most "+brief(c.History.Holds.P99)
