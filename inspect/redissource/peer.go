@@ -7,7 +7,11 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
 )
+
+// perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.
+const perKey = 5 * time.Microsecond
 
 // peer is a master and what is known of it.
 type peer struct {
@@ -36,7 +40,7 @@ type peer struct {
 	spent   map[string]time.Time // what each key has spent of its own limit
 	probe   bool                 // a sign of life is wanted
 	reads   time.Time            // what the master has spent of its limit
-	pace    pace
+	pace    sourcekit.Pace
 	skip    bool // the last tick left it out, to be gentle
 	retryAt time.Time
 

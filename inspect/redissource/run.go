@@ -48,7 +48,7 @@ func (r *run) tick() {
 		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {
 			continue
 		}
-		if p.skip = p.pace.slow && !p.skip; p.skip {
+		if p.skip = p.pace.Slow && !p.skip; p.skip {
 			continue
 		}
 		if keys == nil {
@@ -188,7 +188,7 @@ func (r *run) limitOf(p *peer) limit {
 	switch {
 	case r.cfg.Once:
 		return limit{burst: 1} // the scan has the budget
-	case p.pace.slow:
+	case p.pace.Slow:
 		return r.perMaster.slowed()
 	default:
 		return r.perMaster
@@ -215,7 +215,7 @@ func (r *run) report(rep report) {
 		return
 	}
 	r.alive(p, rep.took)
-	p.pace.add(rep.took, len(rep.keys))
+	p.pace.Add(rep.took - time.Duration(len(rep.keys))*perKey)
 	now := time.Now()
 	for i, key := range rep.keys {
 		r.board.vote(rep.master, key, rep.votes[i])

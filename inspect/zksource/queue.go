@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/internal/sourcekit"
 )
 
 // job is one request.
@@ -40,6 +42,7 @@ type result struct {
 type queue struct {
 	urgent, reads, walk, polls []job
 	discovering, steady        bucket
+	pace                       sourcekit.Pace
 	turn                       int
 }
 
@@ -84,6 +87,12 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 		}
 	}
 	return job{}, wait, false
+}
+
+// answered takes in how long a request took: while the servers answer slowly they are asked half as often.
+func (q *queue) answered(took time.Duration) {
+	q.pace.Add(took)
+	q.discovering.halved, q.steady.halved = q.pace.Slow, q.pace.Slow
 }
 
 func pop(list *[]job) job {

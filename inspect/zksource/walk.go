@@ -134,6 +134,7 @@ func (r *run) result(res result) {
 		return // the link's own event says so too, and then everything is asked again
 	}
 	r.progress = res.at
+	r.queue.answered(res.at.Sub(res.sent))
 	if r.dirs[d.path] != d {
 		return
 	}

@@ -1,4 +1,4 @@
-package redissource
+package sourcekit
 
 import (
 	"testing"
@@ -6,28 +6,23 @@ import (
 )
 
 func TestPaceNoticesASlowServerAndItsRecovery(t *testing.T) {
-	var p pace
+	var p Pace
 	add := func(n int, took time.Duration) {
 		for range n {
-			p.add(took, 1)
+			p.Add(took)
 		}
 	}
 	add(64, 2*time.Millisecond)
 	add(640, 5*time.Millisecond)
-	if p.slow {
+	if p.Slow {
 		t.Error("slow at less than three times its start")
 	}
 	add(16, 7*time.Millisecond)
-	if !p.slow {
+	if !p.Slow {
 		t.Error("not slow at more than three times its start")
 	}
 	add(80, 2*time.Millisecond)
-	if p.slow {
+	if p.Slow {
 		t.Error("still slow")
-	}
-	p.add(2*time.Millisecond+1000*perKey, 1000) // a large batch
-	add(15, 2*time.Millisecond)
-	if p.slow {
-		t.Error("a large batch is no slow server")
 	}
 }
