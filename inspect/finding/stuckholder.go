@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"fmt"
 	"time"
 
 	"lockscope/inspect"
