@@ -45,7 +45,7 @@ func (a *app) acquireCommand() *cobra.Command {
 		Short: "Take a lock, hold it while COMMAND runs or until interrupted, and give it back",
 		Example: "  lockscope acquire zk:/locks/deploy zk://localhost -- ./deploy.sh\n" +
 			"  lockscope acquire redis:lock:report redis://r1,r2,r3 --ttl 20s --wait 0 -o jsonl",
-		Args: lockFirst, ValidArgsFunction: q.completeLock,
+		Args: lockFirst,
 	}
 	flags := command.Flags()
 	flags.StringVar(&q.kind, "kind", "", "mutex, or redlock on several masters (default: what the target takes)")
@@ -54,7 +54,7 @@ func (a *app) acquireCommand() *cobra.Command {
 	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
 	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's life without renewal; it is renewed every third")
 	flags.DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
-	outputFlag(command, &q.output, "text", "jsonl")
+	flags.StringVarP(&q.output, "output", "o", "text", "text or jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 			args, q.command = args[:dash], args[dash:]
@@ -126,7 +126,8 @@ const shortestTTL = 10 * time.Millisecond
 
 // checkRecipe checks the options that only one kind of server takes.
 func (q *acquisition) checkRecipe() error {
-	_, known := recipe.QueueByName(q.recipe)
+	queue, _ := recipe.QueueByName(q.recipe)
+	known := queue.Prefix != nil
 	switch zookeeper := q.target.Service == connect.ZooKeeper; {
 	case q.ttl < shortestTTL:
 		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)

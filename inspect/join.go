@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
 // clone copies a lock so that its contenders can be changed.
@@ -39,6 +41,10 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: no value tells
 	}
 	before := indexOf(was)
+	l.stepBack(func(c *Contender) bool {
+		old, ok := before.same(c)
+		return ok && old.State == Waiting // by a table of watches
+	})
 	everyContender(l, func(c *Contender) {
 		old, ok := before.same(c)
 		if ok && old.Watches == c.Watches {
@@ -76,46 +82,39 @@ func appeared(l *Lock, offset time.Duration) {
 // missing: who has just come, or whose predecessor has just gone, takes a moment to set it.
 const WatchSettle = 5 * time.Millisecond
 
-// identify fills in the clients behind the sessions.
-func identify(l *Lock, sessions map[int64]Session) {
-	if len(sessions) > 0 {
-		everyContender(l, func(c *Contender) { c.Owner = c.Owner.of(sessions) })
-	}
-}
-
-// tellsNew says that the sessions tell something of a contender that was not known.
-func (l *Lock) tellsNew(sessions map[int64]Session) bool {
+// identify fills in the clients behind the sessions, and says whether that changed anything.
+func identify(l *Lock, sessions map[int64]Session) bool {
 	changed := false
-	everyContender(l, func(c *Contender) { changed = changed || c.Owner != c.Owner.of(sessions) })
-	return changed
-}
-
-// of is the owner with what the servers tell of its session.
-func (o Owner) of(sessions map[int64]Session) Owner {
-	s, ok := sessions[o.Session]
-	if !ok || o.Session == 0 {
-		return o
-	}
-	o.Client, o.Server, o.SessionTimeout = s.Client, s.Server, s.Timeout
-	if o.Host == "" {
-		if host, _, err := net.SplitHostPort(s.Client); err == nil {
+	everyContender(l, func(c *Contender) {
+		s, ok := sessions[c.Owner.Session]
+		if !ok || c.Owner.Session == 0 {
+			return
+		}
+		o := c.Owner
+		o.Client, o.Server, o.SessionTimeout = s.Client, s.Server, s.Timeout
+		if host, _, err := net.SplitHostPort(s.Client); err == nil && o.Host == "" {
 			o.Host = Untrusted(host)
 		}
-	}
-	return o
+		changed = changed || o != c.Owner
+		c.Owner = o
+	})
+	return changed
 }
 
 // confirmWatches sets for each waiter whether it watches what it should, by the server's table, and says whether
 // that changed anything. A watch that is not in the table is only missing when the queue, read before the table and
 // again after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
-	changed := false
+	changed := l.stepBack(func(c *Contender) bool {
+		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.reenters.Raw())], c.Owner.Session)
+	})
+	registry := isRegistry(l, t)
 	everyContender(l, func(c *Contender) {
-		if c.Watches == "" || c.Owner.Session == 0 {
+		if c.Watches == "" || c.Owner.Session == 0 || registry && c.Watch == Unconfirmed {
 			return
 		}
 		answer, unwatched := c.Watch, false
-		if slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Watches.Raw())], c.Owner.Session) {
+		if slices.Contains(t.Sessions[l.Predecessor(c)], c.Owner.Session) {
 			answer = Confirmed
 		} else if answer != Missing {
 			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= WatchSettle
@@ -124,4 +123,44 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		c.Watch, c.unwatched = answer, unwatched
 	})
 	return changed
+}
+
+// isRegistry says that plain ephemeral sequential nodes are no queue, most likely: nobody watches another's node.
+func isRegistry(l *Lock, t *WatchTable) bool {
+	if l.Recipe != "sequential" || l.Confidence != recipe.Possible {
+		return false
+	}
+	watched := false
+	everyContender(l, func(c *Contender) {
+		for _, session := range t.Sessions[l.Node(c)] {
+			everyContender(l, func(other *Contender) {
+				watched = watched || other.Owner.Session == session && other.Name != c.Name
+			})
+		}
+	})
+	return !watched
+}
+
+// stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do:
+// they are another thread's of that client. It says whether there are any.
+func (l *Lock) stepBack(waits func(*Contender) bool) bool {
+	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.reenters != "" }) {
+		return false
+	}
+	held := make([]Contender, 0, len(l.Holders))
+	for _, c := range l.Holders {
+		if c.reenters == "" || !waits(&c) {
+			held = append(held, c)
+			continue
+		}
+		c.State, c.Watches, c.HeldSince = Waiting, c.reenters, time.Time{}
+		l.Waiters = append(l.Waiters, c)
+	}
+	if len(held) == len(l.Holders) {
+		return false
+	}
+	l.Holders = held
+	slices.SortStableFunc(l.Waiters, func(a, b Contender) int { return int(a.Sequence - b.Sequence) })
+	l.State = queueState(l)
+	return true
 }

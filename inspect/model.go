@@ -57,9 +57,6 @@ type Lock struct {
 	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender
-	// WaitersAtLeast is how many client instances are known to wait although their entries cannot be seen, from the
-	// subscribers of the channel on which a Redis library tells its waiters.
-	WaitersAtLeast int
 	// Masters has a vote for each master of a Redis backend; empty for ZooKeeper.
 	Masters []Vote
 	// Quorum and Margin (votes - quorum) are meaningful when Masters is not empty.
@@ -70,9 +67,6 @@ type Lock struct {
 	// ReadAt is when, by our clock, the lock was last read.
 	ReadAt   time.Time
 	Findings []Finding
-
-	told    int      // how many of Findings, at its beginning, are the source's
-	history *History // nil before something happened
 }
 
 // Contention is the number of contenders of a lock, holders and waiters.
@@ -116,6 +110,9 @@ type Contender struct {
 	// there and Digest holds sha256:HEX of the whole.
 	Name   Untrusted
 	Digest string
+	// Place is where its znode is, seen from the lock's path, where that is not the lock's own directory: below it
+	// ("leases"), or beside it (".." when the lock's path is the znode itself). See Lock.Node.
+	Place string
 	// Recipe is the library that wrote it where that is another than the lock's; else empty.
 	Recipe string
 	// Sequence is the number that the server gave a znode; meaningful when Sequential.
@@ -146,7 +143,8 @@ type Contender struct {
 	Czxid   int64
 	Version int32
 
-	unwatched bool // the watch table did not have its watch; see confirmWatches
+	unwatched bool      // the watch table did not have its watch; see confirmWatches
+	reenters  Untrusted // its own session's write, which it watches if it waits after all; see stepBack
 }
 
 // Owner is who stands behind a contender. Empty fields are unknown.
@@ -178,9 +176,6 @@ type Vote struct {
 	NoExpiry  bool
 	// Agrees: the value is the one that most masters hold.
 	Agrees bool
-	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
-	// holders, with a space between two.
-	Held *recipe.Record
 }
 
 // Severity of a finding.
@@ -280,8 +275,8 @@ type Server struct {
 	// empty when unknown.
 	MaxMemory      int64
 	EvictionPolicy string
-	// Persistence says how a Redis server survives a restart: "aof" or "rdb"; empty when unknown. INFO tells neither
-	// the fsync policy nor whether snapshots are configured, only whether there was one.
+	// Persistence says how a Redis server survives a restart: "aof always", "aof everysec", "rdb", "none"; empty when
+	// unknown.
 	Persistence string
 	Error       string
 }

@@ -1,13 +1,19 @@
 package inspect
 
 import (
+	"path"
+	"slices"
 	"time"
 
 	"lockscope/inspect/recipe"
 )
 
-// maxValue is how many bytes of a value are shown and decoded.
-const maxValue = 1 << 10
+const (
+	// maxValue is how many bytes of a value are shown and decoded.
+	maxValue = 1 << 10
+	// maxAliens is how many children that are no contenders a lock names.
+	maxAliens = 16
+)
 
 // Znode is one child of a lock directory as it was read.
 type Znode struct {
@@ -18,50 +24,151 @@ type Znode struct {
 	Czxid          int64
 	Version        int32
 	EphemeralOwner int64
-	Created        time.Time
+	// Created, and Modified: when its data were last written.
+	Created, Modified time.Time
+}
+
+// Directory is what was read of a lock directory.
+type Directory struct {
+	Children []Znode
+	// Data of the directory itself; nil when it was not read.
+	Data []byte
+	// Parts are the children of those directories of recipe.Parts that exist, by place.
+	Parts map[string][]Znode
 }
 
 // DirectoryLock makes the lock of a ZooKeeper directory from its children; nil when no recipe recognises any of
-// them as a contender. Names alone prove a lock only for libraries with names of their own; for plain sequential
-// nodes at least one child must be known to be ephemeral.
+// them as a contender. Names alone prove a lock only for libraries with names of their own; of other nodes at least
+// one must be known to be ephemeral.
 func DirectoryLock(id ID, children []Znode, readAt time.Time) *Lock {
-	names := make([]string, len(children))
-	byName := make(map[string]*Znode, len(children))
-	ephemeral := false
-	for i := range children {
-		c := &children[i]
-		names[i], byName[c.Name] = c.Name, c
-		ephemeral = ephemeral || c.EphemeralOwner != 0
+	l, _ := Directory{Children: children}.Lock(id, readAt)
+	return l
+}
+
+// Lock makes the lock of the directory; nil when no recipe recognises one. folded: it is a semaphore that has its Parts
+// folded in, so that they are no locks themselves.
+func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
+	own := readQueue(d.Children)
+	if l = curatorSemaphore(id, own, d); l == nil {
+		l = kazooSemaphore(id, own, d)
 	}
-	q, ok := recipe.Detect(names)
-	if !ok || !q.Certain && !ephemeral {
+	if folded = l != nil; !folded {
+		l = queueLock(id, own)
+	}
+	if l == nil {
+		return nil, false
+	}
+	l.ReadAt = readAt
+	l.State = queueState(l)
+	return l, folded
+}
+
+// queue is a directory's children as the recipes see them.
+type queue struct {
+	writer  recipe.Queue // of most entries
+	entries []recipe.Entry
+	nodes   map[string]*Znode
+}
+
+// readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be persistent:
+// those are work items of a queue or the like.
+func readQueue(children []Znode) queue {
+	names := make([]string, len(children))
+	q := queue{nodes: make(map[string]*Znode, len(children))}
+	for i := range children {
+		names[i], q.nodes[children[i].Name] = children[i].Name, &children[i]
+	}
+	q.writer, q.entries = recipe.Read(names)
+	q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool {
+		n := q.nodes[e.Name]
+		return e.Confidence != recipe.Certain && n.Known && n.EphemeralOwner == 0
+	})
+	for i := range q.entries {
+		q.entries[i].Session = q.nodes[q.entries[i].Name].EphemeralOwner
+	}
+	if q.writer.Writes != nil && slices.ContainsFunc(q.entries, q.strange) {
+		recipe.Generalise(q.entries, q.writer.Name)
+	}
+	q.writer = recipe.Writer(q.entries)
+	return q
+}
+
+// strange says that the library of the entry's name does not write such data.
+func (q *queue) strange(e recipe.Entry) bool {
+	n := q.nodes[e.Name]
+	return e.Recipe == q.writer.Name && n.Known && !q.writer.Writes(n.Data)
+}
+
+// proven says that there is a contender for sure: by its name, or by its session.
+func (q *queue) proven() bool {
+	return slices.ContainsFunc(q.entries, func(e recipe.Entry) bool {
+		return e.Confidence == recipe.Certain || e.Session != 0
+	})
+}
+
+// queueLock makes a lock of contenders that stand in one directory; nil when there are none.
+func queueLock(id ID, q queue) *Lock {
+	// They look like permits, but the directory is no semaphore's.
+	q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Unnumbered })
+	if !q.proven() {
 		return nil
 	}
-	entries := q.Entries(names)
-	if !q.Certain {
-		entries = ephemeralOnly(entries, byName)
-	}
-	l := &Lock{ID: id, Kind: KindMutex, Recipe: q.Name, Confidence: recipe.Certain, ReadAt: readAt}
-	if !q.Certain {
-		l.Confidence = recipe.Possible
-	}
-	blocks := recipe.Blocks(entries)
-	for i, e := range entries {
-		if e.Mode == recipe.Shared {
-			l.Kind = KindRW
-		}
-		c := contender(q, e, byName[e.Name])
+	q.writer = recipe.Writer(q.entries)
+	l := q.lock(id)
+	blocks := q.writer.Blocks(q.entries)
+	for i, e := range q.entries {
+		c := q.contender(e)
 		c.BlockedBelow = blocks[i]
-		if blocker := q.Blocker(entries, i); blocker >= 0 {
+		blocker := q.writer.Blocker(q.entries, i)
+		switch {
+		case e.Live && !recipe.Granted(q.nodes[e.Name].Data):
 			c.State = Waiting
-			c.Watches = Untrusted(entries[blocker].Name)
+			if len(l.Waiters) > 0 { // the first of them looks at the whole directory
+				c.Watches = Untrusted(q.entries[i-1].Name)
+			}
 			l.Waiters = append(l.Waiters, c)
-		} else {
+		case blocker >= 0:
+			c.State = Waiting
+			c.Watches = Untrusted(q.entries[blocker].Name)
+			l.Waiters = append(l.Waiters, c)
+		default:
 			c.State = Holding
+			if first := q.entries[0]; e.Mode == recipe.Shared && first.Mode == recipe.Exclusive && e.Sequence != first.Sequence {
+				c.reenters = Untrusted(first.Name)
+			}
 			l.Holders = append(l.Holders, c)
 		}
+		if e.Live && c.State == Holding && l.Confidence == recipe.Possible {
+			l.Confidence = recipe.Likely // nobody else marks the granted
+		}
 	}
-	l.State = queueState(l)
+	if l.Kind == KindSemaphore {
+		countBlocked(l)
+	}
+	l.Aliens = aliens(q)
+	return l
+}
+
+// lock starts a lock with what its contenders have in common.
+func (q *queue) lock(id ID) *Lock {
+	l := &Lock{ID: id, Kind: KindMutex, Recipe: q.writer.Name, Confidence: recipe.Possible}
+	candidates := 0
+	for _, e := range q.entries {
+		switch e.Role {
+		case recipe.Lease:
+			l.Kind = KindSemaphore
+		case recipe.ReadWrite:
+			l.Kind = KindRW
+		case recipe.Candidate:
+			candidates++
+		}
+		if e.Recipe == q.writer.Name && l.Confidence != recipe.Certain && e.Confidence != recipe.Possible {
+			l.Confidence = e.Confidence
+		}
+	}
+	if candidates == len(q.entries) {
+		l.Kind = KindElection
+	}
 	return l
 }
 
@@ -77,43 +184,69 @@ func FreeDirectory(id ID, was *Lock, readAt time.Time) *Lock {
 
 func queueState(l *Lock) State {
 	switch {
-	case len(l.Holders) == 0:
-		return StateFree
 	case len(l.Waiters) > 0:
 		return StateContended
-	default:
+	case len(l.Holders) > 0:
 		return StateHeld
+	default:
+		return StateFree
 	}
 }
 
-// ephemeralOnly drops the nodes that are known to be persistent: in a directory of no known library they are work
-// items of a queue or the like.
-func ephemeralOnly(entries []recipe.Entry, nodes map[string]*Znode) []recipe.Entry {
-	kept := entries[:0]
-	for _, e := range entries {
-		if n := nodes[e.Name]; !n.Known || n.EphemeralOwner != 0 {
-			kept = append(kept, e)
+// aliens are the children that no recipe takes for contenders, the first few by name.
+func aliens(queues ...queue) []Untrusted {
+	var names []Untrusted
+	for _, q := range queues {
+		taken := make(map[string]bool, len(q.entries))
+		for _, e := range q.entries {
+			taken[e.Name] = true
+		}
+		for name := range q.nodes {
+			if !taken[name] {
+				names = append(names, Untrusted(name))
+			}
 		}
 	}
-	return kept
+	slices.Sort(names)
+	return names[:min(len(names), maxAliens)]
 }
 
-func contender(q recipe.Queue, e recipe.Entry, n *Znode) Contender {
-	return Contender{
+func (q *queue) contender(e recipe.Entry) Contender {
+	n, writer := q.nodes[e.Name], q.writer
+	c := Contender{
 		Name:       Untrusted(e.Name),
 		Sequence:   e.Sequence,
-		Sequential: true,
+		Sequential: !e.Unnumbered,
 		Mode:       e.Mode,
 		Count:      1,
 		Since:      n.Created,
 		Czxid:      n.Czxid,
 		Version:    n.Version,
-		Owner:      owner(q, n),
+		Persistent: n.Known && n.EphemeralOwner == 0,
 	}
+	if e.Recipe != writer.Name {
+		c.Recipe = e.Recipe
+		writer, _ = recipe.QueueByName(e.Recipe)
+	}
+	c.Owner = owner(n, func(data []byte) (host, label string) { return writer.Owner(e, data) })
+	return c
 }
 
 // owner reads what a contender's data says of it, from at most its first KiB.
-func owner(q recipe.Queue, n *Znode) Owner {
-	host, label := q.Owner(n.Data[:min(len(n.Data), maxValue)])
+func owner(n *Znode, read func(data []byte) (host, label string)) Owner {
+	host, label := read(n.Data[:min(len(n.Data), maxValue)])
 	return Owner{Session: n.EphemeralOwner, Host: Untrusted(host), Label: Untrusted(label)}
+}
+
+// Node is the path of a contender's znode.
+func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
+
+// Watched says whether the servers' tables of watches can tell anything of the lock.
+func (l *Lock) Watched() bool {
+	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.reenters != "" })
+}
+
+// Predecessor is the path of the znode that a waiter should watch; meaningful when Watches is not empty.
+func (l *Lock) Predecessor(c *Contender) string {
+	return path.Join(l.ID.Path, c.Place, c.Watches.Raw())
 }

@@ -46,7 +46,7 @@ func WithLabel(label string) Option { return func(o *options) { o.label = label 
 func WithRecipe(name string) Option {
 	return func(o *options) {
 		queue, ok := recipe.QueueByName(name)
-		if !ok {
+		if !ok || queue.Prefix == nil {
 			o.err = fmt.Errorf("recipe %q is none that can be queued with", name)
 			return
 		}

@@ -29,7 +29,7 @@ func queueOf(q recipe.Queue, path string, children []string) (entries []recipe.E
 			}
 		}
 		switch {
-		case !ok:
+		case !ok || e.Role == recipe.Lease && !e.Live: // a semaphore's, of which no mutex takes notice
 		case writer.Name == q.Name || queuesWith(q.Name) == queuesWith(writer.Name):
 			entries = append(entries, e)
 		default:
@@ -41,10 +41,14 @@ func queueOf(q recipe.Queue, path string, children []string) (entries []recipe.E
 }
 
 // queuesWith gives recipes that wait for each other the same name: Curator and go-zookeeper order whatever ends in
-// "lock-" and a number, kazoo ignores what it did not write, and the tutorials sort whole names.
+// "lock-" and a number, kazoo ignores what it did not write, and the tutorials sort whole names, as do ZooKeeper's own
+// recipes, which are theirs.
 func queuesWith(name string) string {
-	if name == "go-zookeeper" {
+	switch name {
+	case "go-zookeeper":
 		return "curator"
+	case "zookeeper-recipes":
+		return "sequential"
 	}
 	return name
 }

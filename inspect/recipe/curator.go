@@ -6,9 +6,9 @@ import (
 )
 
 // curator is Apache Curator: InterProcessMutex, LeaderSelector ("lock-"), InterProcessReadWriteLock ("__READ__",
-// "__WRIT__") and LeaderLatch ("latch-"), each name protected by "_c_" and a UUID with dashes
-// (ProtectedUtils, LockInternals, StandardLockInternalsDriver). A waiter watches the node right before it; a reader
-// watches the first write of the queue, not the nearest.
+// "__WRIT__"), LeaderLatch ("latch-") and the permits of InterProcessSemaphoreV2 ("lease-"), each name protected by
+// "_c_" and a UUID with dashes (ProtectedUtils, LockInternals, StandardLockInternalsDriver). A waiter watches the node
+// right before it; a reader watches the first write of the queue, not the nearest.
 func curator() Queue {
 	return Queue{
 		Name:          "curator",
@@ -29,16 +29,26 @@ func parseCurator(child string) (Entry, bool) {
 		return Entry{}, false
 	}
 	rest = rest[37:]
-	for _, token := range []struct {
-		text string
-		mode Mode
-	}{{"lock-", Exclusive}, {"latch-", Exclusive}, {"__WRIT__", Exclusive}, {"__READ__", Shared}} {
+	for _, token := range curatorTokens {
 		if number, ok := strings.CutPrefix(rest, token.text); ok {
 			seq, ok := parseSequence(number)
-			return Entry{Name: child, Sequence: seq, Mode: token.mode}, ok
+			return Entry{Name: child, Sequence: seq, Mode: token.mode, Role: token.role, Confidence: Certain}, ok
 		}
 	}
 	return Entry{}, false
+}
+
+// curatorTokens stand between the protection and the number.
+var curatorTokens = [...]struct {
+	text string
+	mode Mode
+	role Role
+}{
+	{"lock-", Exclusive, Plain},
+	{"latch-", Exclusive, Candidate},
+	{"lease-", Exclusive, Lease},
+	{"__WRIT__", Exclusive, ReadWrite},
+	{"__READ__", Shared, ReadWrite},
 }
 
 // dashed writes 32 hex digits as a UUID.
@@ -67,9 +77,10 @@ func isHex(s string) bool {
 	return true
 }
 
-// curatorOwner: the default data is the client's address as text (CuratorFrameworkFactory.getLocalAddress).
-func curatorOwner(data []byte) (host, label string) {
-	if _, err := netip.ParseAddr(string(data)); err == nil {
+// curatorOwner: the default data is the client's address as text (CuratorFrameworkFactory.getLocalAddress), but a
+// LeaderLatch writes its participant's id and nothing else.
+func curatorOwner(e Entry, data []byte) (host, label string) {
+	if _, err := netip.ParseAddr(string(data)); err == nil && e.Role != Candidate {
 		return string(data), ""
 	}
 	return "", string(data)

@@ -25,5 +25,5 @@ func parseGoZooKeeper(child string) (Entry, bool) {
 		return Entry{}, false
 	}
 	seq, ok := parseSequence(number)
-	return Entry{Name: child, Sequence: seq, Mode: Exclusive}, ok
+	return Entry{Name: child, Sequence: seq, Confidence: Certain}, ok
 }

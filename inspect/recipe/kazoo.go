@@ -1,9 +1,13 @@
 package recipe
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
-// kazoo is kazoo's Lock, WriteLock and Election ("__lock__") and ReadLock ("__rlock__") behind 32 hex digits
-// (kazoo/recipe/lock.py). A reader watches the nearest write before it.
+// kazoo is kazoo's Lock, WriteLock and Election ("__lock__") and ReadLock ("__rlock__") behind 32 hex digits, and its
+// Semaphore, whose permits are 32 hex digits without more (kazoo/recipe/lock.py). A reader watches the nearest write
+// before it.
 func kazoo() Queue {
 	return Queue{
 		Name:        "kazoo",
@@ -19,25 +23,57 @@ func parseKazoo(child string) (Entry, bool) {
 	if len(child) < 32 || !isHex(child[:32]) {
 		return Entry{}, false
 	}
-	mode := Exclusive
+	if IsPermit(child) {
+		return Entry{Name: child, Unnumbered: true, Role: Lease, Confidence: Possible}, true
+	}
+	mode, role := Exclusive, Plain
 	number, ok := strings.CutPrefix(child[32:], "__lock__")
 	if !ok {
-		mode = Shared
+		mode, role = Shared, ReadWrite
 		if number, ok = strings.CutPrefix(child[32:], "__rlock__"); !ok {
 			return Entry{}, false
 		}
 	}
 	seq, ok := parseSequence(number)
-	return Entry{Name: child, Sequence: seq, Mode: mode}, ok
+	return Entry{Name: child, Sequence: seq, Mode: mode, Role: role, Confidence: Certain}, ok
 }
 
-// kazooOwner is the identifier. Semaphores write it as Python's repr of bytes, b'NAME'.
-func kazooOwner(data []byte) (host, label string) {
-	label = string(data)
-	if inner, ok := strings.CutPrefix(label, "b'"); ok {
-		if inner, ok := strings.CutSuffix(inner, "'"); ok {
-			return "", inner
-		}
+// kazooOwner is the identifier. Semaphores write it into their queue as Python shows bytes, b'NAME'.
+func kazooOwner(_ Entry, data []byte) (host, label string) {
+	if name, ok := pythonBytes(string(data)); ok {
+		return "", name
 	}
-	return "", label
+	return "", string(data)
 }
+
+// pythonBytes reads bytes in the form that Python's repr gives them.
+func pythonBytes(s string) (string, bool) {
+	if len(s) < 3 || s[0] != 'b' || s[1] != '\'' && s[1] != '"' || s[len(s)-1] != s[1] {
+		return "", false
+	}
+	inner := s[2 : len(s)-1]
+	var text strings.Builder
+	for inner != "" {
+		c, _, rest, err := strconv.UnquoteChar(inner, 0) // repr writes a subset of Go's escapes, and \'
+		switch {
+		case strings.HasPrefix(inner, `\'`):
+			c, rest = '\'', inner[2:]
+		case inner[0] != '\\':
+			c, rest = rune(inner[0]), inner[1:]
+		case err != nil:
+			return "", false
+		}
+		text.WriteByte(byte(c))
+		inner = rest
+	}
+	return text.String(), true
+}
+
+// KazooLimit reads the number of permits from the data of a kazoo Semaphore's directory: decimal text.
+func KazooLimit(data []byte) (int, bool) {
+	n, err := strconv.ParseUint(string(data), 10, 31)
+	return int(n), err == nil && n > 0
+}
+
+// IsPermit says that a name looks like a permit of a kazoo Semaphore.
+func IsPermit(child string) bool { return len(child) == 32 && isHex(child) }

@@ -12,14 +12,36 @@ const (
 	Shared
 )
 
+// Role says what a contender contends for.
+type Role uint8
+
+// The roles of a contender.
+const (
+	Plain     Role = iota // a lock
+	ReadWrite             // a lock that knows readers; a Shared entry always does
+	Candidate             // leadership
+	Lease                 // a semaphore's permit
+)
+
 // Entry is one contender's znode, parsed.
 type Entry struct {
 	Name     string
 	Sequence int32
-	Mode     Mode
+	// Unnumbered: the server gave it no number, so that Sequence means nothing.
+	Unnumbered bool
+	Mode       Mode
+	Role       Role
+	// Recipe is the library that writes such names.
+	Recipe string
+	// Confidence: a name proves a contender only when it is Certain. What has another must be seen to be ephemeral.
+	Confidence Confidence
+	// Live: its data tells its state and changes while it is there.
+	Live bool
+	// Session that owns the node, filled in by who read it; 0 is unknown.
+	Session int64
 }
 
-// Queue is how one library writes a lock as a directory of sequential znodes.
+// Queue is how one library writes a lock as a directory of znodes.
 type Queue struct {
 	// Name of the recipe as the command line and its JSON spell it.
 	Name string
@@ -27,17 +49,20 @@ type Queue struct {
 	Certain bool
 	// Parse reads one child's name; false for a child that is not a contender of this recipe.
 	Parse func(child string) (Entry, bool)
-	// Prefix builds the name that an exclusive contender asks the server to number. guid is 32 lower-case hex
-	// digits; recipes that have no place for it ignore it and report CarriesGUID false.
+	// Prefix builds the name that an exclusive contender asks the server to number; nil where the recipe is only
+	// read. guid is 32 lower-case hex digits; recipes that have no place for it ignore it and report CarriesGUID
+	// false.
 	Prefix      func(guid string) string
 	CarriesGUID bool
 	// Owner reads a contender's data: the host that the library wrote by itself, the label that its user chose.
-	Owner func(data []byte) (host, label string)
+	Owner func(e Entry, data []byte) (host, label string)
+	// Writes says whether the library writes such data; nil: it may write anything.
+	Writes func(data []byte) bool
 	// readerWatches is the write before a reader that the reader watches.
 	readerWatches writer
 }
 
-func labelOnly(data []byte) (host, label string) { return "", string(data) }
+func labelOnly(_ Entry, data []byte) (host, label string) { return "", string(data) }
 
 type writer uint8
 
@@ -46,9 +71,9 @@ const (
 	firstWrite                 // Curator
 )
 
-// Queues are the recipes of queues in the order in which a directory is asked about them: the surest first.
+// Queues are the recipes of queues in the order in which a name is shown to them: the surest first.
 func Queues() []Queue {
-	return []Queue{curator(), kazoo(), goZooKeeper(), sequential()}
+	return []Queue{curator(), kazoo(), goZooKeeper(), zooKeeperRecipes(), madelson(), sequential()}
 }
 
 // QueueByName finds a recipe of a queue; false for a name that is none.
@@ -61,55 +86,67 @@ func QueueByName(name string) (Queue, bool) {
 	return Queue{}, false
 }
 
-// Detect says which recipe wrote most of these children; false when none is a contender of any. At equal counts
-// the earlier recipe in Queues wins.
-func Detect(children []string) (Queue, bool) {
-	var best Queue
-	most := 0
-	counted := make(map[string]bool, len(children))
-	for _, q := range Queues() {
-		n := 0
-		for _, c := range children {
-			if counted[c] {
-				continue
-			}
-			if _, ok := q.Parse(c); ok {
-				counted[c] = true
-				n++
-			}
-		}
-		if n > most {
-			best, most = q, n
-		}
-	}
-	return best, most > 0
+// Proves says that a name like this is a contender's: a recipe, and nobody else, writes such names.
+func Proves(child string) bool {
+	e, ok := classify(Queues(), child)
+	return ok && e.Confidence == Certain
 }
 
-// Entries parses the children that are contenders, by this recipe or, since every queue client orders what it can
-// parse, by any other, and returns them in queue order. Other children are left out.
-func (q Queue) Entries(children []string) []Entry {
-	others := Queues()
-	var entries []Entry
-	for _, c := range children {
-		if e, ok := q.Parse(c); ok {
-			entries = append(entries, e)
-			continue
-		}
-		for _, o := range others {
-			if e, ok := o.Parse(c); ok {
-				entries = append(entries, e)
-				break
-			}
+// Contends says that a name like this may be a contender's.
+func Contends(child string) bool {
+	_, ok := classify(Queues(), child)
+	return ok
+}
+
+// classify asks the recipes about a name, the surest first.
+func classify(queues []Queue, child string) (Entry, bool) {
+	for i := range queues {
+		if e, ok := queues[i].Parse(child); ok {
+			e.Name, e.Recipe = child, queues[i].Name
+			return e, true
 		}
 	}
+	return Entry{}, false
+}
+
+// Read parses the children that may be contenders, each by the surest recipe that knows its name, since every queue
+// client orders what it can parse. It returns them in queue order, and the recipe that wrote most of them; at equal
+// counts the surer one. There are none when no recipe knows any.
+func Read(children []string) (Queue, []Entry) {
+	queues := Queues()
+	var entries []Entry
+	for _, c := range children {
+		if e, ok := classify(queues, c); ok {
+			entries = append(entries, e)
+		}
+	}
+	guessModes(entries)
 	Sort(entries)
-	return entries
+	return Writer(entries), entries
+}
+
+// Writer is the recipe that wrote most of these entries; at equal counts the surer one.
+func Writer(entries []Entry) Queue {
+	counts := make(map[string]int, 2)
+	for i := range entries {
+		counts[entries[i].Recipe]++
+	}
+	var best Queue
+	for _, q := range Queues() {
+		if counts[q.Name] > counts[best.Name] {
+			best = q
+		}
+	}
+	return best
 }
 
 // Blocker is the index of the entry that entry i waits for, which is the one it watches by this recipe's rule;
 // -1 when nothing before i blocks it, so that i holds the lock. Entries must be in queue order.
 func (q Queue) Blocker(entries []Entry, i int) int {
-	if entries[i].Mode == Exclusive {
+	switch {
+	case entries[i].Role == Lease:
+		return -1 // permits are counted, not ordered
+	case entries[i].Mode == Exclusive:
 		return i - 1
 	}
 	found := -1
@@ -121,21 +158,39 @@ func (q Queue) Blocker(entries []Entry, i int) int {
 			}
 		}
 	}
+	if q.reenters(entries, i) {
+		return -1
+	}
 	return found
 }
 
+// reenters says that a reader behind a write holds all the same, since its own client holds that write: Curator lets
+// the thread that writes read at once. Since 5.5 such a reader has the write's own number; before, it queued up, and
+// looks like a reader of another thread that waits (InterProcessReadWriteLock.getSortingSequence, CURATOR-621).
+func (q Queue) reenters(entries []Entry, i int) bool {
+	first, e := &entries[0], &entries[i]
+	return q.readerWatches == firstWrite && e.Mode == Shared && i > 0 && first.Mode == Exclusive && first.Role == ReadWrite &&
+		e.Session != 0 && e.Session == first.Session
+}
+
 // Blocks counts for every entry the entries that cannot be granted before it leaves, directly or through others.
-// An exclusive entry blocks all behind it; a shared one the next exclusive entry and all behind that.
-func Blocks(entries []Entry) []int {
+// An exclusive entry blocks all behind it that do not hold; a shared one the next exclusive entry and all behind that.
+func (q Queue) Blocks(entries []Entry) []int {
 	blocked := make([]int, len(entries))
-	fromWrite := 0 // how many entries stand at or behind the next exclusive one
+	behind, fromWrite := 0, 0 // who waits behind, and of these at or behind the next exclusive entry
 	for i := len(entries) - 1; i >= 0; i-- {
-		behind := len(entries) - 1 - i
-		if entries[i].Mode == Exclusive {
+		waits := q.Blocker(entries, i) >= 0
+		switch {
+		case entries[i].Mode == Exclusive:
 			blocked[i] = behind
-			fromWrite = behind + 1
-		} else {
+		default:
 			blocked[i] = fromWrite
+		}
+		if waits {
+			behind++
+		}
+		if entries[i].Mode == Exclusive {
+			fromWrite = behind
 		}
 	}
 	return blocked

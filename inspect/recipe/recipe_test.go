@@ -3,6 +3,7 @@ package recipe
 import (
 	"fmt"
 	"math"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -30,12 +31,12 @@ func TestParseNamesOfEachLibrary(t *testing.T) {
 		{"foo0000000001", "sequential", 1, Exclusive},
 		{"0000000009", "sequential", 9, Exclusive},
 	} {
-		q, ok := Detect([]string{tt.name})
-		if !ok || q.Name != tt.recipe {
+		q, es := Read([]string{tt.name})
+		if len(es) != 1 || q.Name != tt.recipe {
 			t.Errorf("%s: recipe %q, want %q", tt.name, q.Name, tt.recipe)
 			continue
 		}
-		if e, _ := q.Parse(tt.name); e.Sequence != tt.seq || e.Mode != tt.mode || e.Name != tt.name {
+		if e := es[0]; e.Sequence != tt.seq || e.Mode != tt.mode || e.Name != tt.name {
 			t.Errorf("%s: parsed as %+v", tt.name, e)
 		}
 	}
@@ -44,10 +45,10 @@ func TestParseNamesOfEachLibrary(t *testing.T) {
 func TestOtherChildrenAreNoContenders(t *testing.T) {
 	for _, name := range []string{
 		"", "README", "_c_x", "_c_" + uuid, "_c_" + uuid + "-lock-", "_c_" + uuid + "-lock-12345", "leases", "locks",
-		"_c_" + strings.ToUpper(uuid) + "-lock-000000000x", guid, guid + "__lock__", "lock-99999999999x", "2147483648",
+		"_c_" + strings.ToUpper(uuid) + "-lock-000000000x", guid + "__lock__", "lock-99999999999x", "2147483648",
 		"x9999999999", "foo-00000000", "\xff\xfe",
 	} {
-		if q, ok := Detect([]string{name}); ok {
+		if q, es := Read([]string{name}); len(es) > 0 || Contends(name) {
 			t.Errorf("%q is taken for a contender of %s", name, q.Name)
 		}
 	}
@@ -77,6 +78,9 @@ func TestSplitSequenceReadsOnlyTheServersNumber(t *testing.T) {
 
 func TestBuiltNamesParseBack(t *testing.T) {
 	for _, q := range Queues() {
+		if q.Prefix == nil {
+			continue
+		}
 		name := q.Prefix(guid) + "0000000042"
 		if e, ok := q.Parse(name); !ok || e.Sequence != 42 || e.Mode != Exclusive {
 			t.Errorf("%s: %s parsed as %+v, %v", q.Name, name, e, ok)
@@ -91,12 +95,11 @@ func TestBuiltNamesParseBack(t *testing.T) {
 }
 
 func TestQueueOrderSurvivesTheCountersWrap(t *testing.T) {
-	q, _ := QueueByName("kazoo")
 	var names []string
 	for _, n := range []int32{math.MinInt32 + 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1} {
 		names = append(names, fmt.Sprintf("%s__lock__%010d", guid, n))
 	}
-	got := q.Entries(names)
+	_, got := Read(names)
 	want := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
 	for i, e := range got {
 		if e.Sequence != want[i] {
@@ -130,7 +133,7 @@ func TestBlockerAndBlockedBelow(t *testing.T) {
 		{"rrw", []int{-1, -1, 1}, []int{-1, -1, 1}, []int{1, 1, 0}},
 	} {
 		es := entries(tt.modes)
-		blocks := Blocks(es)
+		blocks := curator.Blocks(es)
 		for i := range es {
 			if got := curator.Blocker(es, i); got != tt.curator[i] {
 				t.Errorf("%s: curator's %d watches %d, want %d", tt.modes, i, got, tt.curator[i])
@@ -158,7 +161,7 @@ func TestDecodeTokens(t *testing.T) {
 		{"YWFhYWFhYWFhYWFhYWFhYQjob=7", "redislock", "job=7", "", Possible},
 		{"5f0c1d4ec6f511f0a1b23c5200aabbcc", "redis-py", "", "3c:52:00:aa:bb:cc", Likely},
 		{guid, "node-redlock", "", "", Possible},
-		{uuid, "spring-integration", "", "", Possible},
+		{uuid, "token", "", "", Possible},
 		{"", "token", "", "", Possible},
 		{"lockscope:short:x", "token", "", "", Possible},
 	} {
@@ -193,10 +196,26 @@ func FuzzParseEveryRecipe(f *testing.F) {
 	f.Add("_c_"+uuid+"-lock-0000000602", guid)
 	f.Fuzz(func(t *testing.T, name, value string) {
 		for _, q := range Queues() {
-			if e, ok := q.Parse(name); ok && e.Name != name {
+			e, ok := q.Parse(name)
+			if ok && e.Name != name {
 				t.Errorf("%s changed the name %q to %q", q.Name, name, e.Name)
 			}
-			q.Owner([]byte(value))
+			q.Owner(e, []byte(value))
+		}
+		ReadSingle(name, []byte(value), true, true)
+		ReadSingle(name, []byte(value), false, false)
+		KazooLimit([]byte(value))
+		if base, ok := Base(name); ok {
+			found := false
+			for _, part := range Parts(base) {
+				found = found || part.Path == path.Clean(name)
+			}
+			if !found {
+				t.Errorf("%q is a part of %q, which does not have it", name, base)
+			}
+		}
+		if _, es := Read([]string{name, value}); len(es) > 2 {
+			t.Errorf("%d contenders of two names", len(es))
 		}
 		DecodeToken(name, value)
 	})

@@ -1,9 +1,11 @@
 package recipe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // sequenceDigits is the width of the number that ZooKeeper appends to a sequential node: %010d of an int32,
@@ -42,20 +44,14 @@ func SplitSequence(name string) (prefix string, seq int32, ok bool) {
 }
 
 // Sort brings entries into queue order: by sequence number, allowing for the counter's wrap from 2147483647 to
-// -2147483648, then by name. The queue starts after the widest gap on the circle of 2^32 numbers, so that the
+// -2147483648, then writes before reads (Curator gives a writer that reads its write's number again), then by name. The queue starts after the widest gap on the circle of 2^32 numbers, so that the
 // order is total whatever a directory holds.
 func Sort(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {
-		if a.Sequence != b.Sequence {
-			if uint32(a.Sequence) < uint32(b.Sequence) {
-				return -1
-			}
-			return 1
-		}
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
+		return cmp.Or(
+			cmp.Compare(uint32(a.Sequence), uint32(b.Sequence)),
+			cmp.Compare(a.Mode, b.Mode),
+			strings.Compare(a.Name, b.Name))
 	})
 	if len(entries) < 2 {
 		return

@@ -1,8 +1,11 @@
 package recipe
 
+import "strings"
+
 // sequential is any other queue of ephemeral sequential nodes, such as the plain tutorials' /locker/foo0000000001:
-// the lowest number holds, each waits for the one before it, whatever the prefixes say. The name alone does not
-// prove a lock: a reader must also see that the nodes are ephemeral.
+// the lowest number holds, each waits for the one before it, whatever the prefixes say, unless they are the usual
+// words for reading and writing. The name alone does not prove a lock: a reader must also see that the nodes are
+// ephemeral.
 func sequential() Queue {
 	return Queue{
 		Name:   "sequential",
@@ -14,5 +17,71 @@ func sequential() Queue {
 
 func parseSequential(child string) (Entry, bool) {
 	_, seq, ok := SplitSequence(child)
-	return Entry{Name: child, Sequence: seq, Mode: Exclusive}, ok
+	return Entry{Name: child, Sequence: seq, Confidence: Possible}, ok
+}
+
+// readWords and what their writers are called. Short words only count when both are there.
+var readWords = map[string]string{"read": "write", "shared": "exclusive", "r": "w", "sh": "ex"}
+
+// guessModes reads sharing and excluding out of the prefixes of plain sequential nodes, where all of them speak one
+// of the usual pairs of words.
+func guessModes(entries []Entry) {
+	reads, writes := "", ""
+	for i := range entries {
+		if entries[i].Recipe != sequentialName {
+			continue
+		}
+		word := lastWord(entries[i].Name)
+		write, reader := readWords[word]
+		switch {
+		case reader && (reads == "" || reads == word) && (writes == "" || writes == write):
+			reads = word
+		case !reader && isWriteWord(word) && (writes == "" || writes == word) && (reads == "" || readWords[reads] == word):
+			writes = word
+		default:
+			return
+		}
+	}
+	if reads == "" || len(reads) <= 2 && writes == "" {
+		return
+	}
+	for i := range entries {
+		if e := &entries[i]; e.Recipe == sequentialName {
+			e.Role = ReadWrite
+			if lastWord(e.Name) == reads {
+				e.Mode = Shared
+			}
+		}
+	}
+}
+
+func isWriteWord(word string) bool {
+	for _, w := range readWords {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// lastWord is the last run of letters of a sequential name's prefix, in lower case: "read" of guid-read-0000000001.
+func lastWord(name string) string {
+	prefix, _, _ := SplitSequence(name)
+	prefix = strings.TrimRight(prefix, "-_.:")
+	start := strings.LastIndexFunc(prefix, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') })
+	return strings.ToLower(prefix[start+1:])
+}
+
+const sequentialName = "sequential"
+
+// Generalise takes the entries of one recipe for plain sequential ones: what was read of them shows that another wrote
+// them.
+func Generalise(entries []Entry, recipe string) {
+	for i := range entries {
+		if e := &entries[i]; e.Recipe == recipe && !e.Unnumbered {
+			*e = Entry{Name: e.Name, Sequence: e.Sequence, Recipe: sequentialName, Confidence: Possible, Session: e.Session}
+		}
+	}
+	guessModes(entries)
+	Sort(entries)
 }

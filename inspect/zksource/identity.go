@@ -96,7 +96,7 @@ func (r *run) covers(now time.Time) []inspect.ID {
 	}
 	var ids []inspect.ID
 	for p, d := range r.dirs {
-		if d.lock != nil && len(d.lock.Waiters) > 0 && (r.cfg.Once || r.focus[p]) {
+		if d.lock != nil && d.lock.Watched() && (r.cfg.Once || r.focus[p]) {
 			ids = append(ids, d.lock.ID)
 		}
 	}
@@ -262,7 +262,17 @@ func (r *run) identified(who identity) {
 func (r *run) watchTable(who identity) *inspect.WatchTable {
 	wanted := make(map[string]bool, len(who.covers))
 	for _, id := range who.covers {
-		wanted[id.Path] = true
+		d := r.dirs[id.Path]
+		if d == nil {
+			continue
+		}
+		wanted[d.path] = true
+		if d.single {
+			wanted[parent(d.path)] = true
+		}
+		for _, part := range d.parts {
+			wanted[part.path] = true
+		}
 	}
 	table := &inspect.WatchTable{Backend: r.cfg.Backend, ReadAt: who.asked, Sessions: map[string][]int64{}, Covers: who.covers}
 	for full, ids := range who.watches {

@@ -36,7 +36,8 @@ type linkEvent struct {
 	link *link
 	at   time.Time
 	kind linkKind
-	path string // of a watch
+	path string       // of a watch
+	what zk.EventType // why that fired
 }
 
 type linkKind uint8
@@ -46,7 +47,6 @@ const (
 	linkLost                   // there was one
 	linkFailed                 // no server could be reached
 	linkFired                  // a watch fired
-	linkIn                     // logged in, on a connection that only reads contenders
 )
 
 // inbox queues events without bound: go-zookeeper must not be held up, and a watch that is not heard is lost.
@@ -129,7 +129,7 @@ func (l *link) event(e zk.Event) {
 	now := time.Now()
 	if e.Type != zk.EventSession {
 		if e.Type != zk.EventNotWatching {
-			l.inbox.put(linkEvent{link: l, at: now, kind: linkFired, path: e.Path})
+			l.inbox.put(linkEvent{link: l, at: now, kind: linkFired, path: e.Path, what: e.Type})
 		}
 		return
 	}

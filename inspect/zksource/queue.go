@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"lockscope/inspect/internal/sourcekit"
 )
 
 // job is one request.
@@ -14,6 +12,7 @@ type job struct {
 	dir  *dir
 	name string    // of the child to read
 	seen time.Time // when it was first listed, if it was made a moment before; else zero
+	live bool      // the child's data change while it is there
 }
 
 type jobKind uint8
@@ -22,14 +21,14 @@ const (
 	jobStat jobKind = iota
 	jobList
 	jobGet
+	jobData // of the directory itself
 	jobLogin
 )
 
 // result is what came of a job.
 type result struct {
 	job      job
-	link     *link // the first one when it was sent
-	onReader bool  // it was sent on another
+	link     *link
 	sent, at time.Time
 	names    []string
 	data     []byte
@@ -37,17 +36,12 @@ type result struct {
 	err      error
 }
 
-// queue holds what is to be asked. What changed goes before what was never seen, and of that the rest of the walk,
-// which finds locks, mostly before the contenders of those that were found. What is only polled goes last.
+// queue holds what is to be asked. What changed goes before what was never seen, and of that the children of locks
+// that were found before the rest of the walk. What is only polled goes last.
 type queue struct {
 	urgent, reads, walk, polls []job
 	discovering, steady        bucket
-	pace                       sourcekit.Pace
-	turn                       int
 }
-
-// readEvery: of so many requests to discover, one reads contenders while there is more to walk.
-const readEvery = 10
 
 func newQueue(b Budget) queue {
 	if b.Unlimited {
@@ -67,19 +61,18 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 			return pop(&q.urgent), 0, true
 		}
 	}
-	list := &q.walk
-	if len(q.walk) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 {
-		list = &q.reads
-	}
-	if len(*list) > 0 {
+	for _, list := range []*[]job{&q.reads, &q.walk} {
+		if len(*list) == 0 {
+			continue
+		}
 		later := q.discovering.take(now)
 		if later == 0 {
-			q.turn++
 			return pop(list), 0, true
 		}
 		if wait == 0 || later < wait {
 			wait = later
 		}
+		break
 	}
 	if wait == 0 && len(q.polls) > 0 {
 		if wait = q.steady.take(now); wait == 0 {
@@ -87,12 +80,6 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 		}
 	}
 	return job{}, wait, false
-}
-
-// answered takes in how long a request took: while the servers answer slowly they are asked half as often.
-func (q *queue) answered(took time.Duration) {
-	q.pace.Add(took)
-	q.discovering.halved, q.steady.halved = q.pace.Slow, q.pace.Slow
 }
 
 func pop(list *[]job) job {
@@ -119,8 +106,18 @@ func (l *link) ask(cfg Config, j job, watch bool) result {
 			r.names, r.stat, r.err = l.conn.Children(p)
 		}
 	case jobGet:
-		r.data, r.stat, r.err = l.conn.Get(join(p, j.name))
+		r.data, r.stat, r.err = l.get(join(p, j.name), watch)
+	case jobData:
+		r.data, r.stat, r.err = l.get(p, watch)
 	}
 	r.at = time.Now()
 	return r
+}
+
+func (l *link) get(p string, watch bool) (data []byte, stat *zk.Stat, err error) {
+	if watch {
+		data, stat, _, err = l.conn.GetW(p)
+		return data, stat, err
+	}
+	return l.conn.Get(p)
 }

@@ -7,6 +7,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/recipe"
 	"lockscope/inspect/zkadmin"
 )
 
@@ -44,7 +45,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	return &run{
 		cfg: s.cfg, ctx: ctx, emit: emit, focused: s.focused,
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
-		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{},
+		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
 		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]bool{}, huge: map[string]int32{},
 	}
@@ -58,21 +59,15 @@ type run struct {
 	tasks sync.WaitGroup
 
 	// The connection. ready: there is a session, and login if one is needed.
-	link      *link
-	ready     bool
-	readyAt   time.Time
-	inbox     *inbox
-	retryAt   time.Time
-	failures  int
-	linkErr   string // why there is none
-	reasons   map[string]string
-	spent     uint64 // requests on links that are gone
-	lostLinks int
-
-	// More connections to read contenders on, of a pass without a budget.
-	opened           bool
-	opening, readers []*link
-	turn             int
+	link     *link
+	ready    bool
+	readyAt  time.Time
+	inbox    *inbox
+	retryAt  time.Time
+	failures int
+	linkErr  string // why there is none
+	reasons  map[string]string
+	spent    uint64 // requests on links that are gone
 
 	// What is to be asked, and what comes back.
 	queue    queue
@@ -84,6 +79,7 @@ type run struct {
 	// The tree.
 	dirs      map[string]*dir
 	due       map[*dir]bool // directories that wait for their own budget
+	expiring  map[*dir]time.Time
 	watches   int
 	firstPass bool
 	scanned   int
@@ -122,10 +118,14 @@ func (r *run) loop() {
 	for _, root := range r.cfg.Roots {
 		r.root(root)
 	}
+	if r.cfg.Only != "" && r.cfg.Only != "/" {
+		r.root(recipe.KazooQueuePath(r.cfg.Only))
+	}
 	for r.ctx.Err() == nil {
 		now := time.Now()
 		r.connect(now)
 		r.wakeDue(now)
+		r.expire(now)
 		r.dispatch(now)
 		r.finishPass(now)
 		r.askWho(now)
@@ -169,6 +169,9 @@ func (r *run) untilNext(now time.Time) time.Duration {
 	for d := range r.due {
 		sooner(d.due.Sub(now))
 	}
+	for _, at := range r.expiring {
+		sooner(at.Sub(now))
+	}
 	return next
 }
 
@@ -198,14 +201,14 @@ func (r *run) dropLink() {
 	if l == nil {
 		return
 	}
+	r.spent += l.tap.Requests()
 	r.link, r.ready = nil, false
-	r.drop(l)
-	r.dropReaders()
+	r.tasks.Go(l.close)
 }
 
 // event takes in what go-zookeeper told.
 func (r *run) event(e linkEvent) {
-	if r.readerEvent(e) || e.link != r.link {
+	if e.link != r.link {
 		return
 	}
 	switch e.kind {
@@ -215,7 +218,7 @@ func (r *run) event(e linkEvent) {
 		r.lost(e)
 	case linkFired:
 		if p, ok := r.cfg.shown(e.path); ok {
-			r.fired(p, e.at)
+			r.fired(p, e.what, e.at)
 		}
 	}
 }
@@ -231,15 +234,15 @@ func (r *run) lost(e linkEvent) {
 	r.backend.stale = true
 	if e.kind == linkLost {
 		r.failures = 0
-		r.lostLinks++
 	}
 	r.backoff(e.at)
 	r.queue.clear()
 	clear(r.due)
 	r.watches = 0
 	for _, d := range r.dirs {
-		d.watched, d.busy, d.again, d.live, d.waiting, d.fresh, d.due = false, false, false, false, nil, nil, time.Time{}
+		d.watched, d.busy, d.again, d.answers, d.waiting, d.fresh, d.due = false, false, false, false, nil, nil, time.Time{}
 		d.firedAt = time.Time{}
+		d.dataWatched, d.dataStale, d.reread, d.live = false, d.dataWanted, d.live, nil
 	}
 }
 
@@ -269,16 +272,17 @@ func (r *run) deliver(res result) {
 // started reads everything that is known again, what is on the screen first, and then walks on.
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
-	r.openReaders()
 	r.readyAt = time.Now()
 	r.deniedAt = r.readyAt
 	r.progress, r.backend.stale = r.readyAt, true
 	for _, d := range r.dirs {
 		switch {
+		case d.leaf && d.dataWanted:
+			r.askData(d)
 		case d.leaf:
 		case !d.stated || d.huge || d.absent:
 			r.push(&r.queue.walk, job{kind: jobStat, dir: d})
-		case r.focus[d.path]:
+		case r.inFocus(d):
 			r.push(&r.queue.urgent, job{kind: jobList, dir: d})
 		case d.lock != nil:
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})
@@ -301,7 +305,7 @@ func (r *run) push(list *[]job, j job) {
 // dispatch sends as many requests as the budgets allow.
 func (r *run) dispatch(now time.Time) {
 	r.throttle = 0
-	for r.ready && r.flying < inFlight*(1+len(r.readers)) && !r.queue.empty() {
+	for r.ready && r.flying < inFlight && !r.queue.empty() {
 		j, wait, ok := r.queue.next(now)
 		if !ok {
 			r.throttle = wait
@@ -310,22 +314,47 @@ func (r *run) dispatch(now time.Time) {
 		if r.dirs[j.dir.path] != j.dir || j.kind == jobGet && !j.dir.waiting[j.name] {
 			continue // gone meanwhile
 		}
-		watch := j.kind == jobList && !r.cfg.Once && (j.dir.watched || r.watches < r.cfg.Budget.Watches)
-		if watch && !j.dir.watched {
-			j.dir.watched = true // counted from now on; one-shot commands set none
-			r.watches++
-		}
+		watch := r.watch(j)
 		r.flying++
-		first, l := r.link, r.link
-		if j.kind == jobGet {
-			l = r.reader()
-		}
-		r.tasks.Go(func() {
-			res := l.ask(r.cfg, j, watch)
-			res.link, res.onReader = first, l != first
-			r.deliver(res)
-		})
+		l := r.link
+		r.tasks.Go(func() { r.deliver(l.ask(r.cfg, j, watch)) })
 	}
+}
+
+// watch says whether a request sets a watch, and counts it from now on. One-shot commands set none.
+func (r *run) watch(j job) bool {
+	d, set := j.dir, false
+	switch j.kind {
+	case jobList:
+		set = d.watched
+	case jobData:
+		set = d.dataWatched
+	case jobGet:
+		set = d.live[j.name]
+		if !j.live {
+			return false
+		}
+	default:
+		return false
+	}
+	if r.cfg.Once || !set && r.watches >= r.cfg.Budget.Watches {
+		return false
+	}
+	if !set {
+		r.watches++
+	}
+	switch j.kind {
+	case jobList:
+		d.watched = true
+	case jobData:
+		d.dataWatched = true
+	default:
+		if d.live == nil {
+			d.live = map[string]bool{}
+		}
+		d.live[j.name] = true
+	}
+	return true
 }
 
 // finishPass notes when everything was looked at once.
@@ -362,6 +391,9 @@ func (r *run) refocus(focus map[string]bool) {
 		if d := r.dirs[p]; d != nil && !before[p] {
 			fresh = true
 			r.readWanted(d, &r.queue.urgent, nil)
+			for _, part := range d.parts {
+				r.readWanted(part, &r.queue.urgent, nil)
+			}
 		}
 	}
 	if now := time.Now(); fresh && now.Sub(r.watchesAt) >= identityEvery {

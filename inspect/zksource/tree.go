@@ -30,6 +30,32 @@ type dir struct {
 	fresh   map[string]bool // those of them that came since the lock was last complete: not shown before they are read
 	judged  bool            // once, with all that was wanted read
 	lock    *inspect.Lock
+
+	// Its own data, for recipes that keep something there; see dataWanted.
+	dataWanted  bool
+	dataRead    bool
+	dataStale   bool // it has changed since
+	dataWatched bool
+	self        inspect.Znode
+
+	// What belongs together; see parts.go.
+	parts   map[string]*dir // by place
+	folded  bool            // its parts are no locks themselves
+	decided bool            // whether they are is known
+	gone    bool            // it is being forgotten
+
+	// Locks without a queue; see single.go.
+	single bool
+	alone  bool
+	seen   bool            // its Stat was read, once
+	unseen int             // children of which it was not
+	leaves map[string]bool // children that are ephemeral and no contenders
+	lone   *dir            // the child that is alone, and so a lock
+	freed  *dir            // the one that there was
+
+	live   map[string]bool // children whose data are watched
+	reread map[string]bool // those of them that changed
+
 	readAt  time.Time
 	sentAt  time.Time // when the list that was read at readAt was asked for
 	recheck time.Time // a list asked for after this is told even when nothing changed; zero: only changes are
@@ -37,7 +63,7 @@ type dir struct {
 
 	busy    bool // a Stat or a list is queued or on its way
 	again   bool // it changed meanwhile
-	live    bool // the list on its way answers an event
+	answers bool // the list on its way answers an event
 	watched bool
 	firedAt time.Time // when its watch fired, until it was listed
 	relists bucket
@@ -49,6 +75,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 	slices.Sort(names)
 	if d.czxid != stat.Czxid { // it was deleted and made again: same names mean nothing
 		d.nodes, d.waiting, d.fresh, d.judged = nil, nil, nil, false
+		d.dataStale = d.dataStale || d.dataRead
 	}
 	old := d.names
 	d.names, d.czxid, d.count, d.readAt = names, stat.Czxid, stat.NumChildren, at
@@ -62,6 +89,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 			delete(d.nodes, old[0])
 			delete(d.waiting, old[0])
 			delete(d.fresh, old[0])
+			delete(d.reread, old[0])
 			old = old[1:]
 		default:
 			old, names = old[1:], names[1:]
@@ -87,32 +115,32 @@ func (d *dir) keep(name string, data []byte, stat *zk.Stat) {
 	if d.nodes == nil {
 		d.nodes = map[string]inspect.Znode{}
 	}
-	z := inspect.Znode{Name: name}
-	if stat != nil {
-		z.Known, z.Data = true, slices.Clone(data[:min(len(data), maxData)])
-		z.Czxid, z.Version, z.EphemeralOwner = stat.Czxid, stat.Version, stat.EphemeralOwner
-		z.Created = time.UnixMilli(stat.Ctime)
-	}
-	d.nodes[name] = z
+	d.nodes[name] = znode(name, data, stat)
 }
 
-// wanted are the contenders that are not read yet and should be: all of them, or the first of a long queue.
-func (d *dir) wanted(full bool) []string {
-	q, ok := recipe.Detect(d.names)
-	if !ok {
-		return nil
+// znode is a node that was read, or, without a Stat, one that may not be.
+func znode(name string, data []byte, stat *zk.Stat) inspect.Znode {
+	if stat == nil {
+		return inspect.Znode{Name: name}
 	}
-	entries := q.Entries(d.names)
+	return inspect.Znode{
+		Name: name, Known: true, Data: slices.Clone(data[:min(len(data), maxData)]),
+		Czxid: stat.Czxid, Version: stat.Version, EphemeralOwner: stat.EphemeralOwner,
+		Created: time.UnixMilli(stat.Ctime), Modified: time.UnixMilli(stat.Mtime),
+	}
+}
+
+// wanted are the contenders that are not read yet, or not since their data changed, and should be: all of them, or the
+// first of a long queue.
+func (d *dir) wanted(full bool) []recipe.Entry {
+	_, entries := recipe.Read(d.names)
 	if !full && len(entries) > fullQueue {
 		entries = entries[:fullQueue]
 	}
-	var names []string
-	for _, e := range entries {
-		if _, known := d.nodes[e.Name]; !known && !d.waiting[e.Name] {
-			names = append(names, e.Name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(entries, func(e recipe.Entry) bool {
+		_, known := d.nodes[e.Name]
+		return known && !d.reread[e.Name] || d.waiting[e.Name]
+	})
 }
 
 // await notes that a child is about to be read.
@@ -123,15 +151,40 @@ func (d *dir) await(name string) {
 	d.waiting[name] = true
 }
 
-// isContender says that a recipe, and nobody else, writes names like this. Any directory's name may end in ten digits:
-// whether such a child is a contender shows when it is read.
-func isContender(name string) bool {
-	q, ok := recipe.Detect([]string{name})
-	return ok && q.Certain
+// judge makes the directory's lock anew, its parts folded in. It returns nil when it is none, and whether it changed.
+func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool) {
+	lock, folded := d.directory().Lock(id, d.newest())
+	d.folded = folded || d.folded && len(d.parts) > 0
+	if lock == nil && d.single {
+		lock = inspect.NodeLock(id, d.self, d.alone, time.Now())
+	}
+	if lock == nil {
+		if d.lock == nil && !named {
+			return nil, false
+		}
+		lock = inspect.FreeDirectory(id, d.lock, d.newest())
+	}
+	if d.lock != nil && sameLock(d.lock, lock) {
+		return lock, false
+	}
+	d.lock = lock
+	return lock, true
 }
 
-// judge makes the directory's lock anew. It returns nil when it is none, and whether it changed.
-func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool) {
+// directory is all that was read of the directory.
+func (d *dir) directory() inspect.Directory {
+	whole := inspect.Directory{Children: d.children(), Data: d.self.Data}
+	if len(d.parts) > 0 {
+		whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
+		for place, part := range d.parts {
+			whole.Parts[place] = part.children()
+		}
+	}
+	return whole
+}
+
+// children are those that may be shown.
+func (d *dir) children() []inspect.Znode {
 	children := make([]inspect.Znode, 0, len(d.names))
 	for _, name := range d.names {
 		if z, ok := d.nodes[name]; ok {
@@ -140,18 +193,28 @@ func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool
 			children = append(children, inspect.Znode{Name: name})
 		}
 	}
-	lock = inspect.DirectoryLock(id, children, d.readAt)
-	if lock == nil || len(lock.Holders)+len(lock.Waiters) == 0 {
-		if d.lock == nil && !named {
-			return nil, false
+	return children
+}
+
+// newest is when the directory and its parts were last read.
+func (d *dir) newest() time.Time {
+	at := d.readAt
+	for _, part := range d.parts {
+		if part.readAt.After(at) {
+			at = part.readAt
 		}
-		lock = inspect.FreeDirectory(id, d.lock, d.readAt)
 	}
-	if d.lock != nil && sameLock(d.lock, lock) {
-		return lock, false
+	return at
+}
+
+// listedSince says that the directory and its parts were asked for after an instant.
+func (d *dir) listedSince(at time.Time) bool {
+	for _, part := range d.parts {
+		if !part.sentAt.After(at) {
+			return false
+		}
 	}
-	d.lock = lock
-	return lock, true
+	return d.sentAt.After(at)
 }
 
 // hide makes the directory's lock one of which nothing is known, and says why. What it was before stays known.
@@ -176,7 +239,7 @@ func (d *dir) hide(id inspect.ID, named bool, why inspect.Finding) (lock *inspec
 func sameLock(a, b *inspect.Lock) bool {
 	return a.State == b.State && a.Kind == b.Kind && a.Recipe == b.Recipe && a.Confidence == b.Confidence &&
 		a.Limit == b.Limit && slices.EqualFunc(a.Findings, b.Findings, sameFinding) &&
-		slices.Equal(a.Holders, b.Holders) && slices.Equal(a.Waiters, b.Waiters)
+		slices.Equal(a.Holders, b.Holders) && slices.Equal(a.Waiters, b.Waiters) && slices.Equal(a.Aliens, b.Aliens)
 }
 
 func sameFinding(a, b inspect.Finding) bool { return a.Rule == b.Rule && a.Message == b.Message }

@@ -22,21 +22,19 @@ func (r *run) root(p string) {
 // child walks into a child, unless it is one that is left out.
 func (r *run) child(d *dir, name string) {
 	p := join(d.path, name)
-	if r.dirs[p] != nil || r.cfg.Only != "" || d.depth >= r.cfg.Budget.Depth || r.cfg.onServer(p) == "/zookeeper" {
+	if c := r.dirs[p]; c != nil {
+		if c == d.freed {
+			r.comesBack(d, c)
+		}
+		return
+	}
+	if _, part := recipe.Base(p); r.cfg.Only != "" && !part || d.depth >= r.cfg.Budget.Depth || r.cfg.onServer(p) == "/zookeeper" {
 		return
 	}
 	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
 	r.dirs[p] = c
-	r.push(&r.queue.walk, job{kind: r.firstLook(), dir: c})
-}
-
-// firstLook is how a directory is first looked at: its Stat says whether it is too big to list. Without a budget it is
-// listed at once, unless a list has already cost us the connection.
-func (r *run) firstLook() jobKind {
-	if r.cfg.Budget.Unlimited && r.lostLinks == 0 {
-		return jobList
-	}
-	return jobStat
+	d.unseen++
+	r.push(&r.queue.walk, job{kind: jobStat, dir: c})
 }
 
 // remove forgets a directory that is gone, and what was below it.
@@ -44,13 +42,22 @@ func (r *run) remove(d *dir) {
 	if r.dirs[d.path] != d {
 		return
 	}
+	d.gone = true
 	for _, name := range d.names {
 		r.childLeft(d, name)
 	}
-	if d.watched {
-		r.watches--
+	if d.freed != nil {
+		r.remove(d.freed)
 	}
+	for _, set := range []bool{d.watched, d.dataWatched} {
+		if set {
+			r.watches--
+		}
+	}
+	r.watches -= len(d.live)
+	r.unnote(d)
 	delete(r.due, d)
+	delete(r.expiring, d)
 	delete(r.denied, d.path)
 	delete(r.huge, d.path)
 	if d.lock != nil {
@@ -59,32 +66,64 @@ func (r *run) remove(d *dir) {
 	}
 	if !d.root {
 		delete(r.dirs, d.path)
-		return
+	} else {
+		r.dirs[d.path] = &dir{path: d.path, root: true, absent: true, relists: d.relists}
 	}
-	r.dirs[d.path] = &dir{path: d.path, root: true, absent: true, relists: d.relists}
+	if b := r.base(d); b != nil && b.folded {
+		r.judgeWhole(b) // without it
+	}
+	if in := r.dirs[parent(d.path)]; in != nil && in.freed == d {
+		in.freed = nil
+	}
 }
 
 // childLeft forgets what was known of a child that a directory has no longer.
 func (r *run) childLeft(d *dir, name string) {
 	p := join(d.path, name)
-	if c := r.dirs[p]; c == nil {
+	switch c := r.dirs[p]; {
+	case c == nil:
 		delete(r.denied, p)
-	} else if !c.root {
+	case c.alone && c.lock != nil && !d.gone:
+		r.free(d, c)
+	case !c.root:
 		r.remove(c)
 	}
 }
 
-// fired takes in that a watch on a directory fired.
-func (r *run) fired(p string, at time.Time) {
+// fired takes in that a watch fired: of a directory's children, of its own data, or of a child's data.
+func (r *run) fired(p string, what zk.EventType, at time.Time) {
 	d := r.dirs[p]
 	if d == nil {
+		r.childFired(p, at)
 		return
 	}
-	if d.watched {
+	if d.watched && what != zk.EventNodeDataChanged {
 		d.watched = false
 		r.watches--
 	}
-	d.firedAt = at
+	if d.dataWatched && what != zk.EventNodeChildrenChanged {
+		d.dataWatched = false
+		r.watches--
+		d.dataStale = true
+	}
+	if what != zk.EventNodeDataChanged {
+		d.firedAt = at
+	}
+	r.touch(d, at)
+}
+
+// childFired takes in that the data of a contender changed.
+func (r *run) childFired(p string, at time.Time) {
+	d, name := r.dirs[parent(p)], path.Base(p)
+	if d == nil || !d.live[name] {
+		return
+	}
+	delete(d.live, name)
+	r.watches--
+	if d.reread == nil {
+		d.reread = map[string]bool{}
+	}
+	d.reread[name] = true
 	r.touch(d, at)
 }
 
@@ -102,7 +141,11 @@ func (r *run) touch(d *dir, now time.Time) {
 		r.due[d] = true
 		return
 	}
-	d.live = true
+	if d.leaf {
+		r.push(&r.queue.urgent, job{kind: jobData, dir: d})
+		return
+	}
+	d.answers = true
 	r.push(&r.queue.urgent, job{kind: jobList, dir: d})
 }
 
@@ -128,13 +171,9 @@ func (r *run) result(res result) {
 		return
 	}
 	if isBroken(res.err) {
-		if res.onReader {
-			r.queue.reads = append(r.queue.reads, res.job)
-		}
 		return // the link's own event says so too, and then everything is asked again
 	}
 	r.progress = res.at
-	r.queue.answered(res.at.Sub(res.sent))
 	if r.dirs[d.path] != d {
 		return
 	}
@@ -145,6 +184,9 @@ func (r *run) result(res result) {
 	case jobList:
 		d.busy = false
 		r.listed(d, res)
+	case jobData:
+		d.busy = false
+		r.gotData(d, res)
 	case jobGet:
 		r.got(d, res)
 	}
@@ -189,6 +231,7 @@ func (r *run) stated(d *dir, res result) {
 	default:
 		r.push(&r.queue.walk, job{kind: jobList, dir: d})
 	}
+	r.noteSeen(d)
 }
 
 // looked counts a directory, once.
@@ -218,8 +261,11 @@ func (r *run) failed(d *dir, res result) {
 	}
 	switch {
 	case errors.Is(res.err, zk.ErrNoNode):
-		r.remove(d)
-		if in := r.dirs[parent(d.path)]; in != nil && in != d {
+		in := r.dirs[parent(d.path)]
+		if in == nil || in == d || !d.alone || d.lock == nil {
+			r.remove(d)
+		}
+		if in != nil && in != d {
 			r.left(in, path.Base(d.path), res.at)
 		}
 	case errors.Is(res.err, zk.ErrNoAuth):
@@ -243,19 +289,15 @@ func (r *run) listed(d *dir, res result) {
 		delete(r.denied, d.path)
 	}
 	r.looked(d)
-	d.stated, d.absent = true, false
-	if d.leaf = res.stat.EphemeralOwner != 0; d.leaf {
-		return
-	}
-	live := d.live
-	d.live, d.sentAt = false, res.sent
+	live := d.answers
+	d.answers, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
 	for _, name := range removed {
 		r.childLeft(d, name)
 	}
 	r.tooMany(d)
 	list := &r.queue.reads
-	if live || r.focus[d.path] {
+	if live || r.inFocus(d) {
 		list = &r.queue.urgent
 	}
 	// For the clock: what came with a list that was asked for as soon as the watch fired was made a moment ago.
@@ -269,7 +311,7 @@ func (r *run) listed(d *dir, res result) {
 	r.readWanted(d, list, born)
 	for _, name := range d.names {
 		// What is read now shows by itself whether it can have children.
-		if _, known := d.nodes[name]; !known && !d.waiting[name] && !isContender(name) {
+		if _, known := d.nodes[name]; !known && !d.waiting[name] && !recipe.Proves(name) {
 			r.child(d, name)
 		}
 	}
@@ -282,9 +324,14 @@ func (r *run) listed(d *dir, res result) {
 			d.fresh[name] = d.waiting[name]
 		}
 	}
-	early := !r.firstPass && d.lock == nil && len(d.waiting) > 0 // the queue's length, before who stands in it
-	if d.huge || len(d.waiting) == 0 || early || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
+	if d.dataStale {
+		r.askData(d)
+	}
+	if d.huge || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
+	}
+	if len(added)+len(removed) > 0 {
+		r.findSingles(d)
 	}
 }
 
@@ -298,17 +345,18 @@ func (r *run) left(d *dir, name string, at time.Time) {
 	if !r.cfg.Once {
 		r.touch(d, at)
 	}
-	if _, contends := recipe.Detect([]string{name}); contends && (d.judged || len(d.waiting) == 0) {
+	if recipe.Contends(name) && (d.judged || len(d.waiting) == 0) {
 		r.judge(d)
 	}
 }
 
 // readWanted queues the contenders that are to be read. Those in born, which is sorted, were made a moment ago.
 func (r *run) readWanted(d *dir, list *[]job, born []string) {
-	for _, name := range d.wanted(r.cfg.Once || r.focus[d.path]) {
-		d.await(name)
-		j := job{kind: jobGet, dir: d, name: name}
-		if _, fresh := slices.BinarySearch(born, name); fresh {
+	for _, e := range d.wanted(r.cfg.Once || r.inFocus(d)) {
+		d.await(e.Name)
+		delete(d.reread, e.Name)
+		j := job{kind: jobGet, dir: d, name: e.Name, live: e.Live}
+		if _, fresh := slices.BinarySearch(born, e.Name); fresh {
 			j.seen = d.readAt
 		}
 		*list = append(*list, j)
@@ -323,6 +371,10 @@ func (r *run) got(d *dir, res result) {
 	}
 	delete(d.waiting, name)
 	delete(d.fresh, name)
+	if res.err != nil && d.live[name] { // then no watch was set
+		delete(d.live, name)
+		r.watches--
+	}
 	switch {
 	case res.err == nil:
 		d.keep(name, res.data, res.stat)
@@ -332,7 +384,7 @@ func (r *run) got(d *dir, res result) {
 		if seen := res.job.seen; !seen.IsZero() {
 			r.clock.created(seen, time.UnixMilli(res.stat.Ctime))
 		}
-		if res.stat.EphemeralOwner == 0 && !isContender(name) {
+		if res.stat.EphemeralOwner == 0 && !recipe.Proves(name) {
 			r.child(d, name)
 		}
 	case errors.Is(res.err, zk.ErrNoNode):
@@ -340,7 +392,7 @@ func (r *run) got(d *dir, res result) {
 		return
 	case errors.Is(res.err, zk.ErrNoAuth):
 		d.keep(name, nil, nil)
-		if !isContender(name) {
+		if !recipe.Proves(name) {
 			r.child(d, name)
 		}
 		r.denied[join(d.path, name)] = true
@@ -358,34 +410,20 @@ func (r *run) recheck(ids []inspect.ID, now time.Time) {
 	for _, id := range ids {
 		d := r.dirs[id.Path]
 		switch {
-		case d == nil || d.lock == nil:
+		case d == nil || d.lock == nil || d.leaf:
 		case r.cfg.Once:
 			d.recheck = now
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})
+			for _, part := range d.parts {
+				r.push(&r.queue.reads, job{kind: jobList, dir: part})
+			}
 		default:
 			d.recheck = now
 			r.touch(d, now)
+			for _, part := range d.parts {
+				r.touch(part, now)
+			}
 		}
-	}
-}
-
-// judge makes a directory's lock anew and emits it when it changed.
-func (r *run) judge(d *dir) {
-	var lock *inspect.Lock
-	var changed bool
-	if blind := r.blindness(d); blind != nil {
-		d.waiting, d.fresh = nil, nil
-		lock, changed = d.hide(r.id(d), r.cfg.Only != "", *blind)
-	} else {
-		d.judged = d.judged || len(d.waiting) == 0
-		lock, changed = d.judge(r.id(d), r.cfg.Only != "")
-	}
-	if !d.recheck.IsZero() && d.sentAt.After(d.recheck) && lock != nil {
-		changed, d.recheck, d.lock = true, time.Time{}, lock
-	}
-	if changed {
-		delete(r.gone, d.path)
-		r.puts[d.path] = lock
 	}
 }
 
@@ -397,7 +435,7 @@ func (r *run) poll(now time.Time) {
 	}
 	r.readDenied(now)
 	for _, d := range r.dirs {
-		focus := r.focus[d.path]
+		focus := r.inFocus(d)
 		every := pollOthers
 		if (!d.watched || d.huge) && !d.denied && (focus || d.absent) {
 			every = pollFocused
@@ -408,8 +446,11 @@ func (r *run) poll(now time.Time) {
 		}
 		// A server does not tell those who may no longer read a directory that it changed: what is on the screen is
 		// asked for although it is watched.
-		told := d.watched && !d.huge && !focus
-		if d.busy || told || r.due[d] || d.leaf || now.Sub(tried) < every {
+		told := d.watched && !d.huge && !focus && (d.dataWatched || !d.dataWanted)
+		if d.leaf {
+			told = d.dataWatched || !d.dataWanted
+		}
+		if d.busy || told || r.due[d] || now.Sub(tried) < every {
 			continue
 		}
 		list := &r.queue.polls
@@ -417,9 +458,13 @@ func (r *run) poll(now time.Time) {
 			list = &r.queue.urgent
 		}
 		d.triedAt = now
-		if d.absent || d.huge || !d.stated {
+		switch {
+		case d.absent || d.huge || !d.stated:
 			r.push(list, job{kind: jobStat, dir: d})
-		} else {
+		case d.leaf:
+			r.push(list, job{kind: jobData, dir: d})
+		default:
+			d.dataStale = d.dataWanted && !d.dataWatched
 			r.push(list, job{kind: jobList, dir: d})
 		}
 	}

@@ -214,17 +214,17 @@ func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
 		}
 	}
 	r.answer(jobList, "/l", "", noon, stat, nil)
-	r.fired("/l", noon.Add(time.Second)) // the budget, or a lost connection, holds the list up
+	r.fired("/l", zk.EventNodeChildrenChanged, noon.Add(time.Second)) // the budget, or a lost connection, holds the list up
 	r.answer(jobList, "/l", "", noon.Add(11*time.Second), stat, nil, names(1)...)
 	get(0, made(noon.Add(time.Second)))
-	r.fired("/l", noon.Add(20*time.Second))
+	r.fired("/l", zk.EventNodeChildrenChanged, noon.Add(20*time.Second))
 	r.lost(linkEvent{link: &link{tap: &connect.Tap{}}, at: noon.Add(20 * time.Second), kind: linkLost})
 	r.answer(jobList, "/l", "", noon.Add(20*time.Second), stat, nil, names(2)...)
 	get(1, made(noon.Add(-time.Hour)))
 	if r.clock.known {
 		t.Errorf("offset %v", r.clock.offset())
 	}
-	r.fired("/l", noon.Add(30*time.Second))
+	r.fired("/l", zk.EventNodeChildrenChanged, noon.Add(30*time.Second))
 	r.answer(jobList, "/l", "", noon.Add(30*time.Second+time.Millisecond), stat, nil, names(3)...)
 	get(2, made(noon.Add(30*time.Second)))
 	if !r.clock.known || r.clock.offset().Abs() > 2*time.Millisecond {

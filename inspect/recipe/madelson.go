@@ -1,0 +1,32 @@
+package recipe
+
+// madelson is the DistributedLock library of .NET: readers and writers ("read-", "write-") and a semaphore
+// ("semaphore-"), which marks who has a permit by the data ACQUIRED (src/DistributedLock.ZooKeeper). Its mutex
+// ("lock-") cannot be told from a plain tutorial's. Readers watch the nearest write before them.
+func madelson() Queue {
+	return Queue{
+		Name:   "madelson",
+		Parse:  parseMadelson,
+		Owner:  func(Entry, []byte) (host, label string) { return "", "" },
+		Writes: func(data []byte) bool { return len(data) == 0 || Granted(data) },
+	}
+}
+
+func parseMadelson(child string) (Entry, bool) {
+	prefix, seq, ok := SplitSequence(child)
+	e := Entry{Name: child, Sequence: seq, Confidence: Possible}
+	switch prefix {
+	case "read-":
+		e.Role, e.Mode = ReadWrite, Shared
+	case "write-":
+		e.Role = ReadWrite
+	case "semaphore-":
+		e.Role, e.Live = Lease, true
+	default:
+		return Entry{}, false
+	}
+	return e, ok
+}
+
+// Granted says that a semaphore's node of madelson's library has its permit.
+func Granted(data []byte) bool { return string(data) == "ACQUIRED" }

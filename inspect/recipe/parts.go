@@ -1,0 +1,47 @@
+package recipe
+
+import (
+	"path"
+	"strings"
+)
+
+// Where a semaphore keeps its parts, seen from its own directory.
+const (
+	CuratorLeases = "leases" // InterProcessSemaphoreV2: permits, granted or not
+	CuratorLocks  = "locks"  // the mutex that whoever wants a permit takes first: the queue
+	kazooQueue    = "-__lock__"
+)
+
+// KazooQueue is where a kazoo Semaphore at p keeps its queue, seen from p: a directory beside it.
+func KazooQueue(p string) string { return "../" + path.Base(p) + kazooQueue }
+
+// KazooQueuePath is the path of that directory.
+func KazooQueuePath(p string) string { return p + kazooQueue }
+
+// Part is a directory that a recipe would keep a part of a lock in.
+type Part struct {
+	// Place, seen from the lock's own directory, and Path.
+	Place, Path string
+}
+
+// Parts are the directories where a recipe would keep parts of the lock at p.
+func Parts(p string) []Part {
+	dir := strings.TrimSuffix(p, "/")
+	parts := []Part{{CuratorLeases, dir + "/" + CuratorLeases}, {CuratorLocks, dir + "/" + CuratorLocks}}
+	if p != "/" {
+		parts = append(parts, Part{KazooQueue(p), KazooQueuePath(p)})
+	}
+	return parts
+}
+
+// Base is the directory of the lock that the directory at p would be a part of; false when its name is no part's.
+func Base(p string) (string, bool) {
+	dir, name := path.Split(p)
+	switch n := len(name) - len(kazooQueue); {
+	case name == CuratorLeases || name == CuratorLocks:
+		return path.Clean(dir), true
+	case n > 0 && name[n:] == kazooQueue:
+		return dir + name[:n], true
+	}
+	return "", false
+}

@@ -1,0 +1,54 @@
+package recipe
+
+import (
+	"encoding/base64"
+	"path"
+	"time"
+)
+
+// Single is a lock that one znode is by itself, without a queue: who creates it holds.
+type Single struct {
+	Recipe     string
+	Confidence Confidence
+	// Until is the instant until which the lock is held, where its data says so; zero: as long as the node is there.
+	Until time.Time
+	// Label is what the owner says of itself.
+	Label string
+}
+
+// Singles says what to read of a directory's children that no recipe takes for contenders. EphemeralNodes: each
+// ephemeral one may be a lock, not only one that is alone. Persistent: persistent ones are locks.
+func Singles(dir string) (ephemeralNodes, persistent bool) {
+	return dir == "/", path.Base(dir) == "shedlock"
+}
+
+// ReadSingle reads the data of a node in a directory as a lock; false when it is none. alone: it is the only ephemeral
+// node of the directory.
+func ReadSingle(dir string, data []byte, ephemeral, alone bool) (Single, bool) {
+	everyOne, persistent := Singles(dir)
+	switch {
+	case ephemeral && everyOne && isSymfony(data):
+		return Single{Recipe: "symfony", Confidence: Likely}, true
+	case ephemeral && alone:
+		return Single{Recipe: "ephemeral", Confidence: Possible, Label: string(data)}, true
+	case !ephemeral && persistent:
+		return readShedLock(data)
+	}
+	return Single{}, false
+}
+
+// isSymfony: the ZookeeperStore of Symfony's Lock writes standard base64 of 32 random bytes into an ephemeral node at the
+// root (symfony/lock Store/ZookeeperStore.php).
+func isSymfony(data []byte) bool {
+	return len(data) == 44 && isBase64(base64.StdEncoding, string(data), 32)
+}
+
+// readShedLock: ShedLock keeps a persistent node a lock in /shedlock, its data the instant until which it is held. What
+// cannot be read counts as held (ZookeeperCuratorLockProvider.java).
+func readShedLock(data []byte) (Single, bool) {
+	until, err := time.Parse(time.RFC3339Nano, string(data))
+	if err != nil {
+		return Single{Recipe: "shedlock", Confidence: Possible}, true
+	}
+	return Single{Recipe: "shedlock", Confidence: Certain, Until: until}, true
+}

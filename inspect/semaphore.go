@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+
+	"lockscope/inspect/recipe"
+)
+
+// curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex, which is one of a single
+// permit): permits below "leases", and below "locks" the mutex that whoever wants a permit takes first. Its holder makes
+// its lease and then, with the mutex, waits until there are no more leases than permits: that lease is pending. How many
+// permits there are is written nowhere; a pending lease tells (InterProcessSemaphoreV2.internalAcquire1Lease).
+func curatorSemaphore(id ID, own queue, d Directory) *Lock {
+	leaseNodes, ok := d.Parts[recipe.CuratorLeases]
+	if !ok || len(own.entries) > 0 {
+		return nil
+	}
+	leases, locks := readQueue(leaseNodes), readQueue(d.Parts[recipe.CuratorLocks])
+	isLease := func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == recipe.Lease }
+	isLock := func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == recipe.Plain }
+	if len(leases.entries)+len(locks.entries) == 0 ||
+		len(leases.entries) > 0 && !slices.ContainsFunc(leases.entries, isLease) ||
+		len(leases.entries) == 0 && len(leaseNodes) > 0 ||
+		len(locks.entries) > 0 && !slices.ContainsFunc(locks.entries, isLock) {
+		return nil
+	}
+	l := &Lock{ID: id, Kind: KindSemaphore, Recipe: "curator", Confidence: recipe.Certain}
+	waiting := locks.entries
+	pending := pendingLease(leases, locks)
+	for i, e := range leases.entries {
+		c := leases.contender(e)
+		c.Place, c.State = recipe.CuratorLeases, Holding
+		if i == pending {
+			c.State = Pending
+			l.Waiters, waiting = append(l.Waiters, c), waiting[1:]
+			continue
+		}
+		l.Holders = append(l.Holders, c)
+	}
+	if pending >= 0 {
+		l.Limit = len(leases.entries) - 1
+	}
+	l.Waiters = append(l.Waiters, locks.queued(recipe.CuratorLocks, waiting)...)
+	countBlocked(l)
+	delete(own.nodes, recipe.CuratorLeases)
+	delete(own.nodes, recipe.CuratorLocks)
+	l.Aliens = aliens(own, leases, locks)
+	return l
+}
+
+// pendingLease is the lease that whoever heads the queue has made since it heads it; -1 when there is none, and when
+// it would be the only one, which is granted.
+func pendingLease(leases, locks queue) int {
+	if len(locks.entries) == 0 || len(leases.entries) < 2 {
+		return -1
+	}
+	head := locks.nodes[locks.entries[0].Name]
+	newest := -1
+	for i, e := range leases.entries {
+		n := leases.nodes[e.Name]
+		if e.Session != 0 && e.Session == head.EphemeralOwner && n.Czxid > head.Czxid {
+			newest = i // they are in order
+		}
+	}
+	return newest
+}
+
+// queued are the last of the queue's entries, which wait: the first of all for a permit, each other one for the entry
+// before it.
+func (q *queue) queued(place string, waiting []recipe.Entry) []Contender {
+	skipped := len(q.entries) - len(waiting)
+	var list []Contender
+	for i, e := range waiting {
+		c := q.contender(e)
+		c.Place, c.State = place, Waiting
+		if before := skipped + i - 1; before >= 0 {
+			c.Watches = Untrusted(q.entries[before].Name)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// kazooSemaphore makes the lock of a kazoo Semaphore: a child for each permit that is taken, the number of permits as
+// the directory's data, and beside it a directory with the queue, whose head waits for a permit.
+func kazooSemaphore(id ID, own queue, d Directory) *Lock {
+	place := recipe.KazooQueue(id.Path)
+	queueNodes, beside := d.Parts[place]
+	limit, limited := recipe.KazooLimit(d.Data)
+	if !beside && !limited || len(own.entries) == 0 && !(beside && limited) {
+		return nil
+	}
+	for _, e := range own.entries {
+		if e.Recipe != "kazoo" || e.Role != recipe.Lease {
+			return nil
+		}
+	}
+	if len(own.entries) > 0 && !own.proven() {
+		return nil
+	}
+	queue := readQueue(queueNodes)
+	l := &Lock{ID: id, Kind: KindSemaphore, Recipe: "kazoo", Confidence: recipe.Certain, Limit: limit}
+	if !beside || !limited {
+		l.Confidence = recipe.Likely
+	}
+	for _, e := range own.entries {
+		c := own.contender(e)
+		c.State = Holding
+		l.Holders = append(l.Holders, c)
+	}
+	slices.SortStableFunc(l.Holders, func(a, b Contender) int { return cmp.Compare(a.Czxid, b.Czxid) })
+	l.Waiters = queue.queued(place, queue.entries)
+	countBlocked(l)
+	l.Aliens = aliens(own, queue)
+	return l
+}
+
+// countBlocked counts whom each contender of a semaphore blocks: a holder only when no other permit can come first.
+func countBlocked(l *Lock) {
+	if len(l.Holders) == 1 && l.Limit <= 1 {
+		l.Holders[0].BlockedBelow = len(l.Waiters)
+	}
+	for i := range l.Waiters {
+		l.Waiters[i].BlockedBelow = len(l.Waiters) - 1 - i
+	}
+}

@@ -1,0 +1,39 @@
+package inspect
+
+import (
+	"path"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// NodeLock makes the lock that one znode is by itself, of the same path; nil when no recipe recognises it. alone: no
+// other node of its directory is ephemeral. Its waiters, if there are any, only show as watches on it. One that says
+// until when it is held is held then.
+func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
+	if !n.Known {
+		return nil
+	}
+	s, ok := recipe.ReadSingle(path.Dir(id.Path), n.Data[:min(len(n.Data), maxValue)], n.EphemeralOwner != 0, alone)
+	if !ok {
+		return nil
+	}
+	l := &Lock{ID: id, Kind: KindMutex, Recipe: s.Recipe, Confidence: s.Confidence, State: StateFree, ReadAt: readAt}
+	if s.Until.IsZero() || s.Until.After(readAt) {
+		l.State = StateHeld
+		l.Holders = []Contender{{
+			Name: Untrusted(n.Name), Place: "..", State: Holding, Count: 1, Since: entered(n), ExpiresAt: s.Until,
+			Owner: Owner{Session: n.EphemeralOwner, Label: Untrusted(s.Label)},
+			Czxid: n.Czxid, Version: n.Version, Persistent: n.EphemeralOwner == 0,
+		}}
+	}
+	return l
+}
+
+// entered is when the lock was taken: a node that stays is written anew each time.
+func entered(n Znode) time.Time {
+	if n.EphemeralOwner == 0 {
+		return n.Modified
+	}
+	return n.Created
+}

@@ -1,0 +1,173 @@
+package zksource
+
+import (
+	"path"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// A semaphore is kept in several directories: a base, and parts below or beside it (recipe.Parts). Each is walked, watched
+// and read like any other; but the lock is made at the base, of all of them, whenever one changes, and the parts are no
+// locks themselves.
+
+// base is the directory that d may be a part of, by its name; nil when that is not one that we walk.
+func (r *run) base(d *dir) *dir {
+	p, ok := recipe.Base(d.path)
+	if !ok {
+		return nil
+	}
+	b := r.dirs[p]
+	if path.Base(d.path) == recipe.CuratorLocks && r.dirs[join(p, recipe.CuratorLeases)] == nil {
+		return nil // the usual name for a place of locks
+	}
+	return b
+}
+
+// findParts notes which parts the directory has, and says whether all that is wanted of them was read. What may not be
+// read is no part, or hides a lock that it was a part of.
+func (r *run) findParts(d *dir) (complete bool, blind *inspect.Finding) {
+	clear(d.parts)
+	complete = true
+	for _, where := range recipe.Parts(d.path) {
+		part := r.dirs[where.Path]
+		if part == nil || part == d || part.absent || part.leaf {
+			continue
+		}
+		if why := r.blindness(part); why != nil {
+			if d.folded {
+				blind = why
+			}
+			continue
+		}
+		if !part.complete() {
+			complete = false
+			continue
+		}
+		if d.parts == nil {
+			d.parts = map[string]*dir{}
+		}
+		d.parts[where.Place] = part
+	}
+	return complete, blind
+}
+
+// complete says that enough was read of a directory to tell who contends in it.
+func (d *dir) complete() bool {
+	return !d.readAt.IsZero() && (d.judged || len(d.waiting) == 0) && (d.dataRead || !d.dataWanted)
+}
+
+// judge makes anew the lock that a directory is, or is a part of, and emits it when it changed.
+func (r *run) judge(d *dir) {
+	d.judged = d.judged || len(d.waiting) == 0 && !d.readAt.IsZero()
+	if b := r.base(d); b != nil && !b.denied && !b.huge && !b.absent {
+		r.judgeWhole(b)
+		if b.folded || !b.decided {
+			r.silence(d)
+			return
+		}
+	}
+	r.judgeWhole(d)
+}
+
+// judgeWhole makes the lock of a directory with its parts, and that of each part when it turns out that they are locks
+// themselves.
+func (r *run) judgeWhole(d *dir) {
+	if d.gone || r.cfg.Only != "" && d.path != r.cfg.Only {
+		return
+	}
+	if blind := r.blindness(d); blind != nil {
+		d.waiting, d.fresh = nil, nil
+		r.put(d.hide(r.id(d), r.named(d), *blind))
+		return
+	}
+	if !d.leaf && (d.readAt.IsZero() && !d.single || !d.judged && len(d.waiting) > 0) {
+		return
+	}
+	complete, blind := r.findParts(d)
+	if blind != nil {
+		r.put(d.hide(r.id(d), r.named(d), *blind))
+		return
+	}
+	r.wantData(d)
+	if !complete || d.dataWanted && !d.dataRead {
+		return
+	}
+	was := d.decided && !d.folded
+	lock, changed := d.judge(r.id(d), r.named(d))
+	if !d.recheck.IsZero() && d.listedSince(d.recheck) && lock != nil {
+		changed, d.recheck, d.lock = true, time.Time{}, lock
+	}
+	r.put(lock, changed)
+	r.expiresWith(d)
+	d.decided = true
+	for _, part := range d.parts {
+		if d.folded {
+			r.silence(part)
+		} else if !was {
+			r.judgeWhole(part)
+		}
+	}
+}
+
+func (r *run) named(d *dir) bool { return d.path == r.cfg.Only }
+
+// put emits a lock, unless that is what was last told.
+func (r *run) put(lock *inspect.Lock, changed bool) {
+	if changed {
+		delete(r.gone, lock.ID.Path)
+		r.puts[lock.ID.Path] = lock
+	}
+}
+
+// silence forgets that a directory was a lock.
+func (r *run) silence(d *dir) {
+	if d.lock != nil {
+		d.lock = nil
+		delete(r.puts, d.path)
+		r.gone[d.path] = true
+	}
+}
+
+// wantData has the data of a directory read that looks like a kazoo Semaphore's: it has children that look like permits
+// and are ephemeral, or a queue beside it.
+func (r *run) wantData(d *dir) {
+	if _, queue := d.parts[recipe.KazooQueue(d.path)]; d.dataWanted || !queue && !d.hasPermits() {
+		return
+	}
+	d.dataWanted, d.dataStale = true, true
+	r.askData(d)
+	if p := recipe.KazooQueuePath(d.path); d.root && r.dirs[p] == nil && r.dirs[parent(d.path)] == nil { // nobody else finds what is beside it
+		r.root(p)
+		r.push(&r.queue.walk, job{kind: jobStat, dir: r.dirs[p]})
+	}
+}
+
+// hasPermits says that children look like permits of a kazoo Semaphore.
+func (d *dir) hasPermits() bool {
+	for name, z := range d.nodes {
+		if z.EphemeralOwner != 0 && recipe.IsPermit(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// askData has the data of a directory, or of a node that is a lock by itself, read again.
+func (r *run) askData(d *dir) {
+	if r.inFocus(d) {
+		r.push(&r.queue.urgent, job{kind: jobData, dir: d})
+	} else {
+		r.push(&r.queue.reads, job{kind: jobData, dir: d})
+	}
+}
+
+// inFocus says that somebody looks at the directory's lock.
+func (r *run) inFocus(d *dir) bool {
+	if r.focus[d.path] {
+		return true
+	}
+	b := r.base(d)
+	return b != nil && r.focus[b.path]
+}

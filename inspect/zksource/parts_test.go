@@ -1,0 +1,179 @@
+package zksource_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, other, root := client(t, zks), client(t, zks), servertest.UniquePath(t)
+		for _, p := range []string{"", "/v2", "/v2/leases", "/v2/locks", "/sem-__lock__", "/locks", "/w", "/w/leases"} {
+			create(t, c, root+p, "", 0)
+		}
+		create(t, c, root+"/sem", "1", 0)
+		create(t, c, root+"/v2/leases/_c_"+uuid+"-lease-", "10.0.0.7", contender)
+		create(t, other, root+"/v2/locks/_c_"+uuid+"-lock-", "10.0.0.8", contender)
+		pending := create(t, other, root+"/v2/leases/_c_"+uuid+"-lease-", "10.0.0.8", contender)
+		create(t, c, root+"/sem/"+guid, "a", 1)
+		create(t, c, root+"/sem-__lock__/"+guid+"__lock__", "b'b'", contender)
+		create(t, c, root+"/locks/_c_"+uuid+"-lock-", "10.0.0.9", contender)
+		create(t, c, root+"/w/leases/x", "", 1)
+		check := func(v *sourcetest.View, more int) {
+			t.Helper()
+			v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
+			if v2 == nil || v2.Kind != inspect.KindSemaphore || v2.Limit != 1 || len(v2.Holders) != 1 || len(v2.Waiters) != 1 ||
+				v2.Waiters[0].State != inspect.Pending || len(v2.Aliens) != 0 {
+				t.Errorf("Curator's: %+v", v2)
+			}
+			if sem == nil || sem.Kind != inspect.KindSemaphore || sem.Limit != 1 || len(sem.Holders) != 1 || len(sem.Waiters) != 1 ||
+				sem.Waiters[0].Owner.Label != "b" {
+				t.Errorf("kazoo's: %+v", sem)
+			}
+			if l := v.Locks[root+"/locks"]; l == nil || l.Kind != inspect.KindMutex {
+				t.Errorf("a lock that is called so: %+v", l)
+			}
+			if len(v.Locks) != 3+more {
+				t.Errorf("locks: %v", v.Describe())
+			}
+		}
+		v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+		check(v, 1) // and the lone node
+		check(once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}), 1)
+		for _, name := range []string{"/v2", "/sem"} {
+			w := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root + name})
+			if l := w.Locks[root+name]; len(w.Locks) != 1 || l == nil || l.Kind != inspect.KindSemaphore || len(l.Waiters) != 1 {
+				t.Errorf("named %s: %v", name, w.Describe())
+			}
+			w = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root + name}})
+			if l := w.Locks[root+name]; len(w.Locks) != 1 || l == nil || l.Kind != inspect.KindSemaphore || len(l.Waiters) != 1 {
+				t.Errorf("as root %s: %v", name, w.Describe())
+			}
+		}
+		s.Focus([]inspect.ID{{Backend: "zk", Path: root + "/v2"}})
+		lease := create(t, c, root+"/v2/leases/_c_"+uuid+"-lease-", "10.0.0.7", contender)
+		v.Await("three leases", func() bool { return len(v.Locks[root+"/v2"].Holders) == 2 })
+		remove(t, c, lease)
+		remove(t, c, pending)
+		v.Await("none is pending", func() bool {
+			return v.Locks[root+"/v2"].Limit == 0 && v.Locks[root+"/v2"].Waiters[0].State == inspect.Waiting
+		})
+		for _, p := range []string{"/v2/leases", "/v2/locks"} {
+			children, _, err := c.Children(root + p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range children {
+				remove(t, c, root+p+"/"+name)
+			}
+		}
+		v.Await("free", func() bool { return v.Locks[root+"/v2"].State == inspect.StateFree })
+		if l := v.Locks[root+"/v2"]; l.Kind != inspect.KindSemaphore || v.Locks[root+"/v2/leases"] != nil || v.Locks[root+"/v2/locks"] != nil {
+			t.Errorf("locks: %v", v.Describe())
+		}
+		if _, err := c.Set(root+"/sem", []byte("5"), -1); err != nil {
+			t.Fatal(err)
+		}
+		v.Await("the new limit", func() bool { return v.Locks[root+"/sem"].Limit == 5 })
+	})
+}
+
+func TestLocksOfOneNode(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		until := func(d time.Duration) string { return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z") }
+		for _, p := range []string{"", "/app", "/app/config", "/app/nodes", "/shedlock"} {
+			create(t, c, root+p, "", 0)
+		}
+		leader := create(t, c, root+"/app/leader", "node-1", 1)
+		create(t, c, root+"/app/nodes/1", "", 1)
+		create(t, c, root+"/app/nodes/2", "", 1)
+		create(t, c, root+"/shedlock/daily", until(time.Hour), 0)
+		create(t, c, root+"/shedlock/hourly", until(-time.Hour), 0)
+		check := func(v *sourcetest.View) {
+			t.Helper()
+			l, daily, hourly := v.Locks[root+"/app/leader"], v.Locks[root+"/shedlock/daily"], v.Locks[root+"/shedlock/hourly"]
+			if l == nil || l.Recipe != "ephemeral" || l.State != inspect.StateHeld || l.Holders[0].Owner.Label != "node-1" || l.Node(&l.Holders[0]) != leader {
+				t.Errorf("leader: %+v", l)
+			}
+			if daily == nil || daily.State != inspect.StateHeld || daily.Holders[0].ExpiresAt.IsZero() || hourly == nil || hourly.State != inspect.StateFree || hourly.Recipe != "shedlock" {
+				t.Errorf("daily: %+v, hourly: %+v", daily, hourly)
+			}
+			if len(v.Locks) != 3 {
+				t.Errorf("locks: %v", v.Describe())
+			}
+		}
+		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}
+		check(once(t, cfg))
+		for _, p := range []string{"/app/leader", "/shedlock/daily"} {
+			w := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root + p})
+			if l := w.Locks[root+p]; len(w.Locks) != 1 || l == nil || l.State != inspect.StateHeld {
+				t.Errorf("named %s: %v", p, w.Describe())
+			}
+		}
+		v, _ := watch(t, cfg)
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+		check(v)
+		remove(t, c, leader)
+		v.Await("nobody leads", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateFree })
+		create(t, c, leader, "node-2", 1)
+		v.Await("another leads", func() bool {
+			l := v.Locks[leader]
+			return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "node-2"
+		})
+		remove(t, c, leader)
+		create(t, c, leader, "node-3", 1)
+		v.Await("and another", func() bool {
+			l := v.Locks[leader]
+			return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "node-3"
+		})
+		create(t, c, root+"/app/second", "", 1)
+		v.Await("it is not alone", func() bool { return v.Locks[leader] == nil })
+		remove(t, c, root+"/app/second")
+		v.Await("it is again", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateHeld })
+
+		if _, err := c.Set(root+"/shedlock/hourly", []byte(until(700*time.Millisecond)), -1); err != nil {
+			t.Fatal(err)
+		}
+		v.Await("the job runs", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateHeld })
+		v.Await("and its time is up", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateFree })
+	})
+}
+
+func TestPermitsThatAreGrantedLater(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		create(t, c, root+"/semaphore-", "ACQUIRED", contender)
+		second := create(t, c, root+"/semaphore-", "", contender)
+		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		v.Await("one waits", func() bool { l := v.Locks[root]; return l != nil && l.Recipe == "madelson" && len(l.Waiters) == 1 })
+		if _, err := c.Set(second, []byte("ACQUIRED"), -1); err != nil {
+			t.Fatal(err)
+		}
+		v.Await("it holds", func() bool { return len(v.Locks[root].Holders) == 2 })
+		remove(t, c, second)
+		v.Await("it left", func() bool { return len(v.Locks[root].Holders) == 1 })
+	})
+}
+
+func TestSymfonyLocksAtTheRoot(t *testing.T) {
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	c := client(t, zks)
+	token := strings.Repeat("YWJj", 10) + "YWI="
+	create(t, c, "/invoice", token, 1)
+	create(t, c, "/report", token, 1)
+	create(t, c, "/other", "x", 1)
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}})
+	if l := v.Locks["/invoice"]; len(v.Locks) != 2 || l == nil || l.Recipe != "symfony" || l.State != inspect.StateHeld {
+		t.Errorf("locks: %v", v.Describe())
+	}
+}

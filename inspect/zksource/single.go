@@ -1,0 +1,183 @@
+package zksource
+
+import (
+	"errors"
+	"path"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/recipe"
+)
+
+// Some locks are one znode each, without a queue: lone ephemeral nodes, and nodes at paths that a recipe names. Such a
+// node is walked like a directory; its lock has its own path. Whether an ephemeral node is alone shows when every child
+// of its directory was looked at.
+
+// noteSeen notes that a child's Stat was read for the first time.
+func (r *run) noteSeen(c *dir) {
+	if c.root { // a lock that somebody named, or a root that is one
+		if _, persistent := recipe.Singles(parent(c.path)); c.leaf || persistent {
+			r.makeSingle(c, c.leaf)
+		}
+		return
+	}
+	in := r.dirs[parent(c.path)]
+	if c.seen || in == nil {
+		return
+	}
+	c.seen = true
+	in.unseen--
+	if c.leaf {
+		if in.leaves == nil {
+			in.leaves = map[string]bool{}
+		}
+		in.leaves[path.Base(c.path)] = true
+	}
+	r.findSingles(in)
+}
+
+// unnote takes a child that goes out of its directory's counts.
+func (r *run) unnote(c *dir) {
+	in := r.dirs[parent(c.path)]
+	if in == nil || c.root {
+		return
+	}
+	if !c.seen {
+		in.unseen--
+	}
+	delete(in.leaves, path.Base(c.path))
+	if in.lone == c {
+		in.lone = nil
+	}
+}
+
+// findSingles finds the children of a directory that are locks by themselves.
+func (r *run) findSingles(d *dir) {
+	if d.unseen > 0 || d.gone {
+		return
+	}
+	everyOne, persistent := recipe.Singles(d.path)
+	alone := len(d.leaves) == 1 && !d.contended()
+	if c := d.lone; c != nil && !alone {
+		d.lone, c.alone, c.single = nil, false, false
+		r.silence(c)
+	}
+	if alone || everyOne {
+		for name := range d.leaves {
+			if c := r.dirs[join(d.path, name)]; c != nil {
+				r.makeSingle(c, alone)
+			}
+		}
+	}
+	if !persistent {
+		return
+	}
+	read := 0
+	for _, name := range d.names {
+		if c := r.dirs[join(d.path, name)]; c != nil && !c.leaf && (read < fullQueue || r.cfg.Once || r.focus[c.path]) {
+			read++
+			r.makeSingle(c, false)
+		}
+	}
+}
+
+// contended says that recipes take some of the children for contenders: then an ephemeral node beside them is no lock.
+func (d *dir) contended() bool {
+	if d.folded || d.lock != nil && d.lock.Contention() > 0 {
+		return true
+	}
+	for _, z := range d.nodes {
+		if z.EphemeralOwner != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// makeSingle has a node's data read: it may be a lock by itself.
+func (r *run) makeSingle(c *dir, alone bool) {
+	if c.single && c.alone == alone {
+		return
+	}
+	c.single, c.alone = true, alone
+	if in := r.dirs[parent(c.path)]; alone && in != nil {
+		if in.freed != nil && in.freed != c {
+			r.remove(in.freed)
+		}
+		in.lone = c
+	}
+	if c.dataWanted {
+		r.judge(c)
+		return
+	}
+	c.dataWanted, c.dataStale = true, true
+	r.askData(c)
+}
+
+// gotData takes in a directory's own data.
+func (r *run) gotData(d *dir, res result) {
+	if res.err != nil && d.dataWatched { // then none was set
+		d.dataWatched = false
+		r.watches--
+	}
+	switch {
+	case errors.Is(res.err, zk.ErrNoNode):
+		r.failed(d, res)
+		return
+	case res.err == nil:
+		delete(r.denied, d.path)
+		d.self = znode(path.Base(d.path), res.data, res.stat)
+	case errors.Is(res.err, zk.ErrNoAuth):
+		r.denied[d.path] = true
+		d.self = znode(path.Base(d.path), nil, nil)
+	}
+	d.dataRead, d.dataStale, d.triedAt = true, false, res.at
+	r.judge(d)
+}
+
+// free keeps a lone node's lock when the node is gone, as a free one: whoever creates it holds it. A directory keeps one.
+func (r *run) free(in, c *dir) {
+	if in.freed != nil && in.freed != c {
+		r.remove(in.freed)
+	}
+	in.freed, in.lone = c, nil
+	r.unnote(c)
+	if c.dataWatched {
+		c.dataWatched = false
+		r.watches--
+	}
+	c.single, c.dataWanted, c.dataRead, c.stated, c.seen = false, false, false, false, true
+	r.put(c.judge(r.id(c), true))
+}
+
+// comesBack has a lone node that was gone looked at again.
+func (r *run) comesBack(in, c *dir) {
+	in.freed = nil
+	in.unseen++
+	c.seen, c.leaf, c.absent = false, false, false
+	r.push(&r.queue.urgent, job{kind: jobStat, dir: c})
+}
+
+// expiresWith notes when a lock runs out by itself, so that it is told then.
+func (r *run) expiresWith(d *dir) {
+	delete(r.expiring, d)
+	if d.lock == nil || !d.single {
+		return
+	}
+	for _, c := range d.lock.Holders {
+		if !c.ExpiresAt.IsZero() {
+			r.expiring[d] = c.ExpiresAt
+		}
+	}
+}
+
+// expire tells of the locks that have run out.
+func (r *run) expire(now time.Time) {
+	for d, at := range r.expiring {
+		if !now.Before(at) {
+			delete(r.expiring, d)
+			r.judge(d)
+		}
+	}
+}
