@@ -45,7 +45,7 @@ func (a *app) acquireCommand() *cobra.Command {
 		Short: "Take a lock, hold it while COMMAND runs or until interrupted, and give it back",
 		Example: "  lockscope acquire zk:/locks/deploy zk://localhost -- ./deploy.sh\n" +
 			"  lockscope acquire redis:lock:report redis://r1,r2,r3 --ttl 20s --wait 0 -o jsonl",
-		Args: lockFirst,
+		Args: lockFirst, ValidArgsFunction: q.completeLock,
 	}
 	flags := command.Flags()
 	flags.StringVar(&q.kind, "kind", "", "mutex, or redlock on several masters (default: what the target takes)")
@@ -54,7 +54,7 @@ func (a *app) acquireCommand() *cobra.Command {
 	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
 	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's life without renewal; it is renewed every third")
 	flags.DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
-	flags.StringVarP(&q.output, "output", "o", "text", "text or jsonl")
+	outputFlag(command, &q.output, "text", "jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 			args, q.command = args[:dash], args[dash:]

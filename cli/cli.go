@@ -97,11 +97,12 @@ func (a *app) root() *cobra.Command {
 			"  lockscope zk://localhost:2181/locks               watch the locks below /locks\n" +
 			"  lockscope ls redis://r1:6379,r2:6379,r3:6379      list the locks of three masters\n" +
 			"  lockscope show zk:/locks/orders zk://localhost    one lock: holder, queue, who blocks whom",
-		Args:          cobra.ArbitraryArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       Version,
-		RunE:          a.screen,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeTarget,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Version:           Version,
+		RunE:              a.screen,
 	}
 	root.SetVersionTemplate("lockscope {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -115,9 +116,11 @@ func (a *app) root() *cobra.Command {
 	flags.DurationVar(&a.stuckAfter, "stuck-after", 10*time.Minute, "a lock held longer while others wait is stuck")
 	flags.BoolVar(&a.noColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
+	complete(root, "budget", "default", "gentle", "off")
+	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkOptions() }
 	root.AddCommand(
-		a.demoCommand(), a.lsCommand(), a.showCommand(), a.doctorCommand(), a.acquireCommand(), a.releaseCommand(),
+		a.demoCommand(), a.lsCommand(), a.showCommand(), a.watchCommand(), a.recordCommand(), a.replayCommand(), a.doctorCommand(), a.acquireCommand(), a.releaseCommand(),
 		a.configCommand(), a.manCommand(), a.versionCommand(),
 	)
 	return root

@@ -45,7 +45,7 @@ func (a *app) demoCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&d.headless, "headless", false, "no screen: run for a while and print the last snapshot as ls does")
 	flags.DurationVar(&d.length, "for", 0, "end after this time (default: when you quit; --headless: 3s)")
-	flags.StringVarP(&d.output, "output", "o", "table", "with --headless: table, wide or json")
+	outputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
 	return command
 }
@@ -109,7 +109,11 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return d.showScreen(ctx, s, screenOptions{
+	observer, err := d.observer(s, false, "")
+	if err != nil {
+		return err
+	}
+	return d.showScreen(ctx, observer, s, screenOptions{
 		title: "demo " + scenario, sandbox: true, caption: box.Caption, audit: filepath.Join(dir, "audit.jsonl"),
 	})
 }

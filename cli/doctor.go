@@ -25,7 +25,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
 			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
 			"  lockscope doctor --stuck-after 1m zk://localhost",
-		Args: cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(output, "text", "json"); err != nil {
 				return err
@@ -45,8 +45,9 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.printDiagnosis(snapshot, output, threshold)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	outputFlag(command, &output, "text", "json")
 	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
+	complete(command, "fail-on", "info", "warning", "critical")
 	return command
 }
 

@@ -15,9 +15,12 @@ func (a *app) lsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ls [TARGET…]",
 		Short: "List the locks with holder, age and queue length",
+		Long: "ls reads every lock once and lists it. On a terminal the table is cut to fit, the least useful columns first;\n" +
+			"piped it is whole. -o wide adds votes, validity, session, longest wait, and each lock's worst finding.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
+			"  lockscope ls -p prod -o wide\n" +
 			"  lockscope ls 'redis://r1,r2,r3?match=lock:*' -o json | jq '.locks[] | select(.state == \"split\")'",
-		Args: cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(output, "table", "wide", "json"); err != nil {
 				return err
@@ -36,7 +39,7 @@ func (a *app) lsCommand() *cobra.Command {
 			return a.judge(snapshot)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "table", "table, wide or json")
+	outputFlag(command, &output, "table", "wide", "json")
 	return command
 }
 

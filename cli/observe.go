@@ -62,8 +62,8 @@ func digestParts(s connect.Secrets) (user, password string, err error) {
 	return user, password, nil
 }
 
-// observer watches all targets of a setup, or makes one pass over them; only: a single lock of it.
-func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, error) {
+// sources are the Sources of all targets of a setup.
+func (a *app) sources(s setup, once bool, only string) ([]inspect.Source, error) {
 	var sources []inspect.Source
 	for _, t := range s.targets {
 		source, err := a.source(t, s.secrets, once, only)
@@ -71,6 +71,15 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 			return nil, err
 		}
 		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+// observer watches all targets of a setup, or makes one pass over them; only: a single lock of it.
+func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, error) {
+	sources, err := a.sources(s, once, only)
+	if err != nil {
+		return nil, err
 	}
 	return inspect.NewObserver(a.Now, sources...), nil
 }

@@ -31,7 +31,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		Short: "Force a stuck lock free, if its holder is still the one you saw",
 		Example: "  lockscope release zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope release redis:lock:orders redis://r1,r2,r3 --owner Y2NjY2NjY2NjY2NjY2NjYw== --yes",
-		Args: lockFirst,
+		Args: lockFirst, ValidArgsFunction: r.completeLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	flags := command.Flags()
@@ -39,7 +39,8 @@ func (a *app) releaseCommand() *cobra.Command {
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
-	flags.StringVarP(&r.output, "output", "o", "text", "text or json")
+	outputFlag(command, &r.output, "text", "json")
+	_ = command.RegisterFlagCompletionFunc("owner", r.completeOwner) // fails for a flag that is not there only
 	return command
 }
 

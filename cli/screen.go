@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/inspect"
 	"lockscope/lockops/act"
 	"lockscope/theme"
 	"lockscope/tui"
@@ -26,7 +27,11 @@ func (a *app) screen(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.showScreen(cmd.Context(), s, screenOptions{title: s.title()})
+	observer, err := a.observer(s, false, "")
+	if err != nil {
+		return err
+	}
+	return a.showScreen(cmd.Context(), observer, s, screenOptions{title: s.title()})
 }
 
 func (s setup) title() string {
@@ -40,26 +45,23 @@ func (s setup) title() string {
 	return strings.Join(names, " ")
 }
 
-// screenOptions is what differs between the screen on real targets and the demo's.
+// screenOptions is what differs between the screen on real targets, the demo's, and a recording's.
 type screenOptions struct {
 	title   string
 	sandbox bool
+	replay  bool
 	caption func(time.Time) string
 	audit   string // the audit file; empty is the default one
 }
 
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
-func (a *app) showScreen(ctx context.Context, s setup, o screenOptions) error {
+func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setup, o screenOptions) error {
 	if _, ok := terminal(a.Stdout); !ok {
 		return usageError("the screen needs a terminal (use lockscope ls, or demo --headless)")
 	}
-	observer, err := a.observer(s, false, "")
-	if err != nil {
-		return err
-	}
 	options := tui.Options{
 		Feed: observer.Subscribe(), Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
-		Sandbox: o.sandbox, Caption: o.caption, Now: a.Now,
+		Sandbox: o.sandbox, Replay: o.replay, Caption: o.caption, Now: a.Now,
 		Theme: theme.Options{NoColor: a.noColor || a.Getenv("NO_COLOR") != "", ASCII: !speaksUTF8(a.Getenv)},
 	}
 	if (a.write || o.sandbox) && !s.profile.ReadOnly {
@@ -74,7 +76,7 @@ func (a *app) showScreen(ctx context.Context, s setup, o screenOptions) error {
 	defer stop()
 	watched := make(chan error, 1)
 	go func() { watched <- observer.Run(ctx) }()
-	err = tui.Run(ctx, options)
+	err := tui.Run(ctx, options)
 	stop()
 	return errors.Join(err, <-watched)
 }

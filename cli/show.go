@@ -18,9 +18,13 @@ func (a *app) showCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show LOCK [TARGET…]",
 		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
+		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
+			"server's watch table, ⇠? not looked, ⇥✖ missing), or the vote of each Redis master, and at last what is wrong.\n" +
+			"With owner_command in the configuration it names the command that looks at the holder's process.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
-			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json",
-		Args: lockFirst,
+			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
+			"  lockscope show zk:/locks/orders zk://localhost -o dot | dot -Tsvg > orders.svg",
+		Args: lockFirst, ValidArgsFunction: a.completeLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(output, "tree", "json", "dot", "mermaid"); err != nil {
 				return err
@@ -44,7 +48,7 @@ func (a *app) showCommand() *cobra.Command {
 			return a.printLock(snapshot, id, output, s.config.OwnerCommand)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "tree", "tree, json, dot or mermaid")
+	outputFlag(command, &output, "tree", "json", "dot", "mermaid")
 	return command
 }
 

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"slices"
 	"time"
 )
 
@@ -38,35 +37,40 @@ func (o *Observer) apply(u sourceUpdate) {
 	}
 	if p := o.told[u.source]; u.Sessions != nil && p != nil {
 		p.sessions, p.allSessions, p.sessionsAt = u.Sessions, u.AllSessions, now
-		o.rejoin(p)
+		o.rejoin(p, now)
 		o.dirty = true
 	}
 	for _, l := range u.Put {
 		o.put(o.place(u.source, l.ID.Backend), l, now)
 	}
 	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
-		o.told[u.source].watched = true // after the locks of the first pass, which were there before
+		o.watch(o.told[u.source], now) // after the locks of the first pass, which were there before
 	}
 	for _, id := range u.Gone {
 		o.drop(o.place(u.source, id.Backend), id, now)
 	}
 	if u.Watches != nil {
-		o.confirm(u.Watches)
+		o.confirm(o.place(u.source, u.Watches.Backend), u.Watches, now)
 	}
 }
 
 // tell takes in a newer state of a backend.
 func (o *Observer) tell(source int, b *Backend, now time.Time) {
 	p := o.place(source, b.Name)
-	var before []Finding
-	if p.state != nil {
-		before = p.state.Findings
-	}
 	o.events = append(o.events, compareBackends(p.state, b, now)...)
-	o.events = append(o.events, compareFindings(before, b.Findings, Event{At: now, Backend: b})...)
 	p.tell(b, now)
 	o.told[source] = p
+	o.diagnoseBackend(p, now)
 	o.dirty = true
+}
+
+// watch notes that all of a backend was looked at once.
+func (o *Observer) watch(p *place, now time.Time) {
+	if p.watched {
+		return
+	}
+	p.watched, p.since = true, now
+	o.diagnoseAll(p, now)
 }
 
 // known is the newest version of a lock that tells something, and whether we could not look for a while since.
@@ -113,7 +117,7 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	} else if was != nil {
 		o.hidden[l.ID] = was
 	}
-	o.replace(before, l, now)
+	o.replace(p, before, l, now)
 }
 
 func (o *Observer) drop(p *place, id ID, now time.Time) {
@@ -127,43 +131,68 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	}
 	o.events = append(o.events, compare(was, nil, o.view(p, id, was, blind, now))...)
 	delete(o.hidden, id)
+	delete(p.covered, id)
 	o.locks = o.locks.without(id)
 	o.changed[id] = struct{}{}
+	o.tangled = o.tangled || len(before.Waiters) > 0
 }
 
-// replace puts a newer version of a lock in place of the one before, which may be nil.
-func (o *Observer) replace(before, l *Lock, now time.Time) {
+// replace puts a newer version of a lock, with what its source found, in place of the one before, which may be nil.
+func (o *Observer) replace(p *place, before, l *Lock, now time.Time) {
+	l.told = len(l.Findings)
+	if p.state != nil && !p.once() {
+		l = o.diagnosed(p, l, now)
+	}
 	var old []Finding
+	waited := false
 	if before != nil {
-		old = before.Findings
+		old, waited = before.Findings, len(before.Waiters) > 0
 	}
 	o.events = append(o.events, compareFindings(old, l.Findings, Event{At: now, Lock: l.ID})...)
 	o.locks = o.locks.with(l)
 	o.changed[l.ID] = struct{}{}
+	o.tangled = o.tangled || waited || len(l.Waiters) > 0
 }
 
 // rejoin puts a new table of sessions into the locks of a backend that it says something new about.
-func (o *Observer) rejoin(p *place) {
+func (o *Observer) rejoin(p *place, now time.Time) {
 	for l := range o.locks.all() {
-		if l.ID.Backend != p.name {
-			continue
-		}
-		joined := clone(l)
-		if identify(joined, p.sessions) {
-			o.replace(l, joined, p.sessionsAt)
+		if l.ID.Backend == p.name && l.tellsNew(p.sessions) {
+			joined := reread(l)
+			identify(joined, p.sessions)
+			o.replace(p, l, joined, now)
 		}
 	}
 }
 
 // confirm compares the waiters' expected watches with the server's table.
-func (o *Observer) confirm(t *WatchTable) {
-	for l := range o.locks.all() {
-		if l.ID.Backend != t.Backend || t.Covers != nil && !slices.Contains(t.Covers, l.ID) {
-			continue
+func (o *Observer) confirm(p *place, t *WatchTable, now time.Time) {
+	p.keep(t)
+	check := func(l *Lock) {
+		if l == nil || l.ID.Backend != t.Backend || len(l.Waiters) == 0 {
+			return
 		}
-		confirmed := clone(l)
+		confirmed := reread(l)
 		if confirmWatches(confirmed, t) {
-			o.replace(l, confirmed, t.ReadAt)
+			o.replace(p, l, confirmed, now)
+		} else {
+			o.diagnose(p, l, now)
 		}
 	}
+	if t.Covers == nil {
+		for l := range o.locks.all() {
+			check(l)
+		}
+		return
+	}
+	for _, id := range t.Covers {
+		check(o.locks.get(id))
+	}
+}
+
+// reread is a copy of a lock, to be changed, with no findings but its source's.
+func reread(l *Lock) *Lock {
+	c := clone(l)
+	c.Findings = l.Findings[:l.told]
+	return c
 }

@@ -36,3 +36,17 @@ func (id ID) Compare(other ID) int {
 	}
 	return cmp.Compare(id.Path, other.Path)
 }
+
+// MarshalText is what String writes.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads it back; unlike ParseID it takes an empty backend or path.
+func (id *ID) UnmarshalText(text []byte) error {
+	backend, path, ok := strings.Cut(string(text), ":")
+	if !ok {
+		return fmt.Errorf("%q is %w: it has no colon", text, ErrSyntax)
+	}
+	raw, err := Unescape(path)
+	*id = ID{Backend: backend, Path: raw}
+	return err
+}

@@ -82,23 +82,33 @@ func appeared(l *Lock, offset time.Duration) {
 // missing: who has just come, or whose predecessor has just gone, takes a moment to set it.
 const WatchSettle = 5 * time.Millisecond
 
-// identify fills in the clients behind the sessions, and says whether that changed anything.
-func identify(l *Lock, sessions map[int64]Session) bool {
+// identify fills in the clients behind the sessions.
+func identify(l *Lock, sessions map[int64]Session) {
+	if len(sessions) > 0 {
+		everyContender(l, func(c *Contender) { c.Owner = c.Owner.of(sessions) })
+	}
+}
+
+// tellsNew says that the sessions tell something of a contender that was not known.
+func (l *Lock) tellsNew(sessions map[int64]Session) bool {
 	changed := false
-	everyContender(l, func(c *Contender) {
-		s, ok := sessions[c.Owner.Session]
-		if !ok || c.Owner.Session == 0 {
-			return
-		}
-		o := c.Owner
-		o.Client, o.Server, o.SessionTimeout = s.Client, s.Server, s.Timeout
-		if host, _, err := net.SplitHostPort(s.Client); err == nil && o.Host == "" {
+	everyContender(l, func(c *Contender) { changed = changed || c.Owner != c.Owner.of(sessions) })
+	return changed
+}
+
+// of is the owner with what the servers tell of its session.
+func (o Owner) of(sessions map[int64]Session) Owner {
+	s, ok := sessions[o.Session]
+	if !ok || o.Session == 0 {
+		return o
+	}
+	o.Client, o.Server, o.SessionTimeout = s.Client, s.Server, s.Timeout
+	if o.Host == "" {
+		if host, _, err := net.SplitHostPort(s.Client); err == nil {
 			o.Host = Untrusted(host)
 		}
-		changed = changed || o != c.Owner
-		c.Owner = o
-	})
-	return changed
+	}
+	return o
 }
 
 // confirmWatches sets for each waiter whether it watches what it should, by the server's table, and says whether

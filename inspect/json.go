@@ -72,6 +72,7 @@ type jsonLock struct {
 	Limit      *int              `json:"limit"`
 	Holders    []jsonContender   `json:"holders"`
 	Waiters    []jsonContender   `json:"waiters"`
+	AtLeast    int               `json:"waiters_at_least,omitempty"`
 	Masters    []jsonMaster      `json:"masters"`
 	Quorum     *int              `json:"quorum"`
 	Margin     *int              `json:"margin"`
@@ -100,6 +101,7 @@ type jsonContender struct {
 	HeldSince    *string        `json:"held_since"`
 	AgeMS        *int64         `json:"age_ms"`
 	TTLMS        *int64         `json:"ttl_ms"`
+	Dead         bool           `json:"dead,omitempty"`
 	Watches      *string        `json:"watches"`
 	Confirmed    *bool          `json:"watch_confirmed"`
 	BlockedBelow int            `json:"blocked_below"`
@@ -140,6 +142,7 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 		ID: l.ID.String(), Backend: l.ID.Backend, Path: Escape(l.ID.Path),
 		Kind: l.Kind, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
 		Holders: contendersJSON(l.Holders, s.TakenAt, offset), Waiters: contendersJSON(l.Waiters, s.TakenAt, offset),
+		AtLeast: l.WaitersAtLeast,
 		Masters: []jsonMaster{}, Findings: findings(l.Findings),
 	}
 	if l.Limit > 0 {
@@ -191,7 +194,7 @@ func contenderJSON(c *Contender, at time.Time, offset time.Duration) jsonContend
 			Server: Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
 			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
 		},
-		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), BlockedBelow: c.BlockedBelow,
+		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), Dead: c.Dead, BlockedBelow: c.BlockedBelow,
 	}
 	if c.Sequential {
 		j.Sequence = &c.Sequence

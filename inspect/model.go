@@ -57,6 +57,9 @@ type Lock struct {
 	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender
+	// WaitersAtLeast is how many client instances are known to wait although their entries cannot be seen, from the
+	// subscribers of the channel on which a Redis library tells its waiters.
+	WaitersAtLeast int
 	// Masters has a vote for each master of a Redis backend; empty for ZooKeeper.
 	Masters []Vote
 	// Quorum and Margin (votes - quorum) are meaningful when Masters is not empty.
@@ -67,6 +70,9 @@ type Lock struct {
 	// ReadAt is when, by our clock, the lock was last read.
 	ReadAt   time.Time
 	Findings []Finding
+
+	told    int      // how many of Findings, at its beginning, are the source's
+	history *History // nil before something happened
 }
 
 // Contention is the number of contenders of a lock, holders and waiters.
@@ -176,6 +182,9 @@ type Vote struct {
 	NoExpiry  bool
 	// Agrees: the value is the one that most masters hold.
 	Agrees bool
+	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
+	// holders, with a space between two.
+	Held *recipe.Record
 }
 
 // Severity of a finding.
@@ -275,8 +284,8 @@ type Server struct {
 	// empty when unknown.
 	MaxMemory      int64
 	EvictionPolicy string
-	// Persistence says how a Redis server survives a restart: "aof always", "aof everysec", "rdb", "none"; empty when
-	// unknown.
+	// Persistence says how a Redis server survives a restart: "aof" or "rdb"; empty when unknown. INFO tells neither
+	// the fsync policy nor whether snapshots are configured, only whether there was one.
 	Persistence string
 	Error       string
 }

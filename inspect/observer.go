@@ -34,6 +34,14 @@ type Observer struct {
 	changed map[ID]struct{}
 	events  []Event
 	dirty   bool
+
+	rules      []Rule
+	stuckAfter time.Duration
+	cursor     ID // where the next beat goes on
+	beaten     int
+	cycles     []Cycle
+	cycleOf    map[ID]*Cycle
+	tangled    bool // contended locks changed since cycles were sought
 }
 
 // NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.
@@ -41,7 +49,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 	return &Observer{
 		sources:       sources,
 		now:           now,
-		latest:        &Snapshot{TakenAt: now()},
+		latest:        NewSnapshot(now(), nil, nil),
 		subscriptions: make(map[*Subscription]struct{}),
 		forced:        make(map[freed]time.Time),
 		byName:        make(map[string]*place),
@@ -91,43 +99,68 @@ func (o *Observer) Run(ctx context.Context) error {
 // join applies updates until the channel is closed and publishes: at once after a quiet time, then at most once
 // every publishEvery.
 func (o *Observer) join(updates <-chan sourceUpdate) {
-	timer := time.NewTimer(0)
-	<-timer.C
+	publish := time.NewTimer(0)
+	<-publish.C
+	defer publish.Stop()
 	armed := false
 	var published time.Time
-	for {
-		select {
-		case u, ok := <-updates:
-			if !ok {
-				timer.Stop()
-				o.publish()
-				return
-			}
-			o.apply(u)
-			if wait := publishEvery - time.Since(published); !armed && wait > 0 {
-				timer.Reset(wait)
-				armed = true
-			} else if !armed {
-				o.publish()
-				published = time.Now()
-			}
-		case <-timer.C:
-			armed = false
+	due := func() {
+		if !o.pending() {
+			return
+		}
+		if wait := publishEvery - time.Since(published); armed {
+			return
+		} else if wait > 0 {
+			publish.Reset(wait)
+			armed = true
+		} else {
 			o.publish()
 			published = time.Now()
 		}
 	}
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	search := newSearch()
+	for {
+		select {
+		case u, ok := <-updates:
+			if !ok {
+				search.wait()
+				o.finish(o.now())
+				o.publish()
+				return
+			}
+			o.apply(u)
+			due()
+		case <-publish.C:
+			armed = false
+			o.publish()
+			published = time.Now()
+		case <-beats.C:
+			o.onBeat(o.now())
+			if o.tangled && search.start(o.locks) {
+				o.tangled = false
+			}
+			due()
+		case cycles := <-search.found:
+			search.done()
+			o.tangle(cycles, o.now())
+			due()
+		}
+	}
 }
+
+func (o *Observer) pending() bool { return o.dirty || len(o.changed) > 0 }
 
 // publish makes a snapshot of what changed, when something did, and wakes the subscribers.
 func (o *Observer) publish() {
-	if !o.dirty && len(o.changed) == 0 {
+	if !o.pending() {
 		return
 	}
-	s := &Snapshot{TakenAt: o.now(), locks: o.locks, sessions: make(map[string]map[int64]Session, len(o.places))}
+	s := &Snapshot{TakenAt: o.now(), locks: o.locks, cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.places))}
 	for _, p := range o.places {
-		if p.state != nil {
-			s.Backends = append(s.Backends, p.state)
+		if p.shown != nil {
+			s.Backends = append(s.Backends, p.shown.Backend)
 		}
 		s.sessions[p.name] = p.sessions
 	}

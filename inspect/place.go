@@ -10,16 +10,64 @@ import (
 type place struct {
 	source int
 	name   string
-	// state is nil until it was told.
+	// state is nil until it was told; shown is that with what the rules found.
 	state *Backend
+	shown *shownBackend
+	// since when, by our clock, all of it is watched; zero before that.
+	since time.Time
 	// watched: everything was looked at once, so that what comes now is new.
 	watched  bool
 	sessions map[int64]Session
 	// allSessions: one that is not in sessions is gone. sessionsAt is when they were told, by our clock.
 	allSessions bool
 	sessionsAt  time.Time
+	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
+	watches *WatchTable
+	covered map[ID]*WatchTable
 	// blindFrom and blindUntil are when we last lost sight of all of it, and had it again.
 	blindFrom, blindUntil time.Time
+}
+
+// shownBackend is a backend as it is published, and the state that it was made of.
+type shownBackend struct {
+	*Backend
+	from *Backend
+}
+
+// once says that the backend is read once.
+func (p *place) once() bool { return p.state != nil && p.state.Mode == ModeOnce }
+
+// watchTable is the newest table that speaks of a lock.
+func (p *place) watchTable(id ID) *WatchTable {
+	if t := p.covered[id]; t != nil {
+		return t
+	}
+	return p.watches
+}
+
+func (p *place) keep(t *WatchTable) {
+	if t.Covers == nil {
+		p.watches, p.covered = t, nil
+		return
+	}
+	if p.covered == nil {
+		p.covered = make(map[ID]*WatchTable)
+	}
+	for _, id := range t.Covers {
+		p.covered[id] = t
+	}
+}
+
+// historyOf is what was seen of a lock; nil while nobody watches it.
+func (p *place) historyOf(l *Lock) *History {
+	switch {
+	case p.since.IsZero():
+		return nil
+	case l.history != nil:
+		return l.history
+	default:
+		return &History{Since: p.since, LongestTTL: longestTTL(l)}
+	}
 }
 
 // place finds a backend by its name, or makes it.

@@ -23,6 +23,8 @@ type Case struct {
 	// Sessions of the lock's backend; nil when no server told. All of them only when AllSessions.
 	Sessions    map[int64]Session
 	AllSessions bool
+	// SessionsAt is when, by our clock, Sessions were read; zero when unknown.
+	SessionsAt time.Time
 	// Watches is the newest watch table that speaks of the lock; nil when none was read.
 	Watches *WatchTable
 	// History is what was seen of the lock so far; nil in a one-shot command.

@@ -22,6 +22,8 @@ type Snapshot struct {
 	Dropped  int
 	locks    table
 	sessions map[string]map[int64]Session
+	cycles   []Cycle
+	owners   *owners
 }
 
 // NewSnapshot makes a snapshot of locks that come from elsewhere than an Observer: a recording, a test.
@@ -30,7 +32,7 @@ func NewSnapshot(takenAt time.Time, backends []*Backend, locks []*Lock) *Snapsho
 	for _, l := range locks {
 		t = t.with(l)
 	}
-	return &Snapshot{TakenAt: takenAt, Backends: backends, locks: t}
+	return &Snapshot{TakenAt: takenAt, Backends: backends, locks: t, owners: &owners{}}
 }
 
 // Len is the number of locks.
@@ -93,6 +95,23 @@ func (t table) all() iter.Seq[*Lock] {
 	return func(yield func(*Lock) bool) {
 		for _, p := range t.pages {
 			for _, l := range p {
+				if !yield(l) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// from are the locks from id on.
+func (t table) from(id ID) iter.Seq[*Lock] {
+	return func(yield func(*Lock) bool) {
+		if t.count == 0 {
+			return
+		}
+		page, at, _ := t.find(id)
+		for ; page < len(t.pages); page, at = page+1, 0 {
+			for _, l := range t.pages[page][min(at, len(t.pages[page])):] {
 				if !yield(l) {
 					return
 				}

@@ -108,3 +108,13 @@ func unescapeOne(s string) (text string, size int) {
 	}
 	return "", 0
 }
+
+// MarshalText is the escaped form, so that JSON holds nothing else.
+func (u Untrusted) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads the escaped form.
+func (u *Untrusted) UnmarshalText(text []byte) error {
+	raw, err := Unescape(string(text))
+	*u = Untrusted(raw)
+	return err
+}

@@ -27,74 +27,126 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	t := count(votes)
 	l.Margin = t.most - l.Quorum
 	l.State = t.verdict(l.Quorum)
-	if t.most > 0 {
-		token := recipe.DecodeToken(id.Path, t.value.Raw())
-		l.Recipe, l.Confidence = token.Recipe, token.Confidence
-	}
-	if t.most > 0 && !t.tie {
-		for i := range l.Masters {
-			m := &l.Masters[i]
-			m.Agrees = m.Present && !m.Foreign && m.Value == t.value && m.Digest == t.digest
-		}
+	l.recognise(t)
+	for i := range l.Masters {
+		m := &l.Masters[i]
+		m.Agrees = slices.ContainsFunc(ballotsOf(*m), func(b ballot) bool {
+			return t.counts[b] >= l.Quorum || t.counts[b] == t.most && !t.tie
+		})
 	}
 	if l.State == StateHeld {
-		l.Holders = []Contender{keyHolder(l, t)}
+		l.Holders = l.holders(t)
 		l.ValidUntil = validUntil(l, readAt)
 	}
+	l.queue(readAt)
 	return l
+}
+
+// recognise says which library wrote the most common value, or the structure that the masters hold.
+func (l *Lock) recognise(t tally) {
+	for i := range l.Masters {
+		r := l.Masters[i].Held
+		if r == nil {
+			continue
+		}
+		l.Recipe, l.Confidence, l.Limit = r.Recipe, r.Confidence, r.Limit
+		if kind := Kind(r.Kind); kind != KindMutex || len(l.Masters) == 1 {
+			l.Kind = kind
+		}
+		return
+	}
+	if t.most > 0 {
+		token := recipe.DecodeToken(l.ID.Path, t.value.Raw())
+		l.Recipe, l.Confidence = token.Recipe, token.Confidence
+	}
+}
+
+// ballot is what a master votes for: the whole value of a plain string, or each holder of a structure.
+type ballot struct {
+	value  Untrusted
+	digest string
+}
+
+func ballotsOf(v Vote) []ballot {
+	switch {
+	case v.Held != nil:
+		var list []ballot
+		for _, c := range v.Held.Claims {
+			if !c.Waiting {
+				list = append(list, ballot{value: Untrusted(c.Name)})
+			}
+		}
+		return list
+	case v.Up && v.Present && !v.Foreign:
+		return []ballot{{v.Value, v.Digest}}
+	}
+	return nil
 }
 
 // tally is the count of the votes on one key.
 type tally struct {
-	value  Untrusted
-	digest string
-	most   int // votes of the most common value
+	ballot // the most common one
+	counts map[ballot]int
+	most   int // its votes
 	tie    bool
 	values int // different values
-	// masters that did not answer, have no such key, hold something that is no lock
-	silent, absent, foreign int
+	// masters that did not answer, have no such key, hold something that is no lock or does not tell who holds it
+	silent, absent, foreign, opaque int
 }
 
 func count(votes []Vote) tally {
-	type ballot struct {
-		value  Untrusted
-		digest string
-	}
-	counts := make(map[ballot]int, len(votes))
-	var t tally
+	t := tally{counts: make(map[ballot]int, len(votes))}
+	partial := map[string]bool{}
 	for _, v := range votes {
+		list := ballotsOf(v)
 		switch {
 		case !v.Up:
 			t.silent++
+		case v.Held != nil && len(list) == 0:
+			t.countEmpty(v.Held, partial)
+		case len(list) > 0:
+			for _, b := range list {
+				t.counts[b]++
+			}
 		case !v.Present:
 			t.absent++
 		case v.Foreign:
 			t.foreign++
-		default:
-			counts[ballot{v.Value, v.Digest}]++
 		}
 	}
-	t.values = len(counts)
-	for b, n := range counts {
+	t.values = len(t.counts) + len(partial)
+	for b, n := range t.counts {
 		switch {
 		case n > t.most:
-			t.most, t.tie, t.value, t.digest = n, false, b.value, b.digest
+			t.most, t.tie, t.ballot = n, false, b
 		case n == t.most:
 			t.tie = true
 			if b.value < t.value { // the same one every time
-				t.value, t.digest = b.value, b.digest
+				t.ballot = b
 			}
 		}
 	}
 	return t
 }
 
+// countEmpty counts a master that has the lock's keys, but no holder.
+func (t *tally) countEmpty(r *recipe.Record, partial map[string]bool) {
+	for _, p := range r.Partial {
+		partial[p] = true
+	}
+	if r.Opaque {
+		t.opaque++
+	} else {
+		t.absent++
+	}
+}
+
 func (t tally) verdict(quorum int) State {
 	switch {
 	case t.most >= quorum:
 		return StateHeld
-	case t.most+t.silent >= quorum:
-		return StateUnknown // the silent masters could give it its quorum
+	case t.most+t.silent+t.opaque >= quorum:
+		return StateUnknown // those that do not tell could give it its quorum
 	case t.values > 1:
 		return StateSplit
 	case t.values == 1:
@@ -106,21 +158,6 @@ func (t tally) verdict(quorum int) State {
 	}
 }
 
-// keyHolder is the contender that a quorum of masters names.
-func keyHolder(l *Lock, t tally) Contender {
-	token := recipe.DecodeToken(l.ID.Path, t.value.Raw())
-	c := Contender{
-		Name:   t.value,
-		Digest: t.digest,
-		State:  Holding,
-		Count:  1,
-		Since:  token.Since,
-		Owner:  Owner{Label: Untrusted(token.Label), Host: Untrusted(token.Host)},
-	}
-	c.ExpiresAt, c.NoExpiry = quorumExpiry(l)
-	return c
-}
-
 // quorumExpiry is when the quorum falls apart: the quorum-th longest expiry among the votes. noExpiry when so many
 // never expire that it does not.
 func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
@@ -128,18 +165,23 @@ func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	forever := 0
 	for _, m := range l.Masters {
 		switch {
-		case !m.Agrees:
+		case !m.Agrees || !m.Present:
 		case m.NoExpiry:
 			forever++
 		default:
 			ends = append(ends, m.ExpiresAt)
 		}
 	}
-	if forever >= l.Quorum {
+	return nthEnd(ends, forever, l.Quorum)
+}
+
+// nthEnd is the n-th longest of these ends and of so many that never come.
+func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
+	if forever >= n {
 		return time.Time{}, true
 	}
 	slices.SortFunc(ends, func(a, b time.Time) int { return b.Compare(a) })
-	if i := l.Quorum - forever - 1; i < len(ends) {
+	if i := n - forever - 1; i < len(ends) {
 		return ends[i], false
 	}
 	return time.Time{}, false

@@ -71,8 +71,8 @@ func (l *Lock) Summary() Untrusted {
 func (l *Lock) Ballot() string {
 	counts := make(map[Untrusted]int)
 	for _, m := range l.Masters {
-		if m.Up && m.Present && !m.Foreign {
-			counts[m.Value+Untrusted(m.Digest)]++
+		for _, b := range ballotsOf(m) {
+			counts[b.value+Untrusted(b.digest)]++
 		}
 	}
 	var parts []string

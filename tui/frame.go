@@ -110,6 +110,9 @@ func (m *Model) badges() line {
 	if m.options.Sandbox {
 		l = l.add(t.Badge.Inherit(t.Waiting), " SANDBOX ").add(t.Text, " ")
 	}
+	if m.options.Replay {
+		l = l.add(t.BadgeWarning, " REPLAY ").add(t.Text, " ")
+	}
 	if m.options.Release != nil {
 		return l.add(t.BadgeWarning, " WRITE ").add(t.Text, " ")
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Environment string
 	// Sandbox says on the screen that these are embedded servers.
 	Sandbox bool
+	// Replay says on the screen that this is a recording.
+	Replay bool
 	// Caption is a line that says what is going on, for demonstrations; nil or an empty answer: none.
 	Caption func(now time.Time) string
 	// Theme chooses colours and glyphs. Light and Profile are found out from the terminal.

@@ -161,7 +161,7 @@ func TestDecodeTokens(t *testing.T) {
 		{"YWFhYWFhYWFhYWFhYWFhYQjob=7", "redislock", "job=7", "", Possible},
 		{"5f0c1d4ec6f511f0a1b23c5200aabbcc", "redis-py", "", "3c:52:00:aa:bb:cc", Likely},
 		{guid, "node-redlock", "", "", Possible},
-		{uuid, "token", "", "", Possible},
+		{uuid, "spring-integration", "", "", Possible},
 		{"", "token", "", "", Possible},
 		{"lockscope:short:x", "token", "", "", Possible},
 	} {

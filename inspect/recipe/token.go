@@ -22,8 +22,8 @@ type Token struct {
 	// Recipe and how sure it is: values of different libraries often have the same shape.
 	Recipe     string
 	Confidence Confidence
-	// Label and Host are what the owner says of itself.
-	Label, Host string
+	// Label, Host and PID are what the owner says of itself, LibraryID is the id of its client's instance.
+	Label, Host, PID, LibraryID string
 	// Since is when the owner asked for the lock, by its own clock; zero when the value does not tell.
 	Since time.Time
 }
@@ -31,7 +31,10 @@ type Token struct {
 // tokens are the recipes of plain string locks: each says whether a key's value is one of its own. The first that
 // says yes wins, so the surest stand first.
 func tokens() []func(key, value string) (Token, bool) {
-	return []func(key, value string) (Token, bool){lockscopeToken, redisPy, nodeRedlock, redsync, redislock}
+	return []func(key, value string) (Token, bool){
+		lockscopeToken, shedLockRedis, madelsonToken, redisPy, nodeRedlock, redsync, symfonyString, pythonRedisLock,
+		timeUUID, springIntegration, laravelLock, redislock,
+	}
 }
 
 // DecodeToken says which library wrote the string value of a lock key, and what the value tells of its owner.
@@ -44,15 +47,6 @@ func DecodeToken(key, value string) Token {
 	}
 	return Token{Recipe: "token", Confidence: Possible}
 }
-
-// RedisPatterns are the SCAN patterns that find the keys of every recipe with a prefix of its own, besides the
-// generic words that most people put in a lock's name.
-func RedisPatterns() []string {
-	return []string{"*lock*", "*mutex*", "*semaphore*"}
-}
-
-// HelperKey says that a Redis key belongs to some other lock and is none itself: fencing counters, wake-up lists.
-func HelperKey(key string) bool { return strings.HasPrefix(key, FencePrefix) }
 
 // lockscopePrefix starts the value of every lock that our own package takes.
 const lockscopePrefix = "lockscope:"

@@ -13,12 +13,12 @@ import (
 
 // changedBackend is the backend's state when it is worth telling again.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
-	return r.backend.Tell(now, r.describe(inspect.ModePoll), false)
+	return r.backend.Tell(now, r.describe(), false)
 }
 
 // describe builds the backend's state.
-func (r *run) describe(mode inspect.Mode) *inspect.Backend {
-	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Mode: mode, FirstPass: true, Scanned: len(r.board.entries)}
+func (r *run) describe() *inspect.Backend {
+	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Mode: r.mode(), FirstPass: true, Scanned: len(r.board.entries)}
 	up := 0
 	var errors []string
 	for _, p := range r.masters {
@@ -29,6 +29,7 @@ func (r *run) describe(mode inspect.Mode) *inspect.Backend {
 			up++
 			b.FirstPass = b.FirstPass && p.passed
 			b.Findings = append(b.Findings, p.blind()...)
+			b.Findings = append(b.Findings, p.unpushed()...)
 		case inspect.ServerDown:
 			errors = append(errors, server.Error)
 		default:
@@ -40,10 +41,8 @@ func (r *run) describe(mode inspect.Mode) *inspect.Backend {
 	}
 	if r.backend.Told != nil && r.backend.Told.FirstPass {
 		b.FirstPass = true
-	} else {
-		for _, e := range r.board.entries {
-			b.FirstPass = b.FirstPass && (up == 0 || !e.unread())
-		}
+	} else if b.FirstPass && up > 0 {
+		b.FirstPass = r.board.complete()
 	}
 	b.Findings = append(b.Findings, r.board.blind()...)
 	b.Error = strings.Join(errors, "; ")
@@ -56,6 +55,46 @@ func (r *run) describe(mode inspect.Mode) *inspect.Backend {
 		b.State = inspect.Down
 	}
 	return b
+}
+
+// mode is how changes reach us: push only when no master that answers has to be polled.
+func (r *run) mode() inspect.Mode {
+	if r.cfg.Once {
+		return inspect.ModeOnce
+	}
+	mode := inspect.ModePoll
+	for _, p := range r.masters {
+		if p.up() && !p.pushing {
+			return inspect.ModePoll
+		}
+		if p.up() {
+			mode = inspect.ModePush
+		}
+	}
+	return mode
+}
+
+// complete says that every known key was read on every master.
+func (b *board) complete() bool {
+	for _, e := range b.entries {
+		if e.unread() {
+			return false
+		}
+	}
+	return true
+}
+
+// unpushed says why a master is polled.
+func (p *peer) unpushed() []inspect.Finding {
+	if p.refused == (refusal{}) {
+		return nil
+	}
+	return []inspect.Finding{{
+		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+		Message:  fmt.Sprintf("master %s is polled, changes in between are not seen: %s", p.addr, p.refused.why),
+		Evidence: map[string]any{"master": p.addr, "reason": p.refused.why},
+		Advice:   p.refused.advice,
+	}}
 }
 
 // blind says which keys our user may not read.

@@ -24,10 +24,19 @@ type board struct {
 	// ring is the order in which keys are read in turn, at next; forgotten keys are dropped when it comes to them.
 	ring []string
 	next int
-	// foreign are keys that turned out to be no locks, and when to look again.
-	foreign map[string]time.Time
+	// foreign are keys that turned out to be no locks.
+	foreign map[string]aside
+	// parts are keys that turned out to belong to the lock of another, found the locks among these that are to be added.
+	parts map[string]string
+	found []string
 	// denied are those of them that our user may not read.
 	denied map[string]bool
+}
+
+// aside is a key that is no lock: when to look again, and how long that was put off.
+type aside struct {
+	until time.Time
+	wait  time.Duration
 }
 
 // entry is one key.
@@ -43,7 +52,7 @@ type entry struct {
 func newBoard(cfg Config) *board {
 	b := &board{
 		backend: cfg.Backend, only: cfg.Only, once: cfg.Once,
-		entries: map[string]*entry{}, foreign: map[string]time.Time{}, denied: map[string]bool{},
+		entries: map[string]*entry{}, foreign: map[string]aside{}, parts: map[string]string{}, denied: map[string]bool{},
 	}
 	for i := range cfg.Masters {
 		b.addrs = append(b.addrs, cfg.addr(i))
@@ -56,10 +65,9 @@ func newBoard(cfg Config) *board {
 
 // add makes a key known; false when it is already, or was found to be no lock a moment ago.
 func (b *board) add(key string, now time.Time) bool {
-	if b.entries[key] != nil || now.Before(b.foreign[key]) {
+	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
 	}
-	delete(b.foreign, key)
 	delete(b.denied, key)
 	e := &entry{key: key, votes: make([]inspect.Vote, len(b.addrs))}
 	for i, addr := range b.addrs {
@@ -109,12 +117,32 @@ func (b *board) choose(limit int, focus map[string]bool, now time.Time) []string
 	return chosen
 }
 
-// due says that a vote has run out since it was read.
+// due says that something in a vote has run out since it was read, or has to be confirmed.
 func (e *entry) due(now time.Time) bool {
-	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool {
-		return v.Up && !v.ExpiresAt.IsZero() && v.ExpiresAt.Before(now)
-	})
+	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up && overdue(v, now) })
 }
+
+// ends are when the key of a vote runs out, and when the entries in it do; without those that never do.
+func ends(v inspect.Vote) []time.Time {
+	var at []time.Time
+	if !v.ExpiresAt.IsZero() {
+		at = append(at, v.ExpiresAt)
+	}
+	if v.Held != nil {
+		for _, c := range v.Held.Claims {
+			if !c.ExpiresAt.IsZero() && !c.Dead {
+				at = append(at, c.ExpiresAt)
+			}
+		}
+	}
+	return at
+}
+
+func overdue(v inspect.Vote, now time.Time) bool {
+	return doubtful(v) || slices.ContainsFunc(ends(v), func(at time.Time) bool { return !at.Add(afterExpiry).After(now) })
+}
+
+func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
 // vote records what a master says of a key. An expiry that only jittered keeps its old instant.
 func (b *board) vote(master int, key string, v inspect.Vote) {
@@ -124,11 +152,28 @@ func (b *board) vote(master int, key string, v inspect.Vote) {
 	}
 	e.read = true
 	old := &e.votes[master]
-	if moved := v.ExpiresAt.Sub(old.ExpiresAt); v.Value == old.Value && v.Digest == old.Digest &&
-		!v.ExpiresAt.IsZero() && !old.ExpiresAt.IsZero() && moved.Abs() < jitter {
-		v.ExpiresAt = old.ExpiresAt
+	if v.Value == old.Value && v.Digest == old.Digest {
+		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt)
+	}
+	if v.Held != nil && old.Held != nil {
+		was := make(map[string]time.Time, len(old.Held.Claims))
+		for _, c := range old.Held.Claims {
+			was[c.Name] = c.ExpiresAt
+		}
+		for i := range v.Held.Claims { // the record is the reader's no more
+			c := &v.Held.Claims[i]
+			c.ExpiresAt = steady(was[c.Name], c.ExpiresAt)
+		}
 	}
 	*old = v
+}
+
+// steady is the old instant where the new one only jittered.
+func steady(old, at time.Time) time.Time {
+	if !old.IsZero() && !at.IsZero() && at.Sub(old).Abs() < jitter {
+		return old
+	}
+	return at
 }
 
 // silence records that a master does not answer, for every key.
@@ -146,10 +191,19 @@ func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bo
 		return nil, false
 	}
 	named := key == b.only
+	if lock := e.partOf(); lock != "" {
+		b.forget(e, now)
+		b.setAside(key, now)
+		b.parts[key] = lock
+		b.found = append(b.found, lock)
+		return nil, e.lock != nil
+	}
 	if e.lock == nil && !named && !e.isLock() {
 		b.forget(e, now)
 		return nil, false
 	}
+	delete(b.foreign, key)
+	delete(b.parts, key)
 	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, e.votes, now)
 	if lock.State != inspect.StateFree {
 		e.freeSince = time.Time{}
@@ -171,9 +225,19 @@ func (e *entry) unread() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
 }
 
-// isLock says that at least one master holds a string under the key.
+// isLock says that at least one master holds a string under the key, or a structure that a recipe knows.
 func (e *entry) isLock() bool {
-	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Present && !v.Foreign })
+	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Present && !v.Foreign || v.Held != nil })
+}
+
+// partOf is the key of the lock that this one belongs to; empty when it is a lock of its own.
+func (e *entry) partOf() string {
+	for _, v := range e.votes {
+		if v.Held != nil && v.Held.PartOf != "" {
+			return v.Held.PartOf
+		}
+	}
+	return ""
 }
 
 // forget drops a key that is no lock. One that holds something else, or that may not be read, is not looked at again
@@ -186,19 +250,43 @@ func (b *board) forget(e *entry, now time.Time) {
 		b.denied[e.key] = true
 	}
 	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
-		b.foreign[e.key] = now.Add(foreignFor)
+		b.setAside(e.key, now)
 	}
+}
+
+// setAside puts off the next look at a key that is no lock, each time for longer: what a name is used for hardly
+// changes, and there may be many.
+func (b *board) setAside(key string, now time.Time) {
+	wait := min(max(foreignFor, 4*b.foreign[key].wait), time.Hour)
+	b.foreign[key] = aside{now.Add(wait), wait}
+}
+
+// takeFound takes the locks that were found by their parts.
+func (b *board) takeFound() []string {
+	found := b.found
+	b.found = nil
+	return found
+}
+
+// whole puts locks in the place of keys that are known to be a part of them.
+func (b *board) whole(keys []string) []string {
+	for i, key := range keys {
+		if lock, ok := b.parts[key]; ok {
+			keys[i] = lock
+		}
+	}
+	return keys
 }
 
 // sameVotes compares all but who agrees, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
 		x.Agrees, y.Agrees = false, false
-		return x.ExpiresAt.Equal(y.ExpiresAt) && eraseExpiry(x) == eraseExpiry(y)
+		return x.ExpiresAt.Equal(y.ExpiresAt) && x.Held.Equal(y.Held) && plainPart(x) == plainPart(y)
 	})
 }
 
-func eraseExpiry(v inspect.Vote) inspect.Vote {
-	v.ExpiresAt = time.Time{}
+func plainPart(v inspect.Vote) inspect.Vote {
+	v.ExpiresAt, v.Held = time.Time{}, nil
 	return v
 }

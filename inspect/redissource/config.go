@@ -1,6 +1,7 @@
-// Package redissource is an inspect.Source that reads locks from Redis: it finds keys with SCAN and reads the known
-// ones again with one pipeline a tick, on all masters of a backend at the same time. A master that is slow or gone
-// never holds up the others. Nothing but reading commands can leave it: see ErrRefused.
+// Package redissource is an inspect.Source that reads locks from Redis. It finds keys with SCAN. A master that can
+// pushes which keys change (CLIENT TRACKING in broadcast mode), and only these are read again; on the others the known
+// keys are, with one pipeline a tick. When a key runs out is timed here, since servers tell that late. A master that is
+// slow or gone never holds up the others. Nothing but reading commands can leave it: see ErrRefused.
 package redissource
 
 import (
@@ -44,19 +45,35 @@ type Budget struct {
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
-	// KeysPerTick is how many keys are read in one tick, those in focus first; default 250.
+	// KeysPerTick is how many keys are read in one tick, those in focus first, and in one pipeline; default 250.
 	KeysPerTick int
+	// Reads is how many pipelines a second a master gets for the keys that changed, after a burst of ten seconds'
+	// worth; default 50. Half of it while the master answers much more slowly than at the start.
+	Reads int
+	// ReadsPerKey is how often a second one key is read, after a burst of as many: a lock that changes more often is
+	// shown as it is then; default 20.
+	ReadsPerKey int
+	// Pushes is how many changed keys a second a master may push, matching or not, after a burst of two seconds' worth;
+	// default 5000. One where more change is polled, and asked again to push after a minute.
+	Pushes int
 }
 
-// How long a lock that is gone is still listed as free, how often a dead master is tried, how long a tick waits for a
-// master before it goes on without it, how often servers are asked about themselves, and which share of a changed
-// rate is worth telling.
 const (
-	freeFor     = time.Minute
-	retryEvery  = time.Second
-	grace       = 100 * time.Millisecond
-	statusEvery = 10 * time.Second
-	foreignFor  = time.Minute
+	freeFor     = time.Minute            // a lock that is gone is still listed as free
+	foreignFor  = time.Minute            // a key that is no lock is not looked at
+	retryEvery  = time.Second            // a dead master is tried
+	rearmEvery  = time.Minute            // a master that would not push is asked again
+	statusEvery = 10 * time.Second       // masters are asked about themselves
+	netEvery    = 10 * time.Second       // see cast
+	grace       = 100 * time.Millisecond // news of a key wait for a master that was asked for it
+	settle      = 5 * time.Millisecond   // and for the other masters to push the same
+	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
+
+	burstSeconds = 10 // of a master's reads
+
+	// While a master pushes, passes over its keys only look for what a push cannot tell.
+	restingScanEvery = 30 * time.Second
+	restingScanPause = 2500 * time.Millisecond
 )
 
 func (c Config) withDefaults() Config {
@@ -84,6 +101,15 @@ func (c Config) withDefaults() Config {
 	}
 	if b.KeysPerTick <= 0 {
 		b.KeysPerTick = 250
+	}
+	if b.Reads <= 0 {
+		b.Reads = 50
+	}
+	if b.ReadsPerKey <= 0 {
+		b.ReadsPerKey = 20
+	}
+	if b.Pushes <= 0 {
+		b.Pushes = 5000
 	}
 	return c
 }

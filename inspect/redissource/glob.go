@@ -1,5 +1,10 @@
 package redissource
 
+import "strings"
+
+// globEscape makes a pattern that matches one key and nothing else.
+var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
 // glob says whether a SCAN pattern matches a key, as Redis does (util.c stringmatchlen): * and ? match any bytes, a
 // class [a-c^] or [^a] one, a backslash takes the next byte literally. It never backtracks over more than one star.
 func glob(pattern, key string) bool {

@@ -27,15 +27,25 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 		r.tasks.Wait()
 		r.masters[0].close()
 	}()
-	r.masters[0].server.State = inspect.ServerUp
-	r.late = time.NewTimer(time.Hour)
+	p := r.masters[0]
+	p.server.State = inspect.ServerUp
 	r.add([]string{"lock:a"}) // found between two ticks
-	if len(r.pending) != 1 {
-		t.Fatalf("pending %v", r.pending)
+	start := time.Now()
+	r.ask(start)
+	if r.asked["lock:a"] != 1 {
+		t.Fatalf("asked %v", r.asked)
 	}
-	select {
-	case <-r.late.C:
-	case <-time.After(10 * time.Second):
+	if wait := r.nextWake(start); wait > grace {
+		t.Errorf("the loop sleeps for %v", wait)
+	}
+	r.wake(start.Add(grace))
+	if len(r.asked) != 0 || !p.late {
 		t.Error("news would wait for as long as the master likes")
+	}
+	p.busy = false // as if it had answered at last
+	r.add([]string{"lock:b"})
+	r.ask(start.Add(grace))
+	if len(r.asked) != 0 {
+		t.Error("news wait for a master that was late before")
 	}
 }

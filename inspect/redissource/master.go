@@ -24,6 +24,8 @@ type master struct {
 	slots   chan struct{} // a place for each request at the same time
 	sent    atomic.Uint64
 	digests digests
+	typed   typedKeys
+	offset  atomic.Int64 // the server's clock minus ours, in nanoseconds
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed
@@ -40,6 +42,11 @@ func newMaster(addr string, options redis.UniversalOptions, timeout time.Duratio
 	// and outlives it.
 	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
 	return &master{addr: addr, options: options, timeout: timeout, slots: make(chan struct{}, connections)}
+}
+
+// isCluster says that the master is a cluster of them.
+func (m *master) isCluster() bool {
+	return m.options.IsClusterMode || len(m.options.Addrs) > 1 && m.options.MasterName == ""
 }
 
 // do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so

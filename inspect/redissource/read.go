@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 const (
@@ -30,41 +31,86 @@ type answer struct {
 	wrongType, empty, long bool
 }
 
-// readVotes reads keys with one pipeline, and a second one where replies raise questions. An error means that the
-// master as a whole could not be asked.
+// readVotes reads keys with one pipeline, and others where replies raise questions. An error means that the master as
+// a whole could not be asked.
 func (m *master) readVotes(ctx context.Context, keys []string) ([]inspect.Vote, error) {
 	if len(keys) == 0 { // still a sign of life
 		return nil, m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() })
 	}
-	ttls := make([]*redis.DurationCmd, len(keys))
-	values := make([]*redis.StringCmd, len(keys))
-	start := time.Now()
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, key := range keys {
-				ttls[i] = p.PTTL(ctx, key)
-				values[i] = p.GetRange(ctx, key, 0, shown)
-			}
-			return nil
-		})
-		return pipelineError(err, cmds)
-	})
+	votes, odd, err := m.readOnce(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	middle := start.Add(time.Since(start) / 2).Round(0)
-	answers := make([]answer, len(keys))
-	for i := range keys {
-		answers[i] = m.answer(ttls[i], values[i], middle)
+	if len(odd) > 0 { // once more, as what they turned out to be
+		again, _, err := m.readOnce(ctx, odd)
+		if err != nil {
+			return nil, err
+		}
+		replace(votes, keys, again, odd)
 	}
-	if err := m.settle(ctx, keys, answers); err != nil {
-		return nil, err
+	return votes, m.confirm(ctx, keys, votes)
+}
+
+// replace puts the newer votes of some keys into those of all.
+func replace(votes []inspect.Vote, keys []string, again []inspect.Vote, some []string) {
+	newer := make(map[string]inspect.Vote, len(some))
+	for i, key := range some {
+		newer[key] = again[i]
 	}
-	votes := make([]inspect.Vote, len(keys))
-	for i := range answers {
-		votes[i] = answers[i].vote
+	for i, key := range keys {
+		if v, ok := newer[key]; ok {
+			votes[i] = v
+		}
 	}
-	return votes, nil
+}
+
+// confirm looks again at what looks dead, where this is the only look that there will be.
+func (m *master) confirm(ctx context.Context, keys []string, votes []inspect.Vote) error {
+	var doubtful []string
+	for i, v := range votes {
+		if m.typed.patient && v.Held != nil && v.Held.Doubtful {
+			doubtful = append(doubtful, keys[i])
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	if err := sleep(ctx, deadAfter); err != nil {
+		return err
+	}
+	again, _, err := m.readOnce(ctx, doubtful)
+	if err == nil {
+		replace(votes, keys, again, doubtful)
+	}
+	return err
+}
+
+// readOnce reads keys by the types that they are believed to have; odd are those that have another.
+func (m *master) readOnce(ctx context.Context, keys []string) (votes []inspect.Vote, odd []string, err error) {
+	readings := make([]*keyReading, len(keys))
+	for i, key := range keys {
+		readings[i] = m.newReading(key)
+	}
+	if err := m.beside(ctx, readings, true); err != nil {
+		return nil, nil, err
+	}
+	for _, r := range readings {
+		r.answer = m.answer(r)
+	}
+	if err := m.settle(ctx, readings); err != nil {
+		return nil, nil, err
+	}
+	if odd, err = m.learn(ctx, readings); err != nil {
+		return nil, nil, err
+	}
+	if err := m.recognise(ctx, readings); err != nil {
+		return nil, nil, err
+	}
+	votes = make([]inspect.Vote, len(keys))
+	for i, r := range readings {
+		votes[i] = r.vote
+	}
+	return votes, odd, nil
 }
 
 // pipelineError is the error that speaks of the master rather than of one key: a broken connection, a refused login.
@@ -83,33 +129,33 @@ func pipelineError(err error, cmds []redis.Cmder) error {
 	return nil
 }
 
-// answer makes a vote of the replies to PTTL and GETRANGE; middle is the middle of their round trip.
-func (m *master) answer(ttl *redis.DurationCmd, value *redis.StringCmd, middle time.Time) answer {
+// answer makes a vote of the replies about the key itself.
+func (m *master) answer(r *keyReading) answer {
 	a := answer{vote: inspect.Vote{Addr: m.addr, Up: true}}
-	if err := firstError(ttl.Err(), value.Err()); err != nil && !isWrongType(err) {
+	ttl, body := r.main.ttl, r.main.body
+	if err := firstError(ttl.Err(), body.Err()); err != nil && !isWrongType(err) {
 		a.vote.Up, a.vote.Error = false, inspect.Escape(err.Error())
 		return a
 	}
+	r.keys.Main = recipe.Value{Type: recipe.TypeNone}
 	switch left := ttl.Val(); {
 	case left == -2: // no such key
 		return a
 	case left == -1:
 		a.vote.NoExpiry = true
 	default:
-		a.vote.ExpiresAt = middle.Add(left)
+		a.vote.ExpiresAt = r.keys.Now.Add(left)
 	}
 	a.vote.Present = true
-	text := value.Val()
-	switch {
-	case value.Err() != nil:
+	if body.Err() != nil {
 		a.wrongType, a.vote.Foreign = true, true
-	case text == "":
-		a.empty = true
-	case len(text) > shown:
-		a.long = true
-		text = text[:shown]
+		return a
 	}
-	a.vote.Value = inspect.Untrusted(text)
+	r.keys.Main = r.main.value(r.keys.Now)
+	if text, ok := body.(*redis.StringCmd); ok {
+		a.vote.Value = inspect.Untrusted(r.keys.Main.Text)
+		a.empty, a.long = text.Val() == "", len(text.Val()) > shown
+	}
 	return a
 }
 
@@ -124,18 +170,18 @@ func firstError(errs ...error) error {
 
 // settle asks the questions that some replies raise, in one pipeline: TYPE of what is no string, EXISTS of what is
 // empty, STRLEN of what is long.
-func (m *master) settle(ctx context.Context, keys []string, answers []answer) error {
-	replies := make([]redis.Cmder, len(keys))
+func (m *master) settle(ctx context.Context, readings []*keyReading) error {
+	replies := make([]redis.Cmder, len(readings))
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
-		for i, a := range answers {
+		for i, r := range readings {
 			switch {
-			case a.wrongType:
-				replies[i] = p.Type(ctx, keys[i])
-			case a.empty:
-				replies[i] = p.Exists(ctx, keys[i])
-			case a.long:
-				replies[i] = p.StrLen(ctx, keys[i])
+			case r.wrongType:
+				replies[i] = p.Type(ctx, r.keys.Key)
+			case r.empty:
+				replies[i] = p.Exists(ctx, r.keys.Key)
+			case r.long:
+				replies[i] = p.StrLen(ctx, r.keys.Key)
 			}
 		}
 		if p.Len() == 0 {
@@ -147,18 +193,18 @@ func (m *master) settle(ctx context.Context, keys []string, answers []answer) er
 	if err != nil {
 		return err
 	}
-	for i := range answers {
-		v := &answers[i].vote
+	for i, r := range readings {
 		switch reply := replies[i].(type) {
 		case *redis.StatusCmd: // TYPE
-			v.Value = inspect.Untrusted(reply.Val())
+			r.vote.Value = inspect.Untrusted(reply.Val())
 		case *redis.IntCmd: // EXISTS, STRLEN
-			if answers[i].long {
-				if v.Digest, err = m.digest(ctx, keys[i], v, reply.Val()); err != nil {
+			if r.long {
+				if r.vote.Digest, err = m.digest(ctx, r.keys.Key, &r.vote, reply.Val()); err != nil {
 					return err
 				}
 			} else if reply.Err() == nil && reply.Val() == 0 {
-				*v = inspect.Vote{Addr: m.addr, Up: true}
+				r.vote = inspect.Vote{Addr: m.addr, Up: true}
+				r.keys.Main = recipe.Value{Type: recipe.TypeNone}
 			}
 		}
 	}

@@ -20,9 +20,10 @@ var ErrRefused = errors.New("not a reading command: refused before it was sent")
 var reading = map[string][]string{
 	"scan": nil, "type": nil, "exists": nil, "pttl": nil, "get": nil, "getrange": nil, "strlen": nil,
 	"hlen": nil, "hgetall": nil, "hscan": nil, "lrange": nil, "llen": nil, "zrange": nil, "zcard": nil,
+	"sscan": nil, "scard": nil, "memory": {"usage"},
 	"info": nil, "time": nil, "role": nil, "ping": nil,
 	"hello": nil, "auth": nil, "select": nil,
-	"client":  {"setname", "setinfo", "id", "tracking", "no-touch"},
+	"client":  {"tracking"},
 	"pubsub":  {"channels", "numsub", "numpat", "shardchannels", "shardnumsub"},
 	"cluster": {"slots", "shards", "nodes", "info", "myid"},
 	"command": {}, // how a cluster client learns where a command's keys stand

@@ -41,6 +41,7 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 		{"monitor"},
 		{"client", "kill", "id", 1},
 		{"client", "pause", 1},
+		{"client", "setname", "x"},
 		{"client"},
 		{"multi"},
 		{"debug", "sleep", 1},

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"lockscope/inspect/recipe"
 )
 
 // scanner goes over one master's keys, with pauses.
@@ -15,15 +13,15 @@ type scanner struct {
 	m        *master
 	patterns []string
 	budget   Budget
-	// typed is false once the server refused SCAN … TYPE, which it knows since Redis 6.
-	typed bool
 	// least and usual time of one SCAN: what is above the least is time on the server.
 	least, usual, first time.Duration
-	calls               int
+	// resting: the master pushes what changes, so that there is no hurry.
+	resting func() bool
+	calls   int
 }
 
 func newScanner(m *master, cfg Config) *scanner {
-	return &scanner{m: m, patterns: cfg.Match, budget: cfg.Budget, typed: true}
+	return &scanner{m: m, patterns: cfg.Match, budget: cfg.Budget}
 }
 
 // pass looks at every key once and hands those that match to found, which may get one more than once.
@@ -66,22 +64,15 @@ func (s *scanner) pass(ctx context.Context, found func([]string)) error {
 }
 
 func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) ([]string, uint64, error) {
-	count := int64(s.budget.ScanCount)
-	if s.typed {
-		keys, next, err := node.ScanType(ctx, cursor, match, count, "string").Result()
-		if !replyStarts(err, "ERR syntax") {
-			return keys, next, err
-		}
-		s.typed = false
-	}
-	return node.Scan(ctx, cursor, match, count).Result()
+	// Of any type: what a key of another type costs, see board.forget, is less than another pass over all keys.
+	return node.Scan(ctx, cursor, match, int64(s.budget.ScanCount)).Result()
 }
 
-// locks keeps the keys that may be locks, in place.
+// locks keeps the keys that may be locks, or the locks that they belong to, in place.
 func (s *scanner) locks(keys []string) []string {
-	return slices.DeleteFunc(keys, func(key string) bool {
-		return recipe.HelperKey(key) || !slices.ContainsFunc(s.patterns, func(p string) bool { return glob(p, key) })
-	})
+	return s.m.lockKeys(slices.DeleteFunc(keys, func(key string) bool {
+		return !slices.ContainsFunc(s.patterns, func(p string) bool { return glob(p, key) })
+	}))
 }
 
 // pause rests so long that SCAN takes no more than its share of the server's time; twice as long while its calls take
@@ -104,6 +95,9 @@ func (s *scanner) pause(ctx context.Context, took time.Duration) error {
 	rest := time.Duration(float64(work) * (1/s.budget.Duty - 1))
 	if s.usual > 3*s.first {
 		rest *= 2
+	}
+	if s.resting != nil && s.resting() {
+		rest = max(rest, restingScanPause)
 	}
 	return sleep(ctx, rest)
 }

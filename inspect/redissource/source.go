@@ -2,8 +2,6 @@ package redissource
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,21 +37,23 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 			p.close()
 		}
 	}()
-	if s.cfg.Once {
-		r.once()
-	} else {
-		r.watch()
-	}
+	r.loop()
 	return nil
 }
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	r := &run{
-		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg), focused: s.focused, dirty: map[string]bool{}, pending: map[int]bool{},
+		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg), focused: s.focused,
+		dirty: map[string]bool{}, asked: map[string]int{}, held: map[string]time.Time{},
 		reports: make(chan report), found: make(chan []string), passed: make(chan passed), statuses: make(chan statusReport),
+		pushes: make(chan pushState), inboxes: make(chan struct{}, 1), nets: make(chan []string),
+		perKey:    limit{every: time.Second / time.Duration(s.cfg.Budget.ReadsPerKey), burst: s.cfg.Budget.ReadsPerKey},
+		perMaster: limit{every: time.Second / time.Duration(s.cfg.Budget.Reads), burst: burstSeconds * s.cfg.Budget.Reads},
 	}
 	for i, options := range s.cfg.Masters {
-		r.masters = append(r.masters, &peer{master: newMaster(s.cfg.addr(i), *options, s.cfg.Timeout), index: i})
+		m := newMaster(s.cfg.addr(i), *options, s.cfg.Timeout)
+		m.typed.named, m.typed.patient = s.cfg.Only, s.cfg.Once
+		r.masters = append(r.masters, newPeer(m, i))
 	}
 	return r
 }
@@ -72,26 +72,17 @@ type run struct {
 	found    chan []string
 	passed   chan passed
 	statuses chan statusReport
+	pushes   chan pushState
+	inboxes  chan struct{} // something came into an inbox
+	nets     chan []string
 
-	focus   map[string]bool
-	pending map[int]bool    // masters that news wait for
-	late    *time.Timer     // until when, since pending was empty
-	dirty   map[string]bool // keys with news
-	backend sourcekit.Teller
-}
-
-// peer is a master and what is known of it.
-type peer struct {
-	*master
-	index   int
-	busy    bool // a reading is under way
-	late    bool // the last tick went on without it
-	retryAt time.Time
-	passed  bool // its keys were looked at once, or could not be
-	scanErr error
-	err     error // why it does not answer; nil when it does
-	server  inspect.Server
-	denied  []string
+	perKey, perMaster limit
+	focus             map[string]bool
+	expiries          agenda               // when a vote runs out, or a free lock is to be listed no more
+	dirty             map[string]bool      // keys with news
+	asked             map[string]int       // masters that the news of a key wait for
+	held              map[string]time.Time // until when news of a key are held back
+	backend           sourcekit.Teller
 }
 
 // report is a master's answer about keys.
@@ -105,6 +96,7 @@ type report struct {
 
 type passed struct {
 	master int
+	start  time.Time
 	err    error
 }
 
@@ -124,216 +116,128 @@ func send[T any](ctx context.Context, to chan<- T, value T) bool {
 	}
 }
 
-// watch reads until the context ends.
-func (r *run) watch() {
-	for _, p := range r.masters {
-		r.tasks.Go(func() { r.scan(p) })
-		r.tasks.Go(func() { r.askStatus(p) })
-	}
+// loop reads until the context ends, or until everything was looked at once when that was asked for.
+func (r *run) loop() {
+	r.start()
 	tick := time.NewTicker(r.cfg.Tick)
 	defer tick.Stop()
-	r.late = time.NewTimer(time.Hour)
-	defer r.late.Stop()
+	slow := time.NewTicker(netEvery)
+	defer slow.Stop()
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
 	r.tick()
 	for {
+		now := time.Now()
+		r.wake(now)
+		r.flush(now)
+		r.ask(now)
+		if r.cfg.Once && r.done() {
+			r.finish(now)
+			return
+		}
+		alarm.Reset(r.nextWake(now))
 		select {
 		case <-r.ctx.Done():
 			return
+		case <-alarm.C:
 		case <-tick.C:
 			r.tick()
+		case <-slow.C:
+			r.cast()
 		case rep := <-r.reports:
 			r.report(rep)
-		case <-r.late.C:
-			for i := range r.pending {
-				r.masters[i].late = true
-			}
-			clear(r.pending)
 		case keys := <-r.found:
 			r.add(keys)
 		case p := <-r.passed:
-			r.masters[p.master].passed, r.masters[p.master].scanErr = true, p.err
+			r.pass(p)
 		case st := <-r.statuses:
 			r.status(st)
+		case p := <-r.pushes:
+			r.push(p)
+		case <-r.inboxes:
+			r.read()
+		case keys := <-r.nets:
+			r.wantAll(keys)
 		case r.focus = <-r.focused:
 			r.tick()
 		}
-		r.flush()
 	}
 }
 
-// add makes keys known and, when all are at rest, reads the new ones at once.
-func (r *run) add(keys []string) {
-	now := time.Now()
-	var fresh []string
-	for _, key := range keys {
-		if r.board.add(key, now) {
-			fresh = append(fresh, key)
-		}
-	}
-	if len(fresh) > 0 {
-		r.read(fresh[:min(len(fresh), r.cfg.Budget.KeysPerTick)]) // the rest with the next ticks
-	}
-}
-
-// tick starts a reading on every master that is not still busy with the one before.
-func (r *run) tick() {
-	r.read(r.board.choose(r.cfg.Budget.KeysPerTick, r.focus, time.Now()))
-}
-
-// read asks the masters for keys. News wait for those that are usually quick, but no longer than the grace that
-// starts with the first of them.
-func (r *run) read(keys []string) {
-	now := time.Now()
-	waiting := len(r.pending) > 0
+// start starts what runs beside the loop.
+func (r *run) start() {
 	for _, p := range r.masters {
-		if p.busy || now.Before(p.retryAt) {
-			continue
+		r.tasks.Go(func() { r.scan(p) })
+		r.tasks.Go(func() { r.askStatus(p) })
+		if !r.cfg.Once {
+			r.tasks.Go(func() { r.track(p) })
 		}
-		if len(keys) == 0 && p.server.State == inspect.ServerUp {
-			continue // nothing to ask: the status will tell when it goes away
-		}
-		p.busy = true
-		if p.server.State == inspect.ServerUp && !p.late {
-			r.pending[p.index] = true
-		}
-		r.tasks.Go(func() {
-			start := time.Now()
-			votes, err := p.readVotes(r.ctx, keys)
-			send(r.ctx, r.reports, report{p.index, keys, votes, time.Since(start), err})
-		})
 	}
-	if !waiting && len(r.pending) > 0 {
-		r.late.Reset(grace)
+	if r.cfg.Only != "" {
+		r.wantAll([]string{r.cfg.Only})
 	}
 }
 
-// report takes in a master's answer.
-func (r *run) report(rep report) {
-	p := r.masters[rep.master]
-	p.busy, p.late = false, false
-	delete(r.pending, rep.master)
-	if rep.err != nil {
-		r.down(p, rep.err)
+// askStatus asks a master about itself, again and again unless one pass is all.
+func (r *run) askStatus(p *peer) {
+	if r.cfg.Once {
+		st, err := p.readStatus(r.ctx)
+		send(r.ctx, r.statuses, statusReport{p.index, st, err})
 		return
 	}
-	p.answered(rep.took)
-	for i, key := range rep.keys {
-		r.board.vote(rep.master, key, rep.votes[i])
-		r.dirty[key] = true
-	}
+	p.askStatus(r.ctx, func(st status, err error) bool { return send(r.ctx, r.statuses, statusReport{p.index, st, err}) })
 }
 
-// down records that a master does not answer.
-func (r *run) down(p *peer, err error) {
-	p.retryAt = time.Now().Add(retryEvery)
-	if r.ctx.Err() != nil {
-		return
-	}
-	p.failed(err)
-	r.board.silence(p.index, err)
-	for key := range r.board.entries {
-		r.dirty[key] = true
-	}
-}
-
-// status takes in what a master says of itself.
-func (r *run) status(rep statusReport) {
-	p := r.masters[rep.master]
-	if rep.err != nil {
-		if p.server.State != inspect.ServerDown {
-			r.down(p, rep.err)
-		}
-		return
-	}
-	p.setStatus(rep.status)
-}
-
-// failed notes that the master does not answer, and why.
-func (p *peer) failed(err error) {
-	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
-	p.err = err
-}
-
-// answered notes that the master answers.
-func (p *peer) answered(latency time.Duration) {
-	p.server.State, p.server.Error, p.server.Latency = inspect.ServerUp, "", latency
-	p.err = nil
-}
-
-// setStatus keeps old instants that only jittered.
-func (p *peer) setStatus(st status) {
-	s := &p.server
-	s.Role, p.denied = st.role, st.denied
-	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
-		s.ClockOffset, s.ClockKnown = st.offset, st.offsetKnown
-	}
-	if st.startedAt.Sub(s.StartedAt).Abs() > 2*time.Second {
-		s.StartedAt = st.startedAt
-	}
-	if s.State != inspect.ServerUp {
-		p.answered(st.latency)
-	}
-}
-
-// flush emits what changed, unless the tick under way still waits for a master.
-func (r *run) flush() {
-	if len(r.pending) > 0 {
-		return
-	}
-	var u inspect.Update
-	now := time.Now()
-	for _, key := range slices.Sorted(maps.Keys(r.dirty)) {
-		lock, gone := r.board.judge(key, now)
-		if lock != nil {
-			u.Put = append(u.Put, lock)
-		}
-		if gone {
-			u.Gone = append(u.Gone, inspect.ID{Backend: r.cfg.Backend, Path: key})
-		}
-	}
-	clear(r.dirty)
-	u.Backend = r.changedBackend(now)
-	if u.Put != nil || u.Gone != nil || u.Backend != nil {
-		r.emit(u)
-	}
-}
-
-// scan goes over one master's keys again and again.
+// scan goes over one master's keys, again and again unless one pass is all; more gently while the master pushes.
 func (r *run) scan(p *peer) {
 	if r.cfg.Only != "" {
-		send(r.ctx, r.passed, passed{p.index, nil})
+		send(r.ctx, r.passed, passed{p.index, time.Now(), nil})
 		return
 	}
 	s := newScanner(p.master, r.cfg)
+	s.resting = p.resting.Load
 	for {
 		start := time.Now()
 		err := s.pass(r.ctx, func(keys []string) { send(r.ctx, r.found, keys) })
-		if !send(r.ctx, r.passed, passed{p.index, err}) {
+		if !send(r.ctx, r.passed, passed{p.index, start, err}) || r.cfg.Once {
 			return
 		}
-		rest := max(r.cfg.Budget.ScanEvery-time.Since(start), r.cfg.Budget.ScanEvery/4)
-		if err != nil {
-			rest = max(rest, retryEvery)
-		}
-		if sleep(r.ctx, rest) != nil {
-			return
+		for first := true; first || time.Since(start) < r.scanEvery(p); first = false {
+			rest := min(r.cfg.Budget.ScanEvery, time.Second)
+			if first {
+				rest = max(r.cfg.Budget.ScanEvery-time.Since(start), r.cfg.Budget.ScanEvery/4)
+			}
+			if first && err != nil {
+				rest = max(rest, retryEvery)
+			}
+			if sleep(r.ctx, rest) != nil {
+				return
+			}
 		}
 	}
 }
 
-// askStatus asks one master about itself, at a slow beat; sooner while it does not answer.
-func (r *run) askStatus(p *peer) {
-	for {
-		st, err := p.readStatus(r.ctx)
-		if !send(r.ctx, r.statuses, statusReport{p.index, st, err}) {
-			return
-		}
-		rest := statusEvery
-		if err != nil {
-			rest = 2 * retryEvery
-		}
-		if sleep(r.ctx, rest) != nil {
-			return
+// scanEvery is the least time between the starts of two passes.
+func (r *run) scanEvery(p *peer) time.Duration {
+	if p.resting.Load() {
+		return max(r.cfg.Budget.ScanEvery, restingScanEvery)
+	}
+	return r.cfg.Budget.ScanEvery
+}
+
+// track has one master push what changes.
+func (r *run) track(p *peer) {
+	signal := func() {
+		select {
+		case r.inboxes <- struct{}{}:
+		default:
 		}
 	}
+	pusher := &pusher{
+		m: p.master, prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
+		rate: limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
+		news: func(keys []string) { p.inbox.put(keys); signal() },
+		all:  func() { p.inbox.putAll(); signal() },
+	}
+	pusher.run(r.ctx, func(armed bool, err error) { send(r.ctx, r.pushes, pushState{p.index, armed, err}) })
 }

@@ -16,7 +16,14 @@ import (
 	"lockscope/internal/servertest"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
+func TestMain(m *testing.M) {
+	redis.SetLogger(quiet{}) // dials that fail are what some tests are about
+	servertest.Main(m)
+}
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 func config(masters []*servertest.Redis) redissource.Config {
 	cfg := redissource.Config{Backend: "redis", Tick: 20 * time.Millisecond, Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond}}

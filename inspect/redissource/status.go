@@ -17,6 +17,10 @@ type status struct {
 	offset      time.Duration
 	offsetKnown bool
 	startedAt   time.Time
+	runID       string
+	maxMemory   int64
+
+	evictionPolicy, persistence string
 	// denied are the commands that our user may not run.
 	denied []string
 }
@@ -36,31 +40,68 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	st.latency = time.Since(start)
 	if at, err := clock.Result(); err == nil {
 		st.offset, st.offsetKnown = at.Sub(start.Add(st.latency/2)), true
+		m.offset.Store(int64(st.offset))
 	}
 	st.deny("TIME", clock.Err())
-
-	var role *redis.Cmd
-	var server, replication *redis.StringCmd
+	if m.isCluster() {
+		return st, nil // what one node of many says of itself is not true of the others
+	}
+	var info *redis.StringCmd
 	err = m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			role = p.Do(ctx, "role")
-			server = p.Info(ctx, "server")
-			replication = p.Info(ctx, "replication")
-			return nil
-		})
-		return onlyBroken(err)
+		info = c.Info(ctx) // one request for all sections
+		return onlyBroken(info.Err())
 	})
 	if err != nil {
 		return st, err
 	}
-	st.role = roleName(firstWord(role), infoField(replication.Val(), "role"))
-	if up, err := strconv.ParseInt(infoField(server.Val(), "uptime_in_seconds"), 10, 64); err == nil && up >= 0 && up < 1e10 {
-		st.startedAt = time.Now().Add(-time.Duration(up) * time.Second).Round(0)
+	st.deny("INFO", info.Err())
+	st.readInfo(info.Val(), time.Now())
+	if st.role != "" {
+		return st, nil
 	}
+	var role *redis.Cmd
+	err = m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		role = c.Do(ctx, "role")
+		return onlyBroken(role.Err())
+	})
+	if err != nil {
+		return st, err
+	}
+	st.role = roleName(firstWord(role))
 	st.deny("ROLE", role.Err())
-	st.deny("INFO", server.Err())
 	return st, nil
 }
+
+// readInfo takes what INFO says; its text is not trusted.
+func (st *status) readInfo(info string, now time.Time) {
+	st.role = roleName(infoField(info, "role"))
+	if up, ok := infoNumber(info, "uptime_in_seconds"); ok && up < 1e10 {
+		st.startedAt = now.Add(-time.Duration(up) * time.Second).Round(0)
+	}
+	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
+		st.runID = id
+	}
+	st.maxMemory, _ = infoNumber(info, "maxmemory")
+	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {
+		st.evictionPolicy = policy
+	}
+	st.persistence = persistence(info)
+}
+
+// persistence says what INFO can tell: neither the fsync policy nor whether snapshots are configured, only whether
+// there was one.
+func persistence(info string) string {
+	if infoField(info, "aof_enabled") == "1" {
+		return "aof"
+	}
+	saves, _ := infoNumber(info, "rdb_saves")
+	if seconds, ok := infoNumber(info, "rdb_last_bgsave_time_sec"); ok && seconds >= 0 || saves > 0 {
+		return "rdb"
+	}
+	return ""
+}
+
+func only(s, allowed string) bool { return strings.Trim(s, allowed) == "" }
 
 // onlyBroken drops errors that the server replied, but for those that mean that it will answer nothing.
 func onlyBroken(err error) error {
@@ -107,4 +148,13 @@ func infoField(info, name string) string {
 		}
 	}
 	return ""
+}
+
+// infoNumber is a field that is a number and not negative.
+func infoNumber(info, name string) (int64, bool) {
+	n, err := strconv.ParseInt(infoField(info, name), 10, 64)
+	if err != nil || n < 0 {
+		return 0, false
+	}
+	return n, true
 }

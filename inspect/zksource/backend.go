@@ -50,8 +50,10 @@ func (r *run) describe() *inspect.Backend {
 		b.Servers = append(b.Servers, r.server(i))
 	}
 	b.Cost = inspect.Cost{Requests: r.spent, Watches: r.watches}
-	if r.link != nil {
-		b.Cost.Requests += r.link.tap.Requests()
+	for _, l := range append(slices.Concat(r.opening, r.readers), r.link) {
+		if l != nil {
+			b.Cost.Requests += l.tap.Requests()
+		}
 	}
 	for _, a := range r.admins {
 		b.Cost.Requests += a.Requests()

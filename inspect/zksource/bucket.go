@@ -7,6 +7,7 @@ type bucket struct {
 	rate, burst float64
 	tokens      float64
 	last        time.Time
+	halved      bool // tokens come half as fast
 }
 
 func newBucket(rate, burst float64) bucket { return bucket{rate: rate, burst: burst, tokens: burst} }
@@ -16,13 +17,17 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 	if b.rate == 0 {
 		return 0
 	}
+	rate := b.rate
+	if b.halved {
+		rate /= 2
+	}
 	if !b.last.IsZero() {
-		b.tokens = min(b.burst, b.tokens+b.rate*now.Sub(b.last).Seconds())
+		b.tokens = min(b.burst, b.tokens+rate*now.Sub(b.last).Seconds())
 	}
 	b.last = now
 	if b.tokens >= 1 {
 		b.tokens--
 		return 0
 	}
-	return time.Duration((1-b.tokens)/b.rate*float64(time.Second)) + time.Microsecond
+	return time.Duration((1-b.tokens)/rate*float64(time.Second)) + time.Microsecond
 }

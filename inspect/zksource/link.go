@@ -47,6 +47,7 @@ const (
 	linkLost                   // there was one
 	linkFailed                 // no server could be reached
 	linkFired                  // a watch fired
+	linkIn                     // logged in, on a connection that only reads contenders
 )
 
 // inbox queues events without bound: go-zookeeper must not be held up, and a watch that is not heard is lost.

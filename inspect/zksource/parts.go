@@ -71,6 +71,13 @@ func (r *run) judge(d *dir) {
 	r.judgeWhole(d)
 }
 
+// judgeEarly tells of a queue and its length before who stands in it was read.
+func (r *run) judgeEarly(d *dir) {
+	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {
+		r.put(d.judge(r.id(d), r.named(d)))
+	}
+}
+
 // judgeWhole makes the lock of a directory with its parts, and that of each part when it turns out that they are locks
 // themselves.
 func (r *run) judgeWhole(d *dir) {

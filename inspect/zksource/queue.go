@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/internal/sourcekit"
 )
 
 // job is one request.
@@ -28,7 +30,8 @@ const (
 // result is what came of a job.
 type result struct {
 	job      job
-	link     *link
+	link     *link // the first one when it was sent
+	onReader bool  // it was sent on another
 	sent, at time.Time
 	names    []string
 	data     []byte
@@ -36,12 +39,17 @@ type result struct {
 	err      error
 }
 
-// queue holds what is to be asked. What changed goes before what was never seen, and of that the children of locks
-// that were found before the rest of the walk. What is only polled goes last.
+// queue holds what is to be asked. What changed goes before what was never seen, and of that the rest of the walk,
+// which finds locks, mostly before the contenders of those that were found. What is only polled goes last.
 type queue struct {
 	urgent, reads, walk, polls []job
 	discovering, steady        bucket
+	pace                       sourcekit.Pace
+	turn                       int
 }
+
+// readEvery: of so many requests to discover, one reads contenders while there is more to walk.
+const readEvery = 10
 
 func newQueue(b Budget) queue {
 	if b.Unlimited {
@@ -61,18 +69,19 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 			return pop(&q.urgent), 0, true
 		}
 	}
-	for _, list := range []*[]job{&q.reads, &q.walk} {
-		if len(*list) == 0 {
-			continue
-		}
+	list := &q.walk
+	if len(q.walk) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 {
+		list = &q.reads
+	}
+	if len(*list) > 0 {
 		later := q.discovering.take(now)
 		if later == 0 {
+			q.turn++
 			return pop(list), 0, true
 		}
 		if wait == 0 || later < wait {
 			wait = later
 		}
-		break
 	}
 	if wait == 0 && len(q.polls) > 0 {
 		if wait = q.steady.take(now); wait == 0 {
@@ -80,6 +89,12 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 		}
 	}
 	return job{}, wait, false
+}
+
+// answered takes in how long a request took: while the servers answer slowly they are asked half as often.
+func (q *queue) answered(took time.Duration) {
+	q.pace.Add(took)
+	q.discovering.halved, q.steady.halved = q.pace.Slow, q.pace.Slow
 }
 
 func pop(list *[]job) job {

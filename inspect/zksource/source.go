@@ -59,15 +59,21 @@ type run struct {
 	tasks sync.WaitGroup
 
 	// The connection. ready: there is a session, and login if one is needed.
-	link     *link
-	ready    bool
-	readyAt  time.Time
-	inbox    *inbox
-	retryAt  time.Time
-	failures int
-	linkErr  string // why there is none
-	reasons  map[string]string
-	spent    uint64 // requests on links that are gone
+	link      *link
+	ready     bool
+	readyAt   time.Time
+	inbox     *inbox
+	retryAt   time.Time
+	failures  int
+	linkErr   string // why there is none
+	reasons   map[string]string
+	spent     uint64 // requests on links that are gone
+	lostLinks int
+
+	// More connections to read contenders on, of a pass without a budget.
+	opened           bool
+	opening, readers []*link
+	turn             int
 
 	// What is to be asked, and what comes back.
 	queue    queue
@@ -201,14 +207,14 @@ func (r *run) dropLink() {
 	if l == nil {
 		return
 	}
-	r.spent += l.tap.Requests()
 	r.link, r.ready = nil, false
-	r.tasks.Go(l.close)
+	r.drop(l)
+	r.dropReaders()
 }
 
 // event takes in what go-zookeeper told.
 func (r *run) event(e linkEvent) {
-	if e.link != r.link {
+	if r.readerEvent(e) || e.link != r.link {
 		return
 	}
 	switch e.kind {
@@ -234,6 +240,7 @@ func (r *run) lost(e linkEvent) {
 	r.backend.stale = true
 	if e.kind == linkLost {
 		r.failures = 0
+		r.lostLinks++
 	}
 	r.backoff(e.at)
 	r.queue.clear()
@@ -272,6 +279,7 @@ func (r *run) deliver(res result) {
 // started reads everything that is known again, what is on the screen first, and then walks on.
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
+	r.openReaders()
 	r.readyAt = time.Now()
 	r.deniedAt = r.readyAt
 	r.progress, r.backend.stale = r.readyAt, true
@@ -305,7 +313,7 @@ func (r *run) push(list *[]job, j job) {
 // dispatch sends as many requests as the budgets allow.
 func (r *run) dispatch(now time.Time) {
 	r.throttle = 0
-	for r.ready && r.flying < inFlight && !r.queue.empty() {
+	for r.ready && r.flying < inFlight*(1+len(r.readers)) && !r.queue.empty() {
 		j, wait, ok := r.queue.next(now)
 		if !ok {
 			r.throttle = wait
@@ -316,8 +324,15 @@ func (r *run) dispatch(now time.Time) {
 		}
 		watch := r.watch(j)
 		r.flying++
-		l := r.link
-		r.tasks.Go(func() { r.deliver(l.ask(r.cfg, j, watch)) })
+		first, l := r.link, r.link
+		if j.kind == jobGet {
+			l = r.reader()
+		}
+		r.tasks.Go(func() {
+			res := l.ask(r.cfg, j, watch)
+			res.link, res.onReader = first, l != first
+			r.deliver(res)
+		})
 	}
 }
 

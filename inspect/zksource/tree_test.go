@@ -149,3 +149,23 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
+
+func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
+	q := newQueue(Budget{Discovering: 100, Steady: 10})
+	wait := func() time.Duration {
+		at := noon.Add(time.Hour)
+		for q.discovering.take(at) == 0 { // what is left
+		}
+		return q.discovering.take(at)
+	}
+	usual := wait()
+	for range 64 {
+		q.answered(2 * time.Millisecond)
+	}
+	for range 16 {
+		q.answered(20 * time.Millisecond)
+	}
+	if slow := wait(); slow < 19*time.Millisecond || usual > 11*time.Millisecond {
+		t.Errorf("waits %v, usually %v", slow, usual)
+	}
+}

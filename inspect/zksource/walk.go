@@ -34,7 +34,16 @@ func (r *run) child(d *dir, name string) {
 	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
 	r.dirs[p] = c
 	d.unseen++
-	r.push(&r.queue.walk, job{kind: jobStat, dir: c})
+	r.push(&r.queue.walk, job{kind: r.firstLook(), dir: c})
+}
+
+// firstLook is how a directory is first looked at: its Stat says whether it is too big to list. Without a budget it is
+// listed at once, unless a list has already cost us the connection.
+func (r *run) firstLook() jobKind {
+	if r.cfg.Budget.Unlimited && r.lostLinks == 0 {
+		return jobList
+	}
+	return jobStat
 }
 
 // remove forgets a directory that is gone, and what was below it.
@@ -171,9 +180,13 @@ func (r *run) result(res result) {
 		return
 	}
 	if isBroken(res.err) {
+		if res.onReader {
+			r.queue.reads = append(r.queue.reads, res.job)
+		}
 		return // the link's own event says so too, and then everything is asked again
 	}
 	r.progress = res.at
+	r.queue.answered(res.at.Sub(res.sent))
 	if r.dirs[d.path] != d {
 		return
 	}
@@ -289,6 +302,12 @@ func (r *run) listed(d *dir, res result) {
 		delete(r.denied, d.path)
 	}
 	r.looked(d)
+	d.stated, d.absent = true, false
+	d.leaf = res.stat.EphemeralOwner != 0
+	r.noteSeen(d)
+	if d.leaf {
+		return
+	}
 	live := d.answers
 	d.answers, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
@@ -329,6 +348,8 @@ func (r *run) listed(d *dir, res result) {
 	}
 	if d.huge || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
+	} else if !r.firstPass && d.lock == nil {
+		r.judgeEarly(d)
 	}
 	if len(added)+len(removed) > 0 {
 		r.findSingles(d)

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+)
+
+// How long pressing TAB may take, and how many names it offers.
+const (
+	completeWithin = time.Second
+	completeAtMost = 200
+)
+
+// completeLock completes LOCK from what the targets of the line or, without any, of the profile hold, and the targets
+// behind it by their schemes.
+func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return completeTarget(cmd, args, start)
+	}
+	s, ok := a.glance(cmd.Context(), nil, "")
+	if !ok {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for l := range s.Locks() {
+		if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
+			names = append(names, cobra.CompletionWithDesc(id, describe(string(l.State)+", "+l.Summary().String())))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeOwner completes the name of a contender of the lock that the line names.
+func (a *app) completeOwner(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	id, err := inspect.ParseID(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	s, ok := a.glance(cmd.Context(), args[1:], args[0])
+	if !ok || s.Lock(id) == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	l := s.Lock(id)
+	var names []cobra.Completion
+	for _, c := range append(append([]inspect.Contender(nil), l.Holders...), l.Waiters...) {
+		name := c.Name.String()
+		if c.Digest != "" {
+			name = c.Digest
+		}
+		if strings.HasPrefix(name, start) && isPlain(name) {
+			names = append(names, cobra.CompletionWithDesc(name, describe(string(c.State)+", "+c.Who().String())))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTarget offers how a target starts.
+func completeTarget(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{"zk://", "zks://", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://", "redis+unix:///"},
+		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeProfile offers the configuration's profiles.
+func (a *app) completeProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	_, cfg, _ := a.configuration(true) // one that cannot be read has none
+	return slices.Sorted(maps.Keys(cfg.Profiles)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// outputFlag gives a command the flag -o with its first form as the default, and completes it.
+func outputFlag(command *cobra.Command, output *string, forms ...string) {
+	last := len(forms) - 1
+	command.Flags().StringVarP(output, "output", "o", forms[0], strings.Join(forms[:last], ", ")+" or "+forms[last])
+	complete(command, "output", forms...)
+}
+
+// complete offers these values for a flag.
+func complete(command *cobra.Command, flag string, values ...string) {
+	// It fails for a flag that is not there only.
+	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// glance reads what can be read in a second and says nothing about the rest. lock is all that is asked for; empty: all.
+func (a *app) glance(ctx context.Context, targets []string, lock string) (*inspect.Snapshot, bool) {
+	ctx, cancel := context.WithTimeout(ctx, completeWithin)
+	defer cancel()
+	quiet := *a
+	quiet.Stderr, quiet.timeout = io.Discard, completeWithin
+	if quiet.budget == "" {
+		quiet.budget = "default"
+	}
+	s, err := quiet.setUp(ctx, targets)
+	if err != nil {
+		return nil, false
+	}
+	only := ""
+	if lock != "" {
+		id, err := inspect.ParseID(lock)
+		if err != nil {
+			return nil, false
+		}
+		target, err := s.backendOf(id)
+		if err != nil {
+			return nil, false
+		}
+		s.targets, only = []connect.Target{target}, id.Path
+	}
+	observer, err := quiet.observer(s, true, only)
+	if err != nil || observer.Run(ctx) != nil {
+		return nil, false
+	}
+	return observer.Snapshot(), true
+}
+
+// isPlain says that no shell acts on any character of a name, whatever its script makes of what it is offered: names
+// come from servers.
+func isPlain(name string) bool { return !strings.ContainsAny(name, " \\'\"`$&|;<>()*?[]!~,\t\r\n") }
+
+// describe is a completion's description, short and without a tab, which would end it.
+func describe(text string) string {
+	return inspect.Untrusted(strings.ReplaceAll(text, `\`, "")).Cut(60)
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recording"
+)
+
+// record is one run of the command of that name.
+type record struct {
+	*app
+	length time.Duration
+	force  bool
+}
+
+func (a *app) recordCommand() *cobra.Command {
+	r := &record{app: a}
+	command := &cobra.Command{
+		Use:   "record FILE [TARGET…]",
+		Short: "Keep what is seen of the locks in a file, to replay it later",
+		Long: "record watches the targets until it is interrupted and keeps everything that is seen, in a file that only its\n" +
+			"owner may read: names, values and addresses as the servers tell them, but no credentials.",
+		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
+			"  lockscope record night.jsonl -p prod --for 8h\n" +
+			"  lockscope replay incident.jsonl",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || strings.Contains(args[0], "://") {
+				return usageError("%s needs a FILE before its targets", cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return completeTarget(cmd, args, start)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args[0], args[1:]) },
+	}
+	command.Flags().DurationVar(&r.length, "for", 0, "end after this time (default: when interrupted)")
+	command.Flags().BoolVar(&r.force, "force", false, "replace FILE if it is there")
+	return command
+}
+
+func (r *record) run(ctx context.Context, path string, targets []string) error {
+	if r.length < 0 {
+		return usageError("--for %v: give a time above 0", r.length)
+	}
+	s, err := r.setUp(ctx, targets)
+	if err != nil {
+		return err
+	}
+	sources, err := r.sources(s, false, "")
+	if err != nil {
+		return err
+	}
+	file, err := r.create(path)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if r.length > 0 {
+		limited, cancel := context.WithTimeout(ctx, r.length)
+		defer cancel()
+		ctx = limited
+	}
+	written := &counter{file: file}
+	source := attentive{recording.New(written, sources...), map[string]*inspect.Backend{}, map[string]bool{}}
+	observer := inspect.NewObserver(r.Now, source)
+	r.say("recording %s to %s; interrupt to end", s.title(), path)
+	start := time.Now()
+	err = errors.Join(observer.Run(ctx), file.Close())
+	r.say("recorded %s of %s in %d bytes", inspect.FormatAge(time.Since(start)), number(observer.Snapshot().Len(), "lock"), written.bytes)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return source.judge(r.app, len(sources))
+}
+
+// create makes the file, for its owner only.
+func (r *record) create(path string) (*os.File, error) {
+	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if r.force {
+		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(path, mode, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return nil, usageError("%s is there already (name another file, or give --force to replace it)", path)
+	case err != nil:
+		return nil, usageError("%w", err)
+	}
+	if err := file.Chmod(0o600); err != nil { // a file that is replaced had a mode of its own
+		file.Close()
+		return nil, usageError("%w", err)
+	}
+	return file, nil
+}
+
+// attentive is a source that remembers how the backends were.
+type attentive struct {
+	inspect.Source
+	newest  map[string]*inspect.Backend
+	reached map[string]bool
+}
+
+func (a attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
+	return a.Source.Run(ctx, func(u inspect.Update) {
+		if b := u.Backend; b != nil {
+			a.newest[b.Name] = b
+			a.reached[b.Name] = a.reached[b.Name] || b.State != inspect.Down
+		}
+		emit(u)
+	})
+}
+
+// judge is the exit code: an error when a backend did not answer at all.
+func (a attentive) judge(app *app, backends int) error {
+	var failed error
+	if len(a.newest) < backends {
+		failed = exitError{code: exitUnreachable}
+		app.say("not every backend was reached before the end")
+	}
+	for name, b := range a.newest {
+		if !a.reached[name] {
+			failed = exitError{code: exitUnreachable}
+			app.say("backend %s was down all the time: %s", name, trouble(b))
+		}
+	}
+	return failed
+}
+
+// counter is a file that knows how much was written to it.
+type counter struct {
+	file  *os.File
+	bytes int
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.file.Write(p)
+	c.bytes += n
+	return n, err
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+)
+
+func TestRecordAndReplay(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		root := servertest.UniquePath(t)
+		first := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-1")
+		first.Expect(t, "acquired")
+		file := filepath.Join(t.TempDir(), "incident.jsonl")
+		target := "zk://" + server.Addr + root + "?admin=" + server.Admin
+		recorder, says := started(t, "record", file, target)
+		awaitLine(t, says, "recording zk to "+file)
+		events := startWatch(t, target)
+		second := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-2")
+		events.await("waiting", "worker-2")
+		first.Release(t)
+		second.Expect(t, "acquired")
+		events.await("handover", "worker-2")
+		awaitInFile(t, file, "worker-2", `"holding"`)
+		recorder.Process.Signal(os.Interrupt)
+		awaitLine(t, says, "recorded")
+		recorder.Wait()
+		if code := recorder.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info, err)
+		}
+
+		r := inTerminal(t, 140, 40, "replay", file, "--speed", "10")
+		s := r.awaitText("REPLAY", "READ-ONLY", "/orders ", "worker-2", "The recording ends here")
+		if strings.Contains(s, " WRITE ") {
+			t.Errorf("a recording may be written to:\n%s", s)
+		}
+		r.keys("q")
+		if code := r.exit(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+// awaitInFile waits until a line of a file holds all texts.
+func awaitInFile(t *testing.T, path string, texts ...string) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			all := true
+			for _, text := range texts {
+				all = all && strings.Contains(line, text)
+			}
+			if all {
+				return
+			}
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("no line with %q in %s", texts, content)
+		}
+	}
+}
+
+func TestRecordReplacesNothingUnasked(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	file := filepath.Join(t.TempDir(), "kept")
+	if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	target := "redis://" + server.Addr
+	if got := run(t, "record", file, target, "--for", "1s"); got.code != 2 || !strings.Contains(got.stderr, "--force") {
+		t.Errorf("%+v", got)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "mine" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if got := run(t, "replay", file); got.code != 2 || !strings.Contains(got.stderr, "lockscope record") {
+		t.Errorf("replay of something else: %+v", got)
+	}
+	server.Mini.Set("lock:\x1b[2J", "\x1b]0;evil\a")
+	if got := run(t, "record", file, target, "--for", "1s", "--force"); got.code != 0 || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "lock:") || strings.Contains(string(text), "\x1b") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestRecordAndReplayRefuseBadUse(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"record"}, 2},
+		{[]string{"record", "zk://h"}, 2},
+		{[]string{"record", dir + "/x"}, 2},
+		{[]string{"record", dir + "/none/x", "redis://127.0.0.1:1"}, 2},
+		{[]string{"record", dir + "/x", "redis://127.0.0.1:1", "--for", "-1s"}, 2},
+		{[]string{"record", dir + "/down", "redis://127.0.0.1:1", "--for", "1500ms"}, 3},
+		{[]string{"replay"}, 2},
+		{[]string{"replay", dir + "/none"}, 2},
+		{[]string{"replay", dir + "/none", "--speed", "0"}, 2},
+		{[]string{"replay", dir + "/none", "--write"}, 2},
+	} {
+		if got := run(t, tt.args...); got.code != tt.code || got.stderr == "" {
+			t.Errorf("%q: %+v, want exit code %d", tt.args, got, tt.code)
+		}
+	}
+	if _, err := os.Stat(dir + "/x"); err == nil {
+		t.Error("a file is left although nothing was recorded")
+	}
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+)
+
+// watch is one run of the command of that name.
+type watch struct {
+	*app
+	output string
+	lines  *bufio.Writer
+	column int  // how wide the column of names is by now
+	told   bool // that everything has been looked at once
+}
+
+func (a *app) watchCommand() *cobra.Command {
+	w := &watch{app: a}
+	command := &cobra.Command{
+		Use:   "watch [TARGET…]",
+		Short: "Print what happens to locks as it happens, a line an event",
+		Long: "watch prints a line for every lock that appears or goes, every contender that comes, is granted, releases, expires\n" +
+			"or is lost, every finding that comes or is cleared, and every backend that goes down or comes back, until it is\n" +
+			"interrupted. What was there before it looked is no event.",
+		Example: "  lockscope watch zk://localhost:2181/locks\n" +
+			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"lost\" or .event == \"expired\")'\n" +
+			"  lockscope watch -p prod | grep --line-buffered finding",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(w.output, "text", "jsonl"); err != nil {
+				return err
+			}
+			s, err := a.setUp(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			observer, err := a.observer(s, false, "")
+			if err != nil {
+				return err
+			}
+			return w.run(cmd.Context(), observer)
+		},
+	}
+	outputFlag(command, &w.output, "text", "jsonl")
+	return command
+}
+
+// run prints events until ctx ends, the user interrupts, nobody reads them any more, or the sources are done.
+func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, and is the quiet end
+	defer signal.Reset(syscall.SIGPIPE)
+	feed := observer.Subscribe()
+	defer feed.Close()
+	if _, err := feed.Next(ctx); err != nil { // the first one is there at once, and without events
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- observer.Run(ctx)
+		stop()
+	}()
+	w.lines = bufio.NewWriter(w.Stdout)
+	var err error
+	for err == nil {
+		snapshot, done := feed.Next(ctx)
+		if done != nil {
+			break
+		}
+		err = w.print(snapshot)
+	}
+	stop()
+	if unread := errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe); unread {
+		err = nil
+	}
+	return errors.Join(err, <-ended)
+}
+
+func (w *watch) print(s *inspect.Snapshot) error {
+	if s.Dropped > 0 {
+		w.say("%s not printed: they came faster than they could be written", number(s.Dropped, "event"))
+	}
+	for _, e := range s.Events {
+		if err := w.event(s, e); err != nil {
+			return err
+		}
+	}
+	if !w.told && lookedAt(s) {
+		w.told = true
+		w.say("watching %s; interrupt to end", number(s.Len(), "lock"))
+	}
+	return w.lines.Flush()
+}
+
+// lookedAt says that every backend has been looked at once or cannot be.
+func lookedAt(s *inspect.Snapshot) bool {
+	for _, b := range s.Backends {
+		if !b.FirstPass && b.State != inspect.Down {
+			return false
+		}
+	}
+	return len(s.Backends) > 0
+}
+
+func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {
+	backend := e.Lock.Backend
+	if e.Backend != nil {
+		backend = e.Backend.Name
+	}
+	offset := s.Backend(backend).ClockOffset()
+	if w.output == "jsonl" {
+		lines := json.NewEncoder(w.lines)
+		lines.SetEscapeHTML(false)
+		return lines.Encode(inspect.EventJSON(e, offset))
+	}
+	line := w.text(e, offset)
+	if width := w.width(); width > 0 {
+		line = ansi.Truncate(line, width, "...")
+	}
+	_, err := w.lines.WriteString(line + "\n")
+	return err
+}
+
+// widestName is where the column of names stops growing.
+const widestName = 40
+
+// text is an event as a line: local time, what, where, who or why. offset is the backend's clock minus ours.
+func (w *watch) text(e inspect.Event, offset time.Duration) string {
+	name := e.Lock.String()
+	if e.Lock == (inspect.ID{}) && e.Backend != nil {
+		name = "backend " + e.Backend.Name
+	}
+	w.column = max(w.column, min(widestName, ansi.StringWidth(name)))
+	line := e.At.Local().Format("15:04:05.000") + gap + pad(string(e.Kind), len(inspect.EventAppeared)) + gap + pad(name, w.column)
+	return strings.TrimRight(line+gap+eventDetail(e, offset), " ")
+}
+
+func pad(text string, cells int) string {
+	return text + strings.Repeat(" ", max(0, cells-ansi.StringWidth(text)))
+}
+
+// eventDetail says who it was, or what was found.
+func eventDetail(e inspect.Event, offset time.Duration) string {
+	switch {
+	case e.Finding != nil:
+		return fmt.Sprintf("%s: %s: %s", e.Finding.Severity, e.Finding.Rule, printable(e.Finding.Message))
+	case e.Backend != nil && e.Backend.State == inspect.Connected:
+		return fmt.Sprintf("%s, by %s", e.Backend.State, e.Backend.Mode)
+	case e.Backend != nil:
+		return fmt.Sprintf("%s: %s", e.Backend.State, printable(trouble(e.Backend)))
+	case e.Contender == nil:
+		return ""
+	case e.Kind == inspect.EventHandover:
+		return contenderWords(e, offset) + ", after " + e.From.Cut(48)
+	case e.Kind == inspect.EventGone:
+		return contenderWords(e, offset) + ", who waited"
+	default:
+		return contenderWords(e, offset)
+	}
+}
+
+// contenderWords name a contender by its owner and, where that is another, its own name; and how long it held.
+func contenderWords(e inspect.Event, offset time.Duration) string {
+	c := e.Contender
+	text := c.Who().Cut(64)
+	if c.Who() != c.Name {
+		text += " (" + c.Name.Cut(64) + ")"
+	}
+	switch e.Kind {
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
+		if !c.HeldSince.IsZero() {
+			text += ", held " + inspect.FormatAge(e.At.Add(offset).Sub(c.HeldSince))
+		}
+	}
+	return text
+}

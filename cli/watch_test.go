@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// watching is the real program watching, with its lines as they come.
+type watching struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines chan string
+}
+
+// startWatch starts a watch and waits until it has looked at everything once.
+func startWatch(t *testing.T, args ...string) *watching {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, append([]string{"watch"}, args...)...)
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w := &watching{t: t, cmd: cmd, lines: make(chan string, 1000)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(w.lines)
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			w.lines <- scanner.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		<-done
+	})
+	awaitLine(t, bufio.NewScanner(stderr), "watching")
+	return w
+}
+
+// await reads lines until one holds all texts.
+func (w *watching) await(texts ...string) string {
+	w.t.Helper()
+	limit := time.After(20 * time.Second)
+	var seen []string
+	for {
+		select {
+		case line, ok := <-w.lines:
+			if !ok {
+				w.t.Fatalf("ended before %q; saw %q", texts, seen)
+			}
+			seen = append(seen, line)
+			matches := true
+			for _, text := range texts {
+				matches = matches && strings.Contains(line, text)
+			}
+			if matches {
+				return line
+			}
+		case <-limit:
+			w.t.Fatalf("no line with %q; saw %q", texts, seen)
+		}
+	}
+}
+
+func TestWatchTellsAHandover(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		root := servertest.UniquePath(t)
+		lock := "zk:" + root + "/orders"
+		first := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-1")
+		first.Expect(t, "acquired")
+		target := "zk://" + server.Addr + root + "?admin=" + server.Admin
+		text, lines := startWatch(t, target), startWatch(t, target, "-o", "jsonl")
+		servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-2")
+		if line := text.await("waiting", lock, "worker-2"); strings.ContainsAny(line, "\x1b") || len(line) < 12 || line[2] != ':' || line[8] != '.' {
+			t.Errorf("%q", line)
+		}
+		checkEvent(t, lines.await(`"event":"waiting"`, "worker-2"))
+		first.Release(t)
+		text.await("handover", lock, "worker-2", "after ")
+		e := checkEvent(t, lines.await(`"event":"handover"`))
+		if e.Lock != lock || e.Contender == nil || e.Contender.Owner.Label != "worker-2" || e.From == nil || !strings.Contains(*e.From, "__lock__") {
+			t.Errorf("%+v", e)
+		}
+		text.cmd.Process.Signal(os.Interrupt)
+		for line := range text.lines {
+			if strings.Contains(line, "appeared") {
+				t.Errorf("the past was told as news: %s", line)
+			}
+		}
+		text.cmd.Wait()
+		if code := text.cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
+	server := servertest.StartRedis(t)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer c.Close()
+	w := startWatch(t, "redis://"+server.Addr, "-o", "jsonl")
+	if err := c.Set(t.Context(), "lock:a\x1b[2J", "evil\x1b]0;x\a", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	checkEvent(t, w.await(`"event":"appeared"`, `lock:a\\u{1b}[2J`))
+	e := checkEvent(t, w.await(`"event":"acquired"`))
+	if e.Contender == nil || e.Contender.TTL == nil || e.Contender.Name != `evil\u{1b}]0;x\u{7}` {
+		t.Errorf("%+v", e)
+	}
+	server.Kill(t)
+	down := checkEvent(t, w.await(`"event":"backend"`, `"down"`))
+	if down.Backend == nil || down.Backend.Name != "redis" || down.Lock != "" {
+		t.Errorf("%+v", down)
+	}
+	server.Restart(t)
+	checkEvent(t, w.await(`"event":"backend"`, `"connected"`))
+}
+
+// The reader of a pipe goes away: that is no failure and nothing is said about it.
+func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	read, written := io.Pipe()
+	var stderr output
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Main(t.Context(), []string{"watch", "redis://" + server.Addr}, Environment{
+			Stdout: written, Stderr: &stderr, Now: time.Now,
+			Getenv: func(name string) string { return map[string]string{"XDG_CONFIG_HOME": "/nowhere"}[name] },
+		})
+	}()
+	for limit := time.Now().Add(20 * time.Second); !strings.Contains(stderr.String(), "watching"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("it does not watch")
+		}
+	}
+	read.Close()
+	server.Mini.Set("lock:a", "x")
+	select {
+	case code := <-ended:
+		if text := stderr.String(); code != 0 || strings.Count(text, "\n") != 1 {
+			t.Errorf("exit code %d, says %q", code, text)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on")
+	}
+}
+
+func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	w := &watch{app: &app{Environment: Environment{Stdout: &stdout, Stderr: &stderr}}, lines: bufio.NewWriter(&stdout)}
+	if err := w.print(&inspect.Snapshot{Dropped: 7}); err != nil || !strings.Contains(stderr.String(), "7 events not printed") {
+		t.Errorf("%v, %q", err, stderr.String())
+	}
+}
+
+func TestWatchIsRefusedWithoutTargetsAndEndsWithItsContext(t *testing.T) {
+	if got := run(t, "watch"); got.code != 2 {
+		t.Errorf("%+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := runIn(t, ctx, nil, "watch", "redis://127.0.0.1:1"); got.code != 0 || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+type event struct {
+	Event, At, Lock string
+	Contender       *contender
+	From            *string
+	Finding         *struct{ Rule string }
+	Backend         *struct{ Name, State string }
+}
+
+// checkEvent checks a line of watch against the contract, which takes its parts from the schema of snapshots.
+func checkEvent(t *testing.T, line string) event {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("testdata/event.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+	if err != nil {
+		t.Fatalf("%v in %q", err, line)
+	}
+	if err := schema.Validate(document); err != nil {
+		t.Errorf("the contract says: %v\n%s", err, line)
+	}
+	var e event
+	if err := json.Unmarshal([]byte(line), &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

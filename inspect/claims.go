@@ -1,0 +1,129 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// holders are the contenders that a quorum of masters names.
+func (l *Lock) holders(t tally) []Contender {
+	var list []Contender
+	seen := map[ballot]bool{}
+	for _, m := range l.Masters {
+		for _, b := range ballotsOf(m) {
+			if t.counts[b] < l.Quorum || seen[b] {
+				continue
+			}
+			seen[b] = true
+			if m.Held != nil {
+				list = append(list, l.claimant(m.Held, b))
+				continue
+			}
+			token := recipe.DecodeToken(l.ID.Path, b.value.Raw())
+			c := Contender{
+				Name: b.value, Digest: b.digest, State: Holding, Count: 1, Since: token.Since,
+				Owner: Owner{
+					Label: Untrusted(token.Label), Host: Untrusted(token.Host), PID: Untrusted(token.PID),
+					LibraryID: Untrusted(token.LibraryID),
+				},
+			}
+			c.ExpiresAt, c.NoExpiry = quorumExpiry(l)
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// claimant is the holder of that name. With several masters it is dead when so many of them say so that the others
+// are no quorum, and its entry lasts as long as on the quorum-th master.
+func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
+	var c Contender
+	var ends []time.Time
+	forever, dead := 0, 0
+	for _, m := range l.Masters {
+		if m.Held == nil {
+			continue
+		}
+		for _, claim := range m.Held.Claims {
+			if claim.Waiting || Untrusted(claim.Name) != b.value {
+				continue
+			}
+			if c.Name == "" && c.State == "" {
+				c = contenderOf(claim)
+			}
+			if claim.Dead {
+				dead++
+			}
+			if claim.NoExpiry {
+				forever++
+			} else if !claim.ExpiresAt.IsZero() {
+				ends = append(ends, claim.ExpiresAt)
+			}
+			break
+		}
+	}
+	c.Dead = dead > 0 && len(l.Masters)-dead < l.Quorum
+	c.ExpiresAt, c.NoExpiry = nthEnd(ends, forever, l.Quorum)
+	return c
+}
+
+func contenderOf(c recipe.Claim) Contender {
+	out := Contender{
+		Name: Untrusted(c.Name), Mode: c.Mode, State: Holding, Count: max(1, c.Count),
+		ExpiresAt: c.ExpiresAt, NoExpiry: c.NoExpiry, Dead: c.Dead,
+		Owner: Owner{
+			Label: Untrusted(c.Label), Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread),
+			LibraryID: Untrusted(c.LibraryID),
+		},
+	}
+	if c.Waiting {
+		out.State = Waiting
+	}
+	return out
+}
+
+// queue fills in who waits, as far as the masters tell: in the order of the longest queue, then whom only others know.
+func (l *Lock) queue(readAt time.Time) {
+	records := make([]*recipe.Record, 0, len(l.Masters))
+	for _, m := range l.Masters {
+		if m.Held != nil {
+			records = append(records, m.Held)
+			l.WaitersAtLeast = max(l.WaitersAtLeast, m.Held.WaitersAtLeast)
+		}
+	}
+	slices.SortStableFunc(records, func(a, b *recipe.Record) int { return cmp.Compare(len(b.Claims), len(a.Claims)) })
+	for _, r := range records {
+		for _, claim := range r.Claims {
+			if claim.Waiting && !slices.ContainsFunc(l.Waiters, func(c Contender) bool { return c.Name.Raw() == claim.Name }) {
+				l.Waiters = append(l.Waiters, contenderOf(claim))
+			}
+		}
+		l.unseen(r)
+	}
+	l.WaitersAtLeast = max(0, l.WaitersAtLeast-len(l.Waiters))
+	for i := range l.Waiters {
+		l.Waiters[i].BlockedBelow = len(l.Waiters) - 1 - i
+	}
+	for i := range l.Holders {
+		l.Holders[i].BlockedBelow = len(l.Waiters)
+	}
+	if l.State == StateHeld && (len(l.Waiters) > 0 || l.WaitersAtLeast > 0) {
+		l.State = StateContended
+	}
+}
+
+// unseen says once what our user may not see of the lock.
+func (l *Lock) unseen(r *recipe.Record) {
+	if r.Unseen == "" || len(l.Findings) > 0 {
+		return
+	}
+	l.Findings = []Finding{{
+		Rule: "blind", Severity: Info, Confidence: recipe.Certain,
+		Message:  "the server does not let our user see " + r.Unseen,
+		Evidence: map[string]any{"command": r.Needs},
+		Advice:   "allow it: ACL SETUSER NAME +" + r.Needs + " (and the lock's helper keys and channels)",
+	}}
+}

@@ -1,0 +1,164 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// beat is how often the locks are looked at whose findings depend on time; each is once in beats of them.
+	beat  = 100 * time.Millisecond
+	beats = 20
+	// beatBudget is how long the rules may run in a beat: 1 % of a core. Where that is not enough for all locks, each is
+	// looked at as often as it allows.
+	beatBudget = beat / 100
+)
+
+// Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when it is held with
+// others waiting, can expire or has findings, and, where a backend is read once, at the end. What they find is added to
+// what the sources found. stuckAfter is handed to the rules. Call it before Run.
+func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
+	o.rules, o.stuckAfter = rules, stuckAfter
+}
+
+// diagnosed is l with what the rules find in it now behind what its source found; l itself when that is what it has.
+func (o *Observer) diagnosed(p *place, l *Lock, now time.Time) *Lock {
+	if len(o.rules) == 0 {
+		return l
+	}
+	found := slices.Clip(l.Findings[:l.told])
+	c := o.caseOf(p, l, now)
+	for i := range o.rules {
+		r := &o.rules[i]
+		if r.Lock != nil && (!r.NeedsHistory || c.History != nil) {
+			found = append(found, r.Lock(c)...)
+		}
+	}
+	if sameFindings(found, l.Findings) {
+		return l
+	}
+	d := *l
+	d.Findings = found
+	return &d
+}
+
+func (o *Observer) caseOf(p *place, l *Lock, now time.Time) Case {
+	return Case{
+		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
+		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: p.watchTable(l.ID),
+		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter,
+	}
+}
+
+// diagnose asks the rules about a lock again.
+func (o *Observer) diagnose(p *place, l *Lock, now time.Time) {
+	d := o.diagnosed(p, l, now)
+	if d == l {
+		return
+	}
+	o.events = append(o.events, compareFindings(l.Findings, d.Findings, Event{At: now, Lock: l.ID})...)
+	o.locks = o.locks.with(d)
+	o.changed[l.ID] = struct{}{}
+}
+
+// diagnoseAll asks the rules about all locks of a backend, and the backend itself.
+func (o *Observer) diagnoseAll(p *place, now time.Time) {
+	for l := range o.locks.all() {
+		if l.ID.Backend == p.name {
+			o.diagnose(p, l, now)
+		}
+	}
+	o.diagnoseBackend(p, now)
+}
+
+// diagnoseBackend puts what the rules find in a backend behind what its source found.
+func (o *Observer) diagnoseBackend(p *place, now time.Time) {
+	if p.state == nil {
+		return
+	}
+	found := slices.Clip(p.state.Findings)
+	for i := range o.rules {
+		if r := &o.rules[i]; r.Backend != nil {
+			found = append(found, r.Backend(p.state, now)...)
+		}
+	}
+	before := p.shown
+	if before != nil && sameFindings(before.Findings, found) && before.from == p.state {
+		return
+	}
+	shown := *p.state
+	shown.Findings = found
+	var old []Finding
+	if before != nil {
+		old = before.Findings
+	}
+	p.shown = &shownBackend{Backend: &shown, from: p.state}
+	o.events = append(o.events, compareFindings(old, found, Event{At: now, Backend: &shown})...)
+	o.dirty = true
+}
+
+// onBeat asks the rules about the next of the locks whose findings depend on time.
+func (o *Observer) onBeat(now time.Time) {
+	if len(o.rules) == 0 {
+		return
+	}
+	if o.beaten++; o.beaten%beats == 0 {
+		for _, p := range o.places {
+			if !p.once() {
+				o.diagnoseBackend(p, now)
+			}
+		}
+	}
+	began, looked := time.Now(), 0
+	share := (o.locks.len() + beats - 1) / beats
+	for l := range o.locks.from(o.cursor) {
+		if looked == share || looked%32 == 31 && time.Since(began) > beatBudget {
+			o.cursor = l.ID
+			return
+		}
+		looked++
+		if p := o.byName[l.ID.Backend]; depends(l) && p.state != nil && !p.once() {
+			o.diagnose(p, l, now)
+		}
+	}
+	o.cursor = ID{} // from the beginning again
+}
+
+// depends says that what is wrong with a lock may change although it does not.
+func depends(l *Lock) bool {
+	return len(l.Waiters) > 0 || len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero()
+}
+
+// finish asks the rules about the backends that were read once.
+func (o *Observer) finish(now time.Time) {
+	o.tangle(findCycles(o.locks.all()), now)
+	for _, p := range o.places {
+		if p.once() || !p.watched {
+			o.diagnoseAll(p, now)
+		}
+	}
+}
+
+// tangle takes in the wait-for cycles, and asks the rules about the locks in those that came or went.
+func (o *Observer) tangle(cycles []Cycle, now time.Time) {
+	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool {
+		return slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners)
+	}) {
+		return
+	}
+	touched := o.cycleOf
+	o.cycles, o.cycleOf = cycles, make(map[ID]*Cycle)
+	for i := range cycles {
+		for _, id := range cycles[i].Locks {
+			o.cycleOf[id] = &cycles[i]
+		}
+	}
+	o.dirty = true
+	for _, m := range []map[ID]*Cycle{touched, o.cycleOf} {
+		for id := range m {
+			if l, p := o.locks.get(id), o.byName[id.Backend]; l != nil && p != nil && !p.once() {
+				o.diagnose(p, l, now)
+			}
+		}
+	}
+}

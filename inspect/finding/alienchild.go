@@ -1,0 +1,63 @@
+package finding
+
+import (
+	"fmt"
+	"path"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// alienChild: a child that no library takes for a contender stands among them. What it does depends on the library:
+// go-zookeeper's Lock fails on it for good and leaves its own znode in the queue (go-zookeeper PR #44), Curator sorts it
+// into the queue and can wait for it for ever (Netflix/curator #281), kazoo and others ignore it.
+//
+// Cause in the wild: a configuration node or a README in the lock's directory; locks of two kinds on one path.
+//
+// Evidence: children (the first names).
+func alienChild() inspect.Rule {
+	return lockRule("alien-child", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if len(l.Aliens) == 0 {
+			return nil
+		}
+		what := l.Aliens[0].Cut(32)
+		stands := "stands"
+		if len(l.Aliens) > 1 {
+			what, stands = what+" and others", "stand"
+		}
+		harm, confidence := "go-zookeeper's Lock would fail on it for good", recipe.Possible
+		switch writer := aliensHurt(l); writer {
+		case "go-zookeeper":
+			harm, confidence = "go-zookeeper's Lock fails on it for good, and leaves its znode in the queue", recipe.Certain
+		case "curator":
+			harm, confidence = "Curator can take it for a contender and wait for it for ever", recipe.Likely
+		}
+		return one(inspect.Finding{
+			Confidence: confidence,
+			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, stands, harm),
+			Evidence:   evidence{"children": escaped(l.Aliens), "cause": "another program keeps its data in the lock's directory"},
+			Advice: fmt.Sprintf("find out whose it is (zkCli.sh stat %s), let that program keep it elsewhere, and then delete it",
+				quote(inspect.Escape(path.Join(l.ID.Path, l.Aliens[0].Raw())))),
+		})
+	})
+}
+
+// aliensHurt is the library among the lock's that suffers most from other children; empty when none is known to.
+func aliensHurt(l *inspect.Lock) string {
+	worst := ""
+	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			switch libraryOf(l, &list[i]) {
+			case "go-zookeeper":
+				return "go-zookeeper"
+			case "curator":
+				worst = "curator"
+			}
+		}
+	}
+	if worst == "" && (l.Recipe == "go-zookeeper" || l.Recipe == "curator") {
+		worst = l.Recipe
+	}
+	return worst
+}

@@ -1,0 +1,67 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// blind: what could not be seen of a lock, beside what its source says by itself. A master that did not answer; and, for a
+// one-shot command, a contended ZooKeeper lock whose watch table or sessions no server told. (Who watches on asks for
+// these only when somebody looks.)
+//
+// Evidence: unseen (votes, watches, sessions), masters (those that did not answer, addr and error).
+func blind() inspect.Rule {
+	return lockRule("blind", inspect.Info, func(c *inspect.Case) []inspect.Finding {
+		if len(c.Lock.Masters) > 0 {
+			return silentMasters(c.Lock)
+		}
+		if c.Backend == nil || c.Backend.Mode != inspect.ModeOnce || c.Backend.Kind != inspect.ZooKeeper || len(c.Lock.Waiters) == 0 {
+			return nil
+		}
+		var unseen, what []string
+		if c.Watches == nil {
+			unseen, what = append(unseen, "watches"), append(what, "who watches whom")
+		}
+		if c.Sessions == nil {
+			unseen, what = append(unseen, "sessions"), append(what, "which clients the sessions are")
+		}
+		if unseen == nil {
+			return nil
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    "no server told " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would not show",
+			Evidence:   evidence{"unseen": unseen},
+			Advice:     "give the servers' AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+		})
+	})
+}
+
+func silentMasters(l *inspect.Lock) []inspect.Finding {
+	var masters []evidence
+	first := ""
+	for i := range l.Masters {
+		if m := &l.Masters[i]; !m.Up {
+			if masters == nil {
+				first = at(m.Addr)
+			}
+			masters = append(masters, evidence{"addr": inspect.Escape(m.Addr), "error": inspect.Untrusted(m.Error).Cut(120)})
+		}
+	}
+	if masters == nil {
+		return nil
+	}
+	what := first + " did not answer"
+	if n := len(masters); n > 1 {
+		what = fmt.Sprintf("%d of %d masters did not answer", n, len(l.Masters))
+	}
+	return one(inspect.Finding{
+		Confidence: recipe.Certain,
+		Message:    what + ": what it holds under this key is not known",
+		Evidence:   evidence{"unseen": []string{"votes"}, "masters": masters},
+		Advice:     "see why it does not answer (redis-cli -h HOST PING); count its vote for nobody until it does",
+	})
+}

@@ -1,0 +1,121 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// maxSkew is how far two clocks may be apart, beyond half of the round trip that they were read over.
+const maxSkew = time.Second
+
+// clockSkew: clocks of servers that are apart from each other or from ours. It concerns the backend. Redis counts times to
+// live by the wall clock: a step ahead frees locks at once, a step back keeps them for as long again. ZooKeeper's locks do
+// not depend on it, but ages that others compute do.
+//
+// Cause in the wild: NTP that is off, or steps instead of slewing; Kleppmann 2016 (a clock that jumps gives a second
+// Redlock); measured: +60 s on a Redis host frees a lock of 30 s, -600 s keeps it for 630.
+//
+// Evidence: servers (addr, offset_ms from us, in tenths of a second, and latency_ms), between (two addresses) and apart_ms
+// of the widest gap.
+func clockSkew() inspect.Rule {
+	return backendRule("clock-skew", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+		servers := []evidence{}
+		var widest time.Duration
+		from, to := "", "" // the clock of to is ahead of that of from, or behind us when empty
+		consider := func(apart, doubt time.Duration, behind, ahead string) {
+			if apart-doubt > maxSkew && apart > widest {
+				widest, from, to = apart, behind, ahead
+			}
+		}
+		for i := range b.Servers {
+			s := &b.Servers[i]
+			if !s.ClockKnown {
+				continue
+			}
+			servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "offset_ms": s.ClockOffset.Round(100 * time.Millisecond).Milliseconds()})
+			if s.ClockOffset > 0 {
+				consider(s.ClockOffset, doubt(s), "", s.Addr)
+			} else {
+				consider(-s.ClockOffset, doubt(s), s.Addr, "")
+			}
+			for j := range i {
+				o := &b.Servers[j]
+				if apart := s.ClockOffset - o.ClockOffset; o.ClockKnown && apart > 0 {
+					consider(apart, doubt(s)+doubt(o), o.Addr, s.Addr)
+				} else if o.ClockKnown {
+					consider(-apart, doubt(s)+doubt(o), s.Addr, o.Addr)
+				}
+			}
+		}
+		if widest == 0 {
+			return nil
+		}
+		return one(skewed(b, servers, widest, from, to))
+	})
+}
+
+// doubt is how far the clock that was read may be off: half the round trip.
+func doubt(s *inspect.Server) time.Duration { return max(0, s.Latency) / 2 }
+
+// spread is how far the servers' clocks are apart from each other.
+func spread(b *inspect.Backend) time.Duration {
+	first := true
+	var least, most time.Duration
+	for i := range b.Servers {
+		if s := &b.Servers[i]; s.ClockKnown {
+			if first {
+				least, most, first = s.ClockOffset, s.ClockOffset, false
+			}
+			least, most = min(least, s.ClockOffset), max(most, s.ClockOffset)
+		}
+	}
+	return most - least
+}
+
+func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind, ahead string) inspect.Finding {
+	apart = apart.Round(100 * time.Millisecond)
+	between, short := make([]string, 0, 2), make([]string, 0, 2)
+	for _, addr := range []string{behind, ahead} {
+		if addr != "" {
+			between, short = append(between, inspect.Escape(addr)), append(short, at(addr))
+		}
+	}
+	ours := len(between) == 1 && len(servers) > 1 && apart-spread(b) > maxSkew
+	harm, confidence := "a step of it makes locks last longer or shorter", recipe.Certain
+	switch {
+	case b.Kind == inspect.ZooKeeper:
+		harm, confidence = "its locks do not depend on it, times in logs do", recipe.Likely
+	case ours:
+		harm = "ages here are corrected for it, times that clients log are not"
+	}
+	return inspect.Finding{
+		Confidence: confidence,
+		Message:    skew(short, len(servers), apart, behind, ours) + ": " + harm,
+		Evidence:   evidence{"servers": servers, "between": between, "apart_ms": apart.Milliseconds(), "cause": "NTP that is off or steps the clock"},
+		Advice:     "run chronyc tracking on these hosts and here, and let the clock slew; a clock that is stepped frees locks early or keeps them too long",
+	}
+}
+
+// skew says whose clocks are apart. between are the servers of the gap, one when the other clock is ours.
+func skew(between []string, servers int, apart time.Duration, behind string, ours bool) string {
+	by := fmt.Sprintf("%gs", apart.Seconds())
+	if apart >= time.Minute {
+		by = inspect.FormatAge(apart)
+	}
+	switch {
+	case ours && behind == "":
+		return fmt.Sprintf("our own clock is about %s behind those of all %d servers", by, servers)
+	case ours:
+		return fmt.Sprintf("our own clock is about %s ahead of those of all %d servers", by, servers)
+	case len(between) == 2:
+		return "the clocks of " + strings.Join(between, " and ") + " are " + by + " apart"
+	case behind == "":
+		return between[0] + "'s clock is " + by + " ahead of ours"
+	default:
+		return between[0] + "'s clock is " + by + " behind ours"
+	}
+}

@@ -1,0 +1,55 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// deadlock: owners that wait for each other in a circle, so that none of them ever goes on. It stands on each lock of the
+// circle.
+//
+// Only likely: owners are told apart by session or process, and two threads of one client can each wait for something else.
+//
+// Cause in the wild: the same locks taken in different orders; a reader that asks for the write lock (Curator's read-write
+// lock never grants it); tools that show the circle were asked for in Redisson #755.
+//
+// Evidence: locks (ids), owners (each waits for the next, the last for the first), contender (who holds this lock).
+func deadlock() inspect.Rule {
+	return lockRule("deadlock", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+		if c.Cycle == nil || len(c.Cycle.Locks) == 0 {
+			return nil
+		}
+		ids := make([]string, len(c.Cycle.Locks))
+		for i, id := range c.Cycle.Locks {
+			ids[i] = id.String()
+		}
+		owners := make([]string, len(c.Cycle.Owners))
+		ring := make([]string, 0, len(c.Cycle.Owners)+1)
+		for i, o := range c.Cycle.Owners {
+			owners[i] = inspect.Escape(o)
+			ring = append(ring, inspect.Untrusted(o).Cut(24))
+		}
+		if len(ring) > 4 {
+			ring = append(ring[:3], "…")
+		}
+		if len(ring) > 0 {
+			ring = append(ring, ring[0])
+		}
+		e := evidence{"locks": ids, "owners": owners, "cause": "the same locks are taken in different orders"}
+		advice := "stop or restart one of these clients; then let all of them take these locks in the same order"
+		if len(c.Lock.Holders) > 0 {
+			h := &c.Lock.Holders[0]
+			e["contender"] = h.Name.String()
+			advice += ". If none can be stopped: " + releaseOf(c.Lock, h) + " (that client is not stopped, and works on without its lock)"
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Likely,
+			Message:    fmt.Sprintf("deadlock over %s: %s wait for each other", count(len(ids), "lock"), strings.Join(ring, " → ")),
+			Evidence:   e,
+			Advice:     advice,
+		})
+	})
+}

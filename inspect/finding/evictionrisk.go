@@ -1,0 +1,57 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// evictionRisk: a Redis server that deletes keys when its memory is full may delete a lock that is held. It concerns the
+// backend: maxmemory is set, and the policy is allkeys-* or volatile-* (locks have an expiry, so both take them).
+//
+// Cause in the wild: locks on a server that is a cache as well.
+//
+// Evidence: servers (addr, policy, maxmemory in bytes).
+func evictionRisk() inspect.Rule {
+	return backendRule("eviction-risk", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+		var servers []evidence
+		first := ""
+		for i := range b.Servers {
+			s := &b.Servers[i]
+			if s.MaxMemory <= 0 || !strings.HasPrefix(s.EvictionPolicy, "allkeys-") && !strings.HasPrefix(s.EvictionPolicy, "volatile-") {
+				continue
+			}
+			servers = append(servers, evidence{
+				"addr": inspect.Escape(s.Addr), "policy": inspect.Escape(s.EvictionPolicy), "maxmemory": s.MaxMemory,
+			})
+			if first == "" {
+				first = fmt.Sprintf("%s evicts keys when it is full (%s, %s)", at(s.Addr), inspect.Untrusted(s.EvictionPolicy).Cut(20), bytes(s.MaxMemory))
+			}
+		}
+		if len(servers) == 0 {
+			return nil
+		}
+		if n := len(servers) - 1; n > 0 {
+			first += fmt.Sprintf(", and so %s", count(n, "other"))
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    first + ": a held lock may vanish",
+			Evidence:   evidence{"servers": servers, "cause": "locks share a server with a cache"},
+			Advice:     "keep locks on a server of their own with maxmemory-policy noeviction; do not switch a full cache to it, its writes would fail",
+		})
+	})
+}
+
+// bytes writes a size for people.
+func bytes(n int64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if size := int64(1) << (10 * (3 - i)); n >= size {
+			return fmt.Sprintf("%.3g %s", float64(n)/float64(size), unit)
+		}
+	}
+	return fmt.Sprintf("%d B", n)
+}

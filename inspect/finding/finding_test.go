@@ -1,0 +1,366 @@
+package finding
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+var now = time.Date(2026, 11, 21, 3, 14, 15, 0, time.UTC)
+
+// state is one scripted state that a rule is asked about.
+type state struct {
+	name string
+	c    inspect.Case
+	// fires: a finding with this severity and confidence is expected; else nothing may be found.
+	fires      bool
+	severity   inspect.Severity
+	confidence recipe.Confidence
+	// has are parts of the message, evidence a part of the evidence.
+	has      []string
+	evidence map[string]any
+}
+
+// check asks one rule about states; some must fire and some must not.
+func check(t *testing.T, rule string, states []state) {
+	t.Helper()
+	fires, silent := 0, 0
+	for _, s := range states {
+		if s.fires {
+			fires++
+		} else {
+			silent++
+		}
+		t.Run(s.name, func(t *testing.T) {
+			found := ask(t, rule, s.c)
+			if !s.fires {
+				for _, f := range found {
+					t.Errorf("found what is not there: %+v", f)
+				}
+				return
+			}
+			if len(found) == 0 {
+				t.Fatal("found nothing")
+			}
+			f := found[0]
+			if f.Severity != s.severity || f.Confidence != s.confidence {
+				t.Errorf("is %s and %s, want %s and %s", f.Severity, f.Confidence, s.severity, s.confidence)
+			}
+			for _, part := range s.has {
+				if !strings.Contains(f.Message, part) {
+					t.Errorf("message %q lacks %q", f.Message, part)
+				}
+			}
+			for key, want := range s.evidence {
+				if got := f.Evidence[key]; !reflect.DeepEqual(got, want) {
+					t.Errorf("evidence %s is %#v, want %#v", key, got, want)
+				}
+			}
+			readable(t, f)
+		})
+	}
+	if fires == 0 || silent == 0 {
+		t.Errorf("%d states fire and %d do not: both are needed", fires, silent)
+	}
+}
+
+func ask(t *testing.T, name string, c inspect.Case) []inspect.Finding {
+	t.Helper()
+	for _, r := range Rules() {
+		if r.Name != name {
+			continue
+		}
+		if r.Lock != nil && c.Lock != nil {
+			return r.Lock(c)
+		}
+		if r.Backend != nil && c.Backend != nil {
+			return r.Backend(c.Backend, c.Now)
+		}
+	}
+	t.Fatalf("no rule %s speaks of this state", name)
+	return nil
+}
+
+// readable checks what holds for every finding: it says what to do, in short, without a byte that steers a terminal.
+func readable(t *testing.T, f inspect.Finding) {
+	t.Helper()
+	if f.Message == "" || f.Advice == "" || f.Rule == "" || f.Severity == "" || f.Confidence == "" {
+		t.Errorf("incomplete: %+v", f)
+	}
+	if n := len([]rune(f.Message)); n > 180 {
+		t.Errorf("a message of %d characters does not fit: %.300s", n, f.Message)
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatalf("no JSON: %v", err)
+	}
+	var back inspect.Finding
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range f.Message + f.Advice + fmt.Sprint(back.Evidence) {
+		if !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) {
+			t.Errorf("character %U in %s", r, text)
+		}
+	}
+}
+
+// contract lists the rules of the command line's contract.
+var contract = map[inspect.Severity][]string{
+	inspect.Critical: {"deadlock", "split-quorum", "mixed-recipes", "semaphore-overcommit", "persistent-contender"},
+	inspect.Warning: {
+		"stuck-holder", "ghost-owner", "missing-watch", "herd", "alien-child", "no-ttl", "renewal-stopped", "zombie-renewal",
+		"minority-leftover", "thin-margin", "master-restarted", "clock-skew", "stale-fair-queue", "starvation", "eviction-risk",
+		"foreign-value",
+	},
+	inspect.Info: {"blind", "sequence-wrap", "self-wait"},
+}
+
+func TestEveryRuleOfTheContractIsThere(t *testing.T) {
+	var want, got, history []string
+	for _, names := range contract {
+		want = append(want, names...)
+	}
+	for _, r := range Rules() {
+		got = append(got, r.Name)
+		if r.NeedsHistory {
+			history = append(history, r.Name)
+		}
+		if (r.Lock == nil) == (r.Backend == nil) {
+			t.Errorf("%s must speak of locks or of backends", r.Name)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		t.Errorf("rules are %v, the contract has %v", got, want)
+	}
+	if want := []string{"renewal-stopped", "zombie-renewal", "starvation"}; !slices.Equal(history, want) {
+		t.Errorf("rules that need a history: %v, want %v", history, want)
+	}
+}
+
+// everything is a case, and a backend, about which every rule has something to say.
+func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
+	raw := inspect.Untrusted(text)
+	owner := inspect.Owner{Label: raw, Host: raw, Session: 7, Client: text}
+	zk := queue("go-zookeeper", 2)
+	zk.ID.Path, zk.Aliens = "/"+text, []inspect.Untrusted{raw, raw}
+	zk.Holders[0].Name, zk.Holders[0].Owner, zk.Holders[0].Persistent = raw, owner, true
+	zk.Holders[0].Sequence, zk.Holders[0].HeldSince = -5, now.Add(-time.Hour)
+	w := &zk.Waiters[0]
+	w.Name, w.Owner, w.Recipe, w.Watches, w.Watch = raw+"2", owner, "kazoo", raw, inspect.Missing
+	w.Sequence, w.Since = -4, now.Add(-time.Hour)
+	zk.Kind, zk.Limit = inspect.KindMutex, 0
+	watchers := make([]int64, 12)
+	for i := range watchers {
+		watchers[i] = int64(100 + i)
+	}
+	redis := votes("aaacf", time.Minute)
+	redis.ID.Path = text
+	for i := range redis.Masters {
+		m := &redis.Masters[i]
+		m.Addr, m.Error = m.Addr+text, text
+		if m.Present {
+			m.Value = raw
+		}
+	}
+	redis.Masters[0].NoExpiry = true
+	redis.Masters[3].Up = false
+	redis.Holders[0].Name, redis.Holders[0].Owner = raw, inspect.Owner{Label: raw, LibraryID: raw, Thread: "1"}
+	redis.Holders[0].Dead = true
+	redis.Waiters = []inspect.Contender{{Name: raw, State: inspect.Waiting, Dead: true, Owner: redis.Holders[0].Owner}}
+	restarted := votes("aaa--", time.Minute)
+	restarted.ID.Path, restarted.Holders[0].Name = text, raw
+	late := history()
+	late.Renewal = inspect.Renewal{Count: 9, Every: 2 * time.Second, Last: now.Add(-20 * time.Second)}
+	zombie := history()
+	zombie.Since = now.Add(-2 * time.Hour)
+	zombie.Renewal = inspect.Renewal{Count: 9, Every: 2 * time.Second, Last: now}
+	zombie.Overtaken = map[inspect.Untrusted]int{raw: 12}
+	split, minority := votes("ab-", time.Minute), votes("a--", time.Minute)
+	for _, l := range []*inspect.Lock{split, minority} {
+		l.ID.Path, l.Masters[0].Value = text, raw
+	}
+	semaphore := queue("kazoo", 3)
+	semaphore.Kind, semaphore.Limit, semaphore.Holders = inspect.KindSemaphore, 1, semaphore.Waiters
+	semaphore.Holders[0].Name = raw
+	backend = &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, Mode: inspect.ModeOnce, Servers: []inspect.Server{
+		{Addr: "r4" + text, State: inspect.ServerUp, StartedAt: now.Add(-time.Second), ClockKnown: true, ClockOffset: time.Minute, Persistence: text},
+		{Addr: "r4", State: inspect.ServerUp, StartedAt: now.Add(-time.Second), MaxMemory: 1 << 30, EvictionPolicy: "allkeys-" + text},
+	}}
+	cases = []inspect.Case{
+		{
+			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: watchers}},
+			Cycle: &inspect.Cycle{Locks: []inspect.ID{zk.ID}, Owners: []string{text, text}}, Sessions: map[int64]inspect.Session{}, AllSessions: true,
+		},
+		{Lock: queue("kazoo", 2), Backend: &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}},
+		{Lock: redis, History: late},
+		{Lock: redis, History: zombie},
+		{Lock: restarted, History: late},
+		{Lock: restarted, Backend: backend},
+		{Lock: split},
+		{Lock: minority},
+		{Lock: semaphore},
+	}
+	for i := range cases {
+		cases[i].Now = now
+	}
+	return cases, backend
+}
+
+func all(cases []inspect.Case, backend *inspect.Backend) (found []inspect.Finding) {
+	for _, r := range Rules() {
+		if r.Backend != nil {
+			found = append(found, r.Backend(backend, now)...)
+			continue
+		}
+		for _, c := range cases {
+			found = append(found, r.Lock(c)...)
+		}
+	}
+	return found
+}
+
+// Text from servers is hostile. It must reach no terminal as it is, nor a shell that an advice is pasted into.
+func TestHostileNamesStayText(t *testing.T) {
+	for _, text := range []string{
+		"\x1b]52;c;aGk=\a\r\n", "a\u202eb\u200b\u009b", "\xff\xfe", "$(reboot)`reboot`'; reboot; '", "-rf", strings.Repeat("\x1b世", 400),
+	} {
+		rules := map[string]bool{}
+		for _, f := range all(everything(text)) {
+			readable(t, f)
+			rules[f.Rule] = true
+			if unquoted(f.Advice, "reboot") {
+				t.Errorf("%s: a shell would run what the advice names: %s", f.Rule, f.Advice)
+			}
+		}
+		for _, r := range Rules() {
+			if !rules[r.Name] {
+				t.Errorf("%s was not asked about %q", r.Name, text)
+			}
+		}
+	}
+}
+
+// unquoted says that a word stands outside of a shell's single quotes.
+func unquoted(text, word string) bool {
+	outside := true
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && outside:
+			i++
+		case text[i] == '\'':
+			outside = !outside
+		case outside && strings.HasPrefix(text[i:], word):
+			return true
+		}
+	}
+	return false
+}
+
+func TestFindingsKeepTheSchema(t *testing.T) {
+	cases, backend := everything("x")
+	found := all(cases, backend)
+	lock := queue("kazoo", 2)
+	lock.Findings = found
+	backend.Findings = found
+	text, err := json.Marshal(inspect.NewSnapshot(now, []*inspect.Backend{backend}, []*inspect.Lock{lock}).JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("../testdata/snapshot.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(document); err != nil {
+		t.Errorf("the contract's schema says: %v", err)
+	}
+	for _, f := range found {
+		ok := slices.Contains(contract[f.Severity], f.Rule)
+		if !ok && !(f.Rule == "self-wait" && f.Severity == inspect.Warning) && !(f.Rule == "no-ttl" && f.Severity == inspect.Info) {
+			t.Errorf("%s is %s, not so in the contract", f.Rule, f.Severity)
+		}
+		if _, ok := f.Evidence["cause"]; !ok && f.Rule != "blind" && f.Rule != "stuck-holder" {
+			t.Errorf("%s names no cause", f.Rule)
+		}
+	}
+}
+
+// A lock of which nothing more is known than its name gets no finding but that one cannot see.
+func TestNothingKnownNothingSaid(t *testing.T) {
+	unknown := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, State: inspect.StateUnknown}
+	locks := []*inspect.Lock{unknown, {}, inspect.FreeDirectory(unknown.ID, nil, now), queue("kazoo", 1), queue("curator", 10), votes("a", time.Minute)}
+	for _, l := range locks {
+		for _, r := range Rules() {
+			if r.Backend != nil {
+				if found := r.Backend(&inspect.Backend{}, now); found != nil {
+					t.Errorf("%s: %v", r.Name, found)
+				}
+				continue
+			}
+			for _, h := range []*inspect.History{nil, {}} {
+				if found := r.Lock(inspect.Case{Lock: l, Now: now, History: h}); found != nil {
+					t.Errorf("%s about %s: %+v", r.Name, l.ID, found)
+				}
+			}
+		}
+	}
+}
+
+// The same state a moment later gives the same finding, so that nothing is published again for a running clock.
+func TestFindingsStandStill(t *testing.T) {
+	cases, backend := everything("x")
+	before := all(cases, backend)
+	for i := range cases {
+		cases[i].Now = now.Add(100 * time.Millisecond)
+	}
+	after := all(cases, backend)
+	if !reflect.DeepEqual(before, after) {
+		for i := range before {
+			if i < len(after) && !reflect.DeepEqual(before[i], after[i]) {
+				t.Errorf("before %+v\nafter  %+v", before[i], after[i])
+			}
+		}
+		t.Error("the findings changed though nothing did")
+	}
+}
+
+func BenchmarkAllRules(b *testing.B) {
+	rules := Rules()
+	h := history()
+	h.Renewal = inspect.Renewal{Count: 9, Every: 10 * time.Second, Last: now}
+	backend := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
+	quorum := votes("aaaaa", time.Minute)
+	for name, l := range map[string]*inspect.Lock{"zookeeper": queue("curator", 10), "redlock": quorum} {
+		c := inspect.Case{Lock: l, Backend: backend, Now: now, History: h, Sessions: map[int64]inspect.Session{}, Watches: &inspect.WatchTable{
+			Sessions: map[string][]int64{"/l/x": {1}},
+		}}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, r := range rules {
+					if r.Lock != nil && r.Lock(c) != nil {
+						b.Fatalf("%s fires: %v", r.Name, r.Lock(c))
+					}
+				}
+			}
+		})
+	}
+}

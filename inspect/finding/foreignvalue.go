@@ -1,0 +1,47 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// foreignValue: a master holds something under the key that is no lock. Whoever wants the lock never gets this vote.
+//
+// Cause in the wild: ordinary data under a lock's name (node-redlock #168, "unable to achieve a quorum").
+//
+// Evidence: masters (addr, type).
+func foreignValue() inspect.Rule {
+	return lockRule("foreign-value", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		var masters []evidence
+		var first *inspect.Vote
+		for i := range c.Lock.Masters {
+			m := &c.Lock.Masters[i]
+			if !m.Up || !m.Present || !m.Foreign {
+				continue
+			}
+			masters = append(masters, evidence{"addr": inspect.Escape(m.Addr), "type": m.Value.String()})
+			if first == nil {
+				first = m
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		what := "something"
+		if first.Value != "" {
+			what = "a " + first.Value.Cut(16)
+		}
+		where := at(first.Addr)
+		if n := len(masters) - 1; n > 0 {
+			where += fmt.Sprintf(" and %s", count(n, "other"))
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    fmt.Sprintf("%s under this key on %s is no lock: nobody gets its vote", what, where),
+			Evidence:   evidence{"masters": masters, "cause": "other data under the lock's name (node-redlock #168)"},
+			Advice:     "find out which program writes " + quote(inspect.Escape(c.Lock.ID.Path)) + " there, and give one of the two another name; do not delete it before",
+		})
+	})
+}

@@ -1,0 +1,112 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+const (
+	// arrived is how much older than the table of sessions a contender must be to be missed in it: reading the tables of
+	// several servers takes a while.
+	arrived = 5 * time.Second
+	// arrivedUntimed is the same when nobody knows how old the table is: longer than any source waits between two.
+	arrivedUntimed = time.Minute
+)
+
+// ghostOwner: a contender whose owner is not there any more.
+//
+// ZooKeeper: all servers told who is connected, and the session is connected to none of them (likely: its client may be
+// on its way back), or the last its server heard of it is older than its timeout. Without all servers' tables it is silent.
+// Redis: what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter in a
+// fair queue is stale-fair-queue instead.
+//
+// Cause in the wild: a client that was cut off or killed, and whose session has not timed out yet; dCache PR #5526 (stale
+// leaders "may go undetected for a longer time"); CURATOR-604 (the znode of the session before); in Redisson another reader
+// renews the key that a dead reader's field stands in.
+//
+// Evidence: contender, owner, session, client, since; state; count of such contenders; last_contact and
+// session_timeout_ms where known.
+func ghostOwner() inspect.Rule {
+	return lockRule("ghost-owner", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		var first *inspect.Contender
+		n := 0
+		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
+			for i := range list {
+				if !ghost(c, &list[i]) {
+					continue
+				}
+				if n++; first == nil {
+					first = &list[i]
+				}
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		e := about(first)
+		e["state"], e["count"] = string(first.State), n
+		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e}
+		if first.Owner.Session == 0 {
+			e["cause"] = "its client died; others keep the key that its entry stands in"
+			f.Message = fmt.Sprintf("%s %s it, but nothing keeps its entry alive: its client is gone", who(first), verb(first))
+			f.Advice = "if no process has this id any more: " + releaseOf(c.Lock, first)
+		} else {
+			f.Message, f.Advice = ghostSession(c, first, e)
+		}
+		if n > 1 {
+			f.Message += fmt.Sprintf("; and %d more", n-1)
+		}
+		return one(f)
+	})
+}
+
+func ghost(c *inspect.Case, one *inspect.Contender) bool {
+	if one.Owner.Session == 0 {
+		return one.Dead && !inFairQueue(c.Lock, one)
+	}
+	s, ok := c.Sessions[one.Owner.Session]
+	if ok {
+		return overdue(c, s)
+	}
+	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() {
+		return false
+	}
+	came := one.Since.Add(-c.Offset)
+	if c.SessionsAt.IsZero() {
+		return c.Now.Sub(came) > arrivedUntimed
+	}
+	return c.SessionsAt.Sub(came) > arrived
+}
+
+// overdue says that a session's server had not heard of it for longer than its timeout when it was asked.
+func overdue(c *inspect.Case, s inspect.Session) bool {
+	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 && c.SessionsAt.Sub(s.LastContact) > s.Timeout
+}
+
+func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message, advice string) {
+	timeout := one.Owner.SessionTimeout
+	how := "is connected to no server"
+	if s, ok := c.Sessions[one.Owner.Session]; ok {
+		timeout, how = s.Timeout, "has not been heard of for longer than its timeout"
+		e["last_contact"] = stamp(s.LastContact)
+	}
+	e["cause"] = "its client was killed or cut off, and the session has not timed out yet"
+	message = fmt.Sprintf("%s %s it, but its session %s %s", owner(one), verb(one), inspect.SessionID(one.Owner.Session), how)
+	advice = "wait for the session to time out: ZooKeeper then removes the znode"
+	if timeout > 0 {
+		e["session_timeout_ms"] = timeout.Milliseconds()
+		advice = fmt.Sprintf("wait for the session to time out (%s): ZooKeeper then removes the znode", brief(timeout))
+	}
+	return message, advice + ". If it stays longer than that, and its process is gone: " + releaseOf(c.Lock, one)
+}
+
+// owner names a contender, but not by its session.
+func owner(c *inspect.Contender) string {
+	if w := c.Who(); w.Raw() == inspect.SessionID(c.Owner.Session) {
+		return short(c.Name)
+	}
+	return who(c)
+}

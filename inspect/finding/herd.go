@@ -1,0 +1,78 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// herdSize is how many sessions make a herd.
+const herdSize = 10
+
+// herd: many sessions watch one node of the lock although their recipe does not ask them to, so that each change wakes all
+// of them at once and one of them gets it. Readers that wait for the same writer do not count.
+//
+// Cause in the wild: plain code that lets everybody watch the holder or the lock itself (the ZooKeeper recipes page warns
+// of it); one watcher a tick, never removed (PrettyZoo #308 drove an ensemble out of memory).
+//
+// Evidence: node, watchers (how many), sessions (the first of them).
+func herd() inspect.Rule {
+	return lockRule("herd", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		if c.Watches == nil || len(c.Watches.Sessions) == 0 {
+			return nil
+		}
+		l := c.Lock
+		key := make([]byte, 0, 256)
+		key = append(key, l.ID.Path...)
+		worst, node, name := herdOn(c, c.Watches.Sessions[l.ID.Path], ""), l.ID.Path, "the lock's directory"
+		if l.ID.Path != "/" {
+			key = append(key, '/')
+		}
+		base := len(key)
+		for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
+			for i := range list {
+				key = append(key[:base], list[i].Name...)
+				if on := herdOn(c, c.Watches.Sessions[string(key)], list[i].Name); len(on) > len(worst) {
+					worst, node, name = on, string(key), short(list[i].Name)
+				}
+			}
+		}
+		if len(worst) < herdSize {
+			return nil
+		}
+		slices.Sort(worst)
+		ids := make([]string, 0, listed)
+		for _, id := range worst[:min(len(worst), listed)] {
+			ids = append(ids, inspect.SessionID(id))
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    fmt.Sprintf("%d sessions watch %s: all of them wake up at once when it changes", len(worst), name),
+			Evidence:   evidence{"node": inspect.Escape(node), "watchers": len(worst), "sessions": ids, "cause": "clients that watch the holder instead of the contender before them"},
+			Advice:     "let each waiter watch only the contender before it, as Curator and kazoo do; lockscope show " + quote(l.ID.String()) + " names the clients of these sessions",
+		})
+	})
+}
+
+// herdOn are the sessions among watchers that have no contender which waits for this node; nil when they are too few.
+func herdOn(c *inspect.Case, watchers []int64, name inspect.Untrusted) []int64 {
+	if len(watchers) < herdSize {
+		return nil
+	}
+	sessions := make(map[int64]struct{}, len(watchers))
+	for _, id := range watchers {
+		sessions[id] = struct{}{}
+	}
+	for i := range c.Lock.Waiters {
+		if w := &c.Lock.Waiters[i]; name != "" && w.Watches == name {
+			delete(sessions, w.Owner.Session)
+		}
+	}
+	list := make([]int64, 0, len(sessions))
+	for id := range sessions {
+		list = append(list, id)
+	}
+	return list
+}

@@ -1,0 +1,102 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+const (
+	// defaultStuckAfter is --stuck-after where nobody set it.
+	defaultStuckAfter = 10 * time.Minute
+	// enough is how many complete spans make a percentile worth using.
+	enough = 20
+	// timesUsual is how many times longer than the 99th percentile is not usual any more, and noticeable how long
+	// something must take at least before anybody should be told.
+	timesUsual = 10
+	noticeable = 10 * time.Second
+)
+
+func stuckAfter(c *inspect.Case) time.Duration {
+	if c.StuckAfter > 0 {
+		return c.StuckAfter
+	}
+	return defaultStuckAfter
+}
+
+// backendNow is the present by the backend's clock.
+func backendNow(c *inspect.Case) time.Time { return c.Now.Add(c.Offset) }
+
+// usually is ten times the 99th percentile of a lock's own spans, at least noticeable; 0 when there are too few.
+func usually(s inspect.Spans) time.Duration {
+	if s.Count < enough {
+		return 0
+	}
+	return max(timesUsual*s.P99, noticeable)
+}
+
+// knowledge says how a span is known.
+type knowledge int
+
+const (
+	unknown knowledge = iota
+	atMost            // from entering the queue: granted some time since
+	atLeast           // from the first look: it held already
+	exact
+)
+
+// confidence of a finding that rests on a span.
+func (k knowledge) confidence() recipe.Confidence {
+	switch k {
+	case exact:
+		return recipe.Certain
+	case atLeast:
+		return recipe.Likely
+	default:
+		return recipe.Possible
+	}
+}
+
+// heldFor is how long a contender has held, as far as that reaches limit: the surest knowledge that says so, else the best
+// there is.
+func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.Duration, knowledge) {
+	if !h.HeldSince.IsZero() {
+		return backendNow(c).Sub(h.HeldSince), exact
+	}
+	queued, entered := time.Duration(0), !h.Since.IsZero()
+	if entered {
+		queued = backendNow(c).Sub(h.Since)
+	}
+	if c.History != nil && !c.History.Since.IsZero() {
+		seen := c.Now.Sub(c.History.Since)
+		if entered {
+			seen = min(seen, queued)
+		}
+		if seen > limit || !entered {
+			return seen, atLeast
+		}
+	}
+	if entered {
+		return queued, atMost
+	}
+	return 0, unknown
+}
+
+// waits says that somebody is known to wait for the lock.
+func waits(l *inspect.Lock) bool {
+	return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || l.State == inspect.StateContended
+}
+
+// queued says how many wait.
+func queued(l *inspect.Lock) string {
+	switch {
+	case l.WaitersAtLeast > 0:
+		return fmt.Sprintf("at least %d waiting", len(l.Waiters)+l.WaitersAtLeast)
+	case len(l.Waiters) > 0:
+		return fmt.Sprintf("%d waiting", len(l.Waiters))
+	default:
+		return "others wait"
+	}
+}

@@ -1,0 +1,112 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// masterRestarted: a master that has been up for less than the longest TTL seen on the key does not have it, while others
+// do: it probably forgot it, and gives its vote to the next client. Silent where the holder is known to have come after
+// the restart, and, for keys that never expire, where it is not known to have come before.
+//
+// Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the Redlock page asks
+// for a delayed restart. redsync PR #149, and #186 for what follows.
+//
+// Evidence: master, started_at, persistence where known, longest_ttl_ms where watched, votes, quorum. One finding for each such master.
+func masterRestarted() inspect.Rule {
+	return lockRule("master-restarted", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if len(l.Masters) < 2 || c.Backend == nil {
+			return nil
+		}
+		var found []inspect.Finding
+		ttl, computed := time.Duration(0), false
+		for i := range l.Masters {
+			m := &l.Masters[i]
+			if !m.Up || m.Present {
+				continue
+			}
+			s := server(c.Backend, m.Addr)
+			if s == nil || s.StartedAt.IsZero() {
+				continue
+			}
+			if !computed {
+				ttl, computed = longestTTL(c), true
+			}
+			if forgot(c, s, ttl) {
+				found = append(found, forgetful(c, s, ttl == forEver))
+			}
+		}
+		return found
+	})
+}
+
+func server(b *inspect.Backend, addr string) *inspect.Server {
+	for i := range b.Servers {
+		if b.Servers[i].Addr == addr {
+			return &b.Servers[i]
+		}
+	}
+	return nil
+}
+
+const forEver = time.Duration(1<<63 - 1)
+
+// longestTTL is the longest time to live that was seen on the key; 0 when nobody has it.
+func longestTTL(c *inspect.Case) time.Duration {
+	var ttl time.Duration
+	voted := false
+	each(c.Lock, func(m *inspect.Vote) {
+		voted = true
+		if m.NoExpiry {
+			ttl = forEver
+		} else if !m.ExpiresAt.IsZero() {
+			ttl = max(ttl, m.ExpiresAt.Sub(c.Now))
+		}
+	})
+	if voted && c.History != nil {
+		ttl = max(ttl, c.History.LongestTTL)
+	}
+	return ttl
+}
+
+func forgot(c *inspect.Case, s *inspect.Server, ttl time.Duration) bool {
+	if c.Now.Sub(s.StartedAt) >= ttl {
+		return false
+	}
+	if len(c.Lock.Holders) > 0 && !c.Lock.Holders[0].HeldSince.IsZero() {
+		return c.Lock.Holders[0].HeldSince.Add(-c.Offset).Before(s.StartedAt)
+	}
+	return ttl != forEver
+}
+
+func forgetful(c *inspect.Case, s *inspect.Server, never bool) inspect.Finding {
+	addr, started := inspect.Escape(s.Addr), s.StartedAt.UTC().Format("15:04:05 MST")
+	e := evidence{
+		"master": addr, "started_at": stamp(s.StartedAt), "votes": c.Lock.Votes(), "quorum": c.Lock.Quorum,
+		"cause": "a restart that lost the key: no persistence, or less than appendfsync always",
+	}
+	if s.Persistence != "" {
+		e["persistence"] = inspect.Escape(s.Persistence)
+	}
+	advice := "release this lock before another master restarts"
+	if !never {
+		until, _ := ending(c.Lock)
+		if c.History != nil {
+			e["longest_ttl_ms"] = c.History.LongestTTL.Milliseconds()
+			if delayed := s.StartedAt.Add(c.History.LongestTTL); delayed.After(until) {
+				until = delayed
+			}
+		}
+		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or release this lock first", addr, until.UTC().Format("15:04:05 MST"))
+	}
+	return inspect.Finding{
+		Confidence: recipe.Likely,
+		Message:    fmt.Sprintf("%s restarted at %s and lost this key: its vote is free for a second holder", at(s.Addr), started),
+		Evidence:   e,
+		Advice:     advice + "; appendfsync always keeps keys over a restart",
+	}
+}

@@ -1,0 +1,62 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// minorityLeftover: fewer masters than a quorum hold a value, and the others have none: left behind by somebody who does not
+// hold the lock. It takes its votes away from whoever tries next. A key that was set within the last moment is left alone:
+// its client may be asking the other masters just now.
+//
+// Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the caller's context
+// ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948, #11275. The same with a library that makes one lock of
+// several keys on a master (rueidislock) and has only some of them.
+//
+// Evidence: value, votes, quorum, masters (addr, says); expires_at of the last vote, or never_expires.
+func minorityLeftover() inspect.Rule {
+	return lockRule("minority-leftover", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if l.State != inspect.StateMinority || settling(c) {
+			return nil
+		}
+		var vote *inspect.Vote
+		each(l, func(m *inspect.Vote) {
+			if vote == nil {
+				vote = m
+			}
+		})
+		if vote == nil {
+			return partLeftover(l)
+		}
+		e := evidence{
+			"value": says(vote), "votes": l.Votes(), "quorum": l.Quorum, "masters": ballots(l),
+			"cause": "a failed or cancelled attempt that did not clean up on every master",
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", short(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
+			Evidence:   e,
+			Advice:     "wait for " + untilEnd(l, e) + ". If it comes back or never expires: " + release(l.ID, vote.Value, vote.Digest) + " --waiter",
+		})
+	})
+}
+
+// partLeftover is the finding about a value that has too few of the keys that its library makes of one lock.
+func partLeftover(l *inspect.Lock) []inspect.Finding {
+	m, value := part(l)
+	if m == nil {
+		return nil
+	}
+	return one(inspect.Finding{
+		Confidence: recipe.Certain,
+		Message:    fmt.Sprintf("%s has too few of the lock's keys on %s: nobody holds the lock", short(value), at(m.Addr)),
+		Evidence: evidence{
+			"value": value.String(), "votes": l.Votes(), "quorum": l.Quorum, "masters": ballots(l),
+			"cause": "a failed or cancelled attempt that did not clean up all of its keys",
+		},
+		Advice: "wait for the keys to expire; if they come back, see which client keeps trying",
+	})
+}

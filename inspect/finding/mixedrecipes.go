@@ -1,0 +1,87 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// mixedRecipes: contenders of libraries that cannot be ordered with each other queue in one directory, so that two of them
+// hold the lock at once. Exclusive contenders of Curator and go-zookeeper read each other's names and are left alone.
+//
+// Likely, since a client may have been taught the other names (kazoo's extra_lock_patterns); only possible where a name
+// is a plain sequential node's, which any client may have written.
+//
+// Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise (kazoo 2.7.1), so kazoo
+// beside go-zookeeper or Curator gives two holders; go-zookeeper counts Curator's and kazoo's read locks as exclusive;
+// libraries also disagree on the order once numbers wrap (kazoo #730).
+//
+// Evidence: libraries (name to number of contenders), heads (the first contender of each: who believes to hold it).
+func mixedRecipes() inspect.Rule {
+	return lockRule("mixed-recipes", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if !mixed(l) {
+			return nil
+		}
+		counts, heads := map[string]int{}, map[string]string{}
+		var libraries []string
+		shared := false
+		for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
+			for i := range list {
+				library := libraryOf(l, &list[i])
+				if counts[library] == 0 {
+					heads[library] = list[i].Name.String()
+					libraries = append(libraries, library)
+				}
+				counts[library]++
+				shared = shared || list[i].Mode == recipe.Shared
+			}
+		}
+		if !shared && len(libraries) == 2 && counts["curator"] > 0 && counts["go-zookeeper"] > 0 {
+			return nil
+		}
+		confidence := recipe.Likely
+		if counts["sequential"] > 0 {
+			confidence = recipe.Possible
+		}
+		slices.Sort(libraries)
+		advice := "stop the clients of all libraries but one, or give each library a path of its own"
+		if counts["kazoo"] > 0 {
+			advice += `; kazoo clients can be taught the others' names: extra_lock_patterns=["-lock-"]`
+		}
+		return one(inspect.Finding{
+			Confidence: confidence,
+			Message:    fmt.Sprintf("%s cannot queue together: each may grant the lock to its own first", strings.Join(libraries, " and ")),
+			Evidence:   evidence{"libraries": counts, "heads": heads, "cause": mixedCause(counts)},
+			Advice:     advice,
+		})
+	})
+}
+
+func mixed(l *inspect.Lock) bool {
+	for i := range l.Holders {
+		if r := l.Holders[i].Recipe; r != "" && r != l.Recipe {
+			return true
+		}
+	}
+	for i := range l.Waiters {
+		if r := l.Waiters[i].Recipe; r != "" && r != l.Recipe {
+			return true
+		}
+	}
+	return false
+}
+
+func mixedCause(counts map[string]int) string {
+	switch {
+	case counts["kazoo"] > 0:
+		return "kazoo takes only its own names for contenders"
+	case counts["go-zookeeper"] > 0:
+		return "go-zookeeper takes read locks of others for exclusive ones, and fails on names that it cannot read"
+	default:
+		return "each library orders only the names that it writes itself"
+	}
+}

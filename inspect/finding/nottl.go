@@ -1,0 +1,78 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for libraries
+// that write it so unless they are told otherwise.
+//
+// Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738, ShedLock #65,
+// Sentry PR #1509. By default no TTL: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0 seconds),
+// sidekiq-unique-jobs, Redisson's semaphores.
+//
+// Evidence: contender and owner of the holder, or value where nobody holds it; masters (on which it never expires).
+func noTTL() inspect.Rule {
+	return lockRule("no-ttl", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if len(l.Masters) == 0 {
+			return nil
+		}
+		var holder *inspect.Contender
+		for i := range l.Holders {
+			if l.Holders[i].NoExpiry {
+				holder = &l.Holders[i]
+				break
+			}
+		}
+		vote := forever(l)
+		if holder == nil && vote == nil {
+			return nil
+		}
+		e := evidence{}
+		f := inspect.Finding{Confidence: recipe.Certain, Evidence: e}
+		name := ""
+		if holder != nil {
+			e = about(holder)
+			name = who(holder)
+			f.Advice = "find out whether its process still works. Only if not: " + releaseOf(l, holder)
+		} else {
+			e["value"] = says(vote)
+			name = short(vote.Value)
+			f.Advice = "find out whether its process still works. Only if not: " + release(l.ID, vote.Value, vote.Digest) + " --waiter"
+		}
+		on := []string{}
+		each(l, func(m *inspect.Vote) {
+			if endless(m) && len(on) < listed {
+				on = append(on, inspect.Escape(m.Addr))
+			}
+		})
+		e["masters"] = on
+		f.Message = fmt.Sprintf("the key of %s never expires: it stays when its client dies", name)
+		if endlessByDefault(l) {
+			f.Severity = inspect.Info
+			e["cause"] = l.Recipe + " writes no expiry unless it is told to"
+			f.Advice += "; give its locks a time limit"
+		} else {
+			e["cause"] = "SETNX and EXPIRE in two steps with a crash in between (redis-py #554), or a lock without a limit"
+			f.Advice += "; let the client set value and expiry in one command (SET NX PX)"
+		}
+		f.Evidence = e
+		return one(f)
+	})
+}
+
+// endlessByDefault says that the lock's library sets no expiry unless it is told to.
+func endlessByDefault(l *inspect.Lock) bool {
+	switch l.Recipe {
+	case "redis-py", "python-redis-lock", "laravel", "sidekiq-unique-jobs":
+		return true
+	case "redisson":
+		return l.Kind == inspect.KindSemaphore
+	default:
+		return false
+	}
+}

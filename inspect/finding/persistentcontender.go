@@ -1,0 +1,61 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// persistentContender: a contender that no session owns. It stays when its client is gone, and blocks who comes after it
+// for ever. Not for libraries that are persistent by design and expire by themselves: ShedLock, Helix, Hive.
+//
+// Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
+// creates PERSISTENT_SEQUENTIAL nodes.
+//
+// Evidence: contender, owner, since; state; count of such contenders; blocked_below.
+func persistentContender() inspect.Rule {
+	return lockRule("persistent-contender", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+		var first *inspect.Contender
+		n := 0
+		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
+			for i := range list {
+				if !list[i].Persistent || persistentByDesign(libraryOf(c.Lock, &list[i])) {
+					continue
+				}
+				if n++; first == nil {
+					first = &list[i]
+				}
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		e := about(first)
+		e["state"], e["count"], e["blocked_below"] = string(first.State), n, first.BlockedBelow
+		e["cause"] = "created without EPHEMERAL, such as by kazoo's acquire(ephemeral=False)"
+		message := fmt.Sprintf("%s %s without a session: it stays when its client is gone", who(first), verb(first))
+		if n > 1 {
+			message = fmt.Sprintf("%d contenders have no session, the first is %s: they stay when their clients are gone", n, who(first))
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    message,
+			Evidence:   e,
+			Advice: "find its client by the data of the znode and its age. Only if it is gone: " + releaseOf(c.Lock, first) +
+				". Let the client create ephemeral nodes",
+		})
+	})
+}
+
+func persistentByDesign(library string) bool {
+	return library == "shedlock" || library == "helix" || library == "hive"
+}
+
+// verb says what a contender does.
+func verb(c *inspect.Contender) string {
+	if c.State == inspect.Holding {
+		return "holds"
+	}
+	return "waits"
+}

@@ -1,0 +1,303 @@
+package finding
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// fair is a Redisson fair lock on one master with three waiters.
+func fair(changes ...func(*inspect.Lock)) *inspect.Lock {
+	l := votes("a", time.Minute)
+	l.Recipe, l.State = "redisson", inspect.StateContended
+	for _, name := range []inspect.Untrusted{"u:1", "u:2", "u:3"} {
+		l.Waiters = append(l.Waiters, inspect.Contender{Name: name, State: inspect.Waiting, ExpiresAt: now.Add(time.Minute)})
+	}
+	return with(l, changes...)
+}
+
+func deadAt(i int) func(*inspect.Lock) { return func(l *inspect.Lock) { l.Waiters[i].Dead = true } }
+
+// By its history a key lives for a minute: one with a minute left was set just now.
+func TestSplitQuorum(t *testing.T) {
+	check(t, "split-quorum", []state{
+		{
+			name: "two, two and one", c: present(votes("aabbc", time.Minute)), fires: true, severity: inspect.Critical, confidence: recipe.Certain,
+			has: []string{"5 masters (2·2·1, needs 3)"}, evidence: map[string]any{"ballot": "2·2·1", "quorum": 3},
+		},
+		{name: "it lasts", c: present(votes("ab-", 30*time.Second), seen(history())), fires: true, severity: inspect.Critical, confidence: recipe.Certain},
+		{name: "set this moment: still being decided", c: present(votes("ab-", time.Minute), seen(history()))},
+		{name: "a quorum", c: present(votes("aaabb", time.Minute))},
+		{name: "one value short of a quorum", c: present(votes("aa---", time.Minute))},
+		{name: "the silent master could decide", c: present(votes("aabb!", time.Minute))},
+		{name: "free", c: present(votes("---", time.Minute))},
+	})
+	never := votes("ab-", time.Minute)
+	never.Masters[1].NoExpiry, never.Masters[1].ExpiresAt = true, time.Time{}
+	if f := ask(t, "split-quorum", present(never)); !strings.Contains(f[0].Advice, "release redis:lock:a --owner b --waiter") || f[0].Evidence["never_expires"] != true {
+		t.Errorf("who waits for a vote that never expires waits for ever: %s", f[0].Advice)
+	}
+}
+
+func TestMinorityLeftover(t *testing.T) {
+	check(t, "minority-leftover", []state{
+		{
+			name: "one of three", c: present(votes("a--", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"a stands on 1 of 3 masters"}, evidence: map[string]any{"value": "a", "votes": 1, "quorum": 2, "expires_at": stamp(now.Add(time.Minute))},
+		},
+		{name: "it lasts", c: present(votes("-a-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{
+			name: "one of rueidislock's three keys", fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"v has too few of the lock's keys on r1"},
+			c: present(inspect.KeyLock(inspect.ID{Backend: "redis", Path: "rueidislock:0:a"}, []inspect.Vote{{
+				Addr: "r1", Up: true, Held: &recipe.Record{Recipe: "rueidislock", Kind: "mutex", Partial: []string{"v"}},
+			}}, now)),
+		},
+		{name: "set this moment: its client asks the others", c: present(votes("a--", time.Minute), seen(history()))},
+		{name: "a quorum", c: present(votes("aa-", time.Minute))},
+		{name: "the silent masters could hold it too", c: present(votes("a!-", time.Minute))},
+		{name: "two values", c: present(votes("ab-", time.Minute))},
+	})
+}
+
+func TestThinMargin(t *testing.T) {
+	check(t, "thin-margin", []state{
+		{
+			name: "three of five", c: present(votes("aaa-!", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has:      []string{"3 of 5 masters", "r4 absent, r5 silent"},
+			evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{{"addr": "r4", "says": "absent"}, {"addr": "r5", "says": "no answer"}}},
+		},
+		{name: "two of three", c: present(votes("aab", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r3 other value"}},
+		{name: "set this moment: the others may follow", c: present(votes("aa-", time.Minute), seen(history()))},
+		{name: "it lasts", c: present(votes("aa-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "four of five", c: present(votes("aaaa-", time.Minute))},
+		{name: "a single master", c: present(votes("a", time.Minute))},
+		{name: "two masters", c: present(votes("aa", time.Minute))},
+		{name: "no quorum at all", c: present(votes("a--", time.Minute))},
+		{name: "ZooKeeper has no masters", c: present(queue("kazoo", 1))},
+	})
+}
+
+func TestNoTTL(t *testing.T) {
+	endless := func(masters, library string, never ...int) inspect.Case {
+		list := votes(masters, time.Minute).Masters
+		for _, i := range never {
+			list[i].NoExpiry, list[i].ExpiresAt = true, time.Time{}
+		}
+		l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, list, now)
+		l.Recipe = library
+		return present(l)
+	}
+	check(t, "no-ttl", []state{
+		{
+			name: "a key without expiry", c: endless("a", "token", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"a never expires"}, evidence: map[string]any{"contender": "a", "masters": []string{"r1"}},
+		},
+		{name: "redis-py writes none by default", c: endless("a", "redis-py", 0), fires: true, severity: inspect.Info, confidence: recipe.Certain},
+		{name: "on one of three masters", c: endless("aaa", "redsync", 1), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"masters": []string{"r2"}}},
+		{name: "a leftover", c: endless("a--", "redsync", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"value": "a"}},
+		{name: "keys with expiry", c: endless("aaa", "redsync")},
+		{name: "a foreign value", c: endless("f", "", 0)},
+		{name: "the permits of a Redisson semaphore", c: present(inspect.KeyLock(inspect.ID{Backend: "redis", Path: "s"}, []inspect.Vote{{
+			Addr: "r1", Up: true, Present: true, NoExpiry: true, Held: &recipe.Record{Recipe: "redisson", Kind: "semaphore", Opaque: true},
+		}}, now))},
+		{name: "znodes have none", c: present(with(queue("shedlock", 1), holder(func(h *inspect.Contender) { h.NoExpiry = true })))},
+	})
+}
+
+// renewing is a history of a key that was renewed every ten seconds, the last time so long ago.
+func renewing(ago time.Duration, changes ...func(*inspect.History)) *inspect.History {
+	return past(append([]func(*inspect.History){func(h *inspect.History) {
+		h.LongestTTL = 30 * time.Second
+		h.Renewal = inspect.Renewal{Count: 9, Every: 10 * time.Second, Last: now.Add(-ago), TTL: 30 * time.Second}
+	}}, changes...)...)
+}
+
+func TestRenewalStopped(t *testing.T) {
+	check(t, "renewal-stopped", []state{
+		{
+			name: "two renewals were missed", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has:      []string{"every 10s and stopped: it runs out at 03:14:19 UTC"},
+			evidence: map[string]any{"renewals": 9, "every_ms": int64(10000), "last_renewal": stamp(now.Add(-26 * time.Second))},
+		},
+		{name: "late, but only two and a half times", c: present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))},
+		{name: "too few renewals for a rhythm", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second, func(h *inspect.History) { h.Renewal.Count = 2 })))},
+		{name: "never renewed", c: present(votes("a", 4*time.Second), seen(history()))},
+		{name: "its life says that it was renewed", c: present(votes("a", 28*time.Second), seen(renewing(26*time.Second)))},
+		{name: "the master is silent", c: present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.Masters[0].Up = false }), seen(renewing(26*time.Second)))},
+		{name: "it has expired", c: present(votes("a", -time.Second), seen(renewing(31*time.Second)))},
+		{name: "it was released", c: present(votes("-", 0), seen(renewing(26*time.Second)))},
+		{name: "no history", c: present(votes("a", 4*time.Second))},
+	})
+}
+
+func TestZombieRenewal(t *testing.T) {
+	held := func(d time.Duration, changes ...func(*inspect.Lock)) *inspect.Lock {
+		return with(votes("a", 25*time.Second), append(changes, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) }))...)
+	}
+	noHolds := func(h *inspect.History) { h.Holds = inspect.Spans{} }
+	waiting := func(l *inspect.Lock) { l.State = inspect.StateContended }
+	check(t, "zombie-renewal", []state{
+		{
+			name: "renewed far longer than its holds last", c: present(held(time.Hour), seen(renewing(time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"every 10s for over 1h, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "held_over": "1h"},
+		},
+		{name: "others wait", c: present(held(time.Hour, waiting), seen(renewing(time.Second, noHolds))), fires: true, severity: inspect.Warning, confidence: recipe.Possible},
+		{
+			name: "held at the first look", c: present(votes("a", 25*time.Second), seen(renewing(time.Second, func(h *inspect.History) { h.Since = now.Add(-time.Hour) }))),
+			fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+		},
+		{name: "nobody waits, and nothing to compare with", c: present(held(time.Hour), seen(renewing(time.Second, noHolds)))},
+		{name: "not for long", c: present(held(9*time.Minute, waiting), seen(renewing(time.Second)))},
+		{name: "its holds last as long", c: present(held(time.Hour, waiting), seen(renewing(time.Second, func(h *inspect.History) { h.Holds.P99 = 10 * time.Minute })))},
+		{name: "it is not renewed any more", c: present(held(time.Hour), seen(renewing(26*time.Second)))},
+		{name: "a leader leads on", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind = inspect.KindElection }), seen(renewing(time.Second)))},
+		{name: "no history", c: present(held(time.Hour, waiting))},
+	})
+}
+
+func TestMasterRestarted(t *testing.T) {
+	up := func(d time.Duration) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			c.Backend = &inspect.Backend{Kind: inspect.Redis, Servers: []inspect.Server{
+				{Addr: "r1", StartedAt: now.Add(-time.Hour)},
+				{Addr: "r2", StartedAt: now.Add(-time.Hour)},
+				{Addr: "r3", StartedAt: now.Add(-d), Persistence: "none"},
+			}}
+		}
+	}
+	since := func(d time.Duration) func(*inspect.Lock) {
+		return holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) })
+	}
+	endless := func() *inspect.Lock {
+		l := votes("aa-", time.Minute)
+		for i := range 2 {
+			l.Masters[i].NoExpiry = true
+		}
+		return l
+	}
+	check(t, "master-restarted", []state{
+		{
+			name: "up for less than the key lives", c: present(votes("aa-", time.Minute), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"r3 restarted at 03:13:45 UTC and lost this key"}, evidence: map[string]any{"master": "r3", "persistence": "none", "votes": 2, "quorum": 2},
+		},
+		{
+			name: "less than the longest life that was seen", c: present(votes("aa-", 10*time.Second), up(30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			evidence: map[string]any{"longest_ttl_ms": int64(60000)},
+		},
+		{name: "up for longer than the key lives", c: present(votes("aa-", 10*time.Second), up(30*time.Second))},
+		{name: "it has the key", c: present(votes("aaa", time.Minute), up(30*time.Second))},
+		{name: "nobody has the key", c: present(votes("---", time.Minute), up(30*time.Second), seen(history()))},
+		{name: "it does not answer", c: present(votes("aa!", time.Minute), up(30*time.Second))},
+		{name: "nobody knows when it started", c: present(votes("aa-", time.Minute), func(c *inspect.Case) { c.Backend = &inspect.Backend{Servers: []inspect.Server{{Addr: "r3"}}} })},
+		{name: "nothing is known of the servers", c: present(votes("aa-", time.Minute))},
+		{name: "the lock was taken after the restart", c: present(with(votes("aa-", time.Minute), since(10*time.Second)), up(30*time.Second))},
+		{name: "taken before, never expires", c: present(with(endless(), since(time.Hour)), up(30*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
+		{name: "never expires, taken nobody knows when", c: present(endless(), up(30*time.Minute))},
+	})
+}
+
+func TestClockSkew(t *testing.T) {
+	clocks := func(kind inspect.BackendKind, latency time.Duration, offsets ...time.Duration) inspect.Case {
+		b := &inspect.Backend{Kind: kind}
+		for i, o := range offsets {
+			b.Servers = append(b.Servers, inspect.Server{Addr: "r" + string(rune('1'+i)), Latency: latency, ClockOffset: o, ClockKnown: true})
+		}
+		return inspect.Case{Backend: b, Now: now}
+	}
+	unknown := clocks(inspect.Redis, 0, time.Hour)
+	unknown.Backend.Servers[0].ClockKnown = false
+	check(t, "clock-skew", []state{
+		{
+			name: "ahead of ours", c: clocks(inspect.Redis, 0, 1100*time.Millisecond), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"r1's clock is 1.1s ahead of ours"}, evidence: map[string]any{"apart_ms": int64(1100), "between": []string{"r1"}},
+		},
+		{name: "behind ours", c: clocks(inspect.Redis, 0, -90*time.Second, 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"1m30s"}},
+		{
+			name: "from each other", c: clocks(inspect.Redis, 0, 700*time.Millisecond, -700*time.Millisecond), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"the clocks of r2 and r1 are 1.4s apart"},
+		},
+		{name: "it is ours", c: clocks(inspect.Redis, 0, time.Minute, time.Minute, time.Minute), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"our own clock", "behind those of all 3 servers"}},
+		{name: "ZooKeeper's is an estimate", c: clocks(inspect.ZooKeeper, 0, -5*time.Second), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"do not depend on it"}},
+		{name: "just a second", c: clocks(inspect.Redis, 0, time.Second)},
+		{name: "within half the round trip", c: clocks(inspect.Redis, 2*time.Second, 1900*time.Millisecond)},
+		{name: "between masters, within both round trips", c: clocks(inspect.Redis, time.Second, 900*time.Millisecond, -900*time.Millisecond)},
+		{name: "not known", c: unknown},
+	})
+}
+
+func TestStaleFairQueue(t *testing.T) {
+	lapsed := func(i int, ago time.Duration) func(*inspect.Lock) {
+		return func(l *inspect.Lock) { l.Waiters[i].ExpiresAt = now.Add(-ago) }
+	}
+	check(t, "stale-fair-queue", []state{
+		{
+			name: "the next in turn is dead", c: present(fair(deadAt(0))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"1 of 3 waiters is gone", "holds up the others"}, evidence: map[string]any{"head": true, "stale": 1, "contenders": []string{"u:1"}},
+		},
+		{name: "two later ones are dead", c: present(fair(deadAt(1), deadAt(2))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"2 of 3 waiters are gone (first u:2)"}, evidence: map[string]any{"head": false}},
+		{name: "a place has lapsed", c: present(fair(lapsed(0, 5*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"past due"}, evidence: map[string]any{"lapsed_since": stamp(now.Add(-5 * time.Second))}},
+		{name: "a place lapses this moment", c: present(fair(lapsed(0, 500*time.Millisecond)))},
+		{name: "all live", c: present(fair())},
+		{name: "a dead holder is another rule's", c: present(fair(holder(func(h *inspect.Contender) { h.Dead = true })))},
+		{name: "a queue on ZooKeeper", c: present(with(queue("kazoo", 2), waiter(func(w *inspect.Contender) { w.ExpiresAt = now.Add(-time.Hour) })))},
+	})
+}
+
+func TestStarvation(t *testing.T) {
+	last := queue("curator", 3).Waiters[1].Name
+	overtaken := func(n int, changes ...func(*inspect.History)) func(*inspect.Case) {
+		return seen(past(append(changes, func(h *inspect.History) { h.Overtaken = map[inspect.Untrusted]int{last: n} })...))
+	}
+	waited := func(d time.Duration) *inspect.Lock {
+		return with(queue("curator", 3), func(l *inspect.Lock) { l.Waiters[1].Since = now.Add(-d) })
+	}
+	check(t, "starvation", []state{
+		{
+			name: "overtaken ten times", c: present(waited(time.Second), overtaken(10)), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"overtaken 10 times"}, evidence: map[string]any{"overtaken": 10, "starving": 1, "session": "0x3"},
+		},
+		{
+			name: "overtaken once, and waiting for long", c: present(waited(30*time.Second), overtaken(1)), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"overtaken 1 time, waiting for over 30s, usually at most 1.0s"},
+		},
+		{name: "overtaken nine times", c: present(waited(time.Second), overtaken(9))},
+		{name: "waiting for long, but nobody overtook", c: present(waited(time.Hour), overtaken(0))},
+		{name: "waiting for long, but the usual is not known", c: present(waited(time.Hour), overtaken(1, func(h *inspect.History) { h.Waits.Count = 5 }))},
+		{name: "who was overtaken is gone", c: present(queue("curator", 2), overtaken(50))},
+		{name: "no history", c: present(waited(time.Hour))},
+	})
+}
+
+func TestEvictionRisk(t *testing.T) {
+	full := func(servers ...inspect.Server) inspect.Case {
+		return inspect.Case{Backend: &inspect.Backend{Kind: inspect.Redis, Servers: servers}, Now: now}
+	}
+	check(t, "eviction-risk", []state{
+		{
+			name: "allkeys", c: full(inspect.Server{Addr: "r1", MaxMemory: 256 << 20, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r2", MaxMemory: 1 << 30, EvictionPolicy: "volatile-ttl"}), fires: true,
+			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 evicts keys when it is full (allkeys-lru, 256 MiB), and so 1 other"},
+			evidence: map[string]any{"servers": []map[string]any{
+				{"addr": "r1", "policy": "allkeys-lru", "maxmemory": int64(256 << 20)}, {"addr": "r2", "policy": "volatile-ttl", "maxmemory": int64(1 << 30)},
+			}},
+		},
+		{name: "volatile", c: full(inspect.Server{Addr: "r1", MaxMemory: 1, EvictionPolicy: "volatile-lru"}), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "noeviction", c: full(inspect.Server{Addr: "r1", MaxMemory: 1 << 30, EvictionPolicy: "noeviction"})},
+		{name: "no limit", c: full(inspect.Server{Addr: "r1", EvictionPolicy: "allkeys-lru"})},
+		{name: "the policy is not known", c: full(inspect.Server{Addr: "r1", MaxMemory: 1 << 30})},
+	})
+}
+
+func TestForeignValue(t *testing.T) {
+	check(t, "foreign-value", []state{
+		{
+			name: "a hash on one master", c: present(votes("aaf", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"a hash under this key on r3 is no lock"}, evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "type": "hash"}}},
+		},
+		{name: "on every master", c: present(votes("fff", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 and 2 others"}},
+		{name: "locks only", c: present(votes("aa-", time.Minute))},
+		{name: "a silent master", c: present(votes("aa!", time.Minute))},
+	})
+}

@@ -1,0 +1,68 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+const (
+	// rhythm is how many renewals make a rhythm.
+	rhythm = 3
+	// lateAfter is how many intervals without a renewal are too many: two were missed.
+	lateAfter = 2.5
+)
+
+// renewalStopped: a holder that renewed its key in a rhythm has missed two renewals, and the key runs out while its owner
+// may still work. Silent while fewer than a quorum of masters answer: renewals cannot be seen then.
+//
+// Cause in the wild: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698, #3194, #2807); a paused
+// or overloaded process; a network that is cut.
+//
+// Evidence: contender and owner; renewals seen, every_ms, last_renewal, expires_at.
+func renewalStopped() inspect.Rule {
+	return historyRule("renewal-stopped", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l, r := c.Lock, c.History.Renewal
+		h := renewed(c)
+		if h == nil || c.Now.Sub(r.Last) <= time.Duration(lateAfter*float64(r.Every)) {
+			return nil
+		}
+		if h.ExpiresAt.IsZero() || !h.ExpiresAt.After(c.Now) || agreeing(l) < l.Quorum {
+			return nil
+		}
+		if r.TTL > 0 && h.ExpiresAt.Sub(c.Now) > r.TTL-r.Every {
+			return nil // it was renewed, and the news is on its way
+		}
+		e := about(h)
+		e["renewals"], e["every_ms"], e["last_renewal"], e["expires_at"] = r.Count, r.Every.Milliseconds(), stamp(r.Last), stamp(h.ExpiresAt)
+		e["cause"] = "a watchdog that stopped without a word (Redisson #4698), or a process that is paused or cut off"
+		return one(inspect.Finding{
+			Confidence: recipe.Likely,
+			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it runs out at %s", who(h), brief(r.Every), h.ExpiresAt.UTC().Format("15:04:05 MST")),
+			Evidence:   e,
+			Advice:     "stop what this client does under the lock before its key expires, or make it renew: after that somebody else gets the lock",
+		})
+	})
+}
+
+// renewed is the one holder whose key is renewed in a rhythm; nil when there is none.
+func renewed(c *inspect.Case) *inspect.Contender {
+	l, r := c.Lock, c.History.Renewal
+	if r.Count < rhythm || r.Every <= 0 || len(l.Masters) == 0 || len(l.Holders) != 1 {
+		return nil
+	}
+	return &l.Holders[0]
+}
+
+// agreeing is how many masters answered and hold the value of the most.
+func agreeing(l *inspect.Lock) int {
+	n := 0
+	for i := range l.Masters {
+		if l.Masters[i].Up && l.Masters[i].Agrees {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,81 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// selfWait: a client waits for a lock that it holds itself. For a while that is normal, since the threads of one client
+// share its session (info); once it has lasted longer than StuckAfter it is a warning. On a semaphore only when the
+// client holds every lease.
+//
+// Cause in the wild: a lost reply to create leaves an orphan that the same client then queues behind (samuel/go-zookeeper
+// #229); a lock that is not re-entrant taken twice (kazoo blocks for ever).
+//
+// Evidence: contender, owner, session, client, since of the waiter; holder (its own entry that holds).
+func selfWait() inspect.Rule {
+	return lockRule("self-wait", inspect.Info, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if len(l.Holders) == 0 || len(l.Waiters) == 0 {
+			return nil
+		}
+		for i := range l.Holders {
+			h := &l.Holders[i]
+			if l.Kind == inspect.KindSemaphore && !allOf(l, h) {
+				return nil
+			}
+			for j := range l.Waiters {
+				w := &l.Waiters[j]
+				if w.State == inspect.Waiting && sameClient(h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) {
+					return one(waitingForItself(c, h, w))
+				}
+			}
+			if i == listed {
+				break // holders of one lock are many only when they share it
+			}
+		}
+		return nil
+	})
+}
+
+func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding {
+	e := about(w)
+	e["holder"] = h.Name.String()
+	e["cause"] = "an entry left behind by a lost reply (samuel/go-zookeeper #229), or a lock taken twice by a client that is not re-entrant"
+	f := inspect.Finding{
+		Confidence: recipe.Possible,
+		Message:    fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s", who(w), short(h.Name), short(w.Name)),
+		Evidence:   e,
+		Advice:     "nothing yet: threads of one client share its session. If it lasts, see what that client's threads do",
+	}
+	since := w.Since
+	if h.HeldSince.After(since) {
+		since = h.HeldSince
+	}
+	if lasted := backendNow(c).Sub(since); !since.IsZero() && lasted > stuckAfter(c) {
+		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
+		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", who(w), over(lasted), short(h.Name))
+		f.Advice = "restart that client: it cannot get a lock that it holds itself. If no thread of it works under the lock: " + releaseOf(c.Lock, h)
+	}
+	return f
+}
+
+// sameClient says that one client stands behind both: one session, or one thread of one library instance.
+func sameClient(a, b *inspect.Contender) bool {
+	if a.Owner.Session != 0 || b.Owner.Session != 0 {
+		return a.Owner.Session == b.Owner.Session
+	}
+	return a.Owner.LibraryID != "" && a.Owner.Thread != "" && a.Owner.LibraryID == b.Owner.LibraryID && a.Owner.Thread == b.Owner.Thread
+}
+
+// allOf says that one client holds every lease.
+func allOf(l *inspect.Lock, h *inspect.Contender) bool {
+	for i := range l.Holders {
+		if !sameClient(h, &l.Holders[i]) {
+			return false
+		}
+	}
+	return true
+}

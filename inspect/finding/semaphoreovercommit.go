@@ -1,0 +1,42 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// semaphoreOvercommit: more leases are granted than the semaphore has permits. Leases that are dead or have expired do not count.
+//
+// Cause in the wild: clients that were started with different numbers of permits; the number is each client's own opinion
+// in Curator and kazoo (apache/curator CURATOR-595; kazoo writes its creator's into the parent).
+//
+// Evidence: holders (the first names), held, limit.
+func semaphoreOvercommit() inspect.Rule {
+	return lockRule("semaphore-overcommit", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if l.Kind != inspect.KindSemaphore || l.Limit <= 0 || len(l.Holders) <= l.Limit {
+			return nil
+		}
+		held := 0
+		for i := range l.Holders {
+			if h := &l.Holders[i]; !h.Dead && (h.ExpiresAt.IsZero() || h.ExpiresAt.After(c.Now)) {
+				held++
+			}
+		}
+		if held <= l.Limit {
+			return nil
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Likely,
+			Message:    fmt.Sprintf("%d leases are granted on a semaphore of %s", held, count(l.Limit, "permit")),
+			Evidence: evidence{
+				"held": held, "limit": l.Limit, "holders": names(l.Holders),
+				"cause": "clients that use different numbers of permits",
+			},
+			Advice: fmt.Sprintf("give every client the same number of permits, and restart those that were started with more than %d; "+
+				"do not release leases: their owners would work on", l.Limit),
+		})
+	})
+}

@@ -1,0 +1,53 @@
+package finding
+
+import (
+	"fmt"
+	"math"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// wrapNear is how many numbers before the end of an int32 it is time to say so.
+const wrapNear = 1_000_000
+
+// sequenceWrap: the numbers that the server gives to the directory's nodes are about to wrap from 2147483647 to
+// -2147483648, or have. Libraries then disagree about the order: Curator and kazoo compare text, where the minus sign sorts
+// first; go-zookeeper finds no predecessor for a negative number, and grants.
+//
+// Cause in the wild: 1000 attempts a second reach it in 25 days; kazoo #730, #606 (elections without end), go-zookeeper
+// PR #65, apache/zookeeper PR #2059.
+//
+// Evidence: sequence (the newest), left (numbers until the wrap; 0 after it).
+func sequenceWrap() inspect.Rule {
+	return lockRule("sequence-wrap", inspect.Info, func(c *inspect.Case) []inspect.Finding {
+		w := newest(c.Lock)
+		if w == nil || w.Sequence >= 0 && w.Sequence <= math.MaxInt32-wrapNear {
+			return nil
+		}
+		left := 0
+		message := fmt.Sprintf("the queue's numbers have wrapped (now %d): libraries sort negative ones differently", w.Sequence)
+		if w.Sequence >= 0 {
+			left = int(math.MaxInt32 - w.Sequence)
+			message = fmt.Sprintf("only %d numbers are left before the queue's counter wraps to negative", left)
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    message,
+			Evidence:   evidence{"sequence": w.Sequence, "left": left, "cause": "the parent's counter is an int32 that counts every attempt"},
+			Advice:     "at a quiet time stop the clients, see that the directory is empty, delete it (zkCli.sh delete " + quote(inspect.Escape(c.Lock.ID.Path)) + ") and start them again: a new one counts from 0",
+		})
+	})
+}
+
+// newest is the contender with the newest number: the last in the queue, who waits if anybody does.
+func newest(l *inspect.Lock) *inspect.Contender {
+	for _, list := range [2][]inspect.Contender{l.Waiters, l.Holders} {
+		for i := len(list) - 1; i >= 0; i-- {
+			if list[i].Sequential {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// splitQuorum: the masters hold different values and none has a quorum, so nobody holds the lock and nobody can get it
+// before the leftovers run out. A key whose votes were all set within the last moment is left alone: its clients may be
+// about to take them back.
+//
+// Cause in the wild: clients that asked the masters at the same time and did not release all of them (the Redlock page asks
+// for it), or that are configured with different lists of masters: node-redlock #168, #185, #131 ("unable to achieve a
+// quorum", which never says who voted how).
+//
+// Evidence: ballot (votes of each value, most first), masters (addr, says), quorum, expires_at of the last vote, or
+// never_expires.
+func splitQuorum() inspect.Rule {
+	return lockRule("split-quorum", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if l.State != inspect.StateSplit || settling(c) {
+			return nil
+		}
+		e := evidence{
+			"ballot": l.Ballot(), "masters": ballots(l), "quorum": l.Quorum,
+			"cause": "clients that failed to get a quorum did not release everywhere, or use different lists of masters",
+		}
+		advice := "wait for " + untilEnd(l, e) + "; compare the clients' lists of masters, and see that a failed attempt releases on every master"
+		if never := forever(l); never != nil {
+			advice = "a vote without expiry never goes away: " + release(l.ID, never.Value, never.Digest) + " --waiter"
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    fmt.Sprintf("no value has a quorum of the %d masters (%s, needs %d): nobody holds it and nobody gets it", len(l.Masters), l.Ballot(), l.Quorum),
+			Evidence:   e,
+			Advice:     advice,
+		})
+	})
+}
+
+// untilEnd says when the votes have run out, and notes it in the evidence.
+func untilEnd(l *inspect.Lock, e evidence) string {
+	at, never := ending(l)
+	switch {
+	case never:
+		e["never_expires"] = true
+		return "its release, since it never expires"
+	case at.IsZero():
+		return "the keys to expire"
+	default:
+		e["expires_at"] = stamp(at)
+		return "the keys to expire at " + at.UTC().Format("15:04:05 MST")
+	}
+}
+
+// forever is the first vote that never expires; nil when all do.
+func forever(l *inspect.Lock) (found *inspect.Vote) {
+	each(l, func(m *inspect.Vote) {
+		if found == nil && endless(m) {
+			found = m
+		}
+	})
+	return found
+}

@@ -1,0 +1,88 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// staleFairQueue: waiters of a Redis fair queue that are gone, or whose place has lapsed, still stand in it. They lose
+// their place only when somebody else asks, and hold everybody up until then.
+//
+// Cause in the wild: Redisson's fair lock after a deploy or a crash: #4661 (the queue survives, tryLock is false for ever),
+// #1104, #2099 (places that lapse hours ahead), #3004; each dead waiter costs 5 s (#1353) to 5 min (newer versions).
+//
+// Evidence: contenders (the first of them), stale (how many), waiters, head (the next in turn is one of them),
+// lapsed_since of the first that has lapsed.
+func staleFairQueue() inspect.Rule {
+	return lockRule("stale-fair-queue", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		var stale []inspect.Contender
+		var lapsed time.Time
+		dead := 0
+		for i := range l.Waiters {
+			w := &l.Waiters[i]
+			if !inFairQueue(l, w) {
+				continue
+			}
+			over := !w.ExpiresAt.IsZero() && c.Now.Sub(w.ExpiresAt) > time.Second
+			if !w.Dead && !over {
+				continue
+			}
+			stale = append(stale, *w)
+			if w.Dead {
+				dead++
+			}
+			if over && lapsed.IsZero() {
+				lapsed = w.ExpiresAt
+			}
+		}
+		if len(stale) == 0 {
+			return nil
+		}
+		head := stale[0].Name == l.Waiters[0].Name
+		e := evidence{
+			"contenders": names(stale), "stale": len(stale), "waiters": len(l.Waiters), "head": head,
+			"cause": "waiters that died in the queue: a crash or a deploy (Redisson #4661, #1353)",
+		}
+		if !lapsed.IsZero() {
+			e["lapsed_since"] = stamp(lapsed)
+		}
+		confidence, what := recipe.Likely, "gone"
+		if dead == 0 {
+			confidence, what = recipe.Certain, "past due"
+		}
+		message := fmt.Sprintf("%d of %s %s", len(stale), count(len(l.Waiters), "waiter"), are(len(stale))+" "+what)
+		if head {
+			message += ", the next in turn among them: it holds up the others"
+		}
+		return one(inspect.Finding{
+			Confidence: confidence,
+			Message:    message + " (first " + short(stale[0].Name) + ")",
+			Evidence:   e,
+			Advice:     lapse(l) + ". Sooner, for one whose client is gone: " + releaseOf(l, &stale[0]),
+		})
+	})
+}
+
+// inFairQueue says that a contender waits in a queue that its Redis library keeps.
+func inFairQueue(l *inspect.Lock, w *inspect.Contender) bool {
+	return len(l.Masters) > 0 && w.State != inspect.Holding
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// lapse says when dead waiters fall out of the queue by themselves.
+func lapse(l *inspect.Lock) string {
+	if l.Recipe == "redisson" {
+		return "Redisson drops them within 5 min each (fairLockWaitTimeout), once a live client asks again"
+	}
+	return "they fall out when their place lapses, once a live client asks again"
+}

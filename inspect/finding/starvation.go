@@ -1,0 +1,63 @@
+package finding
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// overtakenBy is how many grants to later contenders make starvation without more.
+const overtakenBy = 10
+
+// starvation: a waiter that others overtake. Either ten contenders that came after it were granted the lock, or some were
+// and it has waited for ten times the 99th percentile of at least 20 waits. A long wait alone is none: the holder may be
+// stuck.
+//
+// Cause in the wild: readers that keep coming before a writer; locks without a queue (SET NX and polling); semaphores;
+// a client that lost its place (Redisson #2278, #2883).
+//
+// Evidence: contender, owner, session, client, since of the worst; overtaken; starving (how many waiters); wait_p99_ms
+// where compared.
+func starvation() inspect.Rule {
+	return historyRule("starvation", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		if len(c.History.Overtaken) == 0 {
+			return nil
+		}
+		usual := usually(c.History.Waits)
+		var worst *inspect.Contender
+		most, starving, compared := 0, 0, false
+		for i := range c.Lock.Waiters {
+			w := &c.Lock.Waiters[i]
+			n := c.History.Overtaken[w.Name]
+			if n == 0 {
+				continue
+			}
+			long := usual > 0 && !w.Since.IsZero() && backendNow(c).Sub(w.Since) > usual
+			if n < overtakenBy && !long {
+				continue
+			}
+			starving++
+			if n > most {
+				worst, most, compared = w, n, long
+			}
+		}
+		if worst == nil {
+			return nil
+		}
+		e := about(worst)
+		e["overtaken"], e["starving"] = most, starving
+		e["cause"] = "readers that keep coming, a lock without a queue, or a client that lost its place"
+		text := ""
+		if compared {
+			e["wait_p99_ms"] = c.History.Waits.P99.Milliseconds()
+			text = ", waiting for over " + over(backendNow(c).Sub(worst.Since)) + ", usually at most " + brief(c.History.Waits.P99)
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Likely,
+			Message:    fmt.Sprintf("%s was overtaken %s%s", who(worst), count(most, "time"), text),
+			Evidence:   e,
+			Advice:     "see that its client still runs; if it does, use a fair lock: Curator or kazoo on ZooKeeper, on Redis one with a queue (lockscope acquire --kind fair)",
+		})
+	})
+}

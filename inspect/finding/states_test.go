@@ -1,0 +1,97 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// queue is a mutex on ZooKeeper with n contenders, each behind the one before, that came a second ago.
+func queue(library string, n int) *inspect.Lock {
+	l := &inspect.Lock{
+		ID: inspect.ID{Backend: "zk", Path: "/l"}, Kind: inspect.KindMutex, Recipe: library, Confidence: recipe.Certain,
+		State: inspect.StateHeld, ReadAt: now,
+	}
+	for i := range n {
+		c := inspect.Contender{
+			Name: inspect.Untrusted(fmt.Sprintf("_c_e3b0c44298fc1c149afbf4c8996fb924-lock-%010d", i)), Sequence: int32(i), Sequential: true, State: inspect.Holding, Count: 1,
+			Owner: inspect.Owner{Session: int64(i + 1)}, Since: now.Add(-time.Second), BlockedBelow: n - i - 1, Czxid: int64(i + 1),
+		}
+		if i == 0 {
+			l.Holders = append(l.Holders, c)
+			continue
+		}
+		before := l.Holders[0].Name
+		if i > 1 {
+			before = l.Waiters[i-2].Name
+		}
+		c.State, c.Watches = inspect.Waiting, before
+		l.Waiters, l.State = append(l.Waiters, c), inspect.StateContended
+	}
+	return l
+}
+
+// votes is a key on a master for each letter: a letter is the value that it holds, "-" absent, "!" no answer, "f" a
+// foreign value. ttl is how long the votes still last.
+func votes(masters string, ttl time.Duration) *inspect.Lock {
+	list := make([]inspect.Vote, len(masters))
+	for i, m := range masters {
+		v := inspect.Vote{Addr: fmt.Sprintf("r%d", i+1), Up: true}
+		switch m {
+		case '!':
+			v.Up, v.Error = false, "i/o timeout"
+		case '-':
+		case 'f':
+			v.Present, v.Foreign, v.Value = true, true, "hash"
+		default:
+			v.Present, v.Value, v.ExpiresAt = true, inspect.Untrusted(m), now.Add(ttl)
+		}
+		list[i] = v
+	}
+	return inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, list, now)
+}
+
+// history is of a lock that was held often for up to a second, and waited for as long.
+func history() *inspect.History {
+	usual := inspect.Spans{Count: 100, P50: 100 * time.Millisecond, P99: time.Second, Max: 2 * time.Second}
+	return &inspect.History{Since: now.Add(-time.Minute), Grants: 100, Holds: usual, Waits: usual, LongestTTL: time.Minute}
+}
+
+// with changes a lock.
+func with(l *inspect.Lock, changes ...func(*inspect.Lock)) *inspect.Lock {
+	for _, change := range changes {
+		change(l)
+	}
+	return l
+}
+
+// holder and waiter change the first of them.
+func holder(change func(*inspect.Contender)) func(*inspect.Lock) {
+	return func(l *inspect.Lock) { change(&l.Holders[0]) }
+}
+
+func waiter(change func(*inspect.Contender)) func(*inspect.Lock) {
+	return func(l *inspect.Lock) { change(&l.Waiters[0]) }
+}
+
+// past is a change of history.
+func past(changes ...func(*inspect.History)) *inspect.History {
+	h := history()
+	for _, change := range changes {
+		change(h)
+	}
+	return h
+}
+
+// present is a case of the present.
+func present(l *inspect.Lock, changes ...func(*inspect.Case)) inspect.Case {
+	c := inspect.Case{Lock: l, Now: now}
+	for _, change := range changes {
+		change(&c)
+	}
+	return c
+}
+
+func seen(h *inspect.History) func(*inspect.Case) { return func(c *inspect.Case) { c.History = h } }

@@ -1,0 +1,116 @@
+package finding
+
+import (
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// stuckHolder: somebody waits, and the holder has held for too long. Too long is StuckAfter, or sooner where the lock's own
+// history says so: ten times the 99th percentile of at least 20 holds, but no sooner than 10 s. It is never later than
+// StuckAfter, which is the operator's word; a hold within the longest that was seen is only possible. A leader of an
+// election holds for as long as it lives: it is never stuck.
+//
+// When the grant was not seen, a holder that held at our first look has held at least since then (likely), and one that
+// was in the queue for longer than the limit may have been granted just now (possible).
+//
+// Cause in the wild, by library: evidence.cause. Curator CURATOR-79 (an interrupt leaves the znode) and CURATOR-678 (a
+// release that fails on a lost connection forgets it); kazoo #732 and PR #760 (a failed acquire(blocking=False) leaves its
+// znode); samuel/go-zookeeper #229 (a lost reply to create leaves an orphan); Redisson #1626 (a watchdog that never stops).
+//
+// Evidence: contender, owner, session, client, since, held_since of the longest holder; known (exact, at-least, at-most);
+// held_over; limit_ms, and hold_p99_ms where the limit came from the history; waiters.
+func stuckHolder() inspect.Rule {
+	return lockRule("stuck-holder", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if len(l.Holders) == 0 || !waits(l) || l.Kind == inspect.KindElection || len(l.Holders) < l.Limit {
+			return nil // nobody waits, or not for a holder
+		}
+		limit := stuckAfter(c)
+		byHistory := false
+		if c.History != nil {
+			if u := usually(c.History.Holds); u > 0 && u < limit {
+				limit, byHistory = u, true
+			}
+		}
+		h, held, how := longest(c, limit)
+		if how == unknown || held <= limit {
+			return nil
+		}
+		e := about(h)
+		e["held_over"], e["limit_ms"], e["waiters"] = over(held), limit.Milliseconds(), len(l.Waiters)+l.WaitersAtLeast
+		if byHistory {
+			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
+		}
+		if cause := stuckCause(libraryOf(l, h)); cause != "" {
+			e["cause"] = cause
+		}
+		confidence := how.confidence()
+		if c.History != nil && c.History.Holds.Count >= enough && held <= c.History.Holds.Max {
+			confidence = recipe.Possible // it happened before, and ended
+		}
+		return one(inspect.Finding{
+			Confidence: confidence,
+			Message:    stuckMessage(c, h, held, how, byHistory, e),
+			Evidence:   e,
+			Advice:     stuckAdvice(l, h),
+		})
+	})
+}
+
+// longest is the holder that has held longest.
+func longest(c *inspect.Case, limit time.Duration) (h *inspect.Contender, held time.Duration, how knowledge) {
+	for i := range c.Lock.Holders {
+		d, k := heldFor(c, &c.Lock.Holders[i], limit)
+		if k != unknown && (how == unknown || d > held) {
+			h, held, how = &c.Lock.Holders[i], d, k
+		}
+	}
+	return h, held, how
+}
+
+func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how knowledge, byHistory bool, e evidence) string {
+	text := who(h)
+	switch how {
+	case exact:
+		e["known"] = "exact"
+		text += " has held it for over " + over(held)
+	case atLeast:
+		e["known"] = "at-least"
+		text += " has held it for at least " + over(held)
+	default:
+		e["known"] = "at-most"
+		text += " holds it and came over " + over(held) + " ago"
+	}
+	if byHistory {
+		text += ", usually at most " + brief(c.History.Holds.P99)
+	}
+	return text + "; " + queued(c.Lock)
+}
+
+func stuckAdvice(l *inspect.Lock, h *inspect.Contender) string {
+	look := "see what its threads do"
+	if h.Owner.Client != "" || h.Owner.Host != "" {
+		look = "see what that process does (jstack, py-spy, gdb)"
+	}
+	if libraryOf(l, h) == "curator" {
+		look += "; a revocable Curator lock can be asked to let go by setting its data to __REVOKE__"
+	}
+	return look + ". If it is gone or hangs for good: " + releaseOf(l, h) + " (that does not stop it)"
+}
+
+func stuckCause(library string) string {
+	switch library {
+	case "curator":
+		return "work that hangs, or a znode left behind by an interrupt (CURATOR-79) or a failed release (CURATOR-678)"
+	case "kazoo":
+		return "work that hangs, or a znode left behind by a failed acquire(blocking=False) (kazoo #732, PR #760)"
+	case "go-zookeeper":
+		return "work that hangs, or a znode left behind by a lost reply to create (samuel/go-zookeeper #229)"
+	case "redisson":
+		return "work that hangs, or a watchdog that renews for ever (Redisson #1626)"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,63 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// thinMargin: exactly a quorum of three or more masters holds the lock. One more that fails or restarts empty, and a second
+// client can get it. A key that was set within the last moment is left alone: the other masters may be about to follow.
+//
+// Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that is down,
+// restarted or slow.
+//
+// Evidence: votes, quorum, without (addr and says of each master that does not hold the value).
+func thinMargin() inspect.Rule {
+	return lockRule("thin-margin", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l := c.Lock
+		if len(l.Masters) < 3 || l.Margin != 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended || settling(c) {
+			return nil
+		}
+		var without []evidence
+		var why []string
+		for i := range l.Masters {
+			m := &l.Masters[i]
+			if m.Agrees {
+				continue
+			}
+			without = append(without, evidence{"addr": inspect.Escape(m.Addr), "says": says(m)})
+			if len(why) < 3 {
+				why = append(why, at(m.Addr)+" "+briefly(m))
+			}
+		}
+		if len(without) > len(why) {
+			why = append(why, "…")
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    fmt.Sprintf("%d of %d masters hold it, just the quorum (%s): one more lost, and two can hold it", l.Votes(), len(l.Masters), strings.Join(why, ", ")),
+			Evidence: evidence{
+				"votes": l.Votes(), "quorum": l.Quorum, "without": without,
+				"cause": "masters that are down or restarted, or a client that stops asking at the quorum (redsync #186)",
+			},
+			Advice: "bring the named masters back, one that lost its keys no sooner than the longest TTL after its restart; restart no other meanwhile",
+		})
+	})
+}
+
+// briefly says in a word why a master does not vote with the most.
+func briefly(m *inspect.Vote) string {
+	switch {
+	case !m.Up:
+		return "silent"
+	case !m.Present:
+		return "absent"
+	case m.Foreign:
+		return "no lock"
+	default:
+		return "other value"
+	}
+}

@@ -1,0 +1,83 @@
+package finding
+
+import (
+	"time"
+
+	"lockscope/inspect"
+)
+
+// each calls f with every vote that names a holder.
+func each(l *inspect.Lock, f func(*inspect.Vote)) {
+	for i := range l.Masters {
+		if m := &l.Masters[i]; m.Up && m.Present && !m.Foreign {
+			f(m)
+		}
+	}
+}
+
+// settling says that all votes on a key were set a moment ago, so that the others may be about to follow or to be taken
+// back. Only a history knows, by the longest time to live that was seen.
+func settling(c *inspect.Case) bool {
+	if c.History == nil || c.History.LongestTTL <= 0 {
+		return false
+	}
+	ttl := c.History.LongestTTL
+	moment := min(time.Second, ttl/4)
+	young := true
+	each(c.Lock, func(m *inspect.Vote) {
+		young = young && !m.NoExpiry && !m.ExpiresAt.IsZero() && c.Now.Sub(m.ExpiresAt.Add(-ttl)) < moment
+	})
+	return young
+}
+
+// ending says when the last vote runs out, by our clock; never when one does not.
+func ending(l *inspect.Lock) (at time.Time, never bool) {
+	each(l, func(m *inspect.Vote) {
+		never = never || endless(m)
+		if m.ExpiresAt.After(at) {
+			at = m.ExpiresAt
+		}
+	})
+	return at, never
+}
+
+// endless says that a plain key never expires. Keys of structures may be there without an expiry while nobody holds the
+// lock; their holders have expiries of their own.
+func endless(m *inspect.Vote) bool { return m.NoExpiry && m.Held == nil }
+
+// part is a value that holds only some of the keys that its library makes of one lock; empty when there is none.
+func part(l *inspect.Lock) (m *inspect.Vote, value inspect.Untrusted) {
+	for i := range l.Masters {
+		if h := l.Masters[i].Held; l.Masters[i].Up && h != nil && len(h.Partial) > 0 {
+			return &l.Masters[i], inspect.Untrusted(h.Partial[0])
+		}
+	}
+	return nil, ""
+}
+
+// ballots is evidence of every master's vote: addr and says, which is the value, "absent", "no answer" or, for what is
+// no lock, the type.
+func ballots(l *inspect.Lock) []evidence {
+	list := make([]evidence, 0, len(l.Masters))
+	for i := range l.Masters {
+		list = append(list, evidence{"addr": inspect.Escape(l.Masters[i].Addr), "says": says(&l.Masters[i])})
+	}
+	return list
+}
+
+func says(m *inspect.Vote) string {
+	switch {
+	case !m.Up:
+		return "no answer"
+	case m.Held != nil && len(m.Held.Partial) > 0:
+		return "a part: " + inspect.Escape(m.Held.Partial[0])
+	case !m.Present:
+		return "absent"
+	case m.Foreign:
+		return "type " + m.Value.String()
+	case m.Digest != "":
+		return m.Digest
+	default:
+		return m.Value.String()
+	}
+}

@@ -1,0 +1,48 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// zombieRenewal: a key that is renewed and renewed, for longer than StuckAfter, although others wait for it (possible) or
+// although its holds usually last a tenth of that (likely: ten times the 99th percentile of at least 20 holds). Without
+// waiters and without a history of holds there is nothing to compare with: a leader renews for ever. Elections are left
+// alone.
+//
+// Cause in the wild: a watchdog that outlives the work that it was started for: Redisson #1626, #1966, #2714, #7272.
+//
+// Evidence: contender and owner, held_since; held_over, renewals, every_ms, last_renewal; hold_p99_ms where compared.
+func zombieRenewal() inspect.Rule {
+	return historyRule("zombie-renewal", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+		l, r := c.Lock, c.History.Renewal
+		h := renewed(c)
+		if h == nil || l.Kind == inspect.KindElection || c.Now.Sub(r.Last) > time.Duration(lateAfter*float64(r.Every)) {
+			return nil
+		}
+		limit := stuckAfter(c)
+		usual := usually(c.History.Holds)
+		held, how := heldFor(c, h, limit)
+		if how != exact && how != atLeast || held <= limit || held <= usual || usual == 0 && !waits(l) {
+			return nil
+		}
+		e := about(h)
+		e["held_over"], e["renewals"], e["every_ms"], e["last_renewal"] = over(held), r.Count, r.Every.Milliseconds(), stamp(r.Last)
+		e["cause"] = "a watchdog that outlives the work it was started for (Redisson #1626, #7272)"
+		confidence, text := recipe.Possible, "; "+queued(l)
+		if usual > 0 {
+			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
+			confidence, text = recipe.Likely, ", usually at most "+brief(c.History.Holds.P99)
+		}
+		return one(inspect.Finding{
+			Confidence: confidence,
+			Message:    fmt.Sprintf("%s has renewed its key every %s for over %s%s", who(h), brief(r.Every), over(held), text),
+			Evidence:   e,
+			Advice: "see whether that process still does the work it took the lock for. If not, restart it: that ends the renewal. " +
+				"If it cannot be found: " + releaseOf(l, h),
+		})
+	})
+}

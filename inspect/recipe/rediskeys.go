@@ -1,0 +1,238 @@
+package recipe
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// KeyType is the type of a Redis key, as TYPE names it.
+type KeyType string
+
+// The types that locks are made of. TypeChannel is no key but a channel, of which the subscribers are counted.
+const (
+	TypeNone    KeyType = "none"
+	TypeString  KeyType = "string"
+	TypeHash    KeyType = "hash"
+	TypeZSet    KeyType = "zset"
+	TypeList    KeyType = "list"
+	TypeSet     KeyType = "set"
+	TypeChannel KeyType = "channel"
+)
+
+// Item is a field of a hash (Text is its value), a member of a sorted set (Score), a set or a list.
+type Item struct {
+	Name, Text string
+	Score      float64
+}
+
+// Value is what one master holds under one key, as much of it as a reader takes.
+type Value struct {
+	Type KeyType
+	// Unknown: it could not be read. Denied: because our user may not.
+	Unknown, Denied bool
+	// Text of a string.
+	Text string
+	// Items of a collection: a list's and a sorted set's in order, others sorted by name. More: there are others.
+	Items []Item
+	More  bool
+	// ExpiresAt by our clock; zero when it is absent or never expires (NoExpiry).
+	ExpiresAt time.Time
+	NoExpiry  bool
+	// Subscribers of a channel.
+	Subscribers int
+}
+
+// Ask names a helper key of a lock, or a channel, that has to be read to know the lock.
+type Ask struct {
+	Key  string
+	Type KeyType
+}
+
+// Keys is what one master holds under a lock's key and under what was asked for besides.
+type Keys struct {
+	Key  string
+	Main Value
+	// Beside has the values of helper keys and channels, by name.
+	Beside map[string]Value
+	// Hint is the recipe that the key is known to belong to, from a helper key or an earlier reading; empty when it
+	// is not. Named: somebody asked for this very key, so that it is worth looking for all that it may be.
+	Hint  string
+	Named bool
+	// Now is by our clock, Offset is the server's clock minus ours.
+	Now    time.Time
+	Offset time.Duration
+}
+
+// local turns an instant of the server's clock, in milliseconds since 1970, into one of ours.
+func (k Keys) local(ms float64) time.Time {
+	return time.UnixMilli(int64(ms)).Add(-k.Offset).UTC()
+}
+
+// may says that the key may belong to a recipe although nothing is under it now.
+func (k Keys) may(recipe string) bool { return k.Named || k.Hint == recipe }
+
+// Claim is one entry of a lock that Redis keys hold: a holder or, Waiting, a waiter.
+type Claim struct {
+	// Name is what identifies it on the server: the field of a hash, the member of a set, the value of a string.
+	Name    string
+	Mode    Mode
+	Waiting bool
+	// Count is the re-entrancy; 0 where it is not recorded.
+	Count int
+	// What the name tells of the owner; empty is unknown.
+	Label, Host, PID, Thread, LibraryID string
+	// ExpiresAt is when its entry runs out, by our clock; zero with NoExpiry or where it has no time of its own.
+	ExpiresAt time.Time
+	NoExpiry  bool
+	// Dead: what its library keeps alive beside the entry is gone.
+	Dead bool
+}
+
+// Record is a lock that is more than one plain string, as one master has it.
+type Record struct {
+	Recipe     string
+	Confidence Confidence
+	// Kind as in the JSON: mutex, rw, semaphore or unknown.
+	Kind string
+	// Limit is the number of permits, 0 where it is not known.
+	Limit int
+	// Claims: holders, and waiters in the order of the queue.
+	Claims []Claim
+	// Partial are values that hold too few of the lock's several keys on this master.
+	Partial []string
+	// Opaque: without a claim it is not known whether somebody holds it; otherwise it is free then.
+	Opaque bool
+	// WaitersAtLeast is how many client instances are known to wait, without their entries.
+	WaitersAtLeast int
+	// Beside: keys beside the one that names the lock hold it, which itself is absent.
+	Beside bool
+	// PartOf: the key is none of its own, but belongs to the lock of this key.
+	PartOf string
+	// Doubtful: something in it has to be confirmed by another reading.
+	Doubtful bool
+	// Unseen says what could not be seen of it, and which command that needs; empty when all could.
+	Unseen, Needs string
+}
+
+// Equal compares two records.
+func (r *Record) Equal(o *Record) bool {
+	if r == nil || o == nil {
+		return r == o
+	}
+	return r.Recipe == o.Recipe && r.Confidence == o.Confidence && r.Kind == o.Kind && r.Limit == o.Limit &&
+		r.Opaque == o.Opaque && r.Beside == o.Beside && r.WaitersAtLeast == o.WaitersAtLeast && r.PartOf == o.PartOf &&
+		r.Unseen == o.Unseen && r.Needs == o.Needs &&
+		slices.Equal(r.Claims, o.Claims) && slices.Equal(r.Partial, o.Partial)
+}
+
+// Held says that a claim holds the lock.
+func (r *Record) Held() bool {
+	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return !c.Waiting })
+}
+
+// Shape is how one library writes locks that are more than one plain string.
+type Shape struct {
+	// Name of the recipe.
+	Name string
+	// Patterns are SCAN patterns of its keys.
+	Patterns []string
+	// LockOf says that a key is a helper by its name alone, and which locks it may belong to; none for noise. May be nil.
+	LockOf func(key string) (locks []string, helper bool)
+	// Asks says what else to read of a lock, as far as it is known. It is asked again with what was read then.
+	Asks func(Keys) []Ask
+	// Decode says what lock it is; false when it is none of this library.
+	Decode func(Keys) (Record, bool)
+}
+
+// Shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in tokens.
+func Shapes() []Shape {
+	return []Shape{redisson(), rueidislock(), redisSymfony(), madelsonRedis(), pythonSignal(), lockscopeFence()}
+}
+
+// Asks says what else to read to know the lock of a key; nothing for a plain string.
+func Asks(k Keys) []Ask {
+	var asks []Ask
+	for _, s := range Shapes() {
+		if s.Asks != nil {
+			asks = append(asks, s.Asks(k)...)
+		}
+	}
+	return asks
+}
+
+// DecodeKeys says what lock a key is part of that is more than a plain string; false for a plain string and for what
+// is no lock.
+func DecodeKeys(k Keys) (Record, bool) {
+	for _, s := range Shapes() {
+		if s.Decode == nil {
+			continue
+		}
+		if r, ok := s.Decode(k); ok {
+			return r, true
+		}
+	}
+	return Record{}, false
+}
+
+// LockOf says that a key is a helper of some lock by its name: which recipe writes it, and the keys of the locks that
+// it may belong to, none when it is noise.
+func LockOf(key string) (recipe string, locks []string, helper bool) {
+	for _, s := range Shapes() {
+		if s.LockOf == nil {
+			continue
+		}
+		if locks, ok := s.LockOf(key); ok {
+			return s.Name, locks, true
+		}
+	}
+	return "", nil, false
+}
+
+// HelperKey says that a Redis key belongs to some other lock and is none itself: fencing counters, queues, wake-up lists.
+func HelperKey(key string) bool {
+	_, _, helper := LockOf(key)
+	return helper
+}
+
+// RedisPatterns are the SCAN patterns that find the keys of every recipe with a prefix of its own, besides the
+// generic words that most people put in a lock's name.
+func RedisPatterns() []string {
+	patterns := []string{"*lock*", "*mutex*", "*semaphore*"}
+	patterns = append(patterns, tokenPatterns()...)
+	for _, s := range Shapes() {
+		patterns = append(patterns, s.Patterns...)
+	}
+	return patterns
+}
+
+// HelperPatterns are the patterns of the helper keys of locks that match patterns, as far as these begin with a word:
+// a pattern that begins with a star matches its helper keys as it is.
+func HelperPatterns(patterns []string) []string {
+	var helpers []string
+	for _, p := range patterns {
+		if p != "" && !strings.ContainsAny(p[:1], "*?[") {
+			helpers = append(helpers, "redisson_lock_queue:{"+p, "redisson_lock_timeout:{"+p, "{"+p)
+		}
+	}
+	return helpers
+}
+
+// braced takes the lock's name out of a helper key whose prefix is cut off: {name}, or name when it has braces itself.
+func braced(rest string) []string {
+	inner, ok := strings.CutPrefix(rest, "{")
+	if ok && strings.HasSuffix(inner, "}") && !strings.ContainsAny(inner[:len(inner)-1], "{}") {
+		return []string{inner[:len(inner)-1], rest}
+	}
+	if rest == "" {
+		return nil
+	}
+	return []string{rest}
+}
+
+// lockscopeFence: the fencing counters of our own package stay when the lock is gone, so they make none known.
+func lockscopeFence() Shape {
+	return Shape{Name: "lockscope", LockOf: func(key string) ([]string, bool) {
+		return nil, strings.HasPrefix(key, FencePrefix)
+	}}
+}

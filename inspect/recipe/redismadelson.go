@@ -1,0 +1,117 @@
+package recipe
+
+import (
+	"strings"
+)
+
+// madelsonRedis is DistributedLock.Redis (.NET). Its ids are the machine's name, the process id and a GUID. The
+// read-write lock NAME is a string NAME.writer and a set NAME.readers, shown under the key of the writer; the
+// semaphore is a sorted set of ids with their expiries by the server's clock (RedisReaderWriterLockPrimitives.cs,
+// RedisSemaphorePrimitive.cs, RedLockHelper.cs).
+func madelsonRedis() Shape {
+	return Shape{Name: "madelson", Asks: madelsonAsks, Decode: madelsonDecode}
+}
+
+const (
+	madelsonWriter  = ".writer"
+	madelsonReaders = ".readers"
+	madelsonWaiting = "_WRITERWAITING"
+)
+
+// MadelsonReaders is the key of the readers of the lock with this writer's key; false for a key that is none.
+func MadelsonReaders(key string) (string, bool) {
+	name, ok := strings.CutSuffix(key, madelsonWriter)
+	return name + madelsonReaders, ok
+}
+
+// madelsonID reads MachineName_pid_guid.
+func madelsonID(id string) (Claim, bool) {
+	rest, guid, ok := cutLast(id, "_")
+	if !ok || len(guid) != 32 || !isHex(strings.ToLower(guid)) {
+		return Claim{}, false
+	}
+	host, pid, ok := cutLast(rest, "_")
+	if !ok || host == "" || len(host) > 255 || !isNumber(pid) {
+		return Claim{}, false
+	}
+	return Claim{Name: id, Host: host, PID: pid}, true
+}
+
+func madelsonToken(_, value string) (Token, bool) {
+	c, ok := madelsonID(strings.TrimSuffix(value, madelsonWaiting))
+	return Token{Recipe: "madelson", Confidence: Certain, Host: c.Host, PID: c.PID}, ok
+}
+
+func madelsonAsks(k Keys) []Ask {
+	readers, ok := MadelsonReaders(k.Key)
+	if !ok {
+		return nil
+	}
+	if _, ours := madelsonToken("", k.Main.Text); k.Main.Type == TypeNone || k.Main.Type == TypeString && ours {
+		return []Ask{{readers, TypeSet}}
+	}
+	return nil
+}
+
+func madelsonDecode(k Keys) (Record, bool) {
+	r := Record{Recipe: "madelson", Confidence: Certain, Kind: "semaphore"}
+	switch k.Main.Type {
+	case TypeZSet:
+		for _, m := range k.Main.Items {
+			c, ok := madelsonID(m.Name)
+			if !ok || m.Score < 1e12 {
+				return Record{}, false
+			}
+			if c.ExpiresAt = k.local(m.Score); c.ExpiresAt.After(k.Now) {
+				r.Claims = append(r.Claims, c)
+			}
+		}
+		return r, len(k.Main.Items) > 0
+	case TypeSet:
+		name, ok := strings.CutSuffix(k.Key, madelsonReaders)
+		if _, ours := madelsonMembers(k.Main); !ok || !ours {
+			return Record{}, false
+		}
+		return Record{Recipe: "madelson", PartOf: name + madelsonWriter}, true
+	case TypeString, TypeNone:
+		return madelsonReadWrite(k)
+	}
+	return Record{}, false
+}
+
+// madelsonMembers reads the set of readers. It has one time to live for all, so that dead readers linger.
+func madelsonMembers(v Value) ([]Claim, bool) {
+	var claims []Claim
+	for _, m := range v.Items {
+		c, ok := madelsonID(m.Name)
+		if !ok {
+			return nil, false
+		}
+		c.Mode, c.ExpiresAt, c.NoExpiry = Shared, v.ExpiresAt, v.NoExpiry
+		claims = append(claims, c)
+	}
+	return claims, v.Type == TypeSet && len(claims) > 0
+}
+
+func madelsonReadWrite(k Keys) (Record, bool) {
+	key, ok := MadelsonReaders(k.Key)
+	if !ok {
+		return Record{}, false
+	}
+	r := Record{Recipe: "madelson", Confidence: Certain, Kind: "rw"}
+	readers := k.Beside[key]
+	r.Claims, _ = madelsonMembers(readers)
+	if readers.Denied {
+		r.Unseen, r.Needs = "its readers", "sscan"
+	}
+	if k.Main.Type == TypeString {
+		id, waiting := strings.CutSuffix(k.Main.Text, madelsonWaiting)
+		c, ok := madelsonID(id)
+		if !ok {
+			return Record{}, false
+		}
+		c.Name, c.Waiting, c.ExpiresAt, c.NoExpiry = k.Main.Text, waiting, k.Main.ExpiresAt, k.Main.NoExpiry
+		r.Claims = append(r.Claims, c)
+	}
+	return r, len(r.Claims) > 0
+}

@@ -1,0 +1,359 @@
+package recipe
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const redissonName = "redisson"
+
+// redissonHelpers are helper keys by their prefix, and whether one makes its lock known: a fencing token and an
+// unlock latch say nothing of who holds or waits (RedissonFairLock, RedissonFencedLock, RedissonBaseLock,
+// RedissonBoundedBlockingQueue).
+func redissonHelpers() map[string]bool {
+	return map[string]bool{
+		"redisson_lock_queue:": true, "redisson_lock_timeout:": true,
+		"redisson_lock_token:": false, "redisson_unlock_latch:": false, "redisson_bqs:": false,
+	}
+}
+
+// redisson is Redisson: RLock and its kin are hashes of owners (uuid of the client instance, colon, thread id) with
+// their re-entrancy; the fair lock has a list of waiters and a sorted set of when their places lapse; the read-write
+// lock a mode and a key for each read hold; semaphores and latches are counters.
+func redisson() Shape {
+	return Shape{Name: redissonName, LockOf: redissonLockOf, Asks: redissonAsks, Decode: redissonDecode}
+}
+
+func redissonLockOf(key string) ([]string, bool) {
+	for prefix, tells := range redissonHelpers() {
+		if rest, ok := strings.CutPrefix(key, prefix); ok {
+			if !tells {
+				return nil, true
+			}
+			return braced(rest), true
+		}
+	}
+	// {name}:uuid:thread:rwlock_timeout:n
+	before, n, ok := cutLast(key, ":rwlock_timeout:")
+	if !ok || !isNumber(n) {
+		return nil, false
+	}
+	rest, _, ok := cutLast(before, ":")
+	if !ok || len(rest) < 38 {
+		return nil, false
+	}
+	name, owner := rest[:len(rest)-37], before[len(rest)-36:]
+	if _, ok := redissonOwner(owner); !ok || rest[len(rest)-37] != ':' {
+		return nil, false
+	}
+	return braced(name), true
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+func isNumber(s string) bool {
+	if s == "" || len(s) > 19 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// RedissonKey names a helper key or channel of a lock: prefix:{name}, without braces of its own where the name has
+// some (RedissonObject.prefixName).
+func RedissonKey(prefix, name string) string {
+	if strings.Contains(name, "{") {
+		return prefix + ":" + name
+	}
+	return prefix + ":{" + name + "}"
+}
+
+// RedissonSuffix names a helper key of a lock: {name}:suffix (RedissonObject.suffixName).
+func RedissonSuffix(name, suffix string) string {
+	if strings.Contains(name, "{") {
+		return name + ":" + suffix
+	}
+	return "{" + name + "}:" + suffix
+}
+
+// Channels on which Redisson tells waiters: of a lock, of a read-write lock, of a semaphore, of a latch.
+const (
+	redissonLockChannel  = "redisson_lock__channel"
+	redissonRWChannel    = "redisson_rwlock"
+	redissonSemaphore    = "redisson_sc"
+	redissonLatchChannel = "redisson_countdownlatch__channel__{"
+)
+
+// redissonOwner reads uuid:thread, uuid:thread:write or uuid:thread:transaction.
+func redissonOwner(field string) (Claim, bool) {
+	if len(field) < 38 || len(field) > 160 || !isUUID(field[:36]) || field[36] != ':' {
+		return Claim{}, false
+	}
+	thread, tail, more := strings.Cut(field[37:], ":")
+	if !isNumber(thread) || more && tail != "write" && (tail == "" || strings.Trim(tail, "0123456789abcdef-") != "") {
+		return Claim{}, false
+	}
+	c := Claim{Name: field, LibraryID: field[:36], Thread: thread, Count: 1}
+	if tail != "write" {
+		c.Label = tail // a transaction's id
+	}
+	return c, true
+}
+
+// redissonHash reads the fields of a lock's hash; false when one is no owner.
+func redissonHash(v Value) (claims []Claim, mode string, ok bool) {
+	if v.Type != TypeHash {
+		return nil, "", false
+	}
+	for _, f := range v.Items {
+		if f.Name == "mode" && (f.Text == "read" || f.Text == "write") {
+			mode = f.Text
+			continue
+		}
+		c, isOwner := redissonOwner(f.Name)
+		n, err := strconv.Atoi(f.Text)
+		if !isOwner || err != nil || n < 0 {
+			return nil, "", false
+		}
+		c.Count = max(1, n)
+		claims = append(claims, c)
+	}
+	return claims, mode, len(claims) > 0
+}
+
+// maxReadHolds bounds how many keys of read holds are asked for.
+const maxReadHolds = 256
+
+func redissonAsks(k Keys) []Ask {
+	claims, mode, isHash := redissonHash(k.Main)
+	switch {
+	case isHash && mode != "":
+		asks := []Ask{{RedissonKey(redissonRWChannel, k.Key), TypeChannel}}
+		for _, c := range claims {
+			for n := 1; mode == "read" && n <= c.Count && len(asks) <= maxReadHolds; n++ {
+				asks = append(asks, Ask{redissonReadHold(k.Key, c.Name, n), TypeString})
+			}
+		}
+		return asks
+	case isHash, k.Main.Type == TypeNone && k.may(redissonName):
+		queue := RedissonKey("redisson_lock_queue", k.Key)
+		asks := []Ask{
+			{queue, TypeList},
+			{RedissonKey("redisson_lock_timeout", k.Key), TypeZSet},
+			{RedissonKey(redissonLockChannel, k.Key), TypeChannel},
+		}
+		if k.Main.Type == TypeNone {
+			asks = append(asks, Ask{"{" + k.Key + "}", TypeHash})
+		}
+		for _, item := range k.Beside[queue].Items {
+			asks = append(asks, Ask{redissonOwnChannel(k.Key, item.Name), TypeChannel})
+		}
+		return asks
+	case redissonCounter(k.Main):
+		return []Ask{
+			{RedissonSuffix(k.Key, "timeout"), TypeZSet},
+			{RedissonKey(redissonSemaphore, k.Key), TypeChannel},
+			{redissonLatchChannel + k.Key + "}", TypeChannel},
+		}
+	}
+	return nil
+}
+
+func redissonReadHold(key, owner string, n int) string {
+	return RedissonSuffix(key, fmt.Sprintf("%s:rwlock_timeout:%d", owner, n))
+}
+
+// redissonOwnChannel is where a waiter of a fair lock is told that it is its turn.
+func redissonOwnChannel(key, owner string) string {
+	return RedissonKey(redissonLockChannel, key) + ":" + owner
+}
+
+// redissonCounter says that a string may be the permits of a semaphore or the count of a latch: a number that never expires.
+func redissonCounter(v Value) bool {
+	return v.Type == TypeString && v.NoExpiry && len(v.Text) <= 10 && isNumber(v.Text)
+}
+
+func redissonDecode(k Keys) (Record, bool) {
+	claims, mode, isHash := redissonHash(k.Main)
+	r := Record{Recipe: redissonName, Confidence: Certain, Kind: "mutex"}
+	switch {
+	case isHash && mode != "":
+		r.Kind = "rw"
+		redissonReadWrite(k, &r, claims, mode)
+	case isHash:
+		for _, c := range claims {
+			c.ExpiresAt, c.NoExpiry = k.Main.ExpiresAt, k.Main.NoExpiry
+			r.Claims = append(r.Claims, c)
+		}
+		redissonWaiters(k, &r)
+	case k.Main.Type == TypeNone && k.may(redissonName):
+		// A lock that is named {x} has the same helper keys as x: its hash tells them apart, x is the likelier.
+		if _, _, other := redissonHash(k.Beside["{"+k.Key+"}"]); other || strings.HasPrefix(k.Key, "{") && strings.HasSuffix(k.Key, "}") {
+			return Record{}, false
+		}
+		redissonWaiters(k, &r)
+		return r, len(r.Claims) > 0
+	case redissonCounter(k.Main):
+		return redissonCounted(k)
+	case k.Main.Type == TypeZSet:
+		return redissonPermits(k.Key, k.Main)
+	default:
+		return Record{}, false
+	}
+	return r, true
+}
+
+// redissonReadWrite: in read mode the truth of each reader is in the keys of its holds, since one that renews keeps
+// the hash, and the fields of dead readers in it, alive.
+func redissonReadWrite(k Keys, r *Record, claims []Claim, mode string) {
+	for _, c := range claims {
+		if !strings.HasSuffix(c.Name, ":write") {
+			c.Mode = Shared
+		}
+		c.ExpiresAt, c.NoExpiry = k.Main.ExpiresAt, k.Main.NoExpiry
+		if mode == "read" && c.Mode == Shared {
+			redissonReader(k, &c)
+		}
+		r.Claims = append(r.Claims, c)
+	}
+	r.subscribers(k, RedissonKey(redissonRWChannel, k.Key))
+}
+
+func redissonReader(k Keys, c *Claim) {
+	var last time.Time
+	asked, found, unseen := 0, 0, false
+	for n := 1; n <= c.Count; n++ {
+		hold, ok := k.Beside[redissonReadHold(k.Key, c.Name, n)]
+		if !ok {
+			break
+		}
+		asked++
+		unseen = unseen || hold.Unknown
+		if hold.Type == TypeString {
+			found++
+		}
+		if hold.ExpiresAt.After(last) {
+			last = hold.ExpiresAt
+		}
+	}
+	if !last.IsZero() {
+		c.ExpiresAt, c.NoExpiry = last, false
+	}
+	c.Dead = asked == c.Count && found == 0 && !unseen
+}
+
+// redissonWaiters reads a fair lock's queue, and who has subscribed.
+func redissonWaiters(k Keys, r *Record) {
+	lapses := map[string]float64{}
+	for _, t := range k.Beside[RedissonKey("redisson_lock_timeout", k.Key)].Items {
+		lapses[t.Name] = t.Score
+	}
+	for _, item := range k.Beside[RedissonKey("redisson_lock_queue", k.Key)].Items {
+		c, ok := redissonOwner(item.Name)
+		if !ok {
+			continue
+		}
+		c.Waiting = true
+		if at, ok := lapses[c.Name]; ok {
+			c.ExpiresAt = k.local(at)
+			c.Dead = !c.ExpiresAt.After(k.Now)
+		}
+		if own, ok := k.Beside[redissonOwnChannel(k.Key, c.Name)]; ok && !own.Unknown && own.Subscribers == 0 {
+			c.Dead = true
+		}
+		r.Claims = append(r.Claims, c)
+	}
+	r.subscribers(k, RedissonKey(redissonLockChannel, k.Key))
+}
+
+// subscribers counts the client instances that wait on a channel.
+func (r *Record) subscribers(k Keys, channel string) {
+	v := k.Beside[channel]
+	if v.Denied {
+		r.Unseen, r.Needs = "who waits for it", "pubsub"
+	}
+	r.WaitersAtLeast = v.Subscribers
+}
+
+// redissonCounted is a semaphore or a latch. A plain counter tells neither holders nor limit, and looks like any
+// other number: only who waits for it, its permits, or its name give it away.
+func redissonCounted(k Keys) (Record, bool) {
+	available, err := strconv.Atoi(k.Main.Text)
+	if err != nil {
+		return Record{}, false
+	}
+	timeouts := k.Beside[RedissonSuffix(k.Key, "timeout")]
+	semaphore, latch := k.Beside[RedissonKey(redissonSemaphore, k.Key)], k.Beside[redissonLatchChannel+k.Key+"}"]
+	r := Record{Recipe: redissonName, Confidence: Likely, Kind: "semaphore", Opaque: true}
+	r.subscribers(k, RedissonKey(redissonSemaphore, k.Key))
+	if permits, ok := redissonPermitItems(timeouts); ok {
+		r.Confidence = Certain
+		for _, p := range permits {
+			if p.NoExpiry = p.ExpiresAt.IsZero(); p.NoExpiry || p.ExpiresAt.Add(-k.Offset).After(k.Now) {
+				if !p.NoExpiry {
+					p.ExpiresAt = p.ExpiresAt.Add(-k.Offset)
+				}
+				r.Claims = append(r.Claims, p)
+			}
+		}
+		if !timeouts.More {
+			r.Limit = available + len(timeouts.Items)
+		}
+		return r, true
+	}
+	switch {
+	case semaphore.Subscribers > 0:
+		return r, true
+	case latch.Subscribers > 0:
+		r.Kind, r.WaitersAtLeast = "unknown", latch.Subscribers
+		return r, true
+	case strings.Contains(strings.ToLower(k.Key), "semaphore"):
+		r.Confidence = Possible
+		return r, true
+	}
+	return Record{}, false
+}
+
+// redissonNever is the score of a permit that does not expire.
+const redissonNever = 922337203685477
+
+// redissonPermitItems reads the members of a permit-expirable semaphore: 16 bytes, of which Java shows the hex digits.
+// Expiries are by the server's clock; zero when there is none.
+func redissonPermitItems(v Value) ([]Claim, bool) {
+	if v.Type != TypeZSet || len(v.Items) == 0 {
+		return nil, false
+	}
+	var claims []Claim
+	for _, m := range v.Items {
+		if len(m.Name) != 16 || m.Score < 1e12 {
+			return nil, false
+		}
+		c := Claim{Name: m.Name, Label: hex.EncodeToString([]byte(m.Name))}
+		if m.Score < redissonNever {
+			c.ExpiresAt = time.UnixMilli(int64(m.Score)).UTC()
+		}
+		claims = append(claims, c)
+	}
+	return claims, true
+}
+
+// redissonPermits: the sorted set of permits was found before the semaphore.
+func redissonPermits(key string, v Value) (Record, bool) {
+	rest, ok := strings.CutSuffix(key, ":timeout")
+	if _, permits := redissonPermitItems(v); !ok || !permits || !strings.Contains(rest, "{") {
+		return Record{}, false
+	}
+	return Record{Recipe: redissonName, PartOf: braced(rest)[0]}, true
+}

@@ -1,0 +1,104 @@
+package recipe
+
+import (
+	"encoding/base64"
+	"strings"
+	"time"
+)
+
+// tokenPatterns are SCAN patterns of libraries of plain strings whose keys have a prefix without the word lock:
+// Laravel's jobs (Bus/UniqueLock.php has it), overlaps and schedule.
+func tokenPatterns() []string {
+	return []string{"*laravel_unique_job:*", "*laravel-queue-overlap:*", "*framework/schedule-*"}
+}
+
+// pythonSignal hides the list that wakes the waiters of python-redis-lock (redis_lock/__init__.py).
+func pythonSignal() Shape {
+	return Shape{Name: "python-redis-lock", LockOf: func(key string) ([]string, bool) {
+		name, ok := strings.CutPrefix(key, pythonSignalPrefix)
+		return []string{pythonLockPrefix + name}, ok
+	}}
+}
+
+const (
+	pythonLockPrefix   = "lock:"
+	pythonSignalPrefix = "lock-signal:"
+)
+
+// pythonRedisLock writes base64 of 18 random bytes under lock:NAME.
+func pythonRedisLock(key, value string) (Token, bool) {
+	ok := strings.HasPrefix(key, pythonLockPrefix) && len(value) == 24 && isBase64(base64.StdEncoding, value, 18)
+	return Token{Recipe: "python-redis-lock", Confidence: Likely}, ok
+}
+
+// shedLockRedis writes ADDED:time@host:uuid under job-lock:environment:name (InternalRedisLockProvider.java); older
+// versions have no uuid.
+func shedLockRedis(key, value string) (Token, bool) {
+	rest, ok := strings.CutPrefix(value, "ADDED:")
+	at, owner, cut := strings.Cut(rest, "@")
+	if !ok || !cut {
+		return Token{}, false
+	}
+	since, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return Token{}, false
+	}
+	t := Token{Recipe: "shedlock", Confidence: Likely, Since: since.UTC(), Host: owner}
+	if n := len(owner) - 36; n > 0 && owner[n-1] == ':' && isUUID(owner[n:]) {
+		t.Host = owner[:n-1]
+		t.Confidence = Certain
+	}
+	if strings.HasPrefix(key, "job-lock:") {
+		t.Confidence = Certain
+	}
+	return t, true
+}
+
+// springIntegration writes the UUID of its registry, one for each process, under registry:path (RedisLockRegistry.java).
+// Many others write a random UUID for each lock: their prefixes rule some out.
+func springIntegration(key, value string) (Token, bool) {
+	if !isUUID(value) || value[14] != '4' || !strings.Contains(key, ":") {
+		return Token{}, false
+	}
+	for _, other := range []string{"redlock:", "mutex:", "bull:"} { // RedLock.net and pottery, redis-semaphore, Bull
+		if strings.HasPrefix(key, other) {
+			return Token{}, false
+		}
+	}
+	return Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: value}, true
+}
+
+// laravelLock writes 16 random letters and digits (Cache/Lock.php), which PHP's serializer may wrap. go-zero writes
+// 16 letters, so that only a digit or the key's name tells them apart.
+func laravelLock(key, value string) (Token, bool) {
+	if inner, ok := strings.CutPrefix(value, `s:16:"`); ok {
+		value = strings.TrimSuffix(inner, `";`)
+	}
+	if len(value) != 16 {
+		return Token{}, false
+	}
+	digit := false
+	for i := range len(value) {
+		c := value[i]
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return Token{}, false
+		}
+		digit = digit || c <= '9'
+	}
+	for _, word := range []string{"laravel", "-cache-", "_cache_", "_cache:", "framework/schedule-"} {
+		if strings.Contains(key, word) {
+			return Token{Recipe: "laravel", Confidence: Likely}, true
+		}
+	}
+	return Token{Recipe: "laravel", Confidence: Possible}, digit
+}
+
+// timeUUID is a version 1 UUID with dashes, as ioredis-lock writes: no recipe of its own, but time and MAC address.
+func timeUUID(key, value string) (Token, bool) {
+	if !isUUID(value) {
+		return Token{}, false
+	}
+	t, ok := redisPy(key, strings.ReplaceAll(value, "-", ""))
+	t.Recipe, t.Confidence = "token", Possible
+	return t, ok
+}

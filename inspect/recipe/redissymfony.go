@@ -1,0 +1,50 @@
+package recipe
+
+import "encoding/base64"
+
+// redisSymfony is Symfony Lock's RedisStore since 5.2: a sorted set of tokens with their expiries in milliseconds by
+// the server's clock, and the member __write__ while one of them is exclusive. Members that ran out stay until the
+// next call and count for nothing.
+func redisSymfony() Shape {
+	return Shape{Name: "symfony", Decode: redisSymfonyDecode}
+}
+
+// SymfonyWrite is the member that makes a Symfony lock exclusive.
+const SymfonyWrite = "__write__"
+
+func redisSymfonyDecode(k Keys) (Record, bool) {
+	if k.Main.Type != TypeZSet || len(k.Main.Items) == 0 {
+		return Record{}, false
+	}
+	mode, tokens := Shared, 0
+	for _, m := range k.Main.Items {
+		if m.Score < 1e12 || m.Name != SymfonyWrite && !symfonyToken(m.Name) {
+			return Record{}, false
+		}
+		if m.Name != SymfonyWrite {
+			tokens++
+		} else if k.local(m.Score).After(k.Now) {
+			mode = Exclusive
+		}
+	}
+	r := Record{Recipe: "symfony", Confidence: Certain, Kind: "mutex"}
+	for _, m := range k.Main.Items {
+		if end := k.local(m.Score); m.Name != SymfonyWrite && end.After(k.Now) {
+			r.Claims = append(r.Claims, Claim{Name: m.Name, Mode: mode, ExpiresAt: end})
+			if mode == Shared {
+				r.Kind = "rw"
+			}
+		}
+	}
+	return r, tokens > 0
+}
+
+// symfonyToken is standard base64 of 32 random bytes.
+func symfonyToken(s string) bool {
+	return len(s) == 44 && s[43] == '=' && isBase64(base64.StdEncoding, s, 32)
+}
+
+// symfonyString is Symfony before 5.2: the token as a plain string.
+func symfonyString(_, value string) (Token, bool) {
+	return Token{Recipe: "symfony", Confidence: Likely}, symfonyToken(value)
+}

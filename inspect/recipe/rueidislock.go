@@ -1,0 +1,89 @@
+package recipe
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const rueidisPrefix = "rueidislock:"
+
+// rueidislock writes one lock under three keys of the same deployment, rueidislock:0:NAME to rueidislock:2:NAME, and
+// holds it with two of them (rueidislock/lock.go: KeyMajority 2). The lock is named by the first. Other majorities and
+// prefixes are settings of the client that the server does not tell.
+func rueidislock() Shape {
+	return Shape{Name: "rueidislock", LockOf: rueidisLockOf, Asks: rueidisAsks, Decode: rueidisDecode}
+}
+
+func rueidisLockOf(key string) ([]string, bool) {
+	name, index, ok := rueidisName(key)
+	if !ok || index == 0 {
+		return nil, false
+	}
+	return []string{rueidisPrefix + "0:" + name}, true
+}
+
+func rueidisName(key string) (name string, index int, ok bool) {
+	rest, ok := strings.CutPrefix(key, rueidisPrefix)
+	if !ok || len(rest) < 3 || rest[0] < '0' || rest[0] > '2' || rest[1] != ':' {
+		return "", 0, false
+	}
+	return rest[2:], int(rest[0] - '0'), true
+}
+
+// RueidisKeys are the three keys of the lock that the first one names; false for another key.
+func RueidisKeys(key string) ([]string, bool) {
+	name, index, ok := rueidisName(key)
+	if !ok || index != 0 {
+		return nil, false
+	}
+	return []string{key, rueidisPrefix + "1:" + name, rueidisPrefix + "2:" + name}, true
+}
+
+func rueidisAsks(k Keys) []Ask {
+	keys, ok := RueidisKeys(k.Key)
+	if !ok {
+		return nil
+	}
+	return []Ask{{keys[1], TypeString}, {keys[2], TypeString}}
+}
+
+func rueidisDecode(k Keys) (Record, bool) {
+	keys, ok := RueidisKeys(k.Key)
+	if !ok {
+		return Record{}, false
+	}
+	r := Record{Recipe: "rueidislock", Confidence: Certain, Kind: "mutex"}
+	ends := map[string][]time.Time{}
+	unknown := 0
+	for _, v := range []Value{k.Main, k.Beside[keys[1]], k.Beside[keys[2]]} {
+		if v.Unknown {
+			unknown++
+		}
+		if v.Type == TypeString {
+			ends[v.Text] = append(ends[v.Text], v.ExpiresAt) // zero: it never expires
+		}
+	}
+	for value, at := range ends {
+		if len(at) < 2 {
+			r.Partial = append(r.Partial, value)
+			continue
+		}
+		slices.SortFunc(at, func(a, b time.Time) int {
+			if a.IsZero() != b.IsZero() {
+				if a.IsZero() {
+					return -1
+				}
+				return 1
+			}
+			return b.Compare(a)
+		})
+		r.Claims = append(r.Claims, Claim{Name: value, ExpiresAt: at[1], NoExpiry: at[1].IsZero()})
+	}
+	slices.Sort(r.Partial)
+	if len(r.Claims) == 0 && unknown > 0 {
+		r.Opaque = true
+		r.Unseen, r.Needs = "some of its three keys", "getrange"
+	}
+	return r, len(ends) > 0 || unknown > 0
+}

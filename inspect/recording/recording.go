@@ -1,0 +1,36 @@
+// Package recording keeps what sources saw in a file, and plays it again: a recording is a source like any other.
+//
+// A recording is a text of JSON lines. The first is a header, {"recording":1,"at":TIME}. Each other one is an update,
+// {"at":TIME,"update":{...}}, with the fields of inspect.Update by their Go names and empty ones left out; a large
+// update continues on the next line where "more" is true. Instants are absolute and in RFC 3339. Names and values from
+// servers, paths and lock ids are in the form of inspect.Escape.
+package recording
+
+import (
+	"errors"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Version of the format that this package writes, and the only one that it reads.
+const Version = 1
+
+// MaxLine is the longest line that is written and read, in bytes.
+const MaxLine = 32 << 20
+
+// ErrFormat is wrapped by every error about a recording that cannot be read.
+var ErrFormat = errors.New("not a recording that can be read")
+
+// header is the first line of a recording.
+type header struct {
+	Recording int       `json:"recording"`
+	At        time.Time `json:"at"`
+}
+
+// entry is any other line.
+type entry struct {
+	At     time.Time      `json:"at"`
+	More   bool           `json:"more"`
+	Update inspect.Update `json:"update"`
+}

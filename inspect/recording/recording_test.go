@@ -1,0 +1,282 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"lockscope/inspect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
+
+const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+
+// script is a source that emits its updates and is done.
+type script []inspect.Update
+
+func (s script) Run(_ context.Context, emit func(inspect.Update)) error {
+	for _, u := range s {
+		emit(u)
+	}
+	return nil
+}
+
+func (script) Focus([]inspect.ID) {}
+
+func node(number int, session int64, data string) inspect.Znode {
+	return inspect.Znode{
+		Name: fmt.Sprintf("%s__lock__%010d", guid, number), Known: true, EphemeralOwner: session, Czxid: session,
+		Created: now.Add(-time.Minute), Data: []byte(data),
+	}
+}
+
+func directory(path string, nodes ...inspect.Znode) *inspect.Lock {
+	return inspect.DirectoryLock(inspect.ID{Backend: "zk", Path: path}, nodes, now)
+}
+
+// runs are what two sources tell: names that are no text, watches, sessions, votes, findings.
+func runs() []inspect.Source {
+	hostile := "/l\x1b\xff\u202e\\"
+	a, b, c := node(0, 10, "host-a"), node(1, 11, "\x00\xfe"), node(2, -12, "")
+	found := inspect.Finding{
+		Rule: "blind", Severity: inspect.Info, Message: "no", Advice: "open", Confidence: "certain",
+		Evidence: map[string]any{"contender": inspect.Untrusted("\xff"), "count": 3},
+	}
+	vote := func(addr, value string) inspect.Vote {
+		return inspect.Vote{Addr: addr, Up: true, Present: true, Value: inspect.Untrusted(value), ExpiresAt: now.Add(10 * time.Second)}
+	}
+	key := inspect.ID{Backend: "redis", Path: "k\xff"}
+	held := inspect.KeyLock(key, []inspect.Vote{vote("a:1", "x"), vote("b:1", "x"), vote("c:1", "y\xfe")}, now)
+	held.Findings = []inspect.Finding{found}
+	return []inspect.Source{
+		script{
+			{Backend: &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch}},
+			{Put: []*inspect.Lock{directory(hostile, a, b, c), directory("/gone", a)}},
+			{
+				Sessions: map[int64]inspect.Session{10: {ID: 10, Client: "10.0.0.1:999", LastContact: now}}, AllSessions: true,
+				Watches: &inspect.WatchTable{Backend: "zk", ReadAt: now.Add(time.Second), Sessions: map[string][]int64{hostile + "/" + a.Name: {11}}},
+			},
+			{Put: []*inspect.Lock{directory(hostile, b, c)}, Gone: []inspect.ID{{Backend: "zk", Path: "/gone"}}},
+		},
+		script{
+			{Backend: &inspect.Backend{
+				Name: "redis", Kind: inspect.Redis, State: inspect.Degraded, Mode: inspect.ModePush, FirstPass: true,
+				Servers:  []inspect.Server{{Addr: "a:1", State: inspect.ServerUp, ClockKnown: true, ClockOffset: time.Millisecond, StartedAt: now}},
+				Findings: []inspect.Finding{found},
+			}},
+			{Put: []*inspect.Lock{held, inspect.KeyLock(inspect.ID{Backend: "redis"}, []inspect.Vote{vote("a:1", "1")}, now)}},
+		},
+	}
+}
+
+func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) string {
+	t.Helper()
+	o := inspect.NewObserver(clock, sources...)
+	if err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(o.Snapshot().JSON(), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func fixed() time.Time { return now.Add(2 * time.Second) }
+
+func record(t *testing.T, sources ...inspect.Source) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if err := New(&file, sources...).Run(t.Context(), func(inspect.Update) {}); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func TestARecordingPlaysWhatWasSeen(t *testing.T) {
+	live := final(t, fixed, runs()...)
+	for _, file := range [][]byte{
+		record(t, runs()...),
+		record(t, Read(bytes.NewReader(record(t, runs()...)), Speed(0), Kept())), // a recording of a recording
+	} {
+		// Both backends come in one source now; which of them told first is not fixed.
+		replayed := final(t, fixed, Read(bytes.NewReader(file), Speed(0), Kept()))
+		if diff := cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func sortedBackends(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range m["backends"].([]any) {
+		m["backend "+b.(map[string]any)["name"].(string)] = b
+	}
+	delete(m, "backends")
+	return m
+}
+
+func TestTheTeePassesOnWhatItWrites(t *testing.T) {
+	var file bytes.Buffer
+	if live, teed := final(t, fixed, runs()[0]), final(t, fixed, New(&file, runs()[0])); live != teed {
+		t.Error(cmp.Diff(live, teed))
+	}
+}
+
+// Large updates are split, and are one again when read; a lock is never first told to be looked at after it was.
+func TestALargeUpdateIsSeveralLines(t *testing.T) {
+	var put []*inspect.Lock
+	for i := range 10_000 {
+		put = append(put, directory(fmt.Sprintf("/l/%05d", i), node(0, 10, "x"), node(1, 11, "y")))
+	}
+	file := record(t, script{{Put: put, Backend: &inspect.Backend{Name: "zk", FirstPass: true}}})
+	if n := bytes.Count(file, []byte("\n")); n < 4 {
+		t.Errorf("%d lines", n)
+	}
+	var updates []inspect.Update
+	if err := Read(bytes.NewReader(file), Speed(0)).Run(t.Context(), func(u inspect.Update) { updates = append(updates, u) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(updates) != 1 || len(updates[0].Put) != len(put) || updates[0].Backend == nil {
+		t.Errorf("%d updates", len(updates))
+	}
+}
+
+func TestACrashLosesOnlyTheLastUpdate(t *testing.T) {
+	file := record(t, runs()[0])
+	whole := bytes.Count(file, []byte("\n")) - 1
+	for cut := len(file) - 1; cut > bytes.IndexByte(file, '\n')+1; cut -= 7 {
+		r := Read(bytes.NewReader(file[:cut]), Speed(0))
+		n := 0
+		if err := r.Run(t.Context(), func(inspect.Update) { n++ }); err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		lines := bytes.Count(file[:cut], []byte("\n")) - 1
+		if n < lines || n > lines+1 || n > whole || (n == lines) != r.Cut() && file[cut-1] != '\n' {
+			t.Fatalf("cut at %d: %d updates of %d whole lines, cut %v", cut, n, lines, r.Cut())
+		}
+	}
+}
+
+func TestWhatIsNoRecordingIsRefused(t *testing.T) {
+	good := string(record(t, runs()[1]))
+	first, rest, _ := strings.Cut(good, "\n")
+	for name, text := range map[string]string{
+		"empty": "", "no header": rest, "other JSON": "{}\n", "text": "hello\n", "newer": strings.Replace(first, ":1", ":2", 1) + "\n",
+		"broken line": first + "\n{\n" + rest, "bad escape": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Gone":["zk:\\q"]}}` + "\n",
+		"null lock": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Put":[null]}}` + "\n",
+	} {
+		if err := Read(strings.NewReader(text)).Run(t.Context(), func(inspect.Update) {}); err == nil {
+			t.Errorf("%s: read without an error", name)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x")
+	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+	if err := os.WriteFile(path, []byte(rest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); !errors.Is(err, ErrFormat) {
+		t.Errorf("not a recording: %v", err)
+	}
+}
+
+// Instants move together: what was 10 s ago when it was recorded is 10 s ago when it is played.
+func TestTimesMoveToThePresent(t *testing.T) {
+	file := record(t, runs()...)
+	r := Read(bytes.NewReader(file), Speed(0))
+	var kept, moved []inspect.Update
+	collect := func(into *[]inspect.Update) func(inspect.Update) {
+		return func(u inspect.Update) { *into = append(*into, u) }
+	}
+	if err := errors.Join(r.Run(t.Context(), collect(&moved)), Read(bytes.NewReader(file), Speed(0), Kept()).Run(t.Context(), collect(&kept))); err != nil {
+		t.Fatal(err)
+	}
+	by := r.offset
+	if by == 0 {
+		t.Fatal("nothing moved")
+	}
+	for i := range kept {
+		moveTimes(&kept[i], by)
+		if diff := cmp.Diff(kept[i], moved[i], cmp.AllowUnexported(inspect.Contender{}, inspect.Lock{}), cmp.Comparer(time.Time.Equal)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if got := moved[len(moved)-1].Put; got == nil || !got[0].ReadAt.Equal(now.Add(by)) {
+		t.Errorf("read at %v", got)
+	}
+}
+
+// failing is a disk that is full after some lines.
+type failing struct{ lines int }
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.lines--; f.lines < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
+func TestAFullDiskEndsTheRecording(t *testing.T) {
+	for lines := range 3 {
+		told := 0
+		err := New(&failing{lines}, runs()[0]).Run(t.Context(), func(inspect.Update) { told++ })
+		if !errors.Is(err, io.ErrShortWrite) || told > lines {
+			t.Errorf("%d lines: %d updates passed on, %v", lines, told, err)
+		}
+	}
+}
+
+func TestThePaceIsTheRecordedOne(t *testing.T) {
+	line := func(after time.Duration) string {
+		return `{"at":"` + now.Add(after).Format(time.RFC3339Nano) + `","update":{"Gone":["zk:/l"]}}` + "\n"
+	}
+	text := `{"recording":1,"at":"` + now.Format(time.RFC3339Nano) + `"}` + "\n" + line(time.Second) + line(2*time.Second)
+	r := Read(strings.NewReader(text), Speed(20), Kept())
+	began := time.Now()
+	if err := r.Run(t.Context(), func(inspect.Update) {}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 95*time.Millisecond || r.Now().Before(now.Add(1900*time.Millisecond)) {
+		t.Errorf("2 s at 20 times the pace took %v and ended at %v", took, r.Now())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Read(strings.NewReader(text)).Run(ctx, func(inspect.Update) { t.Error("played after the end") }); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var file bytes.Buffer
+	if err := New(&file, runs()...).Run(f.Context(), func(inspect.Update) {}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes())
+	f.Add([]byte(`{"recording":1,"at":"2026-11-21T09:00:10Z"}` + "\n" + `{"at":"2026-11-21T09:00:10Z","more":true,"update":{"Put":[{"ID":"zk:/"}]}}` + "\n"))
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		o := inspect.NewObserver(fixed, Read(bytes.NewReader(text), Speed(0)))
+		if o.Run(context.Background()) == nil {
+			_, _ = json.Marshal(o.Snapshot().JSON())
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Replay is a source that emits what a recording holds. Its backends, and how they are said to be read, are as they were.
+type Replay struct {
+	name string
+	open func() (io.ReadCloser, error)
+	// speed is how many times as fast as it was; 0 is without any pause.
+	speed float64
+	shift bool
+
+	mu      sync.Mutex
+	offset  time.Duration // from an instant of the recording to the one that is told
+	started time.Time     // by the real clock
+	at      time.Time     // the newest line's instant as it is told, without pause; else the first one's
+	cut     bool
+}
+
+// Option changes how a recording is played.
+type Option func(*Replay)
+
+// Speed plays so many times as fast as it was; 0 or less plays without any pause.
+func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, factor) } }
+
+// Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when it is played.
+func Kept() Option { return func(r *Replay) { r.shift = false } }
+
+// Open makes a source of the recording in a file. It fails when the file does not begin as one.
+func Open(path string, options ...Option) (*Replay, error) {
+	r := newReplay(path, func() (io.ReadCloser, error) { return os.Open(path) }, options)
+	in, err := r.open()
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	defer in.Close()
+	_, err = newReader(r.name, in)
+	return r, err
+}
+
+// Read makes a source of the recording that in holds. Its Run can be called once.
+func Read(in io.Reader, options ...Option) *Replay {
+	return newReplay("recording", func() (io.ReadCloser, error) { return io.NopCloser(in), nil }, options)
+}
+
+func newReplay(name string, open func() (io.ReadCloser, error), options []Option) *Replay {
+	r := &Replay{name: name, open: open, speed: 1, shift: true}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+// Focus does nothing: a recording holds what it holds.
+func (r *Replay) Focus([]inspect.ID) {}
+
+// Now is the clock that goes with the instants that are told: that of an Observer of this source, and of a screen.
+func (r *Replay) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.started.IsZero():
+		return time.Now()
+	case r.speed == 0:
+		return r.at
+	default:
+		return r.at.Add(time.Duration(float64(time.Since(r.started)) * r.speed))
+	}
+}
+
+// Cut says that the last line was not whole, as after a crash; what was before it has been played.
+func (r *Replay) Cut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cut
+}
+
+// Run plays the recording to its end.
+func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
+	file, err := r.open()
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	defer file.Close()
+	in, err := newReader(r.name, file)
+	if err != nil {
+		return err
+	}
+	r.begin(in.began)
+	for {
+		at, u, err := in.next()
+		if errors.Is(err, io.EOF) {
+			r.mu.Lock()
+			r.cut = in.cut
+			r.mu.Unlock()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.await(ctx, at); err != nil {
+			return err
+		}
+		if r.offset != 0 {
+			moveTimes(&u, r.offset)
+		}
+		emit(u)
+	}
+}
+
+func (r *Replay) begin(recorded time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started, r.at = time.Now(), recorded
+	if r.shift {
+		r.at = r.started
+		r.offset = r.started.Sub(recorded)
+	}
+}
+
+// await lets a recorded instant come.
+func (r *Replay) await(ctx context.Context, recorded time.Time) error {
+	told := recorded.Add(r.offset)
+	if r.speed == 0 {
+		r.mu.Lock()
+		r.at = told
+		r.mu.Unlock()
+		return ctx.Err()
+	}
+	wait := time.Duration(float64(told.Sub(r.Now())) / r.speed)
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reader reads a recording line by line.
+type reader struct {
+	name  string
+	lines *bufio.Scanner
+	line  int
+	began time.Time
+	cut   bool // the last line was not whole
+}
+
+func newReader(name string, in io.Reader) (*reader, error) {
+	r := &reader{name: name, lines: bufio.NewScanner(in)}
+	r.lines.Buffer(nil, MaxLine+2) // with its end
+	r.lines.Split(wholeLines)
+	text, err := r.scan()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var h header
+	if json.Unmarshal(text, &h) != nil || h.Recording == 0 || h.At.IsZero() {
+		return nil, fmt.Errorf("recording: %s is %w (make one with lockscope record)", name, ErrFormat)
+	}
+	if h.Recording != Version {
+		return nil, fmt.Errorf("recording: %s is %w: it is of version %d, and this program reads version %d", name, ErrFormat, h.Recording, Version)
+	}
+	r.began = h.At
+	return r, nil
+}
+
+// wholeLines splits into lines with their ends, so that one that was cut off shows.
+func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i+1], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// scan is the next line with its end.
+func (r *reader) scan() ([]byte, error) {
+	if r.lines.Scan() {
+		r.line++
+		return r.lines.Bytes(), nil
+	}
+	if err := r.lines.Err(); err != nil {
+		return nil, fmt.Errorf("recording: %s, line %d: %w", r.name, r.line+1, err)
+	}
+	return nil, io.EOF
+}
+
+// next is the next update; io.EOF after the last one.
+func (r *reader) next() (time.Time, inspect.Update, error) {
+	var put []*inspect.Lock
+	for {
+		text, err := r.scan()
+		if err != nil {
+			r.cut = r.cut || put != nil && errors.Is(err, io.EOF)
+			return time.Time{}, inspect.Update{}, err
+		}
+		e, err := decode(text)
+		switch whole := text[len(text)-1] == '\n'; {
+		case err != nil && !whole:
+			r.cut = true
+			return time.Time{}, inspect.Update{}, io.EOF
+		case err != nil:
+			return time.Time{}, inspect.Update{}, fmt.Errorf("recording: %s, line %d: %w", r.name, r.line, err)
+		}
+		put = append(put, e.Update.Put...)
+		if !e.More {
+			e.Update.Put = put
+			return e.At, e.Update, nil
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package recording
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lockscope/inspect"
+)
+
+// New is a source that does as the given ones do together, and writes everything that they emit to w, each line by one
+// call, before it passes it on. Run fails when w does. What is told of sessions is written with the backend that the
+// source told of before, since a recording has no other way to know whose they are.
+func New(w io.Writer, sources ...inspect.Source) inspect.Source {
+	return &tee{w: w, sources: sources}
+}
+
+type tee struct {
+	w       io.Writer
+	sources []inspect.Source
+	mu      sync.Mutex
+}
+
+func (t *tee) Focus(ids []inspect.ID) {
+	for _, s := range t.sources {
+		s.Focus(ids)
+	}
+}
+
+func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
+	first, err := json.Marshal(header{Recording: Version, At: time.Now()})
+	if err == nil {
+		err = t.write(first)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	g, ctx := errgroup.WithContext(ctx)
+	var broken error // guarded by mu
+	for _, s := range t.sources {
+		g.Go(func() error {
+			var told *inspect.Backend
+			return s.Run(ctx, func(u inspect.Update) {
+				if u.Backend != nil {
+					told = u.Backend
+				} else if u.Sessions != nil {
+					u.Backend = told
+				}
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				if broken != nil {
+					return
+				}
+				if broken = t.record(u); broken != nil {
+					fail(broken)
+					return
+				}
+				emit(u)
+			})
+		})
+	}
+	err = g.Wait()
+	if broken != nil {
+		return errors.Join(broken, ignoreCanceled(err))
+	}
+	return err
+}
+
+func ignoreCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (t *tee) record(u inspect.Update) error {
+	all, err := lines(time.Now(), u)
+	for _, line := range all {
+		if err == nil {
+			err = t.write(line)
+		}
+	}
+	return err
+}
+
+func (t *tee) write(line []byte) error {
+	if _, err := t.w.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return nil
+}

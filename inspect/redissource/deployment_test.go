@@ -1,0 +1,96 @@
+package redissource_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// oneMaster is the configuration of a backend that is one master to us.
+func oneMaster(o redis.UniversalOptions) redissource.Config {
+	cfg := config(nil)
+	cfg.Masters = []*redis.UniversalOptions{&o}
+	return cfg
+}
+
+func TestAClusterIsReadByPolling(t *testing.T) {
+	var addrs []string
+	for _, m := range servertest.StartRedisCluster(t, 3) {
+		addrs = append(addrs, m.Addr)
+	}
+	c, ctx := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs}), context.Background()
+	defer c.Close()
+	for i := range 30 { // on all nodes
+		if err := c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range []redis.UniversalOptions{{Addrs: addrs[:1], IsClusterMode: true}, {Addrs: addrs}} {
+		cfg := oneMaster(o)
+		if v := once(t, cfg); len(v.Locks) != 30 || v.Backend.State != inspect.Connected {
+			t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
+		}
+		v, _ := watch(t, cfg)
+		v.Await("all of them", func() bool { return len(v.Locks) == 30 })
+		v.Await("poll, and why", func() bool { return v.Backend.Mode == inspect.ModePoll && len(v.Backend.Findings) == 1 })
+		for i := range 30 {
+			key := fmt.Sprintf("lock:%d", i)
+			if err := c.Set(ctx, key, "y", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			v.Await("a change on any node", holder(v, key, "y"))
+		}
+		c.Del(ctx, "lock:7")
+		v.Await("a release", state(v, "lock:7", inspect.StateFree))
+		c.Set(ctx, "lock:7", "x", 0)
+	}
+}
+
+func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
+	sentinel, master, replica := servertest.StartRedisSentinel(t)
+	set(t, master, "lock:a", "x", 0)
+	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster})
+	if v := once(t, cfg); v.Locks["lock:a"] == nil || v.Backend.Servers[0].Role != "master" {
+		t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
+	}
+	v, _ := watch(t, cfg)
+	awaitPush(v)
+	v.Await("held", holder(v, "lock:a", "x"))
+	set(t, master, "lock:a", "y", 0)
+	v.Await("pushed", holder(v, "lock:a", "y"))
+	v.Await("the run id", func() bool { return v.Backend.Servers[0].RunID != "" })
+	was := v.Backend.Servers[0].RunID
+	if err := client(t, master).Wait(context.Background(), 1, 5*time.Second).Err(); err != nil {
+		t.Fatal(err)
+	}
+	master.Kill(t)
+	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
+	v.Await("the replica is the master", func() bool {
+		s := v.Backend.Servers[0]
+		return s.State == inspect.ServerUp && s.RunID != "" && s.RunID != was && s.Role == "master"
+	})
+	set(t, replica, "lock:a", "z", 0)
+	v.Await("what it holds", holder(v, "lock:a", "z"))
+	awaitPush(v)
+}
+
+func TestASocketIsReadByPush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "redis.sock")
+	m := servertest.StartRedis(t, "--unixsocket", path)
+	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{path}}))
+	awaitPush(v)
+	set(t, m, "lock:a", "x", 0)
+	v.Await("held", holder(v, "lock:a", "x"))
+	if !slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return s.Addr == path }) {
+		t.Errorf("servers %+v", v.Backend.Servers)
+	}
+}

@@ -1,0 +1,29 @@
+package redissource
+
+import "time"
+
+// limit is a rate limit as the generic cell rate algorithm has it (ITU-T I.371): all that it has to remember of what
+// was spent is one instant. The zero instant is that nothing was.
+type limit struct {
+	every time.Duration
+	burst int
+}
+
+// ready is when the next may be spent: now or later.
+func (l limit) ready(spent, now time.Time) time.Time {
+	if at := spent.Add(-l.every * time.Duration(l.burst-1)); at.After(now) {
+		return at
+	}
+	return now
+}
+
+// spend is the instant to remember once n more are spent.
+func (l limit) spend(spent, now time.Time, n int) time.Time {
+	if spent.Before(now) {
+		spent = now
+	}
+	return spent.Add(l.every * time.Duration(n))
+}
+
+// slowed is the limit at half the rate.
+func (l limit) slowed() limit { return limit{every: 2 * l.every, burst: (l.burst + 1) / 2} }

@@ -1,0 +1,109 @@
+package redissource
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// At rest a master that pushes is hardly asked anything. What a push cannot be trusted with is caught by a net, cast at
+// a slow beat: one EXISTS for many keys at once, which counts those that are there, and a few keys read in full.
+const (
+	netSize   = 1000 // keys in one EXISTS
+	netSample = 2    // keys read in full
+)
+
+// cast casts the net on the masters that push.
+func (r *run) cast() {
+	now := time.Now()
+	for key, at := range r.held {
+		if !r.dirty[key] && at.Before(now) {
+			delete(r.held, key)
+		}
+	}
+	sample := r.board.choose(netSample, nil, now)
+	for _, p := range r.masters {
+		p.sweep(now)
+		if !p.pushing || !p.up() {
+			continue
+		}
+		for _, key := range sample {
+			p.want(key, r.perKey, now)
+		}
+		if keys := r.present(p, now); len(keys) > 0 && !p.netting.Swap(true) {
+			r.tasks.Go(func() {
+				defer p.netting.Store(false)
+				r.count(p, keys)
+			})
+		}
+		if channels := p.typed.watched(); len(channels) > 0 {
+			r.tasks.Go(func() { send(r.ctx, r.nets, p.joined(r.ctx, channels)) })
+		}
+	}
+}
+
+// present are the keys that should be on a master and not run out in a moment.
+func (r *run) present(p *peer, now time.Time) []string {
+	soon := now.Add(netEvery)
+	var keys []string
+	for key, e := range r.board.entries {
+		if v := e.votes[p.index]; v.Up && v.Present && (v.Held == nil || !v.Held.Beside) && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// count asks for keys that should all be there, spread over the beat, and reports those among which one is missing.
+func (r *run) count(p *peer, keys []string) {
+	rest := netEvery / time.Duration(2*(1+len(keys)/netSize))
+	for chunk := range slices.Chunk(keys, netSize) {
+		n, err := p.exist(r.ctx, chunk)
+		if err != nil {
+			return // whoever reads will tell
+		}
+		if n != int64(len(chunk)) && !send(r.ctx, r.nets, chunk) {
+			return
+		}
+		if sleep(r.ctx, rest) != nil {
+			return
+		}
+	}
+}
+
+// exist counts how many of the keys there are.
+func (m *master) exist(ctx context.Context, keys []string) (int64, error) {
+	var n int64
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
+		n, err = c.Exists(ctx, keys...).Result()
+		return err
+	})
+	return n, err
+}
+
+// joined asks for the subscribers of channels, which nobody pushes, and returns the locks where their number changed.
+func (m *master) joined(ctx context.Context, channels map[string]subscribed) []string {
+	names := slices.Sorted(maps.Keys(channels))
+	var counted subscribers
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			counted = m.askSubscribers(ctx, p, names)
+			return nil
+		})
+		return onlyBroken(err)
+	})
+	if err != nil {
+		return nil // whoever reads will tell
+	}
+	var locks []string
+	for channel, v := range m.counts(names, counted) {
+		if was := channels[channel]; !v.Unknown && v.Subscribers != was.count {
+			locks = append(locks, was.lock)
+		}
+	}
+	slices.Sort(locks)
+	return slices.Compact(locks)
+}

@@ -1,0 +1,185 @@
+package redissource
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
+)
+
+// perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.
+const perKey = 5 * time.Microsecond
+
+// peer is a master and what is known of it.
+type peer struct {
+	*master
+	index   int
+	passed  bool // its keys were looked at once, or could not be
+	scanErr error
+	asked   bool  // it was asked about itself once
+	err     error // why it does not answer; nil when it does
+	server  inspect.Server
+	denied  []string
+
+	// pushing: the master pushes changes. refused is why it does not, empty while it may come.
+	pushing bool
+	armedAt time.Time
+	refused refusal
+	inbox   inbox
+	resting atomic.Bool   // it pushes, and its keys were gone over since it does
+	netting atomic.Bool   // its net is out
+	restart chan struct{} // its status is wanted now
+
+	// The keys to read: in turn, and those that were read so often lately that they have to wait.
+	turn    []string
+	wanted  map[string]bool
+	later   agenda
+	spent   map[string]time.Time // what each key has spent of its own limit
+	probe   bool                 // a sign of life is wanted
+	reads   time.Time            // what the master has spent of its limit
+	pace    sourcekit.Pace
+	skip    bool // the last tick left it out, to be gentle
+	retryAt time.Time
+
+	busy    bool // a reading is under way
+	late    bool // the last one took longer than news wait
+	asking  []string
+	askedAt time.Time
+}
+
+func newPeer(m *master, index int) *peer {
+	return &peer{
+		master: m, index: index, wanted: map[string]bool{}, spent: map[string]time.Time{}, restart: make(chan struct{}, 1),
+	}
+}
+
+// up says that the master answered last time.
+func (p *peer) up() bool { return p.server.State == inspect.ServerUp }
+
+// down says that it did not.
+func (p *peer) down() bool { return p.server.State == inspect.ServerDown }
+
+// want puts a key on the list of those to read.
+func (p *peer) want(key string, perKey limit, now time.Time) {
+	if p.wanted[key] {
+		return
+	}
+	p.wanted[key] = true
+	if at := perKey.ready(p.spent[key], now); at.After(now) {
+		p.later.set(key, at)
+	} else {
+		p.turn = append(p.turn, key)
+	}
+}
+
+// take takes at most n keys off that list.
+func (p *peer) take(n int, perKey limit, now time.Time) []string {
+	p.turn = append(p.turn, p.later.due(now)...)
+	n = min(n, len(p.turn))
+	keys := slices.Clone(p.turn[:n])
+	if p.turn = p.turn[n:]; len(p.turn) == 0 {
+		p.turn = nil
+	}
+	for _, key := range keys {
+		delete(p.wanted, key)
+		p.spent[key] = perKey.spend(p.spent[key], now, 1)
+	}
+	return keys
+}
+
+// idle says that nothing is to be read and nothing is being read.
+func (p *peer) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
+
+// nextRead is when there may be something to read, as far as that depends on the clock; false when it does not.
+func (p *peer) nextRead(now time.Time, perMaster limit) (time.Time, bool) {
+	if p.busy {
+		return time.Time{}, false // its answer comes first
+	}
+	at, ok := p.later.next()
+	if len(p.turn) > 0 || p.probe {
+		at, ok = now, true
+	}
+	for _, not := range []time.Time{p.retryAt, perMaster.ready(p.reads, now)} {
+		if not.After(at) {
+			at = not
+		}
+	}
+	return at, ok
+}
+
+// forgetReads drops what was to be read.
+func (p *peer) forgetReads() {
+	p.turn, p.probe = nil, false
+	clear(p.wanted)
+	p.later.clear()
+}
+
+// sweep forgets the keys that have spent nothing of late.
+func (p *peer) sweep(now time.Time) {
+	for key, spent := range p.spent {
+		if spent.Before(now) {
+			delete(p.spent, key)
+		}
+	}
+}
+
+// failed notes that the master does not answer, and why.
+func (p *peer) failed(err error) {
+	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
+	p.err = err
+}
+
+// answered notes that the master answers.
+func (p *peer) answered(latency time.Duration) {
+	p.server.State, p.server.Error, p.server.Latency = inspect.ServerUp, "", latency
+	p.err = nil
+}
+
+// setStatus keeps old instants that only jittered.
+func (p *peer) setStatus(st status) {
+	s := &p.server
+	p.denied = st.denied
+	s.Role, s.RunID = st.role, st.runID
+	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
+	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
+		s.ClockOffset, s.ClockKnown = st.offset, st.offsetKnown
+	}
+	if st.startedAt.Sub(s.StartedAt).Abs() > 2*time.Second {
+		s.StartedAt = st.startedAt
+	}
+	s.Latency = st.latency
+}
+
+// askStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
+func (p *peer) askStatus(ctx context.Context, tell func(status, error) bool) {
+	for {
+		st, err := p.readStatus(ctx)
+		if !tell(st, err) {
+			return
+		}
+		rest := statusEvery
+		if err != nil {
+			rest = 2 * retryEvery
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-timer.C:
+		case <-p.restart:
+			timer.Stop()
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// askStatusNow makes askStatus ask at once.
+func (p *peer) askStatusNow() {
+	select {
+	case p.restart <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,252 @@
+package redissource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/push"
+
+	"lockscope/inspect"
+)
+
+// refusal is why a master cannot push, although it answers. It is tried again at a slow beat.
+type refusal struct{ why, advice string }
+
+func (r refusal) Error() string { return r.why }
+
+// asRefusal finds a refusal in an error; the empty one when there is none.
+func asRefusal(err error) (refusal, bool) { return errors.AsType[refusal](err) }
+
+// errLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
+var errLost = errors.New("the tracking connection was lost")
+
+// pushState is what happened to a master's tracking connection.
+type pushState struct {
+	master int
+	armed  bool
+	err    error // why it is not armed
+}
+
+// inbox holds the keys that a master said have changed, until the run takes them.
+type inbox struct {
+	mu   sync.Mutex
+	keys map[string]bool
+	all  bool // everything may have changed
+}
+
+// most is how many keys an inbox holds before it says that all may have changed.
+const most = 100_000
+
+func (b *inbox) put(keys []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.keys) > most {
+		b.all = true
+		return
+	}
+	if b.keys == nil {
+		b.keys = map[string]bool{}
+	}
+	for _, key := range keys {
+		b.keys[key] = true
+	}
+}
+
+func (b *inbox) putAll() {
+	b.mu.Lock()
+	b.all = true
+	b.mu.Unlock()
+}
+
+func (b *inbox) take() (keys map[string]bool, all bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys, all = b.keys, b.all
+	b.keys, b.all = nil, false
+	return keys, all
+}
+
+// pusher has one master tell us which keys change, over a connection of its own: client-side caching's invalidation
+// messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
+type pusher struct {
+	m        *master
+	prefixes []string
+	wanted   func(key string) bool
+	rate     limit // of pushed keys, wanted or not
+	news     func(keys []string)
+	all      func()
+}
+
+// run keeps the connection until the context ends and tells its states.
+func (p *pusher) run(ctx context.Context, tell func(armed bool, err error)) {
+	for ctx.Err() == nil {
+		rest := retryEvery
+		err := p.session(ctx, func() {
+			tell(true, nil)
+			rest = time.Millisecond // one that was lost is made anew at once
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		tell(false, err)
+		if _, refused := asRefusal(err); refused {
+			rest = rearmEvery
+		}
+		if sleep(ctx, rest) != nil {
+			return
+		}
+	}
+}
+
+// session is the life of one connection; it returns why that ended.
+func (p *pusher) session(ctx context.Context, armed func()) error {
+	if p.m.isCluster() {
+		return refusal{"the keys of a cluster are read by polling", "nothing is wrong: give one master alone to see its changes at once"}
+	}
+	var connected atomic.Bool
+	options, err := p.m.direct(ctx)
+	if err != nil {
+		return err
+	}
+	options.Protocol = 3
+	options.OnConnect = func(ctx context.Context, c *redis.Conn) error {
+		if connected.Swap(true) {
+			return errLost
+		}
+		return p.arm(ctx, c)
+	}
+	client, ok := newClient(options, readOnly{&p.m.sent}).(*redis.Client)
+	if !ok {
+		return refusal{"this kind of client cannot be pushed to", ""}
+	}
+	defer client.Close()
+	h := &invalidations{pusher: p, over: make(chan struct{})}
+	if err := client.RegisterPushNotificationHandler("invalidate", h, false); err != nil {
+		return fmt.Errorf("redissource: %w", err)
+	}
+	conn := client.Subscribe(ctx) // to nothing: a connection on which the server may speak first
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := p.ping(ctx, conn); err != nil {
+		return err
+	}
+	armed()
+	return p.listen(ctx, conn, h)
+}
+
+// arm asks the server to push; it fails when the server will not.
+func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
+	hello := c.Do(ctx, "hello", 3)
+	reply, err := hello.Result()
+	fields, _ := reply.(map[any]any)
+	switch {
+	case err != nil && !isReply(err):
+		return err
+	case err != nil || fields["proto"] != int64(3):
+		return refusal{"the server does not speak RESP3", "Redis 6 or later pushes changes"}
+	}
+	args := []any{"client", "tracking", "on", "bcast"}
+	for _, prefix := range p.prefixes {
+		if prefix != "" {
+			args = append(args, "prefix", prefix)
+		}
+	}
+	switch err := c.Do(ctx, args...).Err(); {
+	case err == nil:
+		return nil
+	case isDenied(err):
+		return refusal{"our user may not run CLIENT TRACKING", "allow it: ACL SETUSER NAME +client|tracking"}
+	case isReply(err):
+		return refusal{inspect.Escape(err.Error()), "Redis 6 or later pushes changes"}
+	default:
+		return err
+	}
+}
+
+// ping sends a sign of life; its answer comes through listen.
+func (p *pusher) ping(ctx context.Context, conn *redis.PubSub) error {
+	ctx, cancel := context.WithTimeout(ctx, p.m.timeout)
+	defer cancel()
+	return conn.Ping(ctx)
+}
+
+// listen takes what the server pushes. A server that has not answered a ping within the time limit is lost.
+func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	defer cancel()
+	beats.Go(func() {
+		for sleep(ctx, p.m.timeout/2) == nil && p.ping(ctx, conn) == nil {
+		}
+	})
+	beats.Go(func() {
+		select {
+		case <-h.over:
+			conn.Close()
+		case <-ctx.Done():
+		}
+	})
+	for {
+		if _, err := conn.ReceiveTimeout(ctx, p.m.timeout); err != nil {
+			if h.isOver() {
+				return refusal{
+					fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),
+					"narrow the target with match=PREFIX*, so that fewer changes are pushed",
+				}
+			}
+			return err
+		}
+	}
+}
+
+// invalidations takes the messages of one connection.
+type invalidations struct {
+	*pusher
+	spent time.Time
+	once  sync.Once
+	over  chan struct{} // closed when there are too many
+}
+
+func (h *invalidations) isOver() bool {
+	select {
+	case <-h.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// HandlePushNotification implements push.NotificationHandler: "invalidate" and a list of keys; no list when the
+// database was flushed.
+func (h *invalidations) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, message []any) error {
+	if len(message) < 2 {
+		return nil
+	}
+	list, ok := message[1].([]any)
+	if !ok {
+		h.all()
+		return nil
+	}
+	now := time.Now()
+	if h.rate.ready(h.spent, now).After(now) {
+		h.once.Do(func() { close(h.over) })
+		return nil
+	}
+	h.spent = h.rate.spend(h.spent, now, len(list))
+	var keys []string
+	for _, item := range list {
+		if key, ok := item.(string); ok && h.wanted(key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > 0 {
+		h.news(keys)
+	}
+	return nil
+}

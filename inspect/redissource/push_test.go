@@ -1,0 +1,353 @@
+package redissource_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// slowTick makes sure that what is seen soon was not polled.
+const slowTick = time.Hour
+
+func pushConfig(masters ...*servertest.Redis) redissource.Config {
+	cfg := config(masters)
+	cfg.Tick, cfg.Budget.ScanEvery, cfg.Match = slowTick, slowTick, []string{"lock:*"}
+	return cfg
+}
+
+func awaitPush(v *sourcetest.View) {
+	v.Await("push and the first pass", func() bool {
+		return v.Backend != nil && v.Backend.Mode == inspect.ModePush && v.Backend.FirstPass
+	})
+}
+
+func holder(v *sourcetest.View, key, name string) func() bool {
+	return func() bool {
+		l := v.Locks[key]
+		return l != nil && len(l.Holders) == 1 && l.Holders[0].Name == inspect.Untrusted(name)
+	}
+}
+
+// percentile99 of at least a hundred samples leaves out the worst one in a hundred.
+func percentile99(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)*99/100-1]
+}
+
+func TestPushShowsEveryChangeAtOnce(t *testing.T) {
+	m := servertest.StartRedis(t)
+	v, _ := watch(t, pushConfig(m))
+	awaitPush(v)
+	c, ctx := client(t, m), context.Background()
+	var took []time.Duration
+	change := func(what string, do func() error, seen func() bool) {
+		t.Helper()
+		start := time.Now()
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		v.Await(what, seen)
+		took = append(took, time.Since(start))
+	}
+	for i := range 50 {
+		key := fmt.Sprintf("lock:%d", i%10)
+		change("a new holder", func() error { return c.Set(ctx, key, i, time.Minute).Err() }, holder(v, key, strconv.Itoa(i)))
+		change("a renewal", func() error { return c.PExpire(ctx, key, time.Hour).Err() }, func() bool {
+			return time.Until(v.Locks[key].Holders[0].ExpiresAt) > 59*time.Minute
+		})
+		change("a release", func() error { return c.Del(ctx, key).Err() }, state(v, key, inspect.StateFree))
+	}
+	if p99 := percentile99(took); p99 > 20*time.Millisecond {
+		t.Errorf("p99 of %d changes: %v", len(took), p99)
+	}
+	change("the database is flushed", func() error {
+		c.Set(ctx, "lock:1", "x", 0)
+		v.Await("held", holder(v, "lock:1", "x"))
+		return c.FlushDB(ctx).Err()
+	}, state(v, "lock:1", inspect.StateFree))
+}
+
+func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
+	m := servertest.StartRedis(t)
+	cfg := pushConfig(m)
+	cfg.Match = nil // *lock* and the like
+	cfg.Budget.Pushes = 1000
+	v, _ := watch(t, cfg)
+	awaitPush(v)
+	set(t, m, "other", "x", 0)
+	set(t, m, "my-mutex", "x", 0)
+	v.Await("held", state(v, "my-mutex", inspect.StateHeld))
+	if len(v.Locks) != 1 {
+		t.Errorf("locks %v", v.Describe())
+	}
+	stop := hammer(t, m, 10, func(i int) string { return fmt.Sprintf("other:%d", i) })
+	defer stop()
+	v.Await("poll, and why", func() bool {
+		b := v.Backend
+		return b.Mode == inspect.ModePoll && b.State == inspect.Connected && len(b.Findings) == 1 &&
+			strings.Contains(b.Findings[0].Message, "more than 1000 keys a second change")
+	})
+}
+
+// hammer sets and deletes keys, so many in one flight, every millisecond until it is stopped; it returns how many
+// changes it made.
+func hammer(t *testing.T, m *servertest.Redis, keys int, key func(int) string) (stop func() int) {
+	t.Helper()
+	c := client(t, m)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan int, 1)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			c.Pipelined(context.Background(), func(p redis.Pipeliner) error {
+				for range keys {
+					n++
+					p.Set(ctx, key(n), n, 0)
+					p.Del(ctx, key(n))
+				}
+				return nil
+			})
+			select {
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+		done <- 2 * n
+	}()
+	return sync.OnceValue(func() int {
+		cancel()
+		return <-done
+	})
+}
+
+func TestAHotKeyCostsABoundedNumberOfReads(t *testing.T) {
+	m := servertest.StartRedis(t)
+	cfg := pushConfig(m)
+	v, _ := watch(t, cfg)
+	awaitPush(v)
+	set(t, m, "lock:hot", "first", 0)
+	v.Await("held", holder(v, "lock:hot", "first"))
+	before := commands(t, m)
+	start := time.Now()
+	stop := hammer(t, m, 1, func(int) string { return "lock:hot" })
+	v.Await("three seconds of it", func() bool { return time.Since(start) > 3*time.Second && v.Updates > 0 })
+	changes := stop()
+	set(t, m, "lock:hot", "last", 0)
+	v.Await("the end state", holder(v, "lock:hot", "last"))
+	seconds := time.Since(start).Seconds()
+	reads := float64(commands(t, m)["getrange"] - before["getrange"])
+	if changes < 1000 || reads > 20+20*seconds+5 {
+		t.Errorf("%.0f reads of one key for %d changes in %.1f s", reads, changes, seconds)
+	}
+	v.Await("still pushed", func() bool { return v.Backend.Mode == inspect.ModePush })
+}
+
+// commands are the server's own counts.
+func commands(t *testing.T, m *servertest.Redis) map[string]int {
+	t.Helper()
+	c := client(t, m)
+	info, err := c.Info(context.Background(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, match := range regexp.MustCompile(`cmdstat_([^:]+):calls=(\d+)`).FindAllStringSubmatch(info, -1) {
+		counts[match[1]], _ = strconv.Atoi(match[2])
+	}
+	return counts
+}
+
+func TestAtRestAMasterThatPushesIsHardlyAsked(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), context.Background()
+	for i := range 1000 {
+		c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0)
+	}
+	cfg := config([]*servertest.Redis{m})
+	cfg.Tick, cfg.Budget.ScanEvery = 0, 0 // the defaults
+	v, _ := watch(t, cfg)
+	awaitPush(v)
+	v.Await("1000 locks", func() bool { return len(v.Locks) == 1000 })
+	v.Await("the first beat of the net", func() bool { return v.Backend.Cost.PerSecond < 50 })
+	before, start := commands(t, m), time.Now()
+	time.Sleep(25 * time.Second) // nothing happens: that is the point
+	seconds := time.Since(start).Seconds()
+	after, total := commands(t, m), 0
+	for name, n := range after {
+		if name != "ping" && name != "info" {
+			total += n - before[name]
+		}
+	}
+	total += after["info"] - before["info"] - 1 // ours above
+	pings := float64(after["ping"]-before["ping"]) / seconds
+	t.Logf("%d requests in %.0f s: %.2f a second, and %.1f heartbeats", total, seconds, float64(total)/seconds, pings)
+	if float64(total)/seconds > 1 || pings > 2.5 {
+		t.Errorf("before %v, after %v", before, after)
+	}
+}
+
+func TestExpiryIsTimedHere(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		name := servertest.UniqueName(t)
+		cfg := pushConfig(masters[0])
+		cfg.Match = []string{"lock:" + name + "*"}
+		if !masters[0].Real {
+			cfg.Tick = 200 * time.Millisecond // it has to be polled
+		}
+		v, _ := watch(t, cfg)
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+		if masters[0].Real {
+			awaitPush(v)
+		}
+		var late []time.Duration
+		for i := range 20 {
+			key := fmt.Sprintf("lock:%s:%d", name, i)
+			set(t, masters[0], key, "x", 400*time.Millisecond)
+			if !masters[0].Real {
+				cfg := cfg
+				cfg.Only, cfg.Match = key, nil
+				v, _ = watch(t, cfg)
+			}
+			v.Await("held", state(v, key, inspect.StateHeld))
+			out := v.Locks[key].Holders[0].ExpiresAt
+			v.Await("run out", state(v, key, inspect.StateFree))
+			late = append(late, time.Since(out))
+		}
+		slices.Sort(late)
+		if late[0] < 0 || late[len(late)-1] > 50*time.Millisecond {
+			t.Errorf("seen so long after they ran out: %v", late)
+		}
+	})
+}
+
+func TestARestartedMasterIsReadAnew(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	for _, m := range masters {
+		set(t, m, "lock:a", "x", 0)
+		set(t, m, "lock:b", "x", 0)
+	}
+	v, _ := watch(t, pushConfig(masters...))
+	awaitPush(v)
+	v.Await("three votes and the run ids", func() bool {
+		return v.Locks["lock:a"].Votes() == 3 && !slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return len(s.RunID) != 40 })
+	})
+	was := v.Backend.Servers[1].RunID
+	masters[1].Kill(t)
+	start := time.Now()
+	v.Await("down", func() bool { return v.Backend.Servers[1].State == inspect.ServerDown })
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("a dead master was noticed after %v", took)
+	}
+	if v.Backend.Mode != inspect.ModePush || v.Backend.State != inspect.Degraded {
+		t.Errorf("the others still push: %+v", v.Backend)
+	}
+	masters[1].Restart(t)
+	set(t, masters[1], "lock:b", "y", 0)
+	v.Await("another run id, and what it holds now", func() bool {
+		now := v.Backend.Servers[1].RunID
+		a, b := v.Locks["lock:a"], v.Locks["lock:b"]
+		return len(now) == 40 && now != was && v.Backend.Mode == inspect.ModePush &&
+			a.Votes() == 2 && a.Masters[1].Up && !a.Masters[1].Present && b.Masters[1].Value == "y"
+	})
+	set(t, masters[1], "lock:a", "x", 0)
+	v.Await("it pushes again", func() bool { return v.Locks["lock:a"].Votes() == 3 })
+}
+
+func TestAStoppedMasterDelaysNoPush(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	v, _ := watch(t, pushConfig(masters...))
+	awaitPush(v)
+	clients := []*redis.Client{client(t, masters[0]), client(t, masters[1])}
+	masters[2].Pause(t)
+	paused := time.Now()
+	var took []time.Duration
+	for i := range 100 {
+		key := fmt.Sprintf("lock:%d", i%10)
+		start := time.Now()
+		for _, c := range clients {
+			if err := c.Set(context.Background(), key, i, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v.Await("two votes", func() bool {
+			l := v.Locks[key]
+			return l != nil && l.Votes() == 2 && l.Masters[0].Value == inspect.Untrusted(strconv.Itoa(i))
+		})
+		took = append(took, time.Since(start))
+		if i == 0 {
+			v.Await("it is noticed", func() bool { return v.Backend.Servers[2].State == inspect.ServerDown })
+			if took := time.Since(paused); took > 1500*time.Millisecond {
+				t.Errorf("a stopped master was noticed after %v", took)
+			}
+		}
+	}
+	slices.Sort(took)
+	if p90 := took[len(took)*9/10]; p90 > 25*time.Millisecond {
+		t.Errorf("a change on the others takes %v", p90)
+	}
+	masters[2].Resume(t)
+	v.Await("it is back", func() bool { return v.Backend.Mode == inspect.ModePush && v.Backend.State == inspect.Connected })
+}
+
+func TestAServerThatCannotPushIsPolled(t *testing.T) {
+	embedded := servertest.StartEmbeddedRedis(t)
+	v, _ := watch(t, config([]*servertest.Redis{embedded}))
+	v.Await("poll, and why", func() bool {
+		return v.Backend != nil && v.Backend.Mode == inspect.ModePoll && len(v.Backend.Findings) == 1 && v.Backend.Findings[0].Rule == "blind"
+	})
+	set(t, embedded, "lock:a", "x", 0)
+	v.Await("held", state(v, "lock:a", inspect.StateHeld))
+
+	real := servertest.StartRedis(t)
+	if err := client(t, real).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-client").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{real})
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	w, _ := watch(t, cfg)
+	w.Await("poll, and why", func() bool {
+		return w.Backend != nil && w.Backend.Mode == inspect.ModePoll && w.Backend.State == inspect.Connected &&
+			len(w.Backend.Findings) == 1 && strings.Contains(w.Backend.Findings[0].Advice, "+client|tracking")
+	})
+	set(t, real, "lock:a", "x", 0)
+	w.Await("held", state(w, "lock:a", inspect.StateHeld))
+	if facts := w.Backend.Servers[0]; facts.RunID == "" || facts.EvictionPolicy != "noeviction" || facts.Role != "master" {
+		t.Errorf("facts %+v", facts)
+	}
+}
+
+func TestALostTrackingConnectionIsMadeAnew(t *testing.T) {
+	m := servertest.StartRedis(t)
+	cfg := pushConfig(m)
+	cfg.Budget.ScanEvery = 100 * time.Millisecond
+	v, _ := watch(t, cfg)
+	awaitPush(v)
+	c, ctx := client(t, m), context.Background()
+	for i := range 3 {
+		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { // nobody listens when the keys are set
+			p.Do(ctx, "client", "kill", "type", "normal")
+			p.Set(ctx, "lock:a", i, 0)
+			p.Set(ctx, fmt.Sprintf("lock:new:%d", i), i, 0)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Await("what was missed", holder(v, "lock:a", strconv.Itoa(i)))
+		v.Await("a new key that was missed", state(v, fmt.Sprintf("lock:new:%d", i), inspect.StateHeld))
+		awaitPush(v)
+	}
+}

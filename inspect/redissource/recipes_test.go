@@ -1,0 +1,227 @@
+package redissource_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const (
+	uuidA = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+	uuidB = "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
+	guid  = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+	guidB = "7a1d2c3b4e5f4a6b8c7d9e0f1a2b3c4d"
+	tokA  = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="
+	tokB  = "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="
+)
+
+// written is a state as its library leaves it on the server (formats.md, part 2): commands a line, NAME is the lock's
+// name, +Ns the time in so many seconds in milliseconds.
+type written struct {
+	recipe   string
+	lock     string // its key
+	commands string
+	channels string // subscribed meanwhile
+}
+
+func states() []written {
+	return []written{
+		{recipe: "redisson-mutex", lock: "lock:NAME", commands: `
+			HSET lock:NAME ` + uuidA + `:57 2
+			PEXPIRE lock:NAME 30000
+			SET redisson_unlock_latch:{lock:NAME}:` + guid + ` 1 PX 5000`, channels: "redisson_lock__channel:{lock:NAME}"},
+		{
+			recipe: "redisson-fair", lock: "orders-NAME", commands: `
+			HSET orders-NAME ` + uuidA + `:1 1
+			PEXPIRE orders-NAME 30000
+			RPUSH redisson_lock_queue:{orders-NAME} ` + uuidB + `:9 ` + uuidA + `:2 ` + uuidB + `:3
+			ZADD redisson_lock_timeout:{orders-NAME} +330s ` + uuidB + `:9 +630s ` + uuidA + `:2 -5s ` + uuidB + `:3`,
+			channels: "redisson_lock__channel:{orders-NAME}:" + uuidB + ":9 redisson_lock__channel:{orders-NAME}:" + uuidB + ":3",
+		},
+		{recipe: "redisson-fair-dead-queue", lock: "orders-NAME", commands: `
+			RPUSH redisson_lock_queue:{orders-NAME} ` + uuidB + `:9
+			ZADD redisson_lock_timeout:{orders-NAME} +330s ` + uuidB + `:9`},
+		{recipe: "redisson-read", lock: "lock:NAME", commands: `
+			HSET lock:NAME mode read ` + uuidA + `:1 2 ` + uuidB + `:5 1
+			PEXPIRE lock:NAME 30000
+			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 20000
+			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:2 1 PX 30000`, channels: "redisson_rwlock:{lock:NAME}"},
+		{recipe: "redisson-write", lock: "lock:NAME", commands: `
+			HSET lock:NAME mode write ` + uuidA + `:1:write 1 ` + uuidA + `:1 1
+			PEXPIRE lock:NAME 60000
+			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 30000`},
+		{recipe: "redisson-fenced", lock: "lock:NAME", commands: `
+			HSET lock:NAME ` + uuidA + `:1 1
+			PEXPIRE lock:NAME 30000
+			SET redisson_lock_token:{lock:NAME} 41`},
+		{recipe: "redisson-semaphore", lock: "semaphore:NAME", commands: `SET semaphore:NAME 0`, channels: "redisson_sc:{semaphore:NAME}"},
+		{recipe: "redisson-permits", lock: "semaphore:NAME", commands: `
+			SET semaphore:NAME 1
+			ZADD {semaphore:NAME}:timeout +60s 0123456789abcdef 922337203685477 fedcba9876543210 -1s aaaaaaaaaaaaaaaa`},
+		{recipe: "redisson-latch", lock: "lock:NAME", commands: `SET lock:NAME 3`, channels: "redisson_countdownlatch__channel__{lock:NAME}"},
+		{recipe: "spring-integration", lock: "my-lock:NAME", commands: `SET my-lock:NAME ` + uuidA + ` PX 60000`},
+		{recipe: "shedlock", lock: "job-lock:default:NAME", commands: `SET job-lock:default:NAME ADDED:2026-11-21T09:00:00.123Z@batch-7:` + uuidA + ` PX 60000`},
+		{recipe: "symfony-write", lock: "lock:NAME", commands: `
+			ZADD lock:NAME +300s ` + tokA + ` +300s __write__
+			PEXPIRE lock:NAME 300000`},
+		{recipe: "symfony-read", lock: "lock:NAME", commands: `
+			ZADD lock:NAME +300s ` + tokA + ` +100s ` + tokB + ` -1s __write__
+			PEXPIRE lock:NAME 300000`},
+		{recipe: "symfony-expired", lock: "lock:NAME", commands: `
+			ZADD lock:NAME -1s ` + tokA + ` -1s __write__
+			PEXPIRE lock:NAME 300000`},
+		{recipe: "symfony-string", lock: "lock:NAME", commands: `SET lock:NAME ` + tokA + ` PX 300000`},
+		{recipe: "laravel", lock: "laravel-cache-laravel_unique_job:App:NAME", commands: `SET laravel-cache-laravel_unique_job:App:NAME aB3dE6gH9jK2mN5p`},
+		{recipe: "madelson-mutex", lock: "lock:NAME", commands: `SET lock:NAME WEB_01_4711_` + guid + ` PX 30000`},
+		{recipe: "madelson-readers", lock: "lock:NAME.writer", commands: `
+			SADD lock:NAME.readers web1_1_` + guid + ` web2_22_` + guidB + `
+			PEXPIRE lock:NAME.readers 30000
+			SET lock:NAME.writer web3_3_` + guid + `_WRITERWAITING PX 30000`},
+		{recipe: "madelson-only-readers", lock: "lock:NAME.writer", commands: `
+			SADD lock:NAME.readers web1_1_` + guid + `
+			PEXPIRE lock:NAME.readers 30000`},
+		{recipe: "madelson-writer", lock: "lock:NAME.writer", commands: `SET lock:NAME.writer web3_3_` + guid + ` PX 30000`},
+		{recipe: "madelson-semaphore", lock: "semaphore:NAME", commands: `
+			ZADD semaphore:NAME +30s web1_1_` + guid + ` -3s web2_22_` + guidB + `
+			PEXPIRE semaphore:NAME 90000`},
+		{recipe: "python-redis-lock", lock: "lock:NAME", commands: `
+			SET lock:NAME YWFhYWFhYWFhYWFhYWFhYWFh EX 30
+			LPUSH lock-signal:NAME 1`},
+		{recipe: "rueidislock", lock: "rueidislock:0:NAME", commands: `
+			SET rueidislock:1:NAME 0123456789abcdefghijklmn PX 5000
+			SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000`},
+		{recipe: "rueidislock-one-of-three", lock: "rueidislock:0:NAME", commands: `SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000`},
+		{recipe: "bsm-redislock", lock: "lock:NAME", commands: `SET lock:NAME YWFhYWFhYWFhYWFhYWFhYQbatch-7 PX 30000`},
+		{recipe: "redsync", lock: "lock:NAME", commands: `SET lock:NAME Y2NjY2NjY2NjY2NjY2NjYw== PX 8000`},
+		{recipe: "redis-py", lock: "lock:NAME", commands: `SET lock:NAME 5f0c1d4ec6f511f0a1b23c5200aabbcc`},
+		{recipe: "node-redlock", lock: "lock:NAME", commands: `SET lock:NAME ` + guid + ` PX 30000`},
+	}
+}
+
+var ahead = regexp.MustCompile(`^([+-]\d+)s$`)
+
+// write runs the state's commands on a master.
+func (w written) write(t *testing.T, c *redis.Client, name string) {
+	t.Helper()
+	for line := range strings.Lines(strings.ReplaceAll(w.commands, "NAME", name)) {
+		var args []any
+		for _, word := range strings.Fields(line) {
+			if m := ahead.FindStringSubmatch(word); m != nil {
+				d, _ := time.ParseDuration(m[1] + "s")
+				word = fmt.Sprint(time.Now().Add(d).UnixMilli())
+			}
+			args = append(args, word)
+		}
+		if len(args) == 0 {
+			continue
+		}
+		if err := c.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+	}
+	if channels := strings.Fields(strings.ReplaceAll(w.channels, "NAME", name)); len(channels) > 0 {
+		sub := c.Subscribe(t.Context(), channels...)
+		for range channels {
+			if _, err := sub.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Cleanup(func() { sub.Close() })
+	}
+}
+
+// look reads a backend once, as the command line does, and returns the snapshot.
+func look(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
+	t.Helper()
+	cfg.Once = true
+	o := inspect.NewObserver(time.Now, redissource.New(cfg))
+	if err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return o.Snapshot()
+}
+
+var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("held_since": )"[^"]*"`)
+
+// golden compares a lock's JSON, without what differs from run to run, with the golden file.
+func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, name string, addrs ...string) {
+	t.Helper()
+	text, err := json.MarshalIndent(s.LockJSON(l), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.ReplaceAll(string(text), name, "NAME")
+	for i, a := range addrs {
+		got = strings.ReplaceAll(got, a, fmt.Sprintf("master-%d", i))
+	}
+	got = moving.ReplaceAllString(got, `$1$2"…"`) + "\n"
+	path := filepath.Join("testdata", file+".json")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestLocksOfEveryLibrary(t *testing.T) {
+	for _, w := range states() {
+		t.Run(w.recipe, func(t *testing.T) {
+			servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+				name := strings.ToLower(strings.NewReplacer("lock", "l", "Lock", "l", "semaphore", "s", "mutex", "m").Replace(servertest.UniqueName(t)))
+				c := client(t, masters[0])
+				w.write(t, c, name)
+				cfg := config(masters)
+				cfg.Match = nil
+				s := look(t, cfg)
+				var found *inspect.Lock
+				for l := range s.Locks() {
+					if !strings.Contains(l.ID.Path, name) {
+						continue
+					}
+					if l.ID.Path != strings.ReplaceAll(w.lock, "NAME", name) {
+						t.Errorf("%s is listed", l.ID)
+						continue
+					}
+					found = l
+				}
+				if found == nil {
+					t.Fatalf("%s is not listed", w.lock)
+				}
+				golden(t, w.recipe, s, found, name, masters[0].Addr)
+
+				cfg.Only = strings.ReplaceAll(w.lock, "NAME", name) // and by its name alone
+				alone := look(t, cfg)
+				if l := alone.Lock(found.ID); l == nil {
+					t.Error("not found by its name")
+				} else {
+					golden(t, w.recipe, alone, l, name, masters[0].Addr)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,367 @@
+package redissource
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// add makes found keys known and has all masters read those that are new.
+func (r *run) add(keys []string) {
+	now := time.Now()
+	for _, key := range keys {
+		if !r.board.add(key, now) {
+			continue
+		}
+		for _, p := range r.masters {
+			if p.down() {
+				r.board.vote(p.index, key, downVote(p.addr, p.err))
+			} else {
+				p.want(key, r.perKey, now)
+			}
+		}
+	}
+}
+
+// wantAll has all masters read keys that are known.
+func (r *run) wantAll(keys []string) {
+	now := time.Now()
+	for _, p := range r.masters {
+		for _, key := range keys {
+			p.want(key, r.perKey, now)
+		}
+	}
+}
+
+// tick has the masters that do not push read known keys again. One that is still busy with the ones before is left
+// out; so is, half of the time, one that our reading slows down.
+func (r *run) tick() {
+	if r.cfg.Once {
+		return
+	}
+	now := time.Now()
+	var keys []string
+	for _, p := range r.masters {
+		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {
+			continue
+		}
+		if p.skip = p.pace.Slow && !p.skip; p.skip {
+			continue
+		}
+		if keys == nil {
+			keys = r.board.choose(r.cfg.Budget.KeysPerTick, r.focus, now)
+		}
+		for _, key := range keys {
+			p.want(key, r.perKey, now)
+		}
+		p.probe = p.probe || len(keys) == 0 && now.Sub(p.askedAt) >= retryEvery
+	}
+}
+
+// read takes what the masters pushed.
+func (r *run) read() {
+	now := time.Now()
+	for _, p := range r.masters {
+		keys, all := p.inbox.take()
+		if all {
+			r.readAll(p)
+		}
+		for _, key := range r.board.whole(p.lockKeys(slices.Collect(maps.Keys(keys)))) {
+			if r.board.entries[key] == nil {
+				r.add([]string{key})
+			}
+			if r.board.entries[key] == nil {
+				continue // it was found to be no lock a moment ago
+			}
+			p.want(key, r.perKey, now)
+			if _, ok := r.held[key]; !ok && len(r.masters) > 1 {
+				r.held[key] = now.Add(settle)
+			}
+		}
+	}
+}
+
+// readAll has a master read every known key.
+func (r *run) readAll(p *peer) {
+	now := time.Now()
+	for key := range r.board.entries {
+		p.want(key, r.perKey, now)
+	}
+}
+
+// push takes in that a master began or ceased to push.
+func (r *run) push(st pushState) {
+	p := r.masters[st.master]
+	was := p.pushing
+	p.pushing = st.armed
+	p.refused, _ = asRefusal(st.err)
+	p.resting.Store(false) // until its keys were gone over once more
+	if st.armed {
+		p.armedAt = time.Now()
+		p.retryAt = time.Time{}
+		p.askStatusNow()
+		r.readAll(p) // what changed before it pushed
+		p.probe = true
+		return
+	}
+	p.probe = p.probe || was && p.refused == refusal{} // is it still there?
+}
+
+// wake does what has become due.
+func (r *run) wake(now time.Time) {
+	for _, key := range r.expiries.due(now) {
+		e := r.board.entries[key]
+		if e == nil {
+			continue
+		}
+		if !e.freeSince.IsZero() {
+			r.dirty[key] = true
+		}
+		for i, v := range e.votes {
+			if v.Up && overdue(v, now) && !r.masters[i].down() {
+				r.masters[i].want(key, r.perKey, now)
+			}
+		}
+		r.remind(key, now)
+	}
+	for _, p := range r.masters {
+		if p.asking != nil && !now.Before(p.askedAt.Add(grace)) {
+			p.late = true
+			r.release(p)
+		}
+	}
+}
+
+// remind notes when a key is due next: when its votes run out, since a server tells that late or never, or when it
+// has been free for long enough.
+func (r *run) remind(key string, now time.Time) {
+	e := r.board.entries[key]
+	if e == nil {
+		return
+	}
+	for _, v := range e.votes {
+		for _, end := range ends(v) {
+			if at := end.Add(afterExpiry); at.After(now) {
+				r.expiries.set(key, at)
+			}
+		}
+		if doubtful(v) {
+			r.expiries.set(key, now.Add(deadAfter))
+		}
+	}
+	if at := e.freeSince.Add(freeFor); !e.freeSince.IsZero() && at.After(now) {
+		r.expiries.set(key, at)
+	}
+}
+
+// ask starts a reading on every master that is not busy, as far as its limit allows.
+func (r *run) ask(now time.Time) {
+	for _, p := range r.masters {
+		if at, ok := p.nextRead(now, r.limitOf(p)); !ok || at.After(now) {
+			continue
+		}
+		keys := p.take(r.cfg.Budget.KeysPerTick, r.perKey, now)
+		if len(keys) == 0 && !p.probe {
+			continue
+		}
+		p.busy, p.probe, p.askedAt = true, false, now
+		p.reads = r.limitOf(p).spend(p.reads, now, 1)
+		if p.up() && !p.late {
+			p.asking = keys
+			for _, key := range keys {
+				r.asked[key]++
+			}
+		}
+		r.tasks.Go(func() {
+			start := time.Now()
+			votes, err := p.readVotes(r.ctx, keys)
+			send(r.ctx, r.reports, report{p.index, keys, votes, time.Since(start), err})
+		})
+	}
+}
+
+// limitOf is a master's limit: half while it is slow.
+func (r *run) limitOf(p *peer) limit {
+	switch {
+	case r.cfg.Once:
+		return limit{burst: 1} // the scan has the budget
+	case p.pace.Slow:
+		return r.perMaster.slowed()
+	default:
+		return r.perMaster
+	}
+}
+
+// release lets news no longer wait for what a master was asked.
+func (r *run) release(p *peer) {
+	for _, key := range p.asking {
+		if r.asked[key]--; r.asked[key] <= 0 {
+			delete(r.asked, key)
+		}
+	}
+	p.asking = nil
+}
+
+// report takes in a master's answer.
+func (r *run) report(rep report) {
+	p := r.masters[rep.master]
+	p.busy, p.late = false, false
+	r.release(p)
+	if rep.err != nil {
+		r.down(p, rep.err)
+		return
+	}
+	r.alive(p, rep.took)
+	p.pace.Add(rep.took - time.Duration(len(rep.keys))*perKey)
+	now := time.Now()
+	for i, key := range rep.keys {
+		r.board.vote(rep.master, key, rep.votes[i])
+		r.dirty[key] = true
+		if v := rep.votes[i]; v.Present && !v.ExpiresAt.IsZero() && !v.ExpiresAt.After(now) {
+			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
+		}
+	}
+}
+
+// alive records that a master answers; one that did not before is read anew.
+func (r *run) alive(p *peer, latency time.Duration) {
+	if p.down() {
+		r.readAll(p)
+		p.askStatusNow()
+	}
+	p.answered(latency)
+}
+
+// down records that a master does not answer.
+func (r *run) down(p *peer, err error) {
+	p.retryAt = time.Now().Add(retryEvery)
+	if r.ctx.Err() != nil {
+		return
+	}
+	p.failed(err)
+	p.forgetReads()
+	r.board.silence(p.index, err)
+	for key := range r.board.entries {
+		r.dirty[key] = true
+	}
+}
+
+// status takes in what a master says of itself.
+func (r *run) status(rep statusReport) {
+	p := r.masters[rep.master]
+	p.asked = true
+	if rep.err != nil {
+		if !p.down() {
+			r.down(p, rep.err)
+		}
+		return
+	}
+	r.alive(p, rep.status.latency)
+	p.setStatus(rep.status)
+}
+
+// pass takes in that a master's keys were gone over.
+func (r *run) pass(rep passed) {
+	p := r.masters[rep.master]
+	p.passed, p.scanErr = true, rep.err
+	p.resting.Store(p.pushing && rep.start.After(p.armedAt))
+	if r.cfg.Once && rep.err != nil && !isDenied(rep.err) && !p.down() {
+		r.down(p, rep.err)
+	}
+}
+
+// flush emits what changed, but for keys whose news are about to be complete.
+func (r *run) flush(now time.Time) {
+	var ready []string
+	for key := range r.dirty {
+		if r.asked[key] == 0 && !r.held[key].After(now) {
+			ready = append(ready, key)
+		}
+	}
+	slices.Sort(ready)
+	var u inspect.Update
+	for _, key := range ready {
+		delete(r.dirty, key)
+		delete(r.held, key)
+		lock, gone := r.board.judge(key, now)
+		if lock != nil {
+			u.Put = append(u.Put, lock)
+		}
+		if gone {
+			u.Gone = append(u.Gone, inspect.ID{Backend: r.cfg.Backend, Path: key})
+		}
+		r.remind(key, now)
+	}
+	r.add(r.board.takeFound())
+	u.Backend = r.changedBackend(now)
+	if u.Put != nil || u.Gone != nil || u.Backend != nil {
+		r.emit(u)
+	}
+}
+
+// nextWake is how long the loop may sleep.
+func (r *run) nextWake(now time.Time) time.Duration {
+	wake := now.Add(time.Hour)
+	sooner := func(at time.Time) {
+		if at.Before(wake) {
+			wake = at
+		}
+	}
+	if at, ok := r.expiries.next(); ok {
+		sooner(at)
+	}
+	for key := range r.dirty {
+		if r.asked[key] == 0 {
+			sooner(r.held[key])
+		}
+	}
+	for _, p := range r.masters {
+		if at, ok := p.nextRead(now, r.limitOf(p)); ok {
+			sooner(at)
+		}
+		if p.asking != nil {
+			sooner(p.askedAt.Add(grace))
+		}
+	}
+	return max(0, wake.Sub(now))
+}
+
+// done says that everything was looked at once.
+func (r *run) done() bool {
+	return !slices.ContainsFunc(r.masters, func(p *peer) bool {
+		return !p.down() && !(p.asked && p.passed && p.idle())
+	})
+}
+
+// finish emits the last of one pass.
+func (r *run) finish(now time.Time) {
+	b := r.describe()
+	b.FirstPass = true
+	r.emit(inspect.Update{Backend: r.backend.Tell(now, b, true)})
+}
+
+// wanted says which pushed keys are of interest.
+func (r *run) wanted() func(key string) bool {
+	if r.cfg.Only != "" {
+		return func(key string) bool { return key == r.cfg.Only }
+	}
+	patterns := r.cfg.Match
+	match := func(key string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return glob(p, key) })
+	}
+	return func(key string) bool {
+		_, locks, helper := recipe.LockOf(key)
+		return !helper && match(key) || len(locks) > 0 && (match(key) || slices.ContainsFunc(locks, match))
+	}
+}
+
+// trackedPatterns are those that the pushed keys match.
+func (r *run) trackedPatterns() []string {
+	if r.cfg.Only != "" {
+		return []string{globEscape.Replace(r.cfg.Only)}
+	}
+	return slices.Concat(r.cfg.Match, recipe.HelperPatterns(r.cfg.Match))
+}

@@ -1,0 +1,32 @@
+package redissource
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReadInfoTakesWhatItKnows(t *testing.T) {
+	info := func(lines ...string) status {
+		var st status
+		st.readInfo("# Section\r\n"+strings.Join(lines, "\r\n")+"\r\n", noon)
+		return st
+	}
+	st := info("run_id:"+strings.Repeat("a1", 20), "uptime_in_seconds:60", "maxmemory:1048576", "maxmemory_policy:allkeys-lru", "role:slave", "aof_enabled:1")
+	if st.runID != strings.Repeat("a1", 20) || !st.startedAt.Equal(noon.Add(-time.Minute)) || st.maxMemory != 1<<20 ||
+		st.evictionPolicy != "allkeys-lru" || st.role != "replica" || st.persistence != "aof" {
+		t.Errorf("%+v", st)
+	}
+	if st := info("run_id:\x1b[31m", "uptime_in_seconds:-1", "maxmemory:many", "maxmemory_policy:ALL keys", "role:king"); st.runID != "" ||
+		!st.startedAt.IsZero() || st.maxMemory != 0 || st.evictionPolicy != "" || st.role != "" || st.persistence != "" {
+		t.Errorf("text that is no fact: %+v", st)
+	}
+	for want, lines := range map[string][]string{
+		"":    {"aof_enabled:0", "rdb_last_bgsave_time_sec:-1", "rdb_saves:0"}, // none so far: that says nothing of the next
+		"rdb": {"aof_enabled:0", "rdb_last_bgsave_time_sec:0", "rdb_saves:0"},
+	} {
+		if got := info(lines...).persistence; got != want {
+			t.Errorf("%v: %q", lines, got)
+		}
+	}
+}
