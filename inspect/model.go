@@ -184,7 +184,7 @@ type Vote struct {
 	Agrees bool
 	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
 	// holders, with a space between two.
-	Held *recipe.Record
+	Held *recipe.Record `json:"-"`
 }
 
 // Severity of a finding.

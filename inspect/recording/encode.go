@@ -101,7 +101,7 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 	b = append(b, '{')
 	for i := range v.NumField() {
 		field, name := v.Field(i), v.Type().Field(i)
-		if !name.IsExported() || field.IsZero() {
+		if !name.IsExported() || field.IsZero() || name.Tag.Get("json") == "-" {
 			continue
 		}
 		if len(b) > start+1 {

@@ -25,7 +25,9 @@ type master struct {
 	sent    atomic.Uint64
 	digests digests
 	typed   typedKeys
-	offset  atomic.Int64 // the server's clock minus ours, in nanoseconds
+	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
+	borrowed, cluster bool
+	offset            atomic.Int64 // the server's clock minus ours, in nanoseconds
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed
@@ -46,7 +48,7 @@ func newMaster(addr string, options redis.UniversalOptions, timeout time.Duratio
 
 // isCluster says that the master is a cluster of them.
 func (m *master) isCluster() bool {
-	return m.options.IsClusterMode || len(m.options.Addrs) > 1 && m.options.MasterName == ""
+	return m.cluster || m.options.IsClusterMode || len(m.options.Addrs) > 1 && m.options.MasterName == ""
 }
 
 // do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
@@ -62,7 +64,7 @@ func (m *master) do(ctx context.Context, request func(context.Context, redis.Uni
 	}
 	client := m.connect()
 	err := request(ctx, client)
-	if err != nil && !isReply(err) {
+	if err != nil && !isReply(err) && !m.borrowed {
 		m.drop(client)
 	}
 	return m.explain(err)

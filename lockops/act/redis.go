@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed" // release.lua
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,23 +14,20 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource"
 )
-
-//go:embed release.lua
-var releaseScript string
 
 // redisMasters releases locks that one Redis or several independent masters hold.
 type redisMasters struct {
 	masters []redis.UniversalClient
 	addrs   []string
 	audit   *Audit
-	script  *redis.Script
 	limit   time.Duration
 }
 
 // NewRedis releases locks on these masters, shown as addrs. limit is the time that one master gets to answer.
 func NewRedis(masters []redis.UniversalClient, addrs []string, limit time.Duration, audit *Audit) Releaser {
-	return &redisMasters{masters: masters, addrs: addrs, audit: audit, script: redis.NewScript(releaseScript), limit: limit}
+	return &redisMasters{masters: masters, addrs: addrs, audit: audit, limit: limit}
 }
 
 // reading is what the masters hold under a key: the lock, and each master's whole value.
@@ -50,6 +46,15 @@ func (r *redisMasters) read(ctx context.Context, id inspect.ID) reading {
 	out := reading{values: make([]string, len(r.masters)), errs: make([]error, len(r.masters))}
 	r.each(ctx, func(ctx context.Context, i int) {
 		votes[i], out.values[i], out.errs[i] = r.vote(ctx, i, id.Path)
+		if out.errs[i] != nil {
+			return
+		}
+		// What a recipe makes of it, with what belongs to it.
+		if v, err := redissource.ReadKey(ctx, r.masters[i], r.addrs[i], id.Path, r.limit); err != nil {
+			votes[i], out.errs[i] = v, fmt.Errorf("master %s: %w", r.addrs[i], err)
+		} else if v.Held != nil {
+			votes[i] = v
+		}
 	})
 	out.lock = inspect.KeyLock(id, votes, time.Now())
 	return out
@@ -132,8 +137,19 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 	return nil
 }
 
+// next is who gets the lock when the contender is gone; nil when nobody waits, or others hold it still.
+func (rd reading) next(c *inspect.Contender) *inspect.Contender {
+	if len(rd.lock.Waiters) == 0 || c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
+		return nil
+	}
+	return &rd.lock.Waiters[0]
+}
+
 // value is the whole value behind a contender.
 func (rd reading) value(c *inspect.Contender) (string, bool) {
+	if c.Digest == "" {
+		return c.Name.Raw(), true
+	}
 	for i, m := range rd.lock.Masters {
 		if m.Present && m.Value == c.Name && m.Digest == c.Digest {
 			return rd.values[i], true
@@ -158,14 +174,20 @@ func (r *redisMasters) Preview(ctx context.Context, req Request) (Preview, error
 		return p, fmt.Errorf("%w: too few answered to tell who holds it: %w", ErrUnreachable, err)
 	}
 	p.Refused = refusal(req, p.Seen)
-	for i, m := range rd.lock.Masters {
-		if m.Present && m.Value == p.Seen.Name && m.Digest == p.Seen.Digest || !m.Up {
-			p.Sends = append(p.Sends, fmt.Sprintf("%s: compare-and-delete %s (go on only if it still holds the value seen)",
-				r.addrs[i], inspect.Escape(req.ID.Path)))
+	way, err := removalOf(rd.lock, p.Seen, "")
+	if err != nil {
+		return p, err
+	}
+	for i := range rd.lock.Masters {
+		if m := &rd.lock.Masters[i]; stands(m, p.Seen) || !m.Up {
+			p.Sends = append(p.Sends, r.addrs[i]+": "+way.says)
 		}
 	}
+	p.Next = rd.next(p.Seen)
 	p.Warnings = []string{keepsRunning}
-	if p.Seen.State != inspect.Holding {
+	if _, queued := find(rd.lock, p.Seen.Name); queued && p.Seen.State == inspect.Waiting {
+		p.Warnings = waiterWarnings(p.Seen)
+	} else if p.Seen.State != inspect.Holding {
 		p.Warnings = []string{"this value has no quorum: nobody holds the lock by it; deleting it clears the way for others"}
 	}
 	if err := errors.Join(rd.errs...); err != nil {
@@ -189,18 +211,19 @@ func (r *redisMasters) Execute(ctx context.Context, p Preview, confirmed string)
 
 func (r *redisMasters) release(ctx context.Context, p Preview) (Result, error) {
 	result := Result{Seen: p.Seen, Masters: make([]MasterResult, len(r.masters))}
-	value, ok := p.Seen.Name.Raw(), true
-	if p.Seen.Digest != "" {
-		value, ok = r.read(ctx, p.Request.ID).value(p.Seen)
-	}
+	before := r.read(ctx, p.Request.ID)
+	value, ok := before.value(p.Seen)
 	if !ok {
 		result.Reason = Gone
 		return result, nil
 	}
-	channel := recipe.WakeChannel(p.Request.ID.Path, value)
+	way, err := removalOf(before.lock, p.Seen, value)
+	if err != nil {
+		return result, err
+	}
 	r.each(ctx, func(ctx context.Context, i int) {
-		deleted, err := r.script.Run(ctx, r.masters[i], []string{p.Request.ID.Path}, value, channel).Int()
-		result.Masters[i] = MasterResult{Addr: r.addrs[i], Deleted: err == nil && deleted == 1, Err: err}
+		deleted, err := way.run(ctx, r.masters[i])
+		result.Masters[i] = MasterResult{Addr: r.addrs[i], Deleted: deleted, Err: err}
 	})
 	after := r.read(ctx, p.Request.ID)
 	result.HoldersAfter = after.lock.Holders
@@ -222,8 +245,7 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 		if m.Deleted {
 			deleted++
 		}
-		v := after.lock.Masters[i]
-		if m.Err != nil || v.Up && v.Present && v.Value == p.Seen.Name && v.Digest == p.Seen.Digest {
+		if m.Err != nil || stands(&after.lock.Masters[i], p.Seen) {
 			left++
 		}
 	}
@@ -240,7 +262,7 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 // missing says why the value asked for is not there: the key holds another one, or none.
 func (rd reading) missing() Reason {
 	for _, m := range rd.lock.Masters {
-		if m.Present {
+		if m.Present && m.Held == nil { // a queue or a set has others in it: he is gone
 			return Changed
 		}
 	}

@@ -1,0 +1,34 @@
+package redissource
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// ReadKey reads one key as a Source does, with what belongs to it, over the caller's client, which it leaves open.
+// limit bounds each round trip. An error means that the master, shown as addr, could not be asked.
+func ReadKey(ctx context.Context, client redis.UniversalClient, addr, key string, limit time.Duration) (inspect.Vote, error) {
+	m := &master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true}
+	_, m.cluster = client.(*redis.ClusterClient)
+	m.typed.named, m.typed.patient = key, true
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		start := time.Now()
+		at, err := c.Time(ctx).Result()
+		if err == nil {
+			m.offset.Store(int64(at.Sub(start.Add(time.Since(start) / 2))))
+		}
+		return onlyBroken(err)
+	})
+	if err != nil {
+		return downVote(addr, err), err
+	}
+	votes, err := m.readVotes(ctx, []string{key})
+	if err != nil {
+		return downVote(addr, err), err
+	}
+	return votes[0], nil
+}

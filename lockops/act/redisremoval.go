@@ -1,0 +1,180 @@
+package act
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+//go:embed lua/*.lua
+var scripts embed.FS
+
+// removal takes a contender out of a lock, on one master, if it is still there.
+type removal struct {
+	// name of the script.
+	name string
+	keys []string
+	args []any
+	// says is what it does, for the preview.
+	says string
+}
+
+// run says whether the contender was there and has been taken out.
+func (r removal) run(ctx context.Context, c redis.UniversalClient) (bool, error) {
+	text, err := scripts.ReadFile("lua/" + r.name + ".lua")
+	if err != nil {
+		return false, fmt.Errorf("act: %w", err)
+	}
+	n, err := redis.NewScript(string(text)).Run(ctx, c, r.keys, r.args...).Int()
+	return err == nil && n == 1, err
+}
+
+// structured says that the masters hold more than a plain string under the lock's key.
+func structured(l *inspect.Lock) bool {
+	for i := range l.Masters {
+		if l.Masters[i].Held != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// removalOf is how a contender is taken out of its lock; value is the whole value of a plain string.
+func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, error) {
+	key := l.ID.Path
+	plain := removal{
+		name: "string", keys: []string{key}, args: []any{value, recipe.WakeChannel(key, value)},
+		says: "compare-and-delete " + inspect.Escape(key) + " (go on only if it still holds the value seen)",
+	}
+	if !structured(l) {
+		return plain, nil
+	}
+	name := c.Name.Raw()
+	switch l.Recipe {
+	case "redisson":
+		return redissonRemoval(l, c)
+	case "symfony":
+		args := []any{name}
+		if c.Mode == recipe.Exclusive {
+			args = append(args, recipe.SymfonyWrite)
+		}
+		return memberRemoval(key, args...), nil
+	case "rueidislock":
+		keys, _ := recipe.RueidisKeys(key)
+		return removal{
+			name: "rueidislock", keys: keys, args: []any{name},
+			says: fmt.Sprintf("compare-and-delete the %d keys of %s (those that still hold the value seen)", len(keys), inspect.Escape(key)),
+		}, nil
+	case "madelson":
+		readers, isWriter := recipe.MadelsonReaders(key)
+		switch {
+		case l.Kind == inspect.KindSemaphore:
+			return memberRemoval(key, name), nil
+		case c.Mode == recipe.Shared && isWriter:
+			return memberRemoval(readers, name), nil
+		}
+		plain.args[0] = name
+		return plain, nil
+	}
+	return removal{}, fmt.Errorf("act: %s: a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand",
+		l.ID, l.Kind, l.Recipe)
+}
+
+func memberRemoval(key string, members ...any) removal {
+	return removal{
+		name: "member", keys: []string{key}, args: members,
+		says: "remove the member from " + inspect.Escape(key) + " (go on only if it is still in it)",
+	}
+}
+
+// Redisson's channels and messages are those of its own forceUnlock and unlock (RedissonLock, RedissonWriteLock,
+// RedissonReadLock, RedissonFairLock, RedissonPermitExpirableSemaphore).
+func redissonRemoval(l *inspect.Lock, c *inspect.Contender) (removal, error) {
+	key, name := l.ID.Path, c.Name.Raw()
+	queue := recipe.RedissonKey("redisson_lock_queue", key)
+	channel := recipe.RedissonKey("redisson_lock__channel", key)
+	switch {
+	case l.Kind == inspect.KindSemaphore:
+		return removal{
+			name: "redisson_permit", keys: []string{key, recipe.RedissonSuffix(key, "timeout")},
+			args: []any{name, recipe.RedissonKey("redisson_sc", key)},
+			says: "give the permit back to " + inspect.Escape(key) + " and wake who waits (go on only if it is still taken)",
+		}, nil
+	case c.State == inspect.Waiting:
+		return removal{
+			name: "redisson_waiter", keys: []string{key, queue, recipe.RedissonKey("redisson_lock_timeout", key)},
+			args: []any{name, channel},
+			says: "remove the waiter from " + inspect.Escape(queue) + " (go on only if it is still in it)",
+		}, nil
+	case l.Kind == inspect.KindRW && c.Mode == recipe.Shared && readMode(l):
+		return removal{
+			name: "redisson_reader", keys: append([]string{key}, readHolds(key, name, c.Count)...),
+			args: []any{name, recipe.RedissonKey("redisson_rwlock", key)},
+			says: "remove the reader from " + inspect.Escape(key) + " (go on only if it is still in it), and wake who waits when it was the last",
+		}, nil
+	}
+	r := removal{
+		name: "redisson", keys: []string{key, queue}, args: []any{name, channel, "0"},
+		says: "delete " + inspect.Escape(key) + " and wake who waits (go on only if the field seen still holds it)",
+	}
+	if l.Kind == inspect.KindRW {
+		r.args = []any{name, recipe.RedissonKey("redisson_rwlock", key), "1"}
+		for _, h := range l.Holders {
+			if h.Mode == recipe.Shared {
+				r.keys = append(r.keys, readHolds(key, h.Name.Raw(), h.Count)...)
+			}
+		}
+	}
+	return r, nil
+}
+
+// readMode says that only readers hold the lock.
+func readMode(l *inspect.Lock) bool {
+	for _, h := range l.Holders {
+		if h.Mode == recipe.Exclusive {
+			return false
+		}
+	}
+	return true
+}
+
+func readHolds(key, owner string, count int) []string {
+	var keys []string
+	for n := 1; n <= min(count, 1000); n++ {
+		keys = append(keys, recipe.RedissonSuffix(key, fmt.Sprintf("%s:rwlock_timeout:%d", owner, n)))
+	}
+	return keys
+}
+
+// stands says that a master still has the contender that was seen.
+func stands(v *inspect.Vote, seen *inspect.Contender) bool {
+	if v.Held == nil {
+		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest
+	}
+	for _, c := range v.Held.Claims {
+		if c.Name == seen.Name.Raw() {
+			return true
+		}
+	}
+	for _, value := range v.Held.Partial {
+		if value == seen.Name.Raw() {
+			return true
+		}
+	}
+	return false
+}
+
+// waiterWarnings are for a waiter in a queue that its library keeps.
+func waiterWarnings(c *inspect.Contender) []string {
+	text := "a waiter that lives asks again and goes to the end of the queue"
+	if strings.HasSuffix(c.Name.Raw(), "_WRITERWAITING") {
+		text = "a writer that lives asks again; readers may come before it"
+	}
+	return []string{text}
+}
