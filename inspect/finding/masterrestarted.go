@@ -10,7 +10,8 @@ import (
 
 // masterRestarted: a master that has been up for less than the longest TTL seen on the key does not have it, while others
 // do: it probably forgot it, and gives its vote to the next client. Silent where the holder is known to have come after
-// the restart, and, for keys that never expire, where it is not known to have come before.
+// the restart, and, for keys that never expire, where it is not known to have come before. Only possible where the
+// masters that have the key are as new.
 //
 // Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the Redlock page asks
 // for a delayed restart. redsync PR #149, and #186 for what follows.
@@ -37,7 +38,7 @@ func masterRestarted() inspect.Rule {
 				ttl, computed = longestTTL(c), true
 			}
 			if forgot(c, s, ttl) {
-				found = append(found, forgetful(c, s, ttl == forEver))
+				found = append(found, forgetful(c, s, ttl))
 			}
 		}
 		return found
@@ -73,17 +74,20 @@ func longestTTL(c *inspect.Case) time.Duration {
 	return ttl
 }
 
+// knownSince says that it is known when the lock was granted.
+func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
+
 func forgot(c *inspect.Case, s *inspect.Server, ttl time.Duration) bool {
 	if c.Now.Sub(s.StartedAt) >= ttl {
 		return false
 	}
-	if len(c.Lock.Holders) > 0 && !c.Lock.Holders[0].HeldSince.IsZero() {
+	if knownSince(c.Lock) {
 		return c.Lock.Holders[0].HeldSince.Add(-c.Offset).Before(s.StartedAt)
 	}
 	return ttl != forEver
 }
 
-func forgetful(c *inspect.Case, s *inspect.Server, never bool) inspect.Finding {
+func forgetful(c *inspect.Case, s *inspect.Server, ttl time.Duration) inspect.Finding {
 	addr, started := inspect.Escape(s.Addr), s.StartedAt.UTC().Format("15:04:05 MST")
 	e := evidence{
 		"master": addr, "started_at": stamp(s.StartedAt), "votes": c.Lock.Votes(), "quorum": c.Lock.Quorum,
@@ -93,7 +97,7 @@ func forgetful(c *inspect.Case, s *inspect.Server, never bool) inspect.Finding {
 		e["persistence"] = inspect.Escape(s.Persistence)
 	}
 	advice := "release this lock before another master restarts"
-	if !never {
+	if ttl != forEver {
 		until, _ := ending(c.Lock)
 		if c.History != nil {
 			e["longest_ttl_ms"] = c.History.LongestTTL.Milliseconds()
@@ -103,10 +107,24 @@ func forgetful(c *inspect.Case, s *inspect.Server, never bool) inspect.Finding {
 		}
 		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or release this lock first", addr, until.UTC().Format("15:04:05 MST"))
 	}
+	confidence := recipe.Likely
+	if !knownSince(c.Lock) && allNew(c, ttl) {
+		confidence = recipe.Possible // the lock may have been taken after all of them started
+	}
 	return inspect.Finding{
-		Confidence: recipe.Likely,
+		Confidence: confidence,
 		Message:    fmt.Sprintf("%s restarted at %s and lost this key: its vote is free for a second holder", at(s.Addr), started),
 		Evidence:   e,
 		Advice:     advice + "; appendfsync always keeps keys over a restart",
 	}
+}
+
+// allNew says that every master that has the key has been up for less than the key lives, too.
+func allNew(c *inspect.Case, ttl time.Duration) bool {
+	young := true
+	each(c.Lock, func(m *inspect.Vote) {
+		s := server(c.Backend, m.Addr)
+		young = young && s != nil && !s.StartedAt.IsZero() && c.Now.Sub(s.StartedAt) < ttl
+	})
+	return young
 }

@@ -187,6 +187,12 @@ func TestMasterRestarted(t *testing.T) {
 			name: "less than the longest life that was seen", c: present(votes("aa-", 10*time.Second), up(30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			evidence: map[string]any{"longest_ttl_ms": int64(60000)},
 		},
+		{
+			name: "all masters are new", fires: true, severity: inspect.Warning, confidence: recipe.Possible,
+			c: present(votes("aa-", time.Minute), up(30*time.Second), func(c *inspect.Case) {
+				c.Backend.Servers[0].StartedAt, c.Backend.Servers[1].StartedAt = now.Add(-31*time.Second), now.Add(-31*time.Second)
+			}),
+		},
 		{name: "up for longer than the key lives", c: present(votes("aa-", 10*time.Second), up(30*time.Second))},
 		{name: "it has the key", c: present(votes("aaa", time.Minute), up(30*time.Second))},
 		{name: "nobody has the key", c: present(votes("---", time.Minute), up(30*time.Second), seen(history()))},

@@ -75,8 +75,8 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// stamp is an instant as evidence has it.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// stamp is an instant as evidence has it, to the millisecond.
+func stamp(t time.Time) string { return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) }
 
 // who names the owner of a contender in a few cells.
 func who(c *inspect.Contender) string {
