@@ -97,6 +97,7 @@ func (o *Observer) view(p *place, id ID, was *Lock, blind bool, now time.Time) v
 
 func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	l := clone(read)
+	l.told = len(l.Findings)
 	offset := p.state.ClockOffset()
 	before := o.locks.get(l.ID)
 	was, blind := o.known(p, l.ID, now)
@@ -109,15 +110,40 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	identify(l, p.sessions)
 	v := o.view(p, l.ID, was, blind, now)
 	v.first = v.first || before != nil // listed, but never looked at so far
-	if l.State != StateUnknown {
-		o.events = append(o.events, compare(was, l, v)...)
+	var events []Event
+	switch {
+	case l.State != StateUnknown:
 		delete(o.hidden, l.ID)
-	} else if before == nil {
-		o.events = append(o.events, compare(nil, l, v)...)
-	} else if was != nil {
+		events = compare(was, l, v)
+	case before == nil:
+		events = compare(nil, l, v)
+	case was != nil:
 		o.hidden[l.ID] = was
 	}
+	o.events = append(o.events, events...)
+	if before != nil {
+		l.history = before.history
+	}
+	if l.State != StateUnknown && !p.once() {
+		o.remember(p, change{was: was, is: l, events: events, offset: offset, blind: blind}, now)
+	}
 	o.replace(p, before, l, now)
+}
+
+// remember writes a change into the lock's history.
+func (o *Observer) remember(p *place, c change, now time.Time) {
+	t := o.tracks[c.is.ID]
+	if t == nil {
+		if !c.eventful() {
+			return
+		}
+		t = &track{view: History{Since: p.since}}
+		if p.since.IsZero() || c.was == nil {
+			t.view.Since = now
+		}
+		o.tracks[c.is.ID] = t
+	}
+	c.is.history = t.note(c)
 }
 
 func (o *Observer) drop(p *place, id ID, now time.Time) {
@@ -129,7 +155,19 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	if was == nil {
 		was = before
 	}
-	o.events = append(o.events, compare(was, nil, o.view(p, id, was, blind, now))...)
+	events := compare(was, nil, o.view(p, id, was, blind, now))
+	o.events = append(o.events, events...)
+	if !p.once() {
+		gone := &Lock{ID: id, ReadAt: now, Masters: was.Masters}
+		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(), blind: blind}, now)
+		o.former = append(o.former, id)
+	}
+	if len(o.former) > formerLocks {
+		if id := o.former[0]; o.locks.get(id) == nil {
+			delete(o.tracks, id)
+		}
+		o.former = o.former[1:]
+	}
 	delete(o.hidden, id)
 	delete(p.covered, id)
 	o.locks = o.locks.without(id)
@@ -139,7 +177,6 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 
 // replace puts a newer version of a lock, with what its source found, in place of the one before, which may be nil.
 func (o *Observer) replace(p *place, before, l *Lock, now time.Time) {
-	l.told = len(l.Findings)
 	if p.state != nil && !p.once() {
 		l = o.diagnosed(p, l, now)
 	}

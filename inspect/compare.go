@@ -31,7 +31,8 @@ func compare(was, is *Lock, v view) []Event {
 		return nil
 	case was == nil:
 		events := []Event{{Kind: EventAppeared, At: v.at, Lock: is.ID}}
-		return append(events, came(&Lock{}, is, nil, v)...)
+		events = append(events, granted(&Lock{}, is, nil, v)...)
+		return append(events, joined(&Lock{}, is, v)...)
 	case is == nil:
 		_, events := ended(was, &Lock{ID: was.ID}, v)
 		return append(events, Event{Kind: EventGone, At: v.at, Lock: was.ID})
@@ -39,8 +40,9 @@ func compare(was, is *Lock, v view) []Event {
 		return nil
 	default:
 		left, events := ended(was, is, v)
-		events = append(events, came(was, is, left, v)...)
-		return append(events, gaveUp(was, is, v)...)
+		events = append(events, granted(was, is, left, v)...)
+		events = append(events, gaveUp(was, is, v)...)
+		return append(events, joined(was, is, v)...)
 	}
 }
 
@@ -102,12 +104,8 @@ func restartedWithout(was, is *Lock, v view) bool {
 	return false
 }
 
-// came tells of the contenders that hold or wait now and did not before. left are the holders that left in the same
-// change.
-func came(was, is *Lock, left []*Contender, v view) []Event {
-	if is.State == StateUnknown {
-		return nil
-	}
+// granted tells of the contenders that hold now and did not before. left are the holders that left in the same change.
+func granted(was, is *Lock, left []*Contender, v view) []Event {
 	before := indexOf(was)
 	var events []Event
 	handed := 0
@@ -123,9 +121,15 @@ func came(was, is *Lock, left []*Contender, v view) []Event {
 		}
 		events = append(events, e)
 	}
+	return events
+}
+
+// joined tells of the waiters that were not there before.
+func joined(was, is *Lock, v view) []Event {
+	before := indexOf(was)
+	var events []Event
 	for i := range is.Waiters {
-		w := &is.Waiters[i]
-		if _, ok := before.same(w); !ok {
+		if w := &is.Waiters[i]; !before.has(w) {
 			events = append(events, Event{Kind: EventWaiting, At: v.at, Lock: is.ID, Contender: w})
 		}
 	}

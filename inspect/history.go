@@ -1,6 +1,176 @@
 package inspect
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// recentSpans is how many of a lock's last holds are kept.
+	recentSpans = 32
+	// recentRenewals is how many intervals between renewals the usual one is taken of.
+	recentRenewals = 8
+	// formerLocks is how many locks that are gone keep their history, should they come back.
+	formerLocks = 1000
+)
+
+// track is what the Observer remembers of a lock in which something happened: about 1 KB while little did, and at most
+// 16 KB, of which 7 are the last holds (their texts are those of the lock) and 3 each of two histograms, which are
+// made at the 33rd span. BenchmarkHistoryMemory measures both.
+type track struct {
+	view         History // without what is computed when it is published
+	holds, waits durations
+	spans        []Span // only appended to: the views share them
+	renewal      sawtooth
+}
+
+// change is a newer version of a lock and what it means. was is nil for a lock that is new.
+type change struct {
+	was, is *Lock
+	events  []Event
+	offset  time.Duration // the backend's clock minus ours
+	blind   bool
+}
+
+// eventful says that there is something to remember.
+func (c *change) eventful() bool {
+	return slices.ContainsFunc(c.events, func(e Event) bool { return e.Contender != nil }) || renewal(c) > 0
+}
+
+// note takes in a change and returns the history as it is now, which nobody changes any more.
+func (t *track) note(c change) *History {
+	for i := range c.events {
+		switch e := &c.events[i]; e.Kind {
+		case EventAcquired, EventHandover:
+			t.granted(c, e)
+		case EventReleased, EventExpired, EventForced, EventLost:
+			t.ended(c, e)
+		}
+	}
+	t.forget(c.is)
+	t.renewal.note(&c)
+	v := t.view
+	v.LongestTTL = max(v.LongestTTL, longestTTL(c.is))
+	t.view.LongestTTL = v.LongestTTL
+	v.Holds, v.Waits, v.Renewal = t.holds.spans(), t.waits.spans(), t.renewal.Renewal
+	v.Recent = slices.Clip(t.spans[max(0, len(t.spans)-recentSpans):])
+	return &v
+}
+
+func (t *track) granted(c change, e *Event) {
+	t.view.Grants++
+	if e.Kind == EventHandover {
+		t.view.Handovers++
+	}
+	h := e.Contender
+	var queue []Contender
+	if c.was != nil {
+		queue = c.was.Waiters
+	}
+	place := slices.IndexFunc(queue, func(w Contender) bool { return same(&w, h) })
+	// Who waits for a Redis key is known only where its library writes it down.
+	if (place >= 0 || c.is.Masters == nil) && !h.Since.IsZero() && !h.HeldSince.IsZero() {
+		t.waits.add(h.HeldSince.Sub(h.Since))
+	}
+	if place < 0 {
+		place = len(queue) // it came after all of them
+	}
+	if place > 0 && !c.blind {
+		t.overtake(queue[:place], c.is)
+	}
+}
+
+// overtake counts a grant for those that waited before the one who got it and wait still.
+func (t *track) overtake(before []Contender, is *Lock) {
+	now := indexOf(is)
+	counts := maps.Clone(t.view.Overtaken)
+	for i := range before {
+		if w, ok := now.same(&before[i]); ok && w.State == Waiting {
+			if counts == nil {
+				counts = make(map[Untrusted]int)
+			}
+			counts[w.Name]++
+		}
+	}
+	t.view.Overtaken = counts
+}
+
+// forget drops the counts of those that wait no more.
+func (t *track) forget(is *Lock) {
+	if len(t.view.Overtaken) == 0 {
+		return
+	}
+	kept := make(map[Untrusted]int)
+	for i := range is.Waiters {
+		if n := t.view.Overtaken[is.Waiters[i].Name]; n > 0 {
+			kept[is.Waiters[i].Name] = n
+		}
+	}
+	t.view.Overtaken = kept
+}
+
+func (t *track) ended(c change, e *Event) {
+	h := e.Contender
+	s := Span{Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince, Ended: c.is.ReadAt.Add(c.offset)}
+	switch {
+	case e.Kind == EventLost && c.blind:
+		s.Ended = time.Time{} // some time while we could not look
+	case e.Kind == EventExpired && !h.ExpiresAt.IsZero() && h.ExpiresAt.Before(c.is.ReadAt):
+		s.Ended = h.ExpiresAt.Add(c.offset)
+	}
+	if len(t.spans) == cap(t.spans) && len(t.spans) > recentSpans {
+		t.spans = append(make([]Span, 0, 2*recentSpans), t.spans[len(t.spans)-recentSpans:]...)
+	}
+	t.spans = append(t.spans, s)
+	if !s.Granted.IsZero() && !s.Ended.IsZero() {
+		t.holds.add(s.Ended.Sub(s.Granted))
+	}
+}
+
+// sawtooth is how the present holder prolonged its key.
+type sawtooth struct {
+	Renewal
+	intervals [recentRenewals]time.Duration
+	seen      int // intervals so far
+}
+
+// renewal is by how much the holder prolonged its key in a change; 0 when it is another or did not.
+func renewal(c *change) time.Duration {
+	if c.was == nil || len(c.was.Holders) != 1 || len(c.is.Holders) != 1 {
+		return 0
+	}
+	was, is := &c.was.Holders[0], &c.is.Holders[0]
+	if was.ExpiresAt.IsZero() || is.ExpiresAt.IsZero() || !same(was, is) {
+		return 0
+	}
+	if by := is.ExpiresAt.Sub(was.ExpiresAt); by > expirySlack {
+		return by
+	}
+	return 0
+}
+
+func (s *sawtooth) note(c *change) {
+	if len(c.is.Holders) != 1 || c.was != nil && (len(c.was.Holders) != 1 || !same(&c.was.Holders[0], &c.is.Holders[0])) {
+		*s = sawtooth{}
+		return
+	}
+	if renewal(c) == 0 {
+		return
+	}
+	s.TTL = c.is.Holders[0].ExpiresAt.Sub(c.is.ReadAt)
+	if gap := c.is.ReadAt.Sub(s.Last); !s.Last.IsZero() && !c.blind {
+		if s.Every > 0 && gap > s.Every*3/2 {
+			s.Missed += int((gap+s.Every/2)/s.Every) - 1
+		}
+		s.intervals[s.seen%recentRenewals] = gap
+		s.seen++
+		known := slices.Sorted(slices.Values(s.intervals[:min(s.seen, recentRenewals)]))
+		s.Every = known[(len(known)-1)/2]
+	}
+	s.Count++
+	s.Last = c.is.ReadAt
+}
 
 // longestTTL is the longest time to live that a version of a lock shows.
 func longestTTL(l *Lock) time.Duration {

@@ -31,6 +31,8 @@ type Observer struct {
 	byName  map[string]*place
 	told    []*place     // by source: the backend that it told of last
 	hidden  map[ID]*Lock // what was last known of locks that cannot be looked at now
+	tracks  map[ID]*track
+	former  []ID // locks that are gone, and may still have a track
 	changed map[ID]struct{}
 	events  []Event
 	dirty   bool
@@ -55,6 +57,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		byName:        make(map[string]*place),
 		told:          make([]*place, len(sources)),
 		hidden:        make(map[ID]*Lock),
+		tracks:        make(map[ID]*track),
 		changed:       make(map[ID]struct{}),
 	}
 }

@@ -49,6 +49,15 @@ type History struct {
 	Renewal Renewal
 	// LongestTTL is the longest time to live that was seen on a Redis lock.
 	LongestTTL time.Duration
+	// Recent are the last holds that have ended, the oldest first; at most 32.
+	Recent []Span
+}
+
+// Span is one contender's time with a lock, by the backend's clock. Granted is zero when it held before we looked, Ended
+// when it ended while we could not.
+type Span struct {
+	Contender, Label       Untrusted
+	Queued, Granted, Ended time.Time
 }
 
 // Spans are how long something took, many times.
@@ -65,6 +74,8 @@ type Renewal struct {
 	Last  time.Time
 	// TTL is what a renewal sets.
 	TTL time.Duration
+	// Missed counts the renewals that should have been between two others and were not.
+	Missed int
 }
 
 // Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock of the same place.

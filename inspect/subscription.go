@@ -1,8 +1,6 @@
 package inspect
 
-import (
-	"context"
-)
+import "context"
 
 // maxEvents is how many events a subscription keeps for a reader that does not take them.
 const maxEvents = 10_000
@@ -35,13 +33,20 @@ func (s *Subscription) wake(changed map[ID]struct{}, events []Event) {
 		s.changed[id] = struct{}{}
 	}
 	s.events = append(s.events, events...)
-	if over := len(s.events) - maxEvents; over > 0 {
-		s.events = append([]Event(nil), s.events[over:]...)
-		s.dropped += over
+	if len(s.events) > 2*maxEvents {
+		s.cut()
 	}
 	select {
 	case s.signal <- struct{}{}:
 	default:
+	}
+}
+
+// cut drops the events that are too many, the oldest first.
+func (s *Subscription) cut() {
+	if over := len(s.events) - maxEvents; over > 0 {
+		s.events = append([]Event(nil), s.events[over:]...)
+		s.dropped += over
 	}
 }
 
@@ -60,6 +65,7 @@ func (s *Subscription) Next(ctx context.Context) (*Snapshot, error) {
 		for id := range s.changed {
 			snapshot.Changed = append(snapshot.Changed, id)
 		}
+		s.cut()
 		snapshot.Events, snapshot.Dropped = s.events, s.dropped
 	}
 	s.first = false

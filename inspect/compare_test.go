@@ -1,0 +1,209 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// queue is a lock of these sessions in this order; "r10" is a reader.
+func queueOf(t *testing.T, words string) *Lock {
+	t.Helper()
+	if words == "" {
+		return FreeDirectory(ID{"zk", "/l"}, nil, now)
+	}
+	var nodes []Znode
+	for _, w := range strings.Fields(words) {
+		kind := "__lock__"
+		number, reads := strings.CutPrefix(w, "r")
+		if reads {
+			kind = "__rlock__"
+		}
+		var session int64
+		if _, err := fmt.Sscan(number, &session); err != nil {
+			t.Fatal(err)
+		}
+		n := node(fmt.Sprintf("%s%s%010d", guid, kind, session), session)
+		nodes = append(nodes, n)
+	}
+	return lockOf(t, nodes...)
+}
+
+// short writes events as "kind session", a handover as "handover from>to", and the lock's own as the kind alone.
+func short(events []Event) string {
+	var words []string
+	number := func(name Untrusted) string {
+		if i := strings.LastIndex(name.Raw(), "0"); i >= 0 && strings.Contains(name.Raw(), "__") {
+			return strings.TrimLeft(name.Raw()[len(name)-10:], "0")
+		}
+		return name.String()
+	}
+	for _, e := range events {
+		switch {
+		case e.Finding != nil:
+			words = append(words, string(e.Kind)+" "+e.Finding.Rule)
+		case e.Kind == EventHandover:
+			words = append(words, "handover "+number(e.From)+">"+number(e.Contender.Name))
+		case e.Contender != nil:
+			words = append(words, string(e.Kind)+" "+number(e.Contender.Name))
+		default:
+			words = append(words, string(e.Kind))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestCompareQueues(t *testing.T) {
+	none := view{at: now}
+	gone := view{at: now, sessionEnded: func(c *Contender) bool { return c.Owner.Session == 11 }}
+	for _, tt := range []struct {
+		name, was, is string
+		v             view
+		want          string
+	}{
+		{"nothing", "11 12", "11 12", none, ""},
+		{"first holder", "", "11", none, "acquired 11"},
+		{"joins", "11", "11 12 13", none, "waiting 12, waiting 13"},
+		{"hands over", "11 12", "12", none, "released 11, handover 11>12"},
+		{"to who was not there before", "11", "12", none, "released 11, handover 11>12"},
+		{"released", "11", "", none, "released 11"},
+		{"session gone", "11 12", "12", gone, "expired 11, handover 11>12"},
+		{"session of the waiter gone", "10 11", "10", gone, "gone 11"},
+		{"gave up", "11 12 13", "11 13", none, "gone 12"},
+		{"readers follow a writer", "11 r12 r13", "r12 r13", none, "released 11, handover 11>12, handover 11>13"},
+		{"a reader joins readers", "r11", "r11 r12", none, "acquired 12"},
+		{"several at once", "11 12 13", "13 14", none, "released 11, handover 11>13, gone 12, waiting 14"},
+		{"blind", "11 12", "12", view{at: now, blind: true}, "lost 11, acquired 12"},
+		{"blind, session gone", "11", "", view{at: now, blind: true, sessionEnded: gone.sessionEnded}, "expired 11"},
+		{"forced", "11 12", "12", view{at: now, forced: func(Untrusted) bool { return true }}, "forced 11, handover 11>12"},
+	} {
+		if got := short(compare(queueOf(t, tt.was), queueOf(t, tt.is), tt.v)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestCompareLocksThatComeAndGo(t *testing.T) {
+	full, hidden := queueOf(t, "11 12"), FreeDirectory(ID{"zk", "/l"}, nil, now)
+	hidden.State = StateUnknown
+	for name, tt := range map[string]struct {
+		was, is *Lock
+		v       view
+		want    string
+	}{
+		"was there before":    {nil, full, view{at: now, first: true}, ""},
+		"new":                 {nil, full, view{at: now}, "appeared, acquired 11, waiting 12"},
+		"new, not looked at":  {nil, hidden, view{at: now}, "appeared"},
+		"gone":                {full, nil, view{at: now}, "released 11, gone"},
+		"gone while blind":    {full, nil, view{at: now, blind: true}, "lost 11, gone"},
+		"cannot be looked at": {full, hidden, view{at: now}, ""},
+		"can be again":        {hidden, full, view{at: now, blind: true}, ""},
+	} {
+		if got := short(compare(tt.was, tt.is, tt.v)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// A child that was only listed is the same one when it has been read.
+func TestReadingAChildIsNoEvent(t *testing.T) {
+	a, b := node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)
+	listed := Znode{Name: b.Name}
+	if got := short(compare(lockOf(t, a, listed), lockOf(t, a, b), view{at: now})); got != "" {
+		t.Errorf("got %q", got)
+	}
+	again := b
+	again.Czxid, again.EphemeralOwner = 99, 99
+	if got := short(compare(lockOf(t, a, b), lockOf(t, a, again), view{at: now})); got != "gone 12, waiting 12" {
+		t.Errorf("another node of the same name: %q", got)
+	}
+}
+
+func TestCompareKeys(t *testing.T) {
+	id := ID{"redis", "k"} // the masters' keys run out 1 s, 2 s, 3 s … after now: the quorum's of three at 2 s
+	key := func(votes string, after time.Duration) *Lock { return KeyLock(id, ballots(votes), now.Add(after)) }
+	for _, tt := range []struct {
+		name, was, is string
+		after         time.Duration
+		restarted     string
+		want          string
+	}{
+		{"deleted in time", "x x x", "- - -", 1900 * time.Millisecond, "", "released x"},
+		{"ran out", "x x x", "- - -", 1960 * time.Millisecond, "", "expired x"},
+		{"ran out on a quorum", "x x x", "- - x", 2 * time.Second, "", "expired x"},
+		{"half deleted", "x x x", "- - x", time.Second, "", "released x"},
+		{"the rest of it", "- - x", "- - -", time.Second, "", ""},
+		{"the next one was quick", "x", "y", 10 * time.Millisecond, "", "released x, handover x>y"},
+		{"restarted without it", "x x x", "- - x", time.Second, "a", "lost x"},
+		{"another restarted", "x x x", "- - x", time.Second, "c", "released x"},
+		{"restarted and ran out", "x x x", "- - -", 2 * time.Second, "a", "expired x"},
+		{"one master less", "x x x", "x x -", time.Second, "", ""},
+	} {
+		v := view{at: now.Add(tt.after), restarted: func(addr string) bool { return addr == tt.restarted }}
+		if got := short(compare(key(tt.was, 0), key(tt.is, tt.after), v)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestCompareFindings(t *testing.T) {
+	f := func(rule string, s Severity, contender string) Finding {
+		f := Finding{Rule: rule, Severity: s, Message: rule + " " + contender + " " + string(s), Evidence: map[string]any{}}
+		if contender != "" {
+			f.Evidence["contender"] = contender
+		}
+		return f
+	}
+	for name, tt := range map[string]struct {
+		was, is []Finding
+		want    string
+	}{
+		"none":             {},
+		"came":             {nil, []Finding{f("stuck-holder", Warning, "")}, "finding stuck-holder"},
+		"cleared":          {[]Finding{f("stuck-holder", Warning, "")}, nil, "cleared stuck-holder"},
+		"of another":       {[]Finding{f("starvation", Warning, "a")}, []Finding{f("starvation", Warning, "b")}, "finding starvation, cleared starvation"},
+		"of one more":      {[]Finding{f("starvation", Warning, "a")}, []Finding{f("starvation", Warning, "a"), f("starvation", Warning, "b")}, "finding starvation"},
+		"more severe":      {[]Finding{f("self-wait", Info, "a")}, []Finding{f("self-wait", Warning, "a")}, "finding self-wait"},
+		"less severe":      {[]Finding{f("self-wait", Warning, "a")}, []Finding{f("self-wait", Info, "a")}, ""},
+		"one for another":  {[]Finding{f("herd", Warning, "")}, []Finding{f("no-ttl", Warning, "")}, "finding no-ttl, cleared herd"},
+		"as it was before": {[]Finding{f("herd", Warning, "")}, []Finding{f("herd", Warning, "")}, ""},
+	} {
+		if got := short(compareFindings(tt.was, tt.is, Event{At: now})); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestEventJSON(t *testing.T) {
+	l := queueOf(t, "11 12")
+	events := compare(l, queueOf(t, "12"), view{at: now})
+	line := func(e Event) map[string]any {
+		text, err := json.Marshal(EventJSON(e, time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m map[string]any
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		if keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock"}; len(m) != len(keys) ||
+			slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }) {
+			t.Errorf("fields of %s", text)
+		}
+		return m
+	}
+	m := line(events[1])
+	if m["event"] != "handover" || m["lock"] != "zk:/l" || m["from"] != l.Holders[0].Name.Raw() || m["at"] != "2026-11-21T09:00:11Z" ||
+		m["contender"].(map[string]any)["state"] != "holding" {
+		t.Errorf("handover %v", m)
+	}
+	if m = line(events[0]); m["from"] != nil || m["contender"] == nil {
+		t.Errorf("released %v", m)
+	}
+	if m = line(Event{Kind: EventBackend, At: now, Backend: &Backend{Name: "zk"}}); m["lock"] != "" || m["backend"].(map[string]any)["name"] != "zk" {
+		t.Errorf("backend %v", m)
+	}
+}

@@ -1,0 +1,184 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+)
+
+var zkUp = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeWatch, FirstPass: true}
+
+func at(l *Lock, seconds int) *Lock {
+	l.ReadAt = now.Add(time.Duration(seconds) * time.Second)
+	return l
+}
+
+// moving is a clock that a test sets.
+type moving struct{ at time.Time }
+
+func (m *moving) now() time.Time { return m.at }
+
+// applied is an observer that takes updates without running, and what it told.
+type applied struct {
+	*Observer
+	clock *moving
+	sub   *Subscription
+}
+
+func applying(t *testing.T) *applied {
+	clock := &moving{now}
+	o := NewObserver(clock.now, script{})
+	a := &applied{o, clock, o.Subscribe()}
+	a.told(t)
+	return a
+}
+
+func (a *applied) send(seconds int, u Update) {
+	a.clock.at = now.Add(time.Duration(seconds) * time.Second)
+	a.apply(sourceUpdate{0, u})
+}
+
+func (a *applied) told(t *testing.T) string {
+	a.publish()
+	if len(a.sub.signal) == 0 {
+		return ""
+	}
+	s, err := a.sub.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return short(s.Events)
+}
+
+func (a *applied) holder() Contender { return a.locks.get(ID{"zk", "/l"}).Holders[0] }
+
+func expect(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+func TestEventsBeginAfterTheFirstPass(t *testing.T) {
+	a := applying(t)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+	expect(t, "what was there", a.told(t), "")
+	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
+	expect(t, "change", a.told(t), "released 11, handover 11>12")
+	other := queueOf(t, "20")
+	other.ID.Path = "/new"
+	a.send(2, Update{Put: []*Lock{other}, Gone: []ID{{"zk", "/l"}, {"zk", "/never"}}})
+	expect(t, "new and gone", a.told(t), "appeared, acquired 20, released 12, gone")
+	down := *zkUp
+	down.State = Down
+	a.send(3, Update{Backend: &down})
+	expect(t, "lost sight", a.told(t), "backend")
+	a.send(4, Update{Backend: &down})
+	expect(t, "still", a.told(t), "")
+}
+
+func TestOurOwnForcingIsKnown(t *testing.T) {
+	a := applying(t)
+	l := queueOf(t, "11 12")
+	a.send(0, Update{Put: []*Lock{l}, Backend: zkUp})
+	a.Forced(l.ID, l.Holders[0].Name)
+	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
+	expect(t, "forced", a.told(t), "forced 11, handover 11>12")
+	a.Forced(l.ID, queueOf(t, "12").Holders[0].Name)
+	a.send(60, Update{Put: []*Lock{at(queueOf(t, ""), 60)}})
+	expect(t, "long after", a.told(t), "released 12")
+}
+
+// A grant is the same one across a time in which nobody could look when the entry is; else when it was is not known.
+func TestGrantsAcrossBlindness(t *testing.T) {
+	unknown := func() *Lock {
+		l := FreeDirectory(ID{"zk", "/l"}, nil, now)
+		l.State = StateUnknown
+		return l
+	}
+	down := *zkUp
+	down.State = Down
+	blindness := map[string][2]Update{
+		"a lock that cannot be read": {{Put: []*Lock{unknown()}}, {}},
+		"a backend that is down":     {{Backend: &down}, {Backend: zkUp}},
+	}
+	for name, b := range blindness {
+		t.Run(name, func(t *testing.T) {
+			for _, tt := range []struct {
+				after string
+				held  time.Time
+				told  string
+			}{
+				{"12 13", now.Add(time.Second), ""},
+				{"13", time.Time{}, "lost 12, acquired 13"},
+				{"14", time.Time{}, "lost 12, acquired 14, gone 13"},
+			} {
+				a := applying(t)
+				a.send(0, Update{Put: []*Lock{queueOf(t, "11 12 13")}, Backend: zkUp})
+				a.send(1, Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}})
+				a.told(t)
+				a.send(2, b[0])
+				a.send(5, b[1])
+				a.told(t)
+				a.send(6, Update{Put: []*Lock{at(queueOf(t, tt.after), 6)}})
+				expect(t, tt.after, a.told(t), tt.told)
+				if got := a.holder().HeldSince; !got.Equal(tt.held) {
+					t.Errorf("%s is held since %v, want %v", tt.after, got, tt.held)
+				}
+			}
+		})
+	}
+	// Long after the backend was found again the lock has been looked at.
+	a := applying(t)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+	a.send(1, Update{Backend: &down})
+	a.send(2, Update{Backend: zkUp})
+	a.told(t)
+	a.send(60, Update{Put: []*Lock{at(queueOf(t, "12"), 60)}})
+	expect(t, "later", a.told(t), "released 11, handover 11>12")
+	if a.holder().HeldSince.IsZero() {
+		t.Error("later: granted, and not known when")
+	}
+}
+
+func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
+	silent := Session{ID: 11, Timeout: 10 * time.Second, LastContact: now.Add(20 * time.Second)}
+	lively := silent
+	lively.LastContact = now.Add(29 * time.Second)
+	for name, tt := range map[string]struct {
+		sessions map[int64]Session
+		all      bool
+		want     string
+	}{
+		"not in a table of all":   {map[int64]Session{12: {ID: 12}}, true, "expired 11, handover 11>12"},
+		"not in a table of some":  {map[int64]Session{12: {ID: 12}}, false, "released 11, handover 11>12"},
+		"silent for too long":     {map[int64]Session{11: silent}, true, "expired 11, handover 11>12"},
+		"alive a moment before":   {map[int64]Session{11: lively}, true, "released 11, handover 11>12"},
+		"no time of last contact": {map[int64]Session{11: {ID: 11}}, true, "released 11, handover 11>12"},
+		"no server told of any":   {nil, false, "released 11, handover 11>12"},
+	} {
+		a := applying(t)
+		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+		a.send(30, Update{Sessions: tt.sessions, AllSessions: tt.all})
+		a.told(t)
+		a.send(31, Update{Put: []*Lock{at(queueOf(t, "12"), 31)}})
+		expect(t, name, a.told(t), tt.want)
+	}
+}
+
+func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
+	a := applying(t)
+	a.send(0, Update{Backend: zkUp})
+	for i := range maxEvents {
+		id := ID{"zk", "/x"}
+		a.send(i, Update{Put: []*Lock{{ID: id}}})
+		a.send(i, Update{Gone: []ID{id}})
+		a.publish()
+	}
+	s, err := a.sub.Next(t.Context())
+	if err != nil || len(s.Events) != maxEvents || s.Dropped != maxEvents || s.Events[maxEvents-1].Kind != EventGone {
+		t.Errorf("%d events, %d dropped, %v", len(s.Events), s.Dropped, err)
+	}
+	if s := a.told(t); s != "" {
+		t.Errorf("told again: %.100s", s)
+	}
+}

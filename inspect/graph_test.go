@@ -1,0 +1,165 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// chain is a lock of these contenders in queue order, the first of which holds; "a" is a session of that label, "?" one
+// of which nobody is known, "r:a" a reader. A ! before the name says that it is a lock of Redis, with a process.
+func chain(name string, words ...string) *Lock {
+	l := &Lock{ID: ID{"zk", "/" + name}, Kind: KindMutex}
+	reading := true
+	for i, w := range words {
+		w, reader := strings.CutPrefix(w, "r:")
+		who, redis := strings.CutPrefix(w, "!")
+		c := Contender{Name: Untrusted(fmt.Sprint(name, i)), Sequential: !redis, State: Waiting}
+		switch {
+		case who == "?":
+		case redis:
+			c.Owner = Owner{LibraryID: "lib", Thread: Untrusted(who), Label: Untrusted(who)}
+		default:
+			c.Owner = Owner{Session: int64(who[0]), Label: Untrusted(who)}
+		}
+		if !reader {
+			reading = reading && i == 0
+		} else {
+			c.Mode = recipe.Shared
+		}
+		if i == 0 || reading {
+			c.State = Holding
+			l.Holders = append(l.Holders, c)
+			reading = reading && reader
+		} else {
+			l.Waiters = append(l.Waiters, c)
+		}
+	}
+	return l
+}
+
+func TestFindCycles(t *testing.T) {
+	election := func(l *Lock) *Lock { l.Kind = KindElection; return l }
+	permits := func(l *Lock, n int) *Lock { l.Kind, l.Limit = KindSemaphore, n; return l }
+	for name, tt := range map[string]struct {
+		locks []*Lock
+		want  string
+	}{
+		"nothing":               {nil, ""},
+		"a queue":               {[]*Lock{chain("1", "a", "b", "c")}, ""},
+		"two locks, no cycle":   {[]*Lock{chain("1", "a", "b"), chain("2", "b", "c")}, ""},
+		"two":                   {[]*Lock{chain("1", "a", "b"), chain("2", "b", "a")}, "b@/1 a@/2"},
+		"three":                 {[]*Lock{chain("1", "a", "b"), chain("2", "b", "c"), chain("3", "c", "a")}, "b@/1 a@/3 c@/2"},
+		"waits for itself":      {[]*Lock{chain("1", "a", "a"), chain("2", "a", "b")}, ""},
+		"behind others":         {[]*Lock{chain("1", "a", "x", "y", "b"), chain("2", "b", "z", "a")}, "b@/1 a@/2"},
+		"behind one unknown":    {[]*Lock{chain("1", "?", "a", "?", "b"), chain("2", "b", "a")}, "12@/1 a@/2 b@/1"},
+		"unknown holder":        {[]*Lock{chain("1", "?", "b"), chain("2", "b", "?")}, ""},
+		"queue order alone":     {[]*Lock{chain("1", "x", "a", "b"), chain("2", "y", "b", "a")}, "b@/1 a@/2"},
+		"shortest of a knot":    {[]*Lock{chain("1", "a", "b"), chain("2", "b", "c"), chain("3", "c", "a"), chain("4", "c", "b")}, "c@/2 b@/4"},
+		"readers together":      {[]*Lock{chain("1", "r:a", "r:b", "w"), chain("2", "r:b", "r:a", "v")}, ""},
+		"writer behind readers": {[]*Lock{chain("1", "r:a", "r:x", "b"), chain("2", "b", "a")}, "b@/1 a@/2"},
+		"elections":             {[]*Lock{election(chain("1", "a", "b")), election(chain("2", "b", "a"))}, ""},
+		"several permits":       {[]*Lock{permits(chain("1", "a", "b"), 2), chain("2", "b", "a")}, ""},
+		"one permit":            {[]*Lock{permits(chain("1", "a", "b"), 1), chain("2", "b", "a")}, "b@/1 a@/2"},
+		"threads of a process":  {[]*Lock{chain("1", "!7", "!8"), chain("2", "!8", "!7")}, "8@/1 7@/2"},
+		"two knots":             {[]*Lock{chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "c", "d"), chain("4", "d", "c")}, "b@/1 a@/2; d@/3 c@/4"},
+	} {
+		var got []string
+		for _, c := range findCycles(slices.Values(tt.locks)) {
+			var words []string
+			for i := range c.Owners {
+				words = append(words, c.Owners[i]+"@"+c.Locks[i].Path)
+			}
+			got = append(got, strings.Join(words, " "))
+		}
+		expect(t, name, strings.Join(got, "; "), tt.want)
+	}
+}
+
+// The same session id on another ensemble is another session, and a label alone is nobody.
+func TestIdentityIsNeverGuessed(t *testing.T) {
+	one, two := chain("1", "a", "b"), chain("2", "b", "a")
+	two.ID.Backend = "other"
+	if c := findCycles(slices.Values([]*Lock{one, two})); c != nil {
+		t.Errorf("sessions of two ensembles: %v", c)
+	}
+	labels := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
+	for _, l := range labels {
+		everyContender(l, func(c *Contender) { c.Owner.Session, c.Owner.Host = 0, "10.0.0.1" })
+	}
+	if c := findCycles(slices.Values(labels)); c != nil {
+		t.Errorf("labels and hosts: %v", c)
+	}
+}
+
+func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
+	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "a", "y"), chain("3", "c", "b"), chain("4", "a")}
+	s := NewSnapshot(now, nil, locks)
+	e, ok := s.Culprit(s.Lock(ID{"zk", "/1"}))
+	if !ok || e.Lock.ID.Path != "/3" || e.Contender.Owner.Label != "c" {
+		t.Errorf("culprit %+v", e)
+	}
+	if e, ok = s.Culprit(s.Lock(ID{"zk", "/4"})); !ok || e.Contender.Owner.Label != "c" {
+		t.Errorf("culprit of an idle lock whose holder waits elsewhere: %+v", e)
+	}
+	var paths []string
+	for _, e := range s.Of(locks[0], &locks[0].Holders[0]) {
+		paths = append(paths, e.Lock.ID.Path)
+	}
+	expect(t, "locks of a", strings.Join(paths, " "), "/1 /2 /4")
+	dead := NewSnapshot(now, nil, []*Lock{chain("1", "a", "b"), chain("2", "b", "a")})
+	if e, ok = dead.Culprit(dead.Lock(ID{"zk", "/1"})); !ok || e.Lock.ID.Path != "/2" {
+		t.Errorf("in a deadlock: %+v", e)
+	}
+	if _, ok = s.Culprit(&Lock{}); ok {
+		t.Error("a free lock has a culprit")
+	}
+}
+
+// The observer finds a deadlock over two locks while they are watched, tells the rules, and sees it end.
+func TestObserverTellsOfDeadlocks(t *testing.T) {
+	src := script{make(chan Update)}
+	o := NewObserver(func() time.Time { return now }, src)
+	o.Diagnose([]Rule{{Name: "deadlock", Lock: func(c Case) []Finding {
+		if c.Cycle == nil {
+			return nil
+		}
+		return []Finding{{Rule: "deadlock", Severity: Critical, Message: strings.Join(c.Cycle.Owners, " → ")}}
+	}}}, time.Minute)
+	sub := o.Subscribe()
+	defer sub.Close()
+	done := make(chan error)
+	go func() { done <- o.Run(t.Context()) }()
+	await := func(what string, want func(*Snapshot) bool) {
+		t.Helper()
+		for {
+			s, err := sub.Next(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if want(s) {
+				return
+			}
+		}
+	}
+	src.updates <- Update{Put: []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}, Backend: zkUp}
+	await("a deadlock", func(s *Snapshot) bool {
+		found := 0
+		for l := range s.Locks() {
+			found += len(l.Findings)
+		}
+		return found == 2 && len(s.Cycles()) == 1
+	})
+	src.updates <- Update{Put: []*Lock{chain("2", "b")}}
+	await("its end", func(s *Snapshot) bool {
+		return len(s.Cycles()) == 0 && len(s.Lock(ID{"zk", "/1"}).Findings) == 0
+	})
+	close(src.updates)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
