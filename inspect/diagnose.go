@@ -126,7 +126,7 @@ func (o *Observer) onBeat(now time.Time) {
 
 // depends says that what is wrong with a lock may change although it does not.
 func depends(l *Lock) bool {
-	return len(l.Waiters) > 0 || len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero()
+	return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero()
 }
 
 // finish asks the rules about the backends that were read once.

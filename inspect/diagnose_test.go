@@ -1,0 +1,121 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// waitsLong is a rule that depends on time, and needsPast one that depends on history.
+func testRules() []Rule {
+	finding := func(rule string) []Finding { return []Finding{{Rule: rule, Severity: Warning, Message: rule}} }
+	return []Rule{
+		{Name: "long", Lock: func(c Case) []Finding {
+			if len(c.Lock.Waiters) > 0 && c.Now.Sub(c.Lock.ReadAt) > c.StuckAfter {
+				return finding("long")
+			}
+			return nil
+		}},
+		{Name: "past", NeedsHistory: true, Lock: func(c Case) []Finding { return finding(fmt.Sprint("past ", c.History.Grants)) }},
+		{Name: "backend", Backend: func(b *Backend, at time.Time) []Finding {
+			if at.Sub(now) > time.Minute {
+				return finding("backend")
+			}
+			return nil
+		}},
+	}
+}
+
+func rulesOf(l *Lock) string {
+	var words []string
+	for _, f := range l.Findings {
+		words = append(words, f.Rule)
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
+	a := applying(t)
+	a.Diagnose(testRules(), 10*time.Second)
+	blind := queueOf(t, "11 12")
+	blind.Findings = []Finding{{Rule: "blind", Severity: Info, Message: "x"}}
+	a.send(0, Update{Put: []*Lock{blind}, Backend: zkUp})
+	expect(t, "at first", a.told(t), "finding blind, finding past 0")
+	lap := func(seconds int) {
+		for range beats {
+			a.onBeat(now.Add(time.Duration(seconds) * time.Second))
+		}
+	}
+	lap(5)
+	expect(t, "nothing new", a.told(t), "")
+	lap(11)
+	expect(t, "later", a.told(t), "finding long")
+	expect(t, "source's first", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
+	was := a.locks.get(blind.ID)
+	lap(12)
+	if a.locks.get(blind.ID) != was || a.pending() {
+		t.Error("a lock whose findings did not change was replaced")
+	}
+	a.send(13, Update{Sessions: map[int64]Session{11: {ID: 11, Client: "10.0.0.1:99"}}})
+	expect(t, "known better, findings kept", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
+	a.told(t)
+	a.send(14, Update{Put: []*Lock{at(queueOf(t, "12"), 14)}})
+	expect(t, "moved on", a.told(t), "released 11, handover 11>12, finding past 1, cleared blind, cleared long, cleared past 0")
+	lap(120)
+	expect(t, "backend", a.told(t), "finding backend")
+	if b := a.Snapshot().Backend("zk"); len(b.Findings) != 1 || len(zkUp.Findings) != 0 {
+		t.Errorf("backend %+v", b.Findings)
+	}
+}
+
+func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
+	once := *zkUp
+	once.Mode = ModeOnce
+	src := script{make(chan Update, 3)}
+	src.updates <- Update{Put: []*Lock{queueOf(t, "11 12")}}
+	src.updates <- Update{Backend: &once}
+	src.updates <- Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}}
+	close(src.updates)
+	asked := 0
+	rules := append(testRules(), Rule{Name: "count", Lock: func(c Case) []Finding {
+		asked++
+		if c.History != nil {
+			t.Error("one pass has a history")
+		}
+		return nil
+	}})
+	o := NewObserver(func() time.Time { return now.Add(time.Hour) }, src)
+	o.Diagnose(rules, time.Second)
+	if err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "long")
+	if b := o.Snapshot().Backend("zk"); asked != 1 || len(b.Findings) != 1 {
+		t.Errorf("asked %d times, backend %+v", asked, b)
+	}
+}
+
+// Every lock that waits is looked at within a lap of beats, wherever the cursor was when locks came and went.
+func TestABeatMissesNoLock(t *testing.T) {
+	a := applying(t)
+	asked := map[ID]int{}
+	a.Diagnose([]Rule{{Name: "count", Lock: func(c Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
+	var put []*Lock
+	for i := range 1234 {
+		l := queueOf(t, "11 12")
+		l.ID.Path = fmt.Sprintf("/l%04d", i)
+		put = append(put, l)
+	}
+	a.send(0, Update{Put: put, Backend: zkUp})
+	clear(asked)
+	for i := range 20 * beats { // more than a lap: a slow machine's budget may not be enough for one
+		a.onBeat(now)
+		a.send(1, Update{Gone: []ID{{"zk", fmt.Sprintf("/l%04d", 100*i)}}})
+	}
+	for l := range a.locks.all() {
+		if asked[l.ID] == 0 {
+			t.Fatalf("%v was never looked at", l.ID)
+		}
+	}
+}

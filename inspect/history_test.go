@@ -1,0 +1,144 @@
+package inspect
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func (a *applied) history() *History { return a.locks.get(ID{"zk", "/l"}).history }
+
+func TestHistoryOfAQueue(t *testing.T) {
+	a := applying(t)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12 13")}, Backend: zkUp})
+	if h := a.history(); h != nil {
+		t.Errorf("nothing happened, and its history is %+v", h)
+	}
+	a.send(10, Update{Put: []*Lock{at(queueOf(t, "12 13"), 10)}})
+	first := a.history()
+	a.send(14, Update{Put: []*Lock{at(queueOf(t, "13"), 14)}})
+	a.send(15, Update{Put: []*Lock{at(queueOf(t, ""), 15)}})
+	seconds := func(from, to, end int) Span {
+		s := Span{Ended: now.Add(time.Duration(end) * time.Second), Queued: now, Granted: now.Add(time.Duration(from) * time.Second)}
+		s.Contender = Untrusted(fmt.Sprintf("%s__lock__%010d", guid, to))
+		return s
+	}
+	before := seconds(0, 11, 10)
+	before.Granted = time.Time{} // it held when we came
+	want := &History{
+		Since: now, Grants: 2, Handovers: 2,
+		Holds:  Spans{Count: 2, P50: time.Second, P99: 4 * time.Second, Max: 4 * time.Second},
+		Waits:  Spans{Count: 2, P50: 10 * time.Second, P99: 14 * time.Second, Max: 14 * time.Second},
+		Recent: []Span{before, seconds(10, 12, 14), seconds(14, 13, 15)},
+	}
+	if diff := cmp.Diff(want, a.history()); diff != "" {
+		t.Error(diff)
+	}
+	if first.Grants != 1 || len(first.Recent) != 1 || first.Holds.Count != 0 {
+		t.Errorf("a history that was handed out changed: %+v", first)
+	}
+	a.send(16, Update{Gone: []ID{{"zk", "/l"}}})
+	a.send(17, Update{Put: []*Lock{at(queueOf(t, "20"), 17)}})
+	if h := a.history(); h.Grants != 3 || h.Holds.Count != 2 {
+		t.Errorf("a lock that came back has the history %+v", h)
+	}
+}
+
+func TestHistoryKeepsNothingThatWasNotSeen(t *testing.T) {
+	a := applying(t)
+	down := *zkUp
+	down.State = Down
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}})
+	a.send(2, Update{Backend: &down})
+	a.send(60, Update{Backend: zkUp})
+	a.send(61, Update{Put: []*Lock{at(queueOf(t, "13"), 61)}})
+	h := a.history()
+	if h.Holds.Count != 0 || h.Waits.Count != 1 || h.Grants != 2 || h.Handovers != 1 {
+		t.Errorf("history %+v", h)
+	}
+	if last := h.Recent[len(h.Recent)-1]; !last.Ended.IsZero() || last.Granted.IsZero() {
+		t.Errorf("a hold that ended while nobody looked: %+v", last)
+	}
+	once := *zkUp
+	once.Mode = ModeOnce
+	b := applying(t)
+	b.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: &once})
+	b.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
+	if b.history() != nil {
+		t.Error("a backend that is read once has a history")
+	}
+}
+
+func TestOvertakingIsCountedForWhoWaits(t *testing.T) {
+	a := applying(t)
+	name := func(n int) Untrusted { return Untrusted(fmt.Sprintf("%s__lock__%010d", guid, n)) }
+	// Not a fair queue: 13 and then 15, which came last, are granted before 12.
+	key := func(holder string, waiters ...string) *Lock {
+		l := KeyLock(ID{"zk", "/l"}, ballots(holder), now)
+		for _, w := range waiters {
+			l.Waiters = append(l.Waiters, Contender{Name: Untrusted(w), State: Waiting})
+		}
+		return l
+	}
+	a.send(0, Update{Put: []*Lock{key("11", "12", "13", "14")}, Backend: zkUp})
+	a.send(1, Update{Put: []*Lock{key("13", "12", "14")}})
+	expectOvertaken(t, a.history(), map[Untrusted]int{"12": 1})
+	a.send(2, Update{Put: []*Lock{key("15", "12", "14")}})
+	expectOvertaken(t, a.history(), map[Untrusted]int{"12": 2, "14": 1})
+	a.send(3, Update{Put: []*Lock{key("12", "14")}})
+	expectOvertaken(t, a.history(), map[Untrusted]int{"14": 1})
+
+	b := applying(t)
+	b.send(0, Update{Put: []*Lock{queueOf(t, "11 12 r13")}, Backend: zkUp})
+	b.send(1, Update{Put: []*Lock{at(queueOf(t, "12 r13"), 1)}})
+	if h := b.history(); len(h.Overtaken) != 0 {
+		t.Errorf("%v overtaken in a fair queue (%s)", h.Overtaken, name(12))
+	}
+}
+
+func expectOvertaken(t *testing.T, h *History, want map[Untrusted]int) {
+	t.Helper()
+	if diff := cmp.Diff(want, h.Overtaken); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRenewalsShowInTheTimesToLive(t *testing.T) {
+	a := applying(t)
+	key := func(holder string, second, ttl int) *Lock {
+		v := ballots(holder)
+		v[0].ExpiresAt = now.Add(time.Duration(second+ttl) * time.Second)
+		return at(KeyLock(ID{"zk", "/l"}, v, now), second)
+	}
+	a.send(0, Update{Put: []*Lock{key("x", 0, 30)}, Backend: zkUp})
+	for _, second := range []int{10, 20, 30, 40, 70, 80} { // two are missed
+		a.send(second, Update{Put: []*Lock{key("x", second, 30)}})
+	}
+	want := Renewal{Count: 6, Every: 10 * time.Second, Last: now.Add(80 * time.Second), TTL: 30 * time.Second, Missed: 2}
+	if diff := cmp.Diff(want, a.history().Renewal); diff != "" {
+		t.Error(diff)
+	}
+	a.send(81, Update{Put: []*Lock{key("y", 81, 60)}})
+	if h := a.history(); h.Renewal != (Renewal{}) || h.LongestTTL != time.Minute {
+		t.Errorf("another holder: %+v", h)
+	}
+}
+
+func TestPercentilesOfManySpans(t *testing.T) {
+	var d durations
+	for i := range 1000 {
+		d.add(time.Duration(i+1) * 10 * time.Millisecond)
+		if i == 19 && d.spans() != (Spans{Count: 20, P50: 100 * time.Millisecond, P99: 200 * time.Millisecond, Max: 200 * time.Millisecond}) {
+			t.Errorf("a few: %+v", d.spans())
+		}
+	}
+	d.add(48 * time.Hour)
+	s := d.spans()
+	about := func(got, want time.Duration) bool { return got >= want*9/10 && got <= want*11/10 }
+	if s.Count != 1001 || !about(s.P50, 5*time.Second) || !about(s.P99, 9900*time.Millisecond) || s.Max != 48*time.Hour {
+		t.Errorf("many: %+v", s)
+	}
+}
