@@ -1,0 +1,173 @@
+package finding
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+// diagnosis is what the rules find in one pass of a source: the names of the rules by lock, in the order of their names.
+func diagnosis(t *testing.T, source inspect.Source, stuckAfter time.Duration) map[string][]string {
+	t.Helper()
+	o := inspect.NewObserver(time.Now, source)
+	o.Diagnose(Rules(), stuckAfter)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := o.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for l := range o.Snapshot().Locks() {
+		rules := map[string]bool{}
+		for _, f := range l.Findings {
+			readable(t, f)
+			rules[f.Rule] = true
+		}
+		found[l.ID.Path] = slices.Sorted(maps.Keys(rules))
+	}
+	return found
+}
+
+// Keys as clients leave them on three masters, and what is wrong with each.
+func TestDiagnosisOfRealMasters(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		name := servertest.UniqueName(t)
+		cfg := redissource.Config{Backend: "redis", Match: []string{name + "*"}, Once: true, Budget: redissource.Budget{Unlimited: true}}
+		clients := make([]*redis.Client, len(masters))
+		for i, m := range masters {
+			cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+			clients[i] = redis.NewClient(&redis.Options{Addr: m.Addr})
+			defer clients[i].Close()
+		}
+		put := func(key string, ttl time.Duration, values ...string) {
+			for i, v := range values {
+				if v == "" {
+					continue
+				}
+				if err := clients[i].Set(t.Context(), name+key, v, ttl).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		put(":fine", time.Minute, "a", "a", "a")
+		put(":free", time.Millisecond, "a", "a", "a")
+		put(":thin", time.Minute, "a", "a", "")
+		put(":split", time.Minute, "a", "b", "c")
+		put(":minority", time.Minute, "a", "", "")
+		put(":endless", 0, "a", "a", "a")
+		put(":foreign", time.Minute, "a", "a", "")
+		if err := clients[2].SAdd(t.Context(), name+":foreign", "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		found := diagnosis(t, redissource.New(cfg), 0)
+		for key, want := range map[string][]string{
+			":fine": nil, ":thin": {"thin-margin"}, ":split": {"split-quorum"}, ":minority": {"minority-leftover"},
+			":endless": {"no-ttl"}, ":foreign": {"foreign-value", "thin-margin"},
+		} {
+			got, there := found[name+key]
+			// These servers have been up for less than the keys live, and that is told too: TestRealMasterRestarts has it.
+			got = slices.DeleteFunc(got, func(rule string) bool { return rule == "master-restarted" })
+			if !there || !slices.Equal(got, want) {
+				t.Errorf("%s: found %v (listed: %v), want %v", key, got, there, want)
+			}
+		}
+	})
+}
+
+func TestRealMasterRestarts(t *testing.T) {
+	cfg := redissource.Config{Backend: "redis", Only: servertest.UniqueName(t), Once: true}
+	var last *servertest.Redis
+	for range 3 {
+		last = servertest.StartRedis(t)
+		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{last.Addr}})
+		c := redis.NewClient(&redis.Options{Addr: last.Addr})
+		defer c.Close()
+		if err := c.Set(t.Context(), cfg.Only, "a", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found := diagnosis(t, redissource.New(cfg), 0)[cfg.Only]; len(found) != 0 {
+		t.Errorf("before the restart: %v", found)
+	}
+	last.Kill(t)
+	if found := diagnosis(t, redissource.New(cfg), 0)[cfg.Only]; !slices.Equal(found, []string{"blind", "thin-margin"}) {
+		t.Errorf("while it is down: %v", found)
+	}
+	last.Restart(t)
+	if found := diagnosis(t, redissource.New(cfg), 0)[cfg.Only]; !slices.Equal(found, []string{"master-restarted", "thin-margin"}) {
+		t.Errorf("after the restart: %v", found)
+	}
+}
+
+// Queues as clients leave them on an ensemble, and what is wrong with each.
+func TestDiagnosisOfRealQueues(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		root := servertest.UniquePath(t)
+		clients := [2]*zk.Conn{}
+		for i := range clients {
+			c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogger(quiet{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			clients[i] = c
+		}
+		const curator, kazoo, gozk = "_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-", "e3b0c44298fc1c149afbf4c8996fb924__lock__", "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-"
+		create := func(client int, path string, flags int32) string {
+			made, err := clients[client].Create(root+path, nil, flags, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			return made
+		}
+		join := func(client int, path string) string { return create(client, path, zk.FlagEphemeral|zk.FlagSequence) }
+		behind := func(client int, before, path string) {
+			join(client, path)
+			if _, _, _, err := clients[client].GetW(before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, dir := range []string{"", "/fine", "/mixed", "/alien", "/persistent", "/itself", "/unwatched"} {
+			create(0, dir, 0)
+		}
+		behind(1, join(0, "/fine/"+curator), "/fine/"+curator)
+		behind(1, join(0, "/mixed/"+kazoo), "/mixed/"+curator)
+		join(0, "/alien/"+gozk)
+		create(0, "/alien/README", 0)
+		create(0, "/persistent/"+kazoo, zk.FlagSequence)
+		behind(0, join(0, "/itself/"+kazoo), "/itself/"+kazoo)
+		join(0, "/unwatched/"+curator)
+		join(1, "/unwatched/"+curator)
+
+		cfg := zksource.Config{Backend: "zk", Servers: []string{server.Addr}, Admin: []string{server.Admin}, Roots: []string{root}, Once: true}
+		found := diagnosis(t, zksource.New(cfg), 0)
+		for dir, want := range map[string][]string{
+			"/fine": nil, "/mixed": {"mixed-recipes"}, "/alien": {"alien-child"}, "/persistent": {"persistent-contender"},
+			"/itself": {"self-wait"}, "/unwatched": {"missing-watch"},
+		} {
+			if got, there := found[root+dir]; !there || !slices.Equal(got, want) {
+				t.Errorf("%s: found %v (listed: %v), want %v", dir, got, there, want)
+			}
+		}
+		cfg.Only = root + "/fine"
+		if found := diagnosis(t, zksource.New(cfg), time.Millisecond)[cfg.Only]; !slices.Equal(found, []string{"stuck-holder"}) {
+			t.Errorf("held for longer than allowed: %v", found)
+		}
+	})
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
