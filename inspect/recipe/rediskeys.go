@@ -221,7 +221,7 @@ func HelperPatterns(patterns []string) []string {
 // braced takes the lock's name out of a helper key whose prefix is cut off: {name}, or name when it has braces itself.
 func braced(rest string) []string {
 	inner, ok := strings.CutPrefix(rest, "{")
-	if ok && strings.HasSuffix(inner, "}") && !strings.ContainsAny(inner[:len(inner)-1], "{}") {
+	if ok && len(inner) > 1 && strings.HasSuffix(inner, "}") && !strings.ContainsAny(inner[:len(inner)-1], "{}") {
 		return []string{inner[:len(inner)-1], rest}
 	}
 	if rest == "" {

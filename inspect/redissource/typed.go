@@ -135,6 +135,8 @@ type keyReading struct {
 	// wanted are what has to be read besides, missing those of them that were not yet.
 	wanted, missing []recipe.Ask
 	probes          []probe
+	// large are those that are not read.
+	large []recipe.Ask
 }
 
 func (m *master) newReading(key string) *keyReading {
@@ -290,6 +292,9 @@ func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 		if len(asking) == 0 {
 			break
 		}
+		if err := m.skipLarge(ctx, asking); err != nil {
+			return err
+		}
 		if err := m.beside(ctx, asking, false); err != nil {
 			return err
 		}
@@ -300,12 +305,48 @@ func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 	return nil
 }
 
+// skipLarge asks how large collections are that were never read, and leaves out those that are too large to be a lock's.
+func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
+	sizes := map[string]*redis.IntCmd{}
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		p := c.Pipeline()
+		for _, r := range readings {
+			for _, ask := range r.missing {
+				if ask.Type != recipe.TypeChannel && ask.Type != recipe.TypeString && sizes[ask.Key] == nil {
+					sizes[ask.Key] = p.MemoryUsage(ctx, ask.Key, maxSize)
+				}
+			}
+		}
+		if p.Len() == 0 {
+			return nil
+		}
+		_, err := p.Exec(ctx)
+		return onlyBroken(err) // not every server tells
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range readings {
+		r.missing = slices.DeleteFunc(r.missing, func(ask recipe.Ask) bool {
+			size := sizes[ask.Key]
+			if size == nil || size.Val() <= maxBytes {
+				return false
+			}
+			r.put(ask.Key, recipe.Value{Type: recipe.TypeNone, Unknown: true})
+			r.large = append(r.large, ask)
+			return true
+		})
+	}
+	return nil
+}
+
 // decode makes the vote of a key of what was read, and remembers how to read it the next time.
 func (m *master) decode(r *keyReading) {
 	if !r.vote.Up || r.wrongType {
 		return
 	}
 	record, ok := recipe.DecodeKeys(r.keys)
+	r.wanted = slices.DeleteFunc(r.wanted, func(ask recipe.Ask) bool { return slices.Contains(r.large, ask) })
 	m.typed.note(r, r.vote.Present || ok)
 	kind := r.shape.kind
 	if !ok {

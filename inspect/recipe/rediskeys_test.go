@@ -1,0 +1,234 @@
+package recipe
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const uuidB = "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
+
+func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
+	for _, tt := range []struct {
+		key    string
+		helper bool
+		locks  []string
+	}{
+		{"lock:a", false, nil},
+		{"redisson_lock_queue:{orders}", true, []string{"orders", "{orders}"}},
+		{"redisson_lock_timeout:{orders}", true, []string{"orders", "{orders}"}},
+		{"redisson_lock_queue:a{b}c", true, []string{"a{b}c"}},
+		{"redisson_lock_token:{orders}", true, nil},
+		{"redisson_unlock_latch:{orders}:" + guid, true, nil},
+		{"redisson_bqs:{orders}", true, nil},
+		{"{orders}:" + uuid + ":57:rwlock_timeout:1", true, []string{"orders", "{orders}"}},
+		{"a{b}:" + uuid + ":57:rwlock_timeout:12", true, []string{"a{b}"}},
+		{"{orders}:rwlock_timeout:1", false, nil},
+		{"rwlock_timeout:1", false, nil},
+		{"rueidislock:0:a:b", false, nil},
+		{"rueidislock:2:a:b", true, []string{"rueidislock:0:a:b"}},
+		{"rueidislock:3:a", false, nil},
+		{"lock-signal:a", true, []string{"lock:a"}},
+		{FenceKey("a"), true, nil},
+		{"redisson_lock_queue:", true, nil},
+	} {
+		_, locks, helper := LockOf(tt.key)
+		if helper != tt.helper || !slices.Equal(locks, tt.locks) {
+			t.Errorf("%s: %v %q, want %v %q", tt.key, helper, locks, tt.helper, tt.locks)
+		}
+	}
+}
+
+func TestEveryRecipesKeysAreScanned(t *testing.T) {
+	patterns := RedisPatterns()
+	for _, want := range []string{"*lock*", "*mutex*", "*semaphore*", "*laravel-queue-overlap:*"} {
+		if !slices.Contains(patterns, want) {
+			t.Errorf("%s is not in %q", want, patterns)
+		}
+	}
+}
+
+func TestDecodeStringsOfOtherLibraries(t *testing.T) {
+	for _, tt := range []struct {
+		key, value string
+		want       Token
+	}{
+		{"job-lock:default:a", "ADDED:2026-11-21T09:00:00.5Z@host:1:" + uuid, Token{Recipe: "shedlock", Confidence: Certain, Host: "host:1", Since: time.Date(2026, 11, 21, 9, 0, 0, 5e8, time.UTC)}},
+		{"other:a", "ADDED:2026-11-21T09:00:00Z@old", Token{Recipe: "shedlock", Confidence: Likely, Host: "old", Since: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}},
+		{"lock:a", "ADDED:yesterday@host:" + uuid, Token{Recipe: "token", Confidence: Possible}},
+		{"lock:a", "WEB_01_4711_" + guid, Token{Recipe: "madelson", Confidence: Certain, Host: "WEB_01", PID: "4711"}},
+		{"lock:a", "WEB_x_" + guid, Token{Recipe: "token", Confidence: Possible}},
+		{"registry:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
+		{"redlock:a", uuid, Token{Recipe: "token", Confidence: Possible}},
+		{"lock", uuid, Token{Recipe: "token", Confidence: Possible}},
+		{"lock:a", "YWFhYWFhYWFhYWFhYWFhYWFh", Token{Recipe: "python-redis-lock", Confidence: Likely}},
+		{"other:a", "YWFhYWFhYWFhYWFhYWFhYQFh", Token{Recipe: "redislock", Confidence: Possible, Label: "Fh"}},
+		{"myapp-cache-a", "abcdefghijklmnop", Token{Recipe: "laravel", Confidence: Likely}},
+		{"lock:a", "abcdefghijklmnop", Token{Recipe: "token", Confidence: Possible}}, // go-zero's are letters only
+		{"lock:a", `s:16:"abcdefghijk1mnop";`, Token{Recipe: "laravel", Confidence: Possible}},
+		{"lock:a", strings.Repeat("YWFh", 10) + "YWE=", Token{Recipe: "symfony", Confidence: Likely}},
+	} {
+		if got := DecodeToken(tt.key, tt.value); got != tt.want {
+			t.Errorf("%s = %s: %+v, want %+v", tt.key, tt.value, got, tt.want)
+		}
+	}
+}
+
+// TestTimeUUIDTellsTimeAndMAC: ioredis-lock writes version 1 UUIDs with dashes.
+func TestTimeUUIDTellsTimeAndMAC(t *testing.T) {
+	got := DecodeToken("lock:a", "5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc")
+	if got.Recipe != "token" || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2025 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func hash(fields ...string) Value {
+	v := Value{Type: TypeHash}
+	for i := 0; i+1 < len(fields); i += 2 {
+		v.Items = append(v.Items, Item{Name: fields[i], Text: fields[i+1]})
+	}
+	return v
+}
+
+func zset(score float64, members ...string) Value {
+	v := Value{Type: TypeZSet}
+	for _, m := range members {
+		v.Items = append(v.Items, Item{Name: m, Score: score})
+	}
+	return v
+}
+
+// TestOtherStructuresAreNoLocks: many keys have lock in their name and hold something else.
+func TestOtherStructuresAreNoLocks(t *testing.T) {
+	for name, v := range map[string]Value{
+		"a user":                hash("name", "x", "lock", "1"),
+		"one owner, one other":  hash(uuid+":1", "1", "x", "1"),
+		"a count that is none":  hash(uuid+":1", "one"),
+		"a negative count":      hash(uuid+":1", "-1"),
+		"only a mode":           hash("mode", "read"),
+		"a mode of its own":     hash("mode", "dark", uuid+":1", "1"),
+		"no thread":             hash(uuid+":", "1"),
+		"an upper-case uuid":    hash(strings.ToUpper(uuid)+":1", "1"),
+		"scores":                zset(12, "ada", "bob"),
+		"tokens with ranks":     zset(12, strings.Repeat("YWFh", 10)+"YWE="),
+		"only the write marker": zset(1.9e12, SymfonyWrite),
+		"times of others":       zset(1.9e12, "ada"),
+		"a set":                 {Type: TypeSet, Items: []Item{{Name: "ada"}}},
+		"a list":                {Type: TypeList, Items: []Item{{Name: uuid + ":1"}}},
+		"a string":              {Type: TypeString, Text: "x"},
+		"a number that ends":    {Type: TypeString, Text: "7", ExpiresAt: time.Now().Add(time.Hour)},
+		"nothing":               {Type: TypeNone},
+	} {
+		for _, key := range []string{"lock:a", "lock:a.writer", "lock:a.readers", "{lock:a}:timeout"} {
+			if r, ok := DecodeKeys(Keys{Key: key, Main: v, Named: true, Now: time.Now()}); ok {
+				t.Errorf("%s under %s is taken for %+v", name, key, r)
+			}
+		}
+	}
+}
+
+func TestRedissonOwners(t *testing.T) {
+	k := Keys{Key: "a", Main: hash(uuid+":57:0c4f-ab", "1"), Now: time.Now()}
+	r, ok := DecodeKeys(k)
+	if !ok || len(r.Claims) != 1 || r.Claims[0].Label != "0c4f-ab" || r.Claims[0].Thread != "57" || r.Claims[0].LibraryID != uuid {
+		t.Errorf("a transaction: %+v", r)
+	}
+}
+
+// TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt: what was not asked for or may not be read says nothing.
+func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
+	now := time.Now()
+	base := Keys{Key: "a", Main: hash("mode", "read", uuid+":1", "2"), Now: now}
+	hold := func(n string) string { return "{a}:" + uuid + ":1:rwlock_timeout:" + n }
+	for _, tt := range []struct {
+		name   string
+		beside map[string]Value
+		dead   bool
+	}{
+		{"nothing asked", nil, false},
+		{"one of two asked", map[string]Value{hold("1"): {Type: TypeNone}}, false},
+		{"one denied", map[string]Value{hold("1"): {Type: TypeNone, Unknown: true}, hold("2"): {Type: TypeNone}}, false},
+		{"one there", map[string]Value{hold("1"): {Type: TypeString, ExpiresAt: now.Add(time.Second)}, hold("2"): {Type: TypeNone}}, false},
+		{"none there", map[string]Value{hold("1"): {Type: TypeNone}, hold("2"): {Type: TypeNone}}, true},
+	} {
+		base.Beside = tt.beside
+		if r, ok := DecodeKeys(base); !ok || len(r.Claims) != 1 || r.Claims[0].Dead != tt.dead {
+			t.Errorf("%s: %+v", tt.name, r)
+		}
+	}
+}
+
+// TestAWaiterWithoutKnownSubscribersIsNotDead: PUBSUB may be denied.
+func TestAWaiterWithoutKnownSubscribersIsNotDead(t *testing.T) {
+	own := "redisson_lock__channel:{a}:" + uuid + ":1"
+	k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Beside: map[string]Value{
+		"redisson_lock_queue:{a}":    {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: "\x1b[31mnobody"}}},
+		"redisson_lock__channel:{a}": {Type: TypeChannel, Unknown: true, Denied: true},
+		own:                          {Type: TypeChannel, Unknown: true, Denied: true},
+	}}
+	r, ok := DecodeKeys(k)
+	if !ok || len(r.Claims) != 2 || r.Claims[1].Dead || !r.Claims[1].Waiting || r.Needs != "pubsub" {
+		t.Errorf("%+v", r)
+	}
+	k.Beside[own] = Value{Type: TypeChannel}
+	if r, _ := DecodeKeys(k); !r.Claims[1].Dead {
+		t.Error("nobody listens for it")
+	}
+}
+
+func FuzzLockOf(f *testing.F) {
+	for _, key := range []string{"redisson_lock_queue:{a}", "{a}:" + uuid + ":1:rwlock_timeout:1", "rueidislock:1:a", ":rwlock_timeout:1", "redisson_lock_queue:{"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		_, locks, helper := LockOf(key)
+		if !helper && len(locks) > 0 || len(locks) > 2 || slices.Contains(locks, "") || slices.Contains(locks, key) {
+			t.Errorf("%q: %v %q", key, helper, locks)
+		}
+	})
+}
+
+// FuzzDecodeKeys: whatever is under a key and beside it, decoding is bounded and says what is there.
+func FuzzDecodeKeys(f *testing.F) {
+	f.Add("lock:a", "hash", uuid+":1", "2", 0.0, uuidB+":3", 1.9e12, int64(1))
+	f.Add("a.writer", "string", "web_1_"+guid, "", 0.0, "web_2_"+guid, 0.0, int64(0))
+	f.Add("{a}:timeout", "zset", "0123456789abcdef", "", 1.9e12, "x", 1.9e12, int64(0))
+	f.Add("rueidislock:0:a", "string", "x", "", 0.0, "x", 0.0, int64(0))
+	f.Add("lock:a", "zset", SymfonyWrite, "", 1.9e12, strings.Repeat("YWFh", 10)+"YWE=", 1.9e12, int64(0))
+	f.Fuzz(func(t *testing.T, key, kind, name, text string, score float64, other string, otherScore float64, subscribed int64) {
+		v := Value{Type: KeyType(kind), Text: name, NoExpiry: true}
+		if v.Type != TypeString && v.Type != TypeNone {
+			v.Items = []Item{{Name: name, Text: text, Score: score}, {Name: other, Text: "1", Score: otherScore}}
+		}
+		k := Keys{Key: key, Main: v, Named: true, Now: time.Unix(1.7e9, 0), Beside: map[string]Value{}}
+		for range 3 {
+			asks := Asks(k)
+			if len(asks) > 1000 {
+				t.Fatalf("%d questions", len(asks))
+			}
+			for _, a := range asks {
+				k.Beside[a.Key] = Value{
+					Type: a.Type, Text: other, Subscribers: int(subscribed), NoExpiry: true,
+					Items: []Item{{Name: other, Score: otherScore}, {Name: name, Score: score}},
+				}
+			}
+		}
+		r, ok := DecodeKeys(k)
+		if !ok {
+			return
+		}
+		if r.Recipe == "" || r.PartOf == key {
+			t.Errorf("%+v", r)
+		}
+		for _, c := range r.Claims {
+			if c.Name != name && c.Name != other {
+				t.Errorf("%q was not there: %+v", c.Name, r)
+			}
+		}
+		again, _ := DecodeKeys(k)
+		if !r.Equal(&again) {
+			t.Errorf("decoded as %+v and as %+v", r, again)
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package redissource_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// TestARedissonLockOfThreeMastersNeedsAQuorum: the owner's field is what a master votes for.
+func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := "lock:" + servertest.UniqueName(t)
+		cfg := config(masters)
+		cfg.Match = []string{key + "*"}
+		for i, owner := range []string{uuidA + ":1", uuidA + ":1", uuidB + ":2"} {
+			client(t, masters[i]).HSet(t.Context(), key, owner, 1)
+		}
+		l := once(t, cfg).Locks[key]
+		if l == nil || l.State != inspect.StateHeld || l.Kind != inspect.KindRedlock || l.Votes() != 2 || l.Recipe != "redisson" ||
+			len(l.Holders) != 1 || l.Holders[0].Name != uuidA+":1" || !l.Masters[0].Agrees || l.Masters[2].Agrees || l.Masters[2].Value != uuidB+":2" {
+			t.Errorf("two of three: %+v", l)
+		}
+		client(t, masters[1]).Del(t.Context(), key)
+		client(t, masters[1]).Set(t.Context(), key, "a string", 0)
+		if l := once(t, cfg).Locks[key]; l == nil || l.State != inspect.StateSplit || len(l.Holders) != 0 {
+			t.Errorf("three of three differ: %+v", l)
+		}
+		client(t, masters[1]).Del(t.Context(), key)
+		client(t, masters[1]).SAdd(t.Context(), key, "a set")
+		if l := once(t, cfg).Locks[key]; l == nil || !l.Masters[1].Foreign || l.Masters[1].Value != "set" || l.State != inspect.StateSplit {
+			t.Errorf("a wrong type under a key that others hold: %+v", l)
+		}
+	})
+}
+
+// TestHostileKeysAreBoundedAndEscaped: nothing that a server holds is read without a bound or printed as it is.
+func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		name := servertest.UniqueName(t)
+		key := func(s string) string { return "lock:" + name + ":" + s }
+		c, ctx := client(t, masters[0]), t.Context()
+		huge := strings.Repeat("x", 1<<20)
+		fields := make([]any, 0, 2*100_000)
+		for i := range 100_000 {
+			fields = append(fields, fmt.Sprintf("%s:%d", uuidA, i), 1)
+		}
+		if _, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.HSet(ctx, key("many"), fields...)
+			p.HSet(ctx, key("large"), uuidA+":1", huge)
+			p.HSet(ctx, key("count"), uuidA+":1", "99999999999999999999")
+			p.HSet(ctx, key("readers"), "mode", "read", uuidA+":1", "1000000000")
+			p.HSet(ctx, key("esc"), "\x1b[31m\u202egnp.exe", 1)
+			p.ZAdd(ctx, key("zset"), redis.Z{Score: 1e300, Member: tokA}, redis.Z{Score: -1, Member: symfonyWrite})
+			p.ZAdd(ctx, key("far"), redis.Z{Score: 9e15, Member: tokA})
+			p.RPush(ctx, key("list"), "\x1b]0;x\a")
+			p.SAdd(ctx, key("set.readers"), "\x1b[2J_1_"+guid)
+			p.Set(ctx, key("string"), "\x1b[31m\u202e\xff"+huge, 0)
+			p.HSet(ctx, key("fair"), uuidA+":1", 1)
+			p.RPush(ctx, "redisson_lock_queue:{"+key("fair")+"}", huge[:1000], "\x1b[31m", uuidB+":2")
+			p.HSet(ctx, key("fat"), uuidA+":1", 1)
+			p.RPush(ctx, "redisson_lock_queue:{"+key("fat")+"}", huge, huge, uuidB+":2")
+			p.HSet(ctx, "redisson_lock_timeout:{"+key("fair")+"}", "not", "a zset")
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		cfg := config(masters)
+		cfg.Match = []string{"*" + name + "*"}
+		s := look(t, cfg)
+		text, err := json.Marshal(s.JSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{"\x1b", `\u001b`, "\u202e", `\u202e"`} {
+			if strings.Contains(string(text), bad) {
+				t.Errorf("%q is printed", bad)
+			}
+		}
+		if len(text) > 100_000 {
+			t.Errorf("%d bytes of JSON", len(text))
+		}
+		listed := map[string]*inspect.Lock{}
+		for l := range s.Locks() {
+			listed[strings.TrimPrefix(l.ID.Path, "lock:"+name+":")] = l
+		}
+		for _, no := range []string{"many", "large", "count", "esc", "zset", "list", "set.readers"} {
+			if listed[no] != nil {
+				t.Errorf("%s is listed: %+v", no, listed[no])
+			}
+		}
+		if l := listed["string"]; l == nil || len(l.Holders[0].Name) != 1<<10 || l.Holders[0].Digest == "" {
+			t.Errorf("a long string: %v", listed["string"] != nil)
+		}
+		if l := listed["readers"]; l == nil || l.Holders[0].Dead || l.Holders[0].Count != 1_000_000_000 {
+			t.Errorf("a billion read holds: %+v", l)
+		}
+		if l := listed["fair"]; l == nil || len(l.Waiters) != 1 || l.Waiters[0].Name != uuidB+":2" {
+			t.Errorf("a fair queue with others in it: %+v", l)
+		}
+		if l := listed["fat"]; l == nil || len(l.Holders) != 1 || masters[0].Real && len(l.Waiters) != 0 {
+			t.Errorf("a fair queue that is too large: %+v", l)
+		}
+		if l := listed["set.writer"]; l == nil || l.Holders[0].Owner.Host != "\x1b[2J" {
+			t.Errorf("a reader with a name of escapes: %+v", l)
+		}
+	})
+}
+
+// symfonyWrite is Symfony's member of exclusive locks.
+const symfonyWrite = "__write__"
+
+// TestAStructureIsWatched: what is beside the key comes and goes without the key itself being touched.
+func TestAStructureIsWatched(t *testing.T) {
+	m := servertest.StartRedis(t)
+	for mode, cfg := range map[string]redissource.Config{"poll": config([]*servertest.Redis{m}), "push": pushConfig(m)} {
+		t.Run(mode, func(t *testing.T) {
+			key := "lock:" + servertest.UniqueName(t)
+			v, _ := watch(t, cfg)
+			v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+			if mode == "push" {
+				awaitPush(v)
+			}
+			c, ctx := client(t, m), context.Background()
+			c.HSet(ctx, key, uuidA+":1", 1)
+			v.Await("held", state(v, key, inspect.StateHeld))
+			c.RPush(ctx, "redisson_lock_queue:{"+key+"}", uuidB+":2")
+			v.Await("a waiter, and that nobody is behind it", func() bool {
+				l := v.Locks[key]
+				return l.State == inspect.StateContended && len(l.Waiters) == 1 && l.Waiters[0].Dead
+			})
+			c.HIncrBy(ctx, key, uuidA+":1", 1)
+			v.Await("entered again", func() bool { return v.Locks[key].Holders[0].Count == 2 })
+			c.Del(ctx, key, "redisson_lock_queue:{"+key+"}")
+			v.Await("free", func() bool { l := v.Locks[key]; return l.State == inspect.StateFree && len(l.Waiters) == 0 })
+			c.Set(ctx, key, "a string", 0)
+			v.Await("another library's", func() bool { l := v.Locks[key]; return l.State == inspect.StateHeld && l.Recipe != "redisson" })
+			c.Del(ctx, key)
+			c.ZAdd(ctx, key, redis.Z{Score: float64(time.Now().Add(400 * time.Millisecond).UnixMilli()), Member: tokA})
+			v.Await("and a third's", func() bool { l := v.Locks[key]; return l.State == inspect.StateHeld && l.Recipe == "symfony" })
+			v.Await("which runs out though its key stays", state(v, key, inspect.StateFree))
+			c.Del(ctx, key)
+			c.SAdd(ctx, key+".readers", "web_1_"+guid)
+			v.Await("readers", func() bool { l := v.Locks[key+".writer"]; return l != nil && l.State == inspect.StateHeld })
+			c.SAdd(ctx, key+".readers", "web_2_"+guid)
+			v.Await("two readers", func() bool { return len(v.Locks[key+".writer"].Holders) == 2 })
+		})
+	}
+}
+
+// TestDeniedHelpersBlindOnlyWhatTheyTell: the lock itself is still seen.
+func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), t.Context()
+	c.HSet(ctx, "lock:a", uuidA+":1", 1)
+	c.RPush(ctx, "redisson_lock_queue:{lock:a}", uuidB+":2")
+	c.Set(ctx, "lock:b", "x", 0)
+	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-pubsub", "-memory").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{m})
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	v := once(t, cfg)
+	l := v.Locks["lock:a"]
+	if l == nil || l.State != inspect.StateContended || len(l.Waiters) != 1 || l.Waiters[0].Dead || len(l.Findings) != 1 || l.Findings[0].Rule != "blind" {
+		t.Errorf("%+v", l)
+	}
+	if b := v.Locks["lock:b"]; b == nil || len(b.Findings) != 0 {
+		t.Errorf("it is blind for what it does not need: %+v", b)
+	}
+}
+
+// TestPlainStringsCostTwoCommandsATick: a structure costs more, those beside it do not.
+func TestPlainStringsCostTwoCommandsATick(t *testing.T) {
+	m := servertest.StartRedis(t)
+	for i := range 50 {
+		set(t, m, fmt.Sprintf("lock:%d", i), "token", 0)
+	}
+	client(t, m).HSet(t.Context(), "lock:hash", uuidA+":1", 1)
+	client(t, m).HSet(t.Context(), "lock:none", "a", 1)
+	cfg := config([]*servertest.Redis{m})
+	cfg.Masters[0].Protocol = 2
+	cfg.Tick, cfg.Budget.ScanEvery = 50*time.Millisecond, time.Hour
+	if err := client(t, m).Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-client").Err(); err != nil {
+		t.Fatal(err) // polled, not pushed
+	}
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	v, _ := watch(t, cfg)
+	v.Await("all", func() bool { return len(v.Locks) == 51 && v.Backend != nil && v.Backend.FirstPass })
+	before := commands(t, m)
+	v.Await("many ticks", func() bool { return commands(t, m)["hscan"] >= before["hscan"]+20 })
+	after := commands(t, m)
+	ticks := after["hscan"] - before["hscan"]
+	for name, most := range map[string]int{"getrange": 50, "pttl": 52, "type": 0, "exists": 0, "hlen": 0, "lrange": 1, "zrange": 1} {
+		if n := after[name] - before[name]; n > most*(ticks+1) {
+			t.Errorf("%d %s in %d ticks", n, name, ticks)
+		}
+	}
+	for name := range after {
+		if wrote := regexp.MustCompile(`^(set|del|hset|expire|eval|publish)`); wrote.MatchString(name) && after[name] != before[name] {
+			t.Errorf("%s was sent", name)
+		}
+	}
+}
