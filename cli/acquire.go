@@ -206,7 +206,7 @@ func (q *acquisition) chooseRecipe(ctx context.Context) (string, error) {
 	if q.recipe != "" {
 		return q.recipe, nil
 	}
-	snapshot, err := q.look(ctx, []connect.Target{q.target}, q.setup.secrets, q.id.Path)
+	snapshot, err := q.look(ctx, setup{targets: []connect.Target{q.target}, secrets: q.setup.secrets}, q.id.Path)
 	if err != nil {
 		return "", err
 	}

@@ -27,6 +27,9 @@ func (a *app) configCommand() *cobra.Command {
 					return err
 				}
 				cfg, err := config.Load(path)
+				if err == nil {
+					_, err = customRecipes(cfg)
+				}
 				if err != nil {
 					return usageError("%w (see: lockscope config example)", err)
 				}

@@ -38,7 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			snapshot, err := a.look(cmd.Context(), s.targets, s.secrets, "")
+			snapshot, err := a.look(cmd.Context(), s, "")
 			if err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ func (a *app) lsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			snapshot, err := a.look(cmd.Context(), s.targets, s.secrets, "")
+			snapshot, err := a.look(cmd.Context(), s, "")
 			if err != nil {
 				return err
 			}

@@ -70,7 +70,7 @@ func (a *app) sources(s setup, once bool, only string) ([]inspect.Source, error)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, source)
+		sources = append(sources, inspect.Recognise(source, s.recipes))
 	}
 	return sources, nil
 }
@@ -85,8 +85,8 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 }
 
 // look reads the targets once.
-func (a *app) look(ctx context.Context, targets []connect.Target, secrets connect.Secrets, only string) (*inspect.Snapshot, error) {
-	observer, err := a.observer(setup{targets: targets, secrets: secrets}, true, only)
+func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot, error) {
+	observer, err := a.observer(s, true, only)
 	if err != nil {
 		return nil, err
 	}

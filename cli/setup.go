@@ -3,13 +3,17 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
 )
@@ -21,6 +25,7 @@ type setup struct {
 	profileName string
 	profile     config.Profile
 	config      config.Config
+	recipes     []recipe.Custom
 }
 
 // setUp reads targets from the arguments or, without any, from the profile.
@@ -31,6 +36,9 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 		return s, err
 	}
 	s.config = cfg
+	if s.recipes, err = customRecipes(cfg); err != nil {
+		return s, err
+	}
 	urls := args
 	if name != "" {
 		profile, ok := cfg.Profiles[name]
@@ -90,6 +98,20 @@ func (a *app) configPath() (string, error) {
 		return a.config, nil
 	}
 	return config.DefaultPath(a.Getenv)
+}
+
+// customRecipes are the recipes that a configuration describes, by name.
+func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
+	var recipes []recipe.Custom
+	for _, name := range slices.Sorted(maps.Keys(cfg.Recipes)) {
+		r := cfg.Recipes[name]
+		c, err := recipe.NewCustom(name, r.Backend, r.Kind, recipe.Patterns{Lock: r.Lock, Contender: r.Contender, Data: r.Data})
+		if err != nil {
+			return nil, fmt.Errorf("config: %w: recipe %q: %w", config.ErrInvalid, name, err)
+		}
+		recipes = append(recipes, c)
+	}
+	return recipes, nil
 }
 
 // backend is the target with the name that a LOCK starts with.

@@ -41,7 +41,8 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			snapshot, err := a.look(cmd.Context(), []connect.Target{target}, s.secrets, id.Path)
+			s.targets = []connect.Target{target}
+			snapshot, err := a.look(cmd.Context(), s, id.Path)
 			if err != nil {
 				return err
 			}

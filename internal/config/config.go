@@ -23,6 +23,21 @@ type Config struct {
 	Profiles map[string]Profile `yaml:"profiles"`
 	// OwnerCommand is shown beside a lock's holder.
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
+	// Recipes are users' own, by name.
+	Recipes map[string]Recipe `yaml:"recipes"`
+}
+
+// Recipe describes locks of no known library by regular expressions, each of which has to match all of its text. Named
+// groups say what the parts are: host, pid, thread, label, library_id, mode.
+type Recipe struct {
+	// Backend is zookeeper or redis, Kind is mutex, rw, semaphore or election.
+	Backend string `yaml:"backend"`
+	Kind    string `yaml:"kind"`
+	// Lock matches the path of the lock's directory, or the key; Contender a znode's name, or the value; Data a
+	// znode's data.
+	Lock      string `yaml:"lock"`
+	Contender string `yaml:"contender"`
+	Data      string `yaml:"data"`
 }
 
 // Profile is a named set of targets.
@@ -62,6 +77,13 @@ profiles:
     # password_command: [pass, show, redis/prod-eu]
 # Shown by "lockscope show" below a holder of whom all these fields are known; never run.
 owner_command: ssh {host} jstack {pid}
+# Locks of your own making: what their names tell. Groups: host, pid, thread, label, library_id, mode.
+recipes:
+  acme:
+    backend: zookeeper          # or redis: lock is then the key, and contender the value
+    lock: /acme/locks/[^/]+
+    contender: (?P<mode>read|write)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}
+    kind: rw                    # or mutex, semaphore, election
 `
 
 // DefaultPath is $XDG_CONFIG_HOME/lockscope/config.yaml, below ~/.config where that is not set.

@@ -1,0 +1,77 @@
+package inspect
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+func acme(t *testing.T) recipe.Custom {
+	t.Helper()
+	c, err := recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{
+		Lock: `/acme/[^/]+`, Contender: `(?P<mode>r|w)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+type oneUpdate Update
+
+func (u oneUpdate) Run(_ context.Context, emit func(Update)) error {
+	emit(Update(u))
+	return nil
+}
+
+func (oneUpdate) Focus([]ID) {}
+
+func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
+	var children []Znode
+	for i, name := range []string{"r-a-1-0000000001", "r-b-2-0000000002", "w-c-3-0000000003", "r-d-4-0000000004"} {
+		children = append(children, Znode{Name: name, Known: true, EphemeralOwner: int64(i + 1)})
+	}
+	l := DirectoryLock(ID{"zk", "/acme/orders"}, children, time.Now())
+	other := DirectoryLock(ID{"zk", "/other"}, children, time.Now())
+	var got Update
+	source := Recognise(oneUpdate{Put: []*Lock{l, other}}, []recipe.Custom{acme(t)})
+	if err := source.Run(t.Context(), func(u Update) { got = u }); err != nil {
+		t.Fatal(err)
+	}
+	read := got.Put[0]
+	if read.Recipe != "acme" || read.Confidence != recipe.Certain || read.Kind != KindRW || read.State != StateContended || len(read.Holders) != 2 || len(read.Waiters) != 2 {
+		t.Fatalf("%+v", read)
+	}
+	if h := read.Holders[1]; h.Owner.Host != "b" || h.Owner.PID != "2" || h.Mode != recipe.Shared || h.State != Holding || h.BlockedBelow != 2 || h.Watches != "" {
+		t.Errorf("reader: %+v", h)
+	}
+	if w := read.Waiters[0]; w.Watches != "r-b-2-0000000002" || w.Mode != recipe.Exclusive || w.BlockedBelow != 1 {
+		t.Errorf("writer: %+v", w)
+	}
+	if w := read.Waiters[1]; w.Watches != "w-c-3-0000000003" {
+		t.Errorf("reader behind the writer: %+v", w)
+	}
+	if got.Put[1] != other || l.Recipe == "acme" || l.Holders[0].Owner.Host == "a" {
+		t.Error("what is not of the recipe, or belongs to the source, was changed")
+	}
+}
+
+func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
+	recipes := []recipe.Custom{acme(t)}
+	foreign := DirectoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
+	if recognise(foreign, recipes) != foreign {
+		t.Error("a lock without a contender of the recipe")
+	}
+	mixed := DirectoryLock(ID{"zk", "/acme/x"}, []Znode{
+		{Name: "w-a-1-0000000001", Known: true, EphemeralOwner: 1}, {Name: "lock-0000000002", Known: true, EphemeralOwner: 2},
+	}, time.Now())
+	if read := recognise(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {
+		t.Errorf("mixed: %+v", read)
+	}
+	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
+	if recognise(key, recipes) != key {
+		t.Error("a recipe of another kind of backend")
+	}
+}
