@@ -10,7 +10,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-func finding(rule string, severity inspect.Severity) inspect.Finding {
+func found(rule string, severity inspect.Severity) inspect.Finding {
 	return inspect.Finding{
 		Rule: rule, Severity: severity, Message: rule + " is seen", Advice: "mend " + rule, Confidence: "certain",
 		Evidence: map[string]any{"held_ms": int64(842_000), "contender": "evil\x1b[2J"},
@@ -21,7 +21,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 	lock := func(path string, fs ...inspect.Finding) *inspect.Lock {
 		return &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: path}, State: inspect.StateHeld, Findings: fs}
 	}
-	deadlock, herd, unseen := finding("deadlock", inspect.Critical), finding("herd", inspect.Warning), finding("blind", inspect.Info)
+	deadlock, herd, unseen := found("deadlock", inspect.Critical), found("herd", inspect.Warning), found("blind", inspect.Info)
 	healthy := &inspect.Backend{Name: "zk", State: inspect.Connected}
 	sick := &inspect.Backend{Name: "redis", State: inspect.Degraded, Error: "r2: no answer"}
 	for _, tt := range []struct {
@@ -76,7 +76,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 }
 
 func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
-	c := complaint{Finding: finding("eviction-risk", inspect.Warning), on: strings.Fields("a b c d e f")}
+	c := complaint{Finding: found("eviction-risk", inspect.Warning), on: strings.Fields("a b c d e f")}
 	if got := enumerate(c.on); got != "a, b, c, d and 2 more" {
 		t.Errorf("%q", got)
 	}
@@ -108,7 +108,7 @@ func TestDoctorOnServers(t *testing.T) {
 }
 
 func TestWorstFinding(t *testing.T) {
-	l := &inspect.Lock{Findings: []inspect.Finding{finding("blind", inspect.Info), finding("deadlock", inspect.Critical), finding("herd", inspect.Warning)}}
+	l := &inspect.Lock{Findings: []inspect.Finding{found("blind", inspect.Info), found("deadlock", inspect.Critical), found("herd", inspect.Warning)}}
 	if got := worst(l); got != "critical: deadlock" {
 		t.Errorf("%q", got)
 	}

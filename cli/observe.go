@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/finding"
 	"lockscope/inspect/redissource"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/connect"
@@ -81,7 +82,9 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 	if err != nil {
 		return nil, err
 	}
-	return inspect.NewObserver(a.Now, sources...), nil
+	observer := inspect.NewObserver(a.Now, sources...)
+	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	return observer, nil
 }
 
 // look reads the targets once.

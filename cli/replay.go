@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
 )
 
@@ -50,7 +51,9 @@ func (a *app) replay(ctx context.Context, path string, speed float64) error {
 	s := &stage{Replay: played}
 	screen := *a
 	screen.Now, screen.write = s.Now, false
-	return screen.showScreen(ctx, inspect.NewObserver(s.Now, s), setup{}, screenOptions{
+	observer := inspect.NewObserver(s.Now, s)
+	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	return screen.showScreen(ctx, observer, setup{}, screenOptions{
 		title: filepath.Base(path), replay: true, caption: s.caption,
 	})
 }
