@@ -147,6 +147,7 @@ func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
 func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	read, written := io.Pipe()
+	go io.Copy(io.Discard, read)
 	var stderr output
 	ended := make(chan int, 1)
 	go func() {
@@ -157,7 +158,7 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 	}()
 	for limit := time.Now().Add(20 * time.Second); !strings.Contains(stderr.String(), "watching"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(limit) {
-			t.Fatal("it does not watch")
+			t.Fatalf("it does not watch: %q", stderr.String())
 		}
 	}
 	read.Close()

@@ -100,7 +100,7 @@ func requeue(l *Lock) {
 		entries[i] = recipe.Entry{Name: c.Name.Raw(), Sequence: c.Sequence, Mode: c.Mode}
 	}
 	recipe.Sort(entries)
-	blocks := recipe.Blocks(entries)
+	blocks := (recipe.Queue{}).Blocks(entries)
 	l.Holders, l.Waiters = nil, nil
 	for i, e := range entries {
 		c := byName[e.Name]

@@ -11,15 +11,19 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// changedBackend is the backend's state when it is worth telling again.
+// changedBackend is the backend's state when it is worth telling again. Before any master has answered or failed there is
+// none: it is not known to be down.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
+	if !slices.ContainsFunc(r.masters, func(p *peer) bool { return p.server.State == inspect.ServerUp || p.server.State == inspect.ServerDown }) {
+		return nil
+	}
 	return r.backend.Tell(now, r.describe(), false)
 }
 
 // describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
 	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Mode: r.mode(), FirstPass: true, Scanned: len(r.board.entries)}
-	up := 0
+	up, down := 0, 0
 	var errors []string
 	for _, p := range r.masters {
 		server := p.server
@@ -31,6 +35,7 @@ func (r *run) describe() *inspect.Backend {
 			b.Findings = append(b.Findings, p.blind()...)
 			b.Findings = append(b.Findings, p.unpushed()...)
 		case inspect.ServerDown:
+			down++
 			errors = append(errors, server.Error)
 		default:
 			server.State, server.Latency = inspect.ServerUnknown, -1
@@ -47,7 +52,7 @@ func (r *run) describe() *inspect.Backend {
 	b.Findings = append(b.Findings, r.board.blind()...)
 	b.Error = strings.Join(errors, "; ")
 	switch {
-	case up == len(r.masters):
+	case up > 0 && down == 0: // those that have not answered yet may still do so
 		b.State = inspect.Connected
 	case up > 0:
 		b.State = inspect.Degraded
