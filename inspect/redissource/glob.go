@@ -1,9 +1,39 @@
 package redissource
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // globEscape makes a pattern that matches one key and nothing else.
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
+// matcher is a set of patterns. Those of a word between stars and of a prefix, which most are, are matched faster.
+type matcher struct{ words, prefixes, globs []string }
+
+func newMatcher(patterns []string) matcher {
+	var m matcher
+	for _, p := range patterns {
+		inner, trailing := strings.CutSuffix(p, "*")
+		word, leading := strings.CutPrefix(inner, "*")
+		switch {
+		case !trailing || strings.ContainsAny(word, `*?[\`):
+			m.globs = append(m.globs, p)
+		case leading:
+			m.words = append(m.words, word)
+		default:
+			m.prefixes = append(m.prefixes, word)
+		}
+	}
+	return m
+}
+
+// any says that one of the patterns matches.
+func (m matcher) any(key string) bool {
+	return slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(key, w) }) ||
+		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) ||
+		slices.ContainsFunc(m.globs, func(p string) bool { return glob(p, key) })
+}
 
 // glob says whether a SCAN pattern matches a key, as Redis does (util.c stringmatchlen): * and ? match any bytes, a
 // class [a-c^] or [^a] one, a backslash takes the next byte literally. It never backtracks over more than one star.

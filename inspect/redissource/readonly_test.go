@@ -111,6 +111,9 @@ func FuzzGlob(f *testing.F) {
 	f.Add("[a-", "\\")
 	f.Fuzz(func(t *testing.T, pattern, key string) {
 		got := glob(pattern, key)
+		if newMatcher([]string{pattern}).any(key) != got {
+			t.Errorf("a matcher of %q and glob differ on %q", pattern, key)
+		}
 		if strings.ContainsAny(pattern+key, `[]\/`) || strings.ContainsFunc(pattern+key, func(r rune) bool { return r >= 0x80 }) {
 			return
 		}

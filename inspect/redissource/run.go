@@ -186,8 +186,10 @@ func (r *run) ask(now time.Time) {
 // limitOf is a master's limit: half while it is slow.
 func (r *run) limitOf(p *peer) limit {
 	switch {
+	case r.cfg.Once && len(p.turn) >= r.cfg.Budget.KeysPerTick:
+		return limit{burst: 1} // none: the scan has the budget
 	case r.cfg.Once:
-		return limit{burst: 1} // the scan has the budget
+		return limit{every: gather, burst: 5}
 	case p.pace.Slow:
 		return r.perMaster.slowed()
 	default:
@@ -348,10 +350,7 @@ func (r *run) wanted() func(key string) bool {
 	if r.cfg.Only != "" {
 		return func(key string) bool { return key == r.cfg.Only }
 	}
-	patterns := r.cfg.Match
-	match := func(key string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool { return glob(p, key) })
-	}
+	match := newMatcher(r.cfg.Match).any
 	return func(key string) bool {
 		_, locks, helper := recipe.LockOf(key)
 		return !helper && match(key) || len(locks) > 0 && (match(key) || slices.ContainsFunc(locks, match))

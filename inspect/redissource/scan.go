@@ -3,6 +3,7 @@ package redissource
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,6 +13,7 @@ import (
 type scanner struct {
 	m        *master
 	patterns []string
+	match    matcher
 	budget   Budget
 	// least and usual time of one SCAN: what is above the least is time on the server.
 	least, usual, first time.Duration
@@ -21,7 +23,7 @@ type scanner struct {
 }
 
 func newScanner(m *master, cfg Config) *scanner {
-	return &scanner{m: m, patterns: cfg.Match, budget: cfg.Budget}
+	return &scanner{m: m, patterns: cfg.Match, match: newMatcher(cfg.Match), budget: cfg.Budget}
 }
 
 // pass looks at every key once and hands those that match to found, which may get one more than once.
@@ -31,6 +33,17 @@ func (s *scanner) pass(ctx context.Context, found func([]string)) error {
 	if len(s.patterns) == 1 {
 		match = s.patterns[0]
 	}
+	scanned := make(chan []string, 16)
+	var sifting sync.WaitGroup
+	sifting.Go(func() { // while the server goes on
+		for keys := range scanned {
+			if keys = s.locks(keys); len(keys) > 0 {
+				found(keys)
+			}
+		}
+	})
+	defer sifting.Wait()
+	defer close(scanned)
 	cursors := map[redis.Cmdable]uint64{}
 	for done := false; !done; {
 		done = true
@@ -47,9 +60,7 @@ func (s *scanner) pass(ctx context.Context, found func([]string)) error {
 				}
 				cursors[node] = next
 				done = done && next == 0
-				if keys = s.locks(keys); len(keys) > 0 {
-					found(keys)
-				}
+				scanned <- keys
 				return nil
 			})
 		})
@@ -71,7 +82,7 @@ func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, m
 // locks keeps the keys that may be locks, or the locks that they belong to, in place.
 func (s *scanner) locks(keys []string) []string {
 	return s.m.lockKeys(slices.DeleteFunc(keys, func(key string) bool {
-		return !slices.ContainsFunc(s.patterns, func(p string) bool { return glob(p, key) })
+		return !s.match.any(key)
 	}))
 }
 
