@@ -98,8 +98,12 @@ func BenchmarkDuty(b *testing.B) {
 	cfg.Tick, cfg.Budget = 0, redissource.Budget{}
 	b.ResetTimer()
 	for range b.N {
+		idle, start := cpuSeconds(b, c), time.Now()
+		time.Sleep(3 * time.Second)
+		b.ReportMetric(100*(cpuSeconds(b, c)-idle)/time.Since(start).Seconds(), "idle-%")
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		before, start := cpuSeconds(b, c), time.Now()
+		start = time.Now()
+		before := cpuSeconds(b, c)
 		redissource.New(cfg).Run(ctx, func(inspect.Update) {})
 		cancel()
 		b.ReportMetric(100*(cpuSeconds(b, c)-before)/time.Since(start).Seconds(), "duty-%")
