@@ -69,7 +69,7 @@ func (o *Observer) watch(p *place, now time.Time) {
 	if p.watched {
 		return
 	}
-	p.watched, p.since = true, now
+	p.watched, p.since, p.quiet = true, now, &History{Since: now}
 	o.diagnoseAll(p, now)
 }
 

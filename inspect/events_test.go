@@ -1,6 +1,10 @@
 package inspect
 
 import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -180,5 +184,46 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	}
 	if s := a.told(t); s != "" {
 		t.Errorf("told again: %.100s", s)
+	}
+}
+
+// Whoever follows the events from an empty lock on knows who holds and who waits.
+func TestEventsTellTheWholeStory(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	a := applying(t)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "")}, Backend: zkUp})
+	holders, waiters := map[Untrusted]bool{}, map[Untrusted]bool{}
+	var queue []string
+	for step := range 2000 {
+		queue = slices.DeleteFunc(queue, func(string) bool { return random.IntN(5) == 0 })
+		for range random.IntN(3) {
+			queue = append(queue, []string{"", "r"}[random.IntN(2)]+strconv.Itoa(10_000+10*step+len(queue)))
+		}
+		l := at(queueOf(t, strings.Join(queue, " ")), step)
+		a.send(step, Update{Put: []*Lock{l}})
+		for _, e := range a.events {
+			switch c := e.Contender; e.Kind {
+			case EventAcquired, EventHandover:
+				delete(waiters, c.Name)
+				holders[c.Name] = true
+			case EventWaiting:
+				waiters[c.Name] = true
+			case EventGone:
+				delete(waiters, c.Name)
+			case EventReleased:
+				delete(holders, c.Name)
+			default:
+				t.Fatalf("step %d: %s", step, e.Kind)
+			}
+		}
+		a.publish()
+		for _, list := range []struct {
+			is   []Contender
+			told map[Untrusted]bool
+		}{{l.Holders, holders}, {l.Waiters, waiters}} {
+			if len(list.is) != len(list.told) || slices.ContainsFunc(list.is, func(c Contender) bool { return !list.told[c.Name] }) {
+				t.Fatalf("step %d: told %v, is %v", step, list.told, list.is)
+			}
+		}
 	}
 }

@@ -15,6 +15,8 @@ type place struct {
 	shown *shownBackend
 	// since when, by our clock, all of it is watched; zero before that.
 	since time.Time
+	// quiet is the history of a lock in which nothing happened since.
+	quiet *History
 	// watched: everything was looked at once, so that what comes now is new.
 	watched  bool
 	sessions map[int64]Session
@@ -65,6 +67,8 @@ func (p *place) historyOf(l *Lock) *History {
 		return nil
 	case l.history != nil:
 		return l.history
+	case longestTTL(l) == 0:
+		return p.quiet
 	default:
 		return &History{Since: p.since, LongestTTL: longestTTL(l)}
 	}
