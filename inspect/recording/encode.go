@@ -76,10 +76,14 @@ func encode(e entry) ([]byte, error) {
 
 func quote(s string) []byte { return strconv.AppendQuote(nil, s) }
 
-// appendValue writes a value as JSON as encoding/json does, but leaves out fields that are zero: most are.
+// appendValue writes a value as JSON as encoding/json does, but leaves out fields that are zero, as most are, and escapes
+// all text.
 func appendValue(b []byte, v reflect.Value) ([]byte, error) {
 	if _, text := v.Interface().(encoding.TextMarshaler); !text {
 		switch v.Kind() {
+		case reflect.String:
+			text, err := json.Marshal(inspect.Escape(v.String()))
+			return append(b, text...), err
 		case reflect.Struct:
 			return appendStruct(b, v)
 		case reflect.Pointer:
@@ -89,6 +93,10 @@ func appendValue(b []byte, v reflect.Value) ([]byte, error) {
 		case reflect.Slice:
 			if !v.IsNil() {
 				return appendSlice(b, v)
+			}
+		case reflect.Map:
+			if !v.IsNil() && v.Type().Elem().Kind() == reflect.Struct {
+				return appendMap(b, v)
 			}
 		}
 	}
@@ -138,6 +146,22 @@ func appendSlice(b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
+// appendMap writes a map from numbers to structs.
+func appendMap(b []byte, v reflect.Value) ([]byte, error) {
+	b = append(b, '{')
+	for i, key := range v.MapKeys() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(strconv.AppendQuote(b, fmt.Sprint(key)), ':')
+		var err error
+		if b, err = appendStruct(b, v.MapIndex(key)); err != nil {
+			return b, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
 // decode reads a line.
 func decode(line []byte) (entry, error) {
 	var e entry
@@ -146,6 +170,9 @@ func decode(line []byte) (entry, error) {
 	}
 	if slices.Contains(e.Update.Put, nil) {
 		return entry{}, fmt.Errorf("%w: a lock is null", ErrFormat)
+	}
+	if err := unescape(&e.Update); err != nil {
+		return entry{}, err
 	}
 	if t := e.Update.Watches; t != nil {
 		raw := make(map[string][]int64, len(t.Sessions))

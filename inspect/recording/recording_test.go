@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
 	"lockscope/inspect"
@@ -67,7 +68,7 @@ func runs() []inspect.Source {
 			{Backend: &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch}},
 			{Put: []*inspect.Lock{directory(hostile, a, b, c), directory("/gone", a)}},
 			{
-				Sessions: map[int64]inspect.Session{10: {ID: 10, Client: "10.0.0.1:999", LastContact: now}}, AllSessions: true,
+				Sessions: map[int64]inspect.Session{10: {ID: 10, Client: "10.0.0.1:999\x9b\\", LastContact: now}}, AllSessions: true,
 				Watches: &inspect.WatchTable{Backend: "zk", ReadAt: now.Add(time.Second), Sessions: map[string][]int64{hostile + "/" + a.Name: {11}}},
 			},
 			{Put: []*inspect.Lock{directory(hostile, b, c)}, Gone: []inspect.ID{{Backend: "zk", Path: "/gone"}}},
@@ -132,6 +133,24 @@ func sortedBackends(t *testing.T, text string) map[string]any {
 	}
 	delete(m, "backends")
 	return m
+}
+
+// Every field that a source may fill in is read back as it was, whatever bytes are in it.
+func TestEveryFieldSurvives(t *testing.T) {
+	for _, s := range runs() {
+		var seen, played []inspect.Update
+		var file bytes.Buffer
+		if err := New(&file, s).Run(t.Context(), func(u inspect.Update) { seen = append(seen, u) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := Read(&file, Speed(0), Kept()).Run(t.Context(), func(u inspect.Update) { played = append(played, u) }); err != nil {
+			t.Fatal(err)
+		}
+		evidence := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Evidence" }, cmp.Ignore())
+		if diff := cmp.Diff(seen, played, evidence, cmpopts.IgnoreUnexported(inspect.Contender{}, inspect.Lock{})); diff != "" {
+			t.Error(diff)
+		}
+	}
 }
 
 func TestTheTeePassesOnWhatItWrites(t *testing.T) {
