@@ -384,3 +384,49 @@ func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 		}
 	})
 }
+
+func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		create := func(c *zk.Conn, path string, flags int32) string {
+			made, err := c.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Base(made)
+		}
+		const protected, sequential = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", zk.FlagEphemeral | zk.FlagSequence
+		for _, p := range []string{"", "/leases", "/locks"} {
+			create(conn, dir+p, 0)
+		}
+		held := create(conn, dir+"/leases"+protected+"lease-", sequential)
+		create(other, dir+"/locks"+protected+"lock-", sequential)
+		pending := create(other, dir+"/leases"+protected+"lease-", sequential)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit)
+		release := func(path, owner string) (Preview, Result) {
+			t.Helper()
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: path}, Owner: inspect.Untrusted(owner)})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "typed")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p, result
+		}
+		p, result := release(dir, held)
+		if !result.Released || p.Seen.Place != "leases" || p.Next == nil || p.Next.Name.Raw() != pending {
+			t.Errorf("permit: preview %+v, result %+v", p, result)
+		}
+		node := create(conn, dir+"/leader", zk.FlagEphemeral)
+		if _, result = release(dir+"/leader", node); !result.Released || len(result.HoldersAfter) != 0 {
+			t.Errorf("lone node: %+v", result)
+		}
+		if exists, _, _ := conn.Exists(dir + "/leader"); exists {
+			t.Error("it is still there")
+		}
+	})
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
@@ -43,14 +42,13 @@ func (z *zooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 
 func (z *zooKeeper) preview(r Request) (Preview, error) {
 	p := Preview{Request: r}
-	children, err := z.read(r.ID.Path)
+	d, err := z.look(r.ID)
 	if err != nil {
 		return p, err
 	}
-	now := time.Now()
-	l := inspect.DirectoryLock(r.ID, children, now)
+	l := d.lock()
 	if l == nil {
-		l = inspect.FreeDirectory(r.ID, nil, now)
+		l = inspect.FreeDirectory(r.ID, nil, d.at)
 	}
 	if c, ok := find(l, r.Owner); ok {
 		p.Seen = &c
@@ -58,12 +56,12 @@ func (z *zooKeeper) preview(r Request) (Preview, error) {
 	if p.Refused = refusal(r, p.Seen); p.Seen == nil {
 		return p, nil
 	}
-	p.Next = next(r.ID, children, l, p.Seen)
+	p.Next = d.next(l, p.Seen)
+	node := inspect.Escape(z.node(r, p.Seen))
 	p.Sends = []string{
-		"sync " + inspect.Escape(z.node(r)),
-		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)",
-			inspect.Escape(z.node(r)), p.Seen.Czxid, inspect.SessionID(p.Seen.Owner.Session)),
-		fmt.Sprintf("delete -v %d %s", p.Seen.Version, inspect.Escape(z.node(r))),
+		"sync " + node,
+		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)", node, p.Seen.Czxid, inspect.SessionID(p.Seen.Owner.Session)),
+		fmt.Sprintf("delete -v %d %s", p.Seen.Version, node),
 	}
 	p.Warnings = zkWarnings(p.Seen, l.Recipe)
 	return p, nil
@@ -82,29 +80,12 @@ func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 	return warnings
 }
 
-// next is who would hold the lock without the contender seen; nil when nobody new would.
-func next(id inspect.ID, children []inspect.Znode, before *inspect.Lock, seen *inspect.Contender) *inspect.Contender {
-	var rest []inspect.Znode
-	for _, c := range children {
-		if c.Name != seen.Name.Raw() {
-			rest = append(rest, c)
-		}
-	}
-	after := inspect.DirectoryLock(id, rest, before.ReadAt)
-	if after == nil {
-		return nil
-	}
-	for i := range after.Holders {
-		if was, ok := before.Contender(after.Holders[i].Name); ok && was.State != inspect.Holding {
-			return &after.Holders[i]
-		}
-	}
-	return nil
-}
-
 func (z *zooKeeper) path(p string) string { return path.Join("/", z.chroot, p) }
 
-func (z *zooKeeper) node(r Request) string { return path.Join(z.path(r.ID.Path), r.Owner.Raw()) }
+// node is the znode of a contender.
+func (z *zooKeeper) node(r Request, c *inspect.Contender) string {
+	return z.path((&inspect.Lock{ID: r.ID}).Node(c))
+}
 
 // read lists a lock directory as the leader has it, and reads every child. A directory that is gone is empty.
 func (z *zooKeeper) read(dir string) ([]inspect.Znode, error) {
@@ -131,10 +112,7 @@ func (z *zooKeeper) read(dir string) ([]inspect.Znode, error) {
 			if err != nil {
 				return z.unreachable("read", path.Join(dir, name), err)
 			}
-			nodes[i] = inspect.Znode{
-				Name: name, Known: true, Data: data, Czxid: stat.Czxid, Version: stat.Version,
-				EphemeralOwner: stat.EphemeralOwner, Created: time.UnixMilli(stat.Ctime),
-			}
+			nodes[i] = znode(name, data, stat)
 			return nil
 		})
 	}
@@ -173,16 +151,16 @@ func (z *zooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (R
 
 func (z *zooKeeper) release(p Preview) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
-	reason, err := z.compareAndDelete(z.node(p.Request), p.Seen)
+	reason, err := z.compareAndDelete(z.node(p.Request, p.Seen), p.Seen)
 	if err != nil {
 		return result, err
 	}
 	result.Reason, result.Released = reason, reason == ""
-	children, err := z.read(p.Request.ID.Path)
+	d, err := z.look(p.Request.ID)
 	if err != nil {
 		return result, err
 	}
-	if l := inspect.DirectoryLock(p.Request.ID, children, time.Now()); l != nil {
+	if l := d.lock(); l != nil {
 		result.HoldersAfter = l.Holders
 	}
 	return result, nil
