@@ -43,7 +43,7 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 	before := indexOf(was)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
-		return ok && old.State == Waiting // by a table of watches
+		return ok && old.State == Waiting && old.reenters != "" // by a table of watches
 	})
 	everyContender(l, func(c *Contender) {
 		old, ok := before.same(c)
@@ -57,7 +57,7 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		case c.State != Holding || !c.HeldSince.IsZero():
 		case ok && old.State == Holding:
 			c.HeldSince = old.HeldSince
-		case blind:
+		case blind, ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
 		case !ok && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:
@@ -168,6 +168,9 @@ func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 	}
 	if len(held) == len(l.Holders) {
 		return false
+	}
+	if len(held) > 0 && held[0].Mode == recipe.Exclusive {
+		held[0].BlockedBelow += len(l.Holders) - len(held)
 	}
 	l.Holders = held
 	slices.SortStableFunc(l.Waiters, func(a, b Contender) int { return int(a.Sequence - b.Sequence) })

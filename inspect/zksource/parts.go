@@ -74,7 +74,7 @@ func (r *run) judge(d *dir) {
 // judgeEarly tells of a queue and its length before who stands in it was read.
 func (r *run) judgeEarly(d *dir) {
 	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {
-		r.put(d.judge(r.id(d), r.named(d)))
+		r.put(d.judge(r.id(d), false))
 	}
 }
 

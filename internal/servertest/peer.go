@@ -4,7 +4,9 @@ import (
 	"bufio"
 	_ "embed" // the peers' scripts
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +15,20 @@ import (
 //go:embed kazoo_lock.py
 var kazooLock string
 
+//go:embed kazoo_locks.py
+var kazooLocks string
+
 //go:embed redispy_lock.py
 var redisPyLock string
+
+//go:embed Locks.java
+var javaLocks string
+
+// javaLocksJars are what Locks.java needs on its class path.
+var javaLocksJars = []string{
+	"curator-recipes.jar", "curator-framework.jar", "curator-client.jar", "zookeeper.jar", "zookeeper-jute.jar",
+	"zookeeper-recipes-lock.jar", "zookeeper-recipes-election.jar", "guava.jar", "slf4j-api.jar", "slf4j-nop.jar",
+}
 
 // Peer is a process that runs another library's client: it takes one lock, holds it until told, and says what it does
 // in a line each: started, acquired, released.
@@ -38,9 +52,40 @@ func StartRedisPy(t testing.TB, addr, key string) *Peer {
 	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key)
 }
 
+// StartKazooLocks starts a process that takes kazoo's locks as it is told; see kazoo_locks.py and Tell.
+func StartKazooLocks(t testing.TB, addr string) *Peer {
+	t.Helper()
+	return startPeer(t, RequirePython(t, "kazoo"), kazooLocks, addr)
+}
+
+// StartCurator starts a process that takes Curator's locks, and those of ZooKeeper's own recipes, as it is told; see
+// Locks.java and Tell.
+func StartCurator(t testing.TB, addr string) *Peer {
+	t.Helper()
+	java, err := exec.LookPath("java")
+	if err != nil {
+		missing(t, "java")
+	}
+	var path []string
+	for _, jar := range javaLocksJars {
+		file := filepath.Join(jarDir, jar)
+		if _, err := os.Stat(file); err != nil {
+			missing(t, file)
+		}
+		path = append(path, file)
+	}
+	source := filepath.Join(t.TempDir(), "Locks.java")
+	check(t, os.WriteFile(source, []byte(javaLocks), 0o600))
+	return run(t, exec.Command(java, "-XX:TieredStopAtLevel=1", "-cp", strings.Join(path, ":"), source, addr))
+}
+
 func startPeer(t testing.TB, python, script string, args ...string) *Peer {
 	t.Helper()
-	cmd := exec.Command(python, append([]string{"-c", script}, args...)...)
+	return run(t, exec.Command(python, append([]string{"-c", script}, args...)...))
+}
+
+func run(t testing.TB, cmd *exec.Cmd) *Peer {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	check(t, err)
 	out, err := cmd.StdoutPipe()
@@ -62,6 +107,13 @@ func (p *Peer) Expect(t testing.TB, want string) {
 	if !p.out.Scan() || !strings.HasPrefix(p.out.Text(), want) {
 		t.Fatalf("peer says %q, want %q (%v)", p.out.Text(), want, p.out.Err())
 	}
+}
+
+// Tell gives the peer a line of words.
+func (p *Peer) Tell(t testing.TB, words ...string) {
+	t.Helper()
+	_, err := io.WriteString(p.in, strings.Join(words, " ")+"\n")
+	check(t, err)
 }
 
 // Release tells the peer to give its lock back and end.

@@ -1,0 +1,179 @@
+package zksource_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// step is one thing that a real client is told to do: its words, with the path between the client and what follows, and
+// how many contenders there are then.
+type step struct {
+	kind, client, word string
+	then               int
+}
+
+// goldens are the locks that real libraries write, by the name of the file that says how they read.
+var curatorGoldens = map[string][]step{
+	"curator-mutex":           {{"mutex", "a", "", 1}, {"mutex", "b", "", 2}, {"mutex", "c", "", 3}},
+	"curator-revocable":       {{"revocable", "a", "", 1}},
+	"curator-rw":              {{"read", "a", "", 1}, {"read", "b", "", 2}, {"write", "c", "", 3}, {"write", "a", "", 4}, {"read", "d", "", 5}},
+	"curator-write":           {{"write", "a", "", 1}, {"read", "b", "", 2}},
+	"curator-rw-reentrant":    {{"both", "a", "", 2}, {"write", "b", "", 3}, {"read", "c", "", 4}},
+	"curator-rw-threads":      {{"write", "a", "", 1}, {"read", "a", "", 2}},
+	"curator-semaphore":       {{"semaphore", "a", "2", 1}, {"semaphore", "b", "2", 2}, {"semaphore", "c", "2", 3}, {"semaphore", "d", "2", 4}, {"semaphore", "a", "2", 5}},
+	"curator-semaphore-mutex": {{"semaphore-mutex", "a", "", 1}, {"semaphore-mutex", "b", "", 2}},
+	"curator-latch":           {{"latch", "a", "id-a", 1}, {"latch", "b", "id-b", 2}},
+	"curator-selector":        {{"selector", "a", "id-a", 1}, {"selector", "b", "id-b", 2}},
+	"official-lock":           {{"official", "a", "", 1}, {"official", "b", "", 2}},
+	"official-election":       {{"election", "a", "host-a", 1}, {"election", "b", "host-b", 2}},
+}
+
+var kazooGoldens = map[string][]step{
+	"kazoo-lock":       {{"lock", "a", "", 1}, {"lock", "b", "", 2}, {"lock", "c", "", 3}},
+	"kazoo-rw":         {{"read", "a", "", 1}, {"read", "b", "", 2}, {"write", "c", "", 3}, {"read", "d", "", 4}},
+	"kazoo-write":      {{"write", "a", "", 1}, {"write", "b", "", 2}},
+	"kazoo-election":   {{"election", "a", "", 1}, {"election", "b", "", 2}},
+	"kazoo-semaphore":  {{"semaphore", "a", "2", 1}, {"semaphore", "b", "2", 2}, {"semaphore", "c", "2", 3}, {"semaphore", "d", "2", 4}},
+	"kazoo-persistent": {{"persistent", "a", "", 1}, {"lock", "b", "", 2}},
+}
+
+func TestLocksThatRealLibrariesWrote(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		t.Run("java", func(t *testing.T) {
+			compareGoldens(t, zks, servertest.StartCurator(t, zks.Addr), curatorGoldens)
+		})
+		t.Run("kazoo", func(t *testing.T) {
+			compareGoldens(t, zks, servertest.StartKazooLocks(t, zks.Addr), kazooGoldens)
+		})
+	})
+}
+
+// compareGoldens has the peer take all the locks, watches until they stand, and compares how a one-shot command reads
+// each with its file.
+func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Peer, goldens map[string][]step) {
+	c, root := client(t, zks), servertest.UniquePath(t)
+	create(t, c, root, "", 0)
+	v, _ := watch(t, zksource.Config{
+		Servers: []string{zks.Addr}, Roots: []string{root}, Budget: zksource.Budget{Unlimited: true},
+	})
+	for name, steps := range goldens {
+		p := root + "/" + name
+		create(t, c, p, "", 0)
+		if name == "kazoo-semaphore" { // the library writes the limit where it finds none
+			remove(t, c, p)
+		}
+		for _, s := range steps {
+			peer.Tell(t, strings.TrimSpace(strings.Join([]string{s.kind, name + "-" + s.client, p, s.word}, " ")))
+			v.Await(fmt.Sprintf("%s: %s of %s", name, s.kind, s.client), func() bool {
+				l := v.Locks[p]
+				return l != nil && l.Contention() == s.then && settled(l, s.kind)
+			})
+		}
+	}
+	if len(v.Locks) != len(goldens) {
+		t.Errorf("locks: %v", v.Describe())
+	}
+	for name := range goldens {
+		t.Run(name, func(t *testing.T) { compareGolden(t, zks, name, root+"/"+name) })
+	}
+}
+
+// settled says that nobody is half way: every semaphore's new permit is granted or pending, and no client stands in two
+// places.
+func settled(l *inspect.Lock, kind string) bool {
+	if !strings.HasPrefix(kind, "semaphore") || l.Recipe != "curator" || len(l.Waiters) == 0 {
+		return true
+	}
+	return l.Waiters[0].State == inspect.Pending && len(l.Holders) == l.Limit && len(l.Holders) <= 2
+}
+
+func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
+	got := ""
+	file := filepath.Join("testdata", name+".json")
+	if *update {
+		got = observed(t, zks, path)
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A client may take a moment to set its watch.
+	for deadline := time.Now().Add(sourcetest.Limit); got != string(want); got = observed(t, zks, path) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s reads otherwise; got %s", file, got)
+		}
+	}
+}
+
+// observed is a lock's JSON as a one-shot command shows it, without what differs from run to run.
+func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
+	defer cancel()
+	o := inspect.NewObserver(time.Now, zksource.New(zksource.Config{
+		Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Only: path, Once: true,
+	}))
+	if err := o.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s := o.Snapshot()
+	l := s.Lock(inspect.ID{Backend: "zk", Path: path})
+	if l == nil {
+		t.Fatalf("%s is no lock", path)
+	}
+	text, err := json.MarshalIndent(s.LockJSON(l), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"
+}
+
+// varying is what differs from run to run: ids, which keep their order of appearance, times and ports.
+var varying = []struct {
+	form *regexp.Regexp
+	as   string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}`), "guid"},
+	{regexp.MustCompile(`0x[0-9a-f]+|x--?[0-9]+`), "session"},
+	{regexp.MustCompile(`(127\.0\.0\.1|\[::1\]):[0-9]+`), "address"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "time"},
+	{regexp.MustCompile(`"age_ms": \d+`), "age"},
+}
+
+func normal(text string) string {
+	for _, v := range varying {
+		seen := map[string]string{}
+		text = v.form.ReplaceAllStringFunc(text, func(s string) string {
+			if seen[s] == "" {
+				seen[s] = fmt.Sprintf("%s %d", v.as, len(seen)+1)
+			}
+			switch v.as {
+			case "time":
+				return v.as
+			case "age":
+				return `"age_ms": 0`
+			}
+			return seen[s]
+		})
+	}
+	return text
+}

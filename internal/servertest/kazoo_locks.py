@@ -1,0 +1,48 @@
+"""Takes kazoo's locks, many in one process. Each line that comes in is KIND CLIENT PATH and perhaps a number; each CLIENT has
+a session of its own, each line a thread of its own, which keeps what it got. "close CLIENT" ends a client."""
+import sys
+import threading
+from kazoo.client import KazooClient
+
+clients = {}
+
+
+def client(name):
+    if name not in clients:
+        clients[name] = KazooClient(hosts=sys.argv[1], timeout=10)
+        clients[name].start()
+    return clients[name]
+
+
+def take(zk, kind, name, path, number):
+    if kind == "lock":
+        zk.Lock(path, name).acquire()
+    elif kind == "persistent":
+        zk.Lock(path, name).acquire(ephemeral=False)
+    elif kind == "read":
+        zk.ReadLock(path, name).acquire()
+    elif kind == "write":
+        zk.WriteLock(path, name).acquire()
+    elif kind == "election":
+        zk.Election(path, name).run(lambda: (told(kind, name, path), threading.Event().wait()))
+    elif kind == "semaphore":
+        zk.Semaphore(path, name, max_leases=int(number)).acquire()
+    else:
+        raise ValueError(kind)
+    told(kind, name, path)
+
+
+def told(kind, name, path):
+    print("acquired", kind, name, path, flush=True)
+
+
+print("started", flush=True)
+for line in sys.stdin:
+    kind, name, *rest = line.split()
+    if kind == "close":
+        zk = clients.pop(name)
+        zk.stop()
+        zk.close()
+    else:
+        args = (client(name), kind, name, rest[0], rest[1] if rest[1:] else "")
+        threading.Thread(target=take, args=args, daemon=True).start()
