@@ -29,7 +29,7 @@ func alienChild() inspect.Rule {
 		harm, confidence := "go-zookeeper's Lock would fail on it for good", recipe.Possible
 		switch writer := aliensHurt(l); writer {
 		case "go-zookeeper":
-			harm, confidence = "go-zookeeper's Lock fails on it for good, and leaves its znode in the queue", recipe.Certain
+			harm, confidence = "go-zookeeper's Lock fails on it for good", recipe.Certain
 		case "curator":
 			harm, confidence = "Curator can take it for a contender and wait for it for ever", recipe.Likely
 		}

@@ -39,11 +39,11 @@ func deadlock() inspect.Rule {
 			ring = append(ring, ring[0])
 		}
 		e := evidence{"locks": ids, "owners": owners, "cause": "the same locks are taken in different orders"}
-		advice := "stop or restart one of these clients; then let all of them take these locks in the same order"
+		advice := "stop one of these clients, and let all take these locks in one order"
 		if len(c.Lock.Holders) > 0 {
 			h := &c.Lock.Holders[0]
 			e["contender"] = h.Name.String()
-			advice += ". If none can be stopped: " + releaseOf(c.Lock, h) + " (that client is not stopped, and works on without its lock)"
+			advice = "stop one of these clients, or (which stops none): " + releaseOf(c.Lock, h) + ". Take locks in one order"
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,

@@ -364,3 +364,16 @@ func BenchmarkAllRules(b *testing.B) {
 		})
 	}
 }
+
+// A screen of 80 columns has two lines for a message beside the rule's name, and as many for an advice: what is usual
+// fits.
+func TestFindingsFitTheScreen(t *testing.T) {
+	for _, f := range all(everything("web-7.prod")) {
+		if n, room := len([]rune(f.Message)), 2*(72-len(f.Rule)); n > room {
+			t.Errorf("%s: a message of %d characters where %d fit: %s", f.Rule, n, room, f.Message)
+		}
+		if n := len([]rune(f.Advice)); n > 2*74 {
+			t.Errorf("%s: an advice of %d characters: %s", f.Rule, n, f.Advice)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func ghostOwner() inspect.Rule {
 		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e}
 		if first.Owner.Session == 0 {
 			e["cause"] = "its client died; others keep the key that its entry stands in"
-			f.Message = fmt.Sprintf("%s %s it, but nothing keeps its entry alive: its client is gone", who(first), verb(first))
+			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", who(first), verb(first))
 			f.Advice = "if no process has this id any more: " + releaseOf(c.Lock, first)
 		} else {
 			f.Message, f.Advice = ghostSession(c, first, e)
@@ -94,13 +94,13 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 		e["last_contact"] = stamp(s.LastContact)
 	}
 	e["cause"] = "its client was killed or cut off, and the session has not timed out yet"
-	message = fmt.Sprintf("%s %s it, but its session %s %s", owner(one), verb(one), inspect.SessionID(one.Owner.Session), how)
-	advice = "wait for the session to time out: ZooKeeper then removes the znode"
+	message = fmt.Sprintf("%s %s, but its session %s %s", owner(one), verb(one), inspect.SessionID(one.Owner.Session), how)
+	advice = "wait for the session to time out"
 	if timeout > 0 {
 		e["session_timeout_ms"] = timeout.Milliseconds()
-		advice = fmt.Sprintf("wait for the session to time out (%s): ZooKeeper then removes the znode", brief(timeout))
+		advice = fmt.Sprintf("wait for the session to time out (%s)", brief(timeout))
 	}
-	return message, advice + ". If it stays longer than that, and its process is gone: " + releaseOf(c.Lock, one)
+	return message, advice + ". If it stays though its process is gone: " + releaseOf(c.Lock, one)
 }
 
 // owner names a contender, but not by its session.

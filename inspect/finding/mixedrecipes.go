@@ -48,9 +48,9 @@ func mixedRecipes() inspect.Rule {
 			confidence = recipe.Possible
 		}
 		slices.Sort(libraries)
-		advice := "stop the clients of all libraries but one, or give each library a path of its own"
+		advice := "stop the clients of all libraries but one, or give each its own path"
 		if counts["kazoo"] > 0 {
-			advice += `; kazoo clients can be taught the others' names: extra_lock_patterns=["-lock-"]`
+			advice += `; kazoo can be taught other names: extra_lock_patterns=["-lock-"]`
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,

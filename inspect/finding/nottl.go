@@ -38,11 +38,11 @@ func noTTL() inspect.Rule {
 		if holder != nil {
 			e = about(holder)
 			name = who(holder)
-			f.Advice = "find out whether its process still works. Only if not: " + releaseOf(l, holder)
+			f.Advice = "only if its client is gone: " + releaseOf(l, holder)
 		} else {
 			e["value"] = says(vote)
 			name = short(vote.Value)
-			f.Advice = "find out whether its process still works. Only if not: " + release(l.ID, vote.Value, vote.Digest) + " --waiter"
+			f.Advice = "only if its client is gone: " + release(l.ID, vote.Value, vote.Digest) + " --waiter"
 		}
 		on := []string{}
 		each(l, func(m *inspect.Vote) {
@@ -55,10 +55,10 @@ func noTTL() inspect.Rule {
 		if endlessByDefault(l) {
 			f.Severity = inspect.Info
 			e["cause"] = l.Recipe + " writes no expiry unless it is told to"
-			f.Advice += "; give its locks a time limit"
+			f.Advice += ". Give its locks a time limit"
 		} else {
 			e["cause"] = "SETNX and EXPIRE in two steps with a crash in between (redis-py #554), or a lock without a limit"
-			f.Advice += "; let the client set value and expiry in one command (SET NX PX)"
+			f.Advice += ". Set value and expiry in one command (SET NX PX)"
 		}
 		f.Evidence = e
 		return one(f)

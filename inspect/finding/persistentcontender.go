@@ -42,8 +42,7 @@ func persistentContender() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   e,
-			Advice: "find its client by the data of the znode and its age. Only if it is gone: " + releaseOf(c.Lock, first) +
-				". Let the client create ephemeral nodes",
+			Advice:     "only if its client is gone: " + releaseOf(c.Lock, first) + ". Let clients create ephemeral nodes",
 		})
 	})
 }

@@ -66,7 +66,7 @@ func TestThinMargin(t *testing.T) {
 	check(t, "thin-margin", []state{
 		{
 			name: "three of five", c: present(votes("aaa-!", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has:      []string{"3 of 5 masters", "r4 absent, r5 silent"},
+			has:      []string{"only 3 of 5 masters", "r4 absent, r5 silent"},
 			evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{{"addr": "r4", "says": "absent"}, {"addr": "r5", "says": "no answer"}}},
 		},
 		{name: "two of three", c: present(votes("aab", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r3 other value"}},
@@ -241,7 +241,7 @@ func TestStaleFairQueue(t *testing.T) {
 	check(t, "stale-fair-queue", []state{
 		{
 			name: "the next in turn is dead", c: present(fair(deadAt(0))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has: []string{"1 of 3 waiters is gone", "holds up the others"}, evidence: map[string]any{"head": true, "stale": 1, "contenders": []string{"u:1"}},
+			has: []string{"the next in turn, u:1, is gone and holds up the queue; stale: 1 of 3"}, evidence: map[string]any{"head": true, "stale": 1, "contenders": []string{"u:1"}},
 		},
 		{name: "two later ones are dead", c: present(fair(deadAt(1), deadAt(2))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"2 of 3 waiters are gone (first u:2)"}, evidence: map[string]any{"head": false}},
 		{name: "a place has lapsed", c: present(fair(lapsed(0, 5*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"past due"}, evidence: map[string]any{"lapsed_since": stamp(now.Add(-5 * time.Second))}},

@@ -57,7 +57,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	if lasted := backendNow(c).Sub(since); !since.IsZero() && lasted > stuckAfter(c) {
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
 		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", who(w), over(lasted), short(h.Name))
-		f.Advice = "restart that client: it cannot get a lock that it holds itself. If no thread of it works under the lock: " + releaseOf(c.Lock, h)
+		f.Advice = "restart that client. If no thread of it works under the lock: " + releaseOf(c.Lock, h)
 	}
 	return f
 }

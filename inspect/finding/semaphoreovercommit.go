@@ -35,7 +35,7 @@ func semaphoreOvercommit() inspect.Rule {
 				"held": held, "limit": l.Limit, "holders": names(l.Holders),
 				"cause": "clients that use different numbers of permits",
 			},
-			Advice: fmt.Sprintf("give every client the same number of permits, and restart those that were started with more than %d; "+
+			Advice: fmt.Sprintf("give all clients the same number of permits, and restart those that use more than %d; "+
 				"do not release leases: their owners would work on", l.Limit),
 		})
 	})

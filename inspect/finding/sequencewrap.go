@@ -35,7 +35,7 @@ func sequenceWrap() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   evidence{"sequence": w.Sequence, "left": left, "cause": "the parent's counter is an int32 that counts every attempt"},
-			Advice:     "at a quiet time stop the clients, see that the directory is empty, delete it (zkCli.sh delete " + quote(inspect.Escape(c.Lock.ID.Path)) + ") and start them again: a new one counts from 0",
+			Advice:     "at a quiet time stop the clients, delete the empty directory (zkCli.sh delete " + quote(inspect.Escape(c.Lock.ID.Path)) + "), start them: it counts from 0",
 		})
 	})
 }

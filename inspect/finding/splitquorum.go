@@ -27,7 +27,7 @@ func splitQuorum() inspect.Rule {
 			"ballot": l.Ballot(), "masters": ballots(l), "quorum": l.Quorum,
 			"cause": "clients that failed to get a quorum did not release everywhere, or use different lists of masters",
 		}
-		advice := "wait for " + untilEnd(l, e) + "; compare the clients' lists of masters, and see that a failed attempt releases on every master"
+		advice := "wait for " + untilEnd(l, e) + "; compare the clients' lists of masters, and let failed attempts release on all"
 		if never := forever(l); never != nil {
 			advice = "a vote without expiry never goes away: " + release(l.ID, never.Value, never.Digest) + " --waiter"
 		}

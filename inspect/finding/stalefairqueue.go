@@ -54,15 +54,15 @@ func staleFairQueue() inspect.Rule {
 		if dead == 0 {
 			confidence, what = recipe.Certain, "past due"
 		}
-		message := fmt.Sprintf("%d of %s %s", len(stale), count(len(l.Waiters), "waiter"), are(len(stale))+" "+what)
+		message := fmt.Sprintf("%d of %s %s %s (first %s)", len(stale), count(len(l.Waiters), "waiter"), are(len(stale)), what, short(stale[0].Name))
 		if head {
-			message += ", the next in turn among them: it holds up the others"
+			message = fmt.Sprintf("the next in turn, %s, is %s and holds up the queue; stale: %d of %d", short(stale[0].Name), what, len(stale), len(l.Waiters))
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,
-			Message:    message + " (first " + short(stale[0].Name) + ")",
+			Message:    message,
 			Evidence:   e,
-			Advice:     lapse(l) + ". Sooner, for one whose client is gone: " + releaseOf(l, &stale[0]),
+			Advice:     lapse(l) + ". If its client is gone: " + releaseOf(l, &stale[0]),
 		})
 	})
 }
@@ -82,7 +82,7 @@ func are(n int) string {
 // lapse says when dead waiters fall out of the queue by themselves.
 func lapse(l *inspect.Lock) string {
 	if l.Recipe == "redisson" {
-		return "Redisson drops them within 5 min each (fairLockWaitTimeout), once a live client asks again"
+		return "wait: Redisson drops each within 5 min"
 	}
-	return "they fall out when their place lapses, once a live client asks again"
+	return "wait for their places to lapse"
 }

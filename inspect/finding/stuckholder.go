@@ -90,14 +90,14 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 }
 
 func stuckAdvice(l *inspect.Lock, h *inspect.Contender) string {
-	look := "see what its threads do"
+	look := "see what its client does"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
-		look = "see what that process does (jstack, py-spy, gdb)"
+		look = "see what that process does (jstack, py-spy)"
 	}
 	if libraryOf(l, h) == "curator" {
-		look += "; a revocable Curator lock can be asked to let go by setting its data to __REVOKE__"
+		look += "; if revocable, ask it first (data __REVOKE__)"
 	}
-	return look + ". If it is gone or hangs for good: " + releaseOf(l, h) + " (that does not stop it)"
+	return look + ". Only if it hangs for good (this does not stop it): " + releaseOf(l, h)
 }
 
 func stuckCause(library string) string {

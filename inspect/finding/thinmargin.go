@@ -38,12 +38,12 @@ func thinMargin() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("%d of %d masters hold it, just the quorum (%s): one more lost, and two can hold it", l.Votes(), len(l.Masters), strings.Join(why, ", ")),
+			Message:    fmt.Sprintf("only %d of %d masters hold it (%s): one more lost, and two can hold it", l.Votes(), len(l.Masters), strings.Join(why, ", ")),
 			Evidence: evidence{
 				"votes": l.Votes(), "quorum": l.Quorum, "without": without,
 				"cause": "masters that are down or restarted, or a client that stops asking at the quorum (redsync #186)",
 			},
-			Advice: "bring the named masters back, one that lost its keys no sooner than the longest TTL after its restart; restart no other meanwhile",
+			Advice: "bring these masters back, a restarted one only after the longest TTL, and restart no other meanwhile",
 		})
 	})
 }

@@ -41,8 +41,7 @@ func zombieRenewal() inspect.Rule {
 			Confidence: confidence,
 			Message:    fmt.Sprintf("%s has renewed its key every %s for over %s%s", who(h), brief(r.Every), over(held), text),
 			Evidence:   e,
-			Advice: "see whether that process still does the work it took the lock for. If not, restart it: that ends the renewal. " +
-				"If it cannot be found: " + releaseOf(l, h),
+			Advice:     "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(l, h),
 		})
 	})
 }

@@ -154,7 +154,7 @@ func TestGhostOwner(t *testing.T) {
 	check(t, "ghost-owner", []state{
 		{
 			name: "the holder is connected nowhere", c: present(old(time.Minute), known(true, now, heard(2, 0))), fires: true,
-			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"holds it", "0x1", "connected to no server"}, evidence: map[string]any{"session": "0x1", "state": "holding", "count": 1},
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"holds, but", "0x1", "connected to no server"}, evidence: map[string]any{"session": "0x1", "state": "holding", "count": 1},
 		},
 		{
 			name: "a waiter is connected nowhere", c: present(old(time.Minute), known(true, now, heard(1, 0))), fires: true,
