@@ -28,6 +28,11 @@ func pushConfig(masters ...*servertest.Redis) redissource.Config {
 	return cfg
 }
 
+// peek reads the view while nothing is emitted.
+func peek(v *sourcetest.View, read func()) {
+	v.Await("", func() bool { read(); return true })
+}
+
 func awaitPush(v *sourcetest.View) {
 	v.Await("push and the first pass", func() bool {
 		return v.Backend != nil && v.Backend.Mode == inspect.ModePush && v.Backend.FirstPass
@@ -90,9 +95,11 @@ func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
 	set(t, m, "other", "x", 0)
 	set(t, m, "my-mutex", "x", 0)
 	v.Await("held", state(v, "my-mutex", inspect.StateHeld))
-	if len(v.Locks) != 1 {
-		t.Errorf("locks %v", v.Describe())
-	}
+	peek(v, func() {
+		if len(v.Locks) != 1 {
+			t.Errorf("locks %v", v.Describe())
+		}
+	})
 	stop := hammer(t, m, 10, func(i int) string { return fmt.Sprintf("other:%d", i) })
 	defer stop()
 	v.Await("poll, and why", func() bool {
@@ -222,7 +229,8 @@ func TestExpiryIsTimedHere(t *testing.T) {
 				v, _ = watch(t, cfg)
 			}
 			v.Await("held", state(v, key, inspect.StateHeld))
-			out := v.Locks[key].Holders[0].ExpiresAt
+			var out time.Time
+			peek(v, func() { out = v.Locks[key].Holders[0].ExpiresAt })
 			v.Await("run out", state(v, key, inspect.StateFree))
 			late = append(late, time.Since(out))
 		}
@@ -244,16 +252,19 @@ func TestARestartedMasterIsReadAnew(t *testing.T) {
 	v.Await("three votes and the run ids", func() bool {
 		return v.Locks["lock:a"].Votes() == 3 && !slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return len(s.RunID) != 40 })
 	})
-	was := v.Backend.Servers[1].RunID
+	var was string
+	peek(v, func() { was = v.Backend.Servers[1].RunID })
 	masters[1].Kill(t)
 	start := time.Now()
 	v.Await("down", func() bool { return v.Backend.Servers[1].State == inspect.ServerDown })
 	if took := time.Since(start); took > time.Second {
 		t.Errorf("a dead master was noticed after %v", took)
 	}
-	if v.Backend.Mode != inspect.ModePush || v.Backend.State != inspect.Degraded {
-		t.Errorf("the others still push: %+v", v.Backend)
-	}
+	peek(v, func() {
+		if v.Backend.Mode != inspect.ModePush || v.Backend.State != inspect.Degraded {
+			t.Errorf("the others still push: %+v", v.Backend)
+		}
+	})
 	masters[1].Restart(t)
 	set(t, masters[1], "lock:b", "y", 0)
 	v.Await("another run id, and what it holds now", func() bool {
@@ -324,9 +335,10 @@ func TestAServerThatCannotPushIsPolled(t *testing.T) {
 	})
 	set(t, real, "lock:a", "x", 0)
 	w.Await("held", state(w, "lock:a", inspect.StateHeld))
-	if facts := w.Backend.Servers[0]; facts.RunID == "" || facts.EvictionPolicy != "noeviction" || facts.Role != "master" {
-		t.Errorf("facts %+v", facts)
-	}
+	w.Await("facts", func() bool {
+		facts := w.Backend.Servers[0]
+		return facts.RunID != "" && facts.EvictionPolicy == "noeviction" && facts.Role == "master"
+	})
 }
 
 func TestALostTrackingConnectionIsMadeAnew(t *testing.T) {
