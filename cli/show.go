@@ -168,20 +168,32 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		for i := range list {
 			c := &list[i]
 			state := "● holds"
-			if c.State == inspect.Waiting {
-				state = strings.Repeat("  ", min(depth, 8)) + "└─○ waits"
+			if c.State != inspect.Holding {
+				word := "└─○ waits"
+				if c.State == inspect.Pending {
+					word = "└─◐ pending"
+				}
+				state = strings.Repeat("  ", min(depth, 8)) + word
 				depth++
 			}
 			if c.Mode == recipe.Shared {
 				state += " (shared)"
 			}
 			t.rows = append(t.rows, []string{
-				fmt.Sprint(c.Sequence), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
+				sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
 				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c),
 			})
 		}
 	}
 	return t
+}
+
+// sequence is the number that the server gave a znode; a Redis waiter and a kazoo lease have none.
+func sequence(c *inspect.Contender) string {
+	if !c.Sequential {
+		return "–"
+	}
+	return fmt.Sprint(c.Sequence)
 }
 
 // watches says whom a waiter should watch, and whether the server confirms it.
