@@ -72,7 +72,7 @@ func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
 
 func contenderOf(c recipe.Claim) Contender {
 	out := Contender{
-		Name: Untrusted(c.Name), Mode: c.Mode, State: Holding, Count: max(1, c.Count),
+		Name: Untrusted(c.Name), Mode: c.Mode, State: Holding, Count: max(1, c.Count), Since: c.Since,
 		ExpiresAt: c.ExpiresAt, NoExpiry: c.NoExpiry, Dead: c.Dead,
 		Owner: Owner{
 			Label: Untrusted(c.Label), Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread),

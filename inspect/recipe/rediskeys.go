@@ -82,6 +82,8 @@ type Claim struct {
 	Count int
 	// What the name tells of the owner; empty is unknown.
 	Label, Host, PID, Thread, LibraryID string
+	// Since is when it was taken, by the clock of its client; zero when the entry does not tell.
+	Since time.Time
 	// ExpiresAt is when its entry runs out, by our clock; zero with NoExpiry or where it has no time of its own.
 	ExpiresAt time.Time
 	NoExpiry  bool
@@ -147,7 +149,7 @@ type Shape struct {
 
 // Shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in tokens.
 func Shapes() []Shape {
-	return []Shape{redisson(), rueidislock(), redisSymfony(), madelsonRedis(), pythonSignal(), lockscopeFence()}
+	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), pythonSignal(), lockscopeFence()}
 }
 
 // Asks says what else to read to know the lock of a key; nothing for a plain string.

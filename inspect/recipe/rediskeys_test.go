@@ -32,6 +32,10 @@ func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
 		{"lock-signal:a", true, []string{"lock:a"}},
 		{FenceKey("a"), true, nil},
 		{"redisson_lock_queue:", true, nil},
+		{"uniquejobs:" + guid, true, []string{"uniquejobs:" + guid + ":LOCKED"}},
+		{"uniquejobs:" + guid + ":RUN:INFO", true, []string{"uniquejobs:" + guid + ":RUN:LOCKED"}},
+		{"uniquejobs:" + guid + ":LOCKED", false, nil},
+		{"uniquejobs:digests", true, nil},
 	} {
 		_, locks, helper := LockOf(tt.key)
 		if helper != tt.helper || !slices.Equal(locks, tt.locks) {
@@ -42,7 +46,7 @@ func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
 
 func TestEveryRecipesKeysAreScanned(t *testing.T) {
 	patterns := RedisPatterns()
-	for _, want := range []string{"*lock*", "*mutex*", "*semaphore*", "*laravel-queue-overlap:*"} {
+	for _, want := range []string{"*lock*", "*mutex*", "*semaphore*", "*laravel-queue-overlap:*", "*uniquejobs:*"} {
 		if !slices.Contains(patterns, want) {
 			t.Errorf("%s is not in %q", want, patterns)
 		}
@@ -59,6 +63,10 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"lock:a", "ADDED:yesterday@host:" + uuid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "WEB_01_4711_" + guid, Token{Recipe: "madelson", Confidence: Certain, Host: "WEB_01", PID: "4711"}},
 		{"lock:a", "WEB_x_" + guid, Token{Recipe: "token", Confidence: Possible}},
+		{"bull:mail:7:lock", uuid + ":12", Token{Recipe: "bullmq", Confidence: Certain, LibraryID: uuid}},
+		{"bull:mail:7:lock", uuid, Token{Recipe: "bullmq", Confidence: Possible, LibraryID: uuid}},
+		{"lock||app||orders", "worker-3", Token{Recipe: "dapr", Confidence: Certain, Label: "worker-3"}},
+		{"rq:scheduler-lock:default", guid, Token{Recipe: "rq", Confidence: Certain, LibraryID: guid}},
 		{"registry:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
 		{"redlock:a", uuid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock", uuid, Token{Recipe: "token", Confidence: Possible}},
@@ -195,6 +203,7 @@ func FuzzDecodeKeys(f *testing.F) {
 	f.Add("a.writer", "string", "web_1_"+guid, "", 0.0, "web_2_"+guid, 0.0, int64(0))
 	f.Add("{a}:timeout", "zset", "0123456789abcdef", "", 1.9e12, "x", 1.9e12, int64(0))
 	f.Add("rueidislock:0:a", "string", "x", "", 0.0, "x", 0.0, int64(0))
+	f.Add("uniquejobs:"+guid+":LOCKED", "hash", "job", "1763715600.5", 0.0, `{"limit":3}`, 0.0, int64(0))
 	f.Add("lock:a", "zset", SymfonyWrite, "", 1.9e12, strings.Repeat("YWFh", 10)+"YWE=", 1.9e12, int64(0))
 	f.Fuzz(func(t *testing.T, key, kind, name, text string, score float64, other string, otherScore float64, subscribed int64) {
 		v := Value{Type: KeyType(kind), Text: name, NoExpiry: true}
@@ -218,7 +227,7 @@ func FuzzDecodeKeys(f *testing.F) {
 		if !ok {
 			return
 		}
-		if r.Recipe == "" || r.PartOf == key {
+		if r.Recipe == "" || key != "" && r.PartOf == key {
 			t.Errorf("%+v", r)
 		}
 		for _, c := range r.Claims {

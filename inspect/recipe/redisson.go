@@ -10,16 +10,6 @@ import (
 
 const redissonName = "redisson"
 
-// redissonHelpers are helper keys by their prefix, and whether one makes its lock known: a fencing token and an
-// unlock latch say nothing of who holds or waits (RedissonFairLock, RedissonFencedLock, RedissonBaseLock,
-// RedissonBoundedBlockingQueue).
-func redissonHelpers() map[string]bool {
-	return map[string]bool{
-		"redisson_lock_queue:": true, "redisson_lock_timeout:": true,
-		"redisson_lock_token:": false, "redisson_unlock_latch:": false, "redisson_bqs:": false,
-	}
-}
-
 // redisson is Redisson: RLock and its kin are hashes of owners (uuid of the client instance, colon, thread id) with
 // their re-entrancy; the fair lock has a list of waiters and a sorted set of when their places lapse; the read-write
 // lock a mode and a key for each read hold; semaphores and latches are counters.
@@ -28,12 +18,13 @@ func redisson() Shape {
 }
 
 func redissonLockOf(key string) ([]string, bool) {
-	for prefix, tells := range redissonHelpers() {
-		if rest, ok := strings.CutPrefix(key, prefix); ok {
-			if !tells {
-				return nil, true
-			}
+	if kind, rest, ok := strings.Cut(key, ":"); ok {
+		switch kind {
+		case "redisson_lock_queue", "redisson_lock_timeout": // RedissonFairLock
 			return braced(rest), true
+		case "redisson_lock_token", "redisson_unlock_latch", "redisson_bqs":
+			// RedissonFencedLock, RedissonBaseLock, RedissonBoundedBlockingQueue: they tell neither who holds nor who waits.
+			return nil, true
 		}
 	}
 	// {name}:uuid:thread:rwlock_timeout:n

@@ -1,0 +1,121 @@
+package recipe
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	sidekiqName   = "sidekiq-unique-jobs"
+	sidekiqPrefix = "uniquejobs:"
+	sidekiqLocked = ":LOCKED"
+)
+
+// sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id: when it was taken, as seconds
+// since 1970 (versions 7 and 8) or in a JSON object (9). The lock is shown under that key; the limit is in DIGEST:INFO
+// where the application has it written (locksmith.rb, lua/lock.lua).
+func sidekiqUniqueJobs() Shape {
+	return Shape{
+		Name: sidekiqName, Patterns: []string{"*" + sidekiqPrefix + "*"},
+		LockOf: sidekiqLockOf, Asks: sidekiqAsks, Decode: sidekiqDecode,
+	}
+}
+
+// sidekiqDigest cuts a key into uniquejobs:HEX, :RUN included, and what is behind it.
+func sidekiqDigest(key string) (digest, suffix string, ok bool) {
+	rest, ok := strings.CutPrefix(key, sidekiqPrefix)
+	if !ok {
+		return "", "", false
+	}
+	hexDigits, _, _ := strings.Cut(rest, ":")
+	if n := len(hexDigits); n != 32 && n != 64 || !isHex(hexDigits) {
+		return "", "", false
+	}
+	digest = sidekiqPrefix + hexDigits
+	if rest := key[len(digest):]; strings.HasPrefix(rest, ":RUN") {
+		digest += ":RUN"
+	}
+	return digest, key[len(digest):], true
+}
+
+func sidekiqLockOf(key string) ([]string, bool) {
+	digest, suffix, ok := sidekiqDigest(key)
+	switch suffix {
+	case sidekiqLocked:
+		return nil, false
+	case "", ":QUEUED", ":PRIMED", ":INFO":
+		if ok {
+			return []string{digest + sidekiqLocked}, true
+		}
+		// The registers of all digests, and of who works.
+		return nil, strings.HasPrefix(key, sidekiqPrefix)
+	}
+	return nil, false
+}
+
+func sidekiqAsks(k Keys) []Ask {
+	digest, suffix, ok := sidekiqDigest(k.Key)
+	if !ok || suffix != sidekiqLocked || k.Main.Type != TypeHash {
+		return nil
+	}
+	return []Ask{{digest + ":INFO", TypeString}}
+}
+
+func sidekiqDecode(k Keys) (Record, bool) {
+	digest, suffix, ok := sidekiqDigest(k.Key)
+	if !ok || suffix != sidekiqLocked || k.Main.Type != TypeHash || len(k.Main.Items) == 0 {
+		return Record{}, false
+	}
+	r := Record{Recipe: sidekiqName, Confidence: Certain, Kind: "mutex"}
+	for _, f := range k.Main.Items {
+		if f.Name == "" || len(f.Name) > 64 {
+			return Record{}, false
+		}
+		var meta struct {
+			Limit  int    `json:"limit"`
+			Worker string `json:"worker"`
+			Time   float64
+		}
+		c := Claim{Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry}
+		if at, err := strconv.ParseFloat(f.Text, 64); err == nil {
+			meta.Time = at
+		} else if json.Unmarshal([]byte(f.Text), &meta) != nil {
+			return Record{}, false
+		}
+		c.Label, c.Since = meta.Worker, epoch(meta.Time)
+		r.Limit = max(r.Limit, meta.Limit)
+		r.Claims = append(r.Claims, c)
+	}
+	var info struct {
+		Limit  int    `json:"limit"`
+		Worker string `json:"worker"`
+	}
+	if json.Unmarshal([]byte(k.Beside[digest+":INFO"].Text), &info) == nil {
+		r.Limit = max(r.Limit, info.Limit)
+		for i := range r.Claims {
+			if r.Claims[i].Label == "" {
+				r.Claims[i].Label = info.Worker
+			}
+		}
+	}
+	if r.Limit > 1<<20 {
+		r.Limit = 0
+	}
+	if r.Limit > 1 || len(r.Claims) > 1 {
+		r.Kind = "semaphore"
+	} else {
+		r.Limit = 0
+	}
+	return r, true
+}
+
+// epoch is an instant in seconds since 1970; zero when it cannot be one.
+func epoch(seconds float64) time.Time {
+	if math.IsNaN(seconds) || seconds < 1e9 || seconds > 1e10 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(seconds * 1e6)).UTC()
+}
