@@ -82,6 +82,9 @@ func ours(b *testing.B, masters []*servertest.Redis) (all, first time.Duration) 
 			first = time.Since(start)
 		}
 		locks += len(u.Put)
+		if u.Backend != nil {
+			b.ReportMetric(float64(u.Backend.Cost.Requests), "requests")
+		}
 	})
 	if locks < manyLocks {
 		b.Fatalf("%d locks", locks)
