@@ -91,7 +91,7 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 			fmt.Fprintf(&b, "look: %s\n", command)
 		}
 	}
-	if l.Contention() > 0 && len(l.Masters) == 0 {
+	if l.Contention() > 0 && (len(l.Masters) == 0 || len(l.Waiters) > 0 || len(l.Holders) > 1) {
 		b.WriteString("\n" + queueTable(s, l).render(width))
 	}
 	if len(l.Masters) > 0 {
@@ -132,9 +132,20 @@ func verdict(s *inspect.Snapshot, l *inspect.Lock) string {
 		text += ", valid " + inspect.FormatAge(l.ValidUntil.Sub(s.TakenAt))
 	}
 	if n := len(l.Waiters); n > 0 {
-		text += fmt.Sprintf("; %d waiting, the longest for %s", n, age(s, l, &l.Waiters[0]))
+		text += fmt.Sprintf("; %d waiting", n)
+		if !l.Waiters[0].Since.IsZero() {
+			text += ", the longest for " + age(s, l, &l.Waiters[0])
+		}
 	}
-	return text
+	return text + atLeast(l)
+}
+
+// atLeast is who waits besides, without being seen.
+func atLeast(l *inspect.Lock) string {
+	if l.WaitersAtLeast == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; client instances that wait unseen: at least %d", l.WaitersAtLeast)
 }
 
 // unknown says why nobody can tell who holds a lock.
@@ -147,6 +158,11 @@ func unknown(l *inspect.Lock) string {
 	for _, m := range l.Masters {
 		if !m.Up {
 			return "unknown: too few masters answered to tell who holds it"
+		}
+	}
+	for _, m := range l.Masters {
+		if m.Held != nil {
+			return "unknown: what the key holds does not tell who holds the lock" + atLeast(l)
 		}
 	}
 	return "unknown: what stands under this key is no lock"

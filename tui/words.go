@@ -246,8 +246,14 @@ func (w *world) redisVerdict(l *inspect.Lock) string {
 	n, t := len(l.Masters), votes(l)
 	switch l.State {
 	case inspect.StateFree:
+		if len(l.Waiters) > 0 {
+			return fmt.Sprintf("nobody holds it, though %s; first in line is %s", waitWords(len(l.Waiters)), who(&l.Waiters[0]))
+		}
 		return "free: nobody holds it"
 	case inspect.StateUnknown:
+		if t.silent == 0 && structured(l) {
+			return "unknown: what the key holds does not tell who holds the lock" + atLeast(l)
+		}
 		if t.silent > 0 {
 			return fmt.Sprintf("unknown: %d of %s not answer; too few are left to tell", t.silent, plural(n, "master")+does(t.silent))
 		}
@@ -256,6 +262,9 @@ func (w *world) redisVerdict(l *inspect.Lock) string {
 		return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
 			t.short(w.theme.Glyphs.Dot), len(t.counts), l.Quorum, w.clearsIn(l))
 	case inspect.StateMinority:
+		if len(t.counts) == 0 {
+			return "nobody holds it: a client has some of the lock's keys, but too few"
+		}
 		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s",
 			t.counts[0], n, l.Quorum, w.clearsIn(l))
 	}
@@ -263,7 +272,24 @@ func (w *world) redisVerdict(l *inspect.Lock) string {
 	if len(l.Waiters) > 0 {
 		text += w.queue(l)
 	}
-	return text
+	return text + atLeast(l)
+}
+
+// structured says that a recipe found more than a plain string under the key.
+func structured(l *inspect.Lock) bool {
+	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
+}
+
+// atLeast is who waits besides, without being seen.
+func atLeast(l *inspect.Lock) string {
+	switch n := l.WaitersAtLeast; n {
+	case 0:
+		return ""
+	case 1:
+		return "; at least one client waits unseen"
+	default:
+		return fmt.Sprintf("; at least %d clients wait unseen", n)
+	}
 }
 
 func does(n int) string {
@@ -277,6 +303,9 @@ func (w *world) redisHolder(l *inspect.Lock) string {
 	n, dot := len(l.Masters), " "+w.theme.Glyphs.Dot+" "
 	h := &l.Holders[0]
 	text := middle(who(h), 40, w.theme.Glyphs.Ellipsis) + " holds it"
+	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
+		text = w.holders(l)
+	}
 	if n > 1 {
 		text += fmt.Sprintf(" with %d of %d votes", l.Votes(), n)
 	}
