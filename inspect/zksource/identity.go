@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,10 +33,11 @@ type identity struct {
 	asked   time.Time
 	servers []serverAnswer
 	// sessions of all servers that told; nil when none did. watches of all servers; nil unless all told.
-	sessions map[int64]inspect.Session
-	watches  map[string][]int64
-	covers   []inspect.ID
-	blind    []inspect.Finding
+	sessions    map[int64]inspect.Session
+	allSessions bool // every server of the ensemble told
+	watches     map[string][]int64
+	covers      []inspect.ID
+	blind       []inspect.Finding
 }
 
 // newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
@@ -122,7 +124,7 @@ func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []ins
 	settled := time.Now().Add(inspect.WatchSettle)
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	complete := true
+	complete, told := true, 0
 	watches := map[string][]int64{}
 	for i, admin := range admins {
 		asking.Go(func() {
@@ -151,6 +153,7 @@ func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []ins
 					who.sessions = map[int64]inspect.Session{}
 				}
 				maps.Copy(who.sessions, sessions)
+				told++
 			}
 			complete = complete && tableErr == nil
 			for p, ids := range table {
@@ -159,10 +162,32 @@ func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []ins
 		})
 	}
 	asking.Wait()
+	if told == len(admins) {
+		members := who.members(l)
+		who.allSessions = members > 0 && told >= members
+	}
 	if complete && len(covers) > 0 {
 		who.watches = watches
 	}
 	return who
+}
+
+// configNode is where an ensemble keeps the list of its servers, since 3.5.
+const configNode = "/zookeeper/config"
+
+// members is how many servers the ensemble has, whether they are in our target or not; 0 when that is not known.
+func (who *identity) members(l *link) int {
+	if len(who.servers) == 1 && who.servers[0].status.Role == "standalone" {
+		return 1
+	}
+	if l == nil {
+		return 0
+	}
+	config, _, err := l.conn.Get(configNode)
+	if err != nil {
+		return 0
+	}
+	return strings.Count("\n"+string(config), "\nserver.")
 }
 
 func askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
@@ -249,7 +274,7 @@ func (r *run) identified(who identity) {
 		return 1
 	})
 	r.backend.stale = true
-	r.extra.Sessions = who.sessions
+	r.extra.Sessions, r.extra.AllSessions = who.sessions, who.allSessions
 	if who.watches != nil {
 		r.extra.Watches = r.watchTable(who)
 		r.recheck(who.covers, time.Now())

@@ -23,6 +23,7 @@ type View struct {
 	Updates  int
 	Backend  *inspect.Backend
 	Sessions map[int64]inspect.Session
+	All      bool // Sessions are all there are
 	Watches  *inspect.WatchTable
 
 	t        testing.TB
@@ -57,7 +58,7 @@ func (v *View) Emit(u inspect.Update) {
 		v.Backend = u.Backend
 	}
 	if u.Sessions != nil {
-		v.Sessions = u.Sessions
+		v.Sessions, v.All = u.Sessions, u.AllSessions
 	}
 	if u.Watches != nil {
 		v.Watches = u.Watches
