@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"lockscope/inspect/recipe"
 )
@@ -56,4 +57,71 @@ func TestPlainSequentialNodesMustBeEphemeral(t *testing.T) {
 	if l := DirectoryLock(id, []Znode{node("config", 0)}, now); l != nil {
 		t.Errorf("no contender at all: %+v", l)
 	}
+}
+
+func TestOtherChildrenAreNamed(t *testing.T) {
+	children := []Znode{node(guid+"__lock__0000000000", 10), node("_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-0000000001", 11)}
+	for i := range 20 {
+		children = append(children, node(fmt.Sprintf("note-%02d", i), 0))
+	}
+	children = append(children, node(guid+"__lock__0000000002", 0), node("item-0000000003", 0))
+	l := DirectoryLock(ID{"zk", "/l"}, children, now)
+	if len(l.Aliens) != 16 || l.Aliens[0] != "item-0000000003" || l.Aliens[15] != "note-14" {
+		t.Errorf("aliens %v", l.Aliens)
+	}
+	if l.Recipe != "kazoo" || l.Waiters[0].Recipe != "curator" || l.Holders[0].Recipe != "" || l.Waiters[0].Persistent || !l.Waiters[1].Persistent {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestADirectoryOfLoneSequentialNodesIsARegistry(t *testing.T) {
+	id := ID{"zk", "/services"}
+	read := func(at time.Duration) *Lock {
+		return DirectoryLock(id, []Znode{node("s-0000000000", 1), node("s-0000000001", 2), node("s-0000000002", 3)}, now.Add(at))
+	}
+	for _, tt := range []struct {
+		name   string
+		table  map[string][]int64
+		second Confirmation
+		third  Confirmation
+	}{
+		{"nobody watches", nil, Unconfirmed, Unconfirmed},
+		{"a stranger watches", map[string][]int64{"/services/s-0000000000": {99}, "/services": {1}}, Unconfirmed, Unconfirmed},
+		{"one watches its own", map[string][]int64{"/services/s-0000000001": {2}}, Unconfirmed, Unconfirmed},
+		{"they watch each other", map[string][]int64{"/services/s-0000000000": {2}}, Confirmed, Missing},
+	} {
+		before, after := read(0), read(2*time.Second)
+		confirmWatches(before, &WatchTable{Backend: "zk", ReadAt: now.Add(time.Second), Sessions: tt.table})
+		carry(before, after, 0, false)
+		if after.Waiters[0].Watch != tt.second || after.Waiters[1].Watch != tt.third {
+			t.Errorf("%s: %v, %v", tt.name, after.Waiters[0].Watch, after.Waiters[1].Watch)
+		}
+	}
+}
+
+func TestPlainReadersAndAnotherLibrarysData(t *testing.T) {
+	l := DirectoryLock(ID{"zk", "/l"}, []Znode{node("read-0000000000", 1), node("read-0000000001", 2), node("write-0000000002", 3)}, now)
+	if l.Recipe != "madelson" || l.Confidence != recipe.Possible || l.Kind != KindRW || len(l.Holders) != 2 {
+		t.Errorf("%+v", l)
+	}
+	labelled := node("read-0000000000", 1)
+	labelled.Data = []byte("web-1")
+	l = DirectoryLock(ID{"zk", "/l"}, []Znode{labelled, node("read-0000000001", 2), node("write-0000000002", 3)}, now)
+	if l.Recipe != "sequential" || l.Kind != KindRW || len(l.Holders) != 2 || l.Holders[0].Owner.Label != "web-1" {
+		t.Errorf("%+v", l)
+	}
+}
+
+func FuzzDirectory(f *testing.F) {
+	f.Add(guid, "1", "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lease-0000000000", "lock--2147483648", int64(1), int64(2))
+	f.Fuzz(func(t *testing.T, a, data, b, c string, one, two int64) {
+		children := []Znode{node(a, one), node(b, two), {Name: c}}
+		parts := map[string][]Znode{"leases": {node(b, two), node(c, one)}, "locks": {node(c, one)}, "../l-__lock__": {node(a, one)}}
+		for _, d := range []Directory{{Children: children}, {Children: children, Data: []byte(data), Parts: parts}, {Data: []byte(data), Parts: parts}} {
+			if l, _ := d.Lock(ID{"zk", "/l"}, now); l != nil && (l.Contention() == 0) != (l.State == StateFree) {
+				t.Errorf("%+v", l)
+			}
+		}
+		NodeLock(ID{"zk", "/" + a}, node(b, one), true, now)
+	})
 }

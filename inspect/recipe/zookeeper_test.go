@@ -1,0 +1,128 @@
+package recipe
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestReadEachRecipesNames(t *testing.T) {
+	const lock, election, lease = Plain, Candidate, Lease
+	for _, tt := range []struct {
+		name, recipe string
+		seq          int32
+		role         Role
+		mode         Mode
+		confidence   Confidence
+	}{
+		{"_c_" + uuid + "-lock-0000000602", "curator", 602, lock, Exclusive, Certain},
+		{"_c_" + uuid + "-latch-0000000001", "curator", 1, election, Exclusive, Certain},
+		{"_c_" + uuid + "-lease-0000000009", "curator", 9, lease, Exclusive, Certain},
+		{"_c_" + uuid + "-__WRIT__0000000008", "curator", 8, ReadWrite, Exclusive, Certain},
+		{"_c_" + uuid + "-__READ__-2147483648", "curator", math.MinInt32, ReadWrite, Shared, Certain},
+		{guid, "kazoo", 0, lease, Exclusive, Possible},
+		{guid + "__rlock__-999999999", "kazoo", -999999999, ReadWrite, Shared, Certain},
+		{"x-72057675180539904-0000000003", "zookeeper-recipes", 3, lock, Exclusive, Certain},
+		{"x--72057675180539904--2147483648", "zookeeper-recipes", math.MinInt32, lock, Exclusive, Certain},
+		{"x-0100012e47a00001-0000000003", "zookeeper-recipes", 3, lock, Exclusive, Certain},
+		{"n_0000000000", "zookeeper-recipes", 0, election, Exclusive, Likely},
+		{"read-0000000004", "madelson", 4, ReadWrite, Shared, Possible},
+		{"write-0000000004", "madelson", 4, ReadWrite, Exclusive, Possible},
+		{"semaphore-0000000004", "madelson", 4, lease, Exclusive, Possible},
+		{"x-notasession-0000000003", "sequential", 3, lock, Exclusive, Possible},
+		{"lock-0000000004", "sequential", 4, lock, Exclusive, Possible},
+	} {
+		q, es := Read([]string{tt.name})
+		if len(es) != 1 || q.Name != tt.recipe {
+			t.Errorf("%s: recipe %q, entries %v", tt.name, q.Name, es)
+			continue
+		}
+		e := es[0]
+		if e.Sequence != tt.seq || e.Role != tt.role || e.Mode != tt.mode || e.Confidence != tt.confidence || e.Recipe != tt.recipe {
+			t.Errorf("%s: %+v", tt.name, e)
+		}
+		if Proves(tt.name) != (tt.confidence == Certain) {
+			t.Errorf("%s proves a contender: %v", tt.name, Proves(tt.name))
+		}
+	}
+}
+
+func TestReadingAndWritingIsGuessedFromTheUsualWords(t *testing.T) {
+	for _, tt := range []struct {
+		names  []string
+		shared []string
+	}{
+		{[]string{"r-0000000000", "w-0000000001", "r-0000000002"}, []string{"r-0000000000", "r-0000000002"}},
+		{[]string{"sh0000000000", "ex0000000001"}, []string{"sh0000000000"}},
+		{[]string{"guid-READ-0000000000", "guid-WRITE-0000000001"}, []string{"guid-READ-0000000000"}},
+		{[]string{"shared_0000000000"}, []string{"shared_0000000000"}},
+		{[]string{"r-0000000000", "r-0000000001"}, nil}, // may be the first letter of anything
+		{[]string{"r-0000000000", "write0000000001"}, nil},
+		{[]string{"r-0000000000", "w-0000000001", "lock-0000000002"}, nil},
+		{[]string{"worker-0000000000", "w-0000000001"}, nil},
+		{[]string{"w-0000000000", "w-0000000001"}, nil},
+	} {
+		_, es := Read(tt.names)
+		var shared []string
+		for _, e := range es {
+			if e.Mode == Shared {
+				shared = append(shared, e.Name)
+			}
+		}
+		if !slices.Equal(shared, tt.shared) {
+			t.Errorf("%v: shared %v, want %v", tt.names, shared, tt.shared)
+		}
+	}
+}
+
+// rw are contenders of Curator's read-write lock: r or w, and the session that owns each.
+func rw(modes string, sessions ...int64) []Entry {
+	es := entries(modes)
+	for i := range es {
+		es[i].Role, es[i].Session = ReadWrite, sessions[i]
+	}
+	return es
+}
+
+func TestAWriterMayReadAtOnce(t *testing.T) {
+	curator, _ := QueueByName("curator")
+	kazoo, _ := QueueByName("kazoo")
+	for _, tt := range []struct {
+		name    string
+		q       Queue
+		entries []Entry
+		want    []int // whom each waits for
+		blocks  []int
+	}{
+		{"its own", curator, rw("wrwr", 1, 1, 2, 3), []int{-1, -1, 1, 0}, []int{2, 2, 1, 0}},
+		{"behind another write", curator, rw("wwr", 1, 2, 1), []int{-1, 0, -1}, []int{1, 0, 0}},
+		{"another's", curator, rw("wr", 1, 2), []int{-1, 0}, []int{1, 0}},
+		{"the write waits itself", curator, rw("rwr", 9, 1, 1), []int{-1, 0, 1}, []int{2, 1, 0}},
+		{"sessions are not known", curator, rw("wr", 0, 0), []int{-1, 0}, []int{1, 0}},
+		{"kazoo's wait", kazoo, rw("wr", 1, 1), []int{-1, 0}, []int{1, 0}},
+	} {
+		var got []int
+		for i := range tt.entries {
+			got = append(got, tt.q.Blocker(tt.entries, i))
+		}
+		if blocks := tt.q.Blocks(tt.entries); !slices.Equal(got, tt.want) || !slices.Equal(blocks, tt.blocks) {
+			t.Errorf("%s: wait for %v, want %v; block %v, want %v", tt.name, got, tt.want, blocks, tt.blocks)
+		}
+	}
+	// Since 5.5 the reader has the write's own number, and its name may sort before it.
+	_, es := Read([]string{"_c_0" + uuid[1:] + "-__READ__0000000004", "_c_f" + uuid[1:] + "-__WRIT__0000000004"})
+	if es[0].Mode != Exclusive {
+		t.Errorf("the write is not first: %v", es)
+	}
+}
+
+func TestPythonsBytes(t *testing.T) {
+	kazoo, _ := QueueByName("kazoo")
+	for data, want := range map[string]string{
+		"b'worker 1'": "worker 1", `b"it's"`: "it's", `b'\xc3\xbc\\\n'`: "ü\\\n", `b'\'"'`: `'"`, "worker": "worker", "b'": "b'", `b'\x'`: `b'\x'`, "": "",
+	} {
+		if _, label := kazoo.Owner(Entry{}, []byte(data)); label != want {
+			t.Errorf("%s: %q, want %q", data, label, want)
+		}
+	}
+}
