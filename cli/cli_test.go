@@ -170,6 +170,7 @@ func TestProfiles(t *testing.T) {
 type snapshot struct {
 	Backends []struct {
 		Name, State, Error, Mode string
+		Findings                 []told
 		Servers                  []struct{ Addr, State, Role string }
 	}
 	Locks []lock
@@ -179,6 +180,7 @@ type lock struct {
 	ID, Kind, Recipe, State string
 	Confidence              string `json:"recipe_confidence"`
 	Holders, Waiters        []contender
+	Findings                []told
 	Masters                 []struct {
 		Addr, State, Value string
 		Vote               bool

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -216,17 +217,40 @@ func evidence(f inspect.Finding) string {
 }
 
 func evidenceText(name string, value any) string {
-	text := fmt.Sprint(value)
+	text := inWords(reflect.ValueOf(value))
 	if base, isTime := strings.CutSuffix(name, "_ms"); isTime {
 		if ms, ok := milliseconds(value); ok {
 			name, text = base, inspect.FormatAge(ms)
 		}
 	}
-	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]") // a list
-	if text == "" || text == "<nil>" {
+	if text == "" {
 		return ""
 	}
 	return printable(strings.ReplaceAll(name, "_", " ") + " " + text)
+}
+
+// inWords writes lists with commas, and maps by their names.
+func inWords(v reflect.Value) string {
+	var parts []string
+	switch v.Kind() {
+	case reflect.Invalid:
+		return ""
+	case reflect.Interface, reflect.Pointer:
+		return inWords(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			parts = append(parts, inWords(v.Index(i)))
+		}
+		return strings.Join(parts, ", ")
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			parts = append(parts, fmt.Sprint(key)+" "+inWords(v.MapIndex(key)))
+		}
+		slices.Sort(parts)
+		return strings.Join(parts, " ")
+	default:
+		return fmt.Sprint(v)
+	}
 }
 
 func milliseconds(value any) (time.Duration, bool) {

@@ -80,7 +80,7 @@ func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
 	if got := enumerate(c.on); got != "a, b, c, d and 2 more" {
 		t.Errorf("%q", got)
 	}
-	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []string{"a", "b"}, "none": nil}, Confidence: "likely"}); text != "votes a b (likely)" {
+	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}); text != "votes addr a says 1, addr b (likely)" {
 		t.Errorf("%q", text)
 	}
 }

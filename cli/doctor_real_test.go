@@ -1,0 +1,377 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// ward is a real ZooKeeper server with sessions that do to it what broken clients do.
+type ward struct {
+	t     *testing.T
+	addr  string
+	conns []*zk.Conn
+	made  int
+}
+
+func (w *ward) session() *zk.Conn {
+	w.t.Helper()
+	conn, _, err := zk.Connect([]string{w.addr}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.conns = append(w.conns, conn)
+	w.t.Cleanup(conn.Close)
+	return conn
+}
+
+func (w *ward) sessions(n int) []*zk.Conn {
+	w.t.Helper()
+	conns := make([]*zk.Conn, n)
+	for i := range conns {
+		conns[i] = w.session()
+	}
+	return conns
+}
+
+func (w *ward) create(conn *zk.Conn, path, data string, flags int32) string {
+	w.t.Helper()
+	made, err := conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+	return made
+}
+
+func (w *ward) watch(conn *zk.Conn, path string) {
+	w.t.Helper()
+	if _, _, _, err := conn.GetW(path); err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// kazoo is how kazoo's Lock names a contender; the server adds the number.
+func (w *ward) kazoo() string {
+	w.made++
+	return fmt.Sprintf("%032x__lock__", w.made)
+}
+
+// queue lets sessions contend as kazoo does, in this order, each watching the one before.
+func (w *ward) queue(path string, sessions ...*zk.Conn) []string {
+	w.t.Helper()
+	nodes := make([]string, len(sessions))
+	for i, s := range sessions {
+		nodes[i] = w.create(s, path+"/"+w.kazoo(), "client", zk.FlagEphemeral|zk.FlagSequence)
+		if i > 0 {
+			w.watch(s, nodes[i-1])
+		}
+	}
+	return nodes
+}
+
+// breakZooKeeper breaks locks below root and says which rules should name each.
+func (w *ward) breakZooKeeper(root string) map[string][]string {
+	keeper := w.session()
+	lock := func(name string) string { return w.create(keeper, root+"/"+name, "", 0) }
+	w.create(keeper, root, "", 0)
+
+	for _, healthy := range []string{"healthy", "healthy-too"} {
+		w.queue(lock(healthy), w.sessions(3)...)
+	}
+	alien := lock("alien")
+	w.queue(alien, w.sessions(2)...)
+	w.create(keeper, alien+"/README", "", 0)
+	persistent := lock("persistent")
+	w.watch(w.session(), w.create(keeper, persistent+"/"+w.kazoo(), "old", zk.FlagSequence))
+	mixed := lock("mixed")
+	first := w.queue(mixed, w.session())[0]
+	other := w.session()
+	w.create(other, mixed+"/_c_"+strings.Repeat("ab", 16)+"-lock-", "", zk.FlagEphemeral|zk.FlagSequence)
+	w.watch(other, first)
+	unwatched := lock("unwatched")
+	w.queue(unwatched, w.session())
+	w.queue(unwatched, w.session())
+	many := w.sessions(12)
+	nodes := w.queue(lock("herd"), many...)
+	for _, s := range many[1:] {
+		w.watch(s, nodes[0])
+	}
+	a, b := w.session(), w.session()
+	left, right := lock("left"), lock("right")
+	l, r := w.queue(left, a), w.queue(right, b)
+	w.create(b, left+"/"+w.kazoo(), "client", zk.FlagEphemeral|zk.FlagSequence)
+	w.watch(b, l[0])
+	w.create(a, right+"/"+w.kazoo(), "client", zk.FlagEphemeral|zk.FlagSequence)
+	w.watch(a, r[0])
+	c := w.session()
+	w.queue(lock("self"), c, c)
+	w.create(c, lock("wrap")+"/"+w.kazoo()+"2147483600", "", zk.FlagEphemeral)
+	semaphore := w.create(keeper, root+"/semaphore", "2", 0)
+	w.queue(w.create(keeper, root+"/semaphore-__lock__", "", 0), w.session())
+	for i, s := range w.sessions(3) {
+		w.create(s, fmt.Sprintf("%s/0c4f1b2e9d8a4f6fb1f0a7c3d5e6%04x", semaphore, i), "client", zk.FlagEphemeral)
+	}
+	return map[string][]string{
+		"alien": {"alien-child"}, "persistent": {"persistent-contender"}, "mixed": {"mixed-recipes"},
+		"unwatched": {"missing-watch"}, "herd": {"herd"}, "left": {"deadlock"}, "right": {"deadlock"},
+		"self": {"self-wait"}, "wrap": {"sequence-wrap"}, "semaphore": {"semaphore-overcommit"},
+	}
+}
+
+// diagnosis is which rules a run of doctor names, by lock or backend, and what it says.
+type diagnosis struct {
+	code  int
+	rules map[string][]string
+	all   []told
+}
+
+type told struct {
+	on                    string
+	Rule, Message, Advice string
+	Severity, Confidence  string
+	Evidence              map[string]any
+}
+
+func doctor(t *testing.T, args ...string) diagnosis {
+	t.Helper()
+	got := run(t, append([]string{"doctor", "-o", "json"}, args...)...)
+	d := diagnosis{code: got.code, rules: map[string][]string{}}
+	s := parse(t, got.stdout)
+	add := func(on string, findings []told) {
+		for _, f := range findings {
+			if !slices.Contains(d.rules[on], f.Rule) {
+				d.rules[on] = append(d.rules[on], f.Rule)
+			}
+			f.on = on
+			d.all = append(d.all, f)
+			if f.Message == "" || f.Advice == "" || len(f.Evidence) == 0 {
+				t.Errorf("%s: %s has no message, evidence or advice: %+v", on, f.Rule, f)
+			}
+		}
+		slices.Sort(d.rules[on])
+	}
+	for _, b := range s.Backends {
+		add("backend "+b.Name, b.Findings)
+	}
+	for _, l := range s.Locks {
+		add(l.ID, l.Findings)
+	}
+	maps.DeleteFunc(d.rules, func(_ string, rules []string) bool { return len(rules) == 0 })
+	return d
+}
+
+func (d diagnosis) want(t *testing.T, code int, prefix string, want map[string][]string) {
+	t.Helper()
+	prefixed := map[string][]string{}
+	for name, rules := range want {
+		if !strings.HasPrefix(name, "backend ") {
+			name = prefix + name
+		}
+		prefixed[name] = rules
+	}
+	if diff := cmp.Diff(prefixed, d.rules); diff != "" || d.code != code {
+		t.Errorf("exit code %d, want %d; findings (-want +got):\n%s", d.code, code, diff)
+	}
+}
+
+func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	w := &ward{t: t, addr: server.Addr}
+	want := w.breakZooKeeper("/ward")
+	target := "zk://" + server.Addr + "/ward"
+	open := target + "?admin=" + server.Admin
+	doctor(t, open).want(t, 1, "zk:/ward/", want)
+
+	t.Run("stuck", func(t *testing.T) {
+		only := "zk://" + server.Addr + "/ward/healthy?admin=" + server.Admin
+		doctor(t, only, "--stuck-after", "1h").want(t, 0, "zk:/ward/", nil)
+		doctor(t, only, "--stuck-after", "1ms").want(t, 1, "zk:/ward/", map[string][]string{"healthy": {"stuck-holder"}})
+		if d := doctor(t, only, "--stuck-after", "1ms", "--fail-on", "critical"); d.code != 0 {
+			t.Errorf("a warning below the threshold: exit code %d", d.code)
+		}
+	})
+	t.Run("closed", func(t *testing.T) {
+		closed := &ward{t: t, addr: server.Addr}
+		door := closedDoor(t, server.Addr)
+		root := closed.create(closed.session(), "/closed", "", 0)
+		unwatched := closed.create(closed.conns[0], root+"/unwatched", "", 0)
+		closed.queue(unwatched, closed.conns[0])
+		closed.queue(unwatched, closed.session())
+		d := doctor(t, "zk://"+door+root)
+		rules := d.rules["zk:/closed/unwatched"]
+		if !slices.Equal(rules, []string{"blind"}) || d.code != 0 {
+			t.Errorf("exit code %d, %v: what could not be seen is taken for something else", d.code, d.rules)
+		}
+	})
+}
+
+// closedDoor leads to a server and answers every four-letter word as one does that may not be asked.
+func closedDoor(t *testing.T, addr string) string {
+	t.Helper()
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			client, err := door.Accept()
+			if err != nil {
+				return
+			}
+			open.Go(func() { pass(client, addr) })
+		}
+	})
+	t.Cleanup(func() {
+		door.Close()
+		open.Wait()
+	})
+	return door.Addr().String()
+}
+
+func pass(client net.Conn, addr string) {
+	defer client.Close()
+	word := make([]byte, 4)
+	if _, err := io.ReadFull(client, word); err != nil {
+		return
+	}
+	if word[0] >= 'a' { // the first byte of a length is 0
+		fmt.Fprintf(client, "%s is not executed because it is not in the whitelist.\n", word)
+		return
+	}
+	server, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		io.Copy(client, server)
+		client.Close()
+	}()
+	if _, err := server.Write(word); err == nil {
+		io.Copy(server, client)
+	}
+	server.Close()
+	<-done
+}
+
+func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
+	var addrs []string
+	var masters []*redis.Client
+	var servers []*servertest.Redis
+	for range 5 {
+		s := servertest.StartRedis(t)
+		c := redis.NewClient(&redis.Options{Addr: s.Addr})
+		t.Cleanup(func() { c.Close() })
+		servers, addrs, masters = append(servers, s), append(addrs, s.Addr), append(masters, c)
+	}
+	const ttl = 5 * time.Second
+	awaitUptime(t, masters, ttl+2*time.Second) // else a master without a key may have forgotten it in its restart
+	set := func(key string, expiry time.Duration, values ...string) {
+		t.Helper()
+		for i, v := range values {
+			if v == "" {
+				continue
+			}
+			if err := masters[i].Set(t.Context(), "lock:"+key, v, expiry).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, b, c := "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg==", "Y2NjY2NjY2NjY2NjY2NjYw=="
+	if err := masters[2].LPush(t.Context(), "lock:foreign", "a job").Err(); err != nil {
+		t.Fatal(err)
+	}
+	fairQueue(t, masters)
+	set("foreign", time.Minute, a, a, "", a, a)
+	set("no-ttl", 0, a, a, a, a, a)
+	set("healthy", time.Minute, a, a, a, a, a)
+	set("healthy-too", ttl, a, a, a, a, "")
+	set("split", ttl, a, a, b, b, c)
+	set("leftover", ttl, a, a, "", "", "")
+	set("thin", ttl, a, a, a, "", "")
+	target := "redis://" + strings.Join(addrs, ",")
+	want := map[string][]string{
+		"lock:foreign": {"foreign-value"}, "lock:no-ttl": {"no-ttl"}, "lock:split": {"split-quorum"},
+		"lock:leftover": {"minority-leftover"}, "lock:thin": {"thin-margin"}, "lock:fair": {"stale-fair-queue"},
+	}
+	doctor(t, target).want(t, 1, "redis:", want)
+
+	t.Run("evicting", func(t *testing.T) {
+		for _, setting := range [][2]string{{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}} {
+			if err := masters[1].ConfigSet(t.Context(), setting[0], setting[1]).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := doctor(t, target+"?match=lock:healthy")
+		d.want(t, 1, "redis:", map[string][]string{"backend redis": {"eviction-risk"}})
+		if err := masters[1].ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("restarted", func(t *testing.T) {
+		servers[4].Restart(t)
+		doctor(t, target+"?match=lock:healthy").want(t, 1, "redis:", map[string][]string{"lock:healthy": {"master-restarted"}})
+	})
+	t.Run("silent", func(t *testing.T) {
+		servers[3].Stop(t)
+		d := doctor(t, target+"?match=lock:healthy", "--timeout", "2s", "--fail-on", "critical")
+		if rules := d.rules["redis:lock:healthy"]; d.code != 3 || !slices.Contains(rules, "blind") || !slices.Contains(rules, "thin-margin") {
+			t.Errorf("exit code %d, %v", d.code, d.rules)
+		}
+	})
+}
+
+// fairQueue is a Redisson fair lock whose first waiter has died: its time ran out and nobody listens on its channel.
+func fairQueue(t *testing.T, masters []*redis.Client) {
+	t.Helper()
+	holder, dead := "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1", "1d4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719:7"
+	for _, m := range masters {
+		ctx := t.Context()
+		for _, err := range []error{
+			m.HSet(ctx, "lock:fair", holder, 1).Err(), m.PExpire(ctx, "lock:fair", time.Minute).Err(),
+			m.RPush(ctx, "redisson_lock_queue:{lock:fair}", dead).Err(),
+			m.ZAdd(ctx, "redisson_lock_timeout:{lock:fair}", redis.Z{Score: float64(time.Now().Add(-time.Minute).UnixMilli()), Member: dead}).Err(),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func awaitUptime(t *testing.T, masters []*redis.Client, least time.Duration) {
+	t.Helper()
+	for _, m := range masters {
+		for {
+			info, err := m.Info(t.Context(), "server").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(info, "uptime_in_seconds:")
+			text, _, _ := strings.Cut(rest, "\r")
+			seconds, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if time.Duration(seconds)*time.Second >= least {
+				break
+			}
+			time.Sleep(100 * time.Millisecond) // the server's own clock, which tells nobody when it moves
+		}
+	}
+}
