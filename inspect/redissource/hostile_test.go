@@ -177,6 +177,17 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 	if b := v.Locks["lock:b"]; b == nil || len(b.Findings) != 0 {
 		t.Errorf("it is blind for what it does not need: %+v", b)
 	}
+	if err := c.Do(ctx, "acl", "setuser", "viewer", "-hlen").Err(); err != nil {
+		t.Fatal(err)
+	}
+	v = once(t, cfg)
+	told := false
+	for _, f := range v.Backend.Findings {
+		told = told || f.Rule == "blind" && strings.Contains(f.Message, "may not be read")
+	}
+	if v.Locks["lock:a"] != nil || v.Locks["lock:b"] == nil || !told {
+		t.Errorf("a hash that may not be read: %v, findings %+v", v.Describe(), v.Backend.Findings)
+	}
 }
 
 // TestPlainStringsCostTwoCommandsATick: a structure costs more, those beside it do not.

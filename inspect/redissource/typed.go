@@ -243,6 +243,9 @@ func (m *master) learn(ctx context.Context, readings []*keyReading) ([]string, e
 	}
 	var worth []string
 	for i, r := range odd {
+		if err := sizes[i].Err(); isDenied(err) { // it may be a lock
+			r.vote = inspect.Vote{Addr: m.addr, Error: inspect.Escape(err.Error())}
+		}
 		if sizes[i].Err() == nil && sizes[i].Val() <= maxSize && memory[i].Val() <= maxBytes {
 			m.typed.remember(r.keys.Key, shape{kind: recipe.KeyType(r.vote.Value), hint: r.shape.hint})
 			worth = append(worth, r.keys.Key)
