@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
 	"lockscope/lockops/act"
@@ -19,6 +20,8 @@ type releasers struct {
 	app   *app
 	setup setup
 	audit *act.Audit
+	// forcing is told which holder is about to be freed; may be nil.
+	forcing func(inspect.ID, inspect.Untrusted)
 
 	mu     sync.Mutex
 	made   map[string]act.Releaser
@@ -77,6 +80,9 @@ func (l lazyReleaser) Execute(ctx context.Context, p act.Preview, confirmed stri
 	releaser, err := l.all.connected(ctx, l.target)
 	if err != nil {
 		return act.Result{}, err
+	}
+	if l.all.forcing != nil && p.Seen != nil {
+		l.all.forcing(p.Request.ID, p.Seen.Name)
 	}
 	return releaser.Execute(ctx, p, confirmed)
 }

@@ -70,6 +70,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 			return fmt.Errorf("%w (no audit, no action: start without --write)", err)
 		}
 		defer all.close()
+		all.forcing = observer.Forced
 		options.Release = func(backend string) (act.Releaser, bool) { return all.of(backend) }
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
