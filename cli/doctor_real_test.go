@@ -216,6 +216,25 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 			t.Errorf("exit code %d, %v: what could not be seen is taken for something else", d.code, d.rules)
 		}
 	})
+	t.Run("dead", func(t *testing.T) {
+		peer := servertest.StartKazoo(t, server.Addr, "/dead/orders", "worker")
+		peer.Expect(t, "acquired")
+		target := "zk://" + server.Addr + "/dead?admin=" + server.Admin
+		await(t, "a contender that has not just come", func(o outcome) bool {
+			age := parse(t, o.stdout).lock(t, "zk:/dead/orders").Holders[0].Age
+			return age != nil && *age > 5500
+		}, "ls", "-o", "json", target)
+		peer.Kill() // its session lives on for five seconds
+		for end := time.Now().Add(20 * time.Second); ; {
+			d := doctor(t, target)
+			if slices.Equal(d.rules["zk:/dead/orders"], []string{"ghost-owner"}) {
+				break
+			}
+			if time.Now().After(end) || len(d.rules) > 0 {
+				t.Fatalf("%+v", d)
+			}
+		}
+	})
 }
 
 // closedDoor leads to a server and answers every four-letter word as one does that may not be asked.
