@@ -179,8 +179,11 @@ func number(n int, what string) string {
 func (c complaint) text(head string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %s\n    %s\n", head, printable(c.Message))
-	if why := evidence(c.Finding); why != "" {
-		fmt.Fprintf(&b, "    why  %s\n", why)
+	if cause, _ := c.Evidence["cause"].(string); cause != "" {
+		fmt.Fprintf(&b, "    why  %s\n", printable(cause))
+	}
+	if seen := evidence(c.Finding); seen != "" {
+		fmt.Fprintf(&b, "    seen %s\n", seen)
 	}
 	if c.Advice != "" {
 		fmt.Fprintf(&b, "    do   %s\n", printable(c.Advice))
@@ -198,11 +201,11 @@ func enumerate(on []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(on[:named], ", "), len(on)-named)
 }
 
-// evidence puts what a finding rests on into words; of one that is not certain it says that too.
+// evidence puts what a finding rests on into words, but for its cause; of one that is not certain it says that too.
 func evidence(f inspect.Finding) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(f.Evidence)) {
-		if text := evidenceText(name, f.Evidence[name]); text != "" {
+		if text := evidenceText(name, f.Evidence[name]); text != "" && name != "cause" {
 			parts = append(parts, text)
 		}
 	}
@@ -229,7 +232,7 @@ func evidenceText(name string, value any) string {
 	return printable(strings.ReplaceAll(name, "_", " ") + " " + text)
 }
 
-// inWords writes lists with commas, and maps by their names.
+// inWords writes lists with commas, and of maps the values in the order of their names.
 func inWords(v reflect.Value) string {
 	var parts []string
 	switch v.Kind() {
@@ -243,10 +246,11 @@ func inWords(v reflect.Value) string {
 		}
 		return strings.Join(parts, ", ")
 	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			parts = append(parts, fmt.Sprint(key)+" "+inWords(v.MapIndex(key)))
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, key := range keys {
+			parts = append(parts, inWords(v.MapIndex(key)))
 		}
-		slices.Sort(parts)
 		return strings.Join(parts, " ")
 	default:
 		return fmt.Sprint(v)

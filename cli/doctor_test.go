@@ -13,7 +13,7 @@ import (
 func found(rule string, severity inspect.Severity) inspect.Finding {
 	return inspect.Finding{
 		Rule: rule, Severity: severity, Message: rule + " is seen", Advice: "mend " + rule, Confidence: "certain",
-		Evidence: map[string]any{"held_ms": int64(842_000), "contender": "evil\x1b[2J"},
+		Evidence: map[string]any{"held_ms": int64(842_000), "contender": "evil\x1b[2J", "cause": "too many clients"},
 	}
 }
 
@@ -40,7 +40,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 			[]*inspect.Lock{lock("/a", herd), lock("/b", deadlock), lock("/c", deadlock, unseen)},
 			inspect.Critical, 1, "1 critical, 1 warning in 3 locks, but not everything could be seen",
 			[]string{
-				"CRITICAL", "zk:/b, zk:/c   deadlock", "deadlock is seen", `why  contender evil\u{1b}[2J; held 14m02s`,
+				"CRITICAL", "zk:/b, zk:/c   deadlock", "deadlock is seen", "why  too many clients", `seen contender evil\u{1b}[2J; held 14m02s`,
 				"do   mend deadlock", "WARNING", "zk:/a   herd", "NOT SEEN", "zk:/c   blind",
 			},
 		},
@@ -80,7 +80,7 @@ func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
 	if got := enumerate(c.on); got != "a, b, c, d and 2 more" {
 		t.Errorf("%q", got)
 	}
-	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}); text != "votes addr a says 1, addr b (likely)" {
+	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}); text != "votes a 1, b (likely)" {
 		t.Errorf("%q", text)
 	}
 }
