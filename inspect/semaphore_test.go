@@ -150,6 +150,11 @@ func TestNodesThatAreLocksByThemselves(t *testing.T) {
 		{"/shedlock/job", "2999-01-01T00:00:00.123Z", 0, false, "shedlock", StateHeld},
 		{"/shedlock/job", "2001-01-01T00:00:00Z", 0, false, "shedlock", StateFree},
 		{"/shedlock/job", "", 0, false, "shedlock", StateHeld},
+		{"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"admin","TIMEOUT":"32472144000000"}}`, 0, false, "helix", StateHeld},
+		{"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"admin","TIMEOUT":"1000"}}`, 0, false, "helix", StateFree},
+		{"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{}}`, 0, false, "helix", StateFree},
+		{"/c/LOCK/RESOURCE/db", `{`, 0, false, "", ""},
+		{"/c/LOCK/other/db", `{"id":"LOCK"}`, 0, false, "", ""},
 	} {
 		z := node("x", tt.session)
 		z.Data = []byte(tt.data)

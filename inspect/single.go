@@ -19,7 +19,7 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 		return nil
 	}
 	l := &Lock{ID: id, Kind: KindMutex, Recipe: s.Recipe, Confidence: s.Confidence, State: StateFree, ReadAt: readAt}
-	if s.Until.IsZero() || s.Until.After(readAt) {
+	if !s.Free && (s.Until.IsZero() || s.Until.After(readAt)) {
 		l.State = StateHeld
 		l.Holders = []Contender{{
 			Name: Untrusted(n.Name), Place: "..", State: Holding, Count: 1, Since: entered(n), ExpiresAt: s.Until,

@@ -73,7 +73,9 @@ const (
 
 // Queues are the recipes of queues in the order in which a name is shown to them: the surest first.
 func Queues() []Queue {
-	return []Queue{curator(), kazoo(), goZooKeeper(), zooKeeperRecipes(), madelson(), sequential()}
+	return []Queue{
+		curator(), kazoo(), goZooKeeper(), zooKeeperRecipes(), hbase(), hive(), solr(), madelson(), zkRuby(), sequential(),
+	}
 }
 
 // QueueByName finds a recipe of a queue; false for a name that is none.

@@ -2,7 +2,9 @@ package recipe
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"path"
+	"strconv"
 	"time"
 )
 
@@ -12,6 +14,8 @@ type Single struct {
 	Confidence Confidence
 	// Until is the instant until which the lock is held, where its data says so; zero: as long as the node is there.
 	Until time.Time
+	// Free: the node stays, and its data say that nobody holds.
+	Free bool
 	// Label is what the owner says of itself.
 	Label string
 }
@@ -19,7 +23,7 @@ type Single struct {
 // Singles says what to read of a directory's children that no recipe takes for contenders. EphemeralNodes: each
 // ephemeral one may be a lock, not only one that is alone. Persistent: persistent ones are locks.
 func Singles(dir string) (ephemeralNodes, persistent bool) {
-	return dir == "/", path.Base(dir) == "shedlock"
+	return dir == "/", path.Base(dir) == "shedlock" || isHelix(dir)
 }
 
 // ReadSingle reads the data of a node in a directory as a lock; false when it is none. alone: it is the only ephemeral
@@ -31,6 +35,8 @@ func ReadSingle(dir string, data []byte, ephemeral, alone bool) (Single, bool) {
 		return Single{Recipe: "symfony", Confidence: Likely}, true
 	case ephemeral && alone:
 		return Single{Recipe: "ephemeral", Confidence: Possible, Label: string(data)}, true
+	case !ephemeral && isHelix(dir):
+		return readHelix(data)
 	case !ephemeral && persistent:
 		return readShedLock(data)
 	}
@@ -51,4 +57,29 @@ func readShedLock(data []byte) (Single, bool) {
 		return Single{Recipe: "shedlock", Confidence: Possible}, true
 	}
 	return Single{Recipe: "shedlock", Confidence: Certain, Until: until}, true
+}
+
+// isHelix: Helix keeps its locks in CLUSTER/LOCK, in a directory for each scope (HelixLockScope.java).
+func isHelix(dir string) bool {
+	in, scope := path.Split(dir)
+	return path.Base(in) == "LOCK" && path.Dir(path.Clean(in)) != "/" && (scope == "CLUSTER" || scope == "PARTICIPANT" || scope == "RESOURCE")
+}
+
+// readHelix reads a ZNRecord: a lock is held by OWNER until TIMEOUT, in milliseconds since 1970 (LockInfo.java).
+func readHelix(data []byte) (Single, bool) {
+	var record struct {
+		ID     string `json:"id"`
+		Fields struct {
+			Owner   string `json:"OWNER"`
+			Timeout string `json:"TIMEOUT"`
+		} `json:"simpleFields"`
+	}
+	if err := json.Unmarshal(data, &record); err != nil || record.ID != "LOCK" {
+		return Single{}, false
+	}
+	s := Single{Recipe: "helix", Confidence: Certain, Label: record.Fields.Owner, Free: record.Fields.Owner == ""}
+	if ms, err := strconv.ParseInt(record.Fields.Timeout, 10, 64); err == nil && ms > 0 {
+		s.Until = time.UnixMilli(ms)
+	}
+	return s, true
 }

@@ -29,6 +29,16 @@ func TestReadEachRecipesNames(t *testing.T) {
 		{"read-0000000004", "madelson", 4, ReadWrite, Shared, Possible},
 		{"write-0000000004", "madelson", 4, ReadWrite, Exclusive, Possible},
 		{"semaphore-0000000004", "madelson", 4, lease, Exclusive, Possible},
+		{"read-regionserver:600200000000002", "hbase", 2, ReadWrite, Shared, Certain},
+		{"write-10.0.0.7:160000000000011", "hbase", 11, ReadWrite, Exclusive, Certain},
+		{"LOCK-SHARED-0000000001", "hive", 1, ReadWrite, Shared, Certain},
+		{"LOCK-EXCLUSIVE-0000000002", "hive", 2, ReadWrite, Exclusive, Certain},
+		{"72057675180539904-10.0.0.7:8983_solr-n_0000000005", "solr", 5, election, Exclusive, Certain},
+		{"-72057675180539904-core_node1-n_0000000005", "solr", 5, election, Exclusive, Certain},
+		{"ex0000000001", "zk-ruby", 1, ReadWrite, Exclusive, Likely},
+		{"sh0000000001", "zk-ruby", 1, ReadWrite, Shared, Likely},
+		{"ballot0000000001", "zk-ruby", 1, election, Exclusive, Likely},
+		{"read-host0000000001", "sequential", 1, lock, Exclusive, Possible},
 		{"x-notasession-0000000003", "sequential", 3, lock, Exclusive, Possible},
 		{"lock-0000000004", "sequential", 4, lock, Exclusive, Possible},
 	} {
@@ -124,5 +134,24 @@ func TestPythonsBytes(t *testing.T) {
 		if _, label := kazoo.Owner(Entry{}, []byte(data)); label != want {
 			t.Errorf("%s: %q, want %q", data, label, want)
 		}
+	}
+}
+
+func TestProductsSayWhoTheyAre(t *testing.T) {
+	for _, tt := range []struct{ recipe, name, data, host, label string }{
+		{"hbase", "read-regionserver:600200000000002", "PBUF\x00", "", "regionserver:60020"},
+		{"hive", "LOCK-SHARED-0000000001", "hive_20261121:1763720000:IMPLICIT:select 1:10.0.0.9", "10.0.0.9", "hive_20261121"},
+		{"hive", "LOCK-SHARED-0000000001", "q1:1763720000:EXPLICIT", "", "q1"},
+		{"solr", "72057675180539904-10.0.0.7:8983_solr-n_0000000005", "", "", "10.0.0.7:8983_solr"},
+	} {
+		q, es := Read([]string{tt.name})
+		if host, label := q.Owner(es[0], []byte(tt.data)); q.Name != tt.recipe || host != tt.host || label != tt.label {
+			t.Errorf("%s: %s, %q %q", tt.name, q.Name, host, label)
+		}
+	}
+	// Solr's joinAtHead makes a node with the number of the second in line: names decide.
+	_, es := Read([]string{"3-b-n_0000000007", "1-a-n_0000000006", "2-a-n_0000000007"})
+	if es[0].Name != "1-a-n_0000000006" || es[1].Name != "2-a-n_0000000007" {
+		t.Errorf("order: %v", es)
 	}
 }

@@ -46,7 +46,10 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 		}
 		v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-		check(v, 1) // and the lone node
+		v.Await("all", func() bool {
+			check(v, 1) // and the lone node
+			return true
+		})
 		check(once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}), 1)
 		for _, name := range []string{"/v2", "/sem"} {
 			w := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root + name})
@@ -75,10 +78,13 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 				remove(t, c, root+p+"/"+name)
 			}
 		}
-		v.Await("free", func() bool { return v.Locks[root+"/v2"].State == inspect.StateFree })
-		if l := v.Locks[root+"/v2"]; l.Kind != inspect.KindSemaphore || v.Locks[root+"/v2/leases"] != nil || v.Locks[root+"/v2/locks"] != nil {
-			t.Errorf("locks: %v", v.Describe())
-		}
+		v.Await("free", func() bool {
+			l := v.Locks[root+"/v2"]
+			if l.Kind != inspect.KindSemaphore || v.Locks[root+"/v2/leases"] != nil || v.Locks[root+"/v2/locks"] != nil {
+				t.Errorf("locks: %v", v.Describe())
+			}
+			return l.State == inspect.StateFree
+		})
 		if _, err := c.Set(root+"/sem", []byte("5"), -1); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +127,10 @@ func TestLocksOfOneNode(t *testing.T) {
 		}
 		v, _ := watch(t, cfg)
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-		check(v)
+		v.Await("all", func() bool {
+			check(v)
+			return true
+		})
 		remove(t, c, leader)
 		v.Await("nobody leads", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateFree })
 		create(t, c, leader, "node-2", 1)

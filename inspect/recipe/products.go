@@ -1,0 +1,107 @@
+package recipe
+
+import "strings"
+
+// zkRuby is the zk gem: exclusive and shared lockers ("ex", "sh") and election ("ballot"), each followed by the number at
+// once (lib/zk/locker/*.rb, lib/zk/election/base.rb). A reader watches the nearest write before it.
+func zkRuby() Queue {
+	return Queue{Name: "zk-ruby", Parse: parseZKRuby, Owner: labelOnly}
+}
+
+func parseZKRuby(child string) (Entry, bool) {
+	prefix, seq, ok := SplitSequence(child)
+	e := Entry{Name: child, Sequence: seq, Confidence: Likely}
+	switch prefix {
+	case "ex":
+		e.Role = ReadWrite
+	case "sh":
+		e.Role, e.Mode = ReadWrite, Shared
+	case "ballot":
+		e.Role = Candidate
+	default:
+		return Entry{}, false
+	}
+	return e, ok
+}
+
+// hbase is HBase's table locks before 2.0: "read-" or "write-", then who made it as HOST:PORT or NAME:PORT, and then the
+// number, of which only the last ten characters are the server's: read-regionserver:600200000000002 has number 2
+// (ZKInterProcessLockBase.java, RecoverableZooKeeper.java createSequential).
+func hbase() Queue {
+	return Queue{Name: "hbase", Parse: parseHBase, Owner: hbaseOwner}
+}
+
+func parseHBase(child string) (Entry, bool) {
+	prefix, seq, ok := SplitSequence(child)
+	if !ok {
+		return Entry{}, false
+	}
+	e := Entry{Name: child, Sequence: seq, Role: ReadWrite, Confidence: Certain}
+	who, reads := strings.CutPrefix(prefix, "read-")
+	if reads {
+		e.Mode = Shared
+	} else if who, ok = strings.CutPrefix(prefix, "write-"); !ok {
+		return Entry{}, false
+	}
+	name, port, ok := strings.Cut(who, ":")
+	return e, ok && name != "" && port != "" && strings.Trim(port, "0123456789") == ""
+}
+
+// hbaseOwner: the process stands in the name; the data is a protobuf message behind the letters PBUF.
+func hbaseOwner(e Entry, _ []byte) (host, label string) {
+	prefix, _, _ := SplitSequence(e.Name)
+	_, who, _ := strings.Cut(prefix, "-")
+	return "", who
+}
+
+// hive is Hive's ZooKeeperHiveLockManager: "LOCK-SHARED-", "LOCK-EXCLUSIVE-" or "LOCK-SEMI_SHARED-". On a conflict it
+// deletes its node and tries again later, so that no queue is ever seen; explicit LOCK TABLE makes persistent nodes. Its
+// data is queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
+func hive() Queue {
+	return Queue{Name: "hive", Parse: parseHive, Owner: hiveOwner}
+}
+
+func parseHive(child string) (Entry, bool) {
+	prefix, seq, ok := SplitSequence(child)
+	e := Entry{Name: child, Sequence: seq, Role: ReadWrite, Confidence: Certain}
+	switch prefix {
+	case "LOCK-SHARED-", "LOCK-SEMI_SHARED-":
+		e.Mode = Shared
+	case "LOCK-EXCLUSIVE-":
+	default:
+		return Entry{}, false
+	}
+	return e, ok
+}
+
+func hiveOwner(_ Entry, data []byte) (host, label string) {
+	fields := strings.Split(string(data), ":")
+	if len(fields) < 3 {
+		return "", string(data)
+	}
+	if len(fields) >= 5 {
+		host = fields[len(fields)-1]
+	}
+	return host, fields[0]
+}
+
+// solr is the election of Solr's overseer and shard leaders: the session in decimal, the node's or replica's name, and
+// "-n_" with the number. Who joins at the head takes the number of the second in line, without the server's doing: equal
+// numbers stand in the order of their names (LeaderElector.java).
+func solr() Queue {
+	return Queue{Name: "solr", Parse: parseSolr, Owner: solrOwner}
+}
+
+func parseSolr(child string) (Entry, bool) {
+	prefix, seq, ok := SplitSequence(child)
+	session, who, found := strings.Cut(strings.TrimPrefix(prefix, "-"), "-")
+	who, elects := strings.CutSuffix(who, "-n_")
+	e := Entry{Name: child, Sequence: seq, Role: Candidate, Confidence: Certain}
+	return e, ok && found && elects && who != "" && session != "" && isSession(session)
+}
+
+func solrOwner(e Entry, _ []byte) (host, label string) {
+	prefix, _, _ := SplitSequence(e.Name)
+	_, who, _ := strings.Cut(strings.TrimPrefix(prefix, "-"), "-")
+	return "", strings.TrimSuffix(who, "-n_")
+}
