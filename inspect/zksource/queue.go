@@ -136,3 +136,39 @@ func (l *link) get(p string, watch bool) (data []byte, stat *zk.Stat, err error)
 	}
 	return l.conn.Get(p)
 }
+
+// watch says whether a request sets a watch, and counts it from now on. One-shot commands set none.
+func (r *run) watch(j job) bool {
+	d, set := j.dir, false
+	switch j.kind {
+	case jobList:
+		set = d.watched
+	case jobData:
+		set = d.dataWatched
+	case jobGet:
+		set = d.live[j.name]
+		if !j.live {
+			return false
+		}
+	default:
+		return false
+	}
+	if r.cfg.Once || !set && r.watches >= r.cfg.Budget.Watches {
+		return false
+	}
+	if !set {
+		r.watches++
+	}
+	switch j.kind {
+	case jobList:
+		d.watched = true
+	case jobData:
+		d.dataWatched = true
+	default:
+		if d.live == nil {
+			d.live = map[string]bool{}
+		}
+		d.live[j.name] = true
+	}
+	return true
+}

@@ -336,42 +336,6 @@ func (r *run) dispatch(now time.Time) {
 	}
 }
 
-// watch says whether a request sets a watch, and counts it from now on. One-shot commands set none.
-func (r *run) watch(j job) bool {
-	d, set := j.dir, false
-	switch j.kind {
-	case jobList:
-		set = d.watched
-	case jobData:
-		set = d.dataWatched
-	case jobGet:
-		set = d.live[j.name]
-		if !j.live {
-			return false
-		}
-	default:
-		return false
-	}
-	if r.cfg.Once || !set && r.watches >= r.cfg.Budget.Watches {
-		return false
-	}
-	if !set {
-		r.watches++
-	}
-	switch j.kind {
-	case jobList:
-		d.watched = true
-	case jobData:
-		d.dataWatched = true
-	default:
-		if d.live == nil {
-			d.live = map[string]bool{}
-		}
-		d.live[j.name] = true
-	}
-	return true
-}
-
 // finishPass notes when everything was looked at once.
 func (r *run) finishPass(now time.Time) {
 	waiting := !r.firstPass || r.told // and not for the servers to say who is who, which has a limit of its own

@@ -1,0 +1,77 @@
+package zksource
+
+import (
+	"path"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// fired takes in that a watch fired: of a directory's children, of its own data, or of a child's data.
+func (r *run) fired(p string, what zk.EventType, at time.Time) {
+	d := r.dirs[p]
+	if d == nil {
+		r.childFired(p, at)
+		return
+	}
+	if d.watched && what != zk.EventNodeDataChanged {
+		d.watched = false
+		r.watches--
+	}
+	if d.dataWatched && what != zk.EventNodeChildrenChanged {
+		d.dataWatched = false
+		r.watches--
+		d.dataStale = true
+	}
+	if what != zk.EventNodeDataChanged {
+		d.firedAt = at
+	}
+	r.touch(d, at)
+}
+
+// childFired takes in that the data of a contender changed.
+func (r *run) childFired(p string, at time.Time) {
+	d, name := r.dirs[parent(p)], path.Base(p)
+	if d == nil || !d.live[name] {
+		return
+	}
+	delete(d.live, name)
+	r.watches--
+	if d.reread == nil {
+		d.reread = map[string]bool{}
+	}
+	d.reread[name] = true
+	r.touch(d, at)
+}
+
+// touch has a directory listed again, no sooner than its budget allows.
+func (r *run) touch(d *dir, now time.Time) {
+	if d.busy {
+		d.again = true
+		return
+	}
+	if r.due[d] || d.huge {
+		return
+	}
+	if wait := d.relists.take(now); wait > 0 && !r.cfg.Budget.Unlimited {
+		d.due = now.Add(wait)
+		r.due[d] = true
+		return
+	}
+	if d.leaf {
+		r.push(&r.queue.urgent, job{kind: jobData, dir: d})
+		return
+	}
+	d.answers = true
+	r.push(&r.queue.urgent, job{kind: jobList, dir: d})
+}
+
+// wakeDue has those directories listed again whose budget allows it now.
+func (r *run) wakeDue(now time.Time) {
+	for d := range r.due {
+		if !now.Before(d.due) {
+			delete(r.due, d)
+			r.touch(d, now)
+		}
+	}
+}
