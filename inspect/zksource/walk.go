@@ -170,8 +170,11 @@ func (r *run) stated(d *dir, res result) {
 	case d.huge:
 		r.looked(d)
 		r.judge(d)
-	case r.cfg.Once && d.count == 0 && !d.root:
+	case r.cfg.Once && d.count == 0 && !d.root: // there is nothing to list
 		r.looked(d)
+		d.sentAt = res.sent
+		d.adopt(nil, res.stat, res.at)
+		r.judge(d)
 	default:
 		r.push(&r.queue.walk, job{kind: jobList, dir: d})
 	}
