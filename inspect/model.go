@@ -53,7 +53,8 @@ type Lock struct {
 	State      State
 	// Limit is the number of permits of a semaphore; 0 where it is none or the number is not known.
 	Limit int
-	// Aliens are children of a lock directory that no recipe takes for a contender; the first few of them.
+	// Aliens are children of a lock directory that no recipe takes for a contender, those of a semaphore's part with
+	// its place before their name; the first few of them.
 	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender

@@ -68,6 +68,14 @@ type queue struct {
 	writer  recipe.Queue // of most entries
 	entries []recipe.Entry
 	nodes   map[string]*Znode
+	place   string // of a part
+}
+
+// part is one of the directory's parts as the recipes see it.
+func (d *Directory) part(place string) queue {
+	q := readQueue(d.Parts[place])
+	q.place = place
+	return q
 }
 
 // readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be persistent:
@@ -193,7 +201,8 @@ func queueState(l *Lock) State {
 	}
 }
 
-// aliens are the children that no recipe takes for contenders, the first few by name.
+// aliens are the children that no recipe takes for contenders, the first few by name; those in a part with its place
+// before it.
 func aliens(queues ...queue) []Untrusted {
 	var names []Untrusted
 	for _, q := range queues {
@@ -203,7 +212,7 @@ func aliens(queues ...queue) []Untrusted {
 		}
 		for name := range q.nodes {
 			if !taken[name] {
-				names = append(names, Untrusted(name))
+				names = append(names, Untrusted(path.Join(q.place, name)))
 			}
 		}
 	}
@@ -215,6 +224,7 @@ func (q *queue) contender(e recipe.Entry) Contender {
 	n, writer := q.nodes[e.Name], q.writer
 	c := Contender{
 		Name:       Untrusted(e.Name),
+		Place:      q.place,
 		Sequence:   e.Sequence,
 		Sequential: !e.Unnumbered,
 		Mode:       e.Mode,

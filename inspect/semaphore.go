@@ -16,7 +16,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	if !ok || len(own.entries) > 0 {
 		return nil
 	}
-	leases, locks := readQueue(leaseNodes), readQueue(d.Parts[recipe.CuratorLocks])
+	leases, locks := d.part(recipe.CuratorLeases), d.part(recipe.CuratorLocks)
 	isLease := func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == recipe.Lease }
 	isLock := func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == recipe.Plain }
 	if len(leases.entries)+len(locks.entries) == 0 ||
@@ -30,7 +30,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	pending := pendingLease(leases, locks)
 	for i, e := range leases.entries {
 		c := leases.contender(e)
-		c.Place, c.State = recipe.CuratorLeases, Holding
+		c.State = Holding
 		if i == pending {
 			c.State = Pending
 			l.Waiters, waiting = append(l.Waiters, c), waiting[1:]
@@ -41,7 +41,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	if pending >= 0 {
 		l.Limit = len(leases.entries) - 1
 	}
-	l.Waiters = append(l.Waiters, locks.queued(recipe.CuratorLocks, waiting)...)
+	l.Waiters = append(l.Waiters, locks.queued(waiting)...)
 	countBlocked(l)
 	delete(own.nodes, recipe.CuratorLeases)
 	delete(own.nodes, recipe.CuratorLocks)
@@ -68,12 +68,12 @@ func pendingLease(leases, locks queue) int {
 
 // queued are the last of the queue's entries, which wait: the first of all for a permit, each other one for the entry
 // before it.
-func (q *queue) queued(place string, waiting []recipe.Entry) []Contender {
+func (q *queue) queued(waiting []recipe.Entry) []Contender {
 	skipped := len(q.entries) - len(waiting)
 	var list []Contender
 	for i, e := range waiting {
 		c := q.contender(e)
-		c.Place, c.State = place, Waiting
+		c.State = Waiting
 		if before := skipped + i - 1; before >= 0 {
 			c.Watches = Untrusted(q.entries[before].Name)
 		}
@@ -86,7 +86,7 @@ func (q *queue) queued(place string, waiting []recipe.Entry) []Contender {
 // the directory's data, and beside it a directory with the queue, whose head waits for a permit.
 func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	place := recipe.KazooQueue(id.Path)
-	queueNodes, beside := d.Parts[place]
+	_, beside := d.Parts[place]
 	limit, limited := recipe.KazooLimit(d.Data)
 	if !beside && !limited || len(own.entries) == 0 && !(beside && limited) {
 		return nil
@@ -99,7 +99,7 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	if len(own.entries) > 0 && !own.proven() {
 		return nil
 	}
-	queue := readQueue(queueNodes)
+	queue := d.part(place)
 	l := &Lock{ID: id, Kind: KindSemaphore, Recipe: "kazoo", Confidence: recipe.Certain, Limit: limit}
 	if !beside || !limited {
 		l.Confidence = recipe.Likely
@@ -110,7 +110,7 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 		l.Holders = append(l.Holders, c)
 	}
 	slices.SortStableFunc(l.Holders, func(a, b Contender) int { return cmp.Compare(a.Czxid, b.Czxid) })
-	l.Waiters = queue.queued(place, queue.entries)
+	l.Waiters = queue.queued(queue.entries)
 	countBlocked(l)
 	l.Aliens = aliens(own, queue)
 	return l

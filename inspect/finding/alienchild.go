@@ -2,7 +2,6 @@ package finding
 
 import (
 	"fmt"
-	"path"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -38,7 +37,7 @@ func alienChild() inspect.Rule {
 			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, stands, harm),
 			Evidence:   evidence{"children": escaped(l.Aliens), "cause": "another program keeps its data in the lock's directory"},
 			Advice: fmt.Sprintf("find out whose it is (zkCli.sh stat %s), let that program keep it elsewhere, and then delete it",
-				quote(inspect.Escape(path.Join(l.ID.Path, l.Aliens[0].Raw())))),
+				quote(inspect.Escape(l.Node(&inspect.Contender{Name: l.Aliens[0]})))),
 		})
 	})
 }

@@ -17,10 +17,12 @@ const herdSize = 10
 // Cause in the wild: plain code that lets everybody watch the holder or the lock itself (the ZooKeeper recipes page warns
 // of it); one watcher a tick, never removed (PrettyZoo #308 drove an ensemble out of memory).
 //
+// A lone ephemeral node has no queue: all who wait for it must watch it.
+//
 // Evidence: node, watchers (how many), sessions (the first of them).
 func herd() inspect.Rule {
 	return lockRule("herd", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
-		if c.Watches == nil || len(c.Watches.Sessions) == 0 {
+		if c.Watches == nil || len(c.Watches.Sessions) == 0 || c.Lock.Recipe == "ephemeral" {
 			return nil
 		}
 		l := c.Lock
@@ -34,8 +36,12 @@ func herd() inspect.Rule {
 		for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 			for i := range list {
 				key = append(key[:base], list[i].Name...)
-				if on := herdOn(c, c.Watches.Sessions[string(key)], list[i].Name); len(on) > len(worst) {
-					worst, node, name = on, string(key), short(list[i].Name)
+				at := key
+				if list[i].Place != "" {
+					at = []byte(l.Node(&list[i]))
+				}
+				if on := herdOn(c, c.Watches.Sessions[string(at)], list[i].Name); len(on) > len(worst) {
+					worst, node, name = on, string(at), short(list[i].Name)
 				}
 			}
 		}

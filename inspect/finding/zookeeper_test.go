@@ -3,6 +3,7 @@ package finding
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,6 +240,11 @@ func TestHerd(t *testing.T) {
 		{name: "the next in turn and nine more", c: on(queue("sequential", 12), first, ids(2, 12))},
 		{name: "readers wait for one writer", c: on(readers, first, ids(2, 14))},
 		{name: "one session watches ten times", c: on(queue("sequential", 12), first, []int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3})},
+		{
+			name: "ten watch a permit", c: on(with(queue("curator", 12), func(l *inspect.Lock) { l.Holders[0].Place = "leases" }), "/l/leases/"+first[3:], ids(3, 13)),
+			fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"node": "/l/leases/" + first[3:]},
+		},
+		{name: "ten watch a node that has no queue", c: on(with(queue("sequential", 1), func(l *inspect.Lock) { l.Recipe = "ephemeral" }), "/l", ids(3, 13))},
 		{name: "another node is watched", c: on(queue("sequential", 12), "/l/x", ids(3, 13))},
 		{name: "nobody could look", c: present(queue("sequential", 12))},
 	})
@@ -257,6 +263,11 @@ func TestAlienChild(t *testing.T) {
 		{name: "kazoo ignores it", c: aliens("kazoo", "README"), fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"would fail"}},
 		{name: "contenders only", c: aliens("go-zookeeper")},
 	})
+	for name, node := range map[inspect.Untrusted]string{"leases/README": "stat /l/leases/README)", "../l-__lock__/README": "stat /l-__lock__/README)"} {
+		if found := ask(t, "alien-child", aliens("curator", name)); len(found) != 1 || !strings.Contains(found[0].Advice, node) {
+			t.Errorf("%s in a part: %+v", name, found)
+		}
+	}
 }
 
 func TestSequenceWrap(t *testing.T) {
