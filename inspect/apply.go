@@ -206,7 +206,7 @@ func (o *Observer) rejoin(p *place, now time.Time) {
 func (o *Observer) confirm(p *place, t *WatchTable, now time.Time) {
 	p.keep(t)
 	check := func(l *Lock) {
-		if l == nil || l.ID.Backend != t.Backend || len(l.Waiters) == 0 {
+		if l == nil || l.ID.Backend != t.Backend || !l.Watched() {
 			return
 		}
 		confirmed := reread(l)
