@@ -37,10 +37,12 @@ func (r *run) childFired(p string, at time.Time) {
 	}
 	delete(d.live, name)
 	r.watches--
-	if d.reread == nil {
-		d.reread = map[string]bool{}
+	if _, listed := d.nodes[name]; listed {
+		if d.reread == nil {
+			d.reread = map[string]bool{}
+		}
+		d.reread[name] = true
 	}
-	d.reread[name] = true
 	r.touch(d, at)
 }
 

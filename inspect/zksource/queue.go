@@ -15,6 +15,8 @@ type job struct {
 	name string    // of the child to read
 	seen time.Time // when it was first listed, if it was made a moment before; else zero
 	live bool      // the child's data change while it is there
+	// onFirst: no other connection than the first one may ask it.
+	onFirst bool
 }
 
 type jobKind uint8

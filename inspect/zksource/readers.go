@@ -25,7 +25,7 @@ func (r *run) readerEvent(e linkEvent) bool {
 	switch {
 	case i < 0 && ready < 0:
 		return false
-	case e.kind == linkUp && len(r.cfg.Auth) > 0:
+	case e.kind == linkUp && len(r.cfg.Auth) > 0 && i >= 0:
 		r.tasks.Go(func() {
 			kind := linkIn
 			if e.link.conn.AddAuth("digest", r.cfg.Auth) != nil {
@@ -33,7 +33,7 @@ func (r *run) readerEvent(e linkEvent) bool {
 			}
 			r.inbox.put(linkEvent{link: e.link, at: e.at, kind: kind})
 		})
-	case e.kind == linkUp || e.kind == linkIn:
+	case (e.kind == linkUp || e.kind == linkIn) && i >= 0:
 		r.opening = slices.Delete(r.opening, i, i+1)
 		r.readers = append(r.readers, e.link)
 	case e.kind == linkLost || e.kind == linkFailed:

@@ -325,7 +325,7 @@ func (r *run) dispatch(now time.Time) {
 		watch := r.watch(j)
 		r.flying++
 		first, l := r.link, r.link
-		if j.kind == jobGet {
+		if j.kind == jobGet && !j.onFirst {
 			l = r.reader()
 		}
 		r.tasks.Go(func() {

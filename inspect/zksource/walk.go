@@ -110,13 +110,15 @@ func (r *run) result(res result) {
 		r.loggedIn(res)
 		return
 	}
-	if isBroken(res.err) {
-		if res.onReader {
-			r.queue.reads = append(r.queue.reads, res.job)
-		}
+	if isBroken(res.err) && !res.onReader {
 		return // the link's own event says so too, and then everything is asked again
 	}
 	r.progress = res.at
+	if res.onReader && (isBroken(res.err) || errors.Is(res.err, zk.ErrNoNode)) {
+		res.job.onFirst = true // the reader is gone, or its server is behind the one that listed the child
+		r.queue.reads = append(r.queue.reads, res.job)
+		return
+	}
 	r.queue.answered(res.at.Sub(res.sent))
 	if r.dirs[d.path] != d {
 		return
