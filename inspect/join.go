@@ -127,7 +127,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		if slices.Contains(t.Sessions[l.Predecessor(c)], c.Owner.Session) {
 			answer = Confirmed
 		} else if answer != Missing {
-			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= WatchSettle
+			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= WatchSettle && t.hears(c.Owner.Session)
 		}
 		changed = changed || answer != c.Watch || unwatched != c.unwatched
 		c.Watch, c.unwatched = answer, unwatched

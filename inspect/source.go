@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -41,6 +42,26 @@ type WatchTable struct {
 	ReadAt time.Time
 	// Sessions by path.
 	Sessions map[string][]int64
+	// Unheard are sessions, in order, whose watches the table does not have: no server that told them its watches said
+	// that it serves them.
+	Unheard []int64
 	// Covers says which lock directories the table speaks of; nil means all.
 	Covers []ID
+}
+
+// hears says that the table has all watches of a session.
+func (t *WatchTable) hears(session int64) bool {
+	_, unheard := slices.BinarySearch(t.Unheard, session)
+	return !unheard
+}
+
+// Lacks counts the waiters of a lock whose watches the table does not have; 0 when there is no table.
+func (t *WatchTable) Lacks(l *Lock) int {
+	n := 0
+	for i := range l.Waiters {
+		if t != nil && !t.hears(l.Waiters[i].Owner.Session) {
+			n++
+		}
+	}
+	return n
 }

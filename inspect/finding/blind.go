@@ -25,6 +25,9 @@ func blind() inspect.Rule {
 		if c.Watches == nil {
 			unseen, what = append(unseen, "watches"), append(what, "who watches whom")
 		}
+		if n := c.Watches.Lacks(c.Lock); n > 0 {
+			unseen, what = append(unseen, "watches"), append(what, fmt.Sprintf("whom %d of the waiters watch", n))
+		}
 		if c.Sessions == nil {
 			unseen, what = append(unseen, "sessions"), append(what, "which clients the sessions are")
 		}
@@ -35,7 +38,7 @@ func blind() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    "no server told " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would not show",
 			Evidence:   evidence{"unseen": unseen},
-			Advice:     "give the servers' AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+			Advice:     "give every server and its AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",
 		})
 	})
 }

@@ -153,15 +153,7 @@ func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
 // observed is a lock's JSON as a one-shot command shows it, without what differs from run to run.
 func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
-	defer cancel()
-	o := inspect.NewObserver(time.Now, zksource.New(zksource.Config{
-		Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Only: path, Once: true,
-	}))
-	if err := o.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	s := o.Snapshot()
+	s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Only: path})
 	l := s.Lock(inspect.ID{Backend: "zk", Path: path})
 	if l == nil {
 		t.Fatalf("%s is no lock", path)
@@ -171,6 +163,19 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 		t.Fatal(err)
 	}
 	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"
+}
+
+// observe runs a source for one pass below an Observer.
+func observe(t *testing.T, cfg zksource.Config) *inspect.Snapshot {
+	t.Helper()
+	cfg.Backend, cfg.Once = "zk", true
+	ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
+	defer cancel()
+	o := inspect.NewObserver(time.Now, zksource.New(cfg))
+	if err := o.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return o.Snapshot()
 }
 
 // varying is what differs from run to run: ids, which keep their order of appearance, times and ports.

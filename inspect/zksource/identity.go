@@ -32,12 +32,24 @@ type serverAnswer struct {
 type identity struct {
 	asked   time.Time
 	servers []serverAnswer
-	// sessions of all servers that told; nil when none did. watches of all servers; nil unless all told.
+	// sessions and watches of all servers that told; nil when none did.
 	sessions    map[int64]inspect.Session
 	allSessions bool // every server of the ensemble told
 	watches     map[string][]int64
+	allWatches  bool           // every server of the ensemble told
+	heard       map[int64]bool // sessions on the servers that told who watches what
 	covers      []inspect.ID
 	blind       []inspect.Finding
+}
+
+// tables are what one server told.
+type tables struct {
+	status      serverAnswer
+	sessions    map[int64]inspect.Session
+	sessionsErr error
+	asked       time.Time // when the table of watches was
+	watches     map[string][]int64
+	watchesErr  error
 }
 
 // newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
@@ -120,56 +132,87 @@ func waitUntil(ctx context.Context, at time.Time) {
 
 // askAll asks all servers at the same time.
 func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []inspect.ID) identity {
-	who := identity{servers: make([]serverAnswer, len(admins))}
 	settled := time.Now().Add(inspect.WatchSettle)
-	var mu sync.Mutex
+	told := make([]tables, len(admins))
 	var asking sync.WaitGroup
-	complete, told := true, 0
-	watches := map[string][]int64{}
 	for i, admin := range admins {
-		asking.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, askLimit)
-			defer cancel()
-			answer := askStatus(ctx, admin)
-			sessions, err := askSessions(ctx, admin, l)
-			var table map[string][]int64
-			var tableErr error
-			var asked time.Time
-			if len(covers) > 0 {
-				waitUntil(ctx, settled)
-				asked = time.Now()
-				table, tableErr = askWatches(ctx, admin)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if who.asked.IsZero() || asked.Before(who.asked) {
-				who.asked = asked
-			}
-			who.servers[i] = answer
-			who.note(admin.Addr(), "who its clients are", err)
-			who.note(admin.Addr(), "who watches what", tableErr)
-			if err == nil {
-				if who.sessions == nil {
-					who.sessions = map[int64]inspect.Session{}
-				}
-				maps.Copy(who.sessions, sessions)
-				told++
-			}
-			complete = complete && tableErr == nil
-			for p, ids := range table {
-				watches[p] = append(watches[p], ids...)
-			}
-		})
+		asking.Go(func() { told[i] = askOne(ctx, admin, l, settled, len(covers) > 0) })
 	}
 	asking.Wait()
-	if told == len(admins) {
-		members := who.members(l)
-		who.allSessions = members > 0 && told >= members
-	}
-	if complete && len(covers) > 0 {
-		who.watches = watches
-	}
+	who := identity{covers: covers}
+	who.join(admins, told, len(covers) > 0)
+	who.count(l, told)
 	return who
+}
+
+func askOne(ctx context.Context, admin *zkadmin.Server, l *link, settled time.Time, watches bool) tables {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	t := tables{status: askStatus(ctx, admin)}
+	t.sessions, t.sessionsErr = askSessions(ctx, admin, l)
+	if watches {
+		waitUntil(ctx, settled)
+		t.asked = time.Now()
+		t.watches, t.watchesErr = askWatches(ctx, admin)
+	}
+	return t
+}
+
+// join makes one table of those of all servers.
+func (who *identity) join(admins []*zkadmin.Server, told []tables, watches bool) {
+	for i, t := range told {
+		who.servers = append(who.servers, t.status)
+		who.note(admins[i].Addr(), "who its clients are", t.sessionsErr)
+		who.note(admins[i].Addr(), "who watches what", t.watchesErr)
+		if t.sessionsErr == nil {
+			if who.sessions == nil {
+				who.sessions = map[int64]inspect.Session{}
+			}
+			maps.Copy(who.sessions, t.sessions)
+		}
+		if !watches || t.watchesErr != nil {
+			continue
+		}
+		if who.watches == nil {
+			who.watches, who.heard, who.asked = map[string][]int64{}, map[int64]bool{}, t.asked
+		}
+		if t.asked.Before(who.asked) {
+			who.asked = t.asked
+		}
+		for p, ids := range t.watches {
+			who.watches[p] = append(who.watches[p], ids...)
+		}
+		for id := range t.sessions {
+			who.heard[id] = true
+		}
+	}
+}
+
+// count finds out whether every server of the ensemble told. One that is named twice in the target counts once: it shows
+// by its sessions.
+func (who *identity) count(l *link, told []tables) {
+	sessions, tellSessions, tellWatches := 0, 0, 0
+	for _, t := range told {
+		sessions += len(t.sessions)
+		if t.sessionsErr == nil {
+			tellSessions++
+		}
+		if t.watches != nil {
+			tellWatches++
+		}
+	}
+	members := who.members(l)
+	known := members > 0 && sessions == len(who.sessions)
+	who.allSessions = known && tellSessions >= members
+	who.allWatches = known && tellWatches >= members && (who.allSessions || members == 1)
+	if members > len(told) {
+		who.blind = append(who.blind, inspect.Finding{
+			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(told)),
+			Evidence: map[string]any{"servers": members, "named": len(told)},
+			Advice:   "name all of them in the target: zk://HOST1,HOST2,HOST3",
+		})
+	}
 }
 
 // configNode is where an ensemble keeps the list of its servers, since 3.5.
@@ -285,13 +328,18 @@ func (r *run) identified(who identity) {
 
 // watchTable keeps what stands on children of the locks that were asked about.
 func (r *run) watchTable(who identity) *inspect.WatchTable {
-	wanted := make(map[string]bool, len(who.covers))
+	wanted, unheard := make(map[string]bool, len(who.covers)), map[int64]bool{}
 	for _, id := range who.covers {
 		d := r.dirs[id.Path]
-		if d == nil {
+		if d == nil || d.lock == nil {
 			continue
 		}
 		wanted[d.path] = true
+		for _, w := range d.lock.Waiters {
+			if s := w.Owner.Session; !who.allWatches && !who.heard[s] {
+				unheard[s] = true
+			}
+		}
 		if d.single {
 			wanted[parent(d.path)] = true
 		}
@@ -300,6 +348,7 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 		}
 	}
 	table := &inspect.WatchTable{Backend: r.cfg.Backend, ReadAt: who.asked, Sessions: map[string][]int64{}, Covers: who.covers}
+	table.Unheard = slices.Sorted(maps.Keys(unheard))
 	for full, ids := range who.watches {
 		if p, ok := r.cfg.shown(full); ok && wanted[parent(p)] {
 			table.Sessions[p] = ids

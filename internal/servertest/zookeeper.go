@@ -210,14 +210,22 @@ func startEmbeddedZooKeeper(cfg zkserver.Config) (*ZooKeeper, error) {
 	return &ZooKeeper{Addr: server.Addr(), Admin: "http://" + server.AdminAddr(), Embedded: server}, nil
 }
 
-func startRealZooKeeper() (*ZooKeeper, error) {
+// zookeeperInstalled says what is missing.
+func zookeeperInstalled() error {
 	if _, err := exec.LookPath("java"); err != nil {
-		return nil, missingError{"ZooKeeper's Java runtime (java)"}
+		return missingError{"ZooKeeper's Java runtime (java)"}
 	}
 	for _, jar := range zookeeperJars {
 		if _, err := os.Stat(filepath.Join(jarDir, jar)); err != nil {
-			return nil, missingError{"ZooKeeper (" + filepath.Join(jarDir, jar) + ")"}
+			return missingError{"ZooKeeper (" + filepath.Join(jarDir, jar) + ")"}
 		}
+	}
+	return nil
+}
+
+func startRealZooKeeper() (*ZooKeeper, error) {
+	if err := zookeeperInstalled(); err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "servertest-zookeeper-")
 	if err != nil {
@@ -244,17 +252,8 @@ func tryZooKeeper(dir string) (*ZooKeeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := fmt.Sprintf(`tickTime=%d
-dataDir=%s
-clientPort=%d
-clientPortAddress=127.0.0.1
-admin.serverAddress=127.0.0.1
-admin.serverPort=%d
-4lw.commands.whitelist=*
-maxClientCnxns=0
-`, tick.Milliseconds(), filepath.Join(dir, "data"), port, adminPort)
-	if err := os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte(config), 0o600); err != nil {
-		return nil, fmt.Errorf("servertest: %w", err)
+	if err := configure(dir, port, adminPort, ""); err != nil {
+		return nil, err
 	}
 	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir}
 	if zk.proc, err = runZooKeeper(dir, zk.Addr); err != nil {
@@ -267,19 +266,41 @@ maxClientCnxns=0
 	return zk, nil
 }
 
+// configure writes a server's configuration; more lines of it come last.
+func configure(dir string, port, adminPort int, more string) error {
+	config := fmt.Sprintf(`tickTime=%d
+dataDir=%s
+clientPort=%d
+clientPortAddress=127.0.0.1
+admin.serverAddress=127.0.0.1
+admin.serverPort=%d
+4lw.commands.whitelist=*
+maxClientCnxns=0
+%s`, tick.Milliseconds(), filepath.Join(dir, "data"), port, adminPort, more)
+	if err := os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte(config), 0o600); err != nil {
+		return fmt.Errorf("servertest: %w", err)
+	}
+	return nil
+}
+
 // runZooKeeper starts the server that is configured in dir and waits until its client port answers.
 func runZooKeeper(dir, addr string) (*process, error) {
-	classPath := make([]string, len(zookeeperJars))
-	for i, jar := range zookeeperJars {
-		classPath[i] = filepath.Join(jarDir, jar)
-	}
-	proc, err := startProcess(dir, "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.ZooKeeperServerMain", "zoo.cfg")
+	proc, err := startJVM(dir)
 	if err != nil {
 		return nil, err
 	}
 	return proc, proc.awaitReady(func() error { return portIsOf(dir, addr) })
+}
+
+// startJVM starts the server that is configured in dir, alone or as a member of an ensemble.
+func startJVM(dir string) (*process, error) {
+	classPath := make([]string, len(zookeeperJars))
+	for i, jar := range zookeeperJars {
+		classPath[i] = filepath.Join(jarDir, jar)
+	}
+	return startProcess(dir, "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg")
 }
 
 // portIsOf checks by its data directory that the server on the client port is ours and not one that was faster to the port.

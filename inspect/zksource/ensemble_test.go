@@ -1,0 +1,71 @@
+package zksource_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+func TestAnEnsemble(t *testing.T) {
+	start := time.Now()
+	servers := servertest.StartZooKeeperEnsemble(t, 3)
+	t.Logf("up after %v", time.Since(start))
+	var addrs, admins []string
+	for _, zks := range servers {
+		addrs, admins = append(addrs, zks.Addr), append(admins, zks.Admin)
+	}
+	first, second := client(t, servers[0]), client(t, servers[2])
+	create(t, first, "/l", "", 0)
+	held := create(t, first, "/l/"+guid+"__lock__", "a", contender)
+	create(t, second, "/l/"+guid2+"__lock__", "b", contender)
+	if _, err := second.Sync(held); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := second.GetW(held); err != nil { // as a waiter does
+		t.Fatal(err)
+	}
+	all := zksource.Config{Servers: addrs, Admin: admins}
+	v := once(t, all)
+	if !v.All || v.Sessions[first.SessionID()].Server != addrs[0] || v.Sessions[second.SessionID()].Server != addrs[2] {
+		t.Errorf("sessions, all of them %v: %+v", v.All, v.Sessions)
+	}
+	if v.Watches == nil || !slices.Equal(v.Watches.Sessions[held], []int64{second.SessionID()}) {
+		t.Errorf("watches: %+v", v.Watches)
+	}
+	roles := map[string]int{}
+	for _, s := range v.Backend.Servers {
+		roles[s.Role]++
+	}
+	if roles["leader"] != 1 || roles["follower"] != 2 {
+		t.Errorf("servers: %+v", v.Backend.Servers)
+	}
+
+	// The waiter's server is not in the target: nobody may say that it watches nothing.
+	w := observe(t, zksource.Config{Servers: addrs[:2], Admin: admins[:2]})
+	l := w.Lock(inspect.ID{Backend: "zk", Path: "/l"})
+	if l == nil || len(l.Waiters) != 1 || l.Waiters[0].Watch != inspect.Unconfirmed {
+		t.Errorf("two of three servers: %+v", l)
+	}
+	if b := w.Backends[0]; len(b.Findings) != 1 || !strings.Contains(b.Findings[0].Message, "has 3 servers and the target names 2") {
+		t.Errorf("two of three servers: %+v", b.Findings)
+	}
+	twice := once(t, zksource.Config{Servers: []string{addrs[0], addrs[0], addrs[1]}, Admin: []string{admins[0], admins[0], admins[1]}})
+	if twice.All {
+		t.Error("a server that is named twice is taken for two")
+	}
+
+	servers[1].Kill(t)
+	v = once(t, all)
+	if v.Backend.State != inspect.Connected || v.All || v.Locks["/l"] == nil || v.Backend.Servers[1].State != inspect.ServerDown {
+		t.Errorf("one server is down: %+v, all sessions %v", v.Backend, v.All)
+	}
+	w = observe(t, all)
+	if l := w.Lock(inspect.ID{Backend: "zk", Path: "/l"}); l == nil || l.Waiters[0].Watch != inspect.Confirmed {
+		t.Errorf("the waiter's server is there: %+v", l)
+	}
+}
