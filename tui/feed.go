@@ -16,6 +16,9 @@ const (
 	slowBeat = time.Second
 )
 
+// unseenKept is how many events are kept while the screen is paused.
+const unseenKept = 10_000
+
 // snapshotArrivedMsg is the feed's next snapshot, or why there is none.
 type snapshotArrivedMsg struct {
 	snapshot *inspect.Snapshot
@@ -54,7 +57,10 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 		return nil
 	case m.paused:
 		m.waiting, m.missed = msg.snapshot, true
+		m.unseen = append(m.unseen, msg.snapshot.Events...)
+		m.unseen = m.unseen[max(0, len(m.unseen)-unseenKept):]
 	default:
+		m.history.note(msg.snapshot.Events)
 		m.show(msg.snapshot)
 	}
 	return m.nextSnapshot()
@@ -65,7 +71,6 @@ func (m *Model) show(s *inspect.Snapshot) {
 		m.now = m.options.now()
 	}
 	shown := snapshotShownMsg{changed: s.Changed, all: s.Changed == nil || m.missed || !m.arrived}
-	m.history.note(m.snapshot, s, shown, m.now)
 	m.snapshot, m.arrived, m.missed = s, true, false
 	for _, screen := range m.screens {
 		screen.Update(shown)

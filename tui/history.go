@@ -21,43 +21,51 @@ type grant struct {
 	name     inspect.Untrusted
 }
 
-// history remembers who got which lock, from one snapshot to the next.
+// history remembers who got which lock, by the observer's events.
 type history struct {
 	grants map[inspect.ID][]grant
+	left   map[inspect.ID]left
 	newest time.Time
 }
 
-func newHistory() *history { return &history{grants: make(map[inspect.ID][]grant)} }
+// left is the last hold of a lock that has ended: a handover names its holder only by the entry on the server.
+type left struct {
+	name inspect.Untrusted
+	who  string
+}
 
-// note compares two snapshots. What is in the first one was there before we looked and is no grant.
-func (h *history) note(before, after *inspect.Snapshot, shown snapshotShownMsg, now time.Time) {
-	if before.Len() == 0 && shown.all {
-		return
-	}
-	if !shown.all {
-		for _, id := range shown.changed {
-			h.compare(before.Lock(id), after.Lock(id), id, now)
+func newHistory() *history {
+	return &history{grants: make(map[inspect.ID][]grant), left: make(map[inspect.ID]left)}
+}
+
+// note takes over the grants among events.
+func (h *history) note(events []inspect.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case inspect.EventAcquired, inspect.EventHandover:
+			h.add(e.Lock, grant{seen: e.At, to: who(e.Contender), from: h.from(e), name: e.Contender.Name})
+		case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
+			if e.Contender != nil {
+				h.left[e.Lock] = left{e.Contender.Name, who(e.Contender)}
+			}
+		case inspect.EventGone:
+			if e.Contender == nil {
+				delete(h.grants, e.Lock)
+				delete(h.left, e.Lock)
+			}
 		}
-		return
-	}
-	for l := range after.Locks() {
-		h.compare(before.Lock(l.ID), l, l.ID, now)
 	}
 }
 
-func (h *history) compare(was, is *inspect.Lock, id inspect.ID, now time.Time) {
-	if is == nil {
-		delete(h.grants, id)
-		return
-	}
-	if was == nil || was == is || was.State == inspect.StateUnknown {
-		return // what could not be seen before is no grant now
-	}
-	for i := range is.Holders {
-		to := &is.Holders[i]
-		if !holds(was, to) {
-			h.add(id, grant{seen: now, to: who(to), from: left(was, is), name: to.Name})
-		}
+// from is who held the lock before a handover; empty when the event is none.
+func (h *history) from(e inspect.Event) string {
+	switch before := h.left[e.Lock]; {
+	case e.Kind != inspect.EventHandover:
+		return ""
+	case before.name == e.From:
+		return before.who
+	default:
+		return e.From.String()
 	}
 }
 
@@ -81,23 +89,4 @@ func (h *history) freshGrant(id inspect.ID, name inspect.Untrusted, now time.Tim
 		}
 	}
 	return false
-}
-
-func holds(l *inspect.Lock, c *inspect.Contender) bool {
-	for i := range l.Holders {
-		if h := &l.Holders[i]; h.Name == c.Name && h.Czxid == c.Czxid && h.Digest == c.Digest {
-			return true
-		}
-	}
-	return false
-}
-
-// left is the holder that is one no more; empty when there is none.
-func left(was, is *inspect.Lock) string {
-	for i := range was.Holders {
-		if !holds(is, &was.Holders[i]) {
-			return who(&was.Holders[i])
-		}
-	}
-	return ""
 }

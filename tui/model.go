@@ -27,6 +27,7 @@ type Model struct {
 	trail []screenName
 
 	waiting *inspect.Snapshot // the newest, kept back while paused
+	unseen  []inspect.Event   // what happened while paused
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
 	ticking int               // the generation of the tick under way
 	focused []inspect.ID
@@ -202,8 +203,9 @@ func (m *Model) pause() {
 	}
 	m.now = m.options.now()
 	if m.waiting != nil {
+		m.history.note(m.unseen)
 		m.show(m.waiting)
-		m.waiting = nil
+		m.waiting, m.unseen = nil, nil
 	}
 }
 

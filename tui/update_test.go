@@ -211,10 +211,19 @@ func TestGoneLockSaysSo(t *testing.T) {
 func TestHandoverIsRemembered(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, orders().ID)
 	l := orders()
-	next := l.Waiters[0]
+	before, next := l.Holders[0], l.Waiters[0]
 	next.State, next.Watches, next.HeldSince = inspect.Holding, "", noon
 	l.Holders, l.Waiters = []inspect.Contender{next}, l.Waiters[1:]
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
+	s := changed([]inspect.ID{l.ID}, l)
+	s.Events = []inspect.Event{
+		{Kind: inspect.EventReleased, At: noon, Lock: l.ID, Contender: &before},
+		{Kind: inspect.EventHandover, At: noon, Lock: l.ID, Contender: &next, From: before.Name},
+	}
+	press(m, "space")
+	send(m, snapshotArrivedMsg{snapshot: s})
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{}, l)})
+	wantNoText(t, m, "handed over")
+	press(m, "space")
 	wantText(t, m, "last grants", "12:00:00  handed over worker-3 → worker-7")
 	if !m.history.freshGrant(l.ID, next.Name, m.now) {
 		t.Error("the new holder does not stand out")
@@ -222,6 +231,15 @@ func TestHandoverIsRemembered(t *testing.T) {
 	if m.history.freshGrant(l.ID, next.Name, in(freshFor)) {
 		t.Error("it stands out for ever")
 	}
+}
+
+// A contender that was only listed at first, and read later, has not been granted anything.
+func TestReadingMoreIsNoGrant(t *testing.T) {
+	l, listed := orders(), orders()
+	listed.Holders[0].Czxid, listed.Holders[0].Owner = 0, inspect.Owner{}
+	m := opened(t, Options{}, 120, 36, l.ID)
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, listed)}, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
+	wantNoText(t, m, "handed over", "granted to")
 }
 
 func TestLongQueueScrolls(t *testing.T) {
