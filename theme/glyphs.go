@@ -10,7 +10,7 @@ type Glyphs struct {
 	// Branch and LastBranch start a row of the queue's tree, two cells each.
 	Branch, LastBranch string
 	// Crumb stands between breadcrumbs, Dot between facts, Rule fills a line, Cursor marks the selected row.
-	Crumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost string
+	Crumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost, AtLeast string
 	// Bar is the full cell of a bar; the rest are those of a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
 	Bar, BarFull, BarHalf, BarRest string
@@ -24,7 +24,7 @@ func unicodeGlyphs() Glyphs {
 		Holding: "●", Waiting: "○", Pending: "◐", Critical: "✖", Warning: "▲", Info: "i", Free: "·", Unknown: "?",
 		WatchConfirmed: "⇢", WatchExpected: "⇠?", WatchMissing: "⇥✖",
 		Branch: "├─", LastBranch: "└─",
-		Crumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤",
+		Crumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
 		Up: "↑", Down: "↓",
 		Border: lipgloss.RoundedBorder(),
@@ -36,7 +36,7 @@ func asciiGlyphs() Glyphs {
 		Holding: "*", Waiting: "o", Pending: "%", Critical: "X", Warning: "!", Info: "i", Free: ".", Unknown: "?",
 		WatchConfirmed: "->", WatchExpected: "-?", WatchMissing: "-X",
 		Branch: "|-", LastBranch: "`-",
-		Crumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<",
+		Crumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
 		Up: "^", Down: "v",
 		Border: lipgloss.ASCIIBorder(),

@@ -71,10 +71,9 @@ func (p *chainPane) Refresh() {
 			p.spans[v.Addr] = max(p.spans[v.Addr], v.ExpiresAt.Sub(l.ReadAt))
 		}
 	}
-	if len(l.Masters) == 0 {
-		p.rows = append(p.rows, tree(l, l.Holders, l.Waiters, p.theme.Glyphs.Branch, p.theme.Glyphs.LastBranch)...)
-	} else if len(l.Waiters) > 0 {
-		p.rows = append(p.rows, tree(l, nil, l.Waiters, p.theme.Glyphs.Branch, p.theme.Glyphs.LastBranch)...)
+	// One holder that nobody is seen to wait for is what the masters' values tell already.
+	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {
+		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.theme.Glyphs.Branch, p.theme.Glyphs.LastBranch)...)
 	}
 	at := slices.IndexFunc(p.rows, func(r chainRow) bool { return r.key() == p.selected })
 	if at >= 0 {
@@ -140,15 +139,20 @@ func (p *chainPane) View() string {
 	if details := p.details(l); len(details) > 0 {
 		below = append([]line{nil}, details...)
 	}
-	columns, cells := p.table(l)
+	columns, row := p.table(l)
+	rows := min(len(p.rows), leastRows)
+	below = below[:max(0, min(len(below), p.height-len(lines)-1-rows))]
 	room := max(1, p.height-len(lines)-1-len(below))
 	widths := lay(columns, p.width-margin-1)
 	lines = append(lines, append(line{{"   ", t.Header}}, titles(columns, widths, t.Header)...))
 	p.listTop = len(lines)
-	lines = append(lines, p.list(l, columns, widths, cells, room)...)
+	lines = append(lines, p.list(l, row, room)...)
 	lines = append(lines, below...)
 	return p.finish(append(lines, p.grants(p.height-len(lines))...))
 }
+
+// leastRows is how many rows of the list stay when the window is low.
+const leastRows = 4
 
 // finish draws the lines of the pane; those of the list are drawn already.
 func (p *chainPane) finish(lines []line) string {
@@ -199,29 +203,46 @@ func (p *chainPane) verdictLines(l *inspect.Lock) []line {
 		}
 		lines = append(lines, line{lead, {text, style}})
 	}
-	shown := 0
-	for i := range l.Findings {
-		f := &l.Findings[i]
-		if shown == 2 && len(l.Findings) > 3 {
-			return append(lines, line{{fmt.Sprintf("   and %d more findings", len(l.Findings)-shown), t.Muted}})
-		}
-		shown++
+	return append(lines, p.findings(l)...)
+}
+
+// most findings are listed with all their advice, and of more this many.
+const mostFindings, listedFindings = 3, 2
+
+// findings are those of a lock, the worst first, with what to do. A low window has room for the worst one's advice only.
+func (p *chainPane) findings(l *inspect.Lock) []line {
+	t, tail := p.theme, p.theme.Glyphs.Ellipsis
+	found := slices.Clone(l.Findings)
+	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return severity(b.Severity) - severity(a.Severity) })
+	rest := 0
+	if len(found) > mostFindings {
+		found, rest = found[:listedFindings], len(found)-listedFindings
+	}
+	var lines []line
+	for i, f := range found {
 		s := severitySign(t, f.Severity)
-		for j, text := range wrap(printed(f.Message), p.width-8-len(f.Rule), 2, tail) {
-			lead := line{{strings.Repeat(" ", 5+len(printed(f.Rule))), t.Text}}
+		rule := printed(f.Rule)
+		for j, text := range wrap(printed(f.Message), p.width-6-len(rule), 2, tail) {
+			lead := line{{strings.Repeat(" ", 5+len(rule)), t.Text}}
 			if j == 0 {
-				lead = line{{" " + s.text + " " + printed(f.Rule) + "  ", s.style}}
+				lead = line{{" " + s.text + " " + rule + "  ", s.style}}
 			}
 			lines = append(lines, lead.add(t.Text, text))
 		}
-		if f.Advice != "" && p.height >= 26 {
-			for _, text := range wrap(printed(f.Advice), p.width-6, 2, tail) {
+		if f.Advice != "" && (i == 0 || p.height >= roomy) {
+			for _, text := range wrap(printed(f.Advice), p.width-6, 5, tail) {
 				lines = append(lines, line{{"     " + text, t.Muted}})
 			}
 		}
 	}
+	if rest > 0 {
+		lines = append(lines, line{{fmt.Sprintf("   and %s (lockscope doctor tells all)", plural(rest, "more finding")), t.Muted}})
+	}
 	return lines
 }
+
+// roomy is the height from which there is room for all that is known.
+const roomy = 26
 
 // grants are the last times that somebody got the lock while we looked, as many as there is room for.
 func (p *chainPane) grants(room int) []line {

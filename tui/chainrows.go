@@ -16,7 +16,7 @@ import (
 const deepest = 5
 
 // tree makes the rows of a queue in its order, each behind the one that it waits for.
-func tree(_ *inspect.Lock, holders, waiters []inspect.Contender, branch, lastBranch string) []chainRow {
+func tree(holders, waiters []inspect.Contender, branch, lastBranch string) []chainRow {
 	rows := make([]chainRow, 0, len(holders)+len(waiters))
 	depth := make(map[inspect.Untrusted]int, cap(rows))
 	for i := range holders {
@@ -39,23 +39,27 @@ func tree(_ *inspect.Lock, holders, waiters []inspect.Contender, branch, lastBra
 	return rows
 }
 
-// table has the columns that this lock's rows need, and what makes the cells of a row.
-func (p *chainPane) table(l *inspect.Lock) ([]column, func(chainRow) []line) {
-	if len(l.Masters) == 0 {
-		return queueColumns(), func(r chainRow) []line { return p.queueCells(l, r) }
+// table has the columns that this lock's rows need, and what makes a row.
+func (p *chainPane) table(l *inspect.Lock) ([]column, func(chainRow) line) {
+	columns := queueColumns(l)
+	if len(l.Masters) > 0 {
+		columns = p.masterColumns(l)
 	}
-	columns := p.masterColumns(l)
-	width := lay(columns, p.width-margin-1)[ttlOfMaster]
-	return columns, func(r chainRow) []line {
-		if r.contender != nil {
-			return p.redisWaiterCells(l, r)
+	widths := lay(columns, p.width-margin-1)
+	return columns, func(r chainRow) line {
+		switch {
+		case r.vote != nil:
+			return join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]), p.theme.Glyphs.Ellipsis)
+		case len(l.Masters) > 0:
+			return p.redisContender(l, r)
+		default:
+			return join(columns, widths, p.queueCells(l, r), p.theme.Glyphs.Ellipsis)
 		}
-		return p.masterCells(l, r.vote, width)
 	}
 }
 
 // list draws the rows in sight; what is above and below them is told in the first and the last line.
-func (p *chainPane) list(l *inspect.Lock, columns []column, widths []int, cells func(chainRow) []line, room int) []line {
+func (p *chainPane) list(l *inspect.Lock, row func(chainRow) line, room int) []line {
 	t := p.theme
 	p.top = max(0, min(p.top, len(p.rows)-room))
 	p.top = max(min(p.top, p.cursor), p.cursor-room+1)
@@ -67,7 +71,7 @@ func (p *chainPane) list(l *inspect.Lock, columns []column, widths []int, cells 
 			out = line{{t.Glyphs.Cursor + "  ", t.Holding}}
 			over = t.Selected
 		}
-		out = append(out, join(columns, widths, cells(p.rows[i]), t.Glyphs.Ellipsis)...)
+		out = append(out, row(p.rows[i])...)
 		lines = append(lines, out.over(p.width, over))
 	}
 	if p.top > 0 {
@@ -104,17 +108,24 @@ func (p *chainPane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) 
 	return nil
 }
 
-func queueColumns() []column {
-	return []column{
+func queueColumns(l *inspect.Lock) []column {
+	columns := []column{
 		{title: "#", width: 4, grow: 1, most: 6, right: true},
 		{title: "STATE", width: 13, grow: 1, most: 14},
+		{title: "MODE", width: 5},
 		{title: "CONTENDER", middle: true, width: 12, grow: 5, most: 34},
 		{title: "CLIENT", width: 15, grow: 4, most: 24},
-		{title: "SESSION", middle: true, width: 10, grow: 3, most: 18, from: 105},
+		{title: "SESSION", middle: true, width: 10, grow: 3, most: 18, from: 112},
 		{title: "QUEUED", width: 7, right: true},
-		{title: "BLOCKS", width: 6, right: true, from: 88},
+		{title: "BLOCKS", width: 6, right: true, from: 95},
 		{title: "WATCHES", width: 10, grow: 3, most: 20},
 	}
+	if l.Kind == inspect.KindRW {
+		columns[3].width = 10
+	} else {
+		columns[2].from, columns[5].from, columns[7].from = never, 105, 88
+	}
+	return columns
 }
 
 func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
@@ -141,13 +152,20 @@ func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
 	if c.BlockedBelow > 0 {
 		blocks = line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
-	return []line{number, p.stateCell(r), {{name, t.Text}}, at, id, since, blocks, p.watchCell(l, c)}
+	return []line{number, p.stateCell(r), modeCell(t, c), {{name, t.Text}}, at, id, since, blocks, p.watchCell(l, c)}
 }
 
 func (p *chainPane) stateCell(r chainRow) line {
 	t := p.theme
 	s, word := contenderSign(t, r.contender)
 	return line{{r.prefix, t.Faint}, s, {" " + word, s.style}}
+}
+
+func modeCell(t *theme.Theme, c *inspect.Contender) line {
+	if c.Mode == recipe.Shared {
+		return line{{"read", t.Text}}
+	}
+	return line{{"write", t.Strong}}
 }
 
 func contenderSign(t *theme.Theme, c *inspect.Contender) (span, string) {
@@ -308,13 +326,35 @@ func cause(text, addr string) string {
 	return strings.TrimPrefix(text, "connect: ")
 }
 
-// redisWaiterCells is a waiter of a Redis lock in the masters' columns.
-func (p *chainPane) redisWaiterCells(l *inspect.Lock, r chainRow) []line {
+// redisContender is a holder or waiter of a Redis lock, below the masters: their columns are not its own.
+func (p *chainPane) redisContender(l *inspect.Lock, r chainRow) line {
 	t, c := p.theme, r.contender
-	var since line
-	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
-		since = line{{"for " + age(d), t.Muted}}
+	var notes []string
+	if l.Kind == inspect.KindRW {
+		notes = append(notes, modeCell(t, c).text())
 	}
-	_, word := contenderSign(t, c)
-	return []line{{{who(c), t.Text}}, {{r.prefix, t.Faint}, {t.Glyphs.Waiting, t.Waiting}}, {{word, t.Waiting}}, since, nil, nil, nil}
+	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok && c.State != inspect.Holding {
+		notes = append(notes, "queued "+age(d))
+	}
+	if left := c.ExpiresAt.Sub(p.now); !c.ExpiresAt.IsZero() && left > 0 {
+		notes = append(notes, age(left)+" left")
+	}
+	note := line{{strings.Join(notes, ", "), t.Muted}}
+	if c.Dead {
+		note = append(line{{"gone?  ", t.Critical}}, note...)
+	}
+	state := p.stateCell(r).align(stateOfRedis, false, t.Glyphs.Ellipsis)
+	room := max(12, p.width-margin-1-stateOfRedis-gap-note.width()-gap)
+	name := line{{who(c), t.Text}}.squeeze(room, t.Glyphs.Ellipsis)
+	if room < 40 {
+		name = name.align(room, false, t.Glyphs.Ellipsis)
+	} else {
+		name = name.align(min(room, max(40, name.width())), false, t.Glyphs.Ellipsis)
+	}
+	out := append(state, span{text: "  "})
+	out = append(append(out, name...), span{text: "  "})
+	return append(out, note...)
 }
+
+// stateOfRedis is how wide the state of a Redis contender is.
+const stateOfRedis = 13

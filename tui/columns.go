@@ -101,7 +101,7 @@ func lockColumns(width int) []column {
 		{title: "LIBRARY", width: 12, grow: 1, most: 18, from: 108},
 		{title: "HOLDER", middle: true, width: 14, grow: 4, most: 44},
 		{title: "HELD", width: 7, right: true},
-		{title: "QUEUE", width: 8},
+		{title: "QUEUE", width: queueWidth},
 		{title: "TTL", width: ttl, right: true},
 		{title: "FINDING", width: 12, grow: 2, most: 24},
 	}

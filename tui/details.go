@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"lockscope/inspect"
 )
 
@@ -21,16 +23,25 @@ func (p *chainPane) details(l *inspect.Lock) []line {
 	return append(lines, p.contenderDetails(l, r.contender)...)
 }
 
-// facts puts the parts that are not empty in a row.
-func (p *chainPane) facts(lead span, parts ...string) line {
-	t := p.theme
-	var known []string
+// facts puts the parts that are not empty in a row, or in more where they do not fit into one.
+func (p *chainPane) facts(lead span, parts ...string) []line {
+	t, dot := p.theme, " "+p.theme.Glyphs.Dot+" "
+	lines := []line{{{"   ", t.Text}, lead}}
+	first := true
 	for _, part := range parts {
-		if part != "" {
-			known = append(known, part)
+		last := len(lines) - 1
+		switch {
+		case part == "":
+			continue
+		case first:
+		case lines[last].width()+len(dot)+ansi.StringWidth(part) <= p.width:
+			lines[last] = lines[last].add(t.Muted, dot)
+		default:
+			lines, last = append(lines, line{{"     ", t.Text}}), last+1
 		}
+		lines[last], first = lines[last].add(t.Text, part), false
 	}
-	return line{{"   ", t.Text}, lead, {strings.Join(known, " "+t.Glyphs.Dot+" "), t.Text}}
+	return lines
 }
 
 // named is "name text", or empty when there is no text.
@@ -44,35 +55,62 @@ func named(name, text string) string {
 func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []line {
 	t, o := p.theme, &c.Owner
 	s, word := contenderSign(t, c)
-	since := ""
-	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
-		since = "in the queue for " + age(d)
+	lines := p.facts(span{s.text + " ", s.style}, append([]string{who(c), word}, p.times(l, c)...)...)
+	if c.Dead {
+		lines = append(lines, line{{"   nothing keeps its entry alive: its client is most likely gone", t.Critical}})
 	}
-	held := ""
-	if c.State == inspect.Holding {
-		held = "held since before we looked"
-		if d, ok := p.snapshot.Age(l, c.HeldSince, p.now); ok {
-			held = "held for " + age(d)
-		}
+	known := p.facts(span{}, named("client", printed(o.Client)), named("via", printed(o.Server)), named("host", o.Host.String()),
+		named("pid", o.PID.String()), named("thread", o.Thread.String()), named("instance", o.LibraryID.String()))
+	if o.Session == 0 && known[0].text() == "   " {
+		known = p.facts(span{"who is behind it is not known", t.Unknown})
 	}
-	lines := []line{
-		p.facts(span{s.text + " ", s.style}, who(c), word, held, since),
-		p.facts(span{"", t.Text}, named("client", printed(o.Client)), named("via", printed(o.Server)), named("host", o.Host.String()),
-			named("pid", o.PID.String()), named("thread", o.Thread.String()), named("instance", o.LibraryID.String())),
-	}
+	lines = append(lines, known...)
 	if o.Session != 0 {
-		lines = append(lines, p.sessionFacts(l, c))
-	} else if o.Client == "" && o.Host == "" {
-		lines[1] = p.facts(span{"who is behind it is not known", t.Unknown})
+		lines = append(lines, p.sessionFacts(l, c)...)
 	}
 	if c.Watch == inspect.Missing {
 		lines = append(lines, line{{"   " + t.Glyphs.WatchMissing + " it does not watch ", t.Critical}, {c.Watches.String(), t.Text}})
 	}
-	return append(lines, line{{"   name ", t.Muted}, {c.Name.String(), t.Text}})
+	return append(lines, p.long("name ", c.Name.String())...)
+}
+
+// times say since when a contender is in the queue and holds, and how long its entry lasts.
+func (p *chainPane) times(l *inspect.Lock, c *inspect.Contender) []string {
+	var words []string
+	since, known := p.snapshot.Age(l, c.Since, p.now)
+	held, granted := p.snapshot.Age(l, c.HeldSince, p.now)
+	switch {
+	case c.State != inspect.Holding && known:
+		words = append(words, "in the queue for "+age(since))
+	case c.State != inspect.Holding:
+	case granted && known && since-held >= time.Second:
+		words = append(words, "held for "+age(held), "in the queue for "+age(since))
+	case granted:
+		words = append(words, "held for "+age(held))
+	case known:
+		words = append(words, "held since before we looked, for "+age(since)+" at most")
+	default:
+		words = append(words, "held since before we looked")
+	}
+	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.now) {
+		words = append(words, "expires in "+age(c.ExpiresAt.Sub(p.now)))
+	}
+	return words
+}
+
+// long is text of any length behind a name.
+func (p *chainPane) long(name, text string) []line {
+	t := p.theme
+	var lines []line
+	for _, part := range wrap(text, p.width-4-len(name), 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, line{{"   " + name, t.Muted}, {part, t.Text}})
+		name = strings.Repeat(" ", len(name))
+	}
+	return lines
 }
 
 // sessionFacts say whether a contender's session is alive.
-func (p *chainPane) sessionFacts(l *inspect.Lock, c *inspect.Contender) line {
+func (p *chainPane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []line {
 	t := p.theme
 	s, ok := p.snapshot.Session(l, c)
 	limit := max(c.Owner.SessionTimeout, s.Timeout)
@@ -116,22 +154,25 @@ func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 		}
 		first = p.facts(span{mark.text() + " ", mark[0].style}, printed(v.Addr), printed(s.Role), latency, offset)
 	}
-	lines := []line{first}
+	lines := first
 	switch {
 	case !v.Up:
-		return append(lines, line{{"   " + silence(v), t.Unknown}})
+		return append(lines, p.long("", silence(v))...)
 	case v.Present:
-		lines = append(lines, line{{"   value ", t.Muted}, {v.Value.String(), t.Text}})
+		lines = append(lines, p.long("value ", v.Value.String())...)
 		if v.Digest != "" {
-			lines = append(lines, line{{"   whole ", t.Muted}, {printed(v.Digest), t.Text}})
+			lines = append(lines, p.long("whole ", printed(v.Digest))...)
 		}
 	default:
 		lines = append(lines, line{{"   the key is absent here", t.Muted}})
 	}
 	if len(l.Holders) == 1 {
 		o := &l.Holders[0].Owner
-		lines = append(lines, p.facts(span{"", t.Text}, named("holder", o.Label.String()), named("host", o.Host.String()),
-			named("client", printed(o.Client)), named("instance", o.LibraryID.String()), named("thread", o.Thread.String())))
+		holder := p.facts(span{}, named("holder", o.Label.String()), named("host", o.Host.String()), named("pid", o.PID.String()),
+			named("client", printed(o.Client)), named("instance", o.LibraryID.String()), named("thread", o.Thread.String()))
+		if holder[0].text() != "   " {
+			lines = append(lines, holder...)
+		}
 	}
 	return lines
 }

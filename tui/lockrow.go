@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 )
@@ -16,6 +18,9 @@ type lockCells struct {
 
 // queueBar is how many cells a queue's bar has at most.
 const queueBar = 5
+
+// queueWidth is how wide the queue's column is.
+const queueWidth = 8
 
 // cells turns a lock into the cells of its row.
 func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
@@ -113,12 +118,18 @@ func (w *world) heldCell(l *inspect.Lock) line {
 	return line{{t.Glyphs.Dash, t.Faint}}
 }
 
+// queueCell is how many wait, at least when more are known to wait unseen, behind a bar as far as there is room for it.
 func (w *world) queueCell(l *inspect.Lock) line {
-	t, n := w.theme, len(l.Waiters)
+	t, n := w.theme, len(l.Waiters)+l.WaitersAtLeast
 	if n == 0 {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
-	return line{{t.Bar(min(n, queueBar), queueBar, queueBar), t.Waiting}, {fmt.Sprintf(" %d", n), t.Text}}
+	count := fmt.Sprintf(" %d", n)
+	if l.WaitersAtLeast > 0 {
+		count = " " + t.Glyphs.AtLeast + count[1:]
+	}
+	room := min(queueBar, queueWidth-ansi.StringWidth(count))
+	return line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {count, t.Text}}
 }
 
 // ttlCell is what is left of a Redis lock's life, with a small gauge when its full length is known.

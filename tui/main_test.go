@@ -104,6 +104,7 @@ func readers() *inspect.Lock {
 	}
 	w := znode(13, "writer-1", 12*time.Second, &l.Holders[2], inspect.Confirmed)
 	l.Waiters = []inspect.Contender{w, znode(14, "reader-4", 11*time.Second, &w, inspect.Confirmed), znode(15, "reader-5", 10*time.Second, &w, inspect.Confirmed)}
+	l.Waiters[1].Mode, l.Waiters[2].Mode = recipe.Shared, recipe.Shared
 	return l
 }
 

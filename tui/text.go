@@ -129,9 +129,26 @@ func middle(s string, cells int, ellipsis string) string {
 	return ansi.Truncate(s, cells-1-tail, "") + ellipsis + ansi.Cut(s, w-tail, w)
 }
 
-// wrap breaks text into at most n lines of width cells.
+// wrap breaks text at blanks into at most n lines of width cells. Only a word that is wider than a line is broken
+// itself: names and commands stay as they are typed.
 func wrap(s string, width, n int, tail string) []string {
-	lines := strings.Split(ansi.Wrap(s, max(1, width), " "), "\n")
+	width = max(1, width)
+	var lines []string
+	rest := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case rest == "":
+			rest = word
+		case ansi.StringWidth(rest)+1+ansi.StringWidth(word) <= width:
+			rest += " " + word
+		default:
+			lines, rest = append(lines, rest), word
+		}
+		for w := ansi.StringWidth(rest); w > width; w = ansi.StringWidth(rest) {
+			lines, rest = append(lines, ansi.Truncate(rest, width, "")), ansi.Cut(rest, width, w)
+		}
+	}
+	lines = append(lines, rest)
 	if len(lines) > n {
 		lines = lines[:n]
 		lines[n-1] = ansi.Truncate(lines[n-1]+" "+tail, width, tail)

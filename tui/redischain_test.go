@@ -1,0 +1,104 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// fairQueue is a Redisson fair lock whose first waiter is dead, with a finding about it.
+func fairQueue() *inspect.Lock {
+	l := inspect.KeyLock(id("redis:fair"), []inspect.Vote{vote(0, uuid(0)+":12", 20*time.Second)}, noon)
+	l.Recipe, l.State, l.Confidence = "redisson", inspect.StateContended, recipe.Certain
+	for i := range 3 {
+		c := inspect.Contender{Name: inspect.Untrusted(fmt.Sprintf("%s:%d", uuid(i+1), 33)), State: inspect.Waiting, Dead: i == 0}
+		c.ExpiresAt, c.Owner = in(time.Duration(i+1)*time.Minute), inspect.Owner{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"}
+		l.Waiters = append(l.Waiters, c)
+	}
+	l.Findings = []inspect.Finding{{
+		Rule: "stale-fair-queue", Severity: inspect.Warning, Message: "1 of 3 waiters is gone",
+		Advice: "wait: Redisson drops each within 5 min. If its client is gone: lockscope release redis:fair --owner " +
+			string(l.Waiters[0].Name) + " --waiter. Or restart Redisson, and have its users know",
+	}}
+	return l
+}
+
+func uuid(i int) string { return fmt.Sprintf("%08x-9d1b-4c38-b7f4-2a1c6f9e0a11", i) }
+
+func opening(t *testing.T, l *inspect.Lock, width, height int) *Model {
+	t.Helper()
+	m := model(t, Options{}, width, height, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	press(m, "enter")
+	fits(t, m)
+	return m
+}
+
+func TestRedisQueueIsReadable(t *testing.T) {
+	for _, size := range sizes {
+		l := fairQueue()
+		m := opening(t, l, size.width, size.height)
+		golden(t, fmt.Sprintf("chain-fair-%dx%d", size.width, size.height), content(m))
+		wantText(t, m, "└─○ waits", "gone?  1m00s left", string(l.Waiters[1].Name))
+		press(m, "j", "j")
+		wantText(t, m, "nothing keeps its entry alive", "instance "+uuid(1)+" · thread")
+	}
+}
+
+func TestRedisReadersAndPermitsAreListed(t *testing.T) {
+	l := inspect.KeyLock(id("redis:rw"), []inspect.Vote{vote(0, "x", 20*time.Second)}, noon)
+	l.Kind, l.Recipe = inspect.KindRW, "redisson"
+	l.Holders = nil
+	for i := range 2 {
+		l.Holders = append(l.Holders, inspect.Contender{
+			Name: inspect.Untrusted(uuid(i) + ":1"), State: inspect.Holding, Mode: recipe.Shared, ExpiresAt: in(time.Minute),
+		})
+	}
+	m := opening(t, l, 80, 24)
+	wantText(t, m, "2 readers hold it", uuid(0)+":1", uuid(1)+":1", "read, 1m00s left")
+	l.Kind, l.Limit = inspect.KindSemaphore, 3
+	l.Holders = l.Holders[:1]
+	wantText(t, opening(t, l, 80, 24), "1 of 3 permits taken", uuid(0)+":1")
+}
+
+// What is to be done can be read to its end, and no command in it is broken but at a blank.
+func TestAdviceIsNotCut(t *testing.T) {
+	l := fairQueue()
+	m := opening(t, l, 80, 24)
+	said := strings.Join(strings.Fields(content(m)), " ")
+	if !strings.Contains(said, l.Findings[0].Advice) {
+		t.Errorf("no %q in\n%s", l.Findings[0].Advice, content(m))
+	}
+}
+
+func TestLongQueueCountIsWhole(t *testing.T) {
+	l := orders()
+	for i := range 300 {
+		l.Waiters = append(l.Waiters, inspect.Contender{Name: inspect.Untrusted(fmt.Sprint("w", i)), State: inspect.Waiting})
+	}
+	unseen := inspect.KeyLock(id("redis:unseen"), []inspect.Vote{vote(0, "x", 20*time.Second)}, noon)
+	unseen.State, unseen.WaitersAtLeast = inspect.StateContended, 2
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l, unseen}))
+	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
+}
+
+func TestWrapBreaksAtBlanks(t *testing.T) {
+	for _, test := range []struct {
+		text     string
+		width, n int
+		want     string
+	}{
+		{"look at a-b-c-d now", 8, 5, "look at|a-b-c-d|now"},
+		{"abcdefghij kl", 4, 5, "abcd|efgh|ij|kl"},
+		{"abcdefghij kl", 4, 2, "abcd|efg…"},
+		{"", 4, 2, ""},
+		{"日本語 x", 4, 2, "日本|語 x"},
+	} {
+		if got := strings.Join(wrap(test.text, test.width, test.n, "…"), "|"); got != test.want {
+			t.Errorf("%q: %q instead of %q", test.text, got, test.want)
+		}
+	}
+}
