@@ -44,7 +44,7 @@ func TestRedisQueueIsReadable(t *testing.T) {
 		golden(t, fmt.Sprintf("chain-fair-%dx%d", size.width, size.height), content(m))
 		wantText(t, m, "└─○ waits", "gone?  1m00s left", string(l.Waiters[1].Name))
 		press(m, "j", "j")
-		wantText(t, m, "nothing keeps its entry alive", "instance "+uuid(1)+" · thread")
+		wantText(t, m, "nothing keeps its entry alive", "thread 33 · instance "+uuid(1))
 	}
 }
 
