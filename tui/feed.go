@@ -60,7 +60,7 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 		m.unseen = append(m.unseen, msg.snapshot.Events...)
 		m.unseen = m.unseen[max(0, len(m.unseen)-unseenKept):]
 	default:
-		m.history.note(msg.snapshot.Events)
+		m.note(msg.snapshot.Events)
 		m.show(msg.snapshot)
 	}
 	return m.nextSnapshot()

@@ -24,7 +24,7 @@ type Model struct {
 	width, height int
 	screens       map[screenName]screen
 	// trail is how the user came here, the screen in front last.
-	trail []screenName
+	trail []place
 
 	waiting *inspect.Snapshot // the newest, kept back while paused
 	unseen  []inspect.Event   // what happened while paused
@@ -48,7 +48,7 @@ func New(ctx context.Context, o Options) *Model {
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w)
 	}
-	m.trail = []screenName{screenList()[0].name}
+	m.trail = []place{{screen: screenList()[0].name}}
 	m.resize()
 	return m
 }
@@ -129,11 +129,11 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 }
 
 func (m *Model) globalActions() []action {
-	return []action{
+	return append(m.goToActions(), []action{
 		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: do(m.pause)},
 		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", run: do(m.help)},
 		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", run: func() tea.Cmd { return tea.Quit }},
-	}
+	}...)
 }
 
 func (m *Model) help() {
@@ -157,7 +157,7 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) front() screen { return m.screens[m.trail[len(m.trail)-1]] }
+func (m *Model) front() screen { return m.screens[m.trail[len(m.trail)-1].screen] }
 
 // navigate goes where the screen in front asked for.
 func (m *Model) navigate() {
@@ -166,14 +166,44 @@ func (m *Model) navigate() {
 	switch {
 	case n.back && len(m.trail) > 1:
 		m.trail = m.trail[:len(m.trail)-1]
-	case n.to != "" && m.screens[n.to] != nil:
-		m.screens[n.to].Open(n.lock)
-		m.trail = append(m.trail, n.to)
-	default:
+	case m.screens[n.to.screen] == nil:
 		return
+	default:
+		m.trail = walk(m.trail, n.to)
 	}
+	here := m.trail[len(m.trail)-1]
+	m.screens[here.screen].Open(here)
 	m.resize()
 	m.front().Update(snapshotShownMsg{})
+}
+
+// longestTrail is how many places back one can go; those after the first are forgotten first.
+const longestTrail = 16
+
+// walk is the trail after going to a place: one that was on it is gone back to.
+func walk(trail []place, to place) []place {
+	if at := slices.Index(trail, to); at >= 0 {
+		return trail[:at+1]
+	}
+	if len(trail) == longestTrail {
+		trail = slices.Delete(trail, 1, 2)
+	}
+	return append(trail, to)
+}
+
+// goToActions are the keys that open the screens, at what is selected on the one in front.
+func (m *Model) goToActions() []action {
+	var list []action
+	for _, e := range screenList() {
+		if e.key == "" {
+			continue
+		}
+		list = append(list, action{
+			keys: []string{e.key}, shown: e.key, hint: string(e.name), help: string(e.name) + ": " + e.about,
+			run: do(func() { m.open(e.name, m.front().Selected()) }),
+		})
+	}
+	return list
 }
 
 // refocus tells the sources what is looked at now, when that is something else than before.
@@ -203,7 +233,7 @@ func (m *Model) pause() {
 	}
 	m.now = m.options.now()
 	if m.waiting != nil {
-		m.history.note(m.unseen)
+		m.note(m.unseen)
 		m.show(m.waiting)
 		m.waiting, m.unseen = nil, nil
 	}

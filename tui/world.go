@@ -23,6 +23,7 @@ type world struct {
 	now     time.Time
 	paused  bool
 	history *history
+	events  eventLog
 	// feedError is why no more snapshots come.
 	feedError error
 
@@ -40,13 +41,18 @@ type world struct {
 
 // navigation is where a screen wants to go.
 type navigation struct {
-	to   screenName
-	lock inspect.ID
+	to   place
 	back bool
 }
 
-func (w *world) open(to screenName, lock inspect.ID) { w.next = navigation{to: to, lock: lock} }
-func (w *world) back()                               { w.next = navigation{back: true} }
+func (w *world) open(to screenName, about subject) { w.next = navigation{to: place{to, about}} }
+func (w *world) back()                             { w.next = navigation{back: true} }
+
+// note takes over what happened.
+func (w *world) note(events []inspect.Event) {
+	w.history.note(events)
+	w.events.add(events)
+}
 
 // flash shows a short message in the footer for a while.
 func (w *world) flash(text string) {
