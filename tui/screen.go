@@ -29,7 +29,8 @@ type screen interface {
 	// Crumb is its name in the title bar.
 	Crumb() string
 	SetSize(width, height int)
-	// Update takes snapshotShownMsg, mouse messages relative to the screen's corner, and its own messages.
+	// Update takes snapshotShownMsg (an empty one when the screen comes to the front), mouse messages relative to the
+	// screen's corner, and what its own commands answer (see world.ask).
 	Update(msg tea.Msg) tea.Cmd
 	// Actions are the keys it has now.
 	Actions() []action
