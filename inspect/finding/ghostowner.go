@@ -74,6 +74,9 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() {
 		return false
 	}
+	if !c.Backend.ClockKnown() && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
+		return false // by its own clock it may be older than it is
+	}
 	came := one.Since.Add(-c.Offset)
 	if c.SessionsAt.IsZero() {
 		return c.Now.Sub(came) > arrivedUntimed
