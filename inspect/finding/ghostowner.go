@@ -74,7 +74,7 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() {
 		return false
 	}
-	if !c.Backend.ClockKnown() && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
+	if !c.Backend.ClockKnown() && !readOnce(c) && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
 		return false // by its own clock it may be older than it is
 	}
 	came := one.Since.Add(-c.Offset)
@@ -83,6 +83,9 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	}
 	return c.SessionsAt.Sub(came) > arrived
 }
+
+// readOnce says that the backend is read once: its locks first, and then who its clients are.
+func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode == inspect.ModeOnce }
 
 // overdue says that a session's server had not heard of it for longer than its timeout when it was asked.
 func overdue(c *inspect.Case, s inspect.Session) bool {
