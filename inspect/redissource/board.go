@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,10 @@ func (b *board) add(key string, now time.Time) bool {
 		e.votes[i] = inspect.Vote{Addr: addr, Error: unread}
 	}
 	b.entries[key] = e
+	if len(b.ring) > 2*len(b.entries)+64 { // nobody comes by to drop those that are forgotten
+		b.ring, b.next = slices.Collect(maps.Keys(b.entries)), 0
+		return true
+	}
 	b.ring = append(b.ring, key)
 	return true
 }
@@ -144,8 +149,8 @@ func overdue(v inspect.Vote, now time.Time) bool {
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
-// vote records what a master says of a key. An expiry that only jittered keeps its old instant.
-func (b *board) vote(master int, key string, v inspect.Vote) {
+// vote records what a master says of a key. An expiry that only jittered keeps its old instant, until that has passed.
+func (b *board) vote(master int, key string, v inspect.Vote, now time.Time) {
 	e := b.entries[key]
 	if e == nil {
 		return
@@ -153,7 +158,7 @@ func (b *board) vote(master int, key string, v inspect.Vote) {
 	e.read = true
 	old := &e.votes[master]
 	if v.Value == old.Value && v.Digest == old.Digest {
-		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt)
+		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
 	}
 	if v.Held != nil && old.Held != nil {
 		was := make(map[string]time.Time, len(old.Held.Claims))
@@ -162,15 +167,15 @@ func (b *board) vote(master int, key string, v inspect.Vote) {
 		}
 		for i := range v.Held.Claims { // the record is the reader's no more
 			c := &v.Held.Claims[i]
-			c.ExpiresAt = steady(was[c.Name], c.ExpiresAt)
+			c.ExpiresAt = steady(was[c.Name], c.ExpiresAt, now)
 		}
 	}
 	*old = v
 }
 
-// steady is the old instant where the new one only jittered.
-func steady(old, at time.Time) time.Time {
-	if !old.IsZero() && !at.IsZero() && at.Sub(old).Abs() < jitter {
+// steady is the old instant where the new one only jittered. One that has passed was too early: nothing would be due.
+func steady(old, at, now time.Time) time.Time {
+	if !at.IsZero() && old.After(now) && at.Sub(old).Abs() < jitter {
 		return old
 	}
 	return at
@@ -259,6 +264,29 @@ func (b *board) forget(e *entry, now time.Time) {
 func (b *board) setAside(key string, now time.Time) {
 	wait := min(max(foreignFor, 4*b.foreign[key].wait), time.Hour)
 	b.foreign[key] = aside{now.Add(wait), wait}
+}
+
+// stir has a key that is no lock looked at a minute after the last look, however long that was put off: it changed.
+func (b *board) stir(key string) {
+	if a, ok := b.foreign[key]; ok {
+		a.until = a.until.Add(foreignFor - a.wait)
+		a.wait = foreignFor
+		b.foreign[key] = a
+	}
+}
+
+// rememberAside is for how long it is remembered that a key was no lock once that may be looked at again.
+const rememberAside = 10 * time.Minute
+
+// sweep forgets keys that were no locks and were not seen again.
+func (b *board) sweep(now time.Time) {
+	for key, a := range b.foreign {
+		if now.Sub(a.until) > rememberAside {
+			delete(b.foreign, key)
+			delete(b.parts, key)
+			delete(b.denied, key)
+		}
+	}
 }
 
 // takeFound takes the locks that were found by their parts.

@@ -31,8 +31,8 @@ func absent(master int) inspect.Vote { return inspect.Vote{Addr: fmt.Sprintf("m%
 func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
 	b := testBoard(3)
 	b.add("k", noon)
-	b.vote(0, "k", held(0, "a", time.Second, noon))
-	b.vote(1, "k", held(1, "a", time.Second, noon))
+	b.vote(0, "k", held(0, "a", time.Second, noon), noon)
+	b.vote(1, "k", held(1, "a", time.Second, noon), noon)
 	if l, gone := b.judge("k", noon); l != nil || gone {
 		t.Fatalf("judged without the third master: %+v", l)
 	}
@@ -46,7 +46,7 @@ func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
 func TestARunningDownTTLIsNoChange(t *testing.T) {
 	b := testBoard(1)
 	b.add("k", noon)
-	b.vote(0, "k", held(0, "a", 10*time.Second, noon))
+	b.vote(0, "k", held(0, "a", 10*time.Second, noon), noon)
 	first, _ := b.judge("k", noon)
 	if first == nil {
 		t.Fatal("not judged")
@@ -54,24 +54,36 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 	for i := 1; i < 20; i++ {
 		now := noon.Add(time.Duration(i) * 250 * time.Millisecond)
 		wobble := time.Duration(i%5-2) * 10 * time.Millisecond
-		b.vote(0, "k", held(0, "a", 10*time.Second-now.Sub(noon)+wobble, now))
+		b.vote(0, "k", held(0, "a", 10*time.Second-now.Sub(noon)+wobble, now), now)
 		if l, _ := b.judge("k", now); l != nil {
 			t.Fatalf("tick %d: told again: %+v", i, l.Masters)
 		}
 	}
 	renewed := noon.Add(5 * time.Second)
-	b.vote(0, "k", held(0, "a", 10*time.Second, renewed))
+	b.vote(0, "k", held(0, "a", 10*time.Second, renewed), renewed)
 	if l, _ := b.judge("k", renewed); l == nil {
 		t.Error("a renewal is a change")
+	}
+}
+
+func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
+	b := testBoard(1)
+	b.add("k", noon)
+	b.vote(0, "k", held(0, "a", 100*time.Millisecond, noon), noon)
+	b.judge("k", noon)
+	now := noon.Add(110 * time.Millisecond)
+	b.vote(0, "k", held(0, "a", 20*time.Millisecond, now), now) // it still has a little: the first reading took long
+	if l, _ := b.judge("k", now); l == nil || !l.Masters[0].ExpiresAt.Equal(now.Add(20*time.Millisecond)) {
+		t.Errorf("nothing is due when it runs out: %+v", l)
 	}
 }
 
 func TestAFreeLockIsListedForAMinute(t *testing.T) {
 	b := testBoard(1)
 	b.add("k", noon)
-	b.vote(0, "k", held(0, "a", time.Second, noon))
+	b.vote(0, "k", held(0, "a", time.Second, noon), noon)
 	b.judge("k", noon)
-	b.vote(0, "k", absent(0))
+	b.vote(0, "k", absent(0), noon)
 	if l, gone := b.judge("k", noon); l == nil || l.State != inspect.StateFree || gone {
 		t.Fatalf("%+v %v", l, gone)
 	}
@@ -86,7 +98,7 @@ func TestAFreeLockIsListedForAMinute(t *testing.T) {
 func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 	b := testBoard(1)
 	b.add("hash", noon)
-	b.vote(0, "hash", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "hash"})
+	b.vote(0, "hash", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "hash"}, noon)
 	if l, _ := b.judge("hash", noon); l != nil {
 		t.Errorf("a hash that was never a lock: %+v", l)
 	}
@@ -94,7 +106,7 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 		t.Error("looked at again too early or never")
 	}
 	b.add("short", noon)
-	b.vote(0, "short", absent(0))
+	b.vote(0, "short", absent(0), noon)
 	b.judge("short", noon)
 	if !b.add("short", noon) {
 		t.Error("a key that was absent may come back at any time")
@@ -106,7 +118,7 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 		t.Error("a master that does not answer says nothing of its keys")
 	}
 	b.add("secret", noon)
-	b.vote(0, "secret", inspect.Vote{Addr: "m0", Error: "NOPERM No permissions to access a key"})
+	b.vote(0, "secret", inspect.Vote{Addr: "m0", Error: "NOPERM No permissions to access a key"}, noon)
 	b.judge("secret", noon)
 	if b.add("secret", noon.Add(time.Second)) || !b.denied["secret"] {
 		t.Error("a key that may not be read is looked at again too early")
@@ -118,7 +130,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	for i := range 10 {
 		key := fmt.Sprintf("k%d", i)
 		b.add(key, noon)
-		b.vote(0, key, held(0, "a", time.Hour, noon))
+		b.vote(0, key, held(0, "a", time.Hour, noon), noon)
 	}
 	focus := map[string]bool{"k9": true, "unknown": true}
 	seen := map[string]int{}
@@ -137,7 +149,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 		}
 	}
 	delete(b.entries, "k3")
-	b.vote(0, "k5", held(0, "a", time.Millisecond, noon))
+	b.vote(0, "k5", held(0, "a", time.Millisecond, noon), noon)
 	if chosen := b.choose(3, nil, noon.Add(time.Second)); !slices.Contains(chosen, "k5") || slices.Contains(chosen, "k3") {
 		t.Errorf("what ran out comes first, what is gone not at all: %v", chosen)
 	}
@@ -149,5 +161,48 @@ func TestStatusTextIsNotTrusted(t *testing.T) {
 	}
 	if got := infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"); got != "12" {
 		t.Errorf("field %q", got)
+	}
+}
+
+func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
+	b := testBoard(1)
+	for i := range 10_000 {
+		key := fmt.Sprintf("short:%d", i)
+		b.add(key, noon)
+		b.vote(0, key, absent(0), noon)
+		b.judge(key, noon)
+	}
+	if len(b.ring) > 100 || len(b.entries) != 0 {
+		t.Errorf("%d in the ring, %d entries", len(b.ring), len(b.entries))
+	}
+	b.add("list", noon)
+	b.vote(0, "list", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "list"}, noon)
+	b.judge("list", noon)
+	b.sweep(noon.Add(foreignFor))
+	if b.add("list", noon.Add(foreignFor/2)) {
+		t.Error("looked at again too early")
+	}
+	b.sweep(noon.Add(foreignFor + 2*rememberAside))
+	if len(b.foreign) != 0 {
+		t.Errorf("remembered: %v", b.foreign)
+	}
+}
+
+func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
+	b := testBoard(1)
+	now := noon
+	for range 3 { // put off for longer each time
+		if !b.add("k", now) {
+			t.Fatal("not looked at")
+		}
+		b.vote(0, "k", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "list"}, now)
+		b.judge("k", now)
+		now = b.foreign["k"].until
+	}
+	last := now.Add(-b.foreign["k"].wait)
+	b.stir("k")
+	b.stir("k")
+	if b.add("k", last.Add(foreignFor-time.Second)) || !b.add("k", last.Add(foreignFor)) {
+		t.Errorf("put off until %v", b.foreign["k"].until.Sub(last))
 	}
 }

@@ -49,3 +49,19 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 		t.Error("news wait for a master that was late before")
 	}
 }
+
+func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}}}).
+		newRun(ctx, func(inspect.Update) {})
+	defer cancel()
+	now := time.Now()
+	r.board.add("lock:a", now)
+	vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(time.Second)}
+	r.report(report{master: 0, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}})
+	r.asked["lock:a"] = 1 // the other master takes its time
+	r.flush(now)
+	if at, ok := r.expiries.next(); !ok || at.After(vote.ExpiresAt.Add(afterExpiry)) {
+		t.Errorf("due at %v, %v", at, ok)
+	}
+}

@@ -24,6 +24,7 @@ func (r *run) cast() {
 			delete(r.held, key)
 		}
 	}
+	r.board.sweep(now)
 	sample := r.board.choose(netSample, nil, now)
 	for _, p := range r.masters {
 		p.sweep(now)

@@ -18,7 +18,7 @@ func (r *run) add(keys []string) {
 		}
 		for _, p := range r.masters {
 			if p.down() {
-				r.board.vote(p.index, key, downVote(p.addr, p.err))
+				r.board.vote(p.index, key, downVote(p.addr, p.err), now)
 			} else {
 				p.want(key, r.perKey, now)
 			}
@@ -74,7 +74,8 @@ func (r *run) read() {
 				r.add([]string{key})
 			}
 			if r.board.entries[key] == nil {
-				continue // it was found to be no lock a moment ago
+				r.board.stir(key) // it was found to be no lock a moment ago
+				continue
 			}
 			p.want(key, r.perKey, now)
 			if _, ok := r.held[key]; !ok && len(r.masters) > 1 {
@@ -220,9 +221,11 @@ func (r *run) report(rep report) {
 	p.pace.Add(rep.took - time.Duration(len(rep.keys))*perKey)
 	now := time.Now()
 	for i, key := range rep.keys {
-		r.board.vote(rep.master, key, rep.votes[i])
+		r.board.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
-		if v := rep.votes[i]; v.Present && !v.ExpiresAt.IsZero() && !v.ExpiresAt.After(now) {
+		r.remind(key, now) // not with its news: those may be held back for longer than it has left
+		past := func(end time.Time) bool { return !end.After(now) }
+		if v := rep.votes[i]; !doubtful(v) && slices.ContainsFunc(ends(v), past) {
 			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
 		}
 	}
