@@ -142,15 +142,23 @@ func BenchmarkDiscovery(b *testing.B) {
 		b.Run(fmt.Sprintf("masters=%d", n), func(b *testing.B) {
 			masters := manyMasters(b, n)
 			var bares, all, first []time.Duration
+			c := redis.NewClient(&redis.Options{Addr: masters[0].Addr})
+			defer c.Close()
+			cpu := func() float64 { return cpuSeconds(b, c) }
+			bareCPU, oursCPU := 0.0, 0.0
 			b.ResetTimer()
 			for range b.N {
+				before := cpu()
 				bares = append(bares, bare(b, masters))
+				middle := cpu()
 				a, f := ours(b, masters)
+				bareCPU, oursCPU = bareCPU+middle-before, oursCPU+cpu()-middle
 				all, first = append(all, a), append(first, f)
 			}
 			b.ReportMetric(float64(median(bares).Milliseconds()), "bare-ms")
 			b.ReportMetric(float64(median(all).Milliseconds()), "ours-ms")
 			b.ReportMetric(median(all).Seconds()/median(bares).Seconds(), "ratio")
+			b.ReportMetric(oursCPU/bareCPU, "server-cpu-ratio")
 			b.ReportMetric(float64(median(first).Microseconds())/1000, "first-row-ms")
 		})
 	}
