@@ -99,7 +99,7 @@ func BenchmarkBeat(b *testing.B) {
 			laps := 0
 			for b.Loop() {
 				o.onBeat(now)
-				if o.contended == (ID{}) {
+				if o.cursor == (ID{}) {
 					laps++
 				}
 			}

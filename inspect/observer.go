@@ -39,8 +39,7 @@ type Observer struct {
 
 	rules      []Rule
 	stuckAfter time.Duration
-	contended  ID // where the next beat goes on among these
-	others     ID
+	cursor     ID // where the next beat goes on
 	beaten     int
 	cycles     []Cycle
 	cycleOf    map[ID]*Cycle

@@ -27,20 +27,19 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	}
 	l := &Lock{ID: id, Kind: KindSemaphore, Recipe: "curator", Confidence: recipe.Certain}
 	waiting := locks.entries
-	made := headsLease(leases, locks)
-	if made >= 0 {
-		waiting = waiting[1:] // its lease stands for it
-	}
+	pending := pendingLease(leases, locks)
 	for i, e := range leases.entries {
 		c := leases.contender(e)
 		c.State = Holding
-		if i == made && len(leases.entries) > 1 { // the only one is granted
+		if i == pending {
 			c.State = Pending
-			l.Limit = len(leases.entries) - 1
-			l.Waiters = append(l.Waiters, c)
+			l.Waiters, waiting = append(l.Waiters, c), waiting[1:]
 			continue
 		}
 		l.Holders = append(l.Holders, c)
+	}
+	if pending >= 0 {
+		l.Limit = len(leases.entries) - 1
 	}
 	l.Waiters = append(l.Waiters, locks.queued(waiting)...)
 	countBlocked(l)
@@ -50,9 +49,10 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	return l
 }
 
-// headsLease is the lease that whoever heads the queue has made since it heads it; -1 when there is none.
-func headsLease(leases, locks queue) int {
-	if len(locks.entries) == 0 {
+// pendingLease is the lease that whoever heads the queue has made since it heads it; -1 when there is none, and when
+// it would be the only one, which is granted.
+func pendingLease(leases, locks queue) int {
+	if len(locks.entries) == 0 || len(leases.entries) < 2 {
 		return -1
 	}
 	head := locks.nodes[locks.entries[0].Name]

@@ -22,6 +22,7 @@ func oneMaster(o redis.UniversalOptions) redissource.Config {
 }
 
 func TestAClusterIsReadByPolling(t *testing.T) {
+	t.Parallel()
 	var addrs []string
 	for _, m := range servertest.StartRedisCluster(t, 3) {
 		addrs = append(addrs, m.Addr)
@@ -55,6 +56,7 @@ func TestAClusterIsReadByPolling(t *testing.T) {
 }
 
 func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
+	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	set(t, master, "lock:a", "x", 0)
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster})
@@ -83,6 +85,7 @@ func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
 }
 
 func TestASocketIsReadByPush(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "redis.sock")
 	m := servertest.StartRedis(t, "--unixsocket", path)
 	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{path}}))

@@ -18,7 +18,7 @@ import (
 
 // TestARedissonLockOfThreeMastersNeedsAQuorum: the owner's field is what a master votes for.
 func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		cfg := config(masters)
 		cfg.Match = []string{key + "*"}
@@ -45,7 +45,7 @@ func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
 
 // TestHostileKeysAreBoundedAndEscaped: nothing that a server holds is read without a bound or printed as it is.
 func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		key := func(s string) string { return "lock:" + name + ":" + s }
 		c, ctx := client(t, masters[0]), t.Context()
@@ -192,6 +192,7 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 
 // TestPlainStringsCostTwoCommandsATick: a structure costs more, those beside it do not.
 func TestPlainStringsCostTwoCommandsATick(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	for i := range 50 {
 		set(t, m, fmt.Sprintf("lock:%d", i), "token", 0)
@@ -225,7 +226,7 @@ func TestPlainStringsCostTwoCommandsATick(t *testing.T) {
 
 // TestRedisPyTellsWhenAndWhere: a real client's token holds the time of its call and a MAC address.
 func TestRedisPyTellsWhenAndWhere(t *testing.T) {
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		before := time.Now()
 		peer := servertest.StartRedisPy(t, masters[0].Addr, key)

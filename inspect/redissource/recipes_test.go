@@ -206,7 +206,7 @@ func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, nam
 func TestLocksOfEveryLibrary(t *testing.T) {
 	for _, w := range states() {
 		t.Run(w.recipe, func(t *testing.T) {
-			servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+			eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 				name := strings.ToLower(strings.NewReplacer("lock", "l", "Lock", "l", "semaphore", "s", "mutex", "m").Replace(servertest.UniqueName(t)))
 				c := client(t, masters[0])
 				w.write(t, c, name)

@@ -26,7 +26,7 @@ type quiet struct{}
 func (quiet) Printf(context.Context, string, ...any) {}
 
 func config(masters []*servertest.Redis) redissource.Config {
-	cfg := redissource.Config{Backend: "redis", Tick: 20 * time.Millisecond, Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond}}
+	cfg := redissource.Config{Backend: "redis", Tick: 20 * time.Millisecond, Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond, Duty: 1}}
 	for _, m := range masters {
 		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
@@ -45,6 +45,21 @@ func once(t *testing.T, cfg redissource.Config) *sourcetest.View {
 	t.Helper()
 	cfg.Once = true
 	return sourcetest.Once(t, redissource.New(cfg))
+}
+
+// eachRedis is servertest.EachRedis on servers that are left empty.
+func eachRedis(t *testing.T, n int, f func(t *testing.T, masters []*servertest.Redis)) {
+	t.Helper()
+	servertest.EachRedis(t, n, func(t *testing.T, masters []*servertest.Redis) {
+		t.Cleanup(func() {
+			for _, m := range masters {
+				if err := client(t, m).FlushAll(context.Background()).Err(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		f(t, masters)
+	})
 }
 
 func client(t *testing.T, r *servertest.Redis) *redis.Client {
@@ -73,7 +88,7 @@ func state(v *sourcetest.View, key string, want inspect.State) func() bool {
 }
 
 func TestVotesOfFiveMasters(t *testing.T) {
-	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
+	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		const token = "MDEyMzQ1Njc4OWFiY2RlZg=="
 		for _, m := range masters {
@@ -98,7 +113,7 @@ func TestVotesOfFiveMasters(t *testing.T) {
 		v, _ := watch(t, cfg)
 		v.Await("held", state(v, key, inspect.StateHeld))
 		v.Await("all votes", func() bool { return v.Locks[key].Votes() == 5 })
-		check(t, v.Locks[key])
+		peek(v, func() { check(t, v.Locks[key]) })
 		for _, m := range masters[:3] {
 			set(t, m, key, "b", time.Minute)
 		}
@@ -118,7 +133,7 @@ func TestVotesOfFiveMasters(t *testing.T) {
 }
 
 func TestNewKeysAppearAndOthersDoNot(t *testing.T) {
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		v, _ := watch(t, config(masters))
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
@@ -151,7 +166,7 @@ func TestNewKeysAppearAndOthersDoNot(t *testing.T) {
 }
 
 func TestLongValuesAreCutAndDigested(t *testing.T) {
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		long := strings.Repeat("x", 3<<20) + "end"
 		set(t, masters[0], key, long, 0)
@@ -171,12 +186,15 @@ func TestLongValuesAreCutAndDigested(t *testing.T) {
 }
 
 func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	masters := make([]*servertest.Redis, 5)
 	for i := range masters {
 		masters[i] = servertest.StartRedis(t)
 		set(t, masters[i], "lock:a", "one", 0)
 	}
-	v, _ := watch(t, config(masters))
+	cfg := config(masters)
+	cfg.Timeout = 3 * time.Second
+	v, _ := watch(t, cfg)
 	v.Await("5 of 5", func() bool { l := v.Locks["lock:a"]; return l != nil && l.Votes() == 5 })
 
 	masters[4].Kill(t)
@@ -190,7 +208,7 @@ func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
 		set(t, m, "lock:a", "two", 0)
 	}
 	v.Await("a change on the others is seen meanwhile", func() bool { l := v.Locks["lock:a"]; return l.Votes() == 3 && l.Holders[0].Name == "two" })
-	if took := time.Since(start); took > 900*time.Millisecond {
+	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("held up for %v", took)
 	}
 	v.Await("the paused one is down", func() bool { return !v.Locks["lock:a"].Masters[3].Up })
@@ -203,11 +221,13 @@ func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
 	v.Await("the restart can be told", func() bool {
 		return !v.Backend.Servers[4].StartedAt.IsZero() && time.Since(v.Backend.Servers[4].StartedAt) < sourcetest.Limit+5*time.Second
 	})
-	for i, s := range v.Backend.Servers {
-		if s.Role != "master" || !s.ClockKnown || s.ClockOffset.Abs() > time.Second {
-			t.Errorf("server %d: %+v", i, s)
+	peek(v, func() {
+		for i, s := range v.Backend.Servers {
+			if s.Role != "master" || !s.ClockKnown || s.ClockOffset.Abs() > time.Second {
+				t.Errorf("server %d: %+v", i, s)
+			}
 		}
-	}
+	})
 }
 
 func TestAllMastersDown(t *testing.T) {
@@ -274,19 +294,36 @@ func TestDeniedCommandsBlindOneFeature(t *testing.T) {
 }
 
 func TestNothingIsToldWhileNothingChanges(t *testing.T) {
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
-		set(t, masters[0], "lock:"+name, "x", time.Minute)
+		c := client(t, masters[0])
 		cfg := config(masters)
 		cfg.Match = []string{"*" + name + "*"}
 		v, s := watch(t, cfg)
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+		if masters[0].Real {
+			awaitPush(v)
+		}
+		runsOut := time.Now().Add(time.Minute)
+		set(t, masters[0], "lock:"+name, "x", time.Minute)
 		v.Await("held", state(v, "lock:"+name, inspect.StateHeld))
 		s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:" + name}})
-		set(t, masters[0], "lock:2:"+name, "x", time.Minute)
-		v.Await("another", state(v, "lock:2:"+name, inspect.StateHeld))
-		v.Await("many ticks", func() bool { return v.Backend.Cost.PerSecond > 10 })
-		if v.Puts != 2 {
-			t.Errorf("%d locks were put: a TTL that runs down is no change", v.Puts)
+		// A renewal that moves the expiry by less than round trips do is pushed, or seen at a tick, and is no change;
+		// what comes after them all shows that they were read.
+		for i := range 20 {
+			if err := c.PExpireAt(t.Context(), "lock:"+name, runsOut.Add(time.Duration(i)*time.Millisecond)).Err(); err != nil {
+				t.Fatal(err)
+			}
 		}
+		for i := range 5 {
+			other := fmt.Sprintf("lock:%d:%s", i, name)
+			set(t, masters[0], other, "x", time.Minute)
+			v.Await("another", state(v, other, inspect.StateHeld))
+		}
+		peek(v, func() {
+			if v.Puts < 6 || v.Puts > 6+10 { // a few more on a machine that is busy: it cannot tell these from renewals
+				t.Errorf("%d locks were put: a TTL that runs down is no change", v.Puts)
+			}
+		})
 	})
 }

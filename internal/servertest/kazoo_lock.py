@@ -2,11 +2,10 @@
 import sys
 from kazoo.client import KazooClient
 
-client = KazooClient(hosts=sys.argv[1], timeout=30)
+client = KazooClient(hosts=sys.argv[1], timeout=5)
 client.start()
 lock = client.Lock(sys.argv[2], sys.argv[3])
-session, password = client.client_id
-print("started", session, password.hex(), flush=True)
+print("started", flush=True)
 lock.acquire()
 print("acquired", flush=True)
 sys.stdin.readline()
