@@ -38,13 +38,22 @@ func (s *chain) Actions() []action {
 	list := []action{
 		{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "back to where you came from", run: do(s.back)},
 		s.releaseAction(),
-		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the lock's path, escaped, by the terminal (OSC 52)", run: func() tea.Cmd { return s.copyPath(s.pane.id) }},
+		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the path, the session, a command... by the terminal (OSC 52)", run: s.copy},
 	}
 	list = append(list, action{
 		keys: []string{"tab"}, shown: "tab", help: "next pane",
 		disabled: func() string { return "this screen has one pane" },
 	})
 	return append(list, moves(s.pane.Move, s.pane.page)...)
+}
+
+// copy offers what there is of the lock and of the selected contender.
+func (s *chain) copy() tea.Cmd {
+	l := s.snapshot.Lock(s.pane.id)
+	if l == nil {
+		return s.copyMenu(nil, nil)
+	}
+	return s.copyMenu(l, s.pane.Target(l))
 }
 
 // releaseAction is the way to the release dialog. Where nothing may be written the key only says so.

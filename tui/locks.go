@@ -150,7 +150,7 @@ func (s *locks) Actions() []action {
 		{keys: []string{"enter", "l", "right"}, shown: "enter l", hint: "chain", help: "open the chain: who holds it, who waits on whom", disabled: none, run: do(s.enter)},
 		{keys: []string{"/"}, shown: "/", hint: "filter", help: "show only locks that have all these words: name, owner, state...", run: do(func() { s.filtering = true })},
 		{keys: []string{"s"}, shown: "s", hint: "sort", help: "sort by the next order", run: do(s.nextOrder)},
-		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the lock's path, escaped, by the terminal (OSC 52)", disabled: none, run: func() tea.Cmd { return s.copyPath(s.selected) }},
+		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the path, the session, a command... by the terminal (OSC 52)", disabled: none, run: func() tea.Cmd { return s.copyMenu(s.snapshot.Lock(s.selected), nil) }},
 	}
 	list = append(list, action{
 		keys: []string{"tab"}, shown: "tab", help: "next pane, in a wide window: the chain beside the table",
@@ -180,12 +180,6 @@ func moves(move func(int), page func() int) []action {
 		{keys: []string{"g", "home"}, shown: "g G", help: "to the first, to the last", run: by(-all)},
 		{keys: []string{"G", "end"}, run: by(all)},
 	}
-}
-
-// copyPath puts a path on the clipboard as it is printed, which every argument and the release dialog accept.
-func (w *world) copyPath(id inspect.ID) tea.Cmd {
-	w.flash("copied " + inspect.Escape(id.Path))
-	return tea.SetClipboard(inspect.Escape(id.Path))
 }
 
 func (s *locks) nextOrder() {

@@ -96,8 +96,9 @@ func (m *Model) toModal(msg tea.Msg) tea.Cmd {
 	if m.modal == nil {
 		return nil
 	}
-	cmd, done := m.modal.Update(msg)
-	if done {
+	was := m.modal
+	cmd, done := was.Update(msg)
+	if done && m.modal == was { // else it has opened another
 		m.modal = nil
 		m.resize()
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	// Release finds who force-releases locks of a backend; false: nobody can. A nil Release makes everything
 	// read-only: no key that writes is bound.
 	Release func(backend string) (act.Releaser, bool)
+	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
+	// copied; nil: none.
+	Commands func(l *inspect.Lock, c *inspect.Contender) []Command
 	// Title names what is looked at: a profile or a scenario.
 	Title string
 	// Environment is production, staging, dev or empty, and shown as a badge.

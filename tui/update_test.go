@@ -282,14 +282,6 @@ func TestQuit(t *testing.T) {
 	}
 }
 
-func TestCopyIsEscaped(t *testing.T) {
-	m := opened(t, Options{}, 80, 24, hostile().ID)
-	got := fmt.Sprint(press(m, "y")())
-	if want := inspect.Escape(hostile().ID.Path); got != want {
-		t.Errorf("copied %q, want %q", got, want)
-	}
-}
-
 func TestAge(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0.0s", 812 * time.Millisecond: "0.8s", 9999 * time.Millisecond: "9.9s", 42 * time.Second: "42s",

@@ -1,0 +1,128 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+)
+
+// Command is a line for a shell: to be copied, never run by us.
+type Command struct {
+	// Name says what it is, in a word or two.
+	Name string
+	// Text is safe to paste: the caller has quoted or refused what a shell would act on.
+	Text string
+}
+
+// copyMenu asks what of a lock to put on the clipboard; c is whom it is about, nil for the holder if there is one.
+func (w *world) copyMenu(l *inspect.Lock, c *inspect.Contender) tea.Cmd {
+	if l == nil {
+		w.flash("the lock is gone")
+		return nil
+	}
+	if c == nil && len(l.Holders) > 0 {
+		c = &l.Holders[0]
+	}
+	w.modal = &copying{world: w, id: l.ID, choices: w.copyChoices(l, c)}
+	return nil
+}
+
+// copyChoices are what can be copied of a lock and a contender, all of it escaped as it is printed, which every argument
+// and dialog accepts.
+func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []Command {
+	path := "path"
+	if len(l.Masters) > 0 {
+		path = "key"
+	}
+	list := []Command{{path, inspect.Escape(l.ID.Path)}, {"lock", l.ID.String()}}
+	if c != nil {
+		o := &c.Owner
+		if o.Session != 0 {
+			list = append(list, Command{"session", session(o.Session)})
+		}
+		list = append(list, Command{"client", client(o)}, Command{"label", o.Label.String()}, Command{"owner", c.Name.String()})
+	}
+	if w.options.Commands != nil {
+		for _, command := range w.options.Commands(l, c) {
+			list = append(list, Command{command.Name, printed(command.Text)})
+		}
+	}
+	some := list[:0]
+	for _, one := range list {
+		if one.Text != "" {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// copying is the menu of what to copy. It keeps what it was opened with: what is copied is what was read.
+type copying struct {
+	*world
+	id      inspect.ID
+	choices []Command
+	cursor  int
+}
+
+// Update moves and chooses; a figure chooses at once.
+func (d *copying) Update(msg tea.Msg) (tea.Cmd, bool) {
+	key, ok := msg.(tea.KeyPressMsg)
+	if !ok {
+		return nil, false
+	}
+	switch s := key.String(); s {
+	case "esc", "q", "h", "left":
+		return nil, true
+	case "up", "k":
+		d.cursor = max(0, d.cursor-1)
+	case "down", "j", "tab":
+		d.cursor = min(d.cursor+1, len(d.choices)-1)
+	case "enter", "y":
+		return d.copy(d.cursor), true
+	default:
+		if at := int(s[0] - '1'); len(s) == 1 && at >= 0 && at < min(9, len(d.choices)) {
+			return d.copy(at), true
+		}
+	}
+	return nil, false
+}
+
+func (d *copying) copy(at int) tea.Cmd {
+	text := d.choices[at].Text
+	d.flash("copied " + text)
+	return tea.SetClipboard(text)
+}
+
+func (d *copying) Actions() []action {
+	return []action{
+		{shown: "enter", hint: "copy"}, {shown: "1-9", hint: "copy that"}, {shown: "esc", hint: "close"},
+	}
+}
+
+func (d *copying) View(width, height int) string {
+	t := d.theme
+	names, texts := 0, ansi.StringWidth(d.id.String())
+	for _, c := range d.choices {
+		names = max(names, ansi.StringWidth(c.Name))
+		texts = max(texts, ansi.StringWidth(c.Text)+names+6)
+	}
+	width = max(30, min(width-4, texts))
+	lines := []line{{{"Copy of ", t.Strong}, {d.id.String(), t.Text}}, nil}
+	for i, c := range d.choices {
+		l := line{{" ", t.Text}, {string(rune('1' + i)), t.Key}, {"  " + c.Name + strings.Repeat(" ", names-ansi.StringWidth(c.Name)+2), t.Muted}}
+		if i > 8 {
+			l[1].text = " "
+		}
+		if i == d.cursor {
+			l[0] = span{t.Glyphs.Cursor, t.Holding}
+			l = l.add(t.Strong, c.Text)
+		} else {
+			l = l.add(t.Text, c.Text)
+		}
+		lines = append(lines, l)
+	}
+	return box(t, lines, width, height, false)
+}

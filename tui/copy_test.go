@@ -1,0 +1,57 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+
+	"lockscope/inspect"
+)
+
+func TestCopyMenu(t *testing.T) {
+	commands := func(l *inspect.Lock, c *inspect.Contender) []Command {
+		if c == nil {
+			return []Command{{"zkCli", "ls " + l.ID.Path}}
+		}
+		return []Command{{"zkCli", "get " + c.Name.String()}, {"look", "ssh \x1b[2J"}}
+	}
+	for _, test := range []struct {
+		lock inspect.ID
+		keys []string
+		want string
+	}{
+		{orders().ID, []string{"enter"}, "/locks/orders"},
+		{orders().ID, []string{"2"}, "zk:/locks/orders"},
+		{orders().ID, []string{"j", "down", "enter"}, "0x10000abcd025a"},
+		{orders().ID, []string{"4"}, "10.2.0.2:53122"},
+		{orders().ID, []string{"8"}, `ssh \u{1b}[2J`},
+		{freeLock().ID, []string{"3"}, "ls /locks/nightly"},
+		{hostile().ID, []string{"y"}, inspect.Escape(hostile().ID.Path)},
+	} {
+		m := opened(t, Options{Commands: commands}, 80, 24, test.lock)
+		press(m, "y")
+		wantText(t, m, "Copy of "+test.lock.String()[:10], "path")
+		fits(t, m)
+		cmd := press(m, test.keys...)
+		if cmd == nil {
+			t.Fatalf("%v copies nothing", test.keys)
+		}
+		if got := fmt.Sprint(cmd()); got != test.want {
+			t.Errorf("copied %q, want %q", got, test.want)
+		}
+		wantNoText(t, m, "Copy of")
+		wantText(t, m, "copied ")
+	}
+	m := opened(t, Options{}, 80, 24, orders().ID)
+	press(m, "y", "9", "esc")
+	wantNoText(t, m, "Copy of", "copied")
+}
+
+// The selected contender's, not the holder's.
+func TestCopyIsOfTheSelected(t *testing.T) {
+	m := opened(t, Options{}, 80, 24, orders().ID)
+	press(m, "j", "y")
+	wantText(t, m, "10.2.0.3:53122", "worker-7")
+	m = model(t, Options{}, 80, 24, everything())
+	press(m, "j", "y")
+	wantText(t, m, "worker-3")
+}
