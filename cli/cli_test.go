@@ -108,6 +108,7 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 }
 
 func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{
 		"ls zk://127.0.0.1:1", "ls redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "show zk:/a zk://127.0.0.1:1",
 		"acquire redis:a redis://127.0.0.1:1 --wait 0", "acquire redis:a redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3 --wait 0",

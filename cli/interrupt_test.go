@@ -49,6 +49,7 @@ func awaitLine(t *testing.T, lines *bufio.Scanner, text string) {
 }
 
 func TestInterruptWhileHoldingReleasesAndWhileWaitingLeavesNothing(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := "zk://" + server.Addr

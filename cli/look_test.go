@@ -31,6 +31,7 @@ func await(t *testing.T, what string, ok func(outcome) bool, args ...string) out
 }
 
 func TestKazooProcessesStandInOrder(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, root, server.Admin)
@@ -72,7 +73,7 @@ func TestKazooProcessesStandInOrder(t *testing.T) {
 		if tree.code != 0 || !strings.Contains(tree.stdout, "held by worker-1") || strings.Contains(tree.stdout, "\x1b") {
 			t.Errorf("show: %+v", tree)
 		}
-		peers[0].Kill() // its session ends after five seconds at the most
+		peers[0].Expire(t)
 		await(t, "handover", func(o outcome) bool { return strings.Contains(o.stdout, "held by worker-2") }, "show", l.ID, target)
 		peers[1].Expect(t, "acquired")
 	})
@@ -191,7 +192,15 @@ func TestHostileBytesNeverReachTheTerminal(t *testing.T) {
 	})
 }
 
+func TestDemoOfOneScenario(t *testing.T) {
+	t.Parallel()
+	if got := run(t, "demo", "fair", "--headless", "--for", "3s"); got.code != 0 || !strings.Contains(got.stdout, "/locker") || strings.Contains(got.stdout, "redis:") {
+		t.Errorf("fair %+v", got)
+	}
+}
+
 func TestDemoHeadless(t *testing.T) {
+	t.Parallel()
 	got := run(t, "demo", "--headless", "--for", "4s", "-o", "json")
 	s := parse(t, got.stdout)
 	if got.code != 0 || len(s.Backends) != 2 {
@@ -203,9 +212,6 @@ func TestDemoHeadless(t *testing.T) {
 	}
 	if cart := s.lock(t, "redis:lock:cart:42"); cart.Kind != "redlock" || len(cart.Masters) != 5 {
 		t.Errorf("cart %+v", cart)
-	}
-	if got := run(t, "demo", "fair", "--headless", "--for", "3s"); got.code != 0 || !strings.Contains(got.stdout, "/locker") || strings.Contains(got.stdout, "redis:") {
-		t.Errorf("fair %+v", got)
 	}
 }
 

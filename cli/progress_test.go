@@ -37,6 +37,7 @@ func TestProgressNamesWhatIsRead(t *testing.T) {
 
 // A server that accepts and says nothing makes a look take long: on a terminal that is told, elsewhere it is not.
 func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -47,13 +48,14 @@ func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
 	args := []string{"ls", "-o", "json", "--timeout", "2500ms", fmt.Sprintf("zk://%s", silent.Addr()), "redis://" + fast.Addr}
 	r := inTerminal(t, 60, 100, args...)
 	r.awaitText("so far (")
+	got := run(t, args...)
 	if code := r.exit(); code != 3 {
 		t.Errorf("exit code %d", code)
 	}
 	if s := r.text(); strings.Contains(s, "so far") || !strings.Contains(s, "lock:a") {
 		t.Errorf("what is left on the screen:\n%s", s)
 	}
-	if got := run(t, args...); strings.Contains(got.stderr, "so far") || strings.Contains(got.stderr, "\r") {
+	if strings.Contains(got.stderr, "so far") || strings.Contains(got.stderr, "\r") {
 		t.Errorf("without a terminal: %q", got.stderr)
 	}
 }

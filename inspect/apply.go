@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"time"
 )
 
@@ -60,8 +61,30 @@ func (o *Observer) tell(source int, b *Backend, now time.Time) {
 	o.events = append(o.events, compareBackends(p.state, b, now)...)
 	p.tell(b, now)
 	o.told[source] = p
+	if by := b.ClockOffset() - p.offset; by.Abs() >= time.Second {
+		p.offset = b.ClockOffset()
+		o.moveGrants(p, by)
+	}
 	o.diagnoseBackend(p, now)
 	o.dirty = true
+}
+
+// moveGrants moves the instants of grants that we saw, which were told by what was then taken for the backend's clock.
+func (o *Observer) moveGrants(p *place, by time.Duration) {
+	ours := func(c Contender) bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
+	for l := range o.locks.all() {
+		if l.ID.Backend != p.name || !slices.ContainsFunc(l.Holders, ours) {
+			continue
+		}
+		moved := clone(l)
+		for i := range moved.Holders {
+			if h := &moved.Holders[i]; ours(*h) {
+				h.HeldSince = h.HeldSince.Add(by)
+			}
+		}
+		o.locks = o.locks.with(moved)
+		o.changed[l.ID] = struct{}{}
+	}
 }
 
 // watch notes that all of a backend was looked at once.
@@ -107,6 +130,7 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	case before == nil && p.watched && !blind:
 		appeared(l, offset)
 	}
+	seen(l, now)
 	identify(l, p.sessions)
 	v := o.view(p, l.ID, was, blind, now)
 	v.first = v.first || before != nil // listed, but never looked at so far
@@ -160,19 +184,27 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	if !p.once() {
 		gone := &Lock{ID: id, ReadAt: now, Masters: was.Masters}
 		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(), blind: blind}, now)
-		o.former = append(o.former, id)
-	}
-	if len(o.former) > formerLocks {
-		if id := o.former[0]; o.locks.get(id) == nil {
-			delete(o.tracks, id)
-		}
-		o.former = o.former[1:]
+		o.retire(id)
 	}
 	delete(o.hidden, id)
 	delete(p.covered, id)
 	o.locks = o.locks.without(id)
 	o.changed[id] = struct{}{}
 	o.tangled = o.tangled || len(before.Waiters) > 0
+}
+
+// retire keeps the history of a lock that is gone until so many others have gone after it.
+func (o *Observer) retire(id ID) {
+	if i := slices.Index(o.former, id); i >= 0 {
+		o.former = slices.Delete(o.former, i, i+1)
+	}
+	if o.former = append(o.former, id); len(o.former) <= formerLocks {
+		return
+	}
+	if oldest := o.former[0]; o.locks.get(oldest) == nil {
+		delete(o.tracks, oldest)
+	}
+	o.former = o.former[1:]
 }
 
 // replace puts a newer version of a lock, with what its source found, in place of the one before, which may be nil.

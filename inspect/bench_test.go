@@ -99,7 +99,7 @@ func BenchmarkBeat(b *testing.B) {
 			laps := 0
 			for b.Loop() {
 				o.onBeat(now)
-				if o.cursor == (ID{}) {
+				if o.contended == (ID{}) {
 					laps++
 				}
 			}

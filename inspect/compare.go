@@ -36,7 +36,7 @@ func compare(was, is *Lock, v view) []Event {
 	case is == nil:
 		_, events := ended(was, &Lock{ID: was.ID}, v)
 		return append(events, Event{Kind: EventGone, At: v.at, Lock: was.ID})
-	case was.State == StateUnknown || is.State == StateUnknown:
+	case was.State == StateUnknown || is.State == StateUnknown || misread(was, is):
 		return nil
 	default:
 		left, events := ended(was, is, v)
@@ -111,8 +111,8 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 	handed := 0
 	for i := range is.Holders {
 		h := &is.Holders[i]
-		if old, ok := before.same(h); ok && old.State == Holding {
-			continue
+		if old, ok := before.same(h); ok && (old.State == Holding || old.Czxid == 0 && h.Czxid != 0) {
+			continue // or it was only listed so far: what was read told who holds
 		}
 		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
 		if len(left) > 0 && !v.blind {
@@ -129,23 +129,50 @@ func joined(was, is *Lock, v view) []Event {
 	before := indexOf(was)
 	var events []Event
 	for i := range is.Waiters {
-		if w := &is.Waiters[i]; !before.has(w) {
+		if w := &is.Waiters[i]; !before.has(w) && !(isPermits(is) && w.State == Pending && ofSession(was.Waiters, w) >= 0) {
 			events = append(events, Event{Kind: EventWaiting, At: v.at, Lock: is.ID, Contender: w})
 		}
 	}
 	return events
 }
 
-// gaveUp tells of the waiters that are in the queue no more.
+// gaveUp tells of the waiters that are in the queue no more and were not seen to hold.
 func gaveUp(was, is *Lock, v view) []Event {
 	now := indexOf(is)
 	var events []Event
 	for i := range was.Waiters {
-		if w := &was.Waiters[i]; !now.has(w) {
-			events = append(events, Event{Kind: EventGone, At: v.at, Lock: is.ID, Contender: w})
+		w := &was.Waiters[i]
+		if now.has(w) || isPermits(was) && wentOn(is, w) {
+			continue
 		}
+		events = append(events, Event{Kind: EventGone, At: v.at, Lock: is.ID, Contender: w})
 	}
 	return events
+}
+
+// isPermits says that a lock is a semaphore of ZooKeeper, where one client has an entry in the queue and then another, the
+// lease, that it holds by.
+func isPermits(l *Lock) bool { return l.Kind == KindSemaphore && l.Masters == nil }
+
+// wentOn says that a client whose entry has left a semaphore's queue has a lease since, or has given up one that was not
+// granted and stands in the queue again.
+func wentOn(is *Lock, w *Contender) bool {
+	if w.State == Pending {
+		return ofSession(is.Waiters, w) >= 0
+	}
+	later := func(c *Contender) bool { return c.Czxid > w.Czxid }
+	h, p := ofSession(is.Holders, w), ofSession(is.Waiters, w)
+	return h >= 0 && later(&is.Holders[h]) || p >= 0 && is.Waiters[p].State == Pending && later(&is.Waiters[p])
+}
+
+// ofSession is the last of these contenders that is of the same session; -1 when none is.
+func ofSession(cs []Contender, c *Contender) int {
+	for i := len(cs) - 1; i >= 0; i-- {
+		if c.Owner.Session != 0 && cs[i].Owner.Session == c.Owner.Session {
+			return i
+		}
+	}
+	return -1
 }
 
 func (x index) has(c *Contender) bool {
@@ -154,8 +181,8 @@ func (x index) has(c *Contender) bool {
 }
 
 // compareFindings tells which findings came and which went. One finding is told from another by its rule and the
-// contender that its evidence names, so that a message that counts does not come and go; it comes again when it becomes
-// more severe.
+// contender or master that its evidence names, so that a message that counts does not come and go; it comes again when it
+// becomes more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
 	if len(was) == 0 && len(is) == 0 {
 		return nil
@@ -188,8 +215,10 @@ func bySubject(fs []Finding) map[string]*Finding {
 }
 
 func subject(f *Finding) string {
-	if c, ok := f.Evidence["contender"]; ok {
-		return f.Rule + "\x00" + fmt.Sprint(c)
+	for _, key := range [...]string{"contender", "master"} {
+		if s, ok := f.Evidence[key]; ok {
+			return f.Rule + "\x00" + fmt.Sprint(s)
+		}
 	}
 	return f.Rule
 }
@@ -211,7 +240,7 @@ func sameFindings(a, b []Finding) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Rule != b[i].Rule || a[i].Message != b[i].Message || a[i].Severity != b[i].Severity {
+		if a[i].Rule != b[i].Rule || a[i].Message != b[i].Message || a[i].Severity != b[i].Severity || a[i].Confidence != b[i].Confidence {
 			return false
 		}
 	}

@@ -9,14 +9,15 @@ const (
 	// beat is how often the locks are looked at whose findings depend on time; each is once in beats of them.
 	beat  = 100 * time.Millisecond
 	beats = 20
-	// beatBudget is how long the rules may run in a beat: 1 % of a core. Where that is not enough for all locks, each is
-	// looked at as often as it allows.
-	beatBudget = beat / 100
+	// contendedBudget and otherBudget are how long the rules may run in a beat on locks that somebody waits for, and on the
+	// others: 2 % of a core. Where that is not enough, each is looked at as often as it allows.
+	contendedBudget, otherBudget = beat * 15 / 1000, beat * 5 / 1000
 )
 
-// Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when it is held with
-// others waiting, can expire or has findings, and, where a backend is read once, at the end. What they find is added to
-// what the sources found. stuckAfter is handed to the rules. Call it before Run.
+// Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when somebody waits
+// for it, it can expire or has findings (of many locks less often, see contendedBudget), and, where a backend is read
+// once, at the end. What they find is added to what the sources found. stuckAfter is handed to the rules. Call it before
+// Run.
 func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
 	o.rules, o.stuckAfter = rules, stuckAfter
 }
@@ -109,24 +110,39 @@ func (o *Observer) onBeat(now time.Time) {
 			}
 		}
 	}
-	began, looked := time.Now(), 0
+	o.contended = o.lap(o.contended, contended, contendedBudget, now)
+	o.others = o.lap(o.others, expires, otherBudget, now)
+}
+
+// lap asks the rules about the next of the locks for which due says so, and returns where to go on.
+func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now time.Time) ID {
+	began, looked, asked := time.Now(), 0, 0
 	share := (o.locks.len() + beats - 1) / beats
-	for l := range o.locks.from(o.cursor) {
-		if looked == share || looked%32 == 31 && time.Since(began) > beatBudget {
-			o.cursor = l.ID
-			return
+	for l := range o.locks.from(from) {
+		if looked == share || asked == 16 && time.Since(began) > budget {
+			return l.ID
+		}
+		if asked == 16 {
+			asked = 0
 		}
 		looked++
-		if p := o.byName[l.ID.Backend]; depends(l) && p.state != nil && !p.once() {
+		if !due(l) {
+			continue
+		}
+		asked++
+		// What was seen before we lost sight does not grow older.
+		if p := o.byName[l.ID.Backend]; p.state != nil && !p.once() && !p.blind(l.ReadAt, now, o.locks.len()) {
 			o.diagnose(p, l, now)
 		}
 	}
-	o.cursor = ID{} // from the beginning again
+	return ID{} // from the beginning again
 }
 
-// depends says that what is wrong with a lock may change although it does not.
-func depends(l *Lock) bool {
-	return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero()
+// contended and expires say that what is wrong with a lock may change although it does not.
+func contended(l *Lock) bool { return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 }
+
+func expires(l *Lock) bool {
+	return !contended(l) && (len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero())
 }
 
 // finish asks the rules about the backends that were read once.

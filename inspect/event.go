@@ -8,8 +8,9 @@ type EventKind string
 // The kinds of events, as in the JSON of watch.
 const (
 	// EventAppeared: a lock that was not there before, and EventGone: a lock that is there no more. Gone with a contender:
-	// a waiter left the queue without being granted. Locks that are found when a backend is looked at for the first time
-	// have not appeared, and nobody in them has come.
+	// a waiter left the queue and was not seen to hold: it gave up, or, on a hot lock, its turn came and went between two
+	// looks. Locks that are found when a backend is looked at for the first time have not appeared, and nobody in them
+	// has come.
 	EventAppeared EventKind = "appeared"
 	EventGone     EventKind = "gone"
 	// EventWaiting: a contender joined the queue.

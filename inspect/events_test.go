@@ -80,6 +80,89 @@ func TestEventsBeginAfterTheFirstPass(t *testing.T) {
 	expect(t, "still", a.told(t), "")
 }
 
+// What reading tells of contenders that were only listed is no event, and no grant that was seen.
+func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
+	listed := func(names ...string) (nodes []Znode) {
+		for _, n := range names {
+			nodes = append(nodes, Znode{Name: n})
+		}
+		return nodes
+	}
+	id := ID{"zk", "/l"}
+	item := func(n int, session int64) Znode {
+		return Znode{Name: "item-" + strconv.Itoa(1000000000+n), Known: true, EphemeralOwner: session, Czxid: int64(n), Created: now}
+	}
+	write := curatorNode("__WRIT__", 1, 7, 1)
+	reads := []Znode{curatorNode("__READ__", 2, 8, 2), curatorNode("__READ__", 3, 7, 3)}
+	for name, versions := range map[string][2]*Lock{
+		"a work item that stays": {
+			DirectoryLock(id, append(listed("item-1000000001"), item(2, 5), item(3, 6)), now),
+			DirectoryLock(id, []Znode{item(1, 0), item(2, 5), item(3, 6)}, now),
+		},
+		"a reader that holds beside its own write": {
+			DirectoryLock(id, listed(write.Name, reads[0].Name, reads[1].Name), now),
+			DirectoryLock(id, append([]Znode{write}, reads...), now),
+		},
+	} {
+		a := applying(t)
+		a.send(0, Update{Put: versions[:1], Backend: zkUp})
+		a.send(1, Update{Put: []*Lock{at(versions[1], 1)}})
+		expect(t, name, a.told(t), "")
+		for _, h := range a.locks.get(id).Holders {
+			if !h.HeldSince.IsZero() {
+				t.Errorf("%s: %s is held since %v", name, h.Name, h.HeldSince)
+			}
+		}
+	}
+}
+
+// When the backend's clock becomes known, or is set, the grants that we saw are as old as they were.
+func TestGrantsKeepTheirAgeWhenTheClockBecomesKnown(t *testing.T) {
+	a := applying(t)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}})
+	ahead := *zkUp
+	ahead.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true, ClockOffset: 5 * time.Minute}}
+	a.send(10, Update{Backend: &ahead})
+	a.publish()
+	s := a.Snapshot()
+	l := s.Lock(ID{"zk", "/l"})
+	if age, _ := s.Age(l, l.Holders[0].HeldSince, a.clock.at); age != 9*time.Second {
+		t.Errorf("held for %v, want 9s", age)
+	}
+	a.send(20, Update{Put: []*Lock{at(queueOf(t, "13"), 20)}})
+	if h := a.history(); h.Holds.Max != 19*time.Second {
+		t.Errorf("held for %v in its history, want 19s", h.Holds.Max)
+	}
+}
+
+// What was last seen before the connection was lost does not grow older: nobody knows that it is still so.
+func TestNothingIsDiagnosedOutOfSight(t *testing.T) {
+	a := applying(t)
+	asked := 0
+	a.Diagnose([]Rule{{Name: "count", Lock: func(Case) []Finding { asked++; return nil }}}, time.Minute)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+	down := *zkUp
+	down.State = Down
+	a.send(1, Update{Backend: &down})
+	asked = 0
+	for i := range 2 * beats {
+		a.onBeat(now.Add(time.Hour + time.Duration(i)*beat))
+	}
+	if asked > 0 {
+		t.Errorf("asked %d times", asked)
+	}
+	a.send(7200, Update{Backend: zkUp})
+	a.send(7201, Update{Put: []*Lock{at(queueOf(t, "11 12"), 7201)}})
+	asked = 0
+	for i := range beats {
+		a.onBeat(now.Add(2*time.Hour + time.Second + time.Duration(i)*beat))
+	}
+	if asked == 0 {
+		t.Error("not asked again")
+	}
+}
+
 func TestOurOwnForcingIsKnown(t *testing.T) {
 	a := applying(t)
 	l := queueOf(t, "11 12")

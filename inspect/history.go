@@ -68,10 +68,20 @@ func (t *track) granted(c change, e *Event) {
 	if c.was != nil {
 		queue = c.was.Waiters
 	}
-	place := slices.IndexFunc(queue, func(w Contender) bool { return same(&w, h) })
+	place, since := slices.IndexFunc(queue, func(w Contender) bool { return same(&w, h) }), h.Since
+	if place < 0 && isPermits(c.is) {
+		place = slices.IndexFunc(queue, func(w Contender) bool { return w.Owner.Session == h.Owner.Session })
+		if place < 0 {
+			return // where its client stood in the queue is not known
+		}
+		since = queue[place].Since
+	}
 	// Who waits for a Redis key is known only where its library writes it down.
-	if (place >= 0 || c.is.Masters == nil) && !h.Since.IsZero() && !h.HeldSince.IsZero() {
-		t.waits.add(h.HeldSince.Sub(h.Since))
+	if (place >= 0 || c.is.Masters == nil) && !since.IsZero() && !h.HeldSince.IsZero() {
+		t.waits.add(h.HeldSince.Sub(since))
+	}
+	if place < 0 && c.was != nil && ofSession(c.was.Holders, h) >= 0 {
+		return // its own client holds already, as a writer that reads does
 	}
 	if place < 0 {
 		place = len(queue) // it came after all of them
@@ -141,13 +151,18 @@ func renewal(c *change) time.Duration {
 		return 0
 	}
 	was, is := &c.was.Holders[0], &c.is.Holders[0]
-	if was.ExpiresAt.IsZero() || is.ExpiresAt.IsZero() || !same(was, is) {
+	if was.ExpiresAt.IsZero() || is.ExpiresAt.IsZero() || !same(was, is) || !sameVoters(c.was, c.is) {
 		return 0
 	}
 	if by := is.ExpiresAt.Sub(was.ExpiresAt); by > expirySlack {
 		return by
 	}
 	return 0
+}
+
+// sameVoters says that the same masters agree. Otherwise the time to live of the quorum changes although nobody renewed it.
+func sameVoters(was, is *Lock) bool {
+	return slices.EqualFunc(was.Masters, is.Masters, func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
 }
 
 func (s *sawtooth) note(c *change) {

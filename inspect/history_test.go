@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -124,6 +125,52 @@ func TestRenewalsShowInTheTimesToLive(t *testing.T) {
 	a.send(81, Update{Put: []*Lock{key("y", 81, 60)}})
 	if h := a.history(); h.Renewal != (Renewal{}) || h.LongestTTL != time.Minute {
 		t.Errorf("another holder: %+v", h)
+	}
+}
+
+// A master that comes and goes changes for how long a quorum lasts, and is no renewal.
+func TestAMasterThatComesAndGoesRenewsNothing(t *testing.T) {
+	a := applying(t)
+	u := Update{Backend: zkUp}
+	for second := range 12 {
+		v := ballots("x x x")
+		for i := range v {
+			v[i].ExpiresAt = now.Add(time.Minute + time.Duration(i)*time.Second)
+		}
+		if second%2 == 1 {
+			v[2] = Vote{Addr: v[2].Addr}
+		}
+		u.Put = []*Lock{at(KeyLock(ID{"zk", "/l"}, v, now), second)}
+		a.send(second, u)
+		u.Backend = nil
+	}
+	if h := a.history(); h != nil && h.Renewal != (Renewal{}) {
+		t.Errorf("renewals %+v", h.Renewal)
+	}
+}
+
+// The locks that went last keep their histories, however often others come and go.
+func TestHistoriesOfFormerLocksAreBounded(t *testing.T) {
+	a := applying(t)
+	come := func(path string, second int) {
+		l := at(queueOf(t, strconv.Itoa(100+second)), second)
+		l.ID.Path = path
+		a.send(second, Update{Put: []*Lock{l}})
+		a.send(second, Update{Gone: []ID{l.ID}})
+	}
+	a.send(0, Update{Backend: zkUp})
+	come("/first", 1)
+	for i := range 2 * formerLocks {
+		come([]string{"/a", "/b"}[i%2], 2)
+	}
+	if len(a.former) != 3 || len(a.tracks) != 3 {
+		t.Errorf("%d former locks, %d histories of three", len(a.former), len(a.tracks))
+	}
+	for i := range 2 * formerLocks {
+		come("/"+strconv.Itoa(i), 3)
+	}
+	if len(a.former) > formerLocks || len(a.tracks) > formerLocks {
+		t.Errorf("%d former locks, %d histories", len(a.former), len(a.tracks))
 	}
 }
 

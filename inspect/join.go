@@ -43,10 +43,13 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 	before := indexOf(was)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
-		return ok && old.State == Waiting && old.reenters != "" // by a table of watches
+		return ok && old.State == Waiting && old.Reenters != "" // by a table of watches
 	})
 	everyContender(l, func(c *Contender) {
 		old, ok := before.same(c)
+		if ok && old.State == c.State {
+			c.Seen = old.Seen
+		}
 		if ok && old.Watches == c.Watches {
 			c.Watch = old.Watch
 			if old.unwatched {
@@ -57,11 +60,32 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		case c.State != Holding || !c.HeldSince.IsZero():
 		case ok && old.State == Holding:
 			c.HeldSince = old.HeldSince
-		case blind, ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
+		case blind, misread(was, l), ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
 		case !ok && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:
 			c.HeldSince = l.ReadAt.Add(offset)
+		}
+	})
+}
+
+// misread says that what was taken for a contender by its name alone turned out to be none when it was read.
+func misread(was, is *Lock) bool {
+	if len(is.Aliens) == 0 || was.Masters != nil {
+		return false
+	}
+	now, found := indexOf(is), false
+	everyContender(was, func(c *Contender) {
+		found = found || c.Czxid == 0 && now[c.Name] == nil && (len(is.Aliens) == maxAliens || slices.Contains(is.Aliens, c.Name))
+	})
+	return found
+}
+
+// seen notes since when each contender is seen as it is.
+func seen(l *Lock, now time.Time) {
+	everyContender(l, func(c *Contender) {
+		if c.Seen.IsZero() {
+			c.Seen = now
 		}
 	})
 }
@@ -79,8 +103,8 @@ func appeared(l *Lock, offset time.Duration) {
 }
 
 // WatchSettle is how long before the watch table a queue must have been read for the table to tell that a watch is
-// missing: who has just come, or whose predecessor has just gone, takes a moment to set it.
-const WatchSettle = 5 * time.Millisecond
+// missing: who has just come, or whose predecessor has just gone, takes a few of its round trips to set it.
+const WatchSettle = 200 * time.Millisecond
 
 // identify fills in the clients behind the sessions.
 func identify(l *Lock, sessions map[int64]Session) {
@@ -116,7 +140,7 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 // again after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
 	changed := l.stepBack(func(c *Contender) bool {
-		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.reenters.Raw())], c.Owner.Session)
+		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
 	})
 	registry := isRegistry(l, t)
 	everyContender(l, func(c *Contender) {
@@ -154,16 +178,16 @@ func isRegistry(l *Lock, t *WatchTable) bool {
 // stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do:
 // they are another thread's of that client. It says whether there are any.
 func (l *Lock) stepBack(waits func(*Contender) bool) bool {
-	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.reenters != "" }) {
+	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" }) {
 		return false
 	}
 	held := make([]Contender, 0, len(l.Holders))
 	for _, c := range l.Holders {
-		if c.reenters == "" || !waits(&c) {
+		if c.Reenters == "" || !waits(&c) {
 			held = append(held, c)
 			continue
 		}
-		c.State, c.Watches, c.HeldSince = Waiting, c.reenters, time.Time{}
+		c.State, c.Watches, c.HeldSince = Waiting, c.Reenters, time.Time{}
 		l.Waiters = append(l.Waiters, c)
 	}
 	if len(held) == len(l.Holders) {

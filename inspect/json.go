@@ -124,7 +124,7 @@ func backendJSON(b *Backend) jsonBackend {
 		Servers: []jsonServer{}, Findings: findings(b.Findings),
 	}
 	for _, s := range b.Servers {
-		server := jsonServer{Addr: s.Addr, State: s.State, Role: Escape(s.Role)}
+		server := jsonServer{Addr: Escape(s.Addr), State: s.State, Role: Escape(s.Role)}
 		if s.Latency >= 0 && s.State == ServerUp {
 			server.LatencyMS = fraction(s.Latency)
 		}
@@ -161,7 +161,7 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 }
 
 func masterJSON(m Vote, at time.Time) jsonMaster {
-	j := jsonMaster{Addr: m.Addr, State: ServerDown, Vote: m.Agrees, Value: m.Value.String(), Digest: m.Digest}
+	j := jsonMaster{Addr: Escape(m.Addr), State: ServerDown, Vote: m.Agrees, Value: m.Value.String(), Digest: m.Digest}
 	if !m.Up {
 		return j
 	}
@@ -232,10 +232,14 @@ func SessionID(id int64) string {
 }
 
 func findings(fs []Finding) []Finding {
-	if fs == nil {
-		return []Finding{}
+	all := make([]Finding, len(fs))
+	for i, f := range fs {
+		if f.Evidence == nil {
+			f.Evidence = map[string]any{}
+		}
+		all[i] = f
 	}
-	return fs
+	return all
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -133,6 +133,8 @@ type Contender struct {
 	// Since is when it entered the queue and HeldSince when it was granted, both by the backend's clock; zero when
 	// unknown.
 	Since, HeldSince time.Time
+	// Seen is since when, by our clock, an Observer has seen it in its state without interruption; zero before.
+	Seen time.Time
 	// ExpiresAt is when a Redis key runs out, by our clock; zero when it never does (NoExpiry) or there is no TTL.
 	ExpiresAt time.Time
 	NoExpiry  bool
@@ -150,8 +152,10 @@ type Contender struct {
 	Czxid   int64
 	Version int32
 
-	unwatched bool      // the watch table did not have its watch; see confirmWatches
-	reenters  Untrusted // its own session's write, which it watches if it waits after all; see stepBack
+	// Reenters is the write of its own session that a reader holds beside, and watches if it waits after all; else empty.
+	Reenters Untrusted
+
+	unwatched bool // the watch table did not have its watch; see confirmWatches
 }
 
 // Owner is who stands behind a contender. Empty fields are unknown.
@@ -185,7 +189,7 @@ type Vote struct {
 	Agrees bool
 	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
 	// holders, with a space between two.
-	Held *recipe.Record `json:"-"`
+	Held *recipe.Record
 }
 
 // Severity of a finding.

@@ -39,7 +39,8 @@ type Observer struct {
 
 	rules      []Rule
 	stuckAfter time.Duration
-	cursor     ID // where the next beat goes on
+	contended  ID // where the next beat goes on among these
+	others     ID
 	beaten     int
 	cycles     []Cycle
 	cycleOf    map[ID]*Cycle

@@ -15,6 +15,8 @@ type place struct {
 	shown *shownBackend
 	// since when, by our clock, all of it is watched; zero before that.
 	since time.Time
+	// offset is the backend's clock minus ours as the grants that we saw were told by, to the second.
+	offset time.Duration
 	// quiet is the history of a lock in which nothing happened since.
 	quiet *History
 	// watched: everything was looked at once, so that what comes now is new.
@@ -117,7 +119,7 @@ func (p *place) sessionEnded(c *Contender, now time.Time) bool {
 	}
 	s, ok := p.sessions[c.Owner.Session]
 	if !ok {
-		return p.allSessions && !c.Since.IsZero() && p.sessionsAt.Add(p.state.ClockOffset()).After(c.Since.Add(time.Second))
+		return p.allSessions && p.sessionsAt.After(p.came(c).Add(arrived))
 	}
 	// A living client sends something every third of its timeout.
 	if s.LastContact.IsZero() || s.Timeout <= 0 {
@@ -125,6 +127,18 @@ func (p *place) sessionEnded(c *Contender, now time.Time) bool {
 	}
 	silent := p.sessionsAt.Sub(s.LastContact)
 	return silent > s.Timeout*2/3 && !now.Before(s.LastContact.Add(s.Timeout))
+}
+
+// arrived is how much older than the table of sessions a contender must be to be missed in it: reading the tables of
+// several servers takes a while.
+const arrived = 5 * time.Second
+
+// came is when, by our clock, a contender was there at the latest.
+func (p *place) came(c *Contender) time.Time {
+	if p.state.ClockKnown() && !c.Since.IsZero() {
+		return c.Since.Add(-p.state.ClockOffset())
+	}
+	return c.Seen
 }
 
 // restarted says that a server started after an instant.

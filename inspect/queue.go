@@ -142,7 +142,7 @@ func queueLock(id ID, q queue) *Lock {
 		default:
 			c.State = Holding
 			if first := q.entries[0]; e.Mode == recipe.Shared && first.Mode == recipe.Exclusive && e.Sequence != first.Sequence {
-				c.reenters = Untrusted(first.Name)
+				c.Reenters = Untrusted(first.Name)
 			}
 			l.Holders = append(l.Holders, c)
 		}
@@ -253,7 +253,7 @@ func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, 
 
 // Watched says whether the servers' tables of watches can tell anything of the lock.
 func (l *Lock) Watched() bool {
-	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.reenters != "" })
+	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" })
 }
 
 // Predecessor is the path of the znode that a waiter should watch; meaningful when Watches is not empty.

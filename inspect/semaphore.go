@@ -27,19 +27,20 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	}
 	l := &Lock{ID: id, Kind: KindSemaphore, Recipe: "curator", Confidence: recipe.Certain}
 	waiting := locks.entries
-	pending := pendingLease(leases, locks)
+	made := headsLease(leases, locks)
+	if made >= 0 {
+		waiting = waiting[1:] // its lease stands for it
+	}
 	for i, e := range leases.entries {
 		c := leases.contender(e)
 		c.State = Holding
-		if i == pending {
+		if i == made && len(leases.entries) > 1 { // the only one is granted
 			c.State = Pending
-			l.Waiters, waiting = append(l.Waiters, c), waiting[1:]
+			l.Limit = len(leases.entries) - 1
+			l.Waiters = append(l.Waiters, c)
 			continue
 		}
 		l.Holders = append(l.Holders, c)
-	}
-	if pending >= 0 {
-		l.Limit = len(leases.entries) - 1
 	}
 	l.Waiters = append(l.Waiters, locks.queued(waiting)...)
 	countBlocked(l)
@@ -49,10 +50,9 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	return l
 }
 
-// pendingLease is the lease that whoever heads the queue has made since it heads it; -1 when there is none, and when
-// it would be the only one, which is granted.
-func pendingLease(leases, locks queue) int {
-	if len(locks.entries) == 0 || len(leases.entries) < 2 {
+// headsLease is the lease that whoever heads the queue has made since it heads it; -1 when there is none.
+func headsLease(leases, locks queue) int {
+	if len(locks.entries) == 0 {
 		return -1
 	}
 	head := locks.nodes[locks.entries[0].Name]

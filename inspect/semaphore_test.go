@@ -58,7 +58,7 @@ func TestSemaphoreV2IsOneLock(t *testing.T) {
 			[]string{"waiting locks/lock-0000000005"},
 			0, StateContended,
 		},
-		{"the first of all", []Znode{curatorNode("lease-", 0, 3, 35)}, locks[:1], []string{"holding leases/lease-0000000000"}, []string{"waiting locks/lock-0000000005"}, 0, StateContended},
+		{"the first of all", []Znode{curatorNode("lease-", 0, 3, 35)}, locks[:1], []string{"holding leases/lease-0000000000"}, nil, 0, StateHeld},
 	} {
 		l, folded := parts(tt.leases, tt.locks).Lock(id, now)
 		if l == nil || !folded || l.Kind != KindSemaphore || l.Recipe != "curator" || l.Confidence != recipe.Certain {
@@ -162,5 +162,82 @@ func TestNodesThatAreLocksByThemselves(t *testing.T) {
 		if (l == nil) != (tt.recipe == "") || l != nil && (l.Recipe != tt.recipe || l.State != tt.state) {
 			t.Errorf("%+v: %+v", tt, l)
 		}
+	}
+}
+
+// A client of a semaphore stands in its queue by one entry and holds by another: that is no coming and going.
+func TestASemaphoresClientsAreFollowed(t *testing.T) {
+	curator := func(leases, locks []Znode) *Lock {
+		d := Directory{Children: []Znode{node("leases", 0), node("locks", 0)}, Parts: map[string][]Znode{"leases": leases, "locks": locks}}
+		l, _ := d.Lock(ID{"zk", "/l"}, now)
+		return l
+	}
+	permit := func(session, czxid int64) Znode {
+		z := node(fmt.Sprintf("%032x", session), session)
+		z.Czxid = czxid
+		return z
+	}
+	place := func(session, czxid int64) Znode {
+		z := node(fmt.Sprintf("%s__lock__%010d", guid, session), session)
+		z.Czxid = czxid
+		return z
+	}
+	kazoo := func(leases []Znode, queue ...Znode) *Lock {
+		d := Directory{Children: leases, Data: []byte("1"), Parts: map[string][]Znode{recipe.KazooQueue("/l"): queue}}
+		l, _ := d.Lock(ID{"zk", "/l"}, now)
+		return l
+	}
+	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
+	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)
+	for _, tt := range []struct {
+		name  string
+		locks []*Lock
+		want  []string
+	}{
+		{
+			"Curator",
+			[]*Lock{
+				curator([]Znode{first}, []Znode{head, next}), curator([]Znode{first, pending}, []Znode{head, next}),
+				curator([]Znode{pending}, []Znode{head, next}), curator([]Znode{pending}, []Znode{next}), curator([]Znode{pending}, nil),
+			},
+			[]string{"", "", "released", "", "gone"},
+		},
+		{
+			"kazoo",
+			[]*Lock{
+				kazoo([]Znode{permit(1, 10)}, place(2, 20), place(3, 30)), kazoo(nil, place(2, 20), place(3, 30)),
+				kazoo([]Znode{permit(2, 40)}, place(2, 20), place(3, 30)), kazoo([]Znode{permit(2, 40)}, place(3, 30), place(2, 50)), kazoo([]Znode{permit(2, 40)}, place(2, 50)),
+			},
+			[]string{"", "released", "acquired", "waiting", "gone"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := applying(t)
+			for i, l := range tt.locks {
+				u := Update{Put: []*Lock{at(l, i)}}
+				if i == 0 {
+					u.Backend = zkUp
+				}
+				a.send(i, u)
+				var kinds []EventKind
+				for _, e := range a.events {
+					kinds = append(kinds, e.Kind)
+				}
+				a.publish()
+				want := []EventKind{EventKind(tt.want[i])}
+				if tt.want[i] == "" {
+					want = nil
+				}
+				if tt.name == "Curator" && i == 2 {
+					want = append(want, EventHandover)
+				}
+				if !slices.Equal(kinds, want) {
+					t.Errorf("step %d: %v, want %v", i, kinds, want)
+				}
+			}
+			if h := a.history(); h == nil || h.Grants != 1 || len(h.Overtaken) > 0 {
+				t.Errorf("history %+v", h)
+			}
+		})
 	}
 }

@@ -80,6 +80,11 @@ func (b *Backend) ClockOffset() time.Duration {
 	return 0
 }
 
+// ClockKnown says that ClockOffset is known and not only taken for 0.
+func (b *Backend) ClockKnown() bool {
+	return b != nil && slices.ContainsFunc(b.Servers, func(s Server) bool { return s.ClockKnown })
+}
+
 // pageSize bounds how much a change of one lock copies.
 const pageSize = 512
 

@@ -16,7 +16,13 @@ type chain struct {
 
 func newChain(w *world) screen { return &chain{world: w, pane: newChainPane(w)} }
 
-func (s *chain) Open(id inspect.ID) { s.pane.Show(id) }
+func (s *chain) Open(p place) {
+	if p.lock != (inspect.ID{}) {
+		s.pane.Show(p.lock)
+	}
+}
+
+func (s *chain) Selected() subject { return s.pane.Selected() }
 
 func (s *chain) Crumb() string { return string(chainScreen) }
 

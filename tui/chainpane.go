@@ -112,6 +112,17 @@ func (p *chainPane) Target(l *inspect.Lock) *inspect.Contender {
 	return nil
 }
 
+// Selected is the lock and who is behind the selected contender, or behind the holder when a master is selected.
+func (p *chainPane) Selected() subject {
+	about := subject{lock: p.id}
+	if l := p.snapshot.Lock(p.id); l != nil {
+		if c := p.Target(l); c != nil {
+			about.owner, _ = c.Identity(p.id.Backend)
+		}
+	}
+	return about
+}
+
 func (p *chainPane) Lively() bool {
 	l := p.snapshot.Lock(p.id)
 	if l == nil {

@@ -60,22 +60,28 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 		m.unseen = append(m.unseen, msg.snapshot.Events...)
 		m.unseen = m.unseen[max(0, len(m.unseen)-unseenKept):]
 	default:
-		m.history.note(msg.snapshot.Events)
-		m.show(msg.snapshot)
+		m.note(msg.snapshot.Events)
+		if cmd := m.show(msg.snapshot); cmd != nil {
+			return tea.Batch(cmd, m.nextSnapshot())
+		}
 	}
 	return m.nextSnapshot()
 }
 
-func (m *Model) show(s *inspect.Snapshot) {
+func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 	if m.sinceDrawn() >= fastBeat {
 		m.now = m.options.now()
 	}
 	shown := snapshotShownMsg{changed: s.Changed, all: s.Changed == nil || m.missed || !m.arrived}
 	m.snapshot, m.arrived, m.missed = s, true, false
+	var cmds []tea.Cmd
 	for _, screen := range m.screens {
-		screen.Update(shown)
+		if cmd := screen.Update(shown); cmd != nil {
+			cmds = append(cmds, cmd)
+		}
 	}
 	m.resize()
+	return tea.Batch(cmds...)
 }
 
 // nextTick waits for the next beat. Only the newest tick counts.

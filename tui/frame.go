@@ -84,8 +84,8 @@ func (m *Model) titleBar() string {
 	if m.options.Title != "" {
 		left = left.add(t.Text, printed(m.options.Title)+" ")
 	}
-	for _, name := range m.trail {
-		left = left.add(t.Muted, t.Glyphs.Crumb+" ").add(t.Strong, m.screens[name].Crumb()+" ")
+	for _, p := range m.trail {
+		left = left.add(t.Muted, t.Glyphs.Crumb+" ").add(t.Strong, m.screens[p.screen].Crumb()+" ")
 	}
 	badges := m.badges()
 	backends := m.backendSigns(true)

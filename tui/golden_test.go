@@ -78,7 +78,7 @@ func isASCII(s string) bool {
 func opened(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
 	m := model(t, o, width, height, everything())
-	m.open(chainScreen, lock)
+	m.open(chainScreen, subject{lock: lock})
 	m.navigate()
 	return m
 }

@@ -37,8 +37,11 @@ func newLocks(w *world) screen {
 	return &locks{world: w, index: newIndex(), beside: newChainPane(w)}
 }
 
-func (s *locks) Open(inspect.ID) {}
-func (s *locks) Crumb() string   { return string(locksScreen) }
+func (s *locks) Open(place) {}
+
+func (s *locks) Selected() subject { return subject{lock: s.selected} }
+
+func (s *locks) Crumb() string { return string(locksScreen) }
 
 func (s *locks) SetSize(width, height int) {
 	s.width, s.height = width, height
@@ -135,7 +138,7 @@ func (s *locks) keepInSight() {
 
 func (s *locks) enter() {
 	if s.selected != (inspect.ID{}) {
-		s.open(chainScreen, s.selected)
+		s.open(chainScreen, s.Selected())
 	}
 }
 

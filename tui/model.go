@@ -24,7 +24,7 @@ type Model struct {
 	width, height int
 	screens       map[screenName]screen
 	// trail is how the user came here, the screen in front last.
-	trail []screenName
+	trail []place
 
 	waiting *inspect.Snapshot // the newest, kept back while paused
 	unseen  []inspect.Event   // what happened while paused
@@ -48,7 +48,8 @@ func New(ctx context.Context, o Options) *Model {
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w)
 	}
-	m.trail = []screenName{screenList()[0].name}
+	m.trail = []place{{screen: screenList()[0].name}}
+	m.inFront = m.trail[0].screen
 	m.resize()
 	return m
 }
@@ -61,7 +62,9 @@ func (m *Model) Init() tea.Cmd {
 // Update routes a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.route(msg)
-	m.navigate()
+	if opened := m.navigate(); opened != nil {
+		cmd = tea.Batch(cmd, opened)
+	}
 	m.refocus()
 	return m, cmd
 }
@@ -85,6 +88,8 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		return m.key(msg)
 	case tea.MouseMsg:
 		return m.mouse(msg)
+	case answeredMsg:
+		return m.answer(msg)
 	default:
 		return m.toModal(msg)
 	}
@@ -103,6 +108,14 @@ func (m *Model) toModal(msg tea.Msg) tea.Cmd {
 		m.resize()
 	}
 	return cmd
+}
+
+// answer gives a screen what came of its own command, also when another is in front.
+func (m *Model) answer(msg answeredMsg) tea.Cmd {
+	if s := m.screens[msg.to]; s != nil {
+		return s.Update(msg.Msg)
+	}
+	return nil
 }
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
@@ -130,11 +143,11 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 }
 
 func (m *Model) globalActions() []action {
-	return []action{
-		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: do(m.pause)},
+	return append(m.goToActions(), []action{
+		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: m.pause},
 		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", run: do(m.help)},
 		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", run: func() tea.Cmd { return tea.Quit }},
-	}
+	}...)
 }
 
 func (m *Model) help() {
@@ -158,23 +171,54 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) front() screen { return m.screens[m.trail[len(m.trail)-1]] }
+func (m *Model) front() screen { return m.screens[m.trail[len(m.trail)-1].screen] }
 
 // navigate goes where the screen in front asked for.
-func (m *Model) navigate() {
+func (m *Model) navigate() tea.Cmd {
 	n := m.next
 	m.next = navigation{}
 	switch {
 	case n.back && len(m.trail) > 1:
 		m.trail = m.trail[:len(m.trail)-1]
-	case n.to != "" && m.screens[n.to] != nil:
-		m.screens[n.to].Open(n.lock)
-		m.trail = append(m.trail, n.to)
+	case m.screens[n.to.screen] == nil:
+		return nil
 	default:
-		return
+		m.trail = walk(m.trail, n.to)
 	}
+	here := m.trail[len(m.trail)-1]
+	m.inFront = here.screen
+	m.screens[here.screen].Open(here)
 	m.resize()
-	m.front().Update(snapshotShownMsg{})
+	return m.front().Update(snapshotShownMsg{})
+}
+
+// longestTrail is how many places back one can go; those after the first are forgotten first.
+const longestTrail = 16
+
+// walk is the trail after going to a place: one that was on it is gone back to.
+func walk(trail []place, to place) []place {
+	if at := slices.Index(trail, to); at >= 0 {
+		return trail[:at+1]
+	}
+	if len(trail) == longestTrail {
+		trail = slices.Delete(trail, 1, 2)
+	}
+	return append(trail, to)
+}
+
+// goToActions are the keys that open the screens, at what is selected on the one in front.
+func (m *Model) goToActions() []action {
+	var list []action
+	for _, e := range screenList() {
+		if e.key == "" {
+			continue
+		}
+		list = append(list, action{
+			keys: []string{e.key}, shown: e.key, hint: string(e.name), help: string(e.name) + ": " + e.about,
+			run: do(func() { m.open(e.name, m.front().Selected()) }),
+		})
+	}
+	return list
 }
 
 // refocus tells the sources what is looked at now, when that is something else than before.
@@ -197,17 +241,19 @@ func (m *Model) resize() {
 }
 
 // pause freezes what is drawn, time included, or shows the newest again.
-func (m *Model) pause() {
+func (m *Model) pause() tea.Cmd {
 	m.paused = !m.paused
 	if m.paused {
-		return
+		return nil
 	}
 	m.now = m.options.now()
-	if m.waiting != nil {
-		m.history.note(m.unseen)
-		m.show(m.waiting)
-		m.waiting, m.unseen = nil, nil
+	if m.waiting == nil {
+		return nil
 	}
+	m.note(m.unseen)
+	cmd := m.show(m.waiting)
+	m.waiting, m.unseen = nil, nil
+	return cmd
 }
 
 // sinceDrawn is the time that passed since the drawn time.

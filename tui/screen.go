@@ -9,19 +9,35 @@ import (
 // screenName names a screen.
 type screenName string
 
+// subject is what a screen is about: a lock, an owner, both or neither.
+type subject struct {
+	lock  inspect.ID
+	owner inspect.Identity
+}
+
+// place is a screen and what it is about.
+type place struct {
+	screen screenName
+	subject
+}
+
 // screen is one page of the program.
 type screen interface {
-	// Open shows the screen; lock is the one it is about, zero when none.
-	Open(lock inspect.ID)
+	// Open shows the screen on what the place is about. What it shows already stays as it is, the cursor too, and so does
+	// everything where the place is about nothing.
+	Open(p place)
 	// Crumb is its name in the title bar.
 	Crumb() string
 	SetSize(width, height int)
-	// Update takes snapshotShownMsg, mouse messages relative to the screen's corner, and its own messages.
+	// Update takes snapshotShownMsg (an empty one when the screen comes to the front), mouse messages relative to the
+	// screen's corner, and what its own commands answer (see world.ask).
 	Update(msg tea.Msg) tea.Cmd
 	// Actions are the keys it has now.
 	Actions() []action
 	// View is exactly as many lines as its height, none wider than its width.
 	View() string
+	// Selected is what the cursor is on, for another screen to open at; zero where nothing is.
+	Selected() subject
 	// Focus are the locks it shows.
 	Focus() []inspect.ID
 	// Lively says that something on it changes several times a second.
@@ -41,16 +57,19 @@ type modal interface {
 	View(width, height int) string
 }
 
+// screenEntry is a screen in the list of them. Its key opens it from any other at what is selected there; without one it
+// is opened in other ways.
+type screenEntry struct {
+	name  screenName
+	key   string
+	about string // a line for the help
+	make  func(*world) screen
+}
+
 // screenList are all screens; the first is shown at the start. A new screen is a file of its own and a line here.
-func screenList() []struct {
-	name screenName
-	make func(*world) screen
-} {
-	return []struct {
-		name screenName
-		make func(*world) screen
-	}{
-		{locksScreen, newLocks},
-		{chainScreen, newChain},
+func screenList() []screenEntry {
+	return []screenEntry{
+		{locksScreen, "", "all locks of all backends", newLocks},
+		{chainScreen, "", "a lock's queue, and what is wrong with it", newChain},
 	}
 }

@@ -23,6 +23,7 @@ type world struct {
 	now     time.Time
 	paused  bool
 	history *history
+	events  eventLog
 	// feedError is why no more snapshots come.
 	feedError error
 
@@ -30,6 +31,7 @@ type world struct {
 	flashText  string
 	flashUntil time.Time
 	next       navigation
+	inFront    screenName // the screen that is shown
 	// generation numbers dialogs, so that an answer to one that is gone is dropped.
 	generation int
 
@@ -40,17 +42,38 @@ type world struct {
 
 // navigation is where a screen wants to go.
 type navigation struct {
-	to   screenName
-	lock inspect.ID
+	to   place
 	back bool
 }
 
-func (w *world) open(to screenName, lock inspect.ID) { w.next = navigation{to: to, lock: lock} }
-func (w *world) back()                               { w.next = navigation{back: true} }
+func (w *world) open(to screenName, about subject) { w.next = navigation{to: place{to, about}} }
+func (w *world) back()                             { w.next = navigation{back: true} }
+
+// note takes over what happened.
+func (w *world) note(events []inspect.Event) {
+	w.history.note(events)
+	w.events.add(events)
+}
 
 // flash shows a short message in the footer for a while.
 func (w *world) flash(text string) {
 	w.flashText, w.flashUntil = text, w.options.now().Add(3*time.Second)
+}
+
+// answeredMsg is what came of a screen's own command, for its Update.
+type answeredMsg struct {
+	to screenName
+	tea.Msg
+}
+
+// ask is command for a screen: what f returns goes to that screen's Update.
+func (w *world) ask(s screenName, limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
+	return w.command(limit, func(ctx context.Context) tea.Msg {
+		if msg := f(ctx); msg != nil {
+			return answeredMsg{s, msg}
+		}
+		return nil
+	})
 }
 
 // command makes a tea.Cmd of f, which must end with its context: after limit (0: none) or with the program.

@@ -206,7 +206,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 		},
 		{Lock: queue("kazoo", 2), Backend: &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}},
 		{Lock: redis, History: late},
-		{Lock: redis, History: zombie},
+		present(redis, seen(zombie)),
 		{Lock: restarted, History: late},
 		{Lock: restarted, Backend: backend},
 		{Lock: split},

@@ -74,12 +74,18 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() {
 		return false
 	}
+	if !c.Backend.ClockKnown() && !readOnce(c) && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
+		return false // by its own clock it may be older than it is
+	}
 	came := one.Since.Add(-c.Offset)
 	if c.SessionsAt.IsZero() {
 		return c.Now.Sub(came) > arrivedUntimed
 	}
 	return c.SessionsAt.Sub(came) > arrived
 }
+
+// readOnce says that the backend is read once: its locks first, and then who its clients are.
+func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode == inspect.ModeOnce }
 
 // overdue says that a session's server had not heard of it for longer than its timeout when it was asked.
 func overdue(c *inspect.Case, s inspect.Session) bool {

@@ -43,7 +43,7 @@ type knowledge int
 const (
 	unknown knowledge = iota
 	atMost            // from entering the queue: granted some time since
-	atLeast           // from the first look: it held already
+	atLeast           // from when it was first seen to hold
 	exact
 )
 
@@ -69,12 +69,8 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	if entered {
 		queued = backendNow(c).Sub(h.Since)
 	}
-	if c.History != nil && !c.History.Since.IsZero() {
-		seen := c.Now.Sub(c.History.Since)
-		if entered {
-			seen = min(seen, queued)
-		}
-		if seen > limit || !entered {
+	if c.History != nil && !h.Seen.IsZero() {
+		if seen := c.Now.Sub(h.Seen); seen > limit || !entered {
 			return seen, atLeast
 		}
 	}

@@ -2,14 +2,15 @@ package finding
 
 import (
 	"fmt"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 )
 
 // selfWait: a client waits for a lock that it holds itself. For a while that is normal, since the threads of one client
-// share its session (info); once it has lasted longer than StuckAfter it is a warning. On a semaphore only when the
-// client holds every lease.
+// share its session (info; who watches on is told after a few seconds); once it has lasted longer than StuckAfter it is a
+// warning. On a semaphore only when the client holds every lease.
 //
 // Cause in the wild: a lost reply to create leaves an orphan that the same client then queues behind (samuel/go-zookeeper
 // #229); a lock that is not re-entrant taken twice (kazoo blocks for ever).
@@ -28,7 +29,7 @@ func selfWait() inspect.Rule {
 			}
 			for j := range l.Waiters {
 				w := &l.Waiters[j]
-				if w.State == inspect.Waiting && sameClient(h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) {
+				if w.State == inspect.Waiting && sameClient(h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) && lasting(c, h, w) {
 					return one(waitingForItself(c, h, w))
 				}
 			}
@@ -38,6 +39,14 @@ func selfWait() inspect.Rule {
 		}
 		return nil
 	})
+}
+
+// settled is how long a client waits for itself before who watches on is told: threads of one client take turns.
+const settled = 5 * time.Second
+
+// lasting says that a client has waited for itself for a while. Who looks only once cannot tell.
+func lasting(c *inspect.Case, h, w *inspect.Contender) bool {
+	return c.History == nil || c.Now.Sub(h.Seen) > settled && c.Now.Sub(w.Seen) > settled
 }
 
 func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding {

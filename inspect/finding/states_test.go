@@ -94,4 +94,16 @@ func present(l *inspect.Lock, changes ...func(*inspect.Case)) inspect.Case {
 	return c
 }
 
-func seen(h *inspect.History) func(*inspect.Case) { return func(c *inspect.Case) { c.History = h } }
+// seen gives a case a history, in which every contender is seen as it is since the first look or since it came.
+func seen(h *inspect.History) func(*inspect.Case) {
+	return func(c *inspect.Case) {
+		c.History = h
+		for _, list := range [][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
+			for i := range list {
+				if list[i].Seen = h.Since; list[i].Since.After(h.Since) {
+					list[i].Seen = list[i].Since
+				}
+			}
+		}
+	}
+}

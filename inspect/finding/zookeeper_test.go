@@ -126,6 +126,10 @@ func TestStuckHolder(t *testing.T) {
 		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, "at least 10m"),
 		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "came over 1h ago"),
 		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
+		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
+			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
+		}), recipe.Possible, "came over 1h ago"),
+		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
 		{name: "nothing is known of its time", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
 		{name: "the backend's clock is behind", c: present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })},
 		warning("the backend's clock is ahead", present(held(9*time.Minute), func(c *inspect.Case) { c.Offset = 2 * time.Minute }), recipe.Certain),
@@ -169,6 +173,11 @@ func TestGhostOwner(t *testing.T) {
 		{name: "the backend's clock is behind: it came after the table", c: present(old(time.Minute), known(true, now.Add(-time.Minute)), func(c *inspect.Case) { c.Offset = -time.Minute })},
 		{name: "the table's age is unknown, and it came lately", c: present(old(50*time.Second), known(true, time.Time{}))},
 		{name: "the table's age is unknown, and it came long ago", c: present(old(2*time.Minute), known(true, time.Time{})), fires: true, severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"count": 2}},
+		{
+			name: "it came after the table, by a clock that nobody knows", c: present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
+				c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = now, now
+			}),
+		},
 		{name: "its age is unknown", c: present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))},
 		{
 			name: "not heard of for longer than its timeout", c: present(old(time.Minute), known(true, now, heard(1, 11*time.Second), heard(2, 0))), fires: true,

@@ -2,10 +2,11 @@
 import sys
 from kazoo.client import KazooClient
 
-client = KazooClient(hosts=sys.argv[1], timeout=5)
+client = KazooClient(hosts=sys.argv[1], timeout=30)
 client.start()
 lock = client.Lock(sys.argv[2], sys.argv[3])
-print("started", flush=True)
+session, password = client.client_id
+print("started", session, password.hex(), flush=True)
 lock.acquire()
 print("acquired", flush=True)
 sys.stdin.readline()

@@ -15,6 +15,9 @@ import (
 //go:embed kazoo_lock.py
 var kazooLock string
 
+//go:embed kazoo_end.py
+var kazooEnd string
+
 //go:embed kazoo_locks.py
 var kazooLocks string
 
@@ -33,16 +36,20 @@ var javaLocksJars = []string{
 // Peer is a process that runs another library's client: it takes one lock, holds it until told, and says what it does
 // in a line each: started, acquired, released.
 type Peer struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Scanner
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Scanner
+	started []string // what it said when it started
+	server  string
 }
 
-// StartKazoo starts a kazoo client that takes the Lock at path as name, with a session timeout of five seconds, and
-// returns when it is connected.
+// StartKazoo starts a kazoo client that takes the Lock at path as name, and returns when it is connected. Its session lives
+// on for half a minute after Kill, and not after Expire.
 func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 	t.Helper()
-	return startPeer(t, RequirePython(t, "kazoo"), kazooLock, addr, path, name)
+	p := startPeer(t, RequirePython(t, "kazoo"), kazooLock, addr, path, name)
+	p.server = addr
+	return p
 }
 
 // StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute.
@@ -91,9 +98,10 @@ func run(t testing.TB, cmd *exec.Cmd) *Peer {
 	out, err := cmd.StdoutPipe()
 	check(t, err)
 	check(t, cmd.Start())
-	p := &Peer{cmd, in, bufio.NewScanner(out)}
+	p := &Peer{cmd: cmd, in: in, out: bufio.NewScanner(out)}
 	t.Cleanup(p.Kill)
 	p.Expect(t, "started")
+	p.started = strings.Fields(p.out.Text())
 	return p
 }
 
@@ -125,7 +133,16 @@ func (p *Peer) Release(t testing.TB) {
 
 // Kill ends the peer without warning and waits until it is gone.
 func (p *Peer) Kill() {
-	p.in.Close()
 	_ = p.cmd.Process.Kill() // it may have ended
-	_ = p.cmd.Wait()
+	_ = p.cmd.Wait()         // closes its input only now: at an end of input it would give its lock back
+}
+
+// Expire kills a peer of StartKazoo and ends its session at once.
+func (p *Peer) Expire(t testing.TB) {
+	t.Helper()
+	p.Kill()
+	out, err := exec.Command(python, append([]string{"-c", kazooEnd, p.server}, p.started[1:]...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("ending a session: %v: %s", err, out)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"lockscope/internal/zkserver"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -177,4 +178,25 @@ func TestRequirePythonFindsTheStandardLibrary(t *testing.T) {
 	if RequirePython(t, "json") == "" {
 		t.Error("no path")
 	}
+}
+
+func TestAKilledPeerKeepsItsLockUntilItsSessionEnds(t *testing.T) {
+	EachZooKeeper(t, func(t *testing.T, server *ZooKeeper) {
+		path := UniquePath(t)
+		holder := StartKazoo(t, server.Addr, path, "a")
+		holder.Expect(t, "acquired")
+		c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogInfo(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		holder.Kill()
+		if children, _, err := c.Children(path); err != nil || len(children) != 1 {
+			t.Errorf("after Kill: %v, %v", children, err)
+		}
+		holder.Expire(t)
+		if children, _, err := c.Children(path); err != nil || len(children) != 0 {
+			t.Errorf("after Expire: %v, %v", children, err)
+		}
+	})
 }

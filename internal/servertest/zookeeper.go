@@ -17,8 +17,11 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// tick is the tick time of all ZooKeeper servers here: sessions from 1 s to 10 s.
-const tick = 500 * time.Millisecond
+// tick is the tick time of all ZooKeeper servers here, and longest the longest timeout of a session: from 1 s to 40 s.
+const (
+	tick    = 500 * time.Millisecond
+	longest = 40 * time.Second
+)
 
 const jarDir = "/usr/share/java"
 
@@ -201,7 +204,7 @@ func (s *sharedServers) realZooKeeper() (*ZooKeeper, error) {
 
 func startEmbeddedZooKeeper(cfg zkserver.Config) (*ZooKeeper, error) {
 	if cfg.TickTime == 0 {
-		cfg.TickTime = tick
+		cfg.TickTime, cfg.MaxSessionTimeout = tick, longest
 	}
 	server, err := zkserver.Start(cfg)
 	if err != nil {
@@ -269,6 +272,7 @@ func tryZooKeeper(dir string) (*ZooKeeper, error) {
 // configure writes a server's configuration; more lines of it come last.
 func configure(dir string, port, adminPort int, more string) error {
 	config := fmt.Sprintf(`tickTime=%d
+maxSessionTimeout=%d
 dataDir=%s
 clientPort=%d
 clientPortAddress=127.0.0.1
@@ -276,7 +280,7 @@ admin.serverAddress=127.0.0.1
 admin.serverPort=%d
 4lw.commands.whitelist=*
 maxClientCnxns=0
-%s`, tick.Milliseconds(), filepath.Join(dir, "data"), port, adminPort, more)
+%s`, tick.Milliseconds(), longest.Milliseconds(), filepath.Join(dir, "data"), port, adminPort, more)
 	if err := os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte(config), 0o600); err != nil {
 		return fmt.Errorf("servertest: %w", err)
 	}
