@@ -16,16 +16,22 @@ func redlock() Scenario {
 	return Scenario{
 		Name:  "redlock",
 		About: "locks on five Redis masters: votes, validity, and a master that comes and goes",
-		captions: []string{
-			"redis:lock:cart:42 needs 3 of 5 masters: open it and watch the votes",
-			"now and then a master stops: the lock lives on with 4 of 5",
+		scenes: []Scene{
+			{
+				Title: "majority of masters", Lock: "redis:lock:cart:42",
+				Text: "Held by whoever has three of five masters; now and then one stops, and the lock lives on with 4 of 5. enter shows the votes, b the masters",
+			},
+			{
+				Title: "a race", Lock: "redis:lock:invoices",
+				Text: "redsync's locks have no queue: who waits tries again and again, and luck decides. enter shows its votes run down",
+			},
 		},
 		play: func(s *Sandbox) error {
 			masters := make([]*redis.UniversalOptions, len(s.masters))
 			for i, addr := range s.addrs {
 				masters[i] = &redis.UniversalOptions{Addrs: []string{addr}}
 			}
-			for _, worker := range names("cart", 3) {
+			for _, name := range names("cart", 3) {
 				ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
 				session, err := lockops.NewRedisSession(ctx, masters)
 				cancel()
@@ -33,12 +39,15 @@ func redlock() Scenario {
 					return err
 				}
 				s.closers = append(s.closers, session.Close)
-				lock := lockops.NewRedlock(session, "lock:cart:42", lockops.WithLabel(worker), lockops.WithTTL(8*time.Second))
+				lock := lockops.NewRedlock(session, "lock:cart:42", lockops.WithLabel(name), lockops.WithTTL(8*time.Second))
+				w := s.worker(name)
 				s.run(func(ctx context.Context) {
-					s.contend(ctx, lock, span{3 * time.Second, 7 * time.Second}, span{time.Second, 3 * time.Second})
+					w.contend(ctx, lock, job{
+						lock: "redis:lock:cart:42", work: span{3 * time.Second, 7 * time.Second}, think: span{time.Second, 3 * time.Second},
+					})
 				})
 			}
-			s.run(s.redsyncClient)
+			s.run(s.worker("redsync").redsyncClient)
 			s.run(s.stopAndStartAMaster)
 			return nil
 		},
@@ -47,35 +56,33 @@ func redlock() Scenario {
 
 // redsyncClient writes locks the way redsync does, by raw commands: the same random base64 value on every master, no
 // renewal, released before it runs out.
-func (s *Sandbox) redsyncClient(ctx context.Context) {
-	clients := make([]*redis.Client, len(s.masters))
-	for i, addr := range s.addrs {
-		clients[i] = redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: time.Second})
-		defer clients[i].Close()
-	}
+func (w *worker) redsyncClient(ctx context.Context) {
+	clients := w.redisClients()
+	defer closeAll(clients)
 	for n := 0; ctx.Err() == nil; n++ {
 		value := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "redsync-%08d", n%1e8))
 		for _, c := range clients {
 			c.SetNX(ctx, "lock:invoices", value, 8*time.Second)
 		}
-		held := pause(ctx, s.between(3*time.Second, 6*time.Second))
+		held := w.pauseFor(ctx, span{3 * time.Second, 6 * time.Second})
 		for _, c := range clients {
 			c.Del(context.WithoutCancel(ctx), "lock:invoices")
 		}
-		if !held || !pause(ctx, s.between(time.Second, 2*time.Second)) {
+		if !held || !w.pauseFor(ctx, span{time.Second, 2 * time.Second}) {
 			return
 		}
 	}
 }
 
-// stopAndStartAMaster takes one master away for a while, again and again; it comes back with what it had.
+// stopAndStartAMaster takes one master away for a while, again and again; it comes back with what it had. A master that
+// somebody has stopped by hand is left alone.
 func (s *Sandbox) stopAndStartAMaster(ctx context.Context) {
-	for n := 0; pause(ctx, 12*time.Second); n++ {
-		m := s.masters[n%len(s.masters)]
-		m.Close()
-		pause(ctx, 5*time.Second)
-		if err := m.Restart(); err != nil {
-			return // its port was taken meanwhile: the demo goes on with four
+	for n := 0; pause(ctx, 20*time.Second); n++ {
+		addr := s.addrs[n%len(s.addrs)]
+		if s.Stopped(addr) || s.StopMaster(addr) != nil {
+			continue
 		}
+		pause(ctx, 5*time.Second)
+		_ = s.StartMaster(addr) // its port may have been taken meanwhile: the demo goes on with four
 	}
 }

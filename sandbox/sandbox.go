@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -24,15 +23,14 @@ const mastersCount = 5
 type Scenario struct {
 	Name string
 	// About says in a line what there is to see.
-	About string
-	// captions say what to look at, one after the other.
-	captions []string
-	play     func(*Sandbox) error
+	About  string
+	scenes []Scene
+	play   func(*Sandbox) error
 }
 
 // Scenarios are all that can be played; "tour" plays them at once, on different locks.
 func Scenarios() []Scenario {
-	return []Scenario{fair(), redlock()}
+	return []Scenario{stuck(), fair(), deadlock(), readWrite(), semaphore(), redlock(), split()}
 }
 
 // Tour is the name of the scenario that plays all others.
@@ -52,9 +50,12 @@ type Sandbox struct {
 	clients sync.WaitGroup
 	closers []func()
 
-	mu       sync.Mutex
-	captions []string
-	random   *rand.Rand
+	scenes []Scene
+	seed   uint64
+
+	mu      sync.Mutex
+	frozen  map[string]chan struct{} // by the lock's id; closed when it may go on
+	stopped map[string]bool          // masters, by address
 }
 
 // Start starts servers and clients. The same seed gives the same hold and think times.
@@ -70,7 +71,7 @@ func Start(scenario string, seed uint64) (*Sandbox, error) {
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%w: %q (there are: %s, %s)", ErrNoScenario, scenario, Tour, strings.Join(names, ", "))
 	}
-	s := &Sandbox{random: rand.New(rand.NewPCG(seed, seed))}
+	s := &Sandbox{seed: seed, frozen: make(map[string]chan struct{}), stopped: make(map[string]bool)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	if err := s.start(chosen); err != nil {
 		s.Close()
@@ -94,9 +95,7 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 		s.masters, s.addrs = append(s.masters, m), append(s.addrs, m.Addr())
 	}
 	for _, scenario := range scenarios {
-		s.mu.Lock()
-		s.captions = append(s.captions, scenario.captions...)
-		s.mu.Unlock()
+		s.scenes = append(s.scenes, scenario.scenes...)
 		if err := scenario.play(s); err != nil {
 			return fmt.Errorf("sandbox: %s: %w", scenario.Name, err)
 		}
@@ -110,16 +109,6 @@ func (s *Sandbox) Targets() []string {
 		fmt.Sprintf("zk://%s/?admin=http://%s", s.zk.Addr(), s.zk.AdminAddr()),
 		fmt.Sprintf("redis://%s?match=lock:*", strings.Join(s.addrs, ",")),
 	}
-}
-
-// captionFor is how long a caption stands before the next one comes.
-const captionFor = 8 * time.Second
-
-// Caption says what to look at.
-func (s *Sandbox) Caption(now time.Time) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.captions[int(now.Unix()/int64(captionFor/time.Second))%len(s.captions)]
 }
 
 // Close stops the clients, then the servers, and waits for them.
@@ -140,13 +129,6 @@ func (s *Sandbox) Close() {
 // run runs a client until the sandbox ends.
 func (s *Sandbox) run(client func(ctx context.Context)) {
 	s.clients.Go(func() { client(s.ctx) })
-}
-
-// between is a random time.
-func (s *Sandbox) between(low, high time.Duration) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return low + time.Duration(s.random.Int64N(int64(high-low)))
 }
 
 // pause waits, and says whether the sandbox goes on.

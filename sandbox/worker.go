@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"hash/fnv"
+	"math/rand/v2"
 	"time"
 
 	"lockscope/lockops"
@@ -10,25 +12,68 @@ import (
 // span is the shortest and longest of a random time.
 type span struct{ low, high time.Duration }
 
+// worker is a scripted client. Its times come from the seed and its name alone, so that they are the same in every run.
+type worker struct {
+	*Sandbox
+	name   string
+	random *rand.Rand
+}
+
+func (s *Sandbox) worker(name string) *worker {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return &worker{s, name, rand.New(rand.NewPCG(s.seed, h.Sum64()))}
+}
+
+// between is a random time.
+func (w *worker) between(t span) time.Duration {
+	if t.high <= t.low {
+		return t.low
+	}
+	return t.low + time.Duration(w.random.Int64N(int64(t.high-t.low)))
+}
+
+// pauseFor waits for a random time, and says whether the sandbox goes on.
+func (w *worker) pauseFor(ctx context.Context, t span) bool { return pause(ctx, w.between(t)) }
+
+// job is a lock that workers take and give back again and again.
+type job struct {
+	// lock is the id of the lock, as the screen shows it.
+	lock        string
+	work, think span
+	// granted is called at each grant; may be nil.
+	granted func()
+}
+
 // contend takes the lock, works, gives it back and thinks, again and again. A failure is a thing that happens to
 // clients: it thinks and tries again.
-func (s *Sandbox) contend(ctx context.Context, lock lockops.Locker, work, think span) {
-	for pause(ctx, s.between(think.low, think.high)) {
+func (w *worker) contend(ctx context.Context, lock lockops.Locker, j job) {
+	for w.pauseFor(ctx, j.think) {
 		hold, err := lock.Acquire(ctx)
 		if err != nil {
 			continue
 		}
-		workUnder(ctx, hold, s.between(work.low, work.high))
+		if j.granted != nil {
+			j.granted()
+		}
+		w.workUnder(ctx, hold, j.lock, j.work)
 		release(hold)
 	}
 }
 
-// workUnder works for a time, or until the lock is lost or ctx ends.
-func workUnder(ctx context.Context, hold *lockops.Hold, d time.Duration) {
-	work, stop := context.WithTimeout(hold.Context(), d)
+// workUnder works for a time, and for as long as the lock's holder is frozen; it ends when the lock is lost.
+func (w *worker) workUnder(ctx context.Context, hold *lockops.Hold, lock string, t span) {
+	work, stop := context.WithCancel(hold.Context())
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	<-work.Done()
+	if !pause(work, w.between(t)) {
+		return
+	}
+	select {
+	case <-w.thawed(lock):
+	case <-work.Done():
+		w.Thaw(lock) // it was freed: the next holder is another process
+	}
 }
 
 // release gives a lock back, also when the sandbox is ending.

@@ -1,0 +1,100 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The faults are what people may do to the sandbox, to see what locks make of it. All of them are safe to call at any time.
+
+// ExpireSession ends a ZooKeeper session as the server does when its client was silent for too long: its nodes are gone,
+// and the client is told when it asks again.
+func (s *Sandbox) ExpireSession(id int64) error { return s.zk.ExpireSession(id) }
+
+// Cut closes the connection of a ZooKeeper session. Its client comes back and keeps its place.
+func (s *Sandbox) Cut(id int64) error { return s.zk.DropConnection(id) }
+
+// Freeze keeps whoever holds the lock of that id, or is granted it next, from giving it back, as a process does that
+// hangs: its session or its key lives on. It ends with Thaw, or when the holder loses the lock.
+func (s *Sandbox) Freeze(lock string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frozen[lock] == nil {
+		s.frozen[lock] = make(chan struct{})
+	}
+}
+
+// Thaw ends a Freeze.
+func (s *Sandbox) Thaw(lock string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.frozen[lock]; c != nil {
+		close(c)
+		delete(s.frozen, lock)
+	}
+}
+
+// Frozen says whether the holder of a lock is frozen.
+func (s *Sandbox) Frozen(lock string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.frozen[lock] != nil
+}
+
+// running is closed: nothing is frozen.
+var running = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// thawed is closed when the holder of a lock may go on.
+func (s *Sandbox) thawed(lock string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.frozen[lock]; c != nil {
+		return c
+	}
+	return running
+}
+
+// Masters are the addresses of the Redis masters.
+func (s *Sandbox) Masters() []string { return slices.Clone(s.addrs) }
+
+// Stopped says whether a Redis master is stopped.
+func (s *Sandbox) Stopped(addr string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped[addr]
+}
+
+// StopMaster stops a Redis master; it keeps what it has.
+func (s *Sandbox) StopMaster(addr string) error {
+	return s.switchMaster(addr, true)
+}
+
+// StartMaster starts a Redis master again, with what it had.
+func (s *Sandbox) StartMaster(addr string) error {
+	return s.switchMaster(addr, false)
+}
+
+func (s *Sandbox) switchMaster(addr string, stop bool) error {
+	at := slices.Index(s.addrs, addr)
+	if at < 0 {
+		return fmt.Errorf("sandbox: no master %q", addr)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped[addr] == stop:
+		return nil
+	case stop:
+		s.masters[at].Close()
+	default:
+		if err := s.masters[at].Restart(); err != nil {
+			return fmt.Errorf("sandbox: master %s: %w", addr, err)
+		}
+	}
+	s.stopped[addr] = stop
+	return nil
+}

@@ -1,0 +1,12 @@
+package sandbox
+
+// Scene is one thing to see in a scenario.
+type Scene struct {
+	// Title names it in a word or two; Text says what happens, and which key shows it.
+	Title, Text string
+	// Lock is the id of the lock that it is about.
+	Lock string
+}
+
+// Scenes are what there is to see in the scenarios that are played, in the order of a guided tour.
+func (s *Sandbox) Scenes() []Scene { return s.scenes }

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// split shows a key on five masters that nobody has a majority of.
+func split() Scenario {
+	return Scenario{
+		Name:  "split",
+		About: "a Redis lock torn between three clients: nobody has three of five masters",
+		scenes: []Scene{
+			{
+				Title: "split vote", Lock: "redis:lock:seats",
+				Text: "Three clients asked at once and each got some masters: nobody holds the lock until the values run out. enter shows the votes",
+			},
+			{
+				Title: "no expiry", Lock: "redis:lock:nightly",
+				Text: "Somebody set this key without a time to live and died: it is held for ever. f says what is wrong, enter and x free it",
+			},
+		},
+		play: func(s *Sandbox) error {
+			s.run(s.bookSeats)
+			s.run(s.forgetExpiry)
+			return nil
+		},
+	}
+}
+
+// rounds are who gets which master, in turn: a tie, a majority without any margin, a rest below the majority.
+var rounds = []struct {
+	winner [mastersCount]string
+	ttl    time.Duration
+}{
+	{[mastersCount]string{"seat-a", "seat-a", "seat-b", "seat-b", "seat-c"}, 14 * time.Second},
+	{[mastersCount]string{"seat-b", "seat-b", "seat-b", "", ""}, 8 * time.Second},
+	{[mastersCount]string{"seat-c", "seat-c", "", "", ""}, 6 * time.Second},
+}
+
+// bookSeats writes what racing clients leave on the masters, round by round.
+func (s *Sandbox) bookSeats(ctx context.Context) {
+	clients := s.redisClients()
+	defer closeAll(clients)
+	for n := 0; ctx.Err() == nil; n++ {
+		r := rounds[n%len(rounds)]
+		for i, c := range clients {
+			if r.winner[i] != "" {
+				c.SetNX(ctx, "lock:seats", r.winner[i], r.ttl)
+			}
+		}
+		if !pause(ctx, r.ttl+2*time.Second) {
+			return
+		}
+	}
+}
+
+// forgetExpiry leaves a key that never runs out, and leaves it again some time after somebody has removed it.
+func (s *Sandbox) forgetExpiry(ctx context.Context) {
+	clients := s.redisClients()
+	defer closeAll(clients)
+	for {
+		for _, c := range clients {
+			c.SetNX(ctx, "lock:nightly", "nightly-7f3a", 0)
+		}
+		if !pause(ctx, 2*time.Minute) {
+			return
+		}
+	}
+}
+
+// redisClients are one plain client for each master.
+func (s *Sandbox) redisClients() []*redis.Client {
+	clients := make([]*redis.Client, len(s.addrs))
+	for i, addr := range s.addrs {
+		clients[i] = redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: time.Second, PoolSize: 1})
+	}
+	return clients
+}
+
+func closeAll(clients []*redis.Client) {
+	for _, c := range clients {
+		_ = c.Close() // nothing of it is kept
+	}
+}
