@@ -14,6 +14,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/sandbox"
+	"lockscope/tui"
 )
 
 // demo is one run of the command of that name.
@@ -113,9 +114,25 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 	if err != nil {
 		return err
 	}
+	scenes, err := scenesOf(box)
+	if err != nil {
+		return err
+	}
 	return d.showScreen(ctx, observer, s, screenOptions{
-		title: "demo " + scenario, sandbox: true, caption: box.Caption, audit: filepath.Join(dir, "audit.jsonl"),
+		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"),
 	})
+}
+
+func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {
+	var scenes []tui.Scene
+	for _, s := range box.Scenes() {
+		id, err := inspect.ParseID(s.Lock)
+		if err != nil {
+			return nil, err
+		}
+		scenes = append(scenes, tui.Scene{Title: s.Title, Text: s.Text, Lock: id})
+	}
+	return scenes, nil
 }
 
 // watchFor watches the targets until ctx ends and returns the last snapshot.

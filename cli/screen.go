@@ -50,6 +50,7 @@ type screenOptions struct {
 	title   string
 	sandbox bool
 	replay  bool
+	scenes  []tui.Scene
 	caption func(time.Time) string
 	audit   string // the audit file; empty is the default one
 }
@@ -61,7 +62,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	}
 	options := tui.Options{
 		Feed: observer.Subscribe(), Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
-		Sandbox: o.sandbox, Replay: o.replay, Caption: o.caption, Now: a.Now, Commands: s.commands,
+		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
 		Theme: theme.Options{NoColor: a.noColor || a.Getenv("NO_COLOR") != "", ASCII: !speaksUTF8(a.Getenv)},
 	}
 	if (a.write || o.sandbox) && !s.profile.ReadOnly {

@@ -15,7 +15,7 @@ const (
 )
 
 // Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when somebody waits
-// for it, it can expire or has findings (of many locks less often, see contendedBudget), and, where a backend is read
+// for it, it can expire, no value has a quorum or it has findings (of many locks less often, see contendedBudget), and, where a backend is read
 // once, at the end. What they find is added to what the sources found. stuckAfter is handed to the rules. Call it before
 // Run.
 func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
@@ -142,7 +142,8 @@ func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now 
 func contended(l *Lock) bool { return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 }
 
 func expires(l *Lock) bool {
-	return !contended(l) && (len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero())
+	return !contended(l) && (len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
+		l.State == StateSplit || l.State == StateMinority)
 }
 
 // finish asks the rules about the backends that were read once.

@@ -119,3 +119,15 @@ func TestABeatMissesNoLock(t *testing.T) {
 		}
 	}
 }
+
+// A vote that nobody wins is torn for as long as it stands, and a rule may wait a moment before it says so.
+func TestASplitVoteIsLookedAtAgain(t *testing.T) {
+	for _, state := range []State{StateSplit, StateMinority} {
+		if !expires(&Lock{State: state}) {
+			t.Errorf("%s is never looked at again", state)
+		}
+	}
+	if expires(&Lock{State: StateFree}) {
+		t.Error("a free lock is looked at again and again")
+	}
+}

@@ -15,7 +15,7 @@ func deadlock() Scenario {
 		About: "two clients that each hold the lock which the other waits for",
 		scenes: []Scene{{
 			Title: "deadlock", Lock: "zk:/locks/accounts",
-			Text: "transfer-1 holds accounts and waits for ledger, transfer-2 the other way round. c and w draw the ring; x on one of them breaks it",
+			Text: "Two clients, each holding what the other waits for. c, then w draws the ring; x on one of them breaks it.",
 		}},
 		play: func(s *Sandbox) error {
 			const accounts, ledger = "/locks/accounts", "/locks/ledger"

@@ -15,7 +15,7 @@ func readWrite() Scenario {
 		About: "a read-write lock: readers hold it together, a writer waits for all of them",
 		scenes: []Scene{{
 			Title: "readers and writers", Lock: "zk:/locks/catalog",
-			Text: "Readers hold this lock together; a writer waits for all before it, and readers behind it wait for the writer. enter shows the queue",
+			Text: "Readers hold it together; a writer waits for all of them, and readers behind it wait for the writer.",
 		}},
 		play: func(s *Sandbox) error {
 			writers, _ := recipe.QueueByName("kazoo")
@@ -26,7 +26,7 @@ func readWrite() Scenario {
 				queue       recipe.Queue
 				work, think span
 			}{
-				{names("reader", 5), readers, span{2 * time.Second, 5 * time.Second}, span{time.Second, 4 * time.Second}},
+				{names("reader", 5), readers, span{2 * time.Second, 5 * time.Second}, span{300 * time.Millisecond, 2 * time.Second}},
 				{names("writer", 2), writers, span{time.Second, 3 * time.Second}, span{4 * time.Second, 9 * time.Second}},
 			} {
 				for _, name := range r.names {

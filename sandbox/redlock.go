@@ -19,11 +19,11 @@ func redlock() Scenario {
 		scenes: []Scene{
 			{
 				Title: "majority of masters", Lock: "redis:lock:cart:42",
-				Text: "Held by whoever has three of five masters; now and then one stops, and the lock lives on with 4 of 5. enter shows the votes, b the masters",
+				Text: "Whoever has three of five masters holds it. Now and then one stops: enter shows the votes, b the masters.",
 			},
 			{
 				Title: "a race", Lock: "redis:lock:invoices",
-				Text: "redsync's locks have no queue: who waits tries again and again, and luck decides. enter shows its votes run down",
+				Text: "redsync's lock has no queue: who waits tries again and again, and luck decides. enter: its votes run down.",
 			},
 		},
 		play: func(s *Sandbox) error {

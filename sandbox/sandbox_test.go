@@ -44,3 +44,64 @@ func TestUnknownScenarioNamesThoseThatThereAre(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestCaptionsFitTwoNarrowLines(t *testing.T) {
+	for _, scenario := range Scenarios() {
+		for _, s := range scenario.scenes {
+			if n := len(s.Title) + len(s.Text); n > 135 || s.Title == "" || s.Lock == "" {
+				t.Errorf("%s: the scene %q has %d characters", scenario.Name, s.Title, n)
+			}
+		}
+	}
+}
+
+func TestAFrozenHolderHoldsUntilItIsThawed(t *testing.T) {
+	s, err := Start("fair", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const lock = "zk:/locks/orders"
+	s.Freeze(lock)
+	select {
+	case <-s.thawed(lock):
+		t.Fatal("not frozen")
+	default:
+	}
+	s.Thaw(lock)
+	<-s.thawed(lock)
+	if s.Frozen(lock) {
+		t.Error("still frozen")
+	}
+}
+
+func TestMastersStopAndStart(t *testing.T) {
+	s, err := Start("split", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	addr := s.Masters()[1]
+	for range 2 { // a second time changes nothing
+		if err := s.StopMaster(addr); err != nil || !s.Stopped(addr) {
+			t.Fatal(err)
+		}
+	}
+	if c, err := net.Dial("tcp", addr); err == nil {
+		c.Close()
+		t.Error("a stopped master answers")
+	}
+	for range 2 {
+		if err := s.StartMaster(addr); err != nil || s.Stopped(addr) {
+			t.Fatal(err)
+		}
+	}
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if s.StopMaster("127.0.0.1:1") == nil {
+		t.Error("an unknown master is stopped")
+	}
+}

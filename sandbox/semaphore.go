@@ -24,7 +24,7 @@ func semaphore() Scenario {
 		About: "a semaphore: three permits, six clients",
 		scenes: []Scene{{
 			Title: "semaphore", Lock: "zk:" + semaphorePath,
-			Text: "Three printers, six jobs: three hold a permit, the rest queue for the next that is given back. enter shows them",
+			Text: "Three printers, six jobs: three hold a permit, the rest queue for the next one. enter shows them.",
 		}},
 		play: func(s *Sandbox) error {
 			for _, name := range names("print", 6) {

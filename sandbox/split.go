@@ -15,11 +15,11 @@ func split() Scenario {
 		scenes: []Scene{
 			{
 				Title: "split vote", Lock: "redis:lock:seats",
-				Text: "Three clients asked at once and each got some masters: nobody holds the lock until the values run out. enter shows the votes",
+				Text: "Three clients asked at once and each got some masters: nobody holds it. enter shows the votes.",
 			},
 			{
 				Title: "no expiry", Lock: "redis:lock:nightly",
-				Text: "Somebody set this key without a time to live and died: it is held for ever. f says what is wrong, enter and x free it",
+				Text: "Somebody set this key without a time to live, and died. f says what is wrong; enter, then x frees it.",
 			},
 		},
 		play: func(s *Sandbox) error {

@@ -22,11 +22,11 @@ func stuck() Scenario {
 		scenes: []Scene{
 			{
 				Title: "left behind", Lock: "zk:/locks/invoices",
-				Text: "A script died and left a node that no session owns: nobody will ever remove it. f says what is wrong, enter and x free it",
+				Text: "A dead script's node that no session owns: nobody removes it. f says what is wrong; enter, then x frees it.",
 			},
 			{
 				Title: "hung holder", Lock: stuckLock,
-				Text: "This lock used to change hands three times a second, then its holder hung. enter shows who, since when, and what to do",
+				Text: "It changed hands twice a second until its holder hung. enter: who, since when, what to do.",
 			},
 		},
 		play: func(s *Sandbox) error {

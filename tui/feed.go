@@ -109,6 +109,7 @@ func (m *Model) tick(msg tickedMsg) tea.Cmd {
 	}
 	if now := m.options.now(); !m.paused {
 		m.now = now
+		m.lead()
 		m.resize() // a caption may have come or gone
 	}
 	if !m.options.now().Before(m.flashUntil) {

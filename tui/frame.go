@@ -56,17 +56,33 @@ func (m *Model) rule() string {
 // foot is a rule, the caption when there is one, and the keys.
 func (m *Model) foot() []string {
 	lines := []string{m.rule()}
-	if m.options.Caption != nil {
-		if text := m.options.Caption(m.now); text != "" {
-			lead := " " + m.theme.Glyphs.Crumb + " "
-			for _, part := range wrap(printed(text), m.width-4, 2, m.theme.Glyphs.Ellipsis) {
-				l := line{{lead, m.theme.Waiting}, {part, m.theme.Text}}
-				lines = append(lines, l.render(m.width, m.theme.Glyphs.Ellipsis, nil))
-				lead = "   "
-			}
-		}
+	return append(append(lines, m.captionLines()...), m.hints())
+}
+
+// captionLines say what is going on, in at most two lines; always in two where scenes change, so that nothing jumps.
+func (m *Model) captionLines() []string {
+	t := m.theme
+	title, text := m.caption()
+	if text == "" {
+		return nil
 	}
-	return append(lines, m.hints())
+	head := line{{" " + t.Glyphs.Crumb + " ", t.Waiting}}
+	if title != "" {
+		head = head.add(t.Strong, printed(title)+" ").add(t.Muted, t.Glyphs.Dot+" ")
+	}
+	var lines []string
+	for _, part := range wrap(strings.Repeat("_", head.width()-3)+printed(text), m.width-4, 2, t.Glyphs.Ellipsis) {
+		if len(lines) == 0 {
+			part = part[head.width()-3:]
+		} else {
+			head = line{{"   ", t.Text}}
+		}
+		lines = append(lines, head.add(t.Text, part).render(m.width, t.Glyphs.Ellipsis, nil))
+	}
+	if title != "" && len(lines) < 2 {
+		lines = append(lines, "")
+	}
+	return lines
 }
 
 // titleBar says where we are, how the backends are, what we cost them, and what may be done. What does not fit is

@@ -37,7 +37,12 @@ func newLocks(w *world) screen {
 	return &locks{world: w, index: newIndex(), beside: newChainPane(w)}
 }
 
-func (s *locks) Open(place) {}
+func (s *locks) Open(p place) {
+	if s.index.place(p.lock) >= 0 {
+		s.selected, s.moved = p.lock, true
+		s.follow()
+	}
+}
 
 func (s *locks) Selected() subject { return subject{lock: s.selected} }
 

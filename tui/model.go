@@ -30,6 +30,7 @@ type Model struct {
 	unseen  []inspect.Event   // what happened while paused
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
 	ticking int               // the generation of the tick under way
+	guide   guide
 	focused []inspect.ID
 }
 
@@ -50,6 +51,7 @@ func New(ctx context.Context, o Options) *Model {
 	}
 	m.trail = []place{{screen: screenList()[0].name}}
 	m.inFront = m.trail[0].screen
+	m.guide.scenes = o.Scenes
 	m.resize()
 	return m
 }
@@ -131,12 +133,15 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if m.modal != nil {
 		return m.toModal(msg)
 	}
+	m.guide.noteKey(msg)
 	front := m.front()
 	if taker, ok := front.(keyTaker); ok && taker.TakeKey(msg) {
 		return nil
 	}
-	if cmd, ok := m.press(front.Actions(), msg.String()); ok {
-		return cmd
+	for _, list := range [][]action{m.sceneActions(), front.Actions()} {
+		if cmd, ok := m.press(list, msg.String()); ok {
+			return cmd
+		}
 	}
 	cmd, _ := m.press(m.globalActions(), msg.String())
 	return cmd
@@ -151,7 +156,7 @@ func (m *Model) globalActions() []action {
 }
 
 func (m *Model) help() {
-	m.modal = newHelp(m.world, slices.Concat(m.front().Actions(), m.globalActions()))
+	m.modal = newHelp(m.world, slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions()))
 }
 
 // mouse gives mouse messages to the screen, counted from its own corner.

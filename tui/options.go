@@ -37,6 +37,8 @@ type Options struct {
 	Sandbox bool
 	// Replay says on the screen that this is a recording.
 	Replay bool
+	// Scenes are what a demonstration shows: the first at the start, others with the arrow keys.
+	Scenes []Scene
 	// Caption is a line that says what is going on, for demonstrations; nil or an empty answer: none.
 	Caption func(now time.Time) string
 	// Theme chooses colours and glyphs. Light and Profile are found out from the terminal.

@@ -1,0 +1,69 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+func twoScenes() []Scene {
+	return []Scene{
+		{Title: "first", Text: "look at invoices", Lock: inspect.ID{Backend: "redis", Path: "lock:invoices"}},
+		{Title: "second", Text: "look at orders", Lock: orders().ID},
+	}
+}
+
+func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
+	clock := noon
+	m := model(t, Options{Scenes: twoScenes(), Now: func() time.Time { return clock }}, 80, 24, everything())
+	beat := func(d time.Duration) {
+		clock = clock.Add(d)
+		send(m, tickedMsg{m.ticking})
+	}
+	beat(time.Second)
+	wantText(t, m, "1/2 first", "look at invoices")
+	if got := locksOf(m).selected; got != twoScenes()[0].Lock {
+		t.Errorf("selected %v", got)
+	}
+	beat(sceneTime)
+	wantText(t, m, "2/2 second")
+	if got := locksOf(m).selected; got != orders().ID {
+		t.Errorf("selected %v", got)
+	}
+	press(m, "k")
+	selected := locksOf(m).selected
+	beat(sceneTime)
+	wantText(t, m, "2/2 second")
+	if got := locksOf(m).selected; got != selected {
+		t.Errorf("the guide moved the cursor of somebody who uses the keys: %v", got)
+	}
+}
+
+func TestArrowsChangeTheScene(t *testing.T) {
+	m := model(t, Options{Scenes: twoScenes()}, 80, 24, everything())
+	press(m, "enter")
+	wantText(t, m, "▸ chain")
+	press(m, "right")
+	wantNoText(t, m, "▸ chain")
+	wantText(t, m, "2/2 second")
+	if got := locksOf(m).selected; got != orders().ID {
+		t.Errorf("selected %v", got)
+	}
+	press(m, "right", "left")
+	wantText(t, m, "2/2 second")
+	fits(t, m)
+}
+
+// A caption takes two lines whatever it says, so that the screen stands still when it changes.
+func TestCaptionsTakeTwoLines(t *testing.T) {
+	scenes := []Scene{{Title: "short", Text: "a"}, {Title: "long", Text: strings.Repeat("word ", 60)}}
+	m := model(t, Options{Scenes: scenes}, 80, 24, everything())
+	before := len(m.foot())
+	press(m, "right")
+	if after := len(m.foot()); before != after || after != 4 {
+		t.Errorf("the foot has %d lines, then %d", before, after)
+	}
+	fits(t, m)
+}
