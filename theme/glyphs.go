@@ -14,9 +14,12 @@ type Glyphs struct {
 	// Bar is the full cell of a bar; the rest are those of a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
 	Bar, BarFull, BarHalf, BarRest string
-	// Up and Down say that a list goes on.
-	Up, Down string
-	Border   lipgloss.Border
+	// The cells of a contender's lane: it waits, holds, did either before we looked, was there when we began to look, left
+	// without a grant. LaneStart is when we began to look.
+	LaneWait, LaneHold, LaneUnclear, LaneOpen, LaneLeft, LaneStart string
+	// Up and Down say that a list goes on; Opened and Closed that a group of rows is or is not shown.
+	Up, Down, Opened, Closed string
+	Border                   lipgloss.Border
 }
 
 func unicodeGlyphs() Glyphs {
@@ -26,7 +29,8 @@ func unicodeGlyphs() Glyphs {
 		Branch: "├─", LastBranch: "└─",
 		Crumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
-		Up: "↑", Down: "↓",
+		LaneWait: "─", LaneHold: "▇", LaneUnclear: "░", LaneOpen: "◂", LaneLeft: "×", LaneStart: "┊",
+		Up: "↑", Down: "↓", Opened: "▾", Closed: "▸",
 		Border: lipgloss.RoundedBorder(),
 	}
 }
@@ -38,7 +42,8 @@ func asciiGlyphs() Glyphs {
 		Branch: "|-", LastBranch: "`-",
 		Crumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
-		Up: "^", Down: "v",
+		LaneWait: "-", LaneHold: "#", LaneUnclear: ":", LaneOpen: "<", LaneLeft: "x", LaneStart: "|",
+		Up: "^", Down: "v", Opened: "-", Closed: "+",
 		Border: lipgloss.ASCIIBorder(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/theme"
 )
 
 // chainPane draws one lock: what it is, the verdict, findings, its rows (masters, contenders), what is known of the
@@ -23,6 +24,11 @@ type chainPane struct {
 	spans map[string]time.Duration
 	// listTop is the line of the view where the rows start.
 	listTop int
+	// lanes are those of the strip below the rows, length the time that it shows.
+	lanes  laneSource
+	length time.Duration
+	// opened are the groups of rows whose members are shown, by their key.
+	opened map[string]bool
 }
 
 // chainRow is a selectable row: a master's vote or a contender.
@@ -41,14 +47,15 @@ func (r chainRow) key() string {
 }
 
 func newChainPane(w *world) *chainPane {
-	return &chainPane{world: w, spans: make(map[string]time.Duration)}
+	return &chainPane{world: w, spans: make(map[string]time.Duration), lanes: newLaneSource(w), opened: make(map[string]bool)}
 }
 
 // Show turns to a lock.
 func (p *chainPane) Show(id inspect.ID) {
 	if id != p.id {
-		p.id, p.top, p.cursor, p.selected = id, 0, 0, ""
+		p.id, p.top, p.cursor, p.selected, p.length = id, 0, 0, "", 0
 		clear(p.spans)
+		clear(p.opened)
 	}
 	p.Refresh()
 }
@@ -159,6 +166,7 @@ func (p *chainPane) View() string {
 	p.listTop = len(lines)
 	lines = append(lines, p.list(l, row, room)...)
 	lines = append(lines, below...)
+	lines = append(lines, p.strip(p.height-len(lines))...)
 	return p.finish(append(lines, p.grants(p.height-len(lines))...))
 }
 
@@ -276,13 +284,47 @@ func (p *chainPane) grants(room int) []line {
 	return lines
 }
 
+func (p *chainPane) section(name string) line { return section(p.theme, p.width, name) }
+
+// stripFrom is the height from which the last minutes are drawn below the rows, and what room they leave for the last
+// grants where there is much.
+const stripFrom, roomForGrants = 25, 7
+
+// strip is the timeline of the last minutes, as many lanes as there is room for.
+func (p *chainPane) strip(room int) []line {
+	const frame = 3 // a blank, the name, the axis
+	if p.height < stripFrom || room < frame+2 {
+		return nil
+	}
+	if room > 2*roomForGrants {
+		room -= roomForGrants
+	}
+	all := p.lanes.of(p.id)
+	v := newLaneView(&p.lanes, p.id, time.Time{}, time.Hour, p.width)
+	// A cell is worth a second at least, so that the slow beat will do.
+	p.length = max(p.length, fitting(all, p.now, slowBeat*time.Duration(v.window.cells)))
+	v = newLaneView(&p.lanes, p.id, time.Time{}, p.length, p.width)
+	lanes := v.in(all)
+	if len(lanes) == 0 {
+		return nil
+	}
+	at, top := present(lanes), 0
+	if p.cursor < len(p.rows) && p.rows[p.cursor].contender != nil {
+		name := p.rows[p.cursor].contender.Name
+		if i := slices.IndexFunc(lanes, func(l *lane) bool { return l.present && l.contender.Name == name }); i >= 0 {
+			at = i
+		}
+	}
+	lines := []line{nil, section(p.theme, p.width, "the last "+spell(p.length)), v.header()}
+	return append(lines, v.list(lanes, at, room-frame, &top, true)...)
+}
+
 // section is a rule with a name in it.
-func (p *chainPane) section(name string) line {
-	t := p.theme
+func section(t *theme.Theme, width int, name string) line {
 	rule := t.Glyphs.Rule
 	return line{
 		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
 		{name, t.Muted},
-		{" " + strings.Repeat(rule, max(0, p.width-len(name)-6)), t.Faint},
+		{" " + strings.Repeat(rule, max(0, width-len(name)-6)), t.Faint},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/theme"
 )
 
 // details is a strip with what is known of the selected row.
@@ -25,7 +26,11 @@ func (p *chainPane) details(l *inspect.Lock) []line {
 
 // facts puts the parts that are not empty in a row, or in more where they do not fit into one.
 func (p *chainPane) facts(lead span, parts ...string) []line {
-	t, dot := p.theme, " "+p.theme.Glyphs.Dot+" "
+	return facts(p.theme, p.width, lead, parts...)
+}
+
+func facts(t *theme.Theme, width int, lead span, parts ...string) []line {
+	dot := " " + t.Glyphs.Dot + " "
 	lines := []line{{{"   ", t.Text}, lead}}
 	first := true
 	for _, part := range parts {
@@ -34,7 +39,7 @@ func (p *chainPane) facts(lead span, parts ...string) []line {
 		case part == "":
 			continue
 		case first:
-		case lines[last].width()+len(dot)+ansi.StringWidth(part) <= p.width:
+		case lines[last].width()+len(dot)+ansi.StringWidth(part) <= width:
 			lines[last] = lines[last].add(t.Muted, dot)
 		default:
 			lines, last = append(lines, line{{"     ", t.Text}}), last+1

@@ -84,7 +84,7 @@ func TestDialogWords(t *testing.T) {
 	wantText(t, m, "Sends    · delete", "enter/esc cancel", "[ Release ]")
 }
 
-// The grants follow the details, and the rest of the window is theirs.
+// The lanes follow the details, and the grants those; the rest of the window is theirs.
 func TestGrantsFillTheRest(t *testing.T) {
 	m := opened(t, Options{}, 120, 40, orders().ID)
 	for i := range 30 {
@@ -100,7 +100,8 @@ func TestGrantsFillTheRest(t *testing.T) {
 		t.Fatalf("no %q", text)
 		return 0
 	}
-	if at("selected")-at("605") != 2 || at("last grants")-at("  name _c_") != 2 || strings.Count(content(m), "handed over") < 12 {
+	if at("selected")-at("605") != 2 || at("the last 15m")-at("  name _c_") != 2 || at("last grants")-at("the last 15m") != 7 ||
+		strings.Count(content(m), "handed over") < 8 {
 		t.Error(content(m))
 	}
 	fits(t, m)

@@ -71,5 +71,6 @@ func screenList() []screenEntry {
 	return []screenEntry{
 		{locksScreen, "", "all locks of all backends", newLocks},
 		{chainScreen, "", "a lock's queue, and what is wrong with it", newChain},
+		{timelineScreen, "t", "who waited and held when, a lane a contender", newTimeline},
 	}
 }

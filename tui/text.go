@@ -187,6 +187,16 @@ func age(d time.Duration) string {
 // inTenths says that a duration is written in tenths of a second, which change with every fast beat.
 func inTenths(d time.Duration) bool { return d > 0 && d < 10*time.Second }
 
+// seconds writes a duration as age does, but never in tenths: it changes once a second at most.
+func seconds(d time.Duration) string {
+	if d = max(0, d); d < 10*time.Second {
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return age(d)
+}
+
+func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
+
 // plural is "1 lock", "2 locks".
 func plural(n int, one string) string {
 	if n == 1 {

@@ -1,0 +1,210 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// laneView draws lanes into lines of some width.
+type laneView struct {
+	*world
+	id     inspect.ID
+	window window
+	looked time.Time
+	// live: the window ends now.
+	live bool
+	kind inspect.Kind
+	// label is how wide the names are; times: there is room for how long each waited and held.
+	label int
+	times bool
+}
+
+// timesWidth is how wide the two columns of times are with the gaps before them.
+const timesWidth = 2 * (7 + gap)
+
+// newLaneView lays out a window of that length which ends at some time; zero: now.
+func newLaneView(s *laneSource, id inspect.ID, end time.Time, length time.Duration, width int) laneView {
+	v := laneView{world: s.world, id: id, looked: s.looked(id), live: end.IsZero(), label: 20, times: width >= 100}
+	if l := s.snapshot.Lock(id); l != nil {
+		v.kind = l.Kind
+	}
+	switch {
+	case width >= 150:
+		v.label = 34
+	case width >= 110:
+		v.label = 26
+	}
+	cells := width - margin - v.label - gap - 1
+	if v.times {
+		cells -= timesWidth
+	}
+	if v.live {
+		end = s.now
+	}
+	v.window = windowTo(end, length, cells)
+	return v
+}
+
+// in are the lanes of which something is in the window.
+func (v *laneView) in(lanes []lane) []*lane {
+	var shown []*lane
+	for i := range lanes {
+		if v.window.shows(&lanes[i]) {
+			shown = append(shown, &lanes[i])
+		}
+	}
+	return shown
+}
+
+// present is the first lane whose contender holds, else one that waits, else the last one.
+func present(lanes []*lane) int {
+	first := max(0, len(lanes)-1)
+	for i := len(lanes) - 1; i >= 0; i-- {
+		switch l := lanes[i]; {
+		case l.present && l.contender.State == inspect.Holding:
+			return i
+		case l.present:
+			first = i
+		}
+	}
+	return first
+}
+
+// header is the time axis.
+func (v *laneView) header() line {
+	t, now := v.theme, ""
+	if v.live {
+		now = "now"
+	}
+	l := line{{blanks(margin), t.Text}}
+	l = append(l, line{{"WHO", t.Header}}.align(v.label, false, "")...)
+	l = l.add(t.Text, blanks(gap)).add(t.Header, v.window.axis(t.Glyphs.Wall, now))
+	if v.times {
+		l = l.add(t.Header, fmt.Sprintf("  %7s  %7s", "WAITED", "HELD"))
+	}
+	return l
+}
+
+// row is one lane.
+func (v *laneView) row(l *lane, selected bool) line {
+	t := v.theme
+	out := line{{blanks(margin), t.Text}}
+	label := v.name(l)
+	if selected {
+		out = line{{t.Glyphs.Cursor + "  ", t.Holding}}
+		label = label.over(v.label, t.Selected)
+	}
+	out = append(out, label.align(v.label, false, t.Glyphs.Ellipsis)...)
+	out = append(out.add(t.Text, blanks(gap)), v.cells(v.window.draw(l, v.looked, v.now))...)
+	if v.times {
+		out = out.add(t.Muted, fmt.Sprintf("  %7s", v.time(l.waited(v.now)))).add(t.Text, fmt.Sprintf("  %7s", v.heldTime(l)))
+	}
+	return out
+}
+
+func (v *laneView) time(d time.Duration, known bool) string {
+	if !known {
+		return v.theme.Glyphs.Dash
+	}
+	return seconds(d)
+}
+
+// heldTime is how long a lane's contender held; of one that held before we looked, at least how long we saw it.
+func (v *laneView) heldTime(l *lane) string {
+	if !l.early {
+		return v.time(l.held(v.now))
+	}
+	end := l.ended
+	if l.present {
+		end = v.now
+	}
+	return v.theme.Glyphs.AtLeast + seconds(end.Sub(v.looked))
+}
+
+// name is who a lane is of, and how often it was overtaken.
+func (v *laneView) name(l *lane) line {
+	t := v.theme
+	s, style := laneSign(v, l), t.Text
+	if !l.present {
+		style = t.Muted
+	}
+	mode := ""
+	if v.kind == inspect.KindRW {
+		mode = "w "
+		if l.contender.Mode == recipe.Shared {
+			mode = "r "
+		}
+	}
+	var note line
+	if n := v.overtaken(l); n > 0 {
+		note = line{{fmt.Sprintf(" %s%d", t.Glyphs.Warning, n), t.Warning}}
+	}
+	room := v.label - 2 - len(mode) - note.width()
+	name := line{{middle(who(l.contender), room, t.Glyphs.Ellipsis), style}}.align(room, false, "")
+	return append(append(line{s, {" " + mode, t.Muted}}, name...), note...)
+}
+
+// overtaken is how often a later comer was granted while a lane waited: as often as is drawn, or as the observer counted.
+func (v *laneView) overtaken(l *lane) int {
+	n := len(l.overtaken)
+	if h := v.snapshot.History(v.id); h != nil && l.waits() {
+		n = max(n, h.Overtaken[l.contender.Name])
+	}
+	return n
+}
+
+func laneSign(v *laneView, l *lane) span {
+	t := v.theme
+	switch {
+	case l.present:
+		s, _ := contenderSign(t, l.contender)
+		return s
+	case l.left:
+		return span{t.Glyphs.LaneLeft, t.Muted}
+	default:
+		return span{t.Glyphs.Free, t.Muted}
+	}
+}
+
+// cells draws the cells of a lane, those of one kind together.
+func (v *laneView) cells(row []cell) line {
+	var out line
+	for i := 0; i < len(row); {
+		j := i
+		text := ""
+		glyph, style := v.glyph(row[i])
+		for ; j < len(row) && row[j] == row[i]; j++ {
+			text += glyph
+		}
+		out = out.add(style, text)
+		i = j
+	}
+	return out
+}
+
+func (v *laneView) glyph(c cell) (string, lipgloss.Style) {
+	t, g := v.theme, v.theme.Glyphs
+	switch c {
+	case cellStart:
+		return g.LaneStart, t.Faint
+	case cellWaiting:
+		return g.LaneWait, t.Waiting
+	case cellUnclear:
+		return g.LaneUnclear, t.Unknown
+	case cellHolding:
+		return g.LaneHold, t.Holding
+	case cellOvertaken:
+		return g.Warning, t.Warning
+	case cellLeft:
+		return g.LaneLeft, t.Muted
+	case cellOpen:
+		return g.LaneOpen, t.Unknown
+	default:
+		return " ", t.Text
+	}
+}

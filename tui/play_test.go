@@ -1,0 +1,204 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// play shows a model what a real observer makes of a lock that changes on a clock of its own.
+type play struct {
+	*Model
+	t       *testing.T
+	mu      sync.Mutex
+	now     time.Time
+	updates chan inspect.Update
+	sub     *inspect.Subscription
+	lock    *inspect.Lock
+}
+
+// Run makes the play a source.
+func (p *play) Run(ctx context.Context, emit func(inspect.Update)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case u := <-p.updates:
+			emit(u)
+		}
+	}
+}
+
+func (p *play) Focus([]inspect.ID) {}
+
+func (p *play) clock() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+// playing starts a play of a lock, as it is two minutes before noon, when it is looked at for the first time.
+func playing(t *testing.T, o Options, l *inspect.Lock, width, height int) *play {
+	t.Helper()
+	p := &play{t: t, now: ago(2 * time.Minute), updates: make(chan inspect.Update), lock: l}
+	observer := inspect.NewObserver(p.clock, p)
+	p.sub = observer.Subscribe()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- observer.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		p.sub.Close()
+	})
+	o.Now = p.clock
+	p.Model = model(t, o, width, height, nil)
+	backend := &inspect.Backend{
+		Name: l.ID.Backend, Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true,
+		Servers: []inspect.Server{{Addr: "10.1.0.1:2181", State: inspect.ServerUp, ClockKnown: true}},
+	}
+	p.tell(inspect.Update{Put: []*inspect.Lock{p.copy()}, Backend: backend})
+	return p
+}
+
+func (p *play) copy() *inspect.Lock {
+	l := *p.lock
+	l.ReadAt = p.clock()
+	l.Holders = append([]inspect.Contender(nil), l.Holders...)
+	l.Waiters = append([]inspect.Contender(nil), l.Waiters...)
+	l.State = inspect.StateFree
+	switch {
+	case len(l.Waiters) > 0:
+		l.State = inspect.StateContended
+	case len(l.Holders) > 0:
+		l.State = inspect.StateHeld
+	}
+	return &l
+}
+
+// tell gives an update to the observer, and shows what it made of it.
+func (p *play) tell(u inspect.Update) {
+	p.t.Helper()
+	p.updates <- u
+	for {
+		s, err := p.sub.Next(p.t.Context())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		send(p.Model, snapshotArrivedMsg{snapshot: s})
+		if l := s.Lock(p.lock.ID); l != nil && l.ReadAt.Equal(u.Put[0].ReadAt) {
+			return
+		}
+	}
+}
+
+// at changes the lock at some time before noon, and shows the change.
+func (p *play) at(before time.Duration, change func(l *inspect.Lock)) {
+	p.t.Helper()
+	p.until(before)
+	change(p.lock)
+	p.tell(inspect.Update{Put: []*inspect.Lock{p.copy()}})
+}
+
+// until lets time go by.
+func (p *play) until(before time.Duration) {
+	p.mu.Lock()
+	p.now = ago(before)
+	p.mu.Unlock()
+	send(p.Model, tickedMsg{p.ticking})
+}
+
+// comer is a contender that comes now.
+func (p *play) comer(seq int32) inspect.Contender {
+	c := znode(seq, fmt.Sprintf("worker-%d", seq%5+1), 0, nil, 0)
+	c.Since, c.State = p.clock(), inspect.Waiting
+	return c
+}
+
+// come puts a contender at the end of the queue, or lets it hold when nobody does.
+func (p *play) come(before time.Duration, seq int32) {
+	p.at(before, func(l *inspect.Lock) {
+		c := p.comer(seq)
+		if len(l.Holders) == 0 {
+			c.State = inspect.Holding
+			l.Holders = append(l.Holders, c)
+			return
+		}
+		l.Waiters = append(l.Waiters, c)
+	})
+}
+
+// pass hands the lock to the n-th waiter.
+func (p *play) pass(before time.Duration, n int) {
+	p.at(before, func(l *inspect.Lock) {
+		next := l.Waiters[n]
+		next.State, next.Watches = inspect.Holding, ""
+		l.Holders = []inspect.Contender{next}
+		l.Waiters = append(append([]inspect.Contender(nil), l.Waiters[:n]...), l.Waiters[n+1:]...)
+	})
+}
+
+// leave takes the n-th waiter out of the queue.
+func (p *play) leave(before time.Duration, n int) {
+	p.at(before, func(l *inspect.Lock) {
+		l.Waiters = append(append([]inspect.Contender(nil), l.Waiters[:n]...), l.Waiters[n+1:]...)
+	})
+}
+
+// fairPlay is a queue that was held when we began to look, then served in order, until noon.
+func fairPlay(t *testing.T, o Options, width, height int) *play {
+	t.Helper()
+	p := playing(t, o, startOfPlay(), width, height)
+	p.come(110*time.Second, 102)
+	p.come(104*time.Second, 103)
+	p.pass(90*time.Second, 0) // to 101
+	p.come(88*time.Second, 104)
+	p.pass(70*time.Second, 0)
+	p.come(62*time.Second, 105)
+	p.pass(48*time.Second, 0)
+	p.come(40*time.Second, 106)
+	p.pass(31*time.Second, 0)
+	p.pass(12*time.Second, 0)
+	p.come(6*time.Second, 107)
+	p.until(0)
+	return p
+}
+
+// unfairPlay is the same, but one is overtaken twice and one gives up.
+func unfairPlay(t *testing.T, o Options, width, height int) *play {
+	t.Helper()
+	p := playing(t, o, startOfPlay(), width, height)
+	p.come(110*time.Second, 102)
+	p.come(104*time.Second, 103)
+	p.pass(90*time.Second, 0) // to 101
+	p.pass(70*time.Second, 1) // 103, before 102
+	p.come(62*time.Second, 104)
+	p.come(58*time.Second, 105)
+	p.pass(48*time.Second, 1) // 104, before 102
+	p.leave(30*time.Second, 1)
+	p.until(0)
+	return p
+}
+
+func startOfPlay() *inspect.Lock {
+	holder := znode(100, "worker-1", 150*time.Second, nil, 0)
+	first := znode(101, "worker-2", 135*time.Second, &holder, inspect.Confirmed)
+	return &inspect.Lock{
+		ID: id("zk:/locks/fair"), Kind: inspect.KindMutex, Recipe: "curator", Confidence: recipe.Certain,
+		Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{first},
+	}
+}
+
+// timelineOf opens the timeline of a lock.
+func (p *play) timeline() *Model {
+	p.open(timelineScreen, subject{lock: p.lock.ID})
+	p.navigate()
+	return p.Model
+}
