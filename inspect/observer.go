@@ -142,7 +142,7 @@ func (o *Observer) join(updates <-chan sourceUpdate) {
 			published = time.Now()
 		case <-beats.C:
 			o.onBeat(o.now())
-			if o.tangled && search.start(o.locks) {
+			if o.tangled && search.start(&o.locks) {
 				o.tangled = false
 			}
 			due()
@@ -161,7 +161,7 @@ func (o *Observer) publish() {
 	if !o.pending() {
 		return
 	}
-	s := &Snapshot{TakenAt: o.now(), locks: o.locks, cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.places))}
+	s := &Snapshot{TakenAt: o.now(), locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.places))}
 	for _, p := range o.places {
 		if p.shown != nil {
 			s.Backends = append(s.Backends, p.shown.Backend)
@@ -175,7 +175,7 @@ func (o *Observer) publish() {
 	}
 	o.mu.Unlock()
 	o.dirty = false
-	clear(o.changed)
+	o.changed = make(map[ID]struct{}) // cleared it would stay as large as it ever was, and be slow to walk
 	o.events = nil
 }
 

@@ -70,7 +70,7 @@ func (s *Subscription) Next(ctx context.Context) (*Snapshot, error) {
 	}
 	s.first = false
 	s.events, s.dropped = nil, 0
-	clear(s.changed)
+	s.changed = make(map[ID]struct{})
 	return &snapshot, nil
 }
 
