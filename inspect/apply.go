@@ -82,7 +82,7 @@ func (o *Observer) moveGrants(p *place, by time.Duration) {
 				h.HeldSince = h.HeldSince.Add(by)
 			}
 		}
-		o.locks = o.locks.with(moved)
+		o.locks.put(moved)
 		o.changed[l.ID] = struct{}{}
 	}
 }
@@ -188,7 +188,7 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	}
 	delete(o.hidden, id)
 	delete(p.covered, id)
-	o.locks = o.locks.without(id)
+	o.locks.remove(id)
 	o.changed[id] = struct{}{}
 	o.tangled = o.tangled || len(before.Waiters) > 0
 }
@@ -218,7 +218,7 @@ func (o *Observer) replace(p *place, before, l *Lock, now time.Time) {
 		old, waited = before.Findings, len(before.Waiters) > 0
 	}
 	o.events = append(o.events, compareFindings(old, l.Findings, Event{At: now, Lock: l.ID})...)
-	o.locks = o.locks.with(l)
+	o.locks.put(l)
 	o.changed[l.ID] = struct{}{}
 	o.tangled = o.tangled || waited || len(l.Waiters) > 0
 }

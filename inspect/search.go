@@ -2,7 +2,7 @@ package inspect
 
 import "time"
 
-// search seeks wait-for cycles beside the observer's other work: a table does not change.
+// search seeks wait-for cycles beside the observer's other work.
 type search struct {
 	found   chan []Cycle
 	running bool
@@ -13,12 +13,13 @@ type search struct {
 func newSearch() *search { return &search{found: make(chan []Cycle, 1)} }
 
 // start begins a search unless one runs or the last was a moment ago.
-func (s *search) start(locks table) bool {
+func (s *search) start(locks *table) bool {
 	if s.running || time.Now().Before(s.next) {
 		return false
 	}
 	s.running, s.began = true, time.Now()
-	go func() { s.found <- findCycles(locks.all()) }()
+	shared := locks.share()
+	go func() { s.found <- findCycles(shared.all()) }()
 	return true
 }
 

@@ -30,7 +30,7 @@ type Snapshot struct {
 func NewSnapshot(takenAt time.Time, backends []*Backend, locks []*Lock) *Snapshot {
 	var t table
 	for _, l := range locks {
-		t = t.with(l)
+		t.put(l)
 	}
 	return &Snapshot{TakenAt: takenAt, Backends: backends, locks: t, owners: &owners{}}
 }
@@ -83,103 +83,4 @@ func (b *Backend) ClockOffset() time.Duration {
 // ClockKnown says that ClockOffset is known and not only taken for 0.
 func (b *Backend) ClockKnown() bool {
 	return b != nil && slices.ContainsFunc(b.Servers, func(s Server) bool { return s.ClockKnown })
-}
-
-// pageSize bounds how much a change of one lock copies.
-const pageSize = 512
-
-// table is an immutable list of locks sorted by id, in pages: a new version copies one page and the list of pages.
-type table struct {
-	pages [][]*Lock
-	count int
-}
-
-func (t table) len() int { return t.count }
-
-func (t table) all() iter.Seq[*Lock] {
-	return func(yield func(*Lock) bool) {
-		for _, p := range t.pages {
-			for _, l := range p {
-				if !yield(l) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// from are the locks from id on.
-func (t table) from(id ID) iter.Seq[*Lock] {
-	return func(yield func(*Lock) bool) {
-		if t.count == 0 {
-			return
-		}
-		page, at, _ := t.find(id)
-		for ; page < len(t.pages); page, at = page+1, 0 {
-			for _, l := range t.pages[page][min(at, len(t.pages[page])):] {
-				if !yield(l) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func compareLock(l *Lock, id ID) int { return l.ID.Compare(id) }
-
-// find is the page that holds id or where it belongs, and the place in it.
-func (t table) find(id ID) (page, at int, found bool) {
-	page, found = slices.BinarySearchFunc(t.pages, id, func(p []*Lock, id ID) int { return p[0].ID.Compare(id) })
-	if !found && page > 0 {
-		page--
-	}
-	if page == len(t.pages) {
-		return page, 0, false
-	}
-	at, found = slices.BinarySearchFunc(t.pages[page], id, compareLock)
-	return page, at, found
-}
-
-func (t table) get(id ID) *Lock {
-	if page, at, found := t.find(id); found {
-		return t.pages[page][at]
-	}
-	return nil
-}
-
-// with is the table with l in place of the lock of the same id.
-func (t table) with(l *Lock) table {
-	page, at, found := t.find(l.ID)
-	if page == len(t.pages) {
-		return table{pages: append(slices.Clip(t.pages), []*Lock{l}), count: t.count + 1}
-	}
-	pages := slices.Clone(t.pages)
-	if found {
-		pages[page] = slices.Clone(pages[page])
-		pages[page][at] = l
-		return table{pages: pages, count: t.count}
-	}
-	grown := slices.Insert(slices.Clone(pages[page]), at, l)
-	pages[page] = grown
-	if len(grown) > pageSize {
-		half := len(grown) / 2
-		pages[page] = slices.Clip(grown[:half])
-		pages = slices.Insert(pages, page+1, grown[half:])
-	}
-	return table{pages: pages, count: t.count + 1}
-}
-
-// without is the table without the lock of that id.
-func (t table) without(id ID) table {
-	page, at, found := t.find(id)
-	if !found {
-		return t
-	}
-	pages := slices.Clone(t.pages)
-	if len(pages[page]) == 1 {
-		pages = slices.Delete(pages, page, page+1)
-	} else {
-		pages[page] = slices.Delete(slices.Clone(pages[page]), at, at+1)
-	}
-	return table{pages: pages, count: t.count - 1}
 }

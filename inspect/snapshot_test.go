@@ -12,19 +12,20 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 	var tb table
 	model := map[ID]*Lock{}
 	var old table
-	var oldCount int
+	var oldLocks []*Lock
 	for step := range 20000 {
 		id := ID{"zk", fmt.Sprintf("/%d", random.IntN(3000))}
 		if random.IntN(3) == 0 {
-			tb = tb.without(id)
+			tb.remove(id)
 			delete(model, id)
 		} else {
 			l := &Lock{ID: id}
-			tb = tb.with(l)
+			tb.put(l)
 			model[id] = l
 		}
 		if step == 10000 {
-			old, oldCount = tb, len(model)
+			old = tb.share()
+			oldLocks = slices.Collect(old.all())
 		}
 	}
 	got := slices.Collect(tb.all())
@@ -39,8 +40,8 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 			t.Fatalf("%v is not the newest version", id)
 		}
 	}
-	if n := len(slices.Collect(old.all())); n != oldCount {
-		t.Errorf("an old version changed from %d to %d locks", oldCount, n)
+	if !slices.Equal(slices.Collect(old.all()), oldLocks) {
+		t.Error("what was shared has changed")
 	}
 	if tb.get(ID{"zk", "/none"}) != nil {
 		t.Error("found a lock that is not there")
@@ -50,11 +51,12 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 func BenchmarkOneChangeIn100000Locks(b *testing.B) {
 	var tb table
 	for i := range 100_000 {
-		tb = tb.with(&Lock{ID: ID{"zk", fmt.Sprintf("/locks/%06d", i)}})
+		tb.put(&Lock{ID: ID{"zk", fmt.Sprintf("/locks/%06d", i)}})
 	}
 	l := &Lock{ID: ID{"zk", "/locks/050000"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		tb = tb.with(l)
+		tb.share()
+		tb.put(l)
 	}
 }

@@ -1,0 +1,18 @@
+package inspect
+
+import "time"
+
+// Beat is what Run does at every beat. lapped says that it came to the last of the locks that somebody waits for.
+func (o *Observer) Beat(at time.Time) (lapped bool) {
+	o.onBeat(at)
+	return o.contended == (ID{})
+}
+
+// BeatEvery is the time between two beats.
+const BeatEvery = beat
+
+// Apply takes in an update of the first source as Run does.
+func (o *Observer) Apply(u Update) { o.apply(sourceUpdate{0, u}) }
+
+// ManyLocks is for benchmarks with the real rules, which this package cannot import.
+var ManyLocks = manyLocks
