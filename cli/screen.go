@@ -14,7 +14,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/lockops/act"
-	"lockscope/theme"
 	"lockscope/tui"
 )
 
@@ -60,10 +59,14 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if _, ok := terminal(a.Stdout); !ok {
 		return usageError("the screen needs a terminal (use lockscope ls, or demo --headless)")
 	}
+	colours, err := a.theme()
+	if err != nil {
+		return err
+	}
 	options := tui.Options{
 		Feed: observer.Subscribe(), Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
-		Theme: theme.Options{NoColor: a.noColor || a.Getenv("NO_COLOR") != "", ASCII: !speaksUTF8(a.Getenv)},
+		Theme: colours,
 	}
 	if (a.write || o.sandbox) && !s.profile.ReadOnly {
 		all, err := a.newReleasers(s, o.audit)
@@ -78,7 +81,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	defer stop()
 	watched := make(chan error, 1)
 	go func() { watched <- observer.Run(ctx) }()
-	err := tui.Run(ctx, options)
+	err = tui.Run(ctx, options)
 	stop()
 	return errors.Join(err, <-watched)
 }

@@ -19,7 +19,9 @@ type Glyphs struct {
 	LaneWait, LaneHold, LaneUnclear, LaneOpen, LaneLeft, LaneStart string
 	// Up and Down say that a list goes on; Opened and Closed that a group of rows is or is not shown.
 	Up, Down, Opened, Closed string
-	Border                   lipgloss.Border
+	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events that no state's sign stands for.
+	Handover, Expired, Forced, Cleared, Came, Went string
+	Border                                         lipgloss.Border
 }
 
 func unicodeGlyphs() Glyphs {
@@ -31,6 +33,7 @@ func unicodeGlyphs() Glyphs {
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
 		LaneWait: "─", LaneHold: "▇", LaneUnclear: "░", LaneOpen: "◂", LaneLeft: "×", LaneStart: "┊",
 		Up: "↑", Down: "↓", Opened: "▾", Closed: "▸",
+		Handover: "»", Expired: "◌", Forced: "×", Cleared: "✓", Came: "+", Went: "-",
 		Border: lipgloss.RoundedBorder(),
 	}
 }
@@ -44,6 +47,7 @@ func asciiGlyphs() Glyphs {
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
 		LaneWait: "-", LaneHold: "#", LaneUnclear: ":", LaneOpen: "<", LaneLeft: "x", LaneStart: "|",
 		Up: "^", Down: "v", Opened: "-", Closed: "+",
+		Handover: ">", Expired: "~", Forced: "#", Cleared: "=", Came: "+", Went: "-",
 		Border: lipgloss.ASCIIBorder(),
 	}
 }

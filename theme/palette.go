@@ -7,71 +7,168 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// colour is a role in the palette.
-type colour int
+// role is a place in the palette.
+type role int
 
 const (
-	muted colour = iota
+	muted role = iota
 	faint
 	holding
 	waiting
 	critical
 	warning
-	info
 	unknown
 	raised    // behind a badge
 	selection // behind the selected row
 	freshness // behind a row that has just changed hands
 	onBright  // text on a bright badge
-	colours
+	roles
 )
 
-type palette [colours]color.Color
+// ink is a colour and its stand-in among 256.
+type ink struct{ full, of256 string }
 
-// ink is one colour on a dark and on a light background, and its stand-ins among 256 and 16 colours. The text's own
-// colour is always the terminal's.
-type ink struct {
-	dark, light       string
-	dark256, light256 string
-	dark16, light16   string
+// palette is all that themes differ in. An empty colour is the terminal's own; the text's always is.
+type palette [roles]ink
+
+// The backgrounds that the palettes are made for: text is readable on these and on whatever is darker or lighter.
+const (
+	darkPaper  = "#282c34"
+	lightPaper = "#f5f5f5"
+)
+
+func darkPalette() palette {
+	return palette{
+		muted: {"#a4acb9", "248"}, faint: {"#5a616d", "240"},
+		holding: {"#5fd7a7", "79"}, waiting: {"#6cb6ff", "75"},
+		critical: {"#ff7b7b", "210"}, warning: {"#f2c14e", "221"}, unknown: {"#c8a2ff", "183"},
+		raised: {"#2a2f38", "236"}, selection: {"#2d3b52", "237"}, freshness: {"#173d2f", "235"}, onBright: {"#14171c", "234"},
+	}
 }
 
-// newPalette leaves a colour out (nil: the terminal's own) where the terminal has none for it.
-func newPalette(o Options) palette {
-	inks := [colours]ink{
-		muted:     {"#8b93a1", "#5c6370", "245", "241", "7", "8"},
-		faint:     {"#4b515c", "#b9bec7", "239", "250", "8", "7"},
-		holding:   {"#5fd7a7", "#00734a", "79", "29", "10", "2"},
-		waiting:   {"#6cb6ff", "#0a5cc2", "75", "26", "14", "4"},
-		critical:  {"#ff6b6b", "#c4142b", "203", "160", "9", "1"},
-		warning:   {"#f2c14e", "#8f5b00", "221", "94", "11", "3"},
-		info:      {"#8b93a1", "#5c6370", "245", "241", "7", "8"},
-		unknown:   {"#c8a2ff", "#7a3fc0", "183", "97", "13", "5"},
-		raised:    {"#2a2f38", "#e4e7ec", "236", "254", "8", "7"},
-		selection: {"#2d3b52", "#d6e4fb", "237", "189", "8", "7"},
-		freshness: {"#1d4a39", "#c9f2df", "23", "194", "", ""},
-		onBright:  {"#14171c", "#ffffff", "234", "231", "0", "15"},
+func lightPalette() palette {
+	return palette{
+		muted: {"#565c68", "240"}, faint: {"#b0b6c0", "249"},
+		holding: {"#006b43", "22"}, waiting: {"#0a56b8", "25"},
+		critical: {"#b8102a", "124"}, warning: {"#7a4d00", "58"}, unknown: {"#7437ba", "91"},
+		raised: {"#e4e7ec", "254"}, selection: {"#d6e4fb", "189"}, freshness: {"#c9f2df", "194"}, onBright: {"#ffffff", "231"},
 	}
-	var p palette
-	for i, c := range inks {
-		p[i] = lipgloss.NoColor{}
-		if name := c.name(o); name != "" && !o.NoColor {
-			p[i] = lipgloss.Color(name)
-		}
+}
+
+// The palettes of high contrast turn the selected row's colours round rather than put something behind them.
+func highContrastDarkPalette() palette {
+	return palette{
+		muted: {"#d5d9e0", "253"}, faint: {"#8b93a1", "246"},
+		holding: {"#5fffaf", "85"}, waiting: {"#8fd0ff", "117"},
+		critical: {"#ffa0a0", "217"}, warning: {"#ffd75f", "221"}, unknown: {"#dcc2ff", "225"},
+		selection: {"#ffffff", "231"}, onBright: {"#000000", "16"},
 	}
+}
+
+func highContrastLightPalette() palette {
+	return palette{
+		muted: {"#33373f", "237"}, faint: {"#6b7280", "243"},
+		holding: {"#004d2c", "22"}, waiting: {"#003f94", "18"},
+		critical: {"#8c0015", "88"}, warning: {"#573600", "235"}, unknown: {"#551a94", "54"},
+		selection: {"#000000", "16"}, onBright: {"#ffffff", "231"},
+	}
+}
+
+// The colour-blind palettes have blue for what goes well and yellow to orange for what does not, and differ in lightness.
+func colourBlindDarkPalette() palette {
+	return palette{
+		muted: {"#a4acb9", "248"}, faint: {"#5a616d", "240"},
+		holding: {"#5aa9ff", "75"}, waiting: {"#cfe6ff", "189"},
+		critical: {"#ff8a1f", "208"}, warning: {"#ffe66b", "227"}, unknown: {"#b9a3b4", "181"},
+		raised: {"#2a2f38", "236"}, selection: {"#2d3b52", "237"}, freshness: {"#17304d", "17"}, onBright: {"#14171c", "234"},
+	}
+}
+
+func colourBlindLightPalette() palette {
+	return palette{
+		muted: {"#565c68", "240"}, faint: {"#b0b6c0", "249"},
+		holding: {"#0050c8", "26"}, waiting: {"#0a2a5c", "17"},
+		critical: {"#a84000", "88"}, warning: {"#3f3000", "94"}, unknown: {"#74546e", "96"},
+		raised: {"#e4e7ec", "254"}, selection: {"#dfe9fb", "255"}, freshness: {"#d9ecff", "255"}, onBright: {"#ffffff", "231"},
+	}
+}
+
+// Of 16 colours every terminal has its own, so that these are chosen by what the usual ones have in common: on black the
+// bright ones can be read but for blue; on white only red, blue, magenta and grey. The selected row and the badges have
+// black text.
+func darkOf16() [roles]string {
+	return [roles]string{
+		muted: "7", faint: "8", holding: "10", waiting: "14", critical: "9", warning: "11", unknown: "13",
+		raised: "7", selection: "6", onBright: "0",
+	}
+}
+
+func colourBlindDarkOf16() [roles]string {
+	p := darkOf16()
+	p[holding], p[waiting] = "14", "15"
 	return p
 }
 
-func (c ink) name(o Options) string {
-	dark, light := c.dark, c.light
-	switch o.Profile {
-	case colorprofile.ANSI256:
-		dark, light = c.dark256, c.light256
-	case colorprofile.ANSI:
-		dark, light = c.dark16, c.light16
+// On white a warning is black on yellow: no yellow can be read there.
+func lightOf16() [roles]string {
+	return [roles]string{
+		muted: "8", faint: "7", holding: "4", waiting: "", critical: "1", warning: "0", unknown: "5",
+		raised: "7", selection: "6", onBright: "15",
 	}
-	if o.Light {
-		return light
+}
+
+// colour is the terminal's own where the palette leaves it out or the terminal has none.
+func colour(name string) color.Color {
+	if name == "" {
+		return lipgloss.NoColor{}
 	}
-	return dark
+	return lipgloss.Color(name)
+}
+
+// colours are those of a theme on a terminal.
+func colours(o Options) [roles]color.Color {
+	var out [roles]color.Color
+	of16 := of16(o)
+	for i, c := range paletteOf(o) {
+		name := c.full
+		switch {
+		case o.NoColor:
+			name = ""
+		case o.Profile == colorprofile.ANSI256:
+			name = c.of256
+		case o.Profile == colorprofile.ANSI:
+			name = of16[i]
+		}
+		out[i] = colour(name)
+	}
+	return out
+}
+
+func paletteOf(o Options) palette {
+	light := o.onLight()
+	switch {
+	case o.Name == HighContrast && light:
+		return highContrastLightPalette()
+	case o.Name == HighContrast:
+		return highContrastDarkPalette()
+	case o.Name == ColourBlind && light:
+		return colourBlindLightPalette()
+	case o.Name == ColourBlind:
+		return colourBlindDarkPalette()
+	case light:
+		return lightPalette()
+	default:
+		return darkPalette()
+	}
+}
+
+func of16(o Options) [roles]string {
+	switch {
+	case o.onLight():
+		return lightOf16()
+	case o.Name == ColourBlind:
+		return colourBlindDarkOf16()
+	default:
+		return darkOf16()
+	}
 }

@@ -3,14 +3,34 @@
 package theme
 
 import (
+	"image/color"
+	"slices"
+
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 )
 
+// The names of the themes.
+const (
+	// Auto is Dark or Light, as the terminal's background is.
+	Auto  = "auto"
+	Dark  = "dark"
+	Light = "light"
+	// HighContrast and ColourBlind are each made for both backgrounds too. In ColourBlind no two states differ in red and
+	// green only.
+	HighContrast = "high-contrast"
+	ColourBlind  = "colour-blind"
+)
+
+// Names are the names of all themes, the default first.
+func Names() []string { return []string{Auto, Dark, Light, HighContrast, ColourBlind} }
+
 // Options choose a theme.
 type Options struct {
-	// Light is for terminals with a light background.
-	Light bool
+	// Name is one of Names; empty or another is Auto.
+	Name string
+	// Light is for terminals with a light background, Told that the terminal said so, or that it is dark.
+	Light, Told bool
 	// NoColor leaves only bold and reverse.
 	NoColor bool
 	// ASCII draws with 7-bit characters only.
@@ -20,10 +40,24 @@ type Options struct {
 	Profile colorprofile.Profile
 }
 
+// Next are the same options with the theme after this one.
+func (o Options) Next() Options {
+	names := Names()
+	o.Name = names[(max(0, slices.Index(names, o.Name))+1)%len(names)]
+	return o
+}
+
+// onLight says that the theme is one for a light background.
+func (o Options) onLight() bool { return o.Name == Light || o.Name != Dark && o.Light }
+
 // Theme is a set of styles and glyphs. It is built once and not changed.
 type Theme struct {
 	Options Options
 	Glyphs  Glyphs
+
+	// Paper and Ink are the whole window's background and text where the theme was chosen against the terminal's own;
+	// nil: they stay the terminal's.
+	Paper, Ink color.Color
 
 	// Text is ordinary, Strong stands out, Muted is secondary, Faint is structure such as rules and empty bars.
 	Text, Strong, Muted, Faint lipgloss.Style
@@ -41,6 +75,8 @@ type Theme struct {
 	Frame, FrameCritical lipgloss.Style
 
 	selected, fresh lipgloss.Style
+	// turned: the selected row has one colour of text, whatever it says.
+	turned bool
 }
 
 // New builds a theme.
@@ -48,9 +84,12 @@ func New(o Options) *Theme {
 	if o.Profile == colorprofile.ASCII || o.Profile == colorprofile.NoTTY {
 		o.NoColor = true
 	}
-	p := newPalette(o)
+	if !slices.Contains(Names(), o.Name) {
+		o.Name = Auto
+	}
+	p := colours(o)
 	base := lipgloss.NewStyle()
-	ink := func(role colour) lipgloss.Style { return base.Foreground(p[role]) }
+	ink := func(r role) lipgloss.Style { return base.Foreground(p[r]) }
 	t := &Theme{
 		Options:  o,
 		Glyphs:   unicodeGlyphs(),
@@ -62,7 +101,7 @@ func New(o Options) *Theme {
 		Waiting:  ink(waiting),
 		Critical: ink(critical).Bold(true),
 		Warning:  ink(warning),
-		Info:     ink(info),
+		Info:     ink(muted),
 		Unknown:  ink(unknown),
 		Free:     ink(muted),
 		Title:    ink(holding).Bold(true),
@@ -80,23 +119,66 @@ func New(o Options) *Theme {
 	if o.ASCII {
 		t.Glyphs = asciiGlyphs()
 	}
-	if o.NoColor || o.Profile == colorprofile.ANSI {
+	switch {
+	case o.NoColor:
+		t.withoutColour()
+	case o.Profile == colorprofile.ANSI:
+		t.with16()
+	case o.Name == HighContrast:
+		t.turned = true
+		t.selected = ink(onBright).Background(p[selection])
 		t.fresh = base.Bold(true)
+		t.Badge = ink(onBright).Background(p[muted])
 	}
-	if o.NoColor {
-		if !o.ASCII {
-			t.Glyphs.Cursor = t.Glyphs.Crumb // half a cell of a reversed row looks broken
-		}
-		t.Badge = base
-		t.BadgeWarning = base.Reverse(true)
-		t.BadgeCritical = base.Reverse(true).Bold(true)
-		t.selected = base.Reverse(true)
-	}
+	t.paint()
 	return t
 }
 
+func (t *Theme) withoutColour() {
+	base := lipgloss.NewStyle()
+	if !t.Options.ASCII {
+		t.Glyphs.Cursor = t.Glyphs.Crumb // half a cell of a reversed row looks broken
+	}
+	t.fresh = base.Bold(true)
+	t.Badge = base
+	t.BadgeWarning = base.Reverse(true)
+	t.BadgeCritical = base.Reverse(true).Bold(true)
+	t.selected = base.Reverse(true)
+}
+
+func (t *Theme) with16() {
+	black := lipgloss.NewStyle().Foreground(lipgloss.Color("0"))
+	t.turned = true
+	t.selected = black.Background(t.selected.GetBackground())
+	t.fresh = lipgloss.NewStyle().Bold(true)
+	t.Badge = black.Background(t.Badge.GetBackground())
+	if t.Options.onLight() {
+		t.Warning = black.Background(lipgloss.Color("3"))
+		t.BadgeWarning = t.Warning.Bold(true)
+	}
+}
+
+// paint makes the window light or dark where that was chosen and the terminal said that it is the other. Terminals of 16
+// colours or less cannot be told.
+func (t *Theme) paint() {
+	o := t.Options
+	few := o.NoColor || o.Profile == colorprofile.ANSI
+	if !o.Told || few || o.onLight() == o.Light {
+		return
+	}
+	t.Paper, t.Ink = lipgloss.Color("#16181d"), lipgloss.Color("#d7dbe2")
+	if o.onLight() {
+		t.Paper, t.Ink = lipgloss.Color("#fafafa"), lipgloss.Color("#1c1f26")
+	}
+}
+
 // Selected is a style on the selected row.
-func (t *Theme) Selected(s lipgloss.Style) lipgloss.Style { return s.Inherit(t.selected) }
+func (t *Theme) Selected(s lipgloss.Style) lipgloss.Style {
+	if t.turned {
+		return s.Foreground(t.selected.GetForeground()).Background(t.selected.GetBackground())
+	}
+	return s.Inherit(t.selected)
+}
 
 // Fresh is a style on a row that has just changed hands.
 func (t *Theme) Fresh(s lipgloss.Style) lipgloss.Style { return s.Inherit(t.fresh) }

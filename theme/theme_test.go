@@ -47,12 +47,13 @@ func TestNoColour(t *testing.T) {
 // In every profile, light or dark, the two accents, the warning and the critical red are told apart.
 func TestAccentsDiffer(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.Unknown, colorprofile.ANSI, colorprofile.ANSI256, colorprofile.TrueColor} {
-		for _, light := range []bool{false, true} {
-			th := New(Options{Profile: profile, Light: light})
+		for i := range 2 * len(Names()) {
+			name, light := Names()[i/2], i%2 > 0
+			th := New(Options{Name: name, Profile: profile, Light: light})
 			seen := make(map[string]bool)
 			for _, s := range []string{th.Holding.Render("x"), th.Waiting.Render("x"), th.Warning.Render("x"), th.Critical.Render("x"), th.Unknown.Render("x")} {
 				if seen[s] {
-					t.Errorf("profile %v, light %v: %q twice", profile, light, s)
+					t.Errorf("%s, profile %v, light %v: %q twice", name, profile, light, s)
 				}
 				seen[s] = true
 			}

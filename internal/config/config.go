@@ -21,6 +21,8 @@ import (
 type Config struct {
 	Default  string             `yaml:"default"`
 	Profiles map[string]Profile `yaml:"profiles"`
+	// Theme is the name of the screen's colours, one of Themes; empty is the first of them.
+	Theme string `yaml:"theme"`
 	// OwnerCommand is shown beside a lock's holder.
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
@@ -60,6 +62,7 @@ var ErrInvalid = errors.New("not a usable configuration")
 // Example is a configuration to start from.
 const Example = `# lockscope configuration
 default: dev
+theme: auto                     # dark, light, high-contrast or colour-blind; the key T shows them all
 profiles:
   dev:
     environment: dev            # production, staging or dev
@@ -115,7 +118,13 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
+// Themes are the names that Theme may have.
+func Themes() []string { return []string{"auto", "dark", "light", "high-contrast", "colour-blind"} }
+
 func (c Config) check() error {
+	if c.Theme != "" && !slices.Contains(Themes(), c.Theme) {
+		return fmt.Errorf("theme %q is none of %s", c.Theme, strings.Join(Themes(), ", "))
+	}
 	if _, ok := c.Profiles[c.Default]; c.Default != "" && !ok {
 		return fmt.Errorf("default names profile %q, which is not there (there are: %s)", c.Default, c.Names())
 	}

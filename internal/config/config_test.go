@@ -57,7 +57,7 @@ func TestLoad(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"default: x", "profiles: {a: {}}", "profiles: {a: {targets: [redis://x], environment: y}}", "nope: 1", "[", "owner_command: ssh {nope}",
-		"profiles: {a: {targets: [redis://x], password_file: f, password_command: [c]}}",
+		"profiles: {a: {targets: [redis://x], password_file: f, password_command: [c]}}", "theme: pink",
 	} {
 		if _, err := load(bad); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v", bad, err)

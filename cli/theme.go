@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"lockscope/internal/config"
+	"lockscope/theme"
+)
+
+// theme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in the demo and in a replay,
+// which use nothing else of it. What is wrong with the configuration is told by those who need it.
+func (a *app) theme() (theme.Options, error) {
+	o := theme.Options{
+		Name:    a.Getenv("LOCKSCOPE_THEME"),
+		NoColor: a.noColor || a.Getenv("NO_COLOR") != "",
+		ASCII:   !speaksUTF8(a.Getenv),
+	}
+	if o.Name != "" && !slices.Contains(theme.Names(), o.Name) {
+		return o, usageError("LOCKSCOPE_THEME %q is none of %s", o.Name, strings.Join(theme.Names(), ", "))
+	}
+	if path, err := a.configPath(); o.Name == "" && err == nil {
+		if cfg, err := config.Load(path); err == nil {
+			o.Name = cfg.Theme
+		}
+	}
+	return o, nil
+}
+

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"lockscope/internal/config"
+	"lockscope/theme"
+)
+
+func TestThemes(t *testing.T) {
+	if !slices.Equal(theme.Names(), config.Themes()) {
+		t.Errorf("there are %q, and a configuration may name %q", theme.Names(), config.Themes())
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("theme: high-contrast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		env  map[string]string
+		want theme.Options
+		code int
+	}{
+		{map[string]string{"LANG": "C.UTF-8"}, theme.Options{Name: theme.HighContrast}, 0},
+		{map[string]string{"LANG": "C.UTF-8", "LOCKSCOPE_THEME": "colour-blind"}, theme.Options{Name: theme.ColourBlind}, 0},
+		{map[string]string{"LANG": "C", "NO_COLOR": "1"}, theme.Options{Name: theme.HighContrast, NoColor: true, ASCII: true}, 0},
+		{map[string]string{"LOCKSCOPE_THEME": "pink"}, theme.Options{}, exitUsage},
+	} {
+		a := &app{options: options{config: file}}
+		a.Getenv = func(name string) string { return test.env[name] }
+		got, err := a.theme()
+		if code := exitCode(err); code != test.code || code == 0 && got != test.want {
+			t.Errorf("%v: %+v, %v", test.env, got, err)
+		}
+	}
+	if got, err := (&app{options: options{config: file + "x"}, Environment: Environment{Getenv: func(string) string { return "" }}}).theme(); err != nil || got.Name != "" {
+		t.Errorf("without a configuration: %+v, %v", got, err)
+	}
+}
