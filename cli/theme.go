@@ -26,4 +26,3 @@ func (a *app) theme() (theme.Options, error) {
 	}
 	return o, nil
 }
-

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"charm.land/lipgloss/v2"
@@ -142,7 +143,7 @@ func TestContrastOf16(t *testing.T) {
 	} {
 		of := func(c color.Color, own string) color.Color {
 			for i, hex := range colours {
-				if c == lipgloss.Color(fmt.Sprint(i)) {
+				if c == lipgloss.Color(strconv.Itoa(i)) {
 					return lipgloss.Color(hex)
 				}
 			}

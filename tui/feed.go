@@ -58,9 +58,11 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 	case m.paused:
 		m.waiting, m.missed = msg.snapshot, true
 		m.unseen = append(m.unseen, msg.snapshot.Events...)
-		m.unseen = m.unseen[max(0, len(m.unseen)-unseenKept):]
+		over := max(0, len(m.unseen)-unseenKept)
+		m.unseen = m.unseen[over:]
+		m.untold += msg.snapshot.Dropped + over
 	default:
-		m.note(msg.snapshot.Events)
+		m.note(msg.snapshot.Events, msg.snapshot.Dropped)
 		if cmd := m.show(msg.snapshot); cmd != nil {
 			return tea.Batch(cmd, m.nextSnapshot())
 		}

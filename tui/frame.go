@@ -17,6 +17,7 @@ func (m *Model) View() tea.View {
 	v := tea.NewView(m.content())
 	v.AltScreen = true
 	v.MouseMode = tea.MouseModeCellMotion
+	v.BackgroundColor, v.ForegroundColor = m.theme.Paper, m.theme.Ink
 	v.WindowTitle = "lockscope"
 	if m.options.Title != "" {
 		v.WindowTitle += " - " + printed(m.options.Title)
@@ -207,7 +208,7 @@ func (m *Model) troubles() []string {
 }
 
 // trouble is what is wrong with a backend: its own error, else those of its servers.
-func (m *Model) trouble(b *inspect.Backend) string {
+func (w *world) trouble(b *inspect.Backend) string {
 	if b.Error != "" {
 		return printed(brief(b))
 	}

@@ -39,6 +39,7 @@ func TestGolden(t *testing.T) {
 		{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, readers().ID) }},
 		{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, thin().ID) }},
 		{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, split().ID) }},
+		{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }},
 		{"help", func(t *testing.T, o Options, w, h int) *Model {
 			m := model(t, o, w, h, everything())
 			press(m, "?")

@@ -28,6 +28,7 @@ type Model struct {
 
 	waiting *inspect.Snapshot // the newest, kept back while paused
 	unseen  []inspect.Event   // what happened while paused
+	untold  int               // events before those that were too many to keep
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
 	ticking int               // the generation of the tick under way
 	guide   guide
@@ -45,6 +46,7 @@ func New(ctx context.Context, o Options) *Model {
 		alive:   &sync.RWMutex{},
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
+	w.events.offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
 	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screenName]screen)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w)
@@ -80,7 +82,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		m.options.Theme.Profile = msg.Profile
 		m.theme = theme.New(m.options.Theme)
 	case tea.BackgroundColorMsg:
-		m.options.Theme.Light = !msg.IsDark()
+		m.options.Theme.Light, m.options.Theme.Told = !msg.IsDark(), true
 		m.theme = theme.New(m.options.Theme)
 	case snapshotArrivedMsg:
 		return m.take(msg)
@@ -150,9 +152,20 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 func (m *Model) globalActions() []action {
 	return append(m.goToActions(), []action{
 		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: m.pause},
+		{keys: []string{"T"}, shown: "T", help: "the next theme: dark, light, high contrast, colour-blind", run: do(m.nextTheme)},
 		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", run: do(m.help)},
 		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", run: func() tea.Cmd { return tea.Quit }},
 	}...)
+}
+
+func (m *Model) nextTheme() {
+	m.options.Theme = m.options.Theme.Next()
+	m.theme = theme.New(m.options.Theme)
+	text := "theme: " + m.options.Theme.Name
+	if m.options.Theme.NoColor {
+		text += ", but without colours: NO_COLOR or --no-color asks for none"
+	}
+	m.flash(text)
 }
 
 func (m *Model) help() {
@@ -184,10 +197,11 @@ func (m *Model) navigate() tea.Cmd {
 	m.next = navigation{}
 	switch {
 	case n.back && len(m.trail) > 1:
-		m.trail = m.trail[:len(m.trail)-1]
+		m.trail, m.opener = m.trail[:len(m.trail)-1], ""
 	case m.screens[n.to.screen] == nil:
 		return nil
 	default:
+		m.opener = m.trail[len(m.trail)-1].screen
 		m.trail = walk(m.trail, n.to)
 	}
 	here := m.trail[len(m.trail)-1]
@@ -255,9 +269,9 @@ func (m *Model) pause() tea.Cmd {
 	if m.waiting == nil {
 		return nil
 	}
-	m.note(m.unseen)
+	m.note(m.unseen, m.untold)
 	cmd := m.show(m.waiting)
-	m.waiting, m.unseen = nil, nil
+	m.waiting, m.unseen, m.untold = nil, nil, 0
 	return cmd
 }
 

@@ -41,7 +41,7 @@ type Options struct {
 	Scenes []Scene
 	// Caption is a line that says what is going on, for demonstrations; nil or an empty answer: none.
 	Caption func(now time.Time) string
-	// Theme chooses colours and glyphs. Light and Profile are found out from the terminal.
+	// Theme chooses colours and glyphs. Light, Told and Profile are found out from the terminal.
 	Theme theme.Options
 	// Now is our clock; nil means time.Now.
 	Now func() time.Time

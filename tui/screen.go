@@ -72,5 +72,6 @@ func screenList() []screenEntry {
 		{locksScreen, "", "all locks of all backends", newLocks},
 		{chainScreen, "", "a lock's queue, and what is wrong with it", newChain},
 		{timelineScreen, "t", "who waited and held when, a lane a contender", newTimeline},
+		{eventsScreen, "e", "what happened, the newest at the bottom", newEvents},
 	}
 }

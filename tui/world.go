@@ -32,6 +32,8 @@ type world struct {
 	flashUntil time.Time
 	next       navigation
 	inFront    screenName // the screen that is shown
+	// opener is the screen from which the one in front was opened; empty after going back.
+	opener screenName
 	// generation numbers dialogs, so that an answer to one that is gone is dropped.
 	generation int
 
@@ -49,10 +51,11 @@ type navigation struct {
 func (w *world) open(to screenName, about subject) { w.next = navigation{to: place{to, about}} }
 func (w *world) back()                             { w.next = navigation{back: true} }
 
-// note takes over what happened.
-func (w *world) note(events []inspect.Event) {
+// note takes over what happened, and how many events before that were too many to be told.
+func (w *world) note(events []inspect.Event, missed int) {
 	w.history.note(events)
 	w.events.add(events)
+	w.events.missed += missed
 }
 
 // flash shows a short message in the footer for a while.

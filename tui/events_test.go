@@ -1,0 +1,287 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+// happening is a snapshot of everything with events.
+func happening(events ...inspect.Event) snapshotArrivedMsg {
+	s := everything()
+	s.Changed, s.Events = []inspect.ID{}, events
+	return snapshotArrivedMsg{snapshot: s}
+}
+
+// handoffs are n times that /locks/orders went from one worker to the next, the last just now.
+func handoffs(n int) []inspect.Event {
+	var list []inspect.Event
+	for i := range n {
+		at := ago(time.Duration(n-i) * 700 * time.Millisecond)
+		was, is := znode(int32(i), fmt.Sprintf("worker-%d", i), time.Minute, nil, 0), znode(int32(i+1), fmt.Sprintf("worker-%d", i+1), time.Minute, nil, 0)
+		was.HeldSince, is.HeldSince = at.Add(-600*time.Millisecond), at
+		is.Since = at.Add(-3200 * time.Millisecond)
+		list = append(list,
+			inspect.Event{Kind: inspect.EventReleased, At: at, Lock: orders().ID, Contender: &was},
+			inspect.Event{Kind: inspect.EventHandover, At: at, Lock: orders().ID, Contender: &is, From: was.Name})
+	}
+	return list
+}
+
+// allKinds has an event of every kind.
+func allKinds() []inspect.Event {
+	a, b := znode(7, "worker-7", 90*time.Second, nil, 0), znode(8, "worker-8", 20*time.Second, nil, 0)
+	a.HeldSince = ago(80 * time.Second)
+	old := znode(6, "", 3*time.Hour, nil, 0)
+	f := orders().Findings[0]
+	evil := hostile()
+	redis := backends()[1]
+	zk := orders().ID
+	at := func(d time.Duration, e inspect.Event) inspect.Event {
+		e.At = ago(d)
+		return e
+	}
+	return []inspect.Event{
+		at(26*time.Hour, inspect.Event{Kind: inspect.EventAppeared, Lock: freeLock().ID}),
+		at(70*time.Second, inspect.Event{Kind: inspect.EventBackend, Backend: redis}),
+		at(60*time.Second, inspect.Event{Kind: inspect.EventWaiting, Lock: zk, Contender: &b}),
+		at(50*time.Second, inspect.Event{Kind: inspect.EventFinding, Lock: zk, Finding: &f}),
+		at(40*time.Second, inspect.Event{Kind: inspect.EventReleased, Lock: zk, Contender: &a}),
+		at(40*time.Second, inspect.Event{Kind: inspect.EventHandover, Lock: zk, Contender: &b, From: a.Name}),
+		at(39500*time.Millisecond, inspect.Event{Kind: inspect.EventCleared, Lock: zk, Finding: &f}),
+		at(30*time.Second, inspect.Event{Kind: inspect.EventExpired, Lock: thin().ID, Contender: &thin().Holders[0]}),
+		at(20*time.Second, inspect.Event{Kind: inspect.EventLost, Lock: evil.ID, Contender: &evil.Holders[0]}),
+		at(19*time.Second, inspect.Event{Kind: inspect.EventForced, Lock: zk, Contender: &old}),
+		at(10*time.Second, inspect.Event{Kind: inspect.EventGone, Lock: zk, Contender: &b}),
+		at(9*time.Second, inspect.Event{Kind: inspect.EventAcquired, Lock: readers().ID, Contender: &readers().Holders[1]}),
+		at(2*time.Second, inspect.Event{Kind: inspect.EventGone, Lock: minority().ID}),
+	}
+}
+
+func eventsOf(m *Model) *events { return m.screens[eventsScreen].(*events) }
+
+// withEvents is a model with the events screen in front.
+func withEvents(t *testing.T, o Options, width, height int, list ...inspect.Event) *Model {
+	t.Helper()
+	m := model(t, o, width, height, everything())
+	press(m, "e")
+	send(m, happening(list...))
+	return m
+}
+
+func TestEventsAreTold(t *testing.T) {
+	m := withEvents(t, Options{}, 160, 40, allKinds()...)
+	fits(t, m)
+	wantText(
+		t, m, "13 events", "11:59:20.000", "handed over", "worker-7 → worker-8", "held 40s", "released", "stuck-holder",
+		"degraded · push", "10.2.1.5:6379: no answer", "lock found", "lock gone", "May 03 10:00", "gave up", "waited 10s",
+		"held ≤", "forced", "waited 11s", `evil\u{1b}]52`, "11:59:20.500", "11:59:40 ",
+	)
+	for _, line := range []string{"11:58:50 ", "11:59:30 "} {
+		wantText(t, m, line) // alone in their second
+	}
+}
+
+func TestEventsFollow(t *testing.T) {
+	m := withEvents(t, Options{}, 80, 24, handoffs(30)...)
+	wantText(t, m, "60 events", "newest below", "→ worker-30")
+	press(m, "k", "k")
+	last := *eventsOf(m).selected()
+	send(m, happening(handoffs(31)[60:]...))
+	wantText(t, m, "↓ 2 new", "G follows")
+	wantNoText(t, m, "worker-31")
+	if got := *eventsOf(m).selected(); got.At != last.At || got.Kind != last.Kind {
+		t.Error("the cursor does not keep to its event")
+	}
+	press(m, "G")
+	wantText(t, m, "newest below", "worker-31")
+	send(m, happening(handoffs(32)[62:]...))
+	wantText(t, m, "worker-32")
+	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+	wantText(t, m, "stopped")
+	press(m, "g")
+	wantText(t, m, "worker-0 → worker-1")
+	press(m, "pgdown", "pgdown", "pgdown", "pgdown", "pgdown")
+	wantText(t, m, "newest below")
+	fits(t, m)
+}
+
+func TestEventsFilter(t *testing.T) {
+	for _, test := range []struct {
+		filter string
+		want   int
+	}{
+		{"", 13},
+		{"worker-8", 3},
+		{"handed", 1},
+		{"kind=expired,lost", 2},
+		{"kind=handed", 1},
+		{"kind=gone", 2},
+		{"kind=gave", 1},
+		{"kind=gone worker-8", 1},
+		{"STUCK", 2},
+		{"degraded", 1},
+		{"kind=", 13},
+		{"kind=nothing", 0},
+		{"kind=gone !worker-8", 1},
+		{"worker-8 billing", 0},
+	} {
+		m := withEvents(t, Options{}, 120, 40, allKinds()...)
+		press(m, "/")
+		typeText(m, test.filter)
+		press(m, "enter")
+		if got := len(eventsOf(m).shown); got != test.want {
+			t.Errorf("%q shows %d events, want %d", test.filter, got, test.want)
+		}
+		if test.want == 0 {
+			wantText(t, m, "No event matches the filter.")
+		}
+		// what comes later is filtered too
+		send(m, happening(allKinds()...))
+		if got := len(eventsOf(m).shown); got != 2*test.want {
+			t.Errorf("%q shows %d events of twice as many, want %d", test.filter, got, 2*test.want)
+		}
+		if test.filter != "" {
+			press(m, "esc")
+			wantText(t, m, "26 events", "locks ▸ events")
+		}
+		press(m, "esc")
+		wantNoText(t, m, "▸ events")
+	}
+}
+
+func TestEventsOfOneLock(t *testing.T) {
+	m := model(t, Options{}, 120, 36, everything())
+	send(m, happening(allKinds()...))
+	press(m, "e")
+	wantText(t, m, "13 events")
+	press(m, "g", "j", "j", "o")
+	wantText(t, m, "7 of 13 events", "only zk:/locks/orders", "o all locks")
+	press(m, "o")
+	wantNoText(t, m, "only zk:")
+	press(m, "esc")
+	m.open(chainScreen, subject{lock: readers().ID})
+	m.navigate()
+	press(m, "e")
+	wantText(t, m, "1 of 13 events", "only zk:/locks/billing", "reader-2")
+	press(m, "o", "g")
+	at := *eventsOf(m).selected()
+	press(m, "G", "k", "k", "enter")
+	wantText(t, m, "events ▸ chain", "zk:/locks/orders")
+	press(m, "esc")
+	if s := eventsOf(m); s.only != (inspect.ID{}) || s.follow || *s.selected() == at {
+		t.Error("what was shown does not stay when one comes back")
+	}
+	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
+	press(m, "o")
+	wantText(t, m, "this event is about no lock")
+}
+
+// What is forgotten is told, and the cursor stays on what is left.
+func TestEventsForget(t *testing.T) {
+	m := withEvents(t, Options{}, 80, 24, handoffs(100)...)
+	press(m, "k", "k")
+	s := eventsOf(m)
+	for range 40 {
+		send(m, happening(handoffs(100)...))
+	}
+	if n := len(m.events.list); n > eventsKept*3/2 || len(s.shown) != n || m.events.end() != 41*200 {
+		t.Errorf("%d events kept, %d shown, of %d", n, len(s.shown), m.events.end())
+	}
+	wantText(t, m, "older forgotten", "new · G follows")
+	fits(t, m)
+	if s.cursor < m.events.dropped {
+		t.Error("the cursor is on a forgotten event")
+	}
+	lossy := happening(handoffs(1)...)
+	lossy.snapshot.Dropped = 1204
+	send(m, lossy)
+	press(m, "G")
+	m.width = 120
+	m.resize()
+	wantText(t, m, "1,204 missed, too many at once")
+}
+
+// While the screen stands still, events wait with everything else.
+func TestEventsWhilePaused(t *testing.T) {
+	m := withEvents(t, Options{}, 80, 24, handoffs(2)...)
+	press(m, "space")
+	send(m, happening(handoffs(3)[4:]...))
+	wantText(t, m, "4 events")
+	press(m, "space")
+	wantText(t, m, "6 events")
+}
+
+func TestEventsEmpty(t *testing.T) {
+	m := withEvents(t, Options{}, 80, 24)
+	wantText(t, m, "Nothing has happened since we began to look.", "0 events")
+	press(m, "enter", "k", "G", "o", "y", "pgdown")
+	fits(t, m)
+	press(m, "esc")
+	m.open(chainScreen, subject{lock: orders().ID})
+	m.navigate()
+	press(m, "e")
+	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: noon, Lock: freeLock().ID}))
+	wantText(t, m, "Nothing has happened to zk:/locks/orders while we looked.")
+}
+
+func TestEventsMouse(t *testing.T) {
+	m := withEvents(t, Options{}, 120, 36, allKinds()...)
+	top := len(m.head())
+	click := tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 2 + 4}
+	send(m, click)
+	if got := eventsOf(m).selected().Kind; got != inspect.EventReleased {
+		t.Errorf("a click selects %s", got)
+	}
+	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 30})
+	send(m, click)
+	wantText(t, m, "events ▸ chain", "/locks/orders")
+}
+
+func TestLasted(t *testing.T) {
+	at := noon
+	c := func(since, held time.Duration) *inspect.Contender {
+		c := inspect.Contender{}
+		if since > 0 {
+			c.Since = ago(since)
+		}
+		if held > 0 {
+			c.HeldSince = ago(held)
+		}
+		return &c
+	}
+	for _, test := range []struct {
+		kind   inspect.EventKind
+		c      *inspect.Contender
+		want   time.Duration
+		atMost bool
+	}{
+		{inspect.EventReleased, c(9*time.Second, 4*time.Second), 4 * time.Second, false},
+		{inspect.EventExpired, c(9*time.Second, 0), 9 * time.Second, true},
+		{inspect.EventLost, c(0, 0), 0, true},
+		{inspect.EventAcquired, c(9*time.Second, time.Second), 8 * time.Second, false},
+		{inspect.EventHandover, c(9*time.Second, 0), 9 * time.Second, false},
+		{inspect.EventGone, c(9*time.Second, 0), 9 * time.Second, false},
+		{inspect.EventWaiting, c(9*time.Second, 0), 0, false},
+	} {
+		got, atMost := lasted(inspect.Event{Kind: test.kind, At: at, Contender: test.c}, 0)
+		if got != test.want || atMost != test.atMost {
+			t.Errorf("%s: %v, at most %v", test.kind, got, atMost)
+		}
+	}
+	if got, _ := lasted(inspect.Event{Kind: inspect.EventReleased, At: at, Contender: c(0, time.Second)}, 2*time.Second); got != 3*time.Second {
+		t.Errorf("with a clock that is 2s ahead: %v", got)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	got := []string{thousands(0), thousands(999), thousands(1204), thousands(1234567)}
+	if want := []string{"0", "999", "1,204", "1,234,567"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,36 @@
+package tui
+
+import (
+	"image/color"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/theme"
+)
+
+// The key goes through all themes, wherever one is, and what is drawn changes with it at once.
+func TestThemeKey(t *testing.T) {
+	m := New(t.Context(), Options{Now: func() time.Time { return noon }})
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: everything()})
+	send(m, tea.ColorProfileMsg{Profile: trueColor}, tea.BackgroundColorMsg{Color: color.Black})
+	seen := map[string]bool{}
+	for i, name := range []string{theme.Dark, theme.Light, theme.HighContrast, theme.ColourBlind, theme.Auto} {
+		press(m, "T")
+		wantText(t, m, "theme: "+name)
+		if v := m.View(); (v.BackgroundColor != nil) != (name == theme.Light) {
+			t.Errorf("%s on a dark terminal has the background %v", name, v.BackgroundColor)
+		}
+		m.flashText = ""
+		if frame := m.View().Content; name != theme.Auto && seen[frame] {
+			t.Errorf("theme %d looks like one before", i)
+		} else {
+			seen[frame] = true
+		}
+		fits(t, m)
+	}
+	plain := model(t, Options{}, 80, 24, everything())
+	press(plain, "T")
+	wantText(t, plain, "NO_COLOR")
+}
