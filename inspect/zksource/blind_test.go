@@ -28,7 +28,7 @@ func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
 		nodes = append(nodes, create(t, c, "/big/"+guid+"__lock__", "a", contender))
 	}
 	budget := zksource.Budget{Children: 5}
-	v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget})
+	v, s := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget})
 	v.Await("contended", func() bool { l := v.Locks["/big"]; return l != nil && l.State == inspect.StateContended })
 	s.Focus([]inspect.ID{{Backend: "zk", Path: "/big"}})
 	for range 4 {
@@ -53,7 +53,7 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 	c := client(t, zks)
 	create(t, c, "/l", "", 0)
 	create(t, c, "/l/"+guid+"__lock__", "a", contender)
-	v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}})
+	v, s := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
 	s.Focus([]inspect.ID{{Backend: "zk", Path: "/l"}})
 	v.Await("held", func() bool { l := v.Locks["/l"]; return l != nil && l.State == inspect.StateHeld })
 	if err := c.AddAuth("digest", []byte("ops:secret")); err != nil {

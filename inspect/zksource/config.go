@@ -57,8 +57,6 @@ type Budget struct {
 }
 
 const (
-	// sessionTimeout is short: the session owns nothing, and a server that hangs is left after a third of it.
-	sessionTimeout = 10 * time.Second
 	// inFlight is how many requests are on the way at the same time.
 	inFlight = 128
 	// fullQueue is how many contenders of a lock are read although nobody looks at it.
@@ -67,12 +65,28 @@ const (
 	watchTableLimit = 20_000
 
 	// promptly is how soon after its watch fired a directory is listed when no budget holds that up.
-	promptly      = 20 * time.Millisecond
-	identityEvery = 10 * time.Second
-	pollFocused   = 2 * time.Second
-	pollOthers    = 10 * time.Second
-	maxData       = 1 << 10
+	promptly = 20 * time.Millisecond
+	maxData  = 1 << 10
 )
+
+// beats are how long it takes until what happens again and again happens again.
+type beats struct {
+	// session is its timeout. It is short: the session owns nothing, and a server that hangs is left after two thirds
+	// of it.
+	session time.Duration
+	// identity: between asking the servers who is who.
+	identity time.Duration
+	// poll: between looking whether something is to be asked for that no watch tells. Of that, focused: what is on the
+	// screen; others: the rest; doubtful: what may not be read, or may be so no longer.
+	poll, focused, others, doubtful time.Duration
+}
+
+func usualBeats() beats {
+	return beats{
+		session: 10 * time.Second, identity: 10 * time.Second,
+		poll: time.Second, focused: 2 * time.Second, others: 10 * time.Second, doubtful: 10 * time.Second,
+	}
+}
 
 func (c Config) withDefaults() Config {
 	c.Servers = zk.FormatServers(c.Servers) // adds the port where there is none

@@ -92,7 +92,7 @@ func (r *run) askWho(now time.Time) {
 		return // the first pass is done soon, most likely
 	}
 	r.asking = true
-	r.askAt, r.askedAt = now.Add(identityEvery), now
+	r.askAt, r.askedAt = now.Add(r.beats.identity), now
 	covers := r.covers(now)
 	l := r.link
 	r.tasks.Go(func() {
@@ -105,7 +105,7 @@ func (r *run) askWho(now time.Time) {
 // covers are the locks whose watch edges are wanted: those on the screen, and none when the tables were read a moment
 // ago.
 func (r *run) covers(now time.Time) []inspect.ID {
-	if now.Sub(r.watchesAt) < identityEvery-time.Second {
+	if now.Sub(r.watchesAt) < r.beats.identity*9/10 {
 		return nil
 	}
 	var ids []inspect.ID
@@ -320,7 +320,7 @@ func (r *run) identified(who identity) {
 	r.extra.Sessions, r.extra.AllSessions = who.sessions, who.allSessions
 	if who.watches != nil {
 		r.extra.Watches = r.watchTable(who)
-		r.recheck(who.covers, time.Now())
+		r.recheck(r.extra.Watches, time.Now())
 	}
 	r.progress = time.Now()
 	r.told = true

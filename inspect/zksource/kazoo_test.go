@@ -16,7 +16,7 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{path}, Admin: []string{zks.Admin}}
-		v, _ := watch(t, cfg)
+		v, _ := watchHastily(t, cfg)
 		names := []string{"worker-1", "worker-2", "worker-3"}
 		var clients []*servertest.Peer
 		for i, name := range names {
@@ -31,7 +31,7 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 			}
 			return l.Recipe == "kazoo" && slices.Equal(got, names)
 		})
-		w, s := watch(t, cfg)
+		w, s := watchHastily(t, cfg)
 		w.Await("first pass", func() bool { return w.Backend != nil && w.Backend.FirstPass })
 		s.Focus([]inspect.ID{{Backend: "zk", Path: path}})
 		w.Await("every client has an address", func() bool {

@@ -78,12 +78,12 @@ func (b *inbox) take() []linkEvent {
 }
 
 // open starts connecting. What comes of it goes to the inbox.
-func open(cfg Config, in *inbox) (*link, error) {
+func open(cfg Config, session time.Duration, in *inbox) (*link, error) {
 	l := &link{
 		tap: &connect.Tap{TLS: cfg.TLS}, inbox: in, servers: len(cfg.Servers), errors: map[string]string{},
 	}
 	ready := make(chan struct{}) // the callback may come before Connect has returned
-	conn, events, err := zk.Connect(cfg.Servers, sessionTimeout,
+	conn, events, err := zk.Connect(cfg.Servers, session,
 		zk.WithDialer(l.dial), zk.WithHostProvider(new(connect.ServerList)),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(16<<20), zk.WithMaxConnBufferSize(64<<10),

@@ -172,8 +172,8 @@ func (r *run) askData(d *dir) {
 
 // inFocus says that somebody looks at the directory's lock.
 func (r *run) inFocus(d *dir) bool {
-	if r.focus[d.path] {
-		return true
+	if len(r.focus) == 0 || r.focus[d.path] {
+		return len(r.focus) > 0
 	}
 	b := r.base(d)
 	return b != nil && r.focus[b.path]

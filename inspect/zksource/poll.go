@@ -11,57 +11,112 @@ func (r *run) poll(now time.Time) {
 	if !r.ready || r.cfg.Once {
 		return
 	}
-	r.readDenied(now)
 	for _, d := range r.dirs {
-		focus := r.inFocus(d)
-		every := pollOthers
-		if (!d.watched || d.huge) && !d.denied && (focus || d.absent) {
-			every = pollFocused
-		}
-		tried := d.readAt
-		if d.triedAt.After(tried) {
-			tried = d.triedAt
-		}
-		// A server does not tell those who may no longer read a directory that it changed: what is on the screen is
-		// asked for although it is watched.
-		told := d.watched && !d.huge && !focus && (d.dataWatched || !d.dataWanted)
+		told := d.watched && !d.huge && (d.dataWatched || !d.dataWanted)
 		if d.leaf {
 			told = d.dataWatched || !d.dataWanted
 		}
-		if d.busy || told || r.due[d] || now.Sub(tried) < every {
+		if told || d.busy || r.due[d] || !r.denied[d.path].IsZero() {
+			continue
+		}
+		focus, every := r.inFocus(d), r.beats.others
+		if focus || d.absent {
+			every = r.beats.focused
+		}
+		if now.Sub(d.tried()) < every {
 			continue
 		}
 		list := &r.queue.polls
 		if focus {
 			list = &r.queue.urgent
 		}
-		d.triedAt = now
-		switch {
-		case d.absent || d.huge || !d.stated:
-			r.push(list, job{kind: jobStat, dir: d})
-		case d.leaf:
-			r.push(list, job{kind: jobData, dir: d})
-		default:
-			d.dataStale = d.dataWanted && !d.dataWatched
-			r.push(list, job{kind: jobList, dir: d})
-		}
+		r.askAgain(d, list, now)
+	}
+	if now.Sub(r.doubts.at) >= r.beats.focused {
+		r.doubt(now)
 	}
 }
 
-// readDenied asks again for the contenders that might not be read, at a slow beat.
-func (r *run) readDenied(now time.Time) {
-	if now.Sub(r.deniedAt) < pollOthers {
-		return
+// tried is when a directory was last read or could not be.
+func (d *dir) tried() time.Time {
+	if d.triedAt.After(d.readAt) {
+		return d.triedAt
 	}
-	r.deniedAt = now
-	for p := range r.denied {
-		d, name := r.dirs[parent(p)], path.Base(p)
-		if d == nil || d.huge || d.denied || d.waiting[name] {
+	return d.readAt
+}
+
+// askAgain has a directory, or a node that is a lock by itself, read again.
+func (r *run) askAgain(d *dir, list *[]job, now time.Time) {
+	d.triedAt = now
+	switch {
+	case d.absent || d.huge || !d.stated:
+		r.push(list, job{kind: jobStat, dir: d})
+	case d.leaf:
+		r.push(list, job{kind: jobData, dir: d})
+	default:
+		d.dataStale = d.dataWanted && !d.dataWatched
+		r.push(list, job{kind: jobList, dir: d})
+	}
+}
+
+// doubts are when something was last asked for although nothing says that it changed, and whose turn it was.
+type doubts struct {
+	at   time.Time
+	turn int
+}
+
+// doubt asks again for one of what might not be read, or is on the screen, in turn: whom an ACL shuts out or lets in again
+// no watch tells.
+func (r *run) doubt(now time.Time) {
+	both := [...]map[string]time.Time{r.denied, r.onScreen()}
+	r.doubts.turn++
+	for i := range both {
+		p, at := longestAgo(both[(r.doubts.turn+i)%len(both)])
+		if p == "" || now.Sub(at) < r.beats.doubtful {
 			continue
 		}
-		if z, listed := d.nodes[name]; listed && !z.Known {
-			d.await(name)
-			r.queue.polls = append(r.queue.polls, job{kind: jobGet, dir: d, name: name})
+		r.doubts.at = now
+		if _, denied := r.denied[p]; denied {
+			r.denied[p] = now
 		}
+		r.lookAgain(p, now)
+		return
+	}
+}
+
+// onScreen is when the directories of the locks that somebody looks at were tried.
+func (r *run) onScreen() map[string]time.Time {
+	tried := make(map[string]time.Time, len(r.focus))
+	for p := range r.focus {
+		if d := r.dirs[p]; d != nil {
+			tried[p] = d.tried()
+			for _, part := range d.parts {
+				tried[part.path] = part.tried()
+			}
+		}
+	}
+	return tried
+}
+
+func longestAgo(tried map[string]time.Time) (oldest string, at time.Time) {
+	for p, t := range tried {
+		if oldest == "" || t.Before(at) {
+			oldest, at = p, t
+		}
+	}
+	return oldest, at
+}
+
+// lookAgain asks for a directory, or for a contender that might not be read.
+func (r *run) lookAgain(p string, now time.Time) {
+	if in, name := r.dirs[parent(p)], path.Base(p); in != nil {
+		if z, listed := in.nodes[name]; listed && !z.Known && !in.waiting[name] {
+			in.await(name)
+			r.queue.polls = append(r.queue.polls, job{kind: jobGet, dir: in, name: name})
+			return
+		}
+	}
+	if d := r.dirs[p]; d != nil {
+		r.askAgain(d, &r.queue.urgent, now)
 	}
 }

@@ -129,7 +129,7 @@ func (r *run) gotData(d *dir, res result) {
 		delete(r.denied, d.path)
 		d.self = znode(path.Base(d.path), res.data, res.stat)
 	case errors.Is(res.err, zk.ErrNoAuth):
-		r.denied[d.path] = true
+		r.denied[d.path] = res.at
 		d.self = znode(path.Base(d.path), nil, nil)
 	}
 	d.dataRead, d.dataStale, d.triedAt = true, false, res.at

@@ -14,12 +14,13 @@ import (
 // Source watches one ensemble. It is an inspect.Source.
 type Source struct {
 	cfg     Config
+	beats   beats
 	focused sourcekit.Focus
 }
 
 // New makes a Source. It does not connect.
 func New(cfg Config) *Source {
-	return &Source{cfg: cfg.withDefaults(), focused: sourcekit.NewFocus()}
+	return &Source{cfg: cfg.withDefaults(), beats: usualBeats(), focused: sourcekit.NewFocus()}
 }
 
 // Focus implements inspect.Source.
@@ -43,17 +44,18 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	return &run{
-		cfg: s.cfg, ctx: ctx, emit: emit, focused: s.focused,
+		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
-		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]bool{}, huge: map[string]int32{},
+		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]time.Time{}, huge: map[string]int32{},
 	}
 }
 
 // run is one call of Run. Its fields belong to the goroutine of that call; requests run on others and send results.
 type run struct {
 	cfg   Config
+	beats beats
 	ctx   context.Context
 	emit  func(inspect.Update)
 	tasks sync.WaitGroup
@@ -89,8 +91,8 @@ type run struct {
 	watches   int
 	firstPass bool
 	scanned   int
-	denied    map[string]bool  // paths that may not be read
-	deniedAt  time.Time        // when the contenders among them were asked for again
+	denied    map[string]time.Time // paths that may not be read, and when we were told so
+	doubts    doubts
 	huge      map[string]int32 // directories with too many children
 	focused   sourcekit.Focus
 	focus     map[string]bool
@@ -117,7 +119,7 @@ type run struct {
 
 // loop runs until the context ends or the one pass is done.
 func (r *run) loop() {
-	beat := time.NewTicker(time.Second)
+	beat := time.NewTicker(r.beats.poll)
 	defer beat.Stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
@@ -186,7 +188,7 @@ func (r *run) connect(now time.Time) {
 	if r.link != nil || now.Before(r.retryAt) {
 		return
 	}
-	l, err := open(r.cfg, r.inbox)
+	l, err := open(r.cfg, r.beats.session, r.inbox)
 	if err != nil {
 		r.linkErr, r.backend.stale = err.Error(), true
 		r.backoff(now)
@@ -281,7 +283,6 @@ func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
 	r.openReaders()
 	r.readyAt = time.Now()
-	r.deniedAt = r.readyAt
 	r.progress, r.backend.stale = r.readyAt, true
 	for _, d := range r.dirs {
 		switch {
@@ -375,7 +376,7 @@ func (r *run) refocus(focus map[string]bool) {
 			}
 		}
 	}
-	if now := time.Now(); fresh && now.Sub(r.watchesAt) >= identityEvery {
+	if now := time.Now(); fresh && now.Sub(r.watchesAt) >= r.beats.identity {
 		r.askAt = now // a chain was opened: who watches whom is worth asking
 	}
 }

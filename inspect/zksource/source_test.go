@@ -26,6 +26,14 @@ func watch(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Sourc
 	return sourcetest.Watch(t, s), s
 }
 
+// watchHastily runs a source until the test ends, which looks often at what no watch tells.
+func watchHastily(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Source) {
+	t.Helper()
+	cfg.Backend = "zk"
+	s := zksource.NewHasty(cfg)
+	return sourcetest.Watch(t, s), s
+}
+
 // once runs a source for one pass.
 func once(t *testing.T, cfg zksource.Config) *sourcetest.View {
 	t.Helper()
@@ -161,7 +169,7 @@ func TestChangesAreToldByThemselves(t *testing.T) {
 func TestARootMayAppearLater(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
-		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
 		create(t, c, root, "", 0)
 		create(t, c, root+"/"+guid+"__lock__", "a", contender)
@@ -283,7 +291,7 @@ func TestAServerThatHangsIsDown(t *testing.T) {
 	c := client(t, zks)
 	create(t, c, "/lock", "", 0)
 	create(t, c, "/lock/x-", "a", contender)
-	v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}})
+	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
 	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/lock"] != nil })
 	zks.Pause(t)
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down && v.Backend.Error != "" })
@@ -346,7 +354,7 @@ func TestDirectoriesOverABudget(t *testing.T) {
 	if len(v.Locks) != 1 || len(v.Backend.Findings) == 0 {
 		t.Errorf("too many children: %v, %+v", v.Describe(), v.Backend.Findings)
 	}
-	w, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Watches: 1}})
+	w, s := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Watches: 1}})
 	w.Await("first pass", func() bool { return w.Backend != nil && w.Backend.FirstPass })
 	s.Focus([]inspect.ID{{Backend: "zk", Path: "/small"}})
 	create(t, c, "/small/"+guid2+"__lock__", "b", contender)

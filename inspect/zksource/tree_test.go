@@ -115,7 +115,7 @@ func TestAdminServersArePairedWithTheirServers(t *testing.T) {
 func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 	r := &run{
 		cfg: Config{Backend: "zk"}.withDefaults(), dirs: map[string]*dir{}, puts: map[string]*inspect.Lock{},
-		gone: map[string]bool{}, denied: map[string]bool{}, huge: map[string]int32{}, due: map[*dir]bool{},
+		gone: map[string]bool{}, denied: map[string]time.Time{}, huge: map[string]int32{}, due: map[*dir]bool{},
 	}
 	d := &dir{path: "/l", stated: true}
 	r.dirs["/l"] = d

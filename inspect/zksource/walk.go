@@ -220,7 +220,7 @@ func (r *run) failed(d *dir, res result) {
 	case errors.Is(res.err, zk.ErrNoAuth):
 		r.looked(d)
 		d.denied, d.triedAt = true, res.at
-		r.denied[d.path] = true
+		r.denied[d.path] = res.at
 		r.judge(d)
 	default:
 		d.stated, d.triedAt = false, res.at
@@ -352,7 +352,7 @@ func (r *run) got(d *dir, res result) {
 		if !recipe.Proves(name) {
 			r.child(d, name)
 		}
-		r.denied[join(d.path, name)] = true
+		r.denied[join(d.path, name)] = res.at
 	}
 	if len(d.waiting) == 0 {
 		r.judge(d)
@@ -361,13 +361,13 @@ func (r *run) got(d *dir, res result) {
 
 func (r *run) id(d *dir) inspect.ID { return inspect.ID{Backend: r.cfg.Backend, Path: d.path} }
 
-// recheck has the locks that a table of watches was read for listed again: who was already gone when the table was
-// read can then be told from who watches the wrong node.
-func (r *run) recheck(ids []inspect.ID, now time.Time) {
-	for _, id := range ids {
+// recheck has the locks listed again of which a table lacks a watch that should be there: who was already gone when the
+// table was read can then be told from who watches the wrong node.
+func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
+	for _, id := range t.Covers {
 		d := r.dirs[id.Path]
 		switch {
-		case d == nil || d.lock == nil || d.leaf:
+		case d == nil || d.lock == nil || d.leaf || !lacksWatch(d.lock, t):
 		case r.cfg.Once:
 			d.recheck = now
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})
@@ -382,6 +382,13 @@ func (r *run) recheck(ids []inspect.ID, now time.Time) {
 			}
 		}
 	}
+}
+
+// lacksWatch says that a waiter does not watch what it should, by the table.
+func lacksWatch(l *inspect.Lock, t *inspect.WatchTable) bool {
+	return slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {
+		return w.Watches != "" && w.Owner.Session != 0 && !slices.Contains(t.Sessions[l.Predecessor(&w)], w.Owner.Session)
+	})
 }
 
 // parent is the directory that a node is in.

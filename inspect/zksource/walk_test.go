@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,7 +135,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 
 func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 	r := testRun(t, Config{Roots: []string{"/"}})
-	r.ready, r.deniedAt = true, noon
+	r.ready = true
 	first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
 	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, "gone", "shut", first, second)
 	for _, p := range []string{"/gone", "/shut"} {
@@ -151,14 +152,20 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 		t.Errorf("what is gone is not denied: %v", r.denied)
 	}
 	r.queue.clear()
+	r.dirs["/"].watched = true
 	r.poll(noon.Add(time.Second))
 	if !r.queue.empty() {
 		t.Errorf("asked again at once: %+v", r.queue.polls)
 	}
-	r.poll(noon.Add(time.Minute))
 	asked := map[string]bool{}
-	for _, j := range r.queue.polls {
-		asked[j.dir.path+" "+j.name] = true
+	for beat := range 2 { // one at a time
+		r.poll(noon.Add(time.Minute + time.Duration(beat)*r.beats.focused))
+		for _, j := range slices.Concat(r.queue.polls, r.queue.urgent) {
+			asked[j.dir.path+" "+j.name] = true
+		}
+		if len(asked) != beat+1 {
+			t.Errorf("asked again: %v", asked)
+		}
 	}
 	if !asked["/shut "] || !asked["/ "+second] {
 		t.Errorf("asked again: %v", asked)

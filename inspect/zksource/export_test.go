@@ -1,0 +1,13 @@
+package zksource
+
+import "time"
+
+// NewHasty is New with everything that happens again and again happening soon.
+func NewHasty(cfg Config) *Source {
+	s := New(cfg)
+	s.beats = beats{
+		session: 3 * time.Second, identity: time.Second,
+		poll: 50 * time.Millisecond, focused: 100 * time.Millisecond, others: 200 * time.Millisecond, doubtful: 200 * time.Millisecond,
+	}
+	return s
+}
