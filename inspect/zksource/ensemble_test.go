@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/servertest"
 )
@@ -60,12 +63,28 @@ func TestAnEnsemble(t *testing.T) {
 	}
 
 	servers[1].Kill(t)
+	for _, c := range []*zk.Conn{first, second} { // it may have been the leader: until there is another one nobody serves
+		await(t, "the others serve", func() bool {
+			_, err := c.Sync("/l")
+			return err == nil
+		})
+	}
 	v = once(t, all)
 	if v.Backend.State != inspect.Connected || v.All || v.Locks["/l"] == nil || v.Backend.Servers[1].State != inspect.ServerDown {
 		t.Errorf("one server is down: %+v, all sessions %v", v.Backend, v.All)
 	}
-	w = observe(t, all)
-	if l := w.Lock(inspect.ID{Backend: "zk", Path: "/l"}); l == nil || l.Waiters[0].Watch != inspect.Confirmed {
-		t.Errorf("the waiter's server is there: %+v", l)
+	await(t, "the waiter's watch, which its server may have from it anew", func() bool {
+		l := observe(t, all).Lock(inspect.ID{Backend: "zk", Path: "/l"})
+		return l != nil && l.Waiters[0].Watch == inspect.Confirmed
+	})
+}
+
+// await tries again and again.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(sourcetest.Limit); !ok(); {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, sourcetest.Limit)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Only: path})
 	l := s.Lock(inspect.ID{Backend: "zk", Path: path})
 	if l == nil {
-		t.Fatalf("%s is no lock", path)
+		t.Fatalf("%s is no lock; backend %+v, %d locks", path, s.Backends[0], s.Len())
 	}
 	text, err := json.MarshalIndent(s.LockJSON(l), "", "  ")
 	if err != nil {

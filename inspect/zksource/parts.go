@@ -71,6 +71,13 @@ func (r *run) judge(d *dir) {
 	r.judgeWhole(d)
 }
 
+// judgeWithout makes anew the lock that a directory was a part of, or that waited for what it is, when it is none.
+func (r *run) judgeWithout(d *dir) {
+	if b := r.base(d); b != nil && (b.folded || !b.decided) {
+		r.judgeWhole(b)
+	}
+}
+
 // judgeEarly tells of a queue and its length before who stands in it was read.
 func (r *run) judgeEarly(d *dir) {
 	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {

@@ -78,9 +78,7 @@ func (r *run) remove(d *dir) {
 	} else {
 		r.dirs[d.path] = &dir{path: d.path, root: true, absent: true, relists: d.relists}
 	}
-	if b := r.base(d); b != nil && b.folded {
-		r.judgeWhole(b) // without it
-	}
+	r.judgeWithout(d)
 	if in := r.dirs[parent(d.path)]; in != nil && in.freed == d {
 		in.freed = nil
 	}
@@ -169,6 +167,7 @@ func (r *run) stated(d *dir, res result) {
 	switch {
 	case d.leaf:
 		r.looked(d)
+		r.judgeWithout(d)
 	case d.huge:
 		r.looked(d)
 		r.judge(d)
@@ -242,6 +241,7 @@ func (r *run) listed(d *dir, res result) {
 	d.leaf = res.stat.EphemeralOwner != 0
 	r.noteSeen(d)
 	if d.leaf {
+		r.judgeWithout(d)
 		return
 	}
 	live := d.answers
