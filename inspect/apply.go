@@ -181,6 +181,7 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	}
 	events := compare(was, nil, o.view(p, id, was, blind, now))
 	o.events = append(o.events, events...)
+	o.tellFindings(before.Findings, nil, Event{At: now, Lock: id})
 	if !p.once() {
 		gone := &Lock{ID: id, ReadAt: now, Masters: was.Masters}
 		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(), blind: blind}, now)
@@ -217,7 +218,7 @@ func (o *Observer) replace(p *place, before, l *Lock, now time.Time) {
 	if before != nil {
 		old, waited = before.Findings, len(before.Waiters) > 0
 	}
-	o.events = append(o.events, compareFindings(old, l.Findings, Event{At: now, Lock: l.ID})...)
+	o.tellFindings(old, l.Findings, Event{At: now, Lock: l.ID})
 	o.locks.put(l)
 	o.changed[l.ID] = struct{}{}
 	o.tangled = o.tangled || waited || len(l.Waiters) > 0

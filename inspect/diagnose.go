@@ -58,7 +58,7 @@ func (o *Observer) diagnose(p *place, l *Lock, now time.Time) {
 	if d == l {
 		return
 	}
-	o.events = append(o.events, compareFindings(l.Findings, d.Findings, Event{At: now, Lock: l.ID})...)
+	o.tellFindings(l.Findings, d.Findings, Event{At: now, Lock: l.ID})
 	o.locks.put(d)
 	o.changed[l.ID] = struct{}{}
 }
@@ -95,12 +95,13 @@ func (o *Observer) diagnoseBackend(p *place, now time.Time) {
 		old = before.Findings
 	}
 	p.shown = &shownBackend{Backend: &shown, from: p.state}
-	o.events = append(o.events, compareFindings(old, found, Event{At: now, Backend: &shown})...)
+	o.tellFindings(old, found, Event{At: now, Backend: &shown})
 	o.dirty = true
 }
 
 // onBeat asks the rules about the next of the locks whose findings depend on time.
 func (o *Observer) onBeat(now time.Time) {
+	o.tellCleared(now)
 	if len(o.rules) == 0 {
 		return
 	}

@@ -28,7 +28,8 @@ const (
 	EventExpired  EventKind = "expired"
 	EventLost     EventKind = "lost"
 	EventForced   EventKind = "forced"
-	// EventFinding: a finding that was not there, or was less severe; EventCleared: one that is there no more.
+	// EventFinding: a finding that was not there, or was less severe; EventCleared: one that has not been
+	// there for 5 s.
 	EventFinding EventKind = "finding"
 	EventCleared EventKind = "cleared"
 	// EventBackend: the state or mode of a backend changed, or the first one that it told is not connected.

@@ -310,3 +310,41 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 		}
 	}
 }
+
+// A finding that goes and comes with every change of hands is told once, and that it is gone when it stays away.
+func TestFindingsThatComeAndGoAreToldOnce(t *testing.T) {
+	a := applying(t)
+	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c Case) []Finding {
+		if len(c.Lock.Waiters) > 0 {
+			return []Finding{{Rule: "mixed", Severity: Warning}}
+		}
+		return nil
+	}}}, time.Minute)
+	var kinds []EventKind
+	count := func() {
+		for _, e := range a.events {
+			if e.Finding != nil {
+				kinds = append(kinds, e.Kind)
+			}
+		}
+		a.events = nil
+	}
+	step := func(second int, u Update) {
+		a.send(second, u)
+		a.onBeat(a.clock.at)
+		count()
+	}
+	step(0, Update{Backend: zkUp})
+	for second := 1; second < 40; second += 3 {
+		step(second, Update{Put: []*Lock{at(queueOf(t, "11 12"), second)}})
+		step(second+1, Update{Put: []*Lock{at(queueOf(t, "12"), second+1)}})
+		step(second+2, Update{Gone: []ID{{"zk", "/l"}}})
+	}
+	if !slices.Equal(kinds, []EventKind{EventFinding}) {
+		t.Errorf("told %v", kinds)
+	}
+	step(60, Update{})
+	if !slices.Equal(kinds, []EventKind{EventFinding, EventCleared}) || len(a.cleared) > 0 {
+		t.Errorf("at the end told %v", kinds)
+	}
+}

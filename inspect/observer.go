@@ -35,6 +35,7 @@ type Observer struct {
 	former  []ID // locks that are gone, and may still have a track
 	changed map[ID]struct{}
 	events  []Event
+	cleared map[findingKey]Event // findings that are gone, which is not told yet
 	dirty   bool
 
 	rules      []Rule
@@ -60,6 +61,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		hidden:        make(map[ID]*Lock),
 		tracks:        make(map[ID]*track),
 		changed:       make(map[ID]struct{}),
+		cleared:       make(map[findingKey]Event),
 	}
 }
 

@@ -1,0 +1,55 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// calm is how long a finding must be gone before that is told: some come and go with every change of hands.
+const calm = 5 * time.Second
+
+// findingKey tells a finding from others: of a lock or, with an empty path, of a backend.
+type findingKey struct {
+	about   ID
+	subject string
+}
+
+// tellFindings tells which findings came, and notes which went. One that comes again soon was never gone.
+func (o *Observer) tellFindings(was, is []Finding, e Event) {
+	about := e.Lock
+	if e.Backend != nil {
+		about = ID{Backend: e.Backend.Name}
+	}
+	for _, e := range compareFindings(was, is, e) {
+		key := findingKey{about, subject(e.Finding)}
+		before, again := o.cleared[key]
+		delete(o.cleared, key)
+		switch {
+		case e.Kind == EventCleared:
+			o.cleared[key] = e
+		case !again || rank(e.Finding.Severity) > rank(before.Finding.Severity):
+			o.events = append(o.events, e)
+		}
+	}
+}
+
+// tellCleared tells of the findings that have been gone for long enough.
+func (o *Observer) tellCleared(now time.Time) {
+	var gone []findingKey
+	for key, e := range o.cleared {
+		if now.Sub(e.At) >= calm {
+			gone = append(gone, key)
+		}
+	}
+	slices.SortFunc(gone, func(a, b findingKey) int {
+		return cmp.Or(a.about.Compare(b.about), cmp.Compare(a.subject, b.subject))
+	})
+	for _, key := range gone {
+		e := o.cleared[key]
+		e.At = now
+		o.events = append(o.events, e)
+		o.dirty = true
+		delete(o.cleared, key)
+	}
+}
