@@ -12,6 +12,7 @@ const chainScreen screenName = "chain"
 type chain struct {
 	*world
 	pane *chainPane
+	root rootCause
 }
 
 func newChain(w *world) screen { return &chain{world: w, pane: newChainPane(w)} }
@@ -32,25 +33,72 @@ func (s *chain) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
 		s.pane.Refresh()
+		return s.seekRoot()
+	case rootFoundMsg:
+		s.root.found(msg)
+		s.pane.root = s.root.of(s.pane.id)
 	case tea.MouseWheelMsg:
 		s.pane.Move(wheel(msg))
 	case tea.MouseClickMsg:
-		s.pane.Click(msg.Y)
+		if s.pane.Click(msg.Y) {
+			s.enter()
+		}
 	}
 	return nil
 }
 
 func (s *chain) Actions() []action {
 	list := []action{
-		{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "back to where you came from", run: do(s.back)},
-		s.releaseAction(),
-		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the path, the session, a command... by the terminal (OSC 52)", run: s.copy},
+		{keys: []string{"esc"}, shown: "esc h", hint: "back", help: "back to where you came from; h first closes a group", run: do(s.back)},
+		{keys: []string{"h", "left"}, run: do(s.leave)},
 	}
+	if root := s.pane.root; root != nil {
+		list = append(list, action{
+			keys: []string{"o"}, shown: "o", hint: "root", help: "go to the lock that the holder itself waits for",
+			run: do(func() { s.open(chainScreen, subject{lock: root.Lock.ID}) }),
+		})
+	}
+	list = append(list, []action{
+		s.releaseAction(),
+		{keys: []string{"enter", "l", "right"}, shown: "enter l", hint: s.enterHint(), help: "all that the selected contender's owner holds and waits for; opens a group", run: do(s.enter)},
+		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the path, the session, a command... by the terminal (OSC 52)", run: s.copy},
+	}...)
 	list = append(list, action{
 		keys: []string{"tab"}, shown: "tab", help: "next pane",
 		disabled: func() string { return "this screen has one pane" },
 	})
 	return append(list, moves(s.pane.Move, s.pane.page)...)
+}
+
+// enter opens the group that the cursor is on, or shows what else its contender is in.
+func (s *chain) enter() {
+	if s.pane.toggle() {
+		return
+	}
+	about := s.pane.Selected()
+	if about.owner == (inspect.Identity{}) {
+		s.flash("it is not known who is behind it")
+		return
+	}
+	s.open("clients", about)
+}
+
+func (s *chain) enterHint() string {
+	switch {
+	case !s.pane.onGroup():
+		return "client"
+	case s.pane.selectedGroup().open:
+		return "close"
+	default:
+		return "open"
+	}
+}
+
+// leave closes the group that the cursor is in, or goes back.
+func (s *chain) leave() {
+	if !s.pane.closeGroup() {
+		s.back()
+	}
 }
 
 // copy offers what there is of the lock and of the selected contender.
@@ -83,6 +131,8 @@ func (s *chain) cannotRelease() string {
 	switch {
 	case l == nil:
 		return "the lock is gone"
+	case s.pane.onGroup():
+		return "these are several: open the group with enter and select one"
 	case s.pane.Target(l) == nil:
 		return "nobody holds it: there is nothing to release"
 	}

@@ -22,26 +22,33 @@ type chainPane struct {
 	selected    string
 	// spans are the longest times to live seen, by master: the full lengths of the gauges.
 	spans map[string]time.Duration
-	// listTop is the line of the view where the rows start.
-	listTop int
+	// listTop is the line of the view where the rows start, room how many there is room for.
+	listTop, room int
 	// lanes are those of the strip below the rows, length the time that it shows.
 	lanes  laneSource
 	length time.Duration
 	// opened are the groups of rows whose members are shown, by their key.
 	opened map[string]bool
+	// root is who blocks the lock at last, on another one; nil when the holder waits for nothing that we know.
+	root *inspect.Entry
 }
 
-// chainRow is a selectable row: a master's vote or a contender.
+// chainRow is a selectable row: a master's vote, a contender or a group of them.
 type chainRow struct {
 	vote      *inspect.Vote
 	contender *inspect.Contender
+	group     *group
+	within    *group // the group that a contender is in
 	prefix    string // of the tree
 }
 
 // key tells rows apart from one snapshot to the next.
 func (r chainRow) key() string {
-	if r.vote != nil {
+	switch {
+	case r.vote != nil:
 		return "master " + r.vote.Addr
+	case r.group != nil:
+		return r.group.key
 	}
 	return "contender " + r.contender.Name.Raw()
 }
@@ -53,7 +60,7 @@ func newChainPane(w *world) *chainPane {
 // Show turns to a lock.
 func (p *chainPane) Show(id inspect.ID) {
 	if id != p.id {
-		p.id, p.top, p.cursor, p.selected, p.length = id, 0, 0, "", 0
+		p.id, p.top, p.cursor, p.selected, p.length, p.root = id, 0, 0, "", 0, nil
 		clear(p.spans)
 		clear(p.opened)
 	}
@@ -82,8 +89,8 @@ func (p *chainPane) Refresh() {
 	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {
 		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.theme.Glyphs.Branch, p.theme.Glyphs.LastBranch)...)
 	}
-	at := slices.IndexFunc(p.rows, func(r chainRow) bool { return r.key() == p.selected })
-	if at >= 0 {
+	p.rows = fold(p.rows, p.opened)
+	if at := p.find(p.selected); at >= 0 {
 		p.cursor = at
 	}
 	p.Move(0)
@@ -98,19 +105,23 @@ func (p *chainPane) Move(by int) {
 	}
 }
 
-// Click selects the row at a line of the view.
-func (p *chainPane) Click(y int) {
-	if at := p.top + y - p.listTop; y >= p.listTop && at < len(p.rows) && at-p.top < p.page() {
-		p.Move(at - p.cursor)
+// Click selects the row at a line of the view; true when it was selected before.
+func (p *chainPane) Click(y int) bool {
+	at := p.top + y - p.listTop
+	if y < p.listTop || at >= len(p.rows) || y-p.listTop >= p.room {
+		return false
 	}
+	again := at == p.cursor
+	p.Move(at - p.cursor)
+	return again
 }
 
 func (p *chainPane) page() int { return max(1, p.height/2) }
 
 // Target is the contender that a release is about: the selected one, or the holder when a master is selected; nil
-// when there is none.
+// when there is none, as for a group.
 func (p *chainPane) Target(l *inspect.Lock) *inspect.Contender {
-	if p.cursor < len(p.rows) && p.rows[p.cursor].contender != nil {
+	if p.cursor < len(p.rows) && (p.rows[p.cursor].contender != nil || p.rows[p.cursor].group != nil) {
 		return p.rows[p.cursor].contender
 	}
 	if len(l.Holders) > 0 {
@@ -163,7 +174,7 @@ func (p *chainPane) View() string {
 	room := max(1, p.height-len(lines)-1-len(below))
 	widths := lay(columns, p.width-margin-1)
 	lines = append(lines, append(line{{"   ", t.Header}}, titles(columns, widths, t.Header)...))
-	p.listTop = len(lines)
+	p.listTop, p.room = len(lines), room
 	lines = append(lines, p.list(l, row, room)...)
 	lines = append(lines, below...)
 	lines = append(lines, p.strip(p.height-len(lines))...)
@@ -222,6 +233,7 @@ func (p *chainPane) verdictLines(l *inspect.Lock) []line {
 		}
 		lines = append(lines, line{lead, {text, style}})
 	}
+	lines = append(lines, p.rootLines()...)
 	return append(lines, p.findings(l)...)
 }
 
@@ -308,15 +320,16 @@ func (p *chainPane) strip(room int) []line {
 	if len(lanes) == 0 {
 		return nil
 	}
-	at, top := present(lanes), 0
+	at, selected := present(lanes), -1
 	if p.cursor < len(p.rows) && p.rows[p.cursor].contender != nil {
 		name := p.rows[p.cursor].contender.Name
-		if i := slices.IndexFunc(lanes, func(l *lane) bool { return l.present && l.contender.Name == name }); i >= 0 {
-			at = i
-		}
+		selected = slices.IndexFunc(lanes, func(l *lane) bool { return l.present && l.contender.Name == name })
+	}
+	if selected >= 0 {
+		at = selected
 	}
 	lines := []line{nil, section(p.theme, p.width, "the last "+spell(p.length)), v.header()}
-	return append(lines, v.list(lanes, at, room-frame, &top, true)...)
+	return append(lines, v.list(lanes, around(at, len(lanes), room-frame), room-frame, selected)...)
 }
 
 // section is a rule with a name in it.

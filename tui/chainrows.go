@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,8 +51,12 @@ func (p *chainPane) table(l *inspect.Lock) ([]column, func(chainRow) line) {
 		switch {
 		case r.vote != nil:
 			return join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]), p.theme.Glyphs.Ellipsis)
+		case len(l.Masters) > 0 && r.group != nil:
+			return p.redisGroup(r)
 		case len(l.Masters) > 0:
 			return p.redisContender(l, r)
+		case r.group != nil:
+			return join(columns, widths, p.groupCells(l, r), p.theme.Glyphs.Ellipsis)
 		default:
 			return join(columns, widths, p.queueCells(l, r), p.theme.Glyphs.Ellipsis)
 		}
@@ -102,7 +107,8 @@ func (l line) over(width int, style func(lipgloss.Style) lipgloss.Style) line {
 }
 
 func (p *chainPane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {
-	if r.contender != nil && p.history.freshGrant(l.ID, r.contender.Name, p.now) {
+	fresh := func(c *inspect.Contender) bool { return p.history.freshGrant(l.ID, c.Name, p.now) }
+	if r.contender != nil && fresh(r.contender) || r.group != nil && slices.ContainsFunc(r.group.members, fresh) {
 		return p.theme.Fresh
 	}
 	return nil
@@ -252,13 +258,17 @@ func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) 
 	return []line{{{printed(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
-// upCell warns of a master that started later than the key's time to live ago: it may have forgotten the key.
-func (p *chainPane) upCell(v *inspect.Vote, up time.Duration) line {
+// mayForget says that a master without the key started later than the key's time to live ago.
+func (p *chainPane) mayForget(v *inspect.Vote, up time.Duration) bool {
 	var longest time.Duration
 	for _, d := range p.spans {
 		longest = max(longest, d)
 	}
-	if !v.Present && up < longest {
+	return !v.Present && up < longest
+}
+
+func (p *chainPane) upCell(v *inspect.Vote, up time.Duration) line {
+	if p.mayForget(v, up) {
 		return line{{p.theme.Glyphs.Warning + age(up), p.theme.Warning}}
 	}
 	return line{{age(up), p.theme.Muted}}
@@ -292,7 +302,7 @@ func (p *chainPane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (m
 	case !v.Up:
 		return line{{t.Glyphs.Unknown, t.Unknown}}, line{{silence(v), t.Unknown}}, nil
 	case !v.Present:
-		return line{{t.Glyphs.Free, t.Free}}, line{{"absent", t.Muted}}, nil
+		return line{{t.Glyphs.Free, t.Free}}, p.absence(l, v), nil
 	case v.Foreign:
 		return line{{t.Glyphs.Warning, t.Warning}}, line{{"no lock: " + v.Value.String(), t.Warning}}, nil
 	}
@@ -308,6 +318,15 @@ func (p *chainPane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (m
 		return mark, value, line{{"never expires", t.Warning}}
 	}
 	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], ttlWidth-7, v.Agrees)
+}
+
+// absence says that a master does not have the key, and whether it may have forgotten it.
+func (p *chainPane) absence(l *inspect.Lock, v *inspect.Vote) line {
+	t := p.theme
+	if s := p.server(l, v.Addr); s != nil && p.mayForget(v, p.now.Sub(s.StartedAt)) {
+		return line{{"absent, ", t.Muted}, {"restarted inside the TTL", t.Warning}}
+	}
+	return line{{"absent", t.Muted}}
 }
 
 // silence is why a master did not answer.

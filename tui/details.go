@@ -21,6 +21,9 @@ func (p *chainPane) details(l *inspect.Lock) []line {
 	if r.vote != nil {
 		return append(lines, p.voteDetails(l, r.vote)...)
 	}
+	if r.group != nil {
+		return append(lines, p.groupDetails(l, r.group)...)
+	}
 	return append(lines, p.contenderDetails(l, r.contender)...)
 }
 

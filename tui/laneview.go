@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -63,16 +64,12 @@ func (v *laneView) in(lanes []lane) []*lane {
 
 // present is the first lane whose contender holds, else one that waits, else the last one.
 func present(lanes []*lane) int {
-	first := max(0, len(lanes)-1)
-	for i := len(lanes) - 1; i >= 0; i-- {
-		switch l := lanes[i]; {
-		case l.present && l.contender.State == inspect.Holding:
+	for _, state := range []inspect.ContenderState{inspect.Holding, inspect.Pending, inspect.Waiting} {
+		if i := slices.IndexFunc(lanes, func(l *lane) bool { return l.present && l.contender.State == state }); i >= 0 {
 			return i
-		case l.present:
-			first = i
 		}
 	}
-	return first
+	return max(0, len(lanes)-1)
 }
 
 // header is the time axis.

@@ -202,3 +202,24 @@ func (p *play) timeline() *Model {
 	p.navigate()
 	return p.Model
 }
+
+// library is a lock that many read and one wants to write.
+func library(readers int) *inspect.Lock {
+	l := &inspect.Lock{
+		ID: id("zk:/locks/library"), Kind: inspect.KindRW, Recipe: "kazoo", Confidence: recipe.Certain, State: inspect.StateContended, ReadAt: noon,
+	}
+	for i := range int32(readers) {
+		c := znode(10+i, "reader-"+string('a'+i), time.Duration(50-i)*time.Second, nil, 0)
+		c.Mode, c.BlockedBelow = recipe.Shared, 1
+		l.Holders = append(l.Holders, c)
+	}
+	w := znode(30, "writer-1", 12*time.Second, &l.Holders[readers-1], inspect.Confirmed)
+	w.BlockedBelow = 5
+	l.Waiters = append(l.Waiters, w)
+	for i := range int32(5) {
+		c := znode(31+i, "later-"+string('a'+i), time.Duration(11-i)*time.Second, &w, inspect.Confirmed)
+		c.Mode = recipe.Shared
+		l.Waiters = append(l.Waiters, c)
+	}
+	return l
+}

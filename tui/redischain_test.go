@@ -61,7 +61,7 @@ func TestRedisReadersAndPermitsAreListed(t *testing.T) {
 	wantText(t, m, "2 readers hold it", uuid(0)+":1", uuid(1)+":1", "read, 1m00s left")
 	l.Kind, l.Limit = inspect.KindSemaphore, 3
 	l.Holders = l.Holders[:1]
-	wantText(t, opening(t, l, 80, 24), "1 of 3 permits taken", uuid(0)+":1")
+	wantText(t, opening(t, l, 80, 24), "1 of 3 permits used", uuid(0)+":1")
 }
 
 // What is to be done can be read to its end, and no command in it is broken but at a blank.

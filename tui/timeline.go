@@ -225,7 +225,12 @@ func (s *timeline) View() string {
 	if len(lanes) == 0 {
 		lines = append(lines, line{{"   " + s.emptiness(&v), t.Muted}})
 	} else {
-		lines = append(lines, v.list(lanes, s.cursor, s.room, &s.top, s.follow)...)
+		s.top = max(min(s.top, s.cursor), s.cursor-s.room+1)
+		s.top = max(0, min(s.top, len(lanes)-s.room))
+		if s.follow {
+			s.top = around(s.cursor, len(lanes), s.room)
+		}
+		lines = append(lines, v.list(lanes, s.top, s.room, s.cursor)...)
 	}
 	for len(lines) < s.height-len(below) {
 		lines = append(lines, nil)

@@ -7,19 +7,17 @@ import (
 	"lockscope/inspect"
 )
 
-// list draws the lanes in sight, the one under the cursor among them. While following they are put around it.
-func (v *laneView) list(lanes []*lane, cursor, room int, top *int, follow bool) []line {
-	if follow {
-		*top = cursor - room/2
-	}
-	*top = max(min(*top, cursor), cursor-room+1)
-	*top = max(0, min(*top, len(lanes)-room))
+// list draws the lanes from top on.
+func (v *laneView) list(lanes []*lane, top, room, cursor int) []line {
 	var lines []line
-	for i := *top; i < min(len(lanes), *top+room); i++ {
+	for i := top; i < min(len(lanes), top+room); i++ {
 		lines = append(lines, v.row(lanes[i], i == cursor))
 	}
 	return lines
 }
+
+// around is the first of n lanes to show so that the one at some place is in the middle.
+func around(at, n, room int) int { return max(0, min(at-room/2, n-room)) }
 
 // figures are what was seen of the lock so far.
 func (s *timeline) figures() []line {

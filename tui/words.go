@@ -176,9 +176,9 @@ func (w *world) holders(l *inspect.Lock) string {
 	n := len(l.Holders)
 	switch {
 	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
-		return fmt.Sprintf("%d of %s taken", n, plural(l.Limit, "permit"))
+		return fmt.Sprintf("%d of %s used", n, plural(l.Limit, "permit"))
 	case l.Kind == inspect.KindSemaphore:
-		return plural(n, "permit") + " taken"
+		return plural(n, "permit") + " used"
 	case n > 1 && h.Mode == recipe.Shared:
 		return fmt.Sprintf("%d readers hold it", n)
 	case n > 1:

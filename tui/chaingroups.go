@@ -1,0 +1,226 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// grouped is how many readers one after another are shown as one row, unless it is opened.
+const grouped = 4
+
+// group is a row that stands for several contenders.
+type group struct {
+	key     string
+	members []*inspect.Contender
+	open    bool
+}
+
+// fold puts readers that stand in the queue one after another, in the same state, behind a row of their own. opened are
+// the groups whose members are shown all the same.
+func fold(rows []chainRow, opened map[string]bool) []chainRow {
+	var out []chainRow
+	behind := ""
+	for i := 0; i < len(rows); {
+		n := readersFrom(rows[i:])
+		if n < grouped {
+			if c := rows[i].contender; c != nil {
+				behind = c.Name.Raw()
+			}
+			out = append(out, rows[i])
+			i++
+			continue
+		}
+		g := &group{key: "readers behind " + behind}
+		g.open = opened[g.key]
+		for _, r := range rows[i : i+n] {
+			g.members = append(g.members, r.contender)
+		}
+		out = append(out, chainRow{group: g, prefix: rows[i+n-1].prefix})
+		if g.open {
+			for _, r := range rows[i : i+n] {
+				r.within, r.prefix = g, strings.Repeat(" ", len([]rune(r.prefix)))+" "
+				out = append(out, r)
+			}
+		}
+		behind = g.members[n-1].Name.Raw()
+		i += n
+	}
+	return out
+}
+
+// readersFrom counts the readers in one state that rows start with.
+func readersFrom(rows []chainRow) int {
+	for i, r := range rows {
+		if r.contender == nil || r.contender.Mode != recipe.Shared || r.contender.State != rows[0].contender.State {
+			return i
+		}
+	}
+	return len(rows)
+}
+
+// selectedGroup is the group that the cursor is on or in; nil when it is on or in none.
+func (p *chainPane) selectedGroup() *group {
+	switch {
+	case p.cursor >= len(p.rows):
+		return nil
+	case p.onGroup():
+		return p.rows[p.cursor].group
+	default:
+		return p.rows[p.cursor].within
+	}
+}
+
+func (p *chainPane) onGroup() bool {
+	return p.cursor < len(p.rows) && p.rows[p.cursor].group != nil
+}
+
+// toggle opens or closes the group that the cursor is on; false when it is on none.
+func (p *chainPane) toggle() bool {
+	if !p.onGroup() {
+		return false
+	}
+	g := p.rows[p.cursor].group
+	p.opened[g.key] = !g.open
+	p.Refresh()
+	return true
+}
+
+// closeGroup closes the group that the cursor is on or in, and puts the cursor on it; false when none is open there.
+func (p *chainPane) closeGroup() bool {
+	g := p.selectedGroup()
+	if g == nil || !g.open {
+		return false
+	}
+	p.opened[g.key] = false
+	p.selected = chainRow{group: g}.key()
+	p.Refresh()
+	return true
+}
+
+// find is the row of a key, or the group that it is in now; -1 when there is neither.
+func (p *chainPane) find(key string) int {
+	if at := slices.IndexFunc(p.rows, func(r chainRow) bool { return r.key() == key }); at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(p.rows, func(r chainRow) bool {
+		return r.group != nil && slices.ContainsFunc(r.group.members, func(c *inspect.Contender) bool {
+			return chainRow{contender: c}.key() == key
+		})
+	})
+}
+
+// title is what a group is called.
+func (p *chainPane) groupTitle(g *group) line {
+	t := p.theme
+	sign := t.Glyphs.Closed
+	if g.open {
+		sign = t.Glyphs.Opened
+	}
+	return line{{sign + " ", t.Key}, {fmt.Sprintf("%d readers", len(g.members)), t.Strong}}
+}
+
+// oldest is since when the first of a group is in the queue; zero when unknown.
+func (g *group) oldest() time.Time {
+	var oldest time.Time
+	for _, c := range g.members {
+		if !c.Since.IsZero() && (oldest.IsZero() || c.Since.Before(oldest)) {
+			oldest = c.Since
+		}
+	}
+	return oldest
+}
+
+// groupCells are a group's cells in the queue's columns. What is wrong with any of its members is told.
+func (p *chainPane) groupCells(l *inspect.Lock, r chainRow) []line {
+	t, g := p.theme, r.group
+	dash := line{{t.Glyphs.Dash, t.Faint}}
+	first := g.members[0]
+	number, since, blocks := dash, dash, dash
+	if first.Sequential {
+		number = line{{fmt.Sprint(first.Sequence), t.Text}}
+	}
+	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
+		since = line{{age(d), t.Text}}
+	}
+	most := 0
+	for _, c := range g.members {
+		most = max(most, c.BlockedBelow)
+	}
+	if most > 0 {
+		blocks = line{{fmt.Sprint(most), t.Text}}
+	}
+	mark, word := contenderSign(t, first)
+	if first.State == inspect.Holding {
+		word = "hold"
+	} else {
+		word = strings.TrimSuffix(word, "s")
+	}
+	state := line{{r.prefix, t.Faint}, mark, {" " + word, mark.style}}
+	return []line{number, state, modeCell(t, first), p.groupTitle(g), nil, nil, since, blocks, p.groupWatch(l, g)}
+}
+
+// groupWatch is what a group watches: that one of them does not is told before all else.
+func (p *chainPane) groupWatch(l *inspect.Lock, g *group) line {
+	t := p.theme
+	missing, same := 0, true
+	for _, c := range g.members {
+		if c.Watch == inspect.Missing {
+			missing++
+		}
+		same = same && c.Watches == g.members[0].Watches && c.Watch == g.members[0].Watch
+	}
+	switch {
+	case missing > 0:
+		return line{{fmt.Sprintf("%s %d not", t.Glyphs.WatchMissing, missing), t.Critical}}
+	case same:
+		return p.watchCell(l, g.members[0])
+	default:
+		return line{{t.Glyphs.WatchExpected, t.Muted}}
+	}
+}
+
+// redisGroup is a group of the holders or waiters of a Redis lock.
+func (p *chainPane) redisGroup(r chainRow) line {
+	t := p.theme
+	mark, word := contenderSign(t, r.group.members[0])
+	state := line{{r.prefix, t.Faint}, mark, {" " + strings.TrimSuffix(word, "s"), mark.style}}.align(stateOfRedis, false, "")
+	out := append(append(state, span{text: "  "}), p.groupTitle(r.group)...)
+	dead := 0
+	for _, c := range r.group.members {
+		if c.Dead {
+			dead++
+		}
+	}
+	if dead > 0 {
+		out = out.add(t.Critical, fmt.Sprintf("  gone? %d of them", dead))
+	}
+	return out
+}
+
+// groupDetails names the members of a group.
+func (p *chainPane) groupDetails(l *inspect.Lock, g *group) []line {
+	t := p.theme
+	s, _ := contenderSign(t, g.members[0])
+	var names []string
+	for _, c := range g.members {
+		names = append(names, who(c))
+	}
+	how := "enter opens the group"
+	if g.open {
+		how = "enter closes the group"
+	}
+	var since string
+	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
+		since = "the first in the queue for " + age(d)
+	}
+	lines := p.facts(span{s.text + " ", s.style}, fmt.Sprintf("%d readers", len(g.members)), since, how)
+	for _, text := range wrap(strings.Join(names, ", "), p.width-4, 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, line{{"   " + text, t.Muted}})
+	}
+	return lines
+}

@@ -1,0 +1,120 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+func showing(t *testing.T, o Options, width, height int, l *inspect.Lock) *Model {
+	t.Helper()
+	m := model(t, o, width, height, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	m.open(chainScreen, subject{lock: l.ID})
+	m.navigate()
+	return m
+}
+
+func TestReadersAreGrouped(t *testing.T) {
+	for _, size := range sizes {
+		m := showing(t, Options{}, size.width, size.height, library(6))
+		fits(t, m)
+		golden(t, fmt.Sprintf("chain-group-%dx%d", size.width, size.height), content(m))
+	}
+	m := showing(t, Options{}, 80, 24, library(6))
+	wantText(t, m, "▸ 6 readers", "writer-1", "▸ 5 readers", "6 readers hold it", "6 readers · the first in the queue for 50s", "reader-a, reader-b")
+	wantNoText(t, m, "10.2.0.1:53122")
+	press(m, "enter")
+	wantText(t, m, "▾ 6 readers", "10.2.0.1:53122", "enter close")
+	press(m, "j", "j")
+	wantText(t, m, "● reader-b · holds")
+	fits(t, m)
+	press(m, "h") // closes, and is on the group
+	wantText(t, m, "▸ 6 readers", "enter open")
+	press(m, "j")
+	wantText(t, m, "○ writer-1 · waits")
+	press(m, "h")
+	wantNoText(t, m, "▸ chain")
+}
+
+// A few readers are shown as they are, and what is wrong with one of many is told.
+func TestGroupsHideNothingThatMatters(t *testing.T) {
+	wantText(t, showing(t, Options{}, 120, 30, library(3)), "reader-a", "reader-b", "reader-c", "▸ 5 readers", "⇢ 30")
+	l := library(6)
+	l.Waiters[3].Watch = inspect.Missing
+	wantText(t, showing(t, Options{}, 120, 30, l), "⇥✖ 1 not")
+}
+
+// The cursor stays on its reader when the group is open, and is on the group when a reader falls into one.
+func TestCursorFollowsIntoAGroup(t *testing.T) {
+	m := showing(t, Options{}, 120, 36, library(3))
+	press(m, "j", "j")
+	wantText(t, m, "● reader-c · holds")
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{library(4)})})
+	wantText(t, m, "▸ 4 readers", "● 4 readers · ")
+	press(m, "l", "j", "j", "j")
+	wantText(t, m, "● reader-c · holds")
+	l := library(6)
+	l.Holders = l.Holders[1:]
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})})
+	wantText(t, m, "▾ 5 readers", "● reader-c · holds")
+}
+
+// A group is nobody: what is to be released must be one.
+func TestGroupCannotBeReleased(t *testing.T) {
+	f := newFakeReleaser()
+	m := showing(t, Options{Release: f.of}, 120, 36, library(6))
+	if cmd := press(m, "x"); cmd != nil || m.modal != nil {
+		t.Fatal("x did something")
+	}
+	wantText(t, m, "open the group")
+	press(m, "enter", "j")
+	if cmd := press(m, "x"); cmd == nil {
+		t.Error("a reader cannot be released")
+	}
+}
+
+// The holder that waits itself is told, with the lock that it waits for.
+func TestRootCause(t *testing.T) {
+	orders, other := orders(), readers()
+	other.Kind = inspect.KindMutex
+	other.Holders = other.Holders[:1]
+	other.Waiters = other.Waiters[:1]
+	other.Waiters[0].Owner.Session = orders.Holders[0].Owner.Session
+	other.Waiters[0].Watches = other.Holders[0].Name
+	other.Holders[0].HeldSince = ago(3 * time.Minute)
+	s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{orders, other})
+	m := model(t, Options{}, 120, 36, s)
+	m.open(chainScreen, subject{lock: orders.ID})
+	answer(t, m, m.navigate())
+	wantText(t, m, "→ its holder itself is blocked: on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
+	press(m, "o")
+	wantText(t, m, "zk:/locks/billing  mutex", "reader-1 (10.2.0.0:53122)")
+	wantNoText(t, m, "its holder itself")
+	press(m, "esc")
+	free := *other
+	free.Holders = nil
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{orders, &free})})
+	wantNoText(t, m, "its holder itself")
+}
+
+// answer runs a command, or all of a batch, and gives the answers to the model.
+func answer(t *testing.T, m *Model, cmd tea.Cmd) {
+	t.Helper()
+	if cmd == nil {
+		t.Fatal("no command")
+	}
+	switch msg := cmd().(type) {
+	case tea.BatchMsg:
+		for _, c := range msg {
+			if c != nil {
+				answer(t, m, c)
+			}
+		}
+	default:
+		send(m, msg)
+	}
+}
