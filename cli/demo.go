@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recording"
 	"lockscope/internal/connect"
 	"lockscope/sandbox"
 	"lockscope/tui"
@@ -24,6 +26,7 @@ type demo struct {
 	length   time.Duration
 	output   string
 	seed     uint64
+	record   string
 }
 
 func (a *app) demoCommand() *cobra.Command {
@@ -48,6 +51,7 @@ func (a *app) demoCommand() *cobra.Command {
 	flags.DurationVar(&d.length, "for", 0, "end after this time (default: when you quit; --headless: 3s)")
 	outputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
+	flags.StringVar(&d.record, "record", "", "with --headless: keep what is seen in this new file, for lockscope replay")
 	return command
 }
 
@@ -68,6 +72,9 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	}
 	if d.headless && d.length == 0 {
 		d.length = 3 * time.Second
+	}
+	if d.record != "" && !d.headless {
+		return usageError("--record %s needs --headless (and --for, for how long)", d.record)
 	}
 	scenario := sandbox.Tour
 	if len(args) > 0 {
@@ -96,7 +103,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if !d.headless {
 		return d.showSandbox(ctx, s, scenario, box)
 	}
-	snapshot, err := d.watchFor(ctx, s)
+	snapshot, err := d.watchFor(ctx, s, box)
 	if err != nil {
 		return err
 	}
@@ -135,12 +142,32 @@ func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {
 	return scenes, nil
 }
 
-// watchFor watches the targets until ctx ends and returns the last snapshot.
-func (d *demo) watchFor(ctx context.Context, s setup) (*inspect.Snapshot, error) {
-	observer, err := d.observer(s, false, "")
+// watchFor watches the targets until ctx ends, the locks of the scenes as closely as a screen does, and returns the last
+// snapshot.
+func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*inspect.Snapshot, error) {
+	sources, err := d.sources(s, false, "")
 	if err != nil {
 		return nil, err
 	}
+	scenes, err := scenesOf(box)
+	if err != nil {
+		return nil, err
+	}
+	if d.record != "" {
+		file, err := createRecording(d.record, false)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		sources = []inspect.Source{recording.New(file, sources...)}
+	}
+	observer := inspect.NewObserver(d.Now, sources...)
+	observer.Diagnose(finding.Rules(), d.stuckAfter)
+	ids := make([]inspect.ID, len(scenes))
+	for i := range scenes {
+		ids[i] = scenes[i].Lock
+	}
+	observer.Focus(ids...)
 	if err := observer.Run(ctx); err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 	if err != nil {
 		return err
 	}
-	file, err := r.create(path)
+	file, err := createRecording(path, r.force)
 	if err != nil {
 		return err
 	}
@@ -88,10 +88,10 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 	return source.judge(r.app, len(sources))
 }
 
-// create makes the file, for its owner only.
-func (r *record) create(path string) (*os.File, error) {
+// createRecording makes the file, for its owner only.
+func createRecording(path string, replace bool) (*os.File, error) {
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if r.force {
+	if replace {
 		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	file, err := os.OpenFile(path, mode, 0o600)

@@ -116,6 +116,9 @@ func TestRecordAndReplayRefuseBadUse(t *testing.T) {
 		{[]string{"replay", dir + "/none"}, 2},
 		{[]string{"replay", dir + "/none", "--speed", "0"}, 2},
 		{[]string{"replay", dir + "/none", "--write"}, 2},
+		{[]string{"replay", dir + "/none", "--at", "3s"}, 2},
+		{[]string{"replay", dir + "/none", "--at", "-3s"}, 2},
+		{[]string{"demo", "--record", dir + "/x"}, 2},
 	} {
 		if got := run(t, tt.args...); got.code != tt.code || got.stderr == "" {
 			t.Errorf("%q: %+v, want exit code %d", tt.args, got, tt.code)

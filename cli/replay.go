@@ -17,12 +17,13 @@ import (
 
 func (a *app) replayCommand() *cobra.Command {
 	var speed float64
+	var at time.Duration
 	command := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Open the screen on a recording",
 		Long: "replay opens the screen on what record kept, as if it happened now. Nothing is asked of any server and nothing can\n" +
 			"be acted on. At the end the screen stays, with the clock stopped.",
-		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl --speed 60",
+		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("%s needs one FILE, made by lockscope record", cmd.CommandPath())
@@ -33,18 +34,53 @@ func (a *app) replayCommand() *cobra.Command {
 			if speed <= 0 {
 				return usageError("--speed %v: give a number above 0", speed)
 			}
+			if cmd.Flags().Changed("at") {
+				if at < 0 {
+					return usageError("--at %v: give a time since the recording began", at)
+				}
+				return a.showMoment(cmd.Context(), args[0], at)
+			}
 			return a.replay(cmd.Context(), args[0], speed)
 		},
 	}
 	command.Flags().Float64Var(&speed, "speed", 1, "how many times as fast as it was")
+	command.Flags().DurationVar(&at, "at", 0, "show the moment this long after the beginning, and stand still")
 	return command
 }
 
-func (a *app) replay(ctx context.Context, path string, speed float64) error {
-	played, err := recording.Open(path, recording.Speed(speed))
+// openRecording makes a source of the recording in a file.
+func openRecording(path string, options ...recording.Option) (*recording.Replay, error) {
+	played, err := recording.Open(path, options...)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, recording.ErrFormat) {
-		return usageError("%w", err)
+		return nil, usageError("%w", err)
 	}
+	return played, err
+}
+
+// showMoment opens the screen on a moment of a recording, with all instants as they were.
+func (a *app) showMoment(ctx context.Context, path string, at time.Duration) error {
+	played, err := openRecording(path, recording.Speed(0), recording.Kept())
+	if err != nil {
+		return err
+	}
+	screen := *a
+	screen.Now, screen.write = played.Now, false
+	observer := inspect.NewObserver(played.Now, played)
+	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	feed := observer.Subscribe()
+	if _, err := feed.Next(ctx); err != nil { // the first one, which tells no events
+		return err
+	}
+	if err := observer.Play(func(emit func(inspect.Update)) error { return played.To(at, emit) }); err != nil {
+		return err
+	}
+	return screen.showScreen(ctx, observer, setup{}, screenOptions{
+		title: filepath.Base(path), replay: true, still: feed,
+	})
+}
+
+func (a *app) replay(ctx context.Context, path string, speed float64) error {
+	played, err := openRecording(path, recording.Speed(speed))
 	if err != nil {
 		return err
 	}

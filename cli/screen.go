@@ -52,6 +52,8 @@ type screenOptions struct {
 	scenes  []tui.Scene
 	caption func(time.Time) string
 	audit   string // the audit file; empty is the default one
+	// still is what the screen shows of an observer that does not run; nil where it does.
+	still *inspect.Subscription
 }
 
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
@@ -63,8 +65,12 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if err != nil {
 		return err
 	}
+	feed := o.still
+	if feed == nil {
+		feed = observer.Subscribe()
+	}
 	options := tui.Options{
-		Feed: observer.Subscribe(), Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
+		Feed: feed, Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
 		Theme: colours,
 	}
@@ -79,6 +85,9 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	if o.still != nil {
+		return tui.Run(ctx, options)
+	}
 	watched := make(chan error, 1)
 	go func() { watched <- observer.Run(ctx) }()
 	err = tui.Run(ctx, options)

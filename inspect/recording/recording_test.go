@@ -301,3 +301,58 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A moment of a recording is the same every time, with the clock at that moment.
+func TestAMomentIsTheSameEveryTime(t *testing.T) {
+	var kept bytes.Buffer
+	fmt.Fprintf(&kept, "{\"recording\":1,\"at\":%q}\n", now.Format(time.RFC3339Nano))
+	for i := range 5 {
+		u := inspect.Update{Put: []*inspect.Lock{directory("/l", node(i, int64(10+i), "a"), node(i+1, int64(11+i), "b"))}}
+		if i == 0 {
+			u.Backend = &inspect.Backend{Name: "zk", State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
+		}
+		written, err := lines(now.Add(time.Duration(i)*time.Second), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range written {
+			kept.Write(append(line, '\n'))
+		}
+	}
+	moment := func(part time.Duration) (text string, events int, at time.Time) {
+		r := Read(bytes.NewReader(kept.Bytes()), Speed(0), Kept())
+		o := inspect.NewObserver(r.Now, r)
+		feed := o.Subscribe()
+		for range 2 { // the first tells no events
+			s, err := feed.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if events = len(s.Events); s.Len() > 0 {
+				b, err := json.Marshal(s.JSON())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(b), events, r.Now()
+			}
+			if err := o.Play(func(emit func(inspect.Update)) error { return r.To(part, emit) }); err != nil {
+				t.Fatal(err)
+			}
+			if o.Snapshot().Len() == 0 {
+				t.Fatal("nothing was played")
+			}
+		}
+		panic("the first snapshot holds no lock")
+	}
+	text, events, at := moment(2500 * time.Millisecond)
+	if want := now.Add(2500 * time.Millisecond); !at.Equal(want) || events == 0 || !strings.Contains(text, "0000000002") || strings.Contains(text, "0000000004") {
+		t.Errorf("%d events at %v: %s", events, at, text)
+	}
+	again, eventsAgain, _ := moment(2500 * time.Millisecond)
+	if again != text || eventsAgain != events {
+		t.Errorf("another time it is\n%s, not\n%s", again, text)
+	}
+	if _, _, at := moment(time.Hour); !at.Equal(now.Add(4 * time.Second)) {
+		t.Errorf("beyond its end the clock is at %v", at)
+	}
+}

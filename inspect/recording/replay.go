@@ -90,6 +90,35 @@ func (r *Replay) Cut() bool {
 
 // Run plays the recording to its end.
 func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
+	return r.each(func(began time.Time) { r.begin(began) }, func(at time.Time, u inspect.Update) (bool, error) {
+		if err := r.await(ctx, at); err != nil {
+			return false, err
+		}
+		emit(u)
+		return true, nil
+	})
+}
+
+// To plays, without any pause, what was recorded in the first part of the recording, and leaves the clock at its end; at
+// the end of the recording where that comes first.
+func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
+	var end time.Time
+	return r.each(func(began time.Time) {
+		r.begin(began)
+		end = began.Add(part)
+	}, func(at time.Time, u inspect.Update) (bool, error) {
+		if at.After(end) {
+			r.setClock(end.Add(r.offset))
+			return false, nil
+		}
+		r.setClock(at.Add(r.offset))
+		emit(u)
+		return true, nil
+	})
+}
+
+// each reads the recording: first when it began, then update by update until take wants no more.
+func (r *Replay) each(begin func(time.Time), take func(time.Time, inspect.Update) (bool, error)) error {
 	file, err := r.open()
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
@@ -99,7 +128,7 @@ func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
 	if err != nil {
 		return err
 	}
-	r.begin(in.began)
+	begin(in.began)
 	for {
 		at, u, err := in.next()
 		if errors.Is(err, io.EOF) {
@@ -111,14 +140,19 @@ func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
 		if err != nil {
 			return err
 		}
-		if err := r.await(ctx, at); err != nil {
-			return err
-		}
 		if r.offset != 0 {
 			moveTimes(&u, r.offset)
 		}
-		emit(u)
+		if more, err := take(at, u); err != nil || !more {
+			return err
+		}
 	}
+}
+
+func (r *Replay) setClock(told time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at = told
 }
 
 func (r *Replay) begin(recorded time.Time) {
@@ -135,9 +169,7 @@ func (r *Replay) begin(recorded time.Time) {
 func (r *Replay) await(ctx context.Context, recorded time.Time) error {
 	told := recorded.Add(r.offset)
 	if r.speed == 0 {
-		r.mu.Lock()
-		r.at = told
-		r.mu.Unlock()
+		r.setClock(told)
 		return ctx.Err()
 	}
 	wait := time.Duration(float64(told.Sub(r.Now())) / r.speed)
