@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -15,22 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
-	"lockscope/inspect/recipe"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
 )
 
 // acquisition is one run of acquire.
 type acquisition struct {
-	*app
-	id       inspect.ID
-	setup    setup
-	target   connect.Target
-	kind     string
-	recipe   string
-	prefix   string
-	label    string
-	ttl      time.Duration
+	lockChoice
 	wait     time.Duration
 	waits    bool // for the time of wait; false: for ever
 	output   string
@@ -39,7 +29,7 @@ type acquisition struct {
 }
 
 func (a *app) acquireCommand() *cobra.Command {
-	q := &acquisition{app: a}
+	q := &acquisition{lockChoice: lockChoice{app: a}}
 	command := &cobra.Command{
 		Use:   "acquire LOCK [TARGET…] [-- COMMAND…]",
 		Short: "Take a lock, hold it while COMMAND runs or until interrupted, and give it back",
@@ -47,13 +37,8 @@ func (a *app) acquireCommand() *cobra.Command {
 			"  lockscope acquire redis:lock:report redis://r1,r2,r3 --ttl 20s --wait 0 -o jsonl",
 		Args: lockFirst, ValidArgsFunction: q.completeLock,
 	}
-	flags := command.Flags()
-	flags.StringVar(&q.kind, "kind", "", "mutex, or redlock on several masters (default: what the target takes)")
-	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
-	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
-	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
-	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's life without renewal; it is renewed every third")
-	flags.DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
+	q.flags(command)
+	command.Flags().DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
 	outputFlag(command, &q.output, "text", "jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -99,121 +84,43 @@ func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 	if q.wait < 0 {
 		return usageError("--wait %v: give 0 or more", q.wait)
 	}
-	if q.id, err = inspect.ParseID(args[0]); err != nil {
+	if err := q.choose(ctx, args); err != nil {
 		return err
 	}
-	if q.setup, err = q.setUp(ctx, args[1:]); err != nil {
-		return err
-	}
-	if q.target, err = q.setup.backendOf(q.id); err != nil {
-		return err
-	}
-	if q.label == "" {
-		host, _ := os.Hostname()
-		q.label = fmt.Sprintf("%s:%d", host, os.Getpid())
-	}
-	if err := q.checkKind(); err != nil {
-		return err
-	}
-	if err := q.checkRecipe(); err != nil {
+	if _, err := q.kindNamed(q.kind); err != nil {
 		return err
 	}
 	return q.setup.mayWrite()
 }
 
-// shortestTTL is the shortest life of a Redis lock that can be renewed in time.
-const shortestTTL = 10 * time.Millisecond
-
-// checkRecipe checks the options that only one kind of server takes.
-func (q *acquisition) checkRecipe() error {
-	queue, _ := recipe.QueueByName(q.recipe)
-	known := queue.Prefix != nil
-	switch zookeeper := q.target.Service == connect.ZooKeeper; {
-	case q.ttl < shortestTTL:
-		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)
-	case q.recipe != "" && !known:
-		return usageError("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
-	case q.recipe != "" && !zookeeper:
-		return usageError("--recipe %s: Redis locks have none", q.recipe)
-	case q.prefix != "" && q.recipe != "sequential":
-		return usageError("--prefix %q: it needs --recipe sequential", q.prefix)
-	case strings.Contains(q.prefix, "/"):
-		return usageError("--prefix %q: no slash may be in it", q.prefix)
-	}
-	return nil
-}
-
-func (q *acquisition) checkKind() error {
-	kinds := []string{"mutex"}
-	if q.target.Service == connect.RedisMasters && len(q.target.Servers) > 1 {
-		kinds = []string{"redlock"}
-	}
-	if q.kind == "" {
-		q.kind = kinds[0]
-	}
-	for _, k := range kinds {
-		if q.kind == k {
-			return nil
-		}
-	}
-	return usageError("--kind %q: %s takes %v", q.kind, q.target.Name, kinds)
-}
-
 // locker connects and makes the lock.
 func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error) {
-	config, err := q.target.TLS.Config()
+	kind, err := q.kindNamed(q.kind)
 	if err != nil {
 		return nil, nil, err
 	}
-	connecting, cancel := context.WithTimeout(ctx, q.timeout)
-	defer cancel()
-	options := []lockops.Option{
-		lockops.WithLabel(q.label), lockops.WithTTL(q.ttl),
+	options := append(q.options(),
 		lockops.OnWaiting(func(name string) { q.event("waiting", name, nil, nil) }),
-		lockops.OnRenew(func(deadline time.Time) { q.event("renewed", "", nil, &deadline) }),
-	}
-	if q.target.Service != connect.ZooKeeper {
-		session, err := lockops.NewRedisSession(connecting, q.target.RedisOptions(q.setup.secrets, config))
+		lockops.OnRenew(func(deadline time.Time) { q.event("renewed", "", nil, &deadline) }))
+	if q.target.Service == connect.ZooKeeper {
+		name, err := q.chooseRecipe(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		if q.kind == "redlock" {
-			return lockops.NewRedlock(session, q.id.Path, options...), session.Close, nil
-		}
-		return lockops.NewRedisMutex(session, q.id.Path, options...), session.Close, nil
+		options = append(options, lockops.WithRecipe(name))
 	}
-	name, err := q.chooseRecipe(ctx)
+	connecting, cancel := context.WithTimeout(ctx, q.timeout)
+	defer cancel()
+	session, err := q.session(connecting)
 	if err != nil {
 		return nil, nil, err
 	}
-	sessionOptions, err := zkOptions(q.target, q.setup.secrets)
+	locker, err := kind.New(session, q.id.Path, options...)
 	if err != nil {
+		session.Close()
 		return nil, nil, err
 	}
-	session, err := lockops.NewZKSession(connecting, q.target.Servers, sessionOptions...)
-	if err != nil {
-		return nil, nil, err
-	}
-	options = append(options, lockops.WithRecipe(name))
-	if q.prefix != "" {
-		options = append(options, lockops.WithPrefix(q.prefix))
-	}
-	return lockops.NewZKMutex(session, q.id.Path, options...), session.Close, nil
-}
-
-// chooseRecipe is the recipe asked for, else that of the contenders that are there, else Curator's.
-func (q *acquisition) chooseRecipe(ctx context.Context) (string, error) {
-	if q.recipe != "" {
-		return q.recipe, nil
-	}
-	snapshot, err := q.look(ctx, setup{targets: []connect.Target{q.target}, secrets: q.setup.secrets}, q.id.Path)
-	if err != nil {
-		return "", err
-	}
-	if l := snapshot.Lock(q.id); l != nil && l.Recipe != "" {
-		return l.Recipe, nil
-	}
-	return "curator", nil
+	return locker, session.Close, nil
 }
 
 func (q *acquisition) acquire(ctx context.Context, locker lockops.Locker) (*lockops.Hold, error) {

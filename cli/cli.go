@@ -120,7 +120,7 @@ func (a *app) root() *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkOptions() }
 	root.AddCommand(
-		a.demoCommand(), a.lsCommand(), a.showCommand(), a.watchCommand(), a.recordCommand(), a.replayCommand(), a.doctorCommand(), a.acquireCommand(), a.releaseCommand(),
+		a.demoCommand(), a.lsCommand(), a.showCommand(), a.watchCommand(), a.recordCommand(), a.replayCommand(), a.doctorCommand(), a.acquireCommand(), a.releaseCommand(), a.contendCommand(),
 		a.configCommand(), a.manCommand(), a.versionCommand(),
 	)
 	return root

@@ -21,6 +21,7 @@ type options struct {
 	fence     bool
 	onWaiting func(name string)
 	onRenew   func(deadline time.Time)
+	onAsked   func(at time.Time)
 	err       error
 }
 
@@ -98,6 +99,11 @@ func OnWaiting(f func(name string)) Option { return func(o *options) { o.onWaiti
 // OnRenew is called after each renewal of a Redis lock with the new deadline. It must not block.
 func OnRenew(f func(deadline time.Time)) Option { return func(o *options) { o.onRenew = f } }
 
+// OnAsked is called when a Redis master has first answered an Acquire or TryAcquire of a mutex, with the time by its own clock at which it
+// looked: a server looks for one client after another, so these times are the order in which the contenders came. It
+// must not block.
+func OnAsked(f func(at time.Time)) Option { return func(o *options) { o.onAsked = f } }
+
 func (o *options) waiting(name string) {
 	if o.onWaiting != nil {
 		o.onWaiting(name)
@@ -107,5 +113,11 @@ func (o *options) waiting(name string) {
 func (o *options) renewed(deadline time.Time) {
 	if o.onRenew != nil {
 		o.onRenew(deadline)
+	}
+}
+
+func (o *options) asked(at int64) {
+	if o.onAsked != nil {
+		o.onAsked(time.UnixMicro(at))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,6 +30,7 @@ type master struct {
 	name                     string
 	client                   redis.UniversalClient
 	acquire, release, extend *redis.Script
+	requests                 atomic.Uint64
 
 	mu       sync.Mutex
 	clock    *clockReading              // nil before the first answer
@@ -87,10 +89,12 @@ func awaitLeft(votes []chan struct{}, limit time.Duration) {
 }
 
 func newMaster(o *redis.UniversalOptions, limit time.Duration) *master {
-	return &master{
+	m := &master{
 		name: nodeName(o), client: redisClient(o, limit),
 		acquire: redis.NewScript(acquireLua), release: redis.NewScript(releaseLua), extend: redis.NewScript(extendLua),
 	}
+	m.client.AddHook(requestCounter{&m.requests})
+	return m
 }
 
 func (m *master) failed(err error) error { return &NodeError{Node: m.name, Err: err} }
@@ -164,6 +168,7 @@ type verdict struct {
 	taken bool
 	token uint64
 	pttl  time.Duration // of the holder; negative when it has none
+	at    int64         // the master's clock when it judged, µs since 1970; 0 without an answer
 	err   error         // *NodeError when the master did not answer or not as expected
 	// fate is until when an unanswered request may still be executed: after that the script refuses. Zero when it is
 	// certain that nothing more will happen.
@@ -220,12 +225,13 @@ func (m *master) judge(reply []any, before, after time.Time) verdict {
 		}
 		n[i] = v
 	}
-	m.setClock(n[2]*1e6+n[3], before, after)
+	at := n[2]*1e6 + n[3]
+	m.setClock(at, before, after)
 	switch n[0] {
 	case 1:
-		return verdict{taken: true, token: uint64(n[1])}
+		return verdict{taken: true, token: uint64(n[1]), at: at}
 	case 0:
-		return verdict{pttl: time.Duration(n[1]) * time.Millisecond}
+		return verdict{pttl: time.Duration(n[1]) * time.Millisecond, at: at}
 	}
 	return verdict{err: m.failed(errLate)}
 }

@@ -123,6 +123,7 @@ type redisAttempt struct {
 	fate  time.Time // until when an unanswered request may still be executed
 	due   chan answer
 	maybe bool // the key may have our value
+	asked bool // the master has answered
 }
 
 type answer struct {
@@ -141,6 +142,10 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 		answer, err := a.ask(ctx)
 		if err != nil {
 			return 0, err
+		}
+		if answer.at != 0 && !a.asked {
+			a.asked = true
+			a.m.opts.asked(answer.at)
 		}
 		switch {
 		case answer.taken:

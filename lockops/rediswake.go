@@ -3,6 +3,7 @@ package lockops
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -10,7 +11,8 @@ import (
 
 // wakeups is a session's one subscriber. Messages get lost (a subscription is no queue): whoever waits here also polls.
 type wakeups struct {
-	client redis.UniversalClient
+	client   redis.UniversalClient
+	requests atomic.Uint64
 
 	mu       sync.Mutex
 	channels map[string]map[chan struct{}]struct{} // who listens
@@ -75,11 +77,11 @@ func (w *wakeups) subscribe(ctx context.Context, goDo func(func()) bool) {
 		// An error is left to go-redis: it reconnects and subscribes to what it was asked for.
 		for _, channel := range more {
 			have[channel] = true
-			limited(ctx, pubsub.Subscribe, channel)
+			w.limited(ctx, pubsub.Subscribe, channel)
 		}
 		for _, channel := range fewer {
 			delete(have, channel)
-			limited(ctx, pubsub.Unsubscribe, channel)
+			w.limited(ctx, pubsub.Unsubscribe, channel)
 		}
 		if !reading && len(have) > 0 {
 			messages := pubsub.ChannelWithSubscriptions()
@@ -105,9 +107,10 @@ func (w *wakeups) wanted(have map[string]bool) (more, fewer []string) {
 	return more, fewer
 }
 
-func limited(ctx context.Context, do func(context.Context, ...string) error, channel string) {
+func (w *wakeups) limited(ctx context.Context, do func(context.Context, ...string) error, channel string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	w.requests.Add(1)
 	_ = do(ctx, channel)
 }
 

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+	"lockscope/lockops/contend"
+)
+
+// contention is one run of contend.
+type contention struct {
+	lockChoice
+	config contend.Config
+	kinds  []lockops.Kind
+	yes    bool
+	output string
+}
+
+func (a *app) contendCommand() *cobra.Command {
+	q := &contention{lockChoice: lockChoice{app: a}}
+	command := &cobra.Command{
+		Use:   "contend LOCK [TARGET…] -n N",
+		Short: "Let N contenders fight for a lock, and report how fast and how fair it is",
+		Long: "contend lets N contenders, each with a session of its own, take a lock, hold it, give it back and come again,\n" +
+			"and reports grants, handoffs, waits, who overtook whom, and whether two ever held the lock at once. The times are\n" +
+			"drawn from the seed: the same seed gives every contender the same times again. The lock is made for the run and\n" +
+			"removed at its end. Until then it is a load on the servers: mind where you run it.",
+		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
+			"  lockscope contend redis:lock:try redis://localhost -n 8 --hold 10ms --think 5ms --rounds 100 -o json",
+		Args: lockFirst, ValidArgsFunction: q.completeLock,
+		RunE: func(cmd *cobra.Command, args []string) error { return q.run(cmd.Context(), args) },
+	}
+	q.flags(command)
+	flags := command.Flags()
+	flags.IntVarP(&q.config.Contenders, "contenders", "n", 8, "how many contenders")
+	flags.DurationVar(&q.config.Hold, "hold", 10*time.Millisecond, "how long each holds the lock, in the mean")
+	flags.DurationVar(&q.config.Think, "think", 10*time.Millisecond, "how long each stays away between two times, in the mean")
+	flags.DurationVar(&q.config.For, "for", 0, "end after this time (default: 10s)")
+	flags.IntVar(&q.config.Rounds, "rounds", 0, "end when each was granted the lock so often")
+	flags.Uint64Var(&q.config.Seed, "seed", 1, "seed of the hold and think times")
+	flags.BoolVar(&q.yes, "yes", false, "use a lock that exists and was not made for this")
+	outputFlag(command, &q.output, "text", "json")
+	return command
+}
+
+func (q *contention) run(ctx context.Context, args []string) error {
+	if err := q.check(ctx, args); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	arena, err := q.arena(ctx)
+	if err != nil {
+		return q.setup.explain(err)
+	}
+	run, err := contend.Start(ctx, arena, q.config)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return exitError{code: exitInterrupted}
+	case errors.Is(err, contend.ErrExists):
+		return exit(exitNo, "%s exists, and others may use it: not contended for (choose another name, or give --yes)", q.id)
+	case err != nil:
+		return q.setup.explain(exit(exitUnreachable, "%s: %w%s", q.id, err, q.manyHint()))
+	}
+	q.watch(run)
+	report, err := run.Wait()
+	if q.output == "json" {
+		if err := q.printJSON(contentionOf(report, q.id.String())); err != nil {
+			return err
+		}
+	} else {
+		q.printReport(report)
+	}
+	return q.verdict(report, err, ctx.Err() != nil)
+}
+
+// check reads the arguments and makes sure of what needs no server.
+func (q *contention) check(ctx context.Context, args []string) error {
+	c := &q.config
+	switch {
+	case oneOf(q.output, "text", "json") != nil:
+		return oneOf(q.output, "text", "json")
+	case c.Contenders < 1 || c.Contenders > contend.MaxContenders:
+		return usageError("-n %d: give 1 to %d contenders", c.Contenders, contend.MaxContenders)
+	case c.Hold < 0 || c.Think < 0:
+		return usageError("--hold %v --think %v: give 0 or more", c.Hold, c.Think)
+	case c.For < 0 || c.Rounds < 0:
+		return usageError("--for %v --rounds %d: give more than 0", c.For, c.Rounds)
+	case c.For > 0 && c.Rounds > 0:
+		return usageError("--for and --rounds: give one of them")
+	}
+	if c.For == 0 && c.Rounds == 0 {
+		c.For = 10 * time.Second
+	}
+	c.Connect, c.Stall = q.timeout, q.timeout
+	if err := q.choose(ctx, args); err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(q.kind, ",") {
+		kind, err := q.kindNamed(name)
+		if err != nil {
+			return err
+		}
+		q.kinds = append(q.kinds, kind)
+	}
+	return q.setup.mayWrite()
+}
+
+// arena is the lock as the contenders take it.
+func (q *contention) arena(ctx context.Context) (contend.Arena, error) {
+	site := contend.Site{
+		Backend: q.id.Backend + ":", Name: q.id.Path, Kinds: q.kinds, Options: q.options(), Label: q.label, Existing: q.yes,
+	}
+	config, err := q.target.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	if q.target.Service != connect.ZooKeeper {
+		return contend.NewRedis(contend.Redis{Site: site, Masters: q.target.RedisOptions(q.setup.secrets, config)}), nil
+	}
+	name := q.recipe
+	if name == "" {
+		name = "curator"
+	}
+	if q.yes {
+		if name, err = q.chooseRecipe(ctx); err != nil {
+			return nil, err
+		}
+	}
+	q.recipe = name
+	site.Options = append(site.Options, lockops.WithRecipe(name))
+	options, err := zkOptions(q.target, q.setup.secrets)
+	if err != nil {
+		return nil, err
+	}
+	return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
+}
+
+// manyHint is what may be wrong when many sessions cannot be had.
+func (q *contention) manyHint() string {
+	if q.target.Service == connect.ZooKeeper && q.config.Contenders > 50 {
+		return " (a server takes maxClientCnxns connections of one host, 60 by default: try a smaller -n)"
+	}
+	return ""
+}
+
+// watch shows how far the run is, if standard error is a terminal.
+func (q *contention) watch(run *contend.Run) {
+	width, ok := terminal(q.Stderr)
+	if !ok {
+		return
+	}
+	line := progressLine{to: q.Stderr, width: width}
+	defer line.clear()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			line.show(contentionProgress(run.Snapshot(), q.config))
+		case <-run.Done():
+			return
+		}
+	}
+}
+
+// contentionProgress says how far a run is.
+func contentionProgress(r contend.Report, c contend.Config) string {
+	waiting := 0
+	for _, c := range r.Contenders {
+		if c.State == contend.Waiting {
+			waiting++
+		}
+	}
+	far := r.Duration.Round(100 * time.Millisecond).String()
+	if c.For > 0 {
+		far += " of " + c.For.String()
+	}
+	return fmt.Sprintf("%s: %s, %.0f/s, handoff p50 %s, %d waiting, %s", far, count(r.Grants, "grant"), r.Rate(),
+		inMilliseconds(r.Handoff.P50), waiting, count(r.Inversions, "inversion"))
+}
+
+// verdict is the exit code of a run: overlaps are the answer no, whatever else happened.
+func (q *contention) verdict(r contend.Report, err error, interrupted bool) error {
+	for _, left := range r.Left {
+		q.say("%s: left behind: %s (it is freed when its session or TTL ends)", q.id, left)
+	}
+	switch {
+	case r.Overlaps > 0:
+		return exit(exitNo, "%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
+			q.id, count(r.Overlaps, "grant"), r.Grants, r.Lost)
+	case errors.Is(err, contend.ErrStalled) && r.Failed == 0 && q.yes:
+		return exit(exitNo, "%w (see who holds it: lockscope show)", err)
+	case err != nil:
+		return q.setup.explain(exit(exitUnreachable, "%w", err))
+	case r.Grants == 0 && r.LastError != nil:
+		return q.setup.explain(exit(exitUnreachable, "%s: no grant at all: %w", q.id, r.LastError))
+	case r.Grants == 0 && !interrupted:
+		return exit(exitNo, "%s: no grant at all (see who holds it: lockscope show)", q.id)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/lockops/contend"
+)
+
+// contentionJSON is the contract's report, and figures besides.
+type contentionJSON struct {
+	Lock             string        `json:"lock"`
+	Kind             string        `json:"kind"`
+	Contenders       int           `json:"contenders"`
+	Grants           uint64        `json:"grants"`
+	DurationMS       float64       `json:"duration_ms"`
+	HandoffMS        quantilesJSON `json:"handoff_ms"`
+	WaitMS           quantilesJSON `json:"wait_ms"`
+	Inversions       uint64        `json:"inversions"`
+	Jain             *float64      `json:"jain"`
+	Overlaps         uint64        `json:"overlaps"`
+	RequestsPerGrant *float64      `json:"requests_per_grant"`
+	Seed             uint64        `json:"seed"`
+
+	LongestWaitMS float64 `json:"longest_wait_ms"`
+	Order         string  `json:"order"`
+	Lost          uint64  `json:"lost"`
+	Failed        uint64  `json:"failed"`
+}
+
+type quantilesJSON struct {
+	P50 *float64 `json:"p50"`
+	P99 *float64 `json:"p99"`
+	Max *float64 `json:"max"`
+}
+
+func contentionOf(r contend.Report, lock string) contentionJSON {
+	j := contentionJSON{
+		Lock: lock, Kind: r.Kind, Contenders: len(r.Contenders), Grants: r.Grants, DurationMS: exactMS(r.Duration),
+		HandoffMS: quantilesOf(r.Handoff), WaitMS: quantilesOf(r.Wait), Inversions: r.Inversions, Overlaps: r.Overlaps, Seed: r.Seed,
+		LongestWaitMS: exactMS(r.LongestWait), Order: r.Order, Lost: r.Lost, Failed: r.Failed,
+	}
+	if r.Grants > 0 {
+		jain, cost := r.Jain(), r.RequestsPerGrant()
+		j.Jain, j.RequestsPerGrant = &jain, &cost
+	}
+	return j
+}
+
+func quantilesOf(q contend.Quantiles) quantilesJSON {
+	if q.Count == 0 {
+		return quantilesJSON{}
+	}
+	p50, p99, greatest := exactMS(q.P50), exactMS(q.P99), exactMS(q.Max)
+	return quantilesJSON{&p50, &p99, &greatest}
+}
+
+// exactMS is a time in ms, to the microsecond.
+func exactMS(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond).Microseconds()) / 1000
+}
+
+// inMilliseconds is a time for people: three digits matter.
+func inMilliseconds(d time.Duration) string {
+	switch ms := exactMS(d); {
+	case ms < 10:
+		return fmt.Sprintf("%.2f ms", ms)
+	case ms < 100:
+		return fmt.Sprintf("%.1f ms", ms)
+	default:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+}
+
+// count is a number and what is counted.
+func count(n uint64, what string) string { return number(int(n), what) }
+
+// printReport prints a report for people.
+func (q *contention) printReport(r contend.Report) {
+	kind := r.Kind
+	if q.recipe != "" {
+		kind += " (" + q.recipe + ")"
+	}
+	fmt.Fprintf(q.Stdout, "%s  %s, %s, hold %v, think %v, seed %d\n\n", q.id, kind, number(len(r.Contenders), "contender"),
+		q.config.Hold, q.config.Think, r.Seed)
+	w := tabwriter.NewWriter(q.Stdout, 0, 0, 2, ' ', 0)
+	line := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }
+	line("grants", fmt.Sprintf("%d in %.2f s: %.4g a second", r.Grants, r.Duration.Seconds(), r.Rate()))
+	line("fairness", fairness(r))
+	line("shares", shares(r))
+	line("handoff", spreadText(r.Handoff, "nobody ever waited for a release"))
+	line("wait", spreadText(r.Wait, "no grant"))
+	if r.LongestWaiter >= 0 {
+		line("longest wait", fmt.Sprintf("%s, contender %d", inMilliseconds(r.LongestWait), r.LongestWaiter+1))
+	}
+	if r.Grants > 0 {
+		line("requests", fmt.Sprintf("%.1f a grant", r.RequestsPerGrant()))
+	}
+	line("overlaps", overlaps(r))
+	if r.Lost > 0 || r.Failed > 0 {
+		line("trouble", fmt.Sprintf("%s lost, %s; the last: %s", count(r.Lost, "hold"), count(r.Failed, "failure"),
+			inspect.Escape(fmt.Sprint(r.LastError))))
+	}
+	_ = w.Flush() // what cannot be written to standard output is not told there
+}
+
+func spreadText(q contend.Quantiles, none string) string {
+	if q.Count == 0 {
+		return none
+	}
+	return fmt.Sprintf("p50 %s, p99 %s, max %s", inMilliseconds(q.P50), inMilliseconds(q.P99), inMilliseconds(q.Max))
+}
+
+// fairness says in words who was served first.
+func fairness(r contend.Report) string {
+	switch {
+	case r.Grants == 0:
+		return "no grant"
+	case r.Inversions == 0:
+		return fmt.Sprintf("first come, first served: 0 inversions, by %s", r.Order)
+	}
+	share := 100 * float64(r.Inversions) / float64(r.Grants)
+	text := fmt.Sprintf("%.2g %%", share)
+	if share >= 1 {
+		text = fmt.Sprintf("%.0f %%", share)
+	}
+	word := "a race"
+	if share < 1 {
+		word = "nearly first come, first served"
+	}
+	return fmt.Sprintf("%s: %s of grants overtook somebody who waited (%s, by %s)", word, text, count(r.Inversions, "inversion"), r.Order)
+}
+
+func shares(r contend.Report) string {
+	if r.Grants == 0 {
+		return "no grant"
+	}
+	least, most := r.Shares()
+	return fmt.Sprintf("%d to %d grants each; Jain %.3f", least, most, r.Jain())
+}
+
+func overlaps(r contend.Report) string {
+	if r.Overlaps == 0 {
+		return "none: nobody was granted the lock while another held it"
+	}
+	return fmt.Sprintf("%d: GRANTED TO TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps, r.TokensBack)
+}

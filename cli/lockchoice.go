@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+)
+
+// lockChoice is the lock that a command takes: where it is, and how it is to be taken.
+type lockChoice struct {
+	*app
+	id     inspect.ID
+	setup  setup
+	target connect.Target
+	kind   string
+	recipe string
+	prefix string
+	label  string
+	ttl    time.Duration
+}
+
+func (q *lockChoice) flags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&q.kind, "kind", "", "mutex, or redlock on several masters (default: what the target takes)")
+	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
+	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
+	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
+	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's life without renewal; it is renewed every third")
+}
+
+// choose reads LOCK and the targets, and makes sure of what needs no server.
+func (q *lockChoice) choose(ctx context.Context, args []string) (err error) {
+	if q.id, err = inspect.ParseID(args[0]); err != nil {
+		return err
+	}
+	if q.setup, err = q.setUp(ctx, args[1:]); err != nil {
+		return err
+	}
+	if q.target, err = q.setup.backendOf(q.id); err != nil {
+		return err
+	}
+	if q.label == "" {
+		host, _ := os.Hostname()
+		q.label = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	if err := q.checkRecipe(); err != nil {
+		return err
+	}
+	if q.kind == "" {
+		q.kind = lockops.KindsOn(q.servers())[0].Name
+	}
+	return nil
+}
+
+// shortestTTL is the shortest life of a Redis lock that can be renewed in time.
+const shortestTTL = 10 * time.Millisecond
+
+// checkRecipe checks the options that only one kind of server takes.
+func (q *lockChoice) checkRecipe() error {
+	queue, _ := recipe.QueueByName(q.recipe)
+	known := queue.Prefix != nil
+	switch zookeeper := q.target.Service == connect.ZooKeeper; {
+	case q.ttl < shortestTTL:
+		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)
+	case q.recipe != "" && !known:
+		return usageError("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
+	case q.recipe != "" && !zookeeper:
+		return usageError("--recipe %s: Redis locks have none", q.recipe)
+	case q.prefix != "" && q.recipe != "sequential":
+		return usageError("--prefix %q: it needs --recipe sequential", q.prefix)
+	case strings.Contains(q.prefix, "/"):
+		return usageError("--prefix %q: no slash may be in it", q.prefix)
+	}
+	return nil
+}
+
+// servers are what the lock stands on.
+func (q *lockChoice) servers() lockops.Servers {
+	switch {
+	case q.target.Service == connect.ZooKeeper:
+		return lockops.OnZooKeeper
+	case q.target.Service == connect.RedisMasters && len(q.target.Servers) > 1:
+		return lockops.OnRedisMasters
+	}
+	return lockops.OnRedis
+}
+
+// kindNamed is the kind of lock of that name that the target takes.
+func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
+	var names []string
+	for _, k := range lockops.KindsOn(q.servers()) {
+		if k.Name == name {
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	return lockops.Kind{}, usageError("--kind %q: %s takes %s", name, q.target.Name, strings.Join(names, ", "))
+}
+
+// options are those of the lock that servers do not change.
+func (q *lockChoice) options() []lockops.Option {
+	options := []lockops.Option{lockops.WithLabel(q.label), lockops.WithTTL(q.ttl)}
+	if q.prefix != "" {
+		options = append(options, lockops.WithPrefix(q.prefix))
+	}
+	return options
+}
+
+// chooseRecipe is the recipe asked for, else that of the contenders that are there, else Curator's.
+func (q *lockChoice) chooseRecipe(ctx context.Context) (string, error) {
+	if q.recipe != "" {
+		return q.recipe, nil
+	}
+	snapshot, err := q.look(ctx, setup{targets: []connect.Target{q.target}, secrets: q.setup.secrets}, q.id.Path)
+	if err != nil {
+		return "", err
+	}
+	if l := snapshot.Lock(q.id); l != nil && l.Recipe != "" {
+		return l.Recipe, nil
+	}
+	return "curator", nil
+}
+
+// session connects to the lock's servers.
+func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
+	if q.target.Service == connect.ZooKeeper {
+		options, err := zkOptions(q.target, q.setup.secrets)
+		if err != nil {
+			return nil, err
+		}
+		s, err := lockops.NewZKSession(ctx, q.target.Servers, options...)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	config, err := q.target.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	s, err := lockops.NewRedisSession(ctx, q.target.RedisOptions(q.setup.secrets, config))
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

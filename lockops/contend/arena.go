@@ -1,0 +1,85 @@
+package contend
+
+import (
+	"context"
+	"time"
+
+	"lockscope/lockops"
+)
+
+// Arena is one lock on its servers: where contenders meet. NewZooKeeper and NewRedis make those of package lockops;
+// other people's locks can be measured with an Arena of one's own.
+type Arena interface {
+	// Describe is the lock's name and kind, and by what arrivals are ordered.
+	Describe() Description
+	// Open makes sure that the lock is there and may be used, or returns an error, for one that wraps ErrExists.
+	Open(ctx context.Context) error
+	// Join connects a contender, with a session of its own. It is called by several goroutines.
+	Join(ctx context.Context, contender int) (Member, error)
+	// Close removes what Open and the contenders have made, when all of them are closed, and says what is left.
+	Close(ctx context.Context) (left []string, err error)
+}
+
+// Description says what is contended for.
+type Description struct {
+	Lock, Kind string
+	// Order is by what arrivals are ordered, as in "first come, first served by …".
+	Order string
+	// Permits is how many may hold the lock at once.
+	Permits int
+	// Shared says of a contender whether it may hold the lock together with others of its kind; nil: none may.
+	Shared func(contender int) bool
+	// TokenAfter is how long a hold must last for its fencing token to be known without a request of its own. The
+	// tokens of shorter holds are not looked at.
+	TokenAfter time.Duration
+}
+
+// Member is a contender's access to the lock. It is used by one goroutine, but for Requests.
+type Member interface {
+	// Acquire waits for the lock until ctx ends. Before it returns a hold, better as soon as it waits, it calls arrived
+	// with its place in the servers' order of arrival, again when it has to queue anew. Where it does not, the order of
+	// the calls counts.
+	Acquire(ctx context.Context, arrived func(place int64)) (Hold, error)
+	// Requests that it has sent to the servers so far.
+	Requests() uint64
+	Close()
+}
+
+// Hold is an acquired lock, such as a *lockops.Hold.
+type Hold interface {
+	// Context ends when the hold is lost.
+	Context() context.Context
+	Release(ctx context.Context) error
+	// Token is the fencing token; false when there is none.
+	Token() (uint64, bool)
+}
+
+// Site is a lock of package lockops that is contended for.
+type Site struct {
+	// Backend is what comes before the name when the lock is shown, such as "zk:"; Name is the path or the key.
+	Backend, Name string
+	// Kinds of lock: contender i takes the one at i modulo their number, so that readers and writers can be mixed.
+	Kinds []lockops.Kind
+	// Options of every lock.
+	Options []lockops.Option
+	// Label is what contenders are labelled with, and a number behind it; default one of its own for each run.
+	Label string
+	// Existing allows a lock that exists and that no run has made for itself.
+	Existing bool
+}
+
+func (s *Site) kind(contender int) lockops.Kind { return s.Kinds[contender%len(s.Kinds)] }
+
+func (s *Site) describe(order string) Description {
+	d := Description{
+		Lock: s.Backend + s.Name, Order: order, Permits: s.Kinds[0].Permits,
+		Shared: func(contender int) bool { return s.kind(contender).Shared },
+	}
+	for i, k := range s.Kinds {
+		if i > 0 {
+			d.Kind += ","
+		}
+		d.Kind += k.Name
+	}
+	return d
+}

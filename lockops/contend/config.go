@@ -1,0 +1,62 @@
+package contend
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Config says what a run does.
+type Config struct {
+	// Contenders is how many there are, from 1 to MaxContenders.
+	Contenders int
+	// Hold and Think are how long a lock is held, and how long a contender stays away before it comes (again), in the mean.
+	Hold, Think time.Duration
+	// For ends the run after a time, Rounds when each contender has been granted the lock so often. With neither, the
+	// run lasts until its context ends.
+	For    time.Duration
+	Rounds int
+	// Seed of the hold and think times.
+	Seed uint64
+	// Connect is how long it may take to open the arena and to connect everybody. 0: as long as the context.
+	Connect time.Duration
+	// Stall ends a run by Rounds with ErrStalled when for this long all that is done is waiting for the servers. 0: never.
+	Stall time.Duration
+	// Events is how many events wait for a slow reader before more are dropped; 0 means 4096.
+	Events int
+}
+
+// MaxContenders is how many contenders a run can have.
+const MaxContenders = 1000
+
+const defaultEvents = 4096
+
+// Errors that callers branch on, with errors.Is.
+var (
+	// ErrExists is returned by Start when the lock exists and is not one that a run made for itself.
+	ErrExists = errors.New("the lock exists")
+	// ErrStalled is returned by Wait when a run by rounds did not get on.
+	ErrStalled = errors.New("nobody was granted the lock")
+)
+
+func (c Config) check() error {
+	switch {
+	case c.Contenders < 1 || c.Contenders > MaxContenders:
+		return fmt.Errorf("contend: %d contenders: from 1 to %d can be had", c.Contenders, MaxContenders)
+	case c.Hold < 0 || c.Think < 0 || c.For < 0 || c.Rounds < 0:
+		return errors.New("contend: a time or a number of rounds is below 0")
+	}
+	return nil
+}
+
+// Times gives the hold and think times of a contender, round by round. They depend on nothing but the arguments.
+func Times(seed uint64, contender int, hold, think time.Duration) func() (h, t time.Duration) {
+	source := rand.New(rand.NewPCG(seed, uint64(contender)))
+	return func() (h, t time.Duration) { return around(source, hold), around(source, think) }
+}
+
+// around draws evenly from half to one and a half of a time.
+func around(source *rand.Rand, mean time.Duration) time.Duration {
+	return time.Duration((0.5 + source.Float64()) * float64(mean))
+}

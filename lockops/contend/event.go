@@ -1,0 +1,52 @@
+package contend
+
+import "time"
+
+// EventKind says what happened to a contender.
+type EventKind uint8
+
+// What happens to contenders.
+const (
+	Queued   EventKind = iota // it asks for the lock
+	Granted                   // it holds the lock
+	Released                  // it begins to give the lock back
+	Lost                      // it was told that it has lost the lock
+	Failed                    // an acquire or a release went wrong
+	Left                      // it stopped waiting because the run ends
+)
+
+// String is the kind as a word.
+func (k EventKind) String() string {
+	return [...]string{"queued", "granted", "released", "lost", "failed", "left"}[k]
+}
+
+// Event is a thing that happened in a run.
+type Event struct {
+	Kind      EventKind
+	Contender int // from 0
+	At        time.Time
+	// Of a Granted event: how long it waited, whether it overtook somebody who still waits (as far as is known by now),
+	// and whether somebody else held the lock whom it excludes.
+	Wait     time.Duration
+	Overtook bool
+	Overlap  bool
+	// Err is why, of Lost and Failed.
+	Err error
+}
+
+// State is what a contender does.
+type State uint8
+
+// What contenders do.
+const (
+	Thinking  State = iota // stays away
+	Waiting                // waits for the lock
+	Holding                // holds it
+	Releasing              // gives it back
+	Done                   // has ended
+)
+
+// String is the state as a word.
+func (s State) String() string {
+	return [...]string{"thinking", "waiting", "holding", "releasing", "done"}[s]
+}

@@ -1,0 +1,20 @@
+package contend
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+)
+
+// labelOf is the label asked for, or one like no other.
+func labelOf(label string) string {
+	if label != "" {
+		return label
+	}
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return "contend-" + hex.EncodeToString(random[:])
+}
+
+// labelled is a contender's label.
+func labelled(label string, contender int) string { return fmt.Sprintf("%s#%d", label, contender+1) }

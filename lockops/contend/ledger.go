@@ -1,0 +1,314 @@
+package contend
+
+import (
+	"time"
+)
+
+// ledger is what has happened in a run, and what follows from it. It is a plain value without clock or lock: who calls
+// it says when, and calls one method after another.
+type ledger struct {
+	permits int
+	lanes   []lane
+	began   time.Time
+	ended   time.Time
+	changed time.Time // something happened last
+
+	arrivals uint64 // calls of Acquire so far
+	holders  holders
+	freed    []time.Time // releases that somebody waited for and that nobody was granted the lock after, oldest first
+	unplaced int         // waiters whose place is not known yet
+	past     []pastGrant
+	byCall   bool // some arrival had to be ordered by the call
+	token    uint64
+
+	grants, inversions, overlaps, tokensBack, lost, failed uint64
+	handoff, wait                                          spread
+	longest                                                time.Duration
+	longestBy                                              int
+	lastError                                              error
+}
+
+// lane is one contender's.
+type lane struct {
+	Contender
+	shared  bool
+	queued  time.Time
+	arrival uint64 // number of its call of Acquire
+	placed  bool
+	place   int64 // in the servers' order of arrival
+	overlap bool  // of its present hold: counted already
+}
+
+// holders are those who hold the lock now.
+type holders struct{ exclusive, shared int }
+
+// excludes says that a grant beside these holders is an overlap.
+func (h holders) excludes(shared bool, permits int) bool {
+	if shared {
+		return h.exclusive > 0
+	}
+	return h.shared > 0 || h.exclusive >= permits
+}
+
+func (h *holders) add(shared bool, n int) {
+	if shared {
+		h.shared += n
+	} else {
+		h.exclusive += n
+	}
+}
+
+// pastGrant is a grant that will turn out to have overtaken somebody, if a waiter whose place is not known yet was
+// there before it.
+type pastGrant struct {
+	place    int64
+	arrivals uint64 // that had been when it was granted
+	shared   bool
+}
+
+// maxPast bounds the memory of such grants; older ones then count as fair.
+const maxPast = 4096
+
+func newLedger(shared []bool, permits int) *ledger {
+	l := &ledger{
+		permits: max(permits, 1), lanes: make([]lane, len(shared)), handoff: newSpread(), wait: newSpread(), longestBy: -1,
+	}
+	for i := range shared {
+		l.lanes[i].shared = shared[i]
+	}
+	return l
+}
+
+func (l *ledger) begin(at time.Time) {
+	l.began, l.changed = at, at
+	for i := range l.lanes {
+		l.lanes[i].Since = at
+	}
+}
+
+func (l *ledger) turn(i int, s State, at time.Time) *lane {
+	c := &l.lanes[i]
+	if c.State == Waiting && s != Waiting {
+		l.waited(i, at.Sub(c.queued))
+		if !c.placed {
+			l.unplaced--
+			l.forget()
+		}
+	}
+	c.State, c.Since, l.changed = s, at, at
+	return c
+}
+
+func (l *ledger) waited(i int, d time.Duration) {
+	c := &l.lanes[i]
+	c.LongestWait = max(c.LongestWait, d)
+	if l.longestBy < 0 || d > l.longest {
+		l.longest, l.longestBy = d, i
+	}
+}
+
+// forget drops past grants when there is nobody left whom they may have overtaken.
+func (l *ledger) forget() {
+	if l.unplaced == 0 {
+		l.past = l.past[:0]
+	}
+}
+
+// queue notes that a contender asks for the lock.
+func (l *ledger) queue(i int, at time.Time) {
+	c := l.turn(i, Waiting, at)
+	l.arrivals++
+	c.queued, c.arrival, c.placed = at, l.arrivals, false
+	l.unplaced++
+}
+
+// arrive notes a waiter's place in the servers' order; again when it has to queue anew.
+func (l *ledger) arrive(i int, place int64) {
+	c := &l.lanes[i]
+	if c.State != Waiting {
+		return
+	}
+	if !c.placed {
+		c.placed = true
+		l.unplaced--
+	}
+	c.place = place
+	kept := l.past[:0]
+	for _, g := range l.past {
+		if g.arrivals >= c.arrival && place-g.place < 0 && excluded(g.shared, c.shared) {
+			l.inversions++
+			continue
+		}
+		kept = append(kept, g)
+	}
+	l.past = kept
+	l.forget()
+}
+
+// excluded says that two contenders cannot hold the lock together.
+func excluded(a, b bool) bool { return !a || !b }
+
+// grant notes that a contender has got the lock.
+func (l *ledger) grant(i int, at time.Time) Event {
+	c := &l.lanes[i]
+	if !c.placed {
+		l.byCall = true
+		l.arrive(i, c.queued.UnixMicro())
+	}
+	wait := at.Sub(c.queued)
+	l.turn(i, Holding, at)
+	l.grants++
+	c.Grants++
+	l.wait.add(wait)
+	if len(l.freed) > 0 {
+		l.handoff.add(at.Sub(l.freed[0]))
+		l.freed = l.freed[1:]
+	}
+	overtook := l.overtakes(i)
+	switch {
+	case overtook:
+		l.inversions++
+	case l.unplaced > 0 && len(l.past) < maxPast:
+		l.past = append(l.past, pastGrant{c.place, l.arrivals, c.shared})
+	}
+	c.overlap = l.holders.excludes(c.shared, l.permits)
+	if c.overlap {
+		l.overlaps++
+	}
+	l.holders.add(c.shared, 1)
+	return Event{Kind: Granted, Contender: i, At: at, Wait: wait, Overtook: overtook, Overlap: c.overlap}
+}
+
+// overtakes says that somebody waits who came before contender i and cannot hold the lock together with it. For those
+// before it there may be permits, too, which they are about to hear of.
+func (l *ledger) overtakes(i int) bool {
+	c := &l.lanes[i]
+	before := 0
+	for j := range l.lanes {
+		o := &l.lanes[j]
+		if j != i && o.State == Waiting && o.placed && o.place-c.place < 0 && excluded(o.shared, c.shared) {
+			before++
+		}
+	}
+	return before > max(l.permits-l.holders.exclusive-1, 0)
+}
+
+// fence takes the fencing token of contender i, who holds the lock: it must be above those before. Those who may hold
+// the lock together can show theirs in any order.
+func (l *ledger) fence(i int, token uint64) {
+	c := &l.lanes[i]
+	if c.shared || l.permits > 1 {
+		return
+	}
+	if token > l.token {
+		l.token = token
+		return
+	}
+	l.tokensBack++
+	if !c.overlap {
+		c.overlap = true
+		l.overlaps++
+	}
+}
+
+// release notes that a holder begins to give the lock back. handsOver: who waits can get it by that.
+func (l *ledger) release(i int, at time.Time, handsOver bool) Event {
+	c := &l.lanes[i]
+	c.Held += at.Sub(c.Since)
+	l.turn(i, Releasing, at)
+	l.holders.add(c.shared, -1)
+	if handsOver && l.anyWaits() {
+		l.free(at)
+	}
+	return Event{Kind: Released, Contender: i, At: at}
+}
+
+func (l *ledger) anyWaits() bool {
+	for i := range l.lanes {
+		if l.lanes[i].State == Waiting {
+			return true
+		}
+	}
+	return false
+}
+
+// lose notes that a hold was lost.
+func (l *ledger) lose(i int, at time.Time, err error) Event {
+	l.lanes[i].Lost++
+	l.lost++
+	l.lastError, l.changed = err, at
+	return Event{Kind: Lost, Contender: i, At: at, Err: err}
+}
+
+// free notes a release that the next grant follows. Of several that one grant waits for, such as those of readers, the
+// last one counts.
+func (l *ledger) free(at time.Time) {
+	if len(l.freed) == l.permits {
+		l.freed = l.freed[1:]
+	}
+	l.freed = append(l.freed, at)
+}
+
+// fail notes that an acquire or a release went wrong.
+func (l *ledger) fail(i int, at time.Time, err error) Event {
+	if l.lanes[i].State == Waiting {
+		l.turn(i, Thinking, at)
+	}
+	l.lanes[i].Failed++
+	l.failed++
+	l.lastError, l.changed = err, at
+	return Event{Kind: Failed, Contender: i, At: at, Err: err}
+}
+
+// think notes that a contender stays away for a while.
+func (l *ledger) think(i int, at time.Time) { l.turn(i, Thinking, at) }
+
+// leave notes that a contender has ended.
+func (l *ledger) leave(i int, at time.Time) { l.turn(i, Done, at) }
+
+// stuck is for how long nothing has happened while all who have not ended wait for the servers.
+func (l *ledger) stuck(at time.Time) time.Duration {
+	waits := false
+	for i := range l.lanes {
+		switch l.lanes[i].State {
+		case Thinking, Holding:
+			return 0
+		case Waiting, Releasing:
+			waits = true
+		}
+	}
+	if !waits {
+		return 0
+	}
+	return at.Sub(l.changed)
+}
+
+// figures are a report without what the ledger does not know, and copies of the spreads it is yet to be made from.
+func (l *ledger) figures(at time.Time) (r Report, handoff, wait spread) {
+	r = Report{
+		Ended: !l.ended.IsZero(), Grants: l.grants, LongestWait: l.longest, LongestWaiter: l.longestBy,
+		Inversions: l.inversions, Overlaps: l.overlaps, TokensBack: l.tokensBack, Lost: l.lost, Failed: l.failed,
+		LastError: l.lastError, Contenders: make([]Contender, len(l.lanes)),
+	}
+	if r.Ended {
+		at = l.ended
+	}
+	if !l.began.IsZero() {
+		r.Duration = at.Sub(l.began)
+	}
+	for i := range l.lanes {
+		c := &l.lanes[i]
+		r.Contenders[i] = c.Contender
+		if c.State == Waiting {
+			d := at.Sub(c.queued)
+			r.Contenders[i].LongestWait = max(c.LongestWait, d)
+			if r.LongestWaiter < 0 || d > r.LongestWait {
+				r.LongestWait, r.LongestWaiter = d, i
+			}
+		}
+		if c.State == Holding {
+			r.Contenders[i].Held += at.Sub(c.Since)
+		}
+	}
+	return r, l.handoff.copy(), l.wait.copy()
+}

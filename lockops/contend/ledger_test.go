@@ -1,0 +1,278 @@
+package contend
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// story is a run told step by step, a millisecond each.
+type story struct {
+	*ledger
+	now time.Time
+}
+
+func newStory(permits int, shared ...bool) *story {
+	s := &story{newLedger(shared, permits), time.Unix(1000, 0)}
+	s.begin(s.now)
+	return s
+}
+
+func (s *story) tick() time.Time {
+	s.now = s.now.Add(time.Millisecond)
+	return s.now
+}
+
+// comes: a contender asks for the lock and gets a place in the queue.
+func (s *story) comes(i int, place int64) {
+	s.queue(i, s.tick())
+	s.arrive(i, place)
+}
+
+func (s *story) gets(i int) Event { return s.grant(i, s.tick()) }
+
+func (s *story) gives(i int) {
+	s.release(i, s.tick(), true)
+	s.think(i, s.tick())
+}
+
+func TestFirstComeFirstServedHasNoInversions(t *testing.T) {
+	s := newStory(1, false, false, false)
+	for i := range 3 {
+		s.comes(i, int64(i))
+	}
+	for i := range 3 {
+		s.gets(i)
+		s.gives(i)
+	}
+	if s.inversions != 0 || s.overlaps != 0 || s.grants != 3 {
+		t.Errorf("inversions %d, overlaps %d, grants %d", s.inversions, s.overlaps, s.grants)
+	}
+}
+
+func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
+	s := newStory(1, false, false, false)
+	for i := range 3 {
+		s.comes(i, int64(i))
+	}
+	if e := s.gets(2); !e.Overtook {
+		t.Error("the event does not tell")
+	}
+	s.gives(2)
+	s.gets(0)
+	s.gives(0)
+	s.gets(1)
+	if s.inversions != 1 {
+		t.Errorf("%d inversions, want 1", s.inversions)
+	}
+}
+
+// A waiter's place may be heard of only after somebody has overtaken it.
+func TestOvertakingIsSeenAfterwards(t *testing.T) {
+	s := newStory(1, false, false, false)
+	s.queue(0, s.tick())
+	s.comes(1, 7)
+	s.gets(1)
+	s.gives(1)
+	s.arrive(0, 3)
+	s.gets(0)
+	if s.inversions != 1 || len(s.past) != 0 {
+		t.Errorf("%d inversions, want 1; %d past grants kept", s.inversions, len(s.past))
+	}
+	// One that came after that grant was not overtaken by it, whatever its place.
+	s.gives(0)
+	s.queue(2, s.tick())
+	s.comes(1, 9)
+	s.gets(1)
+	s.gives(1)
+	s.queue(0, s.tick())
+	s.arrive(2, 10)
+	s.arrive(0, 8)
+	if s.inversions != 1 {
+		t.Errorf("%d inversions, want 1", s.inversions)
+	}
+}
+
+func TestNumbersMayWrap(t *testing.T) {
+	s := newStory(1, false, false)
+	s.comes(0, int64(1<<31-1)<<32)
+	s.comes(1, int64(-1<<31)<<32)
+	s.gets(0)
+	s.gives(0)
+	s.gets(1)
+	if s.inversions != 0 {
+		t.Error("the number after the greatest is taken for an earlier one")
+	}
+}
+
+func TestReadersOvertakeWritersOnly(t *testing.T) {
+	s := newStory(1, true, true, false)
+	s.comes(0, 1)
+	s.comes(1, 2)
+	s.comes(2, 3)
+	s.gets(1)
+	s.gets(0)
+	if s.inversions != 0 || s.overlaps != 0 {
+		t.Errorf("readers together: inversions %d, overlaps %d", s.inversions, s.overlaps)
+	}
+	s.gives(0)
+	s.comes(0, 4)
+	s.gets(0)
+	if s.inversions != 1 {
+		t.Errorf("a reader before a writer: %d inversions, want 1", s.inversions)
+	}
+	if e := s.gets(2); !e.Overlap || s.overlaps != 1 {
+		t.Errorf("a writer beside readers: %d overlaps, want 1", s.overlaps)
+	}
+}
+
+func TestPermitsMayBeHeldTogether(t *testing.T) {
+	s := newStory(2, false, false, false)
+	for i := range 3 {
+		s.comes(i, int64(i))
+	}
+	s.gets(1) // the first has a permit, too, and has not heard of it yet
+	s.gets(0)
+	if s.inversions != 0 || s.overlaps != 0 {
+		t.Errorf("inversions %d, overlaps %d", s.inversions, s.overlaps)
+	}
+	if e := s.gets(2); !e.Overlap {
+		t.Error("a third holder of two permits is none too many")
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	s := newStory(1, false, false)
+	s.comes(0, 1)
+	s.gets(0)
+	s.fence(0, 10)
+	s.comes(1, 2)
+	s.gets(1)
+	s.fence(1, 9) // the same overlap, seen twice
+	if s.overlaps != 1 || s.tokensBack != 1 {
+		t.Errorf("overlaps %d, tokens back %d, want 1 and 1", s.overlaps, s.tokensBack)
+	}
+	s.gives(0)
+	s.gives(1)
+	s.comes(0, 3)
+	if e := s.gets(0); e.Overlap {
+		t.Error("nobody holds it any more")
+	}
+	s.fence(0, 10) // the token of a grant before
+	if s.overlaps != 2 || s.tokensBack != 2 {
+		t.Errorf("overlaps %d, tokens back %d, want 2 and 2", s.overlaps, s.tokensBack)
+	}
+}
+
+func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
+	s := newStory(1, false, false)
+	s.comes(0, 1)
+	s.gets(0)
+	s.gives(0)
+	s.comes(1, 2)
+	s.gets(1)
+	if r, handoff, _ := s.figures(s.now); handoff.quantiles().Count != 0 || r.Grants != 2 {
+		t.Errorf("nobody waited: %+v", handoff.quantiles())
+	}
+	s.comes(0, 3)
+	s.gives(1) // takes 2 ms
+	s.gets(0)
+	_, handoff, _ := s.figures(s.now)
+	if q := handoff.quantiles(); q.Count != 1 || q.Max != 2*time.Millisecond || q.P50 != q.Max {
+		t.Errorf("%+v, want one of 2 ms", q)
+	}
+	// Nobody hands a lost lock over.
+	s.comes(1, 4)
+	s.release(0, s.tick(), false)
+	s.lose(0, s.now, errors.New("gone"))
+	s.gets(1)
+	if r, handoff, _ := s.figures(s.now); handoff.quantiles().Count != 1 || r.Lost != 1 || r.Contenders[0].Lost != 1 {
+		t.Errorf("after a loss: %+v %+v", r, handoff.quantiles())
+	}
+}
+
+func TestWhoStillWaitsCountsForTheLongestWait(t *testing.T) {
+	s := newStory(1, false, false)
+	s.comes(0, 1)
+	s.comes(1, 2)
+	s.gets(0)
+	r, _, wait := s.figures(s.now.Add(time.Second))
+	if r.LongestWaiter != 1 || r.LongestWait != time.Second+time.Millisecond || wait.quantiles().Max > 5*time.Millisecond {
+		t.Errorf("%+v", r)
+	}
+	s.leave(1, s.now.Add(2*time.Second))
+	if r, _, _ = s.figures(s.now); r.LongestWait != 2*time.Second+time.Millisecond {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestStuckIsWaitingForTheServersOnly(t *testing.T) {
+	s := newStory(1, false, false)
+	later := func() time.Time { return s.now.Add(time.Minute) }
+	s.comes(0, 1)
+	if d := s.stuck(later()); d != 0 {
+		t.Errorf("one thinks: %v", d)
+	}
+	s.comes(1, 2)
+	if d := s.stuck(later()); d != time.Minute {
+		t.Errorf("all wait: %v", d)
+	}
+	s.gets(0)
+	if d := s.stuck(later()); d != 0 {
+		t.Errorf("one holds: %v", d)
+	}
+	s.leave(0, s.tick())
+	s.leave(1, s.now)
+	if d := s.stuck(later()); d != 0 {
+		t.Errorf("all have ended: %v", d)
+	}
+}
+
+func TestJain(t *testing.T) {
+	for _, tt := range []struct {
+		grants []uint64
+		want   float64
+	}{
+		{nil, 0},
+		{[]uint64{0, 0}, 0},
+		{[]uint64{5, 5, 5, 5}, 1},
+		{[]uint64{8, 0, 0, 0}, 0.25},
+		{[]uint64{3, 1}, 0.8},
+	} {
+		r := Report{Contenders: make([]Contender, len(tt.grants))}
+		for i, n := range tt.grants {
+			r.Contenders[i].Grants = n
+		}
+		if got := r.Jain(); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.grants, got, tt.want)
+		}
+	}
+}
+
+func TestTimesDependOnSeedAndContenderOnly(t *testing.T) {
+	draw := func(seed uint64, contender int) (drawn []time.Duration) {
+		next := Times(seed, contender, 10*time.Millisecond, 100*time.Millisecond)
+		for range 50 {
+			h, think := next()
+			if h < 5*time.Millisecond || h >= 15*time.Millisecond || think < 50*time.Millisecond || think >= 150*time.Millisecond {
+				t.Errorf("hold %v, think %v", h, think)
+			}
+			drawn = append(drawn, h, think)
+		}
+		return drawn
+	}
+	same := func(a, b []time.Duration) bool {
+		for i := range a {
+			if a[i] != b[i] {
+				return false
+			}
+		}
+		return true
+	}
+	if !same(draw(1, 0), draw(1, 0)) {
+		t.Error("the same seed gives other times")
+	}
+	if same(draw(1, 0), draw(2, 0)) || same(draw(1, 0), draw(1, 1)) {
+		t.Error("another seed or contender has the same times")
+	}
+}

@@ -1,0 +1,223 @@
+package contend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/lockops"
+)
+
+// Redis is a lock in one Redis, or on several masters, that is contended for.
+type Redis struct {
+	Site
+	Masters []*redis.UniversalOptions
+	Session []lockops.RedisOption
+}
+
+// NewRedis makes the arena of such a lock. Keys that stay beside a free lock are removed at the end of the run, unless
+// they were there before.
+func NewRedis(r Redis) Arena {
+	r.Label = labelOf(r.Label)
+	return &redisArena{Redis: r}
+}
+
+type redisArena struct {
+	Redis
+	keepers []redis.UniversalClient
+	beside  []string // keys that the run has made
+}
+
+const (
+	// keeperLimit is how long a master may take to answer a request of the arena.
+	keeperLimit = 2 * time.Second
+	// besideLife is for how long what stays beside the lock outlives a run that was killed. Those of a lock in use have
+	// no TTL: by it a run knows again what an earlier one has left.
+	besideLife = 24 * time.Hour
+)
+
+func (a *redisArena) Describe() Description {
+	if a.Kinds[0].On == lockops.OnRedisMasters {
+		return a.describe(OrderOfCalls)
+	}
+	return a.describe("the master's clock when it first saw each attempt")
+}
+
+// besides are the keys that stay beside the lock.
+func (a *redisArena) besides() (keys []string) {
+	for _, k := range a.Kinds {
+		for _, key := range k.Beside(a.Name) {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// Open looks whether the lock exists on any master that answers; most must.
+func (a *redisArena) Open(ctx context.Context) error {
+	for _, m := range a.Masters {
+		o := *m
+		o.Addrs = slices.Clone(m.Addrs)
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.PoolSize = true, -1, 1, 1
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = keeperLimit, keeperLimit, keeperLimit
+		a.keepers = append(a.keepers, redis.NewUniversalClient(&o))
+	}
+	found, failed := each(ctx, a, func(ctx context.Context, c redis.UniversalClient) (bool, error) {
+		n, err := c.Exists(ctx, a.Name).Result()
+		return n > 0, err
+	})
+	if n := len(a.keepers) - len(failed); n <= len(a.keepers)/2 {
+		return fmt.Errorf("contend: redis %s: %w", a.Name, errors.Join(append([]error{lockops.ErrNoQuorum}, failed...)...))
+	}
+	exists := slices.Contains(found, true)
+	for _, key := range a.besides() { // of kinds on one master
+		ours, err := a.reserve(ctx, key, exists)
+		if err != nil {
+			return fmt.Errorf("contend: redis %s: %w", a.Name, err)
+		}
+		exists = exists || !ours
+	}
+	if exists && !a.Existing {
+		return fmt.Errorf("contend: redis %s: %w", a.Name, ErrExists)
+	}
+	return nil
+}
+
+// reserve makes a key beside the lock, with a TTL, unless there is one or the lock exists; ours says that there is none but
+// what a run has made.
+func (a *redisArena) reserve(ctx context.Context, key string, exists bool) (ours bool, err error) {
+	c := a.keepers[0]
+	ttl, err := c.PTTL(ctx, key).Result()
+	switch {
+	case err != nil:
+		return false, err
+	case ttl == -1:
+		return false, nil
+	case exists:
+		return true, nil
+	case ttl >= 0:
+		a.beside = append(a.beside, key)
+		return true, c.PExpire(ctx, key, besideLife).Err()
+	}
+	made, err := c.SetNX(ctx, key, 0, besideLife).Result()
+	if made {
+		a.beside = append(a.beside, key)
+	}
+	return made, err
+}
+
+// each asks all masters at once. The failures are NodeErrors.
+func each[T any](ctx context.Context, a *redisArena, ask func(context.Context, redis.UniversalClient) (T, error)) (answers []T, failed []error) {
+	ctx, cancel := context.WithTimeout(ctx, keeperLimit)
+	defer cancel()
+	answers = make([]T, len(a.keepers))
+	failures := make([]error, len(a.keepers))
+	var all sync.WaitGroup
+	for i, c := range a.keepers {
+		all.Go(func() { answers[i], failures[i] = ask(ctx, c) })
+	}
+	all.Wait()
+	for i, err := range failures {
+		if err != nil {
+			failed = append(failed, &lockops.NodeError{Node: strings.Join(a.Masters[i].Addrs, ","), Err: err})
+		}
+	}
+	return answers, failed
+}
+
+// Join opens a session with all masters and makes the lock on it.
+func (a *redisArena) Join(ctx context.Context, contender int) (Member, error) {
+	session, err := lockops.NewRedisSession(ctx, a.Masters, a.Session...)
+	if err != nil {
+		return nil, err
+	}
+	m := &redisMember{session: session, byCall: a.Kinds[0].On == lockops.OnRedisMasters}
+	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)),
+		lockops.OnAsked(func(at time.Time) { m.arrived(at.UnixMicro()) }))
+	if m.lock, err = a.kind(contender).New(session, a.Name, options...); err != nil {
+		session.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// redisMember is a contender with its session.
+type redisMember struct {
+	session *lockops.RedisSession
+	lock    lockops.Locker
+	byCall  bool              // the masters have no common order
+	arrived func(place int64) // of the present Acquire
+}
+
+func (m *redisMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold, error) {
+	m.arrived = arrived
+	if m.byCall {
+		arrived(time.Now().UnixNano())
+	}
+	h, err := m.lock.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (m *redisMember) Requests() uint64 { return m.session.Requests() }
+
+func (m *redisMember) Close() { m.session.Close() }
+
+// Close looks for the lock's key with a contender's value, and removes the keys beside it that the run has made. They
+// stay, for good, when somebody else holds the lock.
+func (a *redisArena) Close(ctx context.Context) (left []string, err error) {
+	defer func() {
+		for _, c := range a.keepers {
+			_ = c.Close() // nothing is under way any more
+		}
+	}()
+	owners, failed := each(ctx, a, a.owner)
+	if slices.Contains(owners, ourOwn) {
+		left = []string{a.Name}
+	}
+	for _, key := range a.beside {
+		if slices.Max(owners) == nobody {
+			failed = append(failed, a.keepers[0].Del(ctx, key).Err())
+		} else {
+			failed = append(failed, a.keepers[0].Persist(ctx, key).Err())
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return left, fmt.Errorf("redis %s: %w", a.Name, err)
+	}
+	return left, nil
+}
+
+// owner is whose the lock's key is.
+type owner int
+
+const (
+	nobody owner = iota
+	ourOwn
+	stranger
+)
+
+func (a *redisArena) owner(ctx context.Context, c redis.UniversalClient) (owner, error) {
+	value, err := c.Get(ctx, a.Name).Result()
+	var reply redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nobody, nil
+	case err == nil && strings.HasPrefix(recipe.DecodeToken(a.Name, value).Label, a.Label+"#"):
+		return ourOwn, nil
+	case err == nil, errors.As(err, &reply): // another type than a lock of ours
+		return stranger, nil
+	}
+	return stranger, err
+}

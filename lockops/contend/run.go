@@ -1,0 +1,239 @@
+package contend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Run is a run that has been started.
+type Run struct {
+	cfg     Config
+	arena   Arena
+	about   Description
+	members []Member
+	before  uint64 // requests that were sent to connect
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+
+	mu      sync.Mutex
+	ledger  *ledger
+	events  chan Event
+	dropped uint64
+
+	// set when done is closed
+	requests uint64
+	left     []string
+	err      error
+}
+
+const (
+	joining      = 16               // contenders that connect at once
+	closeLimit   = 10 * time.Second // to remove what was made
+	releaseLimit = 5 * time.Second  // to give a lock back once the run has ended
+)
+
+// Start opens the arena, connects all contenders, and starts the run; whatever fails, it leaves nothing behind. The run
+// lasts as the configuration says, and no longer than ctx. Wait must be called for its end, or Stop.
+func Start(ctx context.Context, arena Arena, cfg Config) (*Run, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.Events == 0 {
+		cfg.Events = defaultEvents
+	}
+	members, err := enter(ctx, arena, cfg)
+	if err != nil {
+		closeAll(members)
+		return nil, errors.Join(err, closeArena(ctx, arena))
+	}
+	r := &Run{
+		cfg: cfg, arena: arena, about: arena.Describe(), members: members, done: make(chan struct{}),
+		events: make(chan Event, cfg.Events),
+	}
+	shared := make([]bool, len(members))
+	for i := range shared {
+		shared[i] = r.about.Shared != nil && r.about.Shared(i)
+	}
+	r.ledger = newLedger(shared, r.about.Permits)
+	r.before = sent(members)
+	ctx, r.cancel = context.WithCancelCause(ctx)
+	go r.run(ctx)
+	return r, nil
+}
+
+// enter opens the arena and connects the contenders, within the time for that.
+func enter(ctx context.Context, arena Arena, cfg Config) ([]Member, error) {
+	if cfg.Connect > 0 {
+		limited, cancel := context.WithTimeout(ctx, cfg.Connect)
+		defer cancel()
+		ctx = limited
+	}
+	if err := arena.Open(ctx); err != nil {
+		return nil, err
+	}
+	return join(ctx, arena, cfg.Contenders)
+}
+
+func closeArena(ctx context.Context, arena Arena) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
+	_, err := arena.Close(ctx)
+	return err
+}
+
+// join connects the contenders. With an error it returns those that did connect.
+func join(ctx context.Context, arena Arena, n int) ([]Member, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	members, failures := make([]Member, n), make([]error, n)
+	turns := make(chan struct{}, joining)
+	for i := range n {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			if members[i], failures[i] = arena.Join(ctx, i); failures[i] != nil {
+				members[i] = nil // not an interface with a nil in it
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	return members, firstFailure(failures)
+}
+
+// firstFailure is the one that is not the consequence of another.
+func firstFailure(failures []error) error {
+	var found error
+	for i, err := range failures {
+		if err != nil && (found == nil || errors.Is(found, context.Canceled)) {
+			found = fmt.Errorf("contend: contender %d: %w", i, err)
+		}
+	}
+	return found
+}
+
+func closeAll(members []Member) {
+	var all sync.WaitGroup
+	for _, m := range members {
+		if m != nil {
+			all.Go(m.Close)
+		}
+	}
+	all.Wait()
+}
+
+func sent(members []Member) (sum uint64) {
+	for _, m := range members {
+		sum += m.Requests()
+	}
+	return sum
+}
+
+// Stop ends the run. What it came to, Wait tells.
+func (r *Run) Stop() { r.cancel(nil) }
+
+// Wait waits until the run has ended and everything of it is gone from the servers. The report is whole also with an
+// error: ErrStalled, or why it is not known whether something was left there.
+func (r *Run) Wait() (Report, error) {
+	<-r.done
+	return r.Snapshot(), r.err
+}
+
+// Done is closed when the run has ended and everything is cleaned up.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Events are what happens, in the order in which it does. Reading them is not required: while the channel is full, events
+// are dropped and counted. It is closed at the end.
+func (r *Run) Events() <-chan Event { return r.events }
+
+// Snapshot is the report so far; it may be asked for at any time, some ten times a second at most.
+func (r *Run) Snapshot() Report {
+	r.mu.Lock()
+	report, handoff, wait := r.ledger.figures(time.Now())
+	report.Dropped = r.dropped
+	report.Order = r.about.Order
+	if r.ledger.byCall {
+		report.Order = OrderOfCalls
+	}
+	r.mu.Unlock()
+	report.Handoff, report.Wait = handoff.quantiles(), wait.quantiles()
+	report.Lock, report.Kind, report.Seed = r.about.Lock, r.about.Kind, r.cfg.Seed
+	select {
+	case <-r.done:
+		report.Requests, report.Left = r.requests, r.left
+	default:
+		report.Requests = sent(r.members) - r.before
+	}
+	return report
+}
+
+// OrderOfCalls is the order of arrival where the servers have none.
+const OrderOfCalls = "the order of the calls in this process"
+
+func (r *Run) run(ctx context.Context) {
+	defer close(r.done)
+	defer close(r.events)
+	defer r.cancel(nil)
+	limited := ctx
+	if r.cfg.For > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, r.cfg.For)
+		defer cancel()
+	}
+	r.mu.Lock()
+	r.ledger.begin(time.Now())
+	r.mu.Unlock()
+	var all sync.WaitGroup
+	for i := range r.members {
+		all.Go(func() { r.contend(limited, i) })
+	}
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	if r.cfg.Stall > 0 && r.cfg.For == 0 {
+		watching.Go(func() { r.watch(stop) })
+	}
+	all.Wait()
+	close(stop)
+	watching.Wait()
+	r.mu.Lock()
+	r.ledger.ended = time.Now()
+	r.mu.Unlock()
+	r.requests = sent(r.members) - r.before
+	closeAll(r.members)
+	r.cleanUp(ctx)
+	if errors.Is(context.Cause(ctx), ErrStalled) {
+		r.err = errors.Join(context.Cause(ctx), r.err)
+	}
+}
+
+func (r *Run) cleanUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
+	if r.left, r.err = r.arena.Close(ctx); r.err != nil {
+		r.err = fmt.Errorf("contend: clean up %s: %w", r.about.Lock, r.err)
+	}
+}
+
+// watch ends the run when nothing moves.
+func (r *Run) watch(stop <-chan struct{}) {
+	tick := time.NewTicker(max(r.cfg.Stall/10, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			r.mu.Lock()
+			stuck := r.ledger.stuck(now)
+			r.mu.Unlock()
+			if stuck >= r.cfg.Stall {
+				r.cancel(fmt.Errorf("contend: %s: %w within %v", r.about.Lock, ErrStalled, r.cfg.Stall))
+				return
+			}
+		case <-stop:
+			return
+		}
+	}
+}

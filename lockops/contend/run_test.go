@@ -1,0 +1,399 @@
+package contend
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"lockscope/lockops"
+)
+
+// fakeArena is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose says who is
+// next, and permits how many may hold it at once although it says one.
+type fakeArena struct {
+	permits int
+	choose  func(waiting []*fakeMember) int
+	shown   bool // tells who came when
+	loses   bool // every hold is lost at once
+	fails   func(contender int) error
+	refuses func(contender int) error // to join
+
+	mu      sync.Mutex
+	holding int
+	arrived int64
+	token   uint64
+	waiting []*fakeMember
+	open    int
+	closed  bool
+}
+
+type fakeMember struct {
+	arena  *fakeArena
+	number int
+	turn   chan struct{}
+	asked  uint64
+}
+
+func fifo([]*fakeMember) int { return 0 }
+
+func lifo(waiting []*fakeMember) int { return len(waiting) - 1 }
+
+func (a *fakeArena) Describe() Description {
+	return Description{Lock: "fake", Kind: "mutex", Order: "this test", Permits: 1}
+}
+
+func (a *fakeArena) Open(context.Context) error { return nil }
+
+func (a *fakeArena) Join(_ context.Context, contender int) (Member, error) {
+	if a.refuses != nil {
+		if err := a.refuses(contender); err != nil {
+			return nil, err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open++
+	return &fakeMember{arena: a, number: contender, turn: make(chan struct{}, 1)}, nil
+}
+
+func (a *fakeArena) Close(context.Context) ([]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	return nil, nil
+}
+
+func (a *fakeArena) next() {
+	for a.holding < a.permits && len(a.waiting) > 0 {
+		i := a.choose(a.waiting)
+		a.waiting[i].turn <- struct{}{}
+		a.waiting = slices.Delete(a.waiting, i, i+1)
+		a.holding++
+	}
+}
+
+func (m *fakeMember) Acquire(ctx context.Context, arrived func(int64)) (Hold, error) {
+	a := m.arena
+	if a.fails != nil {
+		if err := a.fails(m.number); err != nil {
+			return nil, err
+		}
+	}
+	a.mu.Lock()
+	m.asked++
+	a.arrived++
+	if a.shown {
+		arrived(a.arrived)
+	}
+	a.waiting = append(a.waiting, m)
+	a.next()
+	a.mu.Unlock()
+	select {
+	case <-m.turn:
+	case <-ctx.Done():
+		if a.withdraw(m) {
+			return nil, ctx.Err()
+		}
+		<-m.turn // it has just become ours
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.token++
+	h := &fakeHold{arena: a, token: a.token}
+	h.ctx, h.end = context.WithCancelCause(context.Background())
+	if a.loses {
+		h.end(lockops.ErrLost)
+	}
+	return h, nil
+}
+
+func (a *fakeArena) withdraw(m *fakeMember) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.waiting, m)
+	if i >= 0 {
+		a.waiting = slices.Delete(a.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+func (m *fakeMember) Requests() uint64 {
+	m.arena.mu.Lock()
+	defer m.arena.mu.Unlock()
+	return m.asked
+}
+
+func (m *fakeMember) Close() {
+	m.arena.mu.Lock()
+	defer m.arena.mu.Unlock()
+	m.arena.open--
+}
+
+type fakeHold struct {
+	arena *fakeArena
+	ctx   context.Context
+	end   context.CancelCauseFunc
+	token uint64
+}
+
+func (h *fakeHold) Context() context.Context { return h.ctx }
+
+func (h *fakeHold) Token() (uint64, bool) { return h.token, true }
+
+func (h *fakeHold) Release(context.Context) error {
+	h.end(lockops.ErrReleased)
+	a := h.arena
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.holding--
+	a.next()
+	if a.loses {
+		return lockops.ErrLost
+	}
+	return nil
+}
+
+// fight runs to the end.
+func fight(t *testing.T, arena Arena, cfg Config) Report {
+	t.Helper()
+	run, err := Start(t.Context(), arena, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := run.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.Ended || len(report.Left) != 0 {
+		t.Errorf("ended %v, left %v", report.Ended, report.Left)
+	}
+	return report
+}
+
+var small = Config{Contenders: 5, Hold: 200 * time.Microsecond, Think: 100 * time.Microsecond, Rounds: 20, Seed: 1}
+
+func TestAFairLock(t *testing.T) {
+	arena := &fakeArena{permits: 1, choose: fifo, shown: true}
+	r := fight(t, arena, small)
+	if r.Grants != 100 || r.Jain() != 1 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r.Handoff.Count == 0 || r.Handoff.P50 <= 0 || r.Handoff.Max < r.Handoff.P99 || r.Wait.Count != 100 || r.LongestWaiter < 0 {
+		t.Errorf("handoff %+v, wait %+v", r.Handoff, r.Wait)
+	}
+	if r.RequestsPerGrant() != 1 || r.Rate() <= 0 || r.Order != "this test" {
+		t.Errorf("%v requests a grant, %v grants a second, order %s", r.RequestsPerGrant(), r.Rate(), r.Order)
+	}
+	if !arena.closed || arena.open != 0 {
+		t.Errorf("arena closed: %v, %d sessions open", arena.closed, arena.open)
+	}
+}
+
+func TestALockThatGrantsToTwoAtOnceIsFoundOut(t *testing.T) {
+	r := fight(t, &fakeArena{permits: 2, choose: fifo, shown: true}, small)
+	if r.Overlaps == 0 {
+		t.Error("no overlap was reported")
+	}
+}
+
+func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
+	cfg := small
+	cfg.Think = 0
+	r := fight(t, &fakeArena{permits: 1, choose: lifo, shown: true}, cfg)
+	if r.Inversions < r.Grants/4 || r.Overlaps != 0 {
+		t.Errorf("%d inversions of %d grants, %d overlaps", r.Inversions, r.Grants, r.Overlaps)
+	}
+}
+
+// A lock that does not tell who came when is judged by the calls, and the report says so.
+func TestWithoutPlacesTheCallsCount(t *testing.T) {
+	cfg := small
+	cfg.Think = 0
+	r := fight(t, &fakeArena{permits: 1, choose: lifo}, cfg)
+	if r.Inversions < r.Grants/4 || r.Order != OrderOfCalls {
+		t.Errorf("%d inversions of %d grants by %s", r.Inversions, r.Grants, r.Order)
+	}
+}
+
+func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
+	r := fight(t, &fakeArena{permits: 1, choose: fifo, shown: true, loses: true}, small)
+	if r.Grants != 100 || r.Lost != 100 || r.Failed != 0 || !errors.Is(r.LastError, lockops.ErrLost) {
+		t.Errorf("grants %d, lost %d, failed %d: %v", r.Grants, r.Lost, r.Failed, r.LastError)
+	}
+}
+
+func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
+	broken := errors.New("broken")
+	calls := 0
+	arena := &fakeArena{permits: 1, choose: fifo, shown: true, fails: func(contender int) error {
+		if contender != 3 {
+			return nil
+		}
+		if calls++; calls > 2 {
+			return nil
+		}
+		return broken
+	}}
+	r := fight(t, arena, small)
+	if r.Failed != 2 || r.Contenders[3].Failed != 2 || !errors.Is(r.LastError, broken) || r.Grants != 100 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhoCannotJoinEndsTheRunBeforeItBegins(t *testing.T) {
+	refused := errors.New("refused")
+	arena := &fakeArena{permits: 1, choose: fifo, refuses: func(contender int) error {
+		if contender == 2 {
+			return refused
+		}
+		return nil
+	}}
+	if _, err := Start(t.Context(), arena, small); !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	if !arena.closed || arena.open != 0 {
+		t.Errorf("arena closed: %v, %d sessions open", arena.closed, arena.open)
+	}
+}
+
+func TestBadConfigurations(t *testing.T) {
+	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Rounds: -1}} {
+		if _, err := Start(t.Context(), &fakeArena{}, cfg); err == nil {
+			t.Errorf("%+v is taken", cfg)
+		}
+	}
+}
+
+func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
+	long := Config{Contenders: 4, Hold: time.Hour}
+	end := map[string]func(*Run, context.CancelFunc){
+		"stop":    func(r *Run, _ context.CancelFunc) { r.Stop() },
+		"context": func(_ *Run, cancel context.CancelFunc) { cancel() },
+		"time":    func(*Run, context.CancelFunc) {},
+	}
+	for name, f := range end {
+		cfg := long
+		if name == "time" {
+			cfg.For = 20 * time.Millisecond
+		}
+		arena := &fakeArena{permits: 1, choose: fifo, shown: true}
+		ctx, cancel := context.WithCancel(t.Context())
+		run, err := Start(ctx, arena, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(run, cancel)
+		r, err := run.Wait()
+		if err != nil || !r.Ended || arena.open != 0 || arena.holding != 0 || len(arena.waiting) != 0 {
+			t.Errorf("%s: %v, %d open, %d hold, %d wait", name, err, arena.open, arena.holding, len(arena.waiting))
+		}
+		for _, c := range r.Contenders {
+			if c.State != Done {
+				t.Errorf("%s: a contender is %v", name, c.State)
+			}
+		}
+		cancel()
+	}
+}
+
+func TestARunThatDoesNotGetOnEnds(t *testing.T) {
+	arena := &fakeArena{permits: 0, choose: fifo, shown: true} // nobody is ever granted it
+	cfg := small
+	cfg.Stall = 30 * time.Millisecond
+	run, err := Start(t.Context(), arena, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := run.Wait(); !errors.Is(err, ErrStalled) || r.Grants != 0 || r.LongestWait < cfg.Stall {
+		t.Errorf("%v %+v", err, r)
+	}
+}
+
+// Events tell each contender's life in order; who does not read them misses them and disturbs nothing.
+func TestEvents(t *testing.T) {
+	cfg := small
+	cfg.Events = 1000
+	run, err := Start(t.Context(), &fakeArena{permits: 1, choose: fifo, shown: true}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := map[EventKind]EventKind{Queued: Released, Granted: Queued, Released: Granted}
+	last := []EventKind{Released, Released, Released, Released, Released}
+	holder := -1
+	n := 0
+	for e := range run.Events() {
+		n++
+		if last[e.Contender] != after[e.Kind] {
+			t.Fatalf("contender %d: %v after %v", e.Contender, e.Kind, last[e.Contender])
+		}
+		last[e.Contender] = e.Kind
+		switch {
+		case e.Kind == Granted && holder >= 0:
+			t.Fatalf("granted to %d while %d holds", e.Contender, holder)
+		case e.Kind == Granted:
+			holder = e.Contender
+		case e.Kind == Released:
+			holder = -1
+		}
+	}
+	if r, _ := run.Wait(); n != 300 || r.Dropped != 0 {
+		t.Errorf("%d events, %d dropped, want 300 and none", n, r.Dropped)
+	}
+	cfg.Events = 1
+	if r := fight(t, &fakeArena{permits: 1, choose: fifo, shown: true}, cfg); r.Dropped != 299 || r.Grants != 100 {
+		t.Errorf("unread: %d dropped, %d grants", r.Dropped, r.Grants)
+	}
+}
+
+func TestSnapshotsOfARunUnderWay(t *testing.T) {
+	run, err := Start(t.Context(), &fakeArena{permits: 1, choose: fifo, shown: true}, Config{Contenders: 2, Hold: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Wait()
+	defer run.Stop()
+	for e := range run.Events() {
+		if e.Kind == Granted {
+			r := run.Snapshot()
+			c := r.Contenders[e.Contender]
+			if r.Ended || r.Grants != 1 || c.State != Holding || c.Held <= 0 || !c.Since.Equal(e.At) || r.Duration <= 0 {
+				t.Errorf("%+v", r)
+			}
+			return
+		}
+	}
+}
+
+func BenchmarkMonitor(b *testing.B) {
+	// What a grant costs besides the lock: queue, place, grant, token, release.
+	run := &Run{ledger: newLedger(make([]bool, 8), 1), events: make(chan Event)}
+	run.ledger.begin(time.Now())
+	for i := 1; i < 8; i++ {
+		run.ledger.queue(i, time.Now())
+		run.ledger.arrive(i, int64(1)<<62)
+	}
+	place := int64(0)
+	for b.Loop() {
+		place++
+		run.tell(func(at time.Time) Event { run.ledger.queue(0, at); return Event{Kind: Queued, At: at} })
+		run.mu.Lock()
+		run.ledger.arrive(0, place)
+		run.mu.Unlock()
+		run.tell(func(at time.Time) Event { return run.ledger.grant(0, at) })
+		run.mu.Lock()
+		run.ledger.fence(0, uint64(place))
+		run.mu.Unlock()
+		run.tell(func(at time.Time) Event { return run.ledger.release(0, at, true) })
+		run.note(func(at time.Time) { run.ledger.think(0, at) })
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	run := &Run{ledger: newLedger(make([]bool, 8), 1), done: make(chan struct{})}
+	for b.Loop() {
+		run.Snapshot()
+	}
+}

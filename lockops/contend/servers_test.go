@@ -1,0 +1,356 @@
+package contend
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+func onZooKeeper(server *servertest.ZooKeeper, path string, options ...lockops.Option) ZooKeeper {
+	return ZooKeeper{
+		Servers: []string{server.Addr}, Site: Site{Backend: "zk:", Name: path, Kinds: lockops.KindsOn(lockops.OnZooKeeper)[:1], Options: options},
+	}
+}
+
+func onRedis(masters []*servertest.Redis, key string) Redis {
+	servers := lockops.OnRedis
+	if len(masters) > 1 {
+		servers = lockops.OnRedisMasters
+	}
+	r := Redis{Site: Site{Backend: "redis:", Name: key, Kinds: lockops.KindsOn(servers)[:1]}}
+	for _, m := range masters {
+		r.Masters = append(r.Masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+	}
+	return r
+}
+
+// plainZK is a look at a server that owes nothing to what is tested.
+func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{server.Addr}, 5*time.Second, zk.WithLogger(silent{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events { // closed when its goroutines have ended
+		}
+	})
+	return conn
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+func wantNoNode(t *testing.T, server *servertest.ZooKeeper, path string) {
+	t.Helper()
+	if there, _, err := plainZK(t, server).Exists(path); there || err != nil {
+		t.Errorf("%s is there: %v %v", path, there, err)
+	}
+}
+
+func plainRedis(t *testing.T, server *servertest.Redis) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: server.Addr})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func wantNoKey(t *testing.T, masters []*servertest.Redis, name string) {
+	t.Helper()
+	for _, m := range masters {
+		keys, err := plainRedis(t, m).Keys(t.Context(), "*"+name+"*").Result()
+		if err != nil || len(keys) > 0 {
+			t.Errorf("%s has %v: %v", m.Addr, keys, err)
+		}
+	}
+}
+
+var brief = Config{Contenders: 6, Hold: 2 * time.Millisecond, Think: time.Millisecond, Rounds: 10, Seed: 7, Stall: 20 * time.Second}
+
+// Whatever the recipe, ZooKeeper's queue is first come, first served.
+func TestZooKeeperQueues(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		for _, name := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
+			t.Run(name, func(t *testing.T) {
+				path := servertest.UniquePath(t)
+				r := fight(t, NewZooKeeper(onZooKeeper(server, path+"/deep/lock", lockops.WithRecipe(name))), brief)
+				if r.Grants != 60 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 || r.Jain() != 1 {
+					t.Errorf("%+v", r)
+				}
+				if r.Handoff.Count < 40 || r.RequestsPerGrant() < 3 || r.RequestsPerGrant() > 8 || !strings.Contains(r.Order, "sequence") {
+					t.Errorf("handoffs %+v, %v requests a grant, by %s", r.Handoff, r.RequestsPerGrant(), r.Order)
+				}
+				wantNoNode(t, server, path)
+			})
+		}
+	})
+}
+
+// Long holds have their czxid read; it grows with every grant.
+func TestZooKeeperTokensAreLookedAt(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		cfg := brief
+		cfg.Hold, cfg.Rounds = 40*time.Millisecond, 2
+		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, servertest.UniquePath(t))), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := run.Wait()
+		if err != nil || run.ledger.token == 0 || r.TokensBack != 0 || r.Overlaps != 0 {
+			t.Errorf("%v: greatest token %d, %+v", err, run.ledger.token, r)
+		}
+	})
+}
+
+func TestRedisMutexIsARace(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		cfg := brief
+		cfg.Rounds = 40
+		run, err := Start(t.Context(), NewRedis(onRedis(masters, key)), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := run.Wait()
+		if err != nil || r.Grants != 240 || r.Overlaps != 0 || r.Lost+r.Failed != 0 || r.Inversions == 0 {
+			t.Errorf("%v: %+v", err, r)
+		}
+		if run.ledger.token < 240 || run.ledger.byCall || r.RequestsPerGrant() < 2 || !strings.Contains(r.Order, "clock") {
+			t.Errorf("token %d, %v requests a grant, by %s", run.ledger.token, r.RequestsPerGrant(), r.Order)
+		}
+		wantNoKey(t, masters, key)
+	})
+}
+
+func TestRedlockOnFiveMasters(t *testing.T) {
+	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		cfg := brief
+		cfg.Contenders, cfg.Rounds = 4, 5
+		r := fight(t, NewRedis(onRedis(masters, key)), cfg)
+		if r.Grants != 20 || r.Overlaps != 0 || r.Failed != 0 || r.Kind != "redlock" || r.RequestsPerGrant() < 10 || r.Order != OrderOfCalls {
+			t.Errorf("%+v", r)
+		}
+		wantNoKey(t, masters, key)
+	})
+}
+
+// However a run is cut short, nothing of it is left.
+func TestCancelledRunsLeaveNothing(t *testing.T) {
+	cut := func(t *testing.T, arena Arena) {
+		t.Helper()
+		cfg := Config{Contenders: 8, Hold: time.Hour}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		run, err := Start(ctx, arena, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e := range run.Events() {
+			if e.Kind == Granted {
+				cancel()
+			}
+		}
+		if r, err := run.Wait(); err != nil || len(r.Left) != 0 || r.Grants != 1 {
+			t.Errorf("%v: %+v", err, r)
+		}
+	}
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		cut(t, NewZooKeeper(onZooKeeper(server, path)))
+		wantNoNode(t, server, path)
+	})
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		cut(t, NewRedis(onRedis(masters, key)))
+		wantNoKey(t, masters, key)
+	})
+	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		cut(t, NewRedis(onRedis(masters, key)))
+		wantNoKey(t, masters, key)
+	})
+}
+
+func TestALockOfOthersIsLeftAlone(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		conn := plainZK(t, server)
+		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		z := onZooKeeper(server, path)
+		wantExists(t, NewZooKeeper(z))
+		z.Existing = true
+		if r := fight(t, NewZooKeeper(z), brief); r.Grants != 60 {
+			t.Errorf("%+v", r)
+		}
+		if there, stat, err := conn.Exists(path); !there || err != nil || stat.NumChildren != 0 {
+			t.Errorf("the directory is there: %v, %+v: %v", there, stat, err)
+		}
+	})
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		c := plainRedis(t, masters[0])
+		c.Set(t.Context(), key, "somebody's", time.Minute)
+		wantExists(t, NewRedis(onRedis(masters, key)))
+		if n := c.Exists(t.Context(), recipe.FenceKey(key)).Val(); n != 0 {
+			t.Error("a refused run left a counter")
+		}
+		c.Del(t.Context(), key)
+		c.Set(t.Context(), recipe.FenceKey(key), 41, 0)
+		wantExists(t, NewRedis(onRedis(masters, key)))
+		r := onRedis(masters, key)
+		r.Existing = true
+		if r := fight(t, NewRedis(r), brief); r.Grants != 60 {
+			t.Errorf("%+v", r)
+		}
+		if n := c.Get(t.Context(), recipe.FenceKey(key)).Val(); n != "101" {
+			t.Errorf("the fencing counter is at %q, want 41 + 60", n)
+		}
+		c.Del(t.Context(), recipe.FenceKey(key))
+	})
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		c := plainRedis(t, masters[2])
+		c.HSet(t.Context(), key, "a", "b")
+		wantExists(t, NewRedis(onRedis(masters, key)))
+		if n := c.Exists(t.Context(), key).Val(); n != 1 {
+			t.Error("the key of another type is gone")
+		}
+		c.Del(t.Context(), key)
+	})
+}
+
+// wantExists starts a run that must be refused.
+func wantExists(t *testing.T, arena Arena) {
+	t.Helper()
+	if _, err := Start(t.Context(), arena, brief); !errors.Is(err, ErrExists) {
+		t.Errorf("%v, want ErrExists", err)
+	}
+}
+
+// What a run left that was killed is not somebody else's lock: the next run takes it over, and removes it.
+func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		killed := NewZooKeeper(onZooKeeper(server, path)).(*zkArena)
+		if err := killed.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		killed.keeper.Close()
+		fight(t, NewZooKeeper(onZooKeeper(server, path)), brief)
+		wantNoNode(t, server, path)
+	})
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		killed := NewRedis(onRedis(masters, key)).(*redisArena)
+		if err := killed.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		killed.keepers[0].Close()
+		fight(t, NewRedis(onRedis(masters, key)), brief)
+		wantNoKey(t, masters, key)
+	})
+}
+
+// Who came to use the lock meanwhile keeps it.
+func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 2, Hold: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := plainZK(t, server)
+		theirs, err := conn.Create(path+"/their-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Stop()
+		if r, err := run.Wait(); err != nil || len(r.Left) != 0 {
+			t.Errorf("%v: %v", err, r.Left)
+		}
+		if there, _, err := conn.Exists(theirs); !there || err != nil {
+			t.Errorf("their node is gone: %v", err)
+		}
+		conn.Delete(theirs, -1)
+		conn.Delete(path, -1)
+	})
+}
+
+// A lock that an operator takes away is lost by its holder; the run goes on.
+func TestATakenLockIsALoss(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 3, Hold: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := plainZK(t, server)
+		grants := 0
+		for e := range run.Events() {
+			switch e.Kind {
+			case Granted:
+				if grants++; grants == 1 {
+					children, _, err := conn.Children(path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, entries := recipe.Read(children)
+					conn.Delete(path+"/"+entries[0].Name, -1)
+				}
+			case Lost:
+				run.Stop()
+			}
+		}
+		if r, err := run.Wait(); err != nil || r.Lost != 1 || r.Grants < 1 || !errors.Is(r.LastError, lockops.ErrLost) {
+			t.Errorf("%v: %+v", err, r)
+		}
+		wantNoNode(t, server, path)
+	})
+}
+
+// Without a server no run begins; with one that goes away a run ends all the same, and says that it could not look.
+func TestServersThatAreAway(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	z := ZooKeeper{Servers: []string{"127.0.0.1:1"}, Site: Site{Name: "/a", Kinds: lockops.KindsOn(lockops.OnZooKeeper)}}
+	if _, err := Start(ctx, NewZooKeeper(z), brief); err == nil {
+		t.Error("a run on no ZooKeeper")
+	}
+	server := servertest.StartEmbeddedRedis(t)
+	server.Stop(t)
+	if _, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), brief); !errors.Is(err, lockops.ErrNoQuorum) {
+		t.Errorf("a run on no Redis: %v", err)
+	}
+	server.Restart(t)
+	cfg := brief
+	cfg.Rounds, cfg.Stall = 1_000_000, time.Second
+	run, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range run.Events() {
+		if e.Kind == Released {
+			server.Stop(t)
+			break
+		}
+	}
+	for range run.Events() {
+	}
+	if r, err := run.Wait(); !errors.Is(err, ErrStalled) || r.Grants == 0 || !strings.Contains(err.Error(), "clean up") {
+		t.Errorf("%v: %+v", err, r)
+	}
+}

@@ -1,0 +1,295 @@
+package contend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/recipe"
+	"lockscope/lockops"
+)
+
+// ZooKeeper is a lock in ZooKeeper that is contended for.
+type ZooKeeper struct {
+	Site
+	Servers []string
+	// Chroot comes before the path; Session are the other options of each session.
+	Chroot  string
+	Session []lockops.ZKOption
+}
+
+// NewZooKeeper makes the arena of such a lock. The lock's directory, and what is missing above it, is made when the run
+// starts and removed at its end.
+func NewZooKeeper(z ZooKeeper) Arena {
+	z.Label = labelOf(z.Label)
+	return &zkArena{ZooKeeper: z}
+}
+
+type zkArena struct {
+	ZooKeeper
+	keeper *lockops.ZKSession
+	made   []string // full paths of directories, the topmost first
+
+	mu   sync.Mutex
+	ours map[int64]bool // sessions of contenders
+}
+
+// directoryMark is the data of a lock's directory that a run has made. A directory with it and without contenders is
+// what a run left that was killed.
+const directoryMark = "lockscope contend"
+
+// tokenIsKnown: package lockops reads the czxid when a hold has lasted for 5 ms; and the answer.
+const tokenIsKnown = 15 * time.Millisecond
+
+func (a *zkArena) Describe() Description {
+	d := a.describe("ZooKeeper's sequence numbers")
+	d.TokenAfter = tokenIsKnown
+	return d
+}
+
+func (a *zkArena) session(ctx context.Context) (*lockops.ZKSession, error) {
+	return lockops.NewZKSession(ctx, a.Servers, append(slices.Clone(a.Session), lockops.WithChroot(a.Chroot))...)
+}
+
+func (a *zkArena) full() string { return strings.TrimRight(a.Chroot, "/") + a.Name }
+
+// Open makes the directory, unless it is there.
+func (a *zkArena) Open(ctx context.Context) (err error) {
+	if !strings.HasPrefix(a.Name, "/") || strings.HasSuffix(a.Name, "/") {
+		return fmt.Errorf("contend: %s is no path of a znode: it starts with a slash and does not end in one", a.Name)
+	}
+	if a.keeper, err = a.session(ctx); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, a.keeper.Close)() // go-zookeeper's requests know no context
+	path := a.full()
+	there, err := a.look(path)
+	if err == nil && there && !a.Existing {
+		err = ErrExists
+	}
+	for _, dir := range upTo(path) {
+		if err == nil && !there {
+			err = a.make(dir, dir == path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("contend: zookeeper %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+// look says whether a lock's directory exists. One that an earlier run has left does not, since it is ours.
+func (a *zkArena) look(path string) (there bool, err error) {
+	data, stat, err := a.keeper.Conn().Get(path)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	if string(data) == directoryMark && stat.NumChildren == 0 {
+		a.made = []string{path}
+		return false, nil
+	}
+	return true, nil
+}
+
+// upTo is a path behind all that are above it, the topmost first.
+func upTo(path string) (all []string) {
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			all = append(all, path[:i])
+		}
+	}
+	return append(all, path)
+}
+
+// make creates a directory that is missing: a container, so that it vanishes by itself should we be killed. The lock's own
+// gets the mark, and must not have been made by somebody else meanwhile.
+func (a *zkArena) make(path string, own bool) error {
+	conn := a.keeper.Conn()
+	there, _, err := conn.Exists(path)
+	switch {
+	case err != nil:
+		return err
+	case there && (!own || slices.Contains(a.made, path)):
+		return nil
+	}
+	var data []byte
+	if own {
+		data = []byte(directoryMark)
+	}
+	_, err = conn.CreateContainer(path, data, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoAuth) {
+		_, err = conn.Create(path, data, zk.FlagPersistent, zk.WorldACL(zk.PermAll)) // a server before 3.5.3
+	}
+	switch {
+	case err == nil:
+		a.made = append(a.made, path)
+	case errors.Is(err, zk.ErrNodeExists) && own:
+		return ErrExists
+	case errors.Is(err, zk.ErrNodeExists):
+		return nil
+	}
+	return err
+}
+
+// Join opens a session and makes the lock on it.
+func (a *zkArena) Join(ctx context.Context, contender int) (Member, error) {
+	session, err := a.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &zkMember{arena: a, session: session}
+	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)), lockops.OnWaiting(m.place))
+	if m.lock, err = a.kind(contender).New(session, a.Name, options...); err != nil {
+		session.Close()
+		return nil, err
+	}
+	m.note()
+	return m, nil
+}
+
+// zkMember is a contender with its session.
+type zkMember struct {
+	arena   *zkArena
+	session *lockops.ZKSession
+	lock    lockops.Locker
+	arrived func(place int64) // of the present Acquire
+}
+
+func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold, error) {
+	m.arrived = arrived
+	h, err := m.lock.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.place(h.Name())
+	return h, nil
+}
+
+// place tells a node's number. In the upper half of 64 bits, the difference of two numbers is right also after the
+// server's counter of 32 bits has wrapped.
+func (m *zkMember) place(name string) {
+	if _, seq, ok := recipe.SplitSequence(name); ok {
+		m.arrived(int64(seq) << 32)
+	}
+}
+
+func (m *zkMember) Requests() uint64 { return m.session.Requests() }
+
+// note remembers the session, to look for what it left.
+func (m *zkMember) note() {
+	m.arena.mu.Lock()
+	defer m.arena.mu.Unlock()
+	if m.arena.ours == nil {
+		m.arena.ours = make(map[int64]bool)
+	}
+	m.arena.ours[m.session.Conn().SessionID()] = true
+}
+
+func (m *zkMember) Close() {
+	m.note() // it may be another one by now
+	m.session.Close()
+}
+
+// Close removes the directories, unless somebody else uses them by now, and looks for nodes of the contenders.
+func (a *zkArena) Close(ctx context.Context) (left []string, err error) {
+	if a.keeper == nil {
+		return nil, nil
+	}
+	defer a.keeper.Close()
+	defer context.AfterFunc(ctx, a.keeper.Close)()
+	if left, err = a.leftBelow(a.full()); err == nil && len(left) == 0 {
+		for _, path := range slices.Backward(a.made) {
+			if err = a.remove(path); err != nil {
+				break
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		err = fmt.Errorf("zookeeper %s: %w", a.Name, err)
+	}
+	return left, err
+}
+
+// leftBelow are the contenders' nodes below a path, at most two levels deep.
+func (a *zkArena) leftBelow(path string) (left []string, err error) {
+	conn := a.keeper.Conn()
+	if _, err := conn.Sync(path); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err = a.walk(path, 2, func(path string, stat *zk.Stat) {
+		if a.ours[stat.EphemeralOwner] {
+			left = append(left, path)
+		}
+	})
+	return left, err
+}
+
+// walk visits what is below a path.
+func (a *zkArena) walk(path string, depth int, visit func(path string, stat *zk.Stat)) error {
+	children, _, err := a.keeper.Conn().Children(path)
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		full := path + "/" + child
+		there, stat, err := a.keeper.Conn().Exists(full)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		visit(full, stat)
+		if depth > 1 && stat.NumChildren > 0 {
+			if err := a.walk(full, depth-1, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove deletes a directory that a run has made, with the directories that the recipe has made in it. It stays when
+// there is anything else in it: somebody uses it.
+func (a *zkArena) remove(path string) error {
+	var inner []string
+	used := false
+	err := a.walk(path, 2, func(path string, stat *zk.Stat) {
+		inner = append(inner, path)
+		used = used || stat.EphemeralOwner != 0 && stat.EphemeralOwner != containerOwner
+	})
+	if err != nil || used {
+		return err
+	}
+	slices.Reverse(inner)
+	for _, p := range append(inner, path) {
+		err := a.keeper.Conn().Delete(p, -1)
+		if errors.Is(err, zk.ErrNotEmpty) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+	}
+	return nil
+}
+
+// containerOwner is the ephemeralOwner of a container (EphemeralType.CONTAINER_EPHEMERAL_OWNER).
+const containerOwner = -1 << 63

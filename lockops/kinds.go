@@ -1,0 +1,84 @@
+package lockops
+
+import (
+	"fmt"
+
+	"lockscope/inspect/recipe"
+)
+
+// Session is what a lock stands on: a *ZKSession or a *RedisSession.
+type Session interface {
+	// Requests counts what the session has asked of its servers so far, all that keeps the connection up left out.
+	Requests() uint64
+	// Close ends the session and all that stands on it.
+	Close()
+}
+
+// Servers are what a kind of lock needs.
+type Servers uint8
+
+// The servers that locks live on.
+const (
+	OnZooKeeper    Servers = iota // an ensemble
+	OnRedis                       // one Redis, also a Sentinel or Cluster deployment
+	OnRedisMasters                // several independent masters
+)
+
+// Kind is a kind of lock by the name that people give it, for programs that let them choose.
+type Kind struct {
+	Name string
+	On   Servers
+	// Permits is how many may hold it at once.
+	Permits int
+	// Shared: it may be held by all at once who hold it by this kind, such as readers.
+	Shared bool
+
+	lock   func(s Session, name string, opts []Option) (Locker, error)
+	beside func(name string) []string
+}
+
+// Kinds are all kinds of locks of this package, of each kind of servers the usual one first.
+func Kinds() []Kind {
+	return []Kind{
+		{Name: "mutex", On: OnZooKeeper, Permits: 1, lock: on(NewZKMutex)},
+		{Name: "mutex", On: OnRedis, Permits: 1, lock: on(NewRedisMutex), beside: fence},
+		{Name: "redlock", On: OnRedisMasters, Permits: 1, lock: on(NewRedlock)},
+	}
+}
+
+// KindsOn are the kinds of locks that can live on such servers, the usual one first.
+func KindsOn(servers Servers) []Kind {
+	var kinds []Kind
+	for _, k := range Kinds() {
+		if k.On == servers {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// New makes a lock of this kind. It fails when the session is not one with the servers that the kind needs.
+func (k Kind) New(s Session, name string, opts ...Option) (Locker, error) {
+	return k.lock(s, name, opts)
+}
+
+// Beside are the Redis keys that stay beside the lock's own when nobody holds it.
+func (k Kind) Beside(name string) []string {
+	if k.beside == nil {
+		return nil
+	}
+	return k.beside(name)
+}
+
+func fence(name string) []string { return []string{recipe.FenceKey(name)} }
+
+// on makes a constructor take whatever session there is.
+func on[S Session, L Locker](constructor func(S, string, ...Option) L) func(Session, string, []Option) (Locker, error) {
+	return func(s Session, name string, opts []Option) (Locker, error) {
+		session, ok := s.(S)
+		if !ok {
+			return nil, fmt.Errorf("lockops: %s: no such lock can stand on a %T", name, s)
+		}
+		return constructor(session, name, opts...), nil
+	}
+}
