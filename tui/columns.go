@@ -57,6 +57,23 @@ func lay(columns []column, width int) []int {
 // gap is between two columns.
 const gap = 2
 
+// columnAt is the column at x cells from the table's start; -1 where there is none.
+func columnAt(widths []int, x int) int {
+	for i, w := range widths {
+		if w == 0 {
+			continue
+		}
+		if x < w+gap {
+			if x < 0 {
+				return -1
+			}
+			return i
+		}
+		x -= w + gap
+	}
+	return -1
+}
+
 // join puts cells into their columns. A cell that is too wide runs on where the cell after it is empty.
 func join(columns []column, widths []int, cells []line, tail string) line {
 	var out line
@@ -126,35 +143,3 @@ const holderColumn, ttlColumn = 3, 6
 
 // margin is left of the first column: the cursor, the sign and two blanks.
 const margin = 3
-
-func (s *locks) header(width int) string {
-	columns := lockColumns(width - margin - 1)
-	l := line{{"   ", s.theme.Header}}
-	l = append(l, titles(columns, lay(columns, width-margin-1), s.theme.Header)...)
-	return l.render(width, s.theme.Glyphs.Ellipsis, nil)
-}
-
-func (s *locks) rowView(r *row, width int, selected bool) string {
-	t := s.theme
-	c := s.cells(r.lock, r.span)
-	columns := lockColumns(width - margin - 1)
-	l := line{{" ", t.Text}, c.mark, {" ", t.Text}}
-	over := s.highlight(r)
-	if selected {
-		l[0] = span{t.Glyphs.Cursor, t.Holding}
-		over = t.Selected
-	}
-	widths := lay(columns, width-margin-1)
-	l = append(l, join(columns, widths, c.list(widths), t.Glyphs.Ellipsis)...)
-	return l.render(width, t.Glyphs.Ellipsis, over)
-}
-
-// highlight makes a row stand out whose lock has just changed hands.
-func (s *locks) highlight(r *row) func(lipgloss.Style) lipgloss.Style {
-	for i := range r.lock.Holders {
-		if s.history.freshGrant(r.lock.ID, r.lock.Holders[i].Name, s.now) {
-			return s.theme.Fresh
-		}
-	}
-	return nil
-}

@@ -32,6 +32,9 @@ type snapshotShownMsg struct {
 	all     bool
 }
 
+// timePassedMsg tells the screen in front that the drawn time is a later one.
+type timePassedMsg struct{}
+
 // tickedMsg says that time went by.
 type tickedMsg struct{ generation int }
 
@@ -112,6 +115,9 @@ func (m *Model) tick(msg tickedMsg) tea.Cmd {
 	if now := m.options.now(); !m.paused {
 		m.now = now
 		m.lead()
+		if cmd := m.front().Update(timePassedMsg{}); cmd != nil {
+			m.later(cmd)
+		}
 		m.resize() // a caption may have come or gone
 	}
 	if !m.options.now().Before(m.flashUntil) {

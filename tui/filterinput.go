@@ -56,18 +56,27 @@ func (i *filterInput) actions(help string, cleared func()) []action {
 	return list
 }
 
-// view is the filter, what is wrong with it before it; empty when there is none and none is typed.
+// view is the filter at the end of a line; empty when there is none and none is typed.
 func (i *filterInput) view(t *theme.Theme) line {
-	var l line
-	if problem := i.problem(); problem != "" {
-		l = l.add(t.Warning, t.Glyphs.Warning+" "+problem+"  ")
-	}
 	switch {
 	case i.open:
-		return append(l.add(t.Key, "/ "), i.field.view(t, 30)...).add(t.Text, " ")
+		return append(line{{"/ ", t.Key}}, i.field.view(t, 30)...).add(t.Text, " ")
 	case i.field.value() != "":
-		return l.add(t.Key, "/ ").add(t.Waiting, printed(i.field.value())+" ")
+		return line{{"/ ", t.Key}, {tailOf(printed(i.field.value()), 30, t.Glyphs.Ellipsis) + " ", t.Waiting}}
 	default:
 		return nil
+	}
+}
+
+// bar is the filter at the start of a line, and beside it what is wrong with it; hint stands there while nothing is typed.
+func (i *filterInput) bar(t *theme.Theme, hint string) line {
+	l := append(line{{" ", t.Text}}, i.view(t)...)
+	switch problem := i.problem(); {
+	case problem != "":
+		return l.add(t.Warning, " "+t.Glyphs.Warning+" "+problem)
+	case i.field.value() == "":
+		return l.add(t.Muted, " "+hint)
+	default:
+		return l
 	}
 }

@@ -286,3 +286,11 @@ func (f fakeFeed) Next(ctx context.Context) (*inspect.Snapshot, error) {
 }
 
 var trueColor = colorprofile.TrueColor
+
+func splitLines(s string) []string { return strings.Split(s, "\n") }
+
+// cellOf is where text starts in a line, in cells.
+func cellOf(line, text string) int {
+	before, _, _ := strings.Cut(line, text)
+	return ansi.StringWidth(before)
+}

@@ -70,6 +70,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = tea.Batch(cmd, opened)
 	}
 	m.refocus()
+	if len(m.queued) > 0 {
+		cmd = tea.Batch(append(m.queued, cmd)...)
+		m.queued = nil
+	}
 	return m, cmd
 }
 

@@ -24,19 +24,19 @@ func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
 	}
 	beat(time.Second)
 	wantText(t, m, "1/2 first", "look at invoices")
-	if got := locksOf(m).selected; got != twoScenes()[0].Lock {
+	if got := locksOf(m).selected.lock; got != twoScenes()[0].Lock {
 		t.Errorf("selected %v", got)
 	}
 	beat(sceneTime)
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).selected; got != orders().ID {
+	if got := locksOf(m).selected.lock; got != orders().ID {
 		t.Errorf("selected %v", got)
 	}
 	press(m, "k")
-	selected := locksOf(m).selected
+	selected := locksOf(m).selected.lock
 	beat(sceneTime)
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).selected; got != selected {
+	if got := locksOf(m).selected.lock; got != selected {
 		t.Errorf("the guide moved the cursor of somebody who uses the keys: %v", got)
 	}
 }
@@ -48,7 +48,7 @@ func TestArrowsChangeTheScene(t *testing.T) {
 	press(m, "right")
 	wantNoText(t, m, "▸ chain")
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).selected; got != orders().ID {
+	if got := locksOf(m).selected.lock; got != orders().ID {
 		t.Errorf("selected %v", got)
 	}
 	press(m, "right", "left")

@@ -128,8 +128,10 @@ func severity(s inspect.Severity) int {
 }
 
 // sign is the glyph of a lock and its style.
-func sign(t *theme.Theme, l *inspect.Lock) span {
-	switch rankOf(l) {
+func sign(t *theme.Theme, l *inspect.Lock) span { return rankSign(t, rankOf(l)) }
+
+func rankSign(t *theme.Theme, r rank) span {
+	switch r {
 	case rankCritical:
 		return span{t.Glyphs.Critical, t.Critical}
 	case rankWarning:

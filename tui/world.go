@@ -31,6 +31,7 @@ type world struct {
 	flashText  string
 	flashUntil time.Time
 	next       navigation
+	queued     []tea.Cmd
 	inFront    screenName // the screen that is shown
 	// opener is the screen from which the one in front was opened; empty after going back.
 	opener screenName
@@ -50,6 +51,9 @@ type navigation struct {
 
 func (w *world) open(to screenName, about subject) { w.next = navigation{to: place{to, about}} }
 func (w *world) back()                             { w.next = navigation{back: true} }
+
+// later has a command run that what is under way cannot return.
+func (w *world) later(cmd tea.Cmd) { w.queued = append(w.queued, cmd) }
 
 // note takes over what happened, and how many events before that were too many to be told.
 func (w *world) note(events []inspect.Event, missed int) {

@@ -1,0 +1,51 @@
+package tui
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+)
+
+// groupView draws the head of a group: its worst sign, its prefix, and what is in it.
+func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
+	t := s.theme
+	mark := rankSign(t, g.worst())
+	lead := t.Glyphs.Crumb
+	if s.opened[g.prefix] {
+		lead = t.Glyphs.Down
+	}
+	l := line{{" ", t.Text}, mark, {" " + lead + " ", t.Muted}, {printed(g.backend) + ":", t.Muted}}
+	if g.path == "" {
+		l = l.add(t.Muted, "(no prefix)")
+	} else {
+		l = l.add(t.Strong, inspect.Escape(g.path))
+	}
+	over := s.theme.Selected
+	if selected {
+		l[0] = span{t.Glyphs.Cursor, t.Holding}
+	} else {
+		over = nil
+	}
+	counts := s.groupCounts(g)
+	room := width - counts.width() - 2
+	l = l.squeeze(room, t.Glyphs.Ellipsis).cut(room, t.Glyphs.Ellipsis)
+	return spread(l, counts, width, t.Glyphs.Ellipsis).render(width, t.Glyphs.Ellipsis, over)
+}
+
+func (s *locks) groupCounts(g *lockGroup) line {
+	t := s.theme
+	var parts line
+	put := func(n int, sign span, what string) {
+		if n > 0 {
+			parts = parts.add(sign.style, fmt.Sprintf("%s %d%s  ", sign.text, n, what))
+		}
+	}
+	put(g.ranks[rankCritical], rankSign(t, rankCritical), "")
+	put(g.ranks[rankWarning], rankSign(t, rankWarning), "")
+	put(g.ranks[rankUnknown], rankSign(t, rankUnknown), "")
+	if g.contended > 0 {
+		parts = parts.add(t.Muted, fmt.Sprintf("%d contended  ", g.contended))
+	}
+	parts = parts.add(t.Text, plural(g.rows.count, "lock")+" ")
+	return parts
+}

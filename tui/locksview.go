@@ -1,0 +1,187 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+)
+
+func (s *locks) View() string {
+	width := s.tableWidth()
+	tail := s.theme.Glyphs.Ellipsis
+	table := []string{s.header(width)}
+	lines := s.visible()
+	for i, e := range lines {
+		selected := s.top+i == s.cursor
+		if e.group != nil {
+			table = append(table, s.groupView(e.group, width, selected))
+		} else {
+			table = append(table, s.rowView(e, width, selected))
+		}
+	}
+	if len(lines) == 0 {
+		table = append(table, s.empty(width)...)
+	}
+	for len(table) < s.height-1 {
+		table = append(table, "")
+	}
+	body := strings.Join(table[:max(1, s.height-1)], "\n")
+	if s.wide() {
+		wall := strings.TrimSuffix(strings.Repeat(s.theme.Faint.Render(" "+s.theme.Glyphs.Wall+" ")+"\n", s.height-1), "\n")
+		body = lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, s.beside.View())
+	}
+	return s.summary().render(s.width, tail, nil) + "\n" + body
+}
+
+// summary counts the locks and says how they are sorted and filtered; while somebody types a filter that comes first.
+func (s *locks) summary() line {
+	t, x, tail := s.theme, s.index, s.theme.Glyphs.Ellipsis
+	dot := " " + t.Glyphs.Dot + " "
+	if s.input.open || s.input.problem() != "" {
+		found := s.found()
+		words := s.input.bar(t, "words, or: "+fieldNames).cut(max(0, s.width-found.width()-1), tail)
+		return spread(words, found, s.width, tail)
+	}
+	left := line{{" " + plural(len(x.rows), "lock"), t.Strong}}
+	if !x.filter.empty() {
+		left = append(line{{" ", t.Text}}, s.found()...)
+	}
+	left = left.add(t.Muted, fmt.Sprintf("%s%d contended", dot, x.contended))
+	if x.critical > 0 {
+		left = left.add(t.Muted, dot).add(t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
+	}
+	if x.warnings > 0 {
+		left = left.add(t.Muted, dot).add(t.Warning, t.Glyphs.Warning+" "+plural(x.warnings, "warning"))
+	}
+	left = append(left, s.looking()...)
+	right := line{{"sort: ", t.Muted}, {s.want.order.String() + " ", t.Text}}
+	if s.busy {
+		right = line{{"sorting" + tail + " ", t.Waiting}}
+	}
+	if l := s.input.view(t); l != nil {
+		right = l
+	}
+	return spread(left, right, s.width, tail)
+}
+
+// found counts the locks that the filter lets through.
+func (s *locks) found() line {
+	if s.busy {
+		return line{{"filtering" + s.theme.Glyphs.Ellipsis + " ", s.theme.Waiting}}
+	}
+	return line{{fmt.Sprintf("%d of %s", s.index.shown, plural(len(s.index.rows), "lock")), s.theme.Strong}}
+}
+
+// looking says how far the first look around is.
+func (s *locks) looking() line {
+	scanned, busy := s.scanned()
+	if !busy {
+		return nil
+	}
+	return line{{fmt.Sprintf(" %s still looking, %d scanned", s.theme.Glyphs.Dot, scanned), s.theme.Waiting}}
+}
+
+func (w *world) scanned() (n int, busy bool) {
+	for _, b := range w.snapshot.Backends {
+		n += b.Scanned
+		busy = busy || !b.FirstPass && b.State != inspect.Down
+	}
+	return n, busy
+}
+
+// empty says why there is nothing to see.
+func (s *locks) empty(width int) []string {
+	t := s.theme
+	text, more := s.emptyWords()
+	lines := []line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.render(width, t.Glyphs.Ellipsis, nil)
+	}
+	return out
+}
+
+func (s *locks) emptyWords() (text, more string) {
+	scanned, busy := s.scanned()
+	down := 0
+	for _, b := range s.snapshot.Backends {
+		if b.State == inspect.Down {
+			down++
+		}
+	}
+	switch {
+	case s.busy:
+		return fmt.Sprintf("Sorting %s%s", plural(s.snapshot.Len(), "lock"), s.theme.Glyphs.Ellipsis), "They are here in a moment."
+	case len(s.index.rows) > 0:
+		return "No lock matches the filter.", "esc shows all of them."
+	case s.feedError != nil:
+		return "Nothing can be shown.", printed(s.feedError.Error())
+	case len(s.snapshot.Backends) == 0:
+		return "Connecting" + s.theme.Glyphs.Ellipsis, "No server has answered yet."
+	case busy:
+		return "No locks so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
+	case down == len(s.snapshot.Backends):
+		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
+	case down > 0:
+		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
+	default:
+		return "No locks.", fmt.Sprintf("Nothing under these roots and patterns is a lock; %d scanned.", scanned)
+	}
+}
+
+// columns are those of the table, the one that it is sorted by marked, and their widths.
+func (s *locks) columns() ([]column, []int) {
+	width := s.tableWidth() - margin - 1
+	columns := lockColumns(width)
+	o := s.want.order
+	mark := s.theme.Glyphs.Up
+	if o.by.descends() != o.reversed {
+		mark = s.theme.Glyphs.Down
+	}
+	columns[o.by].title += " " + mark
+	return columns, lay(columns, width)
+}
+
+// sortingAt is the column whose title is at x.
+func (s *locks) sortingAt(x int) (sorting, bool) {
+	_, widths := s.columns()
+	at := columnAt(widths, x-margin)
+	return sorting(at), at >= 0
+}
+
+func (s *locks) header(width int) string {
+	columns, widths := s.columns()
+	l := append(line{{"   ", s.theme.Header}}, titles(columns, widths, s.theme.Header)...)
+	return l.render(width, s.theme.Glyphs.Ellipsis, nil)
+}
+
+func (s *locks) rowView(e tableLine, width int, selected bool) string {
+	t, r := s.theme, e.row
+	c := s.cells(r.lock, s.spans.of(r.lock))
+	if e.inside {
+		c.lock = line{{"  ", t.Muted}, {inspect.Escape(r.lock.ID.Path[len(prefixOf(r.lock.ID).path):]), t.Text}}
+	}
+	columns := lockColumns(width - margin - 1)
+	l := line{{" ", t.Text}, c.mark, {" ", t.Text}}
+	over := s.highlight(r)
+	if selected {
+		l[0] = span{t.Glyphs.Cursor, t.Holding}
+		over = t.Selected
+	}
+	widths := lay(columns, width-margin-1)
+	l = append(l, join(columns, widths, c.list(widths), t.Glyphs.Ellipsis)...)
+	return l.render(width, t.Glyphs.Ellipsis, over)
+}
+
+// highlight makes a row stand out whose lock has just changed hands.
+func (s *locks) highlight(r *row) func(lipgloss.Style) lipgloss.Style {
+	for i := range r.lock.Holders {
+		if s.history.freshGrant(r.lock.ID, r.lock.Holders[i].Name, s.now) {
+			return s.theme.Fresh
+		}
+	}
+	return nil
+}

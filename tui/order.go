@@ -1,0 +1,145 @@
+package tui
+
+import (
+	"cmp"
+	"math"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// sorting is a column that the table of locks is sorted by; they stand in the order of lockColumns.
+type sorting int
+
+const (
+	byName sorting = iota
+	byKind
+	byLibrary
+	byHolder
+	byHeld
+	byQueue
+	byTTL
+	byWorst
+	sortings
+)
+
+func (s sorting) String() string {
+	return [...]string{"name", "kind", "library", "holder", "held longest", "longest queue", "expires first", "worst, longest wait"}[s]
+}
+
+// descends says that the largest comes first where the order is not turned round.
+func (s sorting) descends() bool { return s == byHeld || s == byQueue || s == byWorst }
+
+// order is a sorting, from its usual end or from the other.
+type order struct {
+	by       sorting
+	reversed bool
+}
+
+func (o order) String() string {
+	if o.reversed {
+		return o.by.String() + ", reversed"
+	}
+	return o.by.String()
+}
+
+// key is what locks are compared by: the numbers, then the text, the smallest first. It holds instants, so that it does
+// not change with time.
+type key struct {
+	// missing: the lock has nothing in that column. It comes last either way.
+	missing bool
+	numbers [3]int64
+	text    string
+}
+
+func (k key) compare(other key) int {
+	for i := range k.numbers {
+		if c := cmp.Compare(k.numbers[i], other.numbers[i]); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(k.text, other.text)
+}
+
+// compare orders rows.
+func (o order) compare(a, b *row) int {
+	if a.key.missing != b.key.missing {
+		if a.key.missing {
+			return 1
+		}
+		return -1
+	}
+	c := a.key.compare(b.key)
+	if o.reversed && !a.key.missing {
+		c = -c
+	}
+	if c == 0 {
+		c = a.lock.ID.Compare(b.lock.ID)
+	}
+	if o.by == byName && o.reversed {
+		c = -c
+	}
+	return c
+}
+
+// key of a lock in this order.
+func (o order) key(l *inspect.Lock) key {
+	held, wait := heldSince(l), oldestWaiter(l)
+	switch o.by {
+	case byKind:
+		return key{text: string(l.Kind)}
+	case byLibrary:
+		return key{missing: l.Recipe == "", text: l.Recipe}
+	case byHolder:
+		if len(l.Holders) == 0 {
+			return key{missing: true, text: string(l.State)}
+		}
+		return key{text: strings.ToLower(who(&l.Holders[0]))}
+	case byHeld:
+		return key{missing: held.IsZero(), numbers: [3]int64{instant(held), instant(wait)}}
+	case byQueue:
+		n := len(l.Waiters) + l.WaitersAtLeast
+		return key{missing: n == 0, numbers: [3]int64{-int64(n), instant(wait), instant(held)}}
+	case byTTL:
+		at := expiry(l)
+		return key{missing: at.IsZero(), numbers: [3]int64{instant(at)}}
+	case byWorst:
+		return key{numbers: [3]int64{-int64(rankOf(l)), instant(wait), instant(held)}}
+	default:
+		return key{}
+	}
+}
+
+// instant orders times with the unknown last.
+func instant(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// heldSince is when the first holder got the lock or, not knowing that, came.
+func heldSince(l *inspect.Lock) time.Time {
+	if len(l.Holders) == 0 {
+		return time.Time{}
+	}
+	if h := &l.Holders[0]; h.HeldSince.IsZero() {
+		return h.Since
+	}
+	return l.Holders[0].HeldSince
+}
+
+// expiry is when a held lock runs out or, when nobody holds it, the last of its votes; zero when never.
+func expiry(l *inspect.Lock) time.Time {
+	if len(l.Holders) > 0 {
+		return l.Holders[0].ExpiresAt
+	}
+	var last time.Time
+	for i := range l.Masters {
+		if at := l.Masters[i].ExpiresAt; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
