@@ -31,7 +31,7 @@ func unicodeGlyphs() Glyphs {
 		Branch: "├─", LastBranch: "└─",
 		Crumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
-		LaneWait: "─", LaneHold: "▇", LaneUnclear: "░", LaneOpen: "◂", LaneLeft: "×", LaneStart: "┊",
+		LaneWait: "─", LaneHold: "▇", LaneUnclear: "╌", LaneOpen: "◂", LaneLeft: "×", LaneStart: "┊",
 		Up: "↑", Down: "↓", Opened: "▾", Closed: "▸",
 		Handover: "»", Expired: "◌", Forced: "×", Cleared: "✓", Came: "+", Went: "-",
 		Border: lipgloss.RoundedBorder(),

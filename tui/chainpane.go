@@ -308,8 +308,8 @@ func (p *chainPane) strip(room int) []line {
 	if p.height < stripFrom || room < frame+2 {
 		return nil
 	}
-	if room > 2*roomForGrants {
-		room -= roomForGrants
+	if n := len(p.history.of(p.id)); n > 0 && room > 2*roomForGrants {
+		room -= min(roomForGrants, n+2)
 	}
 	all := p.lanes.of(p.id)
 	v := newLaneView(&p.lanes, p.id, time.Time{}, time.Hour, p.width)

@@ -102,7 +102,7 @@ func lanesOf(l *inspect.Lock, past pastLock, now time.Time) []lane {
 		if n.queued.IsZero() {
 			n.queued = past.joined[k]
 		}
-		lanes = append(lanes, n.inOrder())
+		lanes = append(lanes, n.inOrder(now))
 	}
 	if l != nil {
 		for i := range l.Holders {
@@ -148,8 +148,14 @@ func endedLane(e *inspect.Event) lane {
 	return n
 }
 
-// inOrder is the lane with no instant before the one that precedes it: two clocks took them.
-func (l lane) inOrder() lane {
+// inOrder is the lane with no instant before the one that precedes it, or in the future: two clocks took them, and what is
+// drawn may be a moment behind.
+func (l lane) inOrder(now time.Time) lane {
+	for _, t := range []*time.Time{&l.queued, &l.granted, &l.ended} {
+		if t.After(now) {
+			*t = now
+		}
+	}
 	after := func(t, before time.Time) time.Time {
 		if !t.IsZero() && t.Before(before) {
 			return before

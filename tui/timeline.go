@@ -117,16 +117,16 @@ func (s *timeline) page() int { return max(1, s.room-1) }
 func (s *timeline) Actions() []action {
 	list := []action{
 		{keys: []string{"esc"}, shown: "esc", hint: "back", help: "back to where you came from", run: do(s.back)},
-		{keys: []string{"left", "h"}, shown: "←→ hl", hint: "earlier, later", help: "move the window in time", run: do(func() { s.seek(-1) })},
+		{keys: []string{"left", "h"}, shown: "hl ←→", hint: "in time", help: "move the window in time", run: do(func() { s.seek(-1) })},
 		{keys: []string{"right", "l"}, run: do(func() { s.seek(1) })},
-		{keys: []string{"+", "="}, shown: "+ -", hint: "zoom", help: "a shorter or longer window, from 10 s to 1 h", run: do(func() { s.zoom(-1) })},
+		{keys: []string{"+", "="}, shown: "+/-", hint: "zoom", help: "a shorter or longer window, from 10 s to 1 h", run: do(func() { s.zoom(-1) })},
 		{keys: []string{"-", "_"}, run: do(func() { s.zoom(1) })},
 		{keys: []string{"0", "end"}, shown: "0 end", hint: "now", help: "back to now, following whoever holds it", run: do(s.live)},
 		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the lock's queue", disabled: s.nothing, run: do(func() { s.open(chainScreen, s.Selected()) })},
 		{keys: []string{"tab"}, shown: "tab", help: "next pane", disabled: func() string { return "this screen has one pane" }},
 	}
 	if s.theme.Options.ASCII {
-		list[1].shown = "left right hl"
+		list[1].shown = "hl left right"
 	}
 	return append(list, moves(s.move, s.page)...)
 }
@@ -263,7 +263,7 @@ func (s *timeline) head(v *laneView) []line {
 	length := w.step * time.Duration(w.cells)
 	right := line{{" live ", t.Badge}, {" last " + spell(length.Round(time.Second)) + " ", t.Muted}}
 	if !v.live {
-		right = line{{" " + w.from.Format("15:04:05") + " " + t.Glyphs.Dash + " " + w.end().Format("15:04:05") + " ", t.BadgeWarning}, {" 0 now ", t.Muted}}
+		right = line{{" " + w.from.Format("15:04:05") + " " + t.Glyphs.Dash + " " + w.end().Format("15:04:05") + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
 	}
 	lines := []line{spread(left.cut(s.width-right.width()-1, t.Glyphs.Ellipsis), right, s.width, "")}
 	if l == nil {

@@ -2,8 +2,14 @@ package tui
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
 	"lockscope/theme"
 )
 
@@ -25,5 +31,186 @@ func TestTimelineGolden(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+func TestTimelineSaysWhatItKnows(t *testing.T) {
+	m := fairPlay(t, Options{}, 120, 36).timeline()
+	wantText(t, m, "5 grants, 5 handovers in 2m00s, 2.5/min", "fair: nobody overtaken", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
+		"worker-1 holds it; 2 wait, next worker-2", "waited 50s", "holds for 12s")
+	press(m, "g")
+	wantText(t, m, "held since before we looked, at 11:58:00", "released 11:58:30", "≥30s")
+	m = unfairPlay(t, Options{}, 120, 36).timeline()
+	wantText(t, m, "▲ 1 overtaken, twice in all", "▲2", "───▲──")
+	press(m, "G")
+	wantText(t, m, "left without the lock 11:59:30")
+	press(m, "g", "j", "j")
+	wantText(t, m, "waits for 1m50s", "overtaken twice")
+}
+
+func timelineOf(m *Model) *timeline { return m.screens[timelineScreen].(*timeline) }
+
+// The cursor is with whoever holds the lock until it is moved; then it stays with its lane.
+func TestTimelineCursor(t *testing.T) {
+	p := playing(t, Options{}, startOfPlay(), 120, 36)
+	m := p.timeline()
+	wantText(t, m, "● worker-1 · came")
+	p.come(110*time.Second, 102)
+	p.pass(100*time.Second, 0)
+	wantText(t, m, "● worker-2 · came")
+	press(m, "j")
+	wantText(t, m, "○ worker-3 · came")
+	p.come(90*time.Second, 103)
+	p.pass(80*time.Second, 0)
+	wantText(t, m, "● worker-3 · came", "waited 30s")
+	p.pass(60*time.Second, 0)
+	p.come(50*time.Second, 104)
+	wantText(t, m, "· worker-3 · came", "released 11:59:00")
+	press(m, "0")
+	wantText(t, m, "● worker-4 · came")
+	p.at(40*time.Second, func(l *inspect.Lock) { l.Holders, l.Waiters = nil, nil })
+	fits(t, m)
+	press(m, "enter")
+	wantText(t, m, "zk:/locks/fair  mutex · curator (certain)")
+}
+
+func TestTimelineMovesInTime(t *testing.T) {
+	p := fairPlay(t, Options{}, 120, 36)
+	m := p.timeline()
+	end := func() time.Duration { return timelineOf(m).view().window.end().Sub(noon).Round(2 * time.Second) }
+	if d := timelineOf(m).view().window.step; d >= 3*time.Second {
+		t.Errorf("a cell is %v", d)
+	}
+	press(m, "h")
+	wantNoText(t, m, " live ")
+	wantText(t, m, "0: now")
+	sought := end()
+	if sought > -40*time.Second || sought < -50*time.Second {
+		t.Errorf("a quarter before is %v", sought)
+	}
+	p.until(-30 * time.Second) // what is looked at stands still
+	if end() != sought {
+		t.Errorf("it moved to %v", end())
+	}
+	for range 20 {
+		press(m, "left")
+	}
+	wantText(t, m, "nothing is known before this")
+	press(m, "l", "l", "l", "l", "l", "l", "l", "l")
+	wantText(t, m, " live ")
+	press(m, "l")
+	wantText(t, m, "this is now")
+	press(m, "h", "end")
+	wantText(t, m, " live ")
+	press(m, "esc")
+	wantNoText(t, m, "▸ timeline")
+}
+
+func TestTimelineZooms(t *testing.T) {
+	m := fairPlay(t, Options{}, 120, 36).timeline()
+	wantText(t, m, "last 3m")
+	press(m, "+", "=")
+	wantText(t, m, "last 1m")
+	if timelineOf(m).Lively() != true {
+		t.Error("a cell of less than a second and no fast beat")
+	}
+	for range 12 {
+		press(m, "-")
+		fits(t, m)
+	}
+	wantText(t, m, "last 1h", "a window is from 10 s to 1 h long")
+	if timelineOf(m).Lively() {
+		t.Error("a fast beat for cells of many seconds")
+	}
+	for range 12 {
+		press(m, "+")
+		fits(t, m)
+	}
+	wantText(t, m, "last 10s")
+}
+
+func TestEmptyTimelineSaysWhy(t *testing.T) {
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends(), nil))
+	press(m, "t")
+	wantText(t, m, "No lock is selected")
+	fits(t, m)
+	m = model(t, Options{}, 80, 24, everything())
+	m.open(timelineScreen, subject{lock: freeLock().ID})
+	m.navigate()
+	wantText(t, m, "free: nobody holds it", "Nobody has waited for it or held it in the 0s that we have looked")
+	fits(t, m)
+	m.open(timelineScreen, subject{lock: id("zk:/gone")})
+	m.navigate()
+	wantText(t, m, "its servers do not list it", "Nothing was seen of it")
+}
+
+// A lock without a queue to be seen shows the holds, and does not call that fair.
+func TestTimelineOfAPlainKey(t *testing.T) {
+	m := model(t, Options{}, 120, 36, everything())
+	m.open(timelineScreen, subject{lock: thin().ID})
+	m.navigate()
+	wantText(t, m, "● Y2Nj", "▇")
+	wantNoText(t, m, "fair:")
+	fits(t, m)
+}
+
+func TestTimelineMouse(t *testing.T) {
+	m := fairPlay(t, Options{}, 120, 36).timeline()
+	m.View()
+	s := timelineOf(m)
+	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + s.listTop + 1, Button: tea.MouseLeft})
+	wantText(t, m, "· worker-2 · came 11:57:45")
+	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
+	if s.cursor == 1 {
+		t.Error("the wheel does not move")
+	}
+}
+
+// What is hostile stays text, at every size and in every window.
+func TestTimelineFits(t *testing.T) {
+	for width := minWidth; width <= 220; width += 20 {
+		m := model(t, Options{}, width, 24+width%13, everything())
+		for l := range m.snapshot.Locks() {
+			m.open(timelineScreen, subject{lock: l.ID})
+			m.navigate()
+			for _, key := range []string{"+", "-", "-", "h", "h", "j", "G", "0"} {
+				press(m, key)
+				fits(t, m)
+			}
+			if raw := m.View().Content; strings.ContainsAny(raw, "\a\r\u202e") {
+				t.Errorf("%s went through", l.ID)
+			}
+		}
+	}
+}
+
+// A minute of a timeline that nobody touches costs a slow link little: a lane moves when a cell is over.
+func TestTimelineBytes(t *testing.T) {
+	clock := struct {
+		sync.Mutex
+		now time.Time
+	}{now: noon}
+	p := start(t, Options{Now: func() time.Time {
+		clock.Lock()
+		defer clock.Unlock()
+		return clock.now
+	}}, 120, 36)
+	p.show(everything())
+	p.wait("invoices")
+	p.keys("/orders\r")
+	p.wait("1 of 8 locks")
+	p.keys("t")
+	p.wait("last 15m")
+	p.quiet()
+	before := p.screen.written()
+	clock.Lock()
+	clock.now = in(time.Second)
+	clock.Unlock()
+	p.wait("holds for 13m59s")
+	p.quiet()
+	if n := p.screen.written() - before; n > 200 {
+		t.Errorf("a second is %d bytes", n)
+	} else {
+		t.Logf("a second is %d bytes", n)
 	}
 }

@@ -76,7 +76,7 @@ func (s *timeline) fairness() line {
 	case times > 0:
 		return line{{lead, t.Muted}, {fmt.Sprintf("%s %d overtaken, %s in all", t.Glyphs.Warning, whom, timesWord(times)), t.Warning}}
 	case queue:
-		return line{{lead, t.Muted}, {"nobody overtaken: first come, first served", t.Holding}}
+		return line{{lead, t.Muted}, {"fair: nobody overtaken", t.Holding}}
 	default:
 		return line{{lead, t.Muted}, {"no queue to be seen: only the holds", t.Muted}}
 	}
@@ -139,7 +139,11 @@ func (v *laneView) facts(l *lane, width int) []line {
 	if c.Sequential {
 		number = fmt.Sprint("number ", c.Sequence)
 	}
-	known := facts(t, width, span{}, number, named("client", printed(o.Client)), named("session", id), named("host", o.Host.String()),
+	host := o.Host.String()
+	if o.Client != "" {
+		host = "" // it is in there
+	}
+	known := facts(t, width, span{}, number, named("client", printed(o.Client)), named("session", id), named("host", host),
 		named("pid", o.PID.String()), named("thread", o.Thread.String()), named("instance", o.LibraryID.String()))
 	if known[0].text() == "   " {
 		known = facts(t, width, span{"name ", t.Muted}, c.Name.String())
