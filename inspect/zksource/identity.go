@@ -110,8 +110,8 @@ func (r *run) covers(now time.Time) []inspect.ID {
 	}
 	var ids []inspect.ID
 	for p, d := range r.dirs {
-		if d.lock != nil && d.lock.Watched() && (r.cfg.Once || r.focus[p]) {
-			ids = append(ids, d.lock.ID)
+		if d.told != nil && d.told.watched && (r.cfg.Once || r.focus[p]) {
+			ids = append(ids, r.id(d))
 		}
 	}
 	if ids != nil {
@@ -331,13 +331,15 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 	wanted, unheard := make(map[string]bool, len(who.covers)), map[int64]bool{}
 	for _, id := range who.covers {
 		d := r.dirs[id.Path]
-		if d == nil || d.lock == nil {
+		if d == nil || d.told == nil {
 			continue
 		}
 		wanted[d.path] = true
-		for _, w := range d.lock.Waiters {
-			if s := w.Owner.Session; !who.allWatches && !who.heard[s] {
-				unheard[s] = true
+		if !who.allWatches {
+			for _, w := range r.waiters(d) {
+				if s := w.Owner.Session; !who.heard[s] {
+					unheard[s] = true
+				}
 			}
 		}
 		if d.single {

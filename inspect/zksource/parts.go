@@ -111,10 +111,10 @@ func (r *run) judgeWhole(d *dir) {
 	was := d.decided && !d.folded
 	lock, changed := d.judge(r.id(d), r.named(d))
 	if !d.recheck.IsZero() && d.listedSince(d.recheck) && lock != nil {
-		changed, d.recheck, d.lock = true, time.Time{}, lock
+		changed, d.recheck = true, time.Time{}
 	}
 	r.put(lock, changed)
-	r.expiresWith(d)
+	r.expiresWith(d, lock)
 	d.decided = true
 	for _, part := range d.parts {
 		if d.folded {
@@ -137,8 +137,8 @@ func (r *run) put(lock *inspect.Lock, changed bool) {
 
 // silence forgets that a directory was a lock.
 func (r *run) silence(d *dir) {
-	if d.lock != nil {
-		d.lock = nil
+	if d.told != nil {
+		d.told = nil
 		delete(r.puts, d.path)
 		r.gone[d.path] = true
 	}

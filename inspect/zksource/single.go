@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 )
 
@@ -84,7 +85,7 @@ func (r *run) findSingles(d *dir) {
 
 // contended says that recipes take some of the children for contenders: then an ephemeral node beside them is no lock.
 func (d *dir) contended() bool {
-	if d.folded || d.lock != nil && d.lock.Contention() > 0 {
+	if d.folded || d.told != nil && d.told.contention > 0 {
 		return true
 	}
 	for _, z := range d.nodes {
@@ -160,12 +161,12 @@ func (r *run) comesBack(in, c *dir) {
 }
 
 // expiresWith notes when a lock runs out by itself, so that it is told then.
-func (r *run) expiresWith(d *dir) {
+func (r *run) expiresWith(d *dir, lock *inspect.Lock) {
 	delete(r.expiring, d)
-	if d.lock == nil || !d.single {
+	if lock == nil || !d.single {
 		return
 	}
-	for _, c := range d.lock.Holders {
+	for _, c := range lock.Holders {
 		if !c.ExpiresAt.IsZero() {
 			r.expiring[d] = c.ExpiresAt
 		}

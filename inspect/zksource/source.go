@@ -293,7 +293,7 @@ func (r *run) started() {
 			r.push(&r.queue.walk, job{kind: jobStat, dir: d})
 		case r.inFocus(d):
 			r.push(&r.queue.urgent, job{kind: jobList, dir: d})
-		case d.lock != nil:
+		case d.told != nil:
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})
 		default:
 			r.push(&r.queue.walk, job{kind: jobList, dir: d})

@@ -29,7 +29,7 @@ type dir struct {
 	waiting map[string]bool // children whose Get is on its way
 	fresh   map[string]bool // those of them that came since the lock was last complete: not shown before they are read
 	judged  bool            // once, with all that was wanted read
-	lock    *inspect.Lock
+	told    *told           // nil: it is no lock
 
 	// Its own data, for recipes that keep something there; see dataWanted.
 	dataWanted  bool
@@ -153,22 +153,24 @@ func (d *dir) await(name string) {
 
 // judge makes the directory's lock anew, its parts folded in. It returns nil when it is none, and whether it changed.
 func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool) {
-	lock, folded := d.directory().Lock(id, d.newest())
+	lock, folded := d.lock(id)
 	d.folded = folded || d.folded && len(d.parts) > 0
+	if lock == nil {
+		if d.told == nil && !named {
+			return nil, false
+		}
+		lock = d.free(id)
+	}
+	return lock, d.tell(lock)
+}
+
+// lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it.
+func (d *dir) lock(id inspect.ID) (lock *inspect.Lock, folded bool) {
+	lock, folded = d.directory().Lock(id, d.newest())
 	if lock == nil && d.single {
 		lock = inspect.NodeLock(id, d.self, d.alone, time.Now())
 	}
-	if lock == nil {
-		if d.lock == nil && !named {
-			return nil, false
-		}
-		lock = inspect.FreeDirectory(id, d.lock, d.newest())
-	}
-	if d.lock != nil && sameLock(d.lock, lock) {
-		return lock, false
-	}
-	d.lock = lock
-	return lock, true
+	return lock, folded
 }
 
 // directory is all that was read of the directory.
@@ -219,27 +221,10 @@ func (d *dir) listedSince(at time.Time) bool {
 
 // hide makes the directory's lock one of which nothing is known, and says why. What it was before stays known.
 func (d *dir) hide(id inspect.ID, named bool, why inspect.Finding) (lock *inspect.Lock, changed bool) {
-	if d.lock == nil && !named {
+	if d.told == nil && !named {
 		return nil, false
 	}
-	at := d.readAt
-	if d.triedAt.After(at) {
-		at = d.triedAt
-	}
-	lock = inspect.FreeDirectory(id, d.lock, at)
-	lock.State, lock.Findings = inspect.StateUnknown, []inspect.Finding{why}
-	if d.lock != nil && sameLock(d.lock, lock) {
-		return lock, false
-	}
-	d.lock = lock
-	return lock, true
+	lock = d.free(id)
+	lock.ReadAt, lock.State, lock.Findings = d.tried(), inspect.StateUnknown, []inspect.Finding{why}
+	return lock, d.tell(lock)
 }
-
-// sameLock compares all but when they were read.
-func sameLock(a, b *inspect.Lock) bool {
-	return a.State == b.State && a.Kind == b.Kind && a.Recipe == b.Recipe && a.Confidence == b.Confidence &&
-		a.Limit == b.Limit && slices.EqualFunc(a.Findings, b.Findings, sameFinding) &&
-		slices.Equal(a.Holders, b.Holders) && slices.Equal(a.Waiters, b.Waiters) && slices.Equal(a.Aliens, b.Aliens)
-}
-
-func sameFinding(a, b inspect.Finding) bool { return a.Rule == b.Rule && a.Message == b.Message }

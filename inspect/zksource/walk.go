@@ -69,7 +69,7 @@ func (r *run) remove(d *dir) {
 	delete(r.expiring, d)
 	delete(r.denied, d.path)
 	delete(r.huge, d.path)
-	if d.lock != nil {
+	if d.told != nil {
 		delete(r.puts, d.path)
 		r.gone[d.path] = true
 	}
@@ -90,7 +90,7 @@ func (r *run) childLeft(d *dir, name string) {
 	switch c := r.dirs[p]; {
 	case c == nil:
 		delete(r.denied, p)
-	case c.alone && c.lock != nil && !d.gone:
+	case c.alone && c.told != nil && !d.gone:
 		r.free(d, c)
 	case !c.root:
 		r.remove(c)
@@ -210,7 +210,7 @@ func (r *run) failed(d *dir, res result) {
 	switch {
 	case errors.Is(res.err, zk.ErrNoNode):
 		in := r.dirs[parent(d.path)]
-		if in == nil || in == d || !d.alone || d.lock == nil {
+		if in == nil || in == d || !d.alone || d.told == nil {
 			r.remove(d)
 		}
 		if in != nil && in != d {
@@ -284,7 +284,7 @@ func (r *run) listed(d *dir, res result) {
 	}
 	if d.huge || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
-	} else if !r.firstPass && d.lock == nil {
+	} else if !r.firstPass && d.told == nil {
 		r.judgeEarly(d)
 	}
 	if len(added)+len(removed) > 0 {
@@ -367,7 +367,7 @@ func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 	for _, id := range t.Covers {
 		d := r.dirs[id.Path]
 		switch {
-		case d == nil || d.lock == nil || d.leaf || !lacksWatch(d.lock, t):
+		case d == nil || d.told == nil || d.leaf || !r.lacksWatch(d, t):
 		case r.cfg.Once:
 			d.recheck = now
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})
@@ -384,9 +384,18 @@ func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 	}
 }
 
+// waiters are those of a directory's lock.
+func (r *run) waiters(d *dir) []inspect.Contender {
+	if lock, _ := d.lock(r.id(d)); lock != nil {
+		return lock.Waiters
+	}
+	return nil
+}
+
 // lacksWatch says that a waiter does not watch what it should, by the table.
-func lacksWatch(l *inspect.Lock, t *inspect.WatchTable) bool {
-	return slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {
+func (r *run) lacksWatch(d *dir, t *inspect.WatchTable) bool {
+	l, _ := d.lock(r.id(d))
+	return l != nil && slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {
 		return w.Watches != "" && w.Owner.Session != 0 && !slices.Contains(t.Sessions[l.Predecessor(&w)], w.Owner.Session)
 	})
 }

@@ -1,0 +1,69 @@
+package zksource
+
+import (
+	"hash/maphash"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// told is what is remembered of the lock that was last told of a directory: not its contenders, which the directory's
+// children say, but enough to see whether they changed.
+type told struct {
+	kind       inspect.Kind
+	recipe     string
+	confidence recipe.Confidence
+	limit      int
+	contention int
+	watched    bool // the servers' tables of watches can tell something of it
+	print      uint64
+}
+
+// seed is what fingerprints start from: they are compared in this process only.
+var seed = maphash.MakeSeed()
+
+func remember(l *inspect.Lock) *told {
+	return &told{
+		kind: l.Kind, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
+		contention: l.Contention(), watched: l.Watched(), print: fingerprint(l),
+	}
+}
+
+// tell remembers the lock, and says whether it is another than before.
+func (d *dir) tell(l *inspect.Lock) (changed bool) {
+	now := remember(l)
+	if d.told != nil && *d.told == *now {
+		return false
+	}
+	d.told = now
+	return true
+}
+
+// free is the lock with nobody in it, at a directory that had it.
+func (d *dir) free(id inspect.ID) *inspect.Lock {
+	var was *inspect.Lock
+	if t := d.told; t != nil {
+		was = &inspect.Lock{Kind: t.kind, Recipe: t.recipe, Confidence: t.confidence, Limit: t.limit}
+	}
+	return inspect.FreeDirectory(id, was, d.newest())
+}
+
+// fingerprint is of all but when a lock was read.
+func fingerprint(l *inspect.Lock) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	maphash.WriteComparable(&h, l.State)
+	for _, f := range l.Findings {
+		maphash.WriteComparable(&h, [2]string{f.Rule, f.Message})
+	}
+	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
+		maphash.WriteComparable(&h, len(list))
+		for i := range list {
+			maphash.WriteComparable(&h, list[i])
+		}
+	}
+	for _, alien := range l.Aliens {
+		maphash.WriteComparable(&h, alien)
+	}
+	return h.Sum64()
+}
