@@ -49,6 +49,7 @@ func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
 }
 
 func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
 	create(t, c, "/l", "", 0)

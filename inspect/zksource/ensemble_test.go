@@ -15,6 +15,7 @@ import (
 )
 
 func TestAnEnsemble(t *testing.T) {
+	t.Parallel()
 	start := time.Now()
 	servers := servertest.StartZooKeeperEnsemble(t, 3)
 	t.Logf("up after %v", time.Since(start))

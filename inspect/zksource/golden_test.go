@@ -55,6 +55,7 @@ var kazooGoldens = map[string][]step{
 }
 
 func TestLocksThatRealLibrariesWrote(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		t.Run("java", func(t *testing.T) {
 			compareGoldens(t, zks, servertest.StartCurator(t, zks.Addr), curatorGoldens)

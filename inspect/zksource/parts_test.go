@@ -93,6 +93,7 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 }
 
 func TestLocksOfOneNode(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		until := func(d time.Duration) string { return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z") }

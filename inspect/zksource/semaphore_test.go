@@ -10,6 +10,7 @@ import (
 )
 
 func TestSemaphoresNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

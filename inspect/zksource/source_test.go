@@ -272,6 +272,7 @@ func TestALostSessionLosesNothing(t *testing.T) {
 }
 
 func TestAServerThatIsRestartedIsFoundAgain(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
 	create(t, c, "/lock", "", 0)
@@ -287,6 +288,7 @@ func TestAServerThatIsRestartedIsFoundAgain(t *testing.T) {
 }
 
 func TestAServerThatHangsIsDown(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
 	create(t, c, "/lock", "", 0)
@@ -314,6 +316,7 @@ func TestNobodyThereIsDown(t *testing.T) {
 }
 
 func TestADirectoryThatMayNotBeReadIsSkipped(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
 	create(t, c, "/open", "", 0)
@@ -382,6 +385,7 @@ func TestLongQueuesAreReadInFullWhenLookedAt(t *testing.T) {
 }
 
 func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

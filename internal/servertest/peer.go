@@ -3,6 +3,7 @@ package servertest
 import (
 	"bufio"
 	_ "embed" // the peers' scripts
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -81,9 +82,32 @@ func StartCurator(t testing.TB, addr string) *Peer {
 		}
 		path = append(path, file)
 	}
-	source := filepath.Join(t.TempDir(), "Locks.java")
-	check(t, os.WriteFile(source, []byte(javaLocks), 0o600))
-	return run(t, exec.Command(java, "-XX:TieredStopAtLevel=1", "-cp", strings.Join(path, ":"), source, addr))
+	classes, err := shared.javaClasses(java, strings.Join(path, ":"))
+	check(t, err)
+	return run(t, exec.Command(java, "-XX:TieredStopAtLevel=1", "-cp", strings.Join(append(path, classes), ":"), "Locks", addr))
+}
+
+// javaClasses is the directory of Locks.java's classes, which are compiled once.
+func (s *sharedServers) javaClasses(java, path string) (string, error) {
+	dir, err := Dir()
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.classes != "" {
+		return s.classes, nil
+	}
+	source, classes := filepath.Join(dir, "Locks.java"), filepath.Join(dir, "classes")
+	if err := os.WriteFile(source, []byte(javaLocks), 0o600); err != nil {
+		return "", err
+	}
+	out, err := exec.Command(java, "-XX:TieredStopAtLevel=1", "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", path, "-d", classes, source).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("servertest: compiling Locks.java: %w: %s", err, out)
+	}
+	s.classes = classes
+	return classes, nil
 }
 
 func startPeer(t testing.TB, python, script string, args ...string) *Peer {

@@ -53,6 +53,7 @@ type sharedServers struct {
 	redisReal     []*Redis
 	redisFailed   error
 	dir           string
+	classes       string // of Locks.java, in dir
 }
 
 // Dir is a directory for what all tests of the process share, such as a program that they run. Main removes it.
