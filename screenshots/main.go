@@ -3,11 +3,16 @@
 //
 //	go run ./screenshots             # all pictures, into screenshots/
 //	go run ./screenshots locks       # one of them
+//	go run ./screenshots -sweep DIR  # every screen in three sizes and two themes, to look at
+//
+// What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a picture is the same
+// byte for byte. Those of what only a running program shows are of the demo itself, and made when they are named.
 //
 // It needs rsvg-convert (librsvg2-bin) and the font JetBrains Mono (fonts-jetbrains-mono).
 package main
 
 import (
+	"compress/gzip"
 	"context"
 	"flag"
 	"fmt"
@@ -21,8 +26,11 @@ import (
 	"time"
 )
 
-// pictureTime is how long one picture may take; the slowest waits for a master of the demo to stop.
+// pictureTime is how long one picture may take; the slowest waits for something to happen in the demo.
 const pictureTime = 90 * time.Second
+
+// recordingName is what the program shows as the recording's name.
+const recordingName = "tour.jsonl"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -38,7 +46,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("screenshots", flag.ExitOnError)
 	dir := flags.String("dir", "screenshots", "where the pictures go")
 	zoom := flags.Int("zoom", 2, "pixels of the picture for each of the drawing's")
-	keep := flags.Bool("svg", false, "keep the SVG files too")
+	all := flags.String("sweep", "", "every screen in three sizes and two themes, into this directory")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -46,39 +54,39 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if *all != "" {
+		chosen, *dir = sweep(), *all
+	}
 	if _, err := exec.LookPath("rsvg-convert"); err != nil {
 		return fmt.Errorf("%w: install librsvg2-bin", err)
 	}
-	program, clean, err := build(ctx)
+	s, err := newStudio(ctx, *dir, *zoom)
 	if err != nil {
 		return err
 	}
-	defer clean()
+	defer os.RemoveAll(s.temp)
 	for _, p := range chosen {
 		start := time.Now()
-		png, err := take(ctx, program, p, *dir, *zoom, *keep)
+		path, err := s.take(ctx, p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		info, err := os.Stat(png)
+		info, err := os.Stat(path)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-40s %4d kB  %5.1fs  %s\n", png, info.Size()/1000, time.Since(start).Seconds(), p.about)
+		fmt.Fprintf(out, "%-40s %4d kB  %5.1fs  %s\n", path, info.Size()/1000, time.Since(start).Seconds(), p.about)
 	}
 	return nil
 }
 
-// choose finds pictures by name, in the order of the list; without names, all of them.
+// choose finds pictures by name, in the order of the list; without names, all that are of the recording.
 func choose(names []string) ([]picture, error) {
-	if len(names) == 0 {
-		return pictures(), nil
-	}
 	var chosen []picture
 	var known []string
 	for _, p := range pictures() {
 		known = append(known, p.name)
-		if slices.Contains(names, p.name) {
+		if slices.Contains(names, p.name) || len(names) == 0 && p.at > 0 {
 			chosen = append(chosen, p)
 		}
 	}
@@ -90,39 +98,81 @@ func choose(names []string) ([]picture, error) {
 	return chosen, nil
 }
 
-// build compiles the program into a directory of its own, which clean removes.
-func build(ctx context.Context) (program string, clean func(), err error) {
-	dir, err := os.MkdirTemp("", "lockscope-screenshots-")
-	if err != nil {
-		return "", nil, err
-	}
-	program = filepath.Join(dir, "lockscope")
-	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "lockscope").CombinedOutput(); err != nil {
-		os.RemoveAll(dir)
-		return "", nil, fmt.Errorf("go build: %w\n%s", err, text)
-	}
-	return program, func() { os.RemoveAll(dir) }, nil
+// studio has what it takes to make pictures: the program and the recording in a directory of its own, temp.
+type studio struct {
+	temp, program, recording string
+	dir                      string // where the pictures go
+	zoom                     int
 }
 
-// take plays a picture's script and writes the PNG, whose path it returns.
-func take(ctx context.Context, program string, p picture, dir string, zoom int, keep bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, pictureTime)
-	defer cancel()
-	t, err := start(program, p)
+func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
+	temp, err := os.MkdirTemp("", "lockscope-screenshots-")
+	if err != nil {
+		return nil, err
+	}
+	s := &studio{temp: temp, program: filepath.Join(temp, "lockscope"), recording: filepath.Join(temp, recordingName), dir: dir, zoom: zoom}
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", s.program, "lockscope").CombinedOutput(); err != nil {
+		os.RemoveAll(temp)
+		return nil, fmt.Errorf("go build: %w\n%s", err, text)
+	}
+	if err := unpack(filepath.Join("screenshots", recordingName+".gz"), s.recording); err != nil {
+		os.RemoveAll(temp)
+		return nil, err
+	}
+	return s, nil
+}
+
+func unpack(from, to string) error {
+	packed, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	in, err := gzip.NewReader(packed)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	return os.WriteFile(to, text, 0o600)
+}
+
+// take makes a picture and returns its path.
+func (s *studio) take(ctx context.Context, p picture) (string, error) {
+	if p.frames > 0 {
+		return s.film(ctx, p)
+	}
+	drawing, err := s.draw(ctx, p)
 	if err != nil {
 		return "", err
 	}
+	pixels, err := rasterize(ctx, drawing, s.zoom)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(s.dir, p.name+".png")
+	return path, writePNG(path, pixels)
+}
+
+// draw plays a picture's script and draws the screen at its end.
+func (s *studio) draw(ctx context.Context, p picture) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	args := p.args
+	if p.at > 0 {
+		args = []string{"replay", s.recording, "--at", p.at.String()}
+	}
+	t, err := start(s.program, args, p)
+	if err != nil {
+		return nil, err
+	}
 	defer t.close()
-	for _, s := range p.steps {
-		if err := s(ctx, t); err != nil {
-			return "", err
+	for _, step := range p.steps {
+		if err := step(ctx, t); err != nil {
+			return nil, err
 		}
 	}
-	drawing, path := t.svg("lockscope "+strings.Join(p.args, " ")), filepath.Join(dir, p.name)
-	if keep {
-		if err := os.WriteFile(path+".svg", drawing, 0o644); err != nil {
-			return "", err
-		}
-	}
-	return path + ".png", writePNG(ctx, path+".png", drawing, zoom)
+	return t.svg("lockscope"), nil
 }

@@ -2,18 +2,27 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// picture is what to run, in a window of how many cells, and what to do until it is worth a picture.
+// picture is a window of so many cells, and what to do until it is worth a picture.
 type picture struct {
 	name, about   string
 	width, height int
-	args, env     []string
-	steps         []step
+	// at is a moment of the recording; 0: args run the program itself.
+	at    time.Duration
+	args  []string
+	env   []string
+	light bool // the terminal's background
+	steps []step
+	// frames more than 0 make a film, one every so often from at on.
+	frames int
+	every  time.Duration
 }
 
 // step is a line of a script.
@@ -24,44 +33,61 @@ const (
 	escape = "\x1b"
 )
 
+// Moments of the recording: stuck is long after a holder hung, with five readers and a split vote beside it.
+const stuck = 45 * time.Second
+
 // pictures are all there are: a new one is one more entry.
 func pictures() []picture {
+	demo := []string{"demo"}
 	return []picture{
+		{name: "locks", about: "all locks, of ZooKeeper and of Redis", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"))},
+		{name: "chain", about: "a stuck lock: who holds it, who waits on whom, what to do", width: 120, height: 36, at: stuck, steps: script(open("payments"))},
+		{name: "timeline", about: "a fair queue in time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), see("▸ timeline"))},
+		{name: "redlock", about: "five masters, torn between three clients", width: 120, height: 32, at: stuck, steps: script(open("seats"))},
+		{name: "wide", about: "the locks with the chain beside them", width: 160, height: 50, at: stuck, steps: script(filter("orders"), press(escape), see("stuck-holder"))},
+		{name: "light", about: "the same on a light background", width: 120, height: 30, at: stuck, light: true, steps: script(see("stuck-holder"))},
+		{name: "plain", about: "the smallest window, without colours", width: 80, height: 24, at: stuck, env: []string{"NO_COLOR=1"}, steps: script(see("stuck-holder"))},
 		{
-			name: "locks", about: "all locks, of ZooKeeper and of Redis", width: 120, height: 30, args: []string{"demo"},
-			steps: []step{settled()},
+			name: "fair", about: "a fair queue, live", width: 120, height: 30, at: 30 * time.Second,
+			steps: script(open("orders")), frames: 40, every: 300 * time.Millisecond,
 		},
 		{
-			name: "chain", about: "a fair queue: who waits on whom", width: 120, height: 36, args: []string{"demo"},
-			steps: script(open("orders"), match("a queue and its past", `[45] wait`, `(?s)(⇢.*){2}`, `(?s)(handed over.*){4}`, `longest [^0]`)),
-		},
-		{
-			name: "redlock", about: "five masters vote, one of them stopped", width: 120, height: 32, args: []string{"demo", "redlock"},
-			steps: script(open("cart:42"), match("a lock held by four, for a while", `holds it with 4 of 5 votes for [1-5]\.`, `(?s)(handed over.*){2}`)),
-		},
-		{
-			name: "release", about: "the dialog of a force-release, with what will happen", width: 120, height: 36, args: []string{"demo"},
-			steps: script(
-				open("reports"), match("two that wait a while", `2 wait`, `longest \d\ds`, `last contact \d`),
-				press("x"), see("Force-release", "Cancel"),
-			),
-		},
-		{
-			name: "wide", about: "the locks with the chain beside them", width: 160, height: 50, args: []string{"demo"},
-			// the selection stays on a lock that somebody has moved to
-			steps: script(filter("orders"), press("j", escape), settled(), match("a queue and its past", `▌●.*orders`, `[345] wait`, `(?s)(handed over.*){4}`)),
-		},
-		{
-			name: "plain", about: "the smallest window, without colours", width: 80, height: 24, args: []string{"demo"}, env: []string{"NO_COLOR=1"},
-			steps: []step{settled()},
+			name: "release", about: "the dialog of a force-release, with what will happen", width: 120, height: 36, args: demo,
+			steps: script(open("reports"), match("two that wait a while", `2 wait`, `longest \d\ds`), press("x"), see("Force-release", "Cancel")),
 		},
 	}
 }
 
-// settled waits for a screenful that is typical: all locks are there, held for a while, and some of them are contended.
-func settled() step {
-	return match("all locks, held and queued for", `/locks/reports.* 2 `, `/locks/billing.* [12] `, `/locks/orders.* [345] `, `/locker .* [12] `,
-		`lock:cart:42 .*/5 +[2-5]\.`, `lock:invoices .*/5 +[2-5]\.`)
+// sweep has every screen in three sizes and two themes.
+func sweep() []picture {
+	screens := []struct {
+		name  string
+		steps []step
+	}{
+		{"locks", script(see("stuck-holder"))},
+		{"chain", script(open("payments"))},
+		{"rw", script(open("catalog"))},
+		{"semaphore", script(open("printers"))},
+		{"deadlock", script(open("accounts"))},
+		{"redlock", script(open("cart:42"))},
+		{"split", script(open("seats"))},
+		{"timeline", script(open("orders"), press("t"), see("▸ timeline"))},
+		{"help", script(see("stuck-holder"), press("?"), see("Keys"))},
+	}
+	sizes := [][2]int{{80, 24}, {120, 36}, {160, 50}}
+	var list []picture
+	for _, s := range screens {
+		for _, size := range sizes {
+			for _, light := range []bool{false, true} {
+				name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
+				if light {
+					name += "-light"
+				}
+				list = append(list, picture{name: name, about: "to look at", width: size[0], height: size[1], at: stuck, light: light, steps: s.steps})
+			}
+		}
+	}
+	return list
 }
 
 func script(parts ...any) []step {

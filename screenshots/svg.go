@@ -45,11 +45,11 @@ func (t *terminal) svg(title string) []byte {
 	width, height := columns*cellWidth+2*padding, rows*cellHeight+2*padding+titleBar
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="JetBrains Mono" font-size="%d" xml:space="preserve">`+"\n", width, height, fontSize)
-	fmt.Fprintf(&b, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="9" fill="%s" stroke="#343b48"/>`+"\n", width-1, height-1, hex(background))
+	fmt.Fprintf(&b, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="9" fill="%s" stroke="%s"/>`+"\n", width-1, height-1, hex(t.background), hex(t.border))
 	for i, c := range []string{"#ff5f57", "#febc2e", "#28c840"} {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="5.5" fill="%s"/>`+"\n", 20+i*20, titleBar/2+2, c)
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#8b93a1" font-size="13" text-anchor="middle">%s</text>`+"\n", width/2, titleBar/2+7, quoted(title))
+	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s" font-size="13" text-anchor="middle">%s</text>`+"\n", width/2, titleBar/2+7, hex(t.title), quoted(title))
 	fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", padding, padding+titleBar)
 	for y := range rows {
 		t.papers(&b, y, columns)
@@ -66,7 +66,7 @@ func (t *terminal) papers(b *bytes.Buffer, y, columns int) {
 		for x < columns && t.lookAt(x, y).paper == paper {
 			x++
 		}
-		if paper != background {
+		if paper != t.background {
 			fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n",
 				from*cellWidth, y*cellHeight, (x-from)*cellWidth, cellHeight, hex(paper))
 		}
@@ -117,11 +117,11 @@ func (l look) font() string {
 func (t *terminal) lookAt(x, y int) look {
 	c := t.screen.CellAt(x, y)
 	if c == nil {
-		return look{ink: foreground, paper: background}
+		return look{ink: t.foreground, paper: t.background}
 	}
 	has := func(bit uint8) bool { return c.Style.Attrs&bit != 0 }
 	l := look{
-		ink: orElse(c.Style.Fg, foreground), paper: orElse(c.Style.Bg, background),
+		ink: orElse(c.Style.Fg, t.foreground), paper: orElse(c.Style.Bg, t.background),
 		bold: has(bold), italic: has(italic), strike: has(strike), underline: c.Style.Underline != 0,
 	}
 	if has(reverse) {

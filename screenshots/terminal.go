@@ -18,14 +18,26 @@ import (
 // writes each at once.
 const quiet = 25 * time.Millisecond
 
-// The window's own colours: what the program leaves to the terminal, and what the terminal says when it is asked.
-var (
-	background = color.RGBA{0x16, 0x1a, 0x21, 0xff}
-	foreground = color.RGBA{0xd7, 0xdb, 0xe2, 0xff}
-)
+// window has the colours of the terminal itself: what the program leaves to it, and what it says when it is asked.
+type window struct{ background, foreground, border, title color.RGBA }
+
+func dark() window {
+	return window{
+		background: color.RGBA{0x16, 0x1a, 0x21, 0xff}, foreground: color.RGBA{0xd7, 0xdb, 0xe2, 0xff},
+		border: color.RGBA{0x34, 0x3b, 0x48, 0xff}, title: color.RGBA{0x8b, 0x93, 0xa1, 0xff},
+	}
+}
+
+func light() window {
+	return window{
+		background: color.RGBA{0xfd, 0xfd, 0xfb, 0xff}, foreground: color.RGBA{0x24, 0x29, 0x2f, 0xff},
+		border: color.RGBA{0xc8, 0xcd, 0xd4, 0xff}, title: color.RGBA{0x6b, 0x73, 0x7e, 0xff},
+	}
+}
 
 // terminal is the program in a pseudo-terminal, seen through a terminal emulator.
 type terminal struct {
+	window
 	cmd   *exec.Cmd
 	tty   *os.File
 	home  string
@@ -38,18 +50,21 @@ type terminal struct {
 }
 
 // start runs the program with a home of its own: nobody's configuration shows in a picture.
-func start(program string, p picture) (*terminal, error) {
+func start(program string, args []string, p picture) (*terminal, error) {
 	home, err := os.MkdirTemp("", "lockscope-screenshots-")
 	if err != nil {
 		return nil, err
 	}
 	t := &terminal{
-		home: home, screen: vt.NewEmulator(p.width, p.height),
+		window: dark(), home: home, screen: vt.NewEmulator(p.width, p.height),
 		ended: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
-	t.screen.SetDefaultBackgroundColor(background)
-	t.screen.SetDefaultForegroundColor(foreground)
-	t.cmd = exec.Command(program, p.args...)
+	if p.light {
+		t.window = light()
+	}
+	t.screen.SetDefaultBackgroundColor(t.background)
+	t.screen.SetDefaultForegroundColor(t.foreground)
+	t.cmd = exec.Command(program, args...)
 	t.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8",
 	}, p.env...)
