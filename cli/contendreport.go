@@ -89,6 +89,7 @@ func (q *contention) printReport(r contend.Report) {
 	line := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }
 	line("grants", fmt.Sprintf("%d in %.2f s: %.4g a second", r.Grants, r.Duration.Seconds(), r.Rate()))
 	line("fairness", fairness(r))
+	line("inversions", fmt.Sprintf("%d, by %s", r.Inversions, r.Order))
 	line("shares", shares(r))
 	line("handoff", spreadText(r.Handoff, "nobody ever waited for a release"))
 	line("wait", spreadText(r.Wait, "no grant"))
@@ -119,7 +120,7 @@ func fairness(r contend.Report) string {
 	case r.Grants == 0:
 		return "no grant"
 	case r.Inversions == 0:
-		return fmt.Sprintf("first come, first served: 0 inversions, by %s", r.Order)
+		return "first come, first served: 0 inversions"
 	}
 	share := 100 * float64(r.Inversions) / float64(r.Grants)
 	text := fmt.Sprintf("%.2g %%", share)
@@ -130,7 +131,7 @@ func fairness(r contend.Report) string {
 	if share < 1 {
 		word = "nearly first come, first served"
 	}
-	return fmt.Sprintf("%s: %s of grants overtook somebody who waited (%s, by %s)", word, text, count(r.Inversions, "inversion"), r.Order)
+	return fmt.Sprintf("%s: %s of grants overtook somebody who waited", word, text)
 }
 
 func shares(r contend.Report) string {

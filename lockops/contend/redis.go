@@ -67,7 +67,7 @@ func (a *redisArena) Open(ctx context.Context) error {
 	for _, m := range a.Masters {
 		o := *m
 		o.Addrs = slices.Clone(m.Addrs)
-		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.PoolSize = true, -1, 1, 1
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = keeperLimit, keeperLimit, keeperLimit
 		a.keepers = append(a.keepers, redis.NewUniversalClient(&o))
 	}

@@ -1,0 +1,55 @@
+package lockops_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// Whoever takes a kind from the list can hold such a lock, sees what that cost, and cannot have it on other servers.
+func TestEveryKindOfLockCanBeHeld(t *testing.T) {
+	zookeeper := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
+	one := redisSession(t, servertest.StartEmbeddedRedis(t))
+	three := redisSession(t, servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t))
+	right := map[lockops.Servers]lockops.Session{lockops.OnZooKeeper: zookeeper, lockops.OnRedis: one, lockops.OnRedisMasters: three}
+	wrong := map[lockops.Servers]lockops.Session{lockops.OnZooKeeper: one, lockops.OnRedis: zookeeper, lockops.OnRedisMasters: zookeeper}
+	for _, k := range lockops.Kinds() {
+		before := right[k.On].Requests()
+		l, err := k.New(right[k.On], "/kinds", lockops.WithLabel("me"))
+		if err != nil {
+			t.Fatalf("%s: %v", k.Name, err)
+		}
+		release(t, acquire(t, l))
+		if sent := right[k.On].Requests() - before; sent < 2 || sent > 20 {
+			t.Errorf("%s on %d: %d requests", k.Name, k.On, sent)
+		}
+		if _, err := k.New(wrong[k.On], "/kinds"); err == nil {
+			t.Errorf("%s stands on the wrong servers", k.Name)
+		}
+		if k.Permits < 1 {
+			t.Errorf("%s: nobody may hold it", k.Name)
+		}
+	}
+}
+
+// The master's clock tells in which order two contenders came, also when they got the lock in another one.
+func TestOnAskedTellsTheOrderOfArrival(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		var asked []time.Time
+		note := lockops.OnAsked(func(at time.Time) { asked = append(asked, at) })
+		for range 3 {
+			l := lockops.NewRedisMutex(redisSession(t, masters[0]), key, note)
+			if h, err := l.TryAcquire(within(t)); err == nil {
+				defer release(t, h)
+			}
+		}
+		if len(asked) != 3 || !slices.IsSortedFunc(asked, time.Time.Compare) || time.Since(asked[0]).Abs() > time.Minute {
+			t.Errorf("%v", asked)
+		}
+	})
+}
