@@ -3,6 +3,7 @@ package recipe
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -147,15 +148,16 @@ type Shape struct {
 	Decode func(Keys) (Record, bool)
 }
 
-// Shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in tokens.
-func Shapes() []Shape {
+// shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in tokens. They are
+// made once, since every key that is read is held against all.
+var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), pythonSignal(), lockscopeFence()}
-}
+})
 
 // Asks says what else to read to know the lock of a key; nothing for a plain string.
 func Asks(k Keys) []Ask {
 	var asks []Ask
-	for _, s := range Shapes() {
+	for _, s := range shapes() {
 		if s.Asks != nil {
 			asks = append(asks, s.Asks(k)...)
 		}
@@ -166,7 +168,7 @@ func Asks(k Keys) []Ask {
 // DecodeKeys says what lock a key is part of that is more than a plain string; false for a plain string and for what
 // is no lock.
 func DecodeKeys(k Keys) (Record, bool) {
-	for _, s := range Shapes() {
+	for _, s := range shapes() {
 		if s.Decode == nil {
 			continue
 		}
@@ -180,7 +182,7 @@ func DecodeKeys(k Keys) (Record, bool) {
 // LockOf says that a key is a helper of some lock by its name: which recipe writes it, and the keys of the locks that
 // it may belong to, none when it is noise.
 func LockOf(key string) (recipe string, locks []string, helper bool) {
-	for _, s := range Shapes() {
+	for _, s := range shapes() {
 		if s.LockOf == nil {
 			continue
 		}
@@ -202,7 +204,7 @@ func HelperKey(key string) bool {
 func RedisPatterns() []string {
 	patterns := []string{"*lock*", "*mutex*", "*semaphore*"}
 	patterns = append(patterns, tokenPatterns()...)
-	for _, s := range Shapes() {
+	for _, s := range shapes() {
 		patterns = append(patterns, s.Patterns...)
 	}
 	return patterns

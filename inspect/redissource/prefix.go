@@ -24,11 +24,17 @@ func prefixes(patterns []string) []string {
 
 // literal is the beginning of a pattern up to the first byte that may stand for others.
 func literal(pattern string) string {
+	word, _ := cutLiteral(pattern)
+	return word
+}
+
+// cutLiteral cuts it off.
+func cutLiteral(pattern string) (word, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; c {
 		case '*', '?', '[':
-			return b.String()
+			return b.String(), pattern[i:]
 		case '\\':
 			if i+1 < len(pattern) {
 				i++
@@ -38,5 +44,5 @@ func literal(pattern string) string {
 			b.WriteByte(c)
 		}
 	}
-	return b.String()
+	return b.String(), ""
 }

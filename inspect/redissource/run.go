@@ -140,7 +140,7 @@ func (r *run) wake(now time.Time) {
 // has been free for long enough.
 func (r *run) remind(key string, now time.Time) {
 	e := r.board.entries[key]
-	if e == nil {
+	if e == nil || r.cfg.Once {
 		return
 	}
 	for _, v := range e.votes {
@@ -187,8 +187,8 @@ func (r *run) ask(now time.Time) {
 // limitOf is a master's limit: half while it is slow.
 func (r *run) limitOf(p *peer) limit {
 	switch {
-	case r.cfg.Once && len(p.turn) >= r.cfg.Budget.KeysPerTick:
-		return limit{burst: 1} // none: the scan has the budget
+	case r.cfg.Once && (p.passed || len(p.turn) >= r.cfg.Budget.KeysPerTick):
+		return limit{burst: 1} // none: there is nothing to gather, and the scan has the budget
 	case r.cfg.Once:
 		return limit{every: gather, burst: 5}
 	case p.pace.Slow:
@@ -225,7 +225,7 @@ func (r *run) report(rep report) {
 		r.dirty[key] = true
 		r.remind(key, now) // not with its news: those may be held back for longer than it has left
 		past := func(end time.Time) bool { return !end.After(now) }
-		if v := rep.votes[i]; !doubtful(v) && slices.ContainsFunc(ends(v), past) {
+		if v := rep.votes[i]; !r.cfg.Once && !doubtful(v) && slices.ContainsFunc(ends(v), past) {
 			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
 		}
 	}

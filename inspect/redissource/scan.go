@@ -3,7 +3,6 @@ package redissource
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,24 +25,18 @@ func newScanner(m *master, cfg Config) *scanner {
 	return &scanner{m: m, patterns: cfg.Match, match: newMatcher(cfg.Match), budget: cfg.Budget}
 }
 
-// pass looks at every key once and hands those that match to found, which may get one more than once.
-func (s *scanner) pass(ctx context.Context, found func([]string)) error {
-	// One pattern is matched by the server; several here, since every pass over the keys costs the server the same.
-	match := ""
-	if len(s.patterns) == 1 {
-		match = s.patterns[0]
-	}
-	scanned := make(chan []string, 16)
-	var sifting sync.WaitGroup
-	sifting.Go(func() { // while the server goes on
-		for keys := range scanned {
-			if keys = s.locks(keys); len(keys) > 0 {
-				found(keys)
-			}
+// pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
+// made to wait it may refuse them; they come again then.
+func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool) bool) error {
+	match := cover(s.patterns) // so that the server sends less; what else it matches is sifted out here
+	var some []string
+	var handed time.Time
+	hand := func(wait bool) {
+		if len(some) > 0 && found(some, wait) {
+			some, handed = nil, time.Now()
 		}
-	})
-	defer sifting.Wait()
-	defer close(scanned)
+	}
+	defer func() { hand(true) }() // an error takes nothing back
 	cursors := map[redis.Cmdable]uint64{}
 	for done := false; !done; {
 		done = true
@@ -60,14 +53,20 @@ func (s *scanner) pass(ctx context.Context, found func([]string)) error {
 				}
 				cursors[node] = next
 				done = done && next == 0
-				scanned <- keys
+				some = append(some, s.locks(keys)...)
 				return nil
 			})
 		})
 		if err != nil {
 			return err
 		}
-		if err := s.pause(ctx, time.Since(start)); err != nil {
+		took := time.Since(start)
+		if !s.budget.Unlimited {
+			hand(true)
+		} else if time.Since(handed) >= gather { // each time takes of the processor, which the server may need
+			hand(false)
+		}
+		if err := s.pause(ctx, took); err != nil {
 			return err
 		}
 	}

@@ -198,7 +198,7 @@ func (r *run) scan(p *peer) {
 	s.resting = p.resting.Load
 	for {
 		start := time.Now()
-		err := s.pass(r.ctx, func(keys []string) { send(r.ctx, r.found, keys) })
+		err := s.pass(r.ctx, r.hand)
 		if !send(r.ctx, r.passed, passed{p.index, start, err}) || r.cfg.Once {
 			return
 		}
@@ -214,6 +214,19 @@ func (r *run) scan(p *peer) {
 				return
 			}
 		}
+	}
+}
+
+// hand takes keys that were found to the loop; false when it is busy and nobody waits for it.
+func (r *run) hand(keys []string, wait bool) bool {
+	if wait {
+		return send(r.ctx, r.found, keys)
+	}
+	select {
+	case r.found <- keys:
+		return true
+	default:
+		return false
 	}
 }
 

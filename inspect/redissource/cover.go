@@ -1,0 +1,111 @@
+package redissource
+
+import (
+	"slices"
+	"strings"
+)
+
+// coverLength is how many bytes in a row one pattern in the place of several looks for: more let the server send less,
+// and cost it more.
+const coverLength = 3
+
+// cover is one pattern that matches whatever one of several does, and as little else as is simple, since SCAN takes one
+// and every pass over the keys costs the server the same; empty where only that of every key would. It looks for a few
+// bytes in a row: of *lock* and *mutex* it makes *[lm][ou][ct]*.
+func cover(patterns []string) string {
+	if len(patterns) == 1 {
+		return patterns[0]
+	}
+	if starts := prefixes(patterns); len(starts) > 0 && starts[0] != "" { // sorted
+		words := make([][]string, len(starts))
+		n := len(slices.MinFunc(starts, func(a, b string) int { return len(a) - len(b) }))
+		for i, s := range starts {
+			words[i] = []string{s[:n]}
+		}
+		return classes(words, n) + "*"
+	}
+	words := make([][]string, len(patterns))
+	n := coverLength
+	for i, p := range patterns {
+		words[i] = runs(p)
+		n = min(n, len(slices.MaxFunc(words[i], func(a, b string) int { return len(a) - len(b) })))
+	}
+	if n < 2 { // too many keys have any one byte
+		return ""
+	}
+	for i := range words {
+		words[i] = windows(words[i], n)
+	}
+	slices.SortStableFunc(words, func(a, b []string) int { return len(a) - len(b) }) // those with little choice first
+	return "*" + classes(words, n) + "*"
+}
+
+// runs are the strings that a key which matches has somewhere; at least one, which may be empty.
+func runs(pattern string) []string {
+	var all []string
+	for {
+		run, rest := cutLiteral(pattern)
+		all = append(all, run)
+		if rest == "" {
+			return all
+		}
+		size := 1
+		if rest[0] == '[' {
+			size, _ = globClass(rest, 0)
+		}
+		pattern = rest[size:]
+	}
+}
+
+// windows are all strings of n bytes in words.
+func windows(words []string, n int) []string {
+	var all []string
+	for _, w := range words {
+		for i := 0; i+n <= len(w); i++ {
+			all = append(all, w[i:i+n])
+		}
+	}
+	return all
+}
+
+// classes takes one word of n bytes out of each list and makes a pattern that matches them all, of few bytes.
+func classes(lists [][]string, n int) string {
+	sets := make([]string, n)
+	more := func(word string) int {
+		added := 0
+		for i := range n {
+			if strings.IndexByte(sets[i], word[i]) < 0 {
+				added++
+			}
+		}
+		return added
+	}
+	for _, list := range lists {
+		word := slices.MinFunc(list, func(a, b string) int { return more(a) - more(b) })
+		for i := range n {
+			if strings.IndexByte(sets[i], word[i]) < 0 {
+				sets[i] += word[i : i+1]
+			}
+		}
+	}
+	var b strings.Builder
+	for _, set := range sets {
+		if len(set) > 1 {
+			b.WriteByte('[')
+		}
+		for i := range len(set) {
+			if !isAlphanumeric(set[i]) {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(set[i])
+		}
+		if len(set) > 1 {
+			b.WriteByte(']')
+		}
+	}
+	return b.String()
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
