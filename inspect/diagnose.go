@@ -161,7 +161,7 @@ func (o *Observer) finish(now time.Time) {
 // tangle takes in the wait-for cycles, and asks the rules about the locks in those that came or went.
 func (o *Observer) tangle(cycles []Cycle, now time.Time) {
 	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool {
-		return slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners)
+		return slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners) && slices.Equal(a.Identities, b.Identities)
 	}) {
 		return
 	}

@@ -107,6 +107,7 @@ func tangled(locks iter.Seq[*Lock]) []*Lock {
 type graph struct {
 	nodes map[Identity]int
 	names []string
+	ids   []Identity
 	edges [][]edge
 }
 
@@ -125,6 +126,7 @@ func (g *graph) node(l *Lock, c *Contender) int {
 		n = len(g.names)
 		g.nodes[who] = n
 		g.names = append(g.names, c.Who().String())
+		g.ids = append(g.ids, who)
 		g.edges = append(g.edges, nil)
 	}
 	return n
@@ -258,11 +260,13 @@ func (g *graph) around(start int, in map[int]bool) Cycle {
 			for at := start; ; {
 				s := reached[at]
 				c.Owners, c.Locks = append(c.Owners, g.names[s.from]), append(c.Locks, s.lock)
+				c.Identities = append(c.Identities, g.ids[s.from])
 				if at = s.from; at == start {
 					break
 				}
 			}
 			slices.Reverse(c.Owners)
+			slices.Reverse(c.Identities)
 			slices.Reverse(c.Locks)
 			return c
 		}
@@ -279,7 +283,8 @@ func (c Cycle) turned() Cycle {
 		}
 	}
 	return Cycle{
-		Locks:  append(slices.Clone(c.Locks[at:]), c.Locks[:at]...),
-		Owners: append(slices.Clone(c.Owners[at:]), c.Owners[:at]...),
+		Locks:      append(slices.Clone(c.Locks[at:]), c.Locks[:at]...),
+		Owners:     append(slices.Clone(c.Owners[at:]), c.Owners[:at]...),
+		Identities: append(slices.Clone(c.Identities[at:]), c.Identities[:at]...),
 	}
 }

@@ -80,6 +80,33 @@ func TestFindCycles(t *testing.T) {
 	}
 }
 
+// Who is in a cycle can be found again in its locks.
+func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
+	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
+	cycles := findCycles(slices.Values([]*Lock{two, one}))
+	if len(cycles) != 1 || len(cycles[0].Identities) != 2 {
+		t.Fatalf("cycles %+v", cycles)
+	}
+	for i, c := range []*Contender{&one.Waiters[1], &two.Waiters[0]} {
+		if who, ok := c.Identity("zk"); !ok || cycles[0].Identities[i] != who {
+			t.Errorf("owner %d is %+v, not %s", i, cycles[0].Identities[i], c.Owner.Label)
+		}
+	}
+}
+
+func TestWaitsFor(t *testing.T) {
+	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "a", "y"), chain("3", "b")}
+	s := NewSnapshot(now, nil, locks)
+	if e, ok := s.WaitsFor(locks[0]); !ok || e.Lock != locks[1] || e.Contender.Owner.Label != "b" {
+		t.Errorf("the holder of 1 waits for %+v", e)
+	}
+	for _, l := range []*Lock{locks[1], locks[2], {}} {
+		if e, ok := s.WaitsFor(l); ok {
+			t.Errorf("the holder of %s waits for %+v", l.ID, e)
+		}
+	}
+}
+
 // The same session id on another ensemble is another session, and a label alone is nobody.
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")

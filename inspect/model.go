@@ -248,6 +248,8 @@ type Backend struct {
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int
+	// Lost counts how often the servers, or one of them, stopped answering while we looked.
+	Lost int
 }
 
 // Cost is our own load on a backend.
@@ -256,8 +258,17 @@ type Cost struct {
 	// seconds.
 	Requests  uint64
 	PerSecond float64
-	// Watches set by us on the servers now.
-	Watches int
+	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is how many of them a
+	// second our budget allows on all servers together, short bursts not counted; 0: it sets no bound. Half of it while
+	// Slowed: the servers answer much more slowly than at the start.
+	Trips          uint64
+	TripsPerSecond float64
+	Limit          float64
+	Slowed         bool
+	// Watches set by us on the servers now, and WatchLimit how many there may be; 0: no bound.
+	Watches, WatchLimit int
+	// Duty is the greatest share of a Redis master's time that looking for keys may take; 0 where there is none.
+	Duty float64
 }
 
 // ServerState says whether a server answered.
@@ -276,6 +287,8 @@ type Server struct {
 	State ServerState
 	// Role is leader, follower, observer, standalone, master, replica, or empty.
 	Role string
+	// Version of its software; empty when unknown.
+	Version string
 	// Latency of the last request; negative when unknown.
 	Latency time.Duration
 	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown.
@@ -300,6 +313,7 @@ type Session struct {
 	ID             int64
 	Client, Server string
 	Timeout        time.Duration
-	LastContact    time.Time
-	Established    time.Time
+	// LastContact is when, by our clock, the server last heard of the client; Established by the server's. Both zero when
+	// unknown.
+	LastContact, Established time.Time
 }

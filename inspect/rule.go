@@ -82,4 +82,6 @@ type Renewal struct {
 type Cycle struct {
 	Locks  []ID
 	Owners []string
+	// Identities of the owners, to find them in the locks; one that is nobody's is of an owner that is not known.
+	Identities []Identity
 }

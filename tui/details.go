@@ -126,8 +126,7 @@ func (p *chainPane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []line {
 	if limit > 0 {
 		timeout = "timeout " + age(limit)
 	}
-	d, known := p.snapshot.Age(l, s.LastContact, p.now)
-	contact := contactWords(d, known && ok, limit)
+	contact := contactWords(p.now.Sub(s.LastContact), ok && !s.LastContact.IsZero(), limit)
 	if d, known := p.snapshot.Age(l, s.Established, p.now); ok && known {
 		established = "established " + age(d) + " ago"
 	}

@@ -42,7 +42,13 @@ func (r *run) describe() *inspect.Backend {
 			b.FirstPass = false
 		}
 		b.Servers = append(b.Servers, server)
-		b.Cost.Requests += p.sent.Load()
+		b.Cost.Requests += p.sent.commands.Load()
+		b.Cost.Trips += p.sent.trips.Load()
+		b.Lost += p.lost
+		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
+	}
+	if !r.cfg.Once {
+		b.Cost.Limit, b.Cost.Duty = float64(len(r.masters)*r.cfg.Budget.Reads), r.cfg.Budget.Duty
 	}
 	if r.backend.Told != nil && r.backend.Told.FirstPass {
 		b.FirstPass = true

@@ -22,7 +22,7 @@ type master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
 	slots   chan struct{} // a place for each request at the same time
-	sent    atomic.Uint64
+	sent    traffic
 	digests digests
 	typed   typedKeys
 	// borrowed: the client is somebody else's, cluster: it is one of a cluster.

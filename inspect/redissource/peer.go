@@ -21,6 +21,7 @@ type peer struct {
 	scanErr error
 	asked   bool  // it was asked about itself once
 	err     error // why it does not answer; nil when it does
+	lost    int   // how often it stopped answering
 	server  inspect.Server
 	denied  []string
 
@@ -128,6 +129,9 @@ func (p *peer) sweep(now time.Time) {
 
 // failed notes that the master does not answer, and why.
 func (p *peer) failed(err error) {
+	if p.up() {
+		p.lost++
+	}
 	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
 	p.err = err
 }
@@ -142,7 +146,7 @@ func (p *peer) answered(latency time.Duration) {
 func (p *peer) setStatus(st status) {
 	s := &p.server
 	p.denied = st.denied
-	s.Role, s.RunID = st.role, st.runID
+	s.Role, s.Version, s.RunID = st.role, st.version, st.runID
 	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
 		s.ClockOffset, s.ClockKnown = st.offset, st.offsetKnown

@@ -61,7 +61,15 @@ func word(args []any, i int) string {
 
 // readOnly is the go-redis hook through which every command goes, those of a connection's start included. It counts
 // what it lets pass.
-type readOnly struct{ sent *atomic.Uint64 }
+type readOnly struct{ sent *traffic }
+
+// traffic counts what was sent: commands, and round trips, of which a pipeline is one.
+type traffic struct{ commands, trips atomic.Uint64 }
+
+func (t *traffic) add(commands int) {
+	t.commands.Add(uint64(commands))
+	t.trips.Add(1)
+}
 
 func (readOnly) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
@@ -73,7 +81,7 @@ func (r readOnly) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			cmd.SetErr(err)
 			return err
 		}
-		r.sent.Add(1)
+		r.sent.add(1)
 		return next(ctx, cmd)
 	}
 }
@@ -89,7 +97,7 @@ func (r readOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 				return err
 			}
 		}
-		r.sent.Add(uint64(len(cmds)))
+		r.sent.add(len(cmds))
 		return next(ctx, cmds)
 	}
 }

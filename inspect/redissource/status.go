@@ -18,6 +18,7 @@ type status struct {
 	offsetKnown bool
 	startedAt   time.Time
 	runID       string
+	version     string
 	maxMemory   int64
 
 	evictionPolicy, persistence string
@@ -80,6 +81,9 @@ func (st *status) readInfo(info string, now time.Time) {
 	}
 	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
 		st.runID = id
+	}
+	if v := infoField(info, "redis_version"); len(v) <= 32 && only(v, "0123456789.") {
+		st.version = v
 	}
 	st.maxMemory, _ = infoNumber(info, "maxmemory")
 	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {

@@ -49,7 +49,14 @@ func (r *run) describe() *inspect.Backend {
 	for i := range r.cfg.Servers {
 		b.Servers = append(b.Servers, r.server(i))
 	}
-	b.Cost = inspect.Cost{Requests: r.spent, Watches: r.watches}
+	b.Lost = r.lostLinks
+	b.Cost = inspect.Cost{Requests: r.spent, Watches: r.watches, Slowed: r.queue.pace.Slow}
+	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
+		b.Cost.Limit, b.Cost.WatchLimit = r.cfg.Budget.Steady, r.cfg.Budget.Watches
+		if !r.firstPass {
+			b.Cost.Limit = r.cfg.Budget.Discovering
+		}
+	}
 	for _, l := range append(slices.Concat(r.opening, r.readers), r.link) {
 		if l != nil {
 			b.Cost.Requests += l.tap.Requests()
@@ -58,6 +65,7 @@ func (r *run) describe() *inspect.Backend {
 	for _, a := range r.admins {
 		b.Cost.Requests += a.Requests()
 	}
+	b.Cost.Trips = b.Cost.Requests
 	return b
 }
 
@@ -68,7 +76,7 @@ func (r *run) server(i int) inspect.Server {
 		if a.err != "" {
 			s.State, s.Error = inspect.ServerDown, a.err
 		} else {
-			s.State, s.Role, s.Latency = inspect.ServerUp, a.status.Role, a.took
+			s.State, s.Role, s.Version, s.Latency = inspect.ServerUp, a.status.Role, inspect.Escape(a.status.Version), a.took
 			if a.status.Uptime > 0 {
 				s.StartedAt = r.startedAt(i, a.status.Uptime)
 			}

@@ -17,13 +17,16 @@ type Teller struct {
 	Told   *inspect.Backend
 	toldAt time.Time
 	rates  rateMeter
+	trips  rateMeter
 }
 
-// Tell fills in the rate of our requests and returns what to emit, or nil when b says nothing new. always tells it
+// Tell fills in the rates of our requests and returns what to emit, or nil when b says nothing new. always tells it
 // anyway.
 func (t *Teller) Tell(now time.Time, b *inspect.Backend, always bool) *inspect.Backend {
 	t.rates.add(now, b.Cost.Requests)
 	b.Cost.PerSecond = t.rates.perSecond()
+	t.trips.add(now, b.Cost.Trips)
+	b.Cost.TripsPerSecond = t.trips.perSecond()
 	if t.Told != nil && !always && same(t.Told, b) {
 		age := now.Sub(t.toldAt)
 		if age < time.Second || age < slowBeat && !noticeable(t.Told, b) {
@@ -65,7 +68,7 @@ func same(a, b *inspect.Backend) bool {
 		slices.EqualFunc(a.Servers, b.Servers, func(x, y inspect.Server) bool {
 			return x.Addr == y.Addr && x.State == y.State && x.Role == y.Role && x.Error == y.Error &&
 				x.ClockKnown == y.ClockKnown && (x.ClockOffset-y.ClockOffset).Abs() < 5*time.Millisecond && x.StartedAt.Equal(y.StartedAt) &&
-				x.RunID == y.RunID && x.MaxMemory == y.MaxMemory && x.EvictionPolicy == y.EvictionPolicy && x.Persistence == y.Persistence
+				x.RunID == y.RunID && x.Version == y.Version && x.MaxMemory == y.MaxMemory && x.EvictionPolicy == y.EvictionPolicy && x.Persistence == y.Persistence
 		})
 }
 
