@@ -73,5 +73,6 @@ func screenList() []screenEntry {
 		{chainScreen, "", "a lock's queue, and what is wrong with it", newChain},
 		{timelineScreen, "t", "who waited and held when, a lane a contender", newTimeline},
 		{eventsScreen, "e", "what happened, the newest at the bottom", newEvents},
+		{clientsScreen, "c", "sessions and processes, all that each holds and waits for, deadlocks", newClients},
 	}
 }

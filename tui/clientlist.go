@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// clientRow is a session or process, and all that it holds and waits for.
+type clientRow struct {
+	who  inspect.Identity
+	name string
+	// owner has what is known of it from all its entries.
+	owner    inspect.Owner
+	backends []string
+	session  inspect.Session
+	known    bool // the servers told of the session
+	// entries are what it holds, what blocks most first, and then what it waits for, the longest wait first.
+	entries      []inspect.Entry
+	holds, waits int
+	// blocks are the contenders that it blocks, over all its locks.
+	blocks int
+	// oldest is since when, by our clock, it waits the longest; zero when it does not wait or nobody knows.
+	oldest time.Time
+	// expires is when, by our clock, the first of its keys runs out; zero when none does.
+	expires time.Time
+	dead    bool // a sign that nobody is there any more
+	ring    bool // it is in a wait-for cycle
+	text    string
+}
+
+// clientList is who stands behind all contenders of a snapshot, who blocks most first.
+type clientList struct {
+	of   *inspect.Snapshot
+	rows []*clientRow
+	// nameless counts the contenders of whom nobody is known.
+	nameless int
+	graph    *waitGraph
+}
+
+// placeOf is where an owner stands among rows; -1 when it is not there.
+func placeOf(rows []*clientRow, who inspect.Identity) int {
+	return slices.IndexFunc(rows, func(r *clientRow) bool { return r.who == who })
+}
+
+// listClients goes over all contenders of a snapshot. It takes a while where there are many.
+func listClients(s *inspect.Snapshot) *clientList {
+	list := &clientList{of: s, graph: buildWaitGraph(s)}
+	circling := make(map[inspect.Identity]bool)
+	for _, c := range s.Cycles() {
+		for _, who := range c.Identities {
+			circling[who] = true
+		}
+	}
+	named := 0
+	for who, entries := range s.Owners() {
+		named += len(entries)
+		r := newClientRow(s, who, entries)
+		r.ring = circling[who]
+		list.rows = append(list.rows, r)
+	}
+	for l := range s.Locks() {
+		list.nameless += l.Contention()
+	}
+	list.nameless -= named
+	slices.SortFunc(list.rows, func(a, b *clientRow) int {
+		return cmp.Or(cmp.Compare(b.blocks, a.blocks), sooner(a.oldest, b.oldest), cmp.Compare(len(b.entries), len(a.entries)),
+			strings.Compare(a.name, b.name), a.entries[0].Lock.ID.Compare(b.entries[0].Lock.ID))
+	})
+	return list
+}
+
+// sooner orders instants with the unknown last.
+func sooner(a, b time.Time) int { return cmp.Compare(instant(a), instant(b)) }
+
+func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.Entry) *clientRow {
+	r := &clientRow{who: who, entries: slices.Clone(entries)}
+	r.session, r.known = s.Session(entries[0].Lock, entries[0].Contender)
+	var last *inspect.Lock
+	most := 0 // of its entries in one lock: of two in a queue, the first blocks whom the second does
+	for _, e := range entries {
+		if e.Lock != last {
+			r.blocks, last, most = r.blocks+most, e.Lock, 0
+		}
+		most = max(most, e.Contender.BlockedBelow)
+		r.count(s, e)
+	}
+	r.blocks += most
+	slices.SortStableFunc(r.entries, compareEntries)
+	r.name = nameOf(entries)
+	r.text = r.words()
+	return r
+}
+
+// count takes in one of the entries.
+func (r *clientRow) count(s *inspect.Snapshot, e inspect.Entry) {
+	c := e.Contender
+	offset := s.Backend(e.Lock.ID.Backend).ClockOffset()
+	if c.State == inspect.Holding {
+		r.holds++
+		if !c.ExpiresAt.IsZero() && (r.expires.IsZero() || c.ExpiresAt.Before(r.expires)) {
+			r.expires = c.ExpiresAt
+		}
+	} else {
+		r.waits++
+		if at := c.Since.Add(-offset); !c.Since.IsZero() && (r.oldest.IsZero() || at.Before(r.oldest)) {
+			r.oldest = at
+		}
+	}
+	r.dead = r.dead || c.Dead || isGhost(e)
+	if !slices.Contains(r.backends, e.Lock.ID.Backend) {
+		r.backends = append(r.backends, e.Lock.ID.Backend)
+	}
+	o := c.Owner
+	r.owner = inspect.Owner{
+		Label: cmp.Or(r.owner.Label, o.Label), Session: cmp.Or(r.owner.Session, o.Session), Client: cmp.Or(r.owner.Client, o.Client),
+		Server: cmp.Or(r.owner.Server, o.Server), Host: cmp.Or(r.owner.Host, o.Host), PID: cmp.Or(r.owner.PID, o.PID),
+		Thread: cmp.Or(r.owner.Thread, o.Thread), LibraryID: cmp.Or(r.owner.LibraryID, o.LibraryID),
+		SessionTimeout: cmp.Or(r.owner.SessionTimeout, o.SessionTimeout),
+	}
+}
+
+// isGhost says that a rule found the entry's owner to be gone.
+func isGhost(e inspect.Entry) bool {
+	return slices.ContainsFunc(e.Lock.Findings, func(f inspect.Finding) bool {
+		return f.Rule == "ghost-owner" && f.Evidence["contender"] == e.Contender.Name.String()
+	})
+}
+
+// compareEntries puts what is held before what is waited for.
+func compareEntries(a, b inspect.Entry) int {
+	x, y := a.Contender, b.Contender
+	if (x.State == inspect.Holding) != (y.State == inspect.Holding) {
+		if x.State == inspect.Holding {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(y.BlockedBelow, x.BlockedBelow), sooner(x.Since, y.Since))
+}
+
+// nameOf names an owner as a person would. It may label itself differently in each lock.
+func nameOf(entries []inspect.Entry) string {
+	name, others := "", make(map[inspect.Untrusted]bool)
+	for _, e := range entries {
+		switch label := e.Contender.Owner.Label; {
+		case label == "":
+		case name == "":
+			name = label.String()
+			others[label] = true
+		default:
+			others[label] = true
+		}
+	}
+	switch n := len(others) - 1; {
+	case n > 0:
+		return name + " and " + plural(n, "other label")
+	case n == 0:
+		return name
+	}
+	for _, e := range entries {
+		if e.Contender.Owner.Client != "" || e.Contender.Owner.Host != "" {
+			return who(e.Contender)
+		}
+	}
+	if id := entries[0].Contender.Owner.LibraryID; id != "" {
+		return id.String()
+	}
+	return who(entries[0].Contender)
+}
+
+// searched is in how many of its locks a client is sought by their names.
+const searched = 64
+
+// words are what the filter looks in.
+func (r *clientRow) words() string {
+	o := &r.owner
+	parts := append([]string{
+		r.name, o.Label.String(), printed(o.Client), printed(o.Server), o.Host.String(), o.PID.String(), o.Thread.String(), o.LibraryID.String(),
+	}, r.backends...)
+	if o.Session != 0 {
+		parts = append(parts, session(o.Session))
+	}
+	if r.dead {
+		parts = append(parts, "dead")
+	}
+	if r.ring {
+		parts = append(parts, "deadlock")
+	}
+	for _, e := range r.entries[:min(len(r.entries), searched)] {
+		parts = append(parts, e.Lock.ID.String())
+	}
+	return strings.ToLower(strings.Join(parts, "\n"))
+}
+
+// before says who a waiter waits for: its predecessor where its recipe has one, else the first holder; nil when that is
+// not known.
+func before(e inspect.Entry) *inspect.Contender {
+	if c, ok := e.Lock.Contender(e.Contender.Watches); ok && e.Contender.Watches != "" {
+		return &c
+	}
+	if len(e.Lock.Holders) > 0 {
+		return &e.Lock.Holders[0]
+	}
+	return nil
+}

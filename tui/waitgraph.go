@@ -1,0 +1,237 @@
+package tui
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// waitGraph is who waits for whom across locks.
+type waitGraph struct {
+	rings   []ring
+	tangles []tangle
+	// blind are the backends of which some contenders are nobody's, so that a cycle through them does not show.
+	blind []blindSpot
+}
+
+// ring is a wait-for cycle: each of its links waits for the next, and the last for the first.
+type ring struct {
+	links []ringLink
+	// cheapest is the link whose hold costs the least to free; -1 when nobody in it holds anything.
+	cheapest int
+	// behind are the contenders that wait in the ring's locks, and in those that hang on them, without being part of it.
+	behind int
+}
+
+// ringLink is one owner in a ring: what it has of a lock that the one before it wants, and what it wants itself.
+type ringLink struct {
+	// has may be a place in the queue rather than a hold.
+	has, wants inspect.Entry
+}
+
+func (l ringLink) holds() bool { return l.has.Contender.State == inspect.Holding }
+
+// tangle are several locks that wait for one holder: a tree of which the first is the culprit's.
+type tangle struct {
+	rows []tangleRow
+	// waiting are all that wait in these locks.
+	waiting int
+	// left out are the locks for which there is no room.
+	leftOut int
+}
+
+// tangleRow is a lock whose first holder waits for the lock above it that is one less deep.
+type tangleRow struct {
+	lock  *inspect.Lock
+	depth int
+}
+
+// blindSpot says how many of the contenders of contended locks are nobody's.
+type blindSpot struct {
+	backend     string
+	unknown, of int
+}
+
+// What is drawn at most.
+const (
+	mostRings       = 20
+	mostTangles     = 30
+	rowsOfOneTangle = 12
+)
+
+// buildWaitGraph looks through a snapshot.
+func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
+	g := &waitGraph{}
+	children := hangers(s)
+	circling := make(map[inspect.ID]bool)
+	for _, c := range s.Cycles() {
+		for _, id := range c.Locks {
+			circling[id] = true
+		}
+	}
+	for _, c := range s.Cycles() {
+		if r, ok := closeRing(s, c); ok && len(g.rings) < mostRings {
+			r.countBehind(children, circling)
+			g.rings = append(g.rings, r)
+		}
+	}
+	slices.SortStableFunc(g.rings, func(a, b ring) int { return cmp.Compare(b.behind, a.behind) })
+	g.tangles = findTangles(s, children, circling)
+	g.blind = blindSpots(s)
+	return g
+}
+
+// closeRing finds the entries of a cycle again; false when the snapshot does not have them any more.
+func closeRing(s *inspect.Snapshot, c inspect.Cycle) (ring, bool) {
+	r, n := ring{cheapest: -1}, len(c.Owners)
+	for i := range n {
+		wanted, had := s.Lock(c.Locks[i]), s.Lock(c.Locks[(i+n-1)%n])
+		if wanted == nil || had == nil {
+			return ring{}, false
+		}
+		wants, waits := entryOf(wanted, c, i, false)
+		has, ok := entryOf(had, c, i, true)
+		if !waits || !ok {
+			return ring{}, false
+		}
+		r.links = append(r.links, ringLink{has, wants})
+	}
+	for i, l := range r.links {
+		if l.holds() && (r.cheapest < 0 || cheaper(l.has.Contender, r.links[r.cheapest].has.Contender)) {
+			r.cheapest = i
+		}
+	}
+	return r, n > 1
+}
+
+// entryOf finds the entry of a cycle's owner i in a lock: a hold before a place in the queue where it stands in the way of
+// another, and else a place in the queue only.
+func entryOf(l *inspect.Lock, c inspect.Cycle, i int, inTheWay bool) (inspect.Entry, bool) {
+	lists := [][]inspect.Contender{l.Waiters}
+	if inTheWay {
+		lists = [][]inspect.Contender{l.Holders, l.Waiters}
+	}
+	for _, list := range lists {
+		for j := range list {
+			who, known := list[j].Identity(l.ID.Backend)
+			if known && i < len(c.Identities) && who == c.Identities[i] || !known && list[j].Who().String() == c.Owners[i] {
+				return inspect.Entry{Lock: l, Contender: &list[j]}, true
+			}
+		}
+	}
+	return inspect.Entry{}, false
+}
+
+// cheaper says that to free a costs less than to free b: fewer wait for it, or it has worked for a shorter time.
+func cheaper(a, b *inspect.Contender) bool {
+	if a.BlockedBelow != b.BlockedBelow {
+		return a.BlockedBelow < b.BlockedBelow
+	}
+	return heldFrom(a).After(heldFrom(b))
+}
+
+// heldFrom is when a holder got its lock or, not knowing that, came.
+func heldFrom(c *inspect.Contender) time.Time {
+	if c.HeldSince.IsZero() {
+		return c.Since
+	}
+	return c.HeldSince
+}
+
+// countBehind counts who waits behind a ring without being in it.
+func (r *ring) countBehind(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) {
+	for _, l := range r.links {
+		walkHangers(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += len(l.Waiters) })
+	}
+	r.behind = max(0, r.behind-len(r.links))
+}
+
+// hangers has for each lock the contended locks whose first holder waits for it, the most contended first.
+func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
+	children := make(map[inspect.ID][]*inspect.Lock)
+	for l := range s.Locks() {
+		if len(l.Waiters) == 0 || l.Kind == inspect.KindElection || l.Kind == inspect.KindSemaphore && l.Limit != 1 {
+			continue // or its first holder is not the only one that may let a waiter in
+		}
+		if e, ok := s.WaitsFor(l); ok {
+			children[e.Lock.ID] = append(children[e.Lock.ID], l)
+		}
+	}
+	for _, list := range children {
+		slices.SortStableFunc(list, func(a, b *inspect.Lock) int { return cmp.Compare(len(b.Waiters), len(a.Waiters)) })
+	}
+	return children
+}
+
+// walkHangers visits a lock and all that hang on it, but for those of rings, each behind the one it hangs on.
+func walkHangers(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool, visit func(*inspect.Lock, int)) {
+	type step struct {
+		lock  *inspect.Lock
+		depth int
+	}
+	for stack := []step{{l, depth}}; len(stack) > 0; {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		visit(at.lock, at.depth)
+		for _, child := range slices.Backward(children[at.lock.ID]) {
+			if !circling[child.ID] {
+				stack = append(stack, step{child, at.depth + 1})
+			}
+		}
+	}
+}
+
+// findTangles finds the culprits behind several locks, those that hold up the most first.
+func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) []tangle {
+	var list []tangle
+	for id := range children {
+		root := s.Lock(id)
+		if root == nil || circling[id] {
+			continue
+		}
+		if _, waits := s.WaitsFor(root); waits {
+			continue
+		}
+		var t tangle
+		walkHangers(root, 0, children, circling, func(l *inspect.Lock, depth int) {
+			t.waiting += len(l.Waiters)
+			if len(t.rows) < rowsOfOneTangle {
+				t.rows = append(t.rows, tangleRow{l, depth})
+			} else {
+				t.leftOut++
+			}
+		})
+		if len(t.rows) > 1 {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b tangle) int {
+		return cmp.Or(cmp.Compare(b.waiting, a.waiting), a.rows[0].lock.ID.Compare(b.rows[0].lock.ID))
+	})
+	return list[:min(len(list), mostTangles)]
+}
+
+// blindSpots counts the contenders of contended locks of whom nobody is known.
+func blindSpots(s *inspect.Snapshot) []blindSpot {
+	var list []blindSpot
+	for l := range s.Locks() {
+		if len(l.Waiters) == 0 {
+			continue
+		}
+		if n := len(list); n == 0 || list[n-1].backend != l.ID.Backend {
+			list = append(list, blindSpot{backend: l.ID.Backend})
+		}
+		spot := &list[len(list)-1]
+		for _, contenders := range [][]inspect.Contender{l.Holders, l.Waiters} {
+			for i := range contenders {
+				spot.of++
+				if _, known := contenders[i].Identity(l.ID.Backend); !known {
+					spot.unknown++
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(b blindSpot) bool { return b.unknown == 0 })
+}

@@ -1,0 +1,313 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+)
+
+// graphRow is a line of the drawn graph. One that is about a lock can be selected.
+type graphRow struct {
+	line
+	about subject
+	key   string
+}
+
+// graphHeight is how many lines of the graph are in sight, below the summary.
+func (s *clients) graphHeight() int { return max(1, s.height-1) }
+
+// graphRows are the drawn graph and the selected row; -1 when there is none to select.
+func (s *clients) graphRows() ([]graphRow, int) {
+	if s.list == nil {
+		return nil, -1
+	}
+	rows := s.drawGraph(s.list.graph, s.width)
+	at := slices.IndexFunc(rows, func(r graphRow) bool { return r.key != "" && r.key == s.node })
+	if at < 0 {
+		at = slices.IndexFunc(rows, func(r graphRow) bool { return r.key != "" })
+	}
+	return rows, at
+}
+
+// followGraph keeps the selected row in sight, and what stands above the first one.
+func (s *clients) followGraph() {
+	if !s.graphing {
+		return
+	}
+	rows, at := s.graphRows()
+	if at >= 0 {
+		s.node = rows[at].key
+	}
+	if slices.IndexFunc(rows, func(r graphRow) bool { return r.key != "" }) == at {
+		s.graph.to(0, len(rows), s.graphHeight())
+	}
+	s.graph.to(at, len(rows), s.graphHeight())
+}
+
+// moveInGraph moves the cursor by so many rows that can be selected.
+func (s *clients) moveInGraph(by int) {
+	rows, at := s.graphRows()
+	step := 1
+	if by < 0 {
+		step, by = -1, -by
+	}
+	for i := at; by > 0 && i >= 0 && i < len(rows); i += step {
+		if i != at && rows[i].key != "" {
+			at, by = i, by-1
+		}
+	}
+	if at >= 0 {
+		s.node = rows[at].key
+	}
+	s.followGraph()
+	if step > 0 && at >= 0 && !slices.ContainsFunc(rows[at+1:], func(r graphRow) bool { return r.key != "" }) {
+		s.graph.top = max(s.graph.top, len(rows)-s.graphHeight()) // what stands below the last one
+		s.graph.top = max(0, min(s.graph.top, at))
+	}
+}
+
+func (s *clients) clickInGraph(y int) {
+	rows, at := s.graphRows()
+	if i := s.graph.top + y - 1; y >= 1 && i < len(rows) && rows[i].key != "" {
+		s.node = rows[i].key
+		if i == at {
+			s.enter()
+		}
+	}
+}
+
+func (s *clients) graphView() string {
+	t := s.theme
+	rows, at := s.graphRows()
+	from, to := s.graph.sight(len(rows), s.graphHeight())
+	lines := make([]line, 0, to-from+1)
+	title := line{{" who waits for whom", t.Strong}}
+	right := line(nil)
+	if n := len(rows); n > to || from > 0 {
+		right = line{{fmt.Sprintf("%s%s lines %d to %d of %d ", t.Glyphs.Up, t.Glyphs.Down, from+1, to, n), t.Muted}}
+	}
+	lines = append(lines, spread(title, right, s.width, t.Glyphs.Ellipsis))
+	for i, r := range rows[from:to] {
+		if from+i == at {
+			first := span{strings.TrimPrefix(r.line[0].text, " "), r.line[0].style}
+			l := append(line{{t.Glyphs.Cursor, t.Holding}, first}, r.line[1:]...)
+			lines = append(lines, l.over(s.width, t.Selected))
+			continue
+		}
+		lines = append(lines, r.line)
+	}
+	return sheet(t, lines, s.width, s.height)
+}
+
+// drawGraph draws deadlocks, what they mean, then chains over several locks, then what cannot be seen.
+func (s *clients) drawGraph(g *waitGraph, width int) []graphRow {
+	t := s.theme
+	d := drawing{clients: s, width: width}
+	for i := range g.rings {
+		d.ring(&g.rings[i], i)
+	}
+	for i := range g.tangles {
+		d.tangle(&g.tangles[i])
+	}
+	if len(g.rings)+len(g.tangles) == 0 {
+		d.add(nil)
+		_, busy := s.scanned()
+		text := "No deadlock, and no holder that waits for another lock while others wait for its own."
+		switch {
+		case s.down() > 0:
+			text = "No deadlock where we could look; a backend cannot be reached."
+		case busy:
+			text = "No deadlock so far: still looking."
+		}
+		d.words(line{{"   ", t.Text}}, text, t.Text)
+		d.add(nil)
+	}
+	for _, b := range g.blind {
+		d.words(line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
+			"%s: of %d of %s that hold or wait nobody is known (no session, host or process): a deadlock through them does not show.",
+			printed(b.backend), b.unknown, plural(b.of, "contender")), t.Unknown)
+	}
+	for _, b := range s.snapshot.Backends {
+		if b.State == inspect.Down {
+			d.words(line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, printed(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
+		}
+	}
+	return d.rows
+}
+
+// drawing collects the rows of the graph.
+type drawing struct {
+	*clients
+	width int
+	rows  []graphRow
+}
+
+func (d *drawing) add(l line) { d.rows = append(d.rows, graphRow{line: l}) }
+
+// words adds text over as many lines as it needs, behind a lead.
+func (d *drawing) words(lead line, text string, style lipgloss.Style) {
+	for _, part := range wrap(text, d.width-lead.width()-1, 4, d.theme.Glyphs.Ellipsis) {
+		d.add(append(lead[:len(lead):len(lead)], span{part, style}))
+		lead = line{{strings.Repeat(" ", lead.width()), style}}
+	}
+}
+
+// entry adds a row about an entry.
+func (d *drawing) entry(l line, e inspect.Entry, key string) {
+	about := subject{lock: e.Lock.ID}
+	if e.Contender != nil {
+		about.owner, _ = e.Contender.Identity(e.Lock.ID.Backend)
+	}
+	d.rows = append(d.rows, graphRow{l, about, key})
+}
+
+// rail is the line at the left that closes a ring.
+type rail struct{ top, side, bottom, bar string }
+
+func railOf(t *theme.Theme) rail {
+	b := t.Glyphs.Border
+	return rail{b.TopLeft, b.Left, b.BottomLeft, b.Top}
+}
+
+// ring draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
+func (d *drawing) ring(r *ring, number int) {
+	t, rail, n := d.theme, railOf(d.theme), len(r.links)
+	head := fmt.Sprintf("deadlock: %d clients wait for one another in a ring, and none of them ever goes on", n)
+	d.words(line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
+	for i, l := range r.links {
+		lead := "   " + rail.side + "   "
+		first := "   " + rail.side + " " + t.Glyphs.Crumb + " "
+		if i == 0 {
+			first = "   " + rail.top + rail.bar + t.Glyphs.Crumb + " "
+		}
+		name := line{{first, t.Critical}, {who(l.wants.Contender), t.Strong}}
+		if at := client(&l.wants.Contender.Owner); at != "" && at != who(l.wants.Contender) {
+			name = name.add(t.Muted, "  "+at)
+		}
+		if id := l.wants.Contender.Owner.Session; id != 0 {
+			name = name.add(t.Muted, "  session "+session(id))
+		}
+		d.add(name)
+		key := fmt.Sprintf("ring %s %d ", r.links[0].has.Lock.ID, i)
+		d.entry(append(line{{lead + "  ", t.Critical}}, d.hasWords(l)...), l.has, key+"has")
+		if i == n-1 {
+			lead = "   " + rail.bottom + rail.bar + rail.bar + rail.bar
+		}
+		d.entry(append(line{{lead + "  ", t.Critical}}, d.wantsWords(l, r.links[(i+1)%n])...), l.wants, key+"wants")
+	}
+	for _, text := range d.advice(r) {
+		d.words(line{{"   ", t.Text}}, text, t.Text)
+	}
+	d.add(nil)
+}
+
+func (d *drawing) hasWords(l ringLink) line {
+	t, mark := d.theme, span{d.theme.Glyphs.Holding, d.theme.Holding}
+	verb := " holds      "
+	if !l.holds() {
+		mark, verb = span{t.Glyphs.Waiting, t.Waiting}, " queues for "
+	}
+	since := d.since(l.has)
+	return line{mark, {verb, mark.style}, {d.path(l.has, since), t.Text}, {since, t.Muted}}
+}
+
+func (d *drawing) wantsWords(l, next ringLink) line {
+	t := d.theme
+	words := ", which " + d.short(next.wants.Contender) + " holds"
+	if !next.holds() {
+		words = ", behind " + d.short(next.wants.Contender)
+	}
+	since := d.since(l.wants)
+	return line{{t.Glyphs.Waiting, t.Waiting}, {" waits for  ", t.Waiting}, {d.path(l.wants, since+words), t.Text}, {since, t.Muted}, {words, t.Text}}
+}
+
+// short names a contender in few cells.
+func (d *drawing) short(c *inspect.Contender) string {
+	return middle(who(c), 20, d.theme.Glyphs.Ellipsis)
+}
+
+// path names a lock in the cells that a ring's row leaves it before the rest.
+func (d *drawing) path(e inspect.Entry, rest string) string {
+	const lead = 23 // the rail, the sign and the verb
+	return middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.theme.Glyphs.Ellipsis)
+}
+
+// since is how long an entry holds or waits; empty when that is not known.
+func (d *drawing) since(e inspect.Entry) string {
+	c := e.Contender
+	if c.State == inspect.Holding {
+		if a, ok := d.snapshot.Age(e.Lock, c.HeldSince, d.now); ok {
+			return " " + coarse(a)
+		}
+		if a, ok := d.snapshot.Age(e.Lock, c.Since, d.now); ok {
+			return " " + d.theme.Glyphs.AtMost + coarse(a)
+		}
+		return ""
+	}
+	if a, ok := d.snapshot.Age(e.Lock, c.Since, d.now); ok {
+		return " " + coarse(a)
+	}
+	return ""
+}
+
+// advice says how to end a ring at the least cost.
+func (d *drawing) advice(r *ring) []string {
+	text := "Nobody in it holds a lock that could be freed: stop one of these clients."
+	if r.cheapest >= 0 {
+		l := r.links[r.cheapest]
+		why := fmt.Sprintf("fewest wait for it there (%d)", l.has.Contender.BlockedBelow)
+		if slices.ContainsFunc(r.links, func(o ringLink) bool {
+			return o.has != l.has && o.holds() && o.has.Contender.BlockedBelow == l.has.Contender.BlockedBelow
+		}) {
+			why = "it got there last"
+		}
+		name := d.short(l.has.Contender)
+		text = fmt.Sprintf("What to do: stop %s, or free it from %s (x in its chain): %s. If it is only freed it keeps running, and must notice.",
+			name, l.has.Lock.ID, why)
+	}
+	out := []string{text, "Then have all clients take these locks in the same order."}
+	if r.behind > 0 {
+		out = append([]string{strings.Replace(waitWords(r.behind), " ", " more ", 1) + " behind it."}, out...)
+	}
+	return out
+}
+
+// tangle draws a culprit and the locks that wait for it.
+func (d *drawing) tangle(x *tangle) {
+	t := d.theme
+	root := x.rows[0].lock
+	culprit := &root.Holders[0]
+	d.words(line{{" " + t.Glyphs.Warning + " ", t.Warning}}, fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
+		plural(x.waiting, "contender"), plural(len(x.rows)+x.leftOut, "lock")), t.Warning)
+	columns := []column{
+		{title: "LOCK", middle: true, width: 26, grow: 5, most: 70},
+		{title: "HOLDER", middle: true, width: 20, grow: 3, most: 40},
+		{title: "HELD", right: true, width: 8},
+		{title: "WAIT", right: true, width: 8},
+	}
+	widths := lay(columns, d.width-margin-1)
+	for i, r := range x.rows {
+		h := inspect.Entry{Lock: r.lock, Contender: &r.lock.Holders[0]}
+		tree := ""
+		if r.depth > 0 {
+			tree = strings.Repeat(" ", 2*min(r.depth, deepest)-2) + t.Glyphs.LastBranch
+		}
+		cells := []line{
+			{{tree, t.Faint}, {r.lock.ID.String(), t.Text}},
+			{{who(h.Contender), t.Holding}},
+			{{strings.TrimSpace(d.since(h)), t.Text}},
+			{{waitWords(len(r.lock.Waiters)), t.Waiting}},
+		}
+		d.entry(append(line{{"   ", t.Text}}, join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tangle %s %d", r.lock.ID, i))
+	}
+	if x.leftOut > 0 {
+		d.add(line{{fmt.Sprintf("   and %s", plural(x.leftOut, "more lock")), t.Muted}})
+	}
+	d.add(nil)
+}
