@@ -66,7 +66,7 @@ func TestRedlockNamesItsHolder(t *testing.T) {
 	for _, width := range []int{80, 120, 160} {
 		m := model(t, Options{}, width, 30, inspect.NewSnapshot(noon, list, []*inspect.Lock{l}))
 		press(m, "enter")
-		wantText(t, m, "cart-1 holds it with 4 of 5 votes for 2.4s · valid 7.9s", "?        connection refused", "● yes    cart-1")
+		wantText(t, m, "cart-1 holds it with 4 of 5 votes for 2.4s, 1 vote to spare · valid 7.9s", "?        connection refused", "● yes    cart-1")
 		wantNoText(t, m, "ROLE", "  UP", "dial tcp", "clock")
 		fits(t, m)
 	}

@@ -126,7 +126,7 @@ func lanesOf(l *inspect.Lock, past pastLock, now time.Time) []lane {
 		}
 		put(n)
 	}
-	slices.SortFunc(lanes, inArrival)
+	slices.SortStableFunc(lanes, inArrival)
 	overtakings(lanes, now)
 	return lanes
 }
@@ -175,7 +175,7 @@ func inArrival(a, b lane) int {
 	if a.contender.Sequential && b.contender.Sequential {
 		return cmp.Compare(a.contender.Sequence-b.contender.Sequence, 0) // they wrap around
 	}
-	return cmp.Compare(a.contender.Name, b.contender.Name)
+	return 0 // as they stand in the queue
 }
 
 // overtakings marks in each lane the grants to those that came after it and got the lock while it waited.

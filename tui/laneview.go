@@ -138,6 +138,9 @@ func (v *laneView) name(l *lane) line {
 		}
 	}
 	var note line
+	if l.present && l.contender.Dead {
+		note = line{{" gone?", t.Critical}}
+	}
 	if n := v.overtaken(l); n > 0 {
 		note = line{{fmt.Sprintf(" %s%d", t.Glyphs.Warning, n), t.Warning}}
 	}

@@ -316,8 +316,11 @@ func (w *world) redisHolder(l *inspect.Lock) string {
 	} else if since, ok := w.snapshot.Age(l, h.Since, w.now); ok {
 		text += " since before we looked, for " + age(since) + " at most"
 	}
-	if n > 1 && l.Margin == 0 {
+	switch {
+	case n > 1 && l.Margin == 0:
 		text += ": one restart from a double hold"
+	case n > 1 && l.Margin > 0:
+		text += ", " + plural(l.Margin, "vote") + " to spare"
 	}
 	switch {
 	case h.NoExpiry:
