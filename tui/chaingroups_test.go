@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 func showing(t *testing.T, o Options, width, height int, l *inspect.Lock) *Model {
@@ -117,4 +118,13 @@ func answer(t *testing.T, m *Model, cmd tea.Cmd) {
 	default:
 		send(m, msg)
 	}
+}
+
+// A client that writes may read as well: that is one holder, not two.
+func TestWriterThatReadsIsOne(t *testing.T) {
+	l := library(2)
+	l.Holders[0].Mode, l.Holders[1].Owner = recipe.Exclusive, l.Holders[0].Owner
+	wantText(t, showing(t, Options{}, 120, 36, l), "reader-a holds it with 2 entries")
+	l.Holders[1].Owner.Session++
+	wantText(t, showing(t, Options{}, 120, 36, l), "2 hold it")
 }

@@ -183,6 +183,8 @@ func (w *world) holders(l *inspect.Lock) string {
 		return plural(n, "permit") + " used"
 	case n > 1 && h.Mode == recipe.Shared:
 		return fmt.Sprintf("%d readers hold it", n)
+	case n > 1 && oneSession(l.Holders):
+		return fmt.Sprintf("%s holds it with %d entries", who(h), n)
 	case n > 1:
 		return fmt.Sprintf("%d hold it", n)
 	}
@@ -202,6 +204,12 @@ func (w *world) holders(l *inspect.Lock) string {
 		return text + " since before we looked, for " + age(since) + " at most"
 	}
 	return text + " since before we looked"
+}
+
+// oneSession says that several holders are one client, which both reads and writes.
+func oneSession(holders []inspect.Contender) bool {
+	first := holders[0].Owner.Session
+	return first != 0 && !slices.ContainsFunc(holders, func(c inspect.Contender) bool { return c.Owner.Session != first })
 }
 
 func (w *world) queue(l *inspect.Lock) string {
