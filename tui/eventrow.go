@@ -130,7 +130,7 @@ func (s *events) whoCell(e *inspect.Event, n *eventNote, room int) line {
 		}
 		return l
 	case e.Finding != nil:
-		return line{{printed(e.Finding.Rule), severitySign(t, e.Finding.Severity).style}, {"  " + printed(e.Finding.Message), t.Text}}
+		return line{{printed(e.Finding.Rule), severitySign(t, e.Finding.Severity).style}, {"  " + said(t, e.Finding.Message), t.Text}}
 	case e.Backend != nil:
 		l := line{{string(e.Backend.State), backendSign(t, e.Backend.State).style}, {" " + t.Glyphs.Dot + " " + string(e.Backend.Mode), t.Muted}}
 		if text := s.trouble(e.Backend); text != "" && e.Backend.State != inspect.Connected {

@@ -297,7 +297,15 @@ func (s *events) summary() line {
 	case s.input.text() != "":
 		right = s.input.view(t)
 	}
-	return spread(left, right, s.width, t.Glyphs.Ellipsis)
+	return keepRight(left, right, s.width, t.Glyphs.Ellipsis)
+}
+
+// keepRight puts right at the end of a line; where both do not fit, left is cut.
+func keepRight(left, right line, width int, tail string) line {
+	if len(right) == 0 {
+		return left
+	}
+	return spread(left.cut(max(1, width-right.width()-1), tail), right, width, tail)
 }
 
 // thousands writes a number with commas.

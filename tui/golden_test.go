@@ -39,6 +39,24 @@ func TestGolden(t *testing.T) {
 		{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, readers().ID) }},
 		{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, thin().ID) }},
 		{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, split().ID) }},
+		{"findings", func(t *testing.T, o Options, w, h int) *Model {
+			m := model(t, o, w, h, ward())
+			m.open(findingsScreen, subject{lock: orders().ID})
+			m.navigate()
+			return m
+		}},
+		{"findings-deadlock", func(t *testing.T, o Options, w, h int) *Model {
+			m := model(t, o, w, h, ward())
+			m.open(findingsScreen, subject{lock: id("zk:/locks/ring-b")})
+			m.navigate()
+			press(m, "j", "j", "enter", "g")
+			return m
+		}},
+		{"findings-none", func(t *testing.T, o Options, w, h int) *Model {
+			m := model(t, o, w, h, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{freeLock(), readers()}))
+			press(m, "f")
+			return m
+		}},
 		{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }},
 		{"help", func(t *testing.T, o Options, w, h int) *Model {
 			m := model(t, o, w, h, everything())

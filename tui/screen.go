@@ -72,6 +72,7 @@ func screenList() []screenEntry {
 		{locksScreen, "", "all locks of all backends", newLocks},
 		{chainScreen, "", "a lock's queue, and what is wrong with it", newChain},
 		{timelineScreen, "t", "who waited and held when, a lane a contender", newTimeline},
+		{findingsScreen, "f", "what is wrong, the worst first, and what to do", newFindings},
 		{eventsScreen, "e", "what happened, the newest at the bottom", newEvents},
 		{clientsScreen, "c", "sessions and processes, all that each holds and waits for, deadlocks", newClients},
 	}

@@ -1,0 +1,262 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+)
+
+// fact is a line of evidence: what, and its values, each on a line of its own.
+type fact struct {
+	name   string
+	values []string
+}
+
+// factsOf puts a finding's evidence into words, but for its cause and the locks that are named with it. now is by the
+// backend's clock. Everything is escaped.
+func factsOf(evidence map[string]any, now time.Time) []fact {
+	var names []string
+	for name := range evidence {
+		if name != "cause" && name != "locks" {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rankOfFact(a), rankOfFact(b)), cmp.Compare(a, b)) })
+	var facts []fact
+	for _, name := range names {
+		if values := valuesOf(name, evidence[name], now); len(values) > 0 {
+			facts = append(facts, fact{printed(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")), values})
+		}
+	}
+	return facts
+}
+
+// rankOfFact puts who it is about before how long, and both before all else.
+func rankOfFact(name string) int {
+	first := []string{"owner", "contender", "client", "session", "state", "since", "held_since"}
+	if at := slices.Index(first, name); at >= 0 {
+		return at
+	}
+	return len(first)
+}
+
+// valuesOf is a value in words; a list of records has a line for each.
+func valuesOf(name string, value any, now time.Time) []string {
+	v := reflect.ValueOf(value)
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Slice && v.Len() > 0 && isRecord(v.Index(0)) {
+		var lines []string
+		for i := range v.Len() {
+			lines = append(lines, valueText("", v.Index(i), now))
+		}
+		return lines
+	}
+	if text := valueText(name, v, now); text != "" {
+		return []string{text}
+	}
+	return nil
+}
+
+func isRecord(v reflect.Value) bool {
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	return v.Kind() == reflect.Map
+}
+
+// valueText is a value on one line.
+func valueText(name string, v reflect.Value, now time.Time) string {
+	switch v.Kind() {
+	case reflect.Invalid:
+		return ""
+	case reflect.Interface, reflect.Pointer:
+		return valueText(name, v.Elem(), now)
+	case reflect.Bool:
+		if v.Bool() {
+			return "yes"
+		}
+		return "no"
+	case reflect.Slice, reflect.Array:
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = valueText("", v.Index(i), now)
+		}
+		return strings.Join(parts, ", ")
+	case reflect.Map:
+		return recordText(v, now)
+	case reflect.String:
+		return textOf(v.String(), now)
+	default:
+		return numberText(name, v)
+	}
+}
+
+// recordText is the fields of a record, that which says where it is first and without its name.
+func recordText(v reflect.Value, now time.Time) string {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int {
+		return cmp.Or(cmp.Compare(b2i(a.String() != "addr"), b2i(b.String() != "addr")), cmp.Compare(a.String(), b.String()))
+	})
+	where := ""
+	var parts []string
+	for _, key := range keys {
+		name := key.String()
+		text := valueText(name, v.MapIndex(key), now)
+		switch {
+		case text == "":
+		case name == "addr":
+			where = text + " "
+		case name == "says":
+			parts = append(parts, text)
+		default:
+			parts = append(parts, printed(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " "))+" "+text)
+		}
+	}
+	return where + strings.Join(parts, ", ")
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// textOf is text or, where it is an instant, how long ago that is.
+func textOf(s string, now time.Time) string {
+	at, err := time.Parse(time.RFC3339Nano, s)
+	switch {
+	case err != nil:
+		return printed(s)
+	case at.After(now):
+		return "in " + seconds(at.Sub(now)) + " (" + at.In(now.Location()).Format("15:04:05") + ")"
+	default:
+		return seconds(now.Sub(at)) + " ago (" + at.In(now.Location()).Format("15:04:05") + ")"
+	}
+}
+
+// numberText is a number or, where its name says that it is one of milliseconds, a time.
+func numberText(name string, v reflect.Value) string {
+	if !strings.HasSuffix(name, "_ms") || !v.CanInt() && !v.CanFloat() {
+		return printed(fmt.Sprint(v))
+	}
+	ms := 0.0
+	if v.CanInt() {
+		ms = float64(v.Int())
+	} else {
+		ms = v.Float()
+	}
+	sign := ""
+	if ms < 0 {
+		sign, ms = "-", -ms
+	}
+	if ms < 10 {
+		return sign + fmt.Sprintf("%.1fms", ms)
+	}
+	return sign + inspect.FormatAge(time.Duration(ms*float64(time.Millisecond)))
+}
+
+// phrase is a part of an advice: words, or a command for a shell.
+type phrase struct {
+	text    string
+	command bool
+}
+
+// phrases finds the commands in an advice. One ends where its sentence does: what has blanks in it is quoted.
+func phrases(advice string) []phrase {
+	var list []phrase
+	add := func(text string, command bool) {
+		if text = strings.TrimSpace(text); text != "" {
+			list = append(list, phrase{text, command})
+		}
+	}
+	for advice != "" {
+		from := commandAt(advice)
+		if from < 0 {
+			add(advice, false)
+			break
+		}
+		length := commandLength(advice[from:])
+		before, after := advice[:from], advice[from+length:]
+		add(strings.TrimSuffix(before, "("), false)
+		add(advice[from:from+length], true)
+		advice = strings.TrimLeft(after, ").,;: ")
+	}
+	return list
+}
+
+// programs are what a command in an advice begins with.
+func programs() []string { return []string{"lockscope ", "zkCli.sh ", "redis-cli "} }
+
+// commandAt is where the first command begins; -1 when there is none.
+func commandAt(s string) int {
+	first := -1
+	for _, p := range programs() {
+		for from := 0; ; {
+			at := strings.Index(s[from:], p)
+			if at < 0 {
+				break
+			}
+			at += from
+			if at == 0 || s[at-1] == ' ' || s[at-1] == '(' {
+				if first < 0 || at < first {
+					first = at
+				}
+				break
+			}
+			from = at + 1
+		}
+	}
+	return first
+}
+
+// commandLength is how long the command is that a text begins with.
+func commandLength(s string) int {
+	quoted := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\'' && (quoted || i == 0 || s[i-1] != '\\'):
+			quoted = !quoted
+		case quoted:
+		case c == ')' || c == ';':
+			return i
+		case (c == '.' || c == ',' || c == ':') && (i+1 == len(s) || s[i+1] == ' '):
+			return i
+		}
+	}
+	return len(s)
+}
+
+// wrapCommand breaks a command between its words, so that pasting the lines runs it as a whole.
+func wrapCommand(command string, width int) []string {
+	var words []string
+	quoted, from := false, 0
+	for i := range len(command) {
+		switch c := command[i]; {
+		case c == '\'' && (quoted || i == 0 || command[i-1] != '\\'):
+			quoted = !quoted
+		case c == ' ' && !quoted:
+			words, from = append(words, command[from:i]), i+1
+		}
+	}
+	words = append(words, command[from:])
+	lines := []string{words[0]}
+	for _, word := range words[1:] {
+		if last := &lines[len(lines)-1]; ansi.StringWidth(*last)+1+ansi.StringWidth(word)+2 <= width {
+			*last += " " + word
+		} else {
+			*last += ` \`
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}

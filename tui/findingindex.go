@@ -1,0 +1,417 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// found is a finding in the list. on is the lock that it is about; of a backend's finding only its name.
+type found struct {
+	inspect.Finding
+	on inspect.ID
+	// key tells it from the others on the same lock.
+	key string
+	// since is when it was first seen; early: it may have stood before.
+	since time.Time
+	early bool
+	// ring are all locks of a finding about several, such as a deadlock, which stands on each of them; shadow: another
+	// of them is in the list for it.
+	ring   []string
+	shadow bool
+
+	group       *foundGroup
+	match, gone bool
+	text        string // lower case, made when a filter first asks for it
+}
+
+// aboutBackend says that it is about no lock.
+func (f *found) aboutBackend() bool { return f.on.Path == "" }
+
+// foundGroup are the findings of one rule and severity.
+type foundGroup struct {
+	rule     string
+	severity inspect.Severity
+	// all are sorted by what they are on; those that are shown are no shadows, and match.
+	all, shown []*found
+	// count is how many are no shadows.
+	count int
+	// open: its findings are listed below it.
+	open  bool
+	fresh []*found // to be taken in
+	dirty bool
+}
+
+// foldedFrom is how many findings of one rule get a row of their own that opens.
+const foldedFrom = 3
+
+func (g *foundGroup) folds() bool { return len(g.shown) >= foldedFrom }
+
+// rows is how many rows of the list the group takes.
+func (g *foundGroup) rows() int {
+	switch {
+	case !g.folds():
+		return len(g.shown)
+	case g.open:
+		return 1 + len(g.shown)
+	default:
+		return 1
+	}
+}
+
+// findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. What changes costs no more than
+// a walk over the groups that it touches.
+type findingIndex struct {
+	words   filter
+	groups  []*foundGroup // the worst first
+	byPlace map[inspect.ID][]*found
+	rings   map[string]map[*found]struct{}
+	twisted map[string]struct{} // rings that have changed
+}
+
+func newFindingIndex() *findingIndex {
+	return &findingIndex{
+		byPlace: make(map[inspect.ID][]*found), rings: make(map[string]map[*found]struct{}), twisted: make(map[string]struct{}),
+	}
+}
+
+// update takes over the findings of all backends and of the locks that changed, or of all locks.
+func (x *findingIndex) update(s *inspect.Snapshot, msg snapshotShownMsg) {
+	for _, b := range s.Backends {
+		x.put(inspect.ID{Backend: b.Name}, b.Findings, s.TakenAt, msg.all || !b.FirstPass)
+	}
+	if msg.all {
+		for l := range s.Locks() {
+			if len(l.Findings) > 0 {
+				x.put(l.ID, l.Findings, s.TakenAt, true)
+			}
+		}
+		for id := range x.byPlace {
+			if l := s.Lock(id); id.Path != "" && (l == nil || len(l.Findings) == 0) {
+				x.put(id, nil, s.TakenAt, true)
+			}
+		}
+	}
+	for _, id := range msg.changed {
+		b := s.Backend(id.Backend)
+		if l := s.Lock(id); l != nil {
+			x.put(id, l.Findings, s.TakenAt, b == nil || !b.FirstPass)
+		} else {
+			x.put(id, nil, s.TakenAt, false)
+		}
+	}
+	x.settle()
+}
+
+// put takes over the findings on one lock or backend.
+func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time, early bool) {
+	old := x.byPlace[on]
+	if len(old) == 0 && len(list) == 0 || x.same(old, list) {
+		return
+	}
+	var list_ []*found
+	for i := range list {
+		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, ring: ringOf(&list[i])}
+		if at := slices.IndexFunc(old, func(o *found) bool { return o.key == f.key }); at >= 0 {
+			f.since, f.early = old[at].since, old[at].early
+		}
+		list_ = append(list_, f)
+		x.enter(f)
+	}
+	for _, f := range old {
+		f.gone, f.group.dirty = true, true
+		x.leaveRing(f)
+	}
+	if len(list_) == 0 {
+		delete(x.byPlace, on)
+	} else {
+		x.byPlace[on] = list_
+	}
+}
+
+// same takes over findings that are the ones before, or say something else only.
+func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
+	if len(old) != len(list) {
+		return false
+	}
+	for i, f := range old {
+		if f.key != findingKey(list[:i+1]) || f.Severity != list[i].Severity || !slices.Equal(f.ring, ringOf(&list[i])) {
+			return false
+		}
+	}
+	for i, f := range old {
+		f.Finding, f.text = list[i], ""
+		if m := x.matches(f); m != f.match {
+			f.match, f.group.dirty = m, true
+		}
+	}
+	return true
+}
+
+func (x *findingIndex) enter(f *found) {
+	f.group = x.group(f.Rule, f.Severity)
+	f.group.fresh, f.group.dirty = append(f.group.fresh, f), true
+	f.match = x.matches(f)
+	if f.ring == nil {
+		return
+	}
+	name := f.ringName()
+	if x.rings[name] == nil {
+		x.rings[name] = make(map[*found]struct{})
+	}
+	x.rings[name][f] = struct{}{}
+	x.twisted[name] = struct{}{}
+}
+
+func (x *findingIndex) leaveRing(f *found) {
+	if f.ring == nil {
+		return
+	}
+	name := f.ringName()
+	delete(x.rings[name], f)
+	if len(x.rings[name]) == 0 {
+		delete(x.rings, name)
+	}
+	x.twisted[name] = struct{}{}
+}
+
+// group finds the group of a rule, or puts a new one where it belongs.
+func (x *findingIndex) group(rule string, s inspect.Severity) *foundGroup {
+	g := &foundGroup{rule: rule, severity: s}
+	at, ok := slices.BinarySearchFunc(x.groups, g, compareGroups)
+	if !ok {
+		x.groups = slices.Insert(x.groups, at, g)
+	}
+	return x.groups[at]
+}
+
+// compareGroups puts the worst first, and what could not be seen last.
+func compareGroups(a, b *foundGroup) int {
+	return cmp.Or(cmp.Compare(badness(a), badness(b)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.severity, b.severity))
+}
+
+func badness(g *foundGroup) int {
+	if g.rule == blindRule {
+		return 1
+	}
+	return -severity(g.severity)
+}
+
+// blindRule is the rule about what could not be seen, which is nothing wrong.
+const blindRule = "blind"
+
+// settle brings the groups up to date that were touched.
+func (x *findingIndex) settle() {
+	for name := range x.twisted {
+		first := true
+		for _, f := range slices.SortedFunc(maps.Keys(x.rings[name]), compareFound) {
+			f.shadow, first = !first, false
+			f.group.dirty = true
+		}
+	}
+	clear(x.twisted)
+	for _, g := range x.groups {
+		if g.dirty {
+			g.settle(x.words.empty())
+		}
+	}
+}
+
+func compareFound(a, b *found) int { return cmp.Or(a.on.Compare(b.on), cmp.Compare(a.key, b.key)) }
+
+// settle takes in the fresh findings, drops those that are gone, and lists those that are shown.
+func (g *foundGroup) settle(everything bool) {
+	slices.SortFunc(g.fresh, compareFound)
+	fresh := g.fresh
+	all := make([]*found, 0, len(g.all)+len(fresh))
+	for _, f := range g.all {
+		if f.gone {
+			continue
+		}
+		for len(fresh) > 0 && compareFound(fresh[0], f) < 0 {
+			all, fresh = append(all, fresh[0]), fresh[1:]
+		}
+		all = append(all, f)
+	}
+	g.all, g.fresh, g.dirty = append(all, fresh...), nil, false
+	g.show(everything)
+}
+
+func (g *foundGroup) show(everything bool) {
+	g.count = 0
+	for _, f := range g.all {
+		if !f.shadow {
+			g.count++
+		}
+	}
+	if everything && g.count == len(g.all) {
+		g.shown = g.all
+		return
+	}
+	g.shown = nil
+	for _, f := range g.all {
+		if !f.shadow && f.match {
+			g.shown = append(g.shown, f)
+		}
+	}
+}
+
+// search shows only the findings that have all the words.
+func (x *findingIndex) search(words filter) {
+	x.words = words
+	for _, g := range x.groups {
+		for _, f := range g.all {
+			f.match = x.matches(f)
+		}
+		g.show(words.empty())
+	}
+}
+
+func (x *findingIndex) matches(f *found) bool {
+	if x.words.empty() {
+		return true
+	}
+	if f.text == "" {
+		parts := append([]string{f.Rule, string(f.Severity), f.place(), f.Message}, f.ring...)
+		f.text = strings.ToLower(strings.Join(parts, "\n"))
+	}
+	return x.words.matchText(f.text)
+}
+
+// ringName tells a finding about several locks from another.
+func (f *found) ringName() string { return f.Rule + " " + strings.Join(f.ring, " ") }
+
+// place is what a finding is on, escaped.
+func (f *found) place() string {
+	if f.aboutBackend() {
+		return printed(f.on.Backend)
+	}
+	return f.on.String()
+}
+
+// rows is how many rows there are.
+func (x *findingIndex) rows() int {
+	n := 0
+	for _, g := range x.groups {
+		n += g.rows()
+	}
+	return n
+}
+
+// row is the group of a row, and its finding; nil for the row of the group itself.
+func (x *findingIndex) row(at int) (*foundGroup, *found) {
+	for _, g := range x.groups {
+		switch n := g.rows(); {
+		case at >= n:
+			at -= n
+		case !g.folds():
+			return g, g.shown[at]
+		case at == 0:
+			return g, nil
+		default:
+			return g, g.shown[at-1]
+		}
+	}
+	return nil, nil
+}
+
+// at is the row of a finding or, without one, of a group; that of its group where the finding is folded away; -1 when
+// neither is there.
+func (x *findingIndex) at(g *foundGroup, f *found) int {
+	n := 0
+	for _, other := range x.groups {
+		if other != g {
+			n += other.rows()
+			continue
+		}
+		place := -1
+		if f != nil {
+			if i, ok := slices.BinarySearchFunc(g.shown, f, compareFound); ok {
+				place = i
+			}
+		}
+		switch {
+		case g.folds() && (place < 0 || !g.open):
+			return n
+		case place < 0:
+			return -1
+		case g.folds():
+			return n + 1 + place
+		default:
+			return n + place
+		}
+	}
+	return -1
+}
+
+// newest is the finding that has taken the place of one; nil when there is none any more.
+func (x *findingIndex) newest(f *found) *found {
+	for _, other := range x.byPlace[f.on] {
+		if other.key == f.key && !other.shadow {
+			return other
+		}
+	}
+	return nil
+}
+
+// first is the worst finding on a lock, or the one in the list that speaks of it too; nil when there is none.
+func (x *findingIndex) first(on inspect.ID) *found {
+	list := slices.Clone(x.byPlace[on])
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, func(a, b *found) int { return compareGroups(a.group, b.group) })
+	f := list[0]
+	for other := range x.rings[f.ringName()] {
+		if f.shadow && !other.shadow {
+			return other
+		}
+	}
+	return f
+}
+
+// findingKey tells the last of the findings on one lock from those before it: by its rule and whom it is about, and by
+// its number where that is not enough.
+func findingKey(list []inspect.Finding) string {
+	name := func(f *inspect.Finding) string {
+		for _, field := range []string{"contender", "master", "node"} {
+			if v, ok := f.Evidence[field]; ok {
+				return f.Rule + "\x00" + fmt.Sprint(v)
+			}
+		}
+		return f.Rule
+	}
+	last := name(&list[len(list)-1])
+	number := 0
+	for i := range list[:len(list)-1] {
+		if list[i].Rule == list[len(list)-1].Rule && name(&list[i]) == last {
+			number++
+		}
+	}
+	if number > 0 {
+		return fmt.Sprintf("%s\x00%d", last, number)
+	}
+	return last
+}
+
+// ringOf are the locks that a finding is about, where it is about several: it says the same on each of them.
+func ringOf(f *inspect.Finding) []string {
+	var ids []string
+	switch list := f.Evidence["locks"].(type) {
+	case []string:
+		ids = list
+	case []any: // of a recording
+		for _, v := range list {
+			ids = append(ids, fmt.Sprint(v))
+		}
+	}
+	if len(ids) < 2 {
+		return nil
+	}
+	return ids
+}

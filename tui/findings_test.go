@@ -1,0 +1,498 @@
+package tui
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect"
+)
+
+// sick is a lock with findings.
+func sick(name string, list ...inspect.Finding) *inspect.Lock {
+	l := orders()
+	l.ID = id(name)
+	l.Findings = list
+	return l
+}
+
+func trouble(rule string, s inspect.Severity, contender string) inspect.Finding {
+	f := inspect.Finding{Rule: rule, Severity: s, Message: strings.TrimSuffix(rule+" of "+contender, " of "), Confidence: "likely", Evidence: map[string]any{"cause": "a cause"}}
+	if contender != "" {
+		f.Evidence["contender"] = contender
+	}
+	return f
+}
+
+func deadlocked(locks ...string) inspect.Finding {
+	return inspect.Finding{
+		Rule: "deadlock", Severity: inspect.Critical, Confidence: "likely",
+		Message: "deadlock over 2 locks: worker-1 → worker-2 → worker-1 wait for each other",
+		Evidence: map[string]any{
+			"locks": locks, "owners": []string{"worker-1", "worker-2"}, "cause": "the same locks are taken in different orders",
+		},
+		Advice: "stop one of these clients, or (which stops none): lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602. Take locks in one order",
+	}
+}
+
+// stuck is a finding with all kinds of evidence.
+func stuck() inspect.Finding {
+	return inspect.Finding{
+		Rule: "stuck-holder", Severity: inspect.Warning, Confidence: "certain",
+		Message: "worker-3 10.2.0.2:53122 holds it for over 10m, 40 times its usual p99, while 3 wait",
+		Evidence: map[string]any{
+			"contender": "_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602", "owner": "worker-3 10.2.0.2:53122",
+			"session": "0x10000abcd025a", "client": "10.2.0.2:53122", "since": "2026-05-04T11:45:58Z", "held_since": "2026-05-04T11:46:02Z",
+			"known": "exact", "waiters": 3, "hold_p99_ms": int64(21_000), "cause": "a client that hangs, or a job that takes long",
+			"odd": "evil\x1b]52;c;AAAA\a\u202e",
+		},
+		Advice: "see what worker-3 does (its session is alive). If it hangs: lockscope release zk:/locks/orders --owner " +
+			"_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602",
+	}
+}
+
+func thinVotes() inspect.Finding {
+	return inspect.Finding{
+		Rule: "thin-margin", Severity: inspect.Warning, Confidence: "certain", Message: "held by 3 of 5: one restart from a double hold",
+		Evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{
+			{"addr": "10.2.1.4:6379", "says": "absent"}, {"addr": "10.2.1.5:6379", "says": "no answer for 3.2s"},
+		}},
+		Advice: "bring these masters back, a restarted one only after the longest TTL, and restart no other meanwhile",
+	}
+}
+
+// ward is a snapshot with every kind of finding in it.
+func ward() *inspect.Snapshot {
+	list := backends()
+	list[1].Findings = []inspect.Finding{trouble("eviction-risk", inspect.Warning, "")}
+	ill, weak := orders(), thin()
+	ill.Findings, weak.Findings = []inspect.Finding{stuck()}, []inspect.Finding{thinVotes(), trouble("blind", inspect.Info, "")}
+	ring := deadlocked("zk:/locks/ring-a", "zk:/locks/ring-b")
+	many := sick("zk:/locks/many", trouble("missing-watch", inspect.Warning, "w-1"), trouble("missing-watch", inspect.Warning, "w-2"), trouble("missing-watch", inspect.Warning, "w-3"))
+	return inspect.NewSnapshot(noon, list, []*inspect.Lock{
+		ill, weak, sick("zk:/locks/ring-a", ring), sick("zk:/locks/ring-b", ring), many, hostile(), freeLock(),
+		sick("zk:/locks/more", trouble("missing-watch", inspect.Warning, "w-9")),
+	})
+}
+
+func findingsOf(m *Model) *findings { return m.screens[findingsScreen].(*findings) }
+
+// withFindings is a model with the findings in front.
+func withFindings(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
+	t.Helper()
+	m := model(t, o, width, height, s)
+	press(m, "f")
+	return m
+}
+
+// findingRows are the rows of the list: rule and lock of a finding, rule and number of a group.
+func findingRows(m *Model) []string {
+	var rows []string
+	x := findingsOf(m).index
+	for i := range x.rows() {
+		if g, f := x.row(i); f != nil {
+			rows = append(rows, g.rule+" "+f.place())
+		} else {
+			rows = append(rows, fmt.Sprintf("%s ×%d", g.rule, len(g.shown)))
+		}
+	}
+	return rows
+}
+
+func TestFindingsAreListed(t *testing.T) {
+	m := model(t, Options{}, 120, 36, ward())
+	m.open(findingsScreen, subject{})
+	m.navigate()
+	want := []string{
+		"deadlock zk:/locks/ring-a", "eviction-risk redis", "missing-watch ×4", "stuck-holder zk:/locks/orders", "thin-margin redis:lock:cart:42",
+		"herd " + hostile().ID.String(), "blind redis:lock:cart:42",
+	}
+	if diff := cmp.Diff(want, findingRows(m)); diff != "" {
+		t.Error(diff)
+	}
+	wantText(
+		t, m, "✖ 1 critical · ▲ 7 warnings · i 1 to know · ? not all could be seen", "ring-a +1", "≥0s", "on 2 locks",
+		"critical · likely · stands ≥0s", "zk:/locks/ring-b", "do   stop one of these clients", "why  the same locks", "owners  worker-1, worker-2",
+		"lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602",
+	)
+	fits(t, m)
+	press(m, "j", "j", "enter")
+	wantText(t, m, "▾ missing-watch × 4", "missing-watch of w-9", "zk:/locks/more", "the first of 4")
+	press(m, "j")
+	wantText(t, m, "contender  w-1")
+	press(m, "k", "enter")
+	if diff := cmp.Diff(want, findingRows(m)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFindingsOpen(t *testing.T) {
+	m := withFindings(t, Options{}, 120, 36, ward())
+	press(m, "g", "enter")
+	wantText(t, m, "findings ▸ chain", "zk:/locks/ring-a")
+	press(m, "esc")
+	if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != "deadlock" {
+		t.Error("the cursor does not stay when one comes back")
+	}
+	press(m, "esc")
+	for lock, want := range map[inspect.ID]string{
+		orders().ID: "stuck-holder", id("zk:/locks/ring-b"): "deadlock", id("zk:/locks/more"): "missing-watch", thin().ID: "thin-margin",
+	} {
+		m := model(t, Options{}, 120, 36, ward())
+		m.open(chainScreen, subject{lock: lock})
+		m.navigate()
+		press(m, "f")
+		if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != want {
+			t.Errorf("from %s: %+v", lock, s.chosen)
+		}
+		press(m, "esc")
+		wantText(t, m, "locks ▸ chain")
+	}
+	press(m, "f", "g", "j", "enter") // a backend's: there is a screen for it, or the key does nothing
+	fits(t, m)
+	if owner := func() inspect.Identity {
+		m := model(t, Options{}, 120, 36, ward())
+		m.open(findingsScreen, subject{lock: orders().ID})
+		m.navigate()
+		return m.front().Selected().owner
+	}(); owner == (inspect.Identity{}) {
+		t.Error("nobody is selected with a finding that names its contender")
+	}
+}
+
+// What stands keeps its time and the cursor, whatever else comes and goes.
+func TestFindingsStand(t *testing.T) {
+	now := noon
+	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, ward())
+	m.open(findingsScreen, subject{lock: orders().ID})
+	m.navigate()
+	now = in(90 * time.Second)
+	healed, ill := sick("zk:/locks/ring-a"), orders()
+	ill.Findings = []inspect.Finding{trouble("ghost-owner", inspect.Critical, "x"), stuck()}
+	ill.Findings[1].Message = "another message"
+	s := inspect.NewSnapshot(now, backends(), []*inspect.Lock{healed, ill, sick("zk:/locks/ring-b")})
+	s.Changed = []inspect.ID{healed.ID, ill.ID, id("zk:/locks/ring-b"), id("zk:/locks/many"), id("zk:/locks/more"), hostile().ID, thin().ID}
+	for _, b := range s.Backends {
+		b.FirstPass = true
+	}
+	send(m, snapshotArrivedMsg{snapshot: s})
+	if diff := cmp.Diff([]string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"}, findingRows(m)); diff != "" {
+		t.Error(diff)
+	}
+	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "stands ≥1m30s")
+	press(m, "k")
+	wantText(t, m, "stands 0s")
+}
+
+// A deadlock whose first lock is freed first stands on the others still.
+func TestRingLosesItsFirstLock(t *testing.T) {
+	m := withFindings(t, Options{}, 120, 36, ward())
+	s := ward()
+	healed := sick("zk:/locks/ring-a")
+	var locks []*inspect.Lock
+	for l := range s.Locks() {
+		if l.ID != healed.ID {
+			locks = append(locks, l)
+		}
+	}
+	s = inspect.NewSnapshot(noon, s.Backends, append(locks, healed))
+	s.Changed = []inspect.ID{healed.ID}
+	send(m, snapshotArrivedMsg{snapshot: s})
+	if got := findingRows(m)[0]; got != "deadlock zk:/locks/ring-b" {
+		t.Errorf("the first is %q", got)
+	}
+}
+
+func TestFindingsFilter(t *testing.T) {
+	for filter, want := range map[string][]string{
+		"stuck":           {"stuck-holder zk:/locks/orders"},
+		"ring-b":          {"deadlock zk:/locks/ring-a"},
+		"missing w-9":     {"missing-watch zk:/locks/more"},
+		"missing many":    {"missing-watch ×3"},
+		"critical":        {"deadlock zk:/locks/ring-a"},
+		"warning !locks/": {"eviction-risk redis", "thin-margin redis:lock:cart:42"},
+		"nonesuch":        nil,
+	} {
+		m := withFindings(t, Options{}, 120, 36, ward())
+		press(m, "/")
+		typeText(m, filter)
+		press(m, "enter")
+		if diff := cmp.Diff(want, findingRows(m)); diff != "" {
+			t.Errorf("%q: %s", filter, diff)
+		}
+		fits(t, m)
+		if want == nil {
+			wantText(t, m, "No finding matches the filter.", "1 critical")
+		}
+		press(m, "esc")
+		if n := len(findingRows(m)); n != 7 {
+			t.Errorf("after %q: %d rows", filter, n)
+		}
+	}
+}
+
+func TestNothingWrong(t *testing.T) {
+	well := func(list []*inspect.Backend) *inspect.Snapshot {
+		return inspect.NewSnapshot(noon, list, []*inspect.Lock{freeLock(), readers()})
+	}
+	m := withFindings(t, Options{}, 80, 24, well(backends()[:1]))
+	wantText(t, m, "nothing wrong that we can see · 2 locks", "Nothing wrong that we can see.")
+	wantNoText(t, m, "not all could", "cannot see")
+	press(m, "enter", "j", "G", "tab", "y", "/", "x", "enter")
+	wantText(t, m, "Nothing wrong that we can see.")
+	fits(t, m)
+	m = withFindings(t, Options{}, 80, 24, well(backends()))
+	wantText(t, m, "? not all could be seen", "What we cannot see:", "redis is degraded", "10.2.1.5:6379: no answer")
+	busy := backends()[:1]
+	busy[0].FirstPass = false
+	m = withFindings(t, Options{}, 80, 24, well(busy))
+	wantText(t, m, "still looking, 214 scanned", "We are still looking: 214")
+	m = model(t, Options{}, 80, 24, nil)
+	press(m, "f")
+	wantText(t, m, "Nothing is known yet.")
+	wantNoText(t, m, "nothing wrong")
+}
+
+func TestFindingDetailsScroll(t *testing.T) {
+	m := withFindings(t, Options{}, 80, 24, ward())
+	m.open(findingsScreen, subject{lock: orders().ID})
+	m.navigate()
+	wantText(t, m, "more lines, tab", "do   see what worker-3 does")
+	wantNoText(t, m, "waiters")
+	press(m, "tab")
+	wantText(t, m, "tab: to the list")
+	press(m, "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j")
+	wantText(t, m, "waiters", `evil\u{1b}]52;c;AAAA\u{7}\u{202e}`, "hold p99", "21s", "13m58s ago (11:46:02)")
+	if m.front().(*findings).chosen.Rule != "stuck-holder" {
+		t.Error("the list moved")
+	}
+	press(m, "tab", "j")
+	wantText(t, m, "thin-margin", "10.2.1.4:6379 absent")
+	fits(t, m)
+}
+
+func TestFindingsMouse(t *testing.T) {
+	m := withFindings(t, Options{}, 160, 40, ward())
+	top := len(m.head()) + 2
+	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 3})
+	if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != "stuck-holder" {
+		t.Errorf("a click selects %+v", s.chosen)
+	}
+	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 120, Y: top + 3}, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+	if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != "stuck-holder" {
+		t.Errorf("the wheel in the details moves the list to %+v", s.chosen)
+	}
+	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4}, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4})
+	wantText(t, m, "findings ▸ chain")
+}
+
+func TestCopyTheAdvice(t *testing.T) {
+	m := withFindings(t, Options{}, 120, 36, ward())
+	press(m, "g", "y")
+	wantText(t, m, "command", "lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602", "message")
+	cmd := press(m, "enter")
+	if cmd == nil || !strings.Contains(fmt.Sprint(cmd()), "lockscope release zk:/locks/ring-a --owner") {
+		t.Error("it copies something else")
+	}
+}
+
+func TestPhrases(t *testing.T) {
+	for advice, want := range map[string][]phrase{
+		"restart it": {{"restart it", false}},
+		"stop one, or (which stops none): lockscope release zk:/a --owner b. Take locks in one order": {
+			{"stop one, or (which stops none):", false}, {"lockscope release zk:/a --owner b", true}, {"Take locks in one order", false},
+		},
+		"only then: lockscope release 'redis:a. b' --owner 'it'\\''s; x' --waiter": {
+			{"only then:", false}, {"lockscope release 'redis:a. b' --owner 'it'\\''s; x' --waiter", true},
+		},
+		"find out whose it is (zkCli.sh stat /a/b), let it": {{"find out whose it is", false}, {"zkCli.sh stat /a/b", true}, {"let it", false}},
+		"see https://lockscope and mylockscope release":     {{"see https://lockscope and mylockscope release", false}},
+		"": nil,
+	} {
+		if diff := cmp.Diff(want, phrases(advice), cmp.AllowUnexported(phrase{})); diff != "" {
+			t.Errorf("%q: %s", advice, diff)
+		}
+	}
+}
+
+// A shell that gets the lines of a command runs what it would run of one line.
+func TestWrappedCommandsStayWhole(t *testing.T) {
+	command := `lockscope release 'redis:a  b' --owner 'it'\''s one' --waiter`
+	for width := 10; width < 90; width += 4 {
+		lines := wrapCommand(command, width)
+		if got := strings.ReplaceAll(strings.Join(lines, "\n"), " \\\n", " "); got != command {
+			t.Errorf("width %d: %q", width, got)
+		}
+		for _, l := range lines {
+			if len(l) > max(width, len(`'it'\''s one' \`)) {
+				t.Errorf("width %d: %q", width, l)
+			}
+		}
+	}
+}
+
+func TestFacts(t *testing.T) {
+	got := factsOf(map[string]any{
+		"cause": "x", "locks": []string{"a"}, "waiters": 3, "owner": "w", "never_expires": true, "libraries": map[string]int{"kazoo": 1, "curator": 2},
+		"servers": []any{map[string]any{"offset_ms": 1204.0, "addr": "h:1", "latency_ms": 0.4}}, "nothing": nil, "empty": []string{},
+		"expires_at": "2026-05-04T12:00:07Z", "held_since": "2026-05-04T09:00:00Z", "odd_name\a": "\x1b[2J", "every_ms": int64(650), "sessions": []string{"0x1", "0x2"},
+	}, noon)
+	want := []fact{
+		{"owner", []string{"w"}},
+		{"held since", []string{"3h00m ago (09:00:00)"}},
+		{"every", []string{"650ms"}},
+		{"expires at", []string{"in 7s (12:00:07)"}},
+		{"libraries", []string{"curator 2, kazoo 1"}},
+		{"never expires", []string{"yes"}},
+		{`odd name\u{7}`, []string{`\u{1b}[2J`}},
+		{"servers", []string{"h:1 latency 0.4ms, offset 1.2s"}},
+		{"sessions", []string{"0x1, 0x2"}},
+		{"waiters", []string{"3"}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(fact{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is updated bit by bit must be what a new look at everything gives.
+func TestFindingIndexUpdatesAsItResets(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	all := make(map[inspect.ID]*inspect.Lock)
+	x := newFindingIndex()
+	x.search(newWords("w-"))
+	rules := []string{"a", "b", "blind", "deadlock"}
+	for step := range 600 {
+		on := id(fmt.Sprintf("zk:/l%d", random.IntN(12)))
+		var list []inspect.Finding
+		for range random.IntN(4) {
+			rule := rules[random.IntN(3)]
+			list = append(list, trouble(rule, []inspect.Severity{inspect.Info, inspect.Critical}[random.IntN(2)], fmt.Sprintf("%c-%d", 'v'+rune(random.IntN(2)), random.IntN(2))))
+		}
+		if random.IntN(3) == 0 {
+			f := deadlocked("zk:/l1", "zk:/l2")
+			f.Message = "w-"
+			list = append(list, f)
+		}
+		all[on] = sick(on.String(), list...)
+		if random.IntN(9) == 0 {
+			delete(all, on)
+		}
+		var locks []*inspect.Lock
+		for _, l := range all {
+			locks = append(locks, l)
+		}
+		s := inspect.NewSnapshot(noon, nil, locks)
+		x.update(s, snapshotShownMsg{changed: []inspect.ID{on}})
+		fresh := newFindingIndex()
+		fresh.search(newWords("w-"))
+		fresh.update(s, snapshotShownMsg{all: true})
+		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
+			t.Fatalf("step %d: %s", step, diff)
+		}
+		for at := range x.rows() {
+			if g, f := x.row(at); x.at(g, f) != at {
+				t.Fatalf("step %d: row %d is found at %d", step, at, x.at(g, f))
+			}
+		}
+	}
+}
+
+// rowsOf are all findings that an index shows, with how many each group counts.
+func rowsOf(x *findingIndex) []string {
+	var rows []string
+	for _, g := range x.groups {
+		if g.count > 0 {
+			rows = append(rows, fmt.Sprintf("%s %s %d", g.severity, g.rule, g.count))
+		}
+		for _, f := range g.shown {
+			rows = append(rows, fmt.Sprintf("%s %q %s", f.place(), f.key, f.Message))
+		}
+	}
+	return rows
+}
+
+func TestFindingsFitEverywhere(t *testing.T) {
+	for width := minWidth; width <= 220; width += 9 {
+		for _, height := range []int{24, 31, 50} {
+			m := withFindings(t, Options{}, width, height, ward())
+			for range 8 {
+				fits(t, m)
+				press(m, "j")
+			}
+			press(m, "tab", "G", "enter")
+			fits(t, m)
+		}
+	}
+}
+
+// manyFindings is a snapshot of n locks, each with a finding.
+func manyFindings(n int) *inspect.Snapshot {
+	locks := make([]*inspect.Lock, n)
+	for i := range locks {
+		locks[i] = sick(fmt.Sprintf("zk:/locks/%06d", i), trouble("missing-watch", inspect.Warning, "w"))
+	}
+	return inspect.NewSnapshot(noon, backends(), locks)
+}
+
+func TestManyFindings(t *testing.T) {
+	m := model(t, Options{}, 120, 36, manyFindings(2000))
+	m.open(findingsScreen, subject{})
+	m.navigate()
+	wantText(t, m, "▲ 2000 warnings", "missing-watch × 2,000", "on 2000 locks")
+	press(m, "enter", "G")
+	wantText(t, m, "/locks/001999")
+	fits(t, m)
+}
+
+func BenchmarkFindingsOf100000Locks(b *testing.B) {
+	s := manyFindings(100_000)
+	m := New(b.Context(), plain(Options{}))
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 40}, snapshotArrivedMsg{snapshot: s})
+	press(m, "f", "enter")
+	healed := sick("zk:/locks/050000")
+	var locks []*inspect.Lock
+	for l := range s.Locks() {
+		if l.ID != healed.ID {
+			locks = append(locks, l)
+		}
+	}
+	without := inspect.NewSnapshot(noon, s.Backends, append(locks, healed))
+	s.Changed, without.Changed = []inspect.ID{healed.ID}, []inspect.ID{healed.ID}
+	b.Run("change", func(b *testing.B) {
+		for i := range b.N {
+			findings := findingsOf(m)
+			m.snapshot = []*inspect.Snapshot{without, s}[i%2]
+			findings.Update(snapshotShownMsg{changed: s.Changed})
+			m.View()
+		}
+	})
+	b.Run("filter", func(b *testing.B) {
+		x := findingsOf(m).index
+		for i := range b.N {
+			x.search(newWords([]string{"0500", "05000"}[i%2]))
+		}
+	})
+	b.Run("reset", func(b *testing.B) {
+		for range b.N {
+			newFindingIndex().update(s, snapshotShownMsg{all: true})
+		}
+	})
+}
+
+func TestFindingKeysDiffer(t *testing.T) {
+	list := []inspect.Finding{trouble("a", inspect.Info, ""), trouble("a", inspect.Info, ""), trouble("a", inspect.Info, "c"), trouble("b", inspect.Info, "c")}
+	var keys []string
+	for i := range list {
+		keys = append(keys, findingKey(list[:i+1]))
+	}
+	slices.Sort(keys)
+	if len(slices.Compact(keys)) != 4 {
+		t.Errorf("%q", keys)
+	}
+}
