@@ -114,7 +114,7 @@ func (p *chainPane) find(key string) int {
 	})
 }
 
-// title is what a group is called.
+// groupTitle is what a group is called.
 func (p *chainPane) groupTitle(g *group) line {
 	t := p.theme
 	sign := t.Glyphs.Closed
