@@ -80,7 +80,7 @@ func (s *chain) enter() {
 		s.flash("it is not known who is behind it")
 		return
 	}
-	s.open("clients", about)
+	s.open(clientsScreen, about)
 }
 
 func (s *chain) enterHint() string {

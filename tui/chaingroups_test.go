@@ -128,3 +128,12 @@ func TestWriterThatReadsIsOne(t *testing.T) {
 	l.Holders[1].Owner.Session++
 	wantText(t, showing(t, Options{}, 120, 36, l), "2 hold it")
 }
+
+// Enter on a contender shows what else its owner holds and waits for.
+func TestEnterOpensTheOwner(t *testing.T) {
+	m := opened(t, Options{}, 120, 36, orders().ID)
+	press(m, "j", "enter")
+	wantText(t, m, "▸ clients")
+	press(m, "esc")
+	wantText(t, m, "▸ chain", "○ worker-7 · waits")
+}
