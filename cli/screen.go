@@ -23,6 +23,9 @@ func (a *app) screen(cmd *cobra.Command, args []string) error {
 		return usageError("%q is neither a command nor a target (see lockscope --help)", args[0])
 	}
 	s, err := a.setUp(cmd.Context(), args)
+	if errors.Is(err, errNoTarget) {
+		return a.welcome(cmd.Context())
+	}
 	if err != nil {
 		return err
 	}
@@ -31,6 +34,33 @@ func (a *app) screen(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return a.showScreen(cmd.Context(), observer, s, screenOptions{title: s.title()})
+}
+
+// welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without a terminal
+// there is nobody to explain it to.
+func (a *app) welcome(ctx context.Context) error {
+	if !a.interactive() {
+		return errNoTarget
+	}
+	colours, err := a.theme()
+	if err != nil {
+		return err
+	}
+	page, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	wanted, err := tui.Welcome(page, colours)
+	ended := page.Err() != nil
+	stop()
+	if err != nil || !wanted || ended {
+		return err
+	}
+	return (&demo{app: a, output: "table", seed: 1}).run(ctx, nil)
+}
+
+// interactive says that somebody sits in front of it.
+func (a *app) interactive() bool {
+	_, in := terminal(a.Stdin)
+	_, out := terminal(a.Stdout)
+	return in && out
 }
 
 func (s setup) title() string {

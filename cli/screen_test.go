@@ -269,3 +269,24 @@ func TestScreenOnARealQueue(t *testing.T) {
 		}
 	})
 }
+
+// Without a target the program explains itself, and shows the demonstration on enter.
+func TestWelcomeInATerminal(t *testing.T) {
+	r := inTerminal(t, 100, 30)
+	r.awaitText("Say where to look", "lockscope zk://", "enter  starts a demonstration")
+	r.keys(enter)
+	r.awaitText("SANDBOX", "zk:/locks/orders")
+	r.keys("q")
+	if code := r.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	r = inTerminal(t, 80, 24)
+	r.awaitText("Say where to look")
+	r.keys("q")
+	if code := r.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") {
+		t.Error("the terminal was not given back")
+	}
+}

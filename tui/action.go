@@ -13,6 +13,10 @@ type action struct {
 	// shown is how the keys are written in help and footer, hint a word or two for the footer (empty: not there),
 	// help a line.
 	shown, hint, help string
+	// moves: it only moves a cursor.
+	moves bool
+	// vital: the footer has it whatever else fits.
+	vital bool
 	// writes marks what changes something on a server.
 	writes bool
 	// disabled says why it cannot be done now; nil or empty: it can.

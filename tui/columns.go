@@ -135,11 +135,17 @@ func (c *lockCells) list(widths []int) []line {
 	if n := len(c.ttl); c.ttl.width() > widths[ttlColumn] {
 		c.ttl = line{{strings.TrimSpace(c.ttl[n-1].text), c.ttl[n-1].style}}
 	}
+	if len(c.finding) > 0 && len(c.old) > 0 {
+		c.old = append(append(c.finding[:len(c.finding):len(c.finding)], span{text: "  "}), c.old...)
+	}
+	if len(c.finding) == 0 || len(c.old) > 0 && c.old.width() <= widths[findingColumn] {
+		c.finding = c.old
+	}
 	return []line{c.lock, c.kind, c.library, c.holder, c.held, c.queue, c.ttl, c.finding}
 }
 
-// The places of HOLDER and TTL in the columns.
-const holderColumn, ttlColumn = 3, 6
+// The places of HOLDER, TTL and FINDING in the columns.
+const holderColumn, ttlColumn, findingColumn = 3, 6, 7
 
 // margin is left of the first column: the cursor, the sign and two blanks.
 const margin = 3

@@ -245,15 +245,20 @@ func (m *Model) hints() string {
 		l := line{{" " + t.Glyphs.Crumb + " ", t.Warning}, {m.flashText, t.Strong}}
 		return l.render(m.width, t.Glyphs.Ellipsis, nil)
 	}
-	var actions, last []action
 	if m.modal != nil {
-		actions = m.modal.Actions()
-	} else {
-		actions, last = m.front().Actions(), m.globalActions()
+		return hintLine(t.Key, t.Muted, m.modal.Actions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
 	}
-	room := m.width - hintLine(t.Key, t.Muted, last, m.width).width()
-	l := hintLine(t.Key, t.Muted, actions, room)
-	return append(l, hintLine(t.Key, t.Muted, last, m.width)...).render(m.width, t.Glyphs.Ellipsis, nil)
+	var vital, others []action
+	for _, a := range m.globalActions() {
+		if a.vital {
+			vital = append(vital, a)
+		} else {
+			others = append(others, a)
+		}
+	}
+	last := hintLine(t.Key, t.Muted, vital, m.width)
+	l := hintLine(t.Key, t.Muted, slices.Concat(m.front().Actions(), others), m.width-last.width())
+	return append(l, last...).render(m.width, t.Glyphs.Ellipsis, nil)
 }
 
 func hintLine(key, text lipgloss.Style, actions []action, room int) line {

@@ -12,8 +12,8 @@ import (
 
 // lockCells are the cells of a lock's row, before any layout.
 type lockCells struct {
-	mark                                                           span
-	lock, kind, library, holder, client, held, queue, ttl, finding line
+	mark                                                                span
+	lock, kind, library, holder, client, held, queue, ttl, finding, old line
 }
 
 // queueBar is how many cells a queue's bar has at most.
@@ -43,10 +43,22 @@ func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
 	if l.Recipe == "" {
 		c.library = line{{t.Glyphs.Dash, t.Faint}}
 	}
+	if d, ok := w.outdated(l); ok {
+		c.old = line{{age(d) + " old", t.Unknown}}
+	}
 	if f := worst(l); f != nil {
 		c.finding = line{{f.Rule, severitySign(t, f.Severity).style}}
 	}
 	return c
+}
+
+// outdated is how old what we know of a lock is, when its backend cannot be reached; false while it can be.
+func (w *world) outdated(l *inspect.Lock) (time.Duration, bool) {
+	b := w.snapshot.Backend(l.ID.Backend)
+	if b == nil || b.State != inspect.Down || l.ReadAt.IsZero() {
+		return 0, false
+	}
+	return max(0, w.now.Sub(l.ReadAt)), true
 }
 
 func (w *world) holderCell(l *inspect.Lock) line {

@@ -280,12 +280,12 @@ func moves(move func(int), page func() int) []action {
 	const all = 1 << 40
 	by := func(n int) func() tea.Cmd { return do(func() { move(n) }) }
 	return []action{
-		{keys: []string{"up", "k"}, shown: "arrows jk", help: "move", run: by(-1)},
-		{keys: []string{"down", "j"}, run: by(1)},
-		{keys: []string{"pgup", "ctrl+b"}, shown: "pgup pgdn", help: "move by a page", run: do(func() { move(-page()) })},
-		{keys: []string{"pgdown", "ctrl+f"}, run: do(func() { move(page()) })},
-		{keys: []string{"g", "home"}, shown: "g G", help: "to the first, to the last", run: by(-all)},
-		{keys: []string{"G", "end"}, run: by(all)},
+		{keys: []string{"up", "k"}, shown: "arrows jk", help: "move", moves: true, run: by(-1)},
+		{keys: []string{"down", "j"}, moves: true, run: by(1)},
+		{keys: []string{"pgup", "ctrl+b"}, shown: "pgup pgdn", help: "move by a page", moves: true, run: do(func() { move(-page()) })},
+		{keys: []string{"pgdown", "ctrl+f"}, moves: true, run: do(func() { move(page()) })},
+		{keys: []string{"g", "home"}, shown: "g G", help: "to the first, to the last", moves: true, run: by(-all)},
+		{keys: []string{"G", "end"}, moves: true, run: by(all)},
 	}
 }
 

@@ -157,8 +157,9 @@ func (m *Model) globalActions() []action {
 	return append(m.goToActions(), []action{
 		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: m.pause},
 		{keys: []string{"T"}, shown: "T", help: "the next theme: dark, light, high contrast, colour-blind", run: do(m.nextTheme)},
-		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", run: do(m.help)},
-		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", run: func() tea.Cmd { return tea.Quit }},
+		{keys: []string{":"}, shown: ":", hint: "go to", help: "go to a screen, a lock or an action by its name", vital: true, run: do(m.goTo)},
+		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", vital: true, run: do(m.help)},
+		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", vital: true, run: m.quit},
 	}...)
 }
 
@@ -173,11 +174,18 @@ func (m *Model) nextTheme() {
 }
 
 func (m *Model) help() {
-	m.modal = newHelp(m.world, slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions()))
+	m.modal = newHelp(m.world, m.front().Crumb(), slices.Concat(m.front().Actions(), m.sceneActions()), m.globalActions())
+}
+
+func (m *Model) goTo() {
+	m.modal = newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions()))
 }
 
 // mouse gives mouse messages to the screen, counted from its own corner.
 func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
+	if _, turned := msg.(tea.MouseWheelMsg); m.modal != nil && turned {
+		return m.toModal(msg)
+	}
 	if m.modal != nil || m.small() {
 		return nil
 	}

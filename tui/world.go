@@ -32,7 +32,9 @@ type world struct {
 	flashUntil time.Time
 	next       navigation
 	queued     []tea.Cmd
-	inFront    screenName // the screen that is shown
+	// holding counts the locks that we hold ourselves; nil: none.
+	holding func() int
+	inFront screenName // the screen that is shown
 	// opener is the screen from which the one in front was opened; empty after going back.
 	opener screenName
 	// generation numbers dialogs, so that an answer to one that is gone is dropped.

@@ -1,0 +1,85 @@
+package tui
+
+import (
+	"context"
+	"strings"
+
+	"lockscope/inspect"
+)
+
+// How well a text matches what was typed, the best first.
+const (
+	sameText = iota
+	startsText
+	startsPart
+	inText
+	scattered
+	noMatch
+)
+
+// matchText says how well a text matches what was typed, both in lower case.
+func matchText(text, typed string) int {
+	at := strings.Index(text, typed)
+	switch {
+	case text == typed:
+		return sameText
+	case at == 0:
+		return startsText
+	case at > 0 && strings.ContainsRune("/:-_. ", rune(text[at-1])):
+		return startsPart
+	case at > 0:
+		return inText
+	}
+	for i := 0; i < len(text) && typed != ""; i++ {
+		if text[i] == typed[0] {
+			typed = typed[1:]
+		}
+	}
+	if typed == "" {
+		return scattered
+	}
+	return noMatch
+}
+
+// mostFound is how many locks a search lists.
+const mostFound = 200
+
+// found are the locks that a search lists, the best matches first, and how many match in all.
+type found struct {
+	locks []match
+	all   int
+}
+
+// match is a lock and how well it matches.
+type match struct {
+	id   inspect.ID
+	well int
+}
+
+// findLocks searches all locks. It takes a while among very many, and ends early with its context.
+func findLocks(ctx context.Context, s *inspect.Snapshot, typed string) found {
+	typed = strings.ToLower(typed)
+	var f found
+	var by [noMatch][]match
+	for l := range s.Locks() {
+		if ctx.Err() != nil {
+			break
+		}
+		well := matchText(strings.ToLower(l.ID.String()), typed)
+		if path := matchText(strings.ToLower(inspect.Escape(l.ID.Path)), typed); path < well {
+			well = path
+		}
+		if well == noMatch {
+			continue
+		}
+		f.all++
+		if len(by[well]) < mostFound {
+			by[well] = append(by[well], match{l.ID, well})
+		}
+	}
+	for _, list := range by {
+		f.locks = append(f.locks, list...)
+	}
+	f.locks = f.locks[:min(len(f.locks), mostFound)]
+	return f
+}

@@ -1,0 +1,269 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+)
+
+// locksFoundMsg is what came of a palette's search.
+type locksFoundMsg struct {
+	generation int
+	found      found
+}
+
+// choice is one thing that the palette offers.
+type choice struct {
+	name, key, about string
+	// why it cannot be done; empty: it can.
+	why  string
+	well int
+	run  func() tea.Cmd
+}
+
+// palette goes anywhere by name: to a screen, to a lock, or to what a key of the screen does.
+type palette struct {
+	*world
+	fixed   []choice // screens and actions
+	field   field
+	choices []choice // what matches
+	cursor  int
+	// generation numbers the searches among the locks; all counts what the last one found.
+	generation int
+	cancel     context.CancelFunc
+	searching  bool
+	all        int
+}
+
+// newPalette offers all screens, at what is selected, and these actions.
+func newPalette(w *world, at subject, actions []action) *palette {
+	p := &palette{world: w}
+	for _, e := range screenList() {
+		p.fixed = append(p.fixed, choice{
+			name: string(e.name), key: e.key, about: e.about,
+			run: do(func() { w.open(e.name, at) }),
+		})
+	}
+	for _, a := range actions {
+		name := a.name()
+		if name == "" || slices.ContainsFunc(p.fixed, func(c choice) bool { return c.name == name }) {
+			continue
+		}
+		c := choice{name: name, key: strings.Join(strings.Fields(a.shown), " "), about: a.help, run: a.run}
+		if a.disabled != nil {
+			c.why = a.disabled()
+		}
+		p.fixed = append(p.fixed, c)
+	}
+	p.choose(found{})
+	return p
+}
+
+// name of an action, as it is typed; empty for one that is better done with its key.
+func (a action) name() string {
+	switch {
+	case a.moves || a.run == nil:
+		return ""
+	case a.hint != "":
+		return a.hint
+	default:
+		return a.help[:strings.IndexAny(a.help+":", ":,;(")]
+	}
+}
+
+// typed is what is looked for.
+func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.field.value())) }
+
+// search looks again after the text changed: at once where there are few locks.
+func (p *palette) search() tea.Cmd {
+	p.generation++
+	p.cursor = 0
+	if p.cancel != nil {
+		p.cancel()
+		p.cancel = nil
+	}
+	typed, snapshot := p.typed(), p.snapshot
+	p.searching = typed != "" && snapshot.Len() > atOnce
+	switch {
+	case typed == "":
+		p.choose(found{})
+	case !p.searching:
+		p.choose(findLocks(p.ctx, snapshot, typed))
+	default:
+		p.choose(found{})
+		ctx, cancel := context.WithCancel(p.ctx)
+		p.cancel = cancel
+		generation := p.generation
+		return p.command(0, func(context.Context) tea.Msg {
+			defer cancel()
+			return locksFoundMsg{generation, findLocks(ctx, snapshot, typed)}
+		})
+	}
+	return nil
+}
+
+// choose lists what matches: screens and actions, and the locks that were found.
+func (p *palette) choose(f found) {
+	p.choices, p.all = nil, f.all
+	typed := p.typed()
+	for _, c := range p.fixed {
+		if c.well = matchText(strings.ToLower(c.name), typed); c.well < noMatch {
+			p.choices = append(p.choices, c)
+		}
+	}
+	for _, m := range f.locks {
+		p.choices = append(p.choices, choice{
+			name: m.id.String(), about: p.lockWords(m.id), well: m.well,
+			run: do(func() { p.open(chainScreen, subject{lock: m.id}) }),
+		})
+	}
+	if typed != "" {
+		slices.SortStableFunc(p.choices, func(a, b choice) int { return a.well - b.well })
+	}
+	p.cursor = max(0, min(p.cursor, len(p.choices)-1))
+}
+
+// lockWords say in a word or two how a lock is.
+func (p *palette) lockWords(id inspect.ID) string {
+	l := p.snapshot.Lock(id)
+	if l == nil {
+		return ""
+	}
+	words := string(l.State)
+	if f := worst(l); f != nil {
+		words += " " + p.theme.Glyphs.Dot + " " + f.Rule
+	}
+	return words
+}
+
+// Update types, completes, chooses and goes.
+func (p *palette) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case locksFoundMsg:
+		if msg.generation == p.generation {
+			p.searching = false
+			p.choose(msg.found)
+		}
+	case tea.KeyPressMsg:
+		return p.key(msg)
+	}
+	return nil, false
+}
+
+func (p *palette) key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	switch msg.String() {
+	case "esc":
+		return nil, true
+	case "up", "ctrl+p", "shift+tab":
+		p.cursor = max(0, p.cursor-1)
+	case "down", "ctrl+n":
+		p.cursor = min(p.cursor+1, len(p.choices)-1)
+	case "tab":
+		return p.complete(), false
+	case "enter":
+		return p.run()
+	case "backspace":
+		if p.field.value() == "" {
+			return nil, true
+		}
+		p.field.press(msg)
+		return p.search(), false
+	default:
+		if p.field.press(msg) {
+			return p.search(), false
+		}
+	}
+	return nil, false
+}
+
+// complete types the rest of the chosen match.
+func (p *palette) complete() tea.Cmd {
+	if p.cursor < 0 || p.cursor >= len(p.choices) {
+		return nil
+	}
+	p.field = field{runes: []rune(p.choices[p.cursor].name)}
+	return p.search()
+}
+
+func (p *palette) run() (tea.Cmd, bool) {
+	if p.cursor < 0 || p.cursor >= len(p.choices) {
+		return nil, false
+	}
+	c := p.choices[p.cursor]
+	if c.why != "" {
+		p.flash(c.why)
+		return nil, false
+	}
+	return c.run(), true
+}
+
+func (p *palette) Actions() []action {
+	return []action{
+		{shown: "enter", hint: "go"}, {shown: "tab", hint: "complete"}, {shown: "up/down", hint: "choose"}, {shown: "esc", hint: "close"},
+	}
+}
+
+// paletteRows is how many matches are in sight.
+const paletteRows = 12
+
+func (p *palette) View(width, height int) string {
+	t := p.theme
+	width = min(width-4, 92)
+	rows := max(1, min(paletteRows, height-5))
+	lines := []line{append(line{{":", t.Key}}, p.field.view(t, width-2)...), nil}
+	top := max(0, min(p.cursor-rows/2, len(p.choices)-rows))
+	names := 12
+	for _, c := range p.choices[top:min(top+rows, len(p.choices))] {
+		names = max(names, min(ansi.StringWidth(c.name), width-24))
+	}
+	for i := range rows {
+		if at := top + i; at < len(p.choices) {
+			lines = append(lines, p.choiceLine(p.choices[at], at == p.cursor, names))
+		} else if i == 0 {
+			lines = append(lines, line{{"  " + p.nothing(), t.Muted}})
+		} else {
+			lines = append(lines, nil)
+		}
+	}
+	return box(t, append(lines, line{{p.count(len(p.choices)-top-rows) + " ", t.Muted}}.align(width, true, "")), width, height, false)
+}
+
+func (p *palette) nothing() string {
+	if p.searching {
+		return "searching" + p.theme.Glyphs.Ellipsis
+	}
+	return "nothing of that name: no screen, no key of this one, no lock"
+}
+
+// count says how much there is that is not in sight.
+func (p *palette) count(below int) string {
+	switch {
+	case p.searching:
+		return "searching the locks" + p.theme.Glyphs.Ellipsis
+	case p.all > mostFound:
+		return fmt.Sprintf("%d locks match; type on", p.all)
+	case below > 0:
+		return fmt.Sprintf("%s %d more", p.theme.Glyphs.Down, below)
+	default:
+		return ""
+	}
+}
+
+func (p *palette) choiceLine(c choice, chosen bool, names int) line {
+	t := p.theme
+	l := line{{"  ", t.Text}, {middle(c.name, names, t.Glyphs.Ellipsis), t.Text}}
+	if chosen {
+		l[0], l[1].style = span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
+	}
+	l = l.align(names+2, false, "").add(t.Key, fmt.Sprintf("  %-8s", c.key))
+	if c.why != "" {
+		return l.add(t.Muted, " "+c.why)
+	}
+	return l.add(t.Muted, " "+printed(c.about))
+}

@@ -1,0 +1,203 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+func TestMatchText(t *testing.T) {
+	for _, test := range []struct {
+		text, typed string
+		want        int
+	}{
+		{"locks", "locks", sameText},
+		{"locks", "lo", startsText},
+		{"zk:/locks/orders", "ord", startsPart},
+		{"zk:/locks/orders", "rde", inText},
+		{"zk:/locks/orders", "lkor", scattered},
+		{"zk:/locks/orders", "orl", noMatch},
+		{"x", "", startsText},
+		{"", "", sameText},
+		{"", "x", noMatch},
+	} {
+		if got := matchText(test.text, test.typed); got != test.want {
+			t.Errorf("%q in %q: %d, want %d", test.typed, test.text, got, test.want)
+		}
+	}
+}
+
+func TestPaletteGoes(t *testing.T) {
+	for _, test := range []struct {
+		name, typed string
+		keys        []string
+		want        []string
+	}{
+		{"to a screen", "events", []string{"enter"}, []string{"▸ events"}},
+		{"to a screen by its start", "ti", []string{"enter"}, []string{"▸ timeline"}},
+		{"to a lock", "orders", []string{"enter"}, []string{"▸ chain", "zk:/locks/orders"}},
+		{"to a lock by its id", "zk:/locks/b", []string{"enter"}, []string{"▸ chain", "zk:/locks/billing"}},
+		{"to a lock by its letters", "crt42", []string{"enter"}, []string{"▸ chain", "redis:lock:cart:42"}},
+		{"to another of those found", "zk:/locks", []string{"down", "down", "down", "enter"}, []string{"▸ chain", "zk:/locks/orders"}},
+		{"completed", "bill", []string{"tab"}, []string{":zk:/locks/billing"}},
+		{"an action", "sort", []string{"enter"}, []string{"LOCK ↑"}},
+		{"an action that opens a dialog", "copy", []string{"enter"}, []string{"Copy of"}},
+		{"nothing", "qqqq", []string{"enter"}, []string{"nothing of that name"}},
+		{"closed", "orders", []string{"esc"}, []string{"sort: worst"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := model(t, Options{}, 80, 24, everything())
+			press(m, ":")
+			typeText(m, test.typed)
+			fits(t, m)
+			press(m, test.keys...)
+			wantText(t, m, test.want...)
+			fits(t, m)
+		})
+	}
+}
+
+func TestPaletteSaysWhyNot(t *testing.T) {
+	m := opened(t, Options{}, 120, 36, orders().ID)
+	press(m, ":")
+	typeText(m, "force")
+	wantText(t, m, "force-release", "read-only: start with --write")
+	press(m, "enter")
+	if m.modal == nil || m.flashText != "read-only: start with --write" {
+		t.Errorf("flash %q", m.flashText)
+	}
+	press(m, "backspace", "backspace", "backspace", "backspace", "backspace", "backspace")
+	if m.modal != nil {
+		t.Error("one backspace more than there is text closes it")
+	}
+}
+
+// Among very many locks it looks in a command, and a late answer is dropped.
+func TestPaletteSearchesManyLocks(t *testing.T) {
+	list := manyLocks(atOnce + 1)
+	m := New(t.Context(), plain(Options{}))
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
+	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), list)})
+	send(m, answers(first)...)
+	press(m, ":")
+	typeText(m, "lock-0000")
+	early := press(m, "0")
+	late := press(m, "1")
+	wantText(t, m, "searching")
+	send(m, early())
+	wantText(t, m, "searching")
+	send(m, late())
+	wantText(t, m, "zk:/app-001/lock-000001")
+	wantNoText(t, m, "searching")
+	press(m, "enter")
+	wantText(t, m, "▸ chain", "zk:/app-001/lock-000001")
+}
+
+func TestFoundLocksAreFewAndTheBestFirst(t *testing.T) {
+	s := inspect.NewSnapshot(noon, nil, manyLocks(3000))
+	f := findLocks(t.Context(), s, "LOCK-0029")
+	if f.all < 100 || len(f.locks) > mostFound || f.locks[0].well != startsPart || !strings.Contains(f.locks[0].id.Path, "lock-0029") {
+		t.Errorf("%d of %d, first %v", len(f.locks), f.all, f.locks[0])
+	}
+	if !slices.IsSortedFunc(f.locks, func(a, b match) int { return a.well - b.well }) {
+		t.Error("not the best first")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if f := findLocks(ctx, s, "lock"); f.all != 0 {
+		t.Error("it went on")
+	}
+}
+
+func TestQuitAsksWhileSomethingIsHeld(t *testing.T) {
+	held := 2
+	m := model(t, Options{}, 80, 24, everything())
+	m.holding = func() int { return held }
+	for _, key := range []string{"enter", "esc", "q"} {
+		if press(m, "q") != nil {
+			t.Fatal("it quits at once")
+		}
+		wantText(t, m, "You hold 2 locks here")
+		fits(t, m)
+		if cmd := press(m, key); cmd != nil {
+			t.Errorf("%s quits", key)
+		}
+		wantNoText(t, m, "You hold")
+	}
+	press(m, "q")
+	if cmd := press(m, "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
+		t.Error("y does not quit")
+	}
+	m.modal, held = nil, 0
+	if cmd := press(m, "q"); cmd == nil || cmd() != (tea.QuitMsg{}) {
+		t.Error("with nothing held it does not quit")
+	}
+}
+
+func TestHelpScrolls(t *testing.T) {
+	m := model(t, Options{}, 80, 24, everything())
+	press(m, "?")
+	wantText(t, m, "Keys of this screen: locks", "more lines", "up/down scroll")
+	wantNoText(t, m, "does not watch")
+	press(m, "G")
+	wantText(t, m, "does not watch", "Everywhere")
+	wantNoText(t, m, "more lines")
+	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+	wantText(t, m, "more lines")
+	fits(t, m)
+	press(m, "g")
+	wantText(t, m, "Keys of this screen")
+	press(m, "esc")
+	wantNoText(t, m, "Everywhere")
+}
+
+// At 80 columns the footer has what matters most, on every screen.
+func TestFooterHasWhatMatters(t *testing.T) {
+	for _, m := range []*Model{model(t, Options{}, 80, 24, everything()), opened(t, Options{}, 80, 24, orders().ID)} {
+		lines := splitLines(strings.TrimRight(content(m), "\n"))
+		last := lines[len(lines)-1]
+		for _, hint := range []string{": go to", "? help", "q quit"} {
+			if !strings.Contains(last, hint) {
+				t.Errorf("no %q in %q", hint, last)
+			}
+		}
+	}
+	wantText(t, model(t, Options{}, 80, 24, everything()), "enter chain  / filter")
+}
+
+func TestOldRowsSayHowOld(t *testing.T) {
+	list := backends()
+	list[0].State, list[0].Error = inspect.Down, "no server answers"
+	l := orders()
+	l.ReadAt = ago(42e9)
+	free := freeLock()
+	free.ReadAt = ago(42e9)
+	m := model(t, Options{}, 160, 36, inspect.NewSnapshot(noon, list, []*inspect.Lock{l, free, thin()}))
+	wantText(t, m, "42s old")
+	for _, text := range splitLines(content(m)) {
+		if strings.Contains(text, "nightly") && !strings.Contains(text, "42s old") || strings.Contains(text, " cart:42") && strings.Contains(text, "old") {
+			t.Error(text)
+		}
+	}
+}
+
+func TestWelcome(t *testing.T) {
+	for _, size := range sizes {
+		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: size.width, height: size.height}
+		if lines := splitLines(w.content()); len(lines) != size.height {
+			t.Errorf("%d lines in %d", len(lines), size.height)
+		}
+	}
+	for key, demo := range map[string]bool{"enter": true, "q": false, "esc": false} {
+		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
+		_, cmd := w.Update(keyMsg(key))
+		if cmd == nil || w.demo != demo {
+			t.Errorf("%s: demo %v", key, w.demo)
+		}
+	}
+}
