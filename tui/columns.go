@@ -76,7 +76,7 @@ func columnAt(widths []int, x int) int {
 
 // join puts cells into their columns. A cell that is too wide runs on where the cell after it is empty.
 func join(columns []column, widths []int, cells []line, tail string) line {
-	var out line
+	out := make(line, 0, 4*len(cells)) // a span is large: growing would copy them again and again
 	for i := 0; i < len(cells); i++ {
 		c, width, column := cells[i], widths[i], columns[i]
 		if width == 0 {
@@ -92,7 +92,14 @@ func join(columns []column, widths []int, cells []line, tail string) line {
 		if column.middle {
 			c = c.squeeze(width, tail)
 		}
-		out = append(out, c.align(width, column.right, tail)...)
+		c = c.cut(width, tail)
+		blank := blanks(width - c.width())
+		if column.right && blank != "" {
+			out = append(out, span{text: blank})
+		}
+		if out = append(out, c...); !column.right && blank != "" {
+			out = append(out, span{text: blank})
+		}
 	}
 	return out
 }

@@ -30,12 +30,13 @@ type locks struct {
 	input    filterInput
 	beside   *chainPane
 	spans    spans
+	images   map[inspect.ID]image
 }
 
 func newLocks(w *world) screen {
 	return &locks{
 		world: w, arranger: newArranger(w), opened: make(map[prefix]bool), input: newFilterInput(newFilter), beside: newChainPane(w),
-		spans: make(spans),
+		spans: make(spans), images: make(map[inspect.ID]image),
 	}
 }
 

@@ -3,10 +3,12 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/theme"
 )
 
 func (s *locks) View() string {
@@ -158,7 +160,42 @@ func (s *locks) header(width int) string {
 	return l.render(width, s.theme.Glyphs.Ellipsis, nil)
 }
 
+// image is a row as it was drawn, and from what.
+type image struct {
+	drawn  string
+	row    *row
+	inputs imageInputs
+}
+
+// imageInputs is all, besides its lock, that a row is drawn from.
+type imageInputs struct {
+	theme                   *theme.Theme
+	backend                 *inspect.Backend
+	now                     time.Time
+	width                   int
+	span                    time.Duration
+	selected, inside, fresh bool
+}
+
+// rowView draws a row, or takes what was drawn of it before where nothing is different: between two beats of the clock
+// most rows are the same.
 func (s *locks) rowView(e tableLine, width int, selected bool) string {
+	l := e.row.lock
+	in := imageInputs{
+		s.theme, s.snapshot.Backend(l.ID.Backend), s.now, width, s.spans.of(l), selected, e.inside, s.highlight(e.row) != nil,
+	}
+	if before, ok := s.images[l.ID]; ok && before.row == e.row && before.inputs == in {
+		return before.drawn
+	}
+	if len(s.images) > 4*s.rows() {
+		clear(s.images)
+	}
+	drawn := s.drawRow(e, width, selected)
+	s.images[l.ID] = image{drawn, e.row, in}
+	return drawn
+}
+
+func (s *locks) drawRow(e tableLine, width int, selected bool) string {
 	t, r := s.theme, e.row
 	c := s.cells(r.lock, s.spans.of(r.lock))
 	if e.inside {

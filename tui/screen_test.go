@@ -45,7 +45,7 @@ func (s *terminal) written() int {
 
 // program is a running one.
 type program struct {
-	t        *testing.T
+	t        testing.TB
 	screen   *terminal
 	feed     fakeFeed
 	keyboard io.Writer
@@ -53,7 +53,7 @@ type program struct {
 }
 
 // start runs a program on a terminal of its own; it is ended with the test.
-func start(t *testing.T, o Options, width, height int) *program {
+func start(t testing.TB, o Options, width, height int) *program {
 	t.Helper()
 	p := &program{t: t, screen: &terminal{emulator: vt.NewEmulator(width, height)}, feed: make(fakeFeed)}
 	_, _ = p.screen.Write([]byte("\x1b[20h")) // no tty turns LF into CRLF here
@@ -112,6 +112,16 @@ func (p *program) wait(texts ...string) {
 			p.t.Fatalf("the screen never says %q:\n%s", missing, screen)
 		}
 		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// await waits until the screen is as wanted.
+func (p *program) await(wanted func(screen string) bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !wanted(p.screen.text()); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("the screen is never as wanted:\n%s", p.screen.text())
+		}
 	}
 }
 
@@ -254,23 +264,5 @@ func TestBytesPerTick(t *testing.T) {
 		t.Errorf("a tick of 30 times to live is %d bytes", n)
 	} else {
 		t.Logf("a tick of 30 times to live is %d bytes", n)
-	}
-}
-
-func BenchmarkSnapshotOf50000Locks(b *testing.B) {
-	var locks []*inspect.Lock
-	for i := range 50_000 {
-		l := orders()
-		l.ID.Path = fmt.Sprintf("/locks/%06d", i)
-		locks = append(locks, l)
-	}
-	s := inspect.NewSnapshot(noon, backends(), locks)
-	m := New(context.Background(), plain(Options{}))
-	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: s})
-	s.Changed = []inspect.ID{locks[77].ID, locks[4242].ID}
-	b.ResetTimer()
-	for range b.N {
-		send(m, snapshotArrivedMsg{snapshot: s})
-		m.View()
 	}
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"image/color"
 	"strings"
 	"time"
 
@@ -41,26 +42,62 @@ func (l line) text() string {
 
 // render draws a line in exactly width cells: cut with tail, or filled up. over changes every style; nil: none does.
 func (l line) render(width int, tail string, over func(lipgloss.Style) lipgloss.Style) string {
-	if over == nil {
-		over = func(s lipgloss.Style) lipgloss.Style { return s }
-	}
 	if l.width() > width {
 		l = l.cut(width, tail)
 	}
 	var b strings.Builder
 	used := 0
-	for _, s := range l {
+	for i := range l {
+		s := &l[i]
 		if s.text == "" {
 			continue
 		}
 		used += ansi.StringWidth(s.text)
-		b.WriteString(over(s.style).Inline(true).Render(s.text))
+		if over != nil {
+			b.WriteString(paint(over(s.style), s.text))
+		} else {
+			b.WriteString(paint(s.style, s.text))
+		}
 	}
 	if used < width {
-		b.WriteString(over(lipgloss.NewStyle()).Inline(true).Render(strings.Repeat(" ", width-used)))
+		rest := blanks(width - used)
+		if over != nil {
+			rest = paint(over(lipgloss.NewStyle()), rest)
+		}
+		b.WriteString(rest)
 	}
 	return b.String()
 }
+
+// paint draws text of one line in the colours and weight of a style. lipgloss' own Render lays out blocks, which takes ten
+// times as long, for each of the thousand spans of a frame.
+func paint(style lipgloss.Style, text string) string {
+	var a ansi.Style
+	if style.GetBold() {
+		a = a.Bold()
+	}
+	if style.GetFaint() {
+		a = a.Faint()
+	}
+	if style.GetUnderline() {
+		a = a.Underline(true)
+	}
+	if style.GetReverse() {
+		a = a.Reverse(true)
+	}
+	if c := style.GetForeground(); coloured(c) {
+		a = a.ForegroundColor(c)
+	}
+	if c := style.GetBackground(); coloured(c) {
+		a = a.BackgroundColor(c)
+	}
+	if len(a) == 0 || text == "" {
+		return text
+	}
+	return a.Styled(text)
+}
+
+func coloured(c color.Color) bool { return c != nil && c != color.Color(lipgloss.NoColor{}) }
 
 // cut is the line in at most width cells, the last ones tail where something was cut off.
 func (l line) cut(width int, tail string) line {
@@ -98,6 +135,15 @@ func (l line) align(width int, right bool, tail string) line {
 		return append(line{blank}, l...)
 	}
 	return append(append(line{}, l...), blank)
+}
+
+// blanks is n blanks; none for less than one.
+func blanks(n int) string {
+	const some = "                                                                                "
+	if n <= len(some) {
+		return some[:max(0, n)]
+	}
+	return strings.Repeat(" ", n)
 }
 
 // squeeze cuts the longest part of a line in its middle, so that the line fits into width cells.
@@ -194,8 +240,6 @@ func seconds(d time.Duration) string {
 	}
 	return age(d)
 }
-
-func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
 
 // plural is "1 lock", "2 locks".
 func plural(n int, one string) string {

@@ -1,0 +1,259 @@
+//go:build linux
+
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+// p99 of measured times.
+func p99(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)*99/100]
+}
+
+// manySnapshots is a model that shows n locks, and what changes one of them, another each time.
+func manySnapshots(tb testing.TB, n int, a arrangement) (m *Model, next func() *inspect.Snapshot) {
+	tb.Helper()
+	list := manyLocks(n)
+	published := publisher(tb, list, 1)
+	clock := newFakeClock()
+	m = New(context.Background(), plain(Options{Now: clock.read}))
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
+	s := locksOf(m)
+	s.want = a
+	send(m, answers(send(m, snapshotArrivedMsg{snapshot: published()}))...)
+	if len(s.index.rows) != n || s.busy {
+		tb.Fatalf("%d rows", len(s.index.rows))
+	}
+	return m, func() *inspect.Snapshot {
+		clock.forward(16 * time.Millisecond) // each quarter of a second all rows are drawn anew
+		return published()
+	}
+}
+
+// publisher is an observer of these locks, of which each snapshot after the first has changed some.
+func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *inspect.Snapshot) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	source := &changing{puts: make(chan []*inspect.Lock)}
+	o := inspect.NewObserver(func() time.Time { return noon }, source)
+	sub := o.Subscribe()
+	done := make(chan struct{})
+	go func() {
+		_ = o.Run(ctx)
+		close(done)
+	}()
+	tb.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	source.puts <- list
+	r := rand.New(rand.NewPCG(1, 2))
+	told := false
+	return func() *inspect.Snapshot {
+		for {
+			if told {
+				put := make([]*inspect.Lock, some)
+				for i := range put {
+					put[i] = someLock(list[r.IntN(len(list))].ID, r.IntN(1000))
+				}
+				source.puts <- put
+			}
+			s, err := sub.Next(ctx)
+			if err != nil {
+				return nil
+			}
+			if s.Len() < len(list) {
+				continue
+			}
+			if !told {
+				told, s.Changed = true, nil
+			}
+			return s
+		}
+	}
+}
+
+// changing is a source that emits what it is given.
+type changing struct{ puts chan []*inspect.Lock }
+
+func (c *changing) Run(ctx context.Context, emit func(inspect.Update)) error {
+	emit(inspect.Update{Backend: backends()[0]})
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case list := <-c.puts:
+			emit(inspect.Update{Put: list})
+		}
+	}
+}
+
+func (c *changing) Focus([]inspect.ID) {}
+
+// BenchmarkOneChangeAmong100000 is what the screen takes to follow one changed lock: Update and View.
+func BenchmarkOneChangeAmong100000(b *testing.B) {
+	for name, a := range map[string]arrangement{
+		"flat":     {order: order{by: byWorst}},
+		"filtered": {order: order{by: byHeld}, filter: newFilter("lock-0 !free")},
+		"grouped":  {order: order{by: byWorst}, grouped: true},
+	} {
+		b.Run(name, func(b *testing.B) {
+			m, next := manySnapshots(b, 100_000, a)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			var times, cpu []time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				s := next()
+				b.StartTimer()
+				begin, used := time.Now(), cpuTime(b, ofThread)
+				send(m, snapshotArrivedMsg{snapshot: s})
+				m.View()
+				times, cpu = append(times, time.Since(begin)), append(cpu, cpuTime(b, ofThread)-used)
+			}
+			b.ReportMetric(float64(p99(times).Microseconds())/1000, "p99-ms")
+			b.ReportMetric(float64(p99(cpu).Microseconds())/1000, "p99-cpu-ms") // what is left on a busy machine
+		})
+	}
+}
+
+// BenchmarkArrange100000 is what sorting and filtering take, in a command.
+func BenchmarkArrange100000(b *testing.B) {
+	s := inspect.NewSnapshot(noon, backends(), manyLocks(100_000))
+	for b.Loop() {
+		newIndex(b.Context(), s, arrangement{order: order{by: byHeld}, filter: newFilter("lock-0 age>10s")}, noon)
+	}
+}
+
+// BenchmarkBytesPerTick is what a tick of 30 times to live sends to a terminal of 120x40.
+func BenchmarkBytesPerTick(b *testing.B) {
+	clock := newFakeClock()
+	p := start(b, Options{Now: clock.read}, 120, 40)
+	p.show(countdown(30))
+	p.wait("job-00", "job-29")
+	p.quiet()
+	before, n := p.screen.written(), 0
+	for b.Loop() {
+		n++
+		clock.forward(time.Second)
+		p.await(func(screen string) bool { return !strings.Contains(screen, fmt.Sprintf(" %ds", 50-n)) })
+		p.quiet()
+		if n == 8 { // then tenths would be shown
+			break
+		}
+	}
+	b.ReportMetric(float64(p.screen.written()-before)/float64(n), "B/tick")
+}
+
+// fakeClock stands still until it is moved.
+type fakeClock struct{ ahead atomic.Int64 }
+
+func newFakeClock() *fakeClock { return &fakeClock{} }
+
+func (c *fakeClock) read() time.Time         { return noon.Add(time.Duration(c.ahead.Load())) }
+func (c *fakeClock) forward(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// BenchmarkIdle is what of a core it takes to show 1,000 locks to which nothing happens.
+func BenchmarkIdle(b *testing.B) {
+	begin := time.Now()
+	feed, quit := runDiscarding(b, Options{Now: func() time.Time { return noon.Add(time.Since(begin)) }}, io.Discard)
+	defer quit()
+	list := make([]*inspect.Lock, 1000)
+	for i := range list {
+		list[i] = orders()
+		list[i].ID.Path = fmt.Sprintf("/locks/orders-%04d", i)
+	}
+	feed <- inspect.NewSnapshot(noon, backends(), list)
+	time.Sleep(10 * time.Second) // past the start, and past tenths of a second
+	for b.Loop() {
+		cpu, at := cpuTime(b, syscall.RUSAGE_SELF), time.Now()
+		time.Sleep(10 * time.Second)
+		b.ReportMetric(100*float64(cpuTime(b, syscall.RUSAGE_SELF)-cpu)/float64(time.Since(at)), "%core")
+	}
+}
+
+// ofThread is getrusage's RUSAGE_THREAD.
+const ofThread = 1
+
+func cpuTime(b *testing.B, of int) time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(of, &r); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// runDiscarding runs a whole program of 120x40 that draws into w.
+func runDiscarding(tb testing.TB, o Options, w io.Writer) (feed fakeFeed, quit func()) {
+	tb.Helper()
+	feed = make(fakeFeed)
+	keys, keyboard := io.Pipe()
+	o.Feed = feed
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(ctx, o, tea.WithInput(keys), tea.WithOutput(w), tea.WithWindowSize(120, 40),
+			tea.WithColorProfile(trueColor), tea.WithEnvironment([]string{"TERM=xterm-256color"}))
+	}()
+	return feed, func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+		_ = keyboard.Close()
+	}
+}
+
+// BenchmarkKeyToScreen is the time from a key to what it does on the terminal while 1,000 changes a second arrive among
+// 10,000 locks.
+func BenchmarkKeyToScreen(b *testing.B) {
+	p := start(b, Options{}, 120, 40)
+	list := manyLocks(10_000)
+	next := publisher(b, list, 17) // a screen is told 60 times a second
+	p.show(next())
+	p.wait("10000 locks")
+	stop, ended := make(chan struct{}), make(chan struct{})
+	var changes atomic.Int64
+	go func() {
+		defer close(ended)
+		for {
+			s := next()
+			select {
+			case <-stop:
+				return
+			case p.feed <- s:
+				changes.Add(int64(len(s.Changed)))
+			}
+		}
+	}()
+	var times []time.Duration
+	begin := time.Now()
+	for b.Loop() {
+		for _, text := range []string{"Keys of this screen", ""} { // the help opens, and closes
+			at := time.Now()
+			p.keys("?")
+			p.await(func(screen string) bool { return strings.Contains(screen, "Keys of this screen") == (text != "") })
+			times = append(times, time.Since(at))
+		}
+	}
+	close(stop)
+	b.ReportMetric(float64(changes.Load())/time.Since(begin).Seconds(), "changes/s")
+	b.ReportMetric(float64(p99(times).Microseconds())/1000, "p99-ms")
+	<-ended
+}
