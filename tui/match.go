@@ -44,8 +44,8 @@ func matchText(text, typed string) int {
 // mostFound is how many locks a search lists.
 const mostFound = 200
 
-// found are the locks that a search lists, the best matches first, and how many match in all.
-type found struct {
+// lockMatches are the locks that a search lists, the best matches first, and how many match in all.
+type lockMatches struct {
 	locks []match
 	all   int
 }
@@ -57,9 +57,9 @@ type match struct {
 }
 
 // findLocks searches all locks. It takes a while among very many, and ends early with its context.
-func findLocks(ctx context.Context, s *inspect.Snapshot, typed string) found {
+func findLocks(ctx context.Context, s *inspect.Snapshot, typed string) lockMatches {
 	typed = strings.ToLower(typed)
-	var f found
+	var f lockMatches
 	var by [noMatch][]match
 	for l := range s.Locks() {
 		if ctx.Err() != nil {

@@ -15,7 +15,7 @@ import (
 // locksFoundMsg is what came of a palette's search.
 type locksFoundMsg struct {
 	generation int
-	found      found
+	found      lockMatches
 }
 
 // choice is one thing that the palette offers.
@@ -61,7 +61,7 @@ func newPalette(w *world, at subject, actions []action) *palette {
 		}
 		p.fixed = append(p.fixed, c)
 	}
-	p.choose(found{})
+	p.choose(lockMatches{})
 	return p
 }
 
@@ -92,11 +92,11 @@ func (p *palette) search() tea.Cmd {
 	p.searching = typed != "" && snapshot.Len() > atOnce
 	switch {
 	case typed == "":
-		p.choose(found{})
+		p.choose(lockMatches{})
 	case !p.searching:
 		p.choose(findLocks(p.ctx, snapshot, typed))
 	default:
-		p.choose(found{})
+		p.choose(lockMatches{})
 		ctx, cancel := context.WithCancel(p.ctx)
 		p.cancel = cancel
 		generation := p.generation
@@ -109,7 +109,7 @@ func (p *palette) search() tea.Cmd {
 }
 
 // choose lists what matches: screens and actions, and the locks that were found.
-func (p *palette) choose(f found) {
+func (p *palette) choose(f lockMatches) {
 	p.choices, p.all = nil, f.all
 	typed := p.typed()
 	for _, c := range p.fixed {
