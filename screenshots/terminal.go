@@ -16,7 +16,7 @@ import (
 
 // quiet is how long no byte may come for a frame to count as whole. The program draws ten frames a second at most and
 // writes each at once.
-const quiet = 25 * time.Millisecond
+const quiet = 60 * time.Millisecond
 
 // window has the colours of the terminal itself: what the program leaves to it, and what it says when it is asked.
 type window struct{ background, foreground, border, title color.RGBA }
