@@ -79,7 +79,7 @@ func TestEventsAreTold(t *testing.T) {
 	fits(t, m)
 	wantText(
 		t, m, "13 events", "11:59:20.000", "handed over", "worker-7 → worker-8", "held 40s", "released", "stuck-holder",
-		"degraded · push", "10.2.1.5:6379: no answer", "lock found", "lock gone", "May 03 10:00", "gave up", "waited 10s",
+		"degraded · push", "10.2.1.5:6379: no answer", "lock found", "lock gone", "May 03 10:00", "left", "waited 10s",
 		"held ≤", "forced", "waited 11s", `evil\u{1b}]52`, "11:59:20.500", "11:59:40 ",
 	)
 	for _, line := range []string{"11:58:50 ", "11:59:30 "} {
@@ -122,7 +122,7 @@ func TestEventsFilter(t *testing.T) {
 		{"kind=expired,lost", 2},
 		{"kind=handed", 1},
 		{"kind=gone", 2},
-		{"kind=gave", 1},
+		{"kind=left", 1},
 		{"kind=gone worker-8", 1},
 		{"STUCK", 2},
 		{"degraded", 1},

@@ -15,7 +15,7 @@ func eventWord(e *inspect.Event) string {
 		return "lock found"
 	case inspect.EventGone:
 		if e.Contender != nil {
-			return "gave up"
+			return "left" // nobody saw it granted, which it may have been all the same
 		}
 		return "lock gone"
 	case inspect.EventWaiting:

@@ -178,6 +178,9 @@ func inArrival(a, b lane) int {
 	return 0 // as they stand in the queue
 }
 
+// betweenLooks is how much later than it happened a change on a busy lock may be seen: it is read four times a second.
+const betweenLooks = 500 * time.Millisecond
+
 // overtakings marks in each lane the grants to those that came after it and got the lock while it waited.
 func overtakings(lanes []lane, now time.Time) {
 	for i := range lanes {
@@ -189,8 +192,8 @@ func overtakings(lanes []lane, now time.Time) {
 		if !a.waits() {
 			until = a.granted
 		}
-		if a.left {
-			until = a.ended
+		if a.left { // it may have been granted, and have released, between two looks
+			until = a.ended.Add(-betweenLooks)
 		}
 		for j := i + 1; j < len(lanes); j++ {
 			b := &lanes[j]

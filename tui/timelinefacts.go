@@ -115,7 +115,7 @@ func (v *laneView) legend() line {
 		{[]cell{cellWaiting, cellWaiting}, "waits"},
 		{[]cell{cellHolding, cellHolding}, "holds"},
 		{[]cell{cellOvertaken}, "overtaken"},
-		{[]cell{cellLeft}, "gave up"},
+		{[]cell{cellLeft}, "left, not seen granted"},
 		{[]cell{cellOpen, cellUnclear}, "before we looked"},
 		{[]cell{cellStart}, "start"},
 	} {
