@@ -21,8 +21,8 @@ type clientRow struct {
 	// entries are what it holds, what blocks most first, and then what it waits for, the longest wait first.
 	entries      []inspect.Entry
 	holds, waits int
-	// blocks are the contenders that it blocks, over all its locks.
-	blocks int
+	// blocks are the contenders that it blocks over all its locks, through of them in locks that others hold who wait for it.
+	blocks, through int
 	// oldest is since when, by our clock, it waits the longest; zero when it does not wait or nobody knows.
 	oldest time.Time
 	// expires is when, by our clock, the first of its keys runs out; zero when none does.
@@ -60,6 +60,13 @@ func listClients(s *inspect.Snapshot) *clientList {
 		named += len(entries)
 		r := newClientRow(s, who, entries)
 		r.ring = circling[who]
+		for _, e := range entries {
+			if len(e.Lock.Holders) > 0 && e.Contender == &e.Lock.Holders[0] {
+				r.through += list.graph.below[e.Lock.ID]
+			}
+		}
+		r.blocks += r.through
+		r.text = r.words()
 		list.rows = append(list.rows, r)
 	}
 	for l := range s.Locks() {
@@ -91,7 +98,6 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	r.blocks += most
 	slices.SortStableFunc(r.entries, compareEntries)
 	r.name = nameOf(entries)
-	r.text = r.words()
 	return r
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -20,8 +19,7 @@ type clients struct {
 	width, height int
 	list          *clientList // nil until the first was made
 	shown         []*clientRow
-	filtering     bool
-	field         field
+	input         filterInput
 	table         scroller
 	selected      inspect.Identity
 	// moved: somebody chose; until then the first row stays selected.
@@ -57,7 +55,7 @@ type clientsListedMsg struct {
 // clientsDueMsg says that a newer list may be made.
 type clientsDueMsg struct{}
 
-func newClients(w *world) screen { return &clients{world: w} }
+func newClients(w *world) screen { return &clients{world: w, input: newFilterInput(newWords)} }
 
 // Open selects the owner of the place or, where it has a lock only, that lock's first holder.
 func (s *clients) Open(p place) {
@@ -70,7 +68,7 @@ func (s *clients) Open(p place) {
 		return
 	}
 	s.selected, s.moved, s.graphing, s.inEntries, s.entry = who, true, false, false, entryKey{p.lock, ""}
-	s.field, s.filtering = field{}, false
+	s.input.clear()
 	s.filter()
 }
 
@@ -150,16 +148,15 @@ func (s *clients) filter() {
 	if s.list == nil {
 		return
 	}
-	terms := strings.Fields(strings.ToLower(s.field.value()))
 	for _, r := range s.list.rows {
-		if !slices.ContainsFunc(terms, func(t string) bool { return !strings.Contains(r.text, t) }) {
+		if s.input.matchText(r.text) {
 			s.shown = append(s.shown, r)
 		}
 	}
 	at := s.table.at
 	if i := placeOf(s.shown, s.selected); i >= 0 && s.moved {
 		at = i
-	} else if s.moved && len(terms) == 0 {
+	} else if s.moved && s.input.empty() {
 		s.gone()
 	}
 	s.selectAt(at)
@@ -294,7 +291,7 @@ func (s *clients) leave() {
 		s.graphing = false
 	case s.inEntries:
 		s.inEntries = false
-	case s.field.value() != "":
+	case s.input.text() != "":
 		s.clear()
 	default:
 		s.back()
@@ -303,7 +300,7 @@ func (s *clients) leave() {
 
 func (s *clients) clear() {
 	s.moved = s.moved || s.row() != nil
-	s.filtering, s.field = false, field{}
+	s.input.clear()
 	s.filter()
 }
 
@@ -328,20 +325,19 @@ func (s *clients) Selected() subject {
 
 // TakeKey types into the filter while it is open.
 func (s *clients) TakeKey(msg tea.KeyPressMsg) bool {
-	if !s.filtering {
+	if !s.input.open {
 		return false
 	}
 	switch msg.String() {
-	case "esc":
-		s.clear()
-	case "enter":
-		s.filtering, s.moved = false, s.moved || s.row() != nil
 	case "up":
 		s.move(-1)
 	case "down":
 		s.move(1)
 	default:
-		if s.field.press(msg) {
+		if key := msg.String(); key == "esc" || key == "enter" {
+			s.moved = s.moved || s.row() != nil
+		}
+		if s.input.key(msg) {
 			s.filter()
 		}
 	}
@@ -366,7 +362,7 @@ func (s *clients) Actions() []action {
 		{keys: []string{"enter", "l", "right"}, shown: "enter l", hint: open, help: "to what the client holds and waits for, and from there to the lock's chain", disabled: none, run: do(s.enter)},
 		{keys: []string{"w"}, shown: "w", hint: graph, help: "who waits for whom: deadlocks, and chains over several locks", run: do(func() { s.graphing = !s.graphing })},
 		{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "leave the pane, clear the filter, or go back", run: do(s.leave)},
-		{keys: []string{"/"}, shown: "/", hint: "filter", help: "show only clients that have all these words: name, address, lock, deadlock...", run: do(func() { s.filtering, s.graphing, s.inEntries = true, false, false })},
+		{keys: []string{"/"}, shown: "/", hint: "filter", help: "show only clients that have all these words: name, address, lock, deadlock...", run: do(func() { s.input.open, s.graphing, s.inEntries = true, false, false })},
 		{keys: []string{"tab"}, shown: "tab", help: "next pane: the clients, or what the selected one has", disabled: none, run: do(func() { s.inEntries = !s.inEntries && s.row() != nil && !s.graphing })},
 		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy who the client is, by the terminal (OSC 52)", disabled: none, run: s.copyClient},
 	}

@@ -3,8 +3,13 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -106,12 +111,12 @@ func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, 
 	m := model(t, o, width, height, s)
 	m.open(clientsScreen, about)
 	m.navigate()
-	relist(m)
+	makeClients(m)
 	return m
 }
 
-// relist does what the command for a new list does.
-func relist(m *Model) {
+// makeClients does what the command for a new list does.
+func makeClients(m *Model) {
 	c := m.screens[clientsScreen].(*clients)
 	c.making = false
 	send(m, answeredMsg{clientsScreen, clientsListedMsg{list: listClients(m.snapshot)}})
@@ -140,5 +145,310 @@ func TestGoldenClients(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+func TestWhoBlocksMost(t *testing.T) {
+	var got []string
+	for _, r := range listClients(tangled(t)).rows {
+		got = append(got, fmt.Sprintf("%s holds %d waits %d blocks %d ring %v", r.name, r.holds, r.waits, r.blocks, r.ring))
+	}
+	want := []string{
+		"bob holds 1 waits 1 blocks 2 ring true", "ann holds 1 waits 1 blocks 2 ring true",
+		"dan holds 2 waits 0 blocks 2 ring false", // eve, and fay behind eve
+		"eve holds 1 waits 1 blocks 1 ring false", "fay holds 0 waits 1 blocks 0 ring false", "cat holds 0 waits 1 blocks 0 ring false",
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A client that stands twice in a queue blocks those behind it once.
+func TestBlockedAreCountedOnce(t *testing.T) {
+	s := observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/a", time.Minute, ann, ann, bob, cat), queueOf("/b", time.Minute, ann, dan)}})
+	r := listClients(s).rows[0]
+	if r.name != "ann" || r.blocks != 3+1 {
+		t.Errorf("%s blocks %d", r.name, r.blocks)
+	}
+}
+
+func TestWaitGraph(t *testing.T) {
+	describe := func(g *waitGraph) string {
+		var parts []string
+		for _, r := range g.rings {
+			var links []string
+			for _, l := range r.links {
+				links = append(links, fmt.Sprintf("%s has %s wants %s", who(l.has.Contender), l.has.Lock.ID.Path, l.wants.Lock.ID.Path))
+			}
+			free := "nobody"
+			if r.cheapest >= 0 {
+				free = who(r.links[r.cheapest].has.Contender)
+			}
+			parts = append(parts, fmt.Sprintf("ring: %s; free %s; %d behind", strings.Join(links, ", "), free, r.behind))
+		}
+		for _, x := range g.tangles {
+			var rows []string
+			for _, r := range x.rows {
+				rows = append(rows, strings.Repeat(">", r.depth)+r.lock.ID.Path)
+			}
+			parts = append(parts, fmt.Sprintf("tangle: %s; %d wait", strings.Join(rows, " "), x.waiting))
+		}
+		for _, b := range g.blind {
+			parts = append(parts, fmt.Sprintf("blind: %d of %d on %s", b.unknown, b.of, b.backend))
+		}
+		return strings.Join(parts, "\n")
+	}
+	m := time.Minute
+	nobody := person{"?", 0}
+	election := queueOf("/e", m, ann, cat)
+	election.Kind = inspect.KindElection
+	for _, test := range []struct {
+		name  string
+		locks []*inspect.Lock
+		want  string
+	}{
+		{"nothing", nil, ""},
+		{"one queue", []*inspect.Lock{queueOf("/a", m, ann, bob, cat)}, ""},
+		{
+			"a ring of two: the one that blocks fewest is freed",
+			[]*inspect.Lock{queueOf("/a", 2*m, ann, bob, cat), queueOf("/b", m, bob, ann)},
+			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 1 behind",
+		},
+		{
+			"a ring of two: else the youngest",
+			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", 2*m, bob, ann)},
+			"ring: bob has /b wants /a, ann has /a wants /b; free ann; 0 behind",
+		},
+		{
+			"a ring of three",
+			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", m, bob, cat), queueOf("/c", m, cat, ann)},
+			"ring: bob has /b wants /a, ann has /a wants /c, cat has /c wants /b; free bob; 0 behind",
+		},
+		{
+			"what hangs on a ring stands behind it",
+			[]*inspect.Lock{queueOf("/a", m, ann, bob, cat), queueOf("/b", 2*m, bob, ann), queueOf("/c", m, cat, dan, eve)},
+			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 3 behind",
+		},
+		{
+			"a chain over three locks",
+			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", m, bob, cat), queueOf("/c", m, cat, dan, eve)},
+			"tangle: /a >/b >>/c; 4 wait",
+		},
+		{
+			"who holds up most is first",
+			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", m, bob, fay), queueOf("/c", m, cat, dan), queueOf("/d", m, dan, eve, nobody)},
+			"tangle: /c >/d; 3 wait\ntangle: /a >/b; 2 wait\nblind: 1 of 9 on zk",
+		},
+		{"candidates do other things", []*inspect.Lock{election, queueOf("/b", m, bob, ann)}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := observedOf(t, inspect.Update{Backend: backends()[0], Put: test.locks})
+			g := buildWaitGraph(s)
+			if diff := cmp.Diff(test.want, describe(g)); diff != "" {
+				t.Error(diff)
+			}
+			for _, x := range g.tangles { // the culprit of every lock in it is the first one's holder
+				for _, r := range x.rows {
+					if e, ok := s.Culprit(r.lock); !ok || e.Lock != x.rows[0].lock {
+						t.Errorf("culprit of %s is on %v", r.lock.ID, e.Lock.ID)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A cycle that has just come apart is not drawn.
+func TestCycleThatIsGone(t *testing.T) {
+	s := tangled(t)
+	gone := inspect.Cycle{Locks: []inspect.ID{id("zk:/x"), id("zk:/y")}, Owners: []string{"a", "b"}}
+	if _, ok := closeRing(s, gone); ok {
+		t.Error("a ring of locks that are gone")
+	}
+	gone.Locks = []inspect.ID{id("zk:/dl/a"), id("zk:/dl/b")}
+	if _, ok := closeRing(s, gone); ok {
+		t.Error("a ring of people who are gone")
+	}
+}
+
+func selectedName(m *Model) string {
+	if r := m.screens[clientsScreen].(*clients).row(); r != nil {
+		return r.name
+	}
+	return ""
+}
+
+func TestClientsKeys(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		keys []string
+		want string // the client
+		on   string // the lock
+	}{
+		{"start", nil, "bob", "zk:/dl/b"},
+		{"down", []string{"j", "down"}, "dan", "zk:/jobs/ledger"},
+		{"its locks", []string{"j", "j", "tab", "j"}, "dan", "zk:/jobs/idle"},
+		{"enter goes to its locks", []string{"j", "j", "enter", "j"}, "dan", "zk:/jobs/idle"},
+		{"and esc back", []string{"j", "j", "enter", "j", "esc", "j"}, "eve", "zk:/jobs/mail"},
+		{"last and first", []string{"G", "g"}, "bob", "zk:/dl/b"},
+		{"filter by name", []string{"/", "f", "a", "y", "enter"}, "fay", "zk:/jobs/mail"},
+		{"filter by lock and sign", []string{"/", "d", "e", "a", "d", "l", "enter", "j"}, "ann", "zk:/dl/a"},
+		{"found and the filter left", []string{"/", "f", "a", "y", "esc"}, "fay", "zk:/jobs/mail"},
+		{"the graph and back", []string{"w", "w"}, "bob", "zk:/dl/b"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
+			press(m, test.keys...)
+			if got := selectedName(m); got != test.want {
+				t.Errorf("selected %q, want %q", got, test.want)
+			}
+			if got := m.front().Selected().lock.String(); got != test.on {
+				t.Errorf("on %q, want %q", got, test.on)
+			}
+			fits(t, m)
+		})
+	}
+}
+
+func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
+	s := tangled(t)
+	m := opened(t, Options{}, 120, 36, id("zk:/jobs/mail"))
+	send(m, snapshotArrivedMsg{snapshot: s})
+	press(m, "g", "c")
+	makeClients(m)
+	if got := selectedName(m); got != "eve" {
+		t.Fatalf("opened at %q", got)
+	}
+	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "lasts 25s at least")
+	press(m, "enter", "j", "enter")
+	wantText(t, m, "chain", "dan (10.2.0.4:53124) holds it")
+	press(m, "esc")
+	wantText(t, m, "what it holds and waits for")
+}
+
+func TestClientsOpenAtALocksHolder(t *testing.T) {
+	m := inClients(t, Options{}, 120, 36, tangled(t), subject{lock: id("zk:/jobs/ledger")})
+	if got := selectedName(m); got != "dan" {
+		t.Errorf("opened at %q", got)
+	}
+}
+
+func TestGraphOpensTheChain(t *testing.T) {
+	m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
+	press(m, "w")
+	wantText(t, m, "deadlock: 2 clients", "What to do: stop bob", "▲ dan holds up 2 contenders over 2 locks")
+	press(m, "G")
+	wantText(t, m, "redis: of 2 of 2 contenders")
+	fits(t, m)
+	press(m, "g", "j", "j", "j", "j", "enter")
+	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) holds it")
+}
+
+// The cursor stays on its client when the order changes.
+func TestClientSelectionFollows(t *testing.T) {
+	m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
+	press(m, "j", "j", "j", "j") // fay
+	s := observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/jobs/mail", time.Hour, fay, ann, bob), queueOf("/dl/a", time.Hour, ann)}})
+	send(m, snapshotArrivedMsg{snapshot: s})
+	makeClients(m)
+	if got := selectedName(m); got != "fay" || m.screens[clientsScreen].(*clients).table.at != 0 {
+		t.Errorf("selected %q", got)
+	}
+	s = observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/dl/a", time.Hour, ann)}})
+	send(m, snapshotArrivedMsg{snapshot: s})
+	makeClients(m)
+	wantText(t, m, "that client holds nothing")
+}
+
+func TestClientsMouse(t *testing.T) {
+	m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
+	c := m.screens[clientsScreen].(*clients)
+	top := len(m.head())
+	send(m, tea.MouseClickMsg{X: 10, Y: top + 4, Button: tea.MouseLeft})
+	if got := selectedName(m); got != "dan" {
+		t.Fatalf("selected %q", got)
+	}
+	at := tea.MouseClickMsg{X: 10, Y: top + c.layout().entriesTop + 1, Button: tea.MouseLeft}
+	send(m, at)
+	if got := m.front().Selected().lock.Path; got != "/jobs/idle" {
+		t.Fatalf("on %q", got)
+	}
+	send(m, at)
+	wantText(t, m, "chain", "zk:/jobs/idle")
+}
+
+func TestClientsSayWhyThereAreNone(t *testing.T) {
+	down := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Down, Error: "refused"}
+	quiet := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
+	for _, test := range []struct {
+		name string
+		s    *inspect.Snapshot
+		want string
+	}{
+		{"down", inspect.NewSnapshot(noon, []*inspect.Backend{down}, nil), "does not say that nobody holds"},
+		{"nothing", inspect.NewSnapshot(noon, []*inspect.Backend{quiet}, nil), "Nobody holds a lock"},
+		{"tokens", inspect.NewSnapshot(noon, []*inspect.Backend{quiet}, []*inspect.Lock{thin()}), "Nobody is known"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := inClients(t, Options{}, 80, 24, test.s, subject{})
+			wantText(t, m, test.want)
+			fits(t, m)
+		})
+	}
+	m := inClients(t, Options{}, 80, 24, inspect.NewSnapshot(noon, []*inspect.Backend{down}, nil), subject{})
+	press(m, "w")
+	wantText(t, m, "No deadlock where we could look", "zk cannot be reached")
+}
+
+func TestEveryClientsFrameFits(t *testing.T) {
+	s := tangled(t)
+	long := queueOf("/"+strings.Repeat("deep/", 40)+"lock", time.Hour, person{strings.Repeat("x", 90), 91}, person{"evil\x1b[31m\u202e", 92})
+	var locks []*inspect.Lock
+	for l := range s.Locks() {
+		locks = append(locks, l)
+	}
+	s = observedOf(t, inspect.Update{Backend: backends()[0], Put: append(locks, long)})
+	for width := minWidth; width <= 220; width += 7 {
+		m := inClients(t, Options{}, width, 24+width%9, s, subject{lock: long.ID})
+		fits(t, m)
+		press(m, "tab")
+		fits(t, m)
+		press(m, "w")
+		fits(t, m)
+		press(m, "w", "/", "q")
+		fits(t, m)
+	}
+}
+
+// The program itself has the list made, once and not in Update, and again when the snapshot is another.
+func TestClientsAreListedWhileInFront(t *testing.T) {
+	p := start(t, Options{}, 100, 30)
+	p.show(tangled(t))
+	p.wait("/dl/a")
+	p.keys("c")
+	p.wait("6 clients", "deadlock")
+	p.show(observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/dl/a", time.Hour, ann)}}))
+	p.wait("1 client ")
+	p.keys("w")
+	p.wait("No deadlock")
+	p.keys("\x1b")
+	p.wait("what it holds")
+}
+
+func BenchmarkListClients100000Locks(b *testing.B) {
+	var locks []*inspect.Lock
+	for i := range 100_000 {
+		one := func(j int) person {
+			n := (i*10 + j) % 5000
+			return person{fmt.Sprintf("worker-%d", n), int64(1 + n)}
+		}
+		locks = append(locks, queueOf(fmt.Sprintf("/locks/%06d", i), time.Hour, one(0), one(1), one(2)))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := inspect.NewSnapshot(noon, backends(), locks)
+		listClients(s)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
 	"lockscope/theme"
@@ -51,7 +52,7 @@ func (w *world) section(name string, width int) line {
 	return line{
 		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
 		{name, t.Muted},
-		{" " + strings.Repeat(rule, max(0, width-len(name)-6)), t.Faint},
+		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
 	}
 }
 
@@ -295,7 +296,7 @@ func (s *clients) entryRow(e inspect.Entry, width int, selected bool) line {
 func (s *clients) details(r *clientRow, width int) []line {
 	t, o := s.theme, &r.owner
 	mark := s.clientSign(r)
-	lines := facts(s.theme, width, span{mark.text + " ", mark.style}, r.name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks))
+	lines := facts(s.theme, width, span{mark.text + " ", mark.style}, r.name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks), s.through(r))
 	if r.ring {
 		lines = append(lines, line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
 	}
@@ -317,13 +318,21 @@ func (s *clients) details(r *clientRow, width int) []line {
 	if d, ok := s.silence(r); ok {
 		contact = "last contact " + coarse(d) + " ago"
 	}
-	if d, ok := s.expiresIn(r); ok {
+	if d, ok := s.expiresIn(r); ok && d >= time.Second {
 		expires = "lasts " + coarse(d) + " at least"
 	}
 	if d, ok := s.snapshot.Age(r.entries[0].Lock, r.session.Established, s.now); ok && r.known {
 		since = "established " + coarse(d) + " ago"
 	}
 	return append(lines, facts(s.theme, width, span{"session ", t.Muted}, session(o.Session), timeout, contact, expires, since)...)
+}
+
+// through says how many of those that a client blocks wait in other locks than its own.
+func (s *clients) through(r *clientRow) string {
+	if r.through == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of them in locks of others", r.through)
 }
 
 // counted is "holds 3", or empty when there are none.
@@ -341,7 +350,7 @@ func (s *clients) summary() line {
 		return line{{" finding out who is who", t.Muted}}
 	}
 	left := line{{" " + plural(len(s.list.rows), "client"), t.Strong}}
-	if s.field.value() != "" {
+	if s.input.text() != "" {
 		left = line{{fmt.Sprintf(" %d of %s", len(s.shown), plural(len(s.list.rows), "client")), t.Strong}}
 	}
 	blocking, dead := 0, 0
@@ -364,10 +373,8 @@ func (s *clients) summary() line {
 		left = left.add(t.Muted, dot).add(t.Unknown, fmt.Sprintf("%s %d of unknown clients", t.Glyphs.Unknown, n))
 	}
 	right := line{{"sort: ", t.Muted}, {"blocks most ", t.Text}}
-	if s.filtering {
-		right = append(line{{"/ ", t.Key}}, s.field.view(t, 30)...).add(t.Text, " ")
-	} else if s.field.value() != "" {
-		right = line{{"/ ", t.Key}, {printed(s.field.value()) + " ", t.Waiting}}
+	if filter := s.input.view(t); filter != nil {
+		right = filter
 	}
 	return spread(left, right, s.width, t.Glyphs.Ellipsis)
 }

@@ -75,5 +75,6 @@ func screenList() []screenEntry {
 		{findingsScreen, "f", "what is wrong, the worst first, and what to do", newFindings},
 		{eventsScreen, "e", "what happened, the newest at the bottom", newEvents},
 		{clientsScreen, "c", "sessions and processes, all that each holds and waits for, deadlocks", newClients},
+		{backendsScreen, "b", "servers and masters, how they are read, what that costs them, and what is wrong", newBackends},
 	}
 }

@@ -14,6 +14,8 @@ type waitGraph struct {
 	tangles []tangle
 	// blind are the backends of which some contenders are nobody's, so that a cycle through them does not show.
 	blind []blindSpot
+	// below has for a lock how many wait in others because its first holder, or who waits for it, holds them.
+	below map[inspect.ID]int
 }
 
 // ring is a wait-for cycle: each of its links waits for the next, and the last for the first.
@@ -78,6 +80,7 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 		}
 	}
 	slices.SortStableFunc(g.rings, func(a, b ring) int { return cmp.Compare(b.behind, a.behind) })
+	g.below = countBelow(children, circling)
 	g.tangles = findTangles(s, children, circling)
 	g.blind = blindSpots(s)
 	return g
@@ -155,7 +158,7 @@ func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 		if len(l.Waiters) == 0 || l.Kind == inspect.KindElection || l.Kind == inspect.KindSemaphore && l.Limit != 1 {
 			continue // or its first holder is not the only one that may let a waiter in
 		}
-		if e, ok := s.WaitsFor(l); ok {
+		if e, ok := s.WaitsFor(l); ok && !sameOwner(e, l) {
 			children[e.Lock.ID] = append(children[e.Lock.ID], l)
 		}
 	}
@@ -163,6 +166,13 @@ func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 		slices.SortStableFunc(list, func(a, b *inspect.Lock) int { return cmp.Compare(len(b.Waiters), len(a.Waiters)) })
 	}
 	return children
+}
+
+// sameOwner says that a lock's first holder waits for itself: no other holds it up.
+func sameOwner(e inspect.Entry, l *inspect.Lock) bool {
+	one, _ := e.Contender.Identity(e.Lock.ID.Backend)
+	other, known := l.Holders[0].Identity(l.ID.Backend)
+	return known && one == other
 }
 
 // walkHangers visits a lock and all that hang on it, but for those of rings, each behind the one it hangs on.
@@ -183,6 +193,32 @@ func walkHangers(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.
 	}
 }
 
+// countBelow counts for each lock that others hang on who waits in those.
+func countBelow(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) map[inspect.ID]int {
+	parent := make(map[inspect.ID]inspect.ID)
+	for id, list := range children {
+		for _, child := range list {
+			parent[child.ID] = id
+		}
+	}
+	var order []*inspect.Lock // each behind the one it hangs on
+	for id, list := range children {
+		if _, hangs := parent[id]; hangs && !circling[id] {
+			continue
+		}
+		for _, child := range list {
+			if !circling[child.ID] {
+				walkHangers(child, 0, children, circling, func(l *inspect.Lock, _ int) { order = append(order, l) })
+			}
+		}
+	}
+	below := make(map[inspect.ID]int, len(children))
+	for _, l := range slices.Backward(order) {
+		below[parent[l.ID]] += len(l.Waiters) + below[l.ID]
+	}
+	return below
+}
+
 // findTangles finds the culprits behind several locks, those that hold up the most first.
 func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) []tangle {
 	var list []tangle
@@ -191,7 +227,7 @@ func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, c
 		if root == nil || circling[id] {
 			continue
 		}
-		if _, waits := s.WaitsFor(root); waits {
+		if e, waits := s.WaitsFor(root); waits && !sameOwner(e, root) {
 			continue
 		}
 		var t tangle

@@ -285,6 +285,9 @@ func (d *drawing) tangle(x *tangle) {
 	culprit := &root.Holders[0]
 	d.words(line{{" " + t.Glyphs.Warning + " ", t.Warning}}, fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
 		plural(x.waiting, "contender"), plural(len(x.rows)+x.leftOut, "lock")), t.Warning)
+	if c := client(&culprit.Owner); c != "" && c != who(culprit) {
+		d.rows[len(d.rows)-1].line = d.rows[len(d.rows)-1].line.add(t.Muted, "  "+c)
+	}
 	columns := []column{
 		{title: "LOCK", middle: true, width: 26, grow: 5, most: 70},
 		{title: "HOLDER", middle: true, width: 20, grow: 3, most: 40},

@@ -1,0 +1,183 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/theme"
+)
+
+// burdened are backends of which much is known, and a good deal is wrong.
+func burdened(t testing.TB) *inspect.Snapshot {
+	t.Helper()
+	b := backends()
+	zk, redis := b[0], b[1]
+	zk.Servers[0].Role, zk.Servers[0].Version, zk.Servers[0].Latency = "leader", "3.8.0", 1200*time.Microsecond
+	zk.Servers[0].StartedAt = ago(3*time.Hour + 20*time.Minute)
+	zk.Cost = inspect.Cost{Requests: 12_034, Trips: 12_034, PerSecond: 31, TripsPerSecond: 31, Limit: 50, Watches: 19_214, WatchLimit: 20_000}
+	zk.Lost = 2
+	zk.Findings = []inspect.Finding{{
+		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Message: "server 10.1.0.3:2181 does not tell who its clients are",
+		Advice: "give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+	}}
+	redis.Error = "redissource: master 10.2.1.5:6379: no answer for 3.2s: dial tcp 10.2.1.5:6379: i/o timeout, although the address could be resolved"
+	redis.Cost = inspect.Cost{Requests: 90_112, Trips: 4_000, PerSecond: 2_400, TripsPerSecond: 160, Limit: 250, Slowed: true, Duty: 0.05}
+	redis.Scanned = 4_211
+	redis.Findings = []inspect.Finding{
+		{Rule: "blind", Severity: inspect.Info, Message: "master 10.2.1.2:6379 is polled, changes in between are not seen: the server does not speak RESP3", Advice: "Redis 6 or later pushes changes"},
+		{Rule: "clock-skew", Severity: inspect.Warning, Message: "the clock of 10.2.1.3:6379 is 4.2 s ahead of ours", Advice: "let all servers keep time by NTP"},
+	}
+	redis.Mode = inspect.ModePoll
+	redis.Servers[0].EvictionPolicy, redis.Servers[0].MaxMemory, redis.Servers[0].Persistence = "allkeys-lru", 512<<20, "aof"
+	redis.Servers[0].Version, redis.Servers[0].RunID = "7.0.15", "abcdef0123"
+	redis.Servers[2].ClockOffset = 4200 * time.Millisecond
+	return observedOf(t, inspect.Update{Backend: zk, Sessions: sessionTable(ann, bob)}, inspect.Update{Backend: redis})
+}
+
+func inBackends(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
+	t.Helper()
+	m := model(t, o, width, height, s)
+	press(m, "b")
+	return m
+}
+
+func TestGoldenBackends(t *testing.T) {
+	pages := []struct {
+		name string
+		keys []string
+	}{{"backends", nil}, {"backends-master", []string{"j", "j", "j", "j", "j"}}, {"backends-down", []string{"G", "tab", "j"}}}
+	for _, page := range pages {
+		for _, size := range sizes {
+			for _, ascii := range []bool{false, true} {
+				name := fmt.Sprintf("%s-%dx%d", page.name, size.width, size.height)
+				if ascii {
+					name += "-ascii"
+				}
+				t.Run(name, func(t *testing.T) {
+					m := inBackends(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, burdened(t))
+					press(m, page.keys...)
+					fits(t, m)
+					golden(t, name, content(m))
+					if text := content(m); ascii && !isASCII(text) {
+						t.Errorf("not ASCII:\n%s", text)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestBackendsTell(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		keys []string
+		want []string
+	}{
+		{"a backend", nil, []string{
+			"31/s of 50/s allowed, 12034 in all", "19214 of 20000 allowed", "by watch: the servers tell", "2 client sessions",
+			"a server stopped answering 2 times", "everything was looked at once; 214 directories", "blind", "4lw.commands.whitelist",
+		}},
+		{"a server", []string{"j"}, []string{"leader", "3.8.0", "1.2 ms", "3h20m ago, 2026-05-04 08:40:00 UTC", "31/s of 50/s"}},
+		{"a server that was not asked", []string{"j", "j"}, []string{"10.1.0.2:2181"}},
+		{"masters that are slow", []string{"j", "j", "j", "j"}, []string{
+			"by poll: known keys", "160/s of 125/s allowed", "with 2400/s commands", "at most 5 % of a master's time", "so we ask half as often",
+			"clock-skew", "does not speak RESP3", "although the address could be resolved",
+		}},
+		{"a master with memory and a file", []string{"j", "j", "j", "j", "j"}, []string{"at most 512 MiB", "held locks too (allkeys-lru)", "append-only", "7.0.15", "abcdef0123"}},
+		{"a skewed master that tells little", []string{"G", "k", "k"}, []string{"+4200 ms from ours", "it did not tell"}},
+		{"a master that is down", []string{"G"}, []string{"down", "no answer for 3.2s"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := inBackends(t, Options{}, 120, 60, burdened(t))
+			press(m, test.keys...)
+			wantText(t, m, test.want...)
+		})
+	}
+}
+
+func TestBackendsKeys(t *testing.T) {
+	m := inBackends(t, Options{}, 80, 24, burdened(t))
+	page := func() *backendsPage { return m.screens[backendsScreen].(*backendsPage) }
+	press(m, "G")
+	if page().selected != (serverKey{"redis", 4}) {
+		t.Errorf("selected %+v", page().selected)
+	}
+	wantNoText(t, m, "NTP")
+	press(m, "tab", "G")
+	wantText(t, m, "NTP", "lines ")
+	press(m, "esc", "g")
+	if page().selected != (serverKey{"zk", -1}) || page().below != 0 {
+		t.Errorf("selected %+v, scrolled %d", page().selected, page().below)
+	}
+	press(m, "/")
+	typeText(m, "leader")
+	wantText(t, m, "10.1.0.1:2181")
+	wantNoText(t, m, "10.1.0.2:2181", "10.2.1.1:6379")
+	press(m, "esc", "esc")
+	wantNoText(t, m, "▸ backends")
+	press(m, "b")
+	send(m, tea.MouseClickMsg{X: 4, Y: len(m.head()) + 3, Button: tea.MouseLeft})
+	if page().selected != (serverKey{"zk", 0}) {
+		t.Errorf("a click selected %+v", page().selected)
+	}
+}
+
+// The cursor stays on its server when others come before it.
+func TestBackendSelectionFollows(t *testing.T) {
+	m := inBackends(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends()[1:], nil))
+	press(m, "j", "j")
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), nil)})
+	s := m.screens[backendsScreen].(*backendsPage)
+	if r, _ := s.row(); r.server == nil || r.server.Addr != "10.2.1.2:6379" {
+		t.Errorf("on %+v", s.selected)
+	}
+}
+
+func TestBackendsOpenAtTheLocksBackend(t *testing.T) {
+	m := opened(t, Options{}, 80, 24, thin().ID)
+	press(m, "b")
+	if got := m.screens[backendsScreen].(*backendsPage).selected; got != (serverKey{"redis", -1}) {
+		t.Errorf("opened at %+v", got)
+	}
+}
+
+func TestBackendsSayWhyThereAreNone(t *testing.T) {
+	m := inBackends(t, Options{}, 80, 24, nil)
+	wantText(t, m, "No server has answered yet")
+	fits(t, m)
+	press(m, "/")
+	typeText(m, "zzz")
+	m2 := inBackends(t, Options{}, 80, 24, burdened(t))
+	press(m2, "/")
+	typeText(m2, "zzz")
+	wantText(t, m2, "No server matches")
+	fits(t, m2)
+}
+
+func TestEveryBackendsFrameFits(t *testing.T) {
+	s := burdened(t)
+	bad := *s.Backends[0]
+	bad.Name, bad.State, bad.Error = "evil\x1b[2J", inspect.Down, strings.Repeat("a very long reason \x1b[31m\u202e ", 30)+"\n"+strings.Repeat("x", 300)
+	bad.Servers = append([]inspect.Server{{Addr: strings.Repeat("host", 40) + ":2181", State: inspect.ServerDown, Error: strings.Repeat("\a", 90), Role: "\x1b]0;x\a", Latency: -1}}, bad.Servers...)
+	s = inspect.NewSnapshot(noon, append([]*inspect.Backend{&bad}, s.Backends...), nil)
+	for width := minWidth; width <= 220; width += 7 {
+		m := inBackends(t, Options{}, width, 24+width%9, s)
+		for range 11 {
+			fits(t, m)
+			for _, raw := range []string{"\x1b[2J", "\x1b[31m", "\x1b]0", "\a", "\u202e"} {
+				if strings.Contains(m.View().Content, raw) {
+					t.Fatalf("%q went through", raw)
+				}
+			}
+			press(m, "j")
+		}
+		press(m, "tab", "G")
+		fits(t, m)
+	}
+}
