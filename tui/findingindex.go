@@ -26,6 +26,7 @@ type found struct {
 	shadow bool
 
 	group       *foundGroup
+	source      *inspect.Finding // what it was made of
 	match, gone bool
 	text        string // lower case, made when a filter first asks for it
 }
@@ -42,9 +43,14 @@ type foundGroup struct {
 	// count is how many are no shadows.
 	count int
 	// open: its findings are listed below it.
-	open  bool
-	fresh []*found // to be taken in
-	dirty bool
+	open bool
+	// fresh are to be taken in, and left to be dropped, when the group is settled; dirty: there is something to settle.
+	fresh, left []*found
+	dirty       bool
+	// stood is the one that has stood longest of those shown, and places on how many locks these are; nil and 0: not yet
+	// counted.
+	stood  *found
+	places int
 }
 
 // foldedFrom is how many findings of one rule get a row of their own that opens.
@@ -86,16 +92,7 @@ func (x *findingIndex) update(s *inspect.Snapshot, msg snapshotShownMsg) {
 		x.put(inspect.ID{Backend: b.Name}, b.Findings, s.TakenAt, msg.all || !b.FirstPass)
 	}
 	if msg.all {
-		for l := range s.Locks() {
-			if len(l.Findings) > 0 {
-				x.put(l.ID, l.Findings, s.TakenAt, true)
-			}
-		}
-		for id := range x.byPlace {
-			if l := s.Lock(id); id.Path != "" && (l == nil || len(l.Findings) == 0) {
-				x.put(id, nil, s.TakenAt, true)
-			}
-		}
+		x.all(s)
 	}
 	for _, id := range msg.changed {
 		b := s.Backend(id.Backend)
@@ -108,6 +105,30 @@ func (x *findingIndex) update(s *inspect.Snapshot, msg snapshotShownMsg) {
 	x.settle()
 }
 
+// all takes over the findings of all locks.
+func (x *findingIndex) all(s *inspect.Snapshot) {
+	places := 0
+	for l := range s.Locks() {
+		if len(l.Findings) > 0 {
+			x.put(l.ID, l.Findings, s.TakenAt, true)
+			places++
+		}
+	}
+	for _, b := range s.Backends {
+		if len(b.Findings) > 0 {
+			places++
+		}
+	}
+	if places == len(x.byPlace) {
+		return // nothing else was there before
+	}
+	for id := range x.byPlace {
+		if l := s.Lock(id); id.Path != "" && (l == nil || len(l.Findings) == 0) {
+			x.put(id, nil, s.TakenAt, true)
+		}
+	}
+}
+
 // put takes over the findings on one lock or backend.
 func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time, early bool) {
 	old := x.byPlace[on]
@@ -116,7 +137,7 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	}
 	var list_ []*found
 	for i := range list {
-		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, ring: ringOf(&list[i])}
+		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, ring: ringOf(&list[i]), source: &list[i]}
 		if at := slices.IndexFunc(old, func(o *found) bool { return o.key == f.key }); at >= 0 {
 			f.since, f.early = old[at].since, old[at].early
 		}
@@ -125,6 +146,7 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	}
 	for _, f := range old {
 		f.gone, f.group.dirty = true, true
+		f.group.left = append(f.group.left, f)
 		x.leaveRing(f)
 	}
 	if len(list_) == 0 {
@@ -139,13 +161,16 @@ func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 	if len(old) != len(list) {
 		return false
 	}
+	if old[0].source == &list[0] {
+		return true
+	}
 	for i, f := range old {
 		if f.key != findingKey(list[:i+1]) || f.Severity != list[i].Severity || !slices.Equal(f.ring, ringOf(&list[i])) {
 			return false
 		}
 	}
 	for i, f := range old {
-		f.Finding, f.text = list[i], ""
+		f.Finding, f.source, f.text = list[i], &list[i], ""
 		if m := x.matches(f); m != f.match {
 			f.match, f.group.dirty = m, true
 		}
@@ -217,15 +242,23 @@ func (x *findingIndex) settle() {
 	clear(x.twisted)
 	for _, g := range x.groups {
 		if g.dirty {
-			g.settle(x.words.empty())
+			g.settle(x.words.empty(), len(x.rings) > 0)
 		}
 	}
 }
 
 func compareFound(a, b *found) int { return cmp.Or(a.on.Compare(b.on), cmp.Compare(a.key, b.key)) }
 
-// settle takes in the fresh findings, drops those that are gone, and lists those that are shown.
-func (g *foundGroup) settle(everything bool) {
+// fewChanges are taken in one by one where everything is shown; more are with a walk over the group.
+const fewChanges = 16
+
+// settle takes in the fresh findings, drops those that are gone, and lists those that are shown. shadows: there may be
+// some.
+func (g *foundGroup) settle(everything, shadows bool) {
+	if everything && !shadows && g.count == len(g.all) && len(g.fresh)+len(g.left) <= fewChanges {
+		g.edit()
+		return
+	}
 	slices.SortFunc(g.fresh, compareFound)
 	fresh := g.fresh
 	all := make([]*found, 0, len(g.all)+len(fresh))
@@ -238,12 +271,56 @@ func (g *foundGroup) settle(everything bool) {
 		}
 		all = append(all, f)
 	}
-	g.all, g.fresh, g.dirty = append(all, fresh...), nil, false
+	g.all, g.fresh, g.left, g.dirty = append(all, fresh...), nil, nil, false
 	g.show(everything)
 }
 
+// edit settles a group of which all is shown.
+func (g *foundGroup) edit() {
+	near := func(at int, f *found) int { // how many neighbours are on the same lock
+		n := 0
+		for _, i := range []int{at - 1, at} {
+			if i >= 0 && i < len(g.all) && g.all[i].on == f.on {
+				n++
+			}
+		}
+		return n
+	}
+	counted := g.places > 0
+	for _, f := range g.left {
+		at, ok := slices.BinarySearchFunc(g.all, f, compareFound)
+		if !ok {
+			continue // it came and went
+		}
+		g.all = slices.Delete(g.all, at, at+1)
+		if near(at, f) == 0 {
+			g.places--
+		}
+		if g.stood == f {
+			g.stood = nil
+		}
+	}
+	for _, f := range g.fresh {
+		if f.gone {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(g.all, f, compareFound)
+		if near(at, f) == 0 {
+			g.places++
+		}
+		g.all = slices.Insert(g.all, at, f)
+		if g.stood != nil && f.since.Before(g.stood.since) {
+			g.stood = f
+		}
+	}
+	if !counted {
+		g.places = 0
+	}
+	g.shown, g.count, g.fresh, g.left, g.dirty = g.all, len(g.all), nil, nil, false
+}
+
 func (g *foundGroup) show(everything bool) {
-	g.count = 0
+	g.count, g.stood, g.places = 0, nil, 0
 	for _, f := range g.all {
 		if !f.shadow {
 			g.count++
@@ -381,6 +458,9 @@ func findingKey(list []inspect.Finding) string {
 	name := func(f *inspect.Finding) string {
 		for _, field := range []string{"contender", "master", "node"} {
 			if v, ok := f.Evidence[field]; ok {
+				if text, ok := v.(string); ok {
+					return f.Rule + "\x00" + text
+				}
 				return f.Rule + "\x00" + fmt.Sprint(v)
 			}
 		}

@@ -135,28 +135,31 @@ func times(t *theme.Theme) string {
 
 // oldest is the finding that has stood longest.
 func (g *foundGroup) oldest() *found {
-	oldest := g.shown[0]
-	for _, f := range g.shown {
-		if f.since.Before(oldest.since) {
-			oldest = f
+	if g.stood == nil {
+		g.stood = g.shown[0]
+		for _, f := range g.shown {
+			if f.since.Before(g.stood.since) {
+				g.stood = f
+			}
 		}
 	}
-	return oldest
+	return g.stood
 }
 
 // onHowMany says on how many locks or backends a group's findings are.
 func onHowMany(g *foundGroup) string {
-	n := 0
-	for i, f := range g.shown {
-		if i == 0 || f.on != g.shown[i-1].on {
-			n++
+	if g.places == 0 {
+		for i, f := range g.shown {
+			if i == 0 || f.on != g.shown[i-1].on {
+				g.places++
+			}
 		}
 	}
 	what := "lock"
 	if g.shown[0].aboutBackend() {
 		what = "backend"
 	}
-	return "on " + plural(n, what)
+	return "on " + plural(g.places, what)
 }
 
 func (s *findings) onCell(f *found) line {
