@@ -228,5 +228,8 @@ func TestPaint(t *testing.T) {
 		if painted := th.Paper != nil; painted != test.want || painted && contrast(th.Paper, th.Ink) < 10 {
 			t.Errorf("%+v: %v on %v", test.o, th.Ink, th.Paper)
 		}
+		if s := th.Selected(th.Text); test.want && contrast(s.GetForeground(), s.GetBackground()) < 7 {
+			t.Errorf("%+v: selected text is %v on %v", test.o, s.GetForeground(), s.GetBackground())
+		}
 	}
 }

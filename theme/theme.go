@@ -170,6 +170,9 @@ func (t *Theme) paint() {
 	if o.onLight() {
 		t.Paper, t.Ink = lipgloss.Color("#fafafa"), lipgloss.Color("#1c1f26")
 	}
+	if !t.turned { // also where the terminal keeps its own
+		t.selected, t.fresh = t.selected.Foreground(t.Ink), t.fresh.Foreground(t.Ink)
+	}
 }
 
 // Selected is a style on the selected row.
