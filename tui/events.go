@@ -176,12 +176,9 @@ func (w *world) openWhere(id inspect.ID, b *inspect.Backend) {
 	case id != inspect.ID{}:
 		w.open(chainScreen, subject{lock: id})
 	case b != nil:
-		w.open(backendsScreenName, subject{})
+		w.open(backendsScreen, subject{lock: inspect.ID{Backend: b.Name}})
 	}
 }
-
-// backendsScreenName names the screen that findings and events about a backend open.
-const backendsScreenName screenName = "backends"
 
 func (s *events) Actions() []action {
 	none := func() string {

@@ -180,6 +180,8 @@ func TestEventsOfOneLock(t *testing.T) {
 	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
 	press(m, "o")
 	wantText(t, m, "this event is about no lock")
+	press(m, "enter")
+	wantText(t, m, "▸ backends", "10.2.1.1:6379")
 }
 
 // What is forgotten is told, and the cursor stays on what is left.

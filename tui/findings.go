@@ -129,7 +129,7 @@ func (s *findings) keepInSight() {
 func (s *findings) enter() {
 	switch {
 	case s.chosen != nil && s.chosen.aboutBackend():
-		s.open(backendsScreenName, subject{})
+		s.open(backendsScreen, subject{lock: s.chosen.on})
 	case s.chosen != nil:
 		s.open(chainScreen, s.Selected())
 	case s.group != nil:
