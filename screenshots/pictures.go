@@ -72,6 +72,10 @@ func sweep() []picture {
 		{"redlock", script(open("cart:42"))},
 		{"split", script(open("seats"))},
 		{"timeline", script(open("orders"), press("t"), see("▸ timeline"))},
+		{"clients", script(see("stuck-holder"), press("c"), see("▸ clients"))},
+		{"ring", script(open("accounts"), press("c"), see("▸ clients"), press("w"), see("deadlock"))},
+		{"findings", script(see("stuck-holder"), press("f"), see("▸ findings"))},
+		{"events", script(see("stuck-holder"), press("e"), see("▸ events"))},
 		{"help", script(see("stuck-holder"), press("?"), see("Keys"))},
 	}
 	sizes := [][2]int{{80, 24}, {120, 36}, {160, 50}}
