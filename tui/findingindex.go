@@ -102,6 +102,9 @@ func (x *findingIndex) update(s *inspect.Snapshot, msg snapshotShownMsg) {
 			x.put(id, nil, s.TakenAt, false)
 		}
 	}
+	for i := range s.Events {
+		x.date(&s.Events[i], s.TakenAt)
+	}
 	x.settle()
 }
 
@@ -125,6 +128,22 @@ func (x *findingIndex) all(s *inspect.Snapshot) {
 	for id := range x.byPlace {
 		if l := s.Lock(id); id.Path != "" && (l == nil || len(l.Findings) == 0) {
 			x.put(id, nil, s.TakenAt, true)
+		}
+	}
+}
+
+// date takes over when a finding came that is new in the snapshot.
+func (x *findingIndex) date(e *inspect.Event, taken time.Time) {
+	if e.Kind != inspect.EventFinding {
+		return
+	}
+	on := e.Lock
+	if e.Backend != nil && on.Path == "" {
+		on.Backend = e.Backend.Name
+	}
+	for _, f := range x.byPlace[on] {
+		if f.Rule == e.Finding.Rule && f.since.Equal(taken) {
+			f.since = e.At
 		}
 	}
 }

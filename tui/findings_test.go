@@ -509,3 +509,15 @@ func TestFindingKeysDiffer(t *testing.T) {
 		t.Errorf("%q", keys)
 	}
 }
+
+// A snapshot that holds all that happened for a while, as after a pause or in a moment of a recording, tells when.
+func TestFindingsStandSinceTheirEvent(t *testing.T) {
+	l := sick("zk:/a", stuck())
+	s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})
+	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: noon.Add(-90 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
+	x := newFindingIndex()
+	x.update(s, snapshotShownMsg{all: true})
+	if f := x.byPlace[l.ID][0]; !f.since.Equal(noon.Add(-90 * time.Second)) {
+		t.Errorf("it stands since %v", f.since)
+	}
+}
