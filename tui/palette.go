@@ -113,7 +113,10 @@ func (p *palette) choose(f lockMatches) {
 	p.choices, p.all = nil, f.all
 	typed := p.typed()
 	for _, c := range p.fixed {
-		if c.well = matchText(strings.ToLower(c.name), typed); c.well < noMatch {
+		if c.well = matchText(strings.ToLower(c.name), typed); c.well == startsPart {
+			c.well = inText // a word in a description; a lock's name is meant rather
+		}
+		if c.well < noMatch {
 			p.choices = append(p.choices, c)
 		}
 	}

@@ -118,7 +118,13 @@ func (p *program) wait(texts ...string) {
 // await waits until the screen is as wanted.
 func (p *program) await(wanted func(screen string) bool) {
 	p.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !wanted(p.screen.text()); time.Sleep(time.Millisecond) {
+	seen := -1
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if n := p.screen.written(); n != seen { // looking costs much
+			if seen = n; wanted(p.screen.text()) {
+				return
+			}
+		}
 		if time.Now().After(deadline) {
 			p.t.Fatalf("the screen is never as wanted:\n%s", p.screen.text())
 		}

@@ -24,12 +24,22 @@ type (
 func (l line) width() int {
 	n := 0
 	for _, s := range l {
-		n += ansi.StringWidth(s.text)
+		n += textWidth(s.text)
 	}
 	return n
 }
 
 func (l line) add(style lipgloss.Style, text string) line { return append(l, span{text, style}) }
+
+// textWidth is how many cells text takes. Most of it is ASCII, where that is quickly told.
+func textWidth(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ansi.StringWidth(s)
+		}
+	}
+	return len(s)
+}
 
 // text is the line without its styles.
 func (l line) text() string {
@@ -52,7 +62,7 @@ func (l line) render(width int, tail string, over func(lipgloss.Style) lipgloss.
 		if s.text == "" {
 			continue
 		}
-		used += ansi.StringWidth(s.text)
+		used += textWidth(s.text)
 		if over != nil {
 			b.WriteString(paint(over(s.style), s.text))
 		} else {
@@ -106,7 +116,7 @@ func (l line) cut(width int, tail string) line {
 	}
 	var out line
 	for _, s := range l {
-		w := ansi.StringWidth(s.text)
+		w := textWidth(s.text)
 		if w >= width { // more follows or this is too long itself
 			return append(out, span{ansi.Truncate(s.text+" ", width, tail), s.style})
 		}
