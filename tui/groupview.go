@@ -14,7 +14,7 @@ func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
 	if s.opened[g.prefix] {
 		lead = t.Glyphs.Down
 	}
-	l := line{{" ", t.Text}, mark, {" " + lead + " ", t.Muted}, {printed(g.backend) + ":", t.Muted}}
+	l := append(make(line, 0, 16), span{" ", t.Text}, mark, span{" " + lead + " ", t.Muted}, span{printed(g.backend) + ":", t.Muted})
 	if g.path == "" {
 		l = l.add(t.Muted, "(no prefix)")
 	} else {
@@ -29,12 +29,13 @@ func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
 	counts := s.groupCounts(g)
 	room := width - counts.width() - 2
 	l = l.squeeze(room, t.Glyphs.Ellipsis).cut(room, t.Glyphs.Ellipsis)
-	return spread(l, counts, width, t.Glyphs.Ellipsis).render(width, t.Glyphs.Ellipsis, over)
+	l = append(l.add(t.Text, blanks(width-counts.width()-l.width())), counts...)
+	return l.render(width, t.Glyphs.Ellipsis, over)
 }
 
 func (s *locks) groupCounts(g *lockGroup) line {
 	t := s.theme
-	var parts line
+	parts := make(line, 0, 8)
 	put := func(n int, sign span, what string) {
 		if n > 0 {
 			parts = parts.add(sign.style, fmt.Sprintf("%s %d%s  ", sign.text, n, what))
