@@ -158,6 +158,7 @@ func BenchmarkDiscovery(b *testing.B) {
 			b.ReportMetric(float64(median(bares).Milliseconds()), "bare-ms")
 			b.ReportMetric(float64(median(all).Milliseconds()), "ours-ms")
 			b.ReportMetric(median(all).Seconds()/median(bares).Seconds(), "ratio")
+			b.ReportMetric(slices.Min(all).Seconds()/slices.Min(bares).Seconds(), "min-ratio")
 			b.ReportMetric(oursCPU/bareCPU, "server-cpu-ratio")
 			b.ReportMetric(float64(median(first).Microseconds())/1000, "first-row-ms")
 		})
