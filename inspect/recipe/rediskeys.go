@@ -40,8 +40,9 @@ type Value struct {
 	// ExpiresAt by our clock; zero when it is absent or never expires (NoExpiry).
 	ExpiresAt time.Time
 	NoExpiry  bool
-	// Subscribers of a channel.
+	// Subscribers of a channel. Elsewhere: there may be others on replicas of the server.
 	Subscribers int
+	Elsewhere   bool
 }
 
 // Ask names a helper key of a lock, or a channel, that has to be read to know the lock.

@@ -167,6 +167,33 @@ func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 	}
 }
 
+// TestAWaiterMaySubscribeOnAReplica: Redisson's subscriptionMode may be SLAVE.
+func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
+	channel := func(owner string, n int, elsewhere bool) (string, Value) {
+		return "redisson_lock__channel:{a}:" + owner, Value{Type: TypeChannel, Subscribers: n, Elsewhere: elsewhere}
+	}
+	for _, tt := range []struct {
+		first, second int
+		elsewhere     bool
+		dead          bool
+	}{
+		{0, 0, false, true},
+		{0, 0, true, false},
+		{0, 1, true, true}, // the other one does subscribe here
+	} {
+		k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Beside: map[string]Value{
+			"redisson_lock_queue:{a}": {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: uuid + ":2"}}},
+		}}
+		name, v := channel(uuid+":1", tt.first, tt.elsewhere)
+		k.Beside[name] = v
+		name, v = channel(uuid+":2", tt.second, tt.elsewhere)
+		k.Beside[name] = v
+		if r, ok := DecodeKeys(k); !ok || len(r.Claims) != 3 || r.Claims[1].Dead != tt.dead {
+			t.Errorf("%+v: %+v", tt, r)
+		}
+	}
+}
+
 // TestAWaiterWithoutKnownSubscribersIsNotDead: PUBSUB may be denied.
 func TestAWaiterWithoutKnownSubscribersIsNotDead(t *testing.T) {
 	own := "redisson_lock__channel:{a}:" + uuid + ":1"

@@ -3,6 +3,7 @@ package recipe
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -242,7 +243,7 @@ func redissonReader(k Keys, c *Claim) {
 	if !last.IsZero() {
 		c.ExpiresAt, c.NoExpiry = last, false
 	}
-	c.Dead = asked == c.Count && found == 0 && !unseen
+	c.Dead = asked > 0 && asked == c.Count && found == 0 && !unseen
 }
 
 // redissonWaiters reads a fair lock's queue, and who has subscribed.
@@ -251,7 +252,11 @@ func redissonWaiters(k Keys, r *Record) {
 	for _, t := range k.Beside[RedissonKey("redisson_lock_timeout", k.Key)].Items {
 		lapses[t.Name] = t.Score
 	}
-	for _, item := range k.Beside[RedissonKey("redisson_lock_queue", k.Key)].Items {
+	queue := k.Beside[RedissonKey("redisson_lock_queue", k.Key)].Items
+	here := slices.ContainsFunc(queue, func(item Item) bool { // somebody is known to subscribe on this server
+		return k.Beside[redissonOwnChannel(k.Key, item.Name)].Subscribers > 0
+	})
+	for _, item := range queue {
 		c, ok := redissonOwner(item.Name)
 		if !ok {
 			continue
@@ -261,7 +266,8 @@ func redissonWaiters(k Keys, r *Record) {
 			c.ExpiresAt = k.local(at)
 			c.Dead = !c.ExpiresAt.After(k.Now)
 		}
-		if own, ok := k.Beside[redissonOwnChannel(k.Key, c.Name)]; ok && !own.Unknown && own.Subscribers == 0 {
+		own, ok := k.Beside[redissonOwnChannel(k.Key, c.Name)]
+		if ok && !own.Unknown && own.Subscribers == 0 && (here || !own.Elsewhere) {
 			c.Dead = true
 		}
 		r.Claims = append(r.Claims, c)

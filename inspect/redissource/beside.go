@@ -48,7 +48,9 @@ func (m *master) beside(ctx context.Context, readings []*keyReading, main bool) 
 				}
 			}
 			if !m.isCluster() { // there each node counts its own
-				counted = m.askSubscribers(ctx, p, channels)
+				if counted = m.askSubscribers(ctx, p, channels); len(channels) > 0 {
+					counted.replication = p.Info(ctx, "replication")
+				}
 			}
 			return nil
 		})

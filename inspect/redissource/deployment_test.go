@@ -3,6 +3,7 @@ package redissource_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"testing"
 	"time"
@@ -93,4 +94,32 @@ func TestASocketIsReadByPush(t *testing.T) {
 	set(t, m, "lock:a", "x", 0)
 	v.Await("held", holder(v, "lock:a", "x"))
 	v.Await("its name", func() bool { return v.Backend.Servers[0].Addr == path })
+}
+
+func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
+	t.Parallel()
+	const waiter = "0c4f6a52-6d4c-4b3c-8f52-0c4f6a526d4c:1"
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), context.Background()
+	c.HSet(ctx, "lock:a", "1c4f6a52-6d4c-4b3c-8f52-0c4f6a526d4c:7", 1)
+	c.RPush(ctx, "redisson_lock_queue:{lock:a}", waiter)
+	dead := func(want bool) {
+		t.Helper()
+		l := once(t, config([]*servertest.Redis{m})).Locks["lock:a"]
+		if l == nil || len(l.Waiters) != 1 || l.Waiters[0].Dead != want {
+			t.Errorf("dead should be %v: %+v", want, l)
+		}
+	}
+	dead(true)
+	host, port, err := net.SplitHostPort(m.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := client(t, servertest.StartRedis(t, "--replicaof", host+" "+port))
+	for deadline := time.Now().Add(20 * time.Second); replica.Exists(ctx, "lock:a").Val() == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is replicated")
+		}
+	}
+	dead(false)
 }

@@ -114,6 +114,7 @@ func cut(s string) string { return s[:min(len(s), shown)] }
 // subscribers asks how many subscribe to channels, sharded ones included, with a command for many.
 type subscribers struct {
 	plain, sharded []*redis.MapStringIntCmd
+	replication    *redis.StringCmd // nil where it was not asked for
 }
 
 func (m *master) askSubscribers(ctx context.Context, p redis.Pipeliner, channels []string) subscribers {
@@ -129,8 +130,21 @@ func (m *master) askSubscribers(ctx context.Context, p redis.Pipeliner, channels
 
 // optional says that a command's error speaks of one feature only.
 func (s subscribers) optional(cmd redis.Cmder) bool {
+	if info, ok := cmd.(*redis.StringCmd); ok {
+		return info == s.replication
+	}
 	counts, ok := cmd.(*redis.MapStringIntCmd)
 	return ok && (slices.Contains(s.plain, counts) || slices.Contains(s.sharded, counts))
+}
+
+// elsewhere says that clients may subscribe on replicas of the server, which tell it nothing of that: it has some, or
+// our user may not ask.
+func (s subscribers) elsewhere() bool {
+	if s.replication == nil {
+		return false
+	}
+	replicas, _ := infoNumber(s.replication.Val(), "connected_slaves")
+	return replicas > 0 || isDenied(s.replication.Err())
 }
 
 // counts are the subscribers by channel. A channel is unknown while one of the two counts that it needs is.
@@ -154,7 +168,7 @@ func (m *master) counts(channels []string, s subscribers) map[string]recipe.Valu
 	values := make(map[string]recipe.Value, len(channels))
 	for _, channel := range channels {
 		n := int(min(sum[channel], 1<<20))
-		values[channel] = recipe.Value{Type: recipe.TypeChannel, Unknown: unknown, Denied: denied, Subscribers: n}
+		values[channel] = recipe.Value{Type: recipe.TypeChannel, Unknown: unknown, Denied: denied, Subscribers: n, Elsewhere: s.elsewhere()}
 	}
 	return values
 }
