@@ -22,7 +22,7 @@ type board struct {
 	only    string
 	once    bool
 	entries map[string]*entry
-	// ring is the order in which keys are read in turn, at next; forgotten keys are dropped when it comes to them.
+	// ring is the order in which keys are read in turn, at next; forgotten keys are in it until it is trimmed.
 	ring []string
 	next int
 	// foreign are keys that turned out to be no locks.
@@ -75,12 +75,16 @@ func (b *board) add(key string, now time.Time) bool {
 		e.votes[i] = inspect.Vote{Addr: addr, Error: unread}
 	}
 	b.entries[key] = e
-	if len(b.ring) > 2*len(b.entries)+64 { // nobody comes by to drop those that are forgotten
-		b.ring, b.next = slices.Collect(maps.Keys(b.entries)), 0
-		return true
-	}
 	b.ring = append(b.ring, key)
+	b.trim()
 	return true
+}
+
+// trim drops forgotten keys from the ring once most of it are.
+func (b *board) trim() {
+	if len(b.ring) > 2*len(b.entries)+64 {
+		b.ring, b.next = slices.Collect(maps.Keys(b.entries)), 0
+	}
 }
 
 // choose picks at most limit keys to read: those never read, those in focus, those that should have run out by now,
@@ -104,6 +108,7 @@ func (b *board) choose(limit int, focus map[string]bool, now time.Time) []string
 			}
 		}
 	}
+	b.trim()
 	for range len(b.ring) {
 		if len(chosen) >= limit {
 			break
@@ -111,12 +116,7 @@ func (b *board) choose(limit int, focus map[string]bool, now time.Time) []string
 		if b.next >= len(b.ring) {
 			b.next = 0
 		}
-		key := b.ring[b.next]
-		if b.entries[key] == nil {
-			b.ring = slices.Delete(b.ring, b.next, b.next+1)
-			continue
-		}
-		take(key)
+		take(b.ring[b.next])
 		b.next++
 	}
 	return chosen

@@ -68,6 +68,8 @@ func (r *run) read() {
 		keys, all := p.inbox.take()
 		if all {
 			r.readAll(p)
+			p.armedAt = now // its keys have to be gone over once more: there may be new ones
+			p.resting.Store(false)
 		}
 		for _, key := range r.board.whole(p.lockKeys(slices.Collect(maps.Keys(keys)))) {
 			if r.board.entries[key] == nil {
