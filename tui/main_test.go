@@ -13,16 +13,16 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
 	"lockscope/theme"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // golden compares with testdata/NAME.golden, or writes it with -update.
 func golden(t *testing.T, name, got string) {
