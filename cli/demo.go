@@ -126,7 +126,7 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 		return err
 	}
 	return d.showScreen(ctx, observer, s, screenOptions{
-		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"),
+		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"), faults: box,
 	})
 }
 

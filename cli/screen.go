@@ -81,7 +81,8 @@ type screenOptions struct {
 	replay  bool
 	scenes  []tui.Scene
 	caption func(time.Time) string
-	audit   string // the audit file; empty is the default one
+	faults  tui.Faults // of the sandbox
+	audit   string     // the audit file; empty is the default one
 	// still is what the screen shows of an observer that does not run; nil where it does.
 	still *inspect.Subscription
 }
@@ -102,7 +103,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	options := tui.Options{
 		Feed: feed, Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
-		Theme: colours,
+		Theme: colours, Faults: o.faults,
 	}
 	if (a.write || o.sandbox) && !s.profile.ReadOnly {
 		all, err := a.newReleasers(s, o.audit)
@@ -112,6 +113,14 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		defer all.close()
 		all.forcing = observer.Forced
 		options.Release = func(backend string) (act.Releaser, bool) { return all.of(backend) }
+		if !o.replay {
+			locks := a.newLab(s)
+			defer locks.close()
+			options.Lab = locks
+		}
+	}
+	if s.profile.ReadOnly {
+		options.ReadOnly = fmt.Sprintf("profile %q is read_only", s.profileName)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

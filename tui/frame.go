@@ -124,6 +124,11 @@ func (m *Model) badges() line {
 	if m.paused {
 		l = l.add(t.BadgeWarning, " PAUSED ").add(t.Text, " ")
 	}
+	if m.holding != nil {
+		if n := m.holding(); n > 0 {
+			l = l.add(t.BadgeWarning, fmt.Sprintf(" IN HAND %d ", n)).add(t.Text, " ")
+		}
+	}
 	if m.options.Sandbox {
 		l = l.add(t.Badge.Inherit(t.Waiting), " SANDBOX ").add(t.Text, " ")
 	}

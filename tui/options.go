@@ -26,6 +26,12 @@ type Options struct {
 	// Release finds who force-releases locks of a backend; false: nobody can. A nil Release makes everything
 	// read-only: no key that writes is bound.
 	Release func(backend string) (act.Releaser, bool)
+	// Lab takes locks by hand and runs contention; nil where nothing may be written.
+	Lab Lab
+	// Faults are what may be done to the sandbox; nil where there is none.
+	Faults Faults
+	// ReadOnly says why nothing may be written, where that is not only because nobody asked to.
+	ReadOnly string
 	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
 	// copied; nil: none.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []Command

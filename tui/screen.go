@@ -76,5 +76,6 @@ func screenList() []screenEntry {
 		{eventsScreen, "e", "what happened, the newest at the bottom", newEvents},
 		{clientsScreen, "c", "sessions and processes, all that each holds and waits for, deadlocks", newClients},
 		{backendsScreen, "b", "servers and masters, how they are read, what that costs them, and what is wrong", newBackends},
+		{labScreen, "L", "take locks by hand, let contenders fight, make faults", newLab},
 	}
 }

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+	"lockscope/lockops/contend"
+	"lockscope/tui"
+)
+
+// lab takes locks of a setup's backends for the screen. Each backend is connected to when it is first used, so that who
+// only looks has no writing connection. Everything taken is given back by close at the latest.
+type lab struct {
+	app   *app
+	setup setup
+	label string
+
+	mu       sync.Mutex
+	closed   bool
+	sessions map[string]*labSession
+	holds    map[*labHold]bool
+	runs     map[*contend.Run]bool
+}
+
+// labSession is a session with a backend, which all locks taken by hand there share.
+type labSession struct {
+	mu      sync.Mutex // while it connects
+	session lockops.Session
+}
+
+func (a *app) newLab(s setup) *lab {
+	host, _ := os.Hostname()
+	return &lab{
+		app: a, setup: s, label: fmt.Sprintf("%s:%d", host, os.Getpid()), sessions: make(map[string]*labSession),
+		holds: make(map[*labHold]bool), runs: make(map[*contend.Run]bool),
+	}
+}
+
+// onFirst is the name of a contention on the first of several masters.
+const onFirst = "mutex on one master"
+
+// Backends are those of the targets.
+func (l *lab) Backends() []tui.LabBackend {
+	list := make([]tui.LabBackend, len(l.setup.targets))
+	for i, t := range l.setup.targets {
+		q := lockChoice{target: t}
+		b := tui.LabBackend{Name: t.Name, ZooKeeper: t.Service == connect.ZooKeeper}
+		if !b.ZooKeeper {
+			b.Masters = 1
+		}
+		if q.servers() == lockops.OnRedisMasters {
+			b.Masters = len(t.Servers)
+			b.Arenas = []string{onFirst}
+		}
+		for _, k := range lockops.KindsOn(q.servers()) {
+			b.Kinds = append(b.Kinds, k.Name)
+			if !k.Shared && k.Permits == 1 {
+				b.Arenas = append(b.Arenas, k.Name)
+			}
+		}
+		if b.ZooKeeper {
+			b.Recipes = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
+		}
+		list[i] = b
+	}
+	return list
+}
+
+// choice is how a lock of a backend is taken.
+func (l *lab) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
+	target, err := l.setup.backend(backend)
+	if err != nil {
+		return nil, lockops.Kind{}, err
+	}
+	q := &lockChoice{app: l.app, setup: l.setup, target: target, kind: kind, label: l.label, ttl: 30 * time.Second}
+	k, err := q.kindNamed(kind)
+	return q, k, err
+}
+
+// Acquire takes a lock.
+func (l *lab) Acquire(ctx context.Context, o tui.Taking, waiting func(name string)) (tui.Held, error) {
+	if err := l.setup.mayWrite(); err != nil {
+		return nil, err
+	}
+	q, kind, err := l.choice(o.Lock.Backend, o.Kind)
+	if err != nil {
+		return nil, err
+	}
+	q.id, q.recipe, q.prefix = o.Lock, o.Recipe, o.Prefix
+	if o.TTL > 0 {
+		q.ttl = o.TTL
+	}
+	options := append(q.options(), lockops.OnWaiting(waiting))
+	if q.servers() == lockops.OnZooKeeper {
+		options = append(options, lockops.WithRecipe(q.recipe))
+	}
+	session, err := l.session(ctx, q)
+	if err != nil {
+		return nil, q.setup.explain(err)
+	}
+	locker, err := kind.New(session, o.Lock.Path, options...)
+	if err != nil {
+		return nil, err
+	}
+	acquire := locker.Acquire
+	if o.Try {
+		acquire = locker.TryAcquire
+	}
+	return l.held(ctx, locker, acquire)
+}
+
+// held takes a lock and remembers the hold.
+func (l *lab) held(ctx context.Context, locker lockops.Locker, acquire func(context.Context) (*lockops.Hold, error)) (tui.Held, error) {
+	hold, err := acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &labHold{hold, l, locker}
+	l.mu.Lock()
+	closed := l.closed
+	l.holds[h] = true
+	l.mu.Unlock()
+	if closed {
+		l.release(h)
+		return nil, lockops.ErrClosed
+	}
+	return h, nil
+}
+
+// session is that of a backend; it connects if there is none yet.
+func (l *lab) session(ctx context.Context, q *lockChoice) (lockops.Session, error) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil, lockops.ErrClosed
+	}
+	s := l.sessions[q.target.Name]
+	if s == nil {
+		s = new(labSession)
+		l.sessions[q.target.Name] = s
+	}
+	l.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil {
+		return s.session, nil
+	}
+	connecting, cancel := context.WithTimeout(ctx, l.app.timeout)
+	defer cancel()
+	var err error
+	s.session, err = q.session(connecting)
+	return s.session, err
+}
+
+// labHold is a hold that knows its lock.
+type labHold struct {
+	*lockops.Hold
+	lab    *lab
+	locker lockops.Locker
+}
+
+// Reenter takes the lock again inside of the hold.
+func (h *labHold) Reenter(ctx context.Context) (tui.Held, error) {
+	inside, cancel := context.WithCancel(h.Context())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	return h.lab.held(inside, h.locker, h.locker.Acquire)
+}
+
+// Release gives it back.
+func (h *labHold) Release(ctx context.Context) error {
+	h.lab.mu.Lock()
+	delete(h.lab.holds, h)
+	h.lab.mu.Unlock()
+	return h.Hold.Release(ctx)
+}
+
+// Contend starts a run on a lock of its own.
+func (l *lab) Contend(ctx context.Context, c tui.Contest) (tui.Contention, error) {
+	if err := l.setup.mayWrite(); err != nil {
+		return nil, err
+	}
+	arena, err := l.arena(c)
+	if err != nil {
+		return nil, err
+	}
+	run, err := contend.Start(ctx, arena, contend.Config{
+		Contenders: c.Contenders, Hold: c.Hold, Think: c.Think, For: c.For, Seed: c.Seed, Connect: l.app.timeout,
+	})
+	if err != nil {
+		return nil, l.setup.explain(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs[run] = true
+	if l.closed {
+		run.Stop()
+	}
+	return run, nil
+}
+
+func (l *lab) arena(c tui.Contest) (contend.Arena, error) {
+	kind, first := c.Arena, c.Arena == onFirst
+	if first {
+		kind = lockops.KindsOn(lockops.OnRedisMasters)[0].Name
+	}
+	q, k, err := l.choice(c.Backend, kind)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		k = lockops.KindsOn(lockops.OnRedis)[0]
+	}
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	name := hex.EncodeToString(random[:])
+	site := contend.Site{Backend: c.Backend + ":", Kinds: []lockops.Kind{k}, Options: []lockops.Option{lockops.WithTTL(q.ttl)}}
+	if q.target.Service == connect.ZooKeeper {
+		site.Name = "/lockscope-lab/" + name
+		site.Options = append(site.Options, lockops.WithRecipe("curator"))
+		options, err := zkOptions(q.target, q.setup.secrets)
+		if err != nil {
+			return nil, err
+		}
+		return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
+	}
+	site.Name = "lock:lockscope-lab:" + name
+	config, err := q.target.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	masters := q.target.RedisOptions(q.setup.secrets, config)
+	if first {
+		masters = masters[:1]
+	}
+	return contend.NewRedis(contend.Redis{Site: site, Masters: masters}), nil
+}
+
+// labClose is how long giving everything back may take.
+const labClose = 5 * time.Second
+
+func (l *lab) release(h *labHold) {
+	ctx, cancel := context.WithTimeout(context.Background(), labClose)
+	defer cancel()
+	_ = h.Release(ctx) // lost or unreachable: it runs out by itself
+}
+
+// close ends the runs, gives every lock back, and ends the sessions.
+func (l *lab) close() {
+	l.mu.Lock()
+	l.closed = true
+	runs, holds := slices.Collect(maps.Keys(l.runs)), slices.Collect(maps.Keys(l.holds))
+	sessions := slices.Collect(maps.Values(l.sessions))
+	l.mu.Unlock()
+	var all sync.WaitGroup
+	for _, r := range runs {
+		r.Stop()
+		all.Go(func() { _, _ = r.Wait() }) // nobody is there any more to be told
+	}
+	for _, h := range holds {
+		all.Go(func() { l.release(h) })
+	}
+	all.Wait()
+	for _, s := range sessions {
+		s.mu.Lock()
+		if s.session != nil {
+			s.session.Close()
+		}
+		s.mu.Unlock()
+	}
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+	"lockscope/sandbox"
+	"lockscope/tui"
+)
+
+// labOn is the screen's lab on servers.
+func labOn(t *testing.T, urls ...string) *lab {
+	t.Helper()
+	targets, err := connect.ParseTargets(urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{Environment: Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
+	a.timeout = 5 * time.Second
+	l := a.newLab(setup{targets: targets})
+	t.Cleanup(l.close)
+	return l
+}
+
+func lockID(t *testing.T, text string) inspect.ID {
+	t.Helper()
+	id, err := inspect.ParseID(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func nobodyTold(string) {}
+
+func TestLabTakesHoldsAndGivesBack(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	box, err := sandbox.Start("fair", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	l := labOn(t, box.Targets()...)
+	defer l.close()
+	for _, o := range []tui.Taking{
+		{Lock: lockID(t, "zk:/lab/one"), Kind: "mutex", Recipe: "curator"},
+		{Lock: lockID(t, "redis:lock:one"), Kind: "redlock", TTL: 5 * time.Second},
+	} {
+		hold, err := l.Acquire(t.Context(), o, nobodyTold)
+		if err != nil {
+			t.Fatalf("%s: %v", o.Lock, err)
+		}
+		if left, ok := hold.Deadline(); !ok || time.Until(left) <= 0 || hold.Name() == "" {
+			t.Errorf("%s: held until %v, as %q", o.Lock, left, hold.Name())
+		}
+		try := o
+		try.Try = true
+		if _, err := l.Acquire(t.Context(), try, nobodyTold); !errors.Is(err, lockops.ErrHeld) {
+			t.Errorf("%s: taken twice: %v", o.Lock, err)
+		}
+		inner, err := hold.Reenter(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", o.Lock, err)
+		}
+		if err := errors.Join(hold.Extend(t.Context()), hold.Release(t.Context()), inner.Release(t.Context())); err != nil {
+			t.Errorf("%s: %v", o.Lock, err)
+		}
+		again, err := l.Acquire(t.Context(), try, nobodyTold)
+		if err != nil {
+			t.Fatalf("%s: not free after the last release: %v", o.Lock, err)
+		}
+		if err := again.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A waiter hears its name, and the end of its wait leaves nothing behind.
+func TestLabWaits(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		l := labOn(t, "zk://"+server.Addr)
+		defer l.close()
+		o := tui.Taking{Lock: lockID(t, "zk:"+servertest.UniquePath(t)), Kind: "mutex", Recipe: "kazoo"}
+		hold, err := l.Acquire(t.Context(), o, nobodyTold)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		names, done := make(chan string, 1), make(chan error, 1)
+		go func() {
+			_, err := l.Acquire(ctx, o, func(name string) { names <- name })
+			done <- err
+		}()
+		if name := <-names; !strings.Contains(name, "__lock__") {
+			t.Errorf("it waits as %q", name)
+		}
+		mixed := o
+		mixed.Recipe = "curator"
+		var refused *lockops.RecipeError
+		if _, err := l.Acquire(t.Context(), mixed, nobodyTold); !errors.As(err, &refused) || refused.Found != "kazoo" || refused.Want != "curator" {
+			t.Errorf("another library's queue: %v", err)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("the wait ended with %v", err)
+		}
+		if err := hold.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := children(t, server.Addr, o.Lock.Path); n > 0 {
+			t.Errorf("%d nodes are left", n)
+		}
+	})
+}
+
+// What is held when the screen ends is given back, before any session or TTL ends.
+func TestLabGivesBackAtTheEnd(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := "lock:" + servertest.UniqueName(t)
+		o := tui.Taking{Lock: lockID(t, "redis:"+key), Kind: "mutex", TTL: time.Hour, Try: true}
+		first := labOn(t, "redis://"+masters[0].Addr)
+		if _, err := first.Acquire(t.Context(), o, nobodyTold); err != nil {
+			t.Fatal(err)
+		}
+		first.close()
+		if _, err := first.Acquire(t.Context(), o, nobodyTold); !errors.Is(err, lockops.ErrClosed) {
+			t.Errorf("taken after the end: %v", err)
+		}
+		second := labOn(t, "redis://"+masters[0].Addr)
+		if _, err := second.Acquire(t.Context(), o, nobodyTold); err != nil {
+			t.Errorf("not given back: %v", err)
+		}
+		second.close()
+	})
+}
+
+func TestLabLosesWithItsSession(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	box, err := sandbox.Start("fair", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	l := labOn(t, box.Targets()...)
+	defer l.close()
+	hold, err := l.Acquire(t.Context(), tui.Taking{Lock: lockID(t, "zk:/lab/lost"), Kind: "mutex", Recipe: "curator"}, nobodyTold)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := l.sessions["zk"].session.(*lockops.ZKSession)
+	if err := box.ExpireSession(session.Conn().SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	<-hold.Context().Done()
+	if err := context.Cause(hold.Context()); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// The two runs that the screen offers first leave nothing behind, whether they end by themselves or are stopped.
+func TestLabContends(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	box, err := sandbox.Start("fair", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	l := labOn(t, box.Targets()...)
+	defer l.close()
+	backends := l.Backends()
+	for _, b := range backends {
+		for _, arena := range b.Arenas {
+			run, err := l.Contend(t.Context(), tui.Contest{
+				Backend: b.Name, Arena: arena, Contenders: 3, Hold: time.Millisecond, Think: time.Millisecond, Seed: 1,
+			})
+			if err != nil {
+				t.Fatalf("%s %s: %v", b.Name, arena, err)
+			}
+			for e := range run.Events() {
+				if e.Kind.String() == "granted" {
+					run.Stop()
+					break
+				}
+			}
+			report, err := run.Wait()
+			if err != nil || report.Grants == 0 || report.Overlaps > 0 || len(report.Left) > 0 {
+				t.Errorf("%s %s: %v: %+v", b.Name, arena, err, report)
+			}
+			if !strings.HasPrefix(report.Lock, "zk:/lockscope-lab/") && !strings.HasPrefix(report.Lock, "redis:lock:lockscope-lab:") {
+				t.Errorf("on %s", report.Lock)
+			}
+		}
+	}
+	if n := children(t, strings.TrimSuffix(strings.TrimPrefix(strings.Split(box.Targets()[0], "?")[0], "zk://"), "/"), "/lockscope-lab"); n > 0 {
+		t.Errorf("%d locks are left", n)
+	}
+}
+
+func TestLabRespectsReadOnly(t *testing.T) {
+	l := labOn(t, "redis://127.0.0.1:1")
+	l.setup.profileName, l.setup.profile.ReadOnly = "prod", true
+	if _, err := l.Acquire(t.Context(), tui.Taking{Lock: lockID(t, "redis:a"), Kind: "mutex"}, nobodyTold); err == nil || !strings.Contains(err.Error(), "read_only") {
+		t.Error(err)
+	}
+	if _, err := l.Contend(t.Context(), tui.Contest{Backend: "redis", Arena: "mutex"}); err == nil || !strings.Contains(err.Error(), "read_only") {
+		t.Error(err)
+	}
+}
+
+// children counts the nodes below a path; a path that is not there has none.
+func children(t *testing.T, addr, path string) int {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		conn.Close()
+		for range events { // closed when its goroutines have ended
+		}
+	}()
+	names, _, err := conn.Children(path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fatal(err)
+	}
+	return len(names)
+}

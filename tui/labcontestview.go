@@ -1,0 +1,214 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/lockops/contend"
+)
+
+// length is the time that the lanes of a run show: long enough to see turns taken.
+func (b *bout) length() time.Duration {
+	return max(2*time.Second, min(30*time.Second, 30*b.order.Hold))
+}
+
+// lines draws the runs beside each other, in at most height lines.
+func (c *contest) lines(width, height int) []line {
+	if len(c.bouts) == 0 {
+		return c.emptyLines(width)
+	}
+	o := &c.bouts[0].order
+	lines := []line{{{" " + contestWords(o), c.theme.Muted}}}
+	if len(c.bouts) == 1 {
+		return append(lines, c.boutLines(c.bouts[0], width, height-1)...)
+	}
+	half := (width - 3) / 2
+	left, right := c.boutLines(c.bouts[0], half, height-1), c.boutLines(c.bouts[1], width-half-3, height-1)
+	for i := range max(len(left), len(right)) {
+		var l, r line
+		if i < len(left) {
+			l = left[i]
+		}
+		if i < len(right) {
+			r = right[i]
+		}
+		both := append(l.align(half, false, c.theme.Glyphs.Ellipsis), span{" " + c.theme.Glyphs.Wall + " ", c.theme.Faint})
+		lines = append(lines, append(both, r...))
+	}
+	return lines
+}
+
+func (c *contest) emptyLines(width int) []line {
+	t := c.theme
+	text := "Let the same workers fight for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
+		"n starts it, on locks made for it and removed at its end."
+	if why := c.options.readOnly(); why != "" {
+		text = "Nothing can be run here: " + why + "."
+	}
+	var lines []line
+	for _, part := range wrap(text, width-2, 4, t.Glyphs.Ellipsis) {
+		lines = append(lines, line{{" " + part, t.Muted}})
+	}
+	return lines
+}
+
+// contestWords say what both runs do.
+func contestWords(o *Contest) string {
+	text := fmt.Sprintf("%s, hold about %v, think about %v, seed %d", plural(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
+	if o.For == 0 {
+		return text + ", until stopped"
+	}
+	return text + ", for " + spell(o.For)
+}
+
+// short writes a time with three digits at most: 0.85ms, 1.25ms, 12.4ms, 340ms, 2.1s.
+func short(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2fms", ms)
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.1fms", ms)
+	case d < time.Second:
+		return fmt.Sprintf("%.0fms", ms)
+	default:
+		return age(d)
+	}
+}
+
+// boutLines draws one run: what it is, a lane a contender, its figures.
+func (c *contest) boutLines(b *bout, width, height int) []line {
+	t := c.theme
+	title := line{{" " + printed(b.order.Backend) + " ", t.Strong}, {printed(b.order.Arena), t.Text}}
+	lines := []line{spread(title, append(c.stage(b), span{" ", t.Text}), width, t.Glyphs.Ellipsis)}
+	figures := c.figureLines(b, width)
+	if n := len(b.report.Contenders); n > 0 {
+		lines = append(lines, c.laneLines(b, n, width, height-len(lines)-len(figures))...)
+	}
+	return append(lines, figures...)
+}
+
+// stage is how far a run is.
+func (c *contest) stage(b *bout) line {
+	t := c.theme
+	switch {
+	case b.over && b.run == nil:
+		return line{{"not run", t.Warning}}
+	case b.over && b.report.Overlaps > 0:
+		return line{{"over", t.Critical}}
+	case b.over:
+		return line{{"over, in " + age(b.report.Duration), t.Muted}}
+	case b.run == nil:
+		return line{{"connecting" + t.Glyphs.Ellipsis, t.Waiting}}
+	case b.report.Ended:
+		return line{{"cleaning up" + t.Glyphs.Ellipsis, t.Muted}}
+	default:
+		return line{{t.Glyphs.Holding + " ", t.Holding}, {seconds(b.report.Duration), t.Text}}
+	}
+}
+
+// laneLines are the lanes of as many contenders as there is room for.
+func (c *contest) laneLines(b *bout, n, width, room int) []line {
+	t := c.theme
+	shown := n
+	if room = max(1, room); n > room {
+		shown = room - 1
+	}
+	const labels = 3 + 2 + 1 + 5 // the number, the sign, a blank, the grants
+	cells := max(8, width-labels-1)
+	w := windowTo(b.now, b.length(), cells)
+	began := b.now.Add(-b.report.Duration)
+	view := laneView{world: c.world}
+	var lines []line
+	for i, row := range drawVisits(b.visits, shown, w, began, b.now) {
+		r := &b.report.Contenders[i]
+		l := line{{fmt.Sprintf("%3d ", i+1), t.Muted}, c.stateSign(r.State), {" ", t.Text}}
+		l = append(l, view.cells(row)...)
+		lines = append(lines, l.add(t.Text, fmt.Sprintf("%5d", r.Grants)))
+	}
+	if shown < n {
+		lines = append(lines, line{{fmt.Sprintf("    %s and %d more", t.Glyphs.Ellipsis, n-shown), t.Muted}})
+	}
+	return lines
+}
+
+func (c *contest) stateSign(s contend.State) span {
+	t := c.theme
+	switch s {
+	case contend.Holding:
+		return span{t.Glyphs.Holding, t.Holding}
+	case contend.Waiting:
+		return span{t.Glyphs.Waiting, t.Waiting}
+	default:
+		return span{t.Glyphs.Free, t.Muted}
+	}
+}
+
+// figureLines are what a run came to, or is at so far.
+func (c *contest) figureLines(b *bout, width int) []line {
+	t, r := c.theme, &b.report
+	var lines []line
+	put := func(label, text string) {
+		lines = append(lines, line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
+	}
+	if r.Grants > 0 {
+		put("grants", fmt.Sprintf("%d, %.3g a second, Jain %.3f", r.Grants, r.Rate(), r.Jain()))
+		put("handoff", handoffWords(r.Handoff))
+		put("waited", waitedWords(r))
+		put("overtook", overtookWords(r))
+		if r.Overlaps > 0 {
+			lines = append(lines, line{{fmt.Sprintf(" overlaps %d: GRANTED TO TWO AT ONCE", r.Overlaps), t.Critical}})
+		} else {
+			put("overlaps", "0: never two at once")
+		}
+		style := t.Holding
+		if r.Inversions > 0 {
+			style = t.Warning
+		}
+		lines = append(lines, line{{" " + t.Glyphs.Crumb + " ", style}, {verdictOf(r), t.Strong}})
+	}
+	if text := b.trouble(); text != "" {
+		for _, part := range wrap(text, width-4, 2, t.Glyphs.Ellipsis) {
+			lines = append(lines, line{{" " + t.Glyphs.Warning + " ", t.Warning}, {part, t.Text}})
+		}
+	}
+	return lines
+}
+
+func handoffWords(q contend.Quantiles) string {
+	if q.Count == 0 {
+		return "nobody has waited for a release"
+	}
+	return fmt.Sprintf("p50 %s, p99 %s", short(q.P50), short(q.P99))
+}
+
+func waitedWords(r *contend.Report) string {
+	if r.LongestWaiter < 0 {
+		return "nobody"
+	}
+	return fmt.Sprintf("p50 %s, longest %s by %d", short(r.Wait.P50), short(r.LongestWait), r.LongestWaiter+1)
+}
+
+func overtookWords(r *contend.Report) string {
+	if r.Inversions == 0 {
+		return "0 inversions"
+	}
+	return fmt.Sprintf("%s in %s", plural(int(r.Inversions), "inversion"), plural(int(r.Grants), "grant"))
+}
+
+// verdictOf says in words who was served first.
+func verdictOf(r *contend.Report) string {
+	share := 100 * float64(r.Inversions) / float64(max(1, r.Grants))
+	switch {
+	case r.Overlaps > 0:
+		return "no lock at all: two held it at once"
+	case r.Grants == 0:
+		return "nothing granted so far"
+	case r.Inversions == 0:
+		return "first come, first served"
+	case share < 1:
+		return fmt.Sprintf("nearly first come, first served: %.2g %% overtook", share)
+	default:
+		return fmt.Sprintf("a race: %.0f %% overtook", share)
+	}
+}

@@ -1,0 +1,288 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+// fault is one that can be done to the sandbox.
+type fault struct {
+	// label names it, shows says what will be seen.
+	label, shows string
+	// off says why it cannot be done; empty: it can.
+	off string
+	do  func(Faults) error
+}
+
+// faultTarget is what faults are about: a lock, and one of its contenders.
+type faultTarget struct {
+	lock      *inspect.Lock // nil when there is none
+	contender *inspect.Contender
+	frozen    bool
+	masters   []master
+	// ours says of a contender's name that it is one of those taken by hand.
+	ours func(name inspect.Untrusted) bool
+}
+
+// master is a Redis master of the sandbox.
+type master struct {
+	addr    string
+	stopped bool
+}
+
+// faultsOf lists what can be done.
+func faultsOf(f faultTarget) []fault {
+	list := []fault{freezing(f)}
+	list = append(list, sessionFaults(f)...)
+	for _, m := range f.masters {
+		list = append(list, masterFault(m))
+	}
+	return list
+}
+
+func freezing(f faultTarget) fault {
+	switch {
+	case f.lock == nil:
+		return fault{label: "freeze the holder", off: "no lock is selected"}
+	case f.frozen:
+		id := f.lock.ID.String()
+		return fault{
+			label: "thaw the holder of " + inspect.Escape(f.lock.ID.Path), shows: "it goes on, and gives the lock to the next when its work is done",
+			do: func(s Faults) error { s.Thaw(id); return nil },
+		}
+	}
+	id, name := f.lock.ID.String(), "whoever gets "+inspect.Escape(f.lock.ID.Path)+" next"
+	if len(f.lock.Holders) > 0 {
+		h := &f.lock.Holders[0]
+		name = who(h)
+		switch {
+		case h.Persistent:
+			return fault{label: "freeze " + name, off: "no client is behind it that could be frozen"}
+		case f.ours != nil && f.ours(h.Name):
+			return fault{label: "freeze " + name, off: "it is yours: it is held until you release it"}
+		}
+	}
+	return fault{
+		label: "freeze " + name,
+		shows: "it lives but does not release, as a process that hangs: the queue grows until you thaw it",
+		do:    func(s Faults) error { s.Freeze(id); return nil },
+	}
+}
+
+// sessionFaults are about the session of the contender.
+func sessionFaults(f faultTarget) []fault {
+	expire, cut := fault{label: "expire a session"}, fault{label: "cut a connection"}
+	switch {
+	case f.contender == nil:
+		expire.off = "the lock has no contender"
+	case f.contender.Owner.Session == 0:
+		expire.off = who(f.contender) + " has no session: only ZooKeeper has those"
+	}
+	if expire.off != "" {
+		cut.off = expire.off
+		return []fault{expire, cut}
+	}
+	name, id := who(f.contender), f.contender.Owner.Session
+	expire.label, cut.label = "expire the session of "+name, "cut the connection of "+name
+	expire.do = func(s Faults) error { return s.ExpireSession(id) }
+	cut.do = func(s Faults) error { return s.Cut(id) }
+	cut.shows = "it comes back within its session timeout and keeps its place"
+	expire.shows = "its node is gone; whoever watched it looks again and moves up"
+	if f.contender.State == inspect.Holding {
+		expire.shows = "its node is gone: nobody waits, so the lock is free"
+		if len(f.lock.Waiters) > 0 {
+			expire.shows = "its node is gone: " + who(&f.lock.Waiters[0]) + ", the next in the queue, gets the lock at once"
+		}
+	}
+	return []fault{expire, cut}
+}
+
+func masterFault(m master) fault {
+	if m.stopped {
+		return fault{
+			label: "start master " + printed(m.addr), shows: "it is back with what it had: its votes count again",
+			do: func(s Faults) error { return s.StartMaster(m.addr) },
+		}
+	}
+	return fault{
+		label: "stop master " + printed(m.addr), shows: "its votes are unknown: locks with a bare quorum hang by a thread",
+		do: func(s Faults) error { return s.StopMaster(m.addr) },
+	}
+}
+
+// faults does things to the sandbox, and shows what comes of it.
+type faults struct {
+	*world
+	about       inspect.ID
+	who         inspect.Untrusted // the name of the chosen contender; empty: the holder
+	frozen      bool
+	masters     []master
+	looking     bool
+	looked      time.Time
+	cursor, top int
+	// done is what was done last, at some time; first is the number of the first event after it.
+	done  string
+	at    time.Time
+	first int
+	from  inspect.ID // the lock that it was about
+	ours  func(name inspect.Untrusted) bool
+}
+
+func newFaults(w *world, ours func(inspect.Untrusted) bool) *faults {
+	return &faults{world: w, ours: ours}
+}
+
+// faultDoneMsg says what came of a fault, faultsSeenMsg how the sandbox is.
+type (
+	faultDoneMsg struct {
+		label string
+		err   error
+	}
+	faultsSeenMsg struct {
+		lock    inspect.ID
+		frozen  bool
+		masters []master
+	}
+)
+
+// faultLimit is how long a fault may take.
+const faultLimit = 10 * time.Second
+
+// show turns to another lock and contender.
+func (f *faults) show(about subject) {
+	f.about, f.who = about.lock, ""
+	l := f.snapshot.Lock(about.lock)
+	if l == nil || about.owner == (inspect.Identity{}) {
+		return
+	}
+	for _, c := range contendersOf(l) {
+		if id, ok := c.Identity(about.lock.Backend); ok && id == about.owner {
+			f.who = c.Name
+			return
+		}
+	}
+}
+
+func contendersOf(l *inspect.Lock) []*inspect.Contender {
+	var list []*inspect.Contender
+	for i := range l.Holders {
+		list = append(list, &l.Holders[i])
+	}
+	for i := range l.Waiters {
+		list = append(list, &l.Waiters[i])
+	}
+	return list
+}
+
+// target is what faults are about now. When the chosen contender has left, it is the first in the lock.
+func (f *faults) target() faultTarget {
+	t := faultTarget{lock: f.snapshot.Lock(f.about), frozen: f.frozen, masters: f.masters, ours: f.ours}
+	if t.lock == nil {
+		return t
+	}
+	all := contendersOf(t.lock)
+	for _, c := range all {
+		if c.Name == f.who {
+			t.contender = c
+		}
+	}
+	if t.contender == nil && len(all) > 0 {
+		t.contender = all[0]
+	}
+	return t
+}
+
+// nextWho chooses the next contender of the lock.
+func (f *faults) nextWho() {
+	t := f.target()
+	if t.lock == nil {
+		return
+	}
+	all := contendersOf(t.lock)
+	for i, c := range all {
+		if c == t.contender {
+			f.who = all[(i+1)%len(all)].Name
+			return
+		}
+	}
+}
+
+// look asks how the sandbox is, twice a second at most.
+func (f *faults) look() tea.Cmd {
+	now := f.options.now()
+	if f.options.Faults == nil || f.looking || now.Sub(f.looked) < slowBeat/2 {
+		return nil
+	}
+	f.looking = true
+	box, lock := f.options.Faults, f.about
+	return f.ask(labScreen, faultLimit, func(context.Context) tea.Msg {
+		msg := faultsSeenMsg{lock: lock, frozen: box.Frozen(lock.String())}
+		for _, addr := range box.Masters() {
+			msg.masters = append(msg.masters, master{addr, box.Stopped(addr)})
+		}
+		return msg
+	})
+}
+
+func (f *faults) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case faultsSeenMsg:
+		f.looking, f.looked = false, f.options.now()
+		f.masters = msg.masters
+		if f.frozen = msg.frozen; msg.lock != f.about {
+			f.frozen, f.looked = false, time.Time{}
+			return f.look()
+		}
+	case faultDoneMsg:
+		if msg.err != nil {
+			f.done = msg.label + ": " + printed(msg.err.Error())
+			f.flash(f.done)
+		}
+		f.looked = time.Time{}
+		return f.look()
+	}
+	return nil
+}
+
+// inject does the selected fault.
+func (f *faults) inject() tea.Cmd {
+	list := faultsOf(f.target())
+	chosen := list[max(0, min(f.cursor, len(list)-1))]
+	f.done, f.at, f.first, f.from = chosen.label, f.options.now(), f.events.end(), f.about
+	box := f.options.Faults
+	return f.ask(labScreen, faultLimit, func(context.Context) tea.Msg {
+		return faultDoneMsg{chosen.label, chosen.do(box)}
+	})
+}
+
+func (f *faults) move(by int) {
+	f.cursor = max(0, min(f.cursor+by, len(faultsOf(f.target()))-1))
+}
+
+func (f *faults) click(row int) {
+	if at := f.top + row; at < len(faultsOf(f.target())) {
+		f.cursor = at
+	}
+}
+
+func (f *faults) actions() []action {
+	off := func() string {
+		list := faultsOf(f.target())
+		return list[max(0, min(f.cursor, len(list)-1))].off
+	}
+	few := func() string {
+		if l := f.target().lock; l == nil || l.Contention() < 2 {
+			return "the lock has no other contender"
+		}
+		return ""
+	}
+	return []action{
+		{keys: []string{"!"}, shown: "!", hint: "do it", help: "do the selected fault to the sandbox", writes: true, disabled: off, run: f.inject},
+		{keys: []string{"w"}, shown: "w", hint: "who", help: "the next contender of the lock", disabled: few, run: do(f.nextWho)},
+		{keys: []string{"enter"}, shown: "enter", help: "the lock's queue", run: do(func() { f.open(chainScreen, subject{lock: f.about}) })},
+	}
+}
