@@ -124,7 +124,7 @@ func clientColumns(width int) []column {
 		{title: "WAITS", width: 5, right: true},
 		{title: "LONGEST", width: 7, right: true},
 		{title: "BLOCKS", width: 6, right: true},
-		{title: "SIGN", width: 8, grow: 1, most: 12},
+		{title: "SIGN", width: 8},
 	}
 }
 
