@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"cmp"
+
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
@@ -118,9 +120,10 @@ func (s *chain) releaseAction() action {
 		writes: true, disabled: s.cannotRelease, run: s.release,
 	}
 	if s.options.Release == nil {
-		a.help = "force-release (read-only: start with --write)"
+		why := cmp.Or(s.options.readOnly(), "read-only: start with --write")
+		a.help = "force-release (" + why + ")"
 		a.writes = false
-		a.disabled = func() string { return "read-only: start with --write" }
+		a.disabled = func() string { return why }
 		a.run = func() tea.Cmd { return nil }
 	}
 	return a

@@ -341,6 +341,8 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 		if m.modal != nil {
 			t.Error("n opens a form")
 		}
+		press(m, "esc", "x")
+		wantText(t, m, want)
 	}
 }
 

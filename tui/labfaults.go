@@ -79,6 +79,8 @@ func sessionFaults(f faultTarget) []fault {
 	switch {
 	case f.contender == nil:
 		expire.off = "the lock has no contender"
+	case f.contender.Persistent:
+		expire.off = "no session owns the node of " + who(f.contender)
 	case f.contender.Owner.Session == 0:
 		expire.off = who(f.contender) + " has no session: only ZooKeeper has those"
 	}

@@ -170,6 +170,7 @@ func TestFaultsOf(t *testing.T) {
 		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "whoever watched it looks again", false},
 		{"cut", target(&l.Waiters[0]), 2, "cut the connection of worker-7", "keeps its place", false},
 		{"no session", faultTarget{lock: thin(), contender: &thin().Holders[0]}, 1, "expire a session", "only ZooKeeper has those", true},
+		{"a node of no session", faultTarget{lock: persistent, contender: &persistent.Holders[0]}, 1, "expire a session", "no session owns the node of worker-3", true},
 		{"nobody", faultTarget{lock: freeLock()}, 2, "cut a connection", "no contender", true},
 		{"no lock", faultTarget{}, 0, "freeze the holder", "no lock is selected", true},
 		{"stop", target(nil), 3, "stop master m1", "unknown", false},
