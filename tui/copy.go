@@ -83,7 +83,7 @@ func (d *copying) Update(msg tea.Msg) (tea.Cmd, bool) {
 	case "enter", "y":
 		return d.copy(d.cursor), true
 	default:
-		if at := int(s[0] - '1'); len(s) == 1 && at >= 0 && at < min(9, len(d.choices)) {
+		if at := strings.Index("123456789", s); len(s) == 1 && at >= 0 && at < len(d.choices) {
 			return d.copy(at), true
 		}
 	}

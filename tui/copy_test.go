@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"lockscope/inspect"
 )
 
@@ -54,4 +56,14 @@ func TestCopyIsOfTheSelected(t *testing.T) {
 	m = model(t, Options{}, 80, 24, everything())
 	press(m, "j", "y")
 	wantText(t, m, "worker-3")
+}
+
+func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
+	m := opened(t, Options{}, 120, 36, orders().ID)
+	press(m, "y")
+	for _, key := range []tea.KeyPressMsg{{}, keyMsg("0"), keyMsg("z"), keyMsg("é")} {
+		if cmd := send(m, key); cmd != nil || m.modal == nil {
+			t.Errorf("%q does something", key.String())
+		}
+	}
 }

@@ -287,3 +287,43 @@ func TestThousands(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestEventsDoNotKeepWholeQueues(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		m := model(t, Options{}, 120, 36, everything())
+		if paused {
+			press(m, "space")
+		}
+		l := orders()
+		s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})
+		s.Events = []inspect.Event{{Kind: inspect.EventWaiting, At: noon, Lock: l.ID, Contender: &l.Waiters[1]}}
+		send(m, snapshotArrivedMsg{snapshot: s})
+		if paused {
+			press(m, "space")
+		}
+		e, _ := m.events.at(m.events.end() - 1)
+		if e.Contender.Name != l.Waiters[1].Name {
+			t.Fatalf("remembers %v", e.Contender)
+		}
+		if e.Contender == &l.Waiters[1] {
+			t.Errorf("paused %v: an event keeps the queue that its contender stood in", paused)
+		}
+	}
+}
+
+func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
+	m := model(t, Options{}, 120, 36, everything())
+	l := orders()
+	s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})
+	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: noon, Lock: l.ID, Contender: &l.Holders[0]}}
+	send(m, snapshotArrivedMsg{snapshot: s})
+	if len(m.history.of(l.ID)) != 1 {
+		t.Fatal("the grant is not remembered")
+	}
+	gone := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{freeLock()})
+	gone.Changed, gone.Dropped = []inspect.ID{l.ID}, 3
+	send(m, snapshotArrivedMsg{snapshot: gone})
+	if len(m.history.of(l.ID)) > 0 || len(m.history.left) > 0 {
+		t.Error("the grants of a lock that is gone are kept for ever")
+	}
+}

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -60,17 +61,29 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 		return nil
 	case m.paused:
 		m.waiting, m.missed = msg.snapshot, true
-		m.unseen = append(m.unseen, msg.snapshot.Events...)
+		m.unseen = append(m.unseen, ownEvents(msg.snapshot.Events)...)
 		over := max(0, len(m.unseen)-unseenKept)
 		m.unseen = m.unseen[over:]
 		m.untold += msg.snapshot.Dropped + over
 	default:
-		m.note(msg.snapshot.Events, msg.snapshot.Dropped)
+		m.note(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped)
 		if cmd := m.show(msg.snapshot); cmd != nil {
 			return tea.Batch(cmd, m.nextSnapshot())
 		}
 	}
 	return m.nextSnapshot()
+}
+
+// ownEvents are events that keep their contenders alone in memory, not the whole queues that these stood in.
+func ownEvents(events []inspect.Event) []inspect.Event {
+	own := slices.Clone(events)
+	for i := range own {
+		if c := own[i].Contender; c != nil {
+			alone := *c
+			own[i].Contender = &alone
+		}
+	}
+	return own
 }
 
 func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
@@ -79,6 +92,10 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 	}
 	shown := snapshotShownMsg{changed: s.Changed, all: s.Changed == nil || m.missed || !m.arrived}
 	m.snapshot, m.arrived, m.missed = s, true, false
+	if shown.all || m.events.missed > m.forgot { // the ends of some locks may not have been told
+		m.history.keep(func(id inspect.ID) bool { return s.Lock(id) != nil })
+		m.forgot = m.events.missed
+	}
 	var cmds []tea.Cmd
 	for _, screen := range m.screens {
 		if cmd := screen.Update(shown); cmd != nil {

@@ -40,6 +40,9 @@ func (m *Model) content() string {
 
 func (m *Model) tooSmall() string {
 	text := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
+	if n := m.inHand(); n > 0 {
+		text += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", plural(n, "lock"))
+	}
 	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, text)
 }
 
@@ -64,7 +67,7 @@ func (m *Model) foot() []string {
 func (m *Model) captionLines() []string {
 	t := m.theme
 	title, text := m.caption()
-	if text == "" {
+	if text == "" || m.small() {
 		return nil
 	}
 	head := line{{" " + t.Glyphs.Crumb + " ", t.Waiting}}
@@ -124,10 +127,8 @@ func (m *Model) badges() line {
 	if m.paused {
 		l = l.add(t.BadgeWarning, " PAUSED ").add(t.Text, " ")
 	}
-	if m.holding != nil {
-		if n := m.holding(); n > 0 {
-			l = l.add(t.BadgeWarning, fmt.Sprintf(" IN HAND %d ", n)).add(t.Text, " ")
-		}
+	if n := m.inHand(); n > 0 {
+		l = l.add(t.BadgeWarning, fmt.Sprintf(" IN HAND %d ", n)).add(t.Text, " ")
 	}
 	if m.options.Sandbox {
 		l = l.add(t.Badge.Inherit(t.Waiting), " SANDBOX ").add(t.Text, " ")

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"maps"
 	"time"
 
 	"lockscope/inspect"
@@ -55,6 +56,12 @@ func (h *history) note(events []inspect.Event) {
 			}
 		}
 	}
+}
+
+// keep forgets the locks that are not wanted any more.
+func (h *history) keep(wanted func(inspect.ID) bool) {
+	maps.DeleteFunc(h.grants, func(id inspect.ID, _ []grant) bool { return !wanted(id) })
+	maps.DeleteFunc(h.left, func(id inspect.ID, _ left) bool { return !wanted(id) })
 }
 
 // from is who held the lock before a handover; empty when the event is none.

@@ -242,7 +242,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 		t.Error("r does not end the waiting")
 	}
 	send(m, answeredMsg{labScreen, takeDoneMsg{k.id, nil, context.Canceled}})
-	wantText(t, m, "stopped waiting; nothing was left there", "not held")
+	wantText(t, m, "stopped waiting; nothing is left on servers that answer", "not held")
 	press(m, "r")
 	wantText(t, m, "You hold nothing")
 }
@@ -530,5 +530,18 @@ func TestEveryFrameOfTheLabFits(t *testing.T) {
 		press(m, "a", "n")
 		fits(t, m)
 		m.screens[labScreen].(*lab).contest.end()
+	}
+}
+
+func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
+	m := taken(t, newFakeLab())
+	send(m, tea.WindowSizeMsg{Width: 40, Height: 10})
+	if cmd := press(m, "q"); cmd != nil {
+		t.Error("q quits unasked where the question cannot be seen")
+	}
+	wantText(t, m, "You have 1 lock in hand", "ctrl+c releases and quits")
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
+	if press(m, "q"); m.modal == nil {
+		t.Error("q does not ask in a large window")
 	}
 }

@@ -306,7 +306,7 @@ func (h *hand) released(msg takeReleasedMsg) {
 	case isLoss(msg.err):
 		h.lose(k, msg.err)
 	default:
-		k.state, k.text = takeFailed, "release failed: "+printed(msg.err.Error())+"; it is freed when its session or TTL ends"
+		k.state, k.text = takeFailed, "release not confirmed: "+printed(msg.err.Error())+"; it is tried on while the session lives, and freed at the latest when that or the TTL ends"
 		h.flash(name + ": " + k.text)
 	}
 }

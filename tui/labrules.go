@@ -105,9 +105,9 @@ func notTaken(o *Taking, err error) string {
 	case errors.Is(err, lockops.ErrHeld):
 		return "somebody else has it; nothing was left there"
 	case errors.Is(err, context.Canceled):
-		return "stopped waiting; nothing was left there"
+		return "stopped waiting; nothing is left on servers that answer"
 	case errors.Is(err, context.DeadlineExceeded) && !o.Try && o.Wait > 0:
-		return fmt.Sprintf("not our turn within %s; nothing was left there", spell(o.Wait))
+		return fmt.Sprintf("not our turn within %s; nothing is left on servers that answer", spell(o.Wait))
 	default:
 		return "failed: " + printed(err.Error())
 	}

@@ -106,9 +106,9 @@ func TestWhyNothingWasTaken(t *testing.T) {
 	}{
 		{Taking{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left there"},
 		{Taking{Try: true}, fmt.Errorf("lockops: %w", lockops.ErrHeld), "somebody else has it; nothing was left there"},
-		{Taking{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing was left there"},
+		{Taking{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing is left on servers that answer"},
 		{Taking{Try: true}, context.DeadlineExceeded, "failed: context deadline exceeded"},
-		{Taking{}, context.Canceled, "stopped waiting; nothing was left there"},
+		{Taking{}, context.Canceled, "stopped waiting; nothing is left on servers that answer"},
 		{Taking{}, errors.New("bell \a"), `failed: bell \u{7}`},
 	} {
 		if got := notTaken(&tt.order, tt.err); got != tt.want {

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"maps"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -78,6 +80,9 @@ func (s *locks) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
 		s.spans.note(s.snapshot, s.index, msg.changed)
+		if msg.all {
+			maps.DeleteFunc(s.spans, func(id inspect.ID, _ time.Duration) bool { return s.snapshot.Lock(id) == nil })
+		}
 		s.take(msg)
 		s.follow()
 	case arrangedMsg:
@@ -278,7 +283,7 @@ func (s *locks) Actions() []action {
 
 // moves are the keys that move a cursor; every list has them.
 func moves(move func(int), page func() int) []action {
-	const all = 1 << 40
+	const all = 1 << 30
 	by := func(n int) func() tea.Cmd { return do(func() { move(n) }) }
 	return []action{
 		{keys: []string{"up", "k"}, shown: "arrows jk", help: "move", moves: true, run: by(-1)},

@@ -29,6 +29,7 @@ type Model struct {
 	waiting *inspect.Snapshot // the newest, kept back while paused
 	unseen  []inspect.Event   // what happened while paused
 	untold  int               // events before those that were too many to keep
+	forgot  int               // how many events were missed when what they may have told was last looked for
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
 	ticking int               // the generation of the tick under way
 	guide   guide
@@ -131,7 +132,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	}
 	if m.small() {
-		if msg.String() == "q" && m.modal == nil {
+		if msg.String() == "q" && m.modal == nil && m.inHand() == 0 {
 			return tea.Quit
 		}
 		return nil // nothing is done that cannot be seen

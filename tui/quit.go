@@ -6,13 +6,19 @@ import (
 
 // quit ends the program; when something is held here it asks first.
 func (m *Model) quit() tea.Cmd {
-	if m.holding != nil {
-		if n := m.holding(); n > 0 {
-			m.modal = &quitting{m.world, n}
-			return nil
-		}
+	if n := m.inHand(); n > 0 {
+		m.modal = &quitting{m.world, n}
+		return nil
 	}
 	return tea.Quit
+}
+
+// inHand is how many locks we hold ourselves, or wait for.
+func (w *world) inHand() int {
+	if w.holding == nil {
+		return 0
+	}
+	return w.holding()
 }
 
 // quitting asks whether to quit although locks are held. To stay is what enter does.

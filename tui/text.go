@@ -192,6 +192,9 @@ func wrap(s string, width, n int, tail string) []string {
 	var lines []string
 	rest := ""
 	for _, word := range strings.Fields(s) {
+		if len(lines) > n {
+			break // what follows is cut off
+		}
 		switch {
 		case rest == "":
 			rest = word
@@ -200,8 +203,12 @@ func wrap(s string, width, n int, tail string) []string {
 		default:
 			lines, rest = append(lines, rest), word
 		}
-		for w := ansi.StringWidth(rest); w > width; w = ansi.StringWidth(rest) {
-			lines, rest = append(lines, ansi.Truncate(rest, width, "")), ansi.Cut(rest, width, w)
+		for ansi.StringWidth(rest) > width && len(lines) <= n {
+			head := ansi.Truncate(rest, width, "")
+			if head == "" {
+				break // one character is wider than a line
+			}
+			lines, rest = append(lines, head), strings.TrimPrefix(rest, head)
 		}
 	}
 	lines = append(lines, rest)

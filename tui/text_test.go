@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	"charm.land/lipgloss/v2"
@@ -32,4 +33,21 @@ func cells(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return screen.Render()
+}
+
+func TestWrapOfWideCharacters(t *testing.T) {
+	for width := -3; width <= 6; width++ {
+		for _, text := range []string{"漢字漢字", "a漢b字c", "👩‍👩‍👧x👩‍👩‍👧", strings.Repeat("漢", 100_000)} {
+			lines := wrap(text, width, 8, "~")
+			if len(lines) > 8 {
+				t.Errorf("%d lines", len(lines))
+			}
+			if width < 2 {
+				continue // nothing wide fits
+			}
+			if whole := strings.Join(lines, ""); len(text) < 100 && len(lines) < 8 && whole != text {
+				t.Errorf("width %d: %q became %q", width, text, lines)
+			}
+		}
+	}
 }

@@ -1,0 +1,253 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+)
+
+// evil is text of a server that would steer a terminal, or trip who counts cells.
+const evil = "e\x1b]52;c;AAAA\a\x1b[2J\u202e\r\n\t\u200b\xff\\u{1b} 漢字\u0301👩‍👩‍👧 %d"
+
+// monkey presses, clicks, resizes and pastes whatever comes, while locks come and go.
+type monkey struct {
+	*testing.T
+	*rand.Rand
+	m       *Model
+	now     time.Time
+	answers chan tea.Msg
+	last    string
+}
+
+func newMonkey(t *testing.T, seed uint64, o Options) *monkey {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	k := &monkey{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), now: noon, answers: make(chan tea.Msg, 100_000)}
+	o.Now = func() time.Time { return k.now }
+	k.m = New(ctx, plain(o))
+	t.Cleanup(func() {
+		cancel()
+		k.m.alive.Lock() // no command is left
+	})
+	return k
+}
+
+func (k *monkey) one(of ...string) string { return of[k.IntN(len(of))] }
+
+func (k *monkey) key() tea.KeyPressMsg {
+	switch k.IntN(8) {
+	case 0:
+		return keyMsg(k.one("enter", "esc", "tab", "space", "backspace"))
+	case 1:
+		return tea.KeyPressMsg{Code: []rune{tea.KeyLeft, tea.KeyRight, tea.KeyHome, tea.KeyEnd, 0, tea.KeyF5, tea.KeyPgUp, tea.KeyPgDown}[k.IntN(8)]}
+	case 2, 3:
+		return keyMsg(k.one("up", "down", "pgdown", "pgup", "j", "k", "g", "G"))
+	case 4, 5:
+		return keyMsg(k.one("t", "c", "b", "f", "e", "L", "?", ":", "/"))
+	case 6:
+		return keyMsg(k.one("x", "a", "r", "n", "!", ".", "w", "i", "+", "-", "y", "o", "p", "s", "S", "T", "0", "1", "9", "é", "漢"))
+	default:
+		return keyMsg(string(rune(' ' + k.IntN('~'-' '))))
+	}
+}
+
+func (k *monkey) lock() *inspect.Lock {
+	all := []func() *inspect.Lock{
+		orders, readers, freeLock, thin, split, minority, unknownLock, hostile,
+		func() *inspect.Lock { return library(1 + k.IntN(20)) },
+		func() *inspect.Lock { return &inspect.Lock{ID: id("zk:/locks/bare")} },
+		func() *inspect.Lock { return &inspect.Lock{ID: id("nobody:/x"), State: inspect.StateHeld} },
+	}
+	l := *all[k.IntN(len(all))]()
+	for _, list := range []*[]inspect.Contender{&l.Holders, &l.Waiters} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			c := &(*list)[i]
+			if k.IntN(4) == 0 {
+				c.Owner.Label, c.Owner.Host, c.Owner.Thread, c.Owner.PID = evil, evil, evil, evil
+				c.Owner.LibraryID = evil
+			}
+			if k.IntN(6) == 0 {
+				c.Name, c.Owner.Client, c.Owner.Server = evil, evil, evil
+			}
+			if k.IntN(6) == 0 {
+				c.Since, c.HeldSince, c.Dead = time.Time{}, k.now.Add(time.Hour), true
+			}
+			if k.IntN(6) == 0 {
+				c.Sequence, c.Owner.Session = -1<<31+int32(i), -1
+			}
+		}
+	}
+	if k.IntN(4) == 0 {
+		l.Holders = nil
+	}
+	if k.IntN(4) == 0 {
+		l.Waiters = nil
+	}
+	if k.IntN(3) == 0 {
+		l.Findings = append(slices.Clone(l.Findings), inspect.Finding{
+			Rule: "stuck-holder", Severity: inspect.Critical, Message: evil, Advice: "Run `" + evil + "` now.",
+			Evidence: map[string]any{"contender": evil, "n": 1.5, "list": []any{evil, nil}, "locks": []string{evil, "zk:/a"}, evil: evil},
+		})
+	}
+	return &l
+}
+
+func (k *monkey) snapshot() *inspect.Snapshot {
+	byID := make(map[inspect.ID]*inspect.Lock)
+	for range k.IntN(10) {
+		l := k.lock()
+		byID[l.ID] = l
+	}
+	var list []*inspect.Lock
+	for _, l := range byID {
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b *inspect.Lock) int { return a.ID.Compare(b.ID) })
+	places := backends()
+	if k.IntN(5) == 0 {
+		places = nil
+	}
+	for _, b := range places {
+		if k.IntN(4) == 0 {
+			b.State, b.Error = inspect.Down, evil+"\n"+evil
+			b.Servers[0].Error, b.Servers[0].Version, b.Servers[0].Role = evil, evil, evil
+		}
+	}
+	s := inspect.NewSnapshot(k.now, places, list)
+	for range k.IntN(6) {
+		l := k.lock()
+		e := inspect.Event{Kind: inspect.EventKind(k.one("appeared", "gone", "waiting", "acquired", "handover", "released", "expired", "lost", "forced")), At: k.now, Lock: l.ID, From: evil}
+		if list := contendersOf(l); len(list) > 0 {
+			e.Contender = list[k.IntN(len(list))]
+		} else if e.Kind != inspect.EventAppeared {
+			e.Kind = inspect.EventGone
+		}
+		s.Events = append(s.Events, e)
+		s.Changed = append(s.Changed, l.ID)
+	}
+	return s
+}
+
+// act does something, and takes what came of what it did before.
+func (k *monkey) act() {
+	var msg tea.Msg
+	switch k.IntN(12) {
+	case 0:
+		msg = snapshotArrivedMsg{snapshot: k.snapshot()}
+	case 1:
+		msg = tea.WindowSizeMsg{Width: []int{0, 1, 79, 80, 81, 120, 160, 200, 300}[k.IntN(9)], Height: []int{0, 1, 23, 24, 25, 36, 50, 100}[k.IntN(8)]}
+	case 2:
+		msg = tea.PasteMsg{Content: evil}
+	case 3:
+		mouse := tea.Mouse{X: k.IntN(310) - 5, Y: k.IntN(110) - 5, Button: []tea.MouseButton{tea.MouseLeft, tea.MouseWheelUp, tea.MouseWheelDown, tea.MouseRight}[k.IntN(4)]}
+		if msg = tea.MouseClickMsg(mouse); k.IntN(2) == 0 {
+			msg = tea.MouseWheelMsg(mouse)
+		}
+	case 4:
+		k.now = k.now.Add(time.Duration(k.IntN(3000)) * time.Millisecond)
+		msg = tickedMsg{k.m.ticking}
+	default:
+		msg = k.key()
+	}
+	k.take(msg)
+	for {
+		select {
+		case msg := <-k.answers:
+			k.take(msg)
+			continue
+		default:
+		}
+		return
+	}
+}
+
+func (k *monkey) take(msg tea.Msg) {
+	k.last = fmt.Sprintf("%T %v", msg, msg)
+	_, cmd := k.m.Update(msg)
+	k.start(cmd)
+}
+
+func (k *monkey) start(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	go func() {
+		switch msg := cmd().(type) {
+		case nil, tea.QuitMsg, tickedMsg:
+		case tea.BatchMsg:
+			for _, c := range msg {
+				k.start(c)
+			}
+		default:
+			k.answers <- msg
+		}
+	}()
+}
+
+var styling = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+
+func (k *monkey) look() {
+	k.Helper()
+	v := k.m.View()
+	lines := strings.Split(v.Content, "\n")
+	if !k.m.small() {
+		fits(k.T, k.m)
+		if len(lines) == 0 {
+			k.Error("nothing is drawn")
+		}
+	}
+	for _, l := range append(lines, v.WindowTitle) {
+		for _, r := range styling.ReplaceAllString(l, "") {
+			if r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x200b {
+				k.Errorf("%q goes to the terminal: %q", r, l)
+				break
+			}
+		}
+	}
+	if k.Failed() {
+		k.Fatalf("after %s on %s in %dx%d", k.last, k.m.inFront, k.m.width, k.m.height)
+	}
+}
+
+func TestAnythingMayBePressed(t *testing.T) {
+	steps := 400
+	if testing.Short() {
+		steps = 100
+	}
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			o := Options{Title: evil, Theme: asciiTheme}
+			o.Theme.ASCII = seed%2 == 0
+			releaser := newFakeReleaser()
+			if seed%4 < 3 {
+				lab := newFakeLab()
+				lab.held.deadline = in(time.Hour)
+				o.Lab, o.Faults = lab, &fakeFaults{err: errors.New(evil)}
+				releaser.preview.Sends = []string{inspect.Escape(evil)}
+				releaser.result.Masters = []act.MasterResult{{Addr: evil, Err: errors.New(evil)}}
+				o.Release = releaser.of
+			}
+			if seed%3 == 0 {
+				o.Scenes = []Scene{{Title: "one", Text: "text", Lock: orders().ID}, {Title: "two", Lock: hostile().ID}}
+			}
+			k := newMonkey(t, seed, o)
+			for range steps {
+				k.act()
+				k.look()
+			}
+		})
+	}
+}
