@@ -21,10 +21,18 @@ type locksFoundMsg struct {
 // choice is one thing that the palette offers.
 type choice struct {
 	name, key, about string
-	// why it cannot be done; empty: it can.
-	why  string
-	well int
-	run  func() tea.Cmd
+	// disabled says why it cannot be done; nil or empty: it can.
+	disabled func() string
+	well     int
+	run      func() tea.Cmd
+}
+
+// why it cannot be done now; empty: it can.
+func (c choice) why() string {
+	if c.disabled == nil {
+		return ""
+	}
+	return c.disabled()
 }
 
 // palette goes anywhere by name: to a screen, to a lock, or to what a key of the screen does.
@@ -34,7 +42,7 @@ type palette struct {
 	field   field
 	choices []choice // what matches
 	cursor  int
-	// generation numbers the searches among the locks; all counts what the last one found.
+	// generation is the number of the last search among the locks, other than those of palettes before; all counts what it found.
 	generation int
 	cancel     context.CancelFunc
 	searching  bool
@@ -55,11 +63,9 @@ func newPalette(w *world, at subject, actions []action) *palette {
 		if name == "" || slices.ContainsFunc(p.fixed, func(c choice) bool { return c.name == name }) {
 			continue
 		}
-		c := choice{name: name, key: strings.Join(strings.Fields(a.shown), " "), about: a.help, run: a.run}
-		if a.disabled != nil {
-			c.why = a.disabled()
-		}
-		p.fixed = append(p.fixed, c)
+		p.fixed = append(p.fixed, choice{
+			name: name, key: strings.Join(strings.Fields(a.shown), " "), about: a.help, disabled: a.disabled, run: a.run,
+		})
 	}
 	p.choose(lockMatches{})
 	return p
@@ -82,12 +88,10 @@ func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.fi
 
 // search looks again after the text changed: at once where there are few locks.
 func (p *palette) search() tea.Cmd {
-	p.generation++
+	p.world.generation++
+	p.generation = p.world.generation
 	p.cursor = 0
-	if p.cancel != nil {
-		p.cancel()
-		p.cancel = nil
-	}
+	p.stop()
 	typed, snapshot := p.typed(), p.snapshot
 	p.searching = typed != "" && snapshot.Len() > atOnce
 	switch {
@@ -106,6 +110,14 @@ func (p *palette) search() tea.Cmd {
 		})
 	}
 	return nil
+}
+
+// stop ends the search that is under way.
+func (p *palette) stop() {
+	if p.cancel != nil {
+		p.cancel()
+		p.cancel = nil
+	}
 }
 
 // choose lists what matches: screens and actions, and the locks that were found.
@@ -154,7 +166,11 @@ func (p *palette) Update(msg tea.Msg) (tea.Cmd, bool) {
 			p.choose(msg.found)
 		}
 	case tea.KeyPressMsg:
-		return p.key(msg)
+		cmd, done := p.key(msg)
+		if done {
+			p.stop()
+		}
+		return cmd, done
 	}
 	return nil, false
 }
@@ -199,8 +215,8 @@ func (p *palette) run() (tea.Cmd, bool) {
 		return nil, false
 	}
 	c := p.choices[p.cursor]
-	if c.why != "" {
-		p.flash(c.why)
+	if why := c.why(); why != "" { // also what has come to be so since the palette was opened
+		p.flash(why)
 		return nil, false
 	}
 	return c.run(), true
@@ -265,8 +281,8 @@ func (p *palette) choiceLine(c choice, chosen bool, names int) line {
 		l[0], l[1].style = span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
 	}
 	l = l.align(names+2, false, "").add(t.Key, fmt.Sprintf("  %-8s", c.key))
-	if c.why != "" {
-		return l.add(t.Muted, " "+c.why)
+	if why := c.why(); why != "" {
+		return l.add(t.Muted, " "+why)
 	}
 	return l.add(t.Muted, " "+printed(c.about))
 }

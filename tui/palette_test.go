@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -199,5 +200,48 @@ func TestWelcome(t *testing.T) {
 		if cmd == nil || w.demo != demo {
 			t.Errorf("%s: demo %v", key, w.demo)
 		}
+	}
+}
+
+// searched is a model among many locks whose palette looks for a text.
+func searching(t *testing.T, m *Model, text string) (answer tea.Msg) {
+	t.Helper()
+	press(m, ":")
+	var cmd tea.Cmd
+	for _, r := range text {
+		cmd = press(m, string(r))
+	}
+	if cmd == nil {
+		t.Fatal("the search is not a command")
+	}
+	return cmd()
+}
+
+func TestAnotherPalettesAnswerIsDropped(t *testing.T) {
+	var many []*inspect.Lock
+	for i := range atOnce + 1 {
+		many = append(many, &inspect.Lock{ID: id(fmt.Sprintf("zk:/locks/a%05d", i)), State: inspect.StateFree, ReadAt: noon})
+	}
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(noon, backends(), many))
+	stale := searching(t, m, "9")
+	press(m, "esc")
+	answer := searching(t, m, "7")
+	send(m, stale)
+	wantText(t, m, "searching the locks")
+	send(m, answer)
+	wantText(t, m, "/locks/a00007")
+}
+
+func TestThePaletteRefusesWhatCannotBeDoneAnyMore(t *testing.T) {
+	f := newFakeReleaser()
+	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	press(m, ":")
+	typeText(m, "force-release")
+	wantNoText(t, m, "the lock is gone")
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{freeLock()})})
+	press(m, "enter")
+	wantText(t, m, "the lock is gone")
+	if len(f.requests) > 0 {
+		t.Errorf("asked for %v", f.requests)
 	}
 }
