@@ -34,6 +34,10 @@ func (s *chain) SetSize(width, height int) { s.pane.SetSize(width, height) }
 func (s *chain) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
+		if s.inFront != chainScreen {
+			s.pane.lanes.forget()
+			return nil // it is looked at again when it comes to the front
+		}
 		s.pane.Refresh()
 		return s.seekRoot()
 	case rootFoundMsg:

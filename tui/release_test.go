@@ -270,3 +270,26 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	wantText(t, m, "[ Cancel ]", "more than fits here", "Held by")
 	fits(t, m)
 }
+
+func TestNobodyKnownIsNotNobody(t *testing.T) {
+	f := newFakeReleaser()
+	f.result = act.Result{Reason: act.NoQuorum}
+	m := inConfirm(t, f)
+	typeText(m, "/locks/orders")
+	cmd := press(m, "tab", "enter")
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), nil)})
+	run(t, m, cmd)
+	wantText(t, m, "Now      it is not known who holds it")
+	wantNoText(t, m, "nobody holds it")
+}
+
+func TestReadOnlySaysWhy(t *testing.T) {
+	for want, o := range map[string]Options{
+		"this is a recording":         {Replay: true},
+		`profile "prod" is read_only`: {ReadOnly: `profile "prod" is read_only`},
+	} {
+		m := opened(t, o, 120, 36, orders().ID)
+		press(m, "x")
+		wantText(t, m, want)
+	}
+}

@@ -232,8 +232,12 @@ func (d *release) masterLine(m act.MasterResult) line {
 // afterLines are the after-check: who has the lock now.
 func (d *release) afterLines() []line {
 	holders := d.result.HoldersAfter
-	if l := d.snapshot.Lock(d.request.Lock.ID); !d.result.Released && len(holders) == 0 && l != nil {
-		holders = l.Holders // nothing was done, so that nobody looked again: what the screen knows
+	if !d.result.Released && len(holders) == 0 { // nobody may have looked again: what the screen knows
+		l := d.snapshot.Lock(d.request.Lock.ID)
+		if l == nil || l.State == inspect.StateUnknown {
+			return []line{d.labelled("Now", line{{"it is not known who holds it", d.theme.Unknown}})}
+		}
+		holders = l.Holders
 	}
 	if len(holders) == 0 {
 		return []line{d.labelled("Now", line{{"nobody holds it", d.theme.Text}})}
