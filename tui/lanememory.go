@@ -85,6 +85,9 @@ func (s *laneSource) of(id inspect.ID) []lane {
 	return s.lanes
 }
 
+// forget lets go of the snapshot that the lanes were made of; what has left the lock stays remembered.
+func (s *laneSource) forget() { s.from, s.lanes = nil, nil }
+
 // looked is since when a lock was watched.
 func (s *laneSource) looked(id inspect.ID) time.Time {
 	if h := s.snapshot.History(id); h != nil {

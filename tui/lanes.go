@@ -183,6 +183,12 @@ const betweenLooks = 500 * time.Millisecond
 
 // overtakings marks in each lane the grants to those that came after it and got the lock while it waited.
 func overtakings(lanes []lane, now time.Time) {
+	var granted []*lane // the others overtake nobody, and may be thousands
+	for i := range lanes {
+		if b := &lanes[i]; !b.early && !b.granted.IsZero() {
+			granted = append(granted, b)
+		}
+	}
 	for i := range lanes {
 		a := &lanes[i]
 		if a.queued.IsZero() || a.early {
@@ -195,12 +201,8 @@ func overtakings(lanes []lane, now time.Time) {
 		if a.left { // it may have been granted, and have released, between two looks
 			until = a.ended.Add(-betweenLooks)
 		}
-		for j := i + 1; j < len(lanes); j++ {
-			b := &lanes[j]
-			if !b.queued.Before(until) {
-				break
-			}
-			if b.queued.After(a.queued) && !b.early && !b.granted.IsZero() && b.granted.Before(until) {
+		for _, b := range granted {
+			if b.queued.After(a.queued) && b.granted.Before(until) {
 				a.overtaken = append(a.overtaken, b.granted)
 			}
 		}

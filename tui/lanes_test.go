@@ -208,3 +208,21 @@ func TestAxis(t *testing.T) {
 		}
 	}
 }
+
+func TestLanesOfAVeryLongQueue(t *testing.T) {
+	l := orders()
+	first := l.Waiters[0]
+	l.Waiters = nil
+	for i := range 10_000 {
+		c := first
+		c.Name, c.Since = inspect.Untrusted(fmt.Sprint(i)), ago(time.Hour-time.Duration(i)*time.Millisecond)
+		l.Waiters = append(l.Waiters, c)
+	}
+	start := time.Now()
+	if n := len(lanesOf(l, pastLock{}, noon)); n != 10_001 {
+		t.Errorf("%d lanes", n)
+	}
+	if took := time.Since(start); took > 300*time.Millisecond { // each with each takes seconds
+		t.Errorf("the lanes of 10,000 waiters took %v", took)
+	}
+}

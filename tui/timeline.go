@@ -92,6 +92,10 @@ func (s *timeline) Selected() subject {
 
 func (s *timeline) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
+	case snapshotShownMsg:
+		if s.inFront != timelineScreen {
+			s.source.forget()
+		}
 	case tea.MouseWheelMsg:
 		s.move(wheel(msg))
 	case tea.MouseClickMsg:
