@@ -178,7 +178,7 @@ func railOf(t *theme.Theme) rail {
 // ring draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
 func (d *drawing) ring(r *ring, number int) {
 	t, rail, n := d.theme, railOf(d.theme), len(r.links)
-	head := fmt.Sprintf("deadlock: %d clients wait for one another in a ring, and none of them ever goes on", n)
+	head := fmt.Sprintf("deadlock: %d clients wait for one another in a ring: none goes on until one gives up or loses its lock", n)
 	d.words(line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
 	for i, l := range r.links {
 		lead := "   " + rail.side + "   "
