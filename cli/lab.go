@@ -127,6 +127,7 @@ func (l *lab) held(ctx context.Context, locker lockops.Locker, acquire func(cont
 	h := &labHold{hold, l, locker}
 	l.mu.Lock()
 	closed := l.closed
+	maps.DeleteFunc(l.holds, func(h *labHold, _ bool) bool { return h.Context().Err() != nil }) // lost ones
 	l.holds[h] = true
 	l.mu.Unlock()
 	if closed {
@@ -201,11 +202,21 @@ func (l *lab) Contend(ctx context.Context, c tui.Contest) (tui.Contention, error
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	maps.DeleteFunc(l.runs, func(r *contend.Run, _ bool) bool { return ended(r) })
 	l.runs[run] = true
 	if l.closed {
 		run.Stop()
 	}
 	return run, nil
+}
+
+func ended(r *contend.Run) bool {
+	select {
+	case <-r.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 func (l *lab) arena(c tui.Contest) (contend.Arena, error) {
