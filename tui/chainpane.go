@@ -261,13 +261,31 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 			lines = append(lines, lead.add(t.Text, text))
 		}
 		if f.Advice != "" && (i == 0 || p.height >= roomy) {
-			for _, text := range wrap(printed(f.Advice), p.width-6, 5, tail) {
-				lines = append(lines, line{{"     " + text, t.Muted}})
-			}
+			lines = append(lines, p.adviceLines(printed(f.Advice))...)
 		}
 	}
 	if rest > 0 {
 		lines = append(lines, line{{fmt.Sprintf("   and %s (lockscope doctor tells all)", plural(rest, "more finding")), t.Muted}})
+	}
+	return lines
+}
+
+// adviceLines are what to do. Where there is room, each command has lines of its own, that can be copied and pasted.
+func (p *chainPane) adviceLines(advice string) []line {
+	t, width := p.theme, p.width-6
+	parts := []phrase{{text: advice}}
+	if p.height >= roomy {
+		parts = phrases(advice)
+	}
+	var lines []line
+	for _, part := range parts {
+		texts, style := wrap(part.text, width, 5, t.Glyphs.Ellipsis), t.Muted
+		if part.command {
+			texts, style = wrapCommand(part.text, width), t.Waiting
+		}
+		for _, text := range texts {
+			lines = append(lines, line{{"     " + text, style}})
+		}
 	}
 	return lines
 }

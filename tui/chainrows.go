@@ -150,7 +150,7 @@ func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
 		at = line{{where, t.Text}}
 	}
 	if c.Owner.Session != 0 {
-		id = line{{session(c.Owner.Session), t.Muted}}
+		id = line{{inspect.SessionID(c.Owner.Session), t.Muted}}
 	}
 	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
 		since = line{{age(d), t.Text}}

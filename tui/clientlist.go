@@ -188,7 +188,7 @@ func (r *clientRow) words() string {
 		r.name, o.Label.String(), printed(o.Client), printed(o.Server), o.Host.String(), o.PID.String(), o.Thread.String(), o.LibraryID.String(),
 	}, r.backends...)
 	if o.Session != 0 {
-		parts = append(parts, session(o.Session))
+		parts = append(parts, inspect.SessionID(o.Session))
 	}
 	if r.dead {
 		parts = append(parts, "dead")

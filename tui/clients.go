@@ -381,7 +381,7 @@ func (s *clients) copyClient() tea.Cmd {
 	case o.Client != "":
 		text = printed(o.Client)
 	case o.Session != 0:
-		text = session(o.Session)
+		text = inspect.SessionID(o.Session)
 	case o.LibraryID != "":
 		text = o.LibraryID.String()
 	}

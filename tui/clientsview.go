@@ -179,7 +179,7 @@ func (s *clients) clientCells(r *clientRow) []line {
 	}
 	id, server, contact, timeout, expires, longest, signs := none, none, none, none, none, none, line(nil)
 	if r.owner.Session != 0 {
-		id = line{{session(r.owner.Session), t.Muted}}
+		id = line{{inspect.SessionID(r.owner.Session), t.Muted}}
 		contact, expires = line{{t.Glyphs.Unknown, t.Unknown}}, line{{t.Glyphs.Unknown, t.Unknown}}
 	}
 	if r.owner.Server != "" {
@@ -324,7 +324,7 @@ func (s *clients) details(r *clientRow, width int) []line {
 	if d, ok := s.snapshot.Age(r.entries[0].Lock, r.session.Established, s.now); ok && r.known {
 		since = "established " + coarse(d) + " ago"
 	}
-	return append(lines, facts(s.theme, width, span{"session ", t.Muted}, session(o.Session), timeout, contact, expires, since)...)
+	return append(lines, facts(s.theme, width, span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
 }
 
 // through says how many of those that a client blocks wait in other locks than its own.

@@ -113,21 +113,25 @@ func titles(columns []column, widths []int, style lipgloss.Style) line {
 	return join(columns, widths, cells, "")
 }
 
-// lockColumns are those of a table of some width. A finding says more than a gauge, a kind or a library: they go first.
+// lockColumns are those of a table of some width. A finding, whose longest name takes 20 cells, says more than a gauge, a
+// kind or a library: they go first.
 func lockColumns(width int) []column {
-	lock, ttl := 19, bareTTL
+	lock, ttl, finding := 19, bareTTL, 12
 	if width >= 84 {
-		lock, ttl = 20, gaugeTTL
+		lock, finding = 20, 19
+	}
+	if width >= 96 {
+		ttl, finding = gaugeTTL, 20
 	}
 	return []column{
 		{title: "LOCK", middle: true, width: lock, grow: 5, most: 60},
 		{title: "KIND", width: 9, from: 108},
-		{title: "LIBRARY", width: 12, grow: 1, most: 18, from: 108},
+		{title: "LIBRARY", width: 12, grow: 1, most: 18, from: 126},
 		{title: "HOLDER", middle: true, width: 14, grow: 4, most: 44},
 		{title: "HELD", width: 7, right: true},
 		{title: "QUEUE", width: queueWidth},
 		{title: "TTL", width: ttl, right: true},
-		{title: "FINDING", width: 12, grow: 2, most: 24},
+		{title: "FINDING", width: finding, grow: 2, most: 24},
 	}
 }
 

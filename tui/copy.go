@@ -41,7 +41,7 @@ func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []Command {
 	if c != nil {
 		o := &c.Owner
 		if o.Session != 0 {
-			list = append(list, Command{"session", session(o.Session)})
+			list = append(list, Command{"session", inspect.SessionID(o.Session)})
 		}
 		list = append(list, Command{"client", client(o)}, Command{"label", o.Label.String()}, Command{"owner", c.Name.String()})
 	}

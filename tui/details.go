@@ -130,7 +130,7 @@ func (p *chainPane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []line {
 	if d, known := p.snapshot.Age(l, s.Established, p.now); ok && known {
 		established = "established " + age(d) + " ago"
 	}
-	return p.facts(span{"session ", t.Muted}, session(c.Owner.Session), timeout, contact, established)
+	return p.facts(span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
 }
 
 // contactWords say when a session's server last heard of its client. That is as of a reading which grows old: past the

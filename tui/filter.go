@@ -113,7 +113,7 @@ func (p probe) says(wanted func(string) bool) bool {
 	return p.anyContender(func(c *inspect.Contender) bool {
 		o := &c.Owner
 		return wanted(o.Label.String()) || wanted(printed(o.Client)) || wanted(o.Host.String()) || wanted(c.Name.String()) ||
-			o.Session != 0 && wanted(session(o.Session))
+			o.Session != 0 && wanted(inspect.SessionID(o.Session))
 	}) || slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return wanted(f.Rule) })
 }
 
@@ -174,7 +174,7 @@ func textFields() map[string]func(probe, string) bool {
 		},
 		"session": func(p probe, word string) bool {
 			return p.anyContender(func(c *inspect.Contender) bool {
-				return c.Owner.Session != 0 && strings.HasPrefix(session(c.Owner.Session), word)
+				return c.Owner.Session != 0 && strings.HasPrefix(inspect.SessionID(c.Owner.Session), word)
 			})
 		},
 		"label": func(p probe, word string) bool {

@@ -13,14 +13,15 @@ import (
 
 func findingColumns(width int) []column {
 	return []column{
-		{title: "RULE", width: 20, grow: 1, most: 28},
-		{title: "LOCK", middle: true, width: 18, grow: 3, most: 50},
-		{title: "STANDS", width: 6, right: true},
-		{title: "MESSAGE", width: 20, grow: 6, most: max(20, width)},
+		{title: "RULE", width: 20, grow: 1, most: 22},
+		{title: "LOCK", middle: true, width: 19, grow: 1, most: 36},
+		{title: "STANDS", width: 7, right: true},
+		{title: "MESSAGE", width: 20, grow: 5, most: max(20, width)},
 	}
 }
 
-func (s *findings) beside() bool { return s.width >= besideWidth }
+// beside says that the details stand beside the list: only where that leaves room for what most messages say.
+func (s *findings) beside() bool { return s.width >= besideWidth+40 }
 
 // tableWidth is what a wide window leaves beside the details.
 func (s *findings) tableWidth() int {
@@ -106,7 +107,7 @@ func (s *findings) findingCells(g *foundGroup, f *found) (span, []line) {
 		}
 		oldest := g.oldest()
 		return mark, []line{
-			{{fold + " " + rule + " " + times(t) + " " + thousands(len(g.shown)), mark.style.Bold(true)}},
+			{{fold + " " + rule, mark.style.Bold(true)}},
 			{{onHowMany(g), t.Muted}},
 			s.stands(oldest),
 			{{said(t, g.shown[0].Message), t.Muted}},
@@ -125,14 +126,6 @@ func said(t *theme.Theme, text string) string {
 	return printed(text)
 }
 
-// times goes before how many there are.
-func times(t *theme.Theme) string {
-	if t.Options.ASCII {
-		return "x"
-	}
-	return "×"
-}
-
 // oldest is the finding that has stood longest.
 func (g *foundGroup) oldest() *found {
 	if g.stood == nil {
@@ -146,7 +139,7 @@ func (g *foundGroup) oldest() *found {
 	return g.stood
 }
 
-// onHowMany says on how many locks or backends a group's findings are.
+// onHowMany says how many findings a group has, and on how many locks or backends they are.
 func onHowMany(g *foundGroup) string {
 	if g.places == 0 {
 		for i, f := range g.shown {
@@ -159,7 +152,14 @@ func onHowMany(g *foundGroup) string {
 	if g.shown[0].aboutBackend() {
 		what = "backend"
 	}
-	return "on " + plural(g.places, what)
+	if g.places != 1 {
+		what += "s"
+	}
+	where := thousands(g.places) + " " + what
+	if g.places < len(g.shown) {
+		return thousands(len(g.shown)) + " on " + where
+	}
+	return "on " + where
 }
 
 func (s *findings) onCell(f *found) line {

@@ -10,9 +10,9 @@ import (
 func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
 	t := s.theme
 	mark := rankSign(t, g.worst())
-	lead := t.Glyphs.Crumb
+	lead := t.Glyphs.Closed
 	if s.opened[g.prefix] {
-		lead = t.Glyphs.Down
+		lead = t.Glyphs.Opened
 	}
 	l := append(make(line, 0, 16), span{" ", t.Text}, mark, span{" " + lead + " ", t.Muted}, span{printed(g.backend) + ":", t.Muted})
 	if g.path == "" {

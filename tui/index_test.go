@@ -155,7 +155,7 @@ func sameIndex(t *testing.T, what string, got, want *index, opened map[prefix]bo
 }
 
 func TestEveryColumnSorts(t *testing.T) {
-	m := model(t, Options{}, 120, 36, everything())
+	m := model(t, Options{}, 150, 36, everything())
 	red := hostile().ID.Path
 	for _, want := range [][]string{ // as s comes to them
 		{"lock:cart:42", "lock:dark", "lock:invoices", "lock:left", red, "/locks/billing", "/locks/nightly", "/locks/orders"},
@@ -237,7 +237,7 @@ func TestGroups(t *testing.T) {
 	if s := locksOf(m); s.selected.lock.Path != "lock:invoices" {
 		t.Errorf("selected %v", s.selected)
 	}
-	wantText(t, m, "✖ ↓ redis:lock:", "▲ 1  ? 1  3 locks", "▲ ▸ zk:/locks/", "4 locks")
+	wantText(t, m, "✖ ▾ redis:lock:", "▲ 1  ? 1  3 locks", "▲ ▸ zk:/locks/", "4 locks")
 	fits(t, m)
 	press(m, "h")
 	if diff := cmp.Diff([]string{"[redis:lock:]", "[zk:/locks/]", "[redis:lock:cart:]"}, listed(m)); diff != "" {

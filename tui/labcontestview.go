@@ -41,7 +41,7 @@ func (c *contest) lines(width, height int) []line {
 func (c *contest) emptyLines(width int) []line {
 	t := c.theme
 	text := "Let the same workers fight for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
-		"n starts it, on locks made for it and removed at its end."
+		"In this pane (tab) n starts it, on locks made for it and removed at its end."
 	if why := c.options.readOnly(); why != "" {
 		text = "Nothing can be run here: " + why + "."
 	}

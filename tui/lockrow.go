@@ -69,7 +69,7 @@ func (w *world) holderCell(l *inspect.Lock) line {
 	case inspect.StateUnknown:
 		return line{{"unknown", t.Unknown}, {w.answered(l), t.Muted}}
 	case inspect.StateSplit:
-		return line{{"split " + votes(l).short(t.Glyphs.Dot), t.Critical}}
+		return line{{"split " + ballot(t, l), t.Critical}}
 	case inspect.StateMinority:
 		return line{{fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters)), t.Warning}}
 	}

@@ -249,8 +249,12 @@ func (m *Model) goToActions() []action {
 		if e.key == "" {
 			continue
 		}
+		hint := string(e.name)
+		if e.name == m.inFront {
+			hint = "" // it is here already
+		}
 		list = append(list, action{
-			keys: []string{e.key}, shown: e.key, hint: string(e.name), help: string(e.name) + ": " + e.about,
+			keys: []string{e.key}, shown: e.key, hint: hint, help: string(e.name) + ": " + e.about,
 			run: do(func() { m.open(e.name, m.front().Selected()) }),
 		})
 	}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -56,6 +57,7 @@ type release struct {
 	field      field
 	chosen     bool // the Release button; otherwise Cancel
 	pasted     bool
+	wrong      bool // enter was pressed with another path
 	sent       bool // the release was asked for
 }
 
@@ -152,21 +154,31 @@ func (d *release) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	case "tab", "shift+tab", "left", "right":
 		d.chosen = !d.chosen && d.matches()
 	case "enter":
-		if d.chosen && d.matches() {
+		switch {
+		case d.chosen && d.matches():
 			return d.execute(), false
+		case d.field.value() != "" && !d.matches():
+			d.wrong = true // who typed means it: say what is wrong, rather than close without a word
+			return nil, false
+		case d.matches():
+			d.flash("cancelled, nothing was released: after the path, tab chooses Release")
 		}
 		return nil, true
 	default:
 		if d.field.press(msg) {
-			d.chosen, d.pasted = false, false
+			d.chosen, d.pasted, d.wrong = false, false, false
 		}
 	}
 	return nil, false
 }
 
-// matches says that the lock's path was typed, as it is or escaped.
+// matches says that the lock's path was typed, as it is or escaped, with its backend before it or without.
 func (d *release) matches() bool {
-	typed, path := d.field.value(), d.request.Lock.ID.Path
+	id := d.request.Lock.ID
+	typed, path := strings.TrimPrefix(d.field.value(), id.Backend+":"), id.Path
+	if d.field.value() == path {
+		return true
+	}
 	if typed == "" {
 		return false
 	}
@@ -180,16 +192,16 @@ func (d *release) Actions() []action {
 	case warning:
 		return []action{{shown: "enter/esc", hint: "cancel"}, {shown: "w", hint: "go on with a waiter"}}
 	case confirming:
-		list := []action{{shown: "enter/esc", hint: "cancel"}}
 		switch {
 		case d.chosen:
 			return []action{{shown: "enter", hint: "RELEASE"}, {shown: "esc", hint: "cancel"}}
 		case d.matches():
-			list = append(list, action{shown: "tab", hint: "choose Release"})
+			return []action{{shown: "enter/esc", hint: "cancel"}, {shown: "tab", hint: "choose Release"}}
+		case d.field.value() != "":
+			return []action{{shown: "esc", hint: "cancel"}, {shown: "type", hint: "the lock's path"}}
 		default:
-			list = append(list, action{shown: "type", hint: "the lock's path"})
+			return []action{{shown: "enter/esc", hint: "cancel"}, {shown: "type", hint: "the lock's path"}}
 		}
-		return list
 	case executing:
 		return []action{{shown: "...", hint: "wait for the result"}}
 	case finished:

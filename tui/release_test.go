@@ -103,6 +103,28 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	wantNoText(t, m, "Released")
 }
 
+// Who typed something else is told so, and nothing is sent.
+func TestWrongPathIsSaid(t *testing.T) {
+	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
+		f := newFakeReleaser()
+		m := inConfirm(t, f)
+		typeText(m, path)
+		if cmd := press(m, "tab", "enter"); cmd != nil || m.modal == nil || f.executions() != 0 {
+			t.Errorf("%s: a command %v, open %v, executed %d", path, cmd != nil, m.modal != nil, f.executions())
+		}
+		wantText(t, m, "this is not the lock's path")
+	}
+}
+
+// A path may be typed as the screens show it, with its backend; and who forgets to choose Release is told.
+func TestPathWithItsBackend(t *testing.T) {
+	m := inConfirm(t, newFakeReleaser())
+	typeText(m, "zk:/locks/orders")
+	wantText(t, m, "tab chooses Release")
+	press(m, "enter")
+	wantText(t, m, "cancelled, nothing was released")
+}
+
 // Each of these must send nothing and close the dialog.
 func TestCancelIsDefault(t *testing.T) {
 	for name, keys := range map[string][]string{
@@ -110,10 +132,10 @@ func TestCancelIsDefault(t *testing.T) {
 		"esc":                   {"esc"},
 		"tab without the path":  {"tab", "enter"},
 		"path, then enter":      {"PATH", "enter"},
-		"wrong path":            {"/locks/order", "tab", "enter"},
-		"longer path":           {"/locks/orders2", "tab", "enter"},
+		"wrong path":            {"/locks/order", "tab", "esc"},
+		"longer path":           {"/locks/orders2", "tab", "esc"},
 		"path, tab twice":       {"PATH", "tab", "tab", "enter"},
-		"edited after choosing": {"PATH", "tab", "x", "enter"},
+		"edited after choosing": {"PATH", "tab", "x", "esc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeReleaser()

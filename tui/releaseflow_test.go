@@ -44,6 +44,8 @@ func TestScreenWrongNameCancels(t *testing.T) {
 		p.keys(wrong)
 		p.wait("not the path yet")
 		p.keys("\t\r")
+		p.wait("this is not the lock's path")
+		p.keys("\x1b")
 		p.wait("esc back")
 	}
 	f.stays(t)

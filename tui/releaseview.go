@@ -83,7 +83,7 @@ func (d *release) person(c *inspect.Contender, nobody string) line {
 		out = out.add(t.Muted, "  "+at)
 	}
 	if c.Owner.Session != 0 {
-		out = out.add(t.Muted, "  session "+session(c.Owner.Session))
+		out = out.add(t.Muted, "  session "+inspect.SessionID(c.Owner.Session))
 	}
 	return out
 }
@@ -172,6 +172,8 @@ func (d *release) confirmLines() []line {
 	note := span{"", t.Muted}
 	if d.pasted {
 		note = span{"pasting is off here: type it", t.Warning}
+	} else if d.wrong {
+		note = span{"this is not the lock's path", t.Warning}
 	} else if d.field.value() != "" && !d.matches() {
 		note = span{"not the path yet", t.Muted}
 	}

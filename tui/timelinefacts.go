@@ -133,7 +133,7 @@ func (v *laneView) facts(l *lane, width int) []line {
 	o := &c.Owner
 	id := ""
 	if o.Session != 0 {
-		id = session(o.Session)
+		id = inspect.SessionID(o.Session)
 	}
 	number := ""
 	if c.Sequential {

@@ -191,7 +191,7 @@ func (d *drawing) ring(r *ring, number int) {
 			name = name.add(t.Muted, "  "+at)
 		}
 		if id := l.wants.Contender.Owner.Session; id != 0 {
-			name = name.add(t.Muted, "  session "+session(id))
+			name = name.add(t.Muted, "  session "+inspect.SessionID(id))
 		}
 		d.add(name)
 		key := fmt.Sprintf("ring %s %d ", r.links[0].has.Lock.ID, i)

@@ -24,7 +24,7 @@ func who(c *inspect.Contender) string {
 	case o.Host != "":
 		return o.Host.String()
 	case o.Session != 0:
-		return session(o.Session)
+		return inspect.SessionID(o.Session)
 	default:
 		return c.Name.String()
 	}
@@ -37,8 +37,6 @@ func client(o *inspect.Owner) string {
 	}
 	return o.Host.String()
 }
-
-func session(id int64) string { return fmt.Sprintf("0x%x", uint64(id)) }
 
 // tally is how the masters voted.
 type tally struct {
@@ -64,16 +62,9 @@ func votes(l *inspect.Lock) tally {
 	return t
 }
 
-// short is 2·2·1: the votes by value.
-func (t tally) short(dot string) string {
-	var parts []string
-	for _, n := range t.counts {
-		parts = append(parts, fmt.Sprint(n))
-	}
-	if t.absent+t.silent > 0 && len(parts) > 0 {
-		parts = append(parts, fmt.Sprint(t.absent+t.silent))
-	}
-	return strings.Join(parts, dot)
+// ballot is 2·2·1: the votes by value.
+func ballot(t *theme.Theme, l *inspect.Lock) string {
+	return strings.ReplaceAll(l.Ballot(), "·", t.Glyphs.Dot)
 }
 
 // rank is how bad a lock is, the worst first.
@@ -270,7 +261,7 @@ func (w *world) redisVerdict(l *inspect.Lock) string {
 		return "unknown: what the masters hold under this key is no lock"
 	case inspect.StateSplit:
 		return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
-			t.short(w.theme.Glyphs.Dot), len(t.counts), l.Quorum, w.clearsIn(l))
+			ballot(w.theme, l), len(t.counts), l.Quorum, w.clearsIn(l))
 	case inspect.StateMinority:
 		if len(t.counts) == 0 {
 			return "nobody holds it: a client has some of the lock's keys, but too few"

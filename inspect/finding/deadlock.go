@@ -30,7 +30,7 @@ func deadlock() inspect.Rule {
 		ring := make([]string, 0, len(c.Cycle.Owners)+1)
 		for i, o := range c.Cycle.Owners {
 			owners[i] = inspect.Escape(o)
-			ring = append(ring, inspect.Untrusted(o).Cut(24))
+			ring = append(ring, inspect.Untrusted(o).Cut(40))
 		}
 		if len(ring) > 4 {
 			ring = append(ring[:3], "…")

@@ -58,9 +58,13 @@ func (z *zooKeeper) preview(r Request) (Preview, error) {
 	}
 	p.Next = d.next(l, p.Seen)
 	node := inspect.Escape(z.node(r, p.Seen))
+	owned := "no session owns it"
+	if id := p.Seen.Owner.Session; id != 0 {
+		owned = "the session is " + inspect.SessionID(id)
+	}
 	p.Sends = []string{
 		"sync " + node,
-		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)", node, p.Seen.Czxid, inspect.SessionID(p.Seen.Owner.Session)),
+		fmt.Sprintf("get %s (go on only if czxid is %#x and %s)", node, p.Seen.Czxid, owned),
 		fmt.Sprintf("delete -v %d %s", p.Seen.Version, node),
 	}
 	p.Warnings = zkWarnings(p.Seen, l.Recipe)
