@@ -158,7 +158,7 @@ func (d *release) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 		case d.chosen && d.matches():
 			return d.execute(), false
 		case d.field.value() != "" && !d.matches():
-			d.wrong = true // who typed means it: say what is wrong, rather than close without a word
+			d.wrong, d.pasted = true, false // who typed means it: say what is wrong, rather than close without a word
 			return nil, false
 		case d.matches():
 			d.flash("cancelled, nothing was released: after the path, tab chooses Release")

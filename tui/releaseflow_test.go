@@ -64,6 +64,8 @@ func TestScreenPasteDoesNothing(t *testing.T) {
 	p.keys("/locks/order\x1b[200~s\x1b[201~")
 	p.wait("pasting is off here")
 	p.keys("\t\r")
+	p.wait("this is not the lock's path")
+	p.keys("\x1b")
 	p.wait("esc back")
 	f.stays(t)
 }
@@ -133,7 +135,7 @@ func TestScreenDisabledKeysSayWhy(t *testing.T) {
 		{"read-only", "orders", "holds it", "x", "read-only: start with --write", false, orders()},
 		{"free", "nightly", "free: nobody", "x", "nobody holds it: there is nothing to release", true, freeLock()},
 		{"a group", "library", "6 readers", "x", "open the group with enter and select one", true, library(6)},
-		{"nobody known", "invoices", "split 2·2·1", "\r", "it is not known who is behind it", true, split()},
+		{"nobody known", "invoices", "split 2·2", "\r", "it is not known who is behind it", true, split()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var f *fakeReleaser

@@ -272,7 +272,7 @@ func TestCells(t *testing.T) {
 		{readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s ▇▇▇ 3 –"},
 		{freeLock(), "· zk:/locks/nightly unknown – free – – –"},
 		{thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ━━━━   6.9s"},
-		{split(), "✖ redis:lock:invoices redlock token split 2·2·1 – – ━━━━   7.0s"},
+		{split(), "✖ redis:lock:invoices redlock token split 2·2 – – ━━━━   7.0s"},
 		{minority(), "▲ redis:lock:left redlock token minority 1/5 – – ━╸..  1m10s"},
 		{unknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ━╸..  1m10s"},
 	} {
@@ -303,7 +303,7 @@ func TestVerdicts(t *testing.T) {
 		{freeLock(), "free: nobody holds it and nobody waits"},
 		{hostile(), `evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it since before we looked, for 1h00m at most; nobody waits`},
 		{thin(), "Y2NjY2NjY2NjY2NjY2NjYw== holds it with 3 of 5 votes for 0.7s: one restart from a double hold · valid 6.8s"},
-		{split(), "split 2·2·1: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expired in 7.0s"},
+		{split(), "split 2·2: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expired in 7.0s"},
 		{minority(), "nobody holds it: one value on 1 of 5, short of the 3 votes it needs; all expired in 1m10s"},
 		{unknownLock(), "unknown: 3 of 5 masters do not answer; too few are left to tell"},
 		{single, "host-3 holds it · never expires"},
