@@ -152,7 +152,7 @@ func (c *contest) figureLines(b *bout, width int) []line {
 		lines = append(lines, line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		put("grants", fmt.Sprintf("%d, %.3g a second, Jain %.3f", r.Grants, r.Rate(), r.Jain()))
+		put("grants", fmt.Sprintf("%d, %.3g/s, Jain %.2f of 1", r.Grants, r.Rate(), r.Jain()))
 		put("handoff", handoffWords(r.Handoff))
 		put("waited", waitedWords(r))
 		put("overtook", overtookWords(r))

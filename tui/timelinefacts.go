@@ -49,7 +49,7 @@ func (s *timeline) spans(name string, d inspect.Spans) line {
 	t := s.theme
 	l := line{{name + " ", t.Muted}}
 	if d.Count == 0 {
-		return l.add(t.Faint, t.Glyphs.Dash)
+		return l.add(t.Muted, "none ended yet")
 	}
 	for _, part := range []struct {
 		name string
@@ -168,7 +168,7 @@ func (v *laneView) story(l *lane) []string {
 		}
 	}
 	if l.early {
-		words = append(words, "held since before we looked, at "+v.looked.Format("15:04:05"))
+		words = append(words, "held since before we looked at "+v.looked.Format("15:04:05"))
 	} else {
 		words = append(words, clock("granted", l.granted))
 	}
