@@ -114,7 +114,7 @@ func (w *world) answered(l *inspect.Lock) string {
 	return fmt.Sprintf(" %d/%d up", len(l.Masters)-votes(l).silent, len(l.Masters))
 }
 
-// heldCell is how long it is held; with ≤ when only an upper bound is known.
+// heldCell is how long it is held; with ≤ or ≥ when only a bound is known.
 func (w *world) heldCell(l *inspect.Lock) line {
 	t := w.theme
 	if len(l.Holders) > 0 {
@@ -124,6 +124,9 @@ func (w *world) heldCell(l *inspect.Lock) line {
 		}
 		if d, ok := w.snapshot.Age(l, h.Since, w.now); ok {
 			return line{{t.Glyphs.AtMost, t.Muted}, {age(d), t.Text}}
+		}
+		if !h.Seen.IsZero() {
+			return line{{t.Glyphs.AtLeast, t.Muted}, {seconds(w.now.Sub(h.Seen)), t.Text}}
 		}
 		return line{{t.Glyphs.Unknown, t.Unknown}}
 	}

@@ -102,3 +102,12 @@ func TestWrapBreaksAtBlanks(t *testing.T) {
 		}
 	}
 }
+
+// Of a key that was there before we looked only the least is known that its holder has had it.
+func TestHeldAtLeast(t *testing.T) {
+	l := inspect.KeyLock(id("redis:old"), []inspect.Vote{vote(0, "mine", 20*time.Second)}, noon)
+	l.Holders[0].Seen = noon.Add(-90 * time.Second)
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	wantText(t, m, "≥1m30s")
+	wantText(t, opening(t, l, 120, 36), "since before we looked, for 1m30s at least")
+}

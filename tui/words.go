@@ -314,6 +314,8 @@ func (w *world) redisHolder(l *inspect.Lock) string {
 		text += " for " + age(held)
 	} else if since, ok := w.snapshot.Age(l, h.Since, w.now); ok {
 		text += " since before we looked, for " + age(since) + " at most"
+	} else if !h.Seen.IsZero() {
+		text += " since before we looked, for " + seconds(w.now.Sub(h.Seen)) + " at least"
 	}
 	switch {
 	case n > 1 && l.Margin == 0:
