@@ -221,7 +221,7 @@ func (p *chainPane) masterColumns(l *inspect.Lock) []column {
 		{title: "TTL", width: 18, grow: 5, most: 44},
 		{title: "ROLE", width: 7, from: 76},
 		{title: "UP", width: 6, right: true, from: 76},
-		{title: "OFFSET", width: 7, right: true, from: 86},
+		{title: "CLOCK", width: 7, right: true, from: 86},
 	}
 	var told [3]bool
 	for i := range l.Masters {
