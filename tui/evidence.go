@@ -197,26 +197,37 @@ func phrases(advice string) []phrase {
 // programs are what a command in an advice begins with.
 func programs() []string { return []string{"lockscope ", "zkCli.sh ", "redis-cli "} }
 
-// commandAt is where the first command begins; -1 when there is none.
+// commandAt is where the first command begins; -1 when there is none. What is quoted is a name from a server, and no command
+// whatever it says.
 func commandAt(s string) int {
-	first := -1
-	for _, p := range programs() {
-		for from := 0; ; {
-			at := strings.Index(s[from:], p)
-			if at < 0 {
-				break
-			}
-			at += from
-			if at == 0 || s[at-1] == ' ' || s[at-1] == '(' {
-				if first < 0 || at < first {
-					first = at
-				}
-				break
-			}
-			from = at + 1
+	for i := 0; i < len(s); i++ {
+		if i > 0 && s[i-1] != ' ' && s[i-1] != '(' {
+			continue
+		}
+		if s[i] == '\'' {
+			i += quotedLength(s[i:]) - 1
+			continue
+		}
+		if slices.ContainsFunc(programs(), func(p string) bool { return strings.HasPrefix(s[i:], p) }) {
+			return i
 		}
 	}
-	return first
+	return -1
+}
+
+// quotedLength is how long the quoted word is that a text begins with, an escaped quote in it taken along.
+func quotedLength(s string) int {
+	const escaped = `'\''`
+	for i := 1; i < len(s); i++ {
+		if s[i] != '\'' {
+			continue
+		}
+		if !strings.HasPrefix(s[i:], escaped) {
+			return i + 1
+		}
+		i += len(escaped) - 1
+	}
+	return len(s)
 }
 
 // commandLength is how long the command is that a text begins with.
