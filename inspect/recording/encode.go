@@ -174,6 +174,9 @@ func decode(line []byte) (entry, error) {
 	if err := unescape(&e.Update); err != nil {
 		return entry{}, err
 	}
+	if err := checkWords(&e.Update); err != nil {
+		return entry{}, err
+	}
 	if t := e.Update.Watches; t != nil {
 		raw := make(map[string][]int64, len(t.Sessions))
 		for path, sessions := range t.Sessions {

@@ -219,6 +219,30 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 }
 
+// What a source of ours writes itself is shown as it is: a file may not bring a terminal's commands in by it.
+func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
+	const evil = "zk\x1b]52;c;AAAA\a"
+	lock := func(change func(l *inspect.Lock)) inspect.Update {
+		l := directory("/l", node(0, 10, "a"))
+		change(l)
+		return inspect.Update{Put: []*inspect.Lock{l}}
+	}
+	for name, u := range map[string]inspect.Update{
+		"backend of a lock": lock(func(l *inspect.Lock) { l.ID.Backend = evil }),
+		"recipe":            lock(func(l *inspect.Lock) { l.Recipe = evil }),
+		"kind":              lock(func(l *inspect.Lock) { l.Kind = evil }),
+		"rule":              lock(func(l *inspect.Lock) { l.Findings = []inspect.Finding{{Rule: evil}} }),
+		"gone":              {Gone: []inspect.ID{{Backend: evil, Path: "/l"}}},
+		"backend":           {Backend: &inspect.Backend{Name: evil}},
+		"mode":              {Backend: &inspect.Backend{Name: "zk", Mode: evil}},
+	} {
+		file := record(t, script{u})
+		if err := Read(bytes.NewReader(file)).Run(t.Context(), func(inspect.Update) {}); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Instants move together: what was 10 s ago when it was recorded is 10 s ago when it is played.
 func TestTimesMoveToThePresent(t *testing.T) {
 	file := record(t, runs()...)
