@@ -133,7 +133,7 @@ func orElse(text, otherwise string) string {
 // backend tells of a backend: how it is read, what that costs, and what is wrong.
 func (d *backendFacts) backend(b *inspect.Backend) {
 	t := d.theme
-	mark := backendMark(t, b)
+	mark := backendSign(t, b.State)
 	up := 0
 	for i := range b.Servers {
 		if b.Servers[i].State == inspect.ServerUp {

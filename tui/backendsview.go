@@ -134,21 +134,9 @@ func (s *backendsPage) rowLine(r serverRow, width int, selected bool) line {
 	return l
 }
 
-// backendMark is the glyph of a backend's state and its style.
-func backendMark(t *theme.Theme, b *inspect.Backend) span {
-	switch b.State {
-	case inspect.Degraded:
-		return span{t.Glyphs.Pending, t.Warning}
-	case inspect.Down:
-		return span{t.Glyphs.Critical, t.Critical}
-	default:
-		return span{t.Glyphs.Holding, t.Holding}
-	}
-}
-
 func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
 	t := s.theme
-	mark := backendMark(t, b)
+	mark := backendSign(t, b.State)
 	name := line{{printed(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
 	return mark, []line{name, {{string(b.State), mark.style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil, {{s.brief(b), t.Muted}}}
 }

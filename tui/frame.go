@@ -147,20 +147,14 @@ func (m *Model) backendSigns(mode bool) line {
 	t := m.theme
 	var l line
 	for _, b := range m.snapshot.Backends {
-		glyph, style := t.Glyphs.Holding, t.Holding
-		switch b.State {
-		case inspect.Degraded:
-			glyph, style = t.Glyphs.Pending, t.Warning
-		case inspect.Down:
-			glyph, style = t.Glyphs.Critical, t.Critical
-		}
 		up := 0
 		for _, s := range b.Servers {
 			if s.State == inspect.ServerUp {
 				up++
 			}
 		}
-		l = l.add(t.Text, printed(b.Name)+" ").add(style, glyph).add(t.Text, fmt.Sprintf(" %d/%d ", up, len(b.Servers)))
+		sign := backendSign(t, b.State)
+		l = l.add(t.Text, printed(b.Name)+" ").add(sign.style, sign.text).add(t.Text, fmt.Sprintf(" %d/%d ", up, len(b.Servers)))
 		if mode {
 			l = l.add(t.Muted, string(b.Mode)+" ")
 		}
@@ -174,14 +168,14 @@ func (m *Model) cost(watches bool) line {
 	if len(m.snapshot.Backends) == 0 {
 		return nil
 	}
-	var c inspect.Cost
+	rate, count := 0.0, 0
 	for _, b := range m.snapshot.Backends {
-		c.PerSecond += b.Cost.PerSecond
-		c.Watches += b.Cost.Watches
+		rate += ourRate(b.Cost)
+		count += b.Cost.Watches
 	}
-	text := fmt.Sprintf("own cost %.0f/s", c.PerSecond)
+	text := "own cost " + perSecond(rate)
 	if watches {
-		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(plural(c.Watches, "watch"), "watchs", "watches", 1))
+		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(plural(count, "watch"), "watchs", "watches", 1))
 	}
 	return line{{text + "  ", m.theme.Muted}}
 }
