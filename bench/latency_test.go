@@ -37,7 +37,7 @@ func BenchmarkChangeToSnapshot(b *testing.B) {
 	for _, mode := range []struct {
 		name  string
 		match []string
-	}{{"redis-push", []string{"lock:*"}}, {"redis-poll", []string{"*lock*"}}} {
+	}{{"redis-push", []string{"lock:*"}}, {"redis-push-of-all-keys", []string{"*lock*"}}} {
 		b.Run(mode.name, func(b *testing.B) {
 			server := servertest.StartRedis(b)
 			client := redis.NewClient(&redis.Options{Addr: server.Addr})
