@@ -43,17 +43,26 @@ func pictures() []picture {
 		{name: "locks", about: "all locks, of ZooKeeper and of Redis", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"))},
 		{name: "chain", about: "a stuck lock: who holds it, who waits on whom, what to do", width: 120, height: 36, at: stuck, steps: script(open("payments"))},
 		{name: "timeline", about: "a fair queue in time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), see("▸ timeline"))},
+		{name: "findings", about: "all that is wrong, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), see("▸ findings"))},
+		{name: "deadlock", about: "who waits for whom, a deadlock as a ring", width: 120, height: 26, at: stuck, steps: script(open("accounts"), press("c"), see("▸ clients"), press("w"), see("deadlock"))},
 		{name: "redlock", about: "five masters, torn between three clients", width: 120, height: 32, at: stuck, steps: script(open("seats"))},
 		{name: "wide", about: "the locks with the chain beside them", width: 160, height: 50, at: stuck, steps: script(filter("orders"), press(escape), see("stuck-holder"))},
 		{name: "light", about: "the same on a light background", width: 120, height: 30, at: stuck, light: true, steps: script(see("stuck-holder"))},
 		{name: "plain", about: "the smallest window, without colours", width: 80, height: 24, at: stuck, env: []string{"NO_COLOR=1"}, steps: script(see("stuck-holder"))},
 		{
-			name: "fair", about: "a fair queue, live", width: 120, height: 30, at: 30 * time.Second,
-			steps: script(open("orders")), frames: 40, every: 300 * time.Millisecond,
+			name: "fair", about: "a fair queue, live", width: 100, height: 32, at: 30 * time.Second,
+			steps: script(open("orders")), frames: 30, every: 400 * time.Millisecond,
 		},
 		{
 			name: "release", about: "the dialog of a force-release, with what will happen", width: 120, height: 36, args: demo,
 			steps: script(open("reports"), match("two that wait a while", `2 wait`, `longest \d\ds`), press("x"), see("Force-release", "Cancel")),
+		},
+		{
+			name: "lab", about: "a queue against a race, side by side", width: 160, height: 45, args: demo,
+			steps: script(
+				see("payments"), press("L"), see("▸ lab"), press("\t"), see("▸ contention"), press("n"), see("workers"), press("\t", enter),
+				match("some seconds of a run", `[3-9]\d grants`),
+			),
 		},
 	}
 }
