@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -83,6 +84,11 @@ func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 	}
 	if q.wait < 0 {
 		return usageError("--wait %v: give 0 or more", q.wait)
+	}
+	if len(q.command) > 0 {
+		if _, err := exec.LookPath(q.command[0]); err != nil { // told before anybody waits for it
+			return usageError("cannot run %q: %w", inspect.Escape(q.command[0]), err)
+		}
 	}
 	if err := q.choose(ctx, args); err != nil {
 		return err

@@ -243,3 +243,11 @@ func TestReleaseWithoutAQuorum(t *testing.T) {
 		t.Errorf("show: %+v", got)
 	}
 }
+
+// What cannot be run is told before the lock is asked for.
+func TestAcquireLooksForItsCommandFirst(t *testing.T) {
+	got := run(t, "acquire", "zk:/l", "zk://127.0.0.1:1", "--", "no-such-command-anywhere")
+	if got.code != 2 || !strings.Contains(got.stderr, "no-such-command-anywhere") || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+}
