@@ -67,7 +67,8 @@ type ZKSession struct {
 	up      bool  // connected, with a session
 	life    *life // newest session that is not known to have ended, and may be
 	changed chan struct{}
-	work    sync.WaitGroup // with mu: nothing is added after closed
+	work    sync.WaitGroup // with mu: nothing is added after closed, and neither to asked
+	asked   sync.WaitGroup // the requests under way
 
 	// creating is held for reading while a node whose name has no GUID is created, and for writing while such nodes of
 	// ours whose creation was not confirmed are searched; ours, by path, are those confirmed.
@@ -150,9 +151,29 @@ func (s *ZKSession) Close() {
 		if life != nil {
 			life.end(ErrClosed)
 		}
+		answered := s.settle()
 		s.conn.Close()
+		<-answered
 	}
 	s.work.Wait()
+}
+
+// settleTime is how long Close lets requests under way be answered: go-zookeeper has a data race between an answer and the
+// end of its connection.
+const settleTime = 200 * time.Millisecond
+
+// settle waits a little for the answers to requests under way; what it returns is closed when all have one or have failed.
+func (s *ZKSession) settle() <-chan struct{} {
+	answered := make(chan struct{})
+	go func() {
+		s.asked.Wait()
+		close(answered)
+	}()
+	select {
+	case <-answered:
+	case <-time.After(settleTime):
+	}
+	return answered
 }
 
 // goDo runs f in a goroutine that Close waits for; after Close it does not run.
@@ -166,11 +187,26 @@ func (s *ZKSession) goDo(f func()) bool {
 	return true
 }
 
+// goAsk is goDo for a request.
+func (s *ZKSession) goAsk(request func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.asked.Add(1)
+	s.work.Go(func() {
+		defer s.asked.Done()
+		request()
+	})
+	return true
+}
+
 // ask runs a request of go-zookeeper, which knows no contexts, and waits for it or for the end of ctx.
 func ask[T any](ctx context.Context, s *ZKSession, request func() T) (T, error) {
 	var none T
 	reply := make(chan T, 1)
-	if !s.goDo(func() { reply <- request() }) {
+	if !s.goAsk(func() { reply <- request() }) {
 		return none, ErrClosed
 	}
 	select {
