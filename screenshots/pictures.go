@@ -83,6 +83,7 @@ func sweep() []picture {
 		{"timeline", script(open("orders"), press("t"), see("▸ timeline"))},
 		{"clients", script(see("stuck-holder"), press("c"), see("▸ clients"))},
 		{"ring", script(open("accounts"), press("c"), see("▸ clients"), press("w"), see("deadlock"))},
+		{"backends", script(see("stuck-holder"), press("b"), see("▸ backends"))},
 		{"findings", script(see("stuck-holder"), press("f"), see("▸ findings"))},
 		{"events", script(see("stuck-holder"), press("e"), see("▸ events"))},
 		{"help", script(see("stuck-holder"), press("?"), see("Keys"))},
