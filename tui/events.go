@@ -242,17 +242,7 @@ func (s *events) copy() tea.Cmd {
 
 // TakeKey types into the filter while it is open.
 func (s *events) TakeKey(msg tea.KeyPressMsg) bool {
-	switch key := msg.String(); {
-	case !s.input.open:
-		return false
-	case key == "up":
-		s.move(-1)
-	case key == "down":
-		s.move(1)
-	case s.input.key(msg):
-		s.search()
-	}
-	return true
+	return s.input.take(msg, s.move, s.search)
 }
 
 // Focus is the lock that the events are restricted to: which ones the others are about changes too fast.

@@ -44,6 +44,22 @@ func (i *filterInput) clear() (changed bool) {
 	return changed
 }
 
+// take gives a key to the filter while it is open, the arrows to the list below it: move moves its cursor, search is called
+// when the words have changed. false: the filter is closed.
+func (i *filterInput) take(msg tea.KeyPressMsg, move func(int), search func()) bool {
+	switch key := msg.String(); {
+	case !i.open:
+		return false
+	case key == "up":
+		move(-1)
+	case key == "down":
+		move(1)
+	case i.key(msg):
+		search()
+	}
+	return true
+}
+
 // actions are the keys of a list's filter; cleared is called after it was cleared.
 func (i *filterInput) actions(help string, cleared func()) []action {
 	list := []action{{keys: []string{"/"}, shown: "/", hint: "filter", help: help, run: do(func() { i.open = true })}}

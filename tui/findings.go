@@ -222,17 +222,7 @@ func (s *findings) search() {
 
 // TakeKey types into the filter while it is open.
 func (s *findings) TakeKey(msg tea.KeyPressMsg) bool {
-	switch key := msg.String(); {
-	case !s.input.open:
-		return false
-	case key == "up":
-		s.move(-1)
-	case key == "down":
-		s.move(1)
-	case s.input.key(msg):
-		s.search()
-	}
-	return true
+	return s.input.take(msg, s.move, s.search)
 }
 
 // Focus are the locks of the selected finding, so that its evidence is as new as can be.
