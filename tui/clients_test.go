@@ -123,6 +123,7 @@ func makeClients(m *Model) {
 }
 
 func TestGoldenClients(t *testing.T) {
+	t.Parallel()
 	pages := []struct {
 		name string
 		keys []string
@@ -336,6 +337,7 @@ func TestClientsOpenAtALocksHolder(t *testing.T) {
 }
 
 func TestGraphOpensTheChain(t *testing.T) {
+	t.Parallel()
 	m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
 	press(m, "w")
 	wantText(t, m, "deadlock: 2 clients", "What to do: stop bob", "▲ dan holds up 2 contenders over 2 locks")
@@ -403,6 +405,7 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 }
 
 func TestEveryClientsFrameFits(t *testing.T) {
+	t.Parallel()
 	s := tangled(t)
 	long := queueOf("/"+strings.Repeat("deep/", 40)+"lock", time.Hour, person{strings.Repeat("x", 90), 91}, person{"evil\x1b[31m\u202e", 92})
 	var locks []*inspect.Lock
@@ -424,6 +427,7 @@ func TestEveryClientsFrameFits(t *testing.T) {
 
 // The program itself has the list made, once and not in Update, and again when the snapshot is another.
 func TestClientsAreListedWhileInFront(t *testing.T) {
+	t.Parallel()
 	p := start(t, Options{}, 100, 30)
 	p.show(tangled(t))
 	p.wait("/dl/a")

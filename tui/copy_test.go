@@ -10,6 +10,7 @@ import (
 )
 
 func TestCopyMenu(t *testing.T) {
+	t.Parallel()
 	commands := func(l *inspect.Lock, c *inspect.Contender) []Command {
 		if c == nil {
 			return []Command{{"zkCli", "ls " + l.ID.Path}}

@@ -75,6 +75,7 @@ func withEvents(t *testing.T, o Options, width, height int, list ...inspect.Even
 }
 
 func TestEventsAreTold(t *testing.T) {
+	t.Parallel()
 	m := withEvents(t, Options{}, 160, 40, allKinds()...)
 	fits(t, m)
 	wantText(
@@ -112,6 +113,7 @@ func TestEventsFollow(t *testing.T) {
 }
 
 func TestEventsFilter(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		filter string
 		want   int
@@ -186,6 +188,7 @@ func TestEventsOfOneLock(t *testing.T) {
 
 // What is forgotten is told, and the cursor stays on what is left.
 func TestEventsForget(t *testing.T) {
+	t.Parallel()
 	m := withEvents(t, Options{}, 80, 24, handoffs(100)...)
 	press(m, "k", "k")
 	s := eventsOf(m)

@@ -48,6 +48,7 @@ func TestCauseNamesNoAddress(t *testing.T) {
 
 // Five masters, one of them stopped, and a holder that says who it is.
 func TestRedlockNamesItsHolder(t *testing.T) {
+	t.Parallel()
 	value := recipe.LockscopeToken([16]byte{1, 2, 3}, "cart-1")
 	silent := vote(5, "", -1)
 	silent.Error = "redissource: master 10.2.1.5:6379: dial tcp 10.2.1.5:6379: connect: connection refused"
@@ -73,6 +74,7 @@ func TestRedlockNamesItsHolder(t *testing.T) {
 }
 
 func TestDialogWords(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"careful now": "Careful now", "worker-3 is not stopped": "worker-3 is not stopped", "": "", "Done": "Done", "ärger droht": "ärger droht",
 	} {

@@ -365,6 +365,7 @@ func TestFacts(t *testing.T) {
 
 // What is updated bit by bit must be what a new look at everything gives.
 func TestFindingIndexUpdatesAsItResets(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	all := make(map[inspect.ID]*inspect.Lock)
 	x := newFindingIndex()
@@ -431,6 +432,7 @@ func rowsOf(x *findingIndex) []string {
 }
 
 func TestFindingsFitEverywhere(t *testing.T) {
+	t.Parallel()
 	for width := minWidth; width <= 220; width += 9 {
 		for _, height := range []int{24, 31, 50} {
 			m := withFindings(t, Options{}, width, height, ward())

@@ -15,10 +15,11 @@ import (
 
 var sizes = []struct{ width, height int }{{80, 24}, {120, 36}, {200, 50}}
 
-// fits says that a frame is exactly as high as the window and nowhere wider.
-func fits(t *testing.T, m *Model) {
+// fits says that a frame is exactly as high as the window and nowhere wider, and returns it.
+func fits(t *testing.T, m *Model) (frame string) {
 	t.Helper()
-	lines := strings.Split(m.View().Content, "\n")
+	frame = m.View().Content
+	lines := strings.Split(frame, "\n")
 	if len(lines) != m.height {
 		t.Errorf("%d lines in a window of %d", len(lines), m.height)
 	}
@@ -27,9 +28,11 @@ func fits(t *testing.T, m *Model) {
 			t.Errorf("line %d is %d cells wide in a window of %d: %q", i, w, m.width, ansi.Strip(l))
 		}
 	}
+	return frame
 }
 
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	pages := []struct {
 		name string
 		make func(t *testing.T, o Options, width, height int) *Model
@@ -132,6 +135,7 @@ func TestTooSmall(t *testing.T) {
 }
 
 func TestEveryFrameFits(t *testing.T) {
+	t.Parallel()
 	for width := minWidth; width <= 220; width += 7 {
 		for _, lock := range []inspect.ID{orders().ID, thin().ID, hostile().ID, freeLock().ID, unknownLock().ID} {
 			m := opened(t, Options{Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%9, lock)

@@ -75,6 +75,7 @@ func TestSortedIsALargeSortedList(t *testing.T) {
 
 // What is updated bit by bit must be what a new look at everything gives, in every arrangement.
 func TestIndexUpdatesAsItIsMade(t *testing.T) {
+	t.Parallel()
 	var arrangements []arrangement
 	for by := range sortings {
 		for _, reversed := range []bool{false, true} {

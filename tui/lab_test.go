@@ -210,6 +210,7 @@ func taken(t *testing.T, f *fakeLab) *Model {
 }
 
 func TestTakeHoldAndRelease(t *testing.T) {
+	t.Parallel()
 	f := newFakeLab()
 	m := taken(t, f)
 	wantText(t, m, "held 0s", "8s", "_c_mine-lock-0000000606", "token 4711", "IN HAND 1", "you hold zk:/locks/orders")
@@ -248,6 +249,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 }
 
 func TestLossIsLoudOnEveryScreen(t *testing.T) {
+	t.Parallel()
 	f := newFakeLab()
 	m := taken(t, f)
 	press(m, "esc")
@@ -347,6 +349,7 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 }
 
 func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
+	t.Parallel()
 	f := newFakeLab()
 	m := taken(t, f)
 	press(m, "q")
@@ -482,6 +485,7 @@ func TestEventsSinceAreTheFirstAndTheNewest(t *testing.T) {
 }
 
 func TestLabGolden(t *testing.T) {
+	t.Parallel()
 	for _, size := range []struct{ width, height int }{{80, 24}, {120, 36}, {160, 50}} {
 		for _, ascii := range []bool{false, true} {
 			name := fmt.Sprintf("lab-%dx%d", size.width, size.height)
@@ -520,6 +524,7 @@ func TestLabGolden(t *testing.T) {
 }
 
 func TestEveryFrameOfTheLabFits(t *testing.T) {
+	t.Parallel()
 	for width := minWidth; width <= 200; width += 13 {
 		f := newFakeLab()
 		m := contesting(t, f, Options{Sandbox: true, Faults: &fakeFaults{}, Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%17)
@@ -534,6 +539,7 @@ func TestEveryFrameOfTheLabFits(t *testing.T) {
 }
 
 func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
+	t.Parallel()
 	m := taken(t, newFakeLab())
 	send(m, tea.WindowSizeMsg{Width: 40, Height: 10})
 	if cmd := press(m, "q"); cmd != nil {

@@ -59,6 +59,7 @@ func TestVisitsAreDrawn(t *testing.T) {
 }
 
 func TestVisitsAreForgotten(t *testing.T) {
+	t.Parallel()
 	var events []contend.Event
 	for i := range 3 * visitsKept {
 		events = append(events, event(contend.Queued, i%7, float64(i)), event(contend.Left, i%7, float64(i)+0.5))

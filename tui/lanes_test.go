@@ -158,6 +158,7 @@ func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
 
 // The memory reads each event once, whatever the log forgets meanwhile, and is bounded.
 func TestLaneMemoryIsBounded(t *testing.T) {
+	t.Parallel()
 	var log eventLog
 	var m laneMemory
 	lock := id("zk:/a")
@@ -210,6 +211,7 @@ func TestAxis(t *testing.T) {
 }
 
 func TestLanesOfAVeryLongQueue(t *testing.T) {
+	t.Parallel()
 	l := orders()
 	first := l.Waiters[0]
 	l.Waiters = nil

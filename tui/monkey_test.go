@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
 	"lockscope/lockops/act"
@@ -29,12 +30,13 @@ type monkey struct {
 	now     time.Time
 	answers chan tea.Msg
 	last    string
+	lines   map[string]int // those that were drawn before, and how wide they are
 }
 
 func newMonkey(t *testing.T, seed uint64, o Options) *monkey {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	k := &monkey{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), now: noon, answers: make(chan tea.Msg, 100_000)}
+	k := &monkey{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), now: noon, answers: make(chan tea.Msg, 100_000), lines: make(map[string]int)}
 	o.Now = func() time.Time { return k.now }
 	k.m = New(ctx, plain(o))
 	t.Cleanup(func() {
@@ -199,22 +201,18 @@ func (k *monkey) start(cmd tea.Cmd) {
 
 var styling = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
 
+// look draws the window: nothing is wider than it, and nothing steers the terminal.
 func (k *monkey) look() {
 	k.Helper()
 	v := k.m.View()
 	lines := strings.Split(v.Content, "\n")
-	if !k.m.small() {
-		fits(k.T, k.m)
-		if len(lines) == 0 {
-			k.Error("nothing is drawn")
-		}
+	if !k.m.small() && len(lines) != k.m.height {
+		k.Errorf("%d lines", len(lines))
 	}
-	for _, l := range append(lines, v.WindowTitle) {
-		for _, r := range styling.ReplaceAllString(l, "") {
-			if r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x200b {
-				k.Errorf("%q goes to the terminal: %q", r, l)
-				break
-			}
+	k.inspect(v.WindowTitle)
+	for _, l := range lines {
+		if w := k.inspect(l); w > k.m.width && !k.m.small() {
+			k.Errorf("%d cells: %q", w, l)
 		}
 	}
 	if k.Failed() {
@@ -222,13 +220,31 @@ func (k *monkey) look() {
 	}
 }
 
+// inspect says how wide a line is. Most lines were drawn before.
+func (k *monkey) inspect(drawn string) int {
+	if w, ok := k.lines[drawn]; ok {
+		return w
+	}
+	text := styling.ReplaceAllString(drawn, "")
+	for _, r := range text {
+		if r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x200b {
+			k.Errorf("%q goes to the terminal: %q", r, drawn)
+			break
+		}
+	}
+	k.lines[drawn] = ansi.StringWidth(text)
+	return k.lines[drawn]
+}
+
 func TestAnythingMayBePressed(t *testing.T) {
+	t.Parallel()
 	steps := 400
 	if testing.Short() {
 		steps = 100
 	}
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			o := Options{Title: evil, Theme: asciiTheme}
 			o.Theme.ASCII = seed%2 == 0
 			releaser := newFakeReleaser()

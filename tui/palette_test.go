@@ -34,6 +34,7 @@ func TestMatchText(t *testing.T) {
 }
 
 func TestPaletteGoes(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, typed string
 		keys        []string
@@ -141,6 +142,7 @@ func TestQuitAsksWhileSomethingIsHeld(t *testing.T) {
 }
 
 func TestHelpScrolls(t *testing.T) {
+	t.Parallel()
 	m := model(t, Options{}, 80, 24, everything())
 	press(m, "?")
 	wantText(t, m, "Keys of this screen: locks", "more lines", "up/down scroll")

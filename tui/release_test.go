@@ -80,6 +80,7 @@ func inConfirm(t *testing.T, f *fakeReleaser) *Model {
 }
 
 func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	m := inConfirm(t, f)
 	if r := f.requests[0]; r.ID != orders().ID || r.Owner != orders().Holders[0].Name || r.Waiter {
@@ -105,6 +106,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 
 // Who typed something else is told so, and nothing is sent.
 func TestWrongPathIsSaid(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
 		f := newFakeReleaser()
 		m := inConfirm(t, f)
@@ -118,6 +120,7 @@ func TestWrongPathIsSaid(t *testing.T) {
 
 // A path may be typed as the screens show it, with its backend; and who forgets to choose Release is told.
 func TestPathWithItsBackend(t *testing.T) {
+	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	typeText(m, "zk:/locks/orders")
 	wantText(t, m, "tab chooses Release")
@@ -127,6 +130,7 @@ func TestPathWithItsBackend(t *testing.T) {
 
 // Each of these must send nothing and close the dialog.
 func TestCancelIsDefault(t *testing.T) {
+	t.Parallel()
 	for name, keys := range map[string][]string{
 		"enter alone":           {"enter"},
 		"esc":                   {"esc"},
@@ -162,6 +166,7 @@ func TestCancelIsDefault(t *testing.T) {
 }
 
 func TestPasteDoesNothing(t *testing.T) {
+	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	send(m, tea.PasteMsg{Content: "/locks/orders"})
 	wantText(t, m, "pasting is off here")
@@ -211,6 +216,7 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 }
 
 func TestHolderChangedMeanwhile(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.Changed}
 	m := inConfirm(t, f)
@@ -225,6 +231,7 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 }
 
 func TestRefusalsAndErrors(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	f.preview.Refused = act.Gone
 	m := opened(t, Options{Release: f.of}, 80, 24, orders().ID)
@@ -294,6 +301,7 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 }
 
 func TestNobodyKnownIsNotNobody(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum}
 	m := inConfirm(t, f)

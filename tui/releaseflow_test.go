@@ -36,6 +36,7 @@ func (f *fakeReleaser) stays(t *testing.T) {
 }
 
 func TestScreenWrongNameCancels(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	p := inChain(t, f, everything(), "orders", "holds it for")
 	for _, wrong := range []string{"/locks/order", "/locks/orders/", "orders", "/LOCKS/ORDERS"} {
@@ -53,6 +54,7 @@ func TestScreenWrongNameCancels(t *testing.T) {
 
 // A paste neither opens nor confirms, whatever is in it.
 func TestScreenPasteDoesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	p := inChain(t, f, everything(), "orders", "holds it for")
 	p.keys("\x1b[200~x\r\x1b[201~j")
@@ -71,6 +73,7 @@ func TestScreenPasteDoesNothing(t *testing.T) {
 }
 
 func TestScreenHolderChangedMeanwhile(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.Changed}
 	p := inChain(t, f, everything(), "orders", "holds it for")
@@ -91,6 +94,7 @@ func TestScreenHolderChangedMeanwhile(t *testing.T) {
 }
 
 func TestScreenWaiterNeedsAnExtraStep(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	p := inChain(t, f, everything(), "orders", "holds it for")
 	p.keys("jx")
@@ -109,6 +113,7 @@ func TestScreenWaiterNeedsAnExtraStep(t *testing.T) {
 
 // The result is told for each master, and who has the lock now.
 func TestScreenResultPerNode(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	l := thin()
 	f.preview = act.Preview{Seen: &l.Holders[0], Sends: []string{"compare and delete on 5 masters"}}
@@ -127,6 +132,7 @@ func TestScreenResultPerNode(t *testing.T) {
 
 // A key that cannot do anything says why.
 func TestScreenDisabledKeysSayWhy(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, word, sees, keys, want string
 		releaser                     bool

@@ -94,24 +94,28 @@ func (p *program) keys(text string) {
 	}
 }
 
+// patience is how long a screen may take on a machine that does much else.
+const patience = 30 * time.Second
+
 // wait waits until the screen says all of these.
 func (p *program) wait(texts ...string) {
 	p.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		screen, missing := p.screen.text(), ""
-		for _, text := range texts {
-			if !strings.Contains(screen, text) {
-				missing = text
+	seen, screen, missing := -1, "", ""
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		if n := p.screen.written(); n != seen { // looking costs much
+			seen, screen, missing = n, p.screen.text(), ""
+			for _, text := range texts {
+				if !strings.Contains(screen, text) {
+					missing = text
+				}
 			}
 		}
-		if missing == "" {
+		switch {
+		case missing == "":
 			return
-		}
-		if time.Now().After(deadline) {
+		case time.Now().After(deadline):
 			p.t.Fatalf("the screen never says %q:\n%s", missing, screen)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 }
 
@@ -119,7 +123,7 @@ func (p *program) wait(texts ...string) {
 func (p *program) await(wanted func(screen string) bool) {
 	p.t.Helper()
 	seen := -1
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if n := p.screen.written(); n != seen { // looking costs much
 			if seen = n; wanted(p.screen.text()) {
 				return
@@ -144,6 +148,7 @@ func (p *program) quiet() {
 }
 
 func TestScreenReleases(t *testing.T) {
+	t.Parallel()
 	f := newFakeReleaser()
 	p := start(t, Options{Release: f.of}, 120, 36)
 	p.wait("Connecting")
@@ -201,6 +206,7 @@ func TestScreenReadOnly(t *testing.T) {
 }
 
 func TestScreenDropsStaleAnswers(t *testing.T) {
+	t.Parallel()
 	slow := &slowReleaser{fakeReleaser: newFakeReleaser(), answer: make(chan struct{})}
 	p := start(t, Options{Release: func(string) (act.Releaser, bool) { return slow, true }}, 120, 36)
 	p.show(everything())
@@ -244,6 +250,7 @@ func countdown(n int) *inspect.Snapshot {
 
 // A slow link must keep up with the clock: what does not change costs nothing, thirty times to live little.
 func TestBytesPerTick(t *testing.T) {
+	t.Parallel()
 	clock := struct {
 		sync.Mutex
 		now time.Time

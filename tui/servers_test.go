@@ -49,6 +49,7 @@ func watching(t *testing.T, width, height int, source inspect.Source) *program {
 
 // Two sessions that take two locks in different orders are drawn as a ring, and a third behind it.
 func TestDeadlockOnAServer(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -86,6 +87,7 @@ func TestDeadlockOnAServer(t *testing.T) {
 
 // Of five masters one is stopped: the screen says which, and what of the others is known.
 func TestStoppedMasterOnTheBackendsScreen(t *testing.T) {
+	t.Parallel()
 	cfg := redissource.Config{Backend: "redis", Timeout: 300 * time.Millisecond}
 	var last *servertest.Redis
 	for range 5 {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestTimelineGolden(t *testing.T) {
+	t.Parallel()
 	for name, make := range map[string]func(*testing.T, Options, int, int) *play{"fair": fairPlay, "unfair": unfairPlay} {
 		for _, size := range sizes {
 			for _, ascii := range []bool{false, true} {
@@ -35,6 +36,7 @@ func TestTimelineGolden(t *testing.T) {
 }
 
 func TestTimelineSaysWhatItKnows(t *testing.T) {
+	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "5 grants, 5 handovers in 2m00s, 2.5/min", "fair: nobody overtaken", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
 		"worker-1 holds it; 2 wait, next worker-2", "waited 50s", "holds for 12s")
@@ -52,6 +54,7 @@ func timelineOf(m *Model) *timeline { return m.screens[timelineScreen].(*timelin
 
 // The cursor is with whoever holds the lock until it is moved; then it stays with its lane.
 func TestTimelineCursor(t *testing.T) {
+	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()
 	wantText(t, m, "● worker-1 · came")
@@ -75,6 +78,7 @@ func TestTimelineCursor(t *testing.T) {
 }
 
 func TestTimelineMovesInTime(t *testing.T) {
+	t.Parallel()
 	p := fairPlay(t, Options{}, 120, 36)
 	m := p.timeline()
 	end := func() time.Duration { return timelineOf(m).view().window.end().Sub(noon).Round(2 * time.Second) }
@@ -107,6 +111,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 }
 
 func TestTimelineZooms(t *testing.T) {
+	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "last 3m")
 	press(m, "+", "=")
@@ -155,6 +160,7 @@ func TestTimelineOfAPlainKey(t *testing.T) {
 }
 
 func TestTimelineMouse(t *testing.T) {
+	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	m.View()
 	s := timelineOf(m)
@@ -168,6 +174,7 @@ func TestTimelineMouse(t *testing.T) {
 
 // What is hostile stays text, at every size and in every window.
 func TestTimelineFits(t *testing.T) {
+	t.Parallel()
 	for width := minWidth; width <= 220; width += 20 {
 		m := model(t, Options{}, width, 24+width%13, everything())
 		for l := range m.snapshot.Locks() {
@@ -186,6 +193,7 @@ func TestTimelineFits(t *testing.T) {
 
 // A minute of a timeline that nobody touches costs a slow link little: a lane moves when a cell is over.
 func TestTimelineBytes(t *testing.T) {
+	t.Parallel()
 	clock := struct {
 		sync.Mutex
 		now time.Time
