@@ -65,7 +65,7 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 	now := indexOf(is)
 	for i := range was.Holders {
 		h := &was.Holders[i]
-		if _, still := now.same(h); still {
+		if _, still := now.same(h); still || tookLease(is, h) {
 			continue // one that waits now was not rightly read before
 		}
 		left = append(left, h)
@@ -114,6 +114,9 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 		if old, ok := before.same(h); ok && (old.State == Holding || old.Czxid == 0 && h.Czxid != 0) {
 			continue // or it was only listed so far: what was read told who holds
 		}
+		if len(was.Holders) == 1 && tookLease(is, &was.Holders[0]) {
+			continue
+		}
 		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
 		if len(left) > 0 && !v.blind {
 			e.Kind, e.From = EventHandover, left[min(handed, len(left)-1)].Name
@@ -142,7 +145,7 @@ func gaveUp(was, is *Lock, v view) []Event {
 	var events []Event
 	for i := range was.Waiters {
 		w := &was.Waiters[i]
-		if now.has(w) || isPermits(was) && wentOn(is, w) {
+		if now.has(w) || isPermits(was) && wentOn(is, w) || tookLease(is, w) {
 			continue
 		}
 		events = append(events, Event{Kind: EventGone, At: v.at, Lock: is.ID, Contender: w})

@@ -30,7 +30,7 @@ func everyContender(l *Lock, f func(*Contender)) {
 // same says that two versions of a contender are one and the same entry on the server. One that was only listed so far
 // has no czxid.
 func same(a, b *Contender) bool {
-	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0)
+	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
 }
 
 // carry takes over what the version of the lock before knew and a single reading cannot tell: when its holders were
@@ -60,6 +60,9 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		case c.State != Holding || !c.HeldSince.IsZero():
 		case ok && old.State == Holding:
 			c.HeldSince = old.HeldSince
+			if renewed(old, c) {
+				c.Since = old.Since
+			}
 		case blind, misread(was, l), ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
 		case !ok && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created

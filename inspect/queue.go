@@ -35,6 +35,10 @@ type Directory struct {
 	Data []byte
 	// Parts are the children of those directories of recipe.Parts that exist, by place.
 	Parts map[string][]Znode
+	// Lease is the znode of a lease (Znode.IsLease) that there was when it was last seen; nil where none is remembered.
+	Lease *Znode
+	// Now is when, by our clock, leases are to be judged; zero is when it was read.
+	Now time.Time
 }
 
 // DirectoryLock makes the lock of a ZooKeeper directory from its children; nil when no recipe recognises any of
@@ -48,12 +52,17 @@ func DirectoryLock(id ID, children []Znode, readAt time.Time) *Lock {
 // Lock makes the lock of the directory; nil when no recipe recognises one. folded: it is a semaphore that has its Parts
 // folded in, so that they are no locks themselves.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
-	own := readQueue(d.Children)
+	own, now := readQueue(d.Children), d.Now
+	if now.IsZero() {
+		now = readAt
+	}
 	if l = curatorSemaphore(id, own, d); l == nil {
 		l = kazooSemaphore(id, own, d)
 	}
 	if folded = l != nil; !folded {
-		l = queueLock(id, own)
+		if l = leaseLock(id, own, d, now); l == nil {
+			l = queueLock(id, own)
+		}
 	}
 	if l == nil {
 		return nil, false

@@ -8,7 +8,8 @@ import (
 )
 
 // persistentContender: a contender that no session owns. It stays when its client is gone, and blocks who comes after it
-// for ever. Not for libraries that are persistent by design and expire by themselves: ShedLock, Helix, Hive.
+// for ever. Not for what is persistent by design and expires by itself: ShedLock, Helix, Hive, kazoo's
+// NonBlockingLease.
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
 // creates PERSISTENT_SEQUENTIAL nodes.
@@ -20,7 +21,7 @@ func persistentContender() inspect.Rule {
 		n := 0
 		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
 			for i := range list {
-				if !list[i].Persistent || persistentByDesign(libraryOf(c.Lock, &list[i])) {
+				if !list[i].Persistent || expiresByItself(&list[i]) || persistentByDesign(libraryOf(c.Lock, &list[i])) {
 					continue
 				}
 				if n++; first == nil {
@@ -46,6 +47,9 @@ func persistentContender() inspect.Rule {
 		})
 	})
 }
+
+// expiresByItself says that a znode says until when it holds, as kazoo's lease does.
+func expiresByItself(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
 
 func persistentByDesign(library string) bool {
 	return library == "shedlock" || library == "helix" || library == "hive"

@@ -35,8 +35,8 @@ func stuckHolder() inspect.Rule {
 			}
 		}
 		h, held, how := longest(c, limit)
-		if how == unknown || held <= limit {
-			return nil
+		if how == unknown || held <= limit || h.Persistent && expiresByItself(h) {
+			return nil // a lease is held until its end, and renewed, by design
 		}
 		e := about(h)
 		e["held_over"], e["limit_ms"], e["waiters"] = over(held), limit.Milliseconds(), len(l.Waiters)+l.WaitersAtLeast

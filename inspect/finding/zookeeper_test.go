@@ -84,6 +84,7 @@ func TestPersistentContender(t *testing.T) {
 		{name: "ephemeral ones", c: present(queue("kazoo", 3))},
 		{name: "ShedLock's are by design", c: present(with(queue("shedlock", 1), holder(persistent)))},
 		{name: "Helix's are by design", c: present(with(queue("helix", 1), holder(persistent)))},
+		{name: "kazoo's leases are, since they say when they end", c: present(with(queue("kazoo", 1), holder(func(h *inspect.Contender) { persistent(h); h.ExpiresAt = now.Add(time.Minute) })))},
 		{name: "Hive's explicit ones are by design", c: present(with(queue("curator", 1), holder(func(h *inspect.Contender) { persistent(h); h.Recipe = "hive" })))},
 	})
 }
@@ -105,6 +106,7 @@ func TestStuckHolder(t *testing.T) {
 	}
 	check(t, "stuck-holder", []state{
 		warning("over the limit", present(held(11*time.Minute)), recipe.Certain, "for over 10m; 2 waiting"),
+		{name: "a lease, which is held until its end", c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))},
 		{name: "just under the limit", c: present(held(10*time.Minute - time.Second))},
 		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		warning("so many instances wait unseen", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),

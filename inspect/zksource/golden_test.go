@@ -52,6 +52,7 @@ var kazooGoldens = map[string][]step{
 	"kazoo-election":   {{"election", "a", "", 1}, {"election", "b", "", 2}},
 	"kazoo-semaphore":  {{"semaphore", "a", "2", 1}, {"semaphore", "b", "2", 2}, {"semaphore", "c", "2", 3}, {"semaphore", "d", "2", 4}},
 	"kazoo-persistent": {{"persistent", "a", "", 1}, {"lock", "b", "", 2}},
+	"kazoo-lease":      {{"lease", "a", "3600", 1}, {"lease", "b", "3600", 1}},
 }
 
 func TestLocksThatRealLibrariesWrote(t *testing.T) {
@@ -189,6 +190,7 @@ var varying = []struct {
 	{regexp.MustCompile(`(127\.0\.0\.1|\[::1\]):[0-9]+`), "address"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "time"},
 	{regexp.MustCompile(`"age_ms": \d+`), "age"},
+	{regexp.MustCompile(`"ttl_ms": \d+`), "ttl"},
 }
 
 func normal(text string) string {
@@ -203,6 +205,8 @@ func normal(text string) string {
 				return v.as
 			case "age":
 				return `"age_ms": 0`
+			case "ttl":
+				return `"ttl_ms": 1`
 			}
 			return seen[s]
 		})

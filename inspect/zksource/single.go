@@ -163,7 +163,7 @@ func (r *run) comesBack(in, c *dir) {
 // expiresWith notes when a lock runs out by itself, so that it is told then.
 func (r *run) expiresWith(d *dir, lock *inspect.Lock) {
 	delete(r.expiring, d)
-	if lock == nil || !d.single {
+	if lock == nil {
 		return
 	}
 	for _, c := range lock.Holders {

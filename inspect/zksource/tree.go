@@ -53,6 +53,7 @@ type dir struct {
 	lone   *dir            // the child that is alone, and so a lock
 	freed  *dir            // the one that there was
 
+	lease  *inspect.Znode  // the newest node of a lease that was read
 	live   map[string]bool // children whose data are watched
 	reread map[string]bool // those of them that changed
 
@@ -74,7 +75,7 @@ type dir struct {
 func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed []string) {
 	slices.Sort(names)
 	if d.czxid != stat.Czxid { // it was deleted and made again: same names mean nothing
-		d.nodes, d.waiting, d.fresh, d.judged = nil, nil, nil, false
+		d.nodes, d.waiting, d.fresh, d.judged, d.lease = nil, nil, nil, false, nil
 		d.dataStale = d.dataStale || d.dataRead
 	}
 	old := d.names
@@ -115,7 +116,11 @@ func (d *dir) keep(name string, data []byte, stat *zk.Stat) {
 	if d.nodes == nil {
 		d.nodes = map[string]inspect.Znode{}
 	}
-	d.nodes[name] = znode(name, data, stat)
+	n := znode(name, data, stat)
+	d.nodes[name] = n
+	if n.IsLease() {
+		d.lease = &n
+	}
 }
 
 // znode is a node that was read, or, without a Stat, one that may not be.
@@ -137,10 +142,14 @@ func (d *dir) wanted(full bool) []recipe.Entry {
 	if !full && len(entries) > fullQueue {
 		entries = entries[:fullQueue]
 	}
-	return slices.DeleteFunc(entries, func(e recipe.Entry) bool {
+	entries = slices.DeleteFunc(entries, func(e recipe.Entry) bool {
 		_, known := d.nodes[e.Name]
 		return known && !d.reread[e.Name] || d.waiting[e.Name]
 	})
+	if d.wantsLease() {
+		entries = append(entries, recipe.Entry{Name: recipe.LeaseNode})
+	}
+	return entries
 }
 
 // await notes that a child is about to be read.
@@ -175,7 +184,7 @@ func (d *dir) lock(id inspect.ID) (lock *inspect.Lock, folded bool) {
 
 // directory is all that was read of the directory.
 func (d *dir) directory() inspect.Directory {
-	whole := inspect.Directory{Children: d.children(), Data: d.self.Data}
+	whole := inspect.Directory{Children: d.children(), Data: d.self.Data, Lease: d.lease, Now: time.Now()}
 	if len(d.parts) > 0 {
 		whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
 		for place, part := range d.parts {

@@ -263,6 +263,7 @@ func (r *run) listed(d *dir, res result) {
 		}
 		d.firedAt = time.Time{}
 	}
+	d.rereadLease()
 	r.readWanted(d, list, born)
 	for _, name := range d.names {
 		// What is read now shows by itself whether it can have children.
@@ -302,7 +303,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 	if !r.cfg.Once {
 		r.touch(d, at)
 	}
-	if recipe.Contends(name) && (d.judged || len(d.waiting) == 0) {
+	if recipe.Contends(name) && (d.judged || len(d.waiting) == 0) && (r.cfg.Once || !d.betweenLeases()) {
 		r.judge(d)
 	}
 }
@@ -341,7 +342,7 @@ func (r *run) got(d *dir, res result) {
 		if seen := res.job.seen; !seen.IsZero() {
 			r.clock.created(seen, time.UnixMilli(res.stat.Ctime))
 		}
-		if res.stat.EphemeralOwner == 0 && !recipe.Proves(name) {
+		if n := d.nodes[name]; res.stat.EphemeralOwner == 0 && !recipe.Proves(name) && !n.IsLease() {
 			r.child(d, name)
 		}
 	case errors.Is(res.err, zk.ErrNoNode):

@@ -1,5 +1,6 @@
 """Takes kazoo's locks, many in one process. Each line that comes in is KIND CLIENT PATH and perhaps a number; each CLIENT has
-a session of its own, each line a thread of its own, which keeps what it got. "close CLIENT" ends a client."""
+a session of its own, each line a thread of its own, which keeps what it got and says so, or says refused. "close CLIENT" ends a client."""
+import datetime
 import sys
 import threading
 from kazoo.client import KazooClient
@@ -27,6 +28,14 @@ def take(zk, kind, name, path, number):
         zk.Election(path, name).run(lambda: (told(kind, name, path), threading.Event().wait()))
     elif kind == "semaphore":
         zk.Semaphore(path, name, max_leases=int(number)).acquire()
+    elif kind == "lease":
+        if not zk.NonBlockingLease(path, datetime.timedelta(seconds=int(number)), name):
+            print("refused", kind, name, path, flush=True)
+            return
+    elif kind == "leases":
+        if not zk.MultiNonBlockingLease(2, path, datetime.timedelta(seconds=int(number)), name):
+            print("refused", kind, name, path, flush=True)
+            return
     else:
         raise ValueError(kind)
     told(kind, name, path)

@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// leaseLock makes the lock of a kazoo NonBlockingLease: one node says who has it and until when, and who is about to take
+// or to renew it stands beside in kazoo's queue; nil when the directory has none. Whose lease is over holds nothing.
+func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
+	lease, node, ok := d.lease(own)
+	if !ok {
+		return nil
+	}
+	l := &Lock{ID: id, Kind: KindMutex, Recipe: lease.Recipe, Confidence: lease.Confidence}
+	first := recipe.Entry{}
+	queue := queue{writer: own.writer, nodes: own.nodes}
+	for _, e := range own.entries {
+		if e.Recipe == lease.Recipe && !e.Unnumbered {
+			queue.entries = append(queue.entries, e)
+		}
+	}
+	if len(queue.entries) > 0 {
+		first = queue.entries[0]
+	}
+	_, here := own.nodes[recipe.LeaseNode]
+	renewing := first.Name != "" && queue.mayBe(first, lease.Label)
+	if (lease.Until.IsZero() || lease.Until.After(now)) && (here || renewing) {
+		l.Holders = []Contender{{
+			Name: recipe.LeaseNode, State: Holding, Count: 1, Since: node.Created, ExpiresAt: lease.Until,
+			Owner: Owner{Label: Untrusted(lease.Label)}, Czxid: node.Czxid, Version: node.Version, Persistent: true,
+		}}
+	}
+	for _, c := range queue.queued(queue.entries) {
+		if len(l.Holders) == 0 || c.Owner.Label != l.Holders[0].Owner.Label { // else it is the holder itself, which renews
+			l.Waiters = append(l.Waiters, c)
+		}
+	}
+	countBlocked(l)
+	delete(own.nodes, recipe.LeaseNode)
+	l.Aliens = aliens(queue)
+	return l
+}
+
+// lease is the directory's lease and its node: the one that is there, or, while somebody writes it anew, the one before.
+func (d *Directory) lease(own queue) (lease recipe.Single, node *Znode, ok bool) {
+	node = own.nodes[recipe.LeaseNode]
+	if node == nil || !node.Known {
+		node = d.Lease
+	}
+	if node == nil || node.EphemeralOwner != 0 {
+		return lease, node, false
+	}
+	lease, ok = recipe.ReadLease(node.Data[:min(len(node.Data), maxValue)])
+	return lease, node, ok
+}
+
+// mayBe says that an entry may be of the client that calls itself so: it is, or it was not read yet.
+func (q *queue) mayBe(e recipe.Entry, label string) bool {
+	return !q.nodes[e.Name].Known || q.contender(e).Owner.Label == Untrusted(label)
+}
+
+// IsLease says that a znode keeps a kazoo NonBlockingLease.
+func (n *Znode) IsLease() bool {
+	if n.Name != recipe.LeaseNode || !n.Known || n.EphemeralOwner != 0 {
+		return false
+	}
+	_, ok := recipe.ReadLease(n.Data[:min(len(n.Data), maxValue)])
+	return ok
+}
+
+// leased says that a contender holds by a lease: its znode stays until its time is up, and is made again to renew it.
+func (c *Contender) leased() bool {
+	return c.Name == recipe.LeaseNode && c.Persistent && c.State == Holding && c.Owner.Label != ""
+}
+
+// renewed says that two contenders are one holder, which made its lease anew.
+func renewed(a, b *Contender) bool {
+	return a.leased() && b.leased() && a.Owner.Label == b.Owner.Label
+}
+
+// tookLease says that a contender of kazoo's queue stood there for the lease that is held under its name: the queue and the
+// lease are one client's one hold.
+func tookLease(l *Lock, c *Contender) bool {
+	return len(l.Holders) == 1 && l.Holders[0].leased() && c.Name != recipe.LeaseNode && c.Owner.Label == l.Holders[0].Owner.Label
+}

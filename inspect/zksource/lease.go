@@ -1,0 +1,35 @@
+package zksource
+
+import (
+	"slices"
+
+	"lockscope/inspect/recipe"
+)
+
+// A kazoo NonBlockingLease is a persistent node beside its clients' queue, and is deleted and made again under the same
+// name: it is read again whenever the directory is listed. What it was is remembered while it is made anew.
+
+// rereadLease notes that a directory's lease is to be read, if there is one.
+func (d *dir) rereadLease() {
+	if !d.hasLease() {
+		return
+	}
+	if d.reread == nil {
+		d.reread = map[string]bool{}
+	}
+	d.reread[recipe.LeaseNode] = true
+}
+
+func (d *dir) hasLease() bool {
+	_, found := slices.BinarySearch(d.names, recipe.LeaseNode)
+	return found
+}
+
+// wantsLease says that the directory's lease has to be read.
+func (d *dir) wantsLease() bool {
+	_, known := d.nodes[recipe.LeaseNode]
+	return d.hasLease() && !d.waiting[recipe.LeaseNode] && (!known || d.reread[recipe.LeaseNode])
+}
+
+// betweenLeases says that the directory had a lease and has none: it may be about to be made anew.
+func (d *dir) betweenLeases() bool { return d.lease != nil && !d.hasLease() }
