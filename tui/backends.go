@@ -149,6 +149,8 @@ func (s *backendsPage) move(by int) {
 	s.moveTo(s.table.at + by)
 }
 
+func (s *backendsPage) Sight() (at, of, rows int) { return s.table.at, len(s.rows), s.layout().rows }
+
 func (s *backendsPage) page() int {
 	if s.inDetails {
 		return s.layout().paneRows

@@ -25,7 +25,7 @@ func (s *backendsPage) layout() backendsLayout {
 		return g
 	}
 	g := backendsLayout{tableWidth: s.width, paneWidth: s.width}
-	g.rows = max(1, min(len(s.rows), max(4, (s.height-2)*2/5)))
+	g.rows = rowsAbove(len(s.rows), s.height-2)
 	g.top = 2 + g.rows + 1
 	g.paneRows = max(1, s.height-g.top)
 	return g

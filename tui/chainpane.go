@@ -270,15 +270,11 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 	return lines
 }
 
-// adviceLines are what to do. Where there is room, each command has lines of its own, that can be copied and pasted.
+// adviceLines are what to do. Each command has lines of its own, that can be copied and pasted.
 func (p *chainPane) adviceLines(advice string) []line {
 	t, width := p.theme, p.width-6
-	parts := []phrase{{text: advice}}
-	if p.height >= roomy {
-		parts = phrases(advice)
-	}
 	var lines []line
-	for _, part := range parts {
+	for _, part := range phrases(advice) {
 		texts, style := wrap(part.text, width, 5, t.Glyphs.Ellipsis), t.Muted
 		if part.command {
 			texts, style = wrapCommand(part.text, width), t.Waiting

@@ -19,8 +19,12 @@ type clientsLayout struct {
 	details                                     []line
 }
 
-// leastClients is how many rows of the table stay when the window is low.
-const leastClients = 4
+// rowsAbove is how many of n rows a list shows above the details of the selected one, of the lines that both have. It does
+// not depend on what is selected, so that nothing jumps.
+func rowsAbove(n, lines int) int {
+	details := max(9, min(14, lines*2/5))
+	return max(1, min(n, max(4, lines-details)))
+}
 
 func (s *clients) layout() clientsLayout {
 	g := clientsLayout{tableWidth: s.width, tableTop: 2, tableRows: max(1, s.height-2), paneWidth: s.width}
@@ -34,7 +38,7 @@ func (s *clients) layout() clientsLayout {
 		g.left, g.top = g.tableWidth+3, 1
 		g.details = s.details(r, g.paneWidth)
 	} else {
-		g.tableRows = min(len(s.shown), max(leastClients, (s.height-2)*2/5))
+		g.tableRows = rowsAbove(len(s.shown), s.height-2)
 		g.top = g.tableTop + g.tableRows
 		g.details = append([]line{s.section("what it holds and waits for", s.width)}, s.details(r, g.paneWidth)...)
 	}
@@ -54,6 +58,13 @@ func (w *world) section(name string, width int) line {
 		{name, t.Muted},
 		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
 	}
+}
+
+func (s *clients) Sight() (at, of, rows int) {
+	if s.graphing {
+		return 0, 0, 0 // its lines are not all rows
+	}
+	return s.table.at, len(s.shown), s.rows()
 }
 
 func (s *clients) View() string {
@@ -114,12 +125,13 @@ func clientColumns(width int) []column {
 		server = never
 	}
 	return []column{
-		{title: "CLIENT", middle: true, width: 18, grow: 5, most: 44},
+		{title: "CLIENT", middle: true, width: 12, grow: 5, most: 30},
+		{title: "ADDRESS", middle: true, width: 15, grow: 2, most: 21},
 		{title: "SESSION", width: 18, from: session},
 		{title: "SERVER", middle: true, width: 16, grow: 1, most: 22, from: server},
-		{title: "CONTACT", width: 7, right: true},
-		{title: "TIMEOUT", width: 7, right: true, from: 100},
-		{title: "EXPIRES", width: 7, right: true, from: 92},
+		{title: "CONTACT", width: 7, right: true, from: 84},
+		{title: "TIMEOUT", width: 7, right: true, from: 118},
+		{title: "EXPIRES", width: 7, right: true, from: 96},
 		{title: "HOLDS", width: 5, right: true},
 		{title: "WAITS", width: 5, right: true},
 		{title: "LONGEST", width: 7, right: true},
@@ -173,9 +185,9 @@ func (s *clients) clientCells(r *clientRow) []line {
 		}
 		return line{{fmt.Sprint(n), t.Text}}
 	}
-	name := line{{r.name, t.Text}}
+	name, address := line{{r.name, t.Text}}, line(nil) // a name without an address may run on
 	if at := client(&r.owner); at != "" && at != r.name {
-		name = name.add(t.Muted, "  "+at)
+		address = line{{at, t.Muted}}
 	}
 	id, server, contact, timeout, expires, longest, signs := none, none, none, none, none, none, line(nil)
 	if r.owner.Session != 0 {
@@ -208,7 +220,7 @@ func (s *clients) clientCells(r *clientRow) []line {
 	case r.dead:
 		signs = line{{"ghost", t.Warning}}
 	}
-	return []line{name, id, server, contact, timeout, expires, number(r.holds), number(r.waits), longest, number(r.blocks), signs}
+	return []line{name, address, id, server, contact, timeout, expires, number(r.holds), number(r.waits), longest, number(r.blocks), signs}
 }
 
 // timeout is the session's, as negotiated; 0 when unknown.

@@ -58,6 +58,8 @@ func (s *events) SetSize(width, height int) {
 // rows is how many events are in sight, below the summary and the header.
 func (s *events) rows() int { return max(1, s.height-2) }
 
+func (s *events) Sight() (at, of, rows int) { return s.place(), len(s.shown), s.rows() }
+
 func (s *events) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:

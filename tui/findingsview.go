@@ -41,6 +41,8 @@ func (s *findings) rows() int {
 	return max(1, min(s.index.rows(), max(4, room*2/5)))
 }
 
+func (s *findings) Sight() (at, of, rows int) { return s.cursor, s.index.rows(), s.rows() }
+
 func (s *findings) View() string {
 	t, tail := s.theme, s.theme.Glyphs.Ellipsis
 	width := s.tableWidth()

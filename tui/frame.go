@@ -57,10 +57,25 @@ func (m *Model) rule() string {
 	return m.theme.Faint.Render(strings.Repeat(m.theme.Glyphs.Rule, m.width))
 }
 
-// foot is a rule, the caption when there is one, and the keys.
+// foot is a rule, which says where in a long list the cursor is, the caption when there is one, and the keys.
 func (m *Model) foot() []string {
-	lines := []string{m.rule()}
+	lines := []string{m.footRule()}
 	return append(append(lines, m.captionLines()...), m.hints())
+}
+
+func (m *Model) footRule() string {
+	l, ok := m.front().(lister)
+	if !ok {
+		return m.rule()
+	}
+	at, of, rows := l.Sight()
+	if of <= rows {
+		return m.rule()
+	}
+	t, rule := m.theme, m.theme.Glyphs.Rule
+	where := fmt.Sprintf(" %d of %d ", at+1, of)
+	left := max(0, m.width-len(where)-2)
+	return line{{strings.Repeat(rule, left), t.Faint}, {where, t.Muted}, {rule + rule, t.Faint}}.render(m.width, "", nil)
 }
 
 // captionLines say what is going on, in at most two lines; always in two where scenes change, so that nothing jumps.
@@ -108,9 +123,9 @@ func (m *Model) titleBar() string {
 		left = left.add(t.Muted, t.Glyphs.Crumb+" ").add(t.Strong, m.screens[p.screen].Crumb()+" ")
 	}
 	badges := m.badges()
-	backends := m.backendSigns(true)
+	backends := m.backendSigns(signMode)
 	for _, middle := range []line{
-		slices.Concat(backends, m.cost(true)), slices.Concat(backends, m.cost(false)), backends, m.backendSigns(false),
+		slices.Concat(backends, m.cost(true)), slices.Concat(backends, m.cost(false)), backends, m.backendSigns(signCount), m.backendSigns(signOnly),
 	} {
 		right := slices.Concat(middle, badges)
 		if left.width()+right.width() < m.width {
@@ -142,8 +157,17 @@ func (m *Model) badges() line {
 	return l.add(t.Badge, " READ-ONLY ").add(t.Text, " ")
 }
 
-// backendSigns has for each backend its state, servers up, and how changes reach us.
-func (m *Model) backendSigns(mode bool) line {
+// signDetail is how much is said of a backend in the title bar.
+type signDetail int
+
+const (
+	signOnly  signDetail = iota // its state
+	signCount                   // how many servers are up, too
+	signMode                    // and how changes reach us
+)
+
+// backendSigns has for each backend its name and state.
+func (m *Model) backendSigns(detail signDetail) line {
 	t := m.theme
 	var l line
 	for _, b := range m.snapshot.Backends {
@@ -154,11 +178,14 @@ func (m *Model) backendSigns(mode bool) line {
 			}
 		}
 		sign := backendSign(t, b.State)
-		l = l.add(t.Text, printed(b.Name)+" ").add(sign.style, sign.text).add(t.Text, fmt.Sprintf(" %d/%d ", up, len(b.Servers)))
-		if mode {
-			l = l.add(t.Muted, string(b.Mode)+" ")
+		l = l.add(t.Text, printed(b.Name)+" ").add(sign.style, sign.text)
+		if detail >= signCount {
+			l = l.add(t.Text, fmt.Sprintf(" %d/%d", up, len(b.Servers)))
 		}
-		l = l.add(t.Text, " ")
+		if detail >= signMode {
+			l = l.add(t.Muted, " "+string(b.Mode))
+		}
+		l = l.add(t.Text, "  ")
 	}
 	return l
 }

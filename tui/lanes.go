@@ -327,8 +327,8 @@ func lengths() []time.Duration {
 	}
 }
 
-// fitting is the shortest of the lengths, from some least one on, that shows everybody who is in the lock and the last few
-// who were.
+// fitting is the least length, or the shortest longer one of those to choose from, that shows everybody who is in the lock
+// and the last few who were.
 func fitting(lanes []lane, now time.Time, least time.Duration) time.Duration {
 	const former = 6
 	var oldest time.Time
@@ -345,13 +345,14 @@ func fitting(lanes []lane, now time.Time, least time.Duration) time.Duration {
 			oldest = l.arrival()
 		}
 	}
-	all := lengths()
-	for _, d := range all {
-		if d >= least && (oldest.IsZero() || now.Sub(oldest) < d*19/20) {
-			return d
+	d := least
+	for _, longer := range lengths() {
+		if oldest.IsZero() || now.Sub(oldest) < d*19/20 {
+			break
 		}
+		d = max(d, longer)
 	}
-	return all[len(all)-1]
+	return d
 }
 
 // tick is how far apart the marks of a time axis are: at least so many cells.

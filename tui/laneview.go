@@ -99,28 +99,42 @@ func (v *laneView) row(l *lane, selected bool) line {
 	out = append(out, label.align(v.label, false, t.Glyphs.Ellipsis)...)
 	out = append(out.add(t.Text, blanks(gap)), v.cells(v.window.draw(l, v.looked, v.now))...)
 	if v.times {
-		out = out.add(t.Muted, fmt.Sprintf("  %7s", v.time(l.waited(v.now)))).add(t.Text, fmt.Sprintf("  %7s", v.heldTime(l)))
+		out = out.add(t.Muted, fmt.Sprintf("  %7s", v.waitTime(l))).add(t.Text, fmt.Sprintf("  %7s", v.heldTime(l)))
 	}
 	return out
 }
 
-func (v *laneView) time(d time.Duration, known bool) string {
-	if !known {
-		return v.theme.Glyphs.Dash
+// time writes how long something took, to the tenth once it is over: what still goes on is not to flicker.
+func (v *laneView) time(d time.Duration, over bool) string {
+	if over {
+		return age(d)
 	}
 	return seconds(d)
 }
 
+// waitTime is how long a lane's contender waited, or has so far.
+func (v *laneView) waitTime(l *lane) string {
+	d, known := l.waited(v.now)
+	if !known {
+		return v.theme.Glyphs.Dash
+	}
+	return v.time(d, !l.waits())
+}
+
 // heldTime is how long a lane's contender held; of one that held before we looked, at least how long we saw it.
 func (v *laneView) heldTime(l *lane) string {
-	if !l.early {
-		return v.time(l.held(v.now))
+	if l.early {
+		end := l.ended
+		if l.present {
+			end = v.now
+		}
+		return v.theme.Glyphs.AtLeast + v.time(end.Sub(v.looked), !l.present)
 	}
-	end := l.ended
-	if l.present {
-		end = v.now
+	d, known := l.held(v.now)
+	if !known {
+		return v.theme.Glyphs.Dash
 	}
-	return v.theme.Glyphs.AtLeast + seconds(end.Sub(v.looked))
+	return v.time(d, !l.present)
 }
 
 // name is who a lane is of, and how often it was overtaken.

@@ -76,6 +76,8 @@ func (s *locks) tableWidth() int {
 // rows is how many lines of the table fit below the summary and the header.
 func (s *locks) rows() int { return max(1, s.height-2) }
 
+func (s *locks) Sight() (at, of, rows int) { return s.cursor, s.index.lines(s.opened), s.rows() }
+
 func (s *locks) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:

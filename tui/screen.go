@@ -49,6 +49,11 @@ type keyTaker interface {
 	TakeKey(msg tea.KeyPressMsg) bool
 }
 
+// lister is a screen with a list. Sight is which row the cursor is on, counted from 0, of how many, and how many are in sight.
+type lister interface {
+	Sight() (at, of, rows int)
+}
+
 // modal lies over the screen and gets all keys, pastes and answers until it is done.
 type modal interface {
 	Update(msg tea.Msg) (cmd tea.Cmd, done bool)
