@@ -30,15 +30,21 @@ func (w *world) press(actions []action, key string) (tea.Cmd, bool) {
 		if !slices.Contains(a.keys, key) {
 			continue
 		}
-		if a.disabled != nil {
-			if why := a.disabled(); why != "" {
-				w.flash(why)
-				return nil, true
-			}
+		if why := a.why(); why != "" {
+			w.flash(why)
+			return nil, true
 		}
 		return a.run(), true
 	}
 	return nil, false
+}
+
+// why says why the action cannot be done now; empty: it can.
+func (a *action) why() string {
+	if a.disabled == nil {
+		return ""
+	}
+	return a.disabled()
 }
 
 // do makes what an action runs of a function that needs no command.

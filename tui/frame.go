@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/theme"
 )
 
 // View draws the whole window; it is the only maker of a tea.View.
@@ -42,6 +43,9 @@ func (m *Model) tooSmall() string {
 	text := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
 	if n := m.inHand(); n > 0 {
 		text += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", plural(n, "lock"))
+	}
+	for _, l := range m.losses {
+		text += "\nLOST: " + middle(l.lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
 	}
 	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, text)
 }
@@ -265,15 +269,19 @@ func brief(b *inspect.Backend) string {
 	return strings.Join(lines, "; ")
 }
 
-// hints are the keys of the screen or dialog in front, as many as fit; a flash takes their place for a while.
+// hints are the keys of the screen or dialog in front, as many as fit; a flash takes their place for a while, and a lock
+// that was lost until that is acknowledged.
 func (m *Model) hints() string {
 	t := m.theme
+	if l := m.lossLine(); l != nil {
+		return l.render(m.width, t.Glyphs.Ellipsis, nil)
+	}
 	if m.flashText != "" {
 		l := line{{" " + t.Glyphs.Crumb + " ", t.Warning}, {m.flashText, t.Strong}}
 		return l.render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	if m.modal != nil {
-		return hintLine(t.Key, t.Muted, m.modal.Actions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
+		return hintLine(t, m.modal.Actions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	var vital, others []action
 	for _, a := range m.globalActions() {
@@ -283,20 +291,42 @@ func (m *Model) hints() string {
 			others = append(others, a)
 		}
 	}
-	last := hintLine(t.Key, t.Muted, vital, m.width)
-	l := hintLine(t.Key, t.Muted, slices.Concat(m.front().Actions(), others), m.width-last.width())
+	last := hintLine(t, vital, m.width)
+	l := hintLine(t, slices.Concat(m.front().Actions(), others), m.width-last.width())
 	return append(l, last...).render(m.width, t.Glyphs.Ellipsis, nil)
 }
 
-func hintLine(key, text lipgloss.Style, actions []action, room int) line {
-	var l line
+// hintLine offers actions in at most room cells. Those that cannot be done now are dim, and the first to be left out where
+// space is short: pressed, they say why.
+func hintLine(t *theme.Theme, actions []action, room int) line {
+	var hints []line
+	var dim []bool
+	needed := 0 // by those that can be done
 	for _, a := range actions {
 		if a.hint == "" {
 			continue
 		}
+		off := a.why() != ""
+		key, text := t.Key, t.Muted
+		if off {
+			key, text = t.Faint, t.Faint
+		}
 		hint := line{{" " + strings.Fields(a.shown)[0], key}, {" " + a.hint + " ", text}}
-		if l.width()+hint.width() > room {
-			break
+		if !off {
+			needed += hint.width()
+		}
+		hints, dim = append(hints, hint), append(dim, off)
+	}
+	var l line
+	spare := room - needed
+	for i, hint := range hints {
+		switch {
+		case dim[i] && hint.width() > spare:
+			continue
+		case dim[i]:
+			spare -= hint.width()
+		case l.width()+hint.width() > room:
+			return l
 		}
 		l = append(l, hint...)
 	}

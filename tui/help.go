@@ -88,7 +88,7 @@ func (h *help) actionLines(actions []action, keys, width int) []line {
 			text = t.Glyphs.Warning + " " + text
 			style = t.Warning
 		}
-		if a.disabled != nil && a.disabled() != "" {
+		if a.why() != "" {
 			style = t.Muted
 		}
 		for _, part := range wrap(text, width-keys-2, 4, t.Glyphs.Ellipsis) {

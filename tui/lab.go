@@ -277,7 +277,7 @@ func (s *lab) paneTitle(p labPane, width int) line {
 	l := line{{mark + " ", style}, {p.String() + " ", style}}
 	var keys line
 	if p == s.pane {
-		keys = hintLine(t.Key, t.Muted, s.paneActions(), width-l.width()-2)
+		keys = hintLine(t, s.paneActions(), width-l.width()-2)
 	}
 	l = l.add(t.Faint, strings.Repeat(t.Glyphs.Rule, max(0, width-l.width()-keys.width())))
 	return append(l, keys...)

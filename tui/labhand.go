@@ -286,11 +286,7 @@ func (h *hand) ended(msg takeEndedMsg) {
 
 func (h *hand) lose(k *take, cause error) {
 	k.state, k.text = takeLost, "LOST: "+lossWords(cause)
-	if h.modal == nil {
-		h.modal = &lossBox{h.world, k.order.Lock, lossWords(cause)}
-		return
-	}
-	h.flash("LOST " + k.order.Lock.String() + ": " + lossWords(cause))
+	h.losses = append(h.losses, loss{k.order.Lock, lossWords(cause), h.options.now()})
 }
 
 func (h *hand) released(msg takeReleasedMsg) {

@@ -70,6 +70,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if opened := m.navigate(); opened != nil {
 		cmd = tea.Batch(cmd, opened)
 	}
+	m.tellLosses()
 	m.refocus()
 	if len(m.queued) > 0 {
 		cmd = tea.Batch(append(m.queued, cmd)...)
@@ -129,7 +130,7 @@ func (m *Model) answer(msg answeredMsg) tea.Cmd {
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.String() == "ctrl+c" {
-		return tea.Quit
+		return m.interrupt()
 	}
 	if m.small() {
 		if msg.String() == "q" && m.modal == nil && m.inHand() == 0 {

@@ -313,3 +313,34 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// A key that cannot be used now is dim, the first to go where space is short, and says why.
+func TestHintsOfWhatCannotBeDone(t *testing.T) {
+	theme := model(t, Options{}, 80, 24, nil).theme
+	theme.Key, theme.Faint = theme.Key.Underline(true), theme.Faint.Faint(true)
+	off := func() string { return "not now" }
+	list := []action{
+		{shown: "a", hint: "first"}, {shown: "b", hint: "second", disabled: off}, {shown: "c", hint: "third"}, {shown: "d", hint: "4th", disabled: off},
+	}
+	for room, want := range map[int]string{
+		100: " a first  b second  c third  d 4th ",
+		28:  " a first  b second  c third ",
+		27:  " a first  c third  d 4th ",
+		18:  " a first  c third ",
+		17:  " a first ",
+		5:   "",
+	} {
+		if got := hintLine(theme, list, room).text(); got != want {
+			t.Errorf("in %d cells: %q", room, got)
+		}
+	}
+	for _, s := range hintLine(theme, list, 100) {
+		if text := strings.TrimSpace(s.text); slices.Contains([]string{"b", "second", "d", "4th"}, text) != s.style.GetFaint() {
+			t.Errorf("%q: dim %v", text, s.style.GetFaint())
+		}
+	}
+	m := opened(t, Options{}, 80, 24, orders().ID)
+	wantNoText(t, m, "force-release")
+	press(m, "x")
+	wantText(t, m, "read-only: start with --write")
+}

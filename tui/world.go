@@ -34,6 +34,8 @@ type world struct {
 	queued     []tea.Cmd
 	// holding counts the locks that we hold ourselves; nil: none.
 	holding func() int
+	// losses are the locks that we held and lost, until that is acknowledged.
+	losses  []loss
 	inFront screenName // the screen that is shown
 	// opener is the screen from which the one in front was opened; empty after going back.
 	opener screenName
