@@ -36,6 +36,10 @@ func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
 		{"uniquejobs:" + guid + ":RUN:INFO", true, []string{"uniquejobs:" + guid + ":RUN:LOCKED"}},
 		{"uniquejobs:" + guid + ":LOCKED", false, nil},
 		{"uniquejobs:digests", true, nil},
+		{"redbeat::schedule", true, nil},
+		{"redbeat::statics", true, nil},
+		{"redbeat::lock", false, nil},
+		{"redbeat:unlock-accounts", false, nil},
 	} {
 		_, locks, helper := LockOf(tt.key)
 		if helper != tt.helper || !slices.Equal(locks, tt.locks) {
@@ -53,6 +57,15 @@ func TestEveryRecipesKeysAreScanned(t *testing.T) {
 	}
 }
 
+// uuid1 is a token as redis-py makes it.
+const uuid1 = "5f0c1d4ec6f511f0a1b23c5200aabbcc"
+
+func redisPyToken(library string, sure Confidence) Token {
+	t, _ := redisPy("", uuid1)
+	t.Recipe, t.Confidence = library, sure
+	return t
+}
+
 func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 	for _, tt := range []struct {
 		key, value string
@@ -67,6 +80,13 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"bull:mail:7:lock", uuid, Token{Recipe: "bullmq", Confidence: Possible, LibraryID: uuid}},
 		{"lock||app||orders", "worker-3", Token{Recipe: "dapr", Confidence: Certain, Label: "worker-3"}},
 		{"rq:scheduler-lock:default", guid, Token{Recipe: "rq", Confidence: Certain, LibraryID: guid}},
+		{"redbeat::lock", uuid1, redisPyToken("redbeat", Certain)},
+		{"redbeat::lock", guid, Token{Recipe: "node-redlock", Confidence: Possible}}, // a custom lock class
+		{"prod-redbeat::lock", uuid1, redisPyToken("redbeat", Likely)},
+		{"Redbeat:eu:lock", uuid1, redisPyToken("redbeat", Likely)},
+		{"myapp::lock", uuid1, redisPyToken("redbeat", Possible)},
+		{"myapp:lock", uuid1, redisPyToken("redis-py", Likely)},
+		{"redbeat::locks", uuid1, redisPyToken("redis-py", Likely)},
 		{"registry:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
 		{"redlock:a", uuid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock", uuid, Token{Recipe: "token", Confidence: Possible}},

@@ -32,7 +32,7 @@ type Token struct {
 // says yes wins, so the surest stand first.
 func tokens() []func(key, value string) (Token, bool) {
 	return []func(key, value string) (Token, bool){
-		lockscopeToken, bullMQ, daprLock, rqScheduler, shedLockRedis, madelsonToken, redisPy, nodeRedlock, redsync, symfonyString, pythonRedisLock,
+		lockscopeToken, bullMQ, daprLock, rqScheduler, shedLockRedis, madelsonToken, redbeatLock, redisPy, nodeRedlock, redsync, symfonyString, pythonRedisLock,
 		timeUUID, springIntegration, laravelLock, redislock,
 	}
 }

@@ -116,6 +116,12 @@ func states() []written {
 			ZADD uniquejobs:digests 1763715600.5 uniquejobs:DIGEST`},
 		{recipe: "bullmq", lock: "bull:NAME:7:lock", commands: `SET bull:NAME:7:lock ` + uuidA + `:12 PX 30000`},
 		{recipe: "redsync", lock: "lock:NAME", commands: `SET lock:NAME Y2NjY2NjY2NjY2NjY2NjYw== PX 8000`},
+		{recipe: "redbeat", lock: "redbeat::lock", commands: `
+			SET redbeat::lock 5f0c1d4ec6f511f0a1b23c5200aabbcc PX 1500000
+			ZADD redbeat::schedule 1763715600 redbeat:unlock-accounts
+			SADD redbeat::statics unlock-accounts
+			HSET redbeat:unlock-accounts definition {"name":"unlock-accounts"} meta {}`},
+		{recipe: "redbeat-prefix", lock: "prod-redbeat:NAME::lock", commands: `SET prod-redbeat:NAME::lock 5f0c1d4ec6f511f0a1b23c5200aabbcc PX 1500000`},
 		{recipe: "redis-py", lock: "lock:NAME", commands: `SET lock:NAME 5f0c1d4ec6f511f0a1b23c5200aabbcc`},
 		{recipe: "node-redlock", lock: "lock:NAME", commands: `SET lock:NAME ` + guid + ` PX 30000`},
 	}
@@ -215,7 +221,7 @@ func TestLocksOfEveryLibrary(t *testing.T) {
 				s := look(t, cfg)
 				var found *inspect.Lock
 				for l := range s.Locks() {
-					if !strings.Contains(l.ID.Path, name) && !strings.Contains(l.ID.Path, digest(name)) {
+					if !strings.Contains(l.ID.Path, name) && !strings.Contains(l.ID.Path, digest(name)) && !strings.HasPrefix(l.ID.Path, "redbeat:") {
 						continue
 					}
 					if l.ID.Path != named(w.lock, name) {
