@@ -50,6 +50,7 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		if ok && old.State == c.State {
 			c.Seen = old.Seen
 		}
+		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok && old.Watches == c.Watches {
 			c.Watch = old.Watch
 			if old.unwatched {
@@ -64,12 +65,30 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 				c.Since = old.Since
 			}
 		case blind, misread(was, l), ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
-		case !ok && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
+		case !ok && !followed && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:
 			c.HeldSince = l.ReadAt.Add(offset)
 		}
 	})
+}
+
+// follow gives a permit the instant at which its client entered the queue, where it stood by another entry that was made
+// before. ok: old is the permit itself as it was before. It says whether its client waited.
+func follow(was *Lock, c, old *Contender, ok bool) bool {
+	if !ok {
+		i := slices.IndexFunc(was.Waiters, func(w Contender) bool {
+			return c.State != Waiting && c.Owner.Session != 0 && w.Owner.Session == c.Owner.Session && w.Czxid < c.Czxid
+		})
+		if i < 0 {
+			return false
+		}
+		old = &was.Waiters[i]
+	}
+	if !old.Since.IsZero() {
+		c.Since = old.Since
+	}
+	return old.State != Holding
 }
 
 // misread says that what was taken for a contender by its name alone turned out to be none when it was read.

@@ -110,7 +110,11 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 		l.Holders = append(l.Holders, c)
 	}
 	slices.SortStableFunc(l.Holders, func(a, b Contender) int { return cmp.Compare(a.Czxid, b.Czxid) })
-	l.Waiters = queue.queued(queue.entries)
+	waiting := queue.entries
+	if headsLease(own, queue) >= 0 {
+		waiting = waiting[1:] // it is about to leave the queue
+	}
+	l.Waiters = queue.queued(waiting)
 	countBlocked(l)
 	l.Aliens = aliens(own, queue)
 	return l

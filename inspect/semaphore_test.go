@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"lockscope/inspect/recipe"
 )
@@ -235,9 +236,80 @@ func TestASemaphoresClientsAreFollowed(t *testing.T) {
 					t.Errorf("step %d: %v, want %v", i, kinds, want)
 				}
 			}
-			if h := a.history(); h == nil || h.Grants != 1 || len(h.Overtaken) > 0 {
+			h := a.history()
+			if h == nil || h.Grants != 1 || len(h.Overtaken) > 0 || h.Waits.Count != 1 || h.Waits.Max < time.Second {
 				t.Errorf("history %+v", h)
 			}
+			if p := a.holder(); !p.Since.Equal(now) || !p.HeldSince.After(now) {
+				t.Errorf("its client came at %v and was granted at %v", p.Since, p.HeldSince)
+			}
 		})
+	}
+}
+
+// Who gives up while another is granted has left, and so has one that holds a permit and gives up on a second.
+func TestASemaphoresClientsThatGiveUp(t *testing.T) {
+	permit := func(session, czxid int64) Znode {
+		z := node(fmt.Sprintf("%032x", session), session)
+		z.Czxid, z.Created = czxid, now.Add(time.Duration(czxid)*time.Second)
+		return z
+	}
+	place := func(session, czxid int64) Znode {
+		z := node(fmt.Sprintf("%s__lock__%010d", guid, czxid), session)
+		z.Czxid, z.Created = czxid, now.Add(time.Duration(czxid)*time.Second)
+		return z
+	}
+	sem := func(second int, leases []Znode, queue ...Znode) *Lock {
+		d := Directory{Children: leases, Data: []byte("2"), Parts: map[string][]Znode{recipe.KazooQueue("/l"): queue}}
+		l, _ := d.Lock(ID{"zk", "/l"}, now)
+		return at(l, second)
+	}
+	for _, tt := range []struct {
+		name   string
+		was    *Lock
+		is     *Lock
+		want   []EventKind
+		waited time.Duration // of the one who was granted
+	}{
+		{
+			"the first is granted and the second gives up",
+			sem(60, []Znode{permit(1, 1), permit(9, 2)}, place(2, 20), place(3, 30)), sem(70, []Znode{permit(1, 1), permit(2, 65)}),
+			[]EventKind{EventReleased, EventHandover, EventGone},
+			50 * time.Second,
+		},
+		{
+			"the first gives up and the second is granted",
+			sem(60, []Znode{permit(1, 1), permit(9, 2)}, place(2, 20), place(3, 30)), sem(70, []Znode{permit(1, 1), permit(3, 65)}),
+			[]EventKind{EventReleased, EventHandover, EventGone},
+			40 * time.Second,
+		},
+		{
+			"one that holds gives up on a second permit while another is granted",
+			sem(60, []Znode{permit(1, 1), permit(9, 2)}, place(1, 20), place(3, 30)), sem(70, []Znode{permit(1, 1), permit(3, 65)}),
+			[]EventKind{EventReleased, EventHandover, EventGone},
+			40 * time.Second,
+		},
+		{
+			"one that waits is granted although a permit was free, and is still in the queue",
+			sem(60, []Znode{permit(1, 1)}, place(2, 20)), sem(61, []Znode{permit(1, 1), permit(2, 65)}, place(2, 20)),
+			[]EventKind{EventAcquired},
+			41 * time.Second,
+		},
+		{"nobody is granted", sem(60, []Znode{permit(1, 1)}, place(2, 20)), sem(70, []Znode{permit(1, 1)}), []EventKind{EventGone}, 0},
+	} {
+		a := applying(t)
+		a.send(60, Update{Put: []*Lock{tt.was}, Backend: zkUp})
+		a.publish()
+		a.send(70, Update{Put: []*Lock{tt.is}})
+		var kinds []EventKind
+		for _, e := range a.events {
+			kinds = append(kinds, e.Kind)
+		}
+		if !slices.Equal(kinds, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, kinds, tt.want)
+		}
+		if h := a.history(); tt.waited > 0 && (h.Waits.Count != 1 || (h.Waits.Max-tt.waited).Abs() > tt.waited/50) {
+			t.Errorf("%s: waited %+v, want %v", tt.name, h.Waits, tt.waited)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package zksource_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -49,44 +48,13 @@ func TestALeaseIsRenewedAndExpires(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
-		o := inspect.NewObserver(time.Now, zksource.New(zksource.Config{Backend: "zk", Servers: []string{zks.Addr}, Roots: []string{root}}))
-		sub := o.Subscribe()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		done := make(chan error, 1)
-		go func() { done <- o.Run(ctx) }()
-		defer func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}()
-		id := inspect.ID{Backend: "zk", Path: root + "/lease"}
-		var kinds []inspect.EventKind
-		await := func(what string, ok func(*inspect.Lock) bool) {
-			t.Helper()
-			for l := o.Snapshot().Lock(id); l == nil || !ok(l); l = o.Snapshot().Lock(id) {
-				u, err := sub.Next(ctx)
-				if err != nil {
-					t.Fatalf("%s: %v; %+v", what, err, l)
-				}
-				for _, e := range u.Events {
-					if e.Lock == id && e.Kind != inspect.EventWaiting && e.Kind != inspect.EventGone {
-						kinds = append(kinds, e.Kind)
-					}
-				}
-			}
-		}
-		for s := o.Snapshot(); len(s.Backends) == 0 || !s.Backends[0].FirstPass; s = o.Snapshot() {
-			if _, err := sub.Next(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
+		o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}, root+"/lease")
 		python := servertest.StartKazooLocks(t, zks.Addr)
 		end := time.Now()
 		for _, seconds := range []string{"100", "200", "300", "400", "3"} {
-			python.Tell(t, "lease", "a", id.Path, seconds)
+			python.Tell(t, "lease", "a", o.id.Path, seconds)
 			python.Expect(t, "acquired")
-			await("it lasts "+seconds+" s", func(l *inspect.Lock) bool {
+			o.awaitLock("it lasts "+seconds+" s", func(l *inspect.Lock) bool {
 				if len(l.Holders) != 1 || l.State != inspect.StateHeld || l.Holders[0].ExpiresAt.Equal(end) || l.Holders[0].Name != "lease_holder" {
 					return false
 				}
@@ -94,12 +62,12 @@ func TestALeaseIsRenewedAndExpires(t *testing.T) {
 				return true
 			})
 		}
-		await("it is over", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
-		python.Tell(t, "lease", "b", id.Path, "100")
+		o.awaitLock("it is over", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
+		python.Tell(t, "lease", "b", o.id.Path, "100")
 		python.Expect(t, "acquired")
-		await("another has it", func(l *inspect.Lock) bool { return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b" })
+		o.awaitLock("another has it", func(l *inspect.Lock) bool { return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b" })
 		want := []inspect.EventKind{inspect.EventAppeared, inspect.EventAcquired, inspect.EventExpired, inspect.EventAcquired}
-		if kinds = slices.DeleteFunc(kinds, func(k inspect.EventKind) bool { return k == inspect.EventFinding || k == inspect.EventCleared }); !slices.Equal(kinds, want) {
+		if kinds := o.kinds(inspect.EventWaiting, inspect.EventGone); !slices.Equal(kinds, want) {
 			t.Errorf("events %v, want %v", kinds, want)
 		}
 	})

@@ -105,7 +105,7 @@ func (r *run) judgeWhole(d *dir) {
 		return
 	}
 	r.wantData(d)
-	if !complete || d.dataWanted && !d.dataRead {
+	if !complete || d.dataWanted && !d.dataRead || r.awaitsPart(d) {
 		return
 	}
 	was := d.decided && !d.folded
@@ -116,13 +116,44 @@ func (r *run) judgeWhole(d *dir) {
 	r.put(lock, changed)
 	r.expiresWith(d, lock)
 	d.decided = true
+	d.lost, d.gained, d.heldBack = false, false, time.Time{}
 	for _, part := range d.parts {
+		part.lost, part.gained = false, false
 		if d.folded {
 			r.silence(part)
 		} else if !was {
 			r.judgeWhole(part)
 		}
 	}
+}
+
+// holdBack is how long news of a semaphore may wait for those of its other directory.
+const holdBack = 500 * time.Millisecond
+
+// awaitsPart says that a semaphore's permits changed, or its queue lost somebody, and that news of the other directory are on
+// their way: who leaves the queue has made a permit before, and who has made one leaves the queue before the next makes
+// another. A server answers in order, and tells of a change before it shows it.
+func (r *run) awaitsPart(d *dir) bool {
+	permits, queue := d, d.parts[recipe.KazooQueue(d.path)]
+	if queue == nil {
+		permits, queue = d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
+	}
+	if !d.folded || permits == nil || queue == nil || r.cfg.Once {
+		return false
+	}
+	if !((permits.lost || permits.gained) && r.behind(queue, permits)) && !(queue.lost && r.behind(permits, queue)) {
+		d.heldBack = time.Time{}
+		return false
+	}
+	if d.heldBack.IsZero() {
+		d.heldBack = time.Now()
+	}
+	return time.Since(d.heldBack) < holdBack
+}
+
+// behind says that one directory has changed since, or may have, when the other was read.
+func (r *run) behind(d, other *dir) bool {
+	return len(d.fresh) > 0 || !d.sentAt.After(other.readAt) && (d.busy || r.due[d])
 }
 
 func (r *run) named(d *dir) bool { return d.path == r.cfg.Only }

@@ -1,6 +1,7 @@
 package zksource_test
 
 import (
+	"fmt"
 	"testing"
 
 	"lockscope/inspect"
@@ -46,6 +47,68 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 		// Of kazoo's, its limit and its queue are still there to tell.
 		if w := once(t, cfg); !free(w, kazoo, 2) || len(w.Locks) != 1 {
 			t.Errorf("one pass: %v", w.Describe())
+		}
+	})
+}
+
+// One client after the other gets the only permit: each comes, waits and is granted, and nobody is told to have given up but
+// who did.
+func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
+	t.Parallel()
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		for _, library := range []string{"kazoo", "curator"} {
+			t.Run(library, func(t *testing.T) {
+				c, root := client(t, zks), servertest.UniquePath(t)
+				create(t, c, root, "", 0)
+				var peer *servertest.Peer
+				if library == "kazoo" {
+					peer = servertest.StartKazooLocks(t, zks.Addr)
+				} else {
+					peer = servertest.StartCurator(t, zks.Addr)
+				}
+				o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}, root+"/sem")
+				const clients = 6
+				for i := range clients {
+					peer.Tell(t, "semaphore", fmt.Sprint("c", i), o.id.Path, "1")
+					o.awaitLock("one more is in the queue", func(l *inspect.Lock) bool {
+						return l.Recipe == library && len(l.Holders) == 1 && l.Contention() == i+1
+					})
+				}
+				peer.Tell(t, "close", "c4") // gives up
+				o.awaitLock("one has left", func(l *inspect.Lock) bool { return l.Contention() == clients-1 })
+				left := clients - 1
+				for i := range clients {
+					if i == 4 {
+						continue
+					}
+					before := o.Snapshot().Lock(o.id).Holders[0]
+					peer.Tell(t, "close", fmt.Sprint("c", i))
+					left--
+					o.awaitLock("the next is granted", func(l *inspect.Lock) bool {
+						return l.Contention() == left && (left == 0 || len(l.Holders) == 1 && l.Holders[0].Name != before.Name)
+					})
+				}
+				got := map[inspect.EventKind]int{}
+				for _, e := range o.events {
+					if e.Contender != nil {
+						got[e.Kind]++
+					}
+				}
+				grants, ends := got[inspect.EventAcquired]+got[inspect.EventHandover], got[inspect.EventReleased]+got[inspect.EventExpired]
+				if grants != clients-1 || ends != clients-1 || got[inspect.EventGone] != 1 || got[inspect.EventWaiting] < clients-1 || got[inspect.EventWaiting] > clients { // the first may never be seen to wait
+					t.Errorf("%v", got)
+					for _, e := range o.events {
+						if e.Contender != nil {
+							t.Log(e.At.Format("05.000"), e.Kind, e.Contender.Place, e.Contender.Name.Cut(60), e.Contender.Owner.Label, e.Contender.Owner.Session, e.Contender.Czxid, e.Contender.State, "from", e.From)
+						}
+					}
+				}
+				for _, e := range o.events {
+					if (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) && e.From == "" && e.Contender.HeldSince.Sub(e.Contender.Since) < 0 {
+						t.Errorf("granted before it came: %+v", e.Contender)
+					}
+				}
+			})
 		}
 	})
 }

@@ -149,9 +149,9 @@ func (r *run) loop() {
 				r.event(e)
 			}
 		case res := <-r.results:
-			r.result(res)
+			r.takeIn(res)
 			for range len(r.results) {
-				r.result(<-r.results)
+				r.takeIn(<-r.results)
 			}
 		case who := <-r.identities:
 			r.identified(who)
@@ -229,6 +229,14 @@ func (r *run) event(e linkEvent) {
 			r.fired(p, e.what, e.at)
 		}
 	}
+}
+
+// takeIn takes in what came of a request, after the events that came before it.
+func (r *run) takeIn(res result) {
+	for _, e := range r.inbox.take() {
+		r.event(e)
+	}
+	r.result(res)
 }
 
 // lost forgets what only held on the link: watches, and requests on their way. All else stays as it was last seen.

@@ -39,10 +39,14 @@ type dir struct {
 	self        inspect.Znode
 
 	// What belongs together; see parts.go.
-	parts   map[string]*dir // by place
-	folded  bool            // its parts are no locks themselves
-	decided bool            // whether they are is known
-	gone    bool            // it is being forgotten
+	parts map[string]*dir // by place
+	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last told.
+	lost, gained bool
+	// heldBack is since when the lock is not told, since not all of its parts were read again.
+	heldBack time.Time
+	folded   bool // its parts are no locks themselves
+	decided  bool // whether they are is known
+	gone     bool // it is being forgotten
 
 	// Locks without a queue; see single.go.
 	single bool

@@ -250,6 +250,7 @@ func (r *run) listed(d *dir, res result) {
 	for _, name := range removed {
 		r.childLeft(d, name)
 	}
+	d.lost, d.gained = d.lost || len(removed) > 0, d.gained || len(added) > 0
 	r.tooMany(d)
 	list := &r.queue.reads
 	if live || r.inFocus(d) {

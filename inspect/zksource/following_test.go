@@ -1,0 +1,98 @@
+package zksource_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/zksource"
+)
+
+// following is an Observer that runs until the test ends, and the events of one lock that it told so far.
+type following struct {
+	*inspect.Observer
+	id     inspect.ID
+	events []inspect.Event
+
+	t   *testing.T
+	sub *inspect.Subscription
+	ctx context.Context
+}
+
+// follow runs an Observer on a source until the test ends, and returns when everything was looked at once.
+func follow(t *testing.T, cfg zksource.Config, path string) *following {
+	t.Helper()
+	cfg.Backend = "zk"
+	ctx, cancel := context.WithTimeout(context.Background(), 3*sourcetest.Limit)
+	o := &following{Observer: inspect.NewObserver(time.Now, zksource.New(cfg)), id: inspect.ID{Backend: "zk", Path: path}, t: t, ctx: ctx}
+	o.sub = o.Subscribe()
+	done := make(chan error, 1)
+	go func() { done <- o.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	o.await("first pass", func(s *inspect.Snapshot) bool { return len(s.Backends) > 0 && s.Backends[0].FirstPass })
+	return o
+}
+
+// await takes in events until the snapshot is as wanted.
+func (o *following) await(what string, ok func(*inspect.Snapshot) bool) {
+	o.t.Helper()
+	for !ok(o.Snapshot()) {
+		o.next(what)
+	}
+}
+
+// awaitLock is await for the lock.
+func (o *following) awaitLock(what string, ok func(*inspect.Lock) bool) {
+	o.t.Helper()
+	o.await(what, func(s *inspect.Snapshot) bool {
+		l := s.Lock(o.id)
+		return l != nil && ok(l)
+	})
+}
+
+// awaitEvent takes in events until one of that kind has come.
+func (o *following) awaitEvent(kind inspect.EventKind) inspect.Event {
+	o.t.Helper()
+	for {
+		for _, e := range o.events {
+			if e.Kind == kind {
+				return e
+			}
+		}
+		o.next(string(kind))
+	}
+}
+
+func (o *following) next(what string) {
+	o.t.Helper()
+	s, err := o.sub.Next(o.ctx)
+	if err != nil {
+		o.t.Fatalf("%s: %v; %+v", what, err, o.Snapshot().Lock(o.id))
+	}
+	for _, e := range s.Events {
+		if e.Lock == o.id && e.Finding == nil {
+			o.events = append(o.events, e)
+		}
+	}
+}
+
+// kinds are those of the events so far, without the ones left out.
+func (o *following) kinds(leftOut ...inspect.EventKind) (kinds []inspect.EventKind) {
+	for _, e := range o.events {
+		out := false
+		for _, k := range leftOut {
+			out = out || e.Kind == k
+		}
+		if !out {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	return kinds
+}
