@@ -22,12 +22,11 @@ func (l *Lock) holders(t tally) []Contender {
 				list = append(list, l.claimant(m.Held, b))
 				continue
 			}
-			token := recipe.DecodeToken(l.ID.Path, b.value.Raw())
-			c := Contender{
-				Name: b.value, Digest: b.digest, State: Holding, Count: 1, Since: token.Since,
+			c := Contender{ // a plain string with a quorum is the most common one
+				Name: b.value, Digest: b.digest, State: Holding, Count: 1, Since: t.token.Since,
 				Owner: Owner{
-					Label: Untrusted(token.Label), Host: Untrusted(token.Host), PID: Untrusted(token.PID),
-					LibraryID: Untrusted(token.LibraryID),
+					Label: Untrusted(t.token.Label), Host: Untrusted(t.token.Host), PID: Untrusted(t.token.PID),
+					LibraryID: Untrusted(t.token.LibraryID),
 				},
 			}
 			c.ExpiresAt, c.NoExpiry = quorumExpiry(l)

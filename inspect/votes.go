@@ -25,6 +25,9 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 		l.Kind = KindRedlock
 	}
 	t := count(votes)
+	if t.most > 0 {
+		t.token = recipe.DecodeToken(id.Path, t.value.Raw())
+	}
 	l.Margin = t.most - l.Quorum
 	l.State = t.verdict(l.Quorum)
 	l.recognise(t)
@@ -56,8 +59,7 @@ func (l *Lock) recognise(t tally) {
 		return
 	}
 	if t.most > 0 {
-		token := recipe.DecodeToken(l.ID.Path, t.value.Raw())
-		l.Recipe, l.Confidence = token.Recipe, token.Confidence
+		l.Recipe, l.Confidence = t.token.Recipe, t.token.Confidence
 	}
 }
 
@@ -85,7 +87,8 @@ func ballotsOf(v Vote) []ballot {
 
 // tally is the count of the votes on one key.
 type tally struct {
-	ballot // the most common one
+	ballot              // the most common one
+	token  recipe.Token // what that tells as the value of a plain string
 	counts map[ballot]int
 	most   int // its votes
 	tie    bool
@@ -161,7 +164,7 @@ func (t tally) verdict(quorum int) State {
 // quorumExpiry is when the quorum falls apart: the quorum-th longest expiry among the votes. noExpiry when so many
 // never expire that it does not.
 func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
-	var ends []time.Time
+	ends := make([]time.Time, 0, len(l.Masters))
 	forever := 0
 	for _, m := range l.Masters {
 		switch {

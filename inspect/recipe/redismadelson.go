@@ -21,7 +21,10 @@ const (
 // MadelsonReaders is the key of the readers of the lock with this writer's key; false for a key that is none.
 func MadelsonReaders(key string) (string, bool) {
 	name, ok := strings.CutSuffix(key, madelsonWriter)
-	return name + madelsonReaders, ok
+	if !ok {
+		return "", false
+	}
+	return name + madelsonReaders, true
 }
 
 // madelsonID reads MachineName_pid_guid.

@@ -16,7 +16,10 @@ func tokenPatterns() []string {
 func pythonSignal() Shape {
 	return Shape{Name: "python-redis-lock", LockOf: func(key string) ([]string, bool) {
 		name, ok := strings.CutPrefix(key, pythonSignalPrefix)
-		return []string{pythonLockPrefix + name}, ok
+		if !ok {
+			return nil, false
+		}
+		return []string{pythonLockPrefix + name}, true
 	}}
 }
 

@@ -23,10 +23,15 @@ type keyReading struct {
 	large []recipe.Ask
 }
 
-func (m *master) newReading(key string) *keyReading {
-	r := &keyReading{shape: m.typed.shape(key), keys: recipe.Keys{Key: key, Named: key == m.typed.named}}
-	r.wanted, r.missing, r.keys.Hint = r.shape.asks, r.shape.asks, r.shape.hint
-	return r
+func (m *master) newReadings(keys []string) []*keyReading {
+	all, readings := make([]keyReading, len(keys)), make([]*keyReading, len(keys))
+	for i, key := range keys {
+		r := &all[i]
+		r.shape, r.keys.Key, r.keys.Named = m.typed.shape(key), key, key == m.typed.named
+		r.wanted, r.missing, r.keys.Hint = r.shape.asks, r.shape.asks, r.shape.hint
+		readings[i] = r
+	}
+	return readings
 }
 
 // beside reads what is missing beside the keys, in one round trip, the keys themselves too where main is set.

@@ -69,7 +69,7 @@ const (
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
-	gather       = 20 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
+	gather       = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
 	burstSeconds = 10                    // of a master's reads
 
 	// While a master pushes, passes over its keys only look for what a push cannot tell.

@@ -70,26 +70,50 @@ func windows(words []string, n int) []string {
 
 // classes takes one word of n bytes out of each list and makes a pattern that matches them all, of few bytes.
 func classes(lists [][]string, n int) string {
-	sets := make([]string, n)
-	more := func(word string) int {
-		added := 0
-		for i := range n {
-			if strings.IndexByte(sets[i], word[i]) < 0 {
-				added++
-			}
+	var best byteSets
+	for _, first := range lists[0] {
+		sets := make(byteSets, n)
+		sets.add(first)
+		for _, list := range lists[1:] {
+			sets.add(slices.MinFunc(list, func(a, b string) int { return sets.price(a) - sets.price(b) }))
 		}
-		return added
-	}
-	for _, list := range lists {
-		word := slices.MinFunc(list, func(a, b string) int { return more(a) - more(b) })
-		for i := range n {
-			if strings.IndexByte(sets[i], word[i]) < 0 {
-				sets[i] += word[i : i+1]
-			}
+		if best == nil || sets.cost() < best.cost() {
+			best = sets
 		}
 	}
+	return best.pattern()
+}
+
+// byteSets are the bytes that a word may have at each place.
+type byteSets []string
+
+func (s byteSets) add(word string) {
+	for i := range s {
+		if strings.IndexByte(s[i], word[i]) < 0 {
+			s[i] += word[i : i+1]
+		}
+	}
+}
+
+// price is how much more the sets cost with a word.
+func (s byteSets) price(word string) int {
+	with := slices.Clone(s)
+	with.add(word)
+	return with.cost() - s.cost()
+}
+
+// cost is what comparing takes: every byte of a key is held against the first set, and fewer and fewer against the others.
+func (s byteSets) cost() int {
+	total := 0
+	for i, set := range s {
+		total += len(set) * (len(s) - i)
+	}
+	return total
+}
+
+func (s byteSets) pattern() string {
 	var b strings.Builder
-	for _, set := range sets {
+	for _, set := range s {
 		if len(set) > 1 {
 			b.WriteByte('[')
 		}

@@ -2,7 +2,6 @@ package redissource
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -80,7 +79,7 @@ func (p *peer) want(key string, perKey limit, now time.Time) {
 func (p *peer) take(n int, perKey limit, now time.Time) []string {
 	p.turn = append(p.turn, p.later.due(now)...)
 	n = min(n, len(p.turn))
-	keys := slices.Clone(p.turn[:n])
+	keys := p.turn[:n:n]
 	if p.turn = p.turn[n:]; len(p.turn) == 0 {
 		p.turn = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,10 +88,7 @@ func (m *master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 
 // readOnce reads keys by the types that they are believed to have; odd are those that have another.
 func (m *master) readOnce(ctx context.Context, keys []string) (votes []inspect.Vote, odd []string, err error) {
-	readings := make([]*keyReading, len(keys))
-	for i, key := range keys {
-		readings[i] = m.newReading(key)
-	}
+	readings := m.newReadings(keys)
 	if err := m.beside(ctx, readings, true); err != nil {
 		return nil, nil, err
 	}
@@ -171,6 +169,9 @@ func firstError(errs ...error) error {
 // settle asks the questions that some replies raise, in one pipeline: TYPE of what is no string, EXISTS of what is
 // empty, STRLEN of what is long.
 func (m *master) settle(ctx context.Context, readings []*keyReading) error {
+	if !slices.ContainsFunc(readings, func(r *keyReading) bool { return r.wrongType || r.empty || r.long }) {
+		return nil
+	}
 	replies := make([]redis.Cmder, len(readings))
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
@@ -183,9 +184,6 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 			case r.long:
 				replies[i] = p.StrLen(ctx, r.keys.Key)
 			}
-		}
-		if p.Len() == 0 {
-			return nil
 		}
 		cmds, err := p.Exec(ctx)
 		return pipelineError(err, cmds)

@@ -164,11 +164,12 @@ func (m *master) decode(r *keyReading) {
 		m.typed.remember(r.keys.Key, shape{kind: kind, asks: r.wanted})
 		return
 	}
-	m.typed.remember(r.keys.Key, shape{kind: kind, hint: record.Recipe, asks: r.wanted})
-	m.typed.doubt(r.keys.Key, &record, time.Now())
-	r.vote.Held = &record
+	held := new(record) // few are
+	m.typed.remember(r.keys.Key, shape{kind: kind, hint: held.Recipe, asks: r.wanted})
+	m.typed.doubt(r.keys.Key, held, time.Now())
+	r.vote.Held = held
 	var names []string
-	for _, c := range record.Claims {
+	for _, c := range held.Claims {
 		if !c.Waiting {
 			names = append(names, c.Name)
 		}
@@ -177,8 +178,8 @@ func (m *master) decode(r *keyReading) {
 		r.vote.Value = inspect.Untrusted(cut(strings.Join(names, " ")))
 	}
 	if !r.vote.Present && len(names) > 0 { // by keys beside the first
-		r.vote.Present, record.Beside = true, true
-		for _, c := range record.Claims {
+		r.vote.Present, held.Beside = true, true
+		for _, c := range held.Claims {
 			if !c.Waiting && c.ExpiresAt.After(r.vote.ExpiresAt) {
 				r.vote.ExpiresAt = c.ExpiresAt
 			}

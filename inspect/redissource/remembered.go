@@ -100,7 +100,7 @@ func (t *typedKeys) remember(key string, s shape) {
 
 // lockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is dropped.
 func (m *master) lockKeys(keys []string) []string {
-	var locks []string
+	locks := make([]string, 0, len(keys))
 	for _, key := range keys {
 		name, helped, helper := recipe.LockOf(key)
 		if !helper {

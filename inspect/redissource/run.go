@@ -141,8 +141,11 @@ func (r *run) wake(now time.Time) {
 // remind notes when a key is due next: when its votes run out, since a server tells that late or never, or when it
 // has been free for long enough.
 func (r *run) remind(key string, now time.Time) {
+	if r.cfg.Once {
+		return
+	}
 	e := r.board.entries[key]
-	if e == nil || r.cfg.Once {
+	if e == nil {
 		return
 	}
 	for _, v := range e.votes {
