@@ -3,7 +3,7 @@
 //
 //	go run ./screenshots             # all pictures, into screenshots/
 //	go run ./screenshots locks       # one of them
-//	go run ./screenshots -sweep DIR  # every screen in three sizes and two themes, to look at
+//	go run ./screenshots -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
 //
 // What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a picture is the same
 // byte for byte. Those of what only a running program shows are of the demo itself, and made when they are named.
@@ -46,16 +46,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("screenshots", flag.ExitOnError)
 	dir := flags.String("dir", "screenshots", "where the pictures go")
 	zoom := flags.Int("zoom", 2, "pixels of the picture for each of the drawing's")
-	all := flags.String("sweep", "", "every screen in three sizes and two themes, into this directory")
+	all := flags.String("sweep", "", "every screen and dialog in all sizes and themes, into this directory")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	chosen, err := choose(flags.Args())
+	list := pictures()
+	if *all != "" {
+		list, *dir = sweep(), *all
+	}
+	chosen, err := choose(list, flags.Args(), *all != "")
 	if err != nil {
 		return err
-	}
-	if *all != "" {
-		chosen, *dir = sweep(), *all
 	}
 	if _, err := exec.LookPath("rsvg-convert"); err != nil {
 		return fmt.Errorf("%w: install librsvg2-bin", err)
@@ -80,18 +81,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// choose finds pictures by name, in the order of the list; without names, all that are of the recording.
-func choose(names []string) ([]picture, error) {
+// choose finds pictures by name or by a name and its size, in the order of the list; without names all or, if not even live
+// ones are wanted, those of the recording.
+func choose(list []picture, names []string, live bool) ([]picture, error) {
 	var chosen []picture
 	var known []string
-	for _, p := range pictures() {
+	for _, p := range list {
 		known = append(known, p.name)
-		if slices.Contains(names, p.name) || len(names) == 0 && p.at > 0 {
+		named := slices.ContainsFunc(names, func(name string) bool { return p.name == name || strings.HasPrefix(p.name, name+"-") })
+		if named || len(names) == 0 && (live || p.at > 0) {
 			chosen = append(chosen, p)
 		}
 	}
 	for _, name := range names {
-		if !slices.Contains(known, name) {
+		if !slices.ContainsFunc(known, func(k string) bool { return k == name || strings.HasPrefix(k, name+"-") }) {
 			return nil, fmt.Errorf("no picture %q (there are: %s)", name, strings.Join(known, ", "))
 		}
 	}

@@ -67,39 +67,77 @@ func pictures() []picture {
 	}
 }
 
-// sweep has every screen in three sizes and two themes.
-func sweep() []picture {
-	screens := []struct {
-		name  string
-		steps []step
-	}{
-		{"locks", script(see("stuck-holder"))},
-		{"chain", script(open("payments"))},
-		{"rw", script(open("catalog"))},
-		{"semaphore", script(open("printers"))},
-		{"deadlock", script(open("accounts"))},
-		{"redlock", script(open("cart:42"))},
-		{"split", script(open("seats"))},
-		{"timeline", script(open("orders"), press("t"), see("▸ timeline"))},
-		{"clients", script(see("stuck-holder"), press("c"), see("▸ clients"))},
-		{"ring", script(open("accounts"), press("c"), see("▸ clients"), press("w"), see("deadlock"))},
-		{"backends", script(see("stuck-holder"), press("b"), see("▸ backends"))},
-		{"findings", script(see("stuck-holder"), press("f"), see("▸ findings"))},
-		{"events", script(see("stuck-holder"), press("e"), see("▸ events"))},
-		{"help", script(see("stuck-holder"), press("?"), see("Keys"))},
+// view is something to look at in all sizes: at a moment of the recording or, with args, of the program itself.
+type view struct {
+	name  string
+	args  []string
+	steps []step
+}
+
+// views are all screens and dialogs. Those of the recording come out the same each time.
+func views() []view {
+	recorded := func(name string, parts ...any) view { return view{name: name, steps: script(parts...)} }
+	live := func(name string, parts ...any) view {
+		return view{name: name, args: []string{"demo"}, steps: script(parts...)}
 	}
-	sizes := [][2]int{{80, 24}, {120, 36}, {160, 50}}
+	lab := script(see("payments"), press("L"), see("▸ lab"))
+	contention := script(lab, press("\t"), see("▸ contention"), press("n"), see("workers"))
+	return []view{
+		recorded("locks", see("stuck-holder")),
+		recorded("groups", see("stuck-holder"), press("p"), see("▾ zk:/locks/")),
+		recorded("chain", open("payments")),
+		recorded("rw", open("catalog")),
+		recorded("semaphore", open("printers")),
+		recorded("deadlock", open("accounts")),
+		recorded("redlock", open("cart:42")),
+		recorded("split", open("seats")),
+		recorded("timeline", open("orders"), press("t"), see("▸ timeline")),
+		recorded("clients", see("stuck-holder"), press("c"), see("▸ clients")),
+		recorded("ring", open("accounts"), press("c"), see("▸ clients"), press("w"), see("deadlock")),
+		recorded("backends", see("stuck-holder"), press("b"), see("▸ backends")),
+		recorded("findings", see("stuck-holder"), press("f"), see("▸ findings")),
+		recorded("events", see("stuck-holder"), press("e"), see("▸ events")),
+		recorded("help", see("stuck-holder"), press("?"), see("Keys")),
+		recorded("palette", see("stuck-holder"), press(":"), press("l"), see("locks")),
+		recorded("copy", open("payments"), press("y"), see("session")),
+		live("tour", see("1/11")),
+		live("release", open("reports"), match("two that wait", `2 wait`), press("x"), see("Force-release", "Cancel")),
+		live("acquire", see("payments"), press("a"), see("Acquire")),
+		live("lab", lab),
+		live("faults", lab, press("\t", "\t"), see("▸ faults")),
+		live("contention", contention),
+		live("contest", contention, press("\t", enter), match("some seconds of a run", `[3-9]\d grants`)),
+		{name: "welcome", steps: script(see("demo")), args: []string{}},
+	}
+}
+
+// sweep has every view in three sizes and two themes, and the chain in every other look.
+func sweep() []picture {
 	var list []picture
-	for _, s := range screens {
-		for _, size := range sizes {
-			for _, light := range []bool{false, true} {
-				name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
-				if light {
-					name += "-light"
-				}
-				list = append(list, picture{name: name, about: "to look at", width: size[0], height: size[1], at: stuck, light: light, steps: s.steps})
-			}
+	add := func(v view, suffix string, width, height int, light bool, env ...string) {
+		p := picture{
+			name: fmt.Sprintf("%s-%dx%d%s", v.name, width, height, suffix), about: "to look at", width: width, height: height,
+			light: light, steps: v.steps, args: v.args, env: env,
 		}
+		if v.args == nil {
+			p.at = stuck
+		}
+		list = append(list, p)
+	}
+	for _, v := range views() {
+		for _, size := range [][2]int{{80, 24}, {120, 36}, {160, 50}} {
+			add(v, "", size[0], size[1], false)
+			add(v, "-light", size[0], size[1], true)
+		}
+		if !slices.Contains([]string{"locks", "deadlock", "redlock", "timeline", "ring"}, v.name) {
+			continue
+		}
+		add(v, "-high-contrast", 120, 36, false, "LOCKSCOPE_THEME=high-contrast")
+		add(v, "-colour-blind", 120, 36, false, "LOCKSCOPE_THEME=colour-blind")
+		add(v, "-16", 120, 36, false, "TERM=xterm", "COLORTERM=")
+		add(v, "-16-light", 120, 36, true, "TERM=xterm", "COLORTERM=")
+		add(v, "-plain", 120, 36, false, "NO_COLOR=1")
+		add(v, "-ascii", 120, 36, false, "LANG=C")
 	}
 	return list
 }

@@ -91,7 +91,11 @@ func (m *Model) captionLines() []string {
 	}
 	head := line{{" " + t.Glyphs.Crumb + " ", t.Waiting}}
 	if title != "" {
-		head = head.add(t.Strong, printed(title)+" ").add(t.Muted, t.Glyphs.Dot+" ")
+		keys := "←→ "
+		if t.Options.ASCII {
+			keys = "left/right "
+		}
+		head = line{{" " + keys, t.Key}}.add(t.Waiting, printed(title)+" ").add(t.Muted, t.Glyphs.Dot+" ")
 	}
 	var lines []string
 	for _, part := range wrap(strings.Repeat("_", head.width()-3)+printed(text), m.width-4, 2, t.Glyphs.Ellipsis) {

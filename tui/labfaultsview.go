@@ -21,6 +21,9 @@ func (f *faults) lines(width, height int, chosen bool) []line {
 	for i, x := range list[f.top:min(len(list), f.top+room)] {
 		lines = append(lines, f.row(x, chosen && f.top+i == f.cursor))
 	}
+	if height-len(lines)-len(after) > below {
+		lines = append(lines, nil)
+	}
 	selected := list[f.cursor]
 	text, style := selected.shows, t.Muted
 	if selected.off != "" {

@@ -59,6 +59,8 @@ type release struct {
 	pasted     bool
 	wrong      bool // enter was pressed with another path
 	sent       bool // the release was asked for
+	// top is the first line in sight of the requests, hidden how many are not.
+	top, hidden int
 }
 
 func newRelease(w *world, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *release {
@@ -151,6 +153,10 @@ func (d *release) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	switch msg.String() {
 	case "esc":
 		return nil, true
+	case "up":
+		d.top = max(0, d.top-1)
+	case "down":
+		d.top = min(d.top+1, d.hidden)
 	case "tab", "shift+tab", "left", "right":
 		d.chosen = !d.chosen && d.matches()
 	case "enter":

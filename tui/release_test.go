@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -290,13 +291,20 @@ func TestNothingToRelease(t *testing.T) {
 // However long the preview is, the buttons stay in sight.
 func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	f := newFakeReleaser()
-	for range 30 {
+	for i := range 30 {
 		f.preview.Sends = append(f.preview.Sends, "delete something with a long name that does not fit into one line of a small dialog at all")
-		f.preview.Warnings = append(f.preview.Warnings, "careful")
+		f.preview.Warnings = append(f.preview.Warnings, fmt.Sprint("careful ", i))
 	}
+	f.preview.Sends = append(f.preview.Sends, "and the last request")
 	m := opened(t, Options{Release: f.of}, 80, 24, orders().ID)
 	run(t, m, press(m, "x"))
-	wantText(t, m, "[ Cancel ]", "more than fits here", "Held by")
+	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Held by")
+	fits(t, m)
+	for range 200 {
+		press(m, "down")
+	}
+	wantText(t, m, "[ Cancel ]", "more lines: up/down", "and the last request")
+	wantNoText(t, m, "Held by")
 	fits(t, m)
 }
 

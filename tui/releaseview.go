@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockscope/inspect"
@@ -121,8 +122,42 @@ func (d *release) previewLines(width, height int) []line {
 		next = &waits
 	}
 	lines := []line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "nobody that can be seen waits"))}
-	for i, command := range p.Sends {
-		for j, part := range wrap(printed(command), width-11, 3, t.Glyphs.Ellipsis) {
+	if len(p.Warnings) > 0 {
+		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
+	}
+	tail := append([]line{nil}, d.confirmLines()...)
+	if text := d.overtaken(); text != "" {
+		tail = append([]line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
+	}
+	lines = append(append(lines, nil), d.sends(width)...)
+	// The title, the border and the buttons always fit; what is between them scrolls.
+	return append(d.scrolled(lines, max(2, height-4-len(tail))), tail...)
+}
+
+// scrolled is as much of some lines as there is room for, and says how many more there are.
+func (d *release) scrolled(lines []line, room int) []line {
+	d.hidden = max(0, len(lines)-room+1)
+	if len(lines) <= room {
+		d.hidden = 0
+		return lines
+	}
+	d.top = max(0, min(d.top, d.hidden))
+	note := fmt.Sprintf("%s %d more lines: up/down", d.theme.Glyphs.Down, d.hidden-d.top)
+	if d.top == d.hidden {
+		note = fmt.Sprintf("%s %d more lines: up/down", d.theme.Glyphs.Up, d.top)
+	}
+	return append(slices.Clone(lines[d.top:d.top+room-1]), d.labelled("", line{{note, d.theme.Waiting}}))
+}
+
+// sendLines is how many lines one request takes at most.
+const sendLines = 12
+
+// sends are the requests that a release sends.
+func (d *release) sends(width int) []line {
+	t := d.theme
+	var lines []line
+	for i, command := range d.preview.Sends {
+		for j, part := range wrap(printed(command), width-11, sendLines, t.Glyphs.Ellipsis) {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"
@@ -133,18 +168,7 @@ func (d *release) previewLines(width, height int) []line {
 			lines = append(lines, d.labelled(label, line{{lead, t.Muted}, {part, t.Text}}))
 		}
 	}
-	if len(p.Warnings) > 0 {
-		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
-	}
-	tail := append([]line{nil}, d.confirmLines()...)
-	if text := d.overtaken(); text != "" {
-		tail = append([]line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
-	}
-	// The title, the border and the buttons always fit; what does not is said to be missing.
-	if room := height - 4 - len(tail); len(lines) > room {
-		lines = append(lines[:room-1], line{{t.Glyphs.Ellipsis + " more than fits here: enlarge the window", t.Warning}})
-	}
-	return append(lines, tail...)
+	return lines
 }
 
 // overtaken says that the lock has changed hands since the preview, so that nothing will be done.

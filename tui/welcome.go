@@ -96,7 +96,7 @@ func (w *welcome) lines() []line {
 		command("lockscope redis://r1,r2,r3", "masters that share locks (Redlock)"),
 		command("lockscope config example", "a configuration to start from"),
 		nil,
-		{{"enter", t.Key}, {"  starts a demonstration on embedded servers: nothing to install, nothing left behind", t.Waiting}},
+		{{"enter", t.Key}, {"  starts a demonstration on embedded servers: nothing to install", t.Waiting}},
 		{{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}, {" tells the rest", t.Muted}},
 	}
 }
