@@ -87,13 +87,18 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	r := &clientRow{who: who, entries: slices.Clone(entries)}
 	r.session, r.known = s.Session(entries[0].Lock, entries[0].Contender)
 	var last *inspect.Lock
-	most := 0 // of its entries in one lock: of two in a queue, the first blocks whom the second does
-	for _, e := range entries {
+	most := 0                // of its entries in one lock: of two in a queue, the first blocks whom the second does
+	var offset time.Duration // entries stand in the order of their backends
+	for i, e := range entries {
 		if e.Lock != last {
 			r.blocks, last, most = r.blocks+most, e.Lock, 0
 		}
 		most = max(most, e.Contender.BlockedBelow)
-		r.count(s, e)
+		if i == 0 || e.Lock.ID.Backend != entries[i-1].Lock.ID.Backend {
+			offset = s.Backend(e.Lock.ID.Backend).ClockOffset()
+			r.backends = append(r.backends, e.Lock.ID.Backend)
+		}
+		r.count(e, offset)
 	}
 	r.blocks += most
 	slices.SortStableFunc(r.entries, compareEntries)
@@ -101,10 +106,9 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	return r
 }
 
-// count takes in one of the entries.
-func (r *clientRow) count(s *inspect.Snapshot, e inspect.Entry) {
+// count takes in one of the entries, of a backend whose clock is that far ahead.
+func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 	c := e.Contender
-	offset := s.Backend(e.Lock.ID.Backend).ClockOffset()
 	if c.State == inspect.Holding {
 		r.holds++
 		if !c.ExpiresAt.IsZero() && (r.expires.IsZero() || c.ExpiresAt.Before(r.expires)) {
@@ -117,15 +121,27 @@ func (r *clientRow) count(s *inspect.Snapshot, e inspect.Entry) {
 		}
 	}
 	r.dead = r.dead || c.Dead || isGhost(e)
-	if !slices.Contains(r.backends, e.Lock.ID.Backend) {
-		r.backends = append(r.backends, e.Lock.ID.Backend)
-	}
-	o := c.Owner
-	r.owner = inspect.Owner{
-		Label: cmp.Or(r.owner.Label, o.Label), Session: cmp.Or(r.owner.Session, o.Session), Client: cmp.Or(r.owner.Client, o.Client),
-		Server: cmp.Or(r.owner.Server, o.Server), Host: cmp.Or(r.owner.Host, o.Host), PID: cmp.Or(r.owner.PID, o.PID),
-		Thread: cmp.Or(r.owner.Thread, o.Thread), LibraryID: cmp.Or(r.owner.LibraryID, o.LibraryID),
-		SessionTimeout: cmp.Or(r.owner.SessionTimeout, o.SessionTimeout),
+	r.learn(&c.Owner)
+}
+
+// learn takes over what is not yet known of its owner.
+func (r *clientRow) learn(o *inspect.Owner) {
+	fill(&r.owner.Label, o.Label)
+	fill(&r.owner.Session, o.Session)
+	fill(&r.owner.Client, o.Client)
+	fill(&r.owner.Server, o.Server)
+	fill(&r.owner.Host, o.Host)
+	fill(&r.owner.PID, o.PID)
+	fill(&r.owner.Thread, o.Thread)
+	fill(&r.owner.LibraryID, o.LibraryID)
+	fill(&r.owner.SessionTimeout, o.SessionTimeout)
+}
+
+// fill sets what is not set.
+func fill[T comparable](at *T, to T) {
+	var zero T
+	if *at == zero {
+		*at = to
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"lockscope/inspect"
@@ -27,7 +28,9 @@ type found struct {
 	group       *foundGroup
 	source      *inspect.Finding // what it was made of
 	match, gone bool
-	text        string // lower case, made when a filter first asks for it
+	// searched is the search after which it matches or not.
+	searched int
+	text     atomic.Pointer[foundText]
 }
 
 // aboutBackend says that it is about no lock.
@@ -36,11 +39,13 @@ func (f *found) aboutBackend() bool { return f.on.Path == "" }
 // findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. What changes costs no more than
 // a walk over the groups that it touches.
 type findingIndex struct {
-	words   filter
-	groups  []*foundGroup // the worst first
-	byPlace map[inspect.ID][]*found
-	rings   map[string]map[*found]struct{}
-	twisted map[string]struct{} // rings that have changed
+	words filter
+	// searched numbers the words.
+	searched int
+	groups   []*foundGroup // the worst first
+	byPlace  map[inspect.ID][]*found
+	rings    map[string]map[*found]struct{}
+	twisted  map[string]struct{} // rings that have changed
 }
 
 func newFindingIndex() *findingIndex {
@@ -152,8 +157,8 @@ func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 		}
 	}
 	for i, f := range old {
-		f.Finding, f.source, f.text = list[i], &list[i], ""
-		if m := x.matches(f); m != f.match {
+		f.Finding, f.source = list[i], &list[i]
+		if m := f.matches(x.words, f.source); m != f.match {
 			f.match, f.group.dirty = m, true
 		}
 	}
@@ -163,7 +168,7 @@ func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 func (x *findingIndex) enter(f *found) {
 	f.group = x.group(f.Rule, f.Severity)
 	f.group.fresh, f.group.dirty = append(f.group.fresh, f), true
-	f.match = x.matches(f)
+	f.match, f.searched = f.matches(x.words, f.source), x.searched
 	if f.ring == nil {
 		return
 	}
@@ -215,28 +220,6 @@ func (x *findingIndex) settle() {
 }
 
 func compareFound(a, b *found) int { return cmp.Or(a.on.Compare(b.on), cmp.Compare(a.key, b.key)) }
-
-// search shows only the findings that have all the words.
-func (x *findingIndex) search(words filter) {
-	x.words = words
-	for _, g := range x.groups {
-		for _, f := range g.all {
-			f.match = x.matches(f)
-		}
-		g.show(words.empty())
-	}
-}
-
-func (x *findingIndex) matches(f *found) bool {
-	if x.words.empty() {
-		return true
-	}
-	if f.text == "" {
-		parts := append([]string{f.Rule, string(f.Severity), f.place(), f.Message}, f.ring...)
-		f.text = strings.ToLower(strings.Join(parts, "\n"))
-	}
-	return x.words.matchText(f.text)
-}
 
 // ringName tells a finding about several locks from another.
 func (f *found) ringName() string { return f.Rule + " " + strings.Join(f.ring, " ") }

@@ -15,6 +15,7 @@ type findings struct {
 	*world
 	index         *findingIndex
 	input         filterInput
+	finder        finder
 	width, height int
 	// top is the first row shown, cursor the selected one; group and chosen what that is: the cursor follows it. chosen is
 	// nil on the row of a group.
@@ -63,6 +64,8 @@ func (s *findings) Update(msg tea.Msg) tea.Cmd {
 	case snapshotShownMsg:
 		s.index.update(s.snapshot, msg)
 		s.follow()
+	case findingsSoughtMsg:
+		s.sought(msg)
 	case tea.MouseWheelMsg:
 		s.move(wheel(msg))
 	case tea.MouseClickMsg:
@@ -212,12 +215,6 @@ func (s *findings) copy() tea.Cmd {
 	}
 	s.modal = menu
 	return nil
-}
-
-func (s *findings) search() {
-	s.moved = s.moved || s.input.text() != "" && s.chosen != nil
-	s.index.search(s.input.filter)
-	s.follow()
 }
 
 // TakeKey types into the filter while it is open.

@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -370,7 +372,7 @@ func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 	all := make(map[inspect.ID]*inspect.Lock)
 	x := newFindingIndex()
 	plain := newFindingIndex()
-	x.search(newWords("w-"))
+	x.settleSearch(x.startSearch(newWords("w-")))
 	rules := []string{"a", "b", "blind", "deadlock"}
 	for step := range 600 {
 		on := id(fmt.Sprintf("zk:/l%d", random.IntN(12)))
@@ -395,7 +397,7 @@ func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 		s := inspect.NewSnapshot(noon, nil, locks)
 		x.update(s, snapshotShownMsg{changed: []inspect.ID{on}})
 		fresh := newFindingIndex()
-		fresh.search(newWords("w-"))
+		fresh.settleSearch(fresh.startSearch(newWords("w-")))
 		fresh.update(s, snapshotShownMsg{all: true})
 		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
 			t.Fatalf("step %d: %s", step, diff)
@@ -465,6 +467,74 @@ func TestManyFindings(t *testing.T) {
 	fits(t, m)
 }
 
+// Where there are many, a filter is applied in a command, and only the newest one.
+func TestFilterOfManyFindings(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, manyFindings(2000))
+	press(m, "f", "enter", "/")
+	first := press(m, "1")
+	second := press(m, "2")
+	wantText(t, m, "on 2,000 locks") // until the answer is there
+	stale, newest := answers(first), answers(second)
+	send(m, newest...)
+	wantText(t, m, "on 139 locks", "/locks/000012")
+	send(m, stale...)
+	wantText(t, m, "on 139 locks")
+	gone, put := id("zk:/locks/000012"), sick("zk:/locks/777712", trouble("missing-watch", inspect.Warning, "w"))
+	third := press(m, "7")
+	locks := []*inspect.Lock{put}
+	for l := range m.snapshot.Locks() {
+		if l.ID != gone {
+			locks = append(locks, l)
+		}
+	}
+	s := inspect.NewSnapshot(noon, backends(), locks)
+	s.Changed = []inspect.ID{gone, put.ID}
+	send(m, snapshotArrivedMsg{snapshot: s}) // while it is sought
+	send(m, answers(third)...)
+	wantText(t, m, "/locks/000127", "/locks/001127", "/locks/001270")
+	wantNoText(t, m, "777712", "000012")
+	fourth := press(m, "backspace")
+	press(m, "esc") // everything is shown at once
+	wantText(t, m, "on 2,000 locks")
+	send(m, answers(fourth)...)
+	wantText(t, m, "on 2,000 locks")
+}
+
+// A search may go on while findings come, go and change, and finds what one without all that would have.
+func TestFindingSearchWhileTheyChange(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	x, words := newFindingIndex(), []filter{newWords("w-"), newWords("!w-"), newWords("l7"), {}}
+	all := make(map[inspect.ID]*inspect.Lock)
+	snapshot := func() *inspect.Snapshot { return inspect.NewSnapshot(noon, nil, slices.Collect(maps.Values(all))) }
+	for step := range 200 {
+		search := x.startSearch(words[step%len(words)])
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			search.run(context.Background())
+		}()
+		for range 5 {
+			on := id(fmt.Sprintf("zk:/l%d", random.IntN(12)))
+			var list []inspect.Finding
+			for range random.IntN(3) {
+				list = append(list, trouble([]string{"a", "b"}[random.IntN(2)], inspect.Info, fmt.Sprintf("%c-", 'v'+rune(random.IntN(2)))))
+			}
+			all[on] = sick(on.String(), list...)
+			x.update(snapshot(), snapshotShownMsg{changed: []inspect.ID{on}})
+		}
+		<-done
+		x.settleSearch(search)
+		fresh := newFindingIndex()
+		fresh.settleSearch(fresh.startSearch(search.words))
+		fresh.update(snapshot(), snapshotShownMsg{all: true})
+		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
+			t.Fatalf("step %d: %s", step, diff)
+		}
+	}
+}
+
 func BenchmarkFindingsOf100000Locks(b *testing.B) {
 	s := manyFindings(100_000)
 	m := New(b.Context(), plain(Options{}))
@@ -490,7 +560,11 @@ func BenchmarkFindingsOf100000Locks(b *testing.B) {
 	b.Run("filter", func(b *testing.B) {
 		x := findingsOf(m).index
 		for i := range b.N {
-			x.search(newWords([]string{"0500", "05000"}[i%2]))
+			search := x.startSearch(newWords([]string{"0500", "05000"}[i%2]))
+			b.StopTimer() // in a command
+			search.run(b.Context())
+			b.StartTimer()
+			x.settleSearch(search)
 		}
 	})
 	b.Run("reset", func(b *testing.B) {

@@ -80,8 +80,9 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 		}
 	}
 	slices.SortStableFunc(g.rings, func(a, b ring) int { return cmp.Compare(b.behind, a.behind) })
-	g.below = countBelow(children, circling)
-	g.tangles = findTangles(s, children, circling)
+	parents := parentsOf(children)
+	g.below = countBelow(children, parents, circling)
+	g.tangles = findTangles(s, children, parents, circling)
 	g.blind = blindSpots(s)
 	return g
 }
@@ -154,25 +155,57 @@ func (r *ring) countBehind(children map[inspect.ID][]*inspect.Lock, circling map
 // hangers has for each lock the contended locks whose first holder waits for it, the most contended first.
 func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	children := make(map[inspect.ID][]*inspect.Lock)
-	for l := range s.Locks() {
-		if len(l.Waiters) == 0 || l.Kind == inspect.KindElection || l.Kind == inspect.KindSemaphore && l.Limit != 1 {
-			continue // or its first holder is not the only one that may let a waiter in
+	for who, entries := range s.Owners() {
+		best, next := obstacles(entries)
+		if best.Lock == nil {
+			continue
 		}
-		if e, ok := s.WaitsFor(l); ok && !sameOwner(e, l) {
-			children[e.Lock.ID] = append(children[e.Lock.ID], l)
+		for _, e := range entries {
+			l := e.Lock
+			if len(l.Holders) == 0 || e.Contender != &l.Holders[0] || !oneLetsIn(l) {
+				continue
+			}
+			in := best
+			if l == in.Lock {
+				in = next
+			}
+			if in.Lock == nil {
+				continue
+			}
+			if holder, known := in.Contender.Identity(in.Lock.ID.Backend); !known || holder != who { // else no other holds it up
+				children[in.Lock.ID] = append(children[in.Lock.ID], l)
+			}
 		}
 	}
 	for _, list := range children {
-		slices.SortStableFunc(list, func(a, b *inspect.Lock) int { return cmp.Compare(len(b.Waiters), len(a.Waiters)) })
+		slices.SortFunc(list, func(a, b *inspect.Lock) int {
+			return cmp.Or(cmp.Compare(len(b.Waiters), len(a.Waiters)), a.ID.Compare(b.ID))
+		})
 	}
 	return children
 }
 
-// sameOwner says that a lock's first holder waits for itself: no other holds it up.
-func sameOwner(e inspect.Entry, l *inspect.Lock) bool {
-	one, _ := e.Contender.Identity(e.Lock.ID.Backend)
-	other, known := l.Holders[0].Identity(l.ID.Backend)
-	return known && one == other
+// oneLetsIn says that somebody waits for a lock, and that its first holder alone may let it in.
+func oneLetsIn(l *inspect.Lock) bool {
+	return len(l.Waiters) > 0 && l.Kind != inspect.KindElection && (l.Kind != inspect.KindSemaphore || l.Limit == 1)
+}
+
+// obstacles are the first holders of two locks that an owner waits for: the one that blocks the most, as
+// inspect.Snapshot.WaitsFor has it, and the one that does in the others; empty where there is none.
+func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
+	for _, e := range entries {
+		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !oneLetsIn(e.Lock) {
+			continue
+		}
+		at := inspect.Entry{Lock: e.Lock, Contender: &e.Lock.Holders[0]}
+		switch {
+		case best.Lock == nil || at.Contender.BlockedBelow > best.Contender.BlockedBelow:
+			best, next = at, best
+		case next.Lock == nil || at.Contender.BlockedBelow > next.Contender.BlockedBelow:
+			next = at
+		}
+	}
+	return best, next
 }
 
 // walkHangers visits a lock and all that hang on it, but for those of rings, each behind the one it hangs on.
@@ -193,17 +226,22 @@ func walkHangers(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.
 	}
 }
 
-// countBelow counts for each lock that others hang on who waits in those.
-func countBelow(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) map[inspect.ID]int {
-	parent := make(map[inspect.ID]inspect.ID)
+// parentsOf has for each lock that hangs on another which one that is.
+func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.ID {
+	parents := make(map[inspect.ID]inspect.ID)
 	for id, list := range children {
 		for _, child := range list {
-			parent[child.ID] = id
+			parents[child.ID] = id
 		}
 	}
+	return parents
+}
+
+// countBelow counts for each lock that others hang on who waits in those.
+func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) map[inspect.ID]int {
 	var order []*inspect.Lock // each behind the one it hangs on
 	for id, list := range children {
-		if _, hangs := parent[id]; hangs && !circling[id] {
+		if _, hangs := parents[id]; hangs && !circling[id] {
 			continue
 		}
 		for _, child := range list {
@@ -214,20 +252,20 @@ func countBelow(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID
 	}
 	below := make(map[inspect.ID]int, len(children))
 	for _, l := range slices.Backward(order) {
-		below[parent[l.ID]] += len(l.Waiters) + below[l.ID]
+		below[parents[l.ID]] += len(l.Waiters) + below[l.ID]
 	}
 	return below
 }
 
 // findTangles finds the culprits behind several locks, those that hold up the most first.
-func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) []tangle {
+func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) []tangle {
 	var list []tangle
 	for id := range children {
 		root := s.Lock(id)
 		if root == nil || circling[id] {
 			continue
 		}
-		if e, waits := s.WaitsFor(root); waits && !sameOwner(e, root) {
+		if _, hangs := parents[id]; hangs {
 			continue
 		}
 		var t tangle

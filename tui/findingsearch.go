@@ -1,0 +1,137 @@
+package tui
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+// findingsSoughtMsg is a search that was made meanwhile.
+type findingsSoughtMsg struct {
+	number int
+	found  *findingSearch
+}
+
+// finder searches in findings: where there are many, in a command. Until that has answered, what was shown before stays.
+type finder struct {
+	number int // of the newest search, so that a late one is dropped
+	cancel context.CancelFunc
+}
+
+// search shows only the findings that have all the words of the filter.
+func (s *findings) search() {
+	s.moved = s.moved || s.input.text() != "" && s.chosen != nil
+	s.finder.number++
+	if s.finder.cancel != nil {
+		s.finder.cancel()
+		s.finder.cancel = nil
+	}
+	search := s.index.startSearch(s.input.filter)
+	if len(search.all) <= atOnce {
+		s.index.settleSearch(search)
+		s.follow()
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.finder.cancel = cancel
+	number := s.finder.number
+	s.later(s.ask(findingsScreen, 0, func(context.Context) tea.Msg {
+		defer cancel()
+		search.run(ctx)
+		return findingsSoughtMsg{number, search}
+	}))
+}
+
+// sought takes over what a search found, unless another was begun since.
+func (s *findings) sought(msg findingsSoughtMsg) {
+	if msg.number == s.finder.number {
+		s.index.settleSearch(msg.found)
+		s.follow()
+	}
+}
+
+// foundText is what a filter looks in, lower case; it is made when a filter first asks for it.
+type foundText struct {
+	of   *inspect.Finding
+	text string
+}
+
+// findingSearch is what a search goes through and what comes of it.
+type findingSearch struct {
+	words   filter
+	all     []*found
+	sources []*inspect.Finding // what each was made of when the search began
+	matches []bool
+}
+
+// startSearch takes down what there is to go through.
+func (x *findingIndex) startSearch(words filter) *findingSearch {
+	q := &findingSearch{words: words}
+	if words.empty() {
+		return q // everything matches
+	}
+	n := x.len()
+	q.all, q.sources = make([]*found, 0, n), make([]*inspect.Finding, 0, n)
+	for _, g := range x.groups {
+		for _, f := range g.all {
+			q.all, q.sources = append(q.all, f), append(q.sources, f.source)
+		}
+	}
+	return q
+}
+
+// run goes through it all. It may be done while the index goes on to change.
+func (q *findingSearch) run(ctx context.Context) {
+	q.matches = make([]bool, len(q.all))
+	for i, f := range q.all {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return
+		}
+		q.matches[i] = f.matches(q.words, q.sources[i])
+	}
+}
+
+// settleSearch shows what a search found; what has changed since it began is searched here.
+func (x *findingIndex) settleSearch(q *findingSearch) {
+	x.words = q.words
+	x.searched++
+	for i, f := range q.all {
+		if i < len(q.matches) && f.source == q.sources[i] {
+			f.match, f.searched = q.matches[i], x.searched
+		}
+	}
+	for _, g := range x.groups {
+		for _, f := range g.all {
+			if f.searched != x.searched {
+				f.match, f.searched = f.matches(q.words, f.source), x.searched
+			}
+		}
+		g.show(q.words.empty())
+	}
+}
+
+// len is how many findings there are, shown or not.
+func (x *findingIndex) len() int {
+	n := 0
+	for _, g := range x.groups {
+		n += len(g.all)
+	}
+	return n
+}
+
+// matches says that a finding, made of source, has all the words. It reads only what never changes.
+func (f *found) matches(words filter, source *inspect.Finding) bool {
+	if words.empty() {
+		return true
+	}
+	known := f.text.Load()
+	if known == nil || known.of != source {
+		parts := append([]string{source.Rule, string(source.Severity), f.place(), source.Message}, f.ring...)
+		known = &foundText{source, strings.ToLower(strings.Join(parts, "\n"))}
+		f.text.Store(known)
+	}
+	return words.matchText(known.text)
+}
