@@ -28,24 +28,33 @@ func (o *Observer) tellFindings(was, is []Finding, e Event) {
 		switch {
 		case e.Kind == EventCleared:
 			o.cleared[key] = e
+			o.clearing = append(o.clearing, clearing{key, e.At})
 		case !again || rank(e.Finding.Severity) > rank(before.Finding.Severity):
 			o.events = append(o.events, e)
 		}
 	}
 }
 
+// clearing is a finding and when it was cleared.
+type clearing struct {
+	findingKey
+	at time.Time
+}
+
 // tellCleared tells of the findings that have been gone for long enough.
 func (o *Observer) tellCleared(now time.Time) {
 	var gone []findingKey
-	for key, e := range o.cleared {
-		if now.Sub(e.At) >= calm {
-			gone = append(gone, key)
+	for len(o.clearing) > 0 && now.Sub(o.clearing[0].at) >= calm {
+		first := o.clearing[0]
+		o.clearing = o.clearing[1:]
+		if e, ok := o.cleared[first.findingKey]; ok && e.At.Equal(first.at) { // it has not come again since
+			gone = append(gone, first.findingKey)
 		}
 	}
 	slices.SortFunc(gone, func(a, b findingKey) int {
 		return cmp.Or(a.about.Compare(b.about), cmp.Compare(a.subject, b.subject))
 	})
-	for _, key := range gone {
+	for _, key := range slices.Compact(gone) {
 		e := o.cleared[key]
 		e.At = now
 		o.events = append(o.events, e)

@@ -11,7 +11,7 @@ const (
 	beats = 20
 	// contendedBudget and otherBudget are how long the rules may run in a beat on locks that somebody waits for, and on the
 	// others: 4 % of a core. Where that is not enough, each is looked at as often as it allows: 100 000 locks that somebody
-	// waits for every 10 to 15 s (BenchmarkBeatOfAllRules).
+	// waits for every 5 s, every 10 s when all are stuck (BenchmarkBeatOfAllRules).
 	contendedBudget, otherBudget = beat * 3 / 100, beat / 100
 )
 

@@ -36,7 +36,9 @@ type Observer struct {
 	changed map[ID]struct{}
 	events  []Event
 	cleared map[findingKey]Event // findings that are gone, which is not told yet
-	dirty   bool
+	// clearing is when each was, in that order.
+	clearing []clearing
+	dirty    bool
 
 	rules      []Rule
 	stuckAfter time.Duration

@@ -26,7 +26,11 @@ func (u Untrusted) Cut(cells int) string {
 	if limit := 4*cells + 16; limit >= 0 && len(raw) > limit {
 		raw = raw[:limit] // enough to be cut by cells; the rest need not be escaped
 	}
-	return ansi.Truncate(Escape(raw), cells, "…")
+	text := Escape(raw)
+	if len(text) <= cells {
+		return text // no character takes more cells than bytes
+	}
+	return ansi.Truncate(text, cells, "…")
 }
 
 // Escape makes text from a server safe and unambiguous to print: printable UTF-8 stays, a backslash is doubled,

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"lockscope/inspect"
@@ -47,6 +48,8 @@ const (
 	exact
 )
 
+func (k knowledge) String() string { return [...]string{"unknown", "at-most", "at-least", "exact"}[k] }
+
 // confidence of a finding that rests on a span.
 func (k knowledge) confidence() recipe.Confidence {
 	switch k {
@@ -91,7 +94,7 @@ func queued(l *inspect.Lock) string {
 	case l.WaitersAtLeast > 0:
 		return fmt.Sprintf("at least %d waiting", len(l.Waiters)+l.WaitersAtLeast)
 	case len(l.Waiters) > 0:
-		return fmt.Sprintf("%d waiting", len(l.Waiters))
+		return strconv.Itoa(len(l.Waiters)) + " waiting"
 	default:
 		return "others wait"
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 // Rules are all rules, the worst first. What a rule needs and does not know (a table that was not read, a history that is
@@ -71,6 +72,17 @@ func signed(name string, severity inspect.Severity, fs []inspect.Finding) []insp
 		}
 	}
 	return fs
+}
+
+// again is the finding of a rule that the lock has already, where it says the same; else nil. Many locks that stay as they
+// are cost less when what follows from that is not put together again.
+func again(c *inspect.Case, rule, message string, confidence recipe.Confidence) []inspect.Finding {
+	for _, f := range c.Lock.Findings {
+		if f.Rule == rule && f.Message == message && f.Confidence == confidence {
+			return one(f)
+		}
+	}
+	return nil
 }
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }

@@ -22,7 +22,8 @@ import (
 // Evidence: contender, owner, session, client, since, held_since of the longest holder; known (exact, at-least, at-most);
 // held_over; limit_ms, and hold_p99_ms where the limit came from the history; waiters.
 func stuckHolder() inspect.Rule {
-	return lockRule("stuck-holder", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+	const rule = "stuck-holder"
+	return lockRule(rule, inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Holders) == 0 || !waits(l) || l.Kind == inspect.KindElection || len(l.Holders) < l.Limit {
 			return nil // nobody waits, or not for a holder
@@ -38,7 +39,16 @@ func stuckHolder() inspect.Rule {
 		if how == unknown || held <= limit || h.Persistent && expiresByItself(h) {
 			return nil // a lease is held until its end, and renewed, by design
 		}
+		confidence := how.confidence()
+		if c.History != nil && c.History.Holds.Count >= enough && held <= c.History.Holds.Max {
+			confidence = recipe.Possible // it happened before, and ended
+		}
+		message := stuckMessage(c, h, held, how, byHistory)
+		if f := again(c, rule, message, confidence); f != nil {
+			return f
+		}
 		e := about(h)
+		e["known"] = how.String()
 		e["held_over"], e["limit_ms"], e["waiters"] = over(held), limit.Milliseconds(), len(l.Waiters)+l.WaitersAtLeast
 		if byHistory {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
@@ -46,16 +56,7 @@ func stuckHolder() inspect.Rule {
 		if cause := stuckCause(libraryOf(l, h)); cause != "" {
 			e["cause"] = cause
 		}
-		confidence := how.confidence()
-		if c.History != nil && c.History.Holds.Count >= enough && held <= c.History.Holds.Max {
-			confidence = recipe.Possible // it happened before, and ended
-		}
-		return one(inspect.Finding{
-			Confidence: confidence,
-			Message:    stuckMessage(c, h, held, how, byHistory, e),
-			Evidence:   e,
-			Advice:     stuckAdvice(l, h),
-		})
+		return one(inspect.Finding{Confidence: confidence, Message: message, Evidence: e, Advice: stuckAdvice(l, h)})
 	})
 }
 
@@ -70,17 +71,14 @@ func longest(c *inspect.Case, limit time.Duration) (h *inspect.Contender, held t
 	return h, held, how
 }
 
-func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how knowledge, byHistory bool, e evidence) string {
+func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how knowledge, byHistory bool) string {
 	text := who(h)
 	switch how {
 	case exact:
-		e["known"] = "exact"
 		text += " has held it for over " + over(held)
 	case atLeast:
-		e["known"] = "at-least"
 		text += " has held it for at least " + over(held)
 	default:
-		e["known"] = "at-most"
 		text += " holds it and came over " + over(held) + " ago"
 	}
 	if byHistory {
