@@ -16,9 +16,10 @@ type following struct {
 	id     inspect.ID
 	events []inspect.Event
 
-	t   *testing.T
-	sub *inspect.Subscription
-	ctx context.Context
+	t    *testing.T
+	sub  *inspect.Subscription
+	seen *inspect.Snapshot
+	ctx  context.Context
 }
 
 // follow runs an Observer on a source until the test ends, and returns when everything was looked at once.
@@ -43,7 +44,7 @@ func follow(t *testing.T, cfg zksource.Config, path string) *following {
 // await takes in events until the snapshot is as wanted.
 func (o *following) await(what string, ok func(*inspect.Snapshot) bool) {
 	o.t.Helper()
-	for !ok(o.Snapshot()) {
+	for o.seen == nil || !ok(o.seen) { // not the newest, whose events are still to come
 		o.next(what)
 	}
 }
@@ -76,6 +77,7 @@ func (o *following) next(what string) {
 	if err != nil {
 		o.t.Fatalf("%s: %v; %+v", what, err, o.Snapshot().Lock(o.id))
 	}
+	o.seen = s
 	for _, e := range s.Events {
 		if e.Lock == o.id && e.Finding == nil {
 			o.events = append(o.events, e)

@@ -81,7 +81,7 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 					if i == 4 {
 						continue
 					}
-					before := o.Snapshot().Lock(o.id).Holders[0]
+					before := o.seen.Lock(o.id).Holders[0]
 					peer.Tell(t, "close", fmt.Sprint("c", i))
 					left--
 					o.awaitLock("the next is granted", func(l *inspect.Lock) bool {
