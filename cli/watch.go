@@ -186,6 +186,9 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 		if !c.HeldSince.IsZero() {
 			text += ", held " + inspect.FormatAge(e.At.Add(offset).Sub(c.HeldSince))
 		}
+		if e.Unsure {
+			text += "; or its session ran out"
+		}
 	}
 	return text
 }

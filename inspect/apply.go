@@ -37,7 +37,7 @@ func (o *Observer) apply(u sourceUpdate) {
 		o.tell(u.source, u.Backend, now)
 	}
 	if p := o.told[u.source]; u.Sessions != nil && p != nil {
-		p.sessions, p.allSessions, p.sessionsAt = u.Sessions, u.AllSessions, now
+		p.former, p.sessions, p.allSessions, p.sessionsAt = p.sessions, u.Sessions, u.AllSessions, now
 		o.rejoin(p, now)
 		o.dirty = true
 	}
@@ -113,6 +113,7 @@ func (o *Observer) view(p *place, id ID, was *Lock, blind bool, now time.Time) v
 	if was != nil {
 		v.forced = func(name Untrusted) bool { return o.wasForced(id, name, now) }
 		v.sessionEnded = func(c *Contender) bool { return p.sessionEnded(c, now) }
+		v.sessionLived = func(c *Contender) bool { return p.sessionLived(c, now) }
 		v.restarted = func(addr string) bool { return p.restarted(addr, was.ReadAt) }
 	}
 	return v

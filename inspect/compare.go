@@ -16,10 +16,12 @@ type view struct {
 	first bool
 	// blind: we could not look for a while between the two versions.
 	blind bool
-	// forced, sessionEnded and restarted may be nil. They tell of a holder that left: whether this program freed it, and
-	// whether its session is known to be gone; and of a Redis master, whether it started after the version before.
+	// forced, sessionEnded, sessionLived and restarted may be nil. They tell of a holder that left: whether this program
+	// freed it, whether its session is known to be gone, and whether it cannot have run out; and of a Redis master, whether
+	// it started after the version before.
 	forced       func(Untrusted) bool
 	sessionEnded func(*Contender) bool
+	sessionLived func(*Contender) bool
 	restarted    func(addr string) bool
 }
 
@@ -69,7 +71,9 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 			continue // one that waits now was not rightly read before
 		}
 		left = append(left, h)
-		events = append(events, Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h})
+		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
+		e.Unsure = e.Kind == EventReleased && h.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(h)
+		events = append(events, e)
 	}
 	return left, events
 }

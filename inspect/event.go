@@ -22,8 +22,8 @@ const (
 	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session is gone.
 	// EventForced: this program freed it. EventLost: it ended, and not by its owner or not so that we could see: while we
 	// could not look, or with a Redis master that restarted without it. EventReleased: any other; its entry was deleted
-	// before its time. Who deleted it does not show: an operator's delete by another tool and, where no server tells the
-	// sessions, the end of a ZooKeeper session look the same.
+	// before its time. Who deleted it does not show: an operator's delete by another tool looks the same, and so does, when
+	// Unsure, the end of a ZooKeeper session.
 	EventReleased EventKind = "released"
 	EventExpired  EventKind = "expired"
 	EventLost     EventKind = "lost"
@@ -45,6 +45,9 @@ type Event struct {
 	Lock ID
 	// Contender it is about, as it was when it left or as it is; nil when it is about the lock or a backend.
 	Contender *Contender
+	// Unsure: of an EventReleased, that its session may have run out instead: the servers tell no sessions, or what they
+	// last told of this one was too long ago.
+	Unsure bool
 	// From is the name of the holder before, of a handover.
 	From Untrusted
 	// Finding that came or was cleared.

@@ -270,6 +270,41 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	}
 }
 
+// A release is told for sure only where the session cannot have run out instead.
+func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
+	known := *zkUp
+	known.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true}}
+	heard := func(second int) map[int64]Session {
+		return map[int64]Session{11: {ID: 11, Timeout: 10 * time.Second, LastContact: now.Add(time.Duration(second) * time.Second)}}
+	}
+	for name, tt := range map[string]struct {
+		backend  *Backend
+		sessions []map[int64]Session // told at 18 s and 19 s
+		end      int
+		unsure   bool
+		want     EventKind
+	}{
+		"nobody tells sessions":                              {zkUp, nil, 31, true, EventReleased},
+		"nobody tells, and it came a moment before":          {&known, nil, 0, false, EventReleased},
+		"nobody tells, and it came a while before":           {&known, nil, 5, true, EventReleased},
+		"heard of less than its timeout before":              {zkUp, []map[int64]Session{heard(17)}, 25, false, EventReleased},
+		"heard of as long before":                            {zkUp, []map[int64]Session{heard(17)}, 27, true, EventReleased},
+		"heard of when it was told before":                   {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
+		"connected to no server for as long as it may be so": {zkUp, []map[int64]Session{heard(17), {}}, 27, false, EventExpired},
+	} {
+		a := applying(t)
+		a.send(0, Update{Put: []*Lock{queueOf(t, "11")}, Backend: tt.backend})
+		for i, sessions := range tt.sessions {
+			a.send(18+i, Update{Sessions: sessions, AllSessions: true})
+		}
+		a.told(t)
+		a.send(tt.end, Update{Put: []*Lock{at(queueOf(t, ""), tt.end)}})
+		if len(a.events) != 1 || a.events[0].Kind != tt.want || a.events[0].Unsure != tt.unsure {
+			t.Errorf("%s: %+v", name, a.events)
+		}
+	}
+}
+
 // Whoever follows the events from an empty lock on knows who holds and who waits.
 func TestEventsTellTheWholeStory(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))

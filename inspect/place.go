@@ -20,8 +20,9 @@ type place struct {
 	// quiet is the history of a lock in which nothing happened since.
 	quiet *History
 	// watched: everything was looked at once, so that what comes now is new.
-	watched  bool
-	sessions map[int64]Session
+	watched bool
+	// sessions as they were told last, former the time before.
+	sessions, former map[int64]Session
 	// allSessions: one that is not in sessions is gone. sessionsAt is when they were told, by our clock.
 	allSessions bool
 	sessionsAt  time.Time
@@ -111,15 +112,16 @@ func (p *place) blind(readAt, now time.Time, count int) bool {
 }
 
 // sessionEnded says that a holder's session is known to be gone: a table of all sessions that is newer than the holder
-// does not have it, or it was silent for so long that its time was up. now and the table are by our clock, the holder's
+// does not have it, and nobody heard of it since for as long as its timeout, or it was silent for so long that its time was up. now and the table are by our clock, the holder's
 // instants by the backend's.
 func (p *place) sessionEnded(c *Contender, now time.Time) bool {
-	if c.Owner.Session == 0 || p.sessions == nil {
+	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
 	}
 	s, ok := p.sessions[c.Owner.Session]
 	if !ok {
-		return p.allSessions && p.sessionsAt.After(p.came(c).Add(arrived))
+		_, known := p.former[c.Owner.Session]
+		return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
 	}
 	// A living client sends something every third of its timeout.
 	if s.LastContact.IsZero() || s.Timeout <= 0 {
@@ -127,6 +129,33 @@ func (p *place) sessionEnded(c *Contender, now time.Time) bool {
 	}
 	silent := p.sessionsAt.Sub(s.LastContact)
 	return silent > s.Timeout*2/3 && !now.Before(s.LastContact.Add(s.Timeout))
+}
+
+const (
+	// shortestTimeout is how long a session lives at least after its client was last heard of: servers refuse less than two
+	// of their ticks, which nobody sets to less than half a second.
+	shortestTimeout = time.Second
+	// contactSlack is how far the instant may be off at which a client was last heard of: the round trip of the question.
+	contactSlack = 250 * time.Millisecond
+)
+
+// sessionLived says that a contender's session cannot have run out at an instant: less than its timeout has passed since
+// its client was heard of, when it made the entry or as the servers told since.
+func (p *place) sessionLived(c *Contender, at time.Time) bool {
+	var heard time.Time
+	if p.state.ClockKnown() && !c.Since.IsZero() {
+		heard = c.Since.Add(-p.state.ClockOffset())
+	}
+	timeout := c.Owner.SessionTimeout
+	for _, table := range [...]map[int64]Session{p.former, p.sessions} {
+		if s, ok := table[c.Owner.Session]; ok {
+			timeout = s.Timeout
+			if s.LastContact.After(heard) {
+				heard = s.LastContact
+			}
+		}
+	}
+	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
 }
 
 // arrived is how much older than the table of sessions a contender must be to be missed in it: reading the tables of

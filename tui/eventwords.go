@@ -22,8 +22,13 @@ func eventWord(e *inspect.Event) string {
 		return "waits"
 	case inspect.EventHandover:
 		return "handed over"
+	case inspect.EventReleased:
+		if e.Unsure {
+			return "released?" // or its session ran out
+		}
+		return "released"
 	default:
-		return string(e.Kind) // acquired, released, expired, lost, forced, finding, cleared, backend
+		return string(e.Kind) // acquired, expired, lost, forced, finding, cleared, backend
 	}
 }
 

@@ -58,19 +58,6 @@ func (o *following) awaitLock(what string, ok func(*inspect.Lock) bool) {
 	})
 }
 
-// awaitEvent takes in events until one of that kind has come.
-func (o *following) awaitEvent(kind inspect.EventKind) inspect.Event {
-	o.t.Helper()
-	for {
-		for _, e := range o.events {
-			if e.Kind == kind {
-				return e
-			}
-		}
-		o.next(string(kind))
-	}
-}
-
 func (o *following) next(what string) {
 	o.t.Helper()
 	s, err := o.sub.Next(o.ctx)

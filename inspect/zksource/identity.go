@@ -92,7 +92,7 @@ func (r *run) askWho(now time.Time) {
 		return // the first pass is done soon, most likely
 	}
 	r.asking = true
-	r.askAt, r.askedAt = now.Add(r.beats.identity), now
+	r.askAt, r.askedAt = now.Add(r.identityBeat()), now
 	covers := r.covers(now)
 	l := r.link
 	r.tasks.Go(func() {
@@ -100,6 +100,33 @@ func (r *run) askWho(now time.Time) {
 		who.covers = covers
 		r.identities <- who // one at a time, and there is room for it
 	})
+}
+
+const (
+	// soonest is how soon the servers are asked again because of sessions that are short, when there are few.
+	soonest = 2500 * time.Millisecond
+	few     = 1000
+)
+
+// identityBeat is how long to wait before the servers are asked again: not for longer than half of the shortest timeout of
+// the sessions that they told, so that one that runs out is seen without its client before.
+func (r *run) identityBeat() time.Duration {
+	return min(r.beats.identity, max(soonest, r.shortest/2))
+}
+
+// shortestTimeout is that of the sessions but our own; where there are many, or none, it is of no use and long.
+func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration {
+	shortest := 2 * r.beats.identity
+	if len(sessions) > few || r.link == nil {
+		return shortest
+	}
+	ours, _, _ := r.link.tap.Lease()
+	for id, s := range sessions {
+		if id != ours && s.Timeout > 0 {
+			shortest = min(shortest, s.Timeout)
+		}
+	}
+	return shortest
 }
 
 // covers are the locks whose watch edges are wanted: those on the screen, and none when the tables were read a moment
@@ -318,6 +345,10 @@ func (r *run) identified(who identity) {
 	})
 	r.backend.stale = true
 	r.extra.Sessions, r.extra.AllSessions = who.sessions, who.allSessions
+	r.shortest = r.shortestTimeout(who.sessions)
+	if next := r.askedAt.Add(r.identityBeat()); next.Before(r.askAt) {
+		r.askAt = next
+	}
 	if who.watches != nil {
 		r.extra.Watches = r.watchTable(who)
 		r.recheck(r.extra.Watches, time.Now())

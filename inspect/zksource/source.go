@@ -46,7 +46,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
-		dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
+		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
 		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]time.Time{}, huge: map[string]int32{},
 	}
@@ -104,7 +104,8 @@ type run struct {
 	asking     bool
 	askAt      time.Time // when to ask next
 	askedAt    time.Time
-	watchesAt  time.Time // when the watch tables were asked for
+	shortest   time.Duration // timeout of the sessions
+	watchesAt  time.Time     // when the watch tables were asked for
 	answers    []serverAnswer
 	blind      []inspect.Finding
 	told       bool // who is who, once

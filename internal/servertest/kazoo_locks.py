@@ -1,16 +1,18 @@
 """Takes kazoo's locks, many in one process. Each line that comes in is KIND CLIENT PATH and perhaps a number; each CLIENT has
-a session of its own, each line a thread of its own, which keeps what it got and says so, or says refused. "close CLIENT" ends a client."""
+a session of its own, each line a thread of its own, which keeps what it got and says so, or says refused. "close CLIENT" ends a client; "timeout
+SECONDS" is that of the sessions of the clients to come."""
 import datetime
 import sys
 import threading
 from kazoo.client import KazooClient
 
 clients = {}
+timeout = 10
 
 
 def client(name):
     if name not in clients:
-        clients[name] = KazooClient(hosts=sys.argv[1], timeout=10)
+        clients[name] = KazooClient(hosts=sys.argv[1], timeout=timeout)
         clients[name].start()
     return clients[name]
 
@@ -52,6 +54,8 @@ for line in sys.stdin:
         zk = clients.pop(name)
         zk.stop()
         zk.close()
+    elif kind == "timeout":
+        timeout = float(name)
     else:
         args = (client(name), kind, name, rest[0], rest[1] if rest[1:] else "")
         threading.Thread(target=take, args=args, daemon=True).start()
