@@ -230,14 +230,14 @@ func (d *backendFacts) findings(b *inspect.Backend) {
 		mark := severitySign(t, f.Severity)
 		d.lines = append(d.lines, nil)
 		lead := line{{" " + mark.text + " " + printed(f.Rule) + "  ", mark.style}}
-		for _, text := range wrap(printed(f.Message), d.width-lead.width()-1, 12, tail) {
+		for _, text := range wrap(said(d.theme, f.Message), d.width-lead.width()-1, 12, tail) {
 			d.lines = append(d.lines, append(lead[:len(lead):len(lead)], span{text, t.Text}))
 			lead = line{{strings.Repeat(" ", lead.width()), t.Text}}
 		}
 		if f.Advice == "" {
 			continue
 		}
-		for _, text := range wrap(printed(f.Advice), d.width-6, 12, tail) {
+		for _, text := range wrap(said(d.theme, f.Advice), d.width-6, 12, tail) {
 			d.lines = append(d.lines, line{{"     " + text, t.Muted}})
 		}
 	}

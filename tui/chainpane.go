@@ -253,7 +253,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 	for i, f := range found {
 		s := severitySign(t, f.Severity)
 		rule := printed(f.Rule)
-		for j, text := range wrap(printed(f.Message), p.width-6-len(rule), 2, tail) {
+		for j, text := range wrap(said(p.theme, f.Message), p.width-6-len(rule), 2, tail) {
 			lead := line{{strings.Repeat(" ", 5+len(rule)), t.Text}}
 			if j == 0 {
 				lead = line{{" " + s.text + " " + rule + "  ", s.style}}
@@ -261,7 +261,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 			lines = append(lines, lead.add(t.Text, text))
 		}
 		if f.Advice != "" && (i == 0 || p.height >= roomy) {
-			lines = append(lines, p.adviceLines(printed(f.Advice))...)
+			lines = append(lines, p.adviceLines(said(p.theme, f.Advice))...)
 		}
 	}
 	if rest > 0 {
