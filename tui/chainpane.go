@@ -316,6 +316,9 @@ func (p *chainPane) section(name string) line { return section(p.theme, p.width,
 // grants where there is much.
 const stripFrom, roomForGrants = 25, 7
 
+// leastStrip is the shortest time that the strip shows: at the slow beat it moves by a cell or two.
+const leastStrip = time.Minute
+
 // strip is the timeline of the last minutes, as many lanes as there is room for.
 func (p *chainPane) strip(room int) []line {
 	const frame = 3 // a blank, the name, the axis
@@ -326,10 +329,8 @@ func (p *chainPane) strip(room int) []line {
 		room -= min(roomForGrants, n+2)
 	}
 	all := p.lanes.of(p.id)
-	v := newLaneView(&p.lanes, p.id, time.Time{}, time.Hour, p.width)
-	// A cell is worth a second at least, so that the slow beat will do.
-	p.length = max(p.length, fitting(all, p.now, slowBeat*time.Duration(v.window.cells)))
-	v = newLaneView(&p.lanes, p.id, time.Time{}, p.length, p.width)
+	p.length = max(p.length, fitting(all, p.now, leastStrip))
+	v := newLaneView(&p.lanes, p.id, time.Time{}, p.length, p.width)
 	lanes := v.in(all)
 	if len(lanes) == 0 {
 		return nil

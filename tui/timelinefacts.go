@@ -26,7 +26,7 @@ func (s *timeline) figures() []line {
 		return []line{{{"   nothing changed in it since we look, for " + seconds(s.now.Sub(s.source.started)), t.Muted}}}
 	}
 	first := line{{"   ", t.Text}}
-	first = append(append(first, s.spans("hold", h.Holds)...), span{"    ", t.Text})
+	first = append(append(first, s.spans("hold", h.Holds)...), span{"  ", t.Text})
 	first = append(first, s.spans("wait", h.Waits)...)
 	watched := s.now.Sub(h.Since)
 	second := line{{"   ", t.Text}, {plural(h.Grants, "grant"), t.Strong}, {", " + plural(h.Handovers, "handover") + " in " + seconds(watched), t.Text}}
@@ -97,7 +97,7 @@ func (s *timeline) below(v *laneView, lanes []*lane) []line {
 	if len(lanes) == 0 {
 		return nil
 	}
-	lines := []line{nil, v.legend()}
+	lines := []line{nil, v.legend(s.width)}
 	if s.height < 14 {
 		return lines
 	}
@@ -105,7 +105,7 @@ func (s *timeline) below(v *laneView, lanes []*lane) []line {
 	return append(lines, v.facts(lanes[s.cursor], s.width)...)
 }
 
-func (v *laneView) legend() line {
+func (v *laneView) legend(width int) line {
 	t := v.theme
 	l := line{{"   ", t.Text}}
 	for _, part := range []struct {
@@ -119,7 +119,10 @@ func (v *laneView) legend() line {
 		{[]cell{cellOpen, cellUnclear}, "before we looked"},
 		{[]cell{cellStart}, "start"},
 	} {
-		l = append(l, v.cells(part.cells)...).add(t.Muted, " "+part.text+"  ")
+		next := v.cells(part.cells).add(t.Muted, " "+part.text+"  ")
+		if l.width()+next.width() <= width+2 { // the last two are blank
+			l = append(l, next...)
+		}
 	}
 	return l
 }
