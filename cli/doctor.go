@@ -186,9 +186,18 @@ func (c complaint) text(head string) string {
 		fmt.Fprintf(&b, "    seen %s\n", seen)
 	}
 	if c.Advice != "" {
-		fmt.Fprintf(&b, "    do   %s\n", printable(c.Advice))
+		fmt.Fprintf(&b, "    do   %s\n", advice(c.Advice))
 	}
 	return b.String()
+}
+
+// advice has each command on a line of its own, with nothing behind it, so that it can be copied as it stands.
+func advice(text string) string {
+	var lines []string
+	for _, p := range inspect.Phrases(printable(text)) {
+		lines = append(lines, p.Text)
+	}
+	return strings.Join(lines, "\n         ")
 }
 
 // named is how many places a complaint lists before it counts the rest.

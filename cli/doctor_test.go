@@ -116,3 +116,20 @@ func TestWorstFinding(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A command in an advice stands on a line of its own, so that it can be copied with nothing that is not of it.
+func TestACommandInAnAdviceStandsAlone(t *testing.T) {
+	c := complaint{Finding: inspect.Finding{
+		Message: "a holds it",
+		Advice:  "see what its client does (redis-cli CLIENT LIST). Only if it hangs: lockscope release zk:/a --owner 'b. c'. Let it be",
+	}}
+	want := `    do   see what its client does
+         redis-cli CLIENT LIST
+         Only if it hangs:
+         lockscope release zk:/a --owner 'b. c'
+         Let it be
+`
+	if got := c.text("head"); !strings.HasSuffix(got, want) {
+		t.Errorf("%s", got)
+	}
+}

@@ -274,10 +274,10 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 func (p *chainPane) adviceLines(advice string) []line {
 	t, width := p.theme, p.width-6
 	var lines []line
-	for _, part := range phrases(advice) {
-		texts, style := wrap(part.text, width, 5, t.Glyphs.Ellipsis), t.Muted
-		if part.command {
-			texts, style = wrapCommand(part.text, width), t.Waiting
+	for _, part := range inspect.Phrases(advice) {
+		texts, style := wrap(part.Text, width, 5, t.Glyphs.Ellipsis), t.Muted
+		if part.Command {
+			texts, style = wrapCommand(part.Text, width), t.Waiting
 		}
 		for _, text := range texts {
 			lines = append(lines, line{{"     " + text, style}})

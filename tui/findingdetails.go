@@ -6,6 +6,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
 )
 
 // shownRing is how many locks of a finding about several are named.
@@ -79,10 +81,10 @@ func (s *findings) adviceLines(advice string, width int) []line {
 	t := s.theme
 	var lines []line
 	name := "do"
-	for _, p := range phrases(advice) {
-		texts, style := wrap(p.text, width-detailIndent-1, many, ""), t.Text
-		if p.command {
-			texts, style = wrapCommand(p.text, width-detailIndent-1), t.Waiting
+	for _, p := range inspect.Phrases(advice) {
+		texts, style := wrap(p.Text, width-detailIndent-1, many, ""), t.Text
+		if p.Command {
+			texts, style = wrapCommand(p.Text, width-detailIndent-1), t.Waiting
 		}
 		lines = append(lines, labelled(t.Muted, name, style, texts)...)
 		name = ""

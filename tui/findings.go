@@ -204,9 +204,9 @@ func (s *findings) Actions() []action {
 // copy offers the commands of the advice before what is known of the lock.
 func (s *findings) copy() tea.Cmd {
 	menu := &copying{world: s.world, id: s.chosen.on}
-	for _, p := range phrases(printed(s.chosen.Advice)) {
-		if p.command {
-			menu.choices = append(menu.choices, Command{"command", p.text})
+	for _, p := range inspect.Phrases(printed(s.chosen.Advice)) {
+		if p.Command {
+			menu.choices = append(menu.choices, Command{"command", p.Text})
 		}
 	}
 	menu.choices = append(menu.choices, Command{"message", printed(s.chosen.Message)})

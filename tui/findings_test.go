@@ -307,25 +307,6 @@ func TestCopyTheAdvice(t *testing.T) {
 	}
 }
 
-func TestPhrases(t *testing.T) {
-	for advice, want := range map[string][]phrase{
-		"restart it": {{"restart it", false}},
-		"stop one, or (which stops none): lockscope release zk:/a --owner b. Take locks in one order": {
-			{"stop one, or (which stops none):", false}, {"lockscope release zk:/a --owner b", true}, {"Take locks in one order", false},
-		},
-		"only then: lockscope release 'redis:a. b' --owner 'it'\\''s; x' --waiter": {
-			{"only then:", false}, {"lockscope release 'redis:a. b' --owner 'it'\\''s; x' --waiter", true},
-		},
-		"find out whose it is (zkCli.sh stat /a/b), let it": {{"find out whose it is", false}, {"zkCli.sh stat /a/b", true}, {"let it", false}},
-		"see https://lockscope and mylockscope release":     {{"see https://lockscope and mylockscope release", false}},
-		"": nil,
-	} {
-		if diff := cmp.Diff(want, phrases(advice), cmp.AllowUnexported(phrase{})); diff != "" {
-			t.Errorf("%q: %s", advice, diff)
-		}
-	}
-}
-
 // A shell that gets the lines of a command runs what it would run of one line.
 func TestWrappedCommandsStayWhole(t *testing.T) {
 	command := `lockscope release 'redis:a  b' --owner 'it'\''s one' --waiter`
@@ -613,9 +594,9 @@ func TestANameIsNoCommand(t *testing.T) {
 		{`an unclosed 'quote redis-cli FLUSHALL`, nil},
 	} {
 		var got []string
-		for _, p := range phrases(test.advice) {
-			if p.command {
-				got = append(got, p.text)
+		for _, p := range inspect.Phrases(test.advice) {
+			if p.Command {
+				got = append(got, p.Text)
 			}
 		}
 		if !slices.Equal(got, test.want) {

@@ -69,9 +69,9 @@ func TestAdviceIsNotCut(t *testing.T) {
 	l := fairQueue()
 	m := opening(t, l, 80, 24)
 	said := strings.Join(strings.Fields(strings.ReplaceAll(content(m), "\\\n", " ")), " ")
-	for _, part := range phrases(l.Findings[0].Advice) {
-		if !strings.Contains(said, part.text) {
-			t.Errorf("no %q in\n%s", part.text, content(m))
+	for _, part := range inspect.Phrases(l.Findings[0].Advice) {
+		if !strings.Contains(said, part.Text) {
+			t.Errorf("no %q in\n%s", part.Text, content(m))
 		}
 	}
 }
