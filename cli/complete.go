@@ -72,6 +72,17 @@ func completeTarget(*cobra.Command, []string, string) ([]cobra.Completion, cobra
 		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
+// completeTargetOrFile is completeTarget for a command that takes a recording too: where no target starts so, the shell
+// completes files.
+func completeTargetOrFile(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all, _ := completeTarget(cmd, args, start)
+	targets := slices.DeleteFunc(all, func(t cobra.Completion) bool { return !strings.HasPrefix(t, start) })
+	if len(targets) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return targets, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
 // completeProfile offers the configuration's profiles.
 func (a *app) completeProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	_, cfg, _ := a.configuration(true) // one that cannot be read has none

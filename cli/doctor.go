@@ -21,12 +21,14 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Say what is wrong with the locks, why, and what to do",
 		Long: "doctor looks at every lock and backend once and names what is wrong: what was found, the evidence, and what to\n" +
 			"do. What could not be seen is told at the end; it is never taken for fine. It fires no rule that needs to have\n" +
-			"watched for a while; the screen and watch do.\n\n" +
+			"watched for a while; the screen and watch do. Of a recording, named in place of targets, it tells what stood at its\n" +
+			"end, and fires them all.\n\n" +
 			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but not everything could be read.",
 		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
 			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
-			"  lockscope doctor --stuck-after 1m zk://localhost",
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
+			"  lockscope doctor --stuck-after 1m zk://localhost\n" +
+			"  lockscope doctor incident.jsonl.gz",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(output, "text", "json"); err != nil {
 				return err
@@ -35,7 +37,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			if threshold < 0 {
 				return usageError("--fail-on %q: give info, warning or critical", failOn)
 			}
-			s, err := a.setUp(cmd.Context(), args)
+			s, err := a.setUpLook(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -64,7 +66,7 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int) 
 	if err != nil {
 		return err
 	}
-	failed := a.judgeStates(s)
+	failed := a.judgeStates(s.Backends)
 	if slices.ContainsFunc(found, func(c complaint) bool { return rank(c.Severity) >= threshold }) {
 		return exitError{code: exitNo}
 	}

@@ -16,16 +16,17 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:   "ls [TARGET…]",
 		Short: "List the locks with holder, age and queue length",
 		Long: "ls reads every lock once and lists it. On a terminal the table is cut to fit, the least useful columns first;\n" +
-			"piped it is whole. -o wide adds votes, validity, session, longest wait, and each lock's worst finding.",
+			"piped it is whole. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. In place of\n" +
+			"targets it takes a recording, and lists what stood at its end.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
 			"  lockscope ls -p prod -o wide\n" +
 			"  lockscope ls 'redis://r1,r2,r3?match=lock:*' -o json | jq '.locks[] | select(.state == \"split\")'",
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(output, "table", "wide", "json"); err != nil {
 				return err
 			}
-			s, err := a.setUp(cmd.Context(), args)
+			s, err := a.setUpLook(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -36,7 +37,7 @@ func (a *app) lsCommand() *cobra.Command {
 			if err := a.printLocks(snapshot, output); err != nil {
 				return err
 			}
-			return a.judge(snapshot)
+			return a.judge(snapshot.Backends)
 		},
 	}
 	outputFlag(command, &output, "table", "wide", "json")

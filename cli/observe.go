@@ -89,6 +89,9 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 
 // look reads the targets once.
 func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot, error) {
+	if s.recording != "" {
+		return a.lookAtRecording(s.recording)
+	}
 	observer, err := a.observer(s, true, only)
 	if err != nil {
 		return nil, err
@@ -100,19 +103,19 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 }
 
 // judge is the exit code of a look: an error for every backend that could not be read in full.
-func (a *app) judge(s *inspect.Snapshot) error {
-	for _, b := range s.Backends {
+func (a *app) judge(backends []*inspect.Backend) error {
+	for _, b := range backends {
 		for _, f := range b.Findings {
 			a.say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice)
 		}
 	}
-	return a.judgeStates(s)
+	return a.judgeStates(backends)
 }
 
 // judgeStates is the same for who prints the backends' findings in another way.
-func (a *app) judgeStates(s *inspect.Snapshot) error {
+func (a *app) judgeStates(backends []*inspect.Backend) error {
 	var failed error
-	for _, b := range s.Backends {
+	for _, b := range backends {
 		if b.State != inspect.Connected {
 			failed = exitError{code: exitUnreachable}
 			a.say("backend %s is %s: %s", b.Name, b.State, strings.ReplaceAll(trouble(b), "\n", "; "))

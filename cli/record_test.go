@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,5 +128,60 @@ func TestRecordAndReplayRefuseBadUse(t *testing.T) {
 	}
 	if _, err := os.Stat(dir + "/x"); err == nil {
 		t.Error("a file is left although nothing was recorded")
+	}
+}
+
+// ls, show and doctor take a recording in place of a target, packed or not, and tell what stood at its end.
+func TestARecordingIsLookedAt(t *testing.T) {
+	t.Parallel()
+	const packed = "../screenshots/tour.jsonl.gz"
+	got := run(t, "ls", packed, "-o", "json")
+	s := parse(t, got.stdout)
+	if got.code != 3 || !strings.Contains(got.stderr, "redis is degraded") || len(s.Backends) != 2 || len(s.Locks) < 10 {
+		t.Fatalf("code %d, says %q, %d backends, %d locks", got.code, got.stderr, len(s.Backends), len(s.Locks))
+	}
+	if l := s.lock(t, "zk:/locks/reports"); len(l.Holders) != 1 || len(l.Waiters) == 0 {
+		t.Errorf("%+v", l)
+	}
+	if again := run(t, "ls", packed, "-o", "json"); again.stdout != got.stdout {
+		t.Error("looked at again it is another")
+	}
+	plain := filepath.Join(t.TempDir(), "tour.jsonl")
+	unpack(t, packed, plain)
+	if got := run(t, "ls", plain, "-o", "json"); got.stdout != run(t, "ls", packed, "-o", "json").stdout {
+		t.Errorf("unpacked it is another: code %d, says %q", got.code, got.stderr)
+	}
+	if got := run(t, "show", "zk:/locks/reports", packed); got.code != 0 || !strings.Contains(got.stdout, "held by") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "show", "zk2:/x", packed); got.code != 2 || !strings.Contains(got.stderr, "there are: zk, redis") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "show", "zk:/nowhere", packed); got.code != 1 || !strings.Contains(got.stderr, "no such lock") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "doctor", packed); got.code != 1 || !strings.Contains(got.stdout, "deadlock") || !strings.Contains(got.stdout, "stuck-holder") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// unpack unpacks a file of gzip.
+func unpack(t *testing.T, from, to string) {
+	t.Helper()
+	file, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ func (a *app) replayCommand() *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Open the screen on a recording",
 		Long: "replay opens the screen on what record kept, as if it happened now. Nothing is asked of any server and nothing can\n" +
-			"be acted on. At the end the screen stays, with the clock stopped.",
+			"be acted on. At the end the screen stays, with the clock stopped. FILE may be packed with gzip. ls, show and doctor take a\n" +
+			"recording too, in place of a target.",
 		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -51,11 +53,36 @@ func (a *app) replayCommand() *cobra.Command {
 // openRecording makes a source of the recording in a file.
 func openRecording(path string, options ...recording.Option) (*recording.Replay, error) {
 	played, err := recording.Open(path, options...)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, recording.ErrFormat) {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, usageError("recording %s: there is no such file (make one with: lockscope record FILE TARGET)", path)
+	case errors.Is(err, recording.ErrFormat):
 		return nil, usageError("%w", err)
+	case err != nil: // a directory, or one that may not be read
+		return nil, usageError("%w (name a file that lockscope record made)", err)
 	}
-	return played, err
+	return played, nil
 }
+
+// lookAtRecording is the last state of a recording, with the history that it holds and by its own clock.
+func (a *app) lookAtRecording(path string) (*inspect.Snapshot, error) {
+	played, err := openRecording(path, recording.Speed(0), recording.Kept())
+	if err != nil {
+		return nil, err
+	}
+	observer := inspect.NewObserver(played.Now, played)
+	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	if err := observer.Play(played.All); err != nil {
+		return nil, err
+	}
+	if played.Cut() {
+		a.say("recording %s ends in the middle of an update: whoever recorded it was stopped", path)
+	}
+	return observer.Snapshot(), nil
+}
+
+// recordingTitle is how a screen names a recording.
+func recordingTitle(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gz") }
 
 // showMoment opens the screen on a moment of a recording, with all instants as they were.
 func (a *app) showMoment(ctx context.Context, path string, at time.Duration) error {
@@ -75,7 +102,7 @@ func (a *app) showMoment(ctx context.Context, path string, at time.Duration) err
 		return err
 	}
 	return screen.showScreen(ctx, observer, setup{}, screenOptions{
-		title: filepath.Base(path), replay: true, still: feed,
+		title: recordingTitle(path), replay: true, still: feed,
 	})
 }
 
@@ -90,7 +117,7 @@ func (a *app) replay(ctx context.Context, path string, speed float64) error {
 	observer := inspect.NewObserver(s.Now, s)
 	observer.Diagnose(finding.Rules(), a.stuckAfter)
 	return screen.showScreen(ctx, observer, setup{}, screenOptions{
-		title: filepath.Base(path), replay: true, caption: s.caption,
+		title: recordingTitle(path), replay: true, caption: s.caption,
 	})
 }
 

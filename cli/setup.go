@@ -26,6 +26,35 @@ type setup struct {
 	profile     config.Profile
 	config      config.Config
 	recipes     []recipe.Custom
+	// recording is a file to look at in place of targets; empty: there is none.
+	recording string
+}
+
+// setUpLook is setUp for a command that only looks once: in place of targets it takes a recording.
+func (a *app) setUpLook(ctx context.Context, args []string) (setup, error) {
+	if len(args) != 1 || !isFile(args[0]) {
+		return a.setUp(ctx, args)
+	}
+	_, cfg, err := a.configuration(false)
+	return setup{recording: args[0], config: cfg}, err
+}
+
+// isFile says that an argument names a file rather than servers.
+func isFile(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir()
+}
+
+// noTarget says what to do with an argument that is meant well but names no servers; nil where nothing is known of it.
+func noTarget(arg string) error {
+	switch {
+	case arg == "demo":
+		return usageError("target %q: the demo is a command of its own (write: lockscope demo, or lockscope demo --headless for a list)", arg)
+	case isFile(arg):
+		return usageError("target %q is a file: only ls, show, doctor and replay read recordings, one at a time (write: lockscope replay %s)", arg, arg)
+	default:
+		return nil
+	}
 }
 
 // setUp reads targets from the arguments or, without any, from the profile.
@@ -54,6 +83,11 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 		return s, errNoTarget
 	}
 	if s.targets, err = connect.ParseTargets(urls); err != nil {
+		for _, arg := range args {
+			if advice := noTarget(arg); advice != nil {
+				return s, advice
+			}
+		}
 		return s, err
 	}
 	if s.secrets, err = s.profile.Secrets(ctx, a.Getenv); err != nil {

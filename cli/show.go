@@ -20,7 +20,8 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
 		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
 			"server's watch table, ⇠? not looked, ⇥✖ missing), or the vote of each Redis master, and at last what is wrong.\n" +
-			"With owner_command in the configuration it names the command that looks at the holder's process.",
+			"With owner_command in the configuration it names the command that looks at the holder's process. In place of targets\n" +
+			"it takes a recording, and shows what stood at its end.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o dot | dot -Tsvg > orders.svg",
@@ -33,15 +34,17 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := a.setUp(cmd.Context(), args[1:])
+			s, err := a.setUpLook(cmd.Context(), args[1:])
 			if err != nil {
 				return err
 			}
-			target, err := s.backendOf(id)
-			if err != nil {
-				return err
+			if s.recording == "" {
+				target, err := s.backendOf(id)
+				if err != nil {
+					return err
+				}
+				s.targets = []connect.Target{target}
 			}
-			s.targets = []connect.Target{target}
 			snapshot, err := a.look(cmd.Context(), s, id.Path)
 			if err != nil {
 				return err
@@ -55,7 +58,15 @@ func (a *app) showCommand() *cobra.Command {
 
 func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look config.OwnerCommand) error {
 	l := s.Lock(id)
-	failed := a.judge(s)
+	own := s.Backend(id.Backend)
+	if own == nil { // of a recording
+		var names []string
+		for _, b := range s.Backends {
+			names = append(names, b.Name)
+		}
+		return usageError("no backend of the recording is named %q (there are: %s)", id.Backend, strings.Join(names, ", "))
+	}
+	failed := a.judge([]*inspect.Backend{own})
 	if absent := l == nil || l.State == inspect.StateFree && len(l.Masters) > 0; absent {
 		if failed != nil && l == nil {
 			return failed

@@ -3,6 +3,7 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,9 +40,9 @@ func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, fa
 // Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when it is played.
 func Kept() Option { return func(r *Replay) { r.shift = false } }
 
-// Open makes a source of the recording in a file. It fails when the file does not begin as one.
+// Open makes a source of the recording in a file, which may be packed with gzip. It fails when the file does not begin as one.
 func Open(path string, options ...Option) (*Replay, error) {
-	r := newReplay(path, func() (io.ReadCloser, error) { return os.Open(path) }, options)
+	r := newReplay(path, func() (io.ReadCloser, error) { return openFile(path) }, options)
 	in, err := r.open()
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -49,6 +50,30 @@ func Open(path string, options ...Option) (*Replay, error) {
 	defer in.Close()
 	_, err = newReader(r.name, in)
 	return r, err
+}
+
+// packed is a file that is unpacked while it is read.
+type packed struct {
+	io.Reader
+	io.Closer
+}
+
+// openFile opens a file as text, whether it is packed or not.
+func openFile(path string) (io.ReadCloser, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(file)
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
+		return packed{in, file}, nil
+	}
+	text, err := gzip.NewReader(in)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s is %w: %w", path, ErrFormat, err)
+	}
+	return packed{text, file}, nil
 }
 
 // Read makes a source of the recording that in holds. Its Run can be called once.
@@ -116,6 +141,9 @@ func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
 		return true, nil
 	})
 }
+
+// All plays the whole recording as To does.
+func (r *Replay) All(emit func(inspect.Update)) error { return r.To(1<<63-1, emit) }
 
 // each reads the recording: first when it began, then update by update until take wants no more.
 func (r *Replay) each(begin func(time.Time), take func(time.Time, inspect.Update) (bool, error)) error {
@@ -231,7 +259,10 @@ func (r *reader) scan() ([]byte, error) {
 		r.line++
 		return r.lines.Bytes(), nil
 	}
-	if err := r.lines.Err(); err != nil {
+	switch err := r.lines.Err(); {
+	case errors.Is(err, io.ErrUnexpectedEOF): // of a packed file that was cut off
+		r.cut = true
+	case err != nil:
 		return nil, fmt.Errorf("recording: %s, line %d: %w", r.name, r.line+1, err)
 	}
 	return nil, io.EOF
