@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"lockscope/internal/servertest"
 )
@@ -101,9 +102,11 @@ func TestLossStopsWhatTheCommandStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if alive(pid) {
-		t.Error("the command's child goes on without the lock")
-		syscall.Kill(pid, syscall.SIGKILL)
+	for limit := time.Now().Add(10 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) { // a signal takes its time
+		if time.Now().After(limit) {
+			syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatal("the command's child goes on without the lock")
+		}
 	}
 }
 
