@@ -167,8 +167,14 @@ func compareEntries(a, b inspect.Entry) int {
 // nameOf names an owner as a person would. It may label itself differently in each lock.
 func nameOf(entries []inspect.Entry) string {
 	name, others := "", make(map[inspect.Untrusted]bool)
+	var last inspect.Untrusted // most often all are the same
 	for _, e := range entries {
-		switch label := e.Contender.Owner.Label; {
+		label := e.Contender.Owner.Label
+		if label == last {
+			continue
+		}
+		last = label
+		switch {
 		case label == "":
 		case name == "":
 			name = label.String()
