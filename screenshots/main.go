@@ -12,7 +12,6 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
 	"flag"
 	"fmt"
@@ -28,9 +27,6 @@ import (
 
 // pictureTime is how long one picture may take; the slowest waits for something to happen in the demo.
 const pictureTime = 90 * time.Second
-
-// recordingName is what the program shows as the recording's name.
-const recordingName = "tour.jsonl"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -101,11 +97,13 @@ func choose(list []picture, names []string, live bool) ([]picture, error) {
 	return chosen, nil
 }
 
-// studio has what it takes to make pictures: the program and the recording in a directory of its own, temp.
+// studio has what it takes to make pictures.
 type studio struct {
-	temp, program, recording string
-	dir                      string // where the pictures go
-	zoom                     int
+	program, recording string
+	calm               time.Duration // as of terminal
+	temp               string        // where the program is
+	dir                string        // where the pictures go
+	zoom               int
 }
 
 func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
@@ -113,33 +111,15 @@ func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &studio{temp: temp, program: filepath.Join(temp, "lockscope"), recording: filepath.Join(temp, recordingName), dir: dir, zoom: zoom}
+	s := &studio{
+		program: filepath.Join(temp, "lockscope"), recording: filepath.Join("screenshots", "tour.jsonl.gz"), calm: quiet,
+		temp: temp, dir: dir, zoom: zoom,
+	}
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", s.program, "lockscope").CombinedOutput(); err != nil {
 		os.RemoveAll(temp)
 		return nil, fmt.Errorf("go build: %w\n%s", err, text)
 	}
-	if err := unpack(filepath.Join("screenshots", recordingName+".gz"), s.recording); err != nil {
-		os.RemoveAll(temp)
-		return nil, err
-	}
 	return s, nil
-}
-
-func unpack(from, to string) error {
-	packed, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer packed.Close()
-	in, err := gzip.NewReader(packed)
-	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	text, err := io.ReadAll(in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	return os.WriteFile(to, text, 0o600)
 }
 
 // take makes a picture and returns its path.
@@ -167,7 +147,7 @@ func (s *studio) draw(ctx context.Context, p picture) ([]byte, error) {
 	if p.at > 0 {
 		args = []string{"replay", s.recording, "--at", p.at.String()}
 	}
-	t, err := start(s.program, args, p)
+	t, err := start(s.program, args, p, s.calm)
 	if err != nil {
 		return nil, err
 	}

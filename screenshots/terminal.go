@@ -14,8 +14,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// quiet is how long no byte may come for a frame to count as whole. The program draws ten frames a second at most and
-// writes each at once.
+// quiet is how long no byte may come for a frame to count as whole on a machine that does nothing else. The program writes
+// each frame at once.
 const quiet = 60 * time.Millisecond
 
 // window has the colours of the terminal itself: what the program leaves to it, and what it says when it is asked.
@@ -41,6 +41,7 @@ type terminal struct {
 	cmd   *exec.Cmd
 	tty   *os.File
 	home  string
+	calm  time.Duration // how long no byte may come for a frame to count as whole
 	tasks sync.WaitGroup
 	ended chan struct{} // closed when the program's output has ended
 
@@ -50,13 +51,13 @@ type terminal struct {
 }
 
 // start runs the program with a home of its own: nobody's configuration shows in a picture.
-func start(program string, args []string, p picture) (*terminal, error) {
+func start(program string, args []string, p picture, calm time.Duration) (*terminal, error) {
 	home, err := os.MkdirTemp("", "lockscope-screenshots-")
 	if err != nil {
 		return nil, err
 	}
 	t := &terminal{
-		window: dark(), home: home, screen: vt.NewEmulator(p.width, p.height),
+		window: dark(), home: home, calm: calm, screen: vt.NewEmulator(p.width, p.height),
 		ended: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 	if p.light {
@@ -124,7 +125,7 @@ func (t *terminal) await(ctx context.Context, what string, ok func(screen string
 	for {
 		var whole <-chan time.Time // never, unless the screen is as wanted
 		if ok(t.text()) {
-			whole = time.After(quiet)
+			whole = time.After(t.calm)
 		}
 		select {
 		case <-whole:
