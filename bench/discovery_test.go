@@ -66,9 +66,10 @@ func connect(b *testing.B, addr string) *zk.Conn {
 	return conn
 }
 
-// fill makes the locks, as Curator writes them.
-func fill(b *testing.B, conn *zk.Conn) []string {
+// fill makes the locks, as Curator writes them; these clients take turns in each queue.
+func fill(b *testing.B, clients ...*zk.Conn) []string {
 	b.Helper()
+	conn := clients[0]
 	acl := zk.WorldACL(zk.PermAll)
 	if _, err := conn.Create("/locks", nil, 0, acl); err != nil {
 		b.Fatal(err)
@@ -83,7 +84,7 @@ func fill(b *testing.B, conn *zk.Conn) []string {
 		}
 		for c := range contenders {
 			name := fmt.Sprintf("%s/_c_%08x-0000-4000-8000-%012x-lock-", dir, i, c)
-			if _, err := conn.Create(name, []byte("10.0.0.1"), zk.FlagEphemeralSequential, acl); err != nil {
+			if _, err := clients[c%len(clients)].Create(name, []byte("10.0.0.1"), zk.FlagEphemeralSequential, acl); err != nil {
 				return err
 			}
 		}

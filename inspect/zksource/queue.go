@@ -101,7 +101,9 @@ func (q *queue) answered(took time.Duration) {
 
 func pop(list *[]job) job {
 	j := (*list)[0]
-	*list = (*list)[1:]
+	if *list = (*list)[1:]; len(*list) == 0 {
+		*list = nil // it may have been long
+	}
 	return j
 }
 

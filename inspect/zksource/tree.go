@@ -25,7 +25,7 @@ type dir struct {
 	count   int32
 	czxid   int64
 	names   []string
-	nodes   map[string]inspect.Znode
+	nodes   map[string]*inspect.Znode
 	waiting map[string]bool // children whose Get is on its way
 	fresh   map[string]bool // those of them that came since the lock was last complete: not shown before they are read
 	judged  bool            // once, with all that was wanted read
@@ -92,8 +92,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		case len(names) == 0 || old[0] < names[0]:
 			removed = append(removed, old[0])
 			delete(d.nodes, old[0])
-			delete(d.waiting, old[0])
-			delete(d.fresh, old[0])
+			d.awaited(old[0])
 			delete(d.reread, old[0])
 			old = old[1:]
 		default:
@@ -109,8 +108,7 @@ func (d *dir) drop(name string) bool {
 	if found {
 		d.names = slices.Delete(d.names, i, i+1)
 		delete(d.nodes, name)
-		delete(d.waiting, name)
-		delete(d.fresh, name)
+		d.awaited(name)
 	}
 	return found
 }
@@ -118,10 +116,10 @@ func (d *dir) drop(name string) bool {
 // keep remembers a child that was read.
 func (d *dir) keep(name string, data []byte, stat *zk.Stat) {
 	if d.nodes == nil {
-		d.nodes = map[string]inspect.Znode{}
+		d.nodes = map[string]*inspect.Znode{}
 	}
 	n := znode(name, data, stat)
-	d.nodes[name] = n
+	d.nodes[name] = &n
 	if n.IsLease() {
 		d.lease = &n
 	}
@@ -164,6 +162,18 @@ func (d *dir) await(name string) {
 	d.waiting[name] = true
 }
 
+// awaited notes that a child is read, or gone. An empty map would go on taking what it took.
+func (d *dir) awaited(name string) {
+	delete(d.waiting, name)
+	delete(d.fresh, name)
+	if len(d.waiting) == 0 {
+		d.waiting = nil
+	}
+	if len(d.fresh) == 0 {
+		d.fresh = nil
+	}
+}
+
 // judge makes the directory's lock anew, its parts folded in. It returns nil when it is none, and whether it changed.
 func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool) {
 	lock, folded := d.lock(id)
@@ -203,7 +213,7 @@ func (d *dir) children() []inspect.Znode {
 	children := make([]inspect.Znode, 0, len(d.names))
 	for _, name := range d.names {
 		if z, ok := d.nodes[name]; ok {
-			children = append(children, z)
+			children = append(children, *z)
 		} else if !d.fresh[name] {
 			children = append(children, inspect.Znode{Name: name})
 		}

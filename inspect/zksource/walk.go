@@ -328,8 +328,7 @@ func (r *run) got(d *dir, res result) {
 	if !d.waiting[name] {
 		return
 	}
-	delete(d.waiting, name)
-	delete(d.fresh, name)
+	d.awaited(name)
 	if res.err != nil && d.live[name] { // then no watch was set
 		delete(d.live, name)
 		r.watches--
