@@ -39,6 +39,7 @@ vuln: ## known vulnerabilities of what we depend on, where the database can be r
 .PHONY: shots
 shots: ## the pictures in screenshots/ (needs librsvg2-bin and fonts-jetbrains-mono)
 	$(GO) run ./screenshots
+	$(GO) test ./screenshots -run TestPicturesAreTheSame -update
 
 .PHONY: deps
 deps: ## the real servers and client libraries that the tests use (Debian packages; needs root)

@@ -250,14 +250,14 @@ func (m *Model) goToActions() []action {
 		if e.key == "" {
 			continue
 		}
-		hint := string(e.name)
-		if e.name == m.inFront {
-			hint = "" // it is here already
-		}
-		list = append(list, action{
-			keys: []string{e.key}, shown: e.key, hint: hint, help: string(e.name) + ": " + e.about,
+		a := action{
+			keys: []string{e.key}, shown: e.key, hint: string(e.name), help: string(e.name) + ": " + e.about,
 			run: do(func() { m.open(e.name, m.front().Selected()) }),
-		})
+		}
+		if e.name == m.inFront { // once on the trail is enough, whatever is selected by now
+			a.hint, a.disabled = "", func() string { return string(e.name) + " is what you see: esc goes back" }
+		}
+		list = append(list, a)
 	}
 	return list
 }

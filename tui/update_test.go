@@ -344,3 +344,20 @@ func TestHintsOfWhatCannotBeDone(t *testing.T) {
 	press(m, "x")
 	wantText(t, m, "read-only: start with --write")
 }
+
+// The key of the screen in front leads nowhere, whatever is selected there by now.
+func TestAScreenIsOnTheTrailOnce(t *testing.T) {
+	for _, e := range screenList() {
+		if e.key == "" {
+			continue
+		}
+		m := opened(t, Options{}, 120, 36, orders().ID)
+		press(m, e.key)
+		settled := slices.Clone(m.trail)
+		press(m, "j", e.key, "j", "j", e.key)
+		if !slices.Equal(m.trail, settled) {
+			t.Errorf("%s: the trail is %v instead of %v", e.key, m.trail, settled)
+		}
+		wantText(t, m, string(e.name)+" is what you see")
+	}
+}
