@@ -14,7 +14,7 @@ import (
 )
 
 // source makes the Source of a target. once: one pass and done; only: a single lock of it.
-func (a *app) source(t connect.Target, secrets connect.Secrets, once bool, only string) (inspect.Source, error) {
+func (a *app) source(t connect.Target, s setup, once bool, only string) (inspect.Source, error) {
 	config, err := t.TLS.Config()
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", t.Name, err)
@@ -22,7 +22,7 @@ func (a *app) source(t connect.Target, secrets connect.Secrets, once bool, only 
 	gentle := a.budget == "gentle"
 	if t.Service != connect.ZooKeeper {
 		c := redissource.Config{
-			Backend: t.Name, Masters: t.RedisOptions(secrets, config), Match: t.Match, Only: only, Once: once,
+			Backend: t.Name, Masters: t.RedisOptions(s.secrets, config), Match: t.Match, Custom: s.recipes, Only: only, Once: once,
 			Budget: redissource.Budget{Unlimited: a.budget == "off"},
 		}
 		if once {
@@ -40,7 +40,7 @@ func (a *app) source(t connect.Target, secrets connect.Secrets, once bool, only 
 	if once && gentle {
 		c.Budget.Discovering = 500
 	}
-	user, password, err := digestParts(secrets)
+	user, password, err := digestParts(s.secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func digestParts(s connect.Secrets) (user, password string, err error) {
 func (a *app) sources(s setup, once bool, only string) ([]inspect.Source, error) {
 	var sources []inspect.Source
 	for _, t := range s.targets {
-		source, err := a.source(t, s.secrets, once, only)
+		source, err := a.source(t, s, once, only)
 		if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,7 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		if err != nil {
 			return nil, nil, err
 		}
-		return act.NewZooKeeper(session.Conn(), t.Servers, t.Chroot, r.audit), session.Close, nil
+		return act.NewZooKeeper(session.Conn(), t.Servers, t.Chroot, r.audit, r.setup.recipes...), session.Close, nil
 	}
 	var masters []redis.UniversalClient
 	for _, o := range t.RedisOptions(r.setup.secrets, config) {

@@ -25,16 +25,16 @@ func (r recogniser) Run(ctx context.Context, emit func(Update)) error {
 	return r.Source.Run(ctx, func(u Update) {
 		put := make([]*Lock, len(u.Put))
 		for i, l := range u.Put {
-			put[i] = recognise(l, r.recipes)
+			put[i] = ReadBy(l, r.recipes)
 		}
 		u.Put = put
 		emit(u)
 	})
 }
 
-// recognise reads a lock by the first recipe that owns it; it is returned as it is when there is none, or when no
+// ReadBy reads a lock by the first recipe that owns it; it is returned as it is when there is none, or when no
 // contender of it is of that recipe.
-func recognise(l *Lock, recipes []recipe.Custom) *Lock {
+func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	backend := ZooKeeper
 	if len(l.Masters) > 0 {
 		backend = Redis

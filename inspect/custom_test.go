@@ -61,17 +61,17 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	recipes := []recipe.Custom{acme(t)}
 	foreign := DirectoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
-	if recognise(foreign, recipes) != foreign {
+	if ReadBy(foreign, recipes) != foreign {
 		t.Error("a lock without a contender of the recipe")
 	}
 	mixed := DirectoryLock(ID{"zk", "/acme/x"}, []Znode{
 		{Name: "w-a-1-0000000001", Known: true, EphemeralOwner: 1}, {Name: "lock-0000000002", Known: true, EphemeralOwner: 2},
 	}, time.Now())
-	if read := recognise(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {
+	if read := ReadBy(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {
 		t.Errorf("mixed: %+v", read)
 	}
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
-	if recognise(key, recipes) != key {
+	if ReadBy(key, recipes) != key {
 		t.Error("a recipe of another kind of backend")
 	}
 }

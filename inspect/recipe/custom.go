@@ -9,7 +9,8 @@ import (
 )
 
 // Custom is a recipe that somebody describes by patterns: how a lock of theirs is named, and what its contenders' names,
-// values and data tell. It recognises locks that were found; it does not find more of them.
+// values and data tell. Keys of Redis are looked for by it (KeyPattern). In ZooKeeper, where everything is walked, what has
+// to be a lock by its shape is read by it: nodes that the server numbered, or one ephemeral node alone.
 type Custom struct {
 	// Name as it is shown.
 	Name string
@@ -19,6 +20,7 @@ type Custom struct {
 	Kind string
 
 	lock, contender, data *regexp.Regexp // contender and data may be nil
+	keys                  string         // the text of lock
 }
 
 // Patterns of a Custom: the lock's path or key; a contender's znode name or Redis value; a znode's data. The first is
@@ -33,7 +35,7 @@ func CustomGroups() []string {
 
 // NewCustom makes a Custom. Its errors say what cannot be used.
 func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
-	c := Custom{Name: name, Backend: backend, Kind: kind}
+	c := Custom{Name: name, Backend: backend, Kind: kind, keys: patterns.Lock}
 	switch {
 	case name == "":
 		return c, errors.New("it has no name")

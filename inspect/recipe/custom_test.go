@@ -49,11 +49,32 @@ func TestCustomSaysWhatCannotBeUsed(t *testing.T) {
 	}
 }
 
+func TestCustomKeyPattern(t *testing.T) {
+	for pattern, want := range map[string]string{
+		`job:[a-z]+:owner`:                    "job:*:owner",
+		`(?P<host>[^:]+):(?P<pid>\d+):leader`: "*:*:leader",
+		`a{2}.*b|c`:                           "*",
+		`x\*\?\[\\\d+\d*y`:                    `x\*\?\[\\*y`,
+		`(?i)Lead`:                            "*",
+		`^app:leader$`:                        "app:leader",
+		`app:(?:eu|us):leader`:                "app:*:leader",
+	} {
+		c, err := NewCustom("acme", "redis", "", Patterns{Lock: pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.KeyPattern(); got != want {
+			t.Errorf("%s: %s, want %s", pattern, got, want)
+		}
+	}
+}
+
 func FuzzCustom(f *testing.F) {
 	f.Add(`(?P<host>.+)-(?P<mode>r)`, "a-r", "/x")
 	f.Fuzz(func(_ *testing.T, pattern, name, path string) {
 		if c, err := NewCustom("x", "redis", "", Patterns{Lock: pattern, Contender: pattern}); err == nil && c.Owns(path) {
 			c.Read(path, name, "")
+			c.KeyPattern()
 		}
 	})
 }

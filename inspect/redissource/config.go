@@ -5,6 +5,7 @@
 package redissource
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,8 +22,10 @@ type Config struct {
 	Masters []*redis.UniversalOptions
 	// Addrs are the masters' names as they are shown; by default their first address.
 	Addrs []string
-	// Match are the SCAN patterns; empty means recipe.RedisPatterns.
+	// Match are the SCAN patterns; empty means recipe.RedisPatterns, and the keys that Custom owns.
 	Match []string
+	// Custom are recipes by which more keys are looked for, where Match does not say which.
+	Custom []recipe.Custom
 	// Only is a key to read, and nothing else; empty to discover.
 	Only string
 	// Once makes Run return after one pass.
@@ -78,8 +81,11 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	if len(c.Match) == 0 {
+	if len(c.Match) > 0 {
+		c.Custom = nil
+	} else {
 		c.Match = recipe.RedisPatterns()
+		c.Custom = slices.DeleteFunc(slices.Clone(c.Custom), func(r recipe.Custom) bool { return r.Backend != "redis" })
 	}
 	if c.Tick <= 0 {
 		c.Tick = 250 * time.Millisecond
@@ -113,6 +119,21 @@ func (c Config) withDefaults() Config {
 		b.Pushes = 5000
 	}
 	return c
+}
+
+// patterns are those of all keys to look for; matcher then says which of the keys that they match are.
+func (c Config) patterns() []string {
+	all := slices.Clone(c.Match)
+	for _, r := range c.Custom {
+		all = append(all, r.KeyPattern())
+	}
+	return all
+}
+
+func (c Config) matcher() matcher {
+	m := newMatcher(c.Match)
+	m.custom = c.Custom
+	return m
 }
 
 // addr is how master i is shown.

@@ -3,13 +3,18 @@ package redissource
 import (
 	"slices"
 	"strings"
+
+	"lockscope/inspect/recipe"
 )
 
 // globEscape makes a pattern that matches one key and nothing else.
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
 // matcher is a set of patterns. Those of a word between stars and of a prefix, which most are, are matched faster.
-type matcher struct{ words, prefixes, globs []string }
+type matcher struct {
+	words, prefixes, globs []string
+	custom                 []recipe.Custom
+}
 
 func newMatcher(patterns []string) matcher {
 	var m matcher
@@ -32,7 +37,8 @@ func newMatcher(patterns []string) matcher {
 func (m matcher) any(key string) bool {
 	return slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(key, w) }) ||
 		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) ||
-		slices.ContainsFunc(m.globs, func(p string) bool { return glob(p, key) })
+		slices.ContainsFunc(m.globs, func(p string) bool { return glob(p, key) }) ||
+		slices.ContainsFunc(m.custom, func(c recipe.Custom) bool { return c.Owns(key) })
 }
 
 // glob says whether a SCAN pattern matches a key, as Redis does (util.c stringmatchlen): * and ? match any bytes, a

@@ -358,7 +358,7 @@ func (r *run) wanted() func(key string) bool {
 	if r.cfg.Only != "" {
 		return func(key string) bool { return key == r.cfg.Only }
 	}
-	match := newMatcher(r.cfg.Match).any
+	match := r.cfg.matcher().any
 	return func(key string) bool {
 		_, locks, helper := recipe.LockOf(key)
 		return !helper && match(key) || len(locks) > 0 && (match(key) || slices.ContainsFunc(locks, match))
@@ -370,5 +370,5 @@ func (r *run) trackedPatterns() []string {
 	if r.cfg.Only != "" {
 		return []string{globEscape.Replace(r.cfg.Only)}
 	}
-	return slices.Concat(r.cfg.Match, recipe.HelperPatterns(r.cfg.Match))
+	return slices.Concat(r.cfg.patterns(), recipe.HelperPatterns(r.cfg.Match))
 }

@@ -22,7 +22,7 @@ type scanner struct {
 }
 
 func newScanner(m *master, cfg Config) *scanner {
-	return &scanner{m: m, patterns: cfg.Match, match: newMatcher(cfg.Match), budget: cfg.Budget}
+	return &scanner{m: m, patterns: cfg.patterns(), match: cfg.matcher(), budget: cfg.Budget}
 }
 
 // pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not

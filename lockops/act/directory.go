@@ -17,12 +17,14 @@ type directory struct {
 	id   inspect.ID
 	self inspect.Znode // unknown when it is gone
 	inspect.Directory
-	at time.Time
+	at      time.Time
+	recipes []recipe.Custom
+	writer  string // the library whose names the contenders have
 }
 
 // look reads a lock's znode, its children, and those of the directories that its recipe may keep parts of it in.
 func (z *zooKeeper) look(id inspect.ID) (directory, error) {
-	d := directory{id: id, at: time.Now()}
+	d := directory{id: id, at: time.Now(), recipes: z.recipes}
 	p := z.path(id.Path)
 	if _, err := z.conn.Sync(p); err != nil {
 		return d, z.unreachable("sync", p, err)
@@ -58,10 +60,15 @@ func (z *zooKeeper) look(id inspect.ID) (directory, error) {
 
 // lock is what the directory, or the znode by itself, is; nil when it is no lock.
 func (d *directory) lock() *inspect.Lock {
-	if l, _ := d.Lock(d.id, d.at); l != nil {
-		return l
+	l, _ := d.Lock(d.id, d.at)
+	if l == nil {
+		l = inspect.NodeLock(d.id, d.self, true, d.at)
 	}
-	return inspect.NodeLock(d.id, d.self, true, d.at)
+	if l == nil {
+		return nil
+	}
+	d.writer = l.Recipe
+	return inspect.ReadBy(l, d.recipes)
 }
 
 // next is who would hold the lock without the contender seen; nil when nobody new would.

@@ -27,12 +27,13 @@ type zooKeeper struct {
 	servers []string
 	chroot  string
 	audit   *Audit
+	recipes []recipe.Custom
 }
 
 // NewZooKeeper releases locks of the ensemble behind conn. servers are named in the audit file; chroot is put before
-// every path.
-func NewZooKeeper(conn ZKConn, servers []string, chroot string, audit *Audit) Releaser {
-	return &zooKeeper{conn: conn, servers: servers, chroot: chroot, audit: audit}
+// every path. recipes say who holds and who waits in locks of theirs.
+func NewZooKeeper(conn ZKConn, servers []string, chroot string, audit *Audit, recipes ...recipe.Custom) Releaser {
+	return &zooKeeper{conn: conn, servers: servers, chroot: chroot, audit: audit, recipes: recipes}
 }
 
 // Preview implements Releaser.
@@ -67,7 +68,7 @@ func (z *zooKeeper) preview(r Request) (Preview, error) {
 		fmt.Sprintf("get %s (go on only if czxid is %#x and %s)", node, p.Seen.Czxid, owned),
 		fmt.Sprintf("delete -v %d %s", p.Seen.Version, node),
 	}
-	p.Warnings = zkWarnings(p.Seen, l.Recipe)
+	p.Warnings = zkWarnings(p.Seen, d.writer)
 	return p, nil
 }
 

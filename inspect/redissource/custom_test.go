@@ -1,0 +1,57 @@
+package redissource_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// A custom recipe's keys are found, although no other recipe knows them, and nothing else is that only looks alike.
+func TestKeysOfACustomRecipeAreFound(t *testing.T) {
+	acme, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `acme:[a-z]+:leader`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := recipe.NewCustom("other", "zookeeper", "", recipe.Patterns{Lock: `.*`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	custom := []recipe.Custom{elsewhere, acme}
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		set(t, masters[0], "acme:orders:leader", "web-1/42", time.Minute)
+		set(t, masters[0], "acme:7:leader", "web-1/42", time.Minute)
+		set(t, masters[0], "lock:a", guid, time.Minute)
+		found := func(cfg redissource.Config) []string {
+			var keys []string
+			for l := range look(t, cfg).Locks() {
+				keys = append(keys, l.ID.Path)
+			}
+			slices.Sort(keys)
+			return keys
+		}
+		cfg := config(masters)
+		cfg.Match, cfg.Custom = nil, custom
+		if got, want := found(cfg), []string{"acme:orders:leader", "lock:a"}; !slices.Equal(got, want) {
+			t.Errorf("found %q, want %q", got, want)
+		}
+		cfg.Match = []string{"lock:*"}
+		if got, want := found(cfg), []string{"lock:a"}; !slices.Equal(got, want) {
+			t.Errorf("where the patterns are given: %q, want %q", got, want)
+		}
+		cfg.Match = nil
+		v := sourcetest.Watch(t, inspect.Recognise(redissource.New(cfg), custom))
+		held := func(key string) bool {
+			l := v.Locks[key]
+			return l != nil && l.State == inspect.StateHeld && l.Recipe == "acme" && l.Holders[0].Owner.Host == "web-1" && l.Holders[0].Owner.PID == "42"
+		}
+		v.Await("it is held", func() bool { return held("acme:orders:leader") })
+		set(t, masters[0], "acme:refunds:leader", "web-1/42", time.Minute)
+		v.Await("one that comes is, too", func() bool { return held("acme:refunds:leader") && v.Locks["acme:7:leader"] == nil })
+	})
+}

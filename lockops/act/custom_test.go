@@ -1,0 +1,56 @@
+package act
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+// By a custom recipe the second of two readers holds, which the names alone do not tell: it is released as a holder, and what
+// was deleted meanwhile is not released again.
+func TestReleaseOfAHolderByACustomRecipe(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		acme, err := recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{Lock: `/.+`, Contender: `(?P<mode>s|x)@(?P<host>[^@]+)@\d{10}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, prefix := range []string{"s@a@", "s@b@", "x@c@"} {
+			node, err := conn.Create(dir+"/"+prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, node[len(dir)+1:])
+		}
+		audit, _ := openAudit(t)
+		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1])}
+		if p, err := NewZooKeeper(conn, nil, "", audit).Preview(t.Context(), request); err != nil || p.Refused == "" {
+			t.Errorf("without the recipe: %+v, %v", p, err)
+		}
+		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit, acme)
+		p, err := releaser.Preview(t.Context(), request)
+		if err != nil || p.Refused != "" || p.Seen.Owner.Host != "b" || p.Next != nil || len(p.Warnings) < 2 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		result, err := releaser.Execute(t.Context(), p, "typed")
+		if err != nil || !result.Released || len(result.HoldersAfter) != 1 || result.HoldersAfter[0].Name.Raw() != names[0] {
+			t.Errorf("%+v, %v", result, err)
+		}
+		if again, err := releaser.Execute(t.Context(), p, "typed"); err != nil || again.Released || again.Reason != Gone {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+		first, err := releaser.Preview(t.Context(), Request{ID: request.ID, Owner: inspect.Untrusted(names[0])})
+		if err != nil || first.Next == nil || first.Next.Name.Raw() != names[2] {
+			t.Errorf("next: %+v, %v", first, err)
+		}
+	})
+}
