@@ -7,6 +7,7 @@
 package bench
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -14,7 +15,13 @@ import (
 	"lockscope/internal/servertest"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(watchEnv); addr != "" {
+		watchHotLock(addr)
+		return
+	}
+	servertest.Main(m)
+}
 
 // report adds percentiles of times to a benchmark, in milliseconds.
 func report(b *testing.B, what string, times []time.Duration) {
