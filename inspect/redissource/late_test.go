@@ -65,3 +65,28 @@ func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 		t.Errorf("due at %v, %v", at, ok)
 	}
 }
+
+func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}}}).newRun(ctx, func(inspect.Update) {})
+	now := time.Now()
+	r.board.add("lock:a", now)
+	read := func(left time.Duration) {
+		vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(left)}
+		r.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{vote}})
+	}
+	read(10*time.Second + 40*time.Millisecond) // its answer took long
+	read(10 * time.Second)
+	if shown := r.board.entries["lock:a"].votes[0].ExpiresAt; !shown.Equal(now.Add(10*time.Second + 40*time.Millisecond)) {
+		t.Errorf("what is shown jitters: %v", shown.Sub(now))
+	}
+	at, ok := r.expiries.next()
+	if end := now.Add(10 * time.Second); !ok || at.Sub(end) != afterExpiry {
+		t.Fatalf("due %v after it runs out", at.Sub(end))
+	}
+	r.wake(at)
+	if !r.masters[0].wanted["lock:a"] {
+		t.Error("it is due, and not read")
+	}
+}

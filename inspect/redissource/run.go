@@ -124,7 +124,7 @@ func (r *run) wake(now time.Time) {
 			r.dirty[key] = true
 		}
 		for i, v := range e.votes {
-			if v.Up && overdue(v, now) && !r.masters[i].down() {
+			if v.Up && overdue(v, now.Add(jitter)) && !r.masters[i].down() { // the instant shown may be so much too late
 				r.masters[i].want(key, r.perKey, now)
 			}
 		}
@@ -149,17 +149,22 @@ func (r *run) remind(key string, now time.Time) {
 		return
 	}
 	for _, v := range e.votes {
-		for _, end := range ends(v) {
-			if at := end.Add(afterExpiry); at.After(now) {
-				r.expiries.set(key, at)
-			}
-		}
+		r.remindOf(key, v, now)
 		if doubtful(v) {
 			r.expiries.set(key, now.Add(deadAfter))
 		}
 	}
 	if at := e.freeSince.Add(freeFor); !e.freeSince.IsZero() && at.After(now) {
 		r.expiries.set(key, at)
+	}
+}
+
+// remindOf notes when something in a vote runs out.
+func (r *run) remindOf(key string, v inspect.Vote, now time.Time) {
+	for _, end := range ends(v) {
+		if at := end.Add(afterExpiry); at.After(now) {
+			r.expiries.set(key, at)
+		}
 	}
 }
 
@@ -226,6 +231,9 @@ func (r *run) report(rep report) {
 	p.pace.Add(rep.took - time.Duration(len(rep.keys))*perKey)
 	now := time.Now()
 	for i, key := range rep.keys {
+		if !r.cfg.Once {
+			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
+		}
 		r.board.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
 		r.remind(key, now) // not with its news: those may be held back for longer than it has left
