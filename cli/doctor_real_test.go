@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,6 +238,12 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 // closedDoor leads to a server and answers every four-letter word as one does that may not be asked.
 func closedDoor(t *testing.T, addr string) string {
 	t.Helper()
+	return doorTo(t, func(client net.Conn) { pass(client, addr) })
+}
+
+// doorTo is the address of a door that lets clients in until the test ends.
+func doorTo(t *testing.T, enter func(client net.Conn)) string {
+	t.Helper()
 	door, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +255,7 @@ func closedDoor(t *testing.T, addr string) string {
 			if err != nil {
 				return
 			}
-			open.Go(func() { pass(client, addr) })
+			open.Go(func() { enter(client) })
 		}
 	})
 	t.Cleanup(func() {
@@ -340,6 +347,15 @@ func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	t.Run("skewed", func(t *testing.T) {
+		ahead := slices.Clone(addrs)
+		ahead[1] = clockAhead(t, addrs[1])
+		d := doctor(t, "redis://"+strings.Join(ahead, ",")+"?match=lock:healthy")
+		d.want(t, 1, "redis:", map[string][]string{"backend redis": {"clock-skew"}})
+		if len(d.all) == 1 && !strings.Contains(d.all[0].Message, ahead[1]) {
+			t.Errorf("it does not name %s: %s", ahead[1], d.all[0].Message)
+		}
+	})
 	t.Run("restarted", func(t *testing.T) {
 		servers[4].Restart(t)
 		doctor(t, target+"?match=lock:healthy").want(t, 1, "redis:", map[string][]string{"lock:healthy": {"master-restarted"}})
@@ -350,6 +366,40 @@ func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
 		if rules := d.rules["redis:lock:healthy"]; d.code != 3 || !slices.Contains(rules, "blind") || !slices.Contains(rules, "thin-margin") {
 			t.Errorf("exit code %d, %v", d.code, d.rules)
 		}
+	})
+}
+
+// timeReply is Redis' answer to TIME: its seconds and microseconds.
+var timeReply = regexp.MustCompile(`\*2\r\n\$10\r\n(\d{10})\r\n\$\d\r\n`)
+
+// clockAhead leads to a Redis server as one whose clock is a minute ahead.
+func clockAhead(t *testing.T, addr string) string {
+	t.Helper()
+	return doorTo(t, func(client net.Conn) {
+		defer client.Close()
+		server, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			io.Copy(server, client)
+			server.Close()
+		}()
+		for answer := make([]byte, 64<<10); ; {
+			n, err := server.Read(answer)
+			for _, at := range timeReply.FindAllSubmatchIndex(answer[:n], -1) {
+				seconds, _ := strconv.Atoi(string(answer[at[2]:at[3]])) // ten digits
+				copy(answer[at[2]:], strconv.Itoa(seconds+60))
+			}
+			if _, writeErr := client.Write(answer[:n]); err != nil || writeErr != nil {
+				break
+			}
+		}
+		client.Close()
+		server.Close()
+		<-done
 	})
 }
 

@@ -364,7 +364,10 @@ func (r *run) finish(now time.Time) {
 // wanted says which pushed keys are of interest.
 func (r *run) wanted() func(key string) bool {
 	if r.cfg.Only != "" {
-		return func(key string) bool { return key == r.cfg.Only }
+		return func(key string) bool {
+			_, locks, _ := recipe.LockOf(key)
+			return key == r.cfg.Only || slices.Contains(locks, r.cfg.Only)
+		}
 	}
 	match := r.cfg.matcher().any
 	return func(key string) bool {
@@ -376,7 +379,8 @@ func (r *run) wanted() func(key string) bool {
 // trackedPatterns are those that the pushed keys match.
 func (r *run) trackedPatterns() []string {
 	if r.cfg.Only != "" {
-		return []string{globEscape.Replace(r.cfg.Only)}
+		only := []string{globEscape.Replace(r.cfg.Only)}
+		return slices.Concat(only, recipe.HelperPatterns(only))
 	}
 	return slices.Concat(r.cfg.patterns(), recipe.HelperPatterns(r.cfg.Match))
 }

@@ -1,0 +1,178 @@
+package finding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// watched is a lock on a real master that an Observer with all rules watches until the test ends.
+type watched struct {
+	t        *testing.T
+	ctx      context.Context
+	client   *redis.Client
+	observer *inspect.Observer
+	sub      *inspect.Subscription
+	id       inspect.ID
+}
+
+func watchKey(t *testing.T, master *servertest.Redis, stuckAfter time.Duration) *watched {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	w := &watched{t: t, ctx: ctx, client: redis.NewClient(&redis.Options{Addr: master.Addr}), id: inspect.ID{Backend: "redis", Path: servertest.UniqueName(t)}}
+	w.observer = inspect.NewObserver(time.Now, redissource.New(redissource.Config{
+		Backend: "redis", Only: w.id.Path, Tick: 20 * time.Millisecond, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}},
+	}))
+	w.observer.Diagnose(Rules(), stuckAfter)
+	w.sub = w.observer.Subscribe()
+	done := make(chan error, 1)
+	go func() { done <- w.observer.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		w.client.Close()
+	})
+	w.await("first pass", func(s *inspect.Snapshot) bool { return len(s.Backends) > 0 && s.Backends[0].FirstPass })
+	return w
+}
+
+func (w *watched) await(what string, ok func(*inspect.Snapshot) bool) {
+	w.t.Helper()
+	for !ok(w.observer.Snapshot()) {
+		if _, err := w.sub.Next(w.ctx); err != nil {
+			w.t.Fatalf("%s: %v; %+v", what, err, w.observer.Snapshot().Lock(w.id))
+		}
+	}
+}
+
+func (w *watched) awaitLock(what string, ok func(*inspect.Lock) bool) {
+	w.t.Helper()
+	w.await(what, func(s *inspect.Snapshot) bool {
+		l := s.Lock(w.id)
+		return l != nil && ok(l)
+	})
+}
+
+// has says that a rule found something in the lock.
+func (w *watched) has(l *inspect.Lock, rule string) bool {
+	return slices.ContainsFunc(l.Findings, func(f inspect.Finding) bool {
+		if f.Rule == rule {
+			readable(w.t, f)
+		}
+		return f.Rule == rule
+	})
+}
+
+func (w *watched) heldBy(name string) func(*inspect.Lock) bool {
+	return func(l *inspect.Lock) bool { return len(l.Holders) == 1 && string(l.Holders[0].Name) == name }
+}
+
+func (w *watched) do(args ...any) {
+	w.t.Helper()
+	if err := w.client.Do(w.ctx, args...).Err(); err != nil {
+		w.t.Fatalf("%v: %v", args, err)
+	}
+}
+
+// renew prolongs the key so many times, each when the one before was seen.
+func (w *watched) renew(times int, ttl, every time.Duration) {
+	w.t.Helper()
+	beat := time.NewTicker(every)
+	defer beat.Stop()
+	for range times {
+		<-beat.C // the rhythm of the watchdog
+		end := w.observer.Snapshot().Lock(w.id).Holders[0].ExpiresAt
+		w.do("PEXPIRE", w.id.Path, ttl.Milliseconds())
+		w.awaitLock("it is renewed", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].ExpiresAt.After(end) })
+	}
+}
+
+const (
+	first  = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1"
+	second = "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d:%d"
+)
+
+func TestARealWatchdogStops(t *testing.T) {
+	t.Parallel()
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		w := watchKey(t, masters[0], time.Hour)
+		w.do("HSET", w.id.Path, first, 1)
+		w.do("PEXPIRE", w.id.Path, 4000)
+		w.awaitLock("it is held", w.heldBy(first))
+		w.renew(6, 4*time.Second, 300*time.Millisecond)
+		if l := w.observer.Snapshot().Lock(w.id); w.has(l, "renewal-stopped") {
+			t.Errorf("it is renewed: %+v", l.Findings)
+		}
+		w.awaitLock("it has stopped", func(l *inspect.Lock) bool { return w.has(l, "renewal-stopped") })
+		w.do("DEL", w.id.Path)
+		w.awaitLock("nothing is wrong with a free lock", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && len(l.Findings) == 0 })
+	})
+}
+
+func TestARealWatchdogOutlivesItsWork(t *testing.T) {
+	t.Parallel()
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		w := watchKey(t, masters[0], 3*time.Second)
+		waiter := w.client.Subscribe(w.ctx, "redisson_lock__channel:{"+w.id.Path+"}")
+		defer waiter.Close()
+		if _, err := waiter.Receive(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.do("HSET", w.id.Path, first, 1)
+		w.do("PEXPIRE", w.id.Path, 4000)
+		w.awaitLock("it is held and somebody waits", func(l *inspect.Lock) bool { return w.heldBy(first)(l) && l.WaitersAtLeast == 1 })
+		w.renew(6, 4*time.Second, 300*time.Millisecond)
+		if l := w.observer.Snapshot().Lock(w.id); w.has(l, "zombie-renewal") {
+			t.Errorf("it is held for a moment only: %+v", l.Findings)
+		}
+		w.renew(8, 4*time.Second, 300*time.Millisecond)
+		w.awaitLock("it is renewed for too long", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
+	})
+}
+
+func TestARealWaiterStarves(t *testing.T) {
+	t.Parallel()
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		w := watchKey(t, masters[0], time.Hour)
+		queue, ends := "redisson_lock_queue:{"+w.id.Path+"}", "redisson_lock_timeout:{"+w.id.Path+"}"
+		join := func(name string) {
+			w.do("ZADD", ends, time.Now().Add(time.Minute).UnixMilli(), name)
+			w.do("RPUSH", queue, name)
+		}
+		w.do("HSET", w.id.Path, first, 1)
+		w.do("PEXPIRE", w.id.Path, 30000)
+		poor := fmt.Sprintf(second, 0)
+		join(poor)
+		for i := range overtakenBy {
+			later := fmt.Sprintf(second, i+1)
+			join(later)
+			w.awaitLock("two wait", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && len(l.Waiters) == 2 })
+			if l := w.observer.Snapshot().Lock(w.id); w.has(l, "starvation") {
+				t.Fatalf("after %d: %+v", i, l.Findings)
+			}
+			_, err := w.client.TxPipelined(w.ctx, func(p redis.Pipeliner) error {
+				p.LRem(w.ctx, queue, 1, later)
+				p.ZRem(w.ctx, ends, later)
+				p.Del(w.ctx, w.id.Path)
+				p.HSet(w.ctx, w.id.Path, later, 1)
+				p.PExpire(w.ctx, w.id.Path, 30*time.Second)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.awaitLock("the later one was granted", func(l *inspect.Lock) bool { return w.heldBy(later)(l) && len(l.Waiters) == 1 })
+		}
+		w.awaitLock("the first starves", func(l *inspect.Lock) bool { return w.has(l, "starvation") })
+	})
+}
