@@ -85,7 +85,9 @@ func (p *peer) take(n int, perKey limit, now time.Time) []string {
 	}
 	for _, key := range keys {
 		delete(p.wanted, key)
-		p.spent[key] = perKey.spend(p.spent[key], now, 1)
+		if perKey.every > 0 {
+			p.spent[key] = perKey.spend(p.spent[key], now, 1)
+		}
 	}
 	return keys
 }

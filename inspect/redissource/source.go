@@ -50,6 +50,9 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		perKey:    limit{every: time.Second / time.Duration(s.cfg.Budget.ReadsPerKey), burst: s.cfg.Budget.ReadsPerKey},
 		perMaster: limit{every: time.Second / time.Duration(s.cfg.Budget.Reads), burst: burstSeconds * s.cfg.Budget.Reads},
 	}
+	if s.cfg.Once {
+		r.perKey = limit{} // each is read once
+	}
 	for i, options := range s.cfg.Masters {
 		m := newMaster(s.cfg.addr(i), *options, s.cfg.Timeout)
 		m.typed.named, m.typed.patient = s.cfg.Only, s.cfg.Once
