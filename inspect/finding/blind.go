@@ -65,6 +65,6 @@ func silentMasters(l *inspect.Lock) []inspect.Finding {
 		Confidence: recipe.Certain,
 		Message:    what + ": what it holds under this key is not known",
 		Evidence:   evidence{"unseen": []string{"votes"}, "masters": masters},
-		Advice:     "see why it does not answer (redis-cli -h HOST PING); count its vote for nobody until it does",
+		Advice:     "see why it does not answer (redis-cli -h HOST PING); until it answers, count its vote for nobody",
 	})
 }

@@ -96,7 +96,7 @@ func forgetful(c *inspect.Case, s *inspect.Server, ttl time.Duration) inspect.Fi
 	if s.Persistence != "" {
 		e["persistence"] = inspect.Escape(s.Persistence)
 	}
-	advice := "release this lock before another master restarts"
+	advice := "restart no other master until the holder is done; if that cannot wait, stop the holder and release the lock"
 	if ttl != forEver {
 		until, _ := ending(c.Lock)
 		if c.History != nil {
@@ -105,7 +105,7 @@ func forgetful(c *inspect.Case, s *inspect.Server, ttl time.Duration) inspect.Fi
 				until = delayed
 			}
 		}
-		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or release this lock first", addr, until.UTC().Format("15:04:05 MST"))
+		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or let the holder finish first", addr, until.UTC().Format("15:04:05 MST"))
 	}
 	confidence := recipe.Likely
 	if !knownSince(c.Lock) && allNew(c, ttl) {
@@ -113,7 +113,7 @@ func forgetful(c *inspect.Case, s *inspect.Server, ttl time.Duration) inspect.Fi
 	}
 	return inspect.Finding{
 		Confidence: confidence,
-		Message:    fmt.Sprintf("%s restarted at %s and lost this key: its vote is free for a second holder", at(s.Addr), started),
+		Message:    fmt.Sprintf("%s restarted at %s and lost this key: a second client can get its vote while the first still holds", at(s.Addr), started),
 		Evidence:   e,
 		Advice:     advice + "; appendfsync always keeps keys over a restart",
 	}

@@ -54,7 +54,7 @@ func mixedRecipes() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,
-			Message:    fmt.Sprintf("%s cannot queue together: each may grant the lock to its own first", strings.Join(libraries, " and ")),
+			Message:    fmt.Sprintf("%s cannot queue together: the first client of each may hold at the same time", strings.Join(libraries, " and ")),
 			Evidence:   evidence{"libraries": counts, "heads": heads, "cause": mixedCause(counts)},
 			Advice:     advice,
 		})

@@ -38,7 +38,7 @@ func thinMargin() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("only %d of %d masters hold it (%s): one more lost, and two can hold it", l.Votes(), len(l.Masters), strings.Join(why, ", ")),
+			Message:    fmt.Sprintf("only %d of %d masters hold it (%s): one more lost, and a second client can get it", l.Votes(), len(l.Masters), strings.Join(why, ", ")),
 			Evidence: evidence{
 				"votes": l.Votes(), "quorum": l.Quorum, "without": without,
 				"cause": "masters that are down or restarted, or a client that stops asking at the quorum (redsync #186)",
