@@ -272,13 +272,10 @@ func (s *clients) entryRow(e inspect.Entry, width int, selected bool) line {
 	}
 	none := line{{t.Glyphs.Dash, t.Faint}}
 	since, blocks, ahead := line{{t.Glyphs.Unknown, t.Unknown}}, none, none
-	if d, ok := s.snapshot.Age(e.Lock, c.HeldSince, s.now); ok && c.State == inspect.Holding {
+	if held := s.held(e.Lock, c); c.State == inspect.Holding && held.known != unbounded {
+		since = line{{held.known.sign(&t.Glyphs), t.Muted}, {coarse(held.Duration), t.Text}}
+	} else if d, ok := s.snapshot.Age(e.Lock, c.Since, s.now); ok && c.State != inspect.Holding {
 		since = line{{coarse(d), t.Text}}
-	} else if d, ok := s.snapshot.Age(e.Lock, c.Since, s.now); ok {
-		since = line{{coarse(d), t.Text}}
-		if c.State == inspect.Holding {
-			since = line{{t.Glyphs.AtMost, t.Muted}, {coarse(d), t.Text}}
-		}
 	}
 	if c.BlockedBelow > 0 {
 		blocks = line{{fmt.Sprint(c.BlockedBelow), t.Text}}

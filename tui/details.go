@@ -86,19 +86,15 @@ func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []li
 func (p *chainPane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	var words []string
 	since, known := p.snapshot.Age(l, c.Since, p.now)
-	held, granted := p.snapshot.Age(l, c.HeldSince, p.now)
+	held := p.held(l, c)
 	switch {
 	case c.State != inspect.Holding && known:
 		words = append(words, "in the queue for "+age(since))
 	case c.State != inspect.Holding:
-	case granted && known && since-held >= time.Second:
-		words = append(words, "held for "+age(held), "in the queue for "+age(since))
-	case granted:
-		words = append(words, "held for "+age(held))
-	case known:
-		words = append(words, "held since before we looked, for "+age(since)+" at most")
+	case held.known == exactly && known && since-held.Duration >= near:
+		words = append(words, "held"+held.words(), "in the queue for "+age(since))
 	default:
-		words = append(words, "held since before we looked")
+		words = append(words, "held"+held.words())
 	}
 	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.now) {
 		words = append(words, "expires in "+age(c.ExpiresAt.Sub(p.now)))

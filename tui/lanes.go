@@ -13,7 +13,9 @@ type lane struct {
 	contender *inspect.Contender
 	// queued, granted and ended are zero when unknown or not yet.
 	queued, granted, ended time.Time
-	// present: it is in the lock now. early: it held already when we began to look. left: it left without a grant.
+	// seen is since when it was seen in its state; zero: since we began to look.
+	seen time.Time
+	// present: it is in the lock now. early: it held already when we began to look, or could look again. left: it left without a grant.
 	// unseenEnd: it ended while we could not look, at ended at the latest.
 	present, early, left, unseenEnd bool
 	// how it ended; empty when that is not known.
@@ -59,6 +61,14 @@ func (l *lane) waited(now time.Time) (time.Duration, bool) {
 	}
 }
 
+// since is from when on it was seen, where we have looked at the lock from some time on.
+func (l *lane) since(looked time.Time) time.Time {
+	if l.seen.After(looked) {
+		return l.seen
+	}
+	return looked
+}
+
 // held is how long it held, or has held so far; false when that is not known.
 func (l *lane) held(now time.Time) (time.Duration, bool) {
 	switch {
@@ -98,9 +108,12 @@ func lanesOf(l *inspect.Lock, past pastLock, now time.Time) []lane {
 			return
 		}
 		known[k] = true
-		n.queued, n.granted = ours(n.contender.Since), ours(n.contender.HeldSince)
+		n.queued, n.granted, n.seen = ours(n.contender.Since), ours(n.contender.HeldSince), n.contender.Seen
 		if n.queued.IsZero() {
 			n.queued = past.joined[k]
+		}
+		if n.early && !n.queued.IsZero() && !n.seen.IsZero() && n.seen.Sub(n.queued) <= near {
+			n.early, n.granted = false, n.queued
 		}
 		lanes = append(lanes, n.inOrder(now))
 	}
@@ -117,6 +130,9 @@ func lanesOf(l *inspect.Lock, past pastLock, now time.Time) []lane {
 	}
 	for i := range past.spans {
 		s := &past.spans[i]
+		if s.Granted.IsZero() && i > 0 {
+			continue // not from the beginning on: since when is not known
+		}
 		n := lane{
 			contender: &inspect.Contender{Name: s.Contender, Since: s.Queued, HeldSince: s.Granted, Owner: inspect.Owner{Label: s.Label}, State: inspect.Holding},
 			ended:     ours(s.Ended), early: s.Granted.IsZero(),
@@ -277,7 +293,7 @@ func (w window) draw(l *lane, looked, now time.Time) []cell {
 	case l.waits() || l.left:
 		from := l.queued
 		if from.IsZero() { // it waited already when we began to look
-			from = looked
+			from = l.since(looked)
 			put(max(0, w.at(from)), min(end, max(0, w.at(from))+1), cellOpen)
 		}
 		put(w.at(from), end, cellWaiting)
@@ -285,7 +301,7 @@ func (w window) draw(l *lane, looked, now time.Time) []cell {
 			put(end, end+1, cellLeft)
 		}
 	case l.early:
-		w.drawEarly(l, looked, end, put)
+		w.drawEarly(l, l.since(looked), end, put)
 	default:
 		from := w.at(l.granted)
 		if !l.queued.IsZero() {
@@ -303,7 +319,7 @@ func (w window) draw(l *lane, looked, now time.Time) []cell {
 	return row
 }
 
-// drawEarly draws one that held already when we began to look: when it was granted is not known, only that it was in the
+// drawEarly draws one that held already when we saw it first: when it was granted is not known, only that it was in the
 // queue before. Its left end is open.
 func (w window) drawEarly(l *lane, looked time.Time, end int, put func(from, to int, c cell)) {
 	seen := max(0, w.at(looked))

@@ -37,6 +37,7 @@ func TestLaneCells(t *testing.T) {
 		{"was gone before", lane{contender: holder, queued: s(60), granted: s(50), ended: s(40)}, "   |                "},
 		{"held before we looked", lane{contender: holder, queued: s(18), present: true, early: true}, " <:#################"},
 		{"long before", lane{contender: holder, queued: s(180), present: true, early: true}, "<::#################"},
+		{"seen first when we could look again", lane{contender: holder, seen: s(8), present: true, early: true}, "   |      <#########"},
 		{"nobody knows since when", lane{contender: holder, present: true, early: true}, "  <#################"},
 		{"held before, and gone", lane{contender: holder, queued: s(18), ended: s(10), early: true}, " <:######           "},
 		{"waits since before, and does not tell since when", lane{contender: waiter, present: true}, "   <----------------"},

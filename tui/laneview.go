@@ -128,7 +128,7 @@ func (v *laneView) heldTime(l *lane) string {
 		if l.present {
 			end = v.now
 		}
-		return v.theme.Glyphs.AtLeast + v.time(end.Sub(v.looked), !l.present)
+		return v.theme.Glyphs.AtLeast + v.time(end.Sub(l.since(v.looked)), !l.present)
 	}
 	d, known := l.held(v.now)
 	if !known {

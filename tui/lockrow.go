@@ -119,16 +119,14 @@ func (w *world) heldCell(l *inspect.Lock) line {
 	t := w.theme
 	if len(l.Holders) > 0 {
 		h := &l.Holders[0]
-		if d, ok := w.snapshot.Age(l, h.HeldSince, w.now); ok {
-			return line{{age(d), t.Text}}
+		switch held := w.held(l, h); held.known {
+		case unbounded:
+			return line{{t.Glyphs.Unknown, t.Unknown}}
+		case noLess:
+			return line{{t.Glyphs.AtLeast, t.Muted}, {seconds(held.Duration), t.Text}}
+		default:
+			return line{{held.known.sign(&t.Glyphs), t.Muted}, {age(held.Duration), t.Text}}
 		}
-		if d, ok := w.snapshot.Age(l, h.Since, w.now); ok {
-			return line{{t.Glyphs.AtMost, t.Muted}, {age(d), t.Text}}
-		}
-		if !h.Seen.IsZero() {
-			return line{{t.Glyphs.AtLeast, t.Muted}, {seconds(w.now.Sub(h.Seen)), t.Text}}
-		}
-		return line{{t.Glyphs.Unknown, t.Unknown}}
 	}
 	return line{{t.Glyphs.Dash, t.Faint}}
 }

@@ -171,7 +171,7 @@ func (v *laneView) story(l *lane) []string {
 		}
 	}
 	if l.early {
-		words = append(words, "held since before we looked at "+v.looked.Format("15:04:05"))
+		words = append(words, "held since before we looked at "+l.since(v.looked).Format("15:04:05"))
 	} else {
 		words = append(words, clock("granted", l.granted))
 	}

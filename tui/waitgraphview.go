@@ -242,11 +242,8 @@ func (d *drawing) path(e inspect.Entry, rest string) string {
 func (d *drawing) since(e inspect.Entry) string {
 	c := e.Contender
 	if c.State == inspect.Holding {
-		if a, ok := d.snapshot.Age(e.Lock, c.HeldSince, d.now); ok {
-			return " " + coarse(a)
-		}
-		if a, ok := d.snapshot.Age(e.Lock, c.Since, d.now); ok {
-			return " " + d.theme.Glyphs.AtMost + coarse(a)
+		if held := d.held(e.Lock, c); held.known != unbounded {
+			return " " + held.known.sign(&d.theme.Glyphs) + coarse(held.Duration)
 		}
 		return ""
 	}

@@ -188,13 +188,7 @@ func (w *world) holders(l *inspect.Lock) string {
 	} else {
 		text += " holds it"
 	}
-	if held, ok := w.snapshot.Age(l, h.HeldSince, w.now); ok {
-		return text + " for " + age(held)
-	}
-	if since, ok := w.snapshot.Age(l, h.Since, w.now); ok {
-		return text + " since before we looked, for " + age(since) + " at most"
-	}
-	return text + " since before we looked"
+	return text + w.held(l, h).words()
 }
 
 // oneSession says that several holders are one client, which both reads and writes.
@@ -310,12 +304,8 @@ func (w *world) redisHolder(l *inspect.Lock) string {
 	if n > 1 {
 		text += fmt.Sprintf(" with %d of %d votes", l.Votes(), n)
 	}
-	if held, ok := w.snapshot.Age(l, h.HeldSince, w.now); ok {
-		text += " for " + age(held)
-	} else if since, ok := w.snapshot.Age(l, h.Since, w.now); ok {
-		text += " since before we looked, for " + age(since) + " at most"
-	} else if !h.Seen.IsZero() {
-		text += " since before we looked, for " + seconds(w.now.Sub(h.Seen)) + " at least"
+	if held := w.held(l, h); held.known != unbounded {
+		text += held.words()
 	}
 	switch {
 	case n > 1 && l.Margin == 0:

@@ -1,0 +1,30 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// A grant that was not seen lies between when its entry was made and when we saw it hold.
+func TestHeldTime(t *testing.T) {
+	m := opening(t, orders(), 80, 24)
+	s := func(n int) time.Time { return ago(time.Duration(n) * time.Second) }
+	for _, test := range []struct {
+		name              string
+		granted, made, at time.Time
+		want              string
+	}{
+		{"seen", s(20), s(30), s(20), " for 20s"},
+		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s"},
+		{"between two that are not", time.Time{}, s(30), s(20), " since before we looked, for 30s at most"},
+		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " since before we looked, for 20s at least"},
+		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " since before we looked"},
+	} {
+		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
+		if got := m.held(orders(), c).words(); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
