@@ -166,6 +166,8 @@ func (s *backendsPage) leave() {
 	s.back()
 }
 
+func (s *backendsPage) Typing() bool { return s.input.open }
+
 // TakeKey types into the filter while it is open.
 func (s *backendsPage) TakeKey(msg tea.KeyPressMsg) bool {
 	if !s.input.open {

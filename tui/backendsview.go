@@ -176,7 +176,7 @@ func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		latency = line{{millis(v.Latency), t.Text}}
 	}
-	if v.ClockKnown {
+	if v.ClockKnown && v.State == inspect.ServerUp {
 		clock = line{{offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
 	}
 	if !v.StartedAt.IsZero() && v.State == inspect.ServerUp {

@@ -20,8 +20,8 @@ type chainPane struct {
 	// top is the first row shown; cursor the selected one, selected what it is: the cursor follows it.
 	top, cursor int
 	selected    string
-	// spans are the longest times to live seen, by master: the full lengths of the gauges.
-	spans map[string]time.Duration
+	// longest is the longest time to live seen of the lock's keys: the full length of the gauges.
+	longest time.Duration
 	// listTop is the line of the view where the rows start, room how many there is room for.
 	listTop, room int
 	// lanes are those of the strip below the rows, length the time that it shows.
@@ -54,14 +54,13 @@ func (r chainRow) key() string {
 }
 
 func newChainPane(w *world) *chainPane {
-	return &chainPane{world: w, spans: make(map[string]time.Duration), lanes: newLaneSource(w), opened: make(map[string]bool)}
+	return &chainPane{world: w, lanes: newLaneSource(w), opened: make(map[string]bool)}
 }
 
 // Show turns to a lock.
 func (p *chainPane) Show(id inspect.ID) {
 	if id != p.id {
-		p.id, p.top, p.cursor, p.selected, p.length, p.root = id, 0, 0, "", 0, nil
-		clear(p.spans)
+		p.id, p.top, p.cursor, p.selected, p.length, p.longest, p.root = id, 0, 0, "", 0, 0, nil
 		clear(p.opened)
 	}
 	p.Refresh()
@@ -82,7 +81,7 @@ func (p *chainPane) Refresh() {
 		v := &l.Masters[i]
 		p.rows = append(p.rows, chainRow{vote: v})
 		if !v.ExpiresAt.IsZero() {
-			p.spans[v.Addr] = max(p.spans[v.Addr], v.ExpiresAt.Sub(l.ReadAt))
+			p.longest = max(p.longest, v.ExpiresAt.Sub(l.ReadAt))
 		}
 	}
 	// One holder that nobody is seen to wait for is what the masters' values tell already.

@@ -260,11 +260,7 @@ func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) 
 
 // mayForget says that a master without the key started later than the key's time to live ago.
 func (p *chainPane) mayForget(v *inspect.Vote, up time.Duration) bool {
-	var longest time.Duration
-	for _, d := range p.spans {
-		longest = max(longest, d)
-	}
-	return !v.Present && up < longest
+	return !v.Present && up < p.longest
 }
 
 func (p *chainPane) upCell(v *inspect.Vote, up time.Duration) line {
@@ -317,7 +313,7 @@ func (p *chainPane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (m
 	if v.NoExpiry {
 		return mark, value, line{{"never expires", t.Warning}}
 	}
-	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.spans[v.Addr], ttlWidth-7, v.Agrees)
+	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.longest, ttlWidth-7, v.Agrees)
 }
 
 // absence says that a master does not have the key, and whether it may have forgotten it.

@@ -29,6 +29,7 @@ type clientRow struct {
 	expires time.Time
 	dead    bool // a sign that nobody is there any more
 	ring    bool // it is in a wait-for cycle
+	idle    bool // it holds nothing and waits for nothing any more
 	text    string
 }
 
@@ -39,6 +40,11 @@ type clientList struct {
 	// nameless counts the contenders of whom nobody is known.
 	nameless int
 	graph    *waitGraph
+}
+
+// resting is a client as it was, without what it held and waited for.
+func (r *clientRow) resting() *clientRow {
+	return &clientRow{who: r.who, name: r.name, owner: r.owner, backends: r.backends, text: r.text, idle: true}
 }
 
 // placeOf is where an owner stands among rows; -1 when it is not there.

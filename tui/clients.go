@@ -144,6 +144,7 @@ func (s *clients) take(list *clientList) {
 
 // filter shows the clients in which every word occurs, and follows the selected one.
 func (s *clients) filter() {
+	former := s.row()
 	s.shown = nil
 	if s.list == nil {
 		return
@@ -156,19 +157,14 @@ func (s *clients) filter() {
 	at := s.table.at
 	if i := placeOf(s.shown, s.selected); i >= 0 && s.moved {
 		at = i
-	} else if s.moved && s.input.empty() {
-		s.gone()
+	} else if s.moved && former != nil && former.who == s.selected && s.input.matchText(former.text) {
+		// It may come again in a moment: the cursor stays with it.
+		at = min(at, len(s.shown))
+		s.shown = slices.Insert(s.shown, at, former.resting())
+		s.inEntries = false
 	}
 	s.selectAt(at)
 	s.followGraph()
-}
-
-// gone says that the selected client has left.
-func (s *clients) gone() {
-	if s.selected != (inspect.Identity{}) {
-		s.flash("that client holds nothing and waits for nothing any more")
-		s.inEntries = false
-	}
 }
 
 // selectAt selects a row of the table.
@@ -197,7 +193,7 @@ func (s *clients) selectAt(at int) {
 
 func (s *clients) selectEntry(at int) {
 	r := s.row()
-	if r == nil {
+	if r == nil || len(r.entries) == 0 {
 		return
 	}
 	s.entries.to(at, len(r.entries), s.entryRows())
@@ -322,6 +318,8 @@ func (s *clients) Selected() subject {
 	}
 	return about
 }
+
+func (s *clients) Typing() bool { return s.input.open }
 
 // TakeKey types into the filter while it is open.
 func (s *clients) TakeKey(msg tea.KeyPressMsg) bool {

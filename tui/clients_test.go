@@ -361,7 +361,17 @@ func TestClientSelectionFollows(t *testing.T) {
 	s = observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/dl/a", time.Hour, ann)}})
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	wantText(t, m, "that client holds nothing")
+	wantText(t, m, "it holds nothing and waits for nothing any more", "idle")
+	if got := selectedName(m); got != "fay" {
+		t.Errorf("the cursor went to %q while its client rested", got)
+	}
+	s = observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/dl/a", time.Hour, ann, fay)}})
+	send(m, snapshotArrivedMsg{snapshot: s})
+	makeClients(m)
+	if got := selectedName(m); got != "fay" {
+		t.Errorf("the cursor went to %q when its client came again", got)
+	}
+	wantNoText(t, m, "idle")
 }
 
 func TestClientsMouse(t *testing.T) {

@@ -82,7 +82,10 @@ func (s *clients) View() string {
 	}
 	var pane []line
 	if r := s.row(); r != nil {
-		pane = append(append(pane, g.details...), s.header(entryColumns(), g.paneWidth))
+		pane = append(pane, g.details...)
+		if len(r.entries) > 0 {
+			pane = append(pane, s.header(entryColumns(), g.paneWidth))
+		}
 		from, to := s.entries.sight(len(r.entries), g.entryRows)
 		for i, e := range r.entries[from:to] {
 			pane = append(pane, s.entryRow(e, g.paneWidth, from+i == s.entries.at))
@@ -169,6 +172,8 @@ func (s *clients) clientSign(r *clientRow) span {
 		return span{t.Glyphs.Critical, t.Critical}
 	case r.dead:
 		return span{t.Glyphs.Warning, t.Warning}
+	case r.idle:
+		return span{t.Glyphs.Free, t.Free}
 	case r.holds > 0:
 		return span{t.Glyphs.Holding, t.Holding}
 	default:
@@ -192,6 +197,8 @@ func (s *clients) clientCells(r *clientRow) []line {
 	id, server, contact, timeout, expires, longest, signs := none, none, none, none, none, none, line(nil)
 	if r.owner.Session != 0 {
 		id = line{{inspect.SessionID(r.owner.Session), t.Muted}}
+	}
+	if r.owner.Session != 0 && !r.idle {
 		contact, expires = line{{t.Glyphs.Unknown, t.Unknown}}, line{{t.Glyphs.Unknown, t.Unknown}}
 	}
 	if r.owner.Server != "" {
@@ -203,7 +210,7 @@ func (s *clients) clientCells(r *clientRow) []line {
 	if d := r.timeout(); d > 0 {
 		timeout = line{{coarse(d), t.Muted}}
 	}
-	if left, ok := s.expiresIn(r); ok {
+	if left, ok := s.expiresIn(r); ok && (left >= time.Second || r.owner.Session == 0) { // less looks like an alarm, and is none
 		expires = line{{t.Glyphs.AtLeast, t.Muted}, {coarse(left), t.Text}}
 		if r.owner.Session == 0 {
 			expires = expires[1:]
@@ -219,6 +226,8 @@ func (s *clients) clientCells(r *clientRow) []line {
 		signs = line{{"deadlock", t.Critical}}
 	case r.dead:
 		signs = line{{"ghost", t.Warning}}
+	case r.idle:
+		signs = line{{"idle", t.Muted}}
 	}
 	return []line{name, address, id, server, contact, timeout, expires, number(r.holds), number(r.waits), longest, number(r.blocks), signs}
 }
@@ -309,6 +318,9 @@ func (s *clients) details(r *clientRow, width int) []line {
 	if r.ring {
 		lines = append(lines, line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
 	}
+	if r.idle {
+		lines = append(lines, line{{"   it holds nothing and waits for nothing any more", t.Muted}})
+	}
 	if r.dead {
 		lines = append(lines, line{{"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning}})
 	}
@@ -330,7 +342,9 @@ func (s *clients) details(r *clientRow, width int) []line {
 	if d, ok := s.expiresIn(r); ok && d >= time.Second {
 		expires = "lasts " + coarse(d) + " at least"
 	}
-	if d, ok := s.snapshot.Age(r.entries[0].Lock, r.session.Established, s.now); ok && r.known {
+	if r.idle {
+		timeout, contact = "", ""
+	} else if d, ok := s.snapshot.Age(r.entries[0].Lock, r.session.Established, s.now); ok && r.known {
 		since = "established " + coarse(d) + " ago"
 	}
 	return append(lines, facts(s.theme, width, span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)

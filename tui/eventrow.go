@@ -68,7 +68,7 @@ func (s *events) View() string {
 func (s *events) eventCells(i int, e *inspect.Event, n *eventNote, widths []int) []line {
 	t := s.theme
 	cells := []line{
-		s.timeCell(i, e.At),
+		s.timeCell(e.At),
 		{{eventWord(e), eventSign(t, e).style}},
 		s.lockCell(e), s.whoCell(e, n, widths[eventWho]),
 		nil, // what is said before it may run on
@@ -83,23 +83,13 @@ func (s *events) eventCells(i int, e *inspect.Event, n *eventNote, widths []int)
 	return cells
 }
 
-// timeCell is the time by our clock, to the millisecond where another event was within a second of it. A day that is not
-// today's is named instead.
-func (s *events) timeCell(i int, at time.Time) line {
+// timeCell is the time by our clock. A day that is not today's is named instead.
+func (s *events) timeCell(at time.Time) line {
 	t := s.theme
 	if at.YearDay() != s.now.YearDay() {
 		return line{{at.Format("Jan 02 15:04"), t.Muted}}
 	}
-	l := line{{at.Format("15:04:05"), t.Text}}
-	for _, j := range []int{i - 1, i + 1} {
-		if j < 0 || j >= len(s.shown) {
-			continue
-		}
-		if other, _ := s.events.at(s.shown[j]); other.At.Sub(at).Abs() < time.Second {
-			return l.add(t.Muted, at.Format(".000"))
-		}
-	}
-	return l
+	return line{{at.Format("15:04:05"), t.Text}, {at.Format(".000"), t.Muted}}
 }
 
 func (s *events) lockCell(e *inspect.Event) line {

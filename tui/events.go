@@ -39,7 +39,7 @@ func (s *events) Open(p place) {
 	switch s.opener {
 	case "":
 		return // gone back to
-	case chainScreen:
+	case chainScreen, timelineScreen:
 		s.only = p.lock
 	default:
 		s.only = inspect.ID{}
@@ -241,6 +241,8 @@ func (s *events) copy() tea.Cmd {
 	}
 	return s.copyMenu(s.snapshot.Lock(e.Lock), e.Contender)
 }
+
+func (s *events) Typing() bool { return s.input.open }
 
 // TakeKey types into the filter while it is open.
 func (s *events) TakeKey(msg tea.KeyPressMsg) bool {

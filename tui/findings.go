@@ -217,6 +217,8 @@ func (s *findings) copy() tea.Cmd {
 	return nil
 }
 
+func (s *findings) Typing() bool { return s.input.open }
+
 // TakeKey types into the filter while it is open.
 func (s *findings) TakeKey(msg tea.KeyPressMsg) bool {
 	return s.input.take(msg, s.move, s.search)

@@ -144,11 +144,11 @@ func (g *foundGroup) oldest() *found {
 // onHowMany says how many findings a group has, and on how many locks or backends they are.
 func onHowMany(g *foundGroup) string {
 	if g.places == 0 {
-		for i, f := range g.shown {
-			if i == 0 || f.on != g.shown[i-1].on {
-				g.places++
-			}
+		on := make(map[inspect.ID]bool)
+		for _, f := range g.shown {
+			on[f.on] = true
 		}
+		g.places = len(on)
 	}
 	what := "lock"
 	if g.shown[0].aboutBackend() {
@@ -199,6 +199,10 @@ func (s *findings) summary() line {
 			counts[g.severity] += g.count
 		}
 	}
+	all := unseen
+	for _, n := range counts {
+		all += n
+	}
 	left := line{{" ", t.Text}}
 	part := func(style lipgloss.Style, text string) {
 		if left.width() > 1 {
@@ -220,6 +224,9 @@ func (s *findings) summary() line {
 	}
 	if unseen > 0 || s.blindBackends() {
 		part(t.Unknown, t.Glyphs.Unknown+" not all could be seen")
+	}
+	if total := (line{{" " + plural(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.width()+left.width() < s.width {
+		left = append(total, left[1:]...)
 	}
 	left = left.add(t.Muted, dot+plural(s.snapshot.Len(), "lock"))
 	if scanned, busy := s.scanned(); busy {

@@ -287,6 +287,9 @@ func (m *Model) hints() string {
 	if m.modal != nil {
 		return hintLine(t, m.modal.Actions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
 	}
+	if f, ok := m.front().(keyTaker); ok && f.Typing() {
+		return hintLine(t, typingActions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
+	}
 	var vital, others []action
 	for _, a := range m.globalActions() {
 		if a.vital {

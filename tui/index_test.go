@@ -351,7 +351,7 @@ func TestBadFilterSaysSoAndHidesNothing(t *testing.T) {
 	wantText(t, m, "words, or: held free")
 	fits(t, m)
 	typeText(m, "age>5")
-	wantText(t, m, "age>5: give a time", "8 of 8 locks")
+	wantText(t, m, "age>5: give a time", "zk:/locks/billing")
 	fits(t, m)
 	typeText(m, "m")
 	wantText(t, m, "2 of 8 locks")

@@ -211,8 +211,8 @@ func TestAxis(t *testing.T) {
 	}
 }
 
-func TestLanesOfAVeryLongQueue(t *testing.T) {
-	t.Parallel()
+// veryLongQueue has 10,000 waiters.
+func veryLongQueue() *inspect.Lock {
 	l := orders()
 	first := l.Waiters[0]
 	l.Waiters = nil
@@ -221,11 +221,20 @@ func TestLanesOfAVeryLongQueue(t *testing.T) {
 		c.Name, c.Since = inspect.Untrusted(fmt.Sprint(i)), ago(time.Hour-time.Duration(i)*time.Millisecond)
 		l.Waiters = append(l.Waiters, c)
 	}
-	start := time.Now()
-	if n := len(lanesOf(l, pastLock{}, noon)); n != 10_001 {
+	return l
+}
+
+func TestLanesOfAVeryLongQueue(t *testing.T) {
+	t.Parallel()
+	if n := len(lanesOf(veryLongQueue(), pastLock{}, noon)); n != 10_001 {
 		t.Errorf("%d lanes", n)
 	}
-	if took := time.Since(start); took > 300*time.Millisecond { // each with each takes seconds
-		t.Errorf("the lanes of 10,000 waiters took %v", took)
+}
+
+// BenchmarkLanesOfAVeryLongQueue would take seconds if each waiter were compared with each.
+func BenchmarkLanesOfAVeryLongQueue(b *testing.B) {
+	l := veryLongQueue()
+	for b.Loop() {
+		lanesOf(l, pastLock{}, noon)
 	}
 }

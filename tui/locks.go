@@ -306,6 +306,8 @@ func (s *locks) filtered() {
 	s.follow()
 }
 
+func (s *locks) Typing() bool { return s.input.open }
+
 // TakeKey types into the filter while it is open. The lock that a filter has found stays selected after it.
 func (s *locks) TakeKey(msg tea.KeyPressMsg) bool {
 	if !s.input.open {

@@ -43,8 +43,11 @@ func (s *locks) summary() line {
 	t, x, tail := s.theme, s.index, s.theme.Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "
 	if s.input.open || s.input.problem() != "" {
-		found := s.found()
-		words := s.input.bar(t, "words, or: "+fieldNames).cut(max(0, s.width-found.width()-1), tail)
+		found, words := s.found(), s.input.bar(t, "words, or: "+fieldNames)
+		if s.input.problem() != "" && words.width()+found.width() >= s.width {
+			found = nil // what is wrong comes first
+		}
+		words = words.cut(max(0, s.width-found.width()-1), tail)
 		return spread(words, found, s.width, tail)
 	}
 	left := line{{" " + plural(len(x.rows), "lock"), t.Strong}}

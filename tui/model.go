@@ -158,7 +158,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 func (m *Model) globalActions() []action {
 	list := append(m.goToActions(), []action{
 		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: m.pause},
-		{keys: []string{"T"}, shown: "T", help: "the next theme: dark, light, high contrast, colour-blind", run: do(m.nextTheme)},
+		{keys: []string{"T"}, shown: "T", help: "the next theme: auto, dark, light, high contrast, colour-blind", run: do(m.nextTheme)},
 		{keys: []string{":"}, shown: ":", hint: "go to", help: "go to a screen, a lock or an action by its name", vital: true, run: do(m.goTo)},
 		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", vital: true, run: do(m.help)},
 		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", vital: true, run: m.quit},

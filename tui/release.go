@@ -58,6 +58,7 @@ type release struct {
 	chosen     bool // the Release button; otherwise Cancel
 	pasted     bool
 	wrong      bool // enter was pressed with another path
+	hasty      bool // the button was chosen, or enter pressed without: then enter cancels
 	sent       bool // the release was asked for
 	// top is the first line in sight of the requests, hidden how many are not.
 	top, hidden int
@@ -158,7 +159,7 @@ func (d *release) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	case "down":
 		d.top = min(d.top+1, d.hidden)
 	case "tab", "shift+tab", "left", "right":
-		d.chosen = !d.chosen && d.matches()
+		d.chosen, d.hasty = !d.chosen && d.matches(), true
 	case "enter":
 		switch {
 		case d.chosen && d.matches():
@@ -166,13 +167,14 @@ func (d *release) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 		case d.field.value() != "" && !d.matches():
 			d.wrong, d.pasted = true, false // who typed means it: say what is wrong, rather than close without a word
 			return nil, false
-		case d.matches():
-			d.flash("cancelled, nothing was released: after the path, tab chooses Release")
+		case d.matches() && !d.hasty:
+			d.hasty = true // who typed the path means it, and enter alone must not act: say which key goes on
+			return nil, false
 		}
 		return nil, true
 	default:
 		if d.field.press(msg) {
-			d.chosen, d.pasted, d.wrong = false, false, false
+			d.chosen, d.pasted, d.wrong, d.hasty = false, false, false, false
 		}
 	}
 	return nil, false
@@ -202,7 +204,7 @@ func (d *release) Actions() []action {
 		case d.chosen:
 			return []action{{shown: "enter", hint: "RELEASE"}, {shown: "esc", hint: "cancel"}}
 		case d.matches():
-			return []action{{shown: "enter/esc", hint: "cancel"}, {shown: "tab", hint: "choose Release"}}
+			return []action{{shown: "tab", hint: "choose Release"}, {shown: "esc", hint: "cancel"}}
 		case d.field.value() != "":
 			return []action{{shown: "esc", hint: "cancel"}, {shown: "type", hint: "the lock's path"}}
 		default:

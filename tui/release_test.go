@@ -126,7 +126,7 @@ func TestPathWithItsBackend(t *testing.T) {
 	typeText(m, "zk:/locks/orders")
 	wantText(t, m, "tab chooses Release")
 	press(m, "enter")
-	wantText(t, m, "cancelled, nothing was released")
+	wantText(t, m, "nothing was sent: tab chooses Release, esc cancels")
 }
 
 // Each of these must send nothing and close the dialog.
@@ -136,7 +136,7 @@ func TestCancelIsDefault(t *testing.T) {
 		"enter alone":           {"enter"},
 		"esc":                   {"esc"},
 		"tab without the path":  {"tab", "enter"},
-		"path, then enter":      {"PATH", "enter"},
+		"path, then enter":      {"PATH", "enter", "enter"},
 		"wrong path":            {"/locks/order", "tab", "esc"},
 		"longer path":           {"/locks/orders2", "tab", "esc"},
 		"path, tab twice":       {"PATH", "tab", "tab", "enter"},

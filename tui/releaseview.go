@@ -65,6 +65,9 @@ func (d *release) bullets(width int, texts ...string) []line {
 // sentence starts with a capital letter, unless its first word may be a name.
 func sentence(text string) string {
 	word, _, _ := strings.Cut(text, " ")
+	if word == "zookeeper" {
+		return "ZooKeeper" + text[len(word):]
+	}
 	if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return text
 	}
@@ -206,8 +209,8 @@ func (d *release) confirmLines() []line {
 		confirm = t.Critical
 		if d.chosen {
 			cancel, confirm = t.Text, t.BadgeCritical
-		} else {
-			note = span{"tab chooses Release", t.Muted}
+		} else if note = (span{"tab chooses Release", t.Text}); d.hasty {
+			note = span{"nothing was sent: tab chooses Release, esc cancels", t.Warning}
 		}
 	}
 	return append(lines, nil, line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ Release ]", confirm}, {"   ", t.Text}, note})
@@ -260,7 +263,7 @@ func (d *release) afterLines() []line {
 	holders := d.result.HoldersAfter
 	if !d.result.Released && len(holders) == 0 { // nobody may have looked again: what the screen knows
 		l := d.snapshot.Lock(d.request.Lock.ID)
-		if l == nil || l.State == inspect.StateUnknown {
+		if l == nil || l.State == inspect.StateUnknown || d.paused {
 			return []line{d.labelled("Now", line{{"it is not known who holds it", d.theme.Unknown}})}
 		}
 		holders = l.Holders

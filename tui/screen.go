@@ -44,9 +44,10 @@ type screen interface {
 	Lively() bool
 }
 
-// keyTaker is a screen that may take every key before the actions, such as while text is typed.
+// keyTaker is a screen that takes every key before the actions while a filter is typed in it.
 type keyTaker interface {
 	TakeKey(msg tea.KeyPressMsg) bool
+	Typing() bool
 }
 
 // lister is a screen with a list. Sight is which row the cursor is on, counted from 0, of how many, and how many are in sight.
