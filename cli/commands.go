@@ -79,6 +79,13 @@ func redisServer(t connect.Target, addr string) (string, bool) {
 	if t.Service == connect.RedisUnix {
 		parts, err = []string{"-s", addr}, nil
 	}
+	words, ok := shellWords(append(parts, redisOptions(t)...))
+	return words, ok && err == nil
+}
+
+// redisOptions are redis-cli's options for a target besides its server.
+func redisOptions(t connect.Target) []string {
+	var parts []string
 	if t.DB != 0 {
 		parts = append(parts, "-n", strconv.Itoa(t.DB))
 	}
@@ -91,15 +98,21 @@ func redisServer(t connect.Target, addr string) (string, bool) {
 			parts = append(parts, "--cacert", t.TLS.CA)
 		}
 	}
-	for i := range parts {
-		word, ok := shellWord(parts[i])
-		if option := strings.HasPrefix(parts[i], "-"); !option && !ok {
+	return parts
+}
+
+// shellWords joins options and their values; false when one cannot be copied whole.
+func shellWords(parts []string) (string, bool) {
+	words := make([]string, len(parts))
+	for i, part := range parts {
+		words[i] = part
+		if word, ok := shellWord(part); ok {
+			words[i] = word
+		} else if !strings.HasPrefix(part, "-") {
 			return "", false
-		} else if !option {
-			parts[i] = word
 		}
 	}
-	return strings.Join(parts, " "), err == nil
+	return strings.Join(words, " "), true
 }
 
 // shellWord quotes text as one word of a POSIX shell; false for what cannot be copied whole: what does not show itself.

@@ -99,7 +99,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := setup{targets: targets} // nothing of the configuration: its secrets are for other servers
+	s := setup{targets: targets, named: true} // nothing of the configuration: its secrets are for other servers
 	if !d.headless {
 		return d.showSandbox(ctx, s, scenario, box)
 	}
@@ -163,6 +163,7 @@ func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*in
 	}
 	observer := inspect.NewObserver(d.Now, sources...)
 	observer.Diagnose(finding.Rules(), d.stuckAfter)
+	observer.Advise(s.reach(""))
 	ids := make([]inspect.ID, len(scenes))
 	for i := range scenes {
 		ids[i] = scenes[i].Lock

@@ -21,6 +21,7 @@ import (
 // setup is where a command looks, and with which secrets.
 type setup struct {
 	targets     []connect.Target
+	named       bool // the targets, in the arguments; else they are the profile's
 	secrets     connect.Secrets
 	profileName string
 	profile     config.Profile
@@ -69,6 +70,7 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 		return s, err
 	}
 	urls := args
+	s.named = len(args) > 0
 	if name != "" {
 		profile, ok := cfg.Profiles[name]
 		if !ok {

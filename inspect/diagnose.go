@@ -48,7 +48,7 @@ func (o *Observer) caseOf(p *place, l *Lock, now time.Time) Case {
 	return Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
 		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: p.watchTable(l.ID),
-		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter,
+		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach,
 	}
 }
 
@@ -161,7 +161,8 @@ func (o *Observer) finish(now time.Time) {
 // tangle takes in the wait-for cycles, and asks the rules about the locks in those that came or went.
 func (o *Observer) tangle(cycles []Cycle, now time.Time) {
 	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool {
-		return slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners) && slices.Equal(a.Identities, b.Identities)
+		return a.Cheapest == b.Cheapest && slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners) &&
+			slices.Equal(a.Identities, b.Identities)
 	}) {
 		return
 	}

@@ -131,3 +131,27 @@ func TestASplitVoteIsLookedAtAgain(t *testing.T) {
 		t.Error("a free lock is looked at again and again")
 	}
 }
+
+// What a deadlock's finding advises follows the queues, on each of its locks, though nothing else is new in it.
+func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
+	a := applying(t)
+	a.Diagnose([]Rule{{Name: "deadlock", Lock: func(c Case) []Finding {
+		if c.Cycle == nil {
+			return nil
+		}
+		return []Finding{{Rule: "deadlock", Severity: Critical, Message: "m", Advice: "free " + c.Cycle.Cheapest.Lock.Path}}
+	}}}, time.Minute)
+	waitedFor := func(l *Lock, seconds int) *Lock {
+		l.Holders[0].BlockedBelow = len(l.Waiters)
+		return at(l, seconds)
+	}
+	advice := func() string {
+		a.tangle(findCycles(a.locks.all()), now)
+		return a.locks.get(ID{"zk", "/1"}).Findings[0].Advice + ", " + a.locks.get(ID{"zk", "/2"}).Findings[0].Advice
+	}
+	a.send(0, Update{Put: []*Lock{waitedFor(chain("1", "a", "b"), 0), waitedFor(chain("2", "b", "a", "c"), 0)}, Backend: zkUp})
+	expect(t, "at first", advice(), "free /1, free /1")
+	a.send(1, Update{Put: []*Lock{waitedFor(chain("1", "a", "b", "d", "e"), 1)}})
+	expect(t, "more come", advice(), "free /2, free /2")
+	expect(t, "told once", a.told(t), "finding deadlock, finding deadlock, waiting 12, waiting 13")
+}

@@ -43,12 +43,15 @@ const (
 // candidates do other things meanwhile, and so are semaphores of several permits, where any holder may let a waiter in.
 func findCycles(locks iter.Seq[*Lock]) []Cycle {
 	g := graph{nodes: make(map[Identity]int)}
+	known := make(map[ID]*Lock)
 	for _, l := range tangled(locks) {
+		known[l.ID] = l
 		g.add(l)
 	}
 	var cycles []Cycle
 	for _, knot := range g.knots() {
 		if c := g.shortest(knot); len(c.Owners) > 1 && len(cycles) < maxCycles {
+			c.Cheapest = c.cheapest(func(id ID) *Lock { return known[id] })
 			cycles = append(cycles, c)
 		}
 	}

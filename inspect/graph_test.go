@@ -94,6 +94,34 @@ func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	}
 }
 
+// To free a hold ends a cycle; the one that costs the least is the one for which the fewest wait, then the youngest.
+func TestTheCheapestHoldOfACycle(t *testing.T) {
+	counted := func(l *Lock, since time.Time) *Lock {
+		for i := range l.Holders {
+			l.Holders[i].BlockedBelow, l.Holders[i].HeldSince = len(l.Waiters), since
+		}
+		return l
+	}
+	for name, tt := range map[string]struct {
+		locks []*Lock
+		want  string
+	}{
+		"fewest wait":     {[]*Lock{counted(chain("1", "a", "b", "x"), now), counted(chain("2", "b", "a"), now)}, "20 of /2 by b"},
+		"the younger one": {[]*Lock{counted(chain("1", "a", "b"), now), counted(chain("2", "b", "a"), now.Add(-time.Hour))}, "10 of /1 by a"},
+		"nobody holds":    {[]*Lock{chain("1", "x", "a", "b"), chain("2", "y", "b", "a")}, "none"},
+	} {
+		cycles := findCycles(slices.Values(tt.locks))
+		if len(cycles) != 1 {
+			t.Fatalf("%s: %d cycles", name, len(cycles))
+		}
+		got := "none"
+		if c := cycles[0]; c.Cheapest.Owner >= 0 {
+			got = fmt.Sprintf("%s of %s by %s", c.Cheapest.Name, c.Cheapest.Lock.Path, c.Owners[c.Cheapest.Owner])
+		}
+		expect(t, name, got, tt.want)
+	}
+}
+
 func TestWaitsFor(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "a", "y"), chain("3", "b")}
 	s := NewSnapshot(now, nil, locks)

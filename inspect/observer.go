@@ -42,6 +42,7 @@ type Observer struct {
 
 	rules      []Rule
 	stuckAfter time.Duration
+	reach      map[string]Reach
 	contended  ID // where the next beat goes on among these
 	others     ID
 	beaten     int

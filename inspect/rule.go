@@ -33,6 +33,8 @@ type Case struct {
 	Cycle *Cycle
 	// StuckAfter is how long a holder may hold while others wait before that is worth telling.
 	StuckAfter time.Duration
+	// Reach is how commands reach the backends, by their names.
+	Reach map[string]Reach
 }
 
 // History is what was seen of one lock while we watched.
@@ -84,4 +86,15 @@ type Cycle struct {
 	Owners []string
 	// Identities of the owners, to find them in the locks; one that is nobody's is of an owner that is not known.
 	Identities []Identity
+	// Cheapest is the hold whose end costs the least and ends the cycle.
+	Cheapest CycleHold
+}
+
+// CycleHold is a hold in a cycle: that of its owner of this number, on the lock that the owner before it waits for. Owner is
+// -1 when nobody in the cycle holds what another in it waits for.
+type CycleHold struct {
+	Owner  int
+	Lock   ID
+	Name   Untrusted
+	Digest string
 }

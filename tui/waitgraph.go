@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"lockscope/inspect"
 )
@@ -89,59 +88,22 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 
 // closeRing finds the entries of a cycle again; false when the snapshot does not have them any more.
 func closeRing(s *inspect.Snapshot, c inspect.Cycle) (ring, bool) {
-	r, n := ring{cheapest: -1}, len(c.Owners)
+	r, n := ring{cheapest: c.Cheapest.Owner}, len(c.Owners)
 	for i := range n {
-		wanted, had := s.Lock(c.Locks[i]), s.Lock(c.Locks[(i+n-1)%n])
+		wanted, had := s.Lock(c.Locks[i]), s.Lock(c.Locks[c.Before(i)])
 		if wanted == nil || had == nil {
 			return ring{}, false
 		}
-		wants, waits := entryOf(wanted, c, i, false)
-		has, ok := entryOf(had, c, i, true)
-		if !waits || !ok {
+		wants, has := c.Wants(wanted, i), c.Has(had, i)
+		if wants == nil || has == nil {
 			return ring{}, false
 		}
-		r.links = append(r.links, ringLink{has, wants})
+		r.links = append(r.links, ringLink{has: inspect.Entry{Lock: had, Contender: has}, wants: inspect.Entry{Lock: wanted, Contender: wants}})
 	}
-	for i, l := range r.links {
-		if l.holds() && (r.cheapest < 0 || cheaper(l.has.Contender, r.links[r.cheapest].has.Contender)) {
-			r.cheapest = i
-		}
+	if r.cheapest >= 0 && !r.links[r.cheapest].holds() {
+		r.cheapest = -1
 	}
 	return r, n > 1
-}
-
-// entryOf finds the entry of a cycle's owner i in a lock: a hold before a place in the queue where it stands in the way of
-// another, and else a place in the queue only.
-func entryOf(l *inspect.Lock, c inspect.Cycle, i int, inTheWay bool) (inspect.Entry, bool) {
-	lists := [][]inspect.Contender{l.Waiters}
-	if inTheWay {
-		lists = [][]inspect.Contender{l.Holders, l.Waiters}
-	}
-	for _, list := range lists {
-		for j := range list {
-			who, known := list[j].Identity(l.ID.Backend)
-			if known && i < len(c.Identities) && who == c.Identities[i] || !known && list[j].Who().String() == c.Owners[i] {
-				return inspect.Entry{Lock: l, Contender: &list[j]}, true
-			}
-		}
-	}
-	return inspect.Entry{}, false
-}
-
-// cheaper says that to free a costs less than to free b: fewer wait for it, or it has worked for a shorter time.
-func cheaper(a, b *inspect.Contender) bool {
-	if a.BlockedBelow != b.BlockedBelow {
-		return a.BlockedBelow < b.BlockedBelow
-	}
-	return heldFrom(a).After(heldFrom(b))
-}
-
-// heldFrom is when a holder got its lock or, not knowing that, came.
-func heldFrom(c *inspect.Contender) time.Time {
-	if c.HeldSince.IsZero() {
-		return c.Since
-	}
-	return c.HeldSince
 }
 
 // countBehind counts who waits behind a ring without being in it.

@@ -36,8 +36,8 @@ func alienChild() inspect.Rule {
 			Confidence: confidence,
 			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, stands, harm),
 			Evidence:   evidence{"children": escaped(l.Aliens), "cause": "another program keeps its data in the lock's directory"},
-			Advice: fmt.Sprintf("find out whose it is (zkCli.sh stat %s), let that program keep it elsewhere, and then delete it",
-				quote(inspect.Escape(l.Node(&inspect.Contender{Name: l.Aliens[0]})))),
+			Advice: fmt.Sprintf("find out whose it is (%s), let that program keep it elsewhere, and then delete it",
+				zkCLI(c, "stat", l.Node(&inspect.Contender{Name: l.Aliens[0]}))),
 		})
 	})
 }

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"net"
 	"strings"
 
 	"lockscope/inspect"
@@ -16,7 +17,7 @@ import (
 func blind() inspect.Rule {
 	return lockRule("blind", inspect.Info, func(c *inspect.Case) []inspect.Finding {
 		if len(c.Lock.Masters) > 0 {
-			return silentMasters(c.Lock)
+			return silentMasters(c)
 		}
 		if c.Backend == nil || c.Backend.Mode != inspect.ModeOnce || c.Backend.Kind != inspect.ZooKeeper || len(c.Lock.Waiters) == 0 {
 			return nil
@@ -38,18 +39,33 @@ func blind() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    "no server told " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would not show",
 			Evidence:   evidence{"unseen": unseen},
-			Advice:     "give every server and its AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+			Advice:     "give every server and its AdminServer in the target (" + admins(c.Backend) + "), or allow cons, wchs and wchp in 4lw.commands.whitelist",
 		})
 	})
 }
 
-func silentMasters(l *inspect.Lock) []inspect.Finding {
+// admins is a target's option for the AdminServers of a backend's servers, where they stand by default.
+func admins(b *inspect.Backend) string {
+	var list []string
+	for i := range b.Servers {
+		if host, _, err := net.SplitHostPort(b.Servers[i].Addr); err == nil && len(list) < listed {
+			list = append(list, "http://"+net.JoinHostPort(inspect.Escape(host), "8080"))
+		}
+	}
+	if list == nil {
+		list = []string{"http://HOST:8080"}
+	}
+	return "admin=" + strings.Join(list, ",")
+}
+
+func silentMasters(c *inspect.Case) []inspect.Finding {
+	l := c.Lock
 	var masters []evidence
-	first := ""
+	first, ping := "", ""
 	for i := range l.Masters {
 		if m := &l.Masters[i]; !m.Up {
 			if masters == nil {
-				first = at(m.Addr)
+				first, ping = at(m.Addr), redisCLI(c, m.Addr, "PING")
 			}
 			masters = append(masters, evidence{"addr": inspect.Escape(m.Addr), "error": inspect.Untrusted(m.Error).Cut(120)})
 		}
@@ -65,6 +81,6 @@ func silentMasters(l *inspect.Lock) []inspect.Finding {
 		Confidence: recipe.Certain,
 		Message:    what + ": what it holds under this key is not known",
 		Evidence:   evidence{"unseen": []string{"votes"}, "masters": masters},
-		Advice:     "see why it does not answer (redis-cli -h HOST PING); until it answers, count its vote for nobody",
+		Advice:     "see why it does not answer (" + ping + "); until it answers, count its vote for nobody",
 	})
 }

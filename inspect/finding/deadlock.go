@@ -16,7 +16,8 @@ import (
 // Cause in the wild: the same locks taken in different orders; a reader that asks for the write lock (Curator's read-write
 // lock never grants it); tools that show the circle were asked for in Redisson #755.
 //
-// Evidence: locks (ids), owners (each waits for the next, the last for the first), contender (who holds this lock).
+// Evidence: locks (ids), owners (each waits for the next, the last for the first), contender (who holds this lock), cheapest
+// (the lock whose end of a hold costs the least: the same on all of the circle's locks).
 func deadlock() inspect.Rule {
 	return lockRule("deadlock", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
 		if c.Cycle == nil || len(c.Cycle.Locks) == 0 {
@@ -39,11 +40,14 @@ func deadlock() inspect.Rule {
 			ring = append(ring, ring[0])
 		}
 		e := evidence{"locks": ids, "owners": owners, "cause": "the same locks are taken in different orders"}
-		advice := "stop one of these clients, and let all take these locks in one order"
 		if len(c.Lock.Holders) > 0 {
-			h := &c.Lock.Holders[0]
-			e["contender"] = h.Name.String()
-			advice = "stop one of these clients, or (which stops none): " + releaseOf(c.Lock, h) + ". Take locks in one order"
+			e["contender"] = c.Lock.Holders[0].Name.String()
+		}
+		advice := "stop one of these clients, and let all take these locks in one order"
+		if free := c.Cycle.Cheapest; free.Owner >= 0 && free.Owner < len(owners) && free.Name != "" {
+			e["cheapest"] = free.Lock.String()
+			advice = "stop " + quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) + ", which costs the least, or only free its lock (it keeps running): " +
+				release(c, free.Lock, free.Name, free.Digest) + ". Then let all clients take these locks in one order"
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,

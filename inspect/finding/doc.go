@@ -15,7 +15,7 @@
 // Critical:
 //
 //	rule                  means                                        evidence                           what to do
-//	deadlock              owners wait for each other in a circle       locks, owners                      stop one; take locks in one order
+//	deadlock              owners wait for each other in a circle       locks, owners, cheapest            stop one; take locks in one order
 //	split-quorum          masters hold different values, no quorum     ballot, masters, expires_at        wait; release one that never expires
 //	mixed-recipes         libraries that cannot queue together         libraries, heads                   one library a path
 //	semaphore-overcommit  more leases than permits                     held, limit, holders               the same number for all clients

@@ -29,6 +29,7 @@ type state struct {
 	// has are parts of the message, evidence a part of the evidence.
 	has      []string
 	evidence map[string]any
+	advice   string // a part of it
 }
 
 // check asks one rule about states; some must fire and some must not.
@@ -60,6 +61,9 @@ func check(t *testing.T, rule string, states []state) {
 				if !strings.Contains(f.Message, part) {
 					t.Errorf("message %q lacks %q", f.Message, part)
 				}
+			}
+			if !strings.Contains(f.Advice, s.advice) {
+				t.Errorf("advice %q lacks %q", f.Advice, s.advice)
 			}
 			for key, want := range s.evidence {
 				if got := f.Evidence[key]; !reflect.DeepEqual(got, want) {

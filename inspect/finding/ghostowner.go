@@ -52,7 +52,7 @@ func ghostOwner() inspect.Rule {
 		if first.Owner.Session == 0 {
 			e["cause"] = "its client died; others keep the key that its entry stands in"
 			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", who(first), verb(first))
-			f.Advice = "if no process has this id any more: " + releaseOf(c.Lock, first)
+			f.Advice = "if no process has this id any more: " + releaseOf(c, first)
 		} else {
 			f.Message, f.Advice = ghostSession(c, first, e)
 		}
@@ -106,7 +106,7 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 		e["session_timeout_ms"] = timeout.Milliseconds()
 		advice = fmt.Sprintf("wait for the session to time out (%s)", brief(timeout))
 	}
-	return message, advice + ". If it stays though its process is gone: " + releaseOf(c.Lock, one)
+	return message, advice + ". If it stays though its process is gone: " + releaseOf(c, one)
 }
 
 // owner names a contender, but not by its session.

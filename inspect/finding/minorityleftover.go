@@ -39,7 +39,7 @@ func minorityLeftover() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", short(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
 			Evidence:   e,
-			Advice:     "wait for " + untilEnd(l, e) + ". If it comes back: " + release(l.ID, vote.Value, vote.Digest) + " --waiter",
+			Advice:     "wait for " + untilEnd(l, e) + ". If it comes back: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter",
 		})
 	})
 }

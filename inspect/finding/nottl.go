@@ -38,11 +38,11 @@ func noTTL() inspect.Rule {
 		if holder != nil {
 			e = about(holder)
 			name = who(holder)
-			f.Advice = "only if its client is gone: " + releaseOf(l, holder)
+			f.Advice = "only if its client is gone: " + releaseOf(c, holder)
 		} else {
 			e["value"] = says(vote)
 			name = short(vote.Value)
-			f.Advice = "only if its client is gone: " + release(l.ID, vote.Value, vote.Digest) + " --waiter"
+			f.Advice = "only if its client is gone: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter"
 		}
 		on := []string{}
 		each(l, func(m *inspect.Vote) {

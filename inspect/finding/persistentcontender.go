@@ -43,7 +43,7 @@ func persistentContender() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   e,
-			Advice:     "only if its client is gone: " + releaseOf(c.Lock, first) + ". Let clients create ephemeral nodes",
+			Advice:     "only if its client is gone: " + releaseOf(c, first) + ". Let clients create ephemeral nodes",
 		})
 	})
 }

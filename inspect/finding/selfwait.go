@@ -57,7 +57,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 		Confidence: recipe.Possible,
 		Message:    fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s", who(w), short(h.Name), short(w.Name)),
 		Evidence:   e,
-		Advice:     "nothing yet: threads of one client share its session. If it lasts, see what that client's threads do",
+		Advice:     "wait: threads of one client share its session. If it lasts, see what that client's threads do",
 	}
 	since := w.Since
 	if h.HeldSince.After(since) {
@@ -66,7 +66,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	if lasted := backendNow(c).Sub(since); !since.IsZero() && lasted > stuckAfter(c) {
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
 		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", who(w), over(lasted), short(h.Name))
-		f.Advice = "restart that client. If no thread of it works under the lock: " + releaseOf(c.Lock, h)
+		f.Advice = "restart that client. If no thread of it works under the lock: " + releaseOf(c, h)
 	}
 	return f
 }

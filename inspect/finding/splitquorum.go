@@ -29,7 +29,7 @@ func splitQuorum() inspect.Rule {
 		}
 		advice := "wait for " + untilEnd(l, e) + "; compare the clients' lists of masters, and let failed attempts release on all"
 		if never := forever(l); never != nil {
-			advice = "a vote without expiry never goes away: " + release(l.ID, never.Value, never.Digest) + " --waiter"
+			advice = "release the vote that never expires: " + release(c, l.ID, never.Value, never.Digest) + " --waiter"
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,

@@ -62,7 +62,7 @@ func staleFairQueue() inspect.Rule {
 			Confidence: confidence,
 			Message:    message,
 			Evidence:   e,
-			Advice:     lapse(l) + ". If its client is gone: " + releaseOf(l, &stale[0]),
+			Advice:     lapse(l) + ". If its client is gone: " + releaseOf(c, &stale[0]),
 		})
 	})
 }

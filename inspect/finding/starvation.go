@@ -57,7 +57,7 @@ func starvation() inspect.Rule {
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s was overtaken %s%s", who(worst), count(most, "time"), text),
 			Evidence:   e,
-			Advice:     "see that its client still runs; then use a fair lock: ZooKeeper's, or on Redis one with a queue (lockscope acquire --kind fair)",
+			Advice:     "see that its client still runs; then use a fair lock, one with a queue: any of ZooKeeper's, on Redis Redisson's fair lock",
 		})
 	})
 }

@@ -56,7 +56,7 @@ func stuckHolder() inspect.Rule {
 		if cause := stuckCause(libraryOf(l, h)); cause != "" {
 			e["cause"] = cause
 		}
-		return one(inspect.Finding{Confidence: confidence, Message: message, Evidence: e, Advice: stuckAdvice(l, h)})
+		return one(inspect.Finding{Confidence: confidence, Message: message, Evidence: e, Advice: stuckAdvice(c, h)})
 	})
 }
 
@@ -87,15 +87,15 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	return text + "; " + queued(c.Lock)
 }
 
-func stuckAdvice(l *inspect.Lock, h *inspect.Contender) string {
+func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
 	look := "see what its client does"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
 		look = "see what that process does (jstack, py-spy)"
 	}
-	if libraryOf(l, h) == "curator" {
+	if libraryOf(c.Lock, h) == "curator" {
 		look += "; if revocable, ask it first (data __REVOKE__)"
 	}
-	return look + ". Only if it hangs for good (this does not stop it): " + releaseOf(l, h)
+	return look + ". Only if it hangs for good (this does not stop it): " + releaseOf(c, h)
 }
 
 func stuckCause(library string) string {

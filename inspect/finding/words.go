@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -127,18 +128,43 @@ func about(c *inspect.Contender) evidence {
 
 // release is the command that frees a lock of one contender. It takes the name as it was seen, so that it refuses when
 // another has come meanwhile.
-func release(id inspect.ID, name inspect.Untrusted, digest string) string {
+func release(c *inspect.Case, id inspect.ID, name inspect.Untrusted, digest string) string {
 	owner := name.String()
 	if digest != "" {
 		owner = digest
 	}
-	return "lockscope release " + quote(id.String()) + " --owner " + quote(owner)
+	command := "lockscope release " + quote(id.String())
+	if target := c.Reach[id.Backend].Target; target != "" {
+		command += " " + target
+	}
+	return command + " --owner " + quote(owner)
 }
 
-// releaseOf is the same for a contender. One that waits needs more than its name.
-func releaseOf(l *inspect.Lock, c *inspect.Contender) string {
-	command := release(l.ID, c.Name, c.Digest)
-	if c.State != inspect.Holding {
+// zkCLI is a command of ZooKeeper's own client.
+func zkCLI(c *inspect.Case, verb, path string) string {
+	command := "zkCli.sh "
+	if server := c.Reach[c.Lock.ID.Backend].Client; server != "" {
+		command += server + " "
+	}
+	return command + verb + " " + quote(inspect.Escape(path))
+}
+
+// redisCLI is a command of Redis' own client to a master: host:port, or the path of a socket.
+func redisCLI(c *inspect.Case, addr, command string) string {
+	words := "redis-cli -s " + quote(inspect.Escape(addr))
+	if host, port, err := net.SplitHostPort(addr); err == nil {
+		words = "redis-cli -h " + quote(inspect.Escape(host)) + " -p " + quote(inspect.Escape(port))
+	}
+	if options := c.Reach[c.Lock.ID.Backend].Client; options != "" {
+		words += " " + options
+	}
+	return words + " " + command
+}
+
+// releaseOf is the same for a contender of the case's lock. One that waits needs more than its name.
+func releaseOf(c *inspect.Case, one *inspect.Contender) string {
+	command := release(c, c.Lock.ID, one.Name, one.Digest)
+	if one.State != inspect.Holding {
 		command += " --waiter"
 	}
 	return command

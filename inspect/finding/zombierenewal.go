@@ -41,7 +41,7 @@ func zombieRenewal() inspect.Rule {
 			Confidence: confidence,
 			Message:    fmt.Sprintf("%s has renewed its key every %s for over %s%s", who(h), brief(r.Every), over(held), text),
 			Evidence:   e,
-			Advice:     "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(l, h),
+			Advice:     "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(c, h),
 		})
 	})
 }

@@ -12,13 +12,26 @@ import (
 )
 
 func TestDeadlock(t *testing.T) {
-	cycle := &inspect.Cycle{Locks: []inspect.ID{{Backend: "zk", Path: "/a"}, {Backend: "redis", Path: "b"}}, Owners: []string{"web-1", "web-2"}}
+	cycle := &inspect.Cycle{
+		Locks: []inspect.ID{{Backend: "zk", Path: "/a"}, {Backend: "redis", Path: "b"}}, Owners: []string{"web-1", "web-2"},
+		Cheapest: inspect.CycleHold{Owner: -1},
+	}
+	free := *cycle
+	free.Cheapest = inspect.CycleHold{Owner: 0, Lock: cycle.Locks[1], Name: "token 1"}
 	in := func(cy *inspect.Cycle) func(*inspect.Case) { return func(c *inspect.Case) { c.Cycle = cy } }
 	check(t, "deadlock", []state{
 		{
 			name: "two locks in a circle", c: present(queue("kazoo", 2), in(cycle)), fires: true,
 			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"2 locks", "web-1 → web-2 → web-1"},
 			evidence: map[string]any{"locks": []string{"zk:/a", "redis:b"}, "owners": []string{"web-1", "web-2"}},
+		},
+		{
+			name: "the hold that costs the least is another lock's", fires: true, severity: inspect.Critical, confidence: recipe.Likely,
+			c: present(queue("kazoo", 2), in(&free), func(c *inspect.Case) {
+				c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
+			}),
+			evidence: map[string]any{"cheapest": "redis:b"},
+			advice:   "stop web-1, which costs the least, or only free its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then let all clients take these locks in one order",
 		},
 		{name: "a chain that ends", c: present(queue("kazoo", 2))},
 		{name: "an empty circle", c: present(queue("kazoo", 2), in(&inspect.Cycle{}))},

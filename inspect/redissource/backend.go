@@ -100,10 +100,14 @@ func (p *peer) unpushed() []inspect.Finding {
 	if p.refused == (refusal{}) {
 		return nil
 	}
+	evidence := map[string]any{"master": p.addr, "reason": p.refused.why}
+	if p.refused.said != "" {
+		evidence["answer"] = p.refused.said
+	}
 	return []inspect.Finding{{
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 		Message:  fmt.Sprintf("master %s is polled, changes in between are not seen: %s", p.addr, p.refused.why),
-		Evidence: map[string]any{"master": p.addr, "reason": p.refused.why},
+		Evidence: evidence,
 		Advice:   p.refused.advice,
 	}}
 }
@@ -134,7 +138,7 @@ func (p *peer) blind() []inspect.Finding {
 			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 			Message:  fmt.Sprintf("master %s does not let our user run %s", p.addr, command),
 			Evidence: map[string]any{"master": p.addr, "command": command},
-			Advice:   fmt.Sprintf("allow it: ACL SETUSER NAME +%s", strings.ToLower(command)),
+			Advice:   fmt.Sprintf("allow it: ACL SETUSER %s +%s", inspect.Escape(p.user()), strings.ToLower(command)),
 		})
 	}
 	return findings

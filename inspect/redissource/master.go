@@ -157,18 +157,22 @@ func replyStarts(err error, words ...string) bool {
 	return false
 }
 
+// user is who we are to the server.
+func (m *master) user() string {
+	if m.options.Username == "" {
+		return "default"
+	}
+	return m.options.Username
+}
+
 // explain names the master, and the user where the login failed; never a password.
 func (m *master) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case isLogin(err):
-		user := m.options.Username
-		if user == "" {
-			user = "default"
-		}
 		advice := "check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
-		return fmt.Errorf("redissource: master %s: user %q: the server refused the login (%s): %w", m.addr, user, advice, err)
+		return fmt.Errorf("redissource: master %s: user %q: the server refused the login (%s): %w", m.addr, m.user(), advice, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("redissource: master %s: no answer within %v: %w", m.addr, m.timeout, err)
 	default:

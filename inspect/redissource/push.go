@@ -14,8 +14,11 @@ import (
 	"lockscope/inspect"
 )
 
-// refusal is why a master cannot push, although it answers. It is tried again at a slow beat.
-type refusal struct{ why, advice string }
+// refusal is why a master cannot push, although it answers. It is tried again at a slow beat. said is its own answer.
+type refusal struct{ why, advice, said string }
+
+// newer is what to do about a server that pushes nothing.
+const newer = "upgrade it to Redis 6 or later, or connect past the proxy before it, to see every change; until then what is shorter than a poll does not show"
 
 func (r refusal) Error() string { return r.why }
 
@@ -106,7 +109,7 @@ func (p *pusher) run(ctx context.Context, tell func(armed bool, err error)) {
 // session is the life of one connection; it returns why that ended.
 func (p *pusher) session(ctx context.Context, armed func()) error {
 	if p.m.isCluster() {
-		return refusal{"the keys of a cluster are read by polling", "nothing is wrong: give one master alone to see its changes at once"}
+		return refusal{why: "the keys of a cluster are read by polling", advice: "give one master alone as the target to see its changes at once; nothing is wrong"}
 	}
 	var connected atomic.Bool
 	options, err := p.m.direct(ctx)
@@ -122,7 +125,7 @@ func (p *pusher) session(ctx context.Context, armed func()) error {
 	}
 	client, ok := newClient(options, readOnly{&p.m.sent}).(*redis.Client)
 	if !ok {
-		return refusal{"this kind of client cannot be pushed to", ""}
+		return refusal{why: "this kind of client cannot be pushed to"}
 	}
 	defer client.Close()
 	h := &invalidations{pusher: p, over: make(chan struct{})}
@@ -148,7 +151,7 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case err != nil && !isReply(err):
 		return err
 	case err != nil || fields["proto"] != int64(3):
-		return refusal{"the server does not speak RESP3", "Redis 6 or later pushes changes"}
+		return refusal{"the server does not speak RESP3, by which changes are told", newer, saidBy(err)}
 	}
 	args := []any{"client", "tracking", "on", "bcast"}
 	for _, prefix := range p.prefixes {
@@ -160,12 +163,20 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case err == nil:
 		return nil
 	case isDenied(err):
-		return refusal{"our user may not run CLIENT TRACKING", "allow it: ACL SETUSER NAME +client|tracking"}
+		return refusal{"our user may not run CLIENT TRACKING", "allow it: ACL SETUSER " + inspect.Escape(p.m.user()) + " +client|tracking", saidBy(err)}
 	case isReply(err):
-		return refusal{inspect.Escape(err.Error()), "Redis 6 or later pushes changes"}
+		return refusal{"the server does not tell which keys change (CLIENT TRACKING)", newer, saidBy(err)}
 	default:
 		return err
 	}
+}
+
+// saidBy is what a server said, for the evidence; empty when it said nothing.
+func saidBy(err error) string {
+	if err == nil {
+		return ""
+	}
+	return inspect.Untrusted(err.Error()).Cut(120)
 }
 
 // ping sends a sign of life; its answer comes through listen.
@@ -196,8 +207,8 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		if _, err := conn.ReceiveTimeout(ctx, p.m.timeout); err != nil {
 			if h.isOver() {
 				return refusal{
-					fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),
-					"narrow the target with match=PREFIX*, so that fewer changes are pushed",
+					why:    fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),
+					advice: "narrow the target with match=PREFIX*, so that fewer changes are pushed",
 				}
 			}
 			return err

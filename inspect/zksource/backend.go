@@ -186,6 +186,6 @@ func (r *run) hugeFinding(p string, children int32) inspect.Finding {
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 		Message:  fmt.Sprintf("%s has more than %d children: it is not listed", inspect.Escape(p), r.cfg.Budget.Children),
 		Evidence: map[string]any{"path": inspect.Escape(p), "children": children},
-		Advice:   "see what fills it; contenders that were never deleted, most likely",
+		Advice:   "see which program fills it, and have it delete what it does not need: most likely contenders that were never deleted",
 	}
 }

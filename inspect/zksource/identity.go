@@ -228,7 +228,7 @@ func (who *identity) count(l *link, told []tables) {
 			tellWatches++
 		}
 	}
-	members := who.members(l)
+	members, hosts := who.members(l)
 	known := members > 0 && sessions == len(who.sessions)
 	who.allSessions = known && tellSessions >= members
 	who.allWatches = known && tellWatches >= members && (who.allSessions || members == 1)
@@ -237,7 +237,7 @@ func (who *identity) count(l *link, told []tables) {
 			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(told)),
 			Evidence: map[string]any{"servers": members, "named": len(told)},
-			Advice:   "name all of them in the target: zk://HOST1,HOST2,HOST3",
+			Advice:   "name all of them in the target: zk://" + hosts,
 		})
 	}
 }
@@ -245,19 +245,49 @@ func (who *identity) count(l *link, told []tables) {
 // configNode is where an ensemble keeps the list of its servers, since 3.5.
 const configNode = "/zookeeper/config"
 
-// members is how many servers the ensemble has, whether they are in our target or not; 0 when that is not known.
-func (who *identity) members(l *link) int {
+// members is how many servers the ensemble has, whether they are in our target or not, and where these say that they are;
+// 0 when that is not known.
+func (who *identity) members(l *link) (int, string) {
 	if len(who.servers) == 1 && who.servers[0].status.Role == "standalone" {
-		return 1
+		return 1, ""
 	}
 	if l == nil {
-		return 0
+		return 0, ""
 	}
 	config, _, err := l.conn.Get(configNode)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
-	return strings.Count("\n"+string(config), "\nserver.")
+	return strings.Count("\n"+string(config), "\nserver."), addresses(string(config))
+}
+
+// addresses are where clients reach the servers of a configuration, "server.ID=HOST:PORT:PORT[:ROLE][;[CLIENT:]PORT]" a line,
+// as far as it tells (https://zookeeper.apache.org/doc/r3.5.0-alpha/zookeeperReconfig.html).
+func addresses(config string) string {
+	const most = 9
+	var list []string
+	for line := range strings.Lines(config) {
+		server, at, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || !strings.HasPrefix(server, "server.") || len(list) == most {
+			continue
+		}
+		peer, client, _ := strings.Cut(at, ";")
+		if client == "" {
+			client = "2181"
+		}
+		host, port := peer, client
+		if end := strings.LastIndex(client, ":"); end >= 0 {
+			host, port = client[:end], client[end+1:]
+		}
+		if host == peer || host == "0.0.0.0" || host == "[::]" {
+			host, _, _ = strings.Cut(peer, ":")
+			if end := strings.IndexByte(peer, ']'); strings.HasPrefix(peer, "[") && end > 0 {
+				host = peer[:end+1]
+			}
+		}
+		list = append(list, inspect.Escape(host+":"+port))
+	}
+	return strings.Join(list, ",")
 }
 
 func askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
@@ -315,7 +345,8 @@ func askWatches(ctx context.Context, admin *zkadmin.Server) (map[string][]int64,
 
 // note adds a finding about what a server that is there would not tell.
 func (who *identity) note(addr, what string, err error) {
-	advice := "give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist"
+	host, _, _ := net.SplitHostPort(addr)
+	advice := "give the server's AdminServer in the target (admin=http://" + net.JoinHostPort(inspect.Escape(host), "8080") + "), or allow cons, wchs and wchp in 4lw.commands.whitelist"
 	switch {
 	case errors.Is(err, errTooDear):
 		advice = "look at one server at a time with the AdminServer's watches_by_path, off peak"

@@ -115,10 +115,7 @@ func name(targets []Target) error {
 		if targets[i].Name != "" {
 			continue
 		}
-		base := "redis"
-		if targets[i].Service == ZooKeeper {
-			base = "zk"
-		}
+		base := targets[i].Service.baseName()
 		free := base
 		for n := 2; taken[free]; n++ {
 			free = base + strconv.Itoa(n)

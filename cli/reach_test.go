@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// advised are the words of the first lockscope command in an advice, as a shell reads them.
+func advised(t *testing.T, advice string) []string {
+	t.Helper()
+	for _, p := range inspect.Phrases(advice) {
+		if p.Command && strings.HasPrefix(p.Text, "lockscope ") {
+			out, err := exec.Command("sh", "-c", `lockscope() { printf '%s\n' "$@"; }; `+p.Text).Output()
+			if err != nil {
+				t.Fatalf("%s: %v", p.Text, err)
+			}
+			return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		}
+	}
+	t.Fatalf("no command in %q", advice)
+	return nil
+}
+
+// What an advice says to run does what it says when it is pasted as it stands.
+func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
+	server, other := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)
+	for _, s := range []*servertest.Redis{server, other} {
+		s.Mini.Set("lock:a b's", "v; w")
+	}
+	home := t.TempDir()
+	config := filepath.Join(home, "my config.yaml")
+	text := "default: two\nprofiles:\n  two:\n    targets: [redis://" + other.Addr + ", redis://" + server.Addr + "]\n  one: {targets: ['redis://nowhere.invalid']}\n"
+	for _, path := range []string{config, filepath.Join(home, "lockscope", "config.yaml")} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": home}
+	target := "redis://" + server.Addr
+	for _, tt := range []struct {
+		args []string
+		lock string
+		want string // of the command, between the lock and --owner
+	}{
+		{[]string{target}, "redis:lock:a b's", target},
+		{[]string{target + "?name=cache&match=lock:*"}, "cache:lock:a b's", target + "?name=cache"},
+		{[]string{"redis://" + other.Addr, target + "/0?match=lock*"}, "redis2:lock:a b's", target + "?name=redis2"},
+		{nil, "redis2:lock:a b's", "-p two"},
+		{[]string{"-p", "two", "--config", config}, "redis:lock:a b's", "-p two --config " + config},
+		{[]string{"-p", "one", target}, "redis:lock:a b's", target + " -p one"},
+	} {
+		got := runIn(t, t.Context(), env, append([]string{"doctor", "-o", "json"}, tt.args...)...)
+		l := parse(t, got.stdout).lock(t, tt.lock)
+		if len(l.Findings) == 0 || l.Findings[0].Rule != "no-ttl" {
+			t.Fatalf("%v: %+v", tt.args, got)
+		}
+		words := advised(t, l.Findings[0].Advice)
+		if got, want := strings.Join(words, " "), "release "+tt.lock+" "+tt.want+" --owner v; w"; got != want {
+			t.Errorf("%v: %q, want %q", tt.args, got, want)
+		}
+		if got := runIn(t, t.Context(), env, append(words, "--dry-run")...); got.code != 0 {
+			t.Errorf("%q: %+v", words, got)
+		}
+		show := runIn(t, t.Context(), env, append([]string{"show", tt.lock}, tt.args...)...)
+		if !strings.Contains(show.stdout, "\n         lockscope release '") || !strings.Contains(show.stdout, "--owner 'v; w'\n") {
+			t.Errorf("show: %+v", show)
+		}
+	}
+}
+
+// A recording has no servers that a command could be sent to.
+func TestAnAdviceOnARecordingNamesNoServers(t *testing.T) {
+	if reach := (setup{recording: "x"}).reach(""); len(reach) != 0 {
+		t.Errorf("%v", reach)
+	}
+	got := runIn(t, context.Background(), nil, "doctor", "../screenshots/tour.jsonl.gz")
+	if !strings.Contains(got.stdout, "lockscope release zk:") || strings.Contains(got.stdout, " zk://") {
+		t.Errorf("%+v", got)
+	}
+}

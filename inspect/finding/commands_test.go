@@ -1,0 +1,48 @@
+package finding
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Commands in advices name the server that is meant, with what its client needs.
+func TestCommandsNameTheirServers(t *testing.T) {
+	reach := map[string]inspect.Reach{
+		"zk": {Target: "zk://z1:2181", Client: "-server z1:2181/app"}, "redis": {Target: "-p prod", Client: "-n 3 --tls"},
+	}
+	alien := present(with(queue("kazoo", 2), func(l *inspect.Lock) { l.Aliens = []inspect.Untrusted{"a b"} }))
+	silent := func(addr string) inspect.Case {
+		return present(with(votes("aa!", time.Minute), func(l *inspect.Lock) { l.Masters[2].Addr = addr }))
+	}
+	endless := present(with(votes("a", time.Minute), func(l *inspect.Lock) { l.Masters[0].NoExpiry = true }))
+	unseen := present(queue("kazoo", 2))
+	unseen.Backend = &inspect.Backend{
+		Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, Servers: []inspect.Server{{Addr: "z1:2181"}, {Addr: "[::1]:2182"}},
+	}
+	for _, tt := range []struct {
+		rule      string
+		c         inspect.Case
+		with, not string // with what is known of the backend, and without
+	}{
+		{"alien-child", alien, "zkCli.sh -server z1:2181/app stat '", "zkCli.sh stat '"},
+		{"blind", silent("r3:7000"), "redis-cli -h r3 -p 7000 -n 3 --tls PING", "redis-cli -h r3 -p 7000 PING"},
+		{"blind", silent("[::1]:7000"), "redis-cli -h ::1 -p 7000 -n 3 --tls PING", "redis-cli -h ::1 -p 7000 PING"},
+		{"blind", silent("/tmp/my r.sock"), "redis-cli -s '/tmp/my r.sock' -n 3 --tls PING", "redis-cli -s '/tmp/my r.sock' PING"},
+		{"blind", unseen, "admin=http://z1:8080,http://[::1]:8080)", "admin=http://z1:8080,http://[::1]:8080)"},
+		{"no-ttl", endless, " -p prod --owner ", ""},
+	} {
+		for _, known := range []bool{true, false} {
+			c, want := tt.c, tt.not
+			if known {
+				c.Reach, want = reach, tt.with
+			}
+			found := ask(t, tt.rule, c)
+			if len(found) == 0 || !strings.Contains(found[0].Advice, want) || strings.Contains(found[0].Advice, "HOST") {
+				t.Errorf("%s: %+v, want %q", tt.rule, found, want)
+			}
+		}
+	}
+}

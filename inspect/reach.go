@@ -1,0 +1,13 @@
+package inspect
+
+// Reach is how commands reach a backend, as words of a shell: quoted, and never with a secret. What is empty is not known,
+// as of a recording.
+type Reach struct {
+	// Target names it to lockscope: a target or a profile.
+	Target string
+	// Client is what the service's own client needs: all of it for zkCli.sh, what comes besides host and port for redis-cli.
+	Client string
+}
+
+// Advise has the rules' advices name the backends so that their commands can be pasted as they stand. Call it before Run.
+func (o *Observer) Advise(reach map[string]Reach) { o.reach = reach }
