@@ -92,7 +92,8 @@ func ours(b *testing.B, masters []*servertest.Redis, match []string) (all, first
 	return time.Since(start), first
 }
 
-// BenchmarkDuty tells which share of a server's time reading takes with the defaults, while it goes over 1 000 000 keys.
+// BenchmarkDuty tells which share of a server's time reading takes with the defaults, while it goes over 1 000 000 keys, and
+// how long 99 of 100 commands of somebody else take at most: before and after it, and meanwhile.
 func BenchmarkDuty(b *testing.B) {
 	m := manyMasters(b, 1)[0]
 	c := redis.NewClient(&redis.Options{Addr: m.Addr})
@@ -102,15 +103,45 @@ func BenchmarkDuty(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		idle, start := cpuSeconds(b, c), time.Now()
-		time.Sleep(3 * time.Second)
+		quiet := foreign(b, c, 5*time.Second)
 		b.ReportMetric(100*(cpuSeconds(b, c)-idle)/time.Since(start).Seconds(), "idle-%")
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		start = time.Now()
 		before := cpuSeconds(b, c)
-		redissource.New(cfg).Run(ctx, func(inspect.Update) {})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			redissource.New(cfg).Run(ctx, func(inspect.Update) {})
+		}()
+		watched := foreign(b, c, 10*time.Second)
 		cancel()
+		<-ended
 		b.ReportMetric(100*(cpuSeconds(b, c)-before)/time.Since(start).Seconds(), "duty-%")
+		quiet = append(quiet, foreign(b, c, 5*time.Second)...)
+		b.ReportMetric(float64(p99(quiet).Microseconds()), "quiet-p99-us")
+		b.ReportMetric(float64(p99(watched).Microseconds()), "watched-p99-us")
 	}
+}
+
+// foreign has somebody else read a key 500 times a second, and tells how long each took.
+func foreign(b *testing.B, c *redis.Client, d time.Duration) []time.Duration {
+	b.Helper()
+	var took []time.Duration
+	beat := time.NewTicker(2 * time.Millisecond)
+	defer beat.Stop()
+	for end := time.Now().Add(d); time.Now().Before(end); <-beat.C {
+		start := time.Now()
+		if err := c.Exists(context.Background(), "foreign").Err(); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+	}
+	return took
+}
+
+func p99(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)*99/100]
 }
 
 // cpuSeconds is the processor time that a server has used.
