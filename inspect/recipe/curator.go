@@ -15,6 +15,8 @@ func curator() Queue {
 		Certain:       true,
 		Parse:         parseCurator,
 		Prefix:        func(guid string) string { return curatorProtection + dashed(guid) + "-lock-" },
+		ReadPrefix:    func(guid string) string { return curatorProtection + dashed(guid) + "-__READ__" },
+		WritePrefix:   func(guid string) string { return curatorProtection + dashed(guid) + "-__WRIT__" },
 		Owner:         curatorOwner,
 		CarriesGUID:   true,
 		readerWatches: firstWrite,

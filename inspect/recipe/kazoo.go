@@ -14,6 +14,8 @@ func kazoo() Queue {
 		Certain:     true,
 		Parse:       parseKazoo,
 		Prefix:      func(guid string) string { return guid + "__lock__" },
+		ReadPrefix:  func(guid string) string { return guid + "__rlock__" },
+		WritePrefix: func(guid string) string { return guid + "__lock__" },
 		Owner:       kazooOwner,
 		CarriesGUID: true,
 	}

@@ -5,10 +5,12 @@ package recipe
 // ("lock-") cannot be told from a plain tutorial's. Readers watch the nearest write before them.
 func madelson() Queue {
 	return Queue{
-		Name:   "madelson",
-		Parse:  parseMadelson,
-		Owner:  func(Entry, []byte) (host, label string) { return "", "" },
-		Writes: func(data []byte) bool { return len(data) == 0 || Granted(data) },
+		Name:        "madelson",
+		Parse:       parseMadelson,
+		ReadPrefix:  readPrefix,
+		WritePrefix: writePrefix,
+		Owner:       func(Entry, []byte) (host, label string) { return "", "" },
+		Writes:      func(data []byte) bool { return len(data) == 0 || Granted(data) },
 	}
 }
 

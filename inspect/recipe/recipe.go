@@ -52,8 +52,10 @@ type Queue struct {
 	// Prefix builds the name that an exclusive contender asks the server to number; nil where the recipe is only
 	// read. guid is 32 lower-case hex digits; recipes that have no place for it ignore it and report CarriesGUID
 	// false.
-	Prefix      func(guid string) string
-	CarriesGUID bool
+	Prefix func(guid string) string
+	// ReadPrefix and WritePrefix are the same for the contenders of a read-write lock; nil where the recipe has none.
+	ReadPrefix, WritePrefix func(guid string) string
+	CarriesGUID             bool
 	// Owner reads a contender's data: the host that the library wrote by itself, the label that its user chose.
 	Owner func(e Entry, data []byte) (host, label string)
 	// Writes says whether the library writes such data; nil: it may write anything.
@@ -167,12 +169,18 @@ func (q Queue) Blocker(entries []Entry, i int) int {
 }
 
 // reenters says that a reader behind a write holds all the same, since its own client holds that write: Curator lets
-// the thread that writes read at once. Since 5.5 such a reader has the write's own number; before, it queued up, and
-// looks like a reader of another thread that waits (InterProcessReadWriteLock.getSortingSequence, CURATOR-621).
+// the thread that writes read at once. Since 5.5 such a reader has the write's own number, as that of package lockops has
+// with any recipe; before, it queued up, and looks like a reader of another thread that waits
+// (InterProcessReadWriteLock.getSortingSequence, CURATOR-621).
 func (q Queue) reenters(entries []Entry, i int) bool {
 	first, e := &entries[0], &entries[i]
-	return q.readerWatches == firstWrite && e.Mode == Shared && i > 0 && first.Mode == Exclusive && first.Role == ReadWrite &&
-		e.Session != 0 && e.Session == first.Session
+	switch {
+	case e.Mode != Shared || i == 0 || first.Mode != Exclusive || e.Session == 0 || e.Session != first.Session:
+		return false
+	case q.readerWatches == firstWrite:
+		return first.Role == ReadWrite
+	}
+	return e.Sequence == first.Sequence
 }
 
 // Blocks counts for every entry the entries that cannot be granted before it leaves, directly or through others.

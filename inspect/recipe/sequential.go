@@ -8,11 +8,30 @@ import "strings"
 // ephemeral.
 func sequential() Queue {
 	return Queue{
-		Name:   "sequential",
-		Parse:  parseSequential,
-		Prefix: func(string) string { return "lock-" },
-		Owner:  labelOnly,
+		Name:        "sequential",
+		Parse:       parseSequential,
+		Prefix:      func(string) string { return "lock-" },
+		ReadPrefix:  readPrefix,
+		WritePrefix: writePrefix,
+		Owner:       labelOnly,
 	}
+}
+
+// readPrefix and writePrefix are those of the ZooKeeper recipes page ("Shared Locks").
+func readPrefix(string) string  { return "read-" }
+func writePrefix(string) string { return "write-" }
+
+// ReadOrWrite reads the mode out of a name whose number comes after "read-" or "write-", as the ZooKeeper recipes page has
+// it ("guid-/read-"), whatever is before that; false for any other name.
+func ReadOrWrite(child string) (Mode, bool) {
+	prefix, _, ok := SplitSequence(child)
+	switch {
+	case ok && strings.HasSuffix(prefix, readPrefix("")):
+		return Shared, true
+	case ok && strings.HasSuffix(prefix, writePrefix("")):
+		return Exclusive, true
+	}
+	return Exclusive, false
 }
 
 func parseSequential(child string) (Entry, bool) {

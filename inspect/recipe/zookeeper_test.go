@@ -3,6 +3,7 @@ package recipe
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -94,6 +95,12 @@ func rw(modes string, sessions ...int64) []Entry {
 	return es
 }
 
+// sameNumber gives the second the number of the first.
+func sameNumber(es []Entry) []Entry {
+	es[1].Sequence = es[0].Sequence
+	return es
+}
+
 func TestAWriterMayReadAtOnce(t *testing.T) {
 	curator, _ := QueueByName("curator")
 	kazoo, _ := QueueByName("kazoo")
@@ -110,6 +117,9 @@ func TestAWriterMayReadAtOnce(t *testing.T) {
 		{"the write waits itself", curator, rw("rwr", 9, 1, 1), []int{-1, 0, 1}, []int{2, 1, 0}},
 		{"sessions are not known", curator, rw("wr", 0, 0), []int{-1, 0}, []int{1, 0}},
 		{"kazoo's wait", kazoo, rw("wr", 1, 1), []int{-1, 0}, []int{1, 0}},
+		{"with the write's number", kazoo, sameNumber(rw("wrw", 1, 1, 2)), []int{-1, -1, 1}, []int{1, 1, 0}},
+		{"the write has gone", kazoo, sameNumber(rw("wrw", 1, 1, 2))[1:], []int{-1, 0}, []int{1, 0}},
+		{"another's number", kazoo, sameNumber(rw("wr", 1, 2)), []int{-1, 0}, []int{1, 0}},
 	} {
 		var got []int
 		for i := range tt.entries {
@@ -153,5 +163,41 @@ func TestProductsSayWhoTheyAre(t *testing.T) {
 	_, es := Read([]string{"3-b-n_0000000007", "1-a-n_0000000006", "2-a-n_0000000007"})
 	if es[0].Name != "1-a-n_0000000006" || es[1].Name != "2-a-n_0000000007" {
 		t.Errorf("order: %v", es)
+	}
+}
+
+// The names that are built for contenders of a read-write lock are read as such.
+func TestPrefixesOfReadersAndWriters(t *testing.T) {
+	for _, q := range Queues() {
+		if (q.ReadPrefix == nil) != (q.WritePrefix == nil) {
+			t.Errorf("%s has one side only", q.Name)
+		}
+		if q.ReadPrefix == nil {
+			continue
+		}
+		for mode, prefix := range map[Mode]func(string) string{Shared: q.ReadPrefix, Exclusive: q.WritePrefix} {
+			child := prefix(guid) + "0000000007"
+			_, es := Read([]string{child})
+			if len(es) != 1 || es[0].Mode != mode || es[0].Sequence != 7 || es[0].Recipe != q.Name && q.Name != "sequential" {
+				t.Errorf("%s: %s is read as %+v", q.Name, child, es)
+			}
+			if strings.Contains(child, guid) != q.CarriesGUID && q.Name != "curator" {
+				t.Errorf("%s: %s has a GUID: %v", q.Name, child, !q.CarriesGUID)
+			}
+		}
+	}
+}
+
+func TestReadOrWriteAsTheRecipesPageHasIt(t *testing.T) {
+	for name, want := range map[string]struct {
+		mode Mode
+		ok   bool
+	}{
+		"read-0000000001": {Shared, true}, "write--2147483648": {Exclusive, true}, "guid-read-0000000001": {Shared, true},
+		"x-72-write-0000000001": {Exclusive, true}, "lock-0000000001": {}, "read0000000001": {}, "write-": {}, "READ-0000000001": {},
+	} {
+		if mode, ok := ReadOrWrite(name); mode != want.mode || ok != want.ok {
+			t.Errorf("%s: %v, %v", name, mode, ok)
+		}
 	}
 }
