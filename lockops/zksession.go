@@ -102,7 +102,7 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	conn, events, err := zk.Connect(servers, o.timeout,
-		zk.WithDialer(s.tap.Dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithEventCallback(s.noteEvent),
+		zk.WithDialer(s.dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithEventCallback(s.noteEvent),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithMaxBufferSize(maxReplySize), zk.WithMaxConnBufferSize(sendBuffer))
 	if err != nil {
 		s.end(ErrClosed)
