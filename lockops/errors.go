@@ -18,6 +18,9 @@ var (
 	ErrReleased = errors.New("lock was released")
 	// ErrNotHeld is returned by Release and Extend on a Hold that was released before.
 	ErrNotHeld = errors.New("lock is not held any more")
+	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read side: the write
+	// would wait for that for ever. Release the read first.
+	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
 	// ErrClosed is returned by everything that needs a session which has been closed.
@@ -45,15 +48,22 @@ func (e *NodeError) Error() string { return e.Node + ": " + e.Err.Error() }
 // Unwrap returns the server's error.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// RecipeError is returned when a directory has contenders of a client library that cannot be queued with: the two
-// would not wait for each other. Nothing was left there. Choose the recipe that was found, or another path.
+// RecipeError is returned when a directory has contenders of a client library, or of a kind of lock, that cannot be
+// queued with: the two would not wait for each other. Nothing was left there. Choose the recipe that was found, or
+// another path.
 type RecipeError struct {
 	Path        string
 	Want, Found string // names of recipes
 	Child       string // a contender of the recipe found
+	// WantKind and FoundKind are kinds of locks, such as mutex and read-write lock, where it is these that do not go
+	// together, and empty otherwise.
+	WantKind, FoundKind string
 }
 
 func (e *RecipeError) Error() string {
+	if e.FoundKind != "" {
+		return fmt.Sprintf("lock %s is a %s of %s clients (%q), which do not queue with those of a %s", e.Path, e.FoundKind, e.Found, e.Child, e.WantKind)
+	}
 	return fmt.Sprintf("lock %s is used by %s clients (%q), which do not queue with %s clients", e.Path, e.Found, e.Child, e.Want)
 }
 

@@ -32,6 +32,31 @@ func ExampleNewZKMutex() {
 	fmt.Println(errors.Join(err, hold.Release(ctx)))
 }
 
+// A read-write lock in ZooKeeper: write what is missing, then go on reading while nobody can write in between.
+func ExampleNewZKRWMutex() {
+	ctx := context.Background()
+	session, err := lockops.NewZKSession(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	lock := lockops.NewZKRWMutex(session, "/locks/report")
+	write, err := lock.Write().Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = writeReport(write.Context(), write)
+	read, readErr := lock.Read().Acquire(write.Context()) // granted at once
+	if err := errors.Join(err, readErr, write.Release(ctx)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(read.Name(), "reads, beside others who do", read.Release(ctx))
+}
+
 // A lock over five Redis masters, tried once.
 func ExampleNewRedlock() {
 	ctx := context.Background()

@@ -85,6 +85,10 @@ func (h *Hold) Deadline() (time.Time, bool) {
 // Token is the fencing token: it grows with every acquisition of the lock, so that a resource can refuse older ones.
 // ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: the counter beside the
 // key. False when there is none: on a Redlock, with WithoutToken, or when the hold ended before it was known.
+//
+// On a read-write lock, a read's token is above those of the writes that were granted before it and below those granted
+// after it, but readers who hold the lock together may show theirs in any order: a resource is to remember the greatest
+// token of a write, and to refuse reads and writes below it. A read inside of a write has the write's token.
 func (h *Hold) Token() (uint64, bool) { return h.grant.backend.token() }
 
 // Name is the contender as the servers know it: the name of its znode, or the value of its Redis key.
@@ -114,6 +118,9 @@ type grant struct {
 	ctx     context.Context
 	end     context.CancelCauseFunc
 
+	shared bool   // it is held for reading
+	inside *grant // the write that a read was taken inside of, nil for any other
+
 	mu    sync.Mutex
 	holds int
 }
@@ -125,12 +132,14 @@ func newGrant(ctx context.Context, lock lockKey) *grant {
 	return g
 }
 
-// reenter gives a hold of the grant that ctx comes from, if that is one of this lock and still held.
-func reenter(ctx context.Context, lock lockKey) (*Hold, bool) {
-	g, ok := ctx.Value(lock).(*grant)
-	if !ok {
-		return nil, false
-	}
+// grantOf is the grant of this lock that ctx comes from, nil if there is none.
+func grantOf(ctx context.Context, lock lockKey) *grant {
+	g, _ := ctx.Value(lock).(*grant)
+	return g
+}
+
+// reenter gives one more hold of the grant, if it is still held.
+func (g *grant) reenter(ctx context.Context) (*Hold, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.holds == 0 || g.ctx.Err() != nil {
@@ -138,6 +147,12 @@ func reenter(ctx context.Context, lock lockKey) (*Hold, bool) {
 	}
 	g.holds++
 	return g.hold(ctx), true
+}
+
+func (g *grant) held() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.holds > 0 && g.ctx.Err() == nil
 }
 
 // hold makes a Hold that ends with the grant and carries the values of ctx.
@@ -183,16 +198,25 @@ func (c valuesOf) Value(key any) any {
 // begin is what every Acquire does first: it re-enters if ctx comes from a hold of this lock, and it fails when ctx has
 // ended or the options are wrong. Both results are nil when there is work to do.
 func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
-	if opts.err != nil {
-		return nil, fmt.Errorf("lockops: %s: %w", lock.name, opts.err)
+	if err := ready(ctx, lock, opts); err != nil {
+		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, acquireError(lock, because(ctx))
-	}
-	if h, ok := reenter(ctx, lock); ok {
-		return h, nil
+	if g := grantOf(ctx, lock); g != nil {
+		if h, ok := g.reenter(ctx); ok {
+			return h, nil
+		}
 	}
 	return nil, nil
+}
+
+func ready(ctx context.Context, lock lockKey, opts *options) error {
+	if opts.err != nil {
+		return fmt.Errorf("lockops: %s: %w", lock.name, opts.err)
+	}
+	if ctx.Err() != nil {
+		return acquireError(lock, because(ctx))
+	}
+	return nil
 }
 
 func acquireError(lock lockKey, err error) error {

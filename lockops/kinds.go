@@ -32,6 +32,10 @@ type Kind struct {
 	Permits int
 	// Shared: it may be held by all at once who hold it by this kind, such as readers.
 	Shared bool
+	// Readers is the kind of those who may hold the same lock together while nobody holds it by this kind; empty: none.
+	Readers string
+	// Recipes are what WithRecipe takes, the usual one first; empty on Redis.
+	Recipes []string
 
 	lock   func(s Session, name string, opts []Option) (Locker, error)
 	beside func(name string) []string
@@ -40,7 +44,9 @@ type Kind struct {
 // Kinds are all kinds of locks of this package, of each kind of servers the usual one first.
 func Kinds() []Kind {
 	return []Kind{
-		{Name: "mutex", On: OnZooKeeper, Permits: 1, lock: on(NewZKMutex)},
+		{Name: "mutex", On: OnZooKeeper, Permits: 1, Recipes: zkRecipes(false), lock: on(NewZKMutex)},
+		{Name: "read", On: OnZooKeeper, Permits: 1, Shared: true, Recipes: zkRecipes(true), lock: on(readSide)},
+		{Name: "write", On: OnZooKeeper, Permits: 1, Readers: "read", Recipes: zkRecipes(true), lock: on(writeSide)},
 		{Name: "mutex", On: OnRedis, Permits: 1, lock: on(NewRedisMutex), beside: fence},
 		{Name: "redlock", On: OnRedisMasters, Permits: 1, lock: on(NewRedlock)},
 	}
@@ -68,6 +74,14 @@ func (k Kind) Beside(name string) []string {
 		return nil
 	}
 	return k.beside(name)
+}
+
+func readSide(s *ZKSession, path string, opts ...Option) Locker {
+	return NewZKRWMutex(s, path, opts...).Read()
+}
+
+func writeSide(s *ZKSession, path string, opts ...Option) Locker {
+	return NewZKRWMutex(s, path, opts...).Write()
 }
 
 func fence(name string) []string { return []string{recipe.FenceKey(name)} }

@@ -43,11 +43,11 @@ func newOptions(opts []Option) options {
 func WithLabel(label string) Option { return func(o *options) { o.label = label } }
 
 // WithRecipe chooses by name the client library to queue with in ZooKeeper: "curator" (the default), "kazoo",
-// "go-zookeeper" or "sequential". Any other name makes every Acquire fail.
+// "go-zookeeper" (no read-write lock), "sequential" or "madelson" (no mutex). Any other name makes every Acquire fail.
 func WithRecipe(name string) Option {
 	return func(o *options) {
 		queue, ok := recipe.QueueByName(name)
-		if !ok || queue.Prefix == nil {
+		if !ok {
 			o.err = fmt.Errorf("recipe %q is none that can be queued with", name)
 			return
 		}
@@ -59,6 +59,7 @@ func WithRecipe(name string) Option {
 func WithQueue(queue recipe.Queue) Option { return func(o *options) { o.queue = queue } }
 
 // WithPrefix sets what stands before the number in the names of recipes without a GUID ("sequential"); default "lock-".
+// A read-write lock has no choice: "read-" and "write-".
 func WithPrefix(prefix string) Option {
 	return func(o *options) {
 		if strings.Contains(prefix, "/") {

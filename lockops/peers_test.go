@@ -2,6 +2,7 @@ package lockops_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -105,4 +106,83 @@ func TestKeepsOutRedisPy(t *testing.T) {
 		}
 		release(t, a.h)
 	})
+}
+
+// TestReadersAndWritersQueueWithKazoo: our readers and writers wait for a real kazoo ReadLock and WriteLock, and these for
+// ours. (A kazoo 2.8 reader also waits for writers behind it, kazoo#649: none is put there.)
+func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		queueWithPeers(t, server, servertest.StartKazooLocks(t, server.Addr), lockops.WithRecipe("kazoo"))
+	})
+}
+
+// TestReadersAndWritersQueueWithCurator is the same with a real InterProcessReadWriteLock.
+func TestReadersAndWritersQueueWithCurator(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		queueWithPeers(t, server, servertest.StartCurator(t, server.Addr), lockops.WithRecipe("curator"))
+	})
+}
+
+func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest.Peer, recipe lockops.Option) {
+	s := zkSession(t, server.Addr)
+	word := map[byte]string{'r': "read", 'w': "write"}
+	for _, tt := range []struct{ first, second string }{{"r", "w"}, {"w", "r"}, {"w", "w"}, {"r", "r"}} {
+		first, second := tt.first[0], tt.second[0]
+		together := first == 'r' && second == 'r'
+
+		path := servertest.UniquePath(t) // theirs before ours
+		peer.Tell(t, word[first], "one", path)
+		peer.Expect(t, "acquired "+word[first])
+		if together {
+			h := acquire(t, side(s, path, second, recipe)())
+			peer.Tell(t, "close", "one")
+			release(t, h)
+		} else {
+			_, got := queueUp(t, within(t), side(s, path, second, recipe))
+			if _, err := side(s, path, second, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+				t.Errorf("a try of %s beside their %s: %v", tt.second, tt.first, err)
+			}
+			if len(got) > 0 {
+				t.Errorf("our %s holds beside their %s", tt.second, tt.first)
+			}
+			peer.Tell(t, "close", "one")
+			a := <-got
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			release(t, a.h)
+		}
+
+		path = servertest.UniquePath(t) // ours before theirs
+		h := acquire(t, side(s, path, first, recipe)())
+		peer.Tell(t, word[second], "two", path)
+		if !together {
+			eventually(t, "theirs watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
+			release(t, h)
+		}
+		peer.Expect(t, "acquired "+word[second])
+		if together {
+			release(t, h)
+		}
+		peer.Tell(t, "close", "two")
+	}
+	downgradeBesidePeers(t, server, peer, recipe)
+}
+
+// downgradeBesidePeers: their writer waits while we go from writing to reading, and after.
+func downgradeBesidePeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest.Peer, recipe lockops.Option) {
+	path := servertest.UniquePath(t)
+	s := zkSession(t, server.Addr)
+	w := acquire(t, writer(s, path, recipe))
+	peer.Tell(t, "write", "three", path)
+	eventually(t, "theirs watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
+	r, err := reader(s, path, recipe).Acquire(w.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, w)
+	eventually(t, "theirs watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
+	release(t, r)
+	peer.Expect(t, "acquired write")
+	peer.Tell(t, "close", "three")
 }

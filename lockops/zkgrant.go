@@ -20,6 +20,8 @@ type zkGrant struct {
 	asked chan struct{} // somebody wants the token now
 	read  chan struct{} // closed when the node has been read
 	czxid uint64        // then set, 0 when the hold ended before
+
+	inner chan *Hold // has the write's own hold of the read inside of it, nil if there is none, unless it is being taken
 }
 
 func (z *zkGrant) name() string { return z.node.path[strings.LastIndexByte(z.node.path, '/')+1:] }
@@ -32,7 +34,19 @@ func (z *zkGrant) lost(reason error) {
 	z.stop()
 	z.grant.lose(reason)
 	n := z.node
-	z.session.goDo(func() { z.session.remove(&n) })
+	z.session.goDo(func() {
+		z.session.remove(&n)
+		z.leaveInner(z.session.ctx)
+	})
+}
+
+// leaveInner gives up the write's own hold of the read inside of it. Whoever else holds that goes on.
+func (z *zkGrant) leaveInner(ctx context.Context) {
+	read := <-z.inner
+	z.inner <- nil
+	if read != nil {
+		_ = read.Release(ctx) // lost with the write, or removed in the background
+	}
 }
 
 // abandon has nothing to do: lost has done it.
@@ -99,6 +113,7 @@ func (z *zkGrant) deadline() (time.Time, bool) {
 
 func (z *zkGrant) release(ctx context.Context) error {
 	z.stop()
+	z.leaveInner(ctx)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(z.life.ctx, cancel)() // the session ends: there is nothing left to wait for
@@ -115,29 +130,39 @@ func (z *zkGrant) release(ctx context.Context) error {
 
 // extend looks at the node, which touches the session.
 func (z *zkGrant) extend(ctx context.Context) error {
+	_, err := z.look(ctx)
+	return err
+}
+
+// look makes sure that the node is there, and returns its czxid.
+func (z *zkGrant) look(ctx context.Context) (czxid uint64, err error) {
 	type found struct {
 		exists bool
+		stat   *zk.Stat
 		err    error
 	}
 	for {
 		if _, err := z.session.alive(ctx); err != nil {
-			return err
+			return 0, err
 		}
 		f, err := ask(ctx, z.session, func() found {
 			exists, stat, err := z.session.conn.Exists(z.node.path)
-			return found{exists && stat.EphemeralOwner == z.life.id, err}
+			return found{exists && stat.EphemeralOwner == z.life.id, stat, err}
 		})
 		switch {
 		case err != nil:
-			return err
+			return 0, err
 		case lostInTransit(f.err):
 			continue
 		case f.err == nil && !f.exists:
 			z.lost(errRemoved)
 		}
 		if lost := z.grant.lost(); lost != nil {
-			return lost
+			return 0, lost
 		}
-		return f.err
+		if f.err != nil {
+			return 0, f.err
+		}
+		return uint64(f.stat.Czxid), nil
 	}
 }

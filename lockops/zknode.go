@@ -9,49 +9,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"lockscope/inspect/recipe"
 )
-
-// queueOf sorts a directory's children into the entries of a queue. Children that no recipe knows are left out. stranger
-// is a contender of a recipe that cannot be queued with.
-func queueOf(q recipe.Queue, path string, children []string) (entries []recipe.Entry, stranger *RecipeError) {
-	all := recipe.Queues()
-	for _, child := range children {
-		e, ok := q.Parse(child)
-		writer := q
-		if !ok || !q.Certain { // the surest recipe that knows the name wrote it
-			for _, other := range all {
-				if e, ok = other.Parse(child); ok {
-					writer = other
-					break
-				}
-			}
-		}
-		switch {
-		case !ok || e.Role == recipe.Lease && !e.Live: // a semaphore's, of which no mutex takes notice
-		case writer.Name == q.Name || queuesWith(q.Name) == queuesWith(writer.Name):
-			entries = append(entries, e)
-		default:
-			stranger = &RecipeError{Path: path, Want: q.Name, Found: writer.Name, Child: child}
-		}
-	}
-	recipe.Sort(entries)
-	return entries, stranger
-}
-
-// queuesWith gives recipes that wait for each other the same name: Curator and go-zookeeper order whatever ends in
-// "lock-" and a number, kazoo ignores what it did not write, and the tutorials sort whole names, as do ZooKeeper's own
-// recipes, which are theirs.
-func queuesWith(name string) string {
-	switch name {
-	case "go-zookeeper":
-		return "curator"
-	case "zookeeper-recipes":
-		return "sequential"
-	}
-	return name
-}
 
 // makeDir creates a lock's directory and what is missing above it, as containers, which servers remove when they have
 // been emptied, or as persistent nodes where there are no containers.
@@ -91,14 +49,18 @@ type creation struct {
 	err  error
 }
 
-// create asks for a sequential ephemeral node. unique: its prefix is like no other.
-func (s *ZKSession) create(prefix string, data []byte, unique bool) creation {
-	if !unique {
+// create asks for an ephemeral node.
+func (s *ZKSession) create(n node, data []byte) creation {
+	if !n.unique {
 		s.creating.RLock()
 		defer s.creating.RUnlock()
 	}
-	path, err := s.conn.Create(prefix, data, zk.FlagEphemeralSequential, s.opts.acl)
-	if err == nil && !unique {
+	flags := int32(zk.FlagEphemeralSequential)
+	if n.numbered {
+		flags = zk.FlagEphemeral
+	}
+	path, err := s.conn.Create(n.prefix, data, flags, s.opts.acl)
+	if err == nil && !n.unique {
 		s.mu.Lock()
 		s.ours[path] = struct{}{}
 		s.mu.Unlock()
@@ -108,11 +70,12 @@ func (s *ZKSession) create(prefix string, data []byte, unique bool) creation {
 
 // node is a contender's node, or what is known of it.
 type node struct {
-	dir    string
-	prefix string // full path without the number
-	unique bool   // the prefix has a GUID
-	path   string // "" when not known
-	maybe  bool   // a node of this prefix may exist although path is not known
+	dir      string
+	prefix   string // full path without the number that the server appends
+	unique   bool   // the prefix has a GUID
+	numbered bool   // the prefix has a number: the server appends none
+	path     string // "" when not known
+	maybe    bool   // a node of this prefix may exist although path is not known
 }
 
 // removal says what became of a node.

@@ -2,13 +2,18 @@ package lockops_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/internal/servertest"
+	"lockscope/lockops"
 )
 
 type quiet struct{}
@@ -39,4 +44,50 @@ func children(t testing.TB, server *servertest.ZooKeeper, path string) []string 
 	}
 	slices.Sort(names)
 	return names
+}
+
+// watches calls f with every path that is watched, and the session that watches it, as the server writes it.
+func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session string)) {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "wchp"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := ""
+	for line := range strings.Lines(string(answer)) {
+		line = strings.TrimSuffix(line, "\n")
+		if session, ok := strings.CutPrefix(line, "\t"); ok {
+			f(path, session)
+		} else {
+			path = line
+		}
+	}
+}
+
+// watchedBy are the paths that a session watches.
+func watchedBy(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession) (paths []string) {
+	t.Helper()
+	own := fmt.Sprintf("0x%x", uint64(s.Conn().SessionID()))
+	watches(t, server, func(path, session string) {
+		if session == own {
+			paths = append(paths, path)
+		}
+	})
+	return paths
+}
+
+// watchedByOthers says that a session other than s watches a path.
+func watchedByOthers(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession, path string) (watched bool) {
+	t.Helper()
+	own := fmt.Sprintf("0x%x", uint64(s.Conn().SessionID()))
+	watches(t, server, func(p, session string) { watched = watched || p == path && session != own })
+	return watched
 }

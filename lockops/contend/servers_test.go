@@ -97,6 +97,46 @@ func TestZooKeeperQueues(t *testing.T) {
 	})
 }
 
+// Readers share the lock, nobody shares it with a writer, and no one is overtaken whom that could keep waiting.
+func TestReadersAndWritersFight(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		var kinds []lockops.Kind
+		for _, k := range lockops.KindsOn(lockops.OnZooKeeper) {
+			if k.Shared || k.Readers != "" {
+				kinds = append(kinds, k)
+			}
+		}
+		for _, name := range kinds[0].Recipes {
+			t.Run(name, func(t *testing.T) {
+				path := servertest.UniquePath(t)
+				arena := onZooKeeper(server, path, lockops.WithRecipe(name))
+				arena.Kinds = kinds
+				run, err := Start(t.Context(), NewZooKeeper(arena), brief)
+				if err != nil {
+					t.Fatal(err)
+				}
+				together, readers := 0, 0
+				for e := range run.Events() {
+					if reads := kinds[e.Contender%len(kinds)].Shared; reads && e.Kind == Granted {
+						readers++
+						together = max(together, readers)
+					} else if reads && e.Kind == Released {
+						readers--
+					}
+				}
+				r, err := run.Wait()
+				if err != nil || r.Kind != "read,write" || r.Grants != 60 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 {
+					t.Errorf("%v: %+v", err, r)
+				}
+				if together < 2 {
+					t.Errorf("at most %d readers held it together", together)
+				}
+				wantNoNode(t, server, path)
+			})
+		}
+	})
+}
+
 // Long holds have their czxid read; it grows with every grant.
 func TestZooKeeperTokensAreLookedAt(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -1,0 +1,392 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// rwRecipes are the recipes that a read-write lock can be written by.
+func rwRecipes() []string { return []string{"curator", "kazoo", "madelson", "sequential"} }
+
+// eachRW runs a test on every kind of server with every recipe.
+func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, name string)) {
+	t.Helper()
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		for _, name := range rwRecipes() {
+			t.Run(name, func(t *testing.T) { f(t, server, lockops.WithRecipe(name), name) })
+		}
+	})
+}
+
+// side makes the read (r) or the write side (w) of a lock for queueUp.
+func side(s *lockops.ZKSession, path string, mode byte, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
+	return func(more ...lockops.Option) lockops.Locker {
+		m := lockops.NewZKRWMutex(s, path, slices.Concat(opts, more)...)
+		if mode == 'r' {
+			return m.Read()
+		}
+		return m.Write()
+	}
+}
+
+func reader(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
+	return side(s, path, 'r', opts...)()
+}
+
+func writer(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
+	return side(s, path, 'w', opts...)()
+}
+
+// TestZKRWMutexWhoWaitsForWhom: contenders come one after the other, and those who hold the lock leave together.
+func TestZKRWMutexWhoWaitsForWhom(t *testing.T) {
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
+		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr)}
+		for _, tt := range []struct {
+			come  string
+			hold  []string // who holds the lock after the first came, after the first holders left, and so on
+			tries string   // who could take it at once when all have come
+		}{
+			{"r", []string{"0"}, "r"},
+			{"w", []string{"0"}, ""},
+			{"rrr", []string{"012"}, "r"},
+			{"ww", []string{"0", "1"}, ""},
+			{"rw", []string{"0", "1"}, ""},
+			{"wrr", []string{"0", "12"}, ""},
+			{"rwrr", []string{"0", "1", "23"}, ""},
+			{"rrwrwrr", []string{"01", "2", "3", "4", "56"}, ""},
+		} {
+			path := servertest.UniquePath(t)
+			come(t, sessions, path, tt.come, tt.hold, tt.tries, recipe)
+			if got := children(t, server, path); len(got) != 0 {
+				t.Errorf("%s: children %q are left", tt.come, got)
+			}
+		}
+	})
+}
+
+func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold []string, tries string, recipe lockops.Option) {
+	t.Helper()
+	results := make([]<-chan acquired, len(modes))
+	for i := range modes {
+		l := side(sessions[i%2], path, modes[i], recipe)
+		if strings.ContainsRune(hold[0], rune('0'+i)) {
+			got := make(chan acquired, 1)
+			got <- acquired{h: acquire(t, l())}
+			results[i] = got
+			continue
+		}
+		_, results[i] = queueUp(t, within(t), l)
+	}
+	for _, mode := range "rw" {
+		h, err := side(sessions[0], path, byte(mode), recipe)().TryAcquire(within(t))
+		switch {
+		case strings.ContainsRune(tries, mode) != (err == nil):
+			t.Errorf("%s: a try of %c: %v", modes, mode, err)
+		case err == nil:
+			release(t, h)
+		case !errors.Is(err, lockops.ErrHeld):
+			t.Errorf("%s: a try of %c: %v, want ErrHeld", modes, mode, err)
+		}
+	}
+	var last uint64 // token of a write
+	for _, together := range hold {
+		var holds []*lockops.Hold
+		for _, i := range together {
+			a := <-results[i-'0']
+			if a.err != nil {
+				t.Fatalf("%s: %c: %v", modes, i, a.err)
+			}
+			token, ok := a.h.Token()
+			if !ok || token <= last {
+				t.Errorf("%s: %c has the token %d (%v), a write before it %d", modes, i, token, ok, last)
+			}
+			if modes[i-'0'] == 'w' {
+				last = token
+			}
+			holds = append(holds, a.h)
+		}
+		for i, r := range results {
+			if len(r) > 0 {
+				t.Errorf("%s: %d holds beside %s", modes, i, together)
+			}
+		}
+		for _, h := range holds {
+			release(t, h)
+		}
+	}
+}
+
+// TestZ9_ReadersWatchAWriter: a reader watches one writer before it, the one that its recipe's readers do; a writer the
+// entry right before it, of either mode.
+func TestZ9_ReadersWatchAWriter(t *testing.T) {
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, name string) {
+		path := servertest.UniquePath(t)
+		const modes = "rwrwrr"
+		watches := []int{-1, 0, 1, 2, 3, 3}
+		if name == "curator" { // InterProcessReadWriteLock.readLockPredicate
+			watches = []int{-1, 0, 1, 2, 1, 1}
+		}
+		var names []string
+		var sessions []*lockops.ZKSession
+		var results []<-chan acquired
+		first := acquire(t, writer(zkSession(t, server.Addr), path, recipe)) // so that all of them wait, until it goes
+		for i := range modes {
+			s := zkSession(t, server.Addr)
+			n, got := queueUp(t, within(t), side(s, path, modes[i], recipe))
+			names, sessions, results = append(names, n), append(sessions, s), append(results, got)
+		}
+		release(t, first)
+		held := <-results[0]
+		if held.err != nil {
+			t.Fatal(held.err)
+		}
+		for i, before := range watches {
+			if before < 0 {
+				continue
+			}
+			eventually(t, modes[:i+1]+": the last one watches as it should", func() bool {
+				all := watchedBy(t, server, sessions[i])
+				return len(all) == 1 && all[0] == path+"/"+names[before]
+			})
+		}
+		release(t, held.h)
+		for _, r := range results[1:] {
+			a := <-r
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			release(t, a.h)
+		}
+	})
+}
+
+// TestZ20_ReadInsideOfAWrite: who writes may read, and keeps that when the write is released; nobody gets in between.
+func TestZ20_ReadInsideOfAWrite(t *testing.T) {
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		w := acquire(t, writer(s, path, recipe))
+		_, second := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'w', recipe))
+		_, behind := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'r', recipe))
+		written, _ := w.Token()
+
+		r, err := reader(s, path, recipe).Acquire(w.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Name() == w.Name() || !slices.Contains(children(t, server, path), r.Name()) {
+			t.Errorf("the read %q has no node of its own", r.Name())
+		}
+		if token, ok := r.Token(); !ok || token != written {
+			t.Errorf("the read's token is %d (%v), the write's %d", token, ok, written)
+		}
+		again, err := reader(s, path, recipe).TryAcquire(w.Context())
+		if err != nil || again.Name() != r.Name() {
+			t.Fatalf("a second read inside of the write: %v", err)
+		}
+		release(t, again)
+		inner, err := writer(s, path, recipe).Acquire(r.Context())
+		if err != nil || inner.Name() != w.Name() {
+			t.Fatalf("a write inside of the read inside of the write: %v", err)
+		}
+		release(t, inner)
+
+		release(t, w)
+		if r.Context().Err() != nil {
+			t.Fatalf("the read ended with the write: %v", context.Cause(r.Context()))
+		}
+		if err := r.Extend(within(t)); err != nil {
+			t.Error(err)
+		}
+		for _, mode := range []byte("rw") {
+			if _, err := side(s, path, mode, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+				t.Errorf("a try of %c beside the read, with a writer that waits: %v", mode, err)
+			}
+		}
+		if _, err := writer(s, path, recipe).Acquire(r.Context()); !errors.Is(err, lockops.ErrUpgrade) {
+			t.Errorf("a write inside of the read that is left: %v, want ErrUpgrade", err)
+		}
+		if len(second) > 0 || len(behind) > 0 {
+			t.Error("somebody got the lock beside the read")
+		}
+		release(t, r)
+		for _, next := range []<-chan acquired{second, behind} {
+			a := <-next
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			if token, _ := a.h.Token(); token <= written {
+				t.Errorf("token %d after %d", token, written)
+			}
+			release(t, a.h)
+		}
+	})
+}
+
+// TestZ20_NoUpgrade: a write inside of a read would wait for itself.
+func TestZ20_NoUpgrade(t *testing.T) {
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
+		path := servertest.UniquePath(t)
+		m := lockops.NewZKRWMutex(zkSession(t, server.Addr), path, recipe)
+		r := acquire(t, m.Read())
+		for _, try := range []func(context.Context) (*lockops.Hold, error){m.Write().Acquire, m.Write().TryAcquire} {
+			if _, err := try(r.Context()); !errors.Is(err, lockops.ErrUpgrade) || !contains(err, path) {
+				t.Errorf("%v, want ErrUpgrade", err)
+			}
+		}
+		if got := children(t, server, path); len(got) != 1 {
+			t.Errorf("children %q, want the read's", got)
+		}
+		release(t, r)
+		w, err := m.Write().Acquire(context.WithoutCancel(r.Context())) // it is no hold any more
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, w)
+	})
+}
+
+// TestZ21_EachSideReenters: counted, and only for whom the context comes from a hold of this lock.
+func TestZ21_EachSideReenters(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		s := zkSession(t, server.Addr)
+		for _, mode := range []byte("rw") {
+			path := servertest.UniquePath(t)
+			l := side(s, path, mode)
+			outer := acquire(t, l())
+			inner, err := l().Acquire(outer.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if inner.Name() != outer.Name() || len(children(t, server, path)) != 1 {
+				t.Errorf("%c: re-entered as %q, held as %q", mode, inner.Name(), outer.Name())
+			}
+			release(t, outer)
+			if _, err := writer(s, path).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+				t.Errorf("%c: a stranger's write while the inner hold lasts: %v", mode, err)
+			}
+			release(t, inner)
+			release(t, acquire(t, writer(s, path)))
+		}
+	})
+}
+
+// TestZ20_ManyReadsInsideOfAWrite: whatever is read and released at once inside of a write, all is given back at the end.
+func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		l := reader(s, path, recipe)
+		for range 5 {
+			w := acquire(t, writer(s, path, recipe))
+			done := make(chan error, 8)
+			for range cap(done) {
+				go func() {
+					h, err := l.Acquire(context.WithoutCancel(w.Context())) // the write may be released first
+					if err == nil {
+						err = h.Release(context.Background())
+					}
+					done <- err
+				}()
+			}
+			release(t, w)
+			for range cap(done) {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			if got := children(t, server, path); len(got) != 0 {
+				t.Fatalf("children %q are left", got)
+			}
+		}
+	})
+}
+
+// TestMutexAndReadWriteLockAreRefusedToEachOther where they would not wait for each other, without leaving anything.
+func TestMutexAndReadWriteLockAreRefusedToEachOther(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		s := zkSession(t, server.Addr)
+		for _, tt := range []struct{ holder, comer, found, foundKind, wantKind string }{
+			{"mutex curator", "rw curator", "curator", "mutex", "read-write lock"},
+			{"mutex go-zookeeper", "rw curator", "go-zookeeper", "mutex", "read-write lock"},
+			{"rw curator", "mutex curator", "curator", "read-write lock", "mutex"},
+			{"rw curator", "mutex go-zookeeper", "curator", "read-write lock", "mutex"},
+			{"mutex sequential", "rw sequential", "sequential", "mutex", "read-write lock"},
+			{"mutex sequential", "rw madelson", "sequential", "mutex", "read-write lock"},
+			{"rw sequential", "mutex sequential", "madelson", "read-write lock", "mutex"},
+			{"rw kazoo", "rw curator", "kazoo", "", ""},
+			{"rw madelson", "rw kazoo", "madelson", "", ""},
+			{"mutex kazoo", "rw sequential", "kazoo", "", ""},
+		} {
+			path := servertest.UniquePath(t)
+			lock := func(words string) lockops.Locker {
+				kind, recipe, _ := strings.Cut(words, " ")
+				if kind == "rw" {
+					return reader(s, path, lockops.WithRecipe(recipe))
+				}
+				return lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe))
+			}
+			h := acquire(t, lock(tt.holder))
+			_, want, _ := strings.Cut(tt.comer, " ")
+			for _, try := range []func(context.Context) (*lockops.Hold, error){lock(tt.comer).Acquire, lock(tt.comer).TryAcquire} {
+				_, err := try(within(t))
+				var refused *lockops.RecipeError
+				if !errors.As(err, &refused) || refused.Want != want || refused.Found != tt.found || refused.Child != h.Name() ||
+					refused.FoundKind != tt.foundKind || refused.WantKind != tt.wantKind || !contains(err, path, tt.found, tt.foundKind, h.Name()) {
+					t.Errorf("%s beside %s: %v", tt.comer, tt.holder, err)
+				}
+			}
+			if got := children(t, server, path); len(got) != 1 {
+				t.Errorf("%s beside %s: children %q", tt.comer, tt.holder, got)
+			}
+			release(t, h)
+		}
+	})
+}
+
+// TestKazoosMutexAndReadWriteLockQueueTogether: kazoo's writers are named as its mutex is.
+func TestKazoosMutexAndReadWriteLockQueueTogether(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path, kazoo := servertest.UniquePath(t), lockops.WithRecipe("kazoo")
+		s := zkSession(t, server.Addr)
+		r := acquire(t, reader(s, path, kazoo))
+		_, mutex := queueUp(t, within(t), mutexOn(s, path, kazoo))
+		_, second := queueUp(t, within(t), side(s, path, 'r', kazoo))
+		release(t, r)
+		for _, next := range []<-chan acquired{mutex, second} {
+			a := <-next
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			release(t, a.h)
+		}
+	})
+}
+
+// TestRecipesWithoutReadersAreRefused: go-zookeeper's lock has no shared mode; the error says whose have one.
+func TestRecipesWithoutReadersAreRefused(t *testing.T) {
+	s := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
+	for _, tt := range []struct {
+		lock  lockops.Locker
+		words []string
+	}{
+		{reader(s, "/a", lockops.WithRecipe("go-zookeeper")), append(rwRecipes(), "go-zookeeper", "read-write lock")},
+		{writer(s, "/a", lockops.WithRecipe("hbase")), []string{"hbase", "curator"}},
+		{lockops.NewZKMutex(s, "/a", lockops.WithRecipe("madelson")), []string{"madelson", "mutex", "curator", "go-zookeeper"}},
+		{reader(s, "/a", lockops.WithRecipe("nobody's")), []string{"nobody's"}},
+		{reader(s, "/a/"), []string{"/a/", "slash"}},
+	} {
+		for _, try := range []func(context.Context) (*lockops.Hold, error){tt.lock.Acquire, tt.lock.TryAcquire} {
+			if _, err := try(within(t)); err == nil || !contains(err, tt.words...) {
+				t.Errorf("%v: %v", tt.lock, err)
+			}
+		}
+	}
+}
