@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -109,7 +110,7 @@ func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error
 		lockops.OnWaiting(func(name string) { q.event("waiting", name, nil, nil) }),
 		lockops.OnRenew(func(deadline time.Time) { q.event("renewed", "", nil, &deadline) }))
 	if q.target.Service == connect.ZooKeeper {
-		name, err := q.chooseRecipe(ctx)
+		name, err := q.chooseRecipe(ctx, kind)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -154,11 +155,24 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	case errors.Is(err, lockops.ErrHeld):
 		return exit(exitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
 	case errors.As(err, &mixed):
-		return exit(exitNo, "%w (give --recipe %s, or another path)", err, mixed.Found)
+		return exit(exitNo, "%w (%s)", err, q.insteadOf(mixed))
 	case errors.Is(err, lockops.ErrNoQuorum):
 		return exit(exitUnreachable, "%w", err)
 	default:
 		return exit(exitUnreachable, "%w", err)
+	}
+}
+
+// insteadOf says what to do about a lock that others use in another way.
+func (q *acquisition) insteadOf(mixed *lockops.RecipeError) string {
+	kind, _ := q.kindNamed(q.kind)
+	switch {
+	case mixed.FoundKind == "" && slices.Contains(kind.Recipes, mixed.Found):
+		return "give --recipe " + mixed.Found + ", or another path"
+	case mixed.FoundKind == "":
+		return "choose another path"
+	default:
+		return "give the --kind that they take, or another path"
 	}
 }
 

@@ -101,6 +101,36 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 	})
 }
 
+// Readers share a lock, by the recipe of whoever is there; writers, and clients of another kind of lock, do not get it.
+func TestAcquireReadsAndWrites(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
+		try := func(kind string) outcome {
+			return run(t, "acquire", "zk:"+path, target, "--kind", kind, "--wait", "0", "-o", "jsonl", "--", "true")
+		}
+		peer := servertest.StartCurator(t, server.Addr)
+		peer.Tell(t, "read", "one", path)
+		peer.Expect(t, "acquired")
+		if got := try("read"); got.code != 0 || !strings.Contains(got.stdout, "__READ__") {
+			t.Errorf("a read beside a Curator read: %+v", got)
+		}
+		if got := try("write"); got.code != 1 || !strings.Contains(got.stderr, "holds it") {
+			t.Errorf("a write beside a Curator read: %+v", got)
+		}
+		if got := try("mutex"); got.code != 1 || !strings.Contains(got.stderr, "read-write lock of curator") || !strings.Contains(got.stderr, "--kind") {
+			t.Errorf("a mutex beside a Curator read: %+v", got)
+		}
+		if children := childrenOf(t, server.Addr, path); len(children) != 1 {
+			t.Errorf("left behind: %v", children)
+		}
+		peer.Tell(t, "close", "one")
+		if got := run(t, "acquire", "zk:"+path, target, "--kind", "write", "-o", "jsonl", "--", "true"); got.code != 0 || !strings.Contains(got.stdout, "__WRIT__") {
+			t.Errorf("a write when the read is gone: %+v", got)
+		}
+	})
+}
+
 // The lock is taken away from under COMMAND, which is stopped; exit code 4.
 func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {

@@ -34,8 +34,10 @@ func (a *app) contendCommand() *cobra.Command {
 		Long: "contend lets N contenders, each with a session of its own, take a lock, hold it, give it back and come again,\n" +
 			"and reports grants, handoffs, waits, who overtook whom, and whether two ever held the lock at once. The times are\n" +
 			"drawn from the seed: the same seed gives every contender the same times again. The lock is made for the run and\n" +
-			"removed at its end. Until then it is a load on the servers: mind where you run it.",
+			"removed at its end. Until then it is a load on the servers: mind where you run it. With several kinds, as in\n" +
+			"--kind read,write, the contenders take them in turn.",
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
+			"  lockscope contend zk:/locks/try zk://localhost -n 9 --kind read,read,write --for 30s\n" +
 			"  lockscope contend redis:lock:try redis://localhost -n 8 --hold 10ms --think 5ms --rounds 100 -o json",
 		Args: lockFirst, ValidArgsFunction: q.completeLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return q.run(cmd.Context(), args) },
@@ -130,10 +132,10 @@ func (q *contention) arena(ctx context.Context) (contend.Arena, error) {
 	}
 	name := q.recipe
 	if name == "" {
-		name = "curator"
+		name = q.kinds[0].Recipes[0]
 	}
 	if q.yes {
-		if name, err = q.chooseRecipe(ctx); err != nil {
+		if name, err = q.chooseRecipe(ctx, q.kinds[0]); err != nil {
 			return nil, err
 		}
 	}

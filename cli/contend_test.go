@@ -48,6 +48,25 @@ func TestContendReportsToTheLetter(t *testing.T) {
 	})
 }
 
+func TestContendOfReadersAndWriters(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		args := []string{"contend", "zk:" + path, "zk://" + server.Addr, "-n", "6", "--kind", "read,read,write", "--hold", "2ms", "--think", "1ms", "--rounds", "5"}
+		got := run(t, append(args, "-o", "json")...)
+		var j map[string]any
+		if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || got.code != 0 || got.stderr != "" {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		if j["kind"] != "read,read,write" || j["grants"] != 30.0 || j["overlaps"] != 0.0 || j["inversions"] != 0.0 {
+			t.Errorf("%s", got.stdout)
+		}
+		got = run(t, args...)
+		if got.code != 0 || !strings.Contains(got.stdout, "read,read,write (curator)") || !strings.Contains(got.stdout, "nobody was granted the lock while another held it who excludes") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 func TestContendForPeople(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)

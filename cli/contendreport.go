@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/lockops"
 	"lockscope/lockops/contend"
 )
 
@@ -99,7 +101,7 @@ func (q *contention) printReport(r contend.Report) {
 	if r.Grants > 0 {
 		line("requests", fmt.Sprintf("%.1f a grant", r.RequestsPerGrant()))
 	}
-	line("overlaps", overlaps(r))
+	line("overlaps", q.overlaps(r))
 	if r.Lost > 0 || r.Failed > 0 {
 		line("trouble", fmt.Sprintf("%s lost, %s; the last: %s", count(r.Lost, "hold"), count(r.Failed, "failure"),
 			inspect.Escape(fmt.Sprint(r.LastError))))
@@ -142,8 +144,11 @@ func shares(r contend.Report) string {
 	return fmt.Sprintf("%d to %d grants each; Jain %.3f", least, most, r.Jain())
 }
 
-func overlaps(r contend.Report) string {
-	if r.Overlaps == 0 {
+func (q *contention) overlaps(r contend.Report) string {
+	switch shared := slices.ContainsFunc(q.kinds, func(k lockops.Kind) bool { return k.Shared }); {
+	case r.Overlaps == 0 && shared:
+		return "none: nobody was granted the lock while another held it who excludes them"
+	case r.Overlaps == 0:
 		return "none: nobody was granted the lock while another held it"
 	}
 	return fmt.Sprintf("%d: GRANTED TO TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps, r.TokensBack)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,12 +64,15 @@ func (l *lab) Backends() []tui.LabBackend {
 		}
 		for _, k := range lockops.KindsOn(q.servers()) {
 			b.Kinds = append(b.Kinds, k.Name)
-			if !k.Shared && k.Permits == 1 {
+			switch {
+			case k.Readers != "":
+				b.Arenas = append(b.Arenas, k.Readers+","+k.Name)
+			case !k.Shared && k.Permits == 1:
 				b.Arenas = append(b.Arenas, k.Name)
 			}
-		}
-		if b.ZooKeeper {
-			b.Recipes = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
+			if b.Recipes == nil {
+				b.Recipes = k.Recipes
+			}
 		}
 		list[i] = b
 	}
@@ -224,17 +228,23 @@ func (l *lab) arena(c tui.Contest) (contend.Arena, error) {
 	if first {
 		kind = lockops.KindsOn(lockops.OnRedisMasters)[0].Name
 	}
-	q, k, err := l.choice(c.Backend, kind)
-	if err != nil {
-		return nil, err
+	var q *lockChoice
+	var kinds []lockops.Kind
+	for name := range strings.SplitSeq(kind, ",") {
+		var k lockops.Kind
+		var err error
+		if q, k, err = l.choice(c.Backend, name); err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, k)
 	}
 	if first {
-		k = lockops.KindsOn(lockops.OnRedis)[0]
+		kinds = lockops.KindsOn(lockops.OnRedis)[:1]
 	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	name := hex.EncodeToString(random[:])
-	site := contend.Site{Backend: c.Backend + ":", Kinds: []lockops.Kind{k}, Options: []lockops.Option{lockops.WithTTL(q.ttl)}}
+	site := contend.Site{Backend: c.Backend + ":", Kinds: kinds, Options: []lockops.Option{lockops.WithTTL(q.ttl)}}
 	if q.target.Service == connect.ZooKeeper {
 		site.Name = "/lockscope-lab/" + name
 		site.Options = append(site.Options, lockops.WithRecipe("curator"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ type lockChoice struct {
 
 func (q *lockChoice) flags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&q.kind, "kind", "", "mutex, or redlock on several masters (default: what the target takes)")
+	flags.StringVar(&q.kind, "kind", "", "mutex; read or write on ZooKeeper; redlock on several masters (default: mutex, or redlock)")
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
 	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
 	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
@@ -67,7 +68,7 @@ const shortestTTL = 10 * time.Millisecond
 // checkRecipe checks the options that only one kind of server takes.
 func (q *lockChoice) checkRecipe() error {
 	queue, _ := recipe.QueueByName(q.recipe)
-	known := queue.Prefix != nil
+	known := queue.Prefix != nil || queue.WritePrefix != nil
 	switch zookeeper := q.target.Service == connect.ZooKeeper; {
 	case q.ttl < shortestTTL:
 		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)
@@ -99,11 +100,22 @@ func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
 	var names []string
 	for _, k := range lockops.KindsOn(q.servers()) {
 		if k.Name == name {
-			return k, nil
+			return k, q.checkKind(k)
 		}
 		names = append(names, k.Name)
 	}
 	return lockops.Kind{}, usageError("--kind %q: %s takes %s", name, q.target.Name, strings.Join(names, ", "))
+}
+
+// checkKind checks the options that not every kind of lock takes.
+func (q *lockChoice) checkKind(k lockops.Kind) error {
+	switch {
+	case q.recipe != "" && !slices.Contains(k.Recipes, q.recipe):
+		return usageError("--recipe %s: --kind %s takes %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
+	case q.prefix != "" && (k.Shared || k.Readers != ""):
+		return usageError("--prefix %q: names of readers and writers start with read- and write-", q.prefix)
+	}
+	return nil
 }
 
 // options are those of the lock that servers do not change.
@@ -115,8 +127,9 @@ func (q *lockChoice) options() []lockops.Option {
 	return options
 }
 
-// chooseRecipe is the recipe asked for, else that of the contenders that are there, else Curator's.
-func (q *lockChoice) chooseRecipe(ctx context.Context) (string, error) {
+// chooseRecipe is the recipe asked for, else that of the contenders that are there, if there is such a kind of lock, else
+// the usual one.
+func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, error) {
 	if q.recipe != "" {
 		return q.recipe, nil
 	}
@@ -124,10 +137,10 @@ func (q *lockChoice) chooseRecipe(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if l := snapshot.Lock(q.id); l != nil && l.Recipe != "" {
+	if l := snapshot.Lock(q.id); l != nil && slices.Contains(k.Recipes, l.Recipe) {
 		return l.Recipe, nil
 	}
-	return "curator", nil
+	return k.Recipes[0], nil
 }
 
 // session connects to the lock's servers.

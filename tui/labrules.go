@@ -30,6 +30,9 @@ func usualTaking(b *LabBackend, id inspect.ID, l *inspect.Lock) Taking {
 		o.Recipe = l.Recipe
 		o.Prefix = queuePrefix(l)
 	}
+	if l != nil && l.Kind == inspect.KindRW && slices.Contains(b.Kinds, "read") {
+		o.Kind = "read"
+	}
 	return o
 }
 
@@ -59,6 +62,8 @@ func takingRefused(b *LabBackend, o *Taking, l *inspect.Lock) string {
 		return fmt.Sprintf("%s clients use it: those of %s would not wait for them, nor they for those", l.Recipe, o.Recipe)
 	case o.Kind == "mutex" && (l.Kind == inspect.KindRW || l.Kind == inspect.KindSemaphore):
 		return fmt.Sprintf("it is a lock of kind %s: a mutex would not respect it", l.Kind)
+	case (o.Kind == "read" || o.Kind == "write") && l.Kind != inspect.KindRW && l.Recipe != "kazoo" && l.Contention() > 0:
+		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
 	case !b.ZooKeeper && structured(l):
 		return fmt.Sprintf("%s clients use it: they fail on a plain key", l.Recipe)
 	}
@@ -79,9 +84,13 @@ func takingPreview(b *LabBackend, o *Taking) []string {
 			"it is deleted at once when somebody else is before it",
 		}
 	case b.ZooKeeper:
+		before := "the one"
+		if o.Kind == "read" {
+			before = "the writers"
+		}
 		return []string{
 			"an ephemeral sequential node below " + name + ", as " + o.Recipe + " names it",
-			"it waits for the one before it, and vanishes with our session",
+			"it waits for " + before + " before it, and vanishes with our session",
 		}
 	case b.Masters > 1 && o.Kind == "redlock":
 		return []string{
@@ -100,6 +109,9 @@ func takingPreview(b *LabBackend, o *Taking) []string {
 func notTaken(o *Taking, err error) string {
 	var mixed *lockops.RecipeError
 	switch {
+	case errors.As(err, &mixed) && mixed.FoundKind != "":
+		return fmt.Sprintf("refused: it is a %s of %s clients, which do not queue with those of a %s; nothing was left there",
+			mixed.FoundKind, printed(mixed.Found), mixed.WantKind)
 	case errors.As(err, &mixed):
 		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there", printed(mixed.Found), printed(mixed.Want))
 	case errors.Is(err, lockops.ErrHeld):

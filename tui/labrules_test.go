@@ -61,6 +61,8 @@ func TestTakingIsRefused(t *testing.T) {
 		{"another library: both are named", &zkBackend, Taking{Lock: orders().ID, Kind: "mutex", Recipe: "kazoo"}, orders(), []string{"curator", "kazoo"}},
 		{"a free lock takes any", &zkBackend, Taking{Lock: freeLock().ID, Kind: "mutex", Recipe: "kazoo"}, freeLock(), nil},
 		{"a lock of readers", &zkBackend, Taking{Lock: readers().ID, Kind: "mutex", Recipe: "kazoo"}, readers(), []string{"rw", "mutex"}},
+		{"a writer among readers", &zkBackend, Taking{Lock: readers().ID, Kind: "write", Recipe: readers().Recipe}, readers(), nil},
+		{"a reader of a mutex", &zkBackend, Taking{Lock: orders().ID, Kind: "read", Recipe: "curator"}, orders(), []string{"mutex", "readers"}},
 		{"a hash of Redisson's", &redisBackend, Taking{Lock: thin().ID, Kind: "redlock"}, redisson, []string{"redisson", "plain key"}},
 		{"a path that is none", &zkBackend, Taking{Lock: id("zk:locks"), Recipe: "curator"}, nil, []string{"no path"}},
 		{"a path with a slash at its end", &zkBackend, Taking{Lock: id("zk:/locks/"), Recipe: "curator"}, nil, []string{"no path"}},
@@ -104,6 +106,11 @@ func TestWhyNothingWasTaken(t *testing.T) {
 		err   error
 		want  string
 	}{
+		{
+			Taking{},
+			&lockops.RecipeError{Path: "/x", Want: "curator", Found: "curator", WantKind: "mutex", FoundKind: "read-write lock"},
+			"refused: it is a read-write lock of curator clients, which do not queue with those of a mutex; nothing was left there",
+		},
 		{Taking{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left there"},
 		{Taking{Try: true}, fmt.Errorf("lockops: %w", lockops.ErrHeld), "somebody else has it; nothing was left there"},
 		{Taking{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing is left on servers that answer"},
