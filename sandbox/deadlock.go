@@ -15,7 +15,7 @@ func deadlock() Scenario {
 		About: "two clients that each hold the lock which the other waits for",
 		scenes: []Scene{{
 			Title: "deadlock", Lock: "zk:/locks/accounts",
-			Text: "Two clients, each holding what the other waits for. c, then w draws the ring; x on one of them breaks it.",
+			Text: "Two clients take two locks in opposite orders, and wait for each other. c, then w draws the ring; x on one breaks it.",
 		}},
 		play: func(s *Sandbox) error {
 			const accounts, ledger = "/locks/accounts", "/locks/ledger"

@@ -15,11 +15,11 @@ func split() Scenario {
 		scenes: []Scene{
 			{
 				Title: "split vote", Lock: "redis:lock:seats",
-				Text: "Three clients asked at once and each got some masters: nobody holds it. enter shows the votes.",
+				Text: "Three clients ask at once, and each may get too few of the masters to hold it. enter shows the votes.",
 			},
 			{
 				Title: "no expiry", Lock: "redis:lock:nightly",
-				Text: "Somebody set this key without a time to live, and died. f says what is wrong; enter, then x frees it.",
+				Text: "Somebody sets this key without a time to live: it stays until somebody frees it. f: what is wrong; enter, x: free it.",
 			},
 		},
 		play: func(s *Sandbox) error {

@@ -22,11 +22,11 @@ func stuck() Scenario {
 		scenes: []Scene{
 			{
 				Title: "left behind", Lock: "zk:/locks/invoices",
-				Text: "A dead script's node that no session owns: nobody removes it. f says what is wrong; enter, then x frees it.",
+				Text: "A dead script's node, owned by no session, blocks it until somebody removes that. f: what is wrong; enter, x: free it.",
 			},
 			{
 				Title: "hung holder", Lock: stuckLock,
-				Text: "It changed hands twice a second until its holder hung. enter: who, since when, what to do.",
+				Text: "It changes hands twice a second, but every so often its holder hangs. enter: who holds it, since when, what to do.",
 			},
 		},
 		play: func(s *Sandbox) error {

@@ -129,7 +129,10 @@ func (s *timeline) Actions() []action {
 		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the lock's queue", disabled: s.nothing, run: do(func() { s.open(chainScreen, s.Selected()) })},
 		{keys: []string{"tab"}, shown: "tab", help: "next pane", disabled: func() string { return "this screen has one pane" }},
 	}
-	if s.theme.Options.ASCII {
+	switch {
+	case len(s.options.Scenes) > 0:
+		list[1].shown = "hl" // the arrows change the scene
+	case s.theme.Options.ASCII:
 		list[1].shown = "hl left right"
 	}
 	return append(list, moves(s.move, s.page)...)
