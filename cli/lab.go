@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
 	"lockscope/lockops/contend"
@@ -24,6 +25,8 @@ type lab struct {
 	app   *app
 	setup setup
 	label string
+	// forget tells that a lock, made for a run, is needed no more.
+	forget func(inspect.ID)
 
 	mu       sync.Mutex
 	closed   bool
@@ -38,10 +41,10 @@ type labSession struct {
 	session lockops.Session
 }
 
-func (a *app) newLab(s setup) *lab {
+func (a *app) newLab(s setup, forget func(inspect.ID)) *lab {
 	host, _ := os.Hostname()
 	return &lab{
-		app: a, setup: s, label: fmt.Sprintf("%s:%d", host, os.Getpid()), sessions: make(map[string]*labSession),
+		app: a, setup: s, forget: forget, label: fmt.Sprintf("%s:%d", host, os.Getpid()), sessions: make(map[string]*labSession),
 		holds: make(map[*labHold]bool), runs: make(map[*contend.Run]bool),
 	}
 }
@@ -211,7 +214,22 @@ func (l *lab) Contend(ctx context.Context, c tui.Contest) (tui.Contention, error
 	if l.closed {
 		run.Stop()
 	}
-	return run, nil
+	return labRun{run, l}, nil
+}
+
+// labRun is a run on a lock that is made for it.
+type labRun struct {
+	*contend.Run
+	lab *lab
+}
+
+// Wait waits for the end of the run and of its lock.
+func (r labRun) Wait() (contend.Report, error) {
+	report, err := r.Run.Wait()
+	if id, wrong := inspect.ParseID(report.Lock); wrong == nil {
+		r.lab.forget(id)
+	}
+	return report, err
 }
 
 func ended(r *contend.Run) bool {

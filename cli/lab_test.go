@@ -28,7 +28,7 @@ func labOn(t *testing.T, urls ...string) *lab {
 	}
 	a := &app{Environment: Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
 	a.timeout = 5 * time.Second
-	l := a.newLab(setup{targets: targets})
+	l := a.newLab(setup{targets: targets}, func(inspect.ID) {})
 	t.Cleanup(l.close)
 	return l
 }
@@ -206,6 +206,56 @@ func TestLabContends(t *testing.T) {
 	if n := children(t, strings.TrimSuffix(strings.TrimPrefix(strings.Split(box.Targets()[0], "?")[0], "zk://"), "/"), "/lockscope-lab"); n > 0 {
 		t.Errorf("%d locks are left", n)
 	}
+}
+
+// The lock of a run leaves the list soon after the run's end, long before other free locks do.
+func TestTheLockOfARunLeavesTheList(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	box, err := sandbox.Start("fair", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	l := labOn(t, box.Targets()...)
+	defer l.close()
+	l.app.budget, l.app.stuckAfter = "default", time.Minute
+	observer, err := l.app.observer(l.setup, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.forget = observer.Forget
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	feed, watched := observer.Subscribe(), make(chan error, 1)
+	go func() { watched <- observer.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-watched; err != nil {
+			t.Error(err)
+		}
+	}()
+	listed := func(path string, want bool) {
+		t.Helper()
+		for {
+			s, err := feed.Next(ctx)
+			if err != nil {
+				t.Fatalf("%s listed: not %v after half a minute", path, want)
+			}
+			if (s.Lock(lockID(t, path)) != nil) == want {
+				return
+			}
+		}
+	}
+	run, err := l.Contend(ctx, tui.Contest{Backend: "redis", Arena: "redlock", Contenders: 2, Hold: 200 * time.Millisecond, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := run.Snapshot().Lock
+	listed(path, true)
+	run.Stop()
+	if _, err := run.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	listed(path, false)
 }
 
 func TestLabRespectsReadOnly(t *testing.T) {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -28,6 +29,30 @@ func (o *Observer) wasForced(id ID, holder Untrusted, now time.Time) bool {
 	at, ok := o.forced[freed{id, holder}]
 	delete(o.forced, freed{id, holder})
 	return ok && now.Sub(at) <= forcedFor
+}
+
+// passingFor is how long after it was told a free lock is taken for one that nobody needs any more.
+const passingFor = 2 * time.Minute
+
+// Forget tells the observer that a lock, which this program made for a while, is needed no more: as soon as nobody holds it
+// or waits for it, it is gone. Sources list other locks that are free for some time more.
+func (o *Observer) Forget(id ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.passed[id] = o.now()
+}
+
+// dropPassed drops the free locks that nobody needs any more.
+func (o *Observer) dropPassed(now time.Time) {
+	o.mu.Lock()
+	maps.DeleteFunc(o.passed, func(_ ID, told time.Time) bool { return now.Sub(told) > passingFor })
+	ids := slices.SortedFunc(maps.Keys(o.passed), ID.Compare)
+	o.mu.Unlock()
+	for _, id := range ids {
+		if l := o.locks.get(id); l != nil && l.State == StateFree && len(l.Waiters) == 0 {
+			o.drop(o.byName[id.Backend], id, now)
+		}
+	}
 }
 
 // apply takes in what a source saw.

@@ -99,9 +99,10 @@ func (o *Observer) diagnoseBackend(p *place, now time.Time) {
 	o.dirty = true
 }
 
-// onBeat asks the rules about the next of the locks whose findings depend on time.
+// onBeat does what time alone makes due, and asks the rules about the next of the locks whose findings depend on time.
 func (o *Observer) onBeat(now time.Time) {
 	o.tellCleared(now)
+	o.dropPassed(now)
 	if len(o.rules) == 0 {
 		return
 	}

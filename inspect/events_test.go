@@ -175,6 +175,32 @@ func TestOurOwnForcingIsKnown(t *testing.T) {
 	expect(t, "long after", a.told(t), "released 12")
 }
 
+// What was made for a while is gone once it is free, also when that is seen late, and it may come again.
+func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
+	a := applying(t)
+	l := queueOf(t, "11 12")
+	a.send(0, Update{Put: []*Lock{l}, Backend: zkUp})
+	a.Forget(l.ID)
+	beat := func(second int) {
+		a.clock.at = now.Add(time.Duration(second) * time.Second)
+		a.onBeat(a.clock.at)
+	}
+	beat(1)
+	expect(t, "held", a.told(t), "")
+	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
+	beat(3)
+	if told := a.told(t); !strings.HasSuffix(told, "gone") || a.locks.get(l.ID) != nil {
+		t.Errorf("free: told %q, listed %v", told, a.locks.get(l.ID) != nil)
+	}
+	a.send(4, Update{Gone: []ID{l.ID}})
+	expect(t, "gone twice", a.told(t), "")
+	a.send(200, Update{Put: []*Lock{at(queueOf(t, ""), 200)}})
+	beat(201)
+	if a.locks.get(l.ID) == nil {
+		t.Error("dropped long after it was needed no more")
+	}
+}
+
 // A grant is the same one across a time in which nobody could look when the entry is; else when it was is not known.
 func TestGrantsAcrossBlindness(t *testing.T) {
 	unknown := func() *Lock {
