@@ -91,6 +91,7 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 		m.now = m.options.now()
 	}
 	shown := snapshotShownMsg{changed: s.Changed, all: s.Changed == nil || m.missed || !m.arrived}
+	m.noteRecoveries(s)
 	m.snapshot, m.arrived, m.missed = s, true, false
 	if shown.all || m.events.missed > m.forgot { // the ends of some locks may not have been told
 		m.history.keep(func(id inspect.ID) bool { return s.Lock(id) != nil })

@@ -215,64 +215,6 @@ func (m *Model) cost(watches bool) line {
 	return line{{text + "  ", m.theme.Muted}}
 }
 
-// troubles has a line for each backend that is not well, so that none hides another.
-func (m *Model) troubles() []string {
-	t := m.theme
-	var lines []string
-	put := func(style lipgloss.Style, glyph, what, why string) {
-		l := line{{" " + glyph + " " + what, style}, {"  " + why, t.Text}}
-		lines = append(lines, l.render(m.width, t.Glyphs.Ellipsis, nil))
-	}
-	if m.feedError != nil {
-		put(t.Warning, t.Glyphs.Warning, "no more news:", printed(m.feedError.Error()))
-	}
-	for _, b := range m.snapshot.Backends {
-		switch b.State {
-		case inspect.Degraded:
-			put(t.Warning, t.Glyphs.Pending, printed(b.Name)+" degraded", m.trouble(b))
-		case inspect.Down:
-			put(t.Critical, t.Glyphs.Critical, printed(b.Name)+" down", m.trouble(b))
-		}
-	}
-	if most := 4; len(lines) > most {
-		rest := len(lines) - most + 1
-		lines = lines[:most-1]
-		put(t.Warning, t.Glyphs.Warning, fmt.Sprintf("%d more backends in trouble", rest), "")
-	}
-	return lines
-}
-
-// trouble is what is wrong with a backend: its own error, else those of its servers.
-func (w *world) trouble(b *inspect.Backend) string {
-	if b.Error != "" {
-		return printed(brief(b))
-	}
-	var parts []string
-	for _, s := range b.Servers {
-		if s.State == inspect.ServerDown {
-			part := printed(s.Addr)
-			if s.Error != "" {
-				part += ": " + printed(cause(s.Error, s.Addr))
-			}
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// brief is a backend's error, each server in it named once.
-func brief(b *inspect.Backend) string {
-	lines := strings.Split(b.Error, "\n")
-	for i, text := range lines {
-		for _, s := range b.Servers {
-			if s.Addr != "" && strings.Contains(text, s.Addr+": ") {
-				lines[i] = s.Addr + ": " + cause(text, s.Addr)
-			}
-		}
-	}
-	return strings.Join(lines, "; ")
-}
-
 // hints are the keys of the screen or dialog in front, as many as fit; a flash takes their place for a while, and a lock
 // that was lost until that is acknowledged.
 func (m *Model) hints() string {

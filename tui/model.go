@@ -34,6 +34,8 @@ type Model struct {
 	ticking int               // the generation of the tick under way
 	guide   guide
 	focused []inspect.ID
+	// recovered are backends that were not well, by name.
+	recovered map[string]recovery
 }
 
 // New makes the program's model; ctx ends what it waits for. Run does the rest.
@@ -48,7 +50,7 @@ func New(ctx context.Context, o Options) *Model {
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screenName]screen)}
+	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screenName]screen), recovered: make(map[string]recovery)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w)
 	}
@@ -288,6 +290,7 @@ func (m *Model) pause() tea.Cmd {
 		return nil
 	}
 	m.now = m.options.now()
+	m.resize() // what stands for a time may have gone
 	if m.waiting == nil {
 		return nil
 	}

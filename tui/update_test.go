@@ -171,6 +171,48 @@ func TestEmptyListsSayWhy(t *testing.T) {
 	wantText(t, m, "No lock matches")
 }
 
+// The line about a backend stays for a while when that is well again: the rows below do not jump to and fro.
+func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
+	clock := noon
+	m := model(t, Options{Now: func() time.Time { return clock }}, 120, 36, everything())
+	wantText(t, m, "redis degraded", "10.2.1.5:6379: no answer for 3.2s")
+	ill, well := backends(), backends()
+	well[1].State = inspect.Connected
+	turn := func(after time.Duration, b []*inspect.Backend) {
+		clock = clock.Add(after)
+		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(clock, b, []*inspect.Lock{orders()})})
+		send(m, tickedMsg{m.ticking})
+		fits(t, m)
+	}
+	high := len(m.head())
+	for range 3 {
+		turn(time.Second, well)
+		wantText(t, m, "redis was degraded until 12:00:0")
+		turn(time.Second, ill)
+		wantText(t, m, "redis degraded")
+		wantNoText(t, m, "was degraded")
+	}
+	turn(time.Second, well)
+	turn(4*time.Second, well)
+	if len(m.head()) != high {
+		t.Error("the rows jumped")
+	}
+	turn(2*time.Second, well)
+	wantNoText(t, m, "degraded")
+}
+
+// Several masters that do not answer are all named, each with its own error.
+func TestEachMasterThatDoesNotAnswerIsNamed(t *testing.T) {
+	b := backends()
+	for i := range 2 {
+		s := &b[1].Servers[i]
+		s.State, s.Error = inspect.ServerDown, "redissource: master "+s.Addr+": connection lost"
+		b[1].Error += s.Error + "; "
+	}
+	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(noon, b, nil))
+	wantText(t, m, "redis degraded  10.2.1.1:6379: connection lost; 10.2.1.2:6379: connection lost; 10.2.1.5:6379: no answer")
+}
+
 func TestGoneLockSaysSo(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, orders().ID)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{orders().ID}, readers())})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -175,7 +176,15 @@ func (m *master) explain(err error) error {
 		return fmt.Errorf("redissource: master %s: user %q: the server refused the login (%s): %w", m.addr, m.user(), advice, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("redissource: master %s: no answer within %v: %w", m.addr, m.timeout, err)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("redissource: master %s: %w", m.addr, lostError{err})
 	default:
 		return fmt.Errorf("redissource: master %s: %w", m.addr, err)
 	}
 }
+
+// lostError says more than the "EOF" that it wraps.
+type lostError struct{ error }
+
+func (e lostError) Error() string { return "connection lost" }
+func (e lostError) Unwrap() error { return e.error }

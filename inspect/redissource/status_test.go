@@ -1,6 +1,9 @@
 package redissource
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -28,5 +31,13 @@ func TestReadInfoTakesWhatItKnows(t *testing.T) {
 		if got := info(lines...).persistence; got != want {
 			t.Errorf("%v: %q", lines, got)
 		}
+	}
+}
+
+func TestABrokenConnectionIsCalledThat(t *testing.T) {
+	m := &master{addr: "10.0.0.1:6379"}
+	err := m.explain(fmt.Errorf("read: %w", io.EOF))
+	if err.Error() != "redissource: master 10.0.0.1:6379: connection lost" || !errors.Is(err, io.EOF) {
+		t.Error(err)
 	}
 }

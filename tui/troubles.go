@@ -1,0 +1,93 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+)
+
+// recovery is when a backend got well, and what it was before.
+type recovery struct {
+	from inspect.BackendState
+	at   time.Time
+}
+
+// calm is how long the line about a backend stays once it is well: what is below it moves no more often than that.
+const calm = 5 * time.Second
+
+func ill(b *inspect.Backend) bool { return b.State == inspect.Degraded || b.State == inspect.Down }
+
+// noteRecoveries notes which backends are well in a new snapshot and were not in the one before.
+func (m *Model) noteRecoveries(s *inspect.Snapshot) {
+	for _, was := range m.snapshot.Backends {
+		if is := s.Backend(was.Name); is != nil && ill(was) && !ill(is) {
+			m.recovered[was.Name] = recovery{was.State, m.options.now()}
+		}
+	}
+}
+
+// troubles has a line for each backend that is not well, so that none hides another, or was not until a moment ago.
+func (m *Model) troubles() []string {
+	t := m.theme
+	var lines []string
+	put := func(style lipgloss.Style, glyph, what, why string) {
+		l := line{{" " + glyph + " " + what, style}, {"  " + why, t.Text}}
+		lines = append(lines, l.render(m.width, t.Glyphs.Ellipsis, nil))
+	}
+	if m.feedError != nil {
+		put(t.Warning, t.Glyphs.Warning, "no more news:", printed(m.feedError.Error()))
+	}
+	for _, b := range m.snapshot.Backends {
+		switch b.State {
+		case inspect.Degraded:
+			put(t.Warning, t.Glyphs.Pending, printed(b.Name)+" degraded", m.trouble(b))
+		case inspect.Down:
+			put(t.Critical, t.Glyphs.Critical, printed(b.Name)+" down", m.trouble(b))
+		default:
+			if r, ok := m.recovered[b.Name]; ok && m.now.Sub(r.at) < calm {
+				put(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", printed(b.Name), r.from, r.at.Format(time.TimeOnly)), "")
+			}
+		}
+	}
+	if most := 4; len(lines) > most {
+		rest := len(lines) - most + 1
+		lines = lines[:most-1]
+		put(t.Warning, t.Glyphs.Warning, fmt.Sprintf("%d more backends in trouble", rest), "")
+	}
+	return lines
+}
+
+// trouble is what is wrong with a backend: its own error, else those of its servers.
+func (w *world) trouble(b *inspect.Backend) string {
+	var parts []string
+	for _, s := range b.Servers {
+		if s.State == inspect.ServerDown {
+			part := printed(s.Addr)
+			if s.Error != "" {
+				part += ": " + printed(cause(s.Error, s.Addr))
+			}
+			parts = append(parts, part)
+		}
+	}
+	if b.Error != "" && (b.Kind != inspect.Redis || len(parts) < 2) { // of several masters each is named with its own
+		return printed(brief(b))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// brief is a backend's error, each server in it named once.
+func brief(b *inspect.Backend) string {
+	lines := strings.Split(b.Error, "\n")
+	for i, text := range lines {
+		for _, s := range b.Servers {
+			if s.Addr != "" && strings.Contains(text, s.Addr+": ") {
+				lines[i] = s.Addr + ": " + cause(text, s.Addr)
+			}
+		}
+	}
+	return strings.Join(lines, "; ")
+}
