@@ -163,7 +163,9 @@ type Owner struct {
 	Label Untrusted
 	// Session is the ZooKeeper session; 0 is none.
 	Session int64
-	// Client is the session's ip:port, Server the server it is connected to.
+	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is where the connections come
+	// from that are named exactly like the owner's value, label or library id: the ip:port of a single one, the ip alone
+	// where there are several from one host, or several masters.
 	Client, Server    string
 	Host, PID, Thread Untrusted
 	// LibraryID is the id of the client's library instance.

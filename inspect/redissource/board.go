@@ -32,6 +32,8 @@ type board struct {
 	found []string
 	// denied are those of them that our user may not read.
 	denied map[string]bool
+	// clients are, by master, who is connected to it.
+	clients []clients
 }
 
 // aside is a key that is no lock: when to look again, and how long that was put off.
@@ -58,6 +60,7 @@ func newBoard(cfg Config) *board {
 	for i := range cfg.Masters {
 		b.addrs = append(b.addrs, cfg.addr(i))
 	}
+	b.clients = make([]clients, len(b.addrs))
 	if cfg.Only != "" {
 		b.add(cfg.Only, time.Time{})
 	}
@@ -183,6 +186,7 @@ func steady(old, at, now time.Time) time.Time {
 
 // silence records that a master does not answer, for every key.
 func (b *board) silence(master int, err error) {
+	b.clients[master] = nil
 	v := downVote(b.addrs[master], err)
 	for _, e := range b.entries {
 		e.votes[master] = v
@@ -221,6 +225,7 @@ func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bo
 	if e.lock != nil && sameVotes(e.lock.Masters, lock.Masters) {
 		return nil, false
 	}
+	b.identify(lock)
 	e.lock = lock
 	return lock, false
 }

@@ -29,6 +29,7 @@ type master struct {
 	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
 	borrowed, cluster bool
 	offset            atomic.Int64 // the server's clock minus ours, in nanoseconds
+	listAfter         time.Time    // who is connected is not asked before; of the goroutine that asks for the status
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed

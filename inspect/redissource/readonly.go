@@ -23,7 +23,7 @@ var reading = map[string][]string{
 	"sscan": nil, "scard": nil, "memory": {"usage"},
 	"info": nil, "time": nil, "role": nil, "ping": nil,
 	"hello": nil, "auth": nil, "select": nil,
-	"client":  {"tracking"},
+	"client":  {"tracking", "list"},
 	"pubsub":  {"channels", "numsub", "numpat", "shardchannels", "shardnumsub"},
 	"cluster": {"slots", "shards", "nodes", "info", "myid"},
 	"command": {}, // how a cluster client learns where a command's keys stand

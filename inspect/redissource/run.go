@@ -279,6 +279,9 @@ func (r *run) status(rep statusReport) {
 	}
 	r.alive(p, rep.status.latency)
 	p.setStatus(rep.status)
+	if changed := r.board.meet(p.index, rep.status.clients); changed != nil {
+		r.emit(inspect.Update{Put: changed})
+	}
 }
 
 // pass takes in that a master's keys were gone over.

@@ -23,7 +23,8 @@ type status struct {
 
 	evictionPolicy, persistence string
 	// denied are the commands that our user may not run.
-	denied []string
+	denied  []string
+	clients clients
 }
 
 // readStatus asks a master about itself. Parts that it will not tell stay empty; an error means that it did not answer.
@@ -57,6 +58,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	}
 	st.deny("INFO", info.Err())
 	st.readInfo(info.Val(), time.Now())
+	st.clients = m.readClients(ctx, info.Val())
 	if st.role != "" {
 		return st, nil
 	}

@@ -60,6 +60,13 @@ func StartRedisPy(t testing.TB, addr, key string) *Peer {
 	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key)
 }
 
+// StartNamedRedisPy is StartRedisPy with a name that is both the lock's token and the connection's name.
+func StartNamedRedisPy(t testing.TB, addr, key, name string) *Peer {
+	t.Helper()
+	host, port, _ := strings.Cut(addr, ":")
+	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key, name)
+}
+
 // StartKazooLocks starts a process that takes kazoo's locks as it is told; see kazoo_locks.py and Tell.
 func StartKazooLocks(t testing.TB, addr string) *Peer {
 	t.Helper()

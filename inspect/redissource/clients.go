@@ -1,0 +1,215 @@
+package redissource
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+const (
+	// maxClients is how many connections a server may have for their list to be asked for: it makes the list in one go.
+	maxClients = 1000
+	// A connection's name of fewer bytes is no identity, one of more is no value that is read whole.
+	minName, maxName = 4, 1 << 10
+)
+
+// clients says, by their name, where connections to one master come from; nil when it is not known.
+type clients map[string]origin
+
+// origin is where all connections of a name come from, as the server sees it: a host, and host:port when it is one
+// connection, else again the host. Both are empty when that is not one host for certain.
+type origin struct{ host, client string }
+
+// readClients asks a master who is connected to it, where INFO says that these are few. Whatever goes wrong, nothing is
+// known then, and the master is left alone for a while: its list is worth no error, nor many lines in the server's log.
+func (m *master) readClients(ctx context.Context, info string) clients {
+	n, ok := infoNumber(info, "connected_clients")
+	if !ok || n > maxClients || time.Now().Before(m.listAfter) {
+		return nil
+	}
+	var text string
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
+		text, err = c.ClientList(ctx).Result() // of every type: one that subscribes has its name from somewhere, too
+		return err
+	})
+	if err != nil {
+		m.listAfter = time.Now().Add(rearmEvery)
+		return nil
+	}
+	return parseClients(text)
+}
+
+// parseClients reads what CLIENT LIST says. One line that is not understood, and nothing is certain: nil.
+func parseClients(text string) clients {
+	list, lines := clients{}, 0
+	for line := range strings.Lines(text) {
+		addr, name, ok := clientLine(strings.TrimRight(line, "\r\n"))
+		if lines++; !ok || lines > 2*maxClients {
+			return nil
+		}
+		if len(name) >= minName && len(name) <= maxName {
+			list.add(name, addr)
+		}
+	}
+	return list
+}
+
+// clientLine finds the two fields in a line like "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis lets no name have a
+// blank or a line's end in it; a line in which a field stands twice is refused in case another server does.
+func clientLine(line string) (addr, name string, ok bool) {
+	addrs, names := 0, 0
+	for field := range strings.SplitSeq(line, " ") {
+		key, value, cut := strings.Cut(field, "=")
+		switch {
+		case !cut:
+			return "", "", false
+		case key == "addr":
+			addr = value
+			addrs++
+		case key == "name":
+			name = value
+			names++
+		}
+	}
+	return addr, name, addrs == 1 && names == 1 && strings.HasPrefix(line, "id=")
+}
+
+// add takes in a connection. One of which the address is none, such as a socket's path, may come from anywhere.
+func (c clients) add(name, addr string) {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
+		c[strings.Clone(name)] = origin{}
+		return
+	}
+	at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	from := origin{at.Addr().String(), at.String()}
+	if old, known := c[name]; known {
+		c[name] = old.and(from)
+		return
+	}
+	c[strings.Clone(name)] = from // without the rest of the list
+}
+
+// and is the origin of more than one connection.
+func (o origin) and(other origin) origin {
+	if o.host != other.host {
+		return origin{}
+	}
+	return origin{o.host, o.host}
+}
+
+// of is where the connections come from that bear a name of a contender's owner: the whole value, its label or the id of
+// its library's instance.
+func (c clients) of(contender *inspect.Contender) origin {
+	names := namesOf(contender)
+	var all origin
+	found := false
+	for i, name := range names {
+		from, ok := c[name]
+		switch {
+		case !ok || slices.Contains(names[:i], name):
+		case found:
+			all = all.and(from)
+		default:
+			all, found = from, true
+		}
+	}
+	return all
+}
+
+// namesOf are the names that a connection of the contender's owner may bear; some are empty.
+func namesOf(c *inspect.Contender) [3]string {
+	names := [...]string{c.Name.Raw(), c.Owner.LibraryID.Raw(), c.Owner.Label.Raw()}
+	if c.Digest != "" {
+		names[0] = "" // it was cut
+	}
+	return names
+}
+
+// clientOf is the address of a contender's client. A client of several masters has a port of its own on each: there it is
+// the host, if all that answer see the same one. What is the loopback address to several is not one host.
+func (b *board) clientOf(l *inspect.Lock, c *inspect.Contender) string {
+	host, seen := "", 0
+	for i := range l.Masters {
+		if !l.Masters[i].Up {
+			continue
+		}
+		from := b.clients[i].of(c)
+		switch {
+		case from.host == "" || seen > 0 && from.host != host:
+			return ""
+		case len(l.Masters) == 1:
+			return from.client
+		}
+		host = from.host
+		seen++
+	}
+	if at, err := netip.ParseAddr(host); err != nil || at.IsLoopback() || seen < l.Quorum {
+		return ""
+	}
+	return host
+}
+
+// identify fills in the clients of a lock's contenders.
+func (b *board) identify(l *inspect.Lock) {
+	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			list[i].Owner.Client = b.clientOf(l, &list[i])
+		}
+	}
+}
+
+// meet takes in who is connected to a master, and returns new versions of the locks that this says something new about.
+func (b *board) meet(master int, list clients) []*inspect.Lock {
+	other := b.clients[master].other(list)
+	b.clients[master] = list
+	if len(other) == 0 {
+		return nil
+	}
+	var changed []*inspect.Lock
+	for _, e := range b.entries {
+		if e.lock == nil || !b.tellsNew(e.lock, other) {
+			continue
+		}
+		l := *e.lock
+		l.Holders, l.Waiters = slices.Clone(l.Holders), slices.Clone(l.Waiters)
+		b.identify(&l)
+		e.lock = &l
+		changed = append(changed, &l)
+	}
+	slices.SortFunc(changed, func(a, b *inspect.Lock) int { return a.ID.Compare(b.ID) })
+	return changed
+}
+
+// other are the names whose origins differ in two lists.
+func (c clients) other(list clients) map[string]bool {
+	names := make(map[string]bool)
+	for _, both := range [...][2]clients{{c, list}, {list, c}} {
+		for name, from := range both[0] {
+			if is, ok := both[1][name]; !ok || is != from {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// tellsNew says that one of these names is a contender's, and its client not the one that was told.
+func (b *board) tellsNew(l *inspect.Lock, names map[string]bool) bool {
+	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			c := &list[i]
+			of := namesOf(c)
+			if (names[of[0]] || names[of[1]] || names[of[2]]) && c.Owner.Client != b.clientOf(l, c) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,198 @@
+package redissource
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"lockscope/inspect"
+)
+
+// line is one of a server's list.
+func line(addr, name string) string {
+	return fmt.Sprintf("id=7 addr=%s laddr=10.0.0.1:6379 fd=8 name=%s age=3 idle=0 flags=N db=0 cmd=get user=default resp=2\n", addr, name)
+}
+
+func TestParseClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want clients
+	}{
+		"nobody":       {"", clients{}},
+		"no name":      {line("10.0.0.2:5000", ""), clients{}},
+		"too short":    {line("10.0.0.2:5000", "web"), clients{}},
+		"too long":     {line("10.0.0.2:5000", strings.Repeat("x", 1025)), clients{}},
+		"one":          {line("10.0.0.2:5000", "web-1") + line("10.0.0.3:5000", ""), clients{"web-1": {"10.0.0.2", "10.0.0.2:5000"}}},
+		"CR LF":        {strings.ReplaceAll(line("10.0.0.2:5000", "web-1"), "\n", "\r\n"), clients{"web-1": {"10.0.0.2", "10.0.0.2:5000"}}},
+		"a base64 one": {line("10.0.0.2:5000", "MDEyMw=="), clients{"MDEyMw==": {"10.0.0.2", "10.0.0.2:5000"}}},
+		"one host":     {line("10.0.0.2:5000", "web-1") + line("10.0.0.2:5001", "web-1"), clients{"web-1": {"10.0.0.2", "10.0.0.2"}}},
+		"two hosts":    {line("10.0.0.2:5000", "web-1") + line("10.0.0.3:5000", "web-1"), clients{"web-1": {}}},
+		"two, then one of them again": {
+			line("10.0.0.2:5000", "web-1") + line("10.0.0.3:5000", "web-1") + line("10.0.0.3:5001", "web-1"), clients{"web-1": {}},
+		},
+		"IPv6":                  {line("[2001:db8::1]:5000", "web-1"), clients{"web-1": {"2001:db8::1", "[2001:db8::1]:5000"}}},
+		"IPv4 in IPv6":          {line("[::ffff:10.0.0.2]:5000", "web-1") + line("10.0.0.2:5001", "web-1"), clients{"web-1": {"10.0.0.2", "10.0.0.2"}}},
+		"a socket":              {line("/run/redis.sock:0", "web-1"), clients{"web-1": {}}},
+		"a socket and a host":   {line("/run/redis.sock:0", "web-1") + line("10.0.0.2:5000", "web-1"), clients{"web-1": {}}},
+		"a host and a socket":   {line("10.0.0.2:5000", "web-1") + line("/run/redis.sock:0", "web-1"), clients{"web-1": {}}},
+		"a zone of text":        {line("[fe80::1%\x1b[31m]:5000", "web-1"), clients{"web-1": {}}},
+		"a name is no address":  {line("web-1", "web-1"), clients{"web-1": {}}},
+		"a field stands twice":  {line("10.0.0.2:5000", "web-1 addr=10.0.0.9:1"), nil},
+		"a name stands twice":   {line("10.0.0.2:5000", "web-1 name=other"), nil},
+		"a blank in a name":     {line("10.0.0.2:5000", "web 1"), nil},
+		"a line's end in it":    {line("10.0.0.2:5000", "web\n1"), nil},
+		"no address":            {"id=7 name=web-1\n", nil},
+		"no list":               {"a server that answers something else", nil},
+		"one bad line of three": {line("10.0.0.2:5000", "web-1") + "\n" + line("10.0.0.2:5001", "web-1"), nil},
+		"too many":              {strings.Repeat(line("10.0.0.2:5000", ""), 2*maxClients+1), nil},
+	} {
+		got := parseClients(c.text)
+		if !maps.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func FuzzParseClients(f *testing.F) {
+	f.Add(line("10.0.0.2:5000", "web-1") + line("[::1]:5000", "web-1") + line("/run/redis.sock:0", ""))
+	f.Add("id=1 addr= name=\x00\x1b[31m\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, from := range parseClients(text) {
+			if len(name) < minName || len(name) > maxName || strings.ContainsAny(name, " \n") {
+				t.Errorf("a name of %d bytes: %q", len(name), name)
+			}
+			if from == (origin{}) {
+				continue
+			}
+			host, err := netip.ParseAddr(from.host)
+			at, err2 := netip.ParseAddrPort(from.client)
+			if err != nil || from.client != from.host && (err2 != nil || at.Addr() != host) {
+				t.Errorf("%q is from %q", name, from)
+			}
+		}
+	})
+}
+
+// named is a master's list of one connection.
+func named(name, addr string) clients { return parseClients(line(addr, name)) }
+
+func TestAnOwnerIsWhoBearsItsName(t *testing.T) {
+	const uuid = "0c4f6a52-6d4c-4b3c-8f52-0c4f6a526d4c"
+	list := parseClients(line("10.0.0.2:1", "token") + line("10.0.0.3:1", "label") + line("10.0.0.2:2", uuid) + line("10.0.0.2:3", "busy") + line("10.0.0.2:4", "busy"))
+	for what, c := range map[string]struct {
+		contender inspect.Contender
+		want      string
+	}{
+		"its value":                {inspect.Contender{Name: "token"}, "10.0.0.2:1"},
+		"its label":                {inspect.Contender{Name: "x", Owner: inspect.Owner{Label: "label"}}, "10.0.0.3:1"},
+		"its library":              {inspect.Contender{Name: uuid + ":1", Owner: inspect.Owner{LibraryID: uuid, Thread: "1"}}, "10.0.0.2:2"},
+		"one name for two":         {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "token"}}, "10.0.0.2:1"},
+		"two names of one host":    {inspect.Contender{Name: "token", Owner: inspect.Owner{LibraryID: uuid}}, "10.0.0.2"},
+		"two names of two hosts":   {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "label"}}, ""},
+		"several connections":      {inspect.Contender{Name: "busy"}, "10.0.0.2"},
+		"nobody":                   {inspect.Contender{Name: "other"}, ""},
+		"no name":                  {inspect.Contender{}, ""},
+		"a part of its value":      {inspect.Contender{Name: "token:1"}, ""},
+		"the beginning of a value": {inspect.Contender{Name: "token", Digest: "sha256:00"}, ""},
+	} {
+		if got := list.of(&c.contender).client; got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
+	here := named("token", "10.0.0.2:1")
+	for what, c := range map[string]struct {
+		lists [3]clients
+		down  int // so many do not answer, the last ones
+		want  string
+	}{
+		"all":                   {[3]clients{here, named("token", "10.0.0.2:2"), named("token", "10.0.0.2:3")}, 0, "10.0.0.2"},
+		"one is down":           {[3]clients{here, here, nil}, 1, "10.0.0.2"},
+		"two are down":          {[3]clients{here, nil, nil}, 2, ""},
+		"one does not tell":     {[3]clients{here, here, nil}, 0, ""},
+		"one does not know it":  {[3]clients{here, here, named("other", "10.0.0.2:1")}, 0, ""},
+		"one sees another":      {[3]clients{here, here, named("token", "10.0.0.3:1")}, 0, ""},
+		"each its own loopback": {[3]clients{named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1")}, 0, ""},
+	} {
+		b := testBoard(3)
+		b.add("k", noon)
+		for i := range 3 {
+			b.vote(i, "k", held(i, "token", 0, noon), noon)
+			b.meet(i, c.lists[i])
+		}
+		for i := range c.down {
+			b.silence(2-i, errors.New("connection refused"))
+		}
+		l, _ := b.judge("k", noon)
+		for _, h := range l.Holders {
+			if h.Owner.Client != c.want {
+				t.Errorf("%s: %q, want %q", what, h.Owner.Client, c.want)
+			}
+		}
+		if c.down < 2 && len(l.Holders) != 1 {
+			t.Errorf("%s: %+v", what, l)
+		}
+	}
+}
+
+func TestALockIsToldAgainWhenItsClientIsAnother(t *testing.T) {
+	b := testBoard(1)
+	var first *inspect.Lock
+	for _, key := range []string{"k", "other"} {
+		b.add(key, noon)
+		b.vote(0, key, held(0, inspect.Untrusted("of "+key), 0, noon), noon)
+		if l, _ := b.judge(key, noon); key == "k" {
+			first = l
+		}
+	}
+	if put := b.meet(0, named("somebody", "10.0.0.2:1")); put != nil {
+		t.Errorf("told again, although nobody is known: %v", put)
+	}
+	of := named("x", "10.0.0.2:1")
+	of.add("of k", "10.0.0.2:1") // with a blank, which only a test can have
+	put := b.meet(0, of)
+	if len(put) != 1 || put[0].ID.Path != "k" || put[0].Holders[0].Owner.Client != "10.0.0.2:1" || !put[0].ReadAt.Equal(noon) {
+		t.Fatalf("%+v", put)
+	}
+	if first.Holders[0].Owner.Client != "" {
+		t.Error("a lock that was told is changed")
+	}
+	if put := b.meet(0, maps.Clone(of)); put != nil {
+		t.Errorf("told again, although nothing changed: %v", put)
+	}
+	b.vote(0, "k", held(0, "of k", 1, noon), noon)
+	if l, _ := b.judge("k", noon); l == nil || l.Holders[0].Owner.Client != "10.0.0.2:1" {
+		t.Errorf("a new version: %+v", l)
+	}
+	if put := b.meet(0, nil); len(put) != 1 || put[0].Holders[0].Owner.Client != "" {
+		t.Errorf("known no more: %+v", put)
+	}
+}
+
+// BenchmarkMeet takes in a list of 1000 named connections, one of which came, on 100 000 locks.
+func BenchmarkMeet(b *testing.B) {
+	board := testBoard(1)
+	for i := range 100_000 {
+		key := fmt.Sprintf("lock:%d", i)
+		board.add(key, noon)
+		board.vote(0, key, held(0, inspect.Untrusted(key), 0, noon), noon)
+		board.judge(key, noon)
+	}
+	lists := [2]clients{{}, {}}
+	for i := range maxClients {
+		lists[0].add(fmt.Sprintf("worker-%d", i), "10.0.0.2:1")
+	}
+	maps.Copy(lists[1], lists[0])
+	lists[1].add("lock:7", "10.0.0.2:1")
+	b.ResetTimer()
+	for i := range b.N {
+		if changed := board.meet(0, lists[i%2]); i > 0 && len(changed) != 1 {
+			b.Fatal(len(changed))
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package redissource_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// namedClient has one connection to a master, under a name; it returns its address.
+func namedClient(t *testing.T, m *servertest.Redis, name, local string) string {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", m.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := conn.Write([]byte("CLIENT SETNAME " + name + "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if reply, err := bufio.NewReader(conn).ReadString('\n'); err != nil || reply != "+OK\r\n" {
+		t.Fatalf("%q, %v", reply, err)
+	}
+	return conn.LocalAddr().String()
+}
+
+// clientOf is the client of a lock's only holder.
+func clientOf(t *testing.T, l *inspect.Lock) string {
+	t.Helper()
+	if l == nil || len(l.Holders) != 1 {
+		t.Fatalf("not held: %+v", l)
+	}
+	return l.Holders[0].Owner.Client
+}
+
+func TestAConnectionOfTheHoldersNameIsItsClient(t *testing.T) {
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		m, key := masters[0], "lock:"+servertest.UniqueName(t)
+		cfg := config(masters)
+		cfg.Only = key
+		set(t, m, key, key, time.Minute)
+		v := once(t, cfg)
+		if got := clientOf(t, v.Locks[key]); got != "" {
+			t.Errorf("nobody has its name, and it is at %q", got)
+		}
+		if !m.Real {
+			if len(v.Backend.Findings) != 0 || v.Backend.State != inspect.Connected {
+				t.Errorf("a server without CLIENT LIST: %+v", v.Backend)
+			}
+			return
+		}
+		addr := namedClient(t, m, key, "127.0.0.1")
+		if got := clientOf(t, once(t, cfg).Locks[key]); got != addr {
+			t.Errorf("one connection: %q, want %q", got, addr)
+		}
+		namedClient(t, m, key, "127.0.0.1")
+		if got := clientOf(t, once(t, cfg).Locks[key]); got != "127.0.0.1" {
+			t.Errorf("two connections: %q", got)
+		}
+	})
+}
+
+func TestConnectionsOfTwoHostsAreNobodysForCertain(t *testing.T) {
+	t.Parallel()
+	socket, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skipf("this system has no second loopback address: %v", err)
+	}
+	socket.Close()
+	m := servertest.StartRedis(t, "--protected-mode", "no") // else only the first one may come
+	set(t, m, "lock:a", "worker-17", 0)
+	cfg := config([]*servertest.Redis{m})
+	addr := namedClient(t, m, "worker-17", "127.0.0.2")
+	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != addr {
+		t.Errorf("one: %q, want %q", got, addr)
+	}
+	namedClient(t, m, "worker-17", "127.0.0.1")
+	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != "" {
+		t.Errorf("two: %q", got)
+	}
+}
+
+func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	c := client(t, m)
+	v, _ := watch(t, config([]*servertest.Redis{m}))
+	servertest.StartNamedRedisPy(t, m.Addr, "lock:a", "worker-17").Expect(t, "acquired")
+	v.Await("held", state(v, "lock:a", inspect.StateHeld))
+	list, err := c.ClientList(context.Background()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(list, " name=worker-17 ")
+	_, after, _ := strings.Cut(before[strings.LastIndex(before, "\n")+1:], " addr=")
+	addr, _, _ := strings.Cut(after, " ")
+	v.Await("told once the list was read again", func() bool { return v.Locks["lock:a"].Holders[0].Owner.Client == addr && addr != "" })
+}
+
+func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	set(t, m, "lock:a", "worker-17", 0)
+	namedClient(t, m, "worker-17", "127.0.0.1")
+	c, ctx := client(t, m), context.Background()
+	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-client|list").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{m})
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	v := once(t, cfg)
+	if got := clientOf(t, v.Locks["lock:a"]); got != "" {
+		t.Errorf("%q", got)
+	}
+	if log := c.Do(ctx, "acl", "log").Val(); !strings.Contains(fmt.Sprint(log), "client|list") {
+		t.Errorf("it was not asked: %v", log)
+	}
+	if v.Backend.State != inspect.Connected || v.Backend.Error != "" || len(v.Backend.Findings) != 0 {
+		t.Errorf("%+v", v.Backend)
+	}
+}
+
+// TestTheListOfManyClientsIsNotAskedFor: a server makes it in one go.
+func TestTheListOfManyClientsIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	set(t, m, "lock:a", "worker-17", 0)
+	addr := namedClient(t, m, "worker-17", "127.0.0.1")
+	cfg := config([]*servertest.Redis{m})
+	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != addr {
+		t.Errorf("few: %q, want %q", got, addr)
+	}
+	before := commands(t, m)["client|list"]
+	for range 1001 {
+		namedClient(t, m, "somebody", "127.0.0.1")
+	}
+	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != "" || commands(t, m)["client|list"] != before {
+		t.Errorf("many: %q", got)
+	}
+}
