@@ -151,7 +151,7 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return exitError{code: exitInterrupted}
 	case errors.Is(err, context.DeadlineExceeded) && q.waits && q.wait > 0:
-		return exit(exitNo, "%s: not acquired within %v (see who holds it: lockscope show)", q.id, q.wait)
+		return exit(exitNo, "%s: not acquired within %v (see who holds it: %s)", q.id, q.wait, q.setup.command("show", q.id))
 	case errors.Is(err, lockops.ErrHeld):
 		return exit(exitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
 	case errors.As(err, &mixed):

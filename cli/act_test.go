@@ -281,3 +281,45 @@ func TestAcquireLooksForItsCommandFirst(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What is shown of a contender is not its name: which one is meant is told, and never guessed.
+func TestReleaseByALabelNamesTheContender(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		target := "zk://" + server.Addr
+		for _, label := range []string{"nightly import", "twin", "twin"} {
+			peer := servertest.StartKazoo(t, server.Addr, path, label)
+			if label != "twin" {
+				peer.Expect(t, "acquired")
+			}
+		}
+		got := await(t, "all three", func(o outcome) bool { return strings.Contains(o.stdout, "2 waiting") }, "show", "zk:"+path, target, "-o", "tree")
+		var l lock
+		if err := json.Unmarshal([]byte(run(t, "show", "zk:"+path, target, "-o", "json").stdout), &l); err != nil {
+			t.Fatalf("%v in %+v", err, got)
+		}
+		got = run(t, "release", "zk:"+path, target, "--owner", "nightly import", "--dry-run")
+		want := fmt.Sprintf("lockscope: zk:%s: not released: \"nightly import\" is what is shown of %s, which holds it, and not its name (if that one is meant: lockscope release zk:%s %s --owner %s --dry-run)\n",
+			path, l.Holders[0].Name, path, target, l.Holders[0].Name)
+		if got.code != 1 || got.stdout != "" || got.stderr != want {
+			t.Errorf("%+v\nwant %s", got, want)
+		}
+		if got := run(t, advised(t, strings.TrimSuffix(got.stderr, "\n"))...); got.code != 0 || !strings.HasPrefix(got.stdout, "release zk:"+path+"\n") || got.stderr != "" {
+			t.Errorf("as advised: %+v", got)
+		}
+		if got := run(t, "release", "zk:"+path, target, "--owner", "twin", "--yes", "-o", "json"); got.code != 1 || !strings.Contains(got.stdout, `"reason": "gone"`) ||
+			!strings.Contains(got.stderr, "2 contenders") || !strings.Contains(got.stderr, "lockscope show zk:"+path+" "+target+")") {
+			t.Errorf("two of a label: %+v", got)
+		}
+		if got := run(t, "release", "zk:"+path, target, "--owner", "nobody", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "no longer in the queue (look again: lockscope show zk:"+path+" "+target+")") {
+			t.Errorf("nobody: %+v", got)
+		}
+		if got := run(t, "release", "zk:"+path, target, "--owner", l.Holders[0].Name); got.code != 1 || got.stdout != "" ||
+			got.stderr != "lockscope: zk:"+path+": not released (declined): there is no terminal to ask on (give --yes)\n" {
+			t.Errorf("without --yes: %+v", got)
+		}
+		if n := len(childrenOf(t, server.Addr, path)); n != 3 {
+			t.Errorf("%d contenders are left", n)
+		}
+	})
+}

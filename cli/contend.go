@@ -202,13 +202,13 @@ func (q *contention) verdict(r contend.Report, err error, interrupted bool) erro
 		return exit(exitNo, "%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
 			q.id, count(r.Overlaps, "grant"), r.Grants, r.Lost)
 	case errors.Is(err, contend.ErrStalled) && r.Failed == 0 && q.yes:
-		return exit(exitNo, "%w (see who holds it: lockscope show)", err)
+		return exit(exitNo, "%w (see who holds it: %s)", err, q.setup.command("show", q.id))
 	case err != nil:
 		return q.setup.explain(exit(exitUnreachable, "%w", err))
 	case r.Grants == 0 && r.LastError != nil:
 		return q.setup.explain(exit(exitUnreachable, "%s: no grant at all: %w", q.id, r.LastError))
 	case r.Grants == 0 && !interrupted:
-		return exit(exitNo, "%s: no grant at all (see who holds it: lockscope show)", q.id)
+		return exit(exitNo, "%s: no grant at all (see who holds it: %s)", q.id, q.setup.command("show", q.id))
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*in
 	}
 	observer := inspect.NewObserver(d.Now, sources...)
 	observer.Diagnose(finding.Rules(), d.stuckAfter)
-	observer.Advise(s.reach(""))
+	observer.Advise(s.reach())
 	ids := make([]inspect.ID, len(scenes))
 	for i := range scenes {
 		ids[i] = scenes[i].Lock

@@ -84,7 +84,7 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 	}
 	observer := inspect.NewObserver(a.Now, sources...)
 	observer.Diagnose(finding.Rules(), a.stuckAfter)
-	observer.Advise(s.reach(a.config))
+	observer.Advise(s.reach())
 	return observer, nil
 }
 

@@ -7,26 +7,26 @@ import (
 	"lockscope/internal/connect"
 )
 
-// reach is how commands that are typed into a shell reach each backend as this program does. configFile is --config's.
-// What a shell could not be told is left out.
-func (s setup) reach(configFile string) map[string]inspect.Reach {
+// reach is how commands that are typed into a shell reach each backend as this program does. What a shell could not be told
+// is left out.
+func (s setup) reach() map[string]inspect.Reach {
 	all := make(map[string]inspect.Reach, len(s.targets))
 	for _, t := range s.targets {
-		all[t.Name] = inspect.Reach{Target: s.targetWords(t, configFile), Client: clientWords(t)}
+		all[t.Name] = inspect.Reach{Target: s.targetWords(t), Client: clientWords(t)}
 	}
 	return all
 }
 
 // targetWords name a backend to lockscope: by the profile, by its target, or by both where the profile only has secrets.
-func (s setup) targetWords(t connect.Target, configFile string) string {
+func (s setup) targetWords(t connect.Target) string {
 	var parts []string
 	if s.named {
 		parts = append(parts, t.URL())
 	}
 	if s.profileName != "" {
 		parts = append(parts, "-p", s.profileName)
-		if configFile != "" {
-			parts = append(parts, "--config", configFile)
+		if s.configFile != "" {
+			parts = append(parts, "--config", s.configFile)
 		}
 	}
 	words, _ := shellWords(parts)
@@ -41,4 +41,21 @@ func clientWords(t connect.Target) string {
 	}
 	words, _ := shellWords(parts)
 	return words
+}
+
+// command is one of this program about a lock, as it must be typed; rest is behind the target.
+func (s setup) command(verb string, id inspect.ID, rest ...string) string {
+	words := []string{"lockscope " + verb}
+	if id, ok := shellWord(id.String()); ok {
+		words = append(words, id)
+	}
+	if t, err := s.backend(id.Backend); err == nil {
+		if target := s.targetWords(t); target != "" {
+			words = append(words, target)
+		}
+	}
+	if more, ok := shellWords(rest); ok && len(rest) > 0 {
+		words = append(words, more)
+	}
+	return strings.Join(words, " ")
 }

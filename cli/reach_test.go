@@ -80,7 +80,7 @@ func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 
 // A recording has no servers that a command could be sent to.
 func TestAnAdviceOnARecordingNamesNoServers(t *testing.T) {
-	if reach := (setup{recording: "x"}).reach(""); len(reach) != 0 {
+	if reach := (setup{recording: "x"}).reach(); len(reach) != 0 {
 		t.Errorf("%v", reach)
 	}
 	got := runIn(t, context.Background(), nil, "doctor", "../screenshots/tour.jsonl.gz")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -22,6 +23,7 @@ type release struct {
 	dryRun bool
 	yes    bool
 	output string
+	setup  setup
 }
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -45,10 +47,11 @@ func (a *app) releaseCommand() *cobra.Command {
 }
 
 func (r *release) run(ctx context.Context, args []string) error {
-	request, s, err := r.check(ctx, args)
+	request, err := r.check(ctx, args)
 	if err != nil {
 		return err
 	}
+	s := r.setup
 	if err := s.mayWrite(); err != nil {
 		return r.report(request, act.Result{Reason: act.ReadOnly}, err)
 	}
@@ -67,15 +70,19 @@ func (r *release) run(ctx context.Context, args []string) error {
 		return r.report(request, act.Result{Seen: preview.Seen}, s.explain(err))
 	}
 	if preview.Refused != "" {
-		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused}, nil)
+		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused}, r.misnamed(preview))
 	}
 	if r.dryRun {
-		r.show(preview)
+		to := r.Stdout // the preview is what is asked for
+		if r.output == "json" {
+			to = r.Stderr
+		}
+		show(to, preview)
 		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next}, nil)
 	}
-	confirmed := r.confirm(preview)
-	if confirmed == "" {
-		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: act.Declined}, nil)
+	confirmed, err := r.confirm(preview)
+	if err != nil {
+		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: act.Declined}, err)
 	}
 	result, err := releaser.Execute(ctx, preview, confirmed)
 	if err != nil {
@@ -84,64 +91,90 @@ func (r *release) run(ctx context.Context, args []string) error {
 	return r.report(request, result, err)
 }
 
-func (r *release) check(ctx context.Context, args []string) (act.Request, setup, error) {
+func (r *release) check(ctx context.Context, args []string) (act.Request, error) {
 	var request act.Request
 	if err := oneOf(r.output, "text", "json"); err != nil {
-		return request, setup{}, err
+		return request, err
 	}
 	if r.owner == "" {
-		return request, setup{}, usageError("--owner is missing: name the contender as you saw it (see: lockscope show)")
+		words, _ := shellWords(args)
+		return request, usageError("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)
 	}
 	id, err := inspect.ParseID(args[0])
 	if err != nil {
-		return request, setup{}, err
+		return request, err
 	}
 	owner, err := inspect.Unescape(r.owner)
 	if err != nil {
-		return request, setup{}, usageError("--owner: %w", err)
+		return request, usageError("--owner: %w", err)
 	}
-	s, err := r.setUp(ctx, args[1:])
+	r.setup, err = r.setUp(ctx, args[1:])
 	if err != nil {
-		return request, setup{}, err
+		return request, err
 	}
-	_, err = s.backendOf(id)
-	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter}, s, err
+	_, err = r.setup.backendOf(id)
+	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter}, err
 }
 
-// show prints a preview on standard error.
-func (r *release) show(p act.Preview) {
-	fmt.Fprintf(r.Stderr, "release %s\n  owner   %s (%s)\n", p.Request.ID, p.Seen.Who(), p.Seen.Name)
+// misnamed is what to do where the owner is what is shown of a contender rather than its name; nil where it is not. Which
+// one is meant is not guessed.
+func (r *release) misnamed(p act.Preview) error {
+	switch {
+	case len(p.Alike) == 0 || p.Seen != nil:
+		return nil
+	case len(p.Alike) > 1:
+		return fmt.Errorf("%q is what is shown of %d contenders, and the name of none (choose one by its name: %s)", r.owner, len(p.Alike),
+			r.setup.command("show", p.Request.ID))
+	}
+	one := &p.Alike[0]
+	name, does := one.Name.String(), "holds it"
+	if one.Digest != "" {
+		name = one.Digest
+	}
+	flags := []string{"--owner", name}
+	if one.State != inspect.Holding {
+		does = "waits for it"
+		flags = append(flags, "--waiter")
+	}
+	if r.dryRun {
+		flags = append(flags, "--dry-run")
+	}
+	return fmt.Errorf("%q is what is shown of %s, which %s, and not its name (if that one is meant: %s)", r.owner, name, does,
+		r.setup.command("release", p.Request.ID, flags...))
+}
+
+// show prints a preview.
+func show(to io.Writer, p act.Preview) {
+	fmt.Fprintf(to, "release %s\n  owner   %s (%s)\n", p.Request.ID, p.Seen.Who(), p.Seen.Name)
 	next := "nobody is seen waiting"
 	if p.Next != nil {
 		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
 	}
-	fmt.Fprintf(r.Stderr, "  next    %s\n", next)
+	fmt.Fprintf(to, "  next    %s\n", next)
 	for _, s := range p.Sends {
-		fmt.Fprintf(r.Stderr, "  sends   %s\n", s)
+		fmt.Fprintf(to, "  sends   %s\n", s)
 	}
 	for _, w := range p.Warnings {
-		fmt.Fprintf(r.Stderr, "  note    %s\n", w)
+		fmt.Fprintf(to, "  note    %s\n", w)
 	}
 }
 
-// confirm is how the operator agreed; empty when not.
-func (r *release) confirm(p act.Preview) string {
+// confirm is how the operator agreed; an error says why not.
+func (r *release) confirm(p act.Preview) (string, error) {
 	if r.yes {
-		return "--yes"
+		return "--yes", nil
 	}
 	if _, ok := terminal(r.Stdin); !ok {
-		r.say("%s: not released: there is no terminal to ask on (give --yes)", p.Request.ID)
-		return ""
+		return "", errors.New("there is no terminal to ask on (give --yes)")
 	}
-	r.show(p)
+	show(r.Stderr, p)
 	fmt.Fprintf(r.Stderr, "type %s to release it: ", inspect.Escape(p.Request.ID.Path))
 	line, _ := bufio.NewReader(r.Stdin).ReadString('\n')
 	typed, err := inspect.Unescape(strings.TrimRight(line, "\r\n"))
 	if err != nil || typed != p.Request.ID.Path {
-		r.say("that is not %s: nothing was done", inspect.Escape(p.Request.ID.Path))
-		return ""
+		return "", fmt.Errorf("what was typed is not %s", inspect.Escape(p.Request.ID.Path))
 	}
-	return "typed"
+	return "typed", nil
 }
 
 // releaseJSON is the contract's answer.
@@ -175,23 +208,29 @@ func (r *release) report(request act.Request, result act.Result, err error) erro
 		return exit(exitUnreachable, "%s: %w", request.ID, err)
 	}
 	if result.Reason != "" {
-		if err == nil {
-			err = errors.New(reasons[result.Reason])
+		switch gone := result.Reason == act.Gone || result.Reason == act.Changed; {
+		case err == nil:
+			err = errors.New(r.why(request, result.Reason))
+		case gone: // misnamed: it is there
+			return exit(exitNo, "%s: not released: %w", request.ID, err)
 		}
 		return exit(exitNo, "%s: not released (%s): %w", request.ID, result.Reason, err)
 	}
 	return nil
 }
 
-// reasons say what each refusal means, and what to do.
-var reasons = map[act.Reason]string{
-	act.NotHolder: "it waits, or its value has no quorum; clients whose waiting entry is removed can believe that they hold the lock (add --waiter if you must)",
-	act.Changed:   "another contender stands there now (look again: lockscope show)",
-	act.Gone:      "this contender is no longer in the queue (look again: lockscope show)",
-	act.Declined:  "not confirmed",
-	act.NoQuorum:  "too few masters could be made to drop it (see each master's answer)",
-	act.NoAudit:   "the audit file cannot be written",
-	act.ReadOnly:  "the profile is read_only",
+// why says what a refusal means, and what to do.
+func (r *release) why(request act.Request, reason act.Reason) string {
+	again := "(look again: " + r.setup.command("show", request.ID) + ")"
+	return map[act.Reason]string{
+		act.NotHolder: "it waits, or its value has no quorum; clients whose waiting entry is removed can believe that they hold the lock (add --waiter if you must)",
+		act.Changed:   "another contender stands there now " + again,
+		act.Gone:      "this contender is no longer in the queue " + again,
+		act.Declined:  "not confirmed",
+		act.NoQuorum:  "too few masters could be made to drop it (see each master's answer)",
+		act.NoAudit:   "the audit file cannot be written",
+		act.ReadOnly:  "the profile is read_only",
+	}[reason]
 }
 
 func (r *release) json(result act.Result) releaseJSON {

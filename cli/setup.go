@@ -21,7 +21,8 @@ import (
 // setup is where a command looks, and with which secrets.
 type setup struct {
 	targets     []connect.Target
-	named       bool // the targets, in the arguments; else they are the profile's
+	named       bool   // the targets, in the arguments; else they are the profile's
+	configFile  string // --config's
 	secrets     connect.Secrets
 	profileName string
 	profile     config.Profile
@@ -70,7 +71,7 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 		return s, err
 	}
 	urls := args
-	s.named = len(args) > 0
+	s.named, s.configFile = len(args) > 0, a.config
 	if name != "" {
 		profile, ok := cfg.Profiles[name]
 		if !ok {

@@ -41,6 +41,8 @@ type Preview struct {
 	Request Request
 	// Seen is the contender that would be deleted; nil when it is not in the queue (see Refused).
 	Seen *inspect.Contender
+	// Alike are the contenders that the request's owner is the label, client, host or session of, where none has that name.
+	Alike []inspect.Contender
 	// Next is who would get the lock; nil when nobody waits or waiters cannot be seen.
 	Next *inspect.Contender
 	// Refused is why it cannot be done; empty when it can.
@@ -138,6 +140,22 @@ func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
 		}
 	}
 	return inspect.Contender{}, false
+}
+
+// alike are the contenders of a lock that a text is the label, client, host or session of.
+func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
+	var list []inspect.Contender
+	for _, contenders := range [][]inspect.Contender{l.Holders, l.Waiters} {
+		for _, c := range contenders {
+			o := &c.Owner
+			switch text {
+			case "":
+			case o.Label, inspect.Untrusted(o.Client), o.Host, inspect.Untrusted(inspect.SessionID(o.Session)), c.Who():
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // keepsRunning is what every force-release must say first.

@@ -167,7 +167,7 @@ func (r *redisMasters) Preview(ctx context.Context, req Request) (Preview, error
 		if err := errors.Join(rd.errs...); err != nil {
 			return p, fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
-		p.Refused = rd.missing()
+		p.Refused, p.Alike = rd.missing(), alike(rd.lock, req.Owner)
 		return p, nil
 	}
 	if err := errors.Join(rd.errs...); err != nil && rd.lock.State == inspect.StateUnknown {

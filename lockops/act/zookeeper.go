@@ -55,6 +55,7 @@ func (z *zooKeeper) preview(r Request) (Preview, error) {
 		p.Seen = &c
 	}
 	if p.Refused = refusal(r, p.Seen); p.Seen == nil {
+		p.Alike = alike(l, r.Owner)
 		return p, nil
 	}
 	p.Next = d.next(l, p.Seen)
