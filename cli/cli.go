@@ -106,6 +106,9 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("lockscope {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); cmd == root && len(args) > 0 && !strings.Contains(args[0], "://") {
+			return noCommand(root, args[0]) // the flags are those of the command that was meant
+		}
 		return usageError("%v (see %s --help)", err, cmd.CommandPath())
 	})
 	flags := root.PersistentFlags()
@@ -118,6 +121,7 @@ func (a *app) root() *cobra.Command {
 	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
 	complete(root, "budget", "default", "gentle", "off")
 	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
+	root.SetHelpCommand(helpCommand(root))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkOptions() }
 	root.AddCommand(
 		a.demoCommand(), a.lsCommand(), a.showCommand(), a.watchCommand(), a.recordCommand(), a.replayCommand(), a.doctorCommand(), a.acquireCommand(), a.releaseCommand(), a.contendCommand(),
@@ -173,7 +177,29 @@ func exitCode(err error) int {
 }
 
 // complain prints one line on standard error.
-func (a *app) complain(err error) { a.say("%s", strings.ReplaceAll(err.Error(), "\n", "; ")) }
+func (a *app) complain(err error) {
+	text := withoutPackages(err.Error())
+	if exitCode(err) == exitUnreachable && connect.Unreachable(err) {
+		text = withCheck(text)
+	}
+	a.say("%s", strings.ReplaceAll(text, "\n", "; "))
+}
+
+// withoutPackages is the text of an error without the packages that it came from, which only programmers know.
+func withoutPackages(text string) string {
+	for _, name := range []string{"inspect", "lockops", "contend", "act"} {
+		text = strings.ReplaceAll(strings.TrimPrefix(text, name+": "), ": "+name+": ", ": ")
+	}
+	return text
+}
+
+// withCheck says what to look at when a server cannot be reached, unless an error says that itself.
+func withCheck(text string) string {
+	if strings.HasSuffix(text, ")") {
+		return text
+	}
+	return text + " (check the address, and that the server runs)"
+}
 
 // say prints a line of news on standard error; whatever it holds is made safe for a terminal.
 func (a *app) say(format string, args ...any) {

@@ -85,7 +85,15 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 		{"ls --nonsense", "unknown flag"},
 		{"orders", "neither a command nor a target"},
 		{"../screenshots/tour.jsonl.gz", "lockscope replay ../screenshots/tour.jsonl.gz"},
-		{"show", "needs a LOCK"},
+		{"show", "lockscope: show needs a LOCK"},
+		{"help nonsense", `there is no command "nonsense" (see lockscope --help)`},
+		{"help lss", "(did you mean ls? see lockscope --help)"},
+		{"help config chek", "(did you mean check? see lockscope config --help)"},
+		{"config chek", "did you mean check?"},
+		{"lss", `"lss" is neither a command nor a target (did you mean ls? see lockscope --help)`},
+		{"lss zk://h", "did you mean ls?"},
+		{"lss zk://h -o json", "did you mean ls?"},
+		{"rel", "did you mean release?"},
 		{"show orders zk://h", "BACKEND:PATH"},
 		{"show zk2:/a zk://h", `"zk2"`},
 		{`show zk:/a\q zk://h`, "backslash"},
@@ -132,6 +140,29 @@ func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
 		got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
 		if got.code != 3 || !strings.Contains(got.stderr, "127.0.0.1:") {
 			t.Errorf("lockscope %s: code %d, says %q", args, got.code, got.stderr)
+		}
+	}
+	const check = " (check the address, and that the server runs)\n"
+	for args, want := range map[string]string{
+		"ls zk://127.0.0.1:1":                                             "backend zk is down: zookeeper 127.0.0.1:1: connection refused",
+		"ls redis://127.0.0.1:1":                                          "backend redis is down: master 127.0.0.1:1: connection refused",
+		"doctor zk://127.0.0.1:1":                                         "backend zk is down: zookeeper 127.0.0.1:1: connection refused",
+		"show zk:/a zk://127.0.0.1:1":                                     "backend zk is down: zookeeper 127.0.0.1:1: connection refused",
+		"acquire zk:/a zk://127.0.0.1:1":                                  "no session with zookeeper 127.0.0.1:1: connection refused",
+		"acquire redis:a redis://127.0.0.1:1":                             "redis: 127.0.0.1:1: connection refused",
+		"release zk:/a zk://127.0.0.1:1 --owner x --yes":                  "zk:/a: server could not be asked: no session with zookeeper 127.0.0.1:1: connection refused",
+		"release redis:a redis://127.0.0.1:1 --owner x --yes":             "redis:a: server could not be asked: master 127.0.0.1:1: connection refused",
+		"contend zk:/a zk://127.0.0.1:1 -n 2":                             "zk:/a: no session with zookeeper 127.0.0.1:1: connection refused",
+		"contend redis:a redis://127.0.0.1:1 -n 2":                        "redis:a: redis a: 127.0.0.1:1: connection refused",
+		"ls redis://127.0.0.1:1,127.0.0.1:2 --timeout 1s":                 "backend redis is down: master 127.0.0.1:1: connection refused; master 127.0.0.1:2: connection refused",
+		"acquire redis:a redis://no-such-host.invalid --wait 0 --ttl 20s": "redis: no-such-host.invalid:6379: there is no such host",
+	} {
+		got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
+		if got.code != 3 || got.stderr != "lockscope: "+want+check {
+			t.Errorf("lockscope %s: code %d, says\n%s, want\n%s", args, got.code, got.stderr, "lockscope: "+want+check)
+		}
+		if strings.HasPrefix(args, "doctor") && got.stdout != "nothing could be seen\n" || strings.HasPrefix(args, "ls") && got.stdout != "" {
+			t.Errorf("lockscope %s prints %q", args, got.stdout)
 		}
 	}
 	got := run(t, "ls", "-o", "json", "redis://127.0.0.1:1", "--timeout", "1s")

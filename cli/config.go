@@ -86,14 +86,14 @@ func (a *app) manCommand() *cobra.Command {
 // noArguments and its like are cobra's checks with the exit code for bad use.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+		return usageError("%s takes no arguments, got %q", nameOf(cmd), args[0])
 	}
 	return nil
 }
 
 func noSuchSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError("%s has no command %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
+		return usageError("%s has no command %q (%ssee %s --help)", nameOf(cmd), args[0], meant(cmd, args[0]), cmd.CommandPath())
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func noSuchSubcommand(cmd *cobra.Command, args []string) error {
 // lockFirst wants a LOCK and then any number of targets.
 func lockFirst(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError("%s needs a LOCK, such as zk:/locks/orders or redis:lock:orders", cmd.CommandPath())
+		return usageError("%s needs a LOCK, such as zk:/locks/orders or redis:lock:orders", nameOf(cmd))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -66,7 +67,11 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int) 
 	if err != nil {
 		return err
 	}
-	failed := a.judgeStates(s.Backends)
+	quiet := *a
+	if output == "text" && !blank(s) { // the report says it
+		quiet.Stderr = io.Discard
+	}
+	failed := quiet.judgeStates(s.Backends)
 	if slices.ContainsFunc(found, func(c complaint) bool { return rank(c.Severity) >= threshold }) {
 		return exitError{code: exitNo}
 	}
@@ -128,18 +133,15 @@ func report(s *inspect.Snapshot, found []complaint) string {
 		counts[c.Severity]++
 		seen.WriteString(text)
 	}
-	down := 0
+	if blank(s) {
+		return "nothing could be seen\n"
+	}
 	for _, backend := range s.Backends {
 		if backend.State != inspect.Connected {
 			fmt.Fprintf(&unseen, "  backend %s is %s\n    %s\n", backend.Name, backend.State, printable(trouble(backend)))
 		}
-		if backend.State == inspect.Down {
-			down++
-		}
 	}
 	switch {
-	case down == len(s.Backends) && s.Len() == 0:
-		b.WriteString("nothing could be seen\n")
 	case unseen.Len() > 0:
 		fmt.Fprintf(&b, "%s in %s, but not everything could be seen\n", tally(counts), number(s.Len(), "lock"))
 	default:
@@ -150,6 +152,11 @@ func report(s *inspect.Snapshot, found []complaint) string {
 		b.WriteString("\nNOT SEEN\n" + unseen.String())
 	}
 	return b.String()
+}
+
+// blank says that no backend could be read at all.
+func blank(s *inspect.Snapshot) bool {
+	return s.Len() == 0 && !slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
 }
 
 // tally says how much was found, such as "2 critical, 1 warning".

@@ -135,3 +135,18 @@ func TestSignalIsPassedOnToTheCommand(t *testing.T) {
 		t.Error("the lock was not given back")
 	}
 }
+
+// Who ends it while it shows or holds does what is meant, by whatever signal.
+func TestTermWhileShowingOrHoldingIsNoFailure(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	target := "redis://" + server.Addr
+	for line, args := range map[string][]string{"watching": {"watch", target}, "holding": {"acquire", "redis:lock:a", target}} {
+		cmd, lines := started(t, args...)
+		awaitLine(t, lines, line)
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("%v: exit code %d, want 0", args, code)
+		}
+	}
+}

@@ -50,7 +50,9 @@ func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 		return a.printJSON(s.JSON())
 	}
 	if s.Len() == 0 {
-		a.say("no locks found where it was looked")
+		if !slices.ContainsFunc(s.Backends, unseen) { // else why is told, and that there are none is not known
+			a.say("no locks found where it was looked")
+		}
 		return nil
 	}
 	t := lockTable(output == "wide")

@@ -117,13 +117,16 @@ func (a *app) judge(backends []*inspect.Backend) error {
 func (a *app) judgeStates(backends []*inspect.Backend) error {
 	var failed error
 	for _, b := range backends {
-		if b.State != inspect.Connected {
+		if unseen(b) {
 			failed = exitError{code: exitUnreachable}
-			a.say("backend %s is %s: %s", b.Name, b.State, strings.ReplaceAll(trouble(b), "\n", "; "))
+			a.say("backend %s is %s: %s", b.Name, b.State, withCheck(strings.ReplaceAll(trouble(b), "\n", "; ")))
 		}
 	}
 	return failed
 }
+
+// unseen says that a backend could not be read in full.
+func unseen(b *inspect.Backend) bool { return b.State != inspect.Connected }
 
 // trouble is why a backend cannot be read in full.
 func trouble(b *inspect.Backend) string {

@@ -35,7 +35,7 @@ func (a *app) recordCommand() *cobra.Command {
 			"  lockscope replay incident.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || strings.Contains(args[0], "://") {
-				return usageError("%s needs a FILE before its targets", cmd.CommandPath())
+				return usageError("%s needs a FILE before its targets", nameOf(cmd))
 			}
 			return nil
 		},

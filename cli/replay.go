@@ -28,7 +28,7 @@ func (a *app) replayCommand() *cobra.Command {
 		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("%s needs one FILE, made by lockscope record", cmd.CommandPath())
+				return usageError("%s needs one FILE, made by lockscope record", nameOf(cmd))
 			}
 			return nil
 		},

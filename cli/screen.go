@@ -19,11 +19,8 @@ import (
 
 // screen is the command without a name: the TUI on its targets.
 func (a *app) screen(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 && !strings.Contains(args[0], "://") {
-		if advice := noTarget(args[0]); advice != nil {
-			return advice
-		}
-		return usageError("%q is neither a command nor a target (see lockscope --help)", args[0])
+	if len(args) > 0 && !strings.Contains(args[0], "://") {
+		return noCommand(cmd, args[0])
 	}
 	s, err := a.setUp(cmd.Context(), args)
 	if errors.Is(err, errNoTarget) {

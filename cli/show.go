@@ -248,7 +248,7 @@ func masterTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		row := []string{inspect.Escape(m.Addr), "·", m.Value.Cut(48), "–"}
 		switch {
 		case !m.Up:
-			row[1], row[2] = "?", "no answer: "+inspect.Escape(m.Error)
+			row[1], row[2] = "?", "no answer: "+inspect.Escape(strings.TrimPrefix(m.Error, "master "+m.Addr+": "))
 		case !m.Present:
 			row[2] = "absent"
 		case m.Foreign:

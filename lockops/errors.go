@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"lockscope/internal/connect"
 )
 
 // Errors that callers branch on, with errors.Is.
@@ -43,7 +45,7 @@ type NodeError struct {
 	Err  error
 }
 
-func (e *NodeError) Error() string { return e.Node + ": " + e.Err.Error() }
+func (e *NodeError) Error() string { return e.Node + ": " + connect.Reason(e.Err) }
 
 // Unwrap returns the server's error.
 func (e *NodeError) Unwrap() error { return e.Err }
@@ -89,6 +91,15 @@ func (e nodeErrors) Error() string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// told is an error in words of its own.
+type told struct {
+	text string
+	errs []error
+}
+
+func (e told) Error() string   { return e.text }
+func (e told) Unwrap() []error { return e.errs }
 
 // Unwrap returns all of them.
 func (e nodeErrors) Unwrap() []error { return e }

@@ -89,6 +89,9 @@ func (s *RedisSession) start(ctx context.Context, limit time.Duration) error {
 			break
 		}
 	}
+	if len(s.masters) == 1 {
+		return told{bad[0].Error(), append(bad, ErrNoQuorum)}
+	}
 	return withNodes(bad, ErrNoQuorum)
 }
 

@@ -125,9 +125,14 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 func (s *ZKSession) start(ctx context.Context) error {
 	if _, err := s.alive(ctx); err != nil {
 		if dialErr := s.tap.DialError(); dialErr != nil {
-			return fmt.Errorf("lockops: no session with zookeeper %s: %w (%w)", s.servers, err, dialErr)
+			why := connect.Reason(dialErr)
+			var dial *connect.DialError
+			if errors.As(dialErr, &dial) && dial.Addr != s.servers {
+				why = dial.Addr + ": " + why
+			}
+			return told{fmt.Sprintf("lockops: no session with zookeeper %s: %s", s.servers, why), []error{err, dialErr}}
 		}
-		return fmt.Errorf("lockops: no session with zookeeper %s: %w", s.servers, err)
+		return fmt.Errorf("lockops: no session with zookeeper %s: %w", s.servers, connect.Plain(err))
 	}
 	for _, credentials := range s.opts.auth {
 		err, ctxErr := ask(ctx, s, func() error { return s.conn.AddAuth("digest", []byte(credentials)) })

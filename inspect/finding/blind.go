@@ -67,7 +67,7 @@ func silentMasters(c *inspect.Case) []inspect.Finding {
 			if masters == nil {
 				first, ping = at(m.Addr), redisCLI(c, m.Addr, "PING")
 			}
-			masters = append(masters, evidence{"addr": inspect.Escape(m.Addr), "error": inspect.Untrusted(m.Error).Cut(120)})
+			masters = append(masters, evidence{"addr": inspect.Escape(m.Addr), "error": inspect.Untrusted(strings.TrimPrefix(m.Error, "master "+m.Addr+": ")).Cut(120)})
 		}
 	}
 	if masters == nil {

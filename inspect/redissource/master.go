@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockscope/internal/connect"
 )
 
 // connections is how many connections to one master there are at most.
@@ -167,6 +168,15 @@ func (m *master) user() string {
 	return m.options.Username
 }
 
+// late is the error of a request that took too long.
+type late struct {
+	limit time.Duration
+	err   error
+}
+
+func (l late) Error() string { return fmt.Sprintf("no answer within %v", l.limit) }
+func (l late) Unwrap() error { return l.err }
+
 // explain names the master, and the user where the login failed; never a password.
 func (m *master) explain(err error) error {
 	switch {
@@ -174,18 +184,10 @@ func (m *master) explain(err error) error {
 		return nil
 	case isLogin(err):
 		advice := "check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
-		return fmt.Errorf("redissource: master %s: user %q: the server refused the login (%s): %w", m.addr, m.user(), advice, err)
+		return fmt.Errorf("master %s: user %q: the server refused the login (%s): %w", m.addr, m.user(), advice, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("redissource: master %s: no answer within %v: %w", m.addr, m.timeout, err)
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("redissource: master %s: %w", m.addr, lostError{err})
+		return fmt.Errorf("master %s: %w", m.addr, late{m.timeout, err})
 	default:
-		return fmt.Errorf("redissource: master %s: %w", m.addr, err)
+		return fmt.Errorf("master %s: %w", m.addr, connect.Plain(err))
 	}
 }
-
-// lostError says more than the "EOF" that it wraps.
-type lostError struct{ error }
-
-func (e lostError) Error() string { return "connection lost" }
-func (e lostError) Unwrap() error { return e.error }

@@ -7,6 +7,8 @@ import (
 	"net"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/connect"
 )
 
 // direct are the options of a connection to the master itself: the first sentinel that answers says where it is.
@@ -30,7 +32,7 @@ func (m *master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 			o.Addrs, o.MasterName = []string{net.JoinHostPort(at[0], at[1])}, ""
 			return o, nil
 		}
-		failed = append(failed, fmt.Errorf("redissource: sentinel %s: %w", addr, err))
+		failed = append(failed, fmt.Errorf("sentinel %s: %w", addr, connect.Plain(err)))
 	}
 	return o, errors.Join(failed...)
 }

@@ -37,7 +37,7 @@ func TestReadInfoTakesWhatItKnows(t *testing.T) {
 func TestABrokenConnectionIsCalledThat(t *testing.T) {
 	m := &master{addr: "10.0.0.1:6379"}
 	err := m.explain(fmt.Errorf("read: %w", io.EOF))
-	if err.Error() != "redissource: master 10.0.0.1:6379: connection lost" || !errors.Is(err, io.EOF) {
+	if err.Error() != "master 10.0.0.1:6379: connection lost" || !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 }

@@ -44,7 +44,7 @@ func (r *run) describe() *inspect.Backend {
 	}
 	if !r.ready {
 		b.State = inspect.Down
-		b.Error = fmt.Sprintf("zksource: %s: %s", strings.Join(r.cfg.Servers, ","), r.linkErr)
+		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), r.linkErr)
 	}
 	for i := range r.cfg.Servers {
 		b.Servers = append(b.Servers, r.server(i))
@@ -113,7 +113,7 @@ func (r *run) deniedRoot() string {
 			if r.link != nil {
 				server = r.link.tap.Server()
 			}
-			return fmt.Sprintf("zksource: server %s: not allowed to read %s%s (%s)", server, inspect.Escape(p), r.asUser(), credentials)
+			return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", server, inspect.Escape(p), r.asUser(), credentials)
 		}
 	}
 	return ""

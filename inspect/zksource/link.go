@@ -118,7 +118,7 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 
 // attemptFailed notes why a server did not give a session, and tells when it was the last one. mu is held.
 func (l *link) attemptFailed(addr string, err error) {
-	l.errors[addr] = err.Error()
+	l.errors[addr] = connect.Reason(err)
 	if l.attempts >= l.servers && !l.failed {
 		l.failed = true
 		l.inbox.put(linkEvent{link: l, at: time.Now(), kind: linkFailed})

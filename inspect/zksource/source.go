@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/zkadmin"
+	"lockscope/internal/connect"
 )
 
 // Source watches one ensemble. It is an inspect.Source.
@@ -240,12 +242,21 @@ func (r *run) takeIn(res result) {
 	r.result(res)
 }
 
+// dialReason is why the server tried last could not be reached, and which that was where there are several.
+func (r *run) dialReason(err error) string {
+	var dial *connect.DialError
+	if errors.As(err, &dial) && len(r.cfg.Servers) > 1 {
+		return dial.Addr + ": " + connect.Reason(err)
+	}
+	return connect.Reason(err)
+}
+
 // lost forgets what only held on the link: watches, and requests on their way. All else stays as it was last seen.
 func (r *run) lost(e linkEvent) {
 	r.reasons = e.link.reasons()
 	r.linkErr = "the connection was lost"
 	if err := e.link.tap.DialError(); err != nil {
-		r.linkErr = err.Error()
+		r.linkErr = r.dialReason(err)
 	}
 	r.dropLink()
 	r.backend.stale = true

@@ -49,7 +49,7 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
-		t.dialErr = fmt.Errorf("zookeeper %s: %w", addr, err)
+		t.dialErr = &DialError{addr, err}
 		return nil, t.dialErr
 	}
 	t.dialErr = nil
@@ -281,7 +281,7 @@ func (c *tapConn) Close() error {
 		c.tap.current = nil
 		c.tap.server = ""
 		if !c.greeted {
-			c.tap.dialErr = fmt.Errorf("zookeeper %s: %w", c.addr, errSilent)
+			c.tap.dialErr = &DialError{c.addr, errSilent}
 		}
 	}
 	c.tap.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/redissource"
+	"lockscope/internal/connect"
 )
 
 // redisMasters releases locks that one Redis or several independent masters hold.
@@ -51,7 +52,7 @@ func (r *redisMasters) read(ctx context.Context, id inspect.ID) reading {
 		}
 		// What a recipe makes of it, with what belongs to it.
 		if v, err := redissource.ReadKey(ctx, r.masters[i], r.addrs[i], id.Path, r.limit); err != nil {
-			votes[i], out.errs[i] = v, fmt.Errorf("master %s: %w", r.addrs[i], err)
+			votes[i], out.errs[i] = v, fmt.Errorf("master %s: %w", r.addrs[i], connect.Plain(err))
 		} else if v.Held != nil {
 			votes[i] = v
 		}
@@ -95,11 +96,11 @@ func (r *redisMasters) vote(ctx context.Context, i int, key string) (inspect.Vot
 		return v, "", nil
 	case err != nil:
 		v.Error = err.Error()
-		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], err)
+		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], connect.Plain(err))
 	}
 	if ttlErr != nil {
 		v.Error = ttlErr.Error()
-		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], ttlErr)
+		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], connect.Plain(ttlErr))
 	}
 	v.Up, v.Present, v.Value = true, true, inspect.Untrusted(value)
 	if len(value) > maxShown {

@@ -33,6 +33,7 @@ type redisArena struct {
 	Redis
 	keepers []redis.UniversalClient
 	beside  []string // keys that the run has made
+	unread  bool     // too few masters answered: nothing was made
 }
 
 const (
@@ -76,6 +77,10 @@ func (a *redisArena) Open(ctx context.Context) error {
 		return n > 0, err
 	})
 	if n := len(a.keepers) - len(failed); n <= len(a.keepers)/2 {
+		a.unread = true
+		if len(a.keepers) == 1 {
+			return fmt.Errorf("contend: redis %s: %w", a.Name, oneSilent{failed[0]})
+		}
 		return fmt.Errorf("contend: redis %s: %w", a.Name, errors.Join(append([]error{lockops.ErrNoQuorum}, failed...)...))
 	}
 	exists := slices.Contains(found, true)
@@ -91,6 +96,11 @@ func (a *redisArena) Open(ctx context.Context) error {
 	}
 	return nil
 }
+
+// oneSilent is ErrNoQuorum where there is only one Redis: what it says is why that one did not answer.
+type oneSilent struct{ error }
+
+func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }
 
 // reserve makes a key beside the lock, with a TTL, unless there is one or the lock exists; ours says that there is none but
 // what a run has made.
@@ -182,6 +192,9 @@ func (a *redisArena) Close(ctx context.Context) (left []string, err error) {
 			_ = c.Close() // nothing is under way any more
 		}
 	}()
+	if a.unread {
+		return nil, nil
+	}
 	owners, failed := each(ctx, a, a.owner)
 	if slices.Contains(owners, ourOwn) {
 		left = []string{a.Name}

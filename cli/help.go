@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpCommand is cobra's, but for a command that is not there, which is an error.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		Args:  cobra.ArbitraryArgs,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if on, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+				for _, c := range on.Commands() {
+					if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), start) {
+						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			on, rest, err := root.Find(args)
+			if err != nil {
+				return usageError("%w (see lockscope --help)", err)
+			}
+			if len(rest) > 0 {
+				return usageError("there is no command %q (%ssee %s --help)", rest[0], meant(on, rest[0]), on.CommandPath())
+			}
+			on.InitDefaultHelpFlag()
+			return on.Help()
+		},
+	}
+}
+
+// noCommand says what to do with a first argument that is neither a command nor a target.
+func noCommand(root *cobra.Command, arg string) error {
+	if advice := noTarget(arg); advice != nil {
+		return advice
+	}
+	return usageError("%q is neither a command nor a target (%ssee lockscope --help)", arg, meant(root, arg))
+}
+
+// meant asks whether a command was meant that is written alike; empty when there is none.
+func meant(on *cobra.Command, typed string) string {
+	on.SuggestionsMinimumDistance = 2 // changed letters
+	names := on.SuggestionsFor(typed)
+	if len(names) == 0 {
+		return ""
+	}
+	return "did you mean " + strings.Join(names, " or ") + "? "
+}
+
+// nameOf is a command's name without the program's, which begins every error.
+func nameOf(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}

@@ -1,0 +1,67 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+)
+
+// DialError is why there is no connection with a server.
+type DialError struct {
+	Addr string
+	Err  error
+}
+
+func (e *DialError) Error() string { return "zookeeper " + e.Addr + ": " + Reason(e.Err) }
+
+// Unwrap returns the cause.
+func (e *DialError) Unwrap() error { return e.Err }
+
+// Plain is an error of a connection without the layers that it went through, such as the address over again: its text is
+// Reason's.
+func Plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return plain{err}
+}
+
+type plain struct{ err error }
+
+func (p plain) Error() string { return Reason(p.err) }
+func (p plain) Unwrap() error { return p.err }
+
+// Reason says in a few words why a server could not be reached; of other errors it is their text.
+func Reason(err error) string {
+	var dial *DialError
+	if errors.As(err, &dial) {
+		err = dial.Err
+	}
+	var lookup *net.DNSError
+	var op *net.OpError
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "there is no such host"
+	case errors.As(err, &lookup):
+		return "the host's name could not be looked up: " + lookup.Err
+	case errors.As(err, &op) && errors.As(err, &number):
+		return number.Error()
+	case errors.As(err, &op) && op.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "no answer in time"
+	case errors.Is(err, io.EOF):
+		return "connection lost"
+	default:
+		return err.Error()
+	}
+}
+
+// Unreachable says that an error is about a server that could not be reached or did not answer.
+func Unreachable(err error) bool {
+	var dial *DialError
+	var op *net.OpError
+	return errors.As(err, &dial) || errors.As(err, &op) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF)
+}
