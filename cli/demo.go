@@ -126,8 +126,26 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 		return err
 	}
 	return d.showScreen(ctx, observer, s, screenOptions{
-		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"), faults: box,
+		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"), faults: sandboxFaults{box, observer, s.targets},
 	})
+}
+
+// sandboxFaults tell the observer which session is about to be ended: a sandbox does that before its time is up, as no
+// server does.
+type sandboxFaults struct {
+	*sandbox.Sandbox
+	observer *inspect.Observer
+	targets  []connect.Target
+}
+
+// ExpireSession ends a session.
+func (f sandboxFaults) ExpireSession(id int64) error {
+	for _, t := range f.targets {
+		if t.Service == connect.ZooKeeper {
+			f.observer.Expired(t.Name, id)
+		}
+	}
+	return f.Sandbox.ExpireSession(id)
 }
 
 func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {

@@ -31,6 +31,30 @@ func (o *Observer) wasForced(id ID, holder Untrusted, now time.Time) bool {
 	return ok && now.Sub(at) <= forcedFor
 }
 
+// endedSession is a session of a backend that this program ended.
+type endedSession struct {
+	backend string
+	id      int64
+}
+
+// Expired tells the observer that this program is about to end a session of a backend, as a sandbox can. Else a session that
+// ends before its time is taken for a release.
+func (o *Observer) Expired(backend string, session int64) {
+	now := o.now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.ended, func(_ endedSession, at time.Time) bool { return now.Sub(at) > forcedFor })
+	o.ended[endedSession{backend, session}] = now
+}
+
+// wasExpired says that this program ended a session.
+func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, ok := o.ended[endedSession{backend, session}]
+	return ok && now.Sub(at) <= forcedFor
+}
+
 // passingFor is how long after it was told a free lock is taken for one that nobody needs any more.
 const passingFor = 2 * time.Minute
 
@@ -137,7 +161,9 @@ func (o *Observer) view(p *place, id ID, was *Lock, blind bool, now time.Time) v
 	v := view{at: now, blind: blind, first: !p.watched}
 	if was != nil {
 		v.forced = func(name Untrusted) bool { return o.wasForced(id, name, now) }
-		v.sessionEnded = func(c *Contender) bool { return p.sessionEnded(c, now) }
+		v.sessionEnded = func(c *Contender) bool {
+			return o.wasExpired(p.name, c.Owner.Session, now) || p.sessionEnded(c, now)
+		}
 		v.sessionLived = func(c *Contender) bool { return p.sessionLived(c, now) }
 		v.restarted = func(addr string) bool { return p.restarted(addr, was.ReadAt) }
 	}

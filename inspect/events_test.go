@@ -175,6 +175,18 @@ func TestOurOwnForcingIsKnown(t *testing.T) {
 	expect(t, "long after", a.told(t), "released 12")
 }
 
+// A sandbox ends a session at once: without being told, nobody could know that from a release.
+func TestASessionThatWeEndIsKnown(t *testing.T) {
+	a := applying(t)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+	a.Expired("zk", 11)
+	a.Expired("other", 12)
+	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
+	expect(t, "ended", a.told(t), "expired 11, handover 11>12")
+	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
+	expect(t, "of another backend", a.told(t), "released 12")
+}
+
 // What was made for a while is gone once it is free, also when that is seen late, and it may come again.
 func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 	a := applying(t)

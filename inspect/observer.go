@@ -24,6 +24,7 @@ type Observer struct {
 	subscriptions map[*Subscription]struct{}
 
 	forced map[freed]time.Time
+	ended  map[endedSession]time.Time
 	passed map[ID]time.Time // see Forget
 
 	// Owned by the goroutine of Run.
@@ -60,6 +61,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		latest:        NewSnapshot(now(), nil, nil),
 		subscriptions: make(map[*Subscription]struct{}),
 		forced:        make(map[freed]time.Time),
+		ended:         make(map[endedSession]time.Time),
 		passed:        make(map[ID]time.Time),
 		byName:        make(map[string]*place),
 		told:          make([]*place, len(sources)),
