@@ -63,6 +63,23 @@ func (s *lab) Open(p place) {
 		s.about = p.subject
 		s.faults.show(p.subject)
 	}
+	s.pinFaults()
+}
+
+// pinFaults has the faults keep to whom they are about, for as long as the keys are theirs.
+func (s *lab) pinFaults() {
+	if s.pane == paneFaults {
+		s.faults.pin()
+	}
+}
+
+// choose gives the keys to a pane.
+func (s *lab) choose(p labPane) {
+	if s.pane != p {
+		s.pane = p
+		s.pinFaults()
+	}
+	s.rects = s.layout()
 }
 
 func (s *lab) Crumb() string { return string(labScreen) }
@@ -80,20 +97,44 @@ func (s *lab) panes() []labPane {
 	return []labPane{paneHand, paneContest, paneFaults}
 }
 
-// layout puts all panes beside and below each other where there is room, else the chosen one below a line of tabs.
+// wide says that there is room for all panes.
+func (s *lab) wide() bool { return s.width >= labWide && s.height >= labHigh }
+
+// headLines are above the panes: their names where only one is shown, and the lock that one came with.
+func (s *lab) headLines() []line {
+	var lines []line
+	if !s.wide() {
+		lines = append(lines, s.tabs())
+	}
+	if s.wide() || s.pane != paneContest { // which has locks of its own
+		lines = append(lines, s.aboutLine(s.width))
+	}
+	return lines
+}
+
+// layout puts all panes beside and below each other where there is room, else the chosen one alone.
 func (s *lab) layout() (rects [3]rect) {
-	if s.width < labWide || s.height < labHigh {
-		rects[s.pane] = rect{0, 1, s.width, s.height - 1}
+	head := len(s.headLines())
+	room := s.height - head
+	if !s.wide() {
+		rects[s.pane] = rect{0, head, s.width, room}
 		return rects
 	}
-	top := max(13, min(s.height*2/5, 18))
+	top := max(12, min(s.height*2/5, 18)-1)
+	need := s.hand.need()
 	half := s.width
 	if s.options.Faults != nil {
 		half = (s.width - 3) / 2
-		rects[paneFaults] = rect{half + 3, 0, s.width - half - 3, top}
+		need = max(need, s.faults.need())
 	}
-	rects[paneHand] = rect{0, 0, half, top}
-	rects[paneContest] = rect{0, top, s.width, s.height - top}
+	if len(s.contest.bouts) == 0 { // it says but how to start a run
+		top = max(top, min(need+1, room-1-len(s.contest.emptyLines(s.width))))
+	}
+	if s.options.Faults != nil {
+		rects[paneFaults] = rect{half + 3, head, s.width - half - 3, top}
+	}
+	rects[paneHand] = rect{0, head, half, top}
+	rects[paneContest] = rect{0, head + top, s.width, room - top}
 	return rects
 }
 
@@ -128,11 +169,12 @@ func (s *lab) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
 		if s.inFront == labScreen {
+			s.pinFaults()
+			s.faults.noteLabel()
 			return s.faults.look()
 		}
 	case acquireAskedMsg:
 		if s.inFront == labScreen && s.modal == nil {
-			s.pane = paneHand
 			s.acquire()
 		}
 	case contestStartedMsg, contestBeatMsg:
@@ -154,7 +196,8 @@ func (s *lab) Update(msg tea.Msg) tea.Cmd {
 func (s *lab) pick(x, y int) {
 	for _, p := range s.panes() {
 		if s.rects[p].has(x, y) {
-			s.pane = p
+			s.choose(p)
+			return
 		}
 	}
 }
@@ -180,10 +223,10 @@ func (s *lab) move(by int) {
 	}
 }
 
-func (s *lab) turn() {
+// turn goes to the next pane, or to the one before.
+func (s *lab) turn(by int) {
 	all := s.panes()
-	s.pane = all[(slices.Index(all, s.pane)+1)%len(all)]
-	s.rects = s.layout()
+	s.choose(all[(slices.Index(all, s.pane)+by+len(all))%len(all)])
 }
 
 func (s *lab) page() int { return max(1, s.rects[s.pane].height/2) }
@@ -201,20 +244,32 @@ func (s *lab) paneActions() []action {
 }
 
 func (s *lab) Actions() []action {
-	list := []action{{keys: []string{"tab"}, shown: "tab", hint: "pane", help: "next pane: by hand, contention, faults", run: do(s.turn)}}
+	list := []action{
+		{keys: []string{"tab"}, shown: "tab shift+tab", hint: "pane", help: "the next pane, or the one before: by hand, contention, faults", run: do(func() { s.turn(1) })},
+		{keys: []string{"shift+tab"}, run: do(func() { s.turn(-1) })},
+	}
 	list = append(list, s.paneActions()...)
+	if s.pane != paneHand {
+		acquire := s.acquireHere()
+		acquire.hint = "" // the pane's own keys come first
+		list = append(list, acquire)
+	}
 	list = append(list, action{keys: []string{"esc"}, shown: "esc", hint: "back", help: "back to where you came from; what you hold stays held", run: do(s.back)})
 	return append(list, moves(s.move, s.page)...)
 }
 
-// paneHead is how many lines are above a pane's list: its title, and what it is about.
-const paneHead = 2
+// paneHead is how many lines are above a pane's list: its title.
+const paneHead = 1
 
 // View is exactly as high as the screen.
 func (s *lab) View() string {
 	s.rects = s.layout()
-	if s.width < labWide || s.height < labHigh {
-		lines := append([]string{s.tabs()}, s.paneView(s.pane)...)
+	var lines []string
+	for _, l := range s.headLines() {
+		lines = append(lines, l.render(s.width, s.theme.Glyphs.Ellipsis, nil))
+	}
+	if !s.wide() {
+		lines = append(lines, s.paneView(s.pane)...)
 		return strings.Join(lines[:max(1, s.height)], "\n")
 	}
 	left := s.paneView(paneHand)
@@ -224,11 +279,11 @@ func (s *lab) View() string {
 			left[i] += wall + right
 		}
 	}
-	return strings.Join(append(left, s.paneView(paneContest)...), "\n")
+	return strings.Join(slices.Concat(lines, left, s.paneView(paneContest)), "\n")
 }
 
 // tabs names the panes.
-func (s *lab) tabs() string {
+func (s *lab) tabs() line {
 	t := s.theme
 	l := line{{" ", t.Text}}
 	for _, p := range s.panes() {
@@ -239,7 +294,7 @@ func (s *lab) tabs() string {
 		l = l.add(style, " "+p.String()+" ").add(t.Text, " ")
 	}
 	right := line{{"tab changes the pane ", t.Muted}}
-	return spread(l, right, s.width, "").render(s.width, t.Glyphs.Ellipsis, nil)
+	return spread(l, right, s.width, "")
 }
 
 // paneView draws a pane, as high and wide as it is.
@@ -248,11 +303,11 @@ func (s *lab) paneView(p labPane) []string {
 	var body []line
 	switch p {
 	case paneHand:
-		body = append([]line{s.aboutLine(r.width)}, s.hand.lines(r.width, r.height-paneHead, p == s.pane)...)
+		body = s.hand.lines(r.width, r.height-paneHead, p == s.pane)
 	case paneContest:
-		body = s.contest.lines(r.width, r.height-1)
+		body = s.contest.lines(r.width, r.height-paneHead)
 	case paneFaults:
-		body = append([]line{s.aboutLine(r.width)}, s.faults.lines(r.width, r.height-paneHead, p == s.pane)...)
+		body = s.faults.lines(r.width, r.height-paneHead, p == s.pane)
 	}
 	lines := append([]line{s.paneTitle(p, r.width)}, body...)
 	out := make([]string, r.height)
@@ -266,7 +321,7 @@ func (s *lab) paneView(p labPane) []string {
 	return out
 }
 
-// paneTitle is a rule with the pane's name.
+// paneTitle is a rule with the pane's name and, where the keys are its own, those that do something now.
 func (s *lab) paneTitle(p labPane, width int) line {
 	t := s.theme
 	style := t.Muted
@@ -277,7 +332,8 @@ func (s *lab) paneTitle(p labPane, width int) line {
 	l := line{{mark + " ", style}, {p.String() + " ", style}}
 	var keys line
 	if p == s.pane {
-		keys = hintLine(t, s.paneActions(), width-l.width()-2)
+		off := func(a action) bool { return a.why() != "" }
+		keys = hintLine(t, slices.DeleteFunc(s.paneActions(), off), width-l.width()-2)
 	}
 	l = l.add(t.Faint, strings.Repeat(t.Glyphs.Rule, max(0, width-l.width()-keys.width())))
 	return append(l, keys...)
@@ -290,10 +346,10 @@ func (s *lab) aboutLine(width int) line {
 		return line{{" no lock is selected", t.Muted}}
 	}
 	l := s.snapshot.Lock(s.about.lock)
-	name := middle(s.about.lock.String(), max(12, width/2), t.Glyphs.Ellipsis)
-	if l == nil {
-		return line{{" " + t.Glyphs.Unknown + " ", t.Unknown}, {name, t.Strong}, {"  not there, as far as we know", t.Muted}}
+	mark, words := span{t.Glyphs.Unknown, t.Unknown}, "not there, as far as we know"
+	if l != nil {
+		mark, words = sign(t, l), s.verdict(l)
 	}
-	mark := sign(t, l)
-	return line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + s.verdict(l), t.Muted}}
+	name := middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
+	return line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}
 }

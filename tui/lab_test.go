@@ -48,7 +48,9 @@ func (h *fakeHeld) Release(context.Context) error {
 
 func (h *fakeHeld) Reenter(context.Context) (Held, error) {
 	h.lab.count("reenter")
-	return h, nil
+	inner := *h
+	inner.ctx, inner.end = context.WithCancelCause(h.ctx)
+	return &inner, nil
 }
 
 // fakeLab grants, or fails, as it is told, and counts what it was asked.
@@ -128,6 +130,7 @@ type fakeFaults struct {
 	calls   []string
 	frozen  string
 	stopped string
+	masters []string // two where none are named
 	err     error
 }
 
@@ -143,9 +146,15 @@ func (f *fakeFaults) Cut(id int64) error           { return f.note("cut %x", id)
 func (f *fakeFaults) Freeze(lock string)           { f.frozen = lock; _ = f.note("freeze %s", lock) }
 func (f *fakeFaults) Thaw(lock string)             { f.frozen = ""; _ = f.note("thaw %s", lock) }
 func (f *fakeFaults) Frozen(lock string) bool      { return f.frozen == lock }
-func (f *fakeFaults) Masters() []string            { return []string{"10.2.1.1:6379", "10.2.1.2:6379"} }
 func (f *fakeFaults) Stopped(addr string) bool     { return f.stopped == addr }
 func (f *fakeFaults) StopMaster(addr string) error { f.stopped = addr; return f.note("stop %s", addr) }
+
+func (f *fakeFaults) Masters() []string {
+	if f.masters != nil {
+		return f.masters
+	}
+	return []string{"10.2.1.1:6379", "10.2.1.2:6379"}
+}
 
 func (f *fakeFaults) StartMaster(addr string) error { f.stopped = ""; return f.note("start %s", addr) }
 
@@ -225,10 +234,25 @@ func TestTakeHoldAndRelease(t *testing.T) {
 		t.Errorf("%v", f.counts)
 	}
 	settle(t, m, press(m, "r"))
-	wantText(t, m, "released zk:/locks/orders")
-	if f.counted("release") != 1 {
+	wantText(t, m, "one of 2 holds of zk:/locks/orders released; still held", "IN HAND 1")
+	settle(t, m, press(m, "r"))
+	wantText(t, m, " released zk:/locks/orders")
+	wantNoText(t, m, "still held", "IN HAND")
+	if f.counted("release") != 2 {
 		t.Errorf("%v", f.counts)
 	}
+}
+
+// What was said of a lock does not stand below the news that it is lost.
+func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
+	f := newFakeLab()
+	m := taken(t, f)
+	settle(t, m, press(m, "i"))
+	settle(t, m, press(m, "r"))
+	wantText(t, m, "still held")
+	expire(m, f)
+	wantText(t, m, "LOST  zk:/locks/orders")
+	wantNoText(t, m, "still held")
 }
 
 func TestWaitingShowsThePlace(t *testing.T) {
@@ -547,13 +571,9 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	box := &fakeFaults{}
 	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, orders().ID)
 	press(m, "tab", "tab")
-	wantText(t, m, "freeze worker-3", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
-	press(m, "enter")
-	if len(box.calls) != 0 {
-		t.Error("enter alone does a fault")
-	}
-	settle(t, m, press(m, "L"))
-	settle(t, m, press(m, "!"))
+	settle(t, m, func() tea.Cmd { send(m, snapshotArrivedMsg{snapshot: m.snapshot}); return nil }())
+	wantText(t, m, "freeze whoever holds /locks/orders", "now worker-3: it lives", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
+	settle(t, m, press(m, "enter"))
 	m.now = m.now.Add(time.Minute)
 	wantText(t, m, "thaw the holder of /locks/orders", "nothing has happened to the lock since")
 	press(m, "down", "w")
@@ -568,6 +588,138 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	}, 0)
 	wantText(t, m, "12:00:00 expire the session of worker-7", "waits")
 	wantNoText(t, m, "lock found")
+}
+
+// inFaults is a model with the keys in the pane of the faults.
+func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Model, *lab) {
+	t.Helper()
+	o.Sandbox, o.Faults, o.Lab = true, box, newFakeLab()
+	m := inLab(t, o, width, height, orders().ID)
+	press(m, "shift+tab")
+	s := m.screens[labScreen].(*lab)
+	settle(t, m, send(m, snapshotArrivedMsg{snapshot: m.snapshot}))
+	return m, s
+}
+
+// Who a fault hits is who was read: it stays the same when the lock changes hands, and goes on with the next key.
+func TestAFaultHitsWhomItNamed(t *testing.T) {
+	t.Parallel()
+	box := &fakeFaults{}
+	m, _ := inFaults(t, Options{}, box, 120, 36)
+	press(m, "down")
+	wantText(t, m, "expire the session of worker-3", "worker-7, the next in the queue, gets")
+	l := orders()
+	old := l.Holders[0]
+	l.Holders, l.Waiters = l.Waiters[:1], l.Waiters[1:]
+	l.Holders[0].State = inspect.Holding
+	show := func() {
+		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})})
+	}
+	show()
+	wantText(t, m, "expire the session of worker-3", "worker-3 is not in the lock now: w takes another")
+	settle(t, m, press(m, "!"))
+	if len(box.calls) != 0 {
+		t.Errorf("hit %q", box.calls)
+	}
+	old.Name, old.State = "_c_again-lock-0000000700", inspect.Waiting // it asks again, with the same session
+	l = orders()
+	l.Holders, l.Waiters = l.Waiters[:1], append(l.Waiters[1:], old)
+	show()
+	settle(t, m, press(m, "!"))
+	if want := fmt.Sprintf("expire %x", old.Owner.Session); len(box.calls) != 1 || box.calls[0] != want {
+		t.Errorf("did %q, want %s", box.calls, want)
+	}
+	l.Waiters = l.Waiters[:2]
+	show()
+	press(m, "down")
+	wantText(t, m, "cut the connection of worker-7")
+}
+
+// A fault that has become another one by itself is not done before somebody can have read it.
+func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
+	t.Parallel()
+	clock := noon
+	box := &fakeFaults{}
+	m, _ := inFaults(t, Options{Now: func() time.Time { return clock }}, box, 120, 36)
+	look := func() {
+		clock = clock.Add(slowBeat)
+		settle(t, m, send(m, snapshotArrivedMsg{snapshot: m.snapshot}))
+	}
+	box.frozen = orders().ID.String() // the scenario does that itself
+	look()
+	settle(t, m, press(m, "!"))
+	wantText(t, m, "thaw the holder of /locks/orders", `this has become "thaw the holder of /locks/orders" only just now: press it again`)
+	if len(box.calls) != 0 {
+		t.Fatalf("did %q", box.calls)
+	}
+	look()
+	settle(t, m, press(m, "enter"))
+	if len(box.calls) != 1 || box.calls[0] != "thaw zk:/locks/orders" {
+		t.Errorf("did %q", box.calls)
+	}
+}
+
+func TestAcquireFromEveryPane(t *testing.T) {
+	t.Parallel()
+	m := inLab(t, Options{Sandbox: true, Faults: &fakeFaults{}, Lab: newFakeLab()}, 80, 24, orders().ID)
+	s := m.screens[labScreen].(*lab)
+	for _, want := range []labPane{paneHand, paneContest, paneFaults} {
+		if s.pane != want {
+			t.Fatalf("in %s, not %s", s.pane, want)
+		}
+		press(m, "a")
+		wantText(t, m, "Acquire a lock", "zk:/locks/orders")
+		press(m, "esc")
+		if s.pane != paneHand {
+			t.Errorf("from %s to %s", want, s.pane)
+		}
+		s.choose(want)
+		press(m, "tab")
+	}
+	press(m, "shift+tab", "shift+tab")
+	if s.pane != paneContest {
+		t.Errorf("shift+tab twice goes to %s", s.pane)
+	}
+}
+
+// The panes at the top have the height that they need while no run is shown; a list that is cut says so.
+func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
+	t.Parallel()
+	for _, size := range []struct{ width, height int }{{120, 36}, {160, 50}} {
+		box := &fakeFaults{masters: []string{"m1", "m2", "m3", "m4", "m5"}}
+		m, s := inFaults(t, Options{}, box, size.width, size.height)
+		settle(t, m, press(m, "!"))
+		m.note([]inspect.Event{{Kind: inspect.EventAppeared, At: noon, Lock: orders().ID}, {Kind: inspect.EventGone, At: noon, Lock: orders().ID}}, 0)
+		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Let the same workers fight")
+		wantNoText(t, m, "more")
+		if n := strings.Count(content(m), orders().ID.String()+"  worker-3"); n != 1 {
+			t.Errorf("the lock stands there %d times", n)
+		}
+		fits(t, m)
+		s.contest.bouts = []*bout{{order: Contest{Backend: "zk", Arena: "mutex"}, over: true}}
+		if size.height == 36 {
+			wantText(t, m, "stop master m1", "↓ 3 more")
+			press(m, "G")
+			wantText(t, m, "stop master m5", "↑ 3 more")
+		}
+		fits(t, m)
+	}
+}
+
+// The header of a pane offers what can be done now.
+func TestThePanesHeaderOffersWhatCanBeDone(t *testing.T) {
+	m := contesting(t, newFakeLab(), Options{}, 120, 36)
+	s := m.screens[labScreen].(*lab)
+	if text := s.paneTitle(paneContest, 120).text(); strings.Contains(text, "new run") || !strings.Contains(text, "stop") {
+		t.Error(text)
+	}
+	s.contest.end()
+	for _, b := range s.contest.bouts {
+		b.over = true
+	}
+	if text := s.paneTitle(paneContest, 120).text(); !strings.Contains(text, "new run") || strings.Contains(text, "stop") {
+		t.Error(text)
+	}
 }
 
 func TestEventsSinceAreTheFirstAndTheNewest(t *testing.T) {

@@ -50,12 +50,17 @@ func (s *lab) handActions() []action {
 	}
 	hint, disabled := s.endHint()
 	return []action{
-		{keys: []string{"a"}, shown: "a", hint: "acquire", help: "acquire the selected lock, or another: opens a form", writes: true, disabled: s.options.readOnly, run: do(s.acquire)},
+		s.acquireHere(),
 		{keys: []string{"r"}, shown: "r", hint: hint, help: "release the selected hold; stop waiting; take what is over off the list", writes: true, disabled: disabled, run: func() tea.Cmd { return s.hand.end(s.hand.selected()) }},
 		{keys: []string{"+"}, shown: "+", hint: "extend", help: "prove the hold to the servers now, and extend it", writes: true, disabled: need, run: func() tea.Cmd { return s.hand.extend(s.hand.selected()) }},
 		{keys: []string{"i"}, shown: "i", hint: "re-enter", help: "take the lock once more inside of the selected hold", writes: true, disabled: need, run: func() tea.Cmd { return s.hand.reenter(s.hand.selected()) }},
 		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the selected lock's queue", disabled: s.noLock, run: do(func() { s.open(chainScreen, s.Selected()) })},
 	}
+}
+
+// acquireHere is the action of every pane that takes a lock.
+func (s *lab) acquireHere() action {
+	return action{keys: []string{"a"}, shown: "a", hint: "acquire", help: "acquire the selected lock, or another: opens a form", writes: true, disabled: s.options.readOnly, run: do(s.acquire)}
 }
 
 // endHint is what r does to the selected take, or why it does nothing.
@@ -89,6 +94,7 @@ func (s *lab) noLock() string {
 
 // acquire opens the form that takes a lock.
 func (s *lab) acquire() {
+	s.choose(paneHand)
 	s.modal = newAcquireForm(s.world, s.hand, s.about.lock)
 }
 

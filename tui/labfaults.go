@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,6 +24,7 @@ type fault struct {
 type faultTarget struct {
 	lock      *inspect.Lock // nil when there is none
 	contender *inspect.Contender
+	left      bool // the contender is not in the lock now
 	frozen    bool
 	masters   []master
 	// ours says of a contender's name that it is one of those taken by hand.
@@ -55,20 +58,20 @@ func freezing(f faultTarget) fault {
 			do: func(s Faults) error { s.Thaw(id); return nil },
 		}
 	}
-	id, name := f.lock.ID.String(), "whoever gets "+inspect.Escape(f.lock.ID.Path)+" next"
+	id, label, now := f.lock.ID.String(), "freeze whoever holds "+inspect.Escape(f.lock.ID.Path), "nobody now, whoever is next then"
 	if len(f.lock.Holders) > 0 {
 		h := &f.lock.Holders[0]
-		name = who(h)
+		now = "now " + who(h)
 		switch {
 		case h.Persistent:
-			return fault{label: "freeze " + name, off: "no client is behind it that could be frozen"}
+			return fault{label: label, off: "no client is behind " + who(h) + " that could be frozen"}
 		case f.ours != nil && f.ours(h.Name):
-			return fault{label: "freeze " + name, off: "it is yours: it is held until you release it"}
+			return fault{label: label, off: "it is yours: it is held until you release it"}
 		}
 	}
 	return fault{
-		label: "freeze " + name,
-		shows: "it lives but does not release, as a process that hangs: the queue grows until you thaw it",
+		label: label,
+		shows: now + ": it lives but does not release, as a process that hangs: the queue grows until you thaw it",
 		do:    func(s Faults) error { s.Freeze(id); return nil },
 	}
 }
@@ -90,6 +93,11 @@ func sessionFaults(f faultTarget) []fault {
 	}
 	name, id := who(f.contender), f.contender.Owner.Session
 	expire.label, cut.label = "expire the session of "+name, "cut the connection of "+name
+	if f.left {
+		expire.off = name + " is not in the lock now: w takes another"
+		cut.off = expire.off
+		return []fault{expire, cut}
+	}
 	expire.do = func(s Faults) error { return s.ExpireSession(id) }
 	cut.do = func(s Faults) error { return s.Cut(id) }
 	cut.shows = "it comes back within its session timeout and keeps its place"
@@ -120,12 +128,15 @@ func masterFault(m master) fault {
 type faults struct {
 	*world
 	about       inspect.ID
-	who         inspect.Untrusted // the name of the chosen contender; empty: the holder
+	chosen      *inspect.Contender // as it was then; nil: the first in the lock, whoever that is
 	frozen      bool
 	masters     []master
 	looking     bool
 	looked      time.Time
 	cursor, top int
+	// label is what the selected fault was called at last, changed when it became that by itself.
+	label   string
+	changed time.Time
 	// done is what was done last, at some time; first is the number of the first event after it.
 	done  string
 	at    time.Time
@@ -151,22 +162,64 @@ type (
 	}
 )
 
+// readTime is for how long a fault that has become another one is not done: nobody has read it.
+const readTime = time.Second
+
 // faultLimit is how long a fault may take.
 const faultLimit = 10 * time.Second
 
 // show turns to another lock and contender.
 func (f *faults) show(about subject) {
-	f.about, f.who = about.lock, ""
+	f.about, f.chosen = about.lock, nil
+	defer f.read()
 	l := f.snapshot.Lock(about.lock)
 	if l == nil || about.owner == (inspect.Identity{}) {
 		return
 	}
 	for _, c := range contendersOf(l) {
 		if id, ok := c.Identity(about.lock.Backend); ok && id == about.owner {
-			f.who = c.Name
+			f.keep(c)
 			return
 		}
 	}
+}
+
+// keep has the faults be about a contender for as long as no other is chosen.
+func (f *faults) keep(c *inspect.Contender) {
+	alone := *c // not the whole queue
+	f.chosen = &alone
+}
+
+// pin chooses a contender where none is chosen.
+func (f *faults) pin() {
+	if t := f.target(); f.chosen == nil && t.contender != nil {
+		f.keep(t.contender)
+		f.read()
+	}
+}
+
+// repin chooses another contender where the chosen one has left.
+func (f *faults) repin() {
+	if f.target().left {
+		f.chosen = nil
+		f.pin()
+	}
+}
+
+// read takes what the selected fault is called for what somebody has read, who has just chosen it.
+func (f *faults) read() { f.label, f.changed = f.selected().label, time.Time{} }
+
+// noteLabel notes when the selected fault is called something else than before.
+func (f *faults) noteLabel() {
+	if label := f.selected().label; label != f.label {
+		f.label, f.changed = label, f.options.now()
+	}
+}
+
+// selected is the fault that the cursor is on.
+func (f *faults) selected() fault {
+	list := faultsOf(f.target())
+	return list[max(0, min(f.cursor, len(list)-1))]
 }
 
 func contendersOf(l *inspect.Lock) []*inspect.Contender {
@@ -180,19 +233,32 @@ func contendersOf(l *inspect.Lock) []*inspect.Contender {
 	return list
 }
 
-// target is what faults are about now. When the chosen contender has left, it is the first in the lock.
+// again finds a contender that has moved in its queue, or asked once more with the same session; nil: it is not there.
+func again(all []*inspect.Contender, was *inspect.Contender) *inspect.Contender {
+	for _, same := range []func(c *inspect.Contender) bool{
+		func(c *inspect.Contender) bool { return c.Name == was.Name },
+		func(c *inspect.Contender) bool { return was.Owner.Session != 0 && c.Owner.Session == was.Owner.Session },
+	} {
+		if at := slices.IndexFunc(all, same); at >= 0 {
+			return all[at]
+		}
+	}
+	return nil
+}
+
+// target is what faults are about now.
 func (f *faults) target() faultTarget {
 	t := faultTarget{lock: f.snapshot.Lock(f.about), frozen: f.frozen, masters: f.masters, ours: f.ours}
 	if t.lock == nil {
 		return t
 	}
 	all := contendersOf(t.lock)
-	for _, c := range all {
-		if c.Name == f.who {
-			t.contender = c
+	switch {
+	case f.chosen != nil:
+		if t.contender = again(all, f.chosen); t.contender == nil {
+			t.contender, t.left = f.chosen, true
 		}
-	}
-	if t.contender == nil && len(all) > 0 {
+	case len(all) > 0:
 		t.contender = all[0]
 	}
 	return t
@@ -204,12 +270,9 @@ func (f *faults) nextWho() {
 	if t.lock == nil {
 		return
 	}
-	all := contendersOf(t.lock)
-	for i, c := range all {
-		if c == t.contender {
-			f.who = all[(i+1)%len(all)].Name
-			return
-		}
+	if all := contendersOf(t.lock); len(all) > 0 {
+		f.keep(all[(slices.Index(all, t.contender)+1)%len(all)])
+		f.read()
 	}
 }
 
@@ -239,6 +302,7 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 			f.frozen, f.looked = false, time.Time{}
 			return f.look()
 		}
+		f.noteLabel()
 	case faultDoneMsg:
 		if msg.err != nil {
 			f.done = msg.label + ": " + printed(msg.err.Error())
@@ -250,10 +314,14 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// inject does the selected fault.
+// inject does the selected fault, unless it became another one only just now.
 func (f *faults) inject() tea.Cmd {
-	list := faultsOf(f.target())
-	chosen := list[max(0, min(f.cursor, len(list)-1))]
+	f.noteLabel()
+	chosen := f.selected()
+	if f.options.now().Sub(f.changed) < readTime {
+		f.flash("this has become " + strconv.Quote(chosen.label) + " only just now: press it again")
+		return nil
+	}
 	f.done, f.at, f.first, f.from = chosen.label, f.options.now(), f.events.end(), f.about
 	box := f.options.Faults
 	return f.ask(labScreen, faultLimit, func(context.Context) tea.Msg {
@@ -263,28 +331,30 @@ func (f *faults) inject() tea.Cmd {
 
 func (f *faults) move(by int) {
 	f.cursor = max(0, min(f.cursor+by, len(faultsOf(f.target()))-1))
+	f.repin()
+	f.read()
 }
 
 func (f *faults) click(row int) {
 	if at := f.top + row; at < len(faultsOf(f.target())) {
 		f.cursor = at
+		f.repin()
+		f.read()
 	}
 }
 
 func (f *faults) actions() []action {
-	off := func() string {
-		list := faultsOf(f.target())
-		return list[max(0, min(f.cursor, len(list)-1))].off
-	}
+	off := func() string { return f.selected().off }
 	few := func() string {
-		if l := f.target().lock; l == nil || l.Contention() < 2 {
+		t := f.target()
+		switch {
+		case t.lock == nil, t.lock.Contention() == 0, t.lock.Contention() == 1 && !t.left:
 			return "the lock has no other contender"
 		}
 		return ""
 	}
 	return []action{
-		{keys: []string{"!"}, shown: "!", hint: "do it", help: "do the selected fault to the sandbox", writes: true, disabled: off, run: f.inject},
+		{keys: []string{"!", "enter"}, shown: "! enter", hint: "do it", help: "do the selected fault to the sandbox", writes: true, disabled: off, run: f.inject},
 		{keys: []string{"w"}, shown: "w", hint: "who", help: "the next contender of the lock", disabled: few, run: do(f.nextWho)},
-		{keys: []string{"enter"}, shown: "enter", help: "the lock's queue", run: do(func() { f.open(chainScreen, subject{lock: f.about}) })},
 	}
 }

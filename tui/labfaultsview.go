@@ -21,10 +21,11 @@ func (f *faults) lines(width, height int, chosen bool) []line {
 	for i, x := range list[f.top:min(len(list), f.top+room)] {
 		lines = append(lines, f.row(x, chosen && f.top+i == f.cursor))
 	}
+	f.more(lines, f.top, len(list), width)
 	if height-len(lines)-len(after) > below {
 		lines = append(lines, nil)
 	}
-	selected := list[f.cursor]
+	selected := &list[f.cursor]
 	text, style := selected.shows, t.Muted
 	if selected.off != "" {
 		text = selected.off
@@ -33,6 +34,12 @@ func (f *faults) lines(width, height int, chosen bool) []line {
 		lines = append(lines, line{{"   ", t.Text}, {part, style}})
 	}
 	return append(append(lines, nil), after...)
+}
+
+// need is how high the pane is that shows everything, with room for what comes of a fault.
+func (f *faults) need() int {
+	const shows, after = 4, 7
+	return paneHead + len(faultsOf(f.target())) + shows + after
 }
 
 func (f *faults) row(x fault, selected bool) line {

@@ -27,7 +27,7 @@ const (
 type take struct {
 	id     int
 	order  Taking
-	within int // the take that it re-enters; 0: none
+	within int // the take that was first granted what it re-entered; 0: none
 	state  takeState
 	name   string
 	hold   Held
@@ -45,6 +45,14 @@ type take struct {
 
 // over says that nothing more will come of it.
 func (k *take) over() bool { return k.state == takeLost || k.state == takeFailed }
+
+// grant is the take that was first granted what this one holds.
+func (k *take) grant() int {
+	if k.within != 0 {
+		return k.within
+	}
+	return k.id
+}
 
 // takeWaitsMsg says that a take stands in the queue under a name.
 type takeWaitsMsg struct {
@@ -189,7 +197,7 @@ func (h *hand) remove(k *take) {
 
 // reenter takes the lock of a hold again, inside of it.
 func (h *hand) reenter(outer *take) tea.Cmd {
-	k := h.add(&take{order: outer.order, within: outer.id, stop: func() {}})
+	k := h.add(&take{order: outer.order, within: outer.grant(), stop: func() {}})
 	id, hold := k.id, outer.hold
 	return h.ask(labScreen, tryLimit, func(ctx context.Context) tea.Msg {
 		inner, err := hold.Reenter(ctx)
@@ -286,6 +294,7 @@ func (h *hand) ended(msg takeEndedMsg) {
 
 func (h *hand) lose(k *take, cause error) {
 	k.state, k.text = takeLost, "LOST: "+lossWords(cause)
+	h.flashText = "" // what it says of our locks is not so any more
 	h.losses = append(h.losses, loss{k.order.Lock, lossWords(cause), h.options.now()})
 }
 
@@ -297,7 +306,7 @@ func (h *hand) released(msg takeReleasedMsg) {
 	name := k.order.Lock.String()
 	switch {
 	case msg.err == nil:
-		h.flash("released " + name)
+		h.flash(h.releasedWords(k))
 		h.remove(k)
 	case isLoss(msg.err):
 		h.lose(k, msg.err)
@@ -305,6 +314,20 @@ func (h *hand) released(msg takeReleasedMsg) {
 		k.state, k.text = takeFailed, "release not confirmed: "+printed(msg.err.Error())+"; it is tried on while the session lives, and freed at the latest when that or the TTL ends"
 		h.flash(name + ": " + k.text)
 	}
+}
+
+// releasedWords say what the release of a hold came to.
+func (h *hand) releasedWords(k *take) string {
+	holds, name := 0, k.order.Lock.String()
+	for _, o := range h.takes {
+		if o.grant() == k.grant() && (o.state == takeHolds || o.state == takeReleasing) {
+			holds++
+		}
+	}
+	if holds > 1 {
+		return fmt.Sprintf("one of %d holds of %s released; still held", holds, name)
+	}
+	return "released " + name
 }
 
 func (h *hand) extended(msg takeExtendedMsg) {

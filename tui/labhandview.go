@@ -22,7 +22,26 @@ func (h *hand) lines(width, height int, chosen bool) []line {
 	for i, k := range h.takes[h.top:min(len(h.takes), h.top+room)] {
 		lines = append(lines, h.row(k, width, chosen && h.top+i == h.cursor))
 	}
+	h.more(lines, h.top, len(h.takes), width)
 	return append(append(lines, nil), details...)
+}
+
+// need is how high the pane is that shows everything.
+func (h *hand) need() int { return paneHead + len(h.takes) + 6 }
+
+// more writes over the ends of the first and last row of a list how many there are before and after them.
+func (w *world) more(rows []line, top, all, width int) {
+	t := w.theme
+	put := func(at int, mark string, n int) {
+		if n > 0 {
+			note := line{{fmt.Sprintf(" %s %d more ", mark, n), t.Badge}}
+			rows[at] = append(rows[at].align(width-1-note.width(), false, t.Glyphs.Ellipsis), note...)
+		}
+	}
+	if len(rows) > 0 {
+		put(len(rows)-1, t.Glyphs.Down, all-top-len(rows))
+		put(0, t.Glyphs.Up, top)
+	}
 }
 
 func (h *hand) emptyLines(width int) []line {

@@ -169,13 +169,15 @@ func TestFaultsOf(t *testing.T) {
 		says   string // what it shows, or why it cannot be done
 		off    bool
 	}{
-		{"freeze", target(&l.Holders[0]), 0, "freeze worker-3", "the queue grows until you thaw it", false},
+		{"freeze", target(&l.Holders[0]), 0, "freeze whoever holds /locks/orders", "now worker-3: it lives but does not release, as a process that hangs: the queue grows until you thaw it", false},
 		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "gives the lock to the next", false},
-		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze worker-3", "no client is behind it", true},
-		{"our own", mine, 0, "freeze worker-3", "it is yours", true},
+		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze whoever holds /locks/orders", "no client is behind worker-3", true},
+		{"nobody yet", faultTarget{lock: freeLock()}, 0, "freeze whoever holds /locks/nightly", "nobody now, whoever is next then", false},
+		{"our own", mine, 0, "freeze whoever holds /locks/orders", "it is yours", true},
 		{"expire the holder", target(&l.Holders[0]), 1, "expire the session of worker-3", "worker-7, the next in the queue, gets the lock at once", false},
 		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "whoever watched it looks again", false},
 		{"cut", target(&l.Waiters[0]), 2, "cut the connection of worker-7", "keeps its place", false},
+		{"one that left", faultTarget{lock: freeLock(), contender: &l.Waiters[0], left: true}, 1, "expire the session of worker-7", "worker-7 is not in the lock now: w takes another", true},
 		{"no session", faultTarget{lock: thin(), contender: &thin().Holders[0]}, 1, "expire a session", "only ZooKeeper has those", true},
 		{"a node of no session", faultTarget{lock: persistent, contender: &persistent.Holders[0]}, 1, "expire a session", "no session owns the node of worker-3", true},
 		{"nobody", faultTarget{lock: freeLock()}, 2, "cut a connection", "no contender", true},

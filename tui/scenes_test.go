@@ -8,6 +8,21 @@ import (
 	"lockscope/inspect"
 )
 
+// The arrows change the scene there, and the timeline does not claim them.
+func TestTheTimelineClaimsNoArrowsInADemonstration(t *testing.T) {
+	for scenes, want := range map[bool]string{false: "hl ←→", true: "hl"} {
+		o := Options{}
+		if scenes {
+			o.Scenes = twoScenes()
+		}
+		m := opened(t, o, 120, 50, orders().ID)
+		press(m, "t")
+		if got := m.front().Actions()[1]; got.hint != "in time" || got.shown != want {
+			t.Errorf("scenes %v: %+v", scenes, got)
+		}
+	}
+}
+
 func twoScenes() []Scene {
 	return []Scene{
 		{Title: "first", Text: "look at invoices", Lock: inspect.ID{Backend: "redis", Path: "lock:invoices"}},
