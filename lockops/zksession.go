@@ -295,16 +295,16 @@ func (s *ZKSession) keepLife() {
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
-		changed, up := s.changed, s.up
+		changed, up, life := s.changed, s.up, s.life
 		s.mu.Unlock()
 		id, deadline := s.deadline()
 		left := time.Until(deadline)
 		switch {
 		case id == 0:
-			s.lapse(errExpired)
+			s.lapse(life, errExpired)
 			left = time.Hour // until it changes
 		case left <= 0:
-			s.lapse(errSilence)
+			s.lapse(life, errSilence)
 			left = 20 * time.Millisecond
 		case up:
 			s.revive(id)
@@ -319,14 +319,17 @@ func (s *ZKSession) keepLife() {
 	}
 }
 
-func (s *ZKSession) lapse(reason error) {
-	s.mu.Lock()
-	old := s.life
-	s.life = nil
-	s.mu.Unlock()
-	if old != nil {
-		old.end(reason)
+// lapse ends a life, and no other that may have begun since it was looked at.
+func (s *ZKSession) lapse(old *life, reason error) {
+	if old == nil {
+		return
 	}
+	s.mu.Lock()
+	if s.life == old {
+		s.life = nil
+	}
+	s.mu.Unlock()
+	old.end(reason)
 }
 
 func (s *ZKSession) revive(id int64) {
