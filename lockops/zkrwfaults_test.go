@@ -280,12 +280,15 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 		proxies := []*proxy{startProxy(t, server.Addr), startProxy(t, server.Addr)}
 		sessions := []*lockops.ZKSession{zkSession(t, proxies[0].addr()), zkSession(t, proxies[1].addr()), zkSession(t, server.Addr)}
 		var rw inUse
+		if underRaceDetector {
+			t.Log("without broken connections: go-zookeeper has a data race when it sets its watches again (lastZxid)")
+		}
 		var all sync.WaitGroup
 		var grants atomic.Int32
 		for i := range 9 {
 			all.Go(func() {
 				for round := range 12 {
-					if i < 2 && round == 5 { // once each: go-zookeeper has a data race when it sets watches again
+					if i < 2 && round%4 == 1 && !underRaceDetector {
 						proxies[i].cut()
 					}
 					grants.Add(int32(rw.visit(t, sessions[i%3], path, recipe)))
