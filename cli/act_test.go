@@ -323,3 +323,18 @@ func TestReleaseByALabelNamesTheContender(t *testing.T) {
 		}
 	})
 }
+
+func TestReleaseByALabelOnRedis(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
+		id, target := "redis:lock:"+servertest.UniqueName(t), "redis://"+servers[0].Addr
+		_, lines := started(t, "acquire", id, target, "--label", "night job")
+		awaitLine(t, lines, "holding")
+		got := run(t, "release", id, target, "--owner", "night job", "--dry-run")
+		if got.code != 1 || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, `not released: "night job" is what is shown of `) {
+			t.Fatalf("%+v", got)
+		}
+		if got := run(t, advised(t, strings.TrimSuffix(got.stderr, "\n"))...); got.code != 0 || !strings.Contains(got.stdout, "owner   night job") {
+			t.Errorf("as advised: %+v", got)
+		}
+	})
+}
