@@ -74,15 +74,25 @@ func signed(name string, severity inspect.Severity, fs []inspect.Finding) []insp
 	return fs
 }
 
-// again is the finding of a rule that the lock has already, where it says the same; else nil. Many locks that stay as they
-// are cost less when what follows from that is not put together again.
-func again(c *inspect.Case, rule, message string, confidence recipe.Confidence) []inspect.Finding {
+// again is the finding of a rule that the lock has already, where it says the same of the same contender; else nil. Many
+// locks that stay as they are cost less when what follows from that is not put together again.
+func again(c *inspect.Case, rule, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
 	for _, f := range c.Lock.Findings {
-		if f.Rule == rule && f.Message == message && f.Confidence == confidence {
+		if f.Rule == rule && f.Message == message && f.Confidence == confidence && tellsOf(f.Evidence, about) {
 			return one(f)
 		}
 	}
 	return nil
+}
+
+// tellsOf says that evidence is of a contender, with all that is known of who it is: the advice names it.
+func tellsOf(e evidence, c *inspect.Contender) bool {
+	has := func(key, want string) bool {
+		text, _ := e[key].(string)
+		return text == want
+	}
+	return has("contender", c.Name.String()) && has("value_digest", c.Digest) && has("session", inspect.SessionID(c.Owner.Session)) &&
+		has("client", inspect.Escape(c.Owner.Client))
 }
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }

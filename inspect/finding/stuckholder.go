@@ -44,7 +44,7 @@ func stuckHolder() inspect.Rule {
 			confidence = recipe.Possible // it happened before, and ended
 		}
 		message := stuckMessage(c, h, held, how, byHistory)
-		if f := again(c, rule, message, confidence); f != nil {
+		if f := again(c, rule, message, confidence, h); f != nil {
 			return f
 		}
 		e := about(h)
