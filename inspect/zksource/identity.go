@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -237,57 +237,9 @@ func (who *identity) count(l *link, told []tables) {
 			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(told)),
 			Evidence: map[string]any{"servers": members, "named": len(told)},
-			Advice:   "name all of them in the target: zk://" + hosts,
+			Advice:   "name all of them in the target: zk://" + cmp.Or(hosts, "HOST1,HOST2,HOST3"),
 		})
 	}
-}
-
-// configNode is where an ensemble keeps the list of its servers, since 3.5.
-const configNode = "/zookeeper/config"
-
-// members is how many servers the ensemble has, whether they are in our target or not, and where these say that they are;
-// 0 when that is not known.
-func (who *identity) members(l *link) (int, string) {
-	if len(who.servers) == 1 && who.servers[0].status.Role == "standalone" {
-		return 1, ""
-	}
-	if l == nil {
-		return 0, ""
-	}
-	config, _, err := l.conn.Get(configNode)
-	if err != nil {
-		return 0, ""
-	}
-	return strings.Count("\n"+string(config), "\nserver."), addresses(string(config))
-}
-
-// addresses are where clients reach the servers of a configuration, "server.ID=HOST:PORT:PORT[:ROLE][;[CLIENT:]PORT]" a line,
-// as far as it tells (https://zookeeper.apache.org/doc/r3.5.0-alpha/zookeeperReconfig.html).
-func addresses(config string) string {
-	const most = 9
-	var list []string
-	for line := range strings.Lines(config) {
-		server, at, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if !ok || !strings.HasPrefix(server, "server.") || len(list) == most {
-			continue
-		}
-		peer, client, _ := strings.Cut(at, ";")
-		if client == "" {
-			client = "2181"
-		}
-		host, port := peer, client
-		if end := strings.LastIndex(client, ":"); end >= 0 {
-			host, port = client[:end], client[end+1:]
-		}
-		if host == peer || host == "0.0.0.0" || host == "[::]" {
-			host, _, _ = strings.Cut(peer, ":")
-			if end := strings.IndexByte(peer, ']'); strings.HasPrefix(peer, "[") && end > 0 {
-				host = peer[:end+1]
-			}
-		}
-		list = append(list, inspect.Escape(host+":"+port))
-	}
-	return strings.Join(list, ",")
 }
 
 func askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {

@@ -1,0 +1,61 @@
+package zksource
+
+import "strings"
+
+// configNode is where an ensemble keeps the list of its servers, since 3.5.
+const configNode = "/zookeeper/config"
+
+// members is how many servers the ensemble has, whether they are in our target or not, and where these say that they are;
+// 0 when that is not known.
+func (who *identity) members(l *link) (int, string) {
+	if len(who.servers) == 1 && who.servers[0].status.Role == "standalone" {
+		return 1, ""
+	}
+	if l == nil {
+		return 0, ""
+	}
+	config, _, err := l.conn.Get(configNode)
+	if err != nil {
+		return 0, ""
+	}
+	return strings.Count("\n"+string(config), "\nserver."), addresses(string(config))
+}
+
+// addresses are where clients reach the servers of a configuration, "server.ID=HOST:PORT:PORT[:ROLE][;[CLIENT:]PORT]" a line
+// (https://zookeeper.apache.org/doc/r3.5.0-alpha/zookeeperReconfig.html); empty where it does not tell that of all of them,
+// or of more than can be typed.
+func addresses(config string) string {
+	const most = 15
+	var list []string
+	for line := range strings.Lines(config) {
+		server, at, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !strings.HasPrefix(server, "server.") {
+			continue
+		}
+		if !ok || len(list) == most {
+			return ""
+		}
+		peer, client, _ := strings.Cut(at, ";")
+		if client == "" {
+			client = "2181"
+		}
+		host, port := peer, client
+		if end := strings.LastIndex(client, ":"); end >= 0 {
+			host, port = client[:end], client[end+1:]
+		}
+		if host == peer || host == "0.0.0.0" || host == "[::]" {
+			host, _, _ = strings.Cut(peer, ":")
+			if end := strings.IndexByte(peer, ']'); strings.HasPrefix(peer, "[") && end > 0 {
+				host = peer[:end+1]
+			}
+		}
+		if host == "" || strings.Trim(host+port, hostLetters) != "" {
+			return ""
+		}
+		list = append(list, host+":"+port)
+	}
+	return strings.Join(list, ",")
+}
+
+// hostLetters are what names, addresses and ports of servers consist of; what has others in it could be read as words.
+const hostLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%"
