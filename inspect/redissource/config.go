@@ -44,8 +44,8 @@ type Budget struct {
 	Unlimited bool
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
-	// ScanCount is how many keys one SCAN looks at, for the time of which everybody else waits: at most 1000; default 100, for
-	// one pass, or without pauses, 1000.
+	// ScanCount is how many keys one SCAN looks at, for the time of which everybody else waits: at most 1000. Default 100; for
+	// one pass, without pauses, and between the long ones while the master pushes, 1000.
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
@@ -74,6 +74,7 @@ const (
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
 	mostScanned  = 1000                  // keys in one SCAN
+	fewScanned   = 100                   // while others are to wait for less
 	gather       = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
 	burstSeconds = 10                    // of a master's reads
 
@@ -102,11 +103,8 @@ func (c Config) withDefaults() Config {
 			b.Duty = 0.25
 		}
 	}
-	if b.ScanCount <= 0 {
-		b.ScanCount = 100
-		if c.Once || b.Unlimited {
-			b.ScanCount = mostScanned
-		}
+	if b.ScanCount <= 0 && (c.Once || b.Unlimited) {
+		b.ScanCount = mostScanned
 	}
 	b.ScanCount = min(b.ScanCount, mostScanned)
 	if b.ScanEvery <= 0 {

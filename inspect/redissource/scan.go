@@ -78,12 +78,16 @@ func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, m
 	return node.Scan(ctx, cursor, match, int64(s.count())).Result()
 }
 
-// count is how many keys one SCAN looks at. Between long pauses it may be many.
+// count is how many keys one SCAN looks at. Between long pauses it may be many, unless the budget says how many.
 func (s *scanner) count() int {
-	if s.rests() {
+	switch {
+	case s.budget.ScanCount > 0:
+		return s.budget.ScanCount
+	case s.rests():
 		return mostScanned
+	default:
+		return fewScanned
 	}
-	return s.budget.ScanCount
 }
 
 func (s *scanner) rests() bool { return s.resting != nil && s.resting() }
