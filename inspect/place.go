@@ -112,15 +112,18 @@ func (p *place) blind(readAt, now time.Time, count int) bool {
 }
 
 // sessionEnded says that a holder's session is known to be gone: a table of all sessions that is newer than the holder
-// does not have it, and nobody has heard of it since for as long as its timeout, or it was silent for so long that its
-// time was up. now and the table are by our clock, the holder's instants by the backend's.
+// does not have it, and nobody heard of it since for as long as its timeout, or it was silent for so long that its time
+// was up. now and the table are by our clock, the holder's instants by the backend's.
 func (p *place) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
 	}
 	s, ok := p.sessions[c.Owner.Session]
 	if !ok {
-		_, known := p.former[c.Owner.Session]
+		before, known := p.former[c.Owner.Session]
+		if known && p.sessionsAt.Sub(before.LastContact) < before.Timeout/3 {
+			return false // it may have been between two servers, and come back since
+		}
 		return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
 	}
 	// A living client sends something every third of its timeout.
