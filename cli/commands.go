@@ -101,30 +101,38 @@ func redisOptions(t connect.Target) []string {
 	return parts
 }
 
-// shellWords joins options and their values; false when one cannot be copied whole.
+// shellWords joins options and their values, which may begin with a dash; false when one cannot be copied whole.
 func shellWords(parts []string) (string, bool) {
 	words := make([]string, len(parts))
 	for i, part := range parts {
-		words[i] = part
-		if word, ok := shellWord(part); ok {
-			words[i] = word
-		} else if !strings.HasPrefix(part, "-") {
+		if !showsItself(part) {
 			return "", false
 		}
+		words[i] = shellQuote(part)
 	}
 	return strings.Join(words, " "), true
 }
 
-// shellWord quotes text as one word of a POSIX shell; false for what cannot be copied whole: what does not show itself.
+// shellWord quotes text as one word of a POSIX shell that is no option; false for what would be one, and for what cannot be
+// copied whole.
 func shellWord(text string) (string, bool) {
-	if strings.ReplaceAll(inspect.Escape(text), `\\`, `\`) != text || strings.HasPrefix(text, "-") {
+	if !showsItself(text) || strings.HasPrefix(text, "-") {
 		return "", false
 	}
+	return shellQuote(text), true
+}
+
+// showsItself says that text can be copied whole from where it is shown.
+func showsItself(text string) bool {
+	return strings.ReplaceAll(inspect.Escape(text), `\\`, `\`) == text
+}
+
+func shellQuote(text string) string {
 	plain := !strings.ContainsFunc(text, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@%+/,-", r)
 	})
 	if plain && text != "" {
-		return text, true
+		return text
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'", true
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -5,11 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"lockscope/inspect"
 	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
 )
 
 // advised are the words of the first lockscope command in an advice, as a shell reads them.
@@ -86,5 +88,21 @@ func TestAnAdviceOnARecordingNamesNoServers(t *testing.T) {
 	got := runIn(t, context.Background(), nil, "doctor", "../screenshots/tour.jsonl.gz")
 	if !strings.Contains(got.stdout, "lockscope release zk:") || strings.Contains(got.stdout, " zk://") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A contender's name is text from a server also where it looks like an option: a shell runs nothing that is in it.
+func TestAnAdvisedOwnerIsOneWordWhateverItIs(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	target := "zk://" + server.Addr
+	_, lines := started(t, "acquire", "zk:/l", target, "--recipe", "sequential", "--prefix=-$(echo x);lock-", "--label", "worker")
+	awaitLine(t, lines, "holding")
+	got := run(t, "release", "zk:/l", target, "--owner", "worker", "--dry-run")
+	words := advised(t, strings.TrimSuffix(got.stderr, "\n"))
+	if want := []string{"release", "zk:/l", target, "--owner", "-$(echo x);lock-0000000000", "--dry-run"}; !slices.Equal(words, want) {
+		t.Fatalf("%+v: %q, want %q", got, words, want)
+	}
+	if got := run(t, words...); got.code != 0 || !strings.Contains(got.stdout, "owner   worker (-$(echo x);lock-0000000000)") {
+		t.Errorf("as advised: %+v", got)
 	}
 }
