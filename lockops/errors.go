@@ -92,6 +92,9 @@ func (e nodeErrors) Error() string {
 	return strings.Join(parts, "; ")
 }
 
+// Unwrap returns all of them.
+func (e nodeErrors) Unwrap() []error { return e }
+
 // told is an error in words of its own.
 type told struct {
 	text string
@@ -100,6 +103,3 @@ type told struct {
 
 func (e told) Error() string   { return e.text }
 func (e told) Unwrap() []error { return e.errs }
-
-// Unwrap returns all of them.
-func (e nodeErrors) Unwrap() []error { return e }
