@@ -44,7 +44,7 @@ type Budget struct {
 	Unlimited bool
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
-	// ScanCount is how many keys one SCAN looks at, for the time of which everybody else waits: at most 1000. Default 100; for
+	// ScanCount is how many keys one SCAN looks at, for the time of which everybody else waits: at most 1000. Default 50; for
 	// one pass, without pauses, and between the long ones while the master pushes, 1000.
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
@@ -74,7 +74,7 @@ const (
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
 	mostScanned  = 1000                  // keys in one SCAN
-	fewScanned   = 100                   // while others are to wait for less
+	fewScanned   = 50                    // while others are to wait for less
 	gather       = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
 	burstSeconds = 10                    // of a master's reads
 

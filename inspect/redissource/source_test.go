@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if d, err := time.ParseDuration(os.Getenv(foreignTime)); err == nil {
+		if err := beForeign(os.Getenv(foreignAddr), d); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	redis.SetLogger(quiet{}) // dials that fail are what some tests are about
 	servertest.Main(m)
 }
