@@ -1,6 +1,7 @@
 package lockops_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -49,8 +50,9 @@ func BenchmarkRedisMutex(b *testing.B) {
 	b.Run("floor", func(b *testing.B) { // SET and DEL by go-redis
 		c := redisClient(b, master)
 		for b.Loop() {
-			c.SetNX(b.Context(), "floor", "x", 1e10)
-			c.Del(b.Context(), "floor")
+			if err := errors.Join(c.SetNX(b.Context(), "floor", "x", 1e10).Err(), c.Del(b.Context(), "floor").Err()); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	b.Run("lockops", func(b *testing.B) { cycle(b, lockops.NewRedisMutex(redisSession(b, master), "lock")) })
