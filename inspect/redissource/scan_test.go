@@ -9,7 +9,7 @@ func TestKeysOfOneScan(t *testing.T) {
 		rests bool
 		want  int
 	}{
-		"in the course of watching":            {want: 100},
+		"in the course of watching":            {want: 50},
 		"between long pauses":                  {rests: true, want: 1000},
 		"one pass":                             {cfg: Config{Once: true}, want: 1000},
 		"without pauses":                       {cfg: Config{Budget: Budget{Unlimited: true}}, want: 1000},
