@@ -171,6 +171,19 @@ func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
 	}
 }
 
+// A server that answers and refuses us is there: what to check is the login, and nothing else is said.
+func TestARefusedLoginSaysWhatToCheck(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	server.Mini.RequireAuth("secret")
+	for _, command := range []string{"ls", "doctor"} {
+		got := run(t, command, "redis://"+server.Addr)
+		if got.code != 3 || strings.Count(got.stderr, "(") != 1 || !strings.HasSuffix(got.stderr, " (check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD)\n") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}
+
 func TestProfiles(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "lockscope", "config.yaml")

@@ -184,7 +184,7 @@ func (m *master) explain(err error) error {
 		return nil
 	case isLogin(err):
 		advice := "check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
-		return fmt.Errorf("master %s: user %q: the server refused the login (%s): %w", m.addr, m.user(), advice, err)
+		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.addr, m.user(), err, advice)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("master %s: %w", m.addr, late{m.timeout, err})
 	default:

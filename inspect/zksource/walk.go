@@ -146,7 +146,7 @@ func (r *run) loggedIn(res result) {
 		return
 	}
 	r.lost(linkEvent{link: r.link, at: res.at, kind: linkFailed})
-	r.linkErr = "user " + r.user() + ": the server refused the login (check LOCKSCOPE_ZK_AUTH): " + res.err.Error()
+	r.linkErr = "user " + r.user() + ": the server refused the login: " + res.err.Error() + " (check LOCKSCOPE_ZK_AUTH)"
 }
 
 // isBroken says that a request got no answer.
