@@ -23,7 +23,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 // describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
 	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Mode: r.mode(), FirstPass: true, Scanned: len(r.board.entries)}
-	up, down := 0, 0
+	up, down, unsought := 0, 0, 0
 	var errors []string
 	for _, p := range r.masters {
 		server := p.server
@@ -34,6 +34,10 @@ func (r *run) describe() *inspect.Backend {
 			b.FirstPass = b.FirstPass && p.passed
 			b.Findings = append(b.Findings, p.blind()...)
 			b.Findings = append(b.Findings, p.unpushed()...)
+			if isDenied(p.scanErr) {
+				unsought++
+				errors = append(errors, fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s +scan)", p.addr, p.user(), inspect.Escape(p.user())))
+			}
 		case inspect.ServerDown:
 			down++
 			errors = append(errors, server.Error)
@@ -58,7 +62,7 @@ func (r *run) describe() *inspect.Backend {
 	b.Findings = append(b.Findings, r.board.blind()...)
 	b.Error = strings.Join(errors, "; ")
 	switch {
-	case up > 0 && down == 0: // those that have not answered yet may still do so
+	case up > 0 && down == 0 && unsought == 0: // those that have not answered yet may still do so
 		b.State = inspect.Connected
 	case up > 0:
 		b.State = inspect.Degraded

@@ -301,6 +301,25 @@ func TestDeniedCommandsBlindOneFeature(t *testing.T) {
 	}
 }
 
+// Who may not look for keys has not seen that there are none; one that is named is read all the same.
+func TestWithoutScanABackendIsDegraded(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	set(t, m, "lock:a", "one", 0)
+	if err := client(t, m).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-scan").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{m})
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	if b := once(t, cfg).Backend; b.State != inspect.Degraded || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, "ACL SETUSER viewer +scan") {
+		t.Errorf("%+v", b)
+	}
+	cfg.Only = "lock:a"
+	if v := once(t, cfg); v.Backend.State != inspect.Connected || v.Locks["lock:a"].State != inspect.StateHeld {
+		t.Errorf("named: %+v, %v", v.Backend, v.Describe())
+	}
+}
+
 func TestNothingIsToldWhileNothingChanges(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
