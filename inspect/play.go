@@ -12,7 +12,11 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 		if last.IsZero() {
 			last = now
 		}
-		for ; last.Before(now); last = last.Add(beat) {
+		quietFrom := last
+		if now.Sub(last) > longestQuiet {
+			quietFrom, last = now.Add(-longestQuiet), now.Add(-longestQuiet)
+		}
+		for ; last.Before(now); last = last.Add(pace(last.Sub(quietFrom))) {
 			o.onBeat(last)
 			if o.tangled {
 				o.tangled = false
@@ -27,4 +31,19 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 	passTime()
 	o.publish()
 	return err
+}
+
+// longestQuiet is how much of a time in which nothing happened is played: its end.
+const longestQuiet = time.Hour
+
+// pace is how far time moves on at once where nothing has happened for so long.
+func pace(quiet time.Duration) time.Duration {
+	switch {
+	case quiet < 5*time.Second:
+		return beat
+	case quiet < time.Minute:
+		return time.Second
+	default:
+		return 10 * time.Second
+	}
 }
