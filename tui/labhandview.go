@@ -57,7 +57,7 @@ func (h *hand) emptyLines(width int) []line {
 	return lines
 }
 
-// takeSign is the glyph and style of a take.
+// sign is the glyph and style of a take.
 func (h *hand) sign(k *take) span {
 	t := h.theme
 	switch k.state {

@@ -1,0 +1,114 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+func TestFaultsAndWhatComesOfThem(t *testing.T) {
+	box := &fakeFaults{}
+	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, orders().ID)
+	press(m, "tab", "tab")
+	settle(t, m, func() tea.Cmd { send(m, snapshotArrivedMsg{snapshot: m.snapshot}); return nil }())
+	wantText(t, m, "freeze whoever holds /locks/orders", "now worker-3: it lives", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
+	settle(t, m, press(m, "enter"))
+	m.now = m.now.Add(time.Minute)
+	wantText(t, m, "thaw the holder of /locks/orders", "nothing has happened to the lock since")
+	press(m, "down", "w")
+	wantText(t, m, "expire the session of worker-7")
+	settle(t, m, press(m, "!"))
+	if want := fmt.Sprintf("expire %x", orders().Waiters[0].Owner.Session); len(box.calls) != 2 || box.calls[0] != "freeze zk:/locks/orders" || box.calls[1] != want {
+		t.Errorf("%q", box.calls)
+	}
+	next := orders().Waiters[1]
+	m.note([]inspect.Event{
+		{Kind: inspect.EventWaiting, At: noon, Lock: orders().ID, Contender: &next}, {Kind: inspect.EventAppeared, At: noon, Lock: thin().ID},
+	}, 0)
+	wantText(t, m, "12:00:00 expire the session of worker-7", "waits")
+	wantNoText(t, m, "lock found")
+}
+
+// inFaults is a model with the keys in the pane of the faults.
+func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Model, *lab) {
+	t.Helper()
+	o.Sandbox, o.Faults, o.Lab = true, box, newFakeLab()
+	m := inLab(t, o, width, height, orders().ID)
+	press(m, "shift+tab")
+	s := m.screens[labScreen].(*lab)
+	settle(t, m, send(m, snapshotArrivedMsg{snapshot: m.snapshot}))
+	return m, s
+}
+
+// Who a fault hits is who was read: it stays the same when the lock changes hands, and goes on with the next key.
+func TestAFaultHitsWhomItNamed(t *testing.T) {
+	t.Parallel()
+	box := &fakeFaults{}
+	m, _ := inFaults(t, Options{}, box, 120, 36)
+	press(m, "down")
+	wantText(t, m, "expire the session of worker-3", "worker-7, the next in the queue, gets")
+	l := orders()
+	old := l.Holders[0]
+	l.Holders, l.Waiters = l.Waiters[:1], l.Waiters[1:]
+	l.Holders[0].State = inspect.Holding
+	show := func() {
+		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})})
+	}
+	show()
+	wantText(t, m, "expire the session of worker-3", "worker-3 is not in the lock now: w takes another")
+	settle(t, m, press(m, "!"))
+	if len(box.calls) != 0 {
+		t.Errorf("hit %q", box.calls)
+	}
+	old.Name, old.State = "_c_again-lock-0000000700", inspect.Waiting // it asks again, with the same session
+	l = orders()
+	l.Holders, l.Waiters = l.Waiters[:1], append(l.Waiters[1:], old)
+	show()
+	settle(t, m, press(m, "!"))
+	if want := fmt.Sprintf("expire %x", old.Owner.Session); len(box.calls) != 1 || box.calls[0] != want {
+		t.Errorf("did %q, want %s", box.calls, want)
+	}
+	l.Waiters = l.Waiters[:2]
+	show()
+	press(m, "down")
+	wantText(t, m, "cut the connection of worker-7")
+}
+
+// A fault that has become another one by itself is not done before somebody can have read it.
+func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
+	t.Parallel()
+	clock := noon
+	box := &fakeFaults{}
+	m, _ := inFaults(t, Options{Now: func() time.Time { return clock }}, box, 120, 36)
+	look := func() {
+		clock = clock.Add(slowBeat)
+		settle(t, m, send(m, snapshotArrivedMsg{snapshot: m.snapshot}))
+	}
+	box.frozen = orders().ID.String() // the scenario does that itself
+	look()
+	settle(t, m, press(m, "!"))
+	wantText(t, m, "thaw the holder of /locks/orders", `this has become "thaw the holder of /locks/orders" only just now: press it again`)
+	if len(box.calls) != 0 {
+		t.Fatalf("did %q", box.calls)
+	}
+	look()
+	settle(t, m, press(m, "enter"))
+	if len(box.calls) != 1 || box.calls[0] != "thaw zk:/locks/orders" {
+		t.Errorf("did %q", box.calls)
+	}
+}
+
+func TestEventsSinceAreTheFirstAndTheNewest(t *testing.T) {
+	var log eventLog
+	for range 20 {
+		log.add([]inspect.Event{{Kind: inspect.EventGone, Lock: orders().ID}, {Kind: inspect.EventGone, Lock: thin().ID}})
+	}
+	got := fmt.Sprint(eventsSince(&log, 10, orders().ID, 3))
+	if got != "[10 12 38]" {
+		t.Error(got)
+	}
+}
