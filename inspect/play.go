@@ -16,11 +16,15 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 		if now.Sub(last) > longestQuiet {
 			quietFrom, last = now.Add(-longestQuiet), now.Add(-longestQuiet)
 		}
-		for ; last.Before(now); last = last.Add(pace(last.Sub(quietFrom))) {
+		for last.Before(now) {
 			o.onBeat(last)
 			if o.tangled {
 				o.tangled = false
 				o.tangle(findCycles(o.locks.all()), last)
+			}
+			step := pace(last.Sub(quietFrom))
+			if last = last.Add(step); step > beat && last.After(now) {
+				last = now // what happens next is to find the beat that it is used to
 			}
 		}
 	}
