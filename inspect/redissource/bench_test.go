@@ -95,34 +95,44 @@ func ours(b *testing.B, masters []*servertest.Redis, match []string) (all, first
 }
 
 // BenchmarkDuty tells which share of a server's time reading takes with the defaults, while it goes over 1 000 000 keys, and
-// how long 99 of 100 commands of another program take at most: before and after it, and meanwhile.
+// how long 99 of 100 commands of another program take at most: before and after it, and meanwhile; and what that would be if
+// as many keys were looked at at once as one-shot commands look at.
 func BenchmarkDuty(b *testing.B) {
 	m := manyMasters(b, 1)[0]
+	for name, keys := range map[string]int{"defaults": 0, "keys=1000": 1000} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				duty(b, m, keys)
+			}
+		})
+	}
+}
+
+// duty looks for 12 s with a budget of so many keys in one SCAN; 0: the default.
+func duty(b *testing.B, m *servertest.Redis, keys int) {
+	b.Helper()
 	c := redis.NewClient(&redis.Options{Addr: m.Addr})
 	defer c.Close()
 	cfg := config([]*servertest.Redis{m})
-	cfg.Tick, cfg.Budget = 0, redissource.Budget{}
-	b.ResetTimer()
-	for range b.N {
-		idle, start := cpuSeconds(b, c), time.Now()
-		quiet := foreign(b, m.Addr, 6*time.Second)
-		b.ReportMetric(100*(cpuSeconds(b, c)-idle)/time.Since(start).Seconds(), "idle-%")
-		ctx, cancel := context.WithTimeout(context.Background(), 12*time.Second)
-		start = time.Now()
-		before := cpuSeconds(b, c)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			redissource.New(cfg).Run(ctx, func(inspect.Update) {})
-		}()
-		watched := foreign(b, m.Addr, 12*time.Second)
-		cancel()
-		<-ended
-		b.ReportMetric(100*(cpuSeconds(b, c)-before)/time.Since(start).Seconds(), "duty-%")
-		quiet = (quiet + foreign(b, m.Addr, 6*time.Second)) / 2
-		b.ReportMetric(quiet, "quiet-p99-us")
-		b.ReportMetric(watched, "watched-p99-us")
-	}
+	cfg.Tick, cfg.Budget = 0, redissource.Budget{ScanCount: keys}
+	idle, start := cpuSeconds(b, c), time.Now()
+	quiet := foreign(b, m.Addr, 6*time.Second)
+	b.ReportMetric(100*(cpuSeconds(b, c)-idle)/time.Since(start).Seconds(), "idle-%")
+	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Second)
+	defer cancel()
+	before, start := cpuSeconds(b, c), time.Now()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		redissource.New(cfg).Run(ctx, func(inspect.Update) {})
+	}()
+	watched := foreign(b, m.Addr, 12*time.Second)
+	cancel()
+	<-ended
+	b.ReportMetric(100*(cpuSeconds(b, c)-before)/time.Since(start).Seconds(), "duty-%")
+	quiet = (quiet + foreign(b, m.Addr, 6*time.Second)) / 2
+	b.ReportMetric(quiet, "quiet-p99-us")
+	b.ReportMetric(watched, "watched-p99-us")
 }
 
 // The environment of a process that is another program: see foreign.
