@@ -57,7 +57,7 @@ func (l *lab) Backends() []tui.LabBackend {
 	list := make([]tui.LabBackend, len(l.setup.targets))
 	for i, t := range l.setup.targets {
 		q := lockChoice{target: t}
-		b := tui.LabBackend{Name: t.Name, ZooKeeper: t.Service == connect.ZooKeeper}
+		b := tui.LabBackend{Name: t.Name, ZooKeeper: t.Service == connect.ZooKeeper, Recipes: make(map[string][]string)}
 		if !b.ZooKeeper {
 			b.Masters = 1
 		}
@@ -73,9 +73,7 @@ func (l *lab) Backends() []tui.LabBackend {
 			case !k.Shared && k.Permits == 1:
 				b.Arenas = append(b.Arenas, k.Name)
 			}
-			if b.Recipes == nil {
-				b.Recipes = k.Recipes
-			}
+			b.Recipes[k.Name] = k.Recipes
 		}
 		list[i] = b
 	}

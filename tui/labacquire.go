@@ -123,6 +123,8 @@ type acquireForm struct {
 	hand     *hand
 	backends []LabBackend
 	seen     string // the lock that the choices were made for
+	recipes  map[string][]string
+	kind     string // that the recipes are of
 }
 
 func newAcquireForm(w *world, h *hand, id inspect.ID) *acquireForm {
@@ -147,26 +149,37 @@ func newAcquireForm(w *world, h *hand, id inspect.ID) *acquireForm {
 
 // suit makes the choices fit the lock that was typed.
 func (d *acquireForm) suit() {
+	kind, queue, ttl := &d.rows[acquireKind], &d.rows[acquireRecipe], &d.rows[acquireTTL]
 	text := d.rows[acquireLock].typed.value()
 	if text == d.seen {
+		if kind.choice() != d.kind {
+			d.suitKind(queue.choice())
+		}
 		return
 	}
 	d.seen = text
-	kind, queue, ttl := &d.rows[acquireKind], &d.rows[acquireRecipe], &d.rows[acquireTTL]
 	b, id, why := d.backend()
 	kind.off, queue.off, ttl.off = why, why, why
 	if why != "" {
 		return
 	}
 	usual := usualTaking(b, id, d.snapshot.Lock(id))
-	kind.choices, queue.choices = b.Kinds, b.Recipes
+	kind.choices, d.recipes = b.Kinds, b.Recipes
 	kind.choose(usual.Kind)
-	queue.choose(usual.Recipe)
+	d.suitKind(usual.Recipe)
 	if b.ZooKeeper {
 		ttl.off = "as long as our session lives"
 	} else {
 		queue.off = "Redis locks have no queue"
 	}
+}
+
+// suitKind offers the recipes of the chosen kind, of them the wanted one or else the usual one.
+func (d *acquireForm) suitKind(wanted string) {
+	queue := &d.rows[acquireRecipe]
+	d.kind = d.rows[acquireKind].choice()
+	queue.choices, queue.at = d.recipes[d.kind], 0
+	queue.choose(wanted)
 }
 
 // backend is the one that the typed lock is on, or why there is none.

@@ -26,8 +26,10 @@ type LabBackend struct {
 	ZooKeeper bool
 	// Masters is how many Redis masters a lock stands on.
 	Masters int
-	// Kinds of locks, and with ZooKeeper the recipes that can be queued with; the usual one first.
-	Kinds, Recipes []string
+	// Kinds of locks, the usual one first.
+	Kinds []string
+	// Recipes are, by the kind of lock, those that can be queued with in ZooKeeper, the usual one first.
+	Recipes map[string][]string
 	// Arenas are what contention runs can be about, the usual one first.
 	Arenas []string
 }

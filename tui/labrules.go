@@ -23,15 +23,16 @@ func usualTaking(b *LabBackend, id inspect.ID, l *inspect.Lock) Taking {
 	if !b.ZooKeeper {
 		return o
 	}
-	if len(b.Recipes) > 0 {
-		o.Recipe = b.Recipes[0]
-	}
-	if l != nil && slices.Contains(b.Recipes, l.Recipe) {
-		o.Recipe = l.Recipe
-		o.Prefix = queuePrefix(l)
-	}
 	if l != nil && l.Kind == inspect.KindRW && slices.Contains(b.Kinds, "read") {
 		o.Kind = "read"
+	}
+	recipes := b.Recipes[o.Kind]
+	if len(recipes) > 0 {
+		o.Recipe = recipes[0]
+	}
+	if l != nil && slices.Contains(recipes, l.Recipe) {
+		o.Recipe = l.Recipe
+		o.Prefix = queuePrefix(l)
 	}
 	return o
 }

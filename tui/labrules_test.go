@@ -16,7 +16,8 @@ import (
 
 var (
 	zkBackend = LabBackend{
-		Name: "zk", ZooKeeper: true, Kinds: []string{"mutex"}, Recipes: []string{"curator", "kazoo", "sequential"}, Arenas: []string{"mutex"},
+		Name: "zk", ZooKeeper: true, Kinds: []string{"mutex"}, Arenas: []string{"mutex"},
+		Recipes: map[string][]string{"mutex": {"curator", "kazoo", "sequential"}},
 	}
 	redisBackend = LabBackend{Name: "redis", Masters: 5, Kinds: []string{"redlock"}, Arenas: []string{"mutex on one master", "redlock"}}
 )
@@ -188,6 +189,29 @@ func TestFaultsOf(t *testing.T) {
 		got := faultsOf(tt.target)[tt.at]
 		if got.label != tt.label || !strings.Contains(got.shows+got.off, tt.says) || (got.off != "") != tt.off || (got.do == nil) != tt.off {
 			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}
+
+// Each kind of lock has its own recipes: one that the kind does not have is not offered.
+func TestTheFormOffersTheRecipesOfTheKind(t *testing.T) {
+	f := newFakeLab()
+	m := inLab(t, Options{Lab: f}, 120, 36, orders().ID)
+	d := newAcquireForm(m.world, m.screens[labScreen].(*lab).hand, id("zk:/x"))
+	d.backends = []LabBackend{{
+		Name: "zk", ZooKeeper: true, Kinds: []string{"mutex", "write"},
+		Recipes: map[string][]string{"mutex": {"curator", "go-zookeeper", "kazoo"}, "write": {"kazoo", "curator"}},
+	}}
+	d.seen = ""
+	d.suit()
+	for _, test := range []struct{ kind, recipe, want string }{
+		{"mutex", "kazoo", "kazoo"}, {"write", "", "kazoo"}, {"mutex", "go-zookeeper", "go-zookeeper"}, {"write", "", "kazoo"}, {"write", "curator", "curator"}, {"mutex", "", "curator"},
+	} {
+		d.rows[acquireKind].choose(test.kind)
+		d.suit()
+		d.rows[acquireRecipe].choose(test.recipe)
+		if got := d.rows[acquireRecipe].choice(); got != test.want {
+			t.Errorf("%s, %q: %s is chosen, want %s", test.kind, test.recipe, got, test.want)
 		}
 	}
 }
