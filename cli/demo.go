@@ -140,12 +140,19 @@ type sandboxFaults struct {
 
 // ExpireSession ends a session.
 func (f sandboxFaults) ExpireSession(id int64) error {
+	var undo []func()
 	for _, t := range f.targets {
 		if t.Service == connect.ZooKeeper {
-			f.observer.Expired(t.Name, id)
+			undo = append(undo, f.observer.Expired(t.Name, id))
 		}
 	}
-	return f.Sandbox.ExpireSession(id)
+	err := f.Sandbox.ExpireSession(id)
+	if err != nil {
+		for _, u := range undo {
+			u()
+		}
+	}
+	return err
 }
 
 func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {

@@ -38,13 +38,18 @@ type endedSession struct {
 }
 
 // Expired tells the observer that this program is about to end a session of a backend, as a sandbox can. Else a session that
-// ends before its time is taken for a release.
-func (o *Observer) Expired(backend string, session int64) {
-	now := o.now()
+// ends before its time is taken for a release. undo is for when it could not be ended.
+func (o *Observer) Expired(backend string, session int64) (undo func()) {
+	now, ended := o.now(), endedSession{backend, session}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.ended, func(_ endedSession, at time.Time) bool { return now.Sub(at) > forcedFor })
-	o.ended[endedSession{backend, session}] = now
+	o.ended[ended] = now
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.ended, ended)
+	}
 }
 
 // wasExpired says that this program ended a session.

@@ -181,10 +181,11 @@ func TestASessionThatWeEndIsKnown(t *testing.T) {
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.Expired("zk", 11)
 	a.Expired("other", 12)
+	a.Expired("zk", 12)() // it could not be ended
 	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
 	expect(t, "ended", a.told(t), "expired 11, handover 11>12")
 	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
-	expect(t, "of another backend", a.told(t), "released 12")
+	expect(t, "of another backend, and taken back", a.told(t), "released 12")
 }
 
 // What was made for a while is gone once it is free, also when that is seen late, and it may come again.
