@@ -50,6 +50,7 @@ type jsonBackend struct {
 	Mode     Mode         `json:"mode"`
 	Error    string       `json:"error"`
 	Servers  []jsonServer `json:"servers"`
+	Unseen   []Unseen     `json:"unseen,omitempty"`
 	Findings []Finding    `json:"findings"`
 }
 
@@ -77,6 +78,7 @@ type jsonLock struct {
 	Quorum     *int              `json:"quorum"`
 	Margin     *int              `json:"margin"`
 	ValidityMS *int64            `json:"validity_ms"`
+	Unseen     []Unseen          `json:"unseen,omitempty"`
 	Findings   []Finding         `json:"findings"`
 }
 
@@ -121,7 +123,7 @@ type jsonOwner struct {
 func backendJSON(b *Backend) jsonBackend {
 	j := jsonBackend{
 		Name: b.Name, Kind: b.Kind, State: b.State, Mode: b.Mode, Error: Escape(b.Error),
-		Servers: []jsonServer{}, Findings: findings(b.Findings),
+		Servers: []jsonServer{}, Unseen: unseenJSON(b.Unseen), Findings: findings(b.Findings),
 	}
 	for _, s := range b.Servers {
 		server := jsonServer{Addr: Escape(s.Addr), State: s.State, Role: Escape(s.Role)}
@@ -143,7 +145,7 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 		Kind: l.Kind, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
 		Holders: contendersJSON(l.Holders, s.TakenAt, offset), Waiters: contendersJSON(l.Waiters, s.TakenAt, offset),
 		AtLeast: l.WaitersAtLeast,
-		Masters: []jsonMaster{}, Findings: findings(l.Findings),
+		Masters: []jsonMaster{}, Unseen: unseenJSON(l.Unseen), Findings: findings(l.Findings),
 	}
 	if l.Limit > 0 {
 		j.Limit = &l.Limit

@@ -69,7 +69,9 @@ type Lock struct {
 	// lock never expires or we cannot tell.
 	ValidUntil time.Time
 	// ReadAt is when, by our clock, the lock was last read.
-	ReadAt   time.Time
+	ReadAt time.Time
+	// Unseen is what could not be looked at, and so is unknown of it.
+	Unseen   []Unseen
 	Findings []Finding
 
 	told    int      // how many of Findings, at its beginning, are the source's
@@ -243,7 +245,9 @@ type Backend struct {
 	Mode  Mode
 	Error string
 	// Servers in the order of the target.
-	Servers  []Server
+	Servers []Server
+	// Unseen is what could not be looked at beside the locks' own, and so could hide some of them or a finding.
+	Unseen   []Unseen
 	Findings []Finding
 	// Cost is what our reading costs its servers.
 	Cost Cost

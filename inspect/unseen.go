@@ -1,0 +1,64 @@
+package inspect
+
+import "slices"
+
+// Aspect is a part of what is said of a lock or a backend that can be unknown by itself.
+type Aspect string
+
+// The aspects, as in the JSON.
+const (
+	// AspectLocks: which locks there are; of a backend, or of a directory or pattern in it.
+	AspectLocks Aspect = "locks"
+	// AspectKind: whether it is a lock, of which kind and library.
+	AspectKind Aspect = "kind"
+	// AspectHolders: who holds it. The lock's state is then unknown, unless other masters decide it.
+	AspectHolders Aspect = "holders"
+	// AspectWaiters: who waits for it; there may be more than are listed.
+	AspectWaiters Aspect = "waiters"
+	// AspectExpiry: when it expires.
+	AspectExpiry Aspect = "expiry"
+	// AspectVotes: what one or more masters hold under its key.
+	AspectVotes Aspect = "votes"
+	// AspectWatches: who watches whom.
+	AspectWatches Aspect = "watches"
+	// AspectSessions: which clients the sessions are, and whether they live.
+	AspectSessions Aspect = "sessions"
+	// AspectOwner: what the contenders' data says of who they are.
+	AspectOwner Aspect = "owner"
+	// AspectServer: a server's role, start, clock, memory or persistence.
+	AspectServer Aspect = "server"
+)
+
+// Unseen is something that was to be looked at and was refused or failed, so that an aspect is unknown. What nobody
+// asked for (an AdminServer that was never named) is not in it.
+type Unseen struct {
+	Aspect Aspect `json:"aspect"`
+	// Where is the server (host:port), and Read what was asked of it: a command, a node, a URL.
+	Where string `json:"where"`
+	Read  string `json:"read"`
+	// Reason why it was not answered, in the server's words where it gave any; not escaped.
+	Reason string `json:"reason"`
+	// Right is what would allow it, as people grant it: "+type", "READ on /locks", "cons in 4lw.commands.whitelist". Empty
+	// where no right is missing: the server is down, the reply was cut.
+	Right string `json:"right"`
+}
+
+// Unknown reports whether an aspect of the lock could not be seen.
+func (l *Lock) Unknown(a Aspect) bool { return unknown(l.Unseen, a) }
+
+// Unknown reports whether an aspect of the backend could not be seen.
+func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
+
+func unknown(list []Unseen, a Aspect) bool {
+	return slices.ContainsFunc(list, func(u Unseen) bool { return u.Aspect == a })
+}
+
+// unseenJSON escapes what servers wrote.
+func unseenJSON(list []Unseen) []Unseen {
+	escaped := slices.Clone(list)
+	for i := range escaped {
+		u := &escaped[i]
+		u.Where, u.Read, u.Reason = Escape(u.Where), Escape(u.Read), Untrusted(u.Reason).Cut(240)
+	}
+	return escaped
+}
