@@ -19,6 +19,7 @@ build: ## build the program as bin/lockscope
 .PHONY: test
 test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 	$(GO) test $(RACE) -timeout 10m ./...
+	cd screenshots && $(GO) test $(RACE) -timeout 5m .
 
 .PHONY: bench
 bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers
@@ -26,8 +27,10 @@ bench: ## the benchmarks; those in bench/ compare with the wire and with peers o
 	cd bench && $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m .
 
 .PHONY: lint
-lint: ## vet, formatting and staticcheck
-	$(GO) vet ./...
+lint: ## vet, tidy modules, formatting and staticcheck
+	$(GO) vet ./... && $(GO) mod tidy -diff
+	cd bench && $(GO) vet . && $(GO) mod tidy -diff
+	cd screenshots && $(GO) vet . && $(GO) mod tidy -diff
 	@unformatted=$$($(TOOL) gofumpt -l .); test -z "$$unformatted" || { echo "not gofumpt'ed:"; echo "$$unformatted"; exit 1; }
 	$(TOOL) staticcheck ./...
 
@@ -38,8 +41,7 @@ vuln: ## known vulnerabilities of what we depend on, where the database can be r
 
 .PHONY: shots
 shots: ## the pictures in screenshots/ (needs librsvg2-bin and fonts-jetbrains-mono)
-	$(GO) run ./screenshots
-	$(GO) test ./screenshots -run TestPicturesAreTheSame -update
+	cd screenshots && $(GO) run . && $(GO) test . -run TestPicturesAreTheSame -update
 
 .PHONY: deps
 deps: ## the real servers and client libraries that the tests use (Debian packages; needs root)

@@ -265,7 +265,7 @@ func parse(t *testing.T, text string) snapshot {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("../inspect/testdata/snapshot.schema.json")
+	schema, err := compiler.Compile("../docs/snapshot.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

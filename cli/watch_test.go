@@ -205,7 +205,7 @@ func checkEvent(t *testing.T, line string) event {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("testdata/event.schema.json")
+	schema, err := compiler.Compile("../docs/event.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func validate(t *testing.T, text []byte) {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("testdata/snapshot.schema.json")
+	schema, err := compiler.Compile("../docs/snapshot.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 // Command screenshots makes the pictures of the program: it runs the real one in a pseudo-terminal, types keys, waits for
 // what should appear, and draws the terminal's cells as SVG, which rsvg-convert turns into PNG.
 //
-//	go run ./screenshots             # all pictures, into screenshots/
-//	go run ./screenshots locks       # one of them
-//	go run ./screenshots -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
+//	go run .             # all pictures, into this directory
+//	go run . locks       # one of them
+//	go run . -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
 //
 // What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a picture is the same
 // byte for byte. Those of what only a running program shows are of the demo itself, and made when they are named.
@@ -40,7 +40,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("screenshots", flag.ExitOnError)
-	dir := flags.String("dir", "screenshots", "where the pictures go")
+	dir := flags.String("dir", ".", "where the pictures go")
 	zoom := flags.Int("zoom", 2, "pixels of the picture for each of the drawing's")
 	all := flags.String("sweep", "", "every screen and dialog in all sizes and themes, into this directory")
 	if err := flags.Parse(args); err != nil {
@@ -112,7 +112,7 @@ func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
 		return nil, err
 	}
 	s := &studio{
-		program: filepath.Join(temp, "lockscope"), recording: filepath.Join("screenshots", "tour.jsonl.gz"), calm: quiet,
+		program: filepath.Join(temp, "lockscope"), recording: "tour.jsonl.gz", calm: quiet,
 		temp: temp, dir: dir, zoom: zoom,
 	}
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", s.program, "lockscope").CombinedOutput(); err != nil {

@@ -285,7 +285,7 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("../testdata/snapshot.schema.json")
+	schema, err := compiler.Compile("../../docs/snapshot.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/internal/connect"
+)
+
+// section is what docs/cli.md says of one command.
+type section struct{ title, text string }
+
+func commandSections(t *testing.T) map[string]section {
+	t.Helper()
+	page := readDocs(t, "cli.md")
+	_, commands, ok := strings.Cut(page, "\n## Commands\n")
+	if !ok {
+		t.Fatal("docs/cli.md has no section Commands")
+	}
+	commands, _, _ = strings.Cut(commands, "\n## ")
+	all := make(map[string]section)
+	for i, text := range strings.Split(commands, "\n### ") {
+		if i == 0 {
+			all[""] = section{text: text} // the flags of every command
+			continue
+		}
+		title, body, _ := strings.Cut(text, "\n")
+		all[strings.Fields(title)[0]] = section{title, body}
+	}
+	return all
+}
+
+func readDocs(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// documentedRoot is the command line with the commands that cobra adds by itself.
+func documentedRoot() *cobra.Command {
+	root := (&app{Environment: OS()}).root()
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpFlag()
+	root.InitDefaultVersionFlag()
+	return root
+}
+
+// Scripts are written from docs/cli.md: each command and flag that there is stands in it, and no other.
+func TestTheCommandLineIsAsDocumented(t *testing.T) {
+	sections := commandSections(t)
+	root := documentedRoot()
+	global := flagNames(root.PersistentFlags())
+	global = append(global, "help")
+	if want, got := global, flagsIn(sections[""].text); !sameSet(want, got) {
+		t.Errorf("flags of every command: the program has %v, docs/cli.md %v", want, got)
+	}
+	check := func(cmd *cobra.Command, inherited []string) {
+		name := cmd.Name()
+		s, ok := sections[name]
+		if !ok {
+			t.Errorf("docs/cli.md does not have the command %s", name)
+			return
+		}
+		delete(sections, name)
+		if cmd.Use != s.title {
+			t.Errorf("the command is %q by its help, %q in docs/cli.md", cmd.Use, s.title)
+		}
+		var own []string
+		collect := func(f *pflag.Flag) {
+			if !f.Hidden && !slices.Contains(inherited, f.Name) && !slices.Contains(own, f.Name) {
+				own = append(own, f.Name)
+			}
+		}
+		cmd.LocalFlags().VisitAll(collect)
+		for _, sub := range cmd.Commands() {
+			if cmd == root {
+				break // each has a section of its own
+			}
+			sub.LocalFlags().VisitAll(collect)
+		}
+		said := slices.DeleteFunc(flagsIn(s.text), func(name string) bool { return slices.Contains(inherited, name) })
+		if !sameSet(own, said) {
+			t.Errorf("%s has the flags %v, docs/cli.md says %v", name, own, said)
+		}
+	}
+	check(root, global)
+	for _, cmd := range root.Commands() {
+		if !cmd.Hidden && cmd.Name() != "help" {
+			check(cmd, global)
+		}
+	}
+	delete(sections, "")
+	for name := range sections {
+		t.Errorf("docs/cli.md has the command %s, the program does not", name)
+	}
+}
+
+func flagNames(set *pflag.FlagSet) []string {
+	var names []string
+	set.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
+
+var longFlag = regexp.MustCompile("`(?:-[a-zA-Z]`/`)?--([a-z][a-z-]+)")
+
+// flagsIn are the flags that a text names, each once.
+func flagsIn(text string) []string {
+	var names []string
+	for _, m := range longFlag.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+func sameSet(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+// Whoever filters by a finding's name finds it in docs/cli.md, with the severity that it has.
+func TestTheFindingsAreAsDocumented(t *testing.T) {
+	_, table, _ := strings.Cut(readDocs(t, "cli.md"), "\n## Findings\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	documented := make(map[string]bool)
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || !slices.Contains([]string{string(inspect.Info), string(inspect.Warning), string(inspect.Critical)}, strings.TrimSpace(cells[1])) {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([a-z][a-z-]+)`").FindAllStringSubmatch(cells[2], -1) {
+			documented[m[1]] = true
+		}
+	}
+	for _, rule := range finding.Rules() {
+		if !documented[rule.Name] {
+			t.Errorf("docs/cli.md does not have the finding %s", rule.Name)
+		}
+		delete(documented, rule.Name)
+	}
+	for name := range documented {
+		t.Errorf("docs/cli.md has the finding %s, the program does not", name)
+	}
+}
+
+// A variable of the environment that is read for a secret stands in the documentation.
+func TestSecretsAreDocumented(t *testing.T) {
+	page := readDocs(t, "cli.md")
+	connect.SecretsFromEnvironment(func(name string) string {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("docs/cli.md does not have %s", name)
+		}
+		return ""
+	})
+}
