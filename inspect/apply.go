@@ -87,6 +87,9 @@ func (o *Observer) dropPassed(now time.Time) {
 // apply takes in what a source saw.
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
+	if u.Gap != nil {
+		o.place(u.source, u.Gap.Backend).skipped(*u.Gap)
+	}
 	if u.Backend != nil {
 		o.tell(u.source, u.Backend, now)
 	}

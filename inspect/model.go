@@ -68,8 +68,10 @@ type Lock struct {
 	// ValidUntil is until when, by our clock, a Redis holder may trust its lock; zero when nobody holds it, the
 	// lock never expires or we cannot tell.
 	ValidUntil time.Time
-	// ReadAt is when, by our clock, the lock was last read.
+	// ReadAt is when, by our clock, the lock was last read. See AsOf for how old that makes it.
 	ReadAt time.Time
+	// Polled: nothing tells of its changes, so that what is known of it is as old as ReadAt.
+	Polled bool
 	// Unseen is what could not be looked at, and so is unknown of it.
 	Unseen   []Unseen
 	Findings []Finding
@@ -256,6 +258,27 @@ type Backend struct {
 	Scanned   int
 	// Lost counts how often the servers, or one of them, stopped answering while we looked.
 	Lost int
+	// HeardAt is when, by our clock, one of its servers last answered us; zero when none did or that is not told. It is as of
+	// the telling: while the backend answers it is newer than that.
+	HeardAt time.Time
+	// DisturbedAt is when, by our clock, clients last had reason to connect anew, at the latest: a server started, another
+	// leader was elected, a server stopped answering, or we could not look. Whoever is missing from the servers' tables less
+	// than a session timeout after it may be on the way back. Zero: not known to have happened.
+	DisturbedAt time.Time
+}
+
+// AsOf is the instant, by our clock, up to which what is known of a lock holds; b is its backend, which may be nil. A lock
+// whose changes are told by themselves is up to date while its backend answers.
+func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
+	switch {
+	case l.Polled || b == nil || b.Mode != ModeWatch && b.Mode != ModePush:
+		return l.ReadAt
+	case b.State != Down:
+		return now
+	case b.HeardAt.After(l.ReadAt):
+		return b.HeardAt
+	}
+	return l.ReadAt
 }
 
 // Cost is our own load on a backend.

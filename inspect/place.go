@@ -101,6 +101,13 @@ func (p *place) tell(b *Backend, now time.Time) {
 	p.state = b
 }
 
+// skipped takes in that nobody looked for a while.
+func (p *place) skipped(g Gap) {
+	if p.state == nil || p.state.State != Down { // else it goes on
+		p.blindFrom, p.blindUntil = g.From, g.Until
+	}
+}
+
 // blind says that we lost sight of the backend after a lock's version was read and, so short a time after we had it
 // again, may not have read the lock since. count is the number of locks to be read again.
 func (p *place) blind(readAt, now time.Time, count int) bool {

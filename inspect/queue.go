@@ -18,8 +18,8 @@ const (
 // Znode is one child of a lock directory as it was read.
 type Znode struct {
 	Name string
-	// Known is false for a child of which only the name was listed so far.
-	Known          bool
+	// Known is false for a child of which only the name was listed so far. Sealed: its data may not be read, all else was.
+	Known, Sealed  bool
 	Data           []byte
 	Czxid          int64
 	Version        int32
@@ -113,7 +113,7 @@ func readQueue(children []Znode) queue {
 // strange says that the library of the entry's name does not write such data.
 func (q *queue) strange(e recipe.Entry) bool {
 	n := q.nodes[e.Name]
-	return e.Recipe == q.writer.Name && n.Known && !q.writer.Writes(n.Data)
+	return e.Recipe == q.writer.Name && n.Known && !n.Sealed && !q.writer.Writes(n.Data)
 }
 
 // proven says that there is a contender for sure: by its name, or by its session.

@@ -32,6 +32,15 @@ type Update struct {
 	Watches *WatchTable
 	// Backend is the backend's state when it changed; nil otherwise.
 	Backend *Backend
+	// Gap is a time in which the source did not look, such as while this process was stopped; nil otherwise. It comes before
+	// what was read after it. (That a backend was down is told by its state.)
+	Gap *Gap
+}
+
+// Gap is a time, by our clock, in which nobody looked at a backend: what changed in it is known, but not when.
+type Gap struct {
+	Backend     string
+	From, Until time.Time
 }
 
 // WatchTable says which sessions watch which paths: data and exists watches only, child watches are not in the

@@ -40,5 +40,8 @@ func checkWords(u *inspect.Update) (err error) {
 	if u.Watches != nil {
 		check(u.Watches.Backend)
 	}
+	if u.Gap != nil {
+		check(u.Gap.Backend)
+	}
 	return err
 }
