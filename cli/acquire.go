@@ -107,14 +107,15 @@ func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error
 		return nil, nil, err
 	}
 	options := append(q.options(),
-		lockops.OnWaiting(func(name string) { q.event("waiting", name, nil, nil) }),
-		lockops.OnRenew(func(deadline time.Time) { q.event("renewed", "", nil, &deadline) }))
+		lockops.OnWaiting(func(name string) { q.event("waiting", name, nil, nil) }))
 	if q.target.Service == connect.ZooKeeper {
 		name, err := q.chooseRecipe(ctx, kind)
 		if err != nil {
 			return nil, nil, err
 		}
 		options = append(options, lockops.WithRecipe(name))
+	} else {
+		options = append(options, lockops.OnRenew(func(deadline time.Time) { q.event("renewed", "", nil, &deadline) }))
 	}
 	connecting, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()

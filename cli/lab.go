@@ -104,7 +104,7 @@ func (l *lab) Acquire(ctx context.Context, o tui.Taking, waiting func(name strin
 	if o.TTL > 0 {
 		q.ttl = o.TTL
 	}
-	options := append(q.options(), lockops.OnWaiting(waiting))
+	options := append(q.options(), lockops.OnWaiting(waiting), lockops.WithReentry())
 	if q.servers() == lockops.OnZooKeeper {
 		options = append(options, lockops.WithRecipe(q.recipe))
 	}
@@ -260,7 +260,7 @@ func (l *lab) arena(c tui.Contest) (contend.Arena, error) {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	name := hex.EncodeToString(random[:])
-	site := contend.Site{Backend: c.Backend + ":", Kinds: kinds, Options: []lockops.Option{lockops.WithTTL(q.ttl)}}
+	site := contend.Site{Backend: c.Backend + ":", Kinds: kinds}
 	if q.target.Service == connect.ZooKeeper {
 		site.Name = "/lockscope-lab/" + name
 		site.Options = append(site.Options, lockops.WithRecipe("curator"))
@@ -271,6 +271,7 @@ func (l *lab) arena(c tui.Contest) (contend.Arena, error) {
 		return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
 	}
 	site.Name = "lock:lockscope-lab:" + name
+	site.Options = append(site.Options, lockops.WithTTL(q.ttl))
 	config, err := q.target.TLS.Config()
 	if err != nil {
 		return nil, err

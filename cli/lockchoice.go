@@ -120,7 +120,10 @@ func (q *lockChoice) checkKind(k lockops.Kind) error {
 
 // options are those of the lock that servers do not change.
 func (q *lockChoice) options() []lockops.Option {
-	options := []lockops.Option{lockops.WithLabel(q.label), lockops.WithTTL(q.ttl)}
+	options := []lockops.Option{lockops.WithLabel(q.label)}
+	if q.servers() != lockops.OnZooKeeper {
+		options = append(options, lockops.WithTTL(q.ttl))
+	}
 	if q.prefix != "" {
 		options = append(options, lockops.WithPrefix(q.prefix))
 	}

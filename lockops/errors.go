@@ -20,6 +20,11 @@ var (
 	ErrReleased = errors.New("lock was released")
 	// ErrNotHeld is returned by Release and Extend on a Hold that was released before.
 	ErrNotHeld = errors.New("lock is not held any more")
+	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the same lock, which was made
+	// without WithReentry: it could only wait for itself.
+	ErrReentry = errors.New("lock is held by the context that asks for it")
+	// ErrOption is returned by every Acquire of a lock that was made with an option which its kind cannot keep.
+	ErrOption = errors.New("option that this kind of lock cannot keep")
 	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read side: the write
 	// would wait for that for ever. Release the read first.
 	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")

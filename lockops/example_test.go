@@ -42,7 +42,7 @@ func ExampleNewZKRWMutex() {
 	}
 	defer session.Close()
 
-	lock := lockops.NewZKRWMutex(session, "/locks/report")
+	lock := lockops.NewZKRWMutex(session, "/locks/report", lockops.WithReentry())
 	write, err := lock.Write().Acquire(ctx)
 	if err != nil {
 		fmt.Println(err)

@@ -10,7 +10,8 @@ import (
 )
 
 // Locker is a lock that can be taken. It may be used by any number of goroutines; each Acquire is a contender of its own,
-// except one whose context comes from a Hold of the same lock: that one re-enters at once.
+// except one whose context comes from a Hold of the same lock: that one re-enters at once if the lock was made
+// WithReentry, and fails at once with ErrReentry if not.
 type Locker interface {
 	// Acquire waits for its turn until ctx ends. Then it returns ctx's error (errors.Is), and nothing is left on the
 	// servers that answer. ctx limits the waiting only, not the hold.
@@ -29,8 +30,42 @@ type Hold struct {
 
 // Context ends when the hold does: context.Cause is ErrReleased after Release, and otherwise wraps ErrLost with the
 // reason, told before anybody else can be granted the lock. It carries the values of the context given to Acquire, but
-// not its end. Acquire with this context, or one derived from it, re-enters the lock.
+// not its end (see With). Acquire of the same lock with this context, or one derived from it, re-enters (see WithReentry).
 func (h *Hold) Context() context.Context { return h.ctx }
+
+// With returns a context that ends with the hold or with ctx, whichever ends first, with the cause of that one. It has the
+// values of both. Call cancel when it is no longer needed.
+func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.CancelFunc) {
+	// The hold itself comes first: ctx may stem from an earlier hold of the same lock.
+	both, end := context.WithCancelCause(context.WithValue(valuesOf{ctx, h.ctx}, h.grant.lock, h.grant))
+	stop := context.AfterFunc(h.ctx, func() { end(context.Cause(h.ctx)) })
+	return both, func() {
+		stop()
+		end(context.Canceled)
+	}
+}
+
+// releaseLimit is how long Do waits for its release to be confirmed; it goes on behind.
+const releaseLimit = 10 * time.Second
+
+// Do runs fn under the lock: it waits for its turn until ctx ends, and gives the lock back when fn returns or panics. The
+// context of fn ends with ctx or with the hold (Hold.With). The error is fn's, joined with that of the release: it wraps
+// ErrLost when the lock was lost while fn ran, and then somebody else may have been inside as well. When fn was not run,
+// the error is Acquire's.
+func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err error) {
+	h, err := l.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+		defer cancel()
+		err = errors.Join(err, h.Release(waiting))
+	}()
+	inside, cancel := h.With(ctx)
+	defer cancel()
+	return fn(inside)
+}
 
 // Release gives the lock back; with re-entered holds, the last one does. It returns nil when the servers confirmed it,
 // an error that wraps ErrLost when the lock had been lost before, ErrNotHeld when this Hold was released before, and
@@ -195,18 +230,21 @@ func (c valuesOf) Value(key any) any {
 	return c.values.Value(key)
 }
 
-// begin is what every Acquire does first: it re-enters if ctx comes from a hold of this lock, and it fails when ctx has
-// ended or the options are wrong. Both results are nil when there is work to do.
+// begin is what every Acquire does first: it re-enters, or fails, if ctx comes from a hold of this lock, and it fails when
+// ctx has ended or the options are wrong. Both results are nil when there is work to do.
 func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
 	if err := ready(ctx, lock, opts); err != nil {
 		return nil, err
 	}
-	if g := grantOf(ctx, lock); g != nil {
-		if h, ok := g.reenter(ctx); ok {
-			return h, nil
-		}
+	g := grantOf(ctx, lock)
+	switch {
+	case g == nil:
+		return nil, nil
+	case !opts.reentry && g.held():
+		return nil, acquireError(lock, ErrReentry)
 	}
-	return nil, nil
+	h, _ := g.reenter(ctx)
+	return h, nil
 }
 
 func ready(ctx context.Context, lock lockKey, opts *options) error {

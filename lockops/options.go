@@ -8,7 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Option changes one lock. Those that make no sense for a kind of lock are ignored there.
+// Option changes one lock. One that a kind of lock cannot keep makes every Acquire of it fail (ErrOption): nobody is to
+// rely on what is not done.
 type Option func(*options)
 
 type options struct {
@@ -19,10 +20,54 @@ type options struct {
 	renew     bool
 	limit     time.Duration
 	fence     bool
+	reentry   bool
 	onWaiting func(name string)
 	onRenew   func(deadline time.Time)
 	onAsked   func(at time.Time)
+	given     optionSet
 	err       error
+}
+
+// optionSet says which options were given, or which a kind of lock keeps.
+type optionSet uint16
+
+const (
+	optLabel optionSet = 1 << iota
+	optRecipe
+	optPrefix
+	optTTL
+	optRenewal
+	optLimit
+	optToken
+	optReentry
+	optWaiting
+	optRenew
+	optAsked
+)
+
+// optionNames are in the order of the bits.
+var optionNames = [...]string{
+	"WithLabel", "WithRecipe", "WithPrefix", "WithTTL", "WithoutRenewal", "WithMasterLimit", "WithoutToken", "WithReentry",
+	"OnWaiting", "OnRenew", "OnAsked",
+}
+
+// The options that each kind of lock keeps.
+const (
+	everyKindKeeps  = optLabel | optReentry | optWaiting
+	zkMutexKeeps    = everyKindKeeps | optRecipe | optPrefix
+	zkRWMutexKeeps  = everyKindKeeps | optRecipe
+	redisMutexKeeps = everyKindKeeps | optTTL | optRenewal | optLimit | optToken | optRenew | optAsked
+	redlockKeeps    = everyKindKeeps | optTTL | optRenewal | optLimit | optRenew
+)
+
+func (s optionSet) String() string {
+	var names []string
+	for i, name := range optionNames {
+		if s&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 const (
@@ -30,22 +75,32 @@ const (
 	minTTL     = 10 * time.Millisecond
 )
 
-func newOptions(opts []Option) options {
+// newOptions reads the options of a lock that keeps only some.
+func newOptions(keeps optionSet, opts []Option) options {
 	queue, _ := recipe.QueueByName("curator")
 	o := options{queue: queue, ttl: defaultTTL, renew: true, fence: true}
 	for _, opt := range opts {
 		opt(&o)
 	}
+	if not := o.given &^ keeps; not != 0 && o.err == nil {
+		o.err = fmt.Errorf("%w: %v", ErrOption, not)
+	}
 	return o
 }
 
 // WithLabel says who the owner is, for people: the data of the znode, or the end of the Redis value. Default empty.
-func WithLabel(label string) Option { return func(o *options) { o.label = label } }
+func WithLabel(label string) Option {
+	return func(o *options) {
+		o.given |= optLabel
+		o.label = label
+	}
+}
 
 // WithRecipe chooses by name the client library to queue with in ZooKeeper: "curator" (the default), "kazoo",
 // "go-zookeeper" (no read-write lock), "sequential" or "madelson" (no mutex). Any other name makes every Acquire fail.
 func WithRecipe(name string) Option {
 	return func(o *options) {
+		o.given |= optRecipe
 		queue, ok := recipe.QueueByName(name)
 		if !ok {
 			o.err = fmt.Errorf("recipe %q is none that can be queued with", name)
@@ -56,12 +111,18 @@ func WithRecipe(name string) Option {
 }
 
 // WithQueue is WithRecipe for a recipe at hand.
-func WithQueue(queue recipe.Queue) Option { return func(o *options) { o.queue = queue } }
+func WithQueue(queue recipe.Queue) Option {
+	return func(o *options) {
+		o.given |= optRecipe
+		o.queue = queue
+	}
+}
 
 // WithPrefix sets what stands before the number in the names of recipes without a GUID ("sequential"); default "lock-".
 // A read-write lock has no choice: "read-" and "write-".
 func WithPrefix(prefix string) Option {
 	return func(o *options) {
+		o.given |= optPrefix
 		if strings.Contains(prefix, "/") {
 			o.err = fmt.Errorf("prefix %q has a slash", prefix)
 			return
@@ -73,6 +134,7 @@ func WithPrefix(prefix string) Option {
 // WithTTL sets how long a Redis lock lives without renewal, at least 10 ms; default 30 s.
 func WithTTL(ttl time.Duration) Option {
 	return func(o *options) {
+		o.given |= optTTL
 		if ttl < minTTL {
 			o.err = fmt.Errorf("TTL %v is under %v", ttl, minTTL)
 			return
@@ -83,27 +145,67 @@ func WithTTL(ttl time.Duration) Option {
 
 // WithoutRenewal leaves the TTL of a Redis lock alone: the hold is lost when it runs out, unless Extend is called.
 // By default it is renewed every third of the TTL.
-func WithoutRenewal() Option { return func(o *options) { o.renew = false } }
+func WithoutRenewal() Option {
+	return func(o *options) {
+		o.given |= optRenewal
+		o.renew = false
+	}
+}
 
 // WithMasterLimit sets how long a Redis master may take to answer one request. Default for a mutex: 1 s, at most a third
 // of the TTL; for a Redlock: 5 % of the TTL, at least 50 ms and at most 500 ms.
-func WithMasterLimit(limit time.Duration) Option { return func(o *options) { o.limit = limit } }
+func WithMasterLimit(limit time.Duration) Option {
+	return func(o *options) {
+		o.given |= optLimit
+		o.limit = limit
+	}
+}
 
 // WithoutToken does without the fencing counter beside the key of a Redis mutex, which never expires.
-func WithoutToken() Option { return func(o *options) { o.fence = false } }
+func WithoutToken() Option {
+	return func(o *options) {
+		o.given |= optToken
+		o.fence = false
+	}
+}
+
+// WithReentry lets Acquire with the context of a hold, or one derived from it, take the lock once more, at once and
+// counted. Without it such a call fails with ErrReentry, since it could only wait for itself. All goroutines that have
+// the context are inside together: with an errgroup's, the lock does not keep its goroutines from each other.
+func WithReentry() Option {
+	return func(o *options) {
+		o.given |= optReentry
+		o.reentry = true
+	}
+}
 
 // OnWaiting is called when an Acquire has to wait, once its contender is known by name: the znode that stands in the
 // queue, or the Redis value that will be written (on a Redlock each try has its own; this is the first). It is called again when the contender had to be made anew. It must
 // not block.
-func OnWaiting(f func(name string)) Option { return func(o *options) { o.onWaiting = f } }
+func OnWaiting(f func(name string)) Option {
+	return func(o *options) {
+		o.given |= optWaiting
+		o.onWaiting = f
+	}
+}
 
 // OnRenew is called after each renewal of a Redis lock with the new deadline. It must not block.
-func OnRenew(f func(deadline time.Time)) Option { return func(o *options) { o.onRenew = f } }
+func OnRenew(f func(deadline time.Time)) Option {
+	return func(o *options) {
+		o.given |= optRenew
+		o.onRenew = f
+	}
+}
 
 // OnAsked is called when a Redis master has first answered an Acquire or TryAcquire of a mutex, with the time by its own clock at which it
 // looked: a server looks for one client after another, so these times are the order in which the contenders came. It
 // must not block.
-func OnAsked(f func(at time.Time)) Option { return func(o *options) { o.onAsked = f } }
+func OnAsked(f func(at time.Time)) Option {
+	return func(o *options) {
+		o.given |= optAsked
+		o.onAsked = f
+	}
+}
 
 func (o *options) waiting(name string) {
 	if o.onWaiting != nil {

@@ -20,10 +20,10 @@ type RedisMutex struct {
 	lock    lockKey
 }
 
-// NewRedisMutex makes a mutex of a key on the session's first master. Options that matter: WithLabel, WithTTL,
-// WithoutRenewal, WithoutToken, WithMasterLimit, OnWaiting, OnRenew.
+// NewRedisMutex makes a mutex of a key on the session's first master. Options: WithLabel, WithTTL,
+// WithoutRenewal, WithoutToken, WithMasterLimit, WithReentry, OnWaiting, OnRenew, OnAsked.
 func NewRedisMutex(s *RedisSession, key string, opts ...Option) *RedisMutex {
-	m := &RedisMutex{session: s, master: s.masters[0], opts: newOptions(opts), lock: lockKey{s, "redis", key}}
+	m := &RedisMutex{session: s, master: s.masters[0], opts: newOptions(redisMutexKeeps, opts), lock: lockKey{s, "redis", key}}
 	if m.opts.limit <= 0 {
 		m.opts.limit = min(time.Second, m.opts.ttl/3)
 	}

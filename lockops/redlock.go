@@ -20,10 +20,10 @@ type Redlock struct {
 	lock    lockKey
 }
 
-// NewRedlock makes a lock of a key on all masters of the session. Options that matter: WithLabel, WithTTL,
-// WithoutRenewal, WithMasterLimit, OnWaiting, OnRenew.
+// NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL,
+// WithoutRenewal, WithMasterLimit, WithReentry, OnWaiting, OnRenew.
 func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
-	l := &Redlock{session: s, opts: newOptions(opts), lock: lockKey{s, "redlock", key}}
+	l := &Redlock{session: s, opts: newOptions(redlockKeeps, opts), lock: lockKey{s, "redlock", key}}
 	if l.opts.limit <= 0 {
 		l.opts.limit = min(max(l.opts.ttl/20, 50*time.Millisecond), 500*time.Millisecond, l.opts.ttl/3)
 	}

@@ -13,7 +13,7 @@ import (
 type ZKMutex struct{ queue *zkQueue }
 
 // NewZKMutex makes a mutex of the directory path, which starts with a slash and is created when it is first needed.
-// Options that matter: WithLabel, WithRecipe, WithQueue, WithPrefix, OnWaiting.
+// Options: WithLabel, WithRecipe, WithQueue, WithPrefix, WithReentry, OnWaiting.
 func NewZKMutex(s *ZKSession, path string, opts ...Option) *ZKMutex {
 	return &ZKMutex{newZKQueue(s, path, opts, false)}
 }

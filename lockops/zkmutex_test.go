@@ -86,7 +86,7 @@ func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
 		s := zkSession(t, zk.Addr)
 		m := lockops.NewZKMutex(s, path)
 		outer := acquire(t, m)
-		inner, err := lockops.NewZKMutex(s, path).Acquire(outer.Context())
+		inner, err := lockops.NewZKMutex(s, path, lockops.WithReentry()).Acquire(outer.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

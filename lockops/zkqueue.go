@@ -26,10 +26,11 @@ type zkQueue struct {
 }
 
 func newZKQueue(s *ZKSession, path string, opts []Option, rw bool) *zkQueue {
-	q := &zkQueue{session: s, opts: newOptions(opts), lock: lockKey{s, "zk", path}, dir: s.full(path), rw: rw}
+	keeps, kind := zkMutexKeeps, "zk"
 	if rw {
-		q.lock.kind = "zk-rw"
+		keeps, kind = zkRWMutexKeeps, "zk-rw"
 	}
+	q := &zkQueue{session: s, opts: newOptions(keeps, opts), lock: lockKey{s, kind, path}, dir: s.full(path), rw: rw}
 	switch {
 	case q.opts.err != nil:
 	case !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/"):

@@ -17,7 +17,8 @@ import (
 // "kazoo" (ReadLock and WriteLock; kazoo's plain Lock takes no notice of readers), "sequential" or "madelson" (read- and
 // write- before the number). go-zookeeper's lock has no shared mode.
 //
-// The hold is the identity, as with every lock of this package. With the context of a hold, or one derived from it:
+// The hold is the identity, as with every lock of this package. With the context of a hold, or one derived from it, and a
+// lock that was made WithReentry (otherwise ErrReentry; a write inside of a read is ErrUpgrade in any case):
 //
 //   - Acquire of the same side re-enters.
 //   - Read inside of a write is granted at once, and lasts on when the write is released: the lock is then held for reading,
@@ -31,7 +32,7 @@ import (
 type ZKRWMutex struct{ queue *zkQueue }
 
 // NewZKRWMutex makes a read-write lock of the directory path, which starts with a slash and is created when it is first
-// needed. Options that matter: WithLabel, WithRecipe, WithQueue, OnWaiting.
+// needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting.
 func NewZKRWMutex(s *ZKSession, path string, opts ...Option) *ZKRWMutex {
 	return &ZKRWMutex{newZKQueue(s, path, opts, true)}
 }
@@ -85,6 +86,9 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 		if g.shared && l.mode == recipe.Exclusive {
 			reads = reads || g.held()
 			continue // it may be inside of a write
+		}
+		if !l.queue.opts.reentry && !reads && g.held() {
+			return nil, acquireError(l.queue.lock, ErrReentry)
 		}
 		h, ok := g.reenter(ctx)
 		switch {

@@ -28,7 +28,7 @@ func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, rec
 // side makes the read (r) or the write side (w) of a lock for queueUp.
 func side(s *lockops.ZKSession, path string, mode byte, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
 	return func(more ...lockops.Option) lockops.Locker {
-		m := lockops.NewZKRWMutex(s, path, slices.Concat(opts, more)...)
+		m := lockops.NewZKRWMutex(s, path, slices.Concat(opts, more, []lockops.Option{lockops.WithReentry()})...)
 		if mode == 'r' {
 			return m.Read()
 		}

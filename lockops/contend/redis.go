@@ -151,8 +151,10 @@ func (a *redisArena) Join(ctx context.Context, contender int) (Member, error) {
 		return nil, err
 	}
 	m := &redisMember{session: session, byCall: a.Kinds[0].On == lockops.OnRedisMasters}
-	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)),
-		lockops.OnAsked(func(at time.Time) { m.arrived(at.UnixMicro()) }))
+	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)))
+	if !m.byCall {
+		options = append(options, lockops.OnAsked(func(at time.Time) { m.arrived(at.UnixMicro()) }))
+	}
 	if m.lock, err = a.kind(contender).New(session, a.Name, options...); err != nil {
 		session.Close()
 		return nil, err

@@ -1,0 +1,190 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// eachKind runs f with a lock of each kind on embedded servers; name is free on all of them.
+func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker)) {
+	sessions := map[lockops.Servers]lockops.Session{
+		lockops.OnZooKeeper: zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr),
+		lockops.OnRedis:     redisSession(t, servertest.StartEmbeddedRedis(t)),
+		lockops.OnRedisMasters: redisSession(t, servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t),
+			servertest.StartEmbeddedRedis(t)),
+	}
+	for _, k := range lockops.Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			name := servertest.UniquePath(t)
+			f(t, k, func(opts ...lockops.Option) lockops.Locker {
+				l, err := k.New(sessions[k.On], name, opts...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l
+			})
+		})
+	}
+}
+
+// TestReentryIsAsked: without WithReentry, a context that comes from a hold of the lock fails at once, since it could
+// only wait for itself; goroutines of an errgroup do not slip in together.
+func TestReentryIsAsked(t *testing.T) {
+	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+		l := lock()
+		outer := acquire(t, l)
+		for name, take := range map[string]func(context.Context) (*lockops.Hold, error){"Acquire": l.Acquire, "TryAcquire": l.TryAcquire} {
+			if h, err := take(outer.Context()); !errors.Is(err, lockops.ErrReentry) {
+				t.Errorf("%s with the hold's context: %v, %v; want ErrReentry", name, h, err)
+			}
+		}
+		inner, err := lock(lockops.WithReentry()).Acquire(outer.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, outer)
+		if inner.Context().Err() != nil {
+			t.Error("the inner hold ended with the outer one")
+		}
+		release(t, inner)
+		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // the holds are over: anybody may have this
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, again)
+	})
+}
+
+// TestOptionsThatAKindCannotKeepAreErrors instead of being ignored.
+func TestOptionsThatAKindCannotKeepAreErrors(t *testing.T) {
+	zkOnly := map[string]lockops.Option{"WithRecipe": lockops.WithRecipe("curator"), "WithPrefix": lockops.WithPrefix("n-")}
+	redisOnly := map[string]lockops.Option{
+		"WithTTL": lockops.WithTTL(time.Second), "WithoutRenewal": lockops.WithoutRenewal(),
+		"WithMasterLimit": lockops.WithMasterLimit(time.Second), "OnRenew": lockops.OnRenew(func(time.Time) {}),
+	}
+	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+		wrong := zkOnly
+		if k.On == lockops.OnZooKeeper {
+			wrong = redisOnly
+		}
+		for name, option := range wrong {
+			if _, err := lock(option).TryAcquire(within(t)); !errors.Is(err, lockops.ErrOption) || !contains(err, name) {
+				t.Errorf("%s: %v, want ErrOption that names it", name, err)
+			}
+		}
+		release(t, acquire(t, lock(lockops.WithLabel("me"), lockops.OnWaiting(func(string) {}))))
+	})
+}
+
+// TestWithEndsWithEither: the hold or the caller's context, with the cause of the one that ended.
+func TestWithEndsWithEither(t *testing.T) {
+	type key struct{}
+	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+		l := lock(lockops.WithReentry())
+		h := acquire(t, l)
+		cause := errors.New("the caller's cause")
+		caller, end := context.WithCancelCause(context.WithValue(t.Context(), key{}, "the caller's"))
+		ctx, cancel := h.With(caller)
+		defer cancel()
+		if ctx.Value(key{}) != "the caller's" {
+			t.Errorf("value %v", ctx.Value(key{}))
+		}
+		inner, err := l.Acquire(ctx)
+		if err != nil {
+			t.Fatalf("re-entry with it: %v", err)
+		}
+		release(t, inner)
+		end(cause)
+		<-ctx.Done()
+		if got := context.Cause(ctx); got != cause {
+			t.Errorf("ended with the caller: cause %v", got)
+		}
+		if h.Context().Err() != nil {
+			t.Error("the caller's end ended the hold")
+		}
+		later, stop := context.WithCancel(context.WithoutCancel(h.Context()))
+		defer stop()
+		ctx, cancel = h.With(later)
+		defer cancel()
+		release(t, h)
+		<-ctx.Done()
+		if got := context.Cause(ctx); !errors.Is(got, lockops.ErrReleased) {
+			t.Errorf("ended with the hold: cause %v", got)
+		}
+	})
+}
+
+// TestDoHoldsTheLockWhileItRuns, gives it back whatever happens inside, and tells a loss.
+func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
+	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+		l, inside := lock(), errors.New("inside")
+		err := lockops.Do(within(t), l, func(ctx context.Context) error {
+			if beside, err := l.TryAcquire(within(t)); k.Shared && err == nil {
+				release(t, beside)
+			} else if !errors.Is(err, lockops.ErrHeld) {
+				t.Errorf("beside it: %v, want ErrHeld", err)
+			}
+			if _, err := l.TryAcquire(ctx); !errors.Is(err, lockops.ErrReentry) {
+				t.Errorf("inside of it: %v, want ErrReentry", err)
+			}
+			return inside
+		})
+		if !errors.Is(err, inside) {
+			t.Errorf("%v, want what fn returned", err)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			_ = lockops.Do(within(t), l, func(context.Context) error { panic("inside") })
+		}()
+		h, err := l.TryAcquire(within(t))
+		if err != nil {
+			t.Fatalf("after a panic: %v", err)
+		}
+		ended, cancel := context.WithCancel(within(t))
+		cancel()
+		ran := false
+		if err := lockops.Do(ended, l, func(context.Context) error { ran = true; return nil }); !errors.Is(err, context.Canceled) || ran {
+			t.Errorf("with a context that has ended: %v, ran %v", err, ran)
+		}
+		release(t, h)
+		ctx, cancel := context.WithCancel(within(t))
+		err = lockops.Do(ctx, l, func(inside context.Context) error {
+			cancel() // the caller gives up: fn is told, and the lock is given back all the same
+			<-inside.Done()
+			return inside.Err()
+		})
+		if !errors.Is(err, context.Canceled) || errors.Is(err, lockops.ErrLost) {
+			t.Errorf("cancelled inside: %v", err)
+		}
+		release(t, acquire(t, l))
+	})
+}
+
+// TestEachHoldIsReleasedOnce, also when it re-entered.
+func TestEachHoldIsReleasedOnce(t *testing.T) {
+	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+		l := lock(lockops.WithReentry())
+		outer := acquire(t, l)
+		inner, err := l.Acquire(outer.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, inner)
+		if err := inner.Release(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
+			t.Errorf("the second release: %v, want ErrNotHeld", err)
+		}
+		if err := inner.Extend(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
+			t.Errorf("extend after the release: %v, want ErrNotHeld", err)
+		}
+		if outer.Context().Err() != nil {
+			t.Error("the second release freed the lock")
+		}
+		release(t, outer)
+	})
+}
