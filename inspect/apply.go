@@ -180,6 +180,7 @@ func (o *Observer) view(p *place, id ID, was *Lock, blind bool, now time.Time) v
 
 func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	l := clone(read)
+	l.admitUnknown()
 	l.told = len(l.Findings)
 	offset := p.state.ClockOffset()
 	before := o.locks.get(l.ID)

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -187,47 +186,37 @@ func (x index) has(c *Contender) bool {
 	return ok
 }
 
-// compareFindings tells which findings came and which went. One finding is told from another by its rule and the
-// contender or master that its evidence names, so that a message that counts does not come and go; it comes again when it
-// becomes more severe.
+// compareFindings tells which findings came and which went. One finding is told from another by its rule and its subject,
+// so that a message that counts does not come and go; it comes again when it becomes more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
 	if len(was) == 0 && len(is) == 0 {
 		return nil
 	}
-	before, now := bySubject(was), bySubject(is)
+	before, now := byKey(was), byKey(is)
 	var events []Event
 	tell := func(kind EventKind, f *Finding) {
 		e.Kind, e.Finding = kind, f
 		events = append(events, e)
 	}
 	for i := range is {
-		if old := before[subject(&is[i])]; old == nil || rank(is[i].Severity) > rank(old.Severity) {
+		if old := before[is[i].key()]; old == nil || rank(is[i].Severity) > rank(old.Severity) {
 			tell(EventFinding, &is[i])
 		}
 	}
 	for i := range was {
-		if now[subject(&was[i])] == nil {
+		if now[was[i].key()] == nil {
 			tell(EventCleared, &was[i])
 		}
 	}
 	return events
 }
 
-func bySubject(fs []Finding) map[string]*Finding {
+func byKey(fs []Finding) map[string]*Finding {
 	m := make(map[string]*Finding, len(fs))
 	for i := range fs {
-		m[subject(&fs[i])] = &fs[i]
+		m[fs[i].key()] = &fs[i]
 	}
 	return m
-}
-
-func subject(f *Finding) string {
-	for _, key := range [...]string{"contender", "master"} {
-		if s, ok := f.Evidence[key]; ok {
-			return f.Rule + "\x00" + fmt.Sprint(s)
-		}
-	}
-	return f.Rule
 }
 
 func rank(s Severity) int {

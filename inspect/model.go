@@ -210,8 +210,10 @@ const (
 
 // Finding is one rule's diagnosis of a lock or a backend.
 type Finding struct {
-	Rule       string            `json:"rule"`
-	Severity   Severity          `json:"severity"`
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	// Subject is what in the lock or backend it is about, for programs; Evidence is for people to read.
+	Subject    Subject           `json:"subject,omitzero"`
 	Message    string            `json:"message"`
 	Evidence   map[string]any    `json:"evidence"`
 	Advice     string            `json:"advice"`

@@ -49,6 +49,23 @@ func (l *Lock) Unknown(a Aspect) bool { return unknown(l.Unseen, a) }
 // Unknown reports whether an aspect of the backend could not be seen.
 func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
 
+// admitUnknown takes back that a lock is free where who holds it could not be seen: on so many masters that the others are
+// no quorum, or on ZooKeeper at all.
+func (l *Lock) admitUnknown() {
+	if l.State != StateFree || !l.Unknown(AspectHolders) && !l.Unknown(AspectKind) {
+		return
+	}
+	blind := map[string]bool{}
+	for _, u := range l.Unseen {
+		if u.Aspect == AspectHolders || u.Aspect == AspectKind {
+			blind[u.Where] = true
+		}
+	}
+	if len(l.Masters)-len(blind) < max(1, l.Quorum) {
+		l.State = StateUnknown
+	}
+}
+
 func unknown(list []Unseen, a Aspect) bool {
 	return slices.ContainsFunc(list, func(u Unseen) bool { return u.Aspect == a })
 }

@@ -1,46 +1,286 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 )
 
-// blind: what could not be seen of a lock, beside what its source says by itself. A master that did not answer; and, for a
-// one-shot command, a contended ZooKeeper lock whose watch table or sessions no server told. (Who watches on asks for
-// these only when somebody looks.)
+// blind: what was to be looked at and was refused or failed (Unseen of a lock or backend), with what is unknown for it and
+// the right that would allow it; a master that did not answer; and, for a one-shot command, a contended ZooKeeper lock whose
+// watch table or sessions no server was asked for. (Who watches on asks for these only when somebody looks.)
 //
-// Evidence: unseen (votes, watches, sessions), masters (those that did not answer, addr and error).
+// Evidence: unseen (the aspects), reads, rights, reason; masters of a Redis lock, else servers (addr, error).
 func blind() inspect.Rule {
-	return lockRule("blind", inspect.Info, func(c *inspect.Case) []inspect.Finding {
-		if len(c.Lock.Masters) > 0 {
-			return silentMasters(c)
+	r := lockRule("blind", inspect.Info, func(c *inspect.Case) []inspect.Finding {
+		found := gapFindings(unseenOf(c.Lock), func(g *gap) inspect.Finding { return g.ofLock(c) })
+		return append(found, neverAsked(c)...)
+	})
+	r.Backend = backendRule(r.Name, inspect.Info, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+		return gapFindings(b.Unseen, (*gap).finding)
+	}).Backend
+	return r
+}
+
+// unseenOf is what could not be seen of a lock, with the masters that did not answer.
+func unseenOf(l *inspect.Lock) []inspect.Unseen {
+	list := slices.Clip(l.Unseen)
+	for i := range l.Masters {
+		m := &l.Masters[i]
+		if !m.Up && !slices.ContainsFunc(list, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectVotes && u.Where == m.Addr }) {
+			list = append(list, inspect.Unseen{Aspect: inspect.AspectVotes, Where: m.Addr, Reason: m.Error})
 		}
-		if c.Backend == nil || c.Backend.Mode != inspect.ModeOnce || c.Backend.Kind != inspect.ZooKeeper || len(c.Lock.Waiters) == 0 {
-			return nil
+	}
+	return list
+}
+
+// gap is what is unknown because of reads that were all refused, or all failed.
+type gap struct {
+	aspects []inspect.Aspect
+	from    []inspect.Unseen // each right or read once a server
+}
+
+// refused says that a right is missing.
+func (g *gap) refused() bool { return g.from[0].Right != "" }
+
+// gapsOf groups what is unseen by what is unknown for it: first what one missing right or failed read hides, and then all
+// that hide the same.
+func gapsOf(list []inspect.Unseen) []gap {
+	type read struct{ right, where, read string }
+	hides := make(map[read][]inspect.Aspect, len(list))
+	var reads []inspect.Unseen
+	for _, u := range list {
+		key := read{u.Right, u.Where, u.Read}
+		if _, known := hides[key]; !known {
+			reads = append(reads, u)
 		}
-		var unseen, what []string
-		if c.Watches == nil {
-			unseen, what = append(unseen, "watches"), append(what, "who watches whom")
+		if !slices.Contains(hides[key], u.Aspect) {
+			hides[key] = append(hides[key], u.Aspect)
 		}
-		if n := c.Watches.Lacks(c.Lock); n > 0 {
-			unseen, what = append(unseen, "watches"), append(what, fmt.Sprintf("whom %d of the waiters watch", n))
+	}
+	var gaps []gap
+	for _, u := range reads {
+		aspects := hides[read{u.Right, u.Where, u.Read}]
+		slices.Sort(aspects)
+		at := slices.IndexFunc(gaps, func(g gap) bool { return g.refused() == (u.Right != "") && slices.Equal(g.aspects, aspects) })
+		if at < 0 {
+			at, gaps = len(gaps), append(gaps, gap{aspects: aspects})
 		}
-		if c.Sessions == nil {
-			unseen, what = append(unseen, "sessions"), append(what, "which clients the sessions are")
+		gaps[at].from = append(gaps[at].from, u)
+	}
+	return gaps
+}
+
+func gapFindings(list []inspect.Unseen, finding func(*gap) inspect.Finding) []inspect.Finding {
+	if len(list) == 0 {
+		return nil
+	}
+	gaps := gapsOf(list)
+	found := make([]inspect.Finding, len(gaps))
+	for i := range gaps {
+		found[i] = finding(&gaps[i])
+	}
+	return found
+}
+
+// ofLock is the finding about a lock: it says of silent masters how many of all they are, and how to ask them.
+func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
+	f := g.finding()
+	if masters := len(c.Lock.Masters); masters > 0 {
+		f.Evidence["masters"] = f.Evidence["servers"]
+		delete(f.Evidence, "servers")
+		if g.silent() {
+			if n := len(g.from); n > 1 {
+				f.Message = fmt.Sprintf("%d of %d masters did not answer: %s", n, masters, g.unknown())
+			}
+			f.Advice = "see why it does not answer (" + redisCLI(c, g.from[0].Where, "PING") + "); until it answers, count its vote for nobody"
 		}
-		if unseen == nil {
-			return nil
+	}
+	return f
+}
+
+// silent says that servers did not answer at all.
+func (g *gap) silent() bool { return !g.refused() && g.from[0].Read == "" }
+
+func (g *gap) finding() inspect.Finding {
+	e := evidence{"unseen": aspectNames(g.aspects)}
+	var servers []evidence
+	for _, u := range g.from {
+		if u.Where != "" && len(servers) < listed {
+			reason := inspect.Untrusted(strings.TrimPrefix(u.Reason, "master "+u.Where+": ")).Cut(120)
+			servers = append(servers, evidence{"addr": inspect.Escape(u.Where), "error": reason})
 		}
-		return one(inspect.Finding{
-			Confidence: recipe.Certain,
-			Message:    "no server told " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would not show",
-			Evidence:   evidence{"unseen": unseen},
-			Advice:     "give every server and its AdminServer in the target (" + admins(c.Backend) + "), or allow cons, wchs and wchp in 4lw.commands.whitelist",
-		})
+	}
+	if servers != nil {
+		e["servers"] = servers
+	}
+	if reason := g.from[0].Reason; servers == nil && reason != "" {
+		e["reason"] = inspect.Untrusted(reason).Cut(120)
+	}
+	if reads := g.texts(func(u *inspect.Unseen) string { return u.Read }); reads != nil {
+		e["reads"] = reads
+	}
+	f := inspect.Finding{
+		Confidence: recipe.Certain, Evidence: e, Subject: inspect.Subject{Unseen: g.aspects},
+		Message: g.cause() + ": " + g.unknown(),
+		Advice:  "see why it failed, and look again; until then take none of this for fine",
+	}
+	if rights := g.texts(func(u *inspect.Unseen) string { return u.Right }); rights != nil {
+		e["rights"] = rights
+		f.Advice = grant(rights)
+	}
+	return f
+}
+
+// texts are the different texts of a field, escaped, the first few of them.
+func (g *gap) texts(field func(*inspect.Unseen) string) []string {
+	var list []string
+	for i := range g.from {
+		text := inspect.Untrusted(field(&g.from[i])).Cut(120)
+		if text != "" && !slices.Contains(list, text) && len(list) < listed {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// cause says who refused what, or what failed.
+func (g *gap) cause() string {
+	first := &g.from[0]
+	where, what := at(first.Where), inspect.Untrusted(first.Read).Cut(40)
+	reads, wheres := map[string]bool{}, map[string]bool{}
+	for i := range g.from {
+		reads[g.from[i].Read], wheres[g.from[i].Where] = true, true
+	}
+	if n := len(wheres) - 1; n > 0 {
+		where += " and " + count(n, "other")
+	}
+	if n := len(reads) - 1; n > 0 {
+		what += fmt.Sprintf(" and %d more", n)
+	}
+	switch {
+	case what == "":
+		return where + " did not answer"
+	case g.refused() && where == "":
+		return what + " was refused"
+	case g.refused():
+		return where + " refused " + what
+	case where == "":
+		return what + " could not be read" + because(first.Reason)
+	default:
+		return where + " did not tell " + what + because(first.Reason)
+	}
+}
+
+// because is a reason in brackets.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + inspect.Untrusted(reason).Cut(48) + ")"
+}
+
+// unknown says what is not known.
+func (g *gap) unknown() string {
+	words := make([]string, len(g.aspects))
+	for i, a := range g.aspects {
+		words[i] = aspectWords(a)
+	}
+	if len(words) > 3 {
+		words = append(words[:3], "more")
+	}
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1] + " are not known"
+	}
+	return words[0] + " is not known"
+}
+
+func aspectWords(a inspect.Aspect) string {
+	switch a {
+	case inspect.AspectLocks:
+		return "which locks there are"
+	case inspect.AspectKind:
+		return "what kind of lock it is"
+	case inspect.AspectHolders:
+		return "who holds it"
+	case inspect.AspectWaiters:
+		return "who waits for it"
+	case inspect.AspectExpiry:
+		return "when it expires"
+	case inspect.AspectVotes:
+		return "what it holds under this key"
+	case inspect.AspectWatches:
+		return "who watches whom"
+	case inspect.AspectSessions:
+		return "which clients the sessions are"
+	case inspect.AspectOwner:
+		return "what clients say of themselves"
+	case inspect.AspectServer:
+		return "the state of the server"
+	default:
+		return string(a)
+	}
+}
+
+func aspectNames(list []inspect.Aspect) []string {
+	names := make([]string, len(list))
+	for i, a := range list {
+		names[i] = string(a)
+	}
+	return names
+}
+
+// grant says how to allow what is missing. Rights name what servers are asked for: they are quoted as their names are.
+func grant(rights []string) string {
+	commands := true
+	quoted := make([]string, len(rights))
+	for i, r := range rights {
+		quoted[i] = quote(r)
+		commands = commands && strings.HasPrefix(r, "+")
+	}
+	switch {
+	case commands:
+		return "allow it: ACL SETUSER NAME " + strings.Join(quoted, " ")
+	case strings.HasPrefix(rights[0], "READ on "):
+		return "give credentials with " + strings.Join(quoted, ", ") + " (LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD)"
+	default:
+		return "allow " + strings.Join(quoted, ", ")
+	}
+}
+
+// neverAsked is what a one-shot command was given no way to ask for.
+func neverAsked(c *inspect.Case) []inspect.Finding {
+	l, b := c.Lock, c.Backend
+	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper || len(l.Waiters) == 0 {
+		return nil
+	}
+	known := func(a inspect.Aspect) bool { return !l.Unknown(a) && !b.Unknown(a) } // else why is told already
+	var unseen []inspect.Aspect
+	var what []string
+	if c.Watches == nil && known(inspect.AspectWatches) {
+		unseen, what = append(unseen, inspect.AspectWatches), append(what, "who watches whom")
+	}
+	if n := c.Watches.Lacks(l); n > 0 && known(inspect.AspectWatches) {
+		unseen, what = append(unseen, inspect.AspectWatches), append(what, fmt.Sprintf("whom %d of the waiters watch", n))
+	}
+	if c.Sessions == nil && known(inspect.AspectSessions) {
+		unseen, what = append(unseen, inspect.AspectSessions), append(what, "which clients the sessions are")
+	}
+	if unseen == nil {
+		return nil
+	}
+	return one(inspect.Finding{
+		Confidence: recipe.Certain,
+		Message:    "no server told " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would not show",
+		Evidence:   evidence{"unseen": aspectNames(unseen)},
+		Subject:    inspect.Subject{Unseen: unseen},
+		Advice:     "give every server and its AdminServer in the target (" + admins(b) + "), or allow cons, wchs and wchp in 4lw.commands.whitelist",
 	})
 }
 
@@ -52,35 +292,5 @@ func admins(b *inspect.Backend) string {
 			list = append(list, "http://"+net.JoinHostPort(inspect.Escape(host), "8080"))
 		}
 	}
-	if list == nil {
-		list = []string{"http://HOST:8080"}
-	}
-	return "admin=" + strings.Join(list, ",")
-}
-
-func silentMasters(c *inspect.Case) []inspect.Finding {
-	l := c.Lock
-	var masters []evidence
-	first, ping := "", ""
-	for i := range l.Masters {
-		if m := &l.Masters[i]; !m.Up {
-			if masters == nil {
-				first, ping = at(m.Addr), redisCLI(c, m.Addr, "PING")
-			}
-			masters = append(masters, evidence{"addr": inspect.Escape(m.Addr), "error": inspect.Untrusted(strings.TrimPrefix(m.Error, "master "+m.Addr+": ")).Cut(120)})
-		}
-	}
-	if masters == nil {
-		return nil
-	}
-	what := first + " did not answer"
-	if n := len(masters); n > 1 {
-		what = fmt.Sprintf("%d of %d masters did not answer", n, len(l.Masters))
-	}
-	return one(inspect.Finding{
-		Confidence: recipe.Certain,
-		Message:    what + ": what it holds under this key is not known",
-		Evidence:   evidence{"unseen": []string{"votes"}, "masters": masters},
-		Advice:     "see why it does not answer (" + ping + "); until it answers, count its vote for nobody",
-	})
+	return "admin=" + cmp.Or(strings.Join(list, ","), "http://HOST:8080")
 }

@@ -355,28 +355,6 @@ func TestSelfWait(t *testing.T) {
 	})
 }
 
-func TestBlind(t *testing.T) {
-	once := &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}
-	on := func(b *inspect.Backend) func(*inspect.Case) { return func(c *inspect.Case) { c.Backend = b } }
-	told := func(c *inspect.Case) { c.Watches, c.Sessions = &inspect.WatchTable{}, map[int64]inspect.Session{} }
-	check(t, "blind", []state{
-		{
-			name: "neither watches nor clients were told", c: present(queue("kazoo", 2), on(once)), fires: true, severity: inspect.Info, confidence: recipe.Certain,
-			has: []string{"who watches whom and which clients"}, evidence: map[string]any{"unseen": []string{"watches", "sessions"}},
-		},
-		{name: "clients but no watches", c: present(queue("kazoo", 2), on(once), told, func(c *inspect.Case) { c.Watches = nil }), fires: true, severity: inspect.Info, confidence: recipe.Certain, evidence: map[string]any{"unseen": []string{"watches"}}},
-		{name: "all was told", c: present(queue("kazoo", 2), on(once), told)},
-		{name: "nobody waits", c: present(queue("kazoo", 1), on(once))},
-		{name: "while watching, tables come when somebody looks", c: present(queue("kazoo", 2), on(&inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch}))},
-		{
-			name: "a master is silent", c: present(votes("aa!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"r3 did not answer"},
-			evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "error": "i/o timeout"}}},
-		},
-		{name: "most masters are silent", c: present(votes("a!!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"2 of 3 masters"}},
-		{name: "every master answered", c: present(votes("aaa", time.Minute))},
-	})
-}
-
 // Names are long and begin alike: what a message shows of them must tell them apart.
 func TestShortNamesDiffer(t *testing.T) {
 	shown := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lockscope/inspect"
@@ -126,7 +127,7 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 
 // jsonName is the name that encoding/json reads the field by.
 func jsonName(f reflect.StructField) string {
-	if tag := f.Tag.Get("json"); tag != "" {
+	if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" {
 		return tag
 	}
 	return f.Name

@@ -1,0 +1,134 @@
+package finding
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+func TestBlind(t *testing.T) {
+	once := &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}
+	on := func(b *inspect.Backend) func(*inspect.Case) { return func(c *inspect.Case) { c.Backend = b } }
+	told := func(c *inspect.Case) { c.Watches, c.Sessions = &inspect.WatchTable{}, map[int64]inspect.Session{} }
+	check(t, "blind", []state{
+		{
+			name: "neither watches nor clients were told", c: present(queue("kazoo", 2), on(once)), fires: true, severity: inspect.Info, confidence: recipe.Certain,
+			has: []string{"who watches whom and which clients"}, evidence: map[string]any{"unseen": []string{"watches", "sessions"}},
+		},
+		{name: "clients but no watches", c: present(queue("kazoo", 2), on(once), told, func(c *inspect.Case) { c.Watches = nil }), fires: true, severity: inspect.Info, confidence: recipe.Certain, evidence: map[string]any{"unseen": []string{"watches"}}},
+		{name: "all was told", c: present(queue("kazoo", 2), on(once), told)},
+		{name: "nobody waits", c: present(queue("kazoo", 1), on(once))},
+		{name: "while watching, tables come when somebody looks", c: present(queue("kazoo", 2), on(&inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch}))},
+		{
+			name: "a master is silent", c: present(votes("aa!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"r3 did not answer"},
+			evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "error": "i/o timeout"}}},
+		},
+		{name: "most masters are silent", c: present(votes("a!!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"2 of 3 masters"}},
+		{name: "every master answered", c: present(votes("aaa", time.Minute))},
+	})
+}
+
+// What was refused or failed becomes one finding for all that hides the same, with the right that is missing.
+func TestWhatIsUnseenIsToldOnce(t *testing.T) {
+	unseen := func(a inspect.Aspect, where, read, right string) inspect.Unseen {
+		return inspect.Unseen{Aspect: a, Where: where, Read: read, Reason: "NOPERM", Right: right}
+	}
+	type want struct {
+		message, advice string
+		unseen          []inspect.Aspect
+	}
+	for _, tt := range []struct {
+		name string
+		list []inspect.Unseen
+		want []want
+	}{
+		{"nothing", nil, nil},
+		{
+			"one command", []inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange")},
+			[]want{{"r1:1 refused LRANGE: who waits for it is not known", "ACL SETUSER NAME +lrange", []inspect.Aspect{"waiters"}}},
+		},
+		{
+			"two commands on two servers hide the same",
+			[]inspect.Unseen{
+				unseen("waiters", "r1:1", "LRANGE", "+lrange"), unseen("waiters", "r2:1", "LRANGE", "+lrange"),
+				unseen("waiters", "r1:1", "ZRANGE", "+zrange"),
+			},
+			[]want{{"r1:1 and 1 other refused LRANGE and 1 more: who waits for it is not known", "ACL SETUSER NAME +lrange +zrange", []inspect.Aspect{"waiters"}}},
+		},
+		{
+			"one command hides two things, and another a third",
+			[]inspect.Unseen{unseen("kind", "r1:1", "TYPE", "+type"), unseen("expiry", "r1:1", "PTTL", "+pttl"), unseen("holders", "r1:1", "TYPE", "+type")},
+			[]want{
+				{"r1:1 refused TYPE: who holds it and what kind of lock it is are not known", "ACL SETUSER NAME +type", []inspect.Aspect{"holders", "kind"}},
+				{"r1:1 refused PTTL: when it expires is not known", "ACL SETUSER NAME +pttl", []inspect.Aspect{"expiry"}},
+			},
+		},
+		{
+			"a node", []inspect.Unseen{unseen("holders", "", "/locks/a b", "READ on /locks/a b")},
+			[]want{{"/locks/a b was refused: who holds it is not known", "credentials with 'READ on /locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
+		},
+		{
+			"refused beside failed",
+			[]inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange"), {Aspect: "waiters", Where: "r2:1", Read: "LRANGE", Reason: "i/o timeout"}},
+			[]want{
+				{"r1:1 refused LRANGE: who waits for it is not known", "+lrange", []inspect.Aspect{"waiters"}},
+				{"r2:1 did not tell LRANGE (i/o timeout): who waits for it is not known", "see why it failed", []inspect.Aspect{"waiters"}},
+			},
+		},
+		{
+			"a root that is not there", []inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
+			[]want{{"/lokcs could not be read (no such node): which locks there are is not known", "see why", []inspect.Aspect{"locks"}}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lock := queue("kazoo", 1)
+			lock.Unseen = tt.list
+			r := blind()
+			onBackend := r.Backend(&inspect.Backend{Unseen: tt.list}, now)
+			for where, found := range map[string][]inspect.Finding{"lock": r.Lock(present(lock)), "backend": onBackend} {
+				if len(found) != len(tt.want) {
+					t.Fatalf("%s: %d findings, want %d: %+v", where, len(found), len(tt.want), found)
+				}
+				for i, w := range tt.want {
+					f := found[i]
+					if f.Message != w.message || !strings.Contains(f.Advice, w.advice) || !reflect.DeepEqual(f.Subject.Unseen, w.unseen) {
+						t.Errorf("%s: got %q, %q about %v; want %q, %q about %v", where, f.Message, f.Advice, f.Subject.Unseen, w.message, w.advice, w.unseen)
+					}
+					if f.Severity != inspect.Info || f.Confidence != recipe.Certain {
+						t.Errorf("%s: %s, %s", where, f.Severity, f.Confidence)
+					}
+					readable(t, f)
+				}
+			}
+		})
+	}
+}
+
+// What is told to be unseen is not told a second time as never asked for, and a silent master not twice.
+func TestUnseenIsNotToldTwice(t *testing.T) {
+	refused := queue("kazoo", 2)
+	refused.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWatches, Where: "z1:2181", Read: "wchp", Reason: "not in the whitelist", Right: "wchp in 4lw.commands.whitelist"}}
+	silent := votes("aa!", time.Minute)
+	silent.Unseen = []inspect.Unseen{{Aspect: inspect.AspectVotes, Where: "r3", Reason: "i/o timeout"}}
+	once := &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}
+	for name, tt := range map[string]struct {
+		c    inspect.Case
+		want []inspect.Aspect
+	}{
+		"watches refused, sessions never asked for": {present(refused, func(c *inspect.Case) { c.Backend = once }), []inspect.Aspect{"watches", "sessions"}},
+		"a silent master": {present(silent), []inspect.Aspect{"votes"}},
+	} {
+		var told []inspect.Aspect
+		for _, f := range blind().Lock(tt.c) {
+			told = append(told, f.Subject.Unseen...)
+		}
+		if !slices.Equal(told, tt.want) {
+			t.Errorf("%s: told %v, want %v", name, told, tt.want)
+		}
+	}
+}

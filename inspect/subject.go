@@ -1,0 +1,50 @@
+package inspect
+
+import "strings"
+
+// Subject is what a finding is about within its lock or backend: what tells it from others of its rule. The zero value is
+// the lock or backend as a whole.
+type Subject struct {
+	// Contender by its name on the server, and Digest where that is cut. See [Contender].
+	Contender Untrusted `json:"contender,omitzero"`
+	Digest    string    `json:"value_digest,omitzero"`
+	// Server is a master or server, by its address.
+	Server Untrusted `json:"server,omitzero"`
+	// Node is the path of a znode.
+	Node Untrusted `json:"node,omitzero"`
+	// Locks that the finding is about besides the one that it stands on.
+	Locks []ID `json:"locks,omitzero"`
+	// Unseen are the aspects that a blind finding speaks of.
+	Unseen []Aspect `json:"unseen,omitzero"`
+}
+
+// Subject is a contender as what a finding is about.
+func (c *Contender) Subject() Subject { return Subject{Contender: c.Name, Digest: c.Digest} }
+
+// Is reports whether the finding is about a contender.
+func (s *Subject) Is(c *Contender) bool {
+	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest
+}
+
+// key tells findings of one rule apart. The locks of a deadlock are not in it: it stands once on each.
+func (f *Finding) key() string {
+	s := &f.Subject
+	if s.Contender == "" && s.Server == "" && s.Node == "" && s.Unseen == nil {
+		for _, key := range [...]string{"contender", "master"} { // recorded before findings had a subject
+			if text, ok := f.Evidence[key].(string); ok {
+				return f.Rule + "\x00" + text
+			}
+		}
+		return f.Rule
+	}
+	var b strings.Builder
+	for _, part := range [...]string{f.Rule, s.Contender.Raw(), s.Digest, s.Server.Raw(), s.Node.Raw()} {
+		b.WriteString(part)
+		b.WriteByte(0)
+	}
+	for _, a := range s.Unseen {
+		b.WriteString(string(a))
+		b.WriteByte(0)
+	}
+	return b.String()
+}
