@@ -24,12 +24,16 @@ type WatchSummary struct{ Connections, Paths, Watches int }
 
 // Status is what a server says of itself.
 type Status struct {
-	// Role is leader, follower, observer or standalone; empty when it is none of them.
+	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves clients that only read); empty
+	// when it is none of them.
 	Role string
 	// Version such as 3.8.0, without the build's hash; empty when unknown.
 	Version string
-	// Uptime is how long the server process runs; zero when it does not tell.
+	// Uptime is how long the server serves in this role: it starts anew with each election (ServerStats is the serving
+	// ZooKeeperServer's, not the process's). Zero when it does not tell.
 	Uptime time.Duration
+	// Zxid is its newest transaction: the election's number in the upper half, a count in the lower; zero when unknown.
+	Zxid uint64
 }
 
 func parseConnections(body []byte) ([]Connection, error) {
@@ -91,17 +95,22 @@ func parseSummary(body []byte) (WatchSummary, error) {
 	return WatchSummary{answer.Connections, answer.Paths, *answer.Watches}, nil
 }
 
-func parseMonitor(body []byte) (Status, error) {
+func parseStats(body []byte) (Status, error) {
 	var answer struct {
-		State   *string `json:"server_state"`
-		Version string  `json:"version"`
-		Uptime  int64   `json:"uptime"`
+		Version string `json:"version"`
+		Stats   struct {
+			State  *string `json:"server_state"`
+			Zxid   uint64  `json:"last_processed_zxid"`
+			Uptime int64   `json:"uptime"`
+		} `json:"server_stats"`
 	}
 	if err := decode(body, &answer); err != nil {
 		return Status{}, err
 	}
-	if answer.State == nil {
+	if answer.Stats.State == nil {
 		return Status{}, fmt.Errorf("%w: no server_state in it", ErrSyntax)
 	}
-	return Status{Role: role(*answer.State), Version: cutVersion(answer.Version), Uptime: millis(answer.Uptime)}, nil
+	return Status{
+		Role: role(*answer.Stats.State), Version: cutVersion(answer.Version), Uptime: millis(answer.Stats.Uptime), Zxid: answer.Stats.Zxid,
+	}, nil
 }

@@ -7,6 +7,7 @@
 package zkadmin
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,16 +27,51 @@ const maxAnswer = 16 << 20
 
 // Errors that callers tell apart.
 var (
-	// ErrNotAllowed: the server answered that the command is not in its whitelist (4lw.commands.whitelist), or that
-	// the AdminServer does not give it to us.
+	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the AdminServer does not give
+	// the command's answer.
 	ErrNotAllowed = errors.New("the server does not allow this command")
+	// ErrUnauthorized: the AdminServer, or what stands before it, wants other credentials than none (HTTP 401, 403).
+	ErrUnauthorized = errors.New("credentials are wanted")
+	// ErrNoQuorum: the server runs and serves nobody, since it is part of no quorum, or is still starting.
+	ErrNoQuorum = errors.New("not serving requests: no quorum")
 	// ErrTooLarge: the answer is longer than 16 MiB.
 	ErrTooLarge = errors.New("answer larger than 16 MiB")
-	// ErrSyntax: the answer is not what a ZooKeeper server says.
+	// ErrSyntax: the answer is not what a ZooKeeper server says, or was cut.
 	ErrSyntax = errors.New("not an answer of a ZooKeeper server")
 	// ErrNoAddress: neither an AdminServer nor a client port is known.
 	ErrNoAddress = errors.New("no AdminServer and no client port to ask")
 )
+
+// Failure is why one way of asking a server gave no answer.
+type Failure struct {
+	// Where is the AdminServer's URL, or host:port of the client port; Read the AdminServer's command, or the four-letter word.
+	Where, Read string
+	// Err may hold text of the server, unescaped.
+	Err error
+}
+
+func (f *Failure) Error() string { return f.Where + ": " + f.Read + ": " + f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Failures are those of all ways that were tried, in the order of trying. It is the error of all questions.
+type Failures []*Failure
+
+func (fs Failures) Error() string {
+	reasons := make([]string, len(fs))
+	for i, f := range fs {
+		reasons[i] = f.Error()
+	}
+	return "zkadmin: " + strings.Join(reasons, "; ")
+}
+
+// Unwrap returns each failure.
+func (fs Failures) Unwrap() []error {
+	errs := make([]error, len(fs))
+	for i, f := range fs {
+		errs[i] = f
+	}
+	return errs
+}
 
 // Config says how to reach one server.
 type Config struct {
@@ -49,9 +86,11 @@ type Config struct {
 // Server asks one ZooKeeper server. Its methods may be called by any goroutine; the context bounds each call. Close it
 // after use.
 type Server struct {
-	cfg      Config
-	http     *http.Client
-	requests atomic.Uint64
+	cfg       Config
+	http      *http.Client
+	requests  atomic.Uint64
+	admin     atomic.Pointer[Failure]
+	noMonitor atomic.Bool // mntr is not in the whitelist
 }
 
 // New makes a Server. It does not connect.
@@ -79,8 +118,12 @@ func (s *Server) Addr() string {
 	return s.cfg.Admin
 }
 
-// Requests is how many requests were sent so far.
+// Requests is how many requests reached the wire so far.
 func (s *Server) Requests() uint64 { return s.requests.Load() }
+
+// AdminFailure is why the AdminServer did not answer the newest question, also where a four-letter word then did; nil when
+// it did, and where none is configured.
+func (s *Server) AdminFailure() *Failure { return s.admin.Load() }
 
 // Close ends idle connections.
 func (s *Server) Close() { s.http.CloseIdleConnections() }
@@ -101,28 +144,39 @@ func (s *Server) WatchSummary(ctx context.Context) (WatchSummary, error) {
 	return ask(ctx, s, "watch_summary", parseSummary, "wchs", parseWchs)
 }
 
-// Status tells the server's role and version. The four-letter word it falls back to is allowed by default.
+// Status tells the server's role, version, newest transaction and since when it serves. The four-letter word it falls back to
+// is allowed by default, but tells the uptime only where mntr is allowed too.
 func (s *Server) Status(ctx context.Context) (Status, error) {
-	return ask(ctx, s, "monitor", parseMonitor, "srvr", parseSrvr)
+	return ask(ctx, s, "server_stats", parseStats, "srvr", func(text string) (Status, error) {
+		st, err := parseSrvr(text)
+		if err == nil && !s.noMonitor.Load() {
+			more, err := s.word(ctx, "mntr")
+			s.noMonitor.Store(errors.Is(err, ErrNotAllowed))
+			st.Uptime = parseUptime(more)
+		}
+		return st, err
+	})
 }
 
-// ask tries the AdminServer, then the four-letter word. When both fail, both reasons are in the error.
+// ask tries the AdminServer, then the four-letter word. An error is Failures, or the context's own.
 func ask[T any](
 	ctx context.Context, s *Server,
 	command string, parseJSON func([]byte) (T, error),
 	word string, parseText func(string) (T, error),
 ) (T, error) {
 	var none T
-	var failed error
+	var failed Failures
 	if s.cfg.Admin != "" {
-		body, err := s.get(ctx, command)
+		answer, err := viaAdmin(ctx, s, command, parseJSON)
 		if err == nil {
-			var answer T
-			if answer, err = parseJSON(body); err == nil {
-				return answer, nil
-			}
+			s.admin.Store(nil)
+			return answer, nil
 		}
-		failed = fmt.Errorf("zkadmin: %s/commands/%s: %w", s.cfg.Admin, command, err)
+		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return none, ctx.Err() // we were ended, it did not fail
+		}
+		failed = append(failed, &Failure{s.cfg.Admin, command, err})
+		s.admin.Store(failed[0])
 	}
 	if s.cfg.Addr != "" && ctx.Err() == nil {
 		text, err := s.word(ctx, word)
@@ -132,22 +186,43 @@ func ask[T any](
 				return answer, nil
 			}
 		}
-		failed = errors.Join(failed, fmt.Errorf("zkadmin: %s: %s: %w", s.cfg.Addr, word, err))
+		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return none, ctx.Err()
+		}
+		failed = append(failed, &Failure{s.cfg.Addr, word, err})
 	}
 	if failed == nil {
-		failed = fmt.Errorf("zkadmin: %w", ErrNoAddress)
+		return none, fmt.Errorf("zkadmin: %w", cmp.Or(ctx.Err(), ErrNoAddress))
 	}
 	return none, failed
+}
+
+// viaAdmin asks the AdminServer. Where a four-letter word may be asked after it, half of the time is left for that.
+func viaAdmin[T any](ctx context.Context, s *Server, command string, parse func([]byte) (T, error)) (answer T, err error) {
+	if end, limited := ctx.Deadline(); limited && s.cfg.Addr != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	body, err := s.get(ctx, command)
+	if err != nil {
+		return answer, err
+	}
+	return parse(body)
 }
 
 // get asks the AdminServer for one command's answer.
 func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	url := strings.TrimRight(s.cfg.Admin, "/") + "/commands/" + command
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	sent := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			s.requests.Add(1)
+		}
+	}}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, sent), http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	s.requests.Add(1)
 	resp, err := s.http.Do(req)
 	if err != nil {
 		return nil, unwrapURL(err)
@@ -156,9 +231,9 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("%w (HTTP %d)", ErrNotAllowed, resp.StatusCode)
+		return nil, fmt.Errorf("HTTP %d: %w", resp.StatusCode, ErrUnauthorized)
 	default:
-		return nil, fmt.Errorf("%w: HTTP %d", ErrSyntax, resp.StatusCode)
+		return nil, fmt.Errorf("HTTP %d: %w", resp.StatusCode, ErrSyntax)
 	}
 	return readAll(resp.Body)
 }
@@ -173,12 +248,12 @@ func unwrapURL(err error) error {
 
 // word sends a four-letter word and reads until the server closes.
 func (s *Server) word(ctx context.Context, word string) (string, error) {
-	s.requests.Add(1)
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
+	s.requests.Add(1)
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if _, err := io.WriteString(conn, word); err != nil {
@@ -190,7 +265,10 @@ func (s *Server) word(ctx context.Context, word string) (string, error) {
 	}
 	text := string(answer)
 	if strings.HasPrefix(text, word+" is not executed because it is not in the whitelist") {
-		return "", fmt.Errorf("%w (add it to 4lw.commands.whitelist, or give the AdminServer)", ErrNotAllowed)
+		return "", fmt.Errorf("%w: it is not in 4lw.commands.whitelist", ErrNotAllowed)
+	}
+	if strings.HasPrefix(text, notServing) {
+		return "", ErrNoQuorum
 	}
 	return text, nil
 }
@@ -221,6 +299,9 @@ func readAll(r io.Reader) ([]byte, error) {
 	return b, nil
 }
 
+// notServing is what a server without quorum answers to most questions.
+const notServing = "This ZooKeeper instance is not currently serving requests"
+
 // decode reads an AdminServer's answer, which is one JSON object with an error field.
 func decode(body []byte, into any) error {
 	var failed struct {
@@ -228,6 +309,9 @@ func decode(body []byte, into any) error {
 	}
 	if err := json.Unmarshal(body, &failed); err != nil {
 		return fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	if failed.Error != nil && strings.HasPrefix(*failed.Error, notServing) {
+		return ErrNoQuorum
 	}
 	if failed.Error != nil && *failed.Error != "" {
 		return fmt.Errorf("%w: it says %.200q", ErrNotAllowed, *failed.Error)

@@ -37,11 +37,14 @@ func parseCons(text string) ([]Connection, error) {
 			list = append(list, c)
 		}
 	}
-	if !seen { // at least the connection that asks is there
-		return nil, fmt.Errorf("%w: it is empty", ErrSyntax)
+	if !seen || !strings.HasSuffix(text, "\n\n") { // at least the connection that asks is there, and an empty line ends it
+		return nil, errCut
 	}
 	return list, nil
 }
+
+// errCut: the connection ended before the answer did.
+var errCut = fmt.Errorf("%w: it is cut", ErrSyntax)
 
 func (c *Connection) set(field string) error {
 	key, value, _ := strings.Cut(field, "=")
@@ -82,6 +85,9 @@ func parseWchp(text string) (map[string][]int64, error) {
 			return nil, fmt.Errorf("%w: line %.100q", ErrSyntax, line)
 		}
 	}
+	if !strings.HasSuffix("\n"+text, "\n\n") {
+		return nil, errCut
+	}
 	return paths, nil
 }
 
@@ -94,25 +100,40 @@ func parseWchs(text string) (WatchSummary, error) {
 	return s, nil
 }
 
-// parseSrvr reads "Zookeeper version: 3.8.0-…" and "Mode: standalone". A server that cannot serve says so instead.
+// parseSrvr reads "Zookeeper version: 3.8.0-…", "Zxid: 0x1a" and "Mode: standalone"; "Node count: 5" ends it for sure.
 func parseSrvr(text string) (Status, error) {
 	var s Status
+	whole := false
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(line, ":")
-		switch key {
+		switch value = strings.TrimSpace(value); key {
 		case "Zookeeper version":
-			s.Version = cutVersion(strings.TrimSpace(value))
+			s.Version = cutVersion(value)
 		case "Mode":
-			s.Role = role(strings.TrimSpace(value))
+			s.Role = role(value)
+		case "Zxid":
+			s.Zxid, _ = strconv.ParseUint(strings.TrimPrefix(value, "0x"), 16, 64)
+		case "Node count":
+			whole = strings.HasSuffix(line, "\n")
 		}
-	}
-	if strings.HasPrefix(text, "This ZooKeeper instance is not currently serving requests") {
-		return Status{}, fmt.Errorf("the server is not serving requests (no quorum?)")
 	}
 	if s.Role == "" && s.Version == "" {
 		return Status{}, fmt.Errorf("%w: %.100q", ErrSyntax, text)
 	}
+	if !whole {
+		return Status{}, errCut
+	}
 	return s, nil
+}
+
+// parseUptime reads a line "zk_uptime", a tab, and milliseconds; zero when there is none.
+func parseUptime(text string) time.Duration {
+	_, after, found := strings.Cut("\n"+text, "\nzk_uptime\t")
+	value, _, whole := strings.Cut(after, "\n")
+	if !found || !whole {
+		return 0
+	}
+	return millis(number(value))
 }
 
 // parseSession reads 0x and the hex digits of the id, which may use all 64 bits.

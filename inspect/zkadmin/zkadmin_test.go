@@ -3,17 +3,20 @@ package zkadmin
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }
@@ -40,6 +43,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 		defer cancel()
 		for name, cfg := range map[string]Config{"admin": {Admin: zks.Admin}, "words": {Addr: zks.Addr}} {
 			t.Run(name, func(t *testing.T) {
+				questions := map[string]uint64{"admin": 4, "words": 5}[name] // mntr comes with srvr
 				s := New(cfg)
 				defer s.Close()
 				conns, err := s.Connections(ctx)
@@ -68,10 +72,10 @@ func TestBothWaysTellTheSame(t *testing.T) {
 				if sum, err := s.WatchSummary(ctx); err != nil || sum.Watches < 1 {
 					t.Errorf("summary: %+v, %v", sum, err)
 				}
-				if st, err := s.Status(ctx); err != nil || st.Role != "standalone" || st.Version == "" {
+				if st, err := s.Status(ctx); err != nil || st.Role != "standalone" || st.Version == "" || st.Uptime == 0 || st.Zxid == 0 {
 					t.Errorf("status: %+v, %v", st, err)
 				}
-				if s.Requests() != 4 {
+				if s.Requests() != questions {
 					t.Errorf("%d requests", s.Requests())
 				}
 			})
@@ -117,6 +121,115 @@ func TestWordsThatAreNotAllowed(t *testing.T) {
 	if _, err := New(Config{}).Status(ctx); !errors.Is(err, ErrNoAddress) {
 		t.Errorf("nobody to ask: %v", err)
 	}
+	lonely := New(Config{Addr: speak(t, "This ZooKeeper instance is not currently serving requests\n")})
+	defer lonely.Close()
+	if _, err := lonely.Status(ctx); !errors.Is(err, ErrNoQuorum) {
+		t.Errorf("without quorum: %v", err)
+	}
+}
+
+// An answer that ends anywhere before its end must not be taken for a shorter one: who is cut off would be gone.
+func TestWordsThatAreCut(t *testing.T) {
+	const (
+		conns   = " /127.0.0.1:1[1](queued=0,recved=9,sent=9,sid=0x1,lop=PING,est=1,to=40000)\n /127.0.0.1:2[0](queued=0,recved=1,sent=0)\n\n"
+		watches = "/a\n\t0x1\n\t0x2\n/b\n\t0x1\n\n"
+		server  = "Zookeeper version: 3.8.0-x, built on y\nZxid: 0x100000002\nMode: follower\nNode count: 12\n"
+	)
+	for text, parse := range map[string]func(string) error{
+		conns:   func(s string) error { _, err := parseCons(s); return err },
+		watches: func(s string) error { _, err := parseWchp(s); return err },
+		server:  func(s string) error { _, err := parseSrvr(s); return err },
+	} {
+		if err := parse(text); err != nil {
+			t.Errorf("whole: %v", err)
+		}
+		for end := range len(text) {
+			if err := parse(text[:end]); !errors.Is(err, ErrSyntax) {
+				t.Errorf("cut after %q: %v", text[:end], err)
+			}
+		}
+	}
+	whole := "zk_version\t3.8.0\nzk_uptime\t12345\nzk_max_latency\t0\n"
+	for end := range len(whole) {
+		if up := parseUptime(whole[:end]); up != 0 && up != 12345*time.Millisecond {
+			t.Errorf("cut after %q: up for %v", whole[:end], up)
+		}
+	}
+}
+
+func TestWhyTheAdminServerFailedIsKeptWhenAWordAnswers(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		var shut atomic.Bool
+		shut.Store(true)
+		admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if shut.Load() {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			w.Write([]byte(`{"num_total_watches":1}`))
+		}))
+		defer admin.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		s := New(Config{Addr: zks.Addr, Admin: admin.URL})
+		defer s.Close()
+		if _, err := s.WatchSummary(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if f := s.AdminFailure(); f == nil || !errors.Is(f, ErrUnauthorized) || f.Where != admin.URL || f.Read != "watch_summary" {
+			t.Errorf("failure %v", f)
+		}
+		if s.Requests() != 2 {
+			t.Errorf("%d requests", s.Requests())
+		}
+		shut.Store(false)
+		if _, err := s.WatchSummary(ctx); err != nil || s.AdminFailure() != nil {
+			t.Errorf("%v, then %v", err, s.AdminFailure())
+		}
+	})
+}
+
+func TestASlowAdminServerLeavesTimeForAWord(t *testing.T) {
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	hang := make(chan struct{})
+	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	defer admin.Close()
+	defer close(hang)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s := New(Config{Addr: zks.Addr, Admin: admin.URL})
+	defer s.Close()
+	if _, err := s.Status(ctx); err != nil || !errors.Is(s.AdminFailure(), context.DeadlineExceeded) {
+		t.Errorf("%v; AdminServer: %v", err, s.AdminFailure())
+	}
+}
+
+// What our own end cuts short has not failed.
+func TestOurOwnEndIsNobodysFailure(t *testing.T) {
+	asked, hang := make(chan struct{}, 1), make(chan struct{})
+	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-hang }))
+	defer admin.Close()
+	defer close(hang)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := New(Config{Addr: "127.0.0.1:1", Admin: admin.URL})
+	defer s.Close()
+	go func() { <-asked; cancel() }()
+	_, err := s.Connections(ctx)
+	var failed *Failure
+	if !errors.Is(err, context.Canceled) || errors.As(err, &failed) || s.AdminFailure() != nil {
+		t.Errorf("%v; AdminServer: %v", err, s.AdminFailure())
+	}
+}
+
+func TestAFailureIsOneLine(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s := New(Config{Addr: "127.0.0.1:1", Admin: "http://127.0.0.1:1"})
+	defer s.Close()
+	_, err := s.Status(ctx)
+	if err == nil || strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), "refused") != 2 || s.Requests() != 0 {
+		t.Errorf("%v, after %d requests", err, s.Requests())
+	}
 }
 
 func TestHostileAdminServers(t *testing.T) {
@@ -129,7 +242,18 @@ func TestHostileAdminServers(t *testing.T) {
 		"redirects": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, ErrSyntax},
-		"wants a login": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, ErrNotAllowed},
+		"wants a login": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, ErrUnauthorized},
+		"is cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.Write([]byte(`{"connections":[`))
+		}, io.ErrUnexpectedEOF},
+		"is ended early": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"connections":[`)) }, ErrSyntax},
+		"fails": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "java.lang.NullPointerException", http.StatusInternalServerError)
+		}, ErrSyntax},
+		"has no quorum": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte(`{"command":"cons","error":"This ZooKeeper instance is not currently serving requests"}`))
+		}, ErrNoQuorum},
 		"has an error": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Write([]byte(`{"error":"Unknown command"}`))
 		}, ErrNotAllowed},
@@ -171,7 +295,7 @@ func TestADeadServerIsLeftInTime(t *testing.T) {
 func TestSessionIDsKeepAllTheirBits(t *testing.T) {
 	for _, id := range []int64{72057675180539904, -9151314442816847871, 9223372036854775807} {
 		text := "\t0x" + hexOf(id) + "\n"
-		watches, err := parseWchp("/p\n" + text)
+		watches, err := parseWchp("/p\n" + text + "\n")
 		if err != nil || watches["/p"][0] != id {
 			t.Errorf("wchp %d: %v, %v", id, watches, err)
 		}
@@ -227,6 +351,6 @@ func FuzzAdmin(f *testing.F) {
 		}
 		parseWatches(body)
 		parseSummary(body)
-		parseMonitor(body)
+		parseStats(body)
 	})
 }
