@@ -17,6 +17,7 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var output, failOn string
+	var allowPartial bool
 	command := &cobra.Command{
 		Use:   "doctor [TARGET…]",
 		Short: "Say what is wrong with the locks, why, and what to do",
@@ -24,7 +25,9 @@ func (a *app) doctorCommand() *cobra.Command {
 			"do. What could not be seen is told at the end; it is never taken for fine. It fires no rule that needs to have\n" +
 			"watched for a while; the screen and watch do. Of a recording, named in place of targets, it tells what stood at its\n" +
 			"end, and fires them all.\n\n" +
-			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but not everything could be read.",
+			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but something that it was to see was refused\n" +
+			"or failed and could hide a finding: a command or node that is denied, a root that is not there, a server that is\n" +
+			"down. --allow-partial takes what was seen for enough, unless all of a backend is down.",
 		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
 			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
 			"  lockscope doctor --stuck-after 1m zk://localhost\n" +
@@ -46,17 +49,18 @@ func (a *app) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printDiagnosis(snapshot, output, threshold)
+			return a.printDiagnosis(snapshot, output, threshold, allowPartial)
 		},
 	}
 	outputFlag(command, &output, "text", "json")
 	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
+	command.Flags().BoolVar(&allowPartial, "allow-partial", false, "do not exit with 3 because something was refused or failed")
 	complete(command, "fail-on", "info", "warning", "critical")
 	return command
 }
 
 // printDiagnosis prints what was found; its error is the exit code.
-func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int) error {
+func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, allowPartial bool) error {
 	found := diagnose(s)
 	var err error
 	if output == "json" {
@@ -71,7 +75,7 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int) 
 	if output == "text" && !blank(s) { // the report says it
 		quiet.Stderr = io.Discard
 	}
-	failed := quiet.judgeStates(s.Backends)
+	failed := quiet.judgePartial(s, allowPartial)
 	if slices.ContainsFunc(found, func(c complaint) bool { return rank(c.Severity) >= threshold }) {
 		return exitError{code: exitNo}
 	}
@@ -139,6 +143,12 @@ func report(s *inspect.Snapshot, found []complaint) string {
 	for _, backend := range s.Backends {
 		if backend.State != inspect.Connected {
 			fmt.Fprintf(&unseen, "  backend %s is %s\n    %s\n", backend.Name, backend.State, printable(trouble(backend)))
+			continue
+		}
+		for _, server := range backend.Servers {
+			if server.State == inspect.ServerDown {
+				fmt.Fprintf(&unseen, "  backend %s, server %s is down\n    %s\n", backend.Name, inspect.Escape(server.Addr), printable(cmp.Or(server.Error, "it did not answer")))
+			}
 		}
 	}
 	switch {

@@ -53,7 +53,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			a := &app{Environment: Environment{Stdout: &stdout, Stderr: &stderr}}
-			err := a.printDiagnosis(inspect.NewSnapshot(time.Now(), tt.backends, tt.locks), "text", rank(tt.threshold))
+			err := a.printDiagnosis(inspect.NewSnapshot(time.Now(), tt.backends, tt.locks), "text", rank(tt.threshold), false)
 			if code := exitCode(err); code != tt.code {
 				t.Errorf("exit code %d (%v), want %d", code, err, tt.code)
 			}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockscope/inspect"
+)
+
+// partial says in words what doctor was to see and did not, so that a finding may be hidden in it: a line for each backend
+// with something of the kind, none when everything was seen. A ZooKeeper server that is down may be the only one that knows
+// of some clients although the others answer for it.
+func partial(s *inspect.Snapshot) []string {
+	hiding := make(map[string]int) // locks by backend
+	for l := range s.Locks() {
+		if slices.ContainsFunc(l.Unseen, hides) || slices.ContainsFunc(l.Masters, func(m inspect.Vote) bool { return !m.Up }) {
+			hiding[l.ID.Backend]++
+		}
+	}
+	var lines []string
+	for _, b := range s.Backends {
+		var parts []string
+		if unseen(b) {
+			parts = append(parts, "is "+string(b.State))
+		}
+		for _, server := range b.Servers {
+			if server.State == inspect.ServerDown {
+				parts = append(parts, "has no answer from "+inspect.Escape(server.Addr))
+			}
+		}
+		if slices.ContainsFunc(b.Unseen, hides) {
+			parts = append(parts, "does not show everything")
+		}
+		if n := hiding[b.Name]; n > 0 {
+			parts = append(parts, fmt.Sprintf("hides something of %d of its locks", n))
+		}
+		if parts != nil {
+			lines = append(lines, fmt.Sprintf("backend %s %s", b.Name, strings.Join(parts, ", ")))
+		}
+	}
+	return lines
+}
+
+// hides says that a finding may be hidden in what was not seen. What happens between two readings is none of a look's.
+func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
+
+// judgePartial is the exit code of a look of which not everything was seen. allowed: what was seen is enough, as long as
+// every backend showed something.
+func (a *app) judgePartial(s *inspect.Snapshot, allowed bool) error {
+	lines := partial(s)
+	down := slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State == inspect.Down })
+	if len(lines) == 0 || allowed && !down {
+		return nil
+	}
+	a.say("not everything was seen: %s (see `unseen` and the blind findings; --allow-partial takes what was seen for enough)", strings.Join(lines, "; "))
+	return exitError{code: exitUnreachable}
+}
