@@ -338,3 +338,36 @@ func TestReleaseByALabelOnRedis(t *testing.T) {
 		}
 	})
 }
+
+// A lock that cannot be released from outside is refused: the answer is no, with what to do instead.
+func TestReleaseOfALibraryThatIsNotKnownIsRefused(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	const key = "uniquejobs:0123456789abcdef0123456789abcdef:LOCKED"
+	server.Mini.HSet(key, "jid", "1700000000.1")
+	got := run(t, "release", "redis:"+key, "redis://"+server.Addr, "--owner", "jid", "--yes", "-o", "json")
+	if got.code != 1 || !strings.Contains(got.stdout, `"reason": "unsupported"`) || !strings.Contains(got.stderr, "stop its holder") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Who is next is shown as it is: waiting, until it was seen to hold.
+func TestReleaseShowsTheStateOfWhoIsNext(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		id, target := "zk:"+path, "zk://"+server.Addr
+		servertest.StartKazoo(t, server.Addr, path, "first").Expect(t, "acquired")
+		servertest.StartKazoo(t, server.Addr, path, "second")
+		show := await(t, "waiter", func(o outcome) bool { return strings.Contains(o.stdout, `"label": "second"`) }, "show", id, target, "-o", "json")
+		var l lock
+		if err := json.Unmarshal([]byte(show.stdout), &l); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct{ flag, next string }{{"--dry-run", "waiting"}, {"--yes", "holding"}} {
+			got := run(t, "release", id, target, "--owner", l.Holders[0].Name, step.flag, "-o", "json")
+			var j struct{ Next struct{ State string } }
+			if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || j.Next.State != step.next {
+				t.Errorf("%s: next is %q, want %s: %v, %+v", step.flag, j.Next.State, step.next, err, got)
+			}
+		}
+	})
+}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -55,22 +57,21 @@ func (r *release) run(ctx context.Context, args []string) error {
 	if err := s.mayWrite(); err != nil {
 		return r.report(request, act.Result{Reason: act.ReadOnly}, err)
 	}
-	audit := "" // the default file
-	if r.dryRun {
-		audit = os.DevNull
-	}
-	all, err := r.newReleasers(s, audit)
-	if err != nil {
-		return r.report(request, act.Result{Reason: act.NoAudit}, exit(exitNo, "%w (no audit, no action)", err))
+	all := r.newPreviewers(s)
+	if !r.dryRun {
+		if all, err = r.newReleasers(s, ""); err != nil {
+			return r.report(request, act.Result{Reason: act.NoAudit}, exit(exitNo, "%w (no audit, no action)", err))
+		}
 	}
 	defer all.close()
 	releaser, _ := all.of(request.ID.Backend)
-	preview, err := releaser.Preview(ctx, request)
+	preview, err := r.preview(ctx, releaser, request)
 	if err != nil {
 		return r.report(request, act.Result{Seen: preview.Seen}, s.explain(err))
 	}
+	looked := act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused, Detail: preview.Detail}
 	if preview.Refused != "" {
-		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused}, r.misnamed(preview))
+		return r.report(request, looked, r.misnamed(preview))
 	}
 	if r.dryRun {
 		to := r.Stdout // the preview is what is asked for
@@ -78,17 +79,36 @@ func (r *release) run(ctx context.Context, args []string) error {
 			to = r.Stderr
 		}
 		show(to, preview)
-		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next}, nil)
+		return r.report(request, looked, nil)
 	}
 	confirmed, err := r.confirm(preview)
 	if err != nil {
-		return r.report(request, act.Result{Seen: preview.Seen, Next: preview.Next, Reason: act.Declined}, err)
+		looked.Reason = act.Declined
+		return r.report(request, looked, err)
 	}
-	result, err := releaser.Execute(ctx, preview, confirmed)
+	result, err := r.execute(ctx, releaser, preview, confirmed)
 	if err != nil {
 		err = s.explain(err)
 	}
 	return r.report(request, result, err)
+}
+
+func (r *release) preview(ctx context.Context, releaser act.Releaser, request act.Request) (act.Preview, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	return releaser.Preview(ctx, request)
+}
+
+// execute releases. Interrupted, or out of time, it says what is known: a removal that was sent is waited for a little longer.
+func (r *release) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
+	acting, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	acting, cancel := context.WithTimeout(acting, r.timeout)
+	defer cancel()
+	result, err := releaser.Execute(acting, preview, confirmed)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), perMaster)
+	defer cancel()
+	return result.Settled(waiting, err)
 }
 
 func (r *release) check(ctx context.Context, args []string) (act.Request, error) {
@@ -180,7 +200,9 @@ func (r *release) confirm(p act.Preview) (string, error) {
 // releaseJSON is the contract's answer.
 type releaseJSON struct {
 	Released     bool            `json:"released"`
+	Unknown      bool            `json:"unknown"`
 	Reason       act.Reason      `json:"reason"`
+	Detail       string          `json:"detail"`
 	DryRun       bool            `json:"dry_run"`
 	Seen         any             `json:"seen"`
 	Next         any             `json:"next"`
@@ -210,7 +232,7 @@ func (r *release) report(request act.Request, result act.Result, err error) erro
 	if result.Reason != "" {
 		switch gone := result.Reason == act.Gone || result.Reason == act.Changed; {
 		case err == nil:
-			err = errors.New(r.why(request, result.Reason))
+			err = errors.New(r.why(request, result))
 		case gone: // misnamed: it is there
 			return exit(exitNo, "%s: not released: %w", request.ID, err)
 		}
@@ -220,8 +242,14 @@ func (r *release) report(request act.Request, result act.Result, err error) erro
 }
 
 // why says what a refusal means, and what to do.
-func (r *release) why(request act.Request, reason act.Reason) string {
+func (r *release) why(request act.Request, result act.Result) string {
 	again := "(look again: " + r.setup.command("show", request.ID) + ")"
+	if result.Detail != "" {
+		if result.Reason == act.Changed {
+			return result.Detail + " " + again
+		}
+		return result.Detail
+	}
 	return map[act.Reason]string{
 		act.NotHolder: "it waits, or its value has no quorum; clients whose waiting entry is removed can believe that they hold the lock (add --waiter if you must)",
 		act.Changed:   "another contender stands there now " + again,
@@ -230,12 +258,12 @@ func (r *release) why(request act.Request, reason act.Reason) string {
 		act.NoQuorum:  "too few masters could be made to drop it (see each master's answer)",
 		act.NoAudit:   "the audit file cannot be written",
 		act.ReadOnly:  "the profile is read_only",
-	}[reason]
+	}[result.Reason]
 }
 
 func (r *release) json(result act.Result) releaseJSON {
 	j := releaseJSON{
-		Released: result.Released, Reason: result.Reason, DryRun: r.dryRun, Seen: r.contender(result.Seen),
+		Released: result.Released, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Seen: r.contender(result.Seen),
 		Next: r.contender(result.Next), HoldersAfter: []any{}, Masters: []releaseMaster{},
 	}
 	for i := range result.HoldersAfter {
@@ -270,6 +298,8 @@ func (r *release) print(request act.Request, result act.Result) {
 		fmt.Fprintf(r.Stdout, "%s  %s\n", m.Addr, answer)
 	}
 	switch {
+	case result.Unknown:
+		fmt.Fprintf(r.Stdout, "whether %s was released is not known\n", request.ID)
 	case result.Released && len(result.HoldersAfter) == 0:
 		fmt.Fprintf(r.Stdout, "released %s; nobody holds it now\n", request.ID)
 	case result.Released:

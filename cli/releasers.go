@@ -40,7 +40,14 @@ func (a *app) newReleasers(s setup, path string) (*releasers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &releasers{app: a, setup: s, audit: audit, made: make(map[string]act.Releaser)}, nil
+	r := a.newPreviewers(s)
+	r.audit = audit
+	return r, nil
+}
+
+// newPreviewers are releasers without an audit file, which so can only preview.
+func (a *app) newPreviewers(s setup) *releasers {
+	return &releasers{app: a, setup: s, made: make(map[string]act.Releaser)}
 }
 
 func (r *releasers) close() {
@@ -49,7 +56,9 @@ func (r *releasers) close() {
 	for _, f := range r.closes {
 		f()
 	}
-	_ = r.audit.Close() // every line was synced when it was written
+	if r.audit != nil {
+		_ = r.audit.Close() // every line was synced when it was written
+	}
 }
 
 // of is the releaser of a backend; false when no target has that name.
@@ -115,7 +124,8 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		if err != nil {
 			return nil, nil, err
 		}
-		return act.NewZooKeeper(session.Conn(), t.Servers, t.Chroot, r.audit, r.setup.recipes...), session.Close, nil
+		releaser := act.NewZooKeeper(session.Conn(), act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot}, r.audit, r.setup.recipes...)
+		return releaser, func() { session.Close(); releaser.Close() }, nil
 	}
 	var masters []redis.UniversalClient
 	for _, o := range t.RedisOptions(r.setup.secrets, config) {
@@ -132,7 +142,7 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 			_ = m.Close() // nothing is under way any more
 		}
 	}
-	return act.NewRedis(masters, addrs, perMaster, r.audit), stop, nil
+	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB}, perMaster, r.audit), stop, nil
 }
 
 func (r *releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.ZKSession, error) {

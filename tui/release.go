@@ -99,6 +99,7 @@ func (d *release) execute() tea.Cmd {
 	releaser, preview, generation := d.releaser, d.preview, d.generation
 	return d.command(executeLimit, func(ctx context.Context) tea.Msg {
 		r, err := releaser.Execute(ctx, preview, "typed")
+		r, err = r.Settled(context.Background(), err) // ends when the connection does, at the latest
 		return releaseExecutedMsg{generation, r, err}
 	})
 }

@@ -23,6 +23,15 @@ func pythonSignal() Shape {
 	}}
 }
 
+// WakeList is the list by which python-redis-lock's release wakes the one who waits longest for a lock (BLPOP; UNLOCK_SCRIPT
+// in redis_lock/__init__.py); false for a lock of another library.
+func WakeList(key, value string) (list string, ok bool) {
+	if _, ok := pythonRedisLock(key, value); !ok {
+		return "", false
+	}
+	return pythonSignalPrefix + strings.TrimPrefix(key, pythonLockPrefix), true
+}
+
 const (
 	pythonLockPrefix   = "lock:"
 	pythonSignalPrefix = "lock-signal:"

@@ -23,6 +23,8 @@ const (
 	NoQuorum  Reason = "no-quorum"  // too few masters deleted it to free the lock
 	NoAudit   Reason = "audit"      // the audit file cannot be written
 	ReadOnly  Reason = "read-only"  // the profile forbids writing
+	// Unsupported: how this library's lock is released from outside is not known; it is its holder's to end.
+	Unsupported Reason = "unsupported"
 )
 
 // Request names what is to be released, as the operator saw it.
@@ -43,10 +45,11 @@ type Preview struct {
 	Seen *inspect.Contender
 	// Alike are the contenders that the request's owner is the label, client, host or session of, where none has that name.
 	Alike []inspect.Contender
-	// Next is who would get the lock; nil when nobody waits or waiters cannot be seen.
+	// Next is who would get the lock, as it waits now; nil when nobody waits or waiters cannot be seen.
 	Next *inspect.Contender
-	// Refused is why it cannot be done; empty when it can.
+	// Refused is why it cannot be done; empty when it can. Detail says more where the reason does not say all.
 	Refused Reason
+	Detail  string
 	// Sends are the commands that would be sent, one line each, escaped for printing.
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
@@ -55,7 +58,9 @@ type Preview struct {
 
 // MasterResult is what became of the release on one Redis master.
 type MasterResult struct {
-	Addr    string
+	Addr string
+	// Deleted: the contender is gone from this master. Where its answer was lost, it was there right before and is no
+	// longer.
 	Deleted bool
 	Err     error
 }
@@ -63,13 +68,39 @@ type MasterResult struct {
 // Result is what a release did.
 type Result struct {
 	Released bool
-	Reason   Reason
-	Seen     *inspect.Contender
-	Next     *inspect.Contender
+	// Unknown: the removal was sent and its answer is missing. It may have been done, or may be done yet.
+	Unknown bool
+	// Late delivers at most one Result, what became of an Unknown one when its answer came after all, and is closed then,
+	// at the latest when the Releaser is. Nil unless Unknown. The audit file has it too, as a line of phase late.
+	Late   <-chan Result
+	Reason Reason
+	// Detail says more where the reason does not say all.
+	Detail string
+	Seen   *inspect.Contender
+	// Next is who was to get the lock: as it holds where it was seen to, and else as it waited.
+	Next *inspect.Contender
 	// HoldersAfter is who holds the lock after the release, read from the servers again.
 	HoldersAfter []inspect.Contender
 	// Masters has a result for each Redis master; empty on ZooKeeper.
 	Masters []MasterResult
+
+	recorded chan<- struct{} // closed when the result is in the audit file, so that what comes late stands after it
+}
+
+// Settled waits for what an Unknown result turns out to be, until ctx ends; err is what Execute returned beside it. Other
+// results, and one that stays unknown, come back as they are.
+func (r Result) Settled(ctx context.Context, err error) (Result, error) {
+	if r.Late == nil {
+		return r, err
+	}
+	select {
+	case late, ok := <-r.Late:
+		if ok && !late.Unknown {
+			return late, nil
+		}
+	case <-ctx.Done():
+	}
+	return r, err
 }
 
 // ErrUnreachable is wrapped by the errors of servers that could not be asked.
@@ -81,33 +112,37 @@ type Releaser interface {
 	Preview(ctx context.Context, r Request) (Preview, error)
 	// Execute does what p shows, if the server still shows the contender that was seen. confirmed says how the
 	// operator agreed ("typed", "--yes") and goes into the audit file. A refusal is a Result with a Reason; an error
-	// means that a server could not be asked, and Result says what happened up to then.
+	// means that a server could not be asked, and Result says what happened up to then. When ctx ends before the removal
+	// is sent, it is not sent any more.
 	Execute(ctx context.Context, p Preview, confirmed string) (Result, error)
 }
 
 // audited writes the intent, acts, and writes the result. Without the first line nothing is done.
 func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
-	intent.Phase, intent.Action = "intent", "release"
-	if err := a.write(intent); err != nil {
+	intent.Action = "release"
+	if err := a.write(intent.as(phaseIntent)); err != nil {
 		return Result{Reason: NoAudit}, err
 	}
 	result, err := do()
-	after := intent
-	after.Phase, after.Released, after.Reason = "result", &result.Released, result.Reason
-	if err != nil {
-		after.Error = inspect.Escape(err.Error())
+	if result.recorded != nil {
+		defer close(result.recorded)
 	}
-	for _, m := range result.Masters {
-		r := masterRecord{Addr: m.Addr, Deleted: m.Deleted}
-		if m.Err != nil {
-			r.Error = inspect.Escape(m.Err.Error())
-		}
-		after.Masters = append(after.Masters, r)
-	}
-	if auditErr := a.write(after); auditErr != nil {
-		err = errors.Join(err, fmt.Errorf("the release was done, but its result could not be written: %w", auditErr))
+	if auditErr := a.write(intent.outcome(phaseResult, result, err)); auditErr != nil {
+		err = errors.Join(err, fmt.Errorf("%s, but this could not be written: %w", happened(result), auditErr))
 	}
 	return result, err
+}
+
+// happened says what a result is, for the one who could not read it in the audit file.
+func happened(r Result) string {
+	switch {
+	case r.Unknown:
+		return "whether it was released is not known"
+	case r.Released:
+		return "it was released"
+	default:
+		return "it was not released"
+	}
 }
 
 // refusal compares what is asked for with what the server shows now: seen is the contender of that name, if it is
@@ -125,6 +160,33 @@ func refusal(r Request, seen *inspect.Contender) Reason {
 		return NotHolder
 	}
 	return ""
+}
+
+// otherRole says that a contender no longer has the role that the operator confirmed: who only waited may hold the lock
+// by now. Pending and waiting are one role.
+func otherRole(confirmed, now *inspect.Contender) (string, bool) {
+	was, is := confirmed.State == inspect.Holding, now.State == inspect.Holding
+	switch {
+	case was == is:
+		return "", false
+	case is:
+		return becameHolder, true
+	default:
+		return "it held the lock when this was confirmed, and does not any more", true
+	}
+}
+
+const becameHolder = "it did not hold the lock when this was confirmed, and does by now"
+
+// nextNow is who was to be next, as the lock shows it after the release.
+func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
+	if next == nil || after == nil {
+		return next
+	}
+	if c, ok := after.Contender(next.Name); ok && c.Czxid == next.Czxid {
+		return &c
+	}
+	return next
 }
 
 // find looks a contender up by its name or, for a long value, its digest.

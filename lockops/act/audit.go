@@ -2,12 +2,16 @@ package act
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"lockscope/inspect"
 )
 
 // Audit is the append-only file that every action is written to, one JSON object a line, before it is done and
@@ -16,6 +20,17 @@ type Audit struct {
 	mu    sync.Mutex
 	file  *os.File
 	actor actor
+}
+
+// Target says which servers a Releaser acts on, for the audit file.
+type Target struct {
+	// Name of the backend, and its servers as host:port.
+	Name    string
+	Servers []string
+	// Chroot is put before every ZooKeeper path.
+	Chroot string
+	// DB is the number of the Redis database.
+	DB int
 }
 
 // actor is who acts: the same in every line of a run.
@@ -27,21 +42,46 @@ type actor struct {
 	Profile string `json:"profile"`
 }
 
+// target is where: chroot only with ZooKeeper, db only with Redis.
+type target struct {
+	Backend string   `json:"backend"`
+	Servers []string `json:"servers"`
+	Chroot  *string  `json:"chroot,omitempty"`
+	DB      *int     `json:"db,omitempty"`
+}
+
+// phase is what a line tells of an action.
+type phase string
+
+// The phases: what is about to be done, what became of it, and what became of one whose answer was still missing then.
+const (
+	phaseIntent phase = "intent"
+	phaseResult phase = "result"
+	phaseLate   phase = "late"
+)
+
 // line is one line of the file.
 type line struct {
 	At    time.Time `json:"at"`
-	Phase string    `json:"phase"` // intent or result
+	Phase phase     `json:"phase"`
 	actor
-	Action  string   `json:"action"`
-	Servers []string `json:"servers"`
-	Lock    string   `json:"lock"`
-	Owner   evidence `json:"owner"`
+	Action string `json:"action"`
+	target
+	Lock  string   `json:"lock"`
+	Owner evidence `json:"owner"`
+	// Role is what the owner was confirmed to do: holding, waiting, pending.
+	Role inspect.ContenderState `json:"role"`
 	// Confirmed says how the operator confirmed: typed, yes.
-	Confirmed string         `json:"confirmed"`
-	Released  *bool          `json:"released,omitempty"`
-	Reason    Reason         `json:"reason,omitempty"`
-	Masters   []masterRecord `json:"masters,omitempty"`
-	Error     string         `json:"error,omitempty"`
+	Confirmed string `json:"confirmed"`
+	Released  *bool  `json:"released,omitempty"`
+	// Unknown: the removal was sent and its answer is missing.
+	Unknown bool           `json:"unknown,omitempty"`
+	Reason  Reason         `json:"reason,omitempty"`
+	Detail  string         `json:"detail,omitempty"`
+	Masters []masterRecord `json:"masters,omitempty"`
+	// HoldersAfter are names on ZooKeeper, digests of values on Redis.
+	HoldersAfter []string `json:"holders_after,omitempty"`
+	Error        string   `json:"error,omitempty"`
 }
 
 // evidence identifies what was acted on. A Redis value is a secret of its owner: only its digest is written.
@@ -59,6 +99,35 @@ type masterRecord struct {
 	Error   string `json:"error"`
 }
 
+func (l line) as(p phase) line {
+	l.Phase = p
+	return l
+}
+
+// outcome is the line that says what became of what this one announced.
+func (l line) outcome(p phase, r Result, err error) line {
+	after := l.as(p)
+	after.Released, after.Unknown, after.Reason, after.Detail = &r.Released, r.Unknown, r.Reason, inspect.Escape(r.Detail)
+	if err != nil {
+		after.Error = inspect.Escape(err.Error())
+	}
+	for _, m := range r.Masters {
+		record := masterRecord{Addr: m.Addr, Deleted: m.Deleted}
+		if m.Err != nil {
+			record.Error = inspect.Escape(m.Err.Error())
+		}
+		after.Masters = append(after.Masters, record)
+	}
+	for i := range r.HoldersAfter {
+		name := r.HoldersAfter[i].Name.String()
+		if l.DB != nil {
+			name = valueDigest(&r.HoldersAfter[i])
+		}
+		after.HoldersAfter = append(after.HoldersAfter, name)
+	}
+	return after
+}
+
 // DefaultAuditPath is $XDG_STATE_HOME/lockscope/audit.jsonl, below ~/.local/state where that is not set.
 func DefaultAuditPath(getenv func(string) string) (string, error) {
 	state := getenv("XDG_STATE_HOME")
@@ -72,16 +141,22 @@ func DefaultAuditPath(getenv func(string) string) (string, error) {
 	return filepath.Join(state, "lockscope", "audit.jsonl"), nil
 }
 
-// OpenAudit opens the file for appending, mode 0600, and makes its directory. version and profile go into each line.
+const auditMode fs.FileMode = 0o600
+
+// OpenAudit opens the file for appending, mode 0600, and makes it and its directory, so that they survive a crash of
+// the machine. version and profile go into each line. A path that is a symbolic link, or no regular file, is refused:
+// whoever can put a link there would choose what is written to.
 func OpenAudit(path, version, profile string) (*Audit, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	made, err := makeDir(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	if err := f.Chmod(0o600); path != os.DevNull && err != nil {
+	f, err := openNoFollow(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, auditMode)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	if err := errors.Join(own(f), syncDirs(append(made, filepath.Dir(path)))); err != nil {
+		f.Close()
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	a := actor{PID: os.Getpid(), Version: version, Profile: profile}
@@ -92,8 +167,39 @@ func OpenAudit(path, version, profile string) (*Audit, error) {
 	return &Audit{file: f, actor: a}, nil
 }
 
-// write appends one line and waits until the disk has it.
+// own makes sure that the file is one of ours that nobody else reads.
+func own(f *os.File) error {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file", f.Name())
+	case links(info) > 1:
+		return fmt.Errorf("%s has another name, too: another file would be written to (remove it, and a new one is made)", f.Name())
+	case info.Mode().Perm() != auditMode:
+		return f.Chmod(auditMode)
+	}
+	return nil
+}
+
+// makeDir makes a directory and those above it; made are the parents of those that it made, whose entries are new.
+func makeDir(dir string) (made []string, err error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			break
+		}
+		made = append(made, filepath.Dir(at))
+	}
+	return made, os.MkdirAll(dir, 0o700)
+}
+
+// write appends one line and waits until the disk has it. The end of a line that a full disk had cut is left alone: the
+// new line begins on its own.
 func (a *Audit) write(l line) error {
+	if a == nil {
+		return errors.New("audit: there is no audit file")
+	}
 	l.actor = a.actor
 	l.At = time.Now().UTC()
 	text, err := json.Marshal(l)
@@ -102,7 +208,14 @@ func (a *Audit) write(l line) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, err := a.file.Write(append(text, '\n')); err != nil {
+	defer lockFile(a.file)() // other processes write to it, too
+	text = append(text, '\n')
+	if cut, err := a.hasCutLine(); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	} else if cut {
+		text = append([]byte{'\n'}, text...)
+	}
+	if _, err := a.file.Write(text); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	if err := a.file.Sync(); err != nil {
@@ -111,5 +224,22 @@ func (a *Audit) write(l line) error {
 	return nil
 }
 
+// hasCutLine reports whether the file's last line has no end.
+func (a *Audit) hasCutLine() (bool, error) {
+	info, err := a.file.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	last := make([]byte, 1)
+	if _, err := a.file.ReadAt(last, info.Size()-1); err != nil {
+		return false, err
+	}
+	return last[0] != '\n', nil
+}
+
 // Close closes the file.
 func (a *Audit) Close() error { return a.file.Close() }
+
+func (t Target) record() target {
+	return target{Backend: t.Name, Servers: t.Servers}
+}

@@ -33,10 +33,10 @@ func TestReleaseOfAHolderByACustomRecipe(t *testing.T) {
 		}
 		audit, _ := openAudit(t)
 		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1])}
-		if p, err := NewZooKeeper(conn, nil, "", audit).Preview(t.Context(), request); err != nil || p.Refused == "" {
+		if p, err := NewZooKeeper(conn, Target{}, audit).Preview(t.Context(), request); err != nil || p.Refused == "" {
 			t.Errorf("without the recipe: %+v, %v", p, err)
 		}
-		releaser := NewZooKeeper(conn, []string{server.Addr}, "", audit, acme)
+		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit, acme)
 		p, err := releaser.Preview(t.Context(), request)
 		if err != nil || p.Refused != "" || p.Seen.Owner.Host != "b" || p.Next != nil || len(p.Warnings) < 2 {
 			t.Fatalf("%+v, %v", p, err)

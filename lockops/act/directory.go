@@ -1,12 +1,9 @@
 package act
 
 import (
-	"errors"
-	"path"
+	"context"
 	"slices"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -23,27 +20,26 @@ type directory struct {
 }
 
 // look reads a lock's znode, its children, and those of the directories that its recipe may keep parts of it in.
-func (z *zooKeeper) look(id inspect.ID) (directory, error) {
+func (z *ZooKeeper) look(ctx context.Context, id inspect.ID) (directory, error) {
 	d := directory{id: id, at: time.Now(), recipes: z.recipes}
 	p := z.path(id.Path)
-	if _, err := z.conn.Sync(p); err != nil {
-		return d, z.unreachable("sync", p, err)
+	if err := z.sync(ctx, p); err != nil {
+		return d, err
 	}
-	data, stat, err := z.conn.Get(p)
-	if errors.Is(err, zk.ErrNoNode) {
-		return d, nil
+	var err error
+	if d.self, err = z.node(ctx, p); err != nil || !d.self.Known {
+		return d, err
 	}
-	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
-		return d, z.unreachable("read", p, err)
-	}
-	if err == nil {
-		d.self, d.Data = znode(path.Base(id.Path), data, stat), data
-	}
-	if d.Children, err = z.read(id.Path); err != nil {
+	d.Data = d.self.Data
+	if d.Children, err = z.children(ctx, p); err != nil {
 		return d, err
 	}
 	for _, part := range recipe.Parts(id.Path) {
-		children, err := z.read(part.Path)
+		at := z.path(part.Path)
+		if err := z.sync(ctx, at); err != nil {
+			return d, err
+		}
+		children, err := z.children(ctx, at)
 		if err != nil {
 			return d, err
 		}
@@ -56,6 +52,18 @@ func (z *zooKeeper) look(id inspect.ID) (directory, error) {
 		d.Parts[part.Place] = children
 	}
 	return d, nil
+}
+
+// contender looks a name up; the lock is free where there is none.
+func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.Contender) {
+	l := d.lock()
+	if l == nil {
+		l = inspect.FreeDirectory(d.id, nil, d.at)
+	}
+	if c, ok := find(l, owner); ok {
+		return l, &c
+	}
+	return l, nil
 }
 
 // lock is what the directory, or the znode by itself, is; nil when it is no lock.
@@ -89,15 +97,8 @@ func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) *inspect
 	}
 	for i := range after.Holders {
 		if was, ok := before.Contender(after.Holders[i].Name); ok && was.State != inspect.Holding {
-			return &after.Holders[i]
+			return &was
 		}
 	}
 	return nil
-}
-
-func znode(name string, data []byte, stat *zk.Stat) inspect.Znode {
-	return inspect.Znode{
-		Name: name, Known: true, Data: data, Czxid: stat.Czxid, Version: stat.Version, EphemeralOwner: stat.EphemeralOwner,
-		Created: time.UnixMilli(stat.Ctime), Modified: time.UnixMilli(stat.Mtime),
-	}
 }

@@ -1,11 +1,13 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,20 +20,21 @@ import (
 	"lockscope/internal/connect"
 )
 
-// redisMasters releases locks that one Redis or several independent masters hold.
-type redisMasters struct {
+// Redis is a Releaser of locks that one Redis or several independent masters hold. Make one with NewRedis.
+type Redis struct {
 	masters []redis.UniversalClient
-	addrs   []string
+	target  Target
 	audit   *Audit
 	limit   time.Duration
 }
 
-// NewRedis releases locks on these masters, shown as addrs. limit is the time that one master gets to answer.
-func NewRedis(masters []redis.UniversalClient, addrs []string, limit time.Duration, audit *Audit) Releaser {
-	return &redisMasters{masters: masters, addrs: addrs, audit: audit, limit: limit}
+// NewRedis releases locks on these masters, which target names one by one (Target.Servers), in the audit file too. limit
+// is the time that one master gets to answer.
+func NewRedis(masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit) *Redis {
+	return &Redis{masters: masters, target: target, audit: audit, limit: limit}
 }
 
-// reading is what the masters hold under a key: the lock, and each master's whole value.
+// reading is what the masters hold under a key: the lock, and each master's whole value where that is a plain string.
 type reading struct {
 	lock   *inspect.Lock
 	values []string
@@ -42,27 +45,40 @@ type reading struct {
 const maxShown = 1 << 10
 
 // read asks every master at once, each for at most the limit.
-func (r *redisMasters) read(ctx context.Context, id inspect.ID) reading {
+func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 	votes := make([]inspect.Vote, len(r.masters))
 	out := reading{values: make([]string, len(r.masters)), errs: make([]error, len(r.masters))}
 	r.each(ctx, func(ctx context.Context, i int) {
 		votes[i], out.values[i], out.errs[i] = r.vote(ctx, i, id.Path)
-		if out.errs[i] != nil {
-			return
-		}
-		// What a recipe makes of it, with what belongs to it.
-		if v, err := redissource.ReadKey(ctx, r.masters[i], r.addrs[i], id.Path, r.limit); err != nil {
-			votes[i], out.errs[i] = v, fmt.Errorf("master %s: %w", r.addrs[i], connect.Plain(err))
-		} else if v.Held != nil {
-			votes[i] = v
-		}
 	})
 	out.lock = inspect.KeyLock(id, votes, time.Now())
 	return out
 }
 
+// vote reads a key as the source does; where its user may not do that, a plain string with the commands alone that a
+// release needs anyway. A value longer than is shown is read in full: it is what the release compares.
+func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
+	v, err := redissource.ReadKey(ctx, r.masters[i], r.target.Servers[i], key, r.limit)
+	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" {
+		return r.plainVote(ctx, i, key)
+	}
+	switch {
+	case err != nil:
+		return v, "", fmt.Errorf("master %s: %w", r.target.Servers[i], connect.Plain(err))
+	case v.Digest == "" || v.Held != nil:
+		return v, v.Value.Raw(), nil
+	}
+	value, err := r.masters[i].Get(ctx, key).Result()
+	if errors.Is(err, redis.Nil) || err == nil && digest(value) != v.Digest {
+		return inspect.Vote{Addr: v.Addr, Error: errMoving.Error()}, "", fmt.Errorf("master %s: %w", v.Addr, errMoving)
+	}
+	return v, value, r.failed(i, "get", key, err)
+}
+
+var errMoving = errors.New("the value changed while it was read (try again)")
+
 // each runs f for every master at once and waits for all.
-func (r *redisMasters) each(ctx context.Context, f func(ctx context.Context, i int)) {
+func (r *Redis) each(ctx context.Context, f func(ctx context.Context, i int)) {
 	var wg sync.WaitGroup
 	for i := range r.masters {
 		wg.Go(func() {
@@ -77,42 +93,52 @@ func (r *redisMasters) each(ctx context.Context, f func(ctx context.Context, i i
 // goneTTL is go-redis' answer for the time to live of a key that is not there.
 const goneTTL = -2 * time.Nanosecond
 
-func (r *redisMasters) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
-	v := inspect.Vote{Addr: r.addrs[i]}
+// plainVote reads a key that can be a plain string only, whose library keeps nothing beside it.
+func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
+	v := inspect.Vote{Addr: r.target.Servers[i]}
+	down := func(err error) (inspect.Vote, string, error) {
+		v.Error = err.Error()
+		return v, "", err
+	}
+	if _, isWriter := recipe.MadelsonReaders(key); isWriter {
+		return down(r.failed(i, "read", key, errors.New("a lock of madelson's has more than this key (grant +getrange +type +smembers +zrange +hscan +pttl)")))
+	}
+	if _, several := recipe.RueidisKeys(key); several {
+		return down(r.failed(i, "read", key, errors.New("a lock of rueidislock has three keys (grant +getrange +pttl on all of them)")))
+	}
 	both := r.masters[i].Pipeline() // one after the other, it could expire in between
 	get, ttl := both.Get(ctx, key), both.PTTL(ctx, key)
 	_, execErr := both.Exec(ctx)
-	value, err := get.Result()
-	if err == nil && ttl.Err() == nil {
-		err = execErr // the connection failed: go-redis then leaves the commands without an answer
+	if get.Err() == nil && ttl.Err() == nil && execErr != nil {
+		return down(r.failed(i, "get", key, execErr)) // the connection failed: go-redis then leaves the commands without an answer
 	}
-	left, ttlErr := ttl.Result()
+	value, err := get.Result()
 	switch {
-	case errors.Is(err, redis.Nil), ttlErr == nil && left == goneTTL:
+	case errors.Is(err, redis.Nil), ttl.Err() == nil && ttl.Val() == goneTTL:
 		v.Up = true
 		return v, "", nil
 	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
 		v.Up, v.Present, v.Foreign = true, true, true
 		return v, "", nil
 	case err != nil:
-		v.Error = err.Error()
-		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], connect.Plain(err))
-	}
-	if ttlErr != nil {
-		v.Error = ttlErr.Error()
-		return v, "", fmt.Errorf("master %s: %w", r.addrs[i], connect.Plain(ttlErr))
+		return down(r.failed(i, "get", key, err))
 	}
 	v.Up, v.Present, v.Value = true, true, inspect.Untrusted(value)
 	if len(value) > maxShown {
 		v.Value, v.Digest = inspect.Untrusted(value[:maxShown]), digest(value)
 	}
-	if left < 0 {
+	switch left := ttl.Val(); {
+	case ttl.Err() != nil: // when it expires decides nothing here
+	case left < 0:
 		v.NoExpiry = true
-	} else {
+	default:
 		v.ExpiresAt = time.Now().Add(left)
 	}
 	return v, value, nil
 }
+
+// valueDigest is the digest of a contender's value.
+func valueDigest(c *inspect.Contender) string { return cmp.Or(c.Digest, digest(c.Name.Raw())) }
 
 func digest(value string) string {
 	sum := sha256.Sum256([]byte(value))
@@ -160,13 +186,13 @@ func (rd reading) value(c *inspect.Contender) (string, bool) {
 }
 
 // Preview implements Releaser.
-func (r *redisMasters) Preview(ctx context.Context, req Request) (Preview, error) {
+func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 	p := Preview{Request: req}
 	rd := r.read(ctx, req.ID)
 	p.Seen = rd.seen(req.Owner)
 	if p.Seen == nil {
-		if err := errors.Join(rd.errs...); err != nil {
-			return p, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		if err := rd.unanswered(); err != nil {
+			return p, err
 		}
 		p.Refused, p.Alike = rd.missing(), alike(rd.lock, req.Owner)
 		return p, nil
@@ -175,59 +201,89 @@ func (r *redisMasters) Preview(ctx context.Context, req Request) (Preview, error
 		return p, fmt.Errorf("%w: too few answered to tell who holds it: %w", ErrUnreachable, err)
 	}
 	p.Refused = refusal(req, p.Seen)
-	way, err := removalOf(rd.lock, p.Seen, "")
-	if err != nil {
-		return p, err
+	way, ok := removalOf(rd.lock, p.Seen, "")
+	if !ok {
+		p.Refused, p.Detail = Unsupported, unsupported(rd.lock)
+		return p, nil
 	}
 	for i := range rd.lock.Masters {
 		if m := &rd.lock.Masters[i]; stands(m, p.Seen) || !m.Up {
-			p.Sends = append(p.Sends, r.addrs[i]+": "+way.says)
+			p.Sends = append(p.Sends, r.target.Servers[i]+": "+way.says)
 		}
 	}
 	p.Next = rd.next(p.Seen)
-	p.Warnings = []string{keepsRunning}
-	if _, queued := find(rd.lock, p.Seen.Name); queued && p.Seen.State == inspect.Waiting {
-		p.Warnings = waiterWarnings(p.Seen)
-	} else if p.Seen.State != inspect.Holding {
-		p.Warnings = []string{"this value has no quorum: nobody holds the lock by it; deleting it clears the way for others"}
-	}
-	if err := errors.Join(rd.errs...); err != nil {
-		p.Warnings = append(p.Warnings, "not every master answers: "+inspect.Escape(err.Error()))
-	}
+	p.Warnings = redisWarnings(rd, p.Seen)
 	return p, nil
 }
 
+func redisWarnings(rd reading, seen *inspect.Contender) []string {
+	warnings := []string{keepsRunning}
+	if _, queued := find(rd.lock, seen.Name); queued && seen.State == inspect.Waiting {
+		warnings = waiterWarnings(seen)
+	} else if seen.State != inspect.Holding {
+		warnings = []string{"this value has no quorum: nobody holds the lock by it; deleting it clears the way for others"}
+	}
+	if len(rd.lock.Masters) > 1 {
+		warnings = append(warnings, "whether it has a quorum is read from all masters right before; each then compares and deletes by itself, not all in one step")
+	}
+	if err := errors.Join(rd.errs...); err != nil {
+		warnings = append(warnings, "not every master answers: "+inspect.Escape(err.Error()))
+	}
+	return warnings
+}
+
 // Execute implements Releaser.
-func (r *redisMasters) Execute(ctx context.Context, p Preview, confirmed string) (Result, error) {
+func (r *Redis) Execute(ctx context.Context, p Preview, confirmed string) (Result, error) {
 	if p.Refused != "" || p.Seen == nil {
-		return Result{Reason: p.Refused, Seen: p.Seen}, nil
+		return Result{Reason: p.Refused, Detail: p.Detail, Seen: p.Seen}, nil
 	}
-	owner := evidence{Value: p.Seen.Digest}
-	if owner.Value == "" {
-		owner.Value = digest(p.Seen.Name.Raw())
+	intent := line{
+		target: r.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
+		Owner: evidence{Value: valueDigest(p.Seen)},
 	}
-	intent := line{Servers: r.addrs, Lock: p.Request.ID.String(), Confirmed: confirmed, Owner: owner}
+	intent.DB = &r.target.DB
 	return audited(r.audit, intent, func() (Result, error) { return r.release(ctx, p) })
 }
 
-func (r *redisMasters) release(ctx context.Context, p Preview) (Result, error) {
-	result := Result{Seen: p.Seen, Masters: make([]MasterResult, len(r.masters))}
+// release reads the lock once more and takes the contender out of it on each master, if nothing that was confirmed has
+// changed. Once it is sent to one master it is carried through, whatever becomes of ctx: within twice the limit. A
+// master that is too slow for it does nothing any more later.
+func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
+	result := Result{Seen: p.Seen, Next: p.Next, Masters: make([]MasterResult, len(r.masters))}
+	for i := range result.Masters {
+		result.Masters[i].Addr = r.target.Servers[i]
+	}
 	before := r.read(ctx, p.Request.ID)
+	if err := ctx.Err(); err != nil {
+		return result, fmt.Errorf("%w: %w: %w", ErrUnreachable, errNotSent, context.Cause(ctx))
+	}
 	value, ok := before.value(p.Seen)
-	if !ok {
-		result.Reason = Gone
-		return result, nil
+	way, supported := removalOf(before.lock, p.Seen, value)
+	switch detail, other := before.otherRole(p.Seen); {
+	case !ok:
+		result.Reason = before.missing()
+	case before.lock.State == inspect.StateUnknown:
+		result.Reason, result.Detail = NoQuorum, "too few masters answer to tell whether it holds the lock; nothing was done"
+		for i, err := range before.errs {
+			result.Masters[i].Err = err
+		}
+	case !supported:
+		result.Reason, result.Detail = Unsupported, unsupported(before.lock)
+	case other:
+		result.Reason, result.Detail = Changed, detail
 	}
-	way, err := removalOf(before.lock, p.Seen, value)
-	if err != nil {
-		return result, err
+	if result.Reason != "" {
+		result.HoldersAfter = before.lock.Holders
+		return result, before.unanswered()
 	}
+	ctx = context.WithoutCancel(ctx)
 	r.each(ctx, func(ctx context.Context, i int) {
-		deleted, err := way.run(ctx, r.masters[i])
-		result.Masters[i] = MasterResult{Addr: r.addrs[i], Deleted: deleted, Err: err}
+		m := &result.Masters[i]
+		m.Deleted, m.Err = r.remove(ctx, i, way, p.Request.ID.Path)
 	})
 	after := r.read(ctx, p.Request.ID)
-	result.HoldersAfter = after.lock.Holders
+	result.HoldersAfter, result.Next = after.lock.Holders, nextNow(p.Next, after.lock)
+	settle(result.Masters, p.Seen, before, after)
 	result.Released, result.Reason = outcome(p, result.Masters, after)
 	var failed error
 	for _, m := range result.Masters {
@@ -236,6 +292,41 @@ func (r *redisMasters) release(ctx context.Context, p Preview) (Result, error) {
 		}
 	}
 	return result, failed
+}
+
+// remove takes the contender out on one master. The request carries a time limit by that master's clock, so that one
+// that was stopped does not do it later, when the operator has been told that it did not.
+func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (bool, error) {
+	way.args = append(slices.Clone(way.args), r.timeLimit(ctx, i))
+	deleted, err := way.run(ctx, r.masters[i])
+	if deleted && way.wakeList != "" {
+		way.wake(ctx, r.masters[i])
+	}
+	return deleted, r.explain(way.name, key, err)
+}
+
+// timeLimit is until when, in milliseconds of the master's clock, a request may be executed; 0 for no limit where the
+// clock may not be read, or is that of any node of a Cluster.
+func (r *Redis) timeLimit(ctx context.Context, i int) int64 {
+	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster {
+		return 0
+	}
+	at, err := r.masters[i].Time(ctx).Result()
+	if err != nil {
+		return 0
+	}
+	return at.Add(r.limit).UnixMilli()
+}
+
+// settle corrects what masters answered by what their keys say: where the answer was lost or an error, the contender
+// that stood there right before and does no longer is gone.
+func settle(masters []MasterResult, seen *inspect.Contender, before, after reading) {
+	for i := range masters {
+		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
+		if m.Err != nil && stands(was, seen) && is.Up && !stands(is, seen) {
+			m.Deleted, m.Err = true, nil
+		}
+	}
 }
 
 // outcome says whether the release freed the lock: it did when some master deleted the value and no quorum is left
@@ -258,6 +349,26 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 	default:
 		return false, after.missing()
 	}
+}
+
+// otherRole says that the contender has gained or lost its role, or its quorum, since it was confirmed.
+func (rd reading) otherRole(confirmed *inspect.Contender) (string, bool) {
+	now := rd.seen(confirmed.Name)
+	if confirmed.Digest != "" {
+		now = rd.seen(inspect.Untrusted(confirmed.Digest))
+	}
+	if now == nil {
+		return "", false
+	}
+	return otherRole(confirmed, now)
+}
+
+// unanswered are the masters that could not be asked.
+func (rd reading) unanswered() error {
+	if err := errors.Join(rd.errs...); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return nil
 }
 
 // missing says why the value asked for is not there: the key holds another one, or none.

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,18 +22,36 @@ type removal struct {
 	name string
 	keys []string
 	args []any
+	// wakeList is the list by which the library wakes one who waits; none when empty.
+	wakeList string
 	// says is what it does, for the preview.
 	says string
 }
 
 // run says whether the contender was there and has been taken out.
 func (r removal) run(ctx context.Context, c redis.UniversalClient) (bool, error) {
-	text, err := scripts.ReadFile("lua/" + r.name + ".lua")
-	if err != nil {
-		return false, fmt.Errorf("act: %w", err)
-	}
-	n, err := redis.NewScript(string(text)).Run(ctx, c, r.keys, r.args...).Int()
+	n, err := redis.NewScript(scriptText(r.name)).Run(ctx, c, r.keys, r.args...).Int()
 	return err == nil && n == 1, err
+}
+
+// wakeFor is how long the list keeps what wakes one who waits; python-redis-lock's own is a second.
+const wakeFor = time.Second
+
+// wake puts one element on the list, as the library's release does. Not in the script: the list is in another slot of a
+// Cluster, and who may not write to it still releases.
+func (r removal) wake(ctx context.Context, c redis.UniversalClient) {
+	p := c.Pipeline()
+	p.Del(ctx, r.wakeList)
+	p.LPush(ctx, r.wakeList, 1)
+	p.PExpire(ctx, r.wakeList, wakeFor)
+	_, _ = p.Exec(ctx) // who is not woken polls, or is later
+}
+
+// scriptText is a script with what all of them begin with; of a name that is not there it is empty, which no test passes.
+func scriptText(name string) string {
+	prelude, _ := scripts.ReadFile("lua/prelude.lua")
+	text, _ := scripts.ReadFile("lua/" + name + ".lua")
+	return string(prelude) + string(text)
 }
 
 // structured says that the masters hold more than a plain string under the lock's key.
@@ -45,45 +64,59 @@ func structured(l *inspect.Lock) bool {
 	return false
 }
 
-// removalOf is how a contender is taken out of its lock; value is the whole value of a plain string.
-func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, error) {
+// removalOf is how a contender is taken out of its lock; value is the whole value of a plain string. False where that is
+// not known of the library.
+func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bool) {
 	key := l.ID.Path
 	plain := removal{
 		name: "string", keys: []string{key}, args: []any{value, recipe.WakeChannel(key, value)},
 		says: "compare-and-delete " + inspect.Escape(key) + " (go on only if it still holds the value seen)",
 	}
+	plain.wakeList, _ = recipe.WakeList(key, value)
 	if !structured(l) {
-		return plain, nil
+		return plain, true
 	}
 	name := c.Name.Raw()
 	switch l.Recipe {
 	case "redisson":
-		return redissonRemoval(l, c)
+		return redissonRemoval(l, c), true
 	case "symfony":
 		args := []any{name}
 		if c.Mode == recipe.Exclusive {
 			args = append(args, recipe.SymfonyWrite)
 		}
-		return memberRemoval(key, args...), nil
+		return memberRemoval(key, args...), true
 	case "rueidislock":
 		keys, _ := recipe.RueidisKeys(key)
 		return removal{
-			name: "rueidislock", keys: keys, args: []any{name},
+			name: "rueidislock", keys: keys, args: []any{name, role(c)},
 			says: fmt.Sprintf("compare-and-delete the %d keys of %s (those that still hold the value seen)", len(keys), inspect.Escape(key)),
-		}, nil
+		}, true
 	case "madelson":
 		readers, isWriter := recipe.MadelsonReaders(key)
 		switch {
 		case l.Kind == inspect.KindSemaphore:
-			return memberRemoval(key, name), nil
+			return memberRemoval(key, name), true
 		case c.Mode == recipe.Shared && isWriter:
-			return memberRemoval(readers, name), nil
+			return memberRemoval(readers, name), true
 		}
 		plain.args[0] = name
-		return plain, nil
+		return plain, true
 	}
-	return removal{}, fmt.Errorf("act: %s: a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand",
-		l.ID, l.Kind, l.Recipe)
+	return removal{}, false
+}
+
+// unsupported says what to do where the library's lock cannot be released.
+func unsupported(l *inspect.Lock) string {
+	return fmt.Sprintf("a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand", l.Kind, l.Recipe)
+}
+
+// role tells a script what was confirmed.
+func role(c *inspect.Contender) string {
+	if c.State == inspect.Holding {
+		return "holds"
+	}
+	return "partial"
 }
 
 func memberRemoval(key string, members ...any) removal {
@@ -95,7 +128,7 @@ func memberRemoval(key string, members ...any) removal {
 
 // Redisson's channels and messages are those of its own forceUnlock and unlock (RedissonLock, RedissonWriteLock,
 // RedissonReadLock, RedissonFairLock, RedissonPermitExpirableSemaphore).
-func redissonRemoval(l *inspect.Lock, c *inspect.Contender) (removal, error) {
+func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	key, name := l.ID.Path, c.Name.Raw()
 	queue := recipe.RedissonKey("redisson_lock_queue", key)
 	channel := recipe.RedissonKey("redisson_lock__channel", key)
@@ -105,19 +138,19 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) (removal, error) {
 			name: "redisson_permit", keys: []string{key, recipe.RedissonSuffix(key, "timeout")},
 			args: []any{name, recipe.RedissonKey("redisson_sc", key)},
 			says: "give the permit back to " + inspect.Escape(key) + " and wake who waits (go on only if it is still taken)",
-		}, nil
+		}
 	case c.State == inspect.Waiting:
 		return removal{
 			name: "redisson_waiter", keys: []string{key, queue, recipe.RedissonKey("redisson_lock_timeout", key)},
 			args: []any{name, channel},
 			says: "remove the waiter from " + inspect.Escape(queue) + " (go on only if it is still in it)",
-		}, nil
+		}
 	case l.Kind == inspect.KindRW && c.Mode == recipe.Shared && readMode(l):
 		return removal{
 			name: "redisson_reader", keys: append([]string{key}, readHolds(key, name, c.Count)...),
 			args: []any{name, recipe.RedissonKey("redisson_rwlock", key)},
 			says: "remove the reader from " + inspect.Escape(key) + " (go on only if it is still in it), and wake who waits when it was the last",
-		}, nil
+		}
 	}
 	r := removal{
 		name: "redisson", keys: []string{key, queue}, args: []any{name, channel, "0"},
@@ -131,7 +164,7 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) (removal, error) {
 			}
 		}
 	}
-	return r, nil
+	return r
 }
 
 // readMode says that only readers hold the lock.

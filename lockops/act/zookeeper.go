@@ -2,12 +2,11 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -18,59 +17,76 @@ type ZKConn interface {
 	Sync(path string) (string, error)
 	Children(path string) ([]string, *zk.Stat, error)
 	Get(path string) ([]byte, *zk.Stat, error)
+	Exists(path string) (bool, *zk.Stat, error)
 	Delete(path string, version int32) error
+	Multi(ops ...any) ([]zk.MultiResponse, error)
 }
 
-// zooKeeper releases locks of one ensemble.
-type zooKeeper struct {
+// ZooKeeper is a Releaser of the locks of one ensemble. Make one with NewZooKeeper.
+type ZooKeeper struct {
 	conn    ZKConn
-	servers []string
-	chroot  string
+	target  Target
 	audit   *Audit
 	recipes []recipe.Custom
+
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup // requests whose callers may have gone; with mu: none is added after closed
 }
 
-// NewZooKeeper releases locks of the ensemble behind conn. servers are named in the audit file; chroot is put before
+// NewZooKeeper releases locks of the ensemble behind conn. target is named in the audit file; its chroot is put before
 // every path. recipes say who holds and who waits in locks of theirs.
-func NewZooKeeper(conn ZKConn, servers []string, chroot string, audit *Audit, recipes ...recipe.Custom) Releaser {
-	return &zooKeeper{conn: conn, servers: servers, chroot: chroot, audit: audit, recipes: recipes}
+func NewZooKeeper(conn ZKConn, target Target, audit *Audit, recipes ...recipe.Custom) *ZooKeeper {
+	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes}
+}
+
+// Close waits for requests whose callers did not, and for what is written of them: close the connection before, which
+// ends them, and the audit file after.
+func (z *ZooKeeper) Close() {
+	z.mu.Lock()
+	z.closed = true
+	z.mu.Unlock()
+	z.work.Wait()
 }
 
 // Preview implements Releaser.
-func (z *zooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
-	return await(ctx, func() (Preview, error) { return z.preview(r) })
-}
-
-func (z *zooKeeper) preview(r Request) (Preview, error) {
+func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	p := Preview{Request: r}
-	d, err := z.look(r.ID)
+	d, err := z.look(ctx, r.ID)
 	if err != nil {
 		return p, err
 	}
-	l := d.lock()
-	if l == nil {
-		l = inspect.FreeDirectory(r.ID, nil, d.at)
-	}
-	if c, ok := find(l, r.Owner); ok {
-		p.Seen = &c
-	}
-	if p.Refused = refusal(r, p.Seen); p.Seen == nil {
+	l, seen := d.contender(r.Owner)
+	p.Seen = seen
+	if p.Refused = refusal(r, seen); seen == nil {
 		p.Alike = alike(l, r.Owner)
 		return p, nil
 	}
-	p.Next = d.next(l, p.Seen)
-	node := inspect.Escape(z.node(r, p.Seen))
+	p.Next = d.next(l, seen)
+	p.Sends = z.sends(r, l, seen)
+	p.Warnings = zkWarnings(seen, d.writer)
+	return p, nil
+}
+
+// sends are the requests of a release, for people.
+func (z *ZooKeeper) sends(r Request, l *inspect.Lock, seen *inspect.Contender) []string {
+	node := inspect.Escape(z.nodeOf(r.ID, seen))
 	owned := "no session owns it"
-	if id := p.Seen.Owner.Session; id != 0 {
+	if id := seen.Owner.Session; id != 0 {
 		owned = "the session is " + inspect.SessionID(id)
 	}
-	p.Sends = []string{
-		"sync " + node,
-		fmt.Sprintf("get %s (go on only if czxid is %#x and %s)", node, p.Seen.Czxid, owned),
-		fmt.Sprintf("delete -v %d %s", p.Seen.Version, node),
+	role := "waits"
+	if seen.State == inspect.Holding {
+		role = "holds"
 	}
-	p.Warnings = zkWarnings(p.Seen, d.writer)
-	return p, nil
+	sends := []string{
+		"sync " + node,
+		fmt.Sprintf("get %s (go on only if czxid is %#x, %s and it still %s)", node, seen.Czxid, owned, role),
+	}
+	for _, before := range ahead(l, seen) {
+		sends = append(sends, fmt.Sprintf("in one step with the delete: check that %s is there", inspect.Escape(z.nodeOf(r.ID, &before))))
+	}
+	return append(sends, fmt.Sprintf("delete -v %d %s", seen.Version, node))
 }
 
 func zkWarnings(seen *inspect.Contender, recipeName string) []string {
@@ -86,135 +102,40 @@ func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 	return warnings
 }
 
-func (z *zooKeeper) path(p string) string { return path.Join("/", z.chroot, p) }
+// maxAhead is how many nodes a request checks beside its delete.
+const maxAhead = 1000
 
-// node is the znode of a contender.
-func (z *zooKeeper) node(r Request, c *inspect.Contender) string {
-	return z.path((&inspect.Lock{ID: r.ID}).Node(c))
+// ahead are contenders without one of which a waiter could hold the lock: as long as all of them are there, it waits.
+// None for a holder: whoever holds stays a holder until its node goes.
+func ahead(l *inspect.Lock, seen *inspect.Contender) []inspect.Contender {
+	if seen.State == inspect.Holding {
+		return nil
+	}
+	if before, ok := l.Contender(seen.Watches); ok && seen.Watches != "" {
+		return []inspect.Contender{before}
+	}
+	return l.Holders[:min(len(l.Holders), maxAhead)]
 }
 
-// read lists a lock directory as the leader has it, and reads every child. A directory that is gone is empty.
-func (z *zooKeeper) read(dir string) ([]inspect.Znode, error) {
-	dir = z.path(dir)
-	if _, err := z.conn.Sync(dir); err != nil {
-		return nil, z.unreachable("sync", dir, err)
-	}
-	names, _, err := z.conn.Children(dir)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, z.unreachable("list", dir, err)
-	}
-	nodes := make([]inspect.Znode, len(names))
-	var g errgroup.Group
-	g.SetLimit(32)
-	for i, name := range names {
-		g.Go(func() error {
-			data, stat, err := z.conn.Get(path.Join(dir, name))
-			if errors.Is(err, zk.ErrNoNode) {
-				return nil
-			}
-			if err != nil {
-				return z.unreachable("read", path.Join(dir, name), err)
-			}
-			nodes[i] = znode(name, data, stat)
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	present := nodes[:0]
-	for _, n := range nodes {
-		if n.Known {
-			present = append(present, n)
-		}
-	}
-	return present, nil
-}
+func (z *ZooKeeper) path(p string) string { return path.Join("/", z.target.Chroot, p) }
 
-func (z *zooKeeper) unreachable(what, path string, err error) error {
-	return fmt.Errorf("%w: %s %s: %w", ErrUnreachable, what, inspect.Escape(path), err)
+// nodeOf is the znode of a contender.
+func (z *ZooKeeper) nodeOf(id inspect.ID, c *inspect.Contender) string {
+	return z.path((&inspect.Lock{ID: id}).Node(c))
 }
 
 // Execute implements Releaser.
-func (z *zooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (Result, error) {
+func (z *ZooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (Result, error) {
 	if p.Refused != "" || p.Seen == nil {
-		return Result{Reason: p.Refused, Seen: p.Seen}, nil
+		return Result{Reason: p.Refused, Detail: p.Detail, Seen: p.Seen}, nil
 	}
 	intent := line{
-		Servers: z.servers, Lock: p.Request.ID.String(), Confirmed: confirmed,
+		target: z.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
 		Owner: evidence{
 			Name: p.Seen.Name.String(), Czxid: fmt.Sprintf("%#x", p.Seen.Czxid),
 			Session: inspect.SessionID(p.Seen.Owner.Session), Version: &p.Seen.Version,
 		},
 	}
-	return audited(z.audit, intent, func() (Result, error) {
-		return await(ctx, func() (Result, error) { return z.release(p) })
-	})
-}
-
-func (z *zooKeeper) release(p Preview) (Result, error) {
-	result := Result{Seen: p.Seen, Next: p.Next}
-	reason, err := z.compareAndDelete(z.node(p.Request, p.Seen), p.Seen)
-	if err != nil {
-		return result, err
-	}
-	result.Reason, result.Released = reason, reason == ""
-	d, err := z.look(p.Request.ID)
-	if err != nil {
-		return result, err
-	}
-	if l := d.lock(); l != nil {
-		result.HoldersAfter = l.Holders
-	}
-	return result, nil
-}
-
-// compareAndDelete deletes a node if it is still the one that was seen. Its version alone does not tell: a node of
-// the same name made anew starts at version 0 again.
-func (z *zooKeeper) compareAndDelete(node string, seen *inspect.Contender) (Reason, error) {
-	if _, err := z.conn.Sync(node); err != nil {
-		return "", z.unreachable("sync", node, err)
-	}
-	_, stat, err := z.conn.Get(node)
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		return Gone, nil
-	case err != nil:
-		return "", z.unreachable("read", node, err)
-	case stat.Czxid != seen.Czxid || stat.EphemeralOwner != seen.Owner.Session:
-		return Changed, nil
-	}
-	switch err := z.conn.Delete(node, seen.Version); {
-	case err == nil:
-		return "", nil
-	case errors.Is(err, zk.ErrNoNode):
-		return Gone, nil
-	case errors.Is(err, zk.ErrBadVersion):
-		return Changed, nil
-	default:
-		return "", z.unreachable("delete", node, err)
-	}
-}
-
-// await runs f, whose requests know no context, and gives up waiting for it when ctx ends.
-func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		value, err := f()
-		answers <- answer{value, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.value, a.err
-	case <-ctx.Done():
-		var none T
-		return none, fmt.Errorf("%w: %w (whether it was done is not known: look again)", ErrUnreachable, context.Cause(ctx))
-	}
+	intent.Chroot = &z.target.Chroot
+	return audited(z.audit, intent, func() (Result, error) { return z.release(ctx, p, intent) })
 }

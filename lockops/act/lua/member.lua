@@ -1,10 +1,8 @@
--- Takes the members ARGV out of the sorted set or set KEYS[1], if the first of them is still in it.
-local kind = redis.call('TYPE', KEYS[1])['ok']
-if kind == 'zset' and redis.call('ZSCORE', KEYS[1], ARGV[1]) then
-  redis.call('ZREM', KEYS[1], unpack(ARGV))
+-- Takes the members ARGV, its last one left out, out of the sorted set or set KEYS[1], if the first of them is still in it.
+local members = {unpack(ARGV, 1, #ARGV - 1)}
+local score = look('ZSCORE', KEYS[1], members[1])
+if score then
+  call('ZREM', KEYS[1], unpack(members))
   return 1
 end
-if kind == 'set' then
-  return redis.call('SREM', KEYS[1], ARGV[1])
-end
-return 0
+return look('SREM', KEYS[1], unpack(members)) or 0

@@ -1,0 +1,26 @@
+//go:build !unix
+
+package act
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// openNoFollow opens a file, and no symbolic link to one.
+func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%s is a symbolic link: what it points to is not written to (remove it)", path)
+	}
+	return os.OpenFile(path, flag, mode)
+}
+
+// links is how many names a file has; not told here.
+func links(fs.FileInfo) uint64 { return 1 }
+
+// lockFile does nothing: appending is one step here.
+func lockFile(*os.File) (unlock func()) { return func() {} }
+
+// syncDirs does nothing: a directory cannot be synced here.
+func syncDirs([]string) error { return nil }

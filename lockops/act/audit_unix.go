@@ -1,0 +1,54 @@
+//go:build unix
+
+package act
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openNoFollow opens a file, and no symbolic link to one.
+func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW, mode)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) { // EMLINK on FreeBSD
+		return nil, fmt.Errorf("%s is a symbolic link: what it points to is not written to (remove it): %w", path, err)
+	}
+	return f, err
+}
+
+// links is how many names a file has.
+func links(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Nlink)
+	}
+	return 1
+}
+
+// lockFile keeps other processes from writing until unlock is called. A file system without such locks goes without.
+func lockFile(f *os.File) (unlock func()) {
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX) != nil {
+		return func() {}
+	}
+	return func() { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+}
+
+// syncDirs waits until the disk has the entries of directories.
+func syncDirs(dirs []string) error {
+	for _, dir := range dirs {
+		d, err := os.Open(dir)
+		if errors.Is(err, fs.ErrPermission) { // one above ours, that we may only pass through
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = errors.Join(d.Sync(), d.Close())
+		if err != nil && !errors.Is(err, syscall.EINVAL) { // a file system that cannot do it
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package act
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+)
+
+var (
+	// inScript is how our scripts say which of their commands failed (lua/prelude.lua).
+	inScript = regexp.MustCompile(`refused (\w+): (.*)`)
+	// denied is how Redis 6 and 7 refuse a command: "User ops has no permissions to run the 'get' command".
+	denied = regexp.MustCompile(`no permissions to run the '([^']+)' command`)
+)
+
+// deniedIn is the refusal in an error: of a command or a key, by the access control of Redis. Empty for another error.
+func deniedIn(err error) string {
+	if err == nil {
+		return ""
+	}
+	return deniedText(err.Error())
+}
+
+func deniedText(text string) string {
+	for _, words := range []string{"NOPERM", "can't run this command", "can't access at least one of the keys"} {
+		if strings.Contains(text, words) {
+			return text
+		}
+	}
+	return ""
+}
+
+// explain makes a person's words of what a script of ours answered: which command was refused, and what to grant.
+func (r *Redis) explain(script, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	command, text := "evalsha", err.Error()
+	if m := inScript.FindStringSubmatch(text); m != nil {
+		command, text = strings.ToLower(m[1]), m[2]
+	}
+	return refusedBy(command, key, text, err)
+}
+
+// failed is the error of a plain command on a master.
+func (r *Redis) failed(i int, command, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("master %s: %w", r.target.Servers[i], refusedBy(command, key, err.Error(), err))
+}
+
+// refusedBy names the right that is missing where the server says that one is.
+func refusedBy(command, key, text string, err error) error {
+	if deniedText(text) == "" {
+		if strings.Contains(text, "too late") {
+			return errTooLate
+		}
+		return connect.Plain(err)
+	}
+	if strings.Contains(text, "key") && !strings.Contains(text, "run this command") {
+		return missingRight{"the user may not access " + inspect.Escape(key) + " (grant ~" + inspect.Escape(key) + ")", err}
+	}
+	if m := denied.FindStringSubmatch(text); m != nil {
+		command = m[1]
+	}
+	return missingRight{fmt.Sprintf("the user may not run %s (grant +%s)", strings.ToUpper(command), command), err}
+}
+
+var errTooLate = errors.New("it came too late to the master, and was not done")
+
+// missingRight is a refusal in words that say what to grant; the server's own are wrapped.
+type missingRight struct {
+	text string
+	err  error
+}
+
+func (m missingRight) Error() string { return m.text }
+func (m missingRight) Unwrap() error { return m.err }

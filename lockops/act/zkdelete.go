@@ -1,0 +1,143 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+)
+
+// release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed: node,
+// session and role. What the protocol lets be one step is one: the node's version, and that a waiter still has whom it
+// waits for before it. A node of the same name made anew, at version 0 again, between the look and the delete is not
+// told from the old one: only the name's GUID, where its recipe has one, rules that out.
+func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result, error) {
+	result := Result{Seen: p.Seen, Next: p.Next}
+	d, err := z.look(ctx, p.Request.ID)
+	if err != nil {
+		return result, err
+	}
+	l, now := d.contender(p.Request.Owner)
+	if now == nil {
+		result.Reason = Gone
+	} else if now.Czxid != p.Seen.Czxid || now.Owner.Session != p.Seen.Owner.Session {
+		result.Reason = Changed
+	} else if detail, other := otherRole(p.Seen, now); other {
+		result.Reason, result.Detail = Changed, detail
+	}
+	if result.Reason != "" {
+		result.HoldersAfter = l.Holders
+		return result, nil
+	}
+	result, err = z.remove(ctx, z.deletion(p.Request.ID, l, p.Seen), result, intent)
+	if result.Late != nil {
+		return result, err
+	}
+	return z.lookAfter(ctx, p, result, err)
+}
+
+// lookAfter says who has the lock now. A delete whose connection broke before its answer was done if the node is gone.
+func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, failed error) (Result, error) {
+	d, err := z.look(ctx, p.Request.ID)
+	if err != nil {
+		return result, errors.Join(failed, err)
+	}
+	l, now := d.contender(p.Request.Owner)
+	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
+	if result.Unknown && (now == nil || now.Czxid != p.Seen.Czxid) {
+		result.Unknown, result.Released = false, true
+		result.Detail = "the connection was lost before the delete was answered; the contender is no longer there"
+		return result, nil
+	}
+	return result, failed
+}
+
+// deletion removes a node and says why it did not.
+type deletion func() (Reason, string, error)
+
+// deletion is the request that removes the contender. The request is never sent again by itself.
+func (z *ZooKeeper) deletion(id inspect.ID, l *inspect.Lock, seen *inspect.Contender) deletion {
+	node, before := z.nodeOf(id, seen), ahead(l, seen)
+	ops := make([]any, 0, len(before)+1)
+	for i := range before {
+		ops = append(ops, &zk.CheckVersionRequest{Path: z.nodeOf(id, &before[i]), Version: -1})
+	}
+	return func() (Reason, string, error) {
+		var err error
+		if len(ops) == 0 {
+			err = z.conn.Delete(node, seen.Version)
+		} else {
+			var replies []zk.MultiResponse
+			replies, err = z.conn.Multi(append(ops, &zk.DeleteRequest{Path: node, Version: seen.Version})...)
+			for i := range min(len(replies), len(before)) {
+				if errors.Is(replies[i].Error, zk.ErrNoNode) {
+					return Changed, "whom it waited for is gone, so that it may hold the lock by now", nil
+				}
+			}
+		}
+		switch {
+		case err == nil:
+			return "", "", nil
+		case errors.Is(err, zk.ErrNoNode):
+			return Gone, "", nil
+		case errors.Is(err, zk.ErrBadVersion):
+			return Changed, "", nil
+		default:
+			return "", "", z.failed("delete", node, err)
+		}
+	}
+}
+
+// remove sends the deletion unless ctx has ended. When ctx ends before the answer, the outcome is unknown until that
+// comes: it is written to the audit file then, and delivered to the result's Late.
+func (z *ZooKeeper) remove(ctx context.Context, do deletion, result Result, intent line) (Result, error) {
+	type answer struct {
+		result Result
+		err    error
+	}
+	answers, late, recorded := make(chan answer, 1), make(chan Result, 1), make(chan struct{})
+	var decided atomic.Bool // by the answer, or by the end of ctx
+	sent := ctx.Err() == nil && z.goDo(func() {
+		defer close(late)
+		r := result
+		var err error
+		r.Reason, r.Detail, err = do()
+		r.Released, r.Unknown = r.Reason == "" && err == nil, unanswered(err)
+		if decided.CompareAndSwap(false, true) {
+			answers <- answer{r, err}
+			return
+		}
+		<-recorded
+		if err := z.audit.write(intent.outcome(phaseLate, r, err)); err != nil {
+			r.Detail = err.Error()
+		}
+		late <- r
+	})
+	if !sent {
+		return result, z.unreachable("delete", intent.Lock, errors.Join(errNotSent, context.Cause(ctx)))
+	}
+	select {
+	case a := <-answers:
+		return a.result, a.err
+	case <-ctx.Done():
+	}
+	if !decided.CompareAndSwap(false, true) {
+		a := <-answers
+		return a.result, a.err
+	}
+	result.Unknown, result.Late, result.recorded = true, late, recorded
+	return result, z.unreachable("delete", intent.Lock, errors.Join(errUnanswered, context.Cause(ctx)))
+}
+
+var (
+	errNotSent    = errors.New("it was not sent")
+	errUnanswered = errors.New("it was sent, and whether it was done is not known")
+)
+
+// unanswered says that a request may have been executed although it failed.
+func unanswered(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrSessionExpired)
+}
