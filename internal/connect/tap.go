@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client does not
@@ -25,16 +27,23 @@ type Tap struct {
 	// a third of the session timeout (a sixth while a session is being resumed, so that there is time for another server).
 	ReadLimit time.Duration
 
-	mu       sync.Mutex // guards all below and the tapped connections
-	current  *tapConn   // newest connection, nil when closed
-	server   string
-	dialErr  error
-	session  int64
-	timeout  time.Duration
-	lastAck  time.Time
-	latency  time.Duration
-	requests uint64
-	awaited  map[string][]chan struct{}
+	mu        sync.Mutex // guards all below and the tapped connections
+	current   *tapConn   // newest connection, nil when closed
+	server    string
+	dialErr   error
+	session   int64
+	timeout   time.Duration
+	lastAck   time.Time
+	committed time.Time
+	latency   time.Duration
+	requests  uint64
+	awaited   map[string][]chan struct{}
+
+	xid       int32    // of the newest request of our own
+	zxid      int64    // newest that a reply to one had
+	auth      [][]byte // bodies of the authentications of this client
+	onEvent   func(path string)
+	onChanged func()
 }
 
 // Dial is a zk.Dialer: it connects to addr, speaks TLS if configured, and taps the connection.
@@ -58,6 +67,7 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 		out: frames{keep: maxCreatePath + 12, limit: 1<<31 - 1},
 		in:  frames{keep: 16, limit: maxConnectReply},
 	}
+	c.in.whole = c.wanted
 	t.current = c
 	return c, nil
 }
@@ -113,6 +123,16 @@ func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.session, t.timeout, t.lastAck
+}
+
+// Committed returns the session's id, its negotiated timeout, and when the newest request was sent that a quorum of the
+// servers has committed: a change that succeeded, the making of the session, or a multi that only checks. All other
+// answers a server may give by itself, also one that is cut off from its leader, or a leader that is cut off from the
+// others, while these let the session expire. Zeros when there is no session.
+func (t *Tap) Committed() (id int64, timeout time.Duration, sent time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session, t.timeout, t.committed
 }
 
 // Requests counts the requests that were sent, pings and connect requests not counted.
@@ -177,6 +197,7 @@ const (
 // ZooKeeper's wire format, as far as it is read along (zookeeper.jute; ZooDefs.OpCode, Watcher and ping xids).
 const (
 	opCreate = 1
+	opAuth   = 100
 	xidEvent = -1
 	xidPing  = -2
 
@@ -192,8 +213,10 @@ var (
 
 // sent is a request on the wire.
 type sent struct {
-	xid int32
-	at  time.Time
+	xid, op int32
+	at      time.Time
+	reply   func(i int, r Reply) // of a request of our own, nil for go-zookeeper's
+	i       int
 }
 
 // tapConn is a connection that is read along. Its state is guarded by the tap's mutex.
@@ -202,6 +225,8 @@ type tapConn struct {
 	tap  *Tap
 	addr string
 
+	writing sync.Mutex // held while a request is written: those of go-zookeeper and our own alternate whole
+
 	out, in frames
 	asked   time.Time     // read deadline that go-zookeeper wants
 	heard   time.Time     // when bytes last came in
@@ -209,11 +234,20 @@ type tapConn struct {
 	hello   time.Time     // when the connect request was sent
 	greeted bool          // the connect response is in
 	pending []sent        // oldest first
+	closed  bool
+	authed  bool     // what this client authenticated as before was sent
+	due     []notice // to be delivered when the tap's mutex is free
+	spare   []notice // the due before, for its memory
 }
 
 // Write notes what is sent, and when, before it is sent.
 func (c *tapConn) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	c.tap.mu.Lock()
+	if c.hello.IsZero() {
+		p = c.withZxid(p)
+	}
 	idle := len(c.pending) == 0
 	err := c.out.feed(p, time.Now(), c.noteRequest)
 	if err == nil && idle && len(c.pending) > 0 {
@@ -238,9 +272,17 @@ func (c *tapConn) Read(p []byte) (int, error) {
 		return n, err
 	}
 	c.tap.mu.Lock()
-	defer c.tap.mu.Unlock()
 	c.heard = time.Now()
-	if bad := c.in.feed(p[:n], c.heard, c.noteReply); bad != nil {
+	bad := c.in.feed(p[:n], c.heard, c.noteReply)
+	due := c.due
+	c.due = c.spare[:0]
+	c.tap.mu.Unlock()
+	for i := range due {
+		due[i].deliver()
+		due[i] = notice{}
+	}
+	c.spare = due // only this goroutine reads
+	if bad != nil {
 		c.Conn.Close()
 		return 0, bad
 	}
@@ -274,18 +316,30 @@ func (c *tapConn) applyDeadline() error {
 	return c.Conn.SetReadDeadline(deadline)
 }
 
-// Close also tells the tap that there is no server now.
+// Close also tells the tap that there is no server now, and whoever waits for a reply that none will come.
 func (c *tapConn) Close() error {
-	c.tap.mu.Lock()
-	if c.tap.current == c {
-		c.tap.current = nil
-		c.tap.server = ""
+	t := c.tap
+	t.mu.Lock()
+	lost, changed := c.pending, t.onChanged
+	c.pending, c.closed = nil, true
+	if t.current == c {
+		t.current = nil
+		t.server = ""
 		if !c.greeted {
-			c.tap.dialErr = &DialError{c.addr, errSilent}
+			t.dialErr = &DialError{c.addr, errSilent}
 		}
 	}
-	c.tap.mu.Unlock()
-	return c.Conn.Close()
+	t.mu.Unlock()
+	err := c.Conn.Close()
+	for _, request := range lost {
+		if request.reply != nil {
+			request.reply(request.i, Reply{Sent: request.at, Err: zk.ErrConnectionClosed})
+		}
+	}
+	if changed != nil {
+		changed()
+	}
+	return err
 }
 
 // noteRequest looks at one request. The first one of a connection is the connect request: protocol version, last zxid,
@@ -309,12 +363,15 @@ func (c *tapConn) noteRequest(f *frames) error {
 	}
 	xid, op := int32(binary.BigEndian.Uint32(f.head)), int32(binary.BigEndian.Uint32(f.head[4:]))
 	if len(c.pending) < maxPending {
-		c.pending = append(c.pending, sent{xid: xid, at: f.begun})
+		c.pending = append(c.pending, sent{xid: xid, op: op, at: f.begun})
 	}
 	if xid == xidPing {
 		return nil
 	}
 	c.tap.requests++
+	if op == opAuth {
+		c.tap.rememberAuth(f)
+	}
 	if op == opCreate && len(c.tap.awaited) > 0 {
 		c.tap.noteCreate(f.head[8:])
 	}
@@ -356,6 +413,7 @@ func (c *tapConn) noteReply(f *frames) error {
 	}
 	xid := int32(binary.BigEndian.Uint32(f.head))
 	if xid == xidEvent {
+		c.noteEvent(f.head[16:])
 		return nil
 	}
 	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
@@ -365,11 +423,18 @@ func (c *tapConn) noteReply(f *frames) error {
 	request := c.pending[i]
 	// Replies come in order. Pings are answered at once, before what is still being worked on.
 	c.pending = slices.Delete(c.pending, i, i+1)
-	switch int32(binary.BigEndian.Uint32(f.head[12:])) {
+	code := int32(binary.BigEndian.Uint32(f.head[12:]))
+	if request.reply != nil {
+		c.noteOwn(request, f, code)
+	}
+	switch code {
 	case errConnectionLoss, errSessionExpired, errSessionMoved: // answered, but not by a server that keeps the session
 		return nil
 	}
 	c.acknowledged(request)
+	if code == 0 && commits(request.op) {
+		c.committed(request)
+	}
 	return nil
 }
 
@@ -386,16 +451,23 @@ func (c *tapConn) noteGreeting(f *frames) error {
 	if t.current != c {
 		return nil
 	}
+	if t.onChanged != nil {
+		c.due = append(c.due, notice{changed: t.onChanged})
+	}
 	if id == 0 || timeout <= 0 {
-		t.session, t.timeout, t.lastAck = 0, 0, time.Time{}
+		t.session, t.timeout, t.lastAck, t.committed = 0, 0, time.Time{}, time.Time{}
 		return nil
 	}
-	if id != t.session {
-		t.lastAck = time.Time{}
+	fresh := id != t.session
+	if fresh {
+		t.lastAck, t.committed = time.Time{}, time.Time{}
 	}
 	t.session, t.timeout, t.server = id, timeout, c.addr
 	c.setLimit(timeout / 3)
 	c.acknowledged(sent{at: c.hello})
+	if fresh { // an old session's is resumed by the leader alone, which may be cut off
+		c.committed(sent{at: c.hello})
+	}
 	return nil
 }
 
@@ -410,17 +482,26 @@ func (c *tapConn) acknowledged(request sent) {
 	t.latency = c.heard.Sub(request.at)
 }
 
+// committed counts a request that a quorum has committed.
+func (c *tapConn) committed(request sent) {
+	if t := c.tap; t.current == c && request.at.After(t.committed) {
+		t.committed = request.at
+	}
+}
+
 // frames cuts a stream into frames (four bytes of length, then as many bytes) however it is split or joined, and keeps
 // the start of each.
 type frames struct {
-	keep  int // bytes of each frame to keep
-	limit int // longest frame allowed
+	keep  int                              // bytes of each frame to keep
+	limit int                              // longest frame allowed
+	whole func(head []byte, size int) bool // says of the frame that begins with head whether to keep all of it; may be nil
 
 	length [4]byte
 	have   int // bytes of length that are in
 	size   int // of the current frame
 	seen   int // bytes of the current frame that went by
 	head   []byte
+	all    bool // head is to have all of the current frame
 	begun  time.Time
 }
 
@@ -441,11 +522,17 @@ func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
 			if int64(size) > int64(f.limit) {
 				return fmt.Errorf("%w: its length is %d", errFrame, size)
 			}
-			f.size, f.seen, f.head = int(size), 0, f.head[:0]
+			f.size, f.seen, f.head, f.all = int(size), 0, f.head[:0], false
 		}
 		n := min(len(p), f.size-f.seen)
-		if room := min(n, f.keep-len(f.head)); room > 0 {
+		if room := min(n, f.keep-len(f.head)); room > 0 && !f.all {
 			f.head = append(f.head, p[:room]...)
+			if f.whole != nil && len(f.head) == f.keep && f.whole(f.head, f.size) {
+				f.all = true
+				f.head = append(f.head, p[room:n]...)
+			}
+		} else if f.all {
+			f.head = append(f.head, p[:n]...)
 		}
 		f.seen += n
 		p = p[n:]

@@ -201,6 +201,7 @@ type hang struct {
 	mu       sync.Mutex
 	passing  chan struct{} // closed while it passes on
 	conns    []net.Conn
+	heard    []*bytes.Buffer // what the client of each connection has sent
 	work     sync.WaitGroup
 	end      chan struct{}
 }
@@ -223,11 +224,12 @@ func newHang(t testing.TB, target string) *hang {
 				in.Close()
 				continue
 			}
+			heard := new(bytes.Buffer)
 			h.mu.Lock()
-			h.conns = append(h.conns, in, out)
+			h.conns, h.heard = append(h.conns, in, out), append(h.heard, heard)
 			h.mu.Unlock()
-			h.work.Go(func() { h.pass(in, out) })
-			h.work.Go(func() { h.pass(out, in) })
+			h.work.Go(func() { h.pass(in, out, heard) })
+			h.work.Go(func() { h.pass(out, in, new(bytes.Buffer)) })
 		}
 	})
 	t.Cleanup(func() {
@@ -245,7 +247,7 @@ func newHang(t testing.TB, target string) *hang {
 
 func (h *hang) addr() string { return h.listener.Addr().String() }
 
-func (h *hang) pass(from, to net.Conn) {
+func (h *hang) pass(from, to net.Conn, heard *bytes.Buffer) {
 	defer from.Close()
 	defer to.Close()
 	buf := make([]byte, 4096)
@@ -253,6 +255,7 @@ func (h *hang) pass(from, to net.Conn) {
 		n, err := from.Read(buf)
 		h.mu.Lock()
 		passing := h.passing
+		heard.Write(buf[:n])
 		h.mu.Unlock()
 		select {
 		case <-passing:
@@ -269,6 +272,22 @@ func (h *hang) hang() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.passing = make(chan struct{})
+}
+
+// cut ends all connections.
+func (h *hang) cut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.conns {
+		c.Close()
+	}
+}
+
+// newest is what the client of the newest connection has sent.
+func (h *hang) newest() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return bytes.Clone(h.heard[len(h.heard)-1].Bytes())
 }
 
 func (h *hang) resume() {

@@ -1,0 +1,245 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Request is a request of our own to a ZooKeeper server. It travels on the connection that go-zookeeper has made, beside
+// that client's own, with an xid that it never uses and whose replies it ignores. This reaches operations that go-zookeeper
+// does not know, sends several in one flight, and hears when each was sent.
+type Request struct {
+	Op   int32 // ZooDefs.OpCode
+	Body []byte
+}
+
+// Reply is the answer to a Request.
+type Reply struct {
+	Sent time.Time // just before the request was written, with a monotonic reading; zero when it was not
+	Zxid int64     // of the server's newest change
+	Err  error     // one of package zk's; ErrConnectionClosed: it may or may not have been executed
+	Body []byte    // without the header; the receiver's own
+}
+
+// The operations of ZooDefs.OpCode that change something, and so are committed by a quorum. A multi may only check.
+const (
+	opDelete          = 2
+	opSetData         = 5
+	opSetACL          = 7
+	opMulti           = 14
+	opCreate2         = 15
+	opCreateContainer = 19
+	opCreateTTL       = 21
+)
+
+// commits says whether a successful reply to an operation proves that a quorum has committed it.
+func commits(op int32) bool {
+	switch op {
+	case opCreate, opDelete, opSetData, opSetACL, opMulti, opCreate2, opCreateContainer, opCreateTTL:
+		return true
+	}
+	return false
+}
+
+// Xids of our own requests: go-zookeeper counts from 1 up, and 0 to -8 have meanings.
+const (
+	firstXid = -1000
+	lastXid  = math.MinInt32
+)
+
+// maxOwnReply is the longest reply that is taken to a request of our own.
+const maxOwnReply = 4 << 20
+
+// Listen calls event with the path of each watch that fires, also those that go-zookeeper has set, and changed after the
+// connection was lost, made, or refused because the session has expired. Both run on a goroutine of go-zookeeper: they
+// must not block.
+func (t *Tap) Listen(event func(path string), changed func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.onEvent, t.onChanged = event, changed
+}
+
+// Send writes requests in one go, to be executed in order by the server that the session with this id is connected to.
+// reply is called once for each, with its index, on a goroutine of go-zookeeper or the caller's: it must not block. When
+// there is no such connection all get zk.ErrNoServer, or zk.ErrSessionExpired when the session is another: none was sent.
+func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Request) {
+	t.mu.Lock()
+	c := t.current
+	t.mu.Unlock()
+	err := zk.ErrNoServer
+	if c != nil {
+		err = c.send(session, reply, requests)
+	}
+	if err != nil {
+		for i := range requests {
+			reply(i, Reply{Err: err})
+		}
+	}
+}
+
+// send returns an error when nothing was sent.
+func (c *tapConn) send(session int64, reply func(i int, r Reply), requests []Request) error {
+	t := c.tap
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	t.mu.Lock()
+	switch {
+	case t.session != session:
+		t.mu.Unlock()
+		return zk.ErrSessionExpired
+	case t.current != c || !c.greeted || c.closed:
+		t.mu.Unlock()
+		return zk.ErrNoServer
+	}
+	size := 0
+	for _, r := range requests {
+		size += 12 + len(r.Body)
+	}
+	packet := make([]byte, 0, size)
+	now := time.Now()
+	idle := len(c.pending) == 0
+	if !c.authed {
+		c.authed = true
+		for _, body := range t.auth {
+			packet = c.add(packet, Request{opAuth, body}, sent{at: now, reply: func(int, Reply) {}})
+		}
+	}
+	for i, r := range requests {
+		packet = c.add(packet, r, sent{at: now, reply: reply, i: i})
+	}
+	t.requests += uint64(len(requests))
+	if idle {
+		_ = c.applyDeadline() // fails with the connection, as the write does
+	}
+	limit := c.limit
+	t.mu.Unlock()
+	if limit > 0 {
+		_ = c.SetWriteDeadline(now.Add(limit))
+	}
+	if _, err := c.Conn.Write(packet); err != nil {
+		_ = c.Close() // tells whoever waits for a reply
+	}
+	return nil
+}
+
+// add appends a request's frame to a packet.
+func (c *tapConn) add(packet []byte, r Request, s sent) []byte {
+	t := c.tap
+	if t.xid > firstXid || t.xid == lastXid {
+		t.xid = firstXid + 1
+	}
+	t.xid--
+	s.xid, s.op = t.xid, r.Op
+	c.pending = append(c.pending, s)
+	packet = binary.BigEndian.AppendUint32(packet, uint32(8+len(r.Body)))
+	packet = binary.BigEndian.AppendUint32(packet, uint32(t.xid))
+	packet = binary.BigEndian.AppendUint32(packet, uint32(r.Op))
+	return append(packet, r.Body...)
+}
+
+// wanted keeps whole the replies to requests of our own, and the events.
+func (c *tapConn) wanted(head []byte, size int) bool {
+	xid := int32(binary.BigEndian.Uint32(head))
+	return c.greeted && size <= maxOwnReply && (xid == xidEvent || xid <= firstXid)
+}
+
+// noteOwn passes on the reply to a request of our own.
+func (c *tapConn) noteOwn(request sent, f *frames, code int32) {
+	r := Reply{Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Err: replyError(code)}
+	switch {
+	case f.size > maxOwnReply:
+		r.Err = fmt.Errorf("zookeeper: a reply of %d bytes is too long", f.size)
+	case len(f.head) > 16:
+		r.Body = bytes.Clone(f.head[16:])
+	}
+	c.tap.zxid = max(c.tap.zxid, r.Zxid)
+	c.due = append(c.due, notice{reply: request.reply, i: request.i, r: r})
+}
+
+// noteEvent passes on a watch event: type, state, path.
+func (c *tapConn) noteEvent(body []byte) {
+	t := c.tap
+	if t.onEvent == nil || len(body) < 12 {
+		return
+	}
+	size := int64(int32(binary.BigEndian.Uint32(body[8:])))
+	if size < 0 || size > int64(len(body)-12) {
+		return
+	}
+	c.due = append(c.due, notice{event: t.onEvent, path: string(body[12 : 12+size])})
+}
+
+// notice is what somebody is to be told: a reply, an event, or a change.
+type notice struct {
+	reply   func(i int, r Reply)
+	i       int
+	r       Reply
+	event   func(path string)
+	path    string
+	changed func()
+}
+
+func (n *notice) deliver() {
+	switch {
+	case n.reply != nil:
+		n.reply(n.i, n.r)
+	case n.event != nil:
+		n.event(n.path)
+	case n.changed != nil:
+		n.changed()
+	}
+}
+
+// rememberAuth keeps an authentication, to repeat it on the next connection before requests of our own: go-zookeeper does
+// so too, but these may overtake it.
+func (t *Tap) rememberAuth(f *frames) {
+	body := f.head[8:]
+	known := slices.ContainsFunc(t.auth, func(a []byte) bool { return bytes.Equal(a, body) })
+	if !known && len(f.head) == f.size {
+		t.auth = append(t.auth, bytes.Clone(body))
+	}
+}
+
+// withZxid writes into the connect request the newest zxid that this client has seen, which go-zookeeper does not know of
+// our own requests: a server that is behind it refuses the connection, so that time never runs backwards.
+func (c *tapConn) withZxid(p []byte) []byte {
+	const at = 4 + 4 // behind the length and the protocol version
+	if len(p) < at+8 || int64(binary.BigEndian.Uint64(p[at:])) >= c.tap.zxid {
+		return p
+	}
+	p = bytes.Clone(p)
+	binary.BigEndian.PutUint64(p[at:], uint64(c.tap.zxid))
+	return p
+}
+
+// replyError is package zk's error of a reply's code (KeeperException.Code).
+func replyError(code int32) error {
+	if code == 0 {
+		return nil
+	}
+	if err, ok := replyErrors[code]; ok {
+		return err
+	}
+	return fmt.Errorf("zookeeper: error %d", code)
+}
+
+var replyErrors = map[int32]error{
+	errConnectionLoss: zk.ErrConnectionClosed,
+	-8:                zk.ErrBadArguments,
+	-101:              zk.ErrNoNode,
+	-102:              zk.ErrNoAuth,
+	-103:              zk.ErrBadVersion,
+	-108:              zk.ErrNoChildrenForEphemerals,
+	-110:              zk.ErrNodeExists,
+	-111:              zk.ErrNotEmpty,
+	errSessionExpired: zk.ErrSessionExpired,
+	-114:              zk.ErrInvalidACL,
+	-115:              zk.ErrAuthFailed,
+	errSessionMoved:   zk.ErrSessionMoved,
+}

@@ -1,0 +1,220 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The operations that the tests send.
+const (
+	opExists      = 3
+	opGetData     = 4
+	opGetChildren = 8
+	opSync        = 9
+)
+
+// sendNow sends requests in the session of conn and waits for all replies.
+func sendNow(t testing.TB, tap *Tap, session int64, requests ...Request) []Reply {
+	t.Helper()
+	replies := make([]Reply, len(requests))
+	var all sync.WaitGroup
+	all.Add(len(requests))
+	tap.Send(session, func(i int, r Reply) {
+		replies[i] = r
+		all.Done()
+	}, requests...)
+	all.Wait()
+	return replies
+}
+
+func createRequest(path string, acl []zk.ACL, flags int32) Request {
+	body := AppendBuffer(AppendString(nil, path), []byte("data"))
+	return Request{Op: opCreate2, Body: AppendInt(AppendACL(body, acl), flags)}
+}
+
+func watchRequest(path string) Request {
+	return Request{Op: opGetData, Body: AppendBool(AppendString(nil, path), true)}
+}
+
+func listRequest(path string) Request {
+	return Request{Op: opGetChildren, Body: AppendBool(AppendString(nil, path), false)}
+}
+
+// Requests of our own are executed in order in one flight, beside go-zookeeper's, and their replies are whole.
+func TestTapSendsRequestsOfOurOwn(t *testing.T) {
+	s := server(t)
+	tap := &Tap{}
+	conn, states := through(t, tap, time.Minute, s.Addr())
+	await(t, states, zk.StateHasSession)
+	if _, err := conn.Create("/own", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 50 {
+				before := time.Now()
+				r := sendNow(t, tap, conn.SessionID(), createRequest("/own/n-", zk.WorldACL(zk.PermAll), zk.FlagEphemeralSequential), listRequest("/own"))
+				if r[0].Err != nil || r[1].Err != nil || r[0].Sent.Before(before) || r[0].Sent.After(time.Now()) {
+					t.Error(r[0].Err, r[1].Err, r[0].Sent)
+					return
+				}
+				d := Decoder{Rest: r[0].Body}
+				path, stat := string(d.Buffer()), d.Stat()
+				if d.Err != nil || stat.EphemeralOwner != conn.SessionID() || stat.Czxid == 0 || stat.DataLength != 4 {
+					t.Errorf("created %q, %+v, %v", path, stat, d.Err)
+				}
+				d = Decoder{Rest: r[1].Body}
+				var seen bool
+				for _, name := range d.Strings() {
+					seen = seen || "/own/"+name == path
+				}
+				if !seen || d.Err != nil {
+					t.Errorf("%s is not listed, %v", path, d.Err)
+				}
+				if _, _, err := conn.Get(path); err != nil { // go-zookeeper's own go on beside them
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	r := sendNow(t, tap, conn.SessionID(), listRequest("/absent"), Request{Op: opExists, Body: []byte("?")})
+	if !errors.Is(r[0].Err, zk.ErrNoNode) || r[1].Err == nil {
+		t.Errorf("%v, %v", r[0].Err, r[1].Err)
+	}
+}
+
+// Whoever waits for a reply hears that the connection broke; a request for another session is not sent.
+func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
+	s := server(t)
+	p := newHang(t, s.Addr())
+	tap := &Tap{}
+	conn, states := through(t, tap, 2*time.Second, p.addr())
+	await(t, states, zk.StateHasSession)
+	session := conn.SessionID()
+	for _, r := range sendNow(t, tap, session+1, listRequest("/"), listRequest("/")) {
+		if !errors.Is(r.Err, zk.ErrSessionExpired) || !r.Sent.IsZero() {
+			t.Errorf("in another session: %+v", r)
+		}
+	}
+	changes := make(chan struct{}, 100)
+	tap.Listen(func(string) {}, func() { changes <- struct{}{} })
+	p.hang()
+	if r := sendNow(t, tap, session, listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrConnectionClosed) || r.Sent.IsZero() {
+		t.Errorf("on a server that hangs: %+v", r)
+	}
+	<-changes
+	if r := sendNow(t, tap, session, listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrNoServer) || !r.Sent.IsZero() {
+		t.Errorf("without a connection: %+v", r)
+	}
+}
+
+// A watch that a request of our own has set is heard of, by its path.
+func TestTapHearsEvents(t *testing.T) {
+	s := server(t)
+	tap := &Tap{}
+	conn, states := through(t, tap, time.Minute, s.Addr())
+	await(t, states, zk.StateHasSession)
+	paths := make(chan string, 10)
+	tap.Listen(func(path string) { paths <- path }, func() {})
+	if _, err := conn.Create("/watched", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	if r := sendNow(t, tap, conn.SessionID(), watchRequest("/watched"))[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if err := conn.Delete("/watched", -1); err != nil {
+		t.Fatal(err)
+	}
+	if path := <-paths; path != "/watched" {
+		t.Errorf("event of %q", path)
+	}
+}
+
+// Only what a quorum commits moves Committed: reads, syncs, pings, failures and the resumption of a session do not.
+func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
+	s := server(t)
+	p := newHang(t, s.Addr())
+	tap := &Tap{}
+	if id, timeout, sent := tap.Committed(); id != 0 || timeout != 0 || !sent.IsZero() {
+		t.Error("something is known before the first dial")
+	}
+	conn, states := through(t, tap, 2*time.Second, p.addr())
+	await(t, states, zk.StateHasSession)
+	session := conn.SessionID()
+	id, timeout, last := tap.Committed()
+	if id != session || timeout != 2*time.Second || last.IsZero() {
+		t.Errorf("a new session: 0x%x, %v, %v", id, timeout, last)
+	}
+	path := AppendString(nil, "/")
+	check := append(AppendInt(AppendBool(AppendInt(nil, 13), false), -1), AppendInt(path, -1)...)
+	check = AppendInt(AppendBool(AppendInt(check, -1), true), -1)
+	for _, tt := range []struct {
+		what    string
+		r       Request
+		commits bool
+	}{
+		{"a listing", listRequest("/"), false},
+		{"a sync", Request{Op: opSync, Body: path}, false},
+		{"a failure", createRequest("/no/parent", zk.WorldACL(zk.PermAll), 0), false},
+		{"a creation", createRequest("/c", zk.WorldACL(zk.PermAll), 0), true},
+		{"a multi that checks", Request{Op: opMulti, Body: check}, true},
+		{"a deletion", Request{Op: opDelete, Body: AppendInt(AppendString(nil, "/c"), -1)}, true},
+	} {
+		before := time.Now()
+		r := sendNow(t, tap, session, tt.r)[0]
+		_, _, now := tap.Committed()
+		if moved := now.After(last); moved != tt.commits || moved && (!now.Equal(r.Sent) || now.Before(before)) {
+			t.Errorf("%s (%v): moved %v, want %v", tt.what, r.Err, moved, tt.commits)
+		}
+		last = now
+	}
+	if ack := tap.LastAck(); ack.Before(last) {
+		t.Error("what was committed was not acknowledged")
+	}
+	p.cut()
+	await(t, states, zk.StateHasSession)
+	if id, _, now := tap.Committed(); id != session || !now.Equal(last) {
+		t.Errorf("a session resumed: moved by %v", now.Sub(last))
+	}
+}
+
+// On a new connection our own requests come behind the authentications of the one before, and on a server that has seen
+// what the one before had seen.
+func TestTapRepeatsWhatAConnectionNeeds(t *testing.T) {
+	s := server(t)
+	p := newHang(t, s.Addr())
+	tap := &Tap{}
+	conn, states := through(t, tap, 10*time.Second, p.addr())
+	await(t, states, zk.StateHasSession)
+	if err := conn.AddAuth("digest", []byte("user:password")); err != nil {
+		t.Fatal(err)
+	}
+	created := sendNow(t, tap, conn.SessionID(), createRequest("/mine", zk.WorldACL(zk.PermAll), 0))[0]
+	if created.Err != nil {
+		t.Fatal(created.Err)
+	}
+	p.cut()
+	await(t, states, zk.StateHasSession)
+	for r := (Reply{Err: zk.ErrNoServer}); r.Err != nil; {
+		if r = sendNow(t, tap, conn.SessionID(), listRequest("/"))[0]; r.Err != nil && !errors.Is(r.Err, zk.ErrNoServer) && !errors.Is(r.Err, zk.ErrConnectionClosed) {
+			t.Fatal(r.Err)
+		}
+	}
+	heard := p.newest()
+	if zxid := int64(binary.BigEndian.Uint64(heard[8:])); zxid < created.Zxid {
+		t.Errorf("the connect request says zxid %d, want at least %d", zxid, created.Zxid)
+	}
+	auth := bytes.Index(heard, []byte("user:password"))
+	list := bytes.LastIndex(heard, listRequest("/").Body)
+	if auth < 0 || list < auth {
+		t.Errorf("authenticated at byte %d, listed at %d", auth, list)
+	}
+}
