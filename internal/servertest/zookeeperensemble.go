@@ -2,46 +2,191 @@ package servertest
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // StartZooKeeperEnsemble starts that many real servers that are one ensemble, for one test, which may do to them what it
 // likes. They are stopped when the test ends.
 func StartZooKeeperEnsemble(t testing.TB, members int) []*ZooKeeper {
 	t.Helper()
+	return StartEnsemble(t, EnsembleConfig{Members: members}).Members
+}
+
+// EnsembleConfig says what ensemble to start. Zero values: three members, the tick of all servers here, ten ticks.
+type EnsembleConfig struct {
+	Members int
+	// Tick is the servers' unit of time: a session's timeout is at least two, and at most 40 s.
+	Tick time.Duration
+	// SyncLimit is for how many ticks a member that is cut off from its leader, and a leader cut off from the others, goes on
+	// as if nothing had happened.
+	SyncLimit int
+}
+
+// Ensemble is real servers that reach each other, and are reached by clients, over wires.
+type Ensemble struct {
+	Members []*ZooKeeper
+	// Clients are wires to the members' ports for clients.
+	Clients []*Wire
+	wires   map[[2]int][]*Wire // from one member to another: for the followers of a leader, for elections
+}
+
+// StartEnsemble starts an ensemble for one test. It is stopped when the test ends.
+func StartEnsemble(t testing.TB, cfg EnsembleConfig) *Ensemble {
+	t.Helper()
 	check(t, zookeeperInstalled())
-	ports := make([]int, 4*members) // of each: for clients, its AdminServer, the others, elections
+	if cfg.Members == 0 {
+		cfg.Members = 3
+	}
+	if cfg.Tick == 0 {
+		cfg.Tick = tick
+	}
+	if cfg.SyncLimit == 0 {
+		cfg.SyncLimit = 10
+	}
+	const each = 4                         // for clients, its AdminServer, the others, elections
+	ports := make([]int, each*cfg.Members) // of each member
 	for i := range ports {
 		port, err := freePort()
 		check(t, err)
 		ports[i] = port
 	}
-	var lines strings.Builder
-	lines.WriteString("initLimit=20\nsyncLimit=10\n")
-	for i := range members {
-		fmt.Fprintf(&lines, "server.%d=127.0.0.1:%d:%d\n", i+1, ports[4*i+2], ports[4*i+3])
-	}
-	servers := make([]*ZooKeeper, members)
-	for i := range members {
-		dir := t.TempDir()
-		data := filepath.Join(dir, "data")
-		check(t, os.Mkdir(data, 0o700))
-		check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
-		check(t, configure(dir, ports[4*i], ports[4*i+1], lines.String()))
-		proc, err := startJVM(dir)
-		check(t, err)
-		servers[i] = &ZooKeeper{
-			Addr: loopback(ports[4*i]), Admin: "http://" + loopback(ports[4*i+1]), Real: true, dir: dir, proc: proc,
+	e := &Ensemble{wires: make(map[[2]int][]*Wire)}
+	for from := range cfg.Members {
+		for to := range cfg.Members {
+			for k := 2; from != to && k < each; k++ {
+				e.wires[[2]int{from, to}] = append(e.wires[[2]int{from, to}], StartWire(t, loopback(ports[each*to+k])))
+			}
 		}
-		t.Cleanup(servers[i].end)
 	}
-	for _, zk := range servers { // none serves before most are there
+	for i := range cfg.Members {
+		zk := e.start(t, cfg, i, ports[each*i:])
+		e.Members = append(e.Members, zk)
+		e.Clients = append(e.Clients, StartWire(t, zk.Addr))
+	}
+	for _, zk := range e.Members { // none serves before most are there
 		check(t, zk.proc.awaitReady(func() error { return portIsOf(zk.dir, zk.Addr) }))
 		check(t, zk.proc.awaitReady(func() error { return adminIsOf(zk.dir, zk.Admin) }))
 	}
-	return servers
+	return e
+}
+
+// start starts one member, which knows the others by the near ends of its wires to them.
+func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *ZooKeeper {
+	t.Helper()
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "initLimit=%d\nsyncLimit=%d\n", 2*cfg.SyncLimit, cfg.SyncLimit)
+	for to := range cfg.Members {
+		if to == i {
+			fmt.Fprintf(&lines, "server.%d=127.0.0.1:%d:%d\n", to+1, ports[2], ports[3])
+			continue
+		}
+		wires := e.wires[[2]int{i, to}]
+		_, quorum, _ := net.SplitHostPort(wires[0].Addr())
+		_, election, _ := net.SplitHostPort(wires[1].Addr())
+		fmt.Fprintf(&lines, "server.%d=127.0.0.1:%s:%s\n", to+1, quorum, election)
+	}
+	if cfg.Tick != tick { // the last of two lines counts
+		fmt.Fprintf(&lines, "tickTime=%d\n", cfg.Tick.Milliseconds())
+	}
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	check(t, os.Mkdir(data, 0o700))
+	check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
+	check(t, configure(dir, ports[0], ports[1], lines.String()))
+	proc, err := startJVM(dir)
+	check(t, err)
+	zk := &ZooKeeper{Addr: loopback(ports[0]), Admin: "http://" + loopback(ports[1]), Real: true, dir: dir, proc: proc}
+	t.Cleanup(zk.end)
+	return zk
+}
+
+// Cut holds back, in silence, what one member sends to another.
+func (e *Ensemble) Cut(from, to int) {
+	for _, w := range e.wires[[2]int{from, to}] {
+		w.Stop(ToServer)
+	}
+	for _, w := range e.wires[[2]int{to, from}] {
+		w.Stop(ToClient)
+	}
+}
+
+// Isolate cuts a member off from all others, in both directions, in silence.
+func (e *Ensemble) Isolate(member int) {
+	for other := range e.Members {
+		if other != member {
+			e.Cut(member, other)
+			e.Cut(other, member)
+		}
+	}
+}
+
+// Reset ends the connections between a member and the others with resets.
+func (e *Ensemble) Reset(member int) {
+	for pair, wires := range e.wires {
+		if pair[0] == member || pair[1] == member {
+			for _, w := range wires {
+				w.Reset()
+			}
+		}
+	}
+}
+
+// Heal mends all wires, and waits until one member leads and all others follow.
+func (e *Ensemble) Heal(t testing.TB) {
+	t.Helper()
+	for _, wires := range e.wires {
+		for _, w := range wires {
+			w.Heal()
+			w.Reset() // what was held back is from another time
+		}
+	}
+	for _, w := range e.Clients {
+		w.Heal()
+	}
+	e.Leader(t)
+}
+
+// Leader waits until one member leads and all others follow, and returns its index.
+func (e *Ensemble) Leader(t testing.TB) int {
+	t.Helper()
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(pollEvery) {
+		leader, followers := -1, 0
+		for i, zk := range e.Members {
+			switch mode(zk.Addr) {
+			case "leader":
+				leader = i
+			case "follower":
+				followers++
+			}
+		}
+		if leader >= 0 && followers == len(e.Members)-1 {
+			return leader
+		}
+	}
+	t.Fatal("servertest: the ensemble found no leader")
+	return -1
+}
+
+// mode is what a server says that it is; empty when it does not serve.
+func mode(addr string) string {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return ""
+	}
+	text, _ := io.ReadAll(conn)
+	_, rest, _ := strings.Cut(string(text), "Mode: ")
+	word, _, _ := strings.Cut(rest, "\n")
+	return word
 }

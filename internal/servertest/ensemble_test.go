@@ -1,0 +1,83 @@
+package servertest
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestWireStopsAndHeals: what is held back arrives late, in each direction by itself; a reset ends connections.
+func TestWireStopsAndHeals(t *testing.T) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer echo.Close()
+	go func() {
+		for {
+			c, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, c) }()
+		}
+	}()
+	w := StartWire(t, echo.Addr().String())
+	c, err := net.Dial("tcp", w.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	say := func(text string) { _, _ = io.WriteString(c, text) }
+	hear := func(want string, limit time.Duration) error {
+		_ = c.SetReadDeadline(time.Now().Add(limit))
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(c, got); err != nil {
+			return err
+		}
+		if string(got) != want {
+			t.Errorf("heard %q, want %q", got, want)
+		}
+		return nil
+	}
+	say("one")
+	if err := hear("one", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []Direction{ToServer, ToClient} {
+		w.Stop(d)
+		say("two")
+		if err := hear("two", 50*time.Millisecond); err == nil {
+			t.Errorf("direction %d is not stopped", d)
+		}
+		w.Heal()
+		if err := hear("two", 10*time.Second); err != nil {
+			t.Errorf("direction %d after healing: %v", d, err)
+		}
+	}
+	w.Reset()
+	if err := hear("x", 10*time.Second); err == nil {
+		t.Error("the connection outlived the reset")
+	}
+}
+
+// TestEnsembleIsPartitioned: an isolated leader loses its office, and comes back as a follower or leader.
+func TestEnsembleIsPartitioned(t *testing.T) {
+	e := StartEnsemble(t, EnsembleConfig{Tick: 100 * time.Millisecond, SyncLimit: 5})
+	old := e.Leader(t)
+	e.Isolate(old)
+	deadline := time.Now().Add(startTimeout)
+	for led := false; !led; {
+		if time.Now().After(deadline) {
+			t.Fatal("the others did not elect a leader")
+		}
+		for i, zk := range e.Members {
+			led = led || i != old && mode(zk.Addr) == "leader"
+		}
+	}
+	if m := mode(e.Members[old].Addr); m == "follower" {
+		t.Errorf("the isolated leader says %q", m)
+	}
+	e.Heal(t)
+}

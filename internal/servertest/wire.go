@@ -1,0 +1,178 @@
+package servertest
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// Wire passes bytes on between the clients of a port of its own and a server, and stops where a test says so, as a
+// network does: in silence, in one direction or both, or with resets. Bytes that are held back are not lost: after Heal they
+// arrive late.
+type Wire struct {
+	listener net.Listener
+	target   string
+	work     sync.WaitGroup
+
+	mu      sync.Mutex
+	changed *sync.Cond // stopped or ended
+	stopped [2]bool    // by direction
+	ended   bool
+	conns   map[net.Conn]struct{}
+}
+
+// Direction is that of bytes on a Wire.
+type Direction int
+
+// The directions of a Wire.
+const (
+	ToServer Direction = iota
+	ToClient
+)
+
+// StartWire starts a wire to the server at an address, for one test.
+func StartWire(t testing.TB, target string) *Wire {
+	t.Helper()
+	w, err := startWire("127.0.0.1:0", target)
+	check(t, err)
+	t.Cleanup(w.end)
+	return w
+}
+
+func startWire(addr, target string) (*Wire, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	w := &Wire{listener: l, target: target, conns: make(map[net.Conn]struct{})}
+	w.changed = sync.NewCond(&w.mu)
+	w.work.Go(w.accept)
+	return w, nil
+}
+
+// Addr is the host:port of the wire's near end.
+func (w *Wire) Addr() string { return w.listener.Addr().String() }
+
+// Stop holds back, in silence, whatever is sent in some directions; in both when none is given. New connections are made
+// only when bytes can go to the server.
+func (w *Wire) Stop(directions ...Direction) {
+	if len(directions) == 0 {
+		directions = []Direction{ToServer, ToClient}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range directions {
+		w.stopped[d] = true
+	}
+}
+
+// Heal lets everything pass again, also what was held back.
+func (w *Wire) Heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = [2]bool{}
+	w.changed.Broadcast()
+}
+
+// Reset ends all connections with a reset. New ones are as the directions allow.
+func (w *Wire) Reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.conns {
+		reset(c)
+	}
+}
+
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // without it the end would wait for bytes that are held back
+	}
+	_ = c.Close()
+}
+
+func (w *Wire) end() {
+	_ = w.listener.Close()
+	w.mu.Lock()
+	w.ended = true
+	for c := range w.conns {
+		reset(c)
+	}
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	w.work.Wait()
+}
+
+func (w *Wire) accept() {
+	for {
+		client, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		w.work.Go(func() { w.connect(client) })
+	}
+}
+
+// connect passes on what two ends say until one of them has ended.
+func (w *Wire) connect(client net.Conn) {
+	defer w.forget(client)
+	if !w.remember(client) || !w.pass(ToServer) {
+		return
+	}
+	server, err := net.Dial("tcp", w.target)
+	if err != nil {
+		return
+	}
+	defer w.forget(server)
+	if !w.remember(server) {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() {
+		w.copy(client, server, ToClient)
+		reset(client)
+	})
+	w.copy(server, client, ToServer)
+	reset(server)
+	back.Wait()
+}
+
+func (w *Wire) copy(to, from net.Conn, d Direction) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if !w.pass(d) {
+			return
+		}
+		if _, writeErr := to.Write(buf[:n]); err != nil || writeErr != nil {
+			return
+		}
+	}
+}
+
+// pass waits until bytes may go in a direction; false when the wire has ended.
+func (w *Wire) pass(d Direction) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.stopped[d] && !w.ended {
+		w.changed.Wait()
+	}
+	return !w.ended
+}
+
+func (w *Wire) remember(c net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		reset(c)
+		return false
+	}
+	w.conns[c] = struct{}{}
+	return true
+}
+
+func (w *Wire) forget(c net.Conn) {
+	w.mu.Lock()
+	delete(w.conns, c)
+	w.mu.Unlock()
+	reset(c)
+}
