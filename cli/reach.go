@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 )
 
@@ -30,7 +29,7 @@ func (s setup) targetWords(t connect.Target) string {
 			parts = append(parts, "--config", s.configFile)
 		}
 	}
-	words, _ := describe.Words(parts)
+	words, _ := shellWords(parts)
 	return words
 }
 
@@ -40,14 +39,14 @@ func clientWords(t connect.Target) string {
 	if t.Service == connect.ZooKeeper {
 		parts = []string{"-server", strings.Join(t.Servers, ",") + t.Chroot}
 	}
-	words, _ := describe.Words(parts)
+	words, _ := shellWords(parts)
 	return words
 }
 
 // command is one of this program about a lock, as it must be typed; rest is behind the target.
 func (s setup) command(verb string, id inspect.ID, rest ...string) string {
 	words := []string{"lockscope " + verb}
-	if id, ok := describe.Word(id.String()); ok {
+	if id, ok := shellWord(id.String()); ok {
 		words = append(words, id)
 	}
 	if t, err := s.backend(id.Backend); err == nil {
@@ -55,7 +54,7 @@ func (s setup) command(verb string, id inspect.ID, rest ...string) string {
 			words = append(words, target)
 		}
 	}
-	if more, ok := describe.Words(rest); ok && len(rest) > 0 {
+	if more, ok := shellWords(rest); ok && len(rest) > 0 {
 		words = append(words, more)
 	}
 	return strings.Join(words, " ")

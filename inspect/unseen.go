@@ -75,7 +75,7 @@ func unseenJSON(list []Unseen) []Unseen {
 	escaped := slices.Clone(list)
 	for i := range escaped {
 		u := &escaped[i]
-		u.Where, u.Read, u.Reason = Escape(u.Where), Escape(u.Read), Untrusted(u.Reason).Cut(240)
+		u.Where, u.Read, u.Right, u.Reason = Escape(u.Where), Escape(u.Read), Escape(u.Right), Untrusted(u.Reason).Cut(240)
 	}
 	return escaped
 }

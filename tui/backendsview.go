@@ -8,7 +8,6 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -81,12 +80,12 @@ func (s *backendsPage) summary() line {
 			}
 		}
 	}
-	l := line{{" " + describe.Count(len(s.snapshot.Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
+	l := line{{" " + plural(len(s.snapshot.Backends), "backend") + dot + plural(servers, "server"), t.Strong}}
 	if silent > 0 {
 		l = l.add(t.Muted, dot).add(t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
 	}
 	if findings > 0 {
-		l = l.add(t.Muted, dot).add(t.Text, describe.Count(findings, "finding"))
+		l = l.add(t.Muted, dot).add(t.Text, plural(findings, "finding"))
 	}
 	return l
 }
@@ -99,7 +98,7 @@ func (s *backendsPage) emptyLines() []line {
 	case len(s.snapshot.Backends) > 0:
 		text, more = "No server matches the filter.", "esc shows all of them."
 	case s.feedError != nil:
-		text, more = "Nothing can be shown.", describe.Printable(s.feedError.Error())
+		text, more = "Nothing can be shown.", printed(s.feedError.Error())
 	}
 	return []line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
@@ -138,7 +137,7 @@ func (s *backendsPage) rowLine(r serverRow, width int, selected bool) line {
 func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
 	t := s.theme
 	mark := backendSign(t, b.State)
-	name := line{{describe.Printable(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
+	name := line{{printed(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
 	return mark, []line{name, {{string(b.State), mark.style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil, {{s.brief(b), t.Muted}}}
 }
 
@@ -146,7 +145,7 @@ func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
 func (s *backendsPage) brief(b *inspect.Backend) string {
 	text := perSecond(ourRate(b.Cost)) + " from us"
 	if n := len(b.Findings); n > 0 {
-		text += " " + s.theme.Glyphs.Dot + " " + describe.Count(n, "finding")
+		text += " " + s.theme.Glyphs.Dot + " " + plural(n, "finding")
 	}
 	return text
 }
@@ -169,10 +168,10 @@ func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
 	unknown := line{{t.Glyphs.Unknown, t.Unknown}}
 	role, version, latency, clock, up := unknown, unknown, unknown, unknown, unknown
 	if v.Role != "" {
-		role = line{{describe.Printable(v.Role), t.Text}}
+		role = line{{printed(v.Role), t.Text}}
 	}
 	if v.Version != "" {
-		version = line{{describe.Printable(v.Version), t.Text}}
+		version = line{{printed(v.Version), t.Text}}
 	}
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		latency = line{{millis(v.Latency), t.Text}}
@@ -181,13 +180,13 @@ func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
 		clock = line{{offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
 	}
 	if !v.StartedAt.IsZero() && v.State == inspect.ServerUp {
-		up = line{{describe.Seconds(s.now.Sub(v.StartedAt)), t.Text}}
+		up = line{{coarse(s.now.Sub(v.StartedAt)), t.Text}}
 	}
 	note := line(nil)
 	if v.Error != "" {
-		note = line{{describe.Printable(describe.Cause(v.Error, v.Addr)), mark.style}}
+		note = line{{printed(cause(v.Error, v.Addr)), mark.style}}
 	}
-	return mark, []line{{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.style}}, role, version, latency, clock, up, note}
+	return mark, []line{{{"  ", t.Text}, {printed(v.Addr), t.Text}}, {{string(v.State), mark.style}}, role, version, latency, clock, up, note}
 }
 
 // skewed is from which a clock's offset is worth a warning, as the rule about it has it.
@@ -206,9 +205,9 @@ func offsetWords(d time.Duration) string {
 		return fmt.Sprintf("%+d ms", d.Milliseconds())
 	}
 	if d < 0 {
-		return "-" + describe.Age(-d)
+		return "-" + age(-d)
 	}
-	return "+" + describe.Age(d)
+	return "+" + age(d)
 }
 
 func millis(d time.Duration) string {

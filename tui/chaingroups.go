@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -146,7 +145,7 @@ func (p *chainPane) groupCells(l *inspect.Lock, r chainRow) []line {
 		number = line{{fmt.Sprint(first.Sequence), t.Text}}
 	}
 	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
-		since = line{{describe.Age(d), t.Text}}
+		since = line{{age(d), t.Text}}
 	}
 	most := 0
 	for _, c := range g.members {
@@ -209,7 +208,7 @@ func (p *chainPane) groupDetails(l *inspect.Lock, g *group) []line {
 	s, _ := contenderSign(t, g.members[0])
 	var names []string
 	for _, c := range g.members {
-		names = append(names, describe.Owner(c))
+		names = append(names, who(c))
 	}
 	how := "enter opens the group"
 	if g.open {
@@ -217,7 +216,7 @@ func (p *chainPane) groupDetails(l *inspect.Lock, g *group) []line {
 	}
 	var since string
 	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
-		since = "the first in the queue for " + describe.Age(d)
+		since = "the first in the queue for " + age(d)
 	}
 	lines := p.facts(span{s.text + " ", s.style}, fmt.Sprintf("%d readers", len(g.members)), since, how)
 	for _, text := range wrap(strings.Join(names, ", "), p.width-4, 3, t.Glyphs.Ellipsis) {

@@ -7,16 +7,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 )
 
 func TestCopyMenu(t *testing.T) {
 	t.Parallel()
-	commands := func(l *inspect.Lock, c *inspect.Contender) []describe.Command {
+	commands := func(l *inspect.Lock, c *inspect.Contender) []Command {
 		if c == nil {
-			return []describe.Command{{Name: "zkCli", Text: "ls " + l.ID.Path}}
+			return []Command{{"zkCli", "ls " + l.ID.Path}}
 		}
-		return []describe.Command{{Name: "zkCli", Text: "get " + c.Name.String()}, {Name: "look", Text: "ssh \x1b[2J"}}
+		return []Command{{"zkCli", "get " + c.Name.String()}, {"look", "ssh \x1b[2J"}}
 	}
 	for _, test := range []struct {
 		lock inspect.ID

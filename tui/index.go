@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 )
 
 // arrangement is how the locks are shown: in which order, which of them, and whether in groups.
@@ -19,7 +18,7 @@ type arrangement struct {
 // row is a lock in the table. It is replaced, never changed.
 type row struct {
 	lock *inspect.Lock
-	rank describe.Level
+	rank rank
 	key  key
 	// shown: the filter lets it through.
 	shown bool
@@ -81,7 +80,7 @@ func newIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.
 }
 
 func (x *index) row(p probe) *row {
-	return &row{lock: p.Lock, rank: describe.LevelOf(p.Lock), key: x.order.key(p.Lock), shown: x.filter.match(p)}
+	return &row{lock: p.Lock, rank: rankOf(p.Lock), key: x.order.key(p.Lock), shown: x.filter.match(p)}
 }
 
 // update takes over the locks that changed.
@@ -148,9 +147,9 @@ func (x *index) count(r *row, by int) {
 		x.contended += by
 	}
 	switch r.rank {
-	case describe.LevelCritical:
+	case rankCritical:
 		x.critical += by
-	case describe.LevelWarning:
+	case rankWarning:
 		x.warnings += by
 	}
 }

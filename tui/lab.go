@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 )
 
 const labScreen screenName = "lab"
@@ -351,6 +350,6 @@ func (s *lab) aboutLine(width int) line {
 	if l != nil {
 		mark, words = sign(t, l), s.verdict(l)
 	}
-	name := describe.Middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
+	name := middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
 	return line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}
 }

@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/lockops"
 )
 
@@ -24,7 +23,7 @@ func lossWords(cause error) string {
 	if _, after, ok := strings.Cut(text, lockops.ErrLost.Error()+": "); ok {
 		text = after
 	}
-	return describe.Printable(text)
+	return printed(text)
 }
 
 // loss is a lock that we held, and why we lost it.
@@ -46,7 +45,7 @@ func (w *world) lossLine() line {
 	t, last := w.theme, w.losses[len(w.losses)-1]
 	l := line{{" " + t.Glyphs.Critical + " LOST ", t.BadgeCritical}, {" " + last.lock.String() + ": " + last.why, t.Critical}}
 	if n := len(w.losses) - 1; n > 0 {
-		l[0].text += "and " + describe.Count(n, "lock") + " more "
+		l[0].text += "and " + plural(n, "lock") + " more "
 	}
 	return l
 }
@@ -85,7 +84,7 @@ func (b *lossBox) View(width, height int) string {
 			lines = append(lines, line{{fmt.Sprintf("and %d more: the Lab lists them", rest), t.Critical}}, nil)
 			break
 		}
-		lines = append(lines, line{{t.Glyphs.Critical + " LOST  ", t.Critical}, {describe.Middle(l.lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong}})
+		lines = append(lines, line{{t.Glyphs.Critical + " LOST  ", t.Critical}, {middle(l.lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong}})
 		for _, text := range wrap(sentence(l.why)+".", width, 4, t.Glyphs.Ellipsis) {
 			lines = append(lines, line{{text, t.Text}})
 		}

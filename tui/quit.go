@@ -2,8 +2,6 @@ package tui
 
 import (
 	tea "charm.land/bubbletea/v2"
-
-	"lockscope/inspect/describe"
 )
 
 // quit ends the program; when something is held here it asks first.
@@ -78,7 +76,7 @@ func (d *quitting) Actions() []action {
 
 func (d *quitting) View(width, height int) string {
 	t := d.theme
-	held := describe.Count(d.held, "lock")
+	held := plural(d.held, "lock")
 	return box(t, []line{
 		{{"Quit?", t.Strong}},
 		nil,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -105,7 +104,7 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 func skew(between []string, servers int, apart time.Duration, behind string, ours bool) string {
 	by := fmt.Sprintf("%gs", apart.Seconds())
 	if apart >= time.Minute {
-		by = describe.Span(apart)
+		by = inspect.FormatAge(apart)
 	}
 	switch {
 	case ours && behind == "":

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -36,7 +35,7 @@ func evictionRisk() inspect.Rule {
 			return nil
 		}
 		if n := len(servers) - 1; n > 0 {
-			first += fmt.Sprintf(", and so %s", describe.Count(n, "other"))
+			first += fmt.Sprintf(", and so %s", count(n, "other"))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -38,11 +37,11 @@ func noTTL() inspect.Rule {
 		name := ""
 		if holder != nil {
 			e = about(holder)
-			name = describe.BriefOwner(holder)
+			name = who(holder)
 			f.Advice = "only if its client is gone: " + releaseOf(c, holder)
 		} else {
 			e["value"] = says(vote)
-			name = describe.BriefName(vote.Value)
+			name = short(vote.Value)
 			f.Advice = "only if its client is gone: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter"
 		}
 		on := []string{}

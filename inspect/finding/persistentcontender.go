@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -36,9 +35,9 @@ func persistentContender() inspect.Rule {
 		e := about(first)
 		e["state"], e["count"], e["blocked_below"] = string(first.State), n, first.BlockedBelow
 		e["cause"] = "created without EPHEMERAL, such as by kazoo's acquire(ephemeral=False)"
-		message := fmt.Sprintf("%s %s without a session: it stays when its client is gone", describe.BriefOwner(first), verb(first))
+		message := fmt.Sprintf("%s %s without a session: it stays when its client is gone", who(first), verb(first))
 		if n > 1 {
-			message = fmt.Sprintf("%d contenders have no session, the first is %s: they stay when their clients are gone", n, describe.BriefOwner(first))
+			message = fmt.Sprintf("%d contenders have no session, the first is %s: they stay when their clients are gone", n, who(first))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -31,7 +30,7 @@ func semaphoreOvercommit() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%d leases are granted on a semaphore of %s", held, describe.Count(l.Limit, "permit")),
+			Message:    fmt.Sprintf("%d leases are granted on a semaphore of %s", held, count(l.Limit, "permit")),
 			Evidence: evidence{
 				"held": held, "limit": l.Limit, "holders": names(l.Holders),
 				"cause": "clients that use different numbers of permits",

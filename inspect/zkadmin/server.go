@@ -118,6 +118,9 @@ func (s *Server) Addr() string {
 	return s.cfg.Admin
 }
 
+// HasAdmin reports whether an AdminServer is configured.
+func (s *Server) HasAdmin() bool { return s.cfg.Admin != "" }
+
 // Requests is how many requests reached the wire so far.
 func (s *Server) Requests() uint64 { return s.requests.Load() }
 

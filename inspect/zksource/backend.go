@@ -1,15 +1,16 @@
 package zksource
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/recipe"
 )
 
 // backendState is what was last told of the backend.
@@ -34,7 +35,8 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 func (r *run) describe() *inspect.Backend {
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch, State: inspect.Connected,
-		FirstPass: r.firstPass, Scanned: r.scanned, Findings: slices.Concat(r.deniedFinding(), r.hugeFindings(), r.blind),
+		FirstPass: r.firstPass, Scanned: r.scanned, Unseen: slices.Concat(r.nodesUnseen(), r.missed.unseen, r.missed.watches),
+		Findings: slices.Concat(r.missed.neverGiven, r.missed.neverWatching),
 	}
 	if r.cfg.Once {
 		b.Mode = inspect.ModeOnce
@@ -47,7 +49,7 @@ func (r *run) describe() *inspect.Backend {
 		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), r.linkErr)
 	}
 	for i := range r.cfg.Servers {
-		b.Servers = append(b.Servers, r.server(i))
+		b.Servers = append(b.Servers, r.serverState(i))
 	}
 	b.Lost = r.lostLinks
 	b.Cost = inspect.Cost{Requests: r.spent, Watches: r.watches, Slowed: r.queue.pace.Slow}
@@ -69,8 +71,8 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
-// server is what is known of one server: what it said of itself, and what our connection to it shows.
-func (r *run) server(i int) inspect.Server {
+// serverState is what is known of one server: what it said of itself, and what our connection to it shows.
+func (r *run) serverState(i int) inspect.Server {
 	s := inspect.Server{Addr: r.cfg.Servers[i], State: inspect.ServerUnknown, Latency: -1}
 	if a := r.answers[i]; a.asked {
 		if a.err != "" {
@@ -108,16 +110,20 @@ func (r *run) startedAt(i int, uptime time.Duration) time.Time {
 // deniedRoot is why a root cannot be looked at; empty when each can.
 func (r *run) deniedRoot() string {
 	for _, p := range r.cfg.Roots {
-		if d := r.dirs[p]; d != nil && d.denied {
-			server := strings.Join(r.cfg.Servers, ",")
-			if r.link != nil {
-				server = r.link.tap.Server()
-			}
-			return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", server, inspect.Escape(p), r.asUser(), credentials)
+		d := r.dirs[p]
+		if d == nil || r.hidden(d) == nil || d.phase != shut {
+			continue
 		}
+		if why := r.refused[p].err; !errors.Is(why, zk.ErrNoAuth) {
+			return fmt.Sprintf("zookeeper %s: reading %s: %s", r.serving(), inspect.Escape(p), inspect.Untrusted(reason(why)).Cut(mostReason))
+		}
+		return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", r.serving(), inspect.Escape(p), r.asUser(), credentials)
 	}
 	return ""
 }
+
+// mostReason is how much of a reason is shown, in cells.
+const mostReason = 240
 
 // credentials is what to do about what may not be read.
 const credentials = "give credentials with READ on it: LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD"
@@ -133,59 +139,4 @@ func (r *run) asUser() string {
 func (r *run) user() string {
 	user, _, _ := strings.Cut(string(r.cfg.Auth), ":")
 	return inspect.Escape(user)
-}
-
-// blindness is why nothing is known of a directory; nil when it can be listed.
-func (r *run) blindness(d *dir) *inspect.Finding {
-	p := inspect.Escape(d.path)
-	switch {
-	case d.denied:
-		return &inspect.Finding{
-			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-			Message:  fmt.Sprintf("not allowed to read %s%s: who holds it and who waits is not known", p, r.asUser()),
-			Evidence: map[string]any{"path": p},
-			Advice:   credentials,
-		}
-	case d.huge:
-		f := r.hugeFinding(d.path, d.count)
-		return &f
-	}
-	return nil
-}
-
-// deniedFinding says what may not be read.
-func (r *run) deniedFinding() []inspect.Finding {
-	if len(r.denied) == 0 {
-		return nil
-	}
-	const most = 20
-	paths := slices.Sorted(maps.Keys(r.denied))
-	shown := make([]string, 0, most)
-	for _, p := range paths[:min(len(paths), most)] {
-		shown = append(shown, inspect.Escape(p))
-	}
-	return []inspect.Finding{{
-		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-		Message:  fmt.Sprintf("%d directories or nodes may not be read, the first is %s", len(paths), shown[0]),
-		Evidence: map[string]any{"paths": shown, "count": len(paths)},
-		Advice:   "give credentials with READ on them (LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD)",
-	}}
-}
-
-// hugeFindings says which directories have too many children to list.
-func (r *run) hugeFindings() []inspect.Finding {
-	var findings []inspect.Finding
-	for _, p := range slices.Sorted(maps.Keys(r.huge)) {
-		findings = append(findings, r.hugeFinding(p, r.huge[p]))
-	}
-	return findings
-}
-
-func (r *run) hugeFinding(p string, children int32) inspect.Finding {
-	return inspect.Finding{
-		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-		Message:  fmt.Sprintf("%s has more than %d children: it is not listed", inspect.Escape(p), r.cfg.Budget.Children),
-		Evidence: map[string]any{"path": inspect.Escape(p), "children": children},
-		Advice:   "see which program fills it, and have it delete what it does not need: most likely contenders that were never deleted",
-	}
 }

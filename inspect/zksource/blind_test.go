@@ -13,10 +13,10 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// hidden says that nothing is claimed of a lock but that it could not be looked at.
-func hidden(l *inspect.Lock) bool {
-	return l != nil && l.State == inspect.StateUnknown && l.Contention() == 0 && len(l.Findings) == 1 &&
-		l.Findings[0].Rule == "blind" && l.Findings[0].Severity == inspect.Info && l.Findings[0].Advice != ""
+// hidden reports whether nothing is claimed of a lock but that it could not be looked at, and why.
+func hidden(l *inspect.Lock, right string) bool {
+	return l != nil && l.State == inspect.StateUnknown && l.Contention() == 0 && l.Unknown(inspect.AspectHolders) &&
+		l.Unknown(inspect.AspectWaiters) && l.Unseen[0].Reason != "" && l.Unseen[0].Where != "" && l.Unseen[0].Right == right
 }
 
 func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
@@ -34,18 +34,18 @@ func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
 	for range 4 {
 		nodes = append(nodes, create(t, c, "/big/"+guid+"__lock__", "a", contender))
 	}
-	v.Await("unknown", func() bool { return hidden(v.Locks["/big"]) })
+	v.Await("unknown", func() bool { return hidden(v.Locks["/big"], "") })
 	if l := v.Locks["/big"]; l.Kind != inspect.KindMutex || l.Recipe != "kazoo" {
 		t.Errorf("it is still a lock of its recipe: %+v", l)
 	}
 	w := once(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget, Only: "/big"})
-	if !hidden(w.Locks["/big"]) {
+	if !hidden(w.Locks["/big"], "") {
 		t.Errorf("named: %v", w.Describe())
 	}
 	for _, node := range nodes[:4] {
 		remove(t, c, node)
 	}
-	v.Await("known again", func() bool { return v.Locks["/big"].Contention() == 3 && len(v.Locks["/big"].Findings) == 0 })
+	v.Await("known again", func() bool { return v.Locks["/big"].Contention() == 3 && len(v.Locks["/big"].Unseen) == 0 })
 }
 
 func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
@@ -68,7 +68,7 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 	}
 	allow(zk.DigestACL(zk.PermAll, "ops", "secret"))
 	create(t, c, "/l/"+guid2+"__lock__", "b", contender)
-	v.Await("unknown", func() bool { return hidden(v.Locks["/l"]) })
+	v.Await("unknown", func() bool { return hidden(v.Locks["/l"], "READ on /l") })
 	if l := v.Locks["/l"]; l.Recipe != "kazoo" || v.Backend.State != inspect.Connected {
 		t.Errorf("lock %+v, backend %+v", l, v.Backend)
 	}
@@ -83,7 +83,7 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 			if b.State != inspect.Degraded || !said || strings.Contains(b.Error+fmt.Sprintf("%+v", b), "topsecret") {
 				t.Errorf("%s as %q: %+v", name, user, b)
 			}
-			if hidden(w.Locks["/l"]) != (name == "only") {
+			if hidden(w.Locks["/l"], "READ on /l") != (name == "only") {
 				t.Errorf("%s as %q: %v", name, user, w.Describe())
 			}
 		}

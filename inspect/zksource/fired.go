@@ -52,7 +52,7 @@ func (r *run) touch(d *dir, now time.Time) {
 		d.again = true
 		return
 	}
-	if r.due[d] || d.huge {
+	if r.due[d] || d.phase == crowded {
 		return
 	}
 	if wait := d.relists.take(now); wait > 0 && !r.cfg.Budget.Unlimited {
@@ -60,7 +60,7 @@ func (r *run) touch(d *dir, now time.Time) {
 		r.due[d] = true
 		return
 	}
-	if d.leaf {
+	if d.phase == leaf {
 		r.push(&r.queue.urgent, job{kind: jobData, dir: d})
 		return
 	}

@@ -167,13 +167,14 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"
 }
 
-// observe runs a source for one pass below an Observer.
-func observe(t *testing.T, cfg zksource.Config) *inspect.Snapshot {
+// observe runs a source for one pass below an Observer with these rules.
+func observe(t *testing.T, cfg zksource.Config, rules ...inspect.Rule) *inspect.Snapshot {
 	t.Helper()
 	cfg.Backend, cfg.Once = "zk", true
 	ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
 	defer cancel()
 	o := inspect.NewObserver(time.Now, zksource.New(cfg))
+	o.Diagnose(rules, time.Hour)
 	if err := o.Run(ctx); err != nil {
 		t.Fatal(err)
 	}

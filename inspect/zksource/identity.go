@@ -12,12 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/zkadmin"
 )
 
-// askLimit bounds the questions to one server.
+// askLimit bounds a question to one server.
 const askLimit = 3 * time.Second
 
 // serverAnswer is what a server last said of itself.
@@ -25,7 +27,8 @@ type serverAnswer struct {
 	asked  bool
 	status zkadmin.Status
 	took   time.Duration
-	err    string
+	err    string // for people, escaped
+	failed error
 }
 
 // identity is one round of questions to all servers.
@@ -39,7 +42,26 @@ type identity struct {
 	allWatches  bool           // every server of the ensemble told
 	heard       map[int64]bool // sessions on the servers that told who watches what
 	covers      []inspect.ID
-	blind       []inspect.Finding
+	missed      missed
+}
+
+// missed is what servers did not tell. That of the watches is kept until these are asked for again.
+type missed struct {
+	unseen, watches           []inspect.Unseen
+	neverGiven, neverWatching []inspect.Finding
+}
+
+// note takes in that a server did not tell something; err may be nil.
+func (m *missed) note(a *zkadmin.Server, what read, err error) {
+	unseen, never := serverUnseen(a, what, err)
+	list, findings := &m.unseen, &m.neverGiven
+	if what == readWatchCount || what == readWatches {
+		list, findings = &m.watches, &m.neverWatching
+	}
+	*list = append(*list, unseen...)
+	if never != nil {
+		*findings = append(*findings, *never)
+	}
 }
 
 // tables are what one server told.
@@ -50,6 +72,8 @@ type tables struct {
 	asked       time.Time // when the table of watches was
 	watches     map[string][]int64
 	watchesErr  error
+	watchesRead read             // which failed
+	admin       *zkadmin.Failure // of the AdminServer, the first
 }
 
 // newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
@@ -97,8 +121,9 @@ func (r *run) askWho(now time.Time) {
 	l := r.link
 	r.tasks.Go(func() {
 		who := askAll(r.ctx, r.admins, l, covers)
-		who.covers = covers
-		r.identities <- who // one at a time, and there is room for it
+		if r.ctx.Err() == nil { // else it is our own end that failed the questions
+			r.identities <- who // one at a time, and there is room for it
+		}
 	})
 }
 
@@ -172,16 +197,39 @@ func askAll(ctx context.Context, admins []*zkadmin.Server, l *link, covers []ins
 	return who
 }
 
-func askOne(ctx context.Context, admin *zkadmin.Server, l *link, settled time.Time, watches bool) tables {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	t := tables{status: askStatus(ctx, admin)}
-	t.sessions, t.sessionsErr = askSessions(ctx, admin, l)
-	if watches {
-		waitUntil(ctx, settled)
-		t.asked = time.Now()
-		t.watches, t.watchesErr = askWatches(ctx, admin)
+// askOne asks a server. One that lets a question time out is not asked the next.
+func askOne(ctx context.Context, admin *zkadmin.Server, l *link, settled time.Time, watches bool) (t tables) {
+	ask := func(question func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		defer cancel()
+		err := question(ctx)
+		if t.admin == nil {
+			t.admin = admin.AdminFailure()
+		}
+		return err
 	}
+	t.sessionsErr = ask(func(ctx context.Context) error {
+		t.status = askStatus(ctx, admin)
+		return t.status.failed
+	})
+	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
+		t.sessionsErr = ask(func(ctx context.Context) (err error) {
+			t.sessions, err = askSessions(ctx, admin, l)
+			return err
+		})
+	}
+	if !watches {
+		return t
+	}
+	if t.watchesErr, t.watchesRead = t.sessionsErr, readWatchCount; errors.Is(t.watchesErr, context.DeadlineExceeded) {
+		return t
+	}
+	waitUntil(ctx, settled)
+	t.asked = time.Now()
+	t.watchesErr = ask(func(ctx context.Context) (err error) {
+		t.watches, t.watchesRead, err = askWatches(ctx, admin)
+		return err
+	})
 	return t
 }
 
@@ -189,8 +237,10 @@ func askOne(ctx context.Context, admin *zkadmin.Server, l *link, settled time.Ti
 func (who *identity) join(admins []*zkadmin.Server, told []tables, watches bool) {
 	for i, t := range told {
 		who.servers = append(who.servers, t.status)
-		who.note(admins[i].Addr(), "who its clients are", t.sessionsErr)
-		who.note(admins[i].Addr(), "who watches what", t.watchesErr)
+		who.missed.unseen = append(who.missed.unseen, adminUnseen(t.admin)...)
+		who.missed.note(admins[i], readStatus, t.status.failed)
+		who.missed.note(admins[i], readSessions, t.sessionsErr)
+		who.missed.note(admins[i], t.watchesRead, t.watchesErr)
 		if t.sessionsErr == nil {
 			if who.sessions == nil {
 				who.sessions = map[int64]inspect.Session{}
@@ -228,13 +278,16 @@ func (who *identity) count(l *link, told []tables) {
 			tellWatches++
 		}
 	}
-	members, hosts := who.members(l)
+	members, hosts, err := who.members(l)
+	if errors.Is(err, zk.ErrNoAuth) {
+		who.missed.unseen = append(who.missed.unseen, configUnseen(l, err)...)
+	}
 	known := members > 0 && sessions == len(who.sessions)
 	who.allSessions = known && tellSessions >= members
 	who.allWatches = known && tellWatches >= members && (who.allSessions || members == 1)
 	if members > len(told) {
-		who.blind = append(who.blind, inspect.Finding{
-			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+		who.missed.neverGiven = append(who.missed.neverGiven, inspect.Finding{
+			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Subject: inspect.Subject{Unseen: reads[readSessions].ofBackend},
 			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(told)),
 			Evidence: map[string]any{"servers": members, "named": len(told)},
 			Advice:   "name all of them in the target: zk://" + cmp.Or(hosts, "HOST1,HOST2,HOST3"),
@@ -245,12 +298,14 @@ func (who *identity) count(l *link, told []tables) {
 func askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
 	start := time.Now()
 	st, err := admin.Status(ctx)
-	a := serverAnswer{asked: true, status: st, took: time.Since(start)}
-	if err != nil {
-		a.err = inspect.Escape(err.Error())
-	}
-	if errors.Is(err, zkadmin.ErrNotAllowed) {
+	a := serverAnswer{asked: true, status: st, took: time.Since(start), failed: err}
+	switch {
+	case errors.Is(err, zkadmin.ErrNotAllowed), errors.Is(err, zkadmin.ErrUnauthorized):
 		a.asked = false // it is there, and says nothing
+	case errors.Is(err, zkadmin.ErrNoQuorum):
+		a.err = zkadmin.ErrNoQuorum.Error()
+	case err != nil:
+		a.err = inspect.Untrusted(why(err)).Cut(mostReason)
 	}
 	return a
 }
@@ -284,33 +339,17 @@ func askSessions(ctx context.Context, admin *zkadmin.Server, l *link) (map[int64
 
 var errTooDear = errors.New("it has too many watches: asking for them would hurt it")
 
-func askWatches(ctx context.Context, admin *zkadmin.Server) (map[string][]int64, error) {
+// askWatches returns which question failed with its error.
+func askWatches(ctx context.Context, admin *zkadmin.Server) (map[string][]int64, read, error) {
 	sum, err := admin.WatchSummary(ctx)
 	if err != nil {
-		return nil, err
+		return nil, readWatchCount, err
 	}
 	if sum.Watches >= watchTableLimit {
-		return nil, fmt.Errorf("%d watches: %w", sum.Watches, errTooDear)
+		return nil, readWatches, fmt.Errorf("%d watches: %w", sum.Watches, errTooDear)
 	}
-	return admin.WatchesByPath(ctx)
-}
-
-// note adds a finding about what a server that is there would not tell.
-func (who *identity) note(addr, what string, err error) {
-	host, _, _ := net.SplitHostPort(addr)
-	advice := "give the server's AdminServer in the target (admin=http://" + net.JoinHostPort(inspect.Escape(host), "8080") + "), or allow cons, wchs and wchp in 4lw.commands.whitelist"
-	switch {
-	case errors.Is(err, errTooDear):
-		advice = "look at one server at a time with the AdminServer's watches_by_path, off peak"
-	case !errors.Is(err, zkadmin.ErrNotAllowed) && !errors.Is(err, zkadmin.ErrSyntax):
-		return
-	}
-	who.blind = append(who.blind, inspect.Finding{
-		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-		Message:  fmt.Sprintf("server %s does not tell %s", addr, what),
-		Evidence: map[string]any{"server": addr, "reason": err.Error()},
-		Advice:   advice,
-	})
+	watches, err := admin.WatchesByPath(ctx)
+	return watches, readWatches, err
 }
 
 // identified takes in what the servers told.
@@ -319,13 +358,11 @@ func (r *run) identified(who identity) {
 		r.result(<-r.results)
 	}
 	r.asking = false
-	r.answers, r.blind = who.servers, who.blind
-	slices.SortFunc(r.blind, func(a, b inspect.Finding) int {
-		if a.Message < b.Message {
-			return -1
-		}
-		return 1
-	})
+	r.answers = who.servers
+	if who.covers == nil { // nobody asked for the watches this time
+		who.missed.watches, who.missed.neverWatching = r.missed.watches, r.missed.neverWatching
+	}
+	r.missed = who.missed
 	r.backend.stale = true
 	r.extra.Sessions, r.extra.AllSessions = who.sessions, who.allSessions
 	r.shortest = r.shortestTimeout(who.sessions)

@@ -7,18 +7,18 @@ const configNode = "/zookeeper/config"
 
 // members is how many servers the ensemble has, whether they are in our target or not, and where these say that they are;
 // 0 when that is not known.
-func (who *identity) members(l *link) (int, string) {
+func (who *identity) members(l *link) (count int, at string, err error) {
 	if len(who.servers) == 1 && who.servers[0].status.Role == "standalone" {
-		return 1, ""
+		return 1, "", nil
 	}
 	if l == nil {
-		return 0, ""
+		return 0, "", nil
 	}
 	config, _, err := l.conn.Get(configNode)
 	if err != nil {
-		return 0, ""
+		return 0, "", err
 	}
-	return strings.Count("\n"+string(config), "\nserver."), addresses(string(config))
+	return strings.Count("\n"+string(config), "\nserver."), addresses(string(config)), nil
 }
 
 // addresses are where clients reach the servers of a configuration, "server.ID=HOST:PORT:PORT[:ROLE][;[CLIENT:]PORT]" a line

@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"path"
+	"slices"
 	"time"
 
 	"lockscope/inspect"
@@ -25,19 +26,23 @@ func (r *run) base(d *dir) *dir {
 	return b
 }
 
-// findParts notes which parts the directory has, and says whether all that is wanted of them was read. What may not be
-// read is no part, or hides a lock that it was a part of.
-func (r *run) findParts(d *dir) (complete bool, blind *inspect.Finding) {
+// findParts notes which parts the directory has, and reports whether all that is wanted of them was read. A part that may
+// not be read hides who waits, or, where it has the permits, the whole lock.
+func (r *run) findParts(d *dir) (complete bool, hidden, waiters []inspect.Unseen) {
 	clear(d.parts)
 	complete = true
 	for _, where := range recipe.Parts(d.path) {
 		part := r.dirs[where.Path]
-		if part == nil || part == d || part.absent || part.leaf {
+		if part == nil || part == d || part.phase == absent || part.phase == leaf {
 			continue
 		}
-		if why := r.blindness(part); why != nil {
-			if d.folded {
-				blind = why
+		if why := r.hidden(part); why != nil {
+			queue := r.dirs[join(d.path, recipe.CuratorLocks)]
+			switch {
+			case where.Place == recipe.CuratorLeases && (d.folded || queue != nil && (queue.queued() || r.hidden(queue) != nil)):
+				hidden = why
+			case where.Place != recipe.CuratorLeases:
+				waiters = only(inspect.AspectWaiters, why)
 			}
 			continue
 		}
@@ -50,7 +55,7 @@ func (r *run) findParts(d *dir) (complete bool, blind *inspect.Finding) {
 		}
 		d.parts[where.Place] = part
 	}
-	return complete, blind
+	return complete, hidden, waiters
 }
 
 // complete says that enough was read of a directory to tell who contends in it.
@@ -61,7 +66,14 @@ func (d *dir) complete() bool {
 // judge makes anew the lock that a directory is, or is a part of, and emits it when it changed.
 func (r *run) judge(d *dir) {
 	d.judged = d.judged || len(d.waiting) == 0 && !d.readAt.IsZero()
-	if b := r.base(d); b != nil && !b.denied && !b.huge && !b.absent {
+	b := r.base(d)
+	if b != nil && r.hidden(b) != nil && recipe.KazooQueuePath(b.path) == d.path && d.queued() {
+		b.folded = true
+		r.put(b.hide(r.id(b), true, r.hidden(b)))
+		r.silence(d)
+		return
+	}
+	if b != nil && r.hidden(b) == nil && b.phase != absent {
 		r.judgeWhole(b)
 		if b.folded || !b.decided {
 			r.silence(d)
@@ -81,7 +93,7 @@ func (r *run) judgeWithout(d *dir) {
 // judgeEarly tells of a queue and its length before who stands in it was read.
 func (r *run) judgeEarly(d *dir) {
 	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {
-		r.put(d.judge(r.id(d), false))
+		r.put(d.judge(r.id(d), false, nil))
 	}
 }
 
@@ -91,25 +103,29 @@ func (r *run) judgeWhole(d *dir) {
 	if d.gone || r.cfg.Only != "" && d.path != r.cfg.Only {
 		return
 	}
-	if blind := r.blindness(d); blind != nil {
+	if why := r.hidden(d); why != nil {
 		d.waiting, d.fresh = nil, nil
-		r.put(d.hide(r.id(d), r.named(d), *blind))
+		r.put(d.hide(r.id(d), r.named(d), why))
 		return
 	}
-	if !d.leaf && (d.readAt.IsZero() && !d.single || !d.judged && len(d.waiting) > 0) {
+	if d.phase != leaf && (d.readAt.IsZero() && !d.single || !d.judged && len(d.waiting) > 0) {
 		return
 	}
-	complete, blind := r.findParts(d)
-	if blind != nil {
-		r.put(d.hide(r.id(d), r.named(d), *blind))
+	complete, hidden, waiters := r.findParts(d)
+	if hidden != nil {
+		r.concealed(d, hidden)
 		return
 	}
 	r.wantData(d)
 	if !complete || d.dataWanted && !d.dataRead || r.awaitsPart(d) {
 		return
 	}
+	if why := r.undecidable(d); why != nil {
+		r.concealed(d, why)
+		return
+	}
 	was := d.decided && !d.folded
-	lock, changed := d.judge(r.id(d), r.named(d))
+	lock, changed := d.judge(r.id(d), r.named(d), slices.Concat(waiters, r.contendersUnseen(d)))
 	if !d.recheck.IsZero() && d.listedSince(d.recheck) && lock != nil {
 		changed, d.recheck = true, time.Time{}
 	}
@@ -125,6 +141,23 @@ func (r *run) judgeWhole(d *dir) {
 			r.judgeWhole(part)
 		}
 	}
+}
+
+// concealed puts a directory's lock of which it is known that it is one, and not who holds it.
+func (r *run) concealed(d *dir, why []inspect.Unseen) {
+	d.decided, d.folded = true, d.folded || len(d.parts) > 0
+	r.put(d.hide(r.id(d), true, why))
+	for _, where := range recipe.Parts(d.path) {
+		if part := r.dirs[where.Path]; part != nil && d.folded {
+			r.silence(part)
+		}
+	}
+}
+
+// queued reports whether there are contenders in a directory.
+func (d *dir) queued() bool {
+	_, entries := recipe.Read(d.names)
+	return len(entries) > 0
 }
 
 // holdBack is how long news of a semaphore may wait for those of its other directory.

@@ -12,15 +12,15 @@ func (r *run) poll(now time.Time) {
 		return
 	}
 	for _, d := range r.dirs {
-		told := d.watched && !d.huge && (d.dataWatched || !d.dataWanted)
-		if d.leaf {
+		told := d.watched && d.phase != crowded && (d.dataWatched || !d.dataWanted)
+		if d.phase == leaf {
 			told = d.dataWatched || !d.dataWanted
 		}
-		if told || d.busy || r.due[d] || !r.denied[d.path].IsZero() {
+		if _, refused := r.refused[d.path]; told || d.busy || r.due[d] || refused {
 			continue
 		}
 		focus, every := r.inFocus(d), r.beats.others
-		if focus || d.absent {
+		if focus || d.phase == absent {
 			every = r.beats.focused
 		}
 		if now.Sub(d.tried()) < every {
@@ -48,11 +48,14 @@ func (d *dir) tried() time.Time {
 // askAgain has a directory, or a node that is a lock by itself, read again.
 func (r *run) askAgain(d *dir, list *[]job, now time.Time) {
 	d.triedAt = now
-	switch {
-	case d.absent || d.huge || !d.stated:
+	switch d.phase {
+	case unasked, absent, crowded:
 		r.push(list, job{kind: jobStat, dir: d})
-	case d.leaf:
+	case leaf:
 		r.push(list, job{kind: jobData, dir: d})
+	case shut:
+		r.push(list, job{kind: jobList, dir: d})
+		d.dataStale = d.dataWanted
 	default:
 		d.dataStale = d.dataWanted && !d.dataWatched
 		r.push(list, job{kind: jobList, dir: d})
@@ -68,7 +71,7 @@ type doubts struct {
 // doubt asks again for one of what might not be read, or is on the screen, in turn: whom an ACL shuts out or lets in again
 // no watch tells.
 func (r *run) doubt(now time.Time) {
-	both := [...]map[string]time.Time{r.denied, r.onScreen()}
+	both := [...]map[string]time.Time{r.refusedAt(), r.onScreen()}
 	r.doubts.turn++
 	for i := range both {
 		p, at := longestAgo(both[(r.doubts.turn+i)%len(both)])
@@ -76,12 +79,26 @@ func (r *run) doubt(now time.Time) {
 			continue
 		}
 		r.doubts.at = now
-		if _, denied := r.denied[p]; denied {
-			r.denied[p] = now
+		for _, kept := range [...]map[string]refusal{r.refused, r.sealed} {
+			if why, refused := kept[p]; refused {
+				why.at = now
+				kept[p] = why
+			}
 		}
 		r.lookAgain(p, now)
 		return
 	}
+}
+
+// refusedAt is when the nodes were tried that could not be read.
+func (r *run) refusedAt() map[string]time.Time {
+	tried := make(map[string]time.Time, len(r.refused)+len(r.sealed))
+	for _, kept := range [...]map[string]refusal{r.sealed, r.refused} {
+		for p, why := range kept {
+			tried[p] = why.at
+		}
+	}
+	return tried
 }
 
 // onScreen is when the directories of the locks that somebody looks at were tried.
@@ -110,7 +127,7 @@ func longestAgo(tried map[string]time.Time) (oldest string, at time.Time) {
 // lookAgain asks for a directory, or for a contender that might not be read.
 func (r *run) lookAgain(p string, now time.Time) {
 	if in, name := r.dirs[parent(p)], path.Base(p); in != nil {
-		if z, listed := in.nodes[name]; listed && !z.Known && !in.waiting[name] {
+		if z, listed := in.nodes[name]; listed && (!z.Known || z.Sealed) && !in.waiting[name] {
 			in.await(name)
 			r.queue.polls = append(r.queue.polls, job{kind: jobGet, dir: in, name: name})
 			return

@@ -23,10 +23,10 @@ func TestWhatIsOnTheScreenIsAskedForInTurn(t *testing.T) {
 	r.focus = map[string]bool{}
 	for i, name := range names {
 		d := r.dirs["/"+name]
-		if d.stated, d.busy, d.readAt, d.watched = true, false, noon, i < locks; i < locks {
+		if d.phase, d.busy, d.readAt, d.watched = listable, false, noon, i < locks; i < locks {
 			r.focus[d.path] = true
 		} else {
-			d.denied, r.denied[d.path] = true, noon
+			d.phase, d.count, r.refused[d.path] = shut, -1, refusal{read: readChildren, err: zk.ErrNoAuth, at: noon}
 		}
 	}
 	r.queue.clear()

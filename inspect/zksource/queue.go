@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -39,6 +40,10 @@ type result struct {
 	data     []byte
 	stat     *zk.Stat
 	err      error
+	// sealed: it may not be read, but its Stat was.
+	sealed bool
+	// noChroot: the node does not exist, nor does the chroot.
+	noChroot bool
 }
 
 // queue holds what is to be asked. What changed goes before what was never seen, and of that the rest of the walk,
@@ -129,8 +134,39 @@ func (l *link) ask(cfg Config, j job, watch bool) result {
 	case jobData:
 		r.data, r.stat, r.err = l.get(p, watch)
 	}
+	if errors.Is(r.err, zk.ErrNoAuth) && j.kind != jobStat {
+		l.askSealed(&r, p, j.name, watch)
+	}
+	if errors.Is(r.err, zk.ErrNoNode) && j.dir.root && cfg.Chroot != "" {
+		exists, _, err := l.conn.Exists(cfg.Chroot)
+		r.noChroot = err == nil && !exists
+	}
 	r.at = time.Now()
 	return r
+}
+
+// askSealed asks for what needs no right of a node that may not be read: whether it exists, who owns it, how many children
+// it has. A watch for its data tells of its end, too.
+func (l *link) askSealed(r *result, p, name string, watch bool) {
+	var exists bool
+	var stat *zk.Stat
+	var err error
+	if name != "" {
+		p = join(p, name)
+	}
+	if watch && r.job.kind != jobList {
+		exists, stat, _, err = l.conn.ExistsW(p)
+	} else {
+		exists, stat, err = l.conn.Exists(p)
+	}
+	switch {
+	case err != nil:
+		r.err = err
+	case !exists:
+		r.err = zk.ErrNoNode
+	default:
+		r.stat, r.sealed = stat, true
+	}
 }
 
 func (l *link) get(p string, watch bool) (data []byte, stat *zk.Stat, err error) {

@@ -18,8 +18,8 @@ import (
 // noteSeen notes that a child's Stat was read for the first time.
 func (r *run) noteSeen(c *dir) {
 	if c.root { // a lock that somebody named, or a root that is one
-		if _, persistent := recipe.Singles(parent(c.path)); c.leaf || persistent {
-			r.makeSingle(c, c.leaf)
+		if _, persistent := recipe.Singles(parent(c.path)); c.phase == leaf || persistent {
+			r.makeSingle(c, c.phase == leaf)
 		}
 		return
 	}
@@ -29,7 +29,7 @@ func (r *run) noteSeen(c *dir) {
 	}
 	c.seen = true
 	in.unseen--
-	if c.leaf {
+	if c.phase == leaf {
 		if in.leaves == nil {
 			in.leaves = map[string]bool{}
 		}
@@ -76,7 +76,7 @@ func (r *run) findSingles(d *dir) {
 	}
 	read := 0
 	for _, name := range d.names {
-		if c := r.dirs[join(d.path, name)]; c != nil && !c.leaf && (read < fullQueue || r.cfg.Once || r.focus[c.path]) {
+		if c := r.dirs[join(d.path, name)]; c != nil && c.phase != leaf && (read < fullQueue || r.cfg.Once || r.focus[c.path]) {
 			read++
 			r.makeSingle(c, false)
 		}
@@ -118,7 +118,7 @@ func (r *run) makeSingle(c *dir, alone bool) {
 
 // gotData takes in a directory's own data.
 func (r *run) gotData(d *dir, res result) {
-	if res.err != nil && d.dataWatched { // then none was set
+	if res.err != nil && !res.sealed && d.dataWatched { // then none was set
 		d.dataWatched = false
 		r.watches--
 	}
@@ -126,12 +126,12 @@ func (r *run) gotData(d *dir, res result) {
 	case errors.Is(res.err, zk.ErrNoNode):
 		r.failed(d, res)
 		return
-	case res.err == nil:
-		delete(r.denied, d.path)
-		d.self = znode(path.Base(d.path), res.data, res.stat)
-	case errors.Is(res.err, zk.ErrNoAuth):
-		r.denied[d.path] = res.at
-		d.self = znode(path.Base(d.path), nil, nil)
+	case res.err == nil || res.sealed:
+		r.note(r.sealed, d.path, readOwn, res)
+		d.self = znode(path.Base(d.path), res.data, res.stat, res.sealed)
+	default:
+		r.note(r.sealed, d.path, readStat, res)
+		d.self = znode(path.Base(d.path), nil, nil, false)
 	}
 	d.dataRead, d.dataStale, d.triedAt = true, false, res.at
 	r.judge(d)
@@ -148,15 +148,15 @@ func (r *run) free(in, c *dir) {
 		c.dataWatched = false
 		r.watches--
 	}
-	c.single, c.dataWanted, c.dataRead, c.stated, c.seen = false, false, false, false, true
-	r.put(c.judge(r.id(c), true))
+	c.single, c.dataWanted, c.dataRead, c.phase, c.seen = false, false, false, unasked, true
+	r.put(c.judge(r.id(c), true, nil))
 }
 
 // comesBack has a lone node that was gone looked at again.
 func (r *run) comesBack(in, c *dir) {
 	in.freed = nil
 	in.unseen++
-	c.seen, c.leaf, c.absent = false, false, false
+	c.seen, c.phase = false, unasked
 	r.push(&r.queue.urgent, job{kind: jobStat, dir: c})
 }
 

@@ -50,7 +50,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
-		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), denied: map[string]time.Time{}, huge: map[string]int32{},
+		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*dir{},
 	}
 }
 
@@ -93,9 +93,12 @@ type run struct {
 	watches   int
 	firstPass bool
 	scanned   int
-	denied    map[string]time.Time // paths that may not be read, and when we were told so
+	refused   map[string]refusal // nodes that could not be read or listed, by path
+	sealed    map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
+	crowds    map[string]*dir    // by path
+	tooDeep   string             // the first directory that is not walked into; empty: none
+	noChroot  bool               // it does not exist
 	doubts    doubts
-	huge      map[string]int32 // directories with too many children
 	focused   sourcekit.Focus
 	focus     map[string]bool
 	clock     clock
@@ -109,8 +112,8 @@ type run struct {
 	shortest   time.Duration // timeout of the sessions
 	watchesAt  time.Time     // when the watch tables were asked for
 	answers    []serverAnswer
-	blind      []inspect.Finding
-	told       bool // who is who, once
+	missed     missed // of what they were asked
+	told       bool   // who is who, once
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock
@@ -306,10 +309,10 @@ func (r *run) started() {
 	r.progress, r.backend.stale = r.readyAt, true
 	for _, d := range r.dirs {
 		switch {
-		case d.leaf && d.dataWanted:
+		case d.phase == leaf && d.dataWanted:
 			r.askData(d)
-		case d.leaf:
-		case !d.stated || d.huge || d.absent:
+		case d.phase == leaf:
+		case d.phase == unasked || d.phase == crowded || d.phase == absent:
 			r.push(&r.queue.walk, job{kind: jobStat, dir: d})
 		case r.inFocus(d):
 			r.push(&r.queue.urgent, job{kind: jobList, dir: d})

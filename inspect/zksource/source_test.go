@@ -2,6 +2,7 @@ package zksource_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -332,10 +333,9 @@ func TestADirectoryThatMayNotBeReadIsSkipped(t *testing.T) {
 	if len(v.Locks) != 1 || v.Locks["/open"] == nil {
 		t.Errorf("locks: %v", v.Describe())
 	}
-	blind := false
-	for _, f := range v.Backend.Findings {
-		blind = blind || f.Rule == "blind" && fmt.Sprint(f.Evidence["paths"]) == "[/shut]"
-	}
+	blind := slices.ContainsFunc(v.Backend.Unseen, func(u inspect.Unseen) bool {
+		return u.Aspect == inspect.AspectLocks && u.Read == "getChildren /shut" && u.Right == "READ on /shut" && u.Where == zks.Addr
+	})
 	if !blind || v.Backend.State != inspect.Connected {
 		t.Errorf("backend: %+v", v.Backend)
 	}
@@ -354,7 +354,7 @@ func TestDirectoriesOverABudget(t *testing.T) {
 	create(t, c, "/small", "", 0)
 	create(t, c, "/small/"+guid+"__lock__", "a", contender)
 	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Children: 5}})
-	if len(v.Locks) != 1 || len(v.Backend.Findings) == 0 {
+	if len(v.Locks) != 1 || !v.Backend.Unknown(inspect.AspectLocks) {
 		t.Errorf("too many children: %v, %+v", v.Describe(), v.Backend.Findings)
 	}
 	w, s := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Watches: 1}})

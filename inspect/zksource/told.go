@@ -53,8 +53,8 @@ func fingerprint(l *inspect.Lock) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	maphash.WriteComparable(&h, l.State)
-	for _, f := range l.Findings {
-		maphash.WriteComparable(&h, [2]string{f.Rule, f.Message})
+	for _, u := range l.Unseen {
+		maphash.WriteComparable(&h, u)
 	}
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		maphash.WriteComparable(&h, len(list))

@@ -12,7 +12,7 @@ func TestALockIsToldWhenAnythingButItsAgeChanges(t *testing.T) {
 		l := &inspect.Lock{
 			Kind: inspect.KindMutex, Recipe: "kazoo", State: inspect.StateContended, Aliens: []inspect.Untrusted{"x"},
 			Holders: []inspect.Contender{{Name: "a", Count: 1, Since: noon}}, Waiters: []inspect.Contender{{Name: "b"}, {Name: "c"}},
-			Findings: []inspect.Finding{{Rule: "blind", Message: "m"}}, ReadAt: noon,
+			Unseen: []inspect.Unseen{{Aspect: inspect.AspectOwner, Read: "getData /a"}}, ReadAt: noon,
 		}
 		change(l)
 		return l
@@ -32,8 +32,8 @@ func TestALockIsToldWhenAnythingButItsAgeChanges(t *testing.T) {
 		"waiter":       func(l *inspect.Lock) { l.Waiters[1].Watches = "a" }, "fewer": func(l *inspect.Lock) { l.Waiters = l.Waiters[:1] },
 		"order":     func(l *inspect.Lock) { l.Waiters[0], l.Waiters[1] = l.Waiters[1], l.Waiters[0] },
 		"who holds": func(l *inspect.Lock) { l.Holders, l.Waiters = append(l.Holders, l.Waiters[0]), l.Waiters[1:] },
-		"aliens":    func(l *inspect.Lock) { l.Aliens = nil }, "finding": func(l *inspect.Lock) { l.Findings[0].Message = "n" },
-		"findings": func(l *inspect.Lock) { l.Findings = nil },
+		"aliens":    func(l *inspect.Lock) { l.Aliens = nil }, "unseen": func(l *inspect.Lock) { l.Unseen[0].Read = "getData /b" },
+		"all is seen": func(l *inspect.Lock) { l.Unseen = nil },
 	} {
 		d.tell(lock(func(*inspect.Lock) {}))
 		if !d.tell(lock(change)) {

@@ -10,19 +10,27 @@ import (
 	"lockscope/inspect/recipe"
 )
 
+// phase is what is known of a node as a directory.
+type phase uint8
+
+const (
+	unasked  phase = iota // nothing
+	absent                // it does not exist; only a root stays then
+	leaf                  // it is ephemeral: it cannot have children
+	crowded               // it has too many children to list
+	shut                  // its children could not be listed; see run.refused
+	listable              // its children can be, or were, listed
+)
+
 // dir is one directory that we walked, or one node that turned out to have no children of interest.
 type dir struct {
 	path  string
 	depth int
 	root  bool
 
-	stated  bool // its Stat was read
-	leaf    bool // ephemeral: it cannot have children
-	absent  bool // a root that does not exist
-	huge    bool // too many children to list
-	denied  bool // we may not list it
-	counted bool // among those that were looked at
-	count   int32
+	phase   phase
+	counted bool  // among those that were looked at
+	count   int32 // of its children, by its newest Stat; -1: not known
 	czxid   int64
 	names   []string
 	nodes   map[string]*inspect.Znode
@@ -114,24 +122,24 @@ func (d *dir) drop(name string) bool {
 }
 
 // keep remembers a child that was read.
-func (d *dir) keep(name string, data []byte, stat *zk.Stat) {
+func (d *dir) keep(name string, data []byte, stat *zk.Stat, sealed bool) {
 	if d.nodes == nil {
 		d.nodes = map[string]*inspect.Znode{}
 	}
-	n := znode(name, data, stat)
+	n := znode(name, data, stat, sealed)
 	d.nodes[name] = &n
 	if n.IsLease() {
 		d.lease = &n
 	}
 }
 
-// znode is a node that was read, or, without a Stat, one that may not be.
-func znode(name string, data []byte, stat *zk.Stat) inspect.Znode {
+// znode is a node that was read, or, without a Stat, one that could not be. sealed: its data may not be read.
+func znode(name string, data []byte, stat *zk.Stat, sealed bool) inspect.Znode {
 	if stat == nil {
 		return inspect.Znode{Name: name}
 	}
 	return inspect.Znode{
-		Name: name, Known: true, Data: slices.Clone(data[:min(len(data), maxData)]),
+		Name: name, Known: true, Sealed: sealed, Data: slices.Clone(data[:min(len(data), maxData)]),
 		Czxid: stat.Czxid, Version: stat.Version, EphemeralOwner: stat.EphemeralOwner,
 		Created: time.UnixMilli(stat.Ctime), Modified: time.UnixMilli(stat.Mtime),
 	}
@@ -174,8 +182,9 @@ func (d *dir) awaited(name string) {
 	}
 }
 
-// judge makes the directory's lock anew, its parts folded in. It returns nil when it is none, and whether it changed.
-func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool) {
+// judge makes the directory's lock anew, its parts folded in, with what is unseen of it. It returns nil when it is none, and
+// whether it changed.
+func (d *dir) judge(id inspect.ID, named bool, unseen []inspect.Unseen) (lock *inspect.Lock, changed bool) {
 	lock, folded := d.lock(id)
 	d.folded = folded || d.folded && len(d.parts) > 0
 	if lock == nil {
@@ -184,6 +193,7 @@ func (d *dir) judge(id inspect.ID, named bool) (lock *inspect.Lock, changed bool
 		}
 		lock = d.free(id)
 	}
+	lock.Unseen = unseen
 	return lock, d.tell(lock)
 }
 
@@ -243,11 +253,11 @@ func (d *dir) listedSince(at time.Time) bool {
 }
 
 // hide makes the directory's lock one of which nothing is known, and says why. What it was before stays known.
-func (d *dir) hide(id inspect.ID, named bool, why inspect.Finding) (lock *inspect.Lock, changed bool) {
+func (d *dir) hide(id inspect.ID, named bool, why []inspect.Unseen) (lock *inspect.Lock, changed bool) {
 	if d.told == nil && !named {
 		return nil, false
 	}
 	lock = d.free(id)
-	lock.ReadAt, lock.State, lock.Findings = d.tried(), inspect.StateUnknown, []inspect.Finding{why}
+	lock.ReadAt, lock.State, lock.Unseen = d.tried(), inspect.StateUnknown, why
 	return lock, d.tell(lock)
 }

@@ -18,8 +18,8 @@ func TestAdoptTellsWhatCameAndWent(t *testing.T) {
 	if added, removed := d.adopt([]string{"c", "a", "b"}, stat, noon); !slices.Equal(added, []string{"a", "b", "c"}) || removed != nil {
 		t.Fatalf("%v %v", added, removed)
 	}
-	d.keep("a", []byte("x"), &zk.Stat{EphemeralOwner: 7})
-	d.keep("b", []byte("y"), &zk.Stat{EphemeralOwner: 7})
+	d.keep("a", []byte("x"), &zk.Stat{EphemeralOwner: 7}, false)
+	d.keep("b", []byte("y"), &zk.Stat{EphemeralOwner: 7}, false)
 	added, removed := d.adopt([]string{"d", "b"}, stat, noon)
 	if !slices.Equal(added, []string{"d"}) || !slices.Equal(removed, []string{"a", "c"}) {
 		t.Fatalf("%v %v", added, removed)
@@ -37,21 +37,21 @@ func TestJudgeKeepsAFreeLockAndTellsChangesOnly(t *testing.T) {
 	id := inspect.ID{Backend: "zk", Path: "/l"}
 	d := &dir{}
 	d.adopt([]string{"item-0000000001"}, &zk.Stat{Czxid: 1}, noon)
-	d.keep("item-0000000001", nil, &zk.Stat{})
-	if l, _ := d.judge(id, false); l != nil {
+	d.keep("item-0000000001", nil, &zk.Stat{}, false)
+	if l, _ := d.judge(id, false, nil); l != nil {
 		t.Fatalf("persistent nodes are no lock: %+v", l)
 	}
 	d.adopt([]string{"lock-0000000002"}, &zk.Stat{Czxid: 1}, noon)
-	d.keep("lock-0000000002", nil, &zk.Stat{EphemeralOwner: 7})
-	if l, changed := d.judge(id, false); l == nil || !changed || l.State != inspect.StateHeld {
+	d.keep("lock-0000000002", nil, &zk.Stat{EphemeralOwner: 7}, false)
+	if l, changed := d.judge(id, false, nil); l == nil || !changed || l.State != inspect.StateHeld {
 		t.Fatalf("%+v %v", l, changed)
 	}
 	d.adopt(d.names, &zk.Stat{Czxid: 1}, noon.Add(time.Second))
-	if _, changed := d.judge(id, false); changed {
+	if _, changed := d.judge(id, false, nil); changed {
 		t.Error("read again is no change")
 	}
 	d.adopt(nil, &zk.Stat{Czxid: 1}, noon)
-	if l, changed := d.judge(id, false); !changed || l.State != inspect.StateFree || l.Recipe != "sequential" {
+	if l, changed := d.judge(id, false, nil); !changed || l.State != inspect.StateFree || l.Recipe != "sequential" {
 		t.Errorf("%+v %v", l, changed)
 	}
 }
@@ -115,9 +115,9 @@ func TestAdminServersArePairedWithTheirServers(t *testing.T) {
 func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 	r := &run{
 		cfg: Config{Backend: "zk"}.withDefaults(), dirs: map[string]*dir{}, puts: map[string]*inspect.Lock{},
-		gone: map[string]bool{}, denied: map[string]time.Time{}, huge: map[string]int32{}, due: map[*dir]bool{},
+		gone: map[string]bool{}, refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*dir{}, due: map[*dir]bool{},
 	}
-	d := &dir{path: "/l", stated: true}
+	d := &dir{path: "/l", phase: listable}
 	r.dirs["/l"] = d
 	list := func(names ...string) {
 		r.listed(d, result{job: job{kind: jobList, dir: d}, at: noon, names: names, stat: &zk.Stat{Czxid: 1}})

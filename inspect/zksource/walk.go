@@ -28,7 +28,13 @@ func (r *run) child(d *dir, name string) {
 		}
 		return
 	}
-	if _, part := recipe.Base(p); r.cfg.Only != "" && !part || d.depth >= r.cfg.Budget.Depth || r.cfg.onServer(p) == "/zookeeper" {
+	if _, part := recipe.Base(p); r.cfg.Only != "" && !part || r.cfg.onServer(p) == "/zookeeper" {
+		return
+	}
+	if d.depth >= r.cfg.Budget.Depth {
+		if r.tooDeep == "" {
+			r.tooDeep = p
+		}
 		return
 	}
 	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
@@ -67,8 +73,9 @@ func (r *run) remove(d *dir) {
 	r.unnote(d)
 	delete(r.due, d)
 	delete(r.expiring, d)
-	delete(r.denied, d.path)
-	delete(r.huge, d.path)
+	delete(r.refused, d.path)
+	delete(r.sealed, d.path)
+	delete(r.crowds, d.path)
 	if d.told != nil {
 		delete(r.puts, d.path)
 		r.gone[d.path] = true
@@ -76,7 +83,7 @@ func (r *run) remove(d *dir) {
 	if !d.root {
 		delete(r.dirs, d.path)
 	} else {
-		r.dirs[d.path] = &dir{path: d.path, root: true, absent: true, relists: d.relists}
+		r.dirs[d.path] = &dir{path: d.path, root: true, phase: absent, relists: d.relists}
 	}
 	r.judgeWithout(d)
 	if in := r.dirs[parent(d.path)]; in != nil && in.freed == d {
@@ -89,7 +96,7 @@ func (r *run) childLeft(d *dir, name string) {
 	p := join(d.path, name)
 	switch c := r.dirs[p]; {
 	case c == nil:
-		delete(r.denied, p)
+		delete(r.refused, p)
 	case c.alone && c.told != nil && !d.gone:
 		r.free(d, c)
 	case !c.root:
@@ -161,14 +168,13 @@ func (r *run) stated(d *dir, res result) {
 		r.failed(d, res)
 		return
 	}
-	d.stated, d.absent, d.count, d.triedAt = true, false, res.stat.NumChildren, res.at
-	r.tooMany(d)
-	d.leaf = res.stat.EphemeralOwner != 0
+	d.triedAt = res.at
+	r.found(d, res.stat)
 	switch {
-	case d.leaf:
+	case d.phase == leaf:
 		r.looked(d)
 		r.judgeWithout(d)
-	case d.huge:
+	case d.phase == crowded:
 		r.looked(d)
 		r.judge(d)
 	case r.cfg.Once && d.count == 0 && !d.root: // there is nothing to list
@@ -190,14 +196,18 @@ func (r *run) looked(d *dir) {
 	}
 }
 
-// tooMany notes whether a directory has too many children to list.
-func (r *run) tooMany(d *dir) {
-	was := d.huge
-	d.huge = int(d.count) > r.cfg.Budget.Children
-	if d.huge {
-		r.huge[d.path] = d.count
-	} else if was {
-		delete(r.huge, d.path)
+// found takes in the Stat of a node that exists.
+func (r *run) found(d *dir, stat *zk.Stat) {
+	d.count, r.noChroot = stat.NumChildren, false
+	delete(r.crowds, d.path)
+	switch {
+	case stat.EphemeralOwner != 0:
+		d.phase = leaf
+	case int(d.count) > r.cfg.Budget.Children:
+		d.phase = crowded
+		r.crowds[d.path] = d
+	default:
+		d.phase = listable
 	}
 }
 
@@ -209,6 +219,7 @@ func (r *run) failed(d *dir, res result) {
 	}
 	switch {
 	case errors.Is(res.err, zk.ErrNoNode):
+		r.noChroot = res.noChroot
 		in := r.dirs[parent(d.path)]
 		if in == nil || in == d || !d.alone || d.told == nil {
 			r.remove(d)
@@ -216,31 +227,39 @@ func (r *run) failed(d *dir, res result) {
 		if in != nil && in != d {
 			r.left(in, path.Base(d.path), res.at)
 		}
-	case errors.Is(res.err, zk.ErrNoAuth):
-		r.looked(d)
-		d.denied, d.triedAt = true, res.at
-		r.denied[d.path] = res.at
-		r.judge(d)
 	default:
-		d.stated, d.triedAt = false, res.at
+		what := readChildren
+		if res.job.kind == jobStat {
+			what = readStat
+		}
+		r.looked(d)
+		d.phase, d.count, d.triedAt = shut, -1, res.at
+		if res.sealed {
+			d.count = res.stat.NumChildren
+		}
+		if r.note(r.refused, d.path, what, res); d.count == 0 { // there is nothing to read
+			d.adopt(nil, res.stat, res.at)
+		}
+		if res.sealed {
+			r.noteSeen(d)
+		}
+		r.judge(d)
 	}
 }
 
 // listed takes in a list of children: reads the new contenders, walks into the others.
 func (r *run) listed(d *dir, res result) {
-	if res.err != nil {
+	if res.err != nil && !(res.sealed && res.stat.EphemeralOwner != 0) {
 		r.failed(d, res)
 		return
 	}
-	if d.denied {
-		d.denied = false
-		delete(r.denied, d.path)
+	if d.phase == shut {
+		r.note(r.refused, d.path, readChildren, result{})
 	}
 	r.looked(d)
-	d.stated, d.absent = true, false
-	d.leaf = res.stat.EphemeralOwner != 0
+	r.found(d, res.stat)
 	r.noteSeen(d)
-	if d.leaf {
+	if d.phase == leaf {
 		r.judgeWithout(d)
 		return
 	}
@@ -251,7 +270,6 @@ func (r *run) listed(d *dir, res result) {
 		r.childLeft(d, name)
 	}
 	d.lost, d.gained = d.lost || len(removed) > 0, d.gained || len(added) > 0
-	r.tooMany(d)
 	list := &r.queue.reads
 	if live || r.inFocus(d) {
 		list = &r.queue.urgent
@@ -284,7 +302,7 @@ func (r *run) listed(d *dir, res result) {
 	if d.dataStale {
 		r.askData(d)
 	}
-	if d.huge || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
+	if d.phase == crowded || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
 	} else if !r.firstPass && d.told == nil {
 		r.judgeEarly(d)
@@ -329,15 +347,19 @@ func (r *run) got(d *dir, res result) {
 		return
 	}
 	d.awaited(name)
-	if res.err != nil && d.live[name] { // then no watch was set
+	if res.err != nil && !res.sealed && d.live[name] { // then no watch was set
 		delete(d.live, name)
 		r.watches--
 	}
 	switch {
-	case res.err == nil:
-		d.keep(name, res.data, res.stat)
-		if p := join(d.path, name); r.dirs[p] == nil || !r.dirs[p].denied {
-			delete(r.denied, p)
+	case res.err == nil || res.sealed:
+		d.keep(name, res.data, res.stat, res.sealed)
+		if p := join(d.path, name); r.dirs[p] == nil || r.dirs[p].phase != shut {
+			what := readContender
+			if res.job.live {
+				what = readPermit
+			}
+			r.note(r.refused, p, what, res)
 		}
 		if seen := res.job.seen; !seen.IsZero() {
 			r.clock.created(seen, time.UnixMilli(res.stat.Ctime))
@@ -348,12 +370,12 @@ func (r *run) got(d *dir, res result) {
 	case errors.Is(res.err, zk.ErrNoNode):
 		r.left(d, name, res.at)
 		return
-	case errors.Is(res.err, zk.ErrNoAuth):
-		d.keep(name, nil, nil)
+	default:
+		d.keep(name, nil, nil, false)
 		if !recipe.Proves(name) {
 			r.child(d, name)
 		}
-		r.denied[join(d.path, name)] = res.at
+		r.note(r.refused, join(d.path, name), readStat, res)
 	}
 	if len(d.waiting) == 0 {
 		r.judge(d)
@@ -368,7 +390,7 @@ func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 	for _, id := range t.Covers {
 		d := r.dirs[id.Path]
 		switch {
-		case d == nil || d.told == nil || d.leaf || !r.lacksWatch(d, t):
+		case d == nil || d.told == nil || d.phase == leaf || !r.lacksWatch(d, t):
 		case r.cfg.Once:
 			d.recheck = now
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})

@@ -152,12 +152,12 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 	}
 	r.answer(jobGet, "/", first, noon, nil, zk.ErrNoAuth)
 	r.answer(jobGet, "/", second, noon, nil, zk.ErrNoAuth)
-	if len(r.denied) != 4 {
-		t.Fatalf("denied: %v", r.denied)
+	if len(r.refused) != 4 {
+		t.Fatalf("denied: %v", r.refused)
 	}
 	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, "shut", second)
-	if len(r.denied) != 2 {
-		t.Errorf("what is gone is not denied: %v", r.denied)
+	if len(r.refused) != 2 {
+		t.Errorf("what is gone is not denied: %v", r.refused)
 	}
 	r.queue.clear()
 	r.dirs["/"].watched = true
@@ -180,8 +180,8 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 	}
 	r.answer(jobList, "/shut", "", noon, &zk.Stat{Czxid: 2}, nil)
 	r.answer(jobGet, "/", second, noon, &zk.Stat{EphemeralOwner: 7}, nil)
-	if len(r.denied) != 0 || r.dirs["/shut"].denied {
-		t.Errorf("denied although read: %v", r.denied)
+	if len(r.refused) != 0 || r.dirs["/shut"].phase != listable {
+		t.Errorf("denied although read: %v", r.refused)
 	}
 	if l := r.puts["/"]; l == nil || l.Holders[0].Owner.Session != 7 {
 		t.Errorf("%+v", l)

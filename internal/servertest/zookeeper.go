@@ -58,10 +58,11 @@ func EachZooKeeper(t *testing.T, f func(t *testing.T, zk *ZooKeeper)) {
 	})
 }
 
-// StartZooKeeper starts a real server for one test, which may do to it what it likes. It is stopped when the test ends.
-func StartZooKeeper(t testing.TB) *ZooKeeper {
+// StartZooKeeper starts a real server for one test, which may do to it what it likes. It is stopped when the test ends. lines
+// are added to its configuration; a four-letter word "conf" has to stay allowed.
+func StartZooKeeper(t testing.TB, lines ...string) *ZooKeeper {
 	t.Helper()
-	zk, err := startRealZooKeeper()
+	zk, err := startRealZooKeeper(lines...)
 	check(t, err)
 	t.Cleanup(zk.end)
 	return zk
@@ -226,7 +227,7 @@ func zookeeperInstalled() error {
 	return nil
 }
 
-func startRealZooKeeper() (*ZooKeeper, error) {
+func startRealZooKeeper(lines ...string) (*ZooKeeper, error) {
 	if err := zookeeperInstalled(); err != nil {
 		return nil, err
 	}
@@ -236,7 +237,7 @@ func startRealZooKeeper() (*ZooKeeper, error) {
 	}
 	var failed error
 	for range startTries {
-		zk, err := tryZooKeeper(dir)
+		zk, err := tryZooKeeper(dir, strings.Join(lines, "\n"))
 		if err == nil {
 			return zk, nil
 		}
@@ -246,7 +247,7 @@ func startRealZooKeeper() (*ZooKeeper, error) {
 	return nil, failed
 }
 
-func tryZooKeeper(dir string) (*ZooKeeper, error) {
+func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -255,7 +256,7 @@ func tryZooKeeper(dir string) (*ZooKeeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := configure(dir, port, adminPort, ""); err != nil {
+	if err := configure(dir, port, adminPort, more); err != nil {
 		return nil, err
 	}
 	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir}

@@ -1,0 +1,261 @@
+package zksource_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+// shape is a lock as its library writes it: nodes below a root of its own, in the order of their making.
+type shape struct {
+	nodes []shapeNode
+	// locks there are when all may be read, by path below the root.
+	locks []string
+}
+
+type shapeNode struct {
+	path, data string
+	flags      int32
+}
+
+func queueOf(names ...string) shape {
+	s := shape{nodes: []shapeNode{{"/l", "", 0}}, locks: []string{"/l"}}
+	for i, name := range names {
+		s.nodes = append(s.nodes, shapeNode{"/l/" + name, fmt.Sprintf("client %d", i), contender})
+	}
+	return s
+}
+
+var shapes = map[string]shape{
+	"curator":           queueOf("_c_"+uuid+"-lock-", "_c_"+uuid+"-lock-"),
+	"curator rw":        queueOf("_c_"+uuid+"-__READ__", "_c_"+uuid+"-__WRIT__", "_c_"+uuid+"-__READ__"),
+	"kazoo":             queueOf(guid+"__lock__", guid2+"__lock__"),
+	"go-zookeeper":      queueOf("_c_"+guid+"-lock-", "_c_"+guid2+"-lock-"),
+	"zookeeper-recipes": queueOf("x-72057594037927936-", "x-72057594037927937-"),
+	"zk-ruby":           queueOf("sh", "ex"),
+	"hbase":             queueOf("write-rs1:16020", "read-rs2:16020"),
+	"hive":              queueOf("LOCK-EXCLUSIVE-", "LOCK-SHARED-"),
+	"solr":              queueOf("72057594037927936-core_node1-n_", "72057594037927937-core_node2-n_"),
+	"sequential":        queueOf("worker-", "worker-"),
+	"madelson":          {[]shapeNode{{"/l", "", 0}, {"/l/read-", "", contender}, {"/l/write-", "", contender}}, []string{"/l"}},
+	"madelson semaphore": {[]shapeNode{
+		{"/l", "", 0}, {"/l/semaphore-", "ACQUIRED", contender}, {"/l/semaphore-", "", contender},
+	}, []string{"/l"}},
+	"curator semaphore": {[]shapeNode{
+		{"/l", "", 0},
+		{"/l/leases", "", 0},
+		{"/l/locks", "", 0},
+		{"/l/leases/_c_" + uuid + "-lease-", "a", contender},
+		{"/l/locks/_c_" + uuid + "-lock-", "b", contender},
+		{"/l/locks/_c_" + uuid + "-lock-", "c", contender},
+	}, []string{"/l"}},
+	"kazoo semaphore": {[]shapeNode{
+		{"/l", "1", 0}, {"/l-__lock__", "", 0}, {"/l/" + guid, "a", zk.FlagEphemeral}, {"/l-__lock__/" + guid2 + "__lock__", "b", contender},
+	}, []string{"/l"}},
+	"ephemeral": {[]shapeNode{{"/d", "", 0}, {"/d/leader", "a", zk.FlagEphemeral}}, []string{"/d/leader"}},
+	"shedlock":  {[]shapeNode{{"/shedlock", "", 0}, {"/shedlock/job", "2099-01-01T00:00:00Z", 0}}, []string{"/shedlock/job"}},
+	"helix": {[]shapeNode{
+		{"/c", "", 0},
+		{"/c/LOCK", "", 0},
+		{"/c/LOCK/RESOURCE", "", 0},
+		{"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"a","TIMEOUT":"4070908800000"}}`, 0},
+	}, []string{"/c/LOCK/RESOURCE/db"}},
+}
+
+// unreadable is an ACL that lets everybody do everything but read.
+var unreadable = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}}
+
+// Each node that a lock consists of may not be read, one by one and in pairs: nothing vanishes, nothing becomes free, nobody's
+// waiting becomes nothing, and the right that is missing is named.
+func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	for name, s := range shapes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := servertest.UniquePath(t)
+			create(t, c, root, "", 0)
+			nodes := []string{root}
+			for _, n := range s.nodes {
+				nodes = append(nodes, create(t, c, root+n.path, n.data, n.flags))
+			}
+			whole := lookAt(t, zks, root, false)
+			for _, p := range s.locks {
+				if whole.Locks[root+p] == nil || whole.Locks[root+p].Unseen != nil {
+					t.Fatalf("%s: %v", p, whole.Describe())
+				}
+			}
+			if len(whole.Locks) != len(s.locks) || whole.Backend.Unseen != nil {
+				t.Fatalf("%v, unseen %v", whole.Describe(), whole.Backend.Unseen)
+			}
+			for i, first := range nodes {
+				for _, second := range nodes[i:] {
+					t.Run(strings.ReplaceAll(path.Base(first)+" "+path.Base(second), "/", ""), func(t *testing.T) {
+						for _, unlimited := range []bool{false, true} {
+							if unlimited && first != second {
+								continue // the other way to walk: one by one
+							}
+							shut(t, c, first, second)
+							v := lookAt(t, zks, root, unlimited)
+							open(t, c, first, second)
+							v.compare(t, whole, zks.Addr, first, second)
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+func shut(t *testing.T, c *zk.Conn, nodes ...string) {
+	t.Helper()
+	for _, p := range nodes {
+		if _, err := c.SetACL(p, unreadable, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func open(t *testing.T, c *zk.Conn, nodes ...string) {
+	t.Helper()
+	for _, p := range nodes {
+		if _, err := c.SetACL(p, zk.WorldACL(zk.PermAll), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type look struct{ *sourcetest.View }
+
+func lookAt(t *testing.T, zks *servertest.ZooKeeper, root string, unlimited bool) look {
+	t.Helper()
+	return look{once(t, zksource.Config{
+		Servers: []string{zks.Addr}, Roots: []string{root}, Budget: zksource.Budget{Unlimited: unlimited},
+	})}
+}
+
+// compare demands that what is told is what was told when all could be read, but for what is said to be unknown.
+func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
+	t.Helper()
+	named := func(list []inspect.Unseen) {
+		for _, u := range list {
+			node, right := strings.CutPrefix(u.Right, "READ on ")
+			if !right || !slices.Contains(denied, node) || u.Where != addr || u.Reason == "" || !strings.HasSuffix(u.Read, " "+node) {
+				t.Errorf("unseen, of %v: %+v", denied, u)
+			}
+		}
+	}
+	named(v.Backend.Unseen)
+	for p, was := range whole.Locks {
+		l := v.Locks[p]
+		if l == nil {
+			hidden := slices.ContainsFunc(v.Backend.Unseen, func(u inspect.Unseen) bool {
+				_, node, _ := strings.Cut(u.Read, " ")
+				return u.Aspect == inspect.AspectLocks && strings.HasPrefix(p+"/", node+"/")
+			})
+			if !hidden {
+				t.Errorf("%s vanished; unseen %+v", p, v.Backend.Unseen)
+			}
+			continue
+		}
+		named(l.Unseen)
+		compareLock(t, was, l)
+	}
+	for p, l := range v.Locks {
+		if whole.Locks[p] == nil {
+			t.Errorf("%s is no lock: %+v", p, l)
+		}
+	}
+}
+
+func compareLock(t *testing.T, was, l *inspect.Lock) {
+	t.Helper()
+	if l.State != was.State && !(l.State == inspect.StateUnknown && l.Unknown(inspect.AspectHolders)) &&
+		!(l.State == inspect.StateHeld && l.Unknown(inspect.AspectWaiters)) {
+		t.Errorf("%s, was %s; unseen %+v", l.State, was.State, l.Unseen)
+	}
+	compareContenders(t, was.Holders, l.Holders, l.Unknown(inspect.AspectHolders), l.Unknown(inspect.AspectOwner))
+	compareContenders(t, was.Waiters, l.Waiters, l.Unknown(inspect.AspectWaiters), l.Unknown(inspect.AspectOwner))
+	if (l.Kind != was.Kind || l.Recipe != was.Recipe || l.Limit != was.Limit) && !l.Unknown(inspect.AspectKind) && !l.Unknown(inspect.AspectHolders) {
+		t.Errorf("%s %s of %d, was %s %s of %d", l.Recipe, l.Kind, l.Limit, was.Recipe, was.Kind, was.Limit)
+	}
+}
+
+// compareContenders demands each contender, with its session and its age, unless they are unknown as a whole.
+func compareContenders(t *testing.T, was, is []inspect.Contender, unknown, unlabelled bool) {
+	t.Helper()
+	if unknown && len(is) == 0 {
+		return
+	}
+	if len(is) != len(was) {
+		t.Errorf("%d contenders, were %d", len(is), len(was))
+		return
+	}
+	for i := range is {
+		a, b := was[i], is[i]
+		if b.Owner.Label == "" && unlabelled {
+			a.Owner.Label = ""
+		}
+		if a.Name != b.Name || a.Owner.Session != b.Owner.Session || !a.Since.Equal(b.Since) || a.Owner.Label != b.Owner.Label || a.State != b.State {
+			t.Errorf("%+v, was %+v", b, a)
+		}
+	}
+}
+
+func TestASymfonyLockThatMayNotBeReadIsNotDenied(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	token := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	create(t, c, "/one", token, zk.FlagEphemeral)
+	create(t, c, "/two", token, zk.FlagEphemeral)
+	shut(t, c, "/one")
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}})
+	unseen := slices.ContainsFunc(v.Backend.Unseen, func(u inspect.Unseen) bool {
+		return u.Aspect == inspect.AspectLocks && u.Right == "READ on /one"
+	})
+	if v.Locks["/two"] == nil || v.Locks["/one"] == nil && !unseen {
+		t.Errorf("%v, unseen %+v", v.Describe(), v.Backend.Unseen)
+	}
+}
+
+func TestARootThatDoesNotExistIsUnseen(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		for name, tt := range map[string]struct {
+			cfg  zksource.Config
+			read string
+		}{
+			"root":                  {zksource.Config{Roots: []string{root, root + "x"}}, "exists " + root + "x"},
+			"root below a chroot":   {zksource.Config{Chroot: root, Roots: []string{"/x"}}, "exists " + root + "/x"},
+			"chroot":                {zksource.Config{Chroot: root + "x"}, "exists " + root + "x"},
+			"chroot of a root":      {zksource.Config{Chroot: root + "x", Roots: []string{"/a", "/b"}}, "exists " + root + "x"},
+			"chroot of one lock":    {zksource.Config{Chroot: root + "x", Only: "/l"}, "exists " + root + "x"},
+			"one lock is not there": {zksource.Config{Only: root + "/l"}, ""},
+			"all is there":          {zksource.Config{Roots: []string{root}}, ""},
+		} {
+			tt.cfg.Servers = []string{zks.Addr}
+			v := once(t, tt.cfg)
+			var reads []string
+			for _, u := range v.Backend.Unseen {
+				if u.Aspect == inspect.AspectLocks && u.Where == zks.Addr && u.Right == "" {
+					reads = append(reads, u.Read)
+				}
+			}
+			if got := strings.Join(reads, ","); got != tt.read || v.Backend.State != inspect.Connected {
+				t.Errorf("%s: %q, want %q; %+v", name, got, tt.read, v.Backend.Unseen)
+			}
+		}
+	})
+}
