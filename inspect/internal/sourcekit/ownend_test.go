@@ -1,0 +1,27 @@
+package sourcekit
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestOwnEndComesWithTheOtherButHasNoDeadline(t *testing.T) {
+	parent, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	own, cancel := OwnEnd(parent)
+	defer cancel()
+	if at, ok := own.Deadline(); ok {
+		t.Errorf("a read would fail at %v, as if the server had not answered", at)
+	}
+	<-own.Done()
+	if parent.Err() == nil || !errors.Is(context.Cause(own), context.DeadlineExceeded) {
+		t.Errorf("it ended by itself: %v", context.Cause(own))
+	}
+	own, cancel = OwnEnd(t.Context())
+	cancel()
+	if <-own.Done(); own.Err() == nil || t.Context().Err() != nil {
+		t.Error("cancel does not end it alone")
+	}
+}
