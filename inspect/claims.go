@@ -100,7 +100,6 @@ func (l *Lock) queue(readAt time.Time) {
 				l.Waiters = append(l.Waiters, contenderOf(claim))
 			}
 		}
-		l.unseen(r)
 	}
 	l.WaitersAtLeast = max(0, l.WaitersAtLeast-len(l.Waiters))
 	for i := range l.Waiters {
@@ -112,17 +111,4 @@ func (l *Lock) queue(readAt time.Time) {
 	if l.State == StateHeld && (len(l.Waiters) > 0 || l.WaitersAtLeast > 0) {
 		l.State = StateContended
 	}
-}
-
-// unseen says once what our user may not see of the lock.
-func (l *Lock) unseen(r *recipe.Record) {
-	if r.Unseen == "" || len(l.Findings) > 0 {
-		return
-	}
-	l.Findings = []Finding{{
-		Rule: "blind", Severity: Info, Confidence: recipe.Certain,
-		Message:  "the server does not let our user see " + r.Unseen,
-		Evidence: map[string]any{"command": r.Needs},
-		Advice:   "allow it: ACL SETUSER NAME +" + r.Needs + " (and the lock's helper keys and channels)",
-	}}
 }

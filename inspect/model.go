@@ -196,6 +196,9 @@ type Vote struct {
 	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
 	// holders, with a space between two.
 	Held *recipe.Record
+	// Unseen is what could not be read of the key on this master although it answered, and so is unknown there. Without the
+	// holders (AspectHolders) the master may give its vote to anybody.
+	Unseen []Unseen
 }
 
 // Severity of a finding.

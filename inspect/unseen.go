@@ -27,6 +27,8 @@ const (
 	AspectOwner Aspect = "owner"
 	// AspectServer: a server's role, start, clock, memory or persistence.
 	AspectServer Aspect = "server"
+	// AspectChanges: what happens between two readings, on a server that is polled.
+	AspectChanges Aspect = "changes"
 )
 
 // Unseen is something that was to be looked at and was refused or failed, so that an aspect is unknown. What nobody
@@ -48,6 +50,9 @@ func (l *Lock) Unknown(a Aspect) bool { return unknown(l.Unseen, a) }
 
 // Unknown reports whether an aspect of the backend could not be seen.
 func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
+
+// Unknown reports whether an aspect of the key could not be seen on the master.
+func (v *Vote) Unknown(a Aspect) bool { return unknown(v.Unseen, a) }
 
 // admitUnknown takes back that a lock is free where who holds it could not be seen: on so many masters that the others are
 // no quorum, or on ZooKeeper at all.

@@ -42,6 +42,13 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 		l.ValidUntil = validUntil(l, readAt)
 	}
 	l.queue(readAt)
+	for i := range l.Masters {
+		for _, u := range l.Masters[i].Unseen {
+			if !slices.Contains(l.Unseen, u) {
+				l.Unseen = append(l.Unseen, u)
+			}
+		}
+	}
 	return l
 }
 
@@ -79,7 +86,7 @@ func ballotsOf(v Vote) []ballot {
 			}
 		}
 		return list
-	case v.Up && v.Present && !v.Foreign:
+	case v.Up && v.Present && !v.Foreign && !v.Unknown(AspectHolders):
 		return []ballot{{v.Value, v.Digest}}
 	}
 	return nil
@@ -93,7 +100,8 @@ type tally struct {
 	most   int // its votes
 	tie    bool
 	values int // different values
-	// masters that did not answer, have no such key, hold something that is no lock or does not tell who holds it
+	// masters that did not answer, have no such key, hold something that is no lock, or do not tell who holds it or do not let us
+	// see it
 	silent, absent, foreign, opaque int
 }
 
@@ -105,6 +113,8 @@ func count(votes []Vote) tally {
 		switch {
 		case !v.Up:
 			t.silent++
+		case len(list) == 0 && v.Unknown(AspectHolders):
+			t.opaque++
 		case v.Held != nil && len(list) == 0:
 			t.countEmpty(v.Held, partial)
 		case len(list) > 0:

@@ -53,6 +53,8 @@ func briefly(m *inspect.Vote) string {
 	switch {
 	case !m.Up:
 		return "silent"
+	case hidden(m):
+		return "not seen"
 	case !m.Present:
 		return "absent"
 	case m.Foreign:

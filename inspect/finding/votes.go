@@ -9,11 +9,14 @@ import (
 // each calls f with every vote that names a holder.
 func each(l *inspect.Lock, f func(*inspect.Vote)) {
 	for i := range l.Masters {
-		if m := &l.Masters[i]; m.Up && m.Present && !m.Foreign {
+		if m := &l.Masters[i]; m.Up && m.Present && !m.Foreign && !hidden(m) {
 			f(m)
 		}
 	}
 }
+
+// hidden says that who holds the key on the master could not be seen.
+func hidden(m *inspect.Vote) bool { return m.Held == nil && m.Unknown(inspect.AspectHolders) }
 
 // settling says that all votes on a key were set a moment ago, so that the others may be about to follow or to be taken
 // back. Only a history knows, by the longest time to live that was seen.
@@ -69,6 +72,8 @@ func says(m *inspect.Vote) string {
 	switch {
 	case !m.Up:
 		return "no answer"
+	case hidden(m):
+		return "not seen"
 	case m.Held != nil && len(m.Held.Partial) > 0:
 		return "a part: " + inspect.Escape(m.Held.Partial[0])
 	case !m.Present:

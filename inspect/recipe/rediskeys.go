@@ -30,14 +30,14 @@ type Item struct {
 // Value is what one master holds under one key, as much of it as a reader takes.
 type Value struct {
 	Type KeyType
-	// Unknown: it could not be read. Denied: because our user may not.
-	Unknown, Denied bool
+	// Unknown: it could not be read.
+	Unknown bool
 	// Text of a string.
 	Text string
 	// Items of a collection: a list's and a sorted set's in order, others sorted by name. More: there are others.
 	Items []Item
 	More  bool
-	// ExpiresAt by our clock; zero when it is absent or never expires (NoExpiry).
+	// ExpiresAt by our clock; zero when it is absent, never expires (NoExpiry) or that could not be read.
 	ExpiresAt time.Time
 	NoExpiry  bool
 	// Subscribers of a channel. Elsewhere: there may be others on replicas of the server.
@@ -47,9 +47,20 @@ type Value struct {
 
 // Ask names a helper key of a lock, or a channel, that has to be read to know the lock.
 type Ask struct {
-	Key  string
-	Type KeyType
+	Key   string
+	Type  KeyType
+	Feeds Aspect
 }
+
+// Aspect is what a helper key or channel tells of its lock, and so what is unknown where it cannot be read.
+type Aspect string
+
+// The aspects of a lock.
+const (
+	Holders Aspect = "holders"
+	Waiters Aspect = "waiters"
+	Limit   Aspect = "limit"
+)
 
 // Keys is what one master holds under a lock's key and under what was asked for besides.
 type Keys struct {
@@ -115,8 +126,6 @@ type Record struct {
 	PartOf string
 	// Doubtful: something in it has to be confirmed by another reading.
 	Doubtful bool
-	// Unseen says what could not be seen of it, and which command that needs; empty when all could.
-	Unseen, Needs string
 }
 
 // Equal compares two records.
@@ -126,7 +135,6 @@ func (r *Record) Equal(o *Record) bool {
 	}
 	return r.Recipe == o.Recipe && r.Confidence == o.Confidence && r.Kind == o.Kind && r.Limit == o.Limit &&
 		r.Opaque == o.Opaque && r.Beside == o.Beside && r.WaitersAtLeast == o.WaitersAtLeast && r.PartOf == o.PartOf &&
-		r.Unseen == o.Unseen && r.Needs == o.Needs &&
 		slices.Equal(r.Claims, o.Claims) && slices.Equal(r.Partial, o.Partial)
 }
 
@@ -194,6 +202,18 @@ func LockOf(key string) (recipe string, locks []string, helper bool) {
 	return "", nil, false
 }
 
+// MayBelongTo is the lock that a key may be a part of by its name, for one of which the content cannot be read: the readers
+// of madelson's read-write lock, the permits of Redisson's semaphore. False for another key.
+func MayBelongTo(key string) (lock string, ok bool) {
+	if name, ok := strings.CutSuffix(key, madelsonReaders); ok {
+		return name + madelsonWriter, true
+	}
+	if name, ok := strings.CutSuffix(key, ":timeout"); ok && strings.HasPrefix(name, "{") {
+		return braced(name)[0], true
+	}
+	return "", false
+}
+
 // HelperKey says that a Redis key belongs to some other lock and is none itself: fencing counters, queues, wake-up lists.
 func HelperKey(key string) bool {
 	_, _, helper := LockOf(key)
@@ -234,6 +254,8 @@ func braced(rest string) []string {
 	}
 	return []string{rest}
 }
+
+func isBraced(key string) bool { return strings.HasPrefix(key, "{") && strings.HasSuffix(key, "}") }
 
 // lockscopeFence: the fencing counters of our own package stay when the lock is gone, so they make none known.
 func lockscopeFence() Shape {

@@ -51,7 +51,7 @@ func madelsonAsks(k Keys) []Ask {
 		return nil
 	}
 	if _, ours := madelsonToken("", k.Main.Text); k.Main.Type == TypeNone || k.Main.Type == TypeString && ours {
-		return []Ask{{readers, TypeSet}}
+		return []Ask{{readers, TypeSet, Holders}}
 	}
 	return nil
 }
@@ -104,9 +104,6 @@ func madelsonReadWrite(k Keys) (Record, bool) {
 	r := Record{Recipe: "madelson", Confidence: Certain, Kind: "rw"}
 	readers := k.Beside[key]
 	r.Claims, _ = madelsonMembers(readers)
-	if readers.Denied {
-		r.Unseen, r.Needs = "its readers", "sscan"
-	}
 	if k.Main.Type == TypeString {
 		id, waiting := strings.CutSuffix(k.Main.Text, madelsonWaiting)
 		c, ok := madelsonID(id)

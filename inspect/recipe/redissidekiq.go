@@ -61,7 +61,7 @@ func sidekiqAsks(k Keys) []Ask {
 	if !ok || suffix != sidekiqLocked || k.Main.Type != TypeHash {
 		return nil
 	}
-	return []Ask{{digest + ":INFO", TypeString}}
+	return []Ask{{digest + ":INFO", TypeString, Limit}}
 }
 
 func sidekiqDecode(k Keys) (Record, bool) {

@@ -132,32 +132,32 @@ func redissonAsks(k Keys) []Ask {
 	claims, mode, isHash := redissonHash(k.Main)
 	switch {
 	case isHash && mode != "":
-		asks := []Ask{{RedissonKey(redissonRWChannel, k.Key), TypeChannel}}
+		asks := []Ask{{RedissonKey(redissonRWChannel, k.Key), TypeChannel, Waiters}}
 		for _, c := range claims {
 			for n := 1; mode == "read" && n <= c.Count && len(asks) <= maxReadHolds; n++ {
-				asks = append(asks, Ask{redissonReadHold(k.Key, c.Name, n), TypeString})
+				asks = append(asks, Ask{redissonReadHold(k.Key, c.Name, n), TypeString, Holders})
 			}
 		}
 		return asks
-	case isHash, k.Main.Type == TypeNone && k.may(redissonName):
+	case isHash, k.Main.Type == TypeNone && k.may(redissonName) && !isBraced(k.Key):
 		queue := RedissonKey("redisson_lock_queue", k.Key)
 		asks := []Ask{
-			{queue, TypeList},
-			{RedissonKey("redisson_lock_timeout", k.Key), TypeZSet},
-			{RedissonKey(redissonLockChannel, k.Key), TypeChannel},
+			{queue, TypeList, Waiters},
+			{RedissonKey("redisson_lock_timeout", k.Key), TypeZSet, Waiters},
+			{RedissonKey(redissonLockChannel, k.Key), TypeChannel, Waiters},
 		}
 		if k.Main.Type == TypeNone {
-			asks = append(asks, Ask{"{" + k.Key + "}", TypeHash})
+			asks = append(asks, Ask{"{" + k.Key + "}", TypeHash, Holders})
 		}
 		for _, item := range k.Beside[queue].Items {
-			asks = append(asks, Ask{redissonOwnChannel(k.Key, item.Name), TypeChannel})
+			asks = append(asks, Ask{redissonOwnChannel(k.Key, item.Name), TypeChannel, Waiters})
 		}
 		return asks
 	case redissonCounter(k.Main):
 		return []Ask{
-			{RedissonSuffix(k.Key, "timeout"), TypeZSet},
-			{RedissonKey(redissonSemaphore, k.Key), TypeChannel},
-			{redissonLatchChannel + k.Key + "}", TypeChannel},
+			{RedissonSuffix(k.Key, "timeout"), TypeZSet, Holders},
+			{RedissonKey(redissonSemaphore, k.Key), TypeChannel, Waiters},
+			{redissonLatchChannel + k.Key + "}", TypeChannel, Waiters},
 		}
 	}
 	return nil
@@ -172,9 +172,10 @@ func redissonOwnChannel(key, owner string) string {
 	return RedissonKey(redissonLockChannel, key) + ":" + owner
 }
 
-// redissonCounter says that a string may be the permits of a semaphore or the count of a latch: a number that never expires.
+// redissonCounter says that a string may be the permits of a semaphore or the count of a latch: a number without an expiry,
+// as far as is known.
 func redissonCounter(v Value) bool {
-	return v.Type == TypeString && v.NoExpiry && len(v.Text) <= 10 && isNumber(v.Text)
+	return v.Type == TypeString && v.ExpiresAt.IsZero() && len(v.Text) <= 10 && isNumber(v.Text)
 }
 
 func redissonDecode(k Keys) (Record, bool) {
@@ -192,7 +193,7 @@ func redissonDecode(k Keys) (Record, bool) {
 		redissonWaiters(k, &r)
 	case k.Main.Type == TypeNone && k.may(redissonName):
 		// A lock that is named {x} has the same helper keys as x: its hash tells them apart, x is the likelier.
-		if _, _, other := redissonHash(k.Beside["{"+k.Key+"}"]); other || strings.HasPrefix(k.Key, "{") && strings.HasSuffix(k.Key, "}") {
+		if _, _, other := redissonHash(k.Beside["{"+k.Key+"}"]); other || isBraced(k.Key) {
 			return Record{}, false
 		}
 		redissonWaiters(k, &r)
@@ -278,9 +279,6 @@ func redissonWaiters(k Keys, r *Record) {
 // subscribers counts the client instances that wait on a channel.
 func (r *Record) subscribers(k Keys, channel string) {
 	v := k.Beside[channel]
-	if v.Denied {
-		r.Unseen, r.Needs = "who waits for it", "pubsub"
-	}
 	r.WaitersAtLeast = v.Subscribers
 }
 

@@ -3,7 +3,6 @@ package recipe
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
 const rueidisPrefix = "rueidislock:"
@@ -45,7 +44,7 @@ func rueidisAsks(k Keys) []Ask {
 	if !ok {
 		return nil
 	}
-	return []Ask{{keys[1], TypeString}, {keys[2], TypeString}}
+	return []Ask{{keys[1], TypeString, Holders}, {keys[2], TypeString, Holders}}
 }
 
 func rueidisDecode(k Keys) (Record, bool) {
@@ -54,36 +53,35 @@ func rueidisDecode(k Keys) (Record, bool) {
 		return Record{}, false
 	}
 	r := Record{Recipe: "rueidislock", Confidence: Certain, Kind: "mutex"}
-	ends := map[string][]time.Time{}
+	values := map[string][]Value{}
 	unknown := 0
 	for _, v := range []Value{k.Main, k.Beside[keys[1]], k.Beside[keys[2]]} {
 		if v.Unknown {
 			unknown++
-		}
-		if v.Type == TypeString {
-			ends[v.Text] = append(ends[v.Text], v.ExpiresAt) // zero: it never expires
+		} else if v.Type == TypeString {
+			values[v.Text] = append(values[v.Text], v)
 		}
 	}
-	for value, at := range ends {
-		if len(at) < 2 {
+	for value, list := range values {
+		if len(list) < 2 {
 			r.Partial = append(r.Partial, value)
 			continue
 		}
-		slices.SortFunc(at, func(a, b time.Time) int {
-			if a.IsZero() != b.IsZero() {
-				if a.IsZero() {
-					return -1
-				}
-				return 1
-			}
-			return b.Compare(a)
-		})
-		r.Claims = append(r.Claims, Claim{Name: value, ExpiresAt: at[1], NoExpiry: at[1].IsZero()})
+		slices.SortFunc(list, func(a, b Value) int { return longest(b, a) })
+		r.Claims = append(r.Claims, Claim{Name: value, ExpiresAt: list[1].ExpiresAt, NoExpiry: list[1].NoExpiry})
 	}
 	slices.Sort(r.Partial)
-	if len(r.Claims) == 0 && unknown > 0 {
-		r.Opaque = true
-		r.Unseen, r.Needs = "some of its three keys", "getrange"
+	r.Opaque = len(r.Claims) == 0 && unknown > 0
+	return r, len(values) > 0 || unknown > 0
+}
+
+// longest compares how long two keys live; one of which that is not known lives least.
+func longest(a, b Value) int {
+	if a.NoExpiry != b.NoExpiry {
+		if a.NoExpiry {
+			return 1
+		}
+		return -1
 	}
-	return r, len(ends) > 0 || unknown > 0
+	return a.ExpiresAt.Compare(b.ExpiresAt)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/recipe"
 )
 
 // changedBackend is the backend's state when it is worth telling again. Before any master has answered or failed there is
@@ -32,11 +31,10 @@ func (r *run) describe() *inspect.Backend {
 		case inspect.ServerUp:
 			up++
 			b.FirstPass = b.FirstPass && p.passed
-			b.Findings = append(b.Findings, p.blind()...)
-			b.Findings = append(b.Findings, p.unpushed()...)
-			if isDenied(p.scanErr) {
+			b.Unseen = append(b.Unseen, p.blindness()...)
+			if p.unsought != nil {
 				unsought++
-				errors = append(errors, fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s +scan)", p.addr, p.user(), inspect.Escape(p.user())))
+				errors = append(errors, p.cannotLook())
 			}
 		case inspect.ServerDown:
 			down++
@@ -59,7 +57,7 @@ func (r *run) describe() *inspect.Backend {
 	} else if b.FirstPass && up > 0 {
 		b.FirstPass = r.board.complete()
 	}
-	b.Findings = append(b.Findings, r.board.blind()...)
+	b.Unseen = append(b.Unseen, r.board.blind()...)
 	b.Error = strings.Join(errors, "; ")
 	switch {
 	case up > 0 && down == 0 && unsought == 0: // those that have not answered yet may still do so
@@ -99,51 +97,36 @@ func (b *board) complete() bool {
 	return true
 }
 
-// unpushed says why a master is polled.
-func (p *peer) unpushed() []inspect.Finding {
-	if p.refused == (refusal{}) {
-		return nil
+// blindness is what a master that answers does not let us see of what is no lock.
+func (p *peer) blindness() []inspect.Unseen {
+	unseen := slices.Clone(p.unseen)
+	if p.unsought != nil {
+		unseen = append(unseen, *p.unsought)
 	}
-	evidence := map[string]any{"master": p.addr, "reason": p.refused.why}
-	if p.refused.said != "" {
-		evidence["answer"] = p.refused.said
+	if p.refused != (refusal{}) {
+		unseen = append(unseen, inspect.Unseen{
+			Aspect: inspect.AspectChanges, Where: p.addr, Read: "CLIENT TRACKING", Reason: p.refused.String(), Right: p.refused.right,
+		})
 	}
-	return []inspect.Finding{{
-		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-		Message:  fmt.Sprintf("master %s is polled, changes in between are not seen: %s", p.addr, p.refused.why),
-		Evidence: evidence,
-		Advice:   p.refused.advice,
-	}}
+	return unseen
 }
 
-// blind says which keys our user may not read.
-func (b *board) blind() []inspect.Finding {
+// cannotLook says in a line why the master's keys could not be looked for, and what would allow it.
+func (p *peer) cannotLook() string {
+	if right := p.unsought.Right; strings.HasPrefix(right, "+") {
+		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.addr, p.user(), inspect.Escape(p.user()), right)
+	}
+	return fmt.Sprintf("master %s: keys cannot be looked for: %s", p.addr, inspect.Escape(p.unsought.Reason))
+}
+
+// blind says which keys match but may not be read, so that nothing but their names is known.
+func (b *board) blind() []inspect.Unseen {
 	if len(b.denied) == 0 {
 		return nil
 	}
-	first := inspect.Escape(slices.Min(slices.Collect(maps.Keys(b.denied))))
-	return []inspect.Finding{{
-		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-		Message:  fmt.Sprintf("%d keys match but may not be read, the first is %s", len(b.denied), first),
-		Evidence: map[string]any{"count": len(b.denied), "first": first},
-		Advice:   "allow reading them (ACL SETUSER NAME %R~PATTERN), or narrow the target with match=",
+	first := slices.Min(slices.Collect(maps.Keys(b.denied)))
+	return []inspect.Unseen{{
+		Aspect: inspect.AspectLocks, Where: strings.Join(b.addrs, ", "), Read: "the keys that match",
+		Reason: fmt.Sprintf("%d keys match but may not be read, the first is %s", len(b.denied), first), Right: "~" + first,
 	}}
-}
-
-// blind says what a master would not let us see.
-func (p *peer) blind() []inspect.Finding {
-	denied := p.denied
-	if isDenied(p.scanErr) {
-		denied = append(slices.Clone(denied), "SCAN")
-	}
-	var findings []inspect.Finding
-	for _, command := range denied {
-		findings = append(findings, inspect.Finding{
-			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
-			Message:  fmt.Sprintf("master %s does not let our user run %s", p.addr, command),
-			Evidence: map[string]any{"master": p.addr, "command": command},
-			Advice:   fmt.Sprintf("allow it: ACL SETUSER %s +%s", inspect.Escape(p.user()), strings.ToLower(command)),
-		})
-	}
-	return findings
 }

@@ -3,10 +3,10 @@ package redissource
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 // jitter is how far a computed expiry may move without being a change: round trips vary, and TTLs are in milliseconds.
@@ -235,17 +235,35 @@ func (e *entry) unread() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
 }
 
-// isLock says that at least one master holds a string under the key, or a structure that a recipe knows.
+// isLock says that at least one master holds a string under the key, a structure that a recipe knows, or what may be one of
+// the two for all that can be seen.
 func (e *entry) isLock() bool {
-	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Present && !v.Foreign || v.Held != nil })
+	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool {
+		return v.Present && !v.Foreign || v.Held != nil || hides(v) && !e.forbidden(v)
+	})
+}
+
+// hides says that a master may have a lock under the key that cannot be seen.
+func hides(v inspect.Vote) bool {
+	return v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectWaiters) || v.Unknown(inspect.AspectKind)
+}
+
+// forbidden says that our user may not read the key itself, whatever the command: then nothing but its name is known.
+func (e *entry) forbidden(v inspect.Vote) bool {
+	return !v.Up && slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Right == "~"+e.key })
 }
 
 // partOf is the key of the lock that this one belongs to; empty when it is a lock of its own.
 func (e *entry) partOf() string {
+	hidden := false
 	for _, v := range e.votes {
 		if v.Held != nil && v.Held.PartOf != "" {
 			return v.Held.PartOf
 		}
+		hidden = hidden || v.Held == nil && v.Unknown(inspect.AspectHolders) && !e.forbidden(v)
+	}
+	if lock, ok := recipe.MayBelongTo(e.key); ok && hidden {
+		return lock
 	}
 	return ""
 }
@@ -255,7 +273,7 @@ func (e *entry) partOf() string {
 // come back at any time.
 func (b *board) forget(e *entry, now time.Time) {
 	delete(b.entries, e.key)
-	denied := slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return !v.Up && strings.HasPrefix(v.Error, "NOPERM") })
+	denied := slices.ContainsFunc(e.votes, e.forbidden)
 	if denied {
 		b.denied[e.key] = true
 	}
@@ -314,12 +332,8 @@ func (b *board) whole(keys []string) []string {
 // sameVotes compares all but who agrees, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
-		x.Agrees, y.Agrees = false, false
-		return x.ExpiresAt.Equal(y.ExpiresAt) && x.Held.Equal(y.Held) && plainPart(x) == plainPart(y)
+		return x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign &&
+			x.Value == y.Value && x.Digest == y.Digest && x.NoExpiry == y.NoExpiry && x.ExpiresAt.Equal(y.ExpiresAt) &&
+			x.Held.Equal(y.Held) && slices.Equal(x.Unseen, y.Unseen)
 	})
-}
-
-func plainPart(v inspect.Vote) inspect.Vote {
-	v.ExpiresAt, v.Held = time.Time{}, nil
-	return v
 }

@@ -118,7 +118,7 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 		t.Error("a master that does not answer says nothing of its keys")
 	}
 	b.add("secret", noon)
-	b.vote(0, "secret", inspect.Vote{Addr: "m0", Error: "NOPERM No permissions to access a key"}, noon)
+	b.vote(0, "secret", inspect.Vote{Addr: "m0", Error: "NOPERM", Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders, Right: "~secret"}}}, noon)
 	b.judge("secret", noon)
 	if b.add("secret", noon.Add(time.Second)) || !b.denied["secret"] {
 		t.Error("a key that may not be read is looked at again too early")

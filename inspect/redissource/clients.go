@@ -26,23 +26,37 @@ type clients map[string]origin
 // connection, else again the host. Both are empty when that is not one host for certain.
 type origin struct{ host, client string }
 
-// readClients asks a master who is connected to it, where INFO says that these are few. Whatever goes wrong, nothing is
-// known then, and the master is left alone for a while: its list is worth no error, nor many lines in the server's log.
-func (m *master) readClients(ctx context.Context, info string) clients {
+// readClients asks a master who is connected to it, where INFO says that these are few: the list of many is worth neither
+// what it costs the server nor anything else that rests on it. One that was refused is not asked for again for a while.
+func (m *master) readClients(ctx context.Context, st *status, info string) error {
 	n, ok := infoNumber(info, "connected_clients")
-	if !ok || n > maxClients || time.Now().Before(m.listAfter) {
+	if !ok || n > maxClients {
 		return nil
 	}
-	var text string
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
-		text, err = c.ClientList(ctx).Result() // of every type: one that subscribes has its name from somewhere, too
-		return err
+	if refused := m.listRefused; refused != nil && time.Now().Before(m.listAfter) {
+		st.unseen = append(st.unseen, *refused)
+		return nil
+	}
+	m.listRefused = nil
+	var list *redis.StringCmd
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		list = c.ClientList(ctx) // of every type: one that subscribes has its name from somewhere, too
+		return onlyBroken(list.Err())
 	})
 	if err != nil {
-		m.listAfter = time.Now().Add(rearmEvery)
-		return nil
+		return err
 	}
-	return parseClients(text)
+	switch err := list.Err(); {
+	case err == nil:
+		st.clients = parseClients(list.Val())
+		return nil
+	case !isDenied(err) && !isUnknownCommand(err):
+		return nil // the server has no such list
+	}
+	u := m.miss(inspect.AspectSessions, list, rightFor(list, ""))
+	m.listRefused, m.listAfter = &u, time.Now().Add(rearmEvery)
+	st.unseen = append(st.unseen, u)
+	return nil
 }
 
 // parseClients reads what CLIENT LIST says. One line that is not understood, and nothing is certain: nil.

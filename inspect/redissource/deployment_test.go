@@ -42,7 +42,7 @@ func TestAClusterIsReadByPolling(t *testing.T) {
 		}
 		v, _ := watch(t, cfg)
 		v.Await("all of them", func() bool { return len(v.Locks) == 30 })
-		v.Await("poll, and why", func() bool { return v.Backend.Mode == inspect.ModePoll && len(v.Backend.Findings) == 1 })
+		v.Await("poll, and why", func() bool { return v.Backend.Mode == inspect.ModePoll && len(v.Backend.Unseen) == 1 })
 		for i := range 30 {
 			key := fmt.Sprintf("lock:%d", i)
 			if err := c.Set(ctx, key, "y", 0).Err(); err != nil {

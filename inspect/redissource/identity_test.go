@@ -52,7 +52,7 @@ func TestAConnectionOfTheHoldersNameIsItsClient(t *testing.T) {
 			t.Errorf("nobody has its name, and it is at %q", got)
 		}
 		if !m.Real {
-			if len(v.Backend.Findings) != 0 || v.Backend.State != inspect.Connected {
+			if len(v.Backend.Unseen) != 0 || v.Backend.State != inspect.Connected {
 				t.Errorf("a server without CLIENT LIST: %+v", v.Backend)
 			}
 			return
@@ -123,7 +123,7 @@ func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
 	if log := c.Do(ctx, "acl", "log").Val(); !strings.Contains(fmt.Sprint(log), "client|list") {
 		t.Errorf("it was not asked: %v", log)
 	}
-	if v.Backend.State != inspect.Connected || v.Backend.Error != "" || len(v.Backend.Findings) != 0 {
+	if v.Backend.State != inspect.Connected || v.Backend.Error != "" || len(v.Backend.Unseen) != 1 || v.Backend.Unseen[0].Right != "+client|list" {
 		t.Errorf("%+v", v.Backend)
 	}
 }

@@ -28,7 +28,7 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 		r.masters[0].close()
 	}()
 	p := r.masters[0]
-	p.server.State = inspect.ServerUp
+	p.server.State, p.asked = inspect.ServerUp, true
 	r.add([]string{"lock:a"}) // found between two ticks
 	start := time.Now()
 	r.ask(start)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"lockscope/inspect"
 	"lockscope/internal/connect"
 )
 
@@ -30,7 +31,12 @@ type master struct {
 	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
 	borrowed, cluster bool
 	offset            atomic.Int64 // the server's clock minus ours, in nanoseconds
-	listAfter         time.Time    // who is connected is not asked before; of the goroutine that asks for the status
+	// clock is why that is not known; nil when it is.
+	clock atomic.Pointer[inspect.Unseen]
+	// listRefused is why it is not known who is connected, who is not asked for before listAfter; of the goroutine that asks
+	// for the status.
+	listRefused *inspect.Unseen
+	listAfter   time.Time
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed

@@ -15,14 +15,14 @@ const perKey = 5 * time.Microsecond
 // peer is a master and what is known of it.
 type peer struct {
 	*master
-	index   int
-	passed  bool // its keys were looked at once, or could not be
-	scanErr error
-	asked   bool  // it was asked about itself once
-	err     error // why it does not answer; nil when it does
-	lost    int   // how often it stopped answering
-	server  inspect.Server
-	denied  []string
+	index    int
+	passed   bool            // its keys were looked at once, or could not be
+	unsought *inspect.Unseen // why its keys could not be looked for; nil when they were
+	asked    bool            // it was asked about itself once
+	err      error           // why it does not answer; nil when it does
+	lost     int             // how often it stopped answering
+	server   inspect.Server
+	unseen   []inspect.Unseen // what it did not tell of itself
 
 	// pushing: the master pushes changes. refused is why it does not, empty while it may come.
 	pushing bool
@@ -97,8 +97,8 @@ func (p *peer) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
 // nextRead is when there may be something to read, as far as that depends on the clock; false when it does not.
 func (p *peer) nextRead(now time.Time, perMaster limit) (time.Time, bool) {
-	if p.busy {
-		return time.Time{}, false // its answer comes first
+	if p.busy || !p.asked {
+		return time.Time{}, false // its answer comes first; its clock and its role, too
 	}
 	at, ok := p.later.next()
 	if len(p.turn) > 0 || p.probe {
@@ -146,7 +146,7 @@ func (p *peer) answered(latency time.Duration) {
 // setStatus keeps old instants that only jittered.
 func (p *peer) setStatus(st status) {
 	s := &p.server
-	p.denied = st.denied
+	p.unseen = st.unseen
 	s.Role, s.Version, s.RunID = st.role, st.version, st.runID
 	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {

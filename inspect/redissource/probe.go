@@ -48,20 +48,27 @@ func newProbe(ctx context.Context, p redis.Pipeliner, ask recipe.Ask) probe {
 	return pr
 }
 
-// value is what the key holds; middle is the middle of the round trip.
+// failed is the command without which it is not known what the key holds.
+func (pr probe) failed() redis.Cmder { return pr.body }
+
+// value is what the key holds; middle is the middle of the round trip. What cannot be known of its expiry is zero.
 func (pr probe) value(middle time.Time) recipe.Value {
-	if err := pr.body.Err(); err != nil && err != redis.Nil {
-		// A helper of another type is none of that lock.
-		return recipe.Value{Type: recipe.TypeNone, Unknown: !isWrongType(err), Denied: isDenied(err)}
+	switch faultOf(pr.body.Err()) {
+	case noFault:
+	case otherType:
+		return recipe.Value{Type: recipe.TypeNone} // a helper of another type is none of that lock
+	default:
+		if pr.ttl != nil && pr.ttl.Err() == nil && pr.ttl.Val() == gone {
+			return recipe.Value{Type: recipe.TypeNone}
+		}
+		return recipe.Value{Type: recipe.TypeNone, Unknown: true}
 	}
 	v := recipe.Value{Type: pr.ask.Type}
-	if pr.ttl != nil {
-		switch left, err := pr.ttl.Result(); {
-		case err != nil:
-			return recipe.Value{Type: recipe.TypeNone, Unknown: true, Denied: isDenied(err)}
-		case left == -2:
+	if pr.ttl != nil && pr.ttl.Err() == nil {
+		switch left := pr.ttl.Val(); left {
+		case gone:
 			return recipe.Value{Type: recipe.TypeNone}
-		case left == -1:
+		case forEver:
 			v.NoExpiry = true
 		default:
 			v.ExpiresAt = middle.Add(left)
@@ -85,11 +92,17 @@ func (pr probe) value(middle time.Time) recipe.Value {
 	if v.More = v.More || len(v.Items) > maxItems; v.More {
 		v.Items = v.Items[:min(len(v.Items), maxItems)]
 	}
-	if len(v.Items) == 0 && v.Type != recipe.TypeString {
-		v.Type = recipe.TypeNone // a collection that is empty is not there
+	if len(v.Items) == 0 && (v.Type != recipe.TypeString || v.Text == "" && pr.ttl.Err() != nil) {
+		v.Type = recipe.TypeNone // a collection that is empty is not there; a string that is may be there
 	}
 	return v
 }
+
+// What go-redis makes of PTTL's answers for a key that is not there, and for one that never expires.
+const (
+	gone    = time.Duration(-2)
+	forEver = time.Duration(-1)
+)
 
 // scanned reads the reply to HSCAN or SSCAN, by name: the server's order is any.
 func scanned(cmd *redis.ScanCmd, t recipe.KeyType) (items []recipe.Item, more bool) {
@@ -128,47 +141,51 @@ func (m *master) askSubscribers(ctx context.Context, p redis.Pipeliner, channels
 	return s
 }
 
-// optional says that a command's error speaks of one feature only.
-func (s subscribers) optional(cmd redis.Cmder) bool {
-	if info, ok := cmd.(*redis.StringCmd); ok {
-		return info == s.replication
-	}
-	counts, ok := cmd.(*redis.MapStringIntCmd)
-	return ok && (slices.Contains(s.plain, counts) || slices.Contains(s.sharded, counts))
-}
-
-// elsewhere says that clients may subscribe on replicas of the server, which tell it nothing of that: it has some, or
-// our user may not ask.
+// elsewhere says that clients may subscribe on replicas of the server, which tell it nothing of that: it has some, or does
+// not let us know.
 func (s subscribers) elsewhere() bool {
 	if s.replication == nil {
 		return false
 	}
 	replicas, _ := infoNumber(s.replication.Val(), "connected_slaves")
-	return replicas > 0 || isDenied(s.replication.Err())
+	return replicas > 0 || isDenied(s.replication.Err()) || isUnknownCommand(s.replication.Err())
+}
+
+// channelValue is who subscribes to a channel, and the command that failed where that is not known.
+type channelValue struct {
+	recipe.Value
+	failed redis.Cmder
 }
 
 // counts are the subscribers by channel. A channel is unknown while one of the two counts that it needs is.
-func (m *master) counts(channels []string, s subscribers) map[string]recipe.Value {
+func (m *master) counts(channels []string, s subscribers) map[string]channelValue {
 	sum := map[string]int64{}
-	unknown, denied := false, false
+	var failed redis.Cmder
 	for _, cmd := range append(s.plain, s.sharded...) {
 		counts, err := cmd.Result()
 		switch {
-		case isDenied(err):
-			denied, unknown = true, true
-		case err != nil && slices.Contains(s.sharded, cmd):
+		case err == nil:
+		case slices.Contains(s.sharded, cmd) && faultOf(err) == commandFault && !isDenied(err):
 			m.typed.noShards.Store(true) // before Redis 7: there are no such channels
-		case err != nil:
-			unknown = true
+		case failed == nil:
+			failed = cmd
 		}
 		for channel, n := range counts {
 			sum[channel] += n
 		}
 	}
-	values := make(map[string]recipe.Value, len(channels))
+	if len(s.plain) == 0 {
+		return nil
+	}
+	values := make(map[string]channelValue, len(channels))
 	for _, channel := range channels {
-		n := int(min(sum[channel], 1<<20))
-		values[channel] = recipe.Value{Type: recipe.TypeChannel, Unknown: unknown, Denied: denied, Subscribers: n, Elsewhere: s.elsewhere()}
+		values[channel] = channelValue{
+			Value: recipe.Value{
+				Type: recipe.TypeChannel, Unknown: failed != nil,
+				Subscribers: int(min(sum[channel], 1<<20)), Elsewhere: s.elsewhere(),
+			},
+			failed: failed,
+		}
 	}
 	return values
 }

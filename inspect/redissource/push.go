@@ -14,11 +14,19 @@ import (
 	"lockscope/inspect"
 )
 
-// refusal is why a master cannot push, although it answers. It is tried again at a slow beat. said is its own answer.
-type refusal struct{ why, advice, said string }
+// refusal is why a master cannot push, although it answers. It is tried again at a slow beat. said is its own answer, right
+// what would allow it.
+type refusal struct{ why, said, right string }
 
-// newer is what to do about a server that pushes nothing.
-const newer = "upgrade it to Redis 6 or later, or connect past the proxy before it, to see every change; until then what is shorter than a poll does not show"
+func (r refusal) String() string {
+	if r.said == "" {
+		return r.why
+	}
+	return r.why + ": " + r.said
+}
+
+// newer is what a server needs to push.
+const newer = "Redis 6 or later, without a proxy before it"
 
 func (r refusal) Error() string { return r.why }
 
@@ -109,7 +117,7 @@ func (p *pusher) run(ctx context.Context, tell func(armed bool, err error)) {
 // session is the life of one connection; it returns why that ended.
 func (p *pusher) session(ctx context.Context, armed func()) error {
 	if p.m.isCluster() {
-		return refusal{why: "the keys of a cluster are read by polling", advice: "give one master alone as the target to see its changes at once; nothing is wrong"}
+		return refusal{why: "the keys of a cluster are read by polling"}
 	}
 	var connected atomic.Bool
 	options, err := p.m.direct(ctx)
@@ -151,7 +159,7 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case err != nil && !isReply(err):
 		return err
 	case err != nil || fields["proto"] != int64(3):
-		return refusal{"the server does not speak RESP3, by which changes are told", newer, saidBy(err)}
+		return refusal{"the server does not speak RESP3, by which changes are told", saidBy(err), rightOr(hello, newer)}
 	}
 	args := []any{"client", "tracking", "on", "bcast"}
 	for _, prefix := range p.prefixes {
@@ -159,16 +167,25 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 			args = append(args, "prefix", prefix)
 		}
 	}
-	switch err := c.Do(ctx, args...).Err(); {
+	tracking := c.Do(ctx, args...)
+	switch err := tracking.Err(); {
 	case err == nil:
 		return nil
 	case isDenied(err):
-		return refusal{"our user may not run CLIENT TRACKING", "allow it: ACL SETUSER " + inspect.Escape(p.m.user()) + " +client|tracking", saidBy(err)}
+		return refusal{"our user may not run CLIENT TRACKING", saidBy(err), rightFor(tracking, "")}
 	case isReply(err):
-		return refusal{"the server does not tell which keys change (CLIENT TRACKING)", newer, saidBy(err)}
+		return refusal{"the server does not tell which keys change (CLIENT TRACKING)", saidBy(err), rightOr(tracking, newer)}
 	default:
 		return err
 	}
+}
+
+// rightOr is the right that is missing for a command, or else what is missing.
+func rightOr(cmd redis.Cmder, otherwise string) string {
+	if right := rightFor(cmd, ""); right != "" {
+		return right
+	}
+	return otherwise
 }
 
 // saidBy is what a server said, for the evidence; empty when it said nothing.
@@ -207,8 +224,8 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		if _, err := conn.ReceiveTimeout(ctx, p.m.timeout); err != nil {
 			if h.isOver() {
 				return refusal{
-					why:    fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),
-					advice: "narrow the target with match=PREFIX*, so that fewer changes are pushed",
+					why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),
+					right: "match=PREFIX* in the target, so that fewer changes are pushed",
 				}
 			}
 			return err

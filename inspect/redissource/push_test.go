@@ -99,8 +99,8 @@ func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
 	defer stop()
 	v.Await("poll, and why", func() bool {
 		b := v.Backend
-		return b.Mode == inspect.ModePoll && b.State == inspect.Connected && len(b.Findings) == 1 &&
-			strings.Contains(b.Findings[0].Message, "more than 1000 keys a second change")
+		return b.Mode == inspect.ModePoll && b.State == inspect.Connected && len(b.Unseen) == 1 &&
+			strings.Contains(b.Unseen[0].Reason, "more than 1000 keys a second change")
 	})
 }
 
@@ -328,7 +328,7 @@ func TestAServerThatCannotPushIsPolled(t *testing.T) {
 	embedded := servertest.StartEmbeddedRedis(t)
 	v, _ := watch(t, config([]*servertest.Redis{embedded}))
 	v.Await("poll, and why", func() bool {
-		return v.Backend != nil && v.Backend.Mode == inspect.ModePoll && len(v.Backend.Findings) == 1 && v.Backend.Findings[0].Rule == "blind"
+		return v.Backend != nil && v.Backend.Mode == inspect.ModePoll && len(v.Backend.Unseen) == 1 && v.Backend.Unseen[0].Aspect == inspect.AspectChanges
 	})
 	set(t, embedded, "lock:a", "x", 0)
 	v.Await("held", state(v, "lock:a", inspect.StateHeld))
@@ -342,7 +342,7 @@ func TestAServerThatCannotPushIsPolled(t *testing.T) {
 	w, _ := watch(t, cfg)
 	w.Await("poll, and why", func() bool {
 		return w.Backend != nil && w.Backend.Mode == inspect.ModePoll && w.Backend.State == inspect.Connected &&
-			len(w.Backend.Findings) == 1 && strings.Contains(w.Backend.Findings[0].Advice, "+client|tracking")
+			slices.ContainsFunc(w.Backend.Unseen, func(u inspect.Unseen) bool { return u.Right == "+client|tracking" })
 	})
 	set(t, real, "lock:a", "x", 0)
 	w.Await("held", state(w, "lock:a", inspect.StateHeld))

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,31 +24,34 @@ const (
 	rehash = 10 * time.Second
 )
 
-// answer is a key's reply before the questions that some replies raise are settled.
-type answer struct {
-	vote inspect.Vote
-	// A wrong type has to be named, an empty string told from no key, a long value digested.
-	wrongType, empty, long bool
-}
-
 // readVotes reads keys with one pipeline, and others where replies raise questions. An error means that the master as
 // a whole could not be asked.
 func (m *master) readVotes(ctx context.Context, keys []string) ([]inspect.Vote, error) {
 	if len(keys) == 0 { // still a sign of life
-		return nil, m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() })
+		return nil, m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return onlyBroken(c.Ping(ctx).Err()) })
 	}
-	votes, odd, err := m.readOnce(ctx, keys)
+	votes, err := m.readTyped(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	if len(odd) > 0 { // once more, as what they turned out to be
-		again, _, err := m.readOnce(ctx, odd)
-		if err != nil {
-			return nil, err
-		}
-		replace(votes, keys, again, odd)
-	}
 	return votes, m.confirm(ctx, keys, votes)
+}
+
+// readTyped reads keys, those that turn out to be of another type than expected once more as what they are.
+func (m *master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, error) {
+	tried := map[string][]recipe.KeyType{}
+	votes, odd, err := m.readOnce(ctx, keys, tried)
+	for range lockTypes() { // without TYPE they are tried one after the other
+		if err != nil || len(odd) == 0 {
+			return votes, err
+		}
+		var again []inspect.Vote
+		some := odd
+		if again, odd, err = m.readOnce(ctx, some, tried); err == nil {
+			replace(votes, keys, again, some)
+		}
+	}
+	return votes, err
 }
 
 // replace puts the newer votes of some keys into those of all.
@@ -79,26 +81,26 @@ func (m *master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 	if err := sleep(ctx, deadAfter); err != nil {
 		return err
 	}
-	again, _, err := m.readOnce(ctx, doubtful)
+	again, err := m.readTyped(ctx, doubtful)
 	if err == nil {
 		replace(votes, keys, again, doubtful)
 	}
 	return err
 }
 
-// readOnce reads keys by the types that they are believed to have; odd are those that have another.
-func (m *master) readOnce(ctx context.Context, keys []string) (votes []inspect.Vote, odd []string, err error) {
-	readings := m.newReadings(keys)
-	if err := m.beside(ctx, readings, true); err != nil {
+// readOnce reads keys by the types that they are believed to have; odd are those that are to be read by another.
+func (m *master) readOnce(ctx context.Context, keys []string, tried map[string][]recipe.KeyType) (votes []inspect.Vote, odd []string, err error) {
+	readings := m.newReadings(keys, tried)
+	if err := m.readAuxiliary(ctx, readings, true); err != nil {
 		return nil, nil, err
 	}
 	for _, r := range readings {
-		r.answer = m.answer(r)
+		m.takeMain(r)
 	}
 	if err := m.settle(ctx, readings); err != nil {
 		return nil, nil, err
 	}
-	if odd, err = m.learn(ctx, readings); err != nil {
+	if odd, err = m.learn(ctx, readings, tried); err != nil {
 		return nil, nil, err
 	}
 	if err := m.recognise(ctx, readings); err != nil {
@@ -109,104 +111,6 @@ func (m *master) readOnce(ctx context.Context, keys []string) (votes []inspect.V
 		votes[i] = r.vote
 	}
 	return votes, odd, nil
-}
-
-// pipelineError is the error that speaks of the master rather than of one key: a broken connection, a refused login.
-func pipelineError(err error, cmds []redis.Cmder) error {
-	if err == nil {
-		return nil
-	}
-	for _, cmd := range cmds {
-		if e := cmd.Err(); e != nil && !isWrongType(e) && !isDenied(e) && e != redis.Nil {
-			return e
-		}
-	}
-	if !isReply(err) {
-		return err
-	}
-	return nil
-}
-
-// answer makes a vote of the replies about the key itself.
-func (m *master) answer(r *keyReading) answer {
-	a := answer{vote: inspect.Vote{Addr: m.addr, Up: true}}
-	ttl, body := r.main.ttl, r.main.body
-	if err := firstError(ttl.Err(), body.Err()); err != nil && !isWrongType(err) {
-		a.vote.Up, a.vote.Error = false, inspect.Escape(err.Error())
-		return a
-	}
-	r.keys.Main = recipe.Value{Type: recipe.TypeNone}
-	switch left := ttl.Val(); {
-	case left == -2: // no such key
-		return a
-	case left == -1:
-		a.vote.NoExpiry = true
-	default:
-		a.vote.ExpiresAt = r.keys.Now.Add(left)
-	}
-	a.vote.Present = true
-	if body.Err() != nil {
-		a.wrongType, a.vote.Foreign = true, true
-		return a
-	}
-	r.keys.Main = r.main.value(r.keys.Now)
-	if text, ok := body.(*redis.StringCmd); ok {
-		a.vote.Value = inspect.Untrusted(r.keys.Main.Text)
-		a.empty, a.long = text.Val() == "", len(text.Val()) > shown
-	}
-	return a
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle asks the questions that some replies raise, in one pipeline: TYPE of what is no string, EXISTS of what is
-// empty, STRLEN of what is long.
-func (m *master) settle(ctx context.Context, readings []*keyReading) error {
-	if !slices.ContainsFunc(readings, func(r *keyReading) bool { return r.wrongType || r.empty || r.long }) {
-		return nil
-	}
-	replies := make([]redis.Cmder, len(readings))
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		p := c.Pipeline()
-		for i, r := range readings {
-			switch {
-			case r.wrongType:
-				replies[i] = p.Type(ctx, r.keys.Key)
-			case r.empty:
-				replies[i] = p.Exists(ctx, r.keys.Key)
-			case r.long:
-				replies[i] = p.StrLen(ctx, r.keys.Key)
-			}
-		}
-		cmds, err := p.Exec(ctx)
-		return pipelineError(err, cmds)
-	})
-	if err != nil {
-		return err
-	}
-	for i, r := range readings {
-		switch reply := replies[i].(type) {
-		case *redis.StatusCmd: // TYPE
-			r.vote.Value = inspect.Untrusted(reply.Val())
-		case *redis.IntCmd: // EXISTS, STRLEN
-			if r.long {
-				if r.vote.Digest, err = m.digest(ctx, r.keys.Key, &r.vote, reply.Val()); err != nil {
-					return err
-				}
-			} else if reply.Err() == nil && reply.Val() == 0 {
-				r.vote = inspect.Vote{Addr: m.addr, Up: true}
-				r.keys.Main = recipe.Value{Type: recipe.TypeNone}
-			}
-		}
-	}
-	return nil
 }
 
 // digests remembers what long values hashed to, so that they are not read in full at every tick.
@@ -234,18 +138,10 @@ func (m *master) digest(ctx context.Context, key string, v *inspect.Vote, length
 	}
 	d = digested{start: v.Value, length: length, expires: v.ExpiresAt, at: time.Now()}
 	if length <= hashed {
-		hash := sha256.New()
-		for from := int64(0); from < length; from += chunk {
-			err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-				part, err := c.GetRange(ctx, key, from, from+chunk-1).Result()
-				io.WriteString(hash, part)
-				return err
-			})
-			if err != nil {
-				return "", err
-			}
+		var err error
+		if d.digest, err = m.hash(ctx, key, length); err != nil || d.digest == "" {
+			return "", err
 		}
-		d.digest = "sha256:" + hex.EncodeToString(hash.Sum(nil))
 	}
 	m.digests.mu.Lock()
 	defer m.digests.mu.Unlock()
@@ -254,6 +150,24 @@ func (m *master) digest(ctx context.Context, key string, v *inspect.Vote, length
 	}
 	m.digests.known[key] = d
 	return d.digest, nil
+}
+
+// hash reads a long value; empty when it is one no more.
+func (m *master) hash(ctx context.Context, key string, length int64) (string, error) {
+	hash := sha256.New()
+	for from := int64(0); from < length; from += chunk {
+		changed := false
+		err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+			part, err := c.GetRange(ctx, key, from, from+chunk-1).Result()
+			io.WriteString(hash, part)
+			changed = err != nil
+			return onlyBroken(err)
+		})
+		if err != nil || changed {
+			return "", err
+		}
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // downVote is what is said of every key on a master that does not answer.

@@ -2,62 +2,11 @@ package redissource
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
-	"strings"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// ErrRefused is wrapped by the error of every command that is not on the list of reading commands. Such a command is
-// not sent.
-var ErrRefused = errors.New("not a reading command: refused before it was sent")
-
-// reading are the commands that may be sent, and for those that take one the subcommands that may. nil: the command
-// has none that matter.
-var reading = map[string][]string{
-	"scan": nil, "type": nil, "exists": nil, "pttl": nil, "get": nil, "getrange": nil, "strlen": nil,
-	"hlen": nil, "hgetall": nil, "hscan": nil, "lrange": nil, "llen": nil, "zrange": nil, "zcard": nil,
-	"sscan": nil, "scard": nil, "memory": {"usage"},
-	"info": nil, "time": nil, "role": nil, "ping": nil,
-	"hello": nil, "auth": nil, "select": nil,
-	"client":  {"tracking", "list"},
-	"pubsub":  {"channels", "numsub", "numpat", "shardchannels", "shardnumsub"},
-	"cluster": {"slots", "shards", "nodes", "info", "myid"},
-	"command": {}, // how a cluster client learns where a command's keys stand
-}
-
-// check says why a command may not be sent; nil when it may.
-func check(args []any) error {
-	name := word(args, 0)
-	subcommands, ok := reading[name]
-	if !ok {
-		return fmt.Errorf("redissource: %.20q: %w", name, ErrRefused)
-	}
-	sub := word(args, 1)
-	if subcommands == nil || name == "command" && (sub == "" || sub == "info" || sub == "docs") {
-		return nil
-	}
-	for _, s := range subcommands {
-		if s == sub {
-			return nil
-		}
-	}
-	return fmt.Errorf("redissource: %.20q %.20q: %w", name, sub, ErrRefused)
-}
-
-func word(args []any, i int) string {
-	if i >= len(args) {
-		return ""
-	}
-	s, ok := args[i].(string)
-	if !ok {
-		return ""
-	}
-	return strings.ToLower(s)
-}
 
 // readOnly is the go-redis hook through which every command goes, those of a connection's start included. It counts
 // what it lets pass.

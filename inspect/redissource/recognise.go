@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,73 +16,12 @@ import (
 // rounds is how many times what was read may raise new questions.
 const rounds = 3
 
-// learn asks how large keys of a type that is not the expected one are, and says which are worth reading as what they
-// are. A hash, set or sorted set that is too large for a lock is read no further.
-func (m *master) learn(ctx context.Context, readings []*keyReading) ([]string, error) {
-	var odd []*keyReading
-	for _, r := range readings {
-		if r.wrongType && slices.Contains(lockTypes(), recipe.KeyType(r.vote.Value)) {
-			odd = append(odd, r)
-		}
-	}
-	if len(odd) == 0 {
-		return nil, nil
-	}
-	sizes, memory := make([]*redis.IntCmd, len(odd)), make([]*redis.IntCmd, len(odd))
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, r := range odd {
-				sizes[i], memory[i] = m.askSize(ctx, p, r)
-			}
-			return nil
-		})
-		return pipelineError(err, slices.DeleteFunc(cmds, func(cmd redis.Cmder) bool {
-			usage, ok := cmd.(*redis.IntCmd)
-			return ok && slices.Contains(memory, usage) // not every server tells; the number of items bounds it then
-		}))
-	})
-	if err != nil {
-		return nil, err
-	}
-	var worth []string
-	for i, r := range odd {
-		if err := sizes[i].Err(); isDenied(err) { // it may be a lock
-			r.vote = inspect.Vote{Addr: m.addr, Error: inspect.Escape(err.Error())}
-		}
-		if sizes[i].Err() == nil && sizes[i].Val() <= maxSize && memory[i].Val() <= maxBytes {
-			m.typed.remember(r.keys.Key, shape{kind: recipe.KeyType(r.vote.Value), hint: r.shape.hint})
-			worth = append(worth, r.keys.Key)
-		}
-	}
-	return worth, nil
-}
-
-func lockTypes() []recipe.KeyType {
-	return []recipe.KeyType{recipe.TypeString, recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet}
-}
-
-func (m *master) askSize(ctx context.Context, p redis.Pipeliner, r *keyReading) (size, memory *redis.IntCmd) {
-	key := r.keys.Key
-	switch recipe.KeyType(r.vote.Value) {
-	case recipe.TypeHash:
-		size = p.HLen(ctx, key)
-	case recipe.TypeZSet:
-		size = p.ZCard(ctx, key)
-	case recipe.TypeSet:
-		size = p.SCard(ctx, key)
-	default:
-		size = p.Exists(ctx, key)
-		return size, redis.NewIntCmd(ctx)
-	}
-	return size, p.MemoryUsage(ctx, key, maxSize)
-}
-
 // recognise reads what recipes ask for beside the keys, and makes votes of what they know.
 func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 	for range rounds {
 		var asking []*keyReading
 		for _, r := range readings {
-			if !r.vote.Up || r.wrongType {
+			if r.again || r.vote.Foreign {
 				continue
 			}
 			r.wanted, r.missing = recipe.Asks(r.keys), nil
@@ -100,7 +40,7 @@ func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 		if err := m.skipLarge(ctx, asking); err != nil {
 			return err
 		}
-		if err := m.beside(ctx, asking, false); err != nil {
+		if err := m.readAuxiliary(ctx, asking, false); err != nil {
 			return err
 		}
 	}
@@ -138,6 +78,10 @@ func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 				return false
 			}
 			r.put(ask.Key, recipe.Value{Type: recipe.TypeNone, Unknown: true})
+			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
+				Aspect: aspectOf(ask.Feeds), Where: m.addr, Read: readName(size),
+				Reason: fmt.Sprintf("%s takes %d bytes: too much to be read", ask.Key, size.Val()),
+			})
 			r.large = append(r.large, ask)
 			return true
 		})
@@ -147,43 +91,135 @@ func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 
 // decode makes the vote of a key of what was read, and remembers how to read it the next time.
 func (m *master) decode(r *keyReading) {
-	if !r.vote.Up || r.wrongType {
+	if r.again {
+		return
+	}
+	m.blind(r)
+	if r.vote.Foreign {
 		return
 	}
 	record, ok := recipe.DecodeKeys(r.keys)
 	r.wanted = slices.DeleteFunc(r.wanted, func(ask recipe.Ask) bool { return slices.Contains(r.large, ask) })
 	m.typed.note(r, r.vote.Present || ok)
-	kind := r.shape.kind
 	if !ok {
-		if kind != recipe.TypeString && r.vote.Present {
-			r.vote.Foreign, r.vote.Value = true, inspect.Untrusted(kind)
-		}
-		if len(r.wanted) == 0 || !r.vote.Present {
-			kind = recipe.TypeString // not what it was
-		}
-		m.typed.remember(r.keys.Key, shape{kind: kind, asks: r.wanted})
+		m.plain(r)
 		return
 	}
 	held := new(record) // few are
-	m.typed.remember(r.keys.Key, shape{kind: kind, hint: held.Recipe, asks: r.wanted})
+	m.typed.remember(r.keys.Key, shape{kind: r.shape.kind, hint: held.Recipe, asks: r.wanted})
 	m.typed.doubt(r.keys.Key, held, time.Now())
-	r.vote.Held = held
+	m.hold(r, held)
+	m.blindClock(r)
+}
+
+// blind puts into the vote whether the key is there, and what could not be seen of it.
+func (m *master) blind(r *keyReading) {
+	v := &r.vote
+	switch {
+	case v.Foreign:
+		v.Present = true
+		return
+	case r.there == isAbsent:
+		*v = inspect.Vote{Addr: v.Addr, Up: true, Unseen: v.Unseen}
+		return
+	case r.content == commandFault:
+		r.missOwn(m, inspect.AspectHolders, r.main.body)
+	case r.content != noFault, r.there == thereUnknown:
+		cmd := r.untyped
+		if cmd == nil {
+			cmd = r.main.ttl
+		}
+		r.missOwn(m, inspect.AspectKind, cmd)
+		r.missOwn(m, inspect.AspectHolders, cmd)
+	}
+	if r.content != noFault {
+		r.keys.Main = recipe.Value{Type: recipe.TypeNone, Unknown: true}
+	}
+	v.Present, v.Unseen = r.there == isPresent, append(r.own, v.Unseen...)
+	if r.there == thereUnknown {
+		u := r.own[len(r.own)-1]
+		u.Aspect = inspect.AspectVotes
+		v.Up, v.Error, v.Unseen = false, inspect.Escape(u.Reason), append(v.Unseen, u)
+	}
+}
+
+// plain is the vote of a key that no recipe knows: a plain string, or no lock.
+func (m *master) plain(r *keyReading) {
+	v, kind := &r.vote, r.shape.kind
+	switch {
+	case !v.Present, v.Unknown(inspect.AspectHolders):
+	case kind != recipe.TypeString:
+		v.Foreign, v.Value = true, inspect.Untrusted(kind)
+	default: // it may be more than a plain string where what a recipe asks for beside it was not seen
+		for _, u := range slices.Clone(v.Unseen) {
+			if u.Aspect == inspect.AspectWaiters {
+				for _, a := range []inspect.Aspect{inspect.AspectKind, inspect.AspectHolders} {
+					u.Aspect = a
+					v.Unseen = append(v.Unseen, u)
+				}
+			}
+		}
+	}
+	if len(r.wanted) == 0 || !v.Present {
+		kind = recipe.TypeString // not what it was
+	}
+	m.typed.remember(r.keys.Key, shape{kind: kind, hint: r.unseenHint(), asks: r.wanted})
+}
+
+// unseenHint is the recipe that the key was known to belong to, while it cannot be seen that it does not.
+func (r *keyReading) unseenHint() string {
+	if len(r.vote.Unseen) > 0 {
+		return r.shape.hint
+	}
+	return ""
+}
+
+// hold puts what a recipe knows of the key into its vote.
+func (m *master) hold(r *keyReading, held *recipe.Record) {
+	v := &r.vote
+	v.Held = held
 	var names []string
 	for _, c := range held.Claims {
 		if !c.Waiting {
 			names = append(names, c.Name)
 		}
 	}
-	if kind != recipe.TypeString || !r.vote.Present {
-		r.vote.Value = inspect.Untrusted(cut(strings.Join(names, " ")))
+	if r.shape.kind != recipe.TypeString || !v.Present {
+		v.Value = inspect.Untrusted(cut(strings.Join(names, " ")))
 	}
-	if !r.vote.Present && len(names) > 0 { // by keys beside the first
-		r.vote.Present, held.Beside = true, true
-		for _, c := range held.Claims {
-			if !c.Waiting && c.ExpiresAt.After(r.vote.ExpiresAt) {
-				r.vote.ExpiresAt = c.ExpiresAt
-			}
+	if v.Present || !v.Up || len(names) == 0 {
+		return
+	}
+	v.Present, held.Beside = true, true // by keys beside the first
+	for _, c := range held.Claims {
+		if c.Waiting {
+			continue
 		}
-		r.vote.NoExpiry = r.vote.ExpiresAt.IsZero()
+		v.NoExpiry = v.NoExpiry || c.NoExpiry
+		if c.ExpiresAt.After(v.ExpiresAt) {
+			v.ExpiresAt = c.ExpiresAt
+		}
+	}
+	if v.NoExpiry {
+		v.ExpiresAt = time.Time{}
+	}
+}
+
+// blindClock: where entries run out by a clock that is not known, it is not known whether they have.
+func (m *master) blindClock(r *keyReading) {
+	unseen := m.clock.Load()
+	timed := r.keys.Main.Type == recipe.TypeZSet
+	for _, v := range r.keys.Beside {
+		timed = timed || v.Type == recipe.TypeZSet
+	}
+	if unseen == nil || !timed {
+		return
+	}
+	u := *unseen
+	u.Aspect = inspect.AspectExpiry
+	r.vote.Unseen = append(r.vote.Unseen, u)
+	if !r.vote.Held.Held() {
+		u.Aspect = inspect.AspectHolders
+		r.vote.Unseen = append(r.vote.Unseen, u)
 	}
 }

@@ -287,9 +287,9 @@ func (r *run) status(rep statusReport) {
 // pass takes in that a master's keys were gone over.
 func (r *run) pass(rep passed) {
 	p := r.masters[rep.master]
-	p.passed, p.scanErr = true, rep.err
+	p.passed, p.unsought = true, rep.unsought
 	p.resting.Store(p.pushing && rep.start.After(p.armedAt))
-	if r.cfg.Once && rep.err != nil && !isDenied(rep.err) && !p.down() {
+	if r.cfg.Once && rep.err != nil && !p.down() {
 		r.down(p, rep.err)
 	}
 }

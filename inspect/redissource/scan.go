@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
 )
 
 // scanner goes over one master's keys, with pauses.
@@ -27,7 +29,8 @@ func newScanner(m *master, cfg Config) *scanner {
 
 // pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
 // made to wait it may refuse them; they come again then.
-func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool) bool) error {
+// unsought is why the server would not have its keys looked at.
+func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool) bool) (unsought *inspect.Unseen, err error) {
 	match := cover(s.patterns) // so that the server sends less; what else it matches is sifted out here
 	var some []string
 	var handed time.Time
@@ -47,10 +50,15 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 				if going && cursor == 0 {
 					return nil
 				}
-				keys, next, err := s.scan(ctx, node, cursor, match)
-				if err != nil {
+				cmd := s.scan(ctx, node, cursor, match)
+				if err := onlyBroken(cmd.Err()); err != nil {
 					return err
 				}
+				if cmd.Err() != nil {
+					u := s.m.miss(inspect.AspectLocks, cmd, rightFor(cmd, ""))
+					unsought = &u
+				}
+				keys, next := cmd.Val() // of none where it failed
 				cursors[node] = next
 				done = done && next == 0
 				some = append(some, s.locks(keys)...)
@@ -58,7 +66,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 			})
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		took := time.Since(start)
 		if !s.budget.Unlimited {
@@ -67,15 +75,15 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 			hand(false)
 		}
 		if err := s.pause(ctx, took); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return unsought, nil
 }
 
-func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) ([]string, uint64, error) {
+func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) *redis.ScanCmd {
 	// Of any type: what a key of another type costs, see board.forget, is less than another pass over all keys.
-	return node.Scan(ctx, cursor, match, int64(s.count())).Result()
+	return node.Scan(ctx, cursor, match, int64(s.count()))
 }
 
 // count is how many keys one SCAN looks at. Between long pauses it may be many, unless the budget says how many.

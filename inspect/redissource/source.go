@@ -25,7 +25,7 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := sourcekit.OwnEnd(ctx)
 	r := s.newRun(ctx, emit)
 	defer func() {
 		cancel()
@@ -97,10 +97,12 @@ type report struct {
 	err    error
 }
 
+// passed tells that a master's keys were gone over. An error means that it did not answer, unsought that it would not.
 type passed struct {
-	master int
-	start  time.Time
-	err    error
+	master   int
+	start    time.Time
+	unsought *inspect.Unseen
+	err      error
 }
 
 type statusReport struct {
@@ -194,15 +196,15 @@ func (r *run) askStatus(p *peer) {
 // scan goes over one master's keys, again and again unless one pass is all; more gently while the master pushes.
 func (r *run) scan(p *peer) {
 	if r.cfg.Only != "" {
-		send(r.ctx, r.passed, passed{p.index, time.Now(), nil})
+		send(r.ctx, r.passed, passed{master: p.index, start: time.Now()})
 		return
 	}
 	s := newScanner(p.master, r.cfg)
 	s.resting = p.resting.Load
 	for {
 		start := time.Now()
-		err := s.pass(r.ctx, r.hand)
-		if !send(r.ctx, r.passed, passed{p.index, start, err}) || r.cfg.Once {
+		unsought, err := s.pass(r.ctx, r.hand)
+		if !send(r.ctx, r.passed, passed{p.index, start, unsought, err}) || r.cfg.Once {
 			return
 		}
 		for first := true; first || time.Since(start) < r.scanEvery(p); first = false {
@@ -210,7 +212,7 @@ func (r *run) scan(p *peer) {
 			if first {
 				rest = max(r.cfg.Budget.ScanEvery-time.Since(start), r.cfg.Budget.ScanEvery/4)
 			}
-			if first && err != nil {
+			if first && (err != nil || unsought != nil) {
 				rest = max(rest, retryEvery)
 			}
 			if sleep(r.ctx, rest) != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -288,12 +289,15 @@ func TestDeniedCommandsBlindOneFeature(t *testing.T) {
 	if v.Backend.State != inspect.Connected || v.Locks["lock:a"] == nil || v.Locks["lock:a"].State != inspect.StateHeld {
 		t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
 	}
-	denied := map[any]bool{}
-	for _, f := range v.Backend.Findings {
-		denied[f.Evidence["command"]] = f.Rule == "blind"
+	rights := map[string]inspect.Aspect{}
+	for _, u := range v.Backend.Unseen {
+		rights[u.Right] = u.Aspect
 	}
-	if _, keys := denied[nil]; !keys || !denied["INFO"] || !denied["TIME"] || !denied["ROLE"] {
-		t.Errorf("findings %+v", v.Backend.Findings)
+	if want := map[string]inspect.Aspect{"+info": inspect.AspectServer, "+time": inspect.AspectServer, "~lock:secret": inspect.AspectLocks}; !maps.Equal(rights, want) {
+		t.Errorf("unseen %+v", v.Backend.Unseen)
+	}
+	if s := v.Backend.Servers[0]; s.Role != "master" || s.Version == "" {
+		t.Errorf("HELLO tells it: %+v", s)
 	}
 	cfg.Only = "lock:secret"
 	if l := once(t, cfg).Locks["lock:secret"]; l == nil || l.State != inspect.StateUnknown {

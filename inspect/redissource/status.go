@@ -1,12 +1,16 @@
 package redissource
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
 )
 
 // status is what a master says of itself. Each part may be missing.
@@ -22,8 +26,11 @@ type status struct {
 	maxMemory   int64
 
 	evictionPolicy, persistence string
-	// denied are the commands that our user may not run.
-	denied  []string
+	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
+	cluster bool
+	master  string
+	// unseen is what it did not tell.
+	unseen  []inspect.Unseen
 	clients clients
 }
 
@@ -31,67 +38,137 @@ type status struct {
 func (m *master) readStatus(ctx context.Context) (status, error) {
 	var st status
 	var clock *redis.TimeCmd
+	var info *redis.StringCmd
 	start := time.Now()
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		clock = c.Time(ctx)
-		return onlyBroken(clock.Err())
+		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections
+			return nil
+		})
+		return serverError(err, cmds)
 	})
 	if err != nil {
 		return st, err
 	}
-	st.latency = time.Since(start)
-	if at, err := clock.Result(); err == nil {
-		st.offset, st.offsetKnown = at.Sub(start.Add(st.latency/2)), true
-		m.offset.Store(int64(st.offset))
+	end := time.Now()
+	st.latency = end.Sub(start)
+	st.readInfo(info.Val(), end)
+	m.readClock(&st, clock, info.Val(), start.Add(st.latency/2))
+	if info.Err() != nil {
+		st.unseen = append(st.unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))
 	}
-	st.deny("TIME", clock.Err())
-	if m.isCluster() {
-		return st, nil // what one node of many says of itself is not true of the others
-	}
-	var info *redis.StringCmd
-	err = m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		info = c.Info(ctx) // one request for all sections
-		return onlyBroken(info.Err())
-	})
-	if err != nil {
+	if err := m.readRole(ctx, &st); err != nil {
 		return st, err
 	}
-	st.deny("INFO", info.Err())
-	st.readInfo(info.Val(), time.Now())
-	st.clients = m.readClients(ctx, info.Val())
+	return st, m.readClients(ctx, &st, info.Val())
+}
+
+// readClock takes the server's clock from TIME, or where that may not be asked, from INFO (since Redis 6.2).
+func (m *master) readClock(st *status, clock *redis.TimeCmd, info string, middle time.Time) {
+	at, err := clock.Result()
+	if us, ok := infoNumber(info, "server_time_usec"); err != nil && ok {
+		at, err = time.UnixMicro(us), nil
+	}
+	if err != nil {
+		u := m.miss(inspect.AspectServer, clock, rightFor(clock, ""))
+		st.unseen = append(st.unseen, u)
+		m.clock.Store(&u)
+		return
+	}
+	st.offset, st.offsetKnown = at.Sub(middle), true
+	m.offset.Store(int64(st.offset))
+	m.clock.Store(nil)
+}
+
+// readRole asks for the role where INFO did not tell it: ROLE also names a replica's master, HELLO needs no right.
+func (m *master) readRole(ctx context.Context, st *status) error {
 	if st.role != "" {
-		return st, nil
+		return nil
 	}
-	var role *redis.Cmd
-	err = m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		role = c.Do(ctx, "role")
-		return onlyBroken(role.Err())
+	var role, hello *redis.Cmd
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			role, hello = p.Do(ctx, "role"), p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
+			return nil
+		})
+		return serverError(err, cmds)
 	})
 	if err != nil {
-		return st, err
+		return err
 	}
-	st.role = roleName(firstWord(role))
-	st.deny("ROLE", role.Err())
-	return st, nil
+	st.readHello(hello)
+	st.readRoleReply(role)
+	if st.role == "" {
+		st.unseen = append(st.unseen, m.miss(inspect.AspectServer, role, rightFor(role, "")))
+	}
+	return nil
+}
+
+// readHello takes what HELLO says of the server: fields and values, as a list in RESP2.
+func (st *status) readHello(hello *redis.Cmd) {
+	fields := map[any]any{}
+	switch reply := hello.Val().(type) {
+	case map[any]any:
+		fields = reply
+	case []any:
+		for i := 0; i+1 < len(reply); i += 2 {
+			if name, ok := reply[i].(string); ok {
+				fields[name] = reply[i+1]
+			}
+		}
+	}
+	role, _ := fields["role"].(string)
+	mode, _ := fields["mode"].(string)
+	version, _ := fields["version"].(string)
+	st.role, st.cluster = roleName(role), st.cluster || mode == "cluster"
+	if st.version == "" {
+		st.version = versionOf(version)
+	}
+}
+
+// readRoleReply takes what ROLE says: of a replica ["slave", host of its master, port, …].
+func (st *status) readRoleReply(role *redis.Cmd) {
+	list, err := role.Slice()
+	if err != nil || len(list) == 0 {
+		return
+	}
+	name, _ := list[0].(string)
+	st.role = roleName(name)
+	if st.role != roleReplica || len(list) < 3 {
+		return
+	}
+	host, _ := list[1].(string)
+	port, _ := list[2].(int64)
+	st.master = net.JoinHostPort(host, strconv.FormatInt(port, 10))
 }
 
 // readInfo takes what INFO says; its text is not trusted.
 func (st *status) readInfo(info string, now time.Time) {
 	st.role = roleName(infoField(info, "role"))
+	st.cluster = infoField(info, "redis_mode") == "cluster"
+	if host, port := infoField(info, "master_host"), infoField(info, "master_port"); st.role == roleReplica && host != "" {
+		st.master = net.JoinHostPort(host, port)
+	}
 	if up, ok := infoNumber(info, "uptime_in_seconds"); ok && up < 1e10 {
 		st.startedAt = now.Add(-time.Duration(up) * time.Second).Round(0)
 	}
 	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
 		st.runID = id
 	}
-	if v := infoField(info, "redis_version"); len(v) <= 32 && only(v, "0123456789.") {
-		st.version = v
-	}
+	st.version = versionOf(infoField(info, "redis_version"))
 	st.maxMemory, _ = infoNumber(info, "maxmemory")
 	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {
 		st.evictionPolicy = policy
 	}
 	st.persistence = persistence(info)
+}
+
+// versionOf accepts what is a version: it is printed.
+func versionOf(s string) string {
+	if len(s) > 32 || !only(s, "0123456789.") {
+		return ""
+	}
+	return s
 }
 
 // persistence says what INFO can tell: neither the fsync policy nor whether snapshots are configured, only whether
@@ -111,36 +188,26 @@ func only(s, allowed string) bool { return strings.Trim(s, allowed) == "" }
 
 // onlyBroken drops errors that the server replied, but for those that mean that it will answer nothing.
 func onlyBroken(err error) error {
-	if isReply(err) && !replyStarts(err, "NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN") {
+	if faultOf(err) != serverFault {
 		return nil
 	}
 	return err
 }
 
-func (st *status) deny(command string, err error) {
-	if isDenied(err) {
-		st.denied = append(st.denied, command)
-	}
-}
-
-// firstWord is the first element of ROLE's reply.
-func firstWord(role *redis.Cmd) string {
-	list, err := role.Slice()
-	if err != nil || len(list) == 0 {
-		return ""
-	}
-	s, _ := list[0].(string)
-	return s
-}
+// The roles of a Redis server, in our words.
+const (
+	roleMaster  = "master"
+	roleReplica = "replica"
+)
 
 // roleName accepts the roles there are: the name is printed.
 func roleName(candidates ...string) string {
 	for _, name := range candidates {
 		switch name {
-		case "master", "sentinel":
+		case roleMaster, "sentinel":
 			return name
-		case "slave", "replica":
-			return "replica"
+		case "slave", roleReplica:
+			return roleReplica
 		}
 	}
 	return ""

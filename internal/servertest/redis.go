@@ -228,8 +228,8 @@ func redisIs(pid int, addr string) error {
 	}
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		line := lines.Text()
-		if strings.HasPrefix(line, "-NOAUTH") {
-			return nil // up, and has a password: it cannot tell us more
+		if strings.HasPrefix(line, "-NOAUTH") || strings.HasPrefix(line, "-ERR unknown command") {
+			return nil // up, but it has a password, or INFO another name: it cannot tell us more
 		}
 		if id, ok := strings.CutPrefix(line, "process_id:"); ok {
 			if id != strconv.Itoa(pid) {

@@ -7,35 +7,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 )
 
-// keyReading is one key while it is read.
-type keyReading struct {
-	answer
-	shape shape
-	keys  recipe.Keys
-	main  probe
-	// wanted are what has to be read besides, missing those of them that were not yet.
-	wanted, missing []recipe.Ask
-	probes          []probe
-	// large are those that are not read.
-	large []recipe.Ask
-}
-
-func (m *master) newReadings(keys []string) []*keyReading {
-	all, readings := make([]keyReading, len(keys)), make([]*keyReading, len(keys))
-	for i, key := range keys {
-		r := &all[i]
-		r.shape, r.keys.Key, r.keys.Named = m.typed.shape(key), key, key == m.typed.named
-		r.wanted, r.missing, r.keys.Hint = r.shape.asks, r.shape.asks, r.shape.hint
-		readings[i] = r
-	}
-	return readings
-}
-
-// beside reads what is missing beside the keys, in one round trip, the keys themselves too where main is set.
-func (m *master) beside(ctx context.Context, readings []*keyReading, main bool) error {
+// readAuxiliary reads what is missing beside the keys, in one round trip, the keys themselves too where main is set.
+func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
 	channels := m.channels(readings)
 	start := time.Now()
@@ -59,7 +36,7 @@ func (m *master) beside(ctx context.Context, readings []*keyReading, main bool) 
 			}
 			return nil
 		})
-		return pipelineError(err, slices.DeleteFunc(cmds, counted.optional))
+		return serverError(err, cmds)
 	})
 	if err != nil {
 		return err
@@ -69,19 +46,34 @@ func (m *master) beside(ctx context.Context, readings []*keyReading, main bool) 
 	for _, r := range readings {
 		r.keys.Now, r.keys.Offset = middle, time.Duration(m.offset.Load())
 		for _, ask := range r.missing {
-			if v, ok := counts[ask.Key]; ok && ask.Type == recipe.TypeChannel {
-				if len(counted.plain) == 0 {
-					v.Unknown = true
+			if ask.Type != recipe.TypeChannel {
+				continue
+			}
+			if v, ok := counts[ask.Key]; ok {
+				r.put(ask.Key, v.Value)
+				if v.failed != nil {
+					r.miss(m, aspectOf(ask.Feeds), v.failed, ask.Key)
 				}
-				r.put(ask.Key, v)
 			}
 		}
 		for _, p := range r.probes {
-			r.put(p.ask.Key, p.value(middle))
+			m.takeProbe(r, p, middle)
 		}
 		r.missing = nil
 	}
 	return nil
+}
+
+// takeProbe takes in what a helper key holds, or that it could not be read.
+func (m *master) takeProbe(r *keyReading, p probe, middle time.Time) {
+	v := p.value(middle)
+	r.put(p.ask.Key, v)
+	switch {
+	case v.Unknown:
+		r.miss(m, aspectOf(p.ask.Feeds), p.failed(), p.ask.Key)
+	case v.Type != recipe.TypeNone && p.ttl != nil && faultOf(p.ttl.Err()) != noFault:
+		r.miss(m, inspect.AspectExpiry, p.ttl, p.ask.Key)
+	}
 }
 
 func (r *keyReading) put(key string, v recipe.Value) {

@@ -1,0 +1,119 @@
+package redissource
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// fault is what an error says about a request.
+type fault int8
+
+const (
+	noFault      fault = iota // there is none, or the reply is that there is no such thing
+	otherType                 // WRONGTYPE: the key holds another type
+	commandFault              // this command, or this key, is refused; others may be answered
+	serverFault               // the server answers nothing: it is gone, wants another login, loads its data
+)
+
+// whole are the first words of replies after which the server answers nothing.
+var whole = []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "BUSY"}
+
+func faultOf(err error) fault {
+	var reply redis.Error
+	switch {
+	case err == nil, errors.Is(err, redis.Nil):
+		return noFault
+	case !errors.As(err, &reply), err.Error() != reply.Error():
+		return serverFault // no reply, or one to a command by which the connection is set up
+	case replyStarts(err, whole...):
+		return serverFault
+	case isWrongType(err):
+		return otherType
+	}
+	return commandFault
+}
+
+// serverError is the first error of these commands that speaks of the server as a whole.
+func serverError(err error, cmds []redis.Cmder) error {
+	for _, cmd := range cmds {
+		if e := cmd.Err(); faultOf(e) == serverFault {
+			return e
+		}
+	}
+	if err != nil && !isReply(err) {
+		return err
+	}
+	return nil
+}
+
+// miss is something that could not be read.
+func (m *master) miss(aspect inspect.Aspect, cmd redis.Cmder, right string) inspect.Unseen {
+	return inspect.Unseen{Aspect: aspect, Where: m.addr, Read: readName(cmd), Reason: reason(cmd.Err()), Right: right}
+}
+
+// reason is why a command was not answered, in the server's words.
+func reason(err error) string {
+	if err == nil {
+		return "no answer"
+	}
+	return err.Error()
+}
+
+// readName is how people write a command: PUBSUB NUMSUB.
+func readName(cmd redis.Cmder) string {
+	return strings.ToUpper(strings.ReplaceAll(commandName(cmd.Args()), "|", " "))
+}
+
+// deniedCommand finds the command in "NOPERM … to run the 'pttl' command".
+var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z|]{1,40})'`)
+
+// rightFor is what would allow a command, as an ACL rule has it; empty where no right is missing. keys is the pattern of the
+// keys that it reads, empty where it reads none.
+func rightFor(cmd redis.Cmder, keys string) string {
+	err, name := cmd.Err(), commandName(cmd.Args())
+	switch {
+	case isUnknownCommand(err):
+		return strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " under its own name (rename-command)"
+	case !isDenied(err):
+		return ""
+	}
+	if said := deniedCommand.FindStringSubmatch(err.Error()); said != nil {
+		return "+" + strings.ToLower(said[1])
+	}
+	if isDeniedKey(err) {
+		return "~" + keys
+	}
+	return "+" + name
+}
+
+// isDeniedKey: it is the key that our user may not read, not the command that it may not run.
+func isDeniedKey(err error) bool { return isDenied(err) && !deniedCommand.MatchString(err.Error()) }
+
+// isUnknownCommand: it was renamed or taken away (rename-command), or the server is no Redis or too old.
+func isUnknownCommand(err error) bool { return replyStarts(err, "ERR unknown command") }
+
+// helperPattern is the pattern of the keys that stand to other locks as this helper does to its lock.
+func helperPattern(helper, lock string) string {
+	if helper == lock || lock == "" {
+		return helper
+	}
+	return strings.ReplaceAll(helper, lock, "*")
+}
+
+// aspectOf is what is unknown of a lock without a helper key or channel.
+func aspectOf(p recipe.Aspect) inspect.Aspect {
+	switch p {
+	case recipe.Waiters:
+		return inspect.AspectWaiters
+	case recipe.Limit:
+		return inspect.AspectKind
+	default:
+		return inspect.AspectHolders
+	}
+}

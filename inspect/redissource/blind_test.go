@@ -1,0 +1,241 @@
+package redissource_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// deniable are the commands whose refusal must only make unknown what rests on them.
+var deniable = []string{
+	"scan", "type", "exists", "pttl", "getrange", "strlen", "hscan", "hlen", "sscan", "scard", "zrange", "zcard", "lrange", "memory|usage",
+	"time", "info", "role", "hello", "client|list", "pubsub|numsub", "pubsub|shardnumsub",
+}
+
+var (
+	shortLife   = regexp.MustCompile(`\b(PX|EX) \d+`)
+	shortExpiry = regexp.MustCompile(`(PEXPIRE \S+) \d+`)
+	shortScore  = regexp.MustCompile(`\+\d+s\b`)
+)
+
+// writeAll writes the state of every recipe, to last for an hour, each under a name of its own.
+func writeAll(t *testing.T, c *redis.Client) {
+	t.Helper()
+	for i, w := range states() {
+		w.commands = shortLife.ReplaceAllString(shortExpiry.ReplaceAllString(shortScore.ReplaceAllString(w.commands, "+3600s"), "$1 3600000"), "PX 3600000")
+		w.write(t, c, fmt.Sprintf("n%d", i))
+	}
+}
+
+// diagnosed is a backend read once, with all findings.
+func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
+	t.Helper()
+	cfg.Once = true
+	o := inspect.NewObserver(time.Now, redissource.New(cfg))
+	o.Diagnose(finding.Rules(), 10*time.Minute)
+	if err := o.Run(context.Background()); err != nil {
+		t.Error(err)
+	}
+	return o.Snapshot()
+}
+
+// TestWhatIsDeniedIsUnknown denies every command, and every two, over every recipe.
+func TestWhatIsDeniedIsUnknown(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	c := client(t, m)
+	writeAll(t, c)
+	cfg := config([]*servertest.Redis{m})
+	cfg.Match = nil
+	all := diagnosed(t, cfg)
+	if n := len(slices.Collect(all.Locks())); n < len(states()) {
+		t.Fatalf("%d locks of %d recipes", n, len(states()))
+	}
+	var sets [][]string
+	for i, a := range deniable {
+		sets = append(sets, []string{a})
+		for _, b := range deniable[i+1:] {
+			sets = append(sets, []string{a, b})
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(12) // most of the time is spent waiting to confirm what looks dead
+	for i, denied := range sets {
+		g.Go(func() error {
+			user := fmt.Sprintf("viewer%d", i)
+			rule := []any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}
+			for _, d := range denied {
+				rule = append(rule, "-"+d)
+			}
+			if err := c.Do(context.Background(), rule...).Err(); err != nil {
+				return err
+			}
+			cfg := cfg
+			cfg.Masters = []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: user, Password: "pw"}}
+			rights := make([]string, len(denied))
+			for i, d := range denied {
+				rights[i] = "+" + d
+			}
+			for _, wrong := range lies(all, diagnosed(t, cfg), rights) {
+				t.Errorf("without %v: %s", denied, wrong)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatIsRenamedIsUnknown: a command that the server does not know is not one that found nothing.
+func TestWhatIsRenamedIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"SCAN", "TYPE", "PTTL", "GETRANGE", "HSCAN", "HLEN", "SSCAN", "ZRANGE", "LRANGE", "MEMORY", "TIME", "INFO", "ROLE", "CLIENT", "PUBSUB", "EXISTS"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			full, renamed := servertest.StartRedis(t), servertest.StartRedis(t, "--rename-command", name, "\"\"")
+			var snapshots []*inspect.Snapshot
+			for _, m := range []*servertest.Redis{full, renamed} {
+				writeAll(t, client(t, m))
+				cfg := config([]*servertest.Redis{m})
+				cfg.Match = nil
+				snapshots = append(snapshots, diagnosed(t, cfg))
+			}
+			for _, wrong := range lies(snapshots[0], snapshots[1], []string{name, strings.ToLower(name)}) {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
+// lies are what the second look says for sure and the first, with all rights, knows better; and what it does not know
+// without naming one of the rights that are missing.
+func lies(all, some *inspect.Snapshot, rights []string) []string {
+	var wrong []string
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	b := some.Backends[0]
+	if b.State == inspect.Down {
+		say("the backend is down: %s", b.Error)
+	}
+	named := func(u inspect.Unseen) bool {
+		return slices.ContainsFunc(rights, func(r string) bool { return strings.Contains(u.Right, r) })
+	}
+	for _, u := range b.Unseen {
+		if !named(u) {
+			say("the backend: %+v", u)
+		}
+	}
+	blindScan := b.Unknown(inspect.AspectLocks)
+	for l := range all.Locks() {
+		now := some.Lock(l.ID)
+		if now == nil {
+			if !blindScan {
+				say("%s vanished", l.ID)
+			}
+			continue
+		}
+		for _, text := range lockLies(l, now) {
+			say("%s %s", l.ID, text)
+		}
+		for _, u := range now.Unseen {
+			if !named(u) {
+				say("%s: %+v", l.ID, u)
+			}
+		}
+	}
+	for l := range some.Locks() {
+		if all.Lock(l.ID) == nil && l.State != inspect.StateUnknown {
+			say("%s appeared, and is %s", l.ID, l.State)
+		}
+	}
+	return wrong
+}
+
+func lockLies(was, now *inspect.Lock) []string {
+	var wrong []string
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	holders := now.Unknown(inspect.AspectHolders)
+	waiters := holders || now.Unknown(inspect.AspectWaiters)
+	switch {
+	case now.State == was.State, now.State == inspect.StateUnknown && holders, now.State == inspect.StateHeld && was.State == inspect.StateContended && waiters:
+	default:
+		say("is %s, was %s: %+v", now.State, was.State, now.Unseen)
+	}
+	if now.Kind != was.Kind && !now.Unknown(inspect.AspectKind) && !holders {
+		say("is a %s, was a %s", now.Kind, was.Kind)
+	}
+	if now.WaitersAtLeast < was.WaitersAtLeast && !waiters {
+		say("%d wait, were %d", now.WaitersAtLeast, was.WaitersAtLeast)
+	}
+	for i, m := range now.Masters {
+		if m.Foreign && !was.Masters[i].Foreign {
+			say("is foreign: %s", m.Value)
+		}
+	}
+	for _, c := range slices.Concat(was.Holders, was.Waiters) {
+		if _, ok := now.Contender(c.Name); !ok && (c.State == inspect.Waiting && !waiters || c.State != inspect.Waiting && !holders) {
+			say("lost %s %s", c.State, c.Name)
+		}
+	}
+	for _, c := range slices.Concat(now.Holders, now.Waiters) {
+		before, ok := was.Contender(c.Name)
+		switch {
+		case !ok:
+			say("has %s %s", c.State, c.Name)
+		case c.Dead && !before.Dead:
+			say("%s is dead", c.Name)
+		case c.NoExpiry && !before.NoExpiry:
+			say("%s never expires", c.Name)
+		case c.ExpiresAt.IsZero() && !before.ExpiresAt.IsZero() && !now.Unknown(inspect.AspectExpiry) && !waiters:
+			say("%s has no expiry", c.Name)
+		}
+	}
+	for _, f := range now.Findings {
+		if f.Rule != "blind" && !slices.ContainsFunc(was.Findings, func(g inspect.Finding) bool { return g.Rule == f.Rule }) {
+			say("is told %s: %s", f.Rule, f.Message)
+		}
+	}
+	return wrong
+}
+
+// TestHelperKeysThatMayNotBeRead: the lock is seen, who waits for it is unknown, and the pattern is named.
+func TestHelperKeysThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	c := client(t, m)
+	writeAll(t, c)
+	if err := c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~lock:*", "&*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{m})
+	cfg.Match = []string{"orders-*", "redisson_lock_queue:*", "lock:*"}
+	all := diagnosed(t, cfg)
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	some := diagnosed(t, cfg)
+	for _, wrong := range lies(all, some, []string{"~"}) {
+		t.Error(wrong)
+	}
+	var fair *inspect.Lock
+	for l := range some.Locks() {
+		if l.ID.Path == "orders-n1" {
+			fair = l
+		}
+	}
+	if fair == nil || !slices.ContainsFunc(fair.Unseen, func(u inspect.Unseen) bool {
+		return u.Aspect == inspect.AspectWaiters && u.Right == "~redisson_lock_queue:{*}" && u.Read == "LRANGE"
+	}) {
+		t.Errorf("%+v", fair)
+	}
+}

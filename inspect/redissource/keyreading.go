@@ -1,0 +1,184 @@
+package redissource
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// keyReading is one key of one master while it is read: first by the type that it is believed to have (takeMain), then the
+// questions that the replies raise (settle, learn), then what recipes ask for beside it (recognise), and at last its vote
+// (decide).
+type keyReading struct {
+	vote  inspect.Vote
+	shape shape
+	keys  recipe.Keys
+	main  probe
+
+	there   presence
+	content fault // what became of reading what the key holds
+	// An empty string has to be told from no key, a long one digested.
+	empty, long bool
+	// untyped is the TYPE that was not answered, where another type is meant or possible. again: it is read once more, by
+	// another type.
+	untyped redis.Cmder
+	again   bool
+	// tried are the types by which it was read in vain.
+	tried []recipe.KeyType
+	// own is what could not be seen of the key itself: it counts only while the key may be there.
+	own []inspect.Unseen
+
+	// wanted are what has to be read besides, missing those of them that were not yet.
+	wanted, missing []recipe.Ask
+	probes          []probe
+	// large are those that are not read.
+	large []recipe.Ask
+}
+
+// presence says whether a key is there.
+type presence int8
+
+const (
+	thereUnknown presence = iota // nothing that may be asked tells
+	isPresent
+	isAbsent
+)
+
+func presentIf(yes bool) presence {
+	if yes {
+		return isPresent
+	}
+	return isAbsent
+}
+
+func (m *master) newReadings(keys []string, tried map[string][]recipe.KeyType) []*keyReading {
+	all, readings := make([]keyReading, len(keys)), make([]*keyReading, len(keys))
+	for i, key := range keys {
+		r := &all[i]
+		r.shape, r.tried, r.keys.Key, r.keys.Named = m.typed.shape(key), tried[key], key, key == m.typed.named
+		r.wanted, r.missing, r.keys.Hint = r.shape.asks, r.shape.asks, r.shape.hint
+		r.vote = inspect.Vote{Addr: m.addr, Up: true}
+		readings[i] = r
+	}
+	return readings
+}
+
+// miss notes that something of the lock could not be read besides its key, once.
+func (r *keyReading) miss(m *master, aspect inspect.Aspect, cmd redis.Cmder, key string) {
+	u := m.miss(aspect, cmd, rightFor(cmd, helperPattern(key, r.keys.Key)))
+	if !slices.Contains(r.vote.Unseen, u) {
+		r.vote.Unseen = append(r.vote.Unseen, u)
+	}
+}
+
+// missOwn notes that something of the key itself could not be read.
+func (r *keyReading) missOwn(m *master, aspect inspect.Aspect, cmd redis.Cmder) {
+	r.own = append(r.own, m.miss(aspect, cmd, rightFor(cmd, r.keys.Key)))
+}
+
+// takeMain takes in the replies about the key itself.
+func (m *master) takeMain(r *keyReading) {
+	ttl, body := r.main.ttl, r.main.body
+	timed := faultOf(ttl.Err()) == noFault
+	r.keys.Main = recipe.Value{Type: recipe.TypeNone}
+	if timed && ttl.Val() == gone {
+		r.there = isAbsent
+		return
+	}
+	switch {
+	case !timed:
+		r.missOwn(m, inspect.AspectExpiry, ttl)
+	case ttl.Val() == forEver:
+		r.vote.NoExpiry = true
+	default:
+		r.vote.ExpiresAt = r.keys.Now.Add(ttl.Val())
+	}
+	r.content = faultOf(body.Err())
+	r.keys.Main = r.main.value(r.keys.Now)
+	text, isText := body.(*redis.StringCmd)
+	if isText && r.content == noFault {
+		r.empty, r.long = text.Val() == "", len(text.Val()) > shown
+		r.vote.Value = inspect.Untrusted(r.keys.Main.Text)
+	}
+	switch {
+	case timed, r.content == otherType:
+		r.there = isPresent
+	case r.content == noFault && !r.empty:
+		r.there = presentIf(r.keys.Main.Type != recipe.TypeNone) // an empty collection is none
+	}
+}
+
+// settle asks the questions that some replies raise, in one pipeline: TYPE of what is no string or could not be read,
+// EXISTS of what may not be there, STRLEN of what is long.
+func (m *master) settle(ctx context.Context, readings []*keyReading) error {
+	types, exists, lengths := make([]*redis.StatusCmd, len(readings)), make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings))
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		p := c.Pipeline()
+		for i, r := range readings {
+			if r.there == isAbsent {
+				continue
+			}
+			if r.content != noFault {
+				types[i] = p.Type(ctx, r.keys.Key)
+			}
+			if r.empty || r.there == thereUnknown {
+				exists[i] = p.Exists(ctx, r.keys.Key)
+			}
+			if r.long {
+				lengths[i] = p.StrLen(ctx, r.keys.Key)
+			}
+		}
+		if p.Len() == 0 {
+			return nil
+		}
+		cmds, err := p.Exec(ctx)
+		return serverError(err, cmds)
+	})
+	if err != nil {
+		return err
+	}
+	for i, r := range readings {
+		if cmd := exists[i]; cmd != nil && cmd.Err() == nil {
+			r.there = presentIf(cmd.Val() > 0)
+		}
+		if types[i] != nil {
+			r.takeType(types[i])
+		}
+		if lengths[i] == nil {
+			continue
+		}
+		if err := m.takeLength(ctx, r, lengths[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeType takes in what type the key has.
+func (r *keyReading) takeType(cmd *redis.StatusCmd) {
+	switch kind := recipe.KeyType(cmd.Val()); {
+	case faultOf(cmd.Err()) != noFault:
+		r.untyped = cmd
+	case kind == recipe.TypeNone:
+		r.there = isAbsent
+	case kind == r.shape.kind:
+		r.there = isPresent
+	default:
+		r.there, r.content = isPresent, otherType
+		r.vote.Value = inspect.Untrusted(kind)
+	}
+}
+
+// takeLength digests a long value.
+func (m *master) takeLength(ctx context.Context, r *keyReading, cmd *redis.IntCmd) (err error) {
+	if faultOf(cmd.Err()) != noFault {
+		r.missOwn(m, inspect.AspectOwner, cmd)
+		return nil
+	}
+	r.vote.Digest, err = m.digest(ctx, r.keys.Key, &r.vote, cmd.Val())
+	return err
+}
