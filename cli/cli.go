@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
 )
@@ -203,7 +204,7 @@ func withCheck(text string) string {
 
 // say prints a line of news on standard error; whatever it holds is made safe for a terminal.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintln(a.Stderr, "lockscope: "+printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.Stderr, "lockscope: "+describe.Printable(fmt.Sprintf(format, args...)))
 }
 
 // terminal says whether w is a terminal, and how wide.

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
-	"lockscope/tui"
 )
 
 func TestCommandsToCopy(t *testing.T) {
@@ -32,26 +32,26 @@ func TestCommandsToCopy(t *testing.T) {
 		name      string
 		lock      inspect.Lock
 		contender *inspect.Contender
-		want      []tui.Command
+		want      []describe.Command
 	}{
-		{"znode", inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/locks/orders"}}, &worker, []tui.Command{
+		{"znode", inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/locks/orders"}}, &worker, []describe.Command{
 			{Name: "zkCli", Text: "zkCli.sh -server z1:2181,z2:2181/app ls /locks/orders"},
 			{Name: "zkCli", Text: "zkCli.sh -server z1:2181,z2:2181/app get -s /locks/orders/lock-0000000001"},
 			{Name: "owner", Text: "ssh h1 jstack 42"},
 		}},
-		{"nobody", inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/locks/a$b"}}, nil, []tui.Command{
+		{"nobody", inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/locks/a$b"}}, nil, []describe.Command{
 			{Name: "zkCli", Text: "zkCli.sh -server z1:2181,z2:2181/app ls '/locks/a$b'"},
 		}},
 		{"what cannot be quoted", inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/locks/a b\x1b"}}, &hostile, nil},
-		{"masters", inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "lock:it's"}, Masters: voted("r1:6379", "r2:6380")}, nil, []tui.Command{
+		{"masters", inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "lock:it's"}, Masters: voted("r1:6379", "r2:6380")}, nil, []describe.Command{
 			{Name: "redis-cli", Text: `redis-cli -h r1 -p 6379 -n 3 get 'lock:it'\''s'`},
 			{Name: "redis-cli", Text: `redis-cli -h r1 -p 6379 -n 3 pttl 'lock:it'\''s'`},
 			{Name: "redis-cli", Text: `redis-cli -h r2 -p 6380 -n 3 get 'lock:it'\''s'`},
 		}},
-		{"socket", inspect.Lock{ID: inspect.ID{Backend: "local", Path: "k"}, Masters: voted("/tmp/r.sock")}, nil, []tui.Command{
+		{"socket", inspect.Lock{ID: inspect.ID{Backend: "local", Path: "k"}, Masters: voted("/tmp/r.sock")}, nil, []describe.Command{
 			{Name: "redis-cli", Text: "redis-cli -s /tmp/r.sock get k"}, {Name: "redis-cli", Text: "redis-cli -s /tmp/r.sock pttl k"},
 		}},
-		{"TLS", inspect.Lock{ID: inspect.ID{Backend: "safe", Path: "k"}, Masters: voted("s:1")}, nil, []tui.Command{
+		{"TLS", inspect.Lock{ID: inspect.ID{Backend: "safe", Path: "k"}, Masters: voted("s:1")}, nil, []describe.Command{
 			{Name: "redis-cli", Text: "redis-cli -h s -p 1 --tls --cacert '/etc/my ca.pem' get k"},
 			{Name: "redis-cli", Text: "redis-cli -h s -p 1 --tls --cacert '/etc/my ca.pem' pttl k"},
 		}},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 )
 
@@ -33,7 +34,7 @@ func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]c
 	var names []cobra.Completion
 	for l := range s.Locks() {
 		if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
-			names = append(names, cobra.CompletionWithDesc(id, describe(string(l.State)+", "+l.Summary().String())))
+			names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+describe.Summary(l))))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
@@ -60,7 +61,7 @@ func (a *app) completeOwner(cmd *cobra.Command, args []string, start string) ([]
 			name = c.Digest
 		}
 		if strings.HasPrefix(name, start) && isPlain(name) {
-			names = append(names, cobra.CompletionWithDesc(name, describe(string(c.State)+", "+c.Who().String())))
+			names = append(names, cobra.CompletionWithDesc(name, completionNote(string(c.State)+", "+c.Who().String())))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
@@ -138,7 +139,7 @@ func (a *app) glance(ctx context.Context, targets []string, lock string) (*inspe
 // come from servers.
 func isPlain(name string) bool { return !strings.ContainsAny(name, " \\'\"`$&|;<>()*?[]!~,\t\r\n") }
 
-// describe is a completion's description, short and without a tab, which would end it.
-func describe(text string) string {
+// completionNote is a completion's description, short and without a tab, which would end it.
+func completionNote(text string) string {
 	return inspect.Untrusted(strings.ReplaceAll(text, `\`, "")).Cut(60)
 }

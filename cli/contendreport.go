@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/lockops"
 	"lockscope/lockops/contend"
 )
@@ -77,7 +78,7 @@ func inMilliseconds(d time.Duration) string {
 }
 
 // count is a number and what is counted.
-func count(n uint64, what string) string { return number(int(n), what) }
+func count(n uint64, what string) string { return describe.Count(int(n), what) }
 
 // printReport prints a report for people.
 func (q *contention) printReport(r contend.Report) {
@@ -85,7 +86,7 @@ func (q *contention) printReport(r contend.Report) {
 	if q.recipe != "" {
 		kind += " (" + q.recipe + ")"
 	}
-	fmt.Fprintf(q.Stdout, "%s  %s, %s, hold %v, think %v, seed %d\n\n", q.id, kind, number(len(r.Contenders), "contender"),
+	fmt.Fprintf(q.Stdout, "%s  %s, %s, hold %v, think %v, seed %d\n\n", q.id, kind, describe.Count(len(r.Contenders), "contender"),
 		q.config.Hold, q.config.Think, r.Seed)
 	w := tabwriter.NewWriter(q.Stdout, 0, 0, 2, ' ', 0)
 	line := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -37,7 +36,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			if err := oneOf(output, "text", "json"); err != nil {
 				return err
 			}
-			threshold := rank(inspect.Severity(failOn))
+			threshold := inspect.Severity(failOn).Rank()
 			if threshold < 0 {
 				return usageError("--fail-on %q: give info, warning or critical", failOn)
 			}
@@ -76,7 +75,7 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 		quiet.Stderr = io.Discard
 	}
 	failed := quiet.judgePartial(s, allowPartial)
-	if slices.ContainsFunc(found, func(c complaint) bool { return rank(c.Severity) >= threshold }) {
+	if slices.ContainsFunc(found, func(c complaint) bool { return c.Severity.Rank() >= threshold }) {
 		return exitError{code: exitNo}
 	}
 	return failed
@@ -111,7 +110,7 @@ func diagnose(s *inspect.Snapshot) []complaint {
 		add(l.ID.String(), l.Findings)
 	}
 	slices.SortStableFunc(all, func(a, b complaint) int {
-		return cmp.Or(rank(b.Severity)-rank(a.Severity), cmp.Compare(a.on[0], b.on[0]), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(describe.WorstFirst(a.Finding, b.Finding), cmp.Compare(a.on[0], b.on[0]), cmp.Compare(a.Rule, b.Rule))
 	})
 	return all
 }
@@ -125,7 +124,7 @@ func report(s *inspect.Snapshot, found []complaint) string {
 	counts := make(map[inspect.Severity]int)
 	heading := inspect.Severity("")
 	for _, c := range found {
-		text := c.text(enumerate(c.on) + "   " + c.Rule)
+		text := c.text(enumerate(c.on)+"   "+c.Rule, s.TakenAt)
 		if c.Rule == blind {
 			unseen.WriteString(text)
 			continue
@@ -142,20 +141,20 @@ func report(s *inspect.Snapshot, found []complaint) string {
 	}
 	for _, backend := range s.Backends {
 		if backend.State != inspect.Connected {
-			fmt.Fprintf(&unseen, "  backend %s is %s\n    %s\n", backend.Name, backend.State, printable(trouble(backend)))
+			fmt.Fprintf(&unseen, "  backend %s is %s\n    %s\n", backend.Name, backend.State, describe.Failure(backend))
 			continue
 		}
 		for _, server := range backend.Servers {
 			if server.State == inspect.ServerDown {
-				fmt.Fprintf(&unseen, "  backend %s, server %s is down\n    %s\n", backend.Name, inspect.Escape(server.Addr), printable(cmp.Or(server.Error, "it did not answer")))
+				fmt.Fprintf(&unseen, "  backend %s, server %s is down\n    %s\n", backend.Name, inspect.Escape(server.Addr), describe.Printable(cmp.Or(server.Error, "it did not answer")))
 			}
 		}
 	}
 	switch {
 	case unseen.Len() > 0:
-		fmt.Fprintf(&b, "%s in %s, but not everything could be seen\n", tally(counts), number(s.Len(), "lock"))
+		fmt.Fprintf(&b, "%s in %s, but not everything could be seen\n", tally(counts), describe.Count(s.Len(), "lock"))
 	default:
-		fmt.Fprintf(&b, "%s in %s\n", tally(counts), number(s.Len(), "lock"))
+		fmt.Fprintf(&b, "%s in %s\n", tally(counts), describe.Count(s.Len(), "lock"))
 	}
 	b.WriteString(seen.String())
 	if unseen.Len() > 0 {
@@ -176,7 +175,7 @@ func tally(counts map[inspect.Severity]int) string {
 		parts = append(parts, fmt.Sprintf("%d critical", n))
 	}
 	if n := counts[inspect.Warning]; n > 0 {
-		parts = append(parts, number(n, "warning"))
+		parts = append(parts, describe.Count(n, "warning"))
 	}
 	if n := counts[inspect.Info]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d to know", n))
@@ -187,21 +186,14 @@ func tally(counts map[inspect.Severity]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func number(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-// text is a complaint in a few lines below a head.
-func (c complaint) text(head string) string {
+// text is a complaint in a few lines below a head; at is when what it tells was seen.
+func (c complaint) text(head string, at time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %s\n    %s\n", head, printable(c.Message))
+	fmt.Fprintf(&b, "  %s\n    %s\n", head, describe.Printable(c.Message))
 	if cause, _ := c.Evidence["cause"].(string); cause != "" {
-		fmt.Fprintf(&b, "    why  %s\n", printable(cause))
+		fmt.Fprintf(&b, "    why  %s\n", describe.Printable(cause))
 	}
-	if seen := evidence(c.Finding); seen != "" {
+	if seen := evidence(c.Finding, at); seen != "" {
 		fmt.Fprintf(&b, "    seen %s\n", seen)
 	}
 	if c.Advice != "" {
@@ -213,7 +205,7 @@ func (c complaint) text(head string) string {
 // advice has each command on a line of its own, with nothing behind it, so that it can be copied as it stands.
 func advice(text string) string {
 	var lines []string
-	for _, p := range inspect.Phrases(printable(text)) {
+	for _, p := range describe.Phrases(describe.Printable(text)) {
 		lines = append(lines, p.Text)
 	}
 	return strings.Join(lines, "\n         ")
@@ -230,73 +222,14 @@ func enumerate(on []string) string {
 }
 
 // evidence puts what a finding rests on into words, but for its cause; of one that is not certain it says that too.
-func evidence(f inspect.Finding) string {
+func evidence(f inspect.Finding, at time.Time) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(f.Evidence)) {
-		if text := evidenceText(name, f.Evidence[name]); text != "" && name != "cause" {
-			parts = append(parts, text)
-		}
+	for _, fact := range describe.Evidence(f.Evidence, at, "cause") {
+		parts = append(parts, fact.Name+" "+strings.Join(fact.Values, ", "))
 	}
 	text := strings.Join(parts, "; ")
 	if f.Confidence != "" && f.Confidence != "certain" {
-		if text != "" {
-			text += " "
-		}
-		text += fmt.Sprintf("(%s)", f.Confidence)
+		text = strings.TrimSpace(fmt.Sprintf("%s (%s)", text, f.Confidence))
 	}
 	return text
 }
-
-func evidenceText(name string, value any) string {
-	text := inWords(reflect.ValueOf(value))
-	if base, isTime := strings.CutSuffix(name, "_ms"); isTime {
-		if ms, ok := milliseconds(value); ok {
-			name, text = base, inspect.FormatAge(ms)
-		}
-	}
-	if text == "" {
-		return ""
-	}
-	return printable(strings.ReplaceAll(name, "_", " ") + " " + text)
-}
-
-// inWords writes lists with commas, and of maps the values in the order of their names.
-func inWords(v reflect.Value) string {
-	var parts []string
-	switch v.Kind() {
-	case reflect.Invalid:
-		return ""
-	case reflect.Interface, reflect.Pointer:
-		return inWords(v.Elem())
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			parts = append(parts, inWords(v.Index(i)))
-		}
-		return strings.Join(parts, ", ")
-	case reflect.Map:
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		for _, key := range keys {
-			parts = append(parts, inWords(v.MapIndex(key)))
-		}
-		return strings.Join(parts, " ")
-	default:
-		return fmt.Sprint(v)
-	}
-}
-
-func milliseconds(value any) (time.Duration, bool) {
-	switch ms := value.(type) {
-	case int64:
-		return time.Duration(ms) * time.Millisecond, true
-	case int:
-		return time.Duration(ms) * time.Millisecond, true
-	case float64:
-		return time.Duration(ms * float64(time.Millisecond)), true
-	default:
-		return 0, false
-	}
-}
-
-// printable makes text that may quote a server safe for a terminal; what is escaped in it already stays as it is.
-func printable(text string) string { return strings.ReplaceAll(inspect.Escape(text), `\\`, `\`) }

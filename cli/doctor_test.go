@@ -53,7 +53,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			a := &app{Environment: Environment{Stdout: &stdout, Stderr: &stderr}}
-			err := a.printDiagnosis(inspect.NewSnapshot(time.Now(), tt.backends, tt.locks), "text", rank(tt.threshold), false)
+			err := a.printDiagnosis(inspect.NewSnapshot(time.Now(), tt.backends, tt.locks), "text", tt.threshold.Rank(), false)
 			if code := exitCode(err); code != tt.code {
 				t.Errorf("exit code %d (%v), want %d", code, err, tt.code)
 			}
@@ -80,7 +80,7 @@ func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
 	if got := enumerate(c.on); got != "a, b, c, d and 2 more" {
 		t.Errorf("%q", got)
 	}
-	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}); text != "votes a 1, b (likely)" {
+	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}, time.Now()); text != "votes a 1, b (likely)" {
 		t.Errorf("%q", text)
 	}
 }
@@ -129,7 +129,7 @@ func TestACommandInAnAdviceStandsAlone(t *testing.T) {
          lockscope release zk:/a --owner 'b. c'
          Let it be
 `
-	if got := c.text("head"); !strings.HasSuffix(got, want) {
+	if got := c.text("head", time.Now()); !strings.HasSuffix(got, want) {
 		t.Errorf("%s", got)
 	}
 }

@@ -71,11 +71,11 @@ func TestKazooProcessesStandInOrder(t *testing.T) {
 			t.Errorf("four processes have %d addresses", len(clients))
 		}
 		tree := run(t, "show", l.ID, target)
-		if tree.code != 0 || !strings.Contains(tree.stdout, "held by worker-1") || strings.Contains(tree.stdout, "\x1b") {
+		if tree.code != 0 || !strings.Contains(tree.stdout, "worker-1 (127.0.0.1:") || strings.Contains(tree.stdout, "\x1b") {
 			t.Errorf("show: %+v", tree)
 		}
 		peers[0].Expire(t)
-		await(t, "handover", func(o outcome) bool { return strings.Contains(o.stdout, "held by worker-2") }, "show", l.ID, target)
+		await(t, "handover", func(o outcome) bool { return strings.Contains(o.stdout, "worker-2 (127.0.0.1:") }, "show", l.ID, target)
 		peers[1].Expect(t, "acquired")
 	})
 }

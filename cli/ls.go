@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -84,7 +85,7 @@ func lockTable(wide bool) table {
 
 func lockRow(s *inspect.Snapshot, l *inspect.Lock, wide bool) []string {
 	row := []string{
-		l.ID.String(), string(l.State), string(l.Kind), dash(l.Recipe), l.Summary().String(), "–",
+		l.ID.String(), string(l.State), string(l.Kind), dash(l.Recipe), describe.Summary(l), "–",
 		fmt.Sprint(len(l.Waiters)), "–",
 	}
 	var session string
@@ -102,7 +103,7 @@ func lockRow(s *inspect.Snapshot, l *inspect.Lock, wide bool) []string {
 		votes = fmt.Sprintf("%d/%d", l.Votes(), len(l.Masters))
 	}
 	if !l.ValidUntil.IsZero() {
-		valid = inspect.FormatAge(l.ValidUntil.Sub(s.TakenAt))
+		valid = describe.Span(l.ValidUntil.Sub(s.TakenAt))
 	}
 	if len(l.Waiters) > 0 {
 		longest = age(s, l, &l.Waiters[0])
@@ -112,21 +113,16 @@ func lockRow(s *inspect.Snapshot, l *inspect.Lock, wide bool) []string {
 
 // worst names a lock's worst finding.
 func worst(l *inspect.Lock) string {
-	if len(l.Findings) == 0 {
+	f := describe.Worst(l.Findings)
+	if f == nil {
 		return "–"
 	}
-	f := slices.MaxFunc(l.Findings, func(a, b inspect.Finding) int { return rank(a.Severity) - rank(b.Severity) })
 	return fmt.Sprintf("%s: %s", f.Severity, f.Rule)
-}
-
-// rank orders severities, the worst highest.
-func rank(s inspect.Severity) int {
-	return slices.Index([]inspect.Severity{inspect.Info, inspect.Warning, inspect.Critical}, s)
 }
 
 func age(s *inspect.Snapshot, l *inspect.Lock, c *inspect.Contender) string {
 	if d, ok := s.Age(l, c.Since, s.TakenAt); ok {
-		return inspect.FormatAge(d)
+		return describe.Span(d)
 	}
 	return "–"
 }
@@ -138,7 +134,7 @@ func ttl(c *inspect.Contender, at time.Time) string {
 	case c.ExpiresAt.IsZero():
 		return "–"
 	default:
-		return inspect.FormatAge(c.ExpiresAt.Sub(at))
+		return describe.Span(c.ExpiresAt.Sub(at))
 	}
 }
 

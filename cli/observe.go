@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/redissource"
 	"lockscope/inspect/zksource"
@@ -119,7 +120,7 @@ func (a *app) judgeStates(backends []*inspect.Backend) error {
 	for _, b := range backends {
 		if unseen(b) {
 			failed = exitError{code: exitUnreachable}
-			a.say("backend %s is %s: %s", b.Name, b.State, withCheck(strings.ReplaceAll(trouble(b), "\n", "; ")))
+			a.say("backend %s is %s: %s", b.Name, b.State, withCheck(describe.Failure(b)))
 		}
 	}
 	return failed
@@ -127,19 +128,6 @@ func (a *app) judgeStates(backends []*inspect.Backend) error {
 
 // unseen says that a backend could not be read in full.
 func unseen(b *inspect.Backend) bool { return b.State != inspect.Connected }
-
-// trouble is why a backend cannot be read in full.
-func trouble(b *inspect.Backend) string {
-	if b.Error != "" {
-		return b.Error
-	}
-	for _, server := range b.Servers {
-		if server.Error != "" {
-			return server.Addr + ": " + server.Error
-		}
-	}
-	return "not every server answered"
-}
 
 // printJSON writes v as indented JSON.
 func (a *app) printJSON(v any) error {

@@ -45,7 +45,7 @@ func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 			for _, output := range []string{"text", "json"} {
 				var stdout, stderr bytes.Buffer
 				a := &app{Environment: Environment{Stdout: &stdout, Stderr: &stderr}}
-				err := a.printDiagnosis(s, output, rank(inspect.Warning), allow)
+				err := a.printDiagnosis(s, output, inspect.Warning.Rank(), allow)
 				if code := exitCode(err); code != want {
 					t.Errorf("%s, allowed %v, %s: exit code %d, want %d", tt.name, allow, output, code, want)
 				}

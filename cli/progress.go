@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // How long a look may take before it says how far it is, and how often it says so.
@@ -62,7 +63,7 @@ func progress(s *inspect.Snapshot) string {
 	if len(parts) == 0 {
 		return "connecting"
 	}
-	return fmt.Sprintf("%s so far (%s)", number(s.Len(), "lock"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s so far (%s)", describe.Count(s.Len(), "lock"), strings.Join(parts, ", "))
 }
 
 // progressLine is one line of a terminal that is written over and over. It needs no escape sequence.

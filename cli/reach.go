@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 )
 
@@ -29,7 +30,7 @@ func (s setup) targetWords(t connect.Target) string {
 			parts = append(parts, "--config", s.configFile)
 		}
 	}
-	words, _ := shellWords(parts)
+	words, _ := describe.Words(parts)
 	return words
 }
 
@@ -39,14 +40,14 @@ func clientWords(t connect.Target) string {
 	if t.Service == connect.ZooKeeper {
 		parts = []string{"-server", strings.Join(t.Servers, ",") + t.Chroot}
 	}
-	words, _ := shellWords(parts)
+	words, _ := describe.Words(parts)
 	return words
 }
 
 // command is one of this program about a lock, as it must be typed; rest is behind the target.
 func (s setup) command(verb string, id inspect.ID, rest ...string) string {
 	words := []string{"lockscope " + verb}
-	if id, ok := shellWord(id.String()); ok {
+	if id, ok := describe.Word(id.String()); ok {
 		words = append(words, id)
 	}
 	if t, err := s.backend(id.Backend); err == nil {
@@ -54,7 +55,7 @@ func (s setup) command(verb string, id inspect.ID, rest ...string) string {
 			words = append(words, target)
 		}
 	}
-	if more, ok := shellWords(rest); ok && len(rest) > 0 {
+	if more, ok := describe.Words(rest); ok && len(rest) > 0 {
 		words = append(words, more)
 	}
 	return strings.Join(words, " ")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
@@ -17,7 +17,7 @@ import (
 // advised are the words of the first lockscope command in an advice, as a shell reads them.
 func advised(t *testing.T, advice string) []string {
 	t.Helper()
-	for _, p := range inspect.Phrases(advice) {
+	for _, p := range describe.Phrases(advice) {
 		if p.Command && strings.HasPrefix(p.Text, "lockscope ") {
 			out, err := exec.Command("sh", "-c", `lockscope() { printf '%s\n' "$@"; }; `+p.Text).Output()
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recording"
 )
 
@@ -81,7 +82,7 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 	r.say("recording %s to %s; interrupt to end", s.title(), path)
 	start := time.Now()
 	err = errors.Join(observer.Run(ctx), file.Close())
-	r.say("recorded %s of %s in %d bytes", inspect.FormatAge(time.Since(start)), number(observer.Snapshot().Len(), "lock"), written.bytes)
+	r.say("recorded %s of %s in %d bytes", describe.Span(time.Since(start)), describe.Count(observer.Snapshot().Len(), "lock"), written.bytes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -135,7 +136,7 @@ func (a attentive) judge(app *app, backends int) error {
 	for name, b := range a.newest {
 		if !a.reached[name] {
 			failed = exitError{code: exitUnreachable}
-			app.say("backend %s was down all the time: %s", name, trouble(b))
+			app.say("backend %s was down all the time: %s", name, describe.Failure(b))
 		}
 	}
 	return failed

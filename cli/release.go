@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
 )
 
@@ -117,7 +118,7 @@ func (r *release) check(ctx context.Context, args []string) (act.Request, error)
 		return request, err
 	}
 	if r.owner == "" {
-		words, _ := shellWords(args)
+		words, _ := describe.Words(args)
 		return request, usageError("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)
 	}
 	id, err := inspect.ParseID(args[0])
@@ -243,22 +244,23 @@ func (r *release) report(request act.Request, result act.Result, err error) erro
 
 // why says what a refusal means, and what to do.
 func (r *release) why(request act.Request, result act.Result) string {
-	again := "(look again: " + r.setup.command("show", request.ID) + ")"
+	again := " (look again: " + r.setup.command("show", request.ID) + ")"
 	if result.Detail != "" {
 		if result.Reason == act.Changed {
-			return result.Detail + " " + again
+			return result.Detail + again
 		}
 		return result.Detail
 	}
-	return map[act.Reason]string{
-		act.NotHolder: "it waits, or its value has no quorum; clients whose waiting entry is removed can believe that they hold the lock (add --waiter if you must)",
-		act.Changed:   "another contender stands there now " + again,
-		act.Gone:      "this contender is no longer in the queue " + again,
-		act.Declined:  "not confirmed",
-		act.NoQuorum:  "too few masters could be made to drop it (see each master's answer)",
-		act.NoAudit:   "the audit file cannot be written",
-		act.ReadOnly:  "the profile is read_only",
-	}[result.Reason]
+	do := ""
+	switch result.Reason {
+	case act.NotHolder:
+		do = " (clients whose waiting entry is removed can believe that they hold the lock; add --waiter if you must)"
+	case act.Changed, act.Gone:
+		do = again
+	case act.NoQuorum:
+		do = " (see each master's answer)"
+	}
+	return describe.Refusal(string(result.Reason)) + do
 }
 
 func (r *release) json(result act.Result) releaseJSON {

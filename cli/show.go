@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
@@ -96,7 +97,7 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 		name = "no known library"
 	}
 	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, l.Kind, name, l.Confidence, l.State)
-	fmt.Fprintln(&b, verdict(s, l))
+	fmt.Fprintln(&b, describe.View{Snapshot: s, Now: s.TakenAt}.Verdict(l))
 	for i := range l.Holders {
 		if command, ok := look.Fill(ownerFields(l, &l.Holders[i])); ok {
 			fmt.Fprintf(&b, "look: %s\n", command)
@@ -109,7 +110,7 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 		b.WriteString("\n" + masterTable(s, l).render(width))
 	}
 	for _, f := range l.Findings {
-		fmt.Fprintf(&b, "\n%s", complaint{Finding: f}.text(fmt.Sprintf("%s: %s", f.Severity, f.Rule)))
+		fmt.Fprintf(&b, "\n%s", complaint{Finding: f}.text(fmt.Sprintf("%s: %s", f.Severity, f.Rule), s.TakenAt))
 	}
 	return b.String()
 }
@@ -122,61 +123,6 @@ func ownerFields(l *inspect.Lock, c *inspect.Contender) map[string]string {
 		"client": o.Client, "server": o.Server, "label": o.Label.Raw(), "library_id": o.LibraryID.Raw(),
 		"lock": l.ID.Path, "name": c.Name.Raw(),
 	}
-}
-
-// verdict says in a sentence who holds the lock.
-func verdict(s *inspect.Snapshot, l *inspect.Lock) string {
-	if l.State == inspect.StateUnknown {
-		return unknown(l)
-	}
-	if len(l.Holders) == 0 {
-		return "nobody holds it: " + l.Summary().String()
-	}
-	text := "held by " + l.Summary().String()
-	if len(l.Masters) > 1 {
-		text += fmt.Sprintf(", %d of %d masters", l.Votes(), len(l.Masters))
-	}
-	if d, ok := s.Age(l, l.Holders[0].Since, s.TakenAt); ok {
-		text += ", in the queue for " + inspect.FormatAge(d)
-	}
-	if !l.ValidUntil.IsZero() {
-		text += ", valid " + inspect.FormatAge(l.ValidUntil.Sub(s.TakenAt))
-	}
-	if n := len(l.Waiters); n > 0 {
-		text += fmt.Sprintf("; %d waiting", n)
-		if !l.Waiters[0].Since.IsZero() {
-			text += ", the longest for " + age(s, l, &l.Waiters[0])
-		}
-	}
-	return text + atLeast(l)
-}
-
-// atLeast is who waits besides, without being seen.
-func atLeast(l *inspect.Lock) string {
-	if l.WaitersAtLeast == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; client instances that wait unseen: at least %d", l.WaitersAtLeast)
-}
-
-// unknown says why nobody can tell who holds a lock.
-func unknown(l *inspect.Lock) string {
-	for _, f := range l.Findings {
-		if f.Rule == "blind" {
-			return "unknown: " + f.Message
-		}
-	}
-	for _, m := range l.Masters {
-		if !m.Up {
-			return "unknown: too few masters answered to tell who holds it"
-		}
-	}
-	for _, m := range l.Masters {
-		if m.Held != nil {
-			return "unknown: what the key holds does not tell who holds the lock" + atLeast(l)
-		}
-	}
-	return "unknown: what stands under this key is no lock"
 }
 
 func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
@@ -259,7 +205,7 @@ func masterTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		if m.NoExpiry {
 			row[3] = "none"
 		} else if m.Up && !m.ExpiresAt.IsZero() {
-			row[3] = inspect.FormatAge(max(0, m.ExpiresAt.Sub(s.TakenAt)).Round(time.Millisecond))
+			row[3] = describe.Span(max(0, m.ExpiresAt.Sub(s.TakenAt)).Round(time.Millisecond))
 		}
 		t.rows = append(t.rows, row)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // watch is one run of the command of that name.
@@ -93,7 +94,7 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 
 func (w *watch) print(s *inspect.Snapshot) error {
 	if s.Dropped > 0 {
-		w.say("%s not printed: they came faster than they could be written", number(s.Dropped, "event"))
+		w.say("%s not printed: they came faster than they could be written", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
 		if err := w.event(s, e); err != nil {
@@ -102,7 +103,7 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	}
 	if !w.told && lookedAt(s) {
 		w.told = true
-		w.say("watching %s; interrupt to end", number(s.Len(), "lock"))
+		w.say("watching %s; interrupt to end", describe.Count(s.Len(), "lock"))
 	}
 	return w.lines.Flush()
 }
@@ -158,11 +159,11 @@ func pad(text string, cells int) string {
 func eventDetail(e inspect.Event, offset time.Duration) string {
 	switch {
 	case e.Finding != nil:
-		return fmt.Sprintf("%s: %s: %s", e.Finding.Severity, e.Finding.Rule, printable(e.Finding.Message))
+		return fmt.Sprintf("%s: %s: %s", e.Finding.Severity, e.Finding.Rule, describe.Printable(e.Finding.Message))
 	case e.Backend != nil && e.Backend.State == inspect.Connected:
 		return fmt.Sprintf("%s, by %s", e.Backend.State, e.Backend.Mode)
 	case e.Backend != nil:
-		return fmt.Sprintf("%s: %s", e.Backend.State, printable(trouble(e.Backend)))
+		return fmt.Sprintf("%s: %s", e.Backend.State, describe.Failure(e.Backend))
 	case e.Contender == nil:
 		return ""
 	case e.Kind == inspect.EventHandover:
@@ -184,7 +185,7 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 	switch e.Kind {
 	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
 		if !c.HeldSince.IsZero() {
-			text += ", held " + inspect.FormatAge(e.At.Add(offset).Sub(c.HeldSince))
+			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))
 		}
 		if e.Unsure {
 			text += "; or its session ran out"

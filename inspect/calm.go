@@ -29,7 +29,7 @@ func (o *Observer) tellFindings(was, is []Finding, e Event) {
 		case e.Kind == EventCleared:
 			o.cleared[key] = e
 			o.clearing = append(o.clearing, clearing{key, e.At})
-		case !again || rank(e.Finding.Severity) > rank(before.Finding.Severity):
+		case !again || e.Finding.Severity.Rank() > before.Finding.Severity.Rank():
 			o.events = append(o.events, e)
 		}
 	}

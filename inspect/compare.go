@@ -199,7 +199,7 @@ func compareFindings(was, is []Finding, e Event) []Event {
 		events = append(events, e)
 	}
 	for i := range is {
-		if old := before[is[i].key()]; old == nil || rank(is[i].Severity) > rank(old.Severity) {
+		if old := before[is[i].key()]; old == nil || is[i].Severity.Rank() > old.Severity.Rank() {
 			tell(EventFinding, &is[i])
 		}
 	}
@@ -217,17 +217,6 @@ func byKey(fs []Finding) map[string]*Finding {
 		m[fs[i].key()] = &fs[i]
 	}
 	return m
-}
-
-func rank(s Severity) int {
-	switch s {
-	case Critical:
-		return 2
-	case Warning:
-		return 1
-	default:
-		return 0
-	}
 }
 
 // sameFindings says that two lists tell the same.

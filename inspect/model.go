@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"slices"
 	"time"
 
 	"lockscope/inspect/recipe"
@@ -210,6 +211,9 @@ const (
 	Warning  Severity = "warning"
 	Critical Severity = "critical"
 )
+
+// Rank orders severities, the worst highest; -1 for what is none.
+func (s Severity) Rank() int { return slices.Index([]Severity{Info, Warning, Critical}, s) }
 
 // Finding is one rule's diagnosis of a lock or a backend.
 type Finding struct {

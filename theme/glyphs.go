@@ -1,6 +1,10 @@
 package theme
 
-import "charm.land/lipgloss/v2"
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
 
 // Glyphs are the signs of the screen; every one is one cell wide, except the watch signs and Tree's.
 type Glyphs struct {
@@ -22,6 +26,14 @@ type Glyphs struct {
 	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events that no state's sign stands for.
 	Handover, Expired, Forced, Cleared, Came, Went string
 	Border                                         lipgloss.Border
+}
+
+// Put writes a sentence with the signs … · – → ≤ ≥ in these glyphs.
+func (g *Glyphs) Put(text string) string {
+	if g.Ellipsis == "…" || strings.IndexFunc(text, func(r rune) bool { return r > '~' }) < 0 {
+		return text
+	}
+	return strings.NewReplacer("→", g.Arrow, "…", g.Ellipsis, "·", g.Dot, "–", g.Dash, "≤", g.AtMost, "≥", g.AtLeast).Replace(text)
 }
 
 func unicodeGlyphs() Glyphs {

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // details are all that is known of the selected row: of the server, and then of its backend.
@@ -68,19 +69,19 @@ func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	t := d.theme
 	mark := serverSign(t, v)
-	d.head(mark, printed(v.Addr), printed(v.Role))
+	d.head(mark, describe.Printable(v.Addr), describe.Printable(v.Role))
 	switch v.State {
 	case inspect.ServerDown:
-		d.fact("down", orElse(printed(v.Error), "no reason was given"), t.Critical)
+		d.fact("down", orElse(describe.Printable(v.Error), "no reason was given"), t.Critical)
 	case inspect.ServerUnknown:
-		d.fact("unknown", orElse(printed(v.Error), "it has not been asked, or does not tell"), t.Unknown)
+		d.fact("unknown", orElse(describe.Printable(v.Error), "it has not been asked, or does not tell"), t.Unknown)
 	default:
-		d.fact("error", printed(v.Error), t.Warning)
+		d.fact("error", describe.Printable(v.Error), t.Warning)
 	}
 	if v.Role == "" && v.State == inspect.ServerUp {
 		d.fact("role", "not known: the server does not tell, or it is one of a cluster", t.Unknown)
 	}
-	d.fact("version", printed(v.Version), t.Text)
+	d.fact("version", describe.Printable(v.Version), t.Text)
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		d.fact("answers in", millis(v.Latency), t.Text)
 	}
@@ -90,12 +91,12 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 		d.fact("clock", "its offset is not known", t.Unknown)
 	}
 	if !v.StartedAt.IsZero() {
-		d.fact("started", fmt.Sprintf("%s ago, %s", coarse(d.now.Sub(v.StartedAt)), v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")), t.Text)
+		d.fact("started", fmt.Sprintf("%s ago, %s", describe.Seconds(d.now.Sub(v.StartedAt)), v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")), t.Text)
 	}
 	if b.Kind != inspect.Redis {
 		return
 	}
-	d.fact("run id", printed(v.RunID), t.Muted)
+	d.fact("run id", describe.Printable(v.RunID), t.Muted)
 	if v.EvictionPolicy != "" {
 		d.memory(v)
 	}
@@ -112,7 +113,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 }
 
 func (d *backendFacts) memory(v *inspect.Server) {
-	t, policy := d.theme, printed(v.EvictionPolicy)
+	t, policy := d.theme, describe.Printable(v.EvictionPolicy)
 	switch {
 	case v.MaxMemory == 0:
 		d.fact("memory", "not limited ("+policy+")", t.Text)
@@ -140,21 +141,21 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 			up++
 		}
 	}
-	d.head(mark, printed(b.Name), fmt.Sprintf("%s, %s: %d of %s up", b.Kind, b.State, up, plural(len(b.Servers), "server")))
+	d.head(mark, describe.Printable(b.Name), fmt.Sprintf("%s, %s: %d of %s up", b.Kind, b.State, up, describe.Count(len(b.Servers), "server")))
 	for _, text := range strings.Split(b.Error, "\n") {
-		d.fact("error", printed(text), mark.style)
+		d.fact("error", describe.Printable(text), mark.style)
 	}
 	d.fact("changes", modeWords(b.Mode), t.Text)
 	d.fact("discovery", d.discovery(b), t.Text)
 	if b.Kind == inspect.ZooKeeper {
 		if sessions := d.snapshot.Sessions(b.Name); sessions != nil {
-			d.fact("sessions", fmt.Sprintf("%s told by the servers", plural(len(sessions), "client session")), t.Text)
+			d.fact("sessions", fmt.Sprintf("%s told by the servers", describe.Count(len(sessions), "client session")), t.Text)
 		} else {
 			d.fact("sessions", "not known: no server told who its clients are", t.Unknown)
 		}
 	}
 	if b.Lost > 0 {
-		d.fact("lost", "a server stopped answering "+strings.Replace(plural(b.Lost, "time"), "1 time", "once", 1)+" while we looked", t.Warning)
+		d.fact("lost", "a server stopped answering "+strings.Replace(describe.Count(b.Lost, "time"), "1 time", "once", 1)+" while we looked", t.Warning)
 	}
 	d.cost(b)
 	d.findings(b)
@@ -177,9 +178,9 @@ func modeWords(m inspect.Mode) string {
 }
 
 func (d *backendFacts) discovery(b *inspect.Backend) string {
-	known := strings.Replace(plural(b.Scanned, "directory"), "ys", "ies", 1)
+	known := strings.Replace(describe.Count(b.Scanned, "directory"), "ys", "ies", 1)
 	if b.Kind == inspect.Redis {
-		known = plural(b.Scanned, "key")
+		known = describe.Count(b.Scanned, "key")
 	}
 	switch {
 	case b.FirstPass:
@@ -224,12 +225,12 @@ const toldFindings = 100
 func (d *backendFacts) findings(b *inspect.Backend) {
 	t, tail := d.theme, d.theme.Glyphs.Ellipsis
 	found := slices.Clone(b.Findings)
-	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return severity(b.Severity) - severity(a.Severity) })
+	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
 	rest := max(0, len(found)-toldFindings)
 	for _, f := range found[:len(found)-rest] {
 		mark := severitySign(t, f.Severity)
 		d.lines = append(d.lines, nil)
-		lead := line{{" " + mark.text + " " + printed(f.Rule) + "  ", mark.style}}
+		lead := line{{" " + mark.text + " " + describe.Printable(f.Rule) + "  ", mark.style}}
 		for _, text := range wrap(said(d.theme, f.Message), d.width-lead.width()-1, 12, tail) {
 			d.lines = append(d.lines, append(lead[:len(lead):len(lead)], span{text, t.Text}))
 			lead = line{{strings.Repeat(" ", lead.width()), t.Text}}
@@ -242,6 +243,6 @@ func (d *backendFacts) findings(b *inspect.Backend) {
 		}
 	}
 	if rest > 0 {
-		d.lines = append(d.lines, nil, line{{fmt.Sprintf("   and %s", plural(rest, "more finding")), t.Muted}})
+		d.lines = append(d.lines, nil, line{{fmt.Sprintf("   and %s", describe.Count(rest, "more finding")), t.Muted}})
 	}
 }

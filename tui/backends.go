@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const backendsScreen screenName = "backends"
@@ -109,12 +110,12 @@ func (r serverRow) key() serverKey {
 // words are what the filter looks in.
 func (r serverRow) words() []string {
 	b := r.backend
-	words := []string{printed(b.Name), string(b.Kind), string(b.State), string(b.Mode)}
+	words := []string{describe.Printable(b.Name), string(b.Kind), string(b.State), string(b.Mode)}
 	if v := r.server; v != nil {
-		return append(words[:1], printed(v.Addr), string(v.State), printed(v.Role), printed(v.Version))
+		return append(words[:1], describe.Printable(v.Addr), string(v.State), describe.Printable(v.Role), describe.Printable(v.Version))
 	}
 	for i := range b.Findings {
-		words = append(words, printed(b.Findings[i].Rule))
+		words = append(words, describe.Printable(b.Findings[i].Rule))
 	}
 	return words
 }
@@ -210,7 +211,7 @@ func (s *backendsPage) copyAddress() tea.Cmd {
 			if text != "" {
 				text += ","
 			}
-			text += printed(v.Addr)
+			text += describe.Printable(v.Addr)
 		}
 	}
 	s.flash(fmt.Sprintf("copied %s", text))

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -80,12 +81,12 @@ func (s *backendsPage) summary() line {
 			}
 		}
 	}
-	l := line{{" " + plural(len(s.snapshot.Backends), "backend") + dot + plural(servers, "server"), t.Strong}}
+	l := line{{" " + describe.Count(len(s.snapshot.Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
 	if silent > 0 {
 		l = l.add(t.Muted, dot).add(t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
 	}
 	if findings > 0 {
-		l = l.add(t.Muted, dot).add(t.Text, plural(findings, "finding"))
+		l = l.add(t.Muted, dot).add(t.Text, describe.Count(findings, "finding"))
 	}
 	return l
 }
@@ -98,7 +99,7 @@ func (s *backendsPage) emptyLines() []line {
 	case len(s.snapshot.Backends) > 0:
 		text, more = "No server matches the filter.", "esc shows all of them."
 	case s.feedError != nil:
-		text, more = "Nothing can be shown.", printed(s.feedError.Error())
+		text, more = "Nothing can be shown.", describe.Printable(s.feedError.Error())
 	}
 	return []line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
@@ -137,7 +138,7 @@ func (s *backendsPage) rowLine(r serverRow, width int, selected bool) line {
 func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
 	t := s.theme
 	mark := backendSign(t, b.State)
-	name := line{{printed(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
+	name := line{{describe.Printable(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
 	return mark, []line{name, {{string(b.State), mark.style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil, {{s.brief(b), t.Muted}}}
 }
 
@@ -145,7 +146,7 @@ func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
 func (s *backendsPage) brief(b *inspect.Backend) string {
 	text := perSecond(ourRate(b.Cost)) + " from us"
 	if n := len(b.Findings); n > 0 {
-		text += " " + s.theme.Glyphs.Dot + " " + plural(n, "finding")
+		text += " " + s.theme.Glyphs.Dot + " " + describe.Count(n, "finding")
 	}
 	return text
 }
@@ -168,10 +169,10 @@ func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
 	unknown := line{{t.Glyphs.Unknown, t.Unknown}}
 	role, version, latency, clock, up := unknown, unknown, unknown, unknown, unknown
 	if v.Role != "" {
-		role = line{{printed(v.Role), t.Text}}
+		role = line{{describe.Printable(v.Role), t.Text}}
 	}
 	if v.Version != "" {
-		version = line{{printed(v.Version), t.Text}}
+		version = line{{describe.Printable(v.Version), t.Text}}
 	}
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		latency = line{{millis(v.Latency), t.Text}}
@@ -180,13 +181,13 @@ func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
 		clock = line{{offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
 	}
 	if !v.StartedAt.IsZero() && v.State == inspect.ServerUp {
-		up = line{{coarse(s.now.Sub(v.StartedAt)), t.Text}}
+		up = line{{describe.Seconds(s.now.Sub(v.StartedAt)), t.Text}}
 	}
 	note := line(nil)
 	if v.Error != "" {
-		note = line{{printed(cause(v.Error, v.Addr)), mark.style}}
+		note = line{{describe.Printable(describe.Cause(v.Error, v.Addr)), mark.style}}
 	}
-	return mark, []line{{{"  ", t.Text}, {printed(v.Addr), t.Text}}, {{string(v.State), mark.style}}, role, version, latency, clock, up, note}
+	return mark, []line{{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.style}}, role, version, latency, clock, up, note}
 }
 
 // skewed is from which a clock's offset is worth a warning, as the rule about it has it.
@@ -205,9 +206,9 @@ func offsetWords(d time.Duration) string {
 		return fmt.Sprintf("%+d ms", d.Milliseconds())
 	}
 	if d < 0 {
-		return "-" + age(-d)
+		return "-" + describe.Age(-d)
 	}
-	return "+" + age(d)
+	return "+" + describe.Age(d)
 }
 
 func millis(d time.Duration) string {

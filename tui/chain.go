@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const chainScreen screenName = "chain"
@@ -144,7 +145,7 @@ func (s *chain) cannotRelease() string {
 		return "nobody holds it: there is nothing to release"
 	}
 	if _, ok := s.options.Release(s.pane.id.Backend); !ok {
-		return "backend " + printed(s.pane.id.Backend) + " cannot be written to"
+		return "backend " + describe.Printable(s.pane.id.Backend) + " cannot be written to"
 	}
 	return ""
 }

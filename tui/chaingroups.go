@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -145,7 +146,7 @@ func (p *chainPane) groupCells(l *inspect.Lock, r chainRow) []line {
 		number = line{{fmt.Sprint(first.Sequence), t.Text}}
 	}
 	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
-		since = line{{age(d), t.Text}}
+		since = line{{describe.Age(d), t.Text}}
 	}
 	most := 0
 	for _, c := range g.members {
@@ -208,7 +209,7 @@ func (p *chainPane) groupDetails(l *inspect.Lock, g *group) []line {
 	s, _ := contenderSign(t, g.members[0])
 	var names []string
 	for _, c := range g.members {
-		names = append(names, who(c))
+		names = append(names, describe.Owner(c))
 	}
 	how := "enter opens the group"
 	if g.open {
@@ -216,7 +217,7 @@ func (p *chainPane) groupDetails(l *inspect.Lock, g *group) []line {
 	}
 	var since string
 	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
-		since = "the first in the queue for " + age(d)
+		since = "the first in the queue for " + describe.Age(d)
 	}
 	lines := p.facts(span{s.text + " ", s.style}, fmt.Sprintf("%d readers", len(g.members)), since, how)
 	for _, text := range wrap(strings.Join(names, ", "), p.width-4, 3, t.Glyphs.Ellipsis) {

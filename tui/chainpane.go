@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -150,8 +151,8 @@ func (p *chainPane) Lively() bool {
 			return true // the gauges run down smoothly
 		}
 	}
-	longest, ok := p.longestWait(l)
-	return p.tenths(l) || ok && inTenths(longest)
+	longest, ok := p.ages().LongestWait(l)
+	return p.tenths(l) || ok && describe.InTenths(longest)
 }
 
 // View is the whole pane, exactly its height in lines.
@@ -221,7 +222,7 @@ func (p *chainPane) verdictLines(l *inspect.Lock) []line {
 	t, tail := p.theme, p.theme.Glyphs.Ellipsis
 	mark := sign(t, l)
 	style := t.Text
-	if r := rankOf(l); r == rankCritical || r == rankUnknown {
+	if r := describe.LevelOf(l); r == describe.LevelCritical || r == describe.LevelUnknown {
 		style = mark.style
 	}
 	var lines []line
@@ -243,7 +244,7 @@ const mostFindings, listedFindings = 3, 2
 func (p *chainPane) findings(l *inspect.Lock) []line {
 	t, tail := p.theme, p.theme.Glyphs.Ellipsis
 	found := slices.Clone(l.Findings)
-	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return severity(b.Severity) - severity(a.Severity) })
+	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
 	rest := 0
 	if len(found) > mostFindings {
 		found, rest = found[:listedFindings], len(found)-listedFindings
@@ -251,7 +252,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 	var lines []line
 	for i, f := range found {
 		s := severitySign(t, f.Severity)
-		rule := printed(f.Rule)
+		rule := describe.Printable(f.Rule)
 		for j, text := range wrap(said(p.theme, f.Message), p.width-6-len(rule), 2, tail) {
 			lead := line{{strings.Repeat(" ", 5+len(rule)), t.Text}}
 			if j == 0 {
@@ -264,7 +265,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 		}
 	}
 	if rest > 0 {
-		lines = append(lines, line{{fmt.Sprintf("   and %s (lockscope doctor tells all)", plural(rest, "more finding")), t.Muted}})
+		lines = append(lines, line{{fmt.Sprintf("   and %s (lockscope doctor tells all)", describe.Count(rest, "more finding")), t.Muted}})
 	}
 	return lines
 }
@@ -273,7 +274,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 func (p *chainPane) adviceLines(advice string) []line {
 	t, width := p.theme, p.width-6
 	var lines []line
-	for _, part := range inspect.Phrases(advice) {
+	for _, part := range describe.Phrases(advice) {
 		texts, style := wrap(part.Text, width, 5, t.Glyphs.Ellipsis), t.Muted
 		if part.Command {
 			texts, style = wrapCommand(part.Text, width), t.Waiting
@@ -299,10 +300,10 @@ func (p *chainPane) grants(room int) []line {
 		g := list[i]
 		l := line{{"   " + g.seen.Format("15:04:05") + "  ", t.Muted}}
 		if g.from == "" {
-			l = l.add(t.Muted, "granted to ").add(t.Holding, middle(g.to, 40, t.Glyphs.Ellipsis))
+			l = l.add(t.Muted, "granted to ").add(t.Holding, describe.Middle(g.to, 40, t.Glyphs.Ellipsis))
 		} else {
-			l = l.add(t.Muted, "handed over ").add(t.Text, middle(g.from, 40, t.Glyphs.Ellipsis)).
-				add(t.Muted, " "+t.Glyphs.Arrow+" ").add(t.Holding, middle(g.to, 40, t.Glyphs.Ellipsis))
+			l = l.add(t.Muted, "handed over ").add(t.Text, describe.Middle(g.from, 40, t.Glyphs.Ellipsis)).
+				add(t.Muted, " "+t.Glyphs.Arrow+" ").add(t.Holding, describe.Middle(g.to, 40, t.Glyphs.Ellipsis))
 		}
 		lines = append(lines, l)
 	}
@@ -342,7 +343,7 @@ func (p *chainPane) strip(room int) []line {
 	if selected >= 0 {
 		at = selected
 	}
-	lines := []line{nil, section(p.theme, p.width, "the last "+spell(p.length)), v.header()}
+	lines := []line{nil, section(p.theme, p.width, "the last "+describe.Exact(p.length)), v.header()}
 	return append(lines, v.list(lanes, around(at, len(lanes), room-frame), room-frame, selected)...)
 }
 

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // rootEvery is how often it is sought who blocks a lock at last: all contenders of all locks are looked at for it.
@@ -74,9 +75,9 @@ func (p *chainPane) rootLines() []line {
 	if !ok || c.State != inspect.Holding {
 		return nil
 	}
-	text := who(&c) + " holds"
+	text := describe.Owner(&c) + " holds"
 	if held, ok := p.snapshot.Age(l, c.HeldSince, p.now); ok {
-		text += " for " + age(held)
+		text += " for " + describe.Age(held)
 	}
 	var lines []line
 	lead := span{" " + t.Glyphs.Arrow + " ", t.Warning}

@@ -9,6 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 	"lockscope/theme"
 )
@@ -146,14 +147,14 @@ func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
 		name = c.Name.String()
 	}
 	at, id, since, blocks := dash, dash, dash, dash
-	if where := client(&c.Owner); where != "" {
+	if where := describe.Client(&c.Owner); where != "" {
 		at = line{{where, t.Text}}
 	}
 	if c.Owner.Session != 0 {
 		id = line{{inspect.SessionID(c.Owner.Session), t.Muted}}
 	}
 	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
-		since = line{{age(d), t.Text}}
+		since = line{{describe.Age(d), t.Text}}
 	}
 	if c.BlockedBelow > 0 {
 		blocks = line{{fmt.Sprint(c.BlockedBelow), t.Text}}
@@ -195,7 +196,7 @@ func (p *chainPane) watchCell(l *inspect.Lock, c *inspect.Contender) line {
 	if c.Watches == "" {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
-	whom := middle(c.Watches.String(), 12, t.Glyphs.Ellipsis)
+	whom := describe.Middle(c.Watches.String(), 12, t.Glyphs.Ellipsis)
 	if before, ok := l.Contender(c.Watches); ok && before.Sequential {
 		whom = fmt.Sprint(before.Sequence)
 	}
@@ -245,7 +246,7 @@ func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) 
 	role, up, offset := dash, dash, dash
 	if s := p.server(l, v.Addr); s != nil && v.Up {
 		if s.Role != "" {
-			role = line{{printed(s.Role), t.Muted}}
+			role = line{{describe.Printable(s.Role), t.Muted}}
 		}
 		if !s.StartedAt.IsZero() {
 			up = p.upCell(v, p.now.Sub(s.StartedAt))
@@ -255,7 +256,7 @@ func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) 
 		}
 	}
 	mark, value, ttl := p.voteCells(l, v, ttlWidth)
-	return []line{{{printed(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
+	return []line{{{describe.Printable(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
 // mayForget says that a master without the key started later than the key's time to live ago.
@@ -265,9 +266,9 @@ func (p *chainPane) mayForget(v *inspect.Vote, up time.Duration) bool {
 
 func (p *chainPane) upCell(v *inspect.Vote, up time.Duration) line {
 	if p.mayForget(v, up) {
-		return line{{p.theme.Glyphs.Warning + age(up), p.theme.Warning}}
+		return line{{p.theme.Glyphs.Warning + describe.Age(up), p.theme.Warning}}
 	}
-	return line{{age(up), p.theme.Muted}}
+	return line{{describe.Age(up), p.theme.Muted}}
 }
 
 func offsetCell(t *theme.Theme, d time.Duration) line {
@@ -330,15 +331,7 @@ func silence(v *inspect.Vote) string {
 	if v.Error == "" {
 		return "no answer"
 	}
-	return printed(cause(v.Error, v.Addr))
-}
-
-// cause is the end of a server's error: what comes before it names the server, which whoever reads it knows.
-func cause(text, addr string) string {
-	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
-		text = text[at+len(addr)+2:]
-	}
-	return strings.TrimPrefix(text, "connect: ")
+	return describe.Cause(v.Error, v.Addr)
 }
 
 // redisContender is a holder or waiter of a Redis lock, below the masters: their columns are not its own.
@@ -349,10 +342,10 @@ func (p *chainPane) redisContender(l *inspect.Lock, r chainRow) line {
 		notes = append(notes, modeCell(t, c).text())
 	}
 	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok && c.State != inspect.Holding {
-		notes = append(notes, "queued "+age(d))
+		notes = append(notes, "queued "+describe.Age(d))
 	}
 	if left := c.ExpiresAt.Sub(p.now); !c.ExpiresAt.IsZero() && left > 0 {
-		notes = append(notes, age(left)+" left")
+		notes = append(notes, describe.Age(left)+" left")
 	}
 	note := line{{strings.Join(notes, ", "), t.Muted}}
 	if c.Dead {
@@ -360,7 +353,7 @@ func (p *chainPane) redisContender(l *inspect.Lock, r chainRow) line {
 	}
 	state := p.stateCell(r).align(stateOfRedis, false, t.Glyphs.Ellipsis)
 	room := max(12, p.width-margin-1-stateOfRedis-gap-note.width()-gap)
-	name := line{{who(c), t.Text}}.squeeze(room, t.Glyphs.Ellipsis)
+	name := line{{describe.Owner(c), t.Text}}.squeeze(room, t.Glyphs.Ellipsis)
 	if room < 40 {
 		name = name.align(room, false, t.Glyphs.Ellipsis)
 	} else {

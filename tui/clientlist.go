@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // clientRow is a session or process, and all that it holds and waits for.
@@ -191,19 +192,19 @@ func nameOf(entries []inspect.Entry) string {
 	}
 	switch n := len(others) - 1; {
 	case n > 0:
-		return name + " and " + plural(n, "other label")
+		return name + " and " + describe.Count(n, "other label")
 	case n == 0:
 		return name
 	}
 	for _, e := range entries {
 		if e.Contender.Owner.Client != "" || e.Contender.Owner.Host != "" {
-			return who(e.Contender)
+			return describe.Owner(e.Contender)
 		}
 	}
 	if id := entries[0].Contender.Owner.LibraryID; id != "" {
 		return id.String()
 	}
-	return who(entries[0].Contender)
+	return describe.Owner(entries[0].Contender)
 }
 
 // searched is in how many of its locks a client is sought by their names.
@@ -213,7 +214,7 @@ const searched = 64
 func (r *clientRow) words() string {
 	o := &r.owner
 	parts := append([]string{
-		r.name, o.Label.String(), printed(o.Client), printed(o.Server), o.Host.String(), o.PID.String(), o.Thread.String(), o.LibraryID.String(),
+		r.name, o.Label.String(), describe.Printable(o.Client), describe.Printable(o.Server), o.Host.String(), o.PID.String(), o.Thread.String(), o.LibraryID.String(),
 	}, r.backends...)
 	if o.Session != 0 {
 		parts = append(parts, inspect.SessionID(o.Session))

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const clientsScreen screenName = "clients"
@@ -377,7 +378,7 @@ func (s *clients) copyClient() tea.Cmd {
 	text := r.name
 	switch o := &r.owner; {
 	case o.Client != "":
-		text = printed(o.Client)
+		text = describe.Printable(o.Client)
 	case o.Session != 0:
 		text = inspect.SessionID(o.Session)
 	case o.LibraryID != "":

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 	"lockscope/theme"
 )
@@ -181,11 +182,11 @@ func TestWaitGraph(t *testing.T) {
 		for _, r := range g.rings {
 			var links []string
 			for _, l := range r.links {
-				links = append(links, fmt.Sprintf("%s has %s wants %s", who(l.has.Contender), l.has.Lock.ID.Path, l.wants.Lock.ID.Path))
+				links = append(links, fmt.Sprintf("%s has %s wants %s", describe.Owner(l.has.Contender), l.has.Lock.ID.Path, l.wants.Lock.ID.Path))
 			}
 			free := "nobody"
 			if r.cheapest >= 0 {
-				free = who(r.links[r.cheapest].has.Contender)
+				free = describe.Owner(r.links[r.cheapest].has.Contender)
 			}
 			parts = append(parts, fmt.Sprintf("ring: %s; free %s; %d behind", strings.Join(links, ", "), free, r.behind))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -191,7 +192,7 @@ func (s *clients) clientCells(r *clientRow) []line {
 		return line{{fmt.Sprint(n), t.Text}}
 	}
 	name, address := line{{r.name, t.Text}}, line(nil) // a name without an address may run on
-	if at := client(&r.owner); at != "" && at != r.name {
+	if at := describe.Client(&r.owner); at != "" && at != r.name {
 		address = line{{at, t.Muted}}
 	}
 	id, server, contact, timeout, expires, longest, signs := none, none, none, none, none, none, line(nil)
@@ -202,22 +203,22 @@ func (s *clients) clientCells(r *clientRow) []line {
 		contact, expires = line{{t.Glyphs.Unknown, t.Unknown}}, line{{t.Glyphs.Unknown, t.Unknown}}
 	}
 	if r.owner.Server != "" {
-		server = line{{printed(r.owner.Server), t.Muted}}
+		server = line{{describe.Printable(r.owner.Server), t.Muted}}
 	}
 	if d, ok := s.silence(r); ok {
-		contact = line{{coarse(d), t.Text}}
+		contact = line{{describe.Seconds(d), t.Text}}
 	}
 	if d := r.timeout(); d > 0 {
-		timeout = line{{coarse(d), t.Muted}}
+		timeout = line{{describe.Seconds(d), t.Muted}}
 	}
 	if left, ok := s.expiresIn(r); ok && (left >= time.Second || r.owner.Session == 0) { // less looks like an alarm, and is none
-		expires = line{{t.Glyphs.AtLeast, t.Muted}, {coarse(left), t.Text}}
+		expires = line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(left), t.Text}}
 		if r.owner.Session == 0 {
 			expires = expires[1:]
 		}
 	}
 	if !r.oldest.IsZero() {
-		longest = line{{coarse(s.now.Sub(r.oldest)), t.Text}}
+		longest = line{{describe.Seconds(s.now.Sub(r.oldest)), t.Text}}
 	} else if r.waits > 0 {
 		longest = line{{t.Glyphs.Unknown, t.Unknown}}
 	}
@@ -254,14 +255,6 @@ func (s *clients) expiresIn(r *clientRow) (time.Duration, bool) {
 	return r.timeout() - d, ok && d < r.timeout()
 }
 
-// coarse is an age in whole seconds: such figures do not move all the time.
-func coarse(d time.Duration) string {
-	if d < 10*time.Second {
-		return fmt.Sprintf("%ds", int(max(0, d).Seconds()))
-	}
-	return age(d)
-}
-
 // entryColumns are those of what a client holds and waits for.
 func entryColumns() []column {
 	return []column{
@@ -276,28 +269,28 @@ func entryColumns() []column {
 func (s *clients) entryRow(e inspect.Entry, width int, selected bool) line {
 	t, c := s.theme, e.Contender
 	mark, word := contenderSign(t, c)
-	if rankOf(e.Lock) == rankCritical {
+	if describe.LevelOf(e.Lock) == describe.LevelCritical {
 		mark = span{t.Glyphs.Critical, t.Critical}
 	}
 	none := line{{t.Glyphs.Dash, t.Faint}}
 	since, blocks, ahead := line{{t.Glyphs.Unknown, t.Unknown}}, none, none
-	if held := s.held(e.Lock, c); c.State == inspect.Holding && held.known != unbounded {
-		since = line{{held.known.sign(&t.Glyphs), t.Muted}, {coarse(held.Duration), t.Text}}
+	if held := s.ages().Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
+		since = line{{t.Glyphs.Put(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
 	} else if d, ok := s.snapshot.Age(e.Lock, c.Since, s.now); ok && c.State != inspect.Holding {
-		since = line{{coarse(d), t.Text}}
+		since = line{{describe.Seconds(d), t.Text}}
 	}
 	if c.BlockedBelow > 0 {
 		blocks = line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
 	if b := before(e); c.State != inspect.Holding && b != nil {
-		ahead = line{{who(b), t.Text}}
+		ahead = line{{describe.Owner(b), t.Text}}
 		if b.State != inspect.Holding {
 			ahead = ahead.add(t.Muted, " (waits too)")
 		}
 	} else if c.State != inspect.Holding {
 		ahead = line{{"not known", t.Unknown}}
 	}
-	lock := line{{printed(e.Lock.ID.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.ID.Path), t.Text}}
+	lock := line{{describe.Printable(e.Lock.ID.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.ID.Path), t.Text}}
 	columns := entryColumns()
 	l := line{{" ", t.Text}, mark, {" ", t.Text}}
 	if selected {
@@ -324,7 +317,7 @@ func (s *clients) details(r *clientRow, width int) []line {
 	if r.dead {
 		lines = append(lines, line{{"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning}})
 	}
-	known := facts(s.theme, width, span{}, named("client", printed(o.Client)), named("via", printed(o.Server)), named("host", o.Host.String()),
+	known := facts(s.theme, width, span{}, named("client", describe.Printable(o.Client)), named("via", describe.Printable(o.Server)), named("host", o.Host.String()),
 		named("pid", o.PID.String()), named("thread", o.Thread.String()), named("instance", o.LibraryID.String()))
 	if known[0].text() != "   " {
 		lines = append(lines, known...)
@@ -334,18 +327,18 @@ func (s *clients) details(r *clientRow, width int) []line {
 	}
 	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""
 	if d := r.timeout(); d > 0 {
-		timeout = "timeout " + coarse(d)
+		timeout = "timeout " + describe.Seconds(d)
 	}
 	if d, ok := s.silence(r); ok {
-		contact = "last contact " + coarse(d) + " ago"
+		contact = "last contact " + describe.Seconds(d) + " ago"
 	}
 	if d, ok := s.expiresIn(r); ok && d >= time.Second {
-		expires = "lasts " + coarse(d) + " at least"
+		expires = "lasts " + describe.Seconds(d) + " at least"
 	}
 	if r.idle {
 		timeout, contact = "", ""
 	} else if d, ok := s.snapshot.Age(r.entries[0].Lock, r.session.Established, s.now); ok && r.known {
-		since = "established " + coarse(d) + " ago"
+		since = "established " + describe.Seconds(d) + " ago"
 	}
 	return append(lines, facts(s.theme, width, span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
 }
@@ -372,9 +365,9 @@ func (s *clients) summary() line {
 	if s.list == nil {
 		return line{{" finding out who is who", t.Muted}}
 	}
-	left := line{{" " + plural(len(s.list.rows), "client"), t.Strong}}
+	left := line{{" " + describe.Count(len(s.list.rows), "client"), t.Strong}}
 	if s.input.text() != "" {
-		left = line{{fmt.Sprintf(" %d of %s", len(s.shown), plural(len(s.list.rows), "client")), t.Strong}}
+		left = line{{fmt.Sprintf(" %d of %s", len(s.shown), describe.Count(len(s.list.rows), "client")), t.Strong}}
 	}
 	blocking, dead := 0, 0
 	for _, r := range s.list.rows {
@@ -387,10 +380,10 @@ func (s *clients) summary() line {
 	}
 	left = left.add(t.Muted, fmt.Sprintf("%s%d block others", dot, blocking))
 	if n := len(s.list.graph.rings); n > 0 {
-		left = left.add(t.Muted, dot).add(t.Critical, t.Glyphs.Critical+" "+plural(n, "deadlock"))
+		left = left.add(t.Muted, dot).add(t.Critical, t.Glyphs.Critical+" "+describe.Count(n, "deadlock"))
 	}
 	if dead > 0 {
-		left = left.add(t.Muted, dot).add(t.Warning, t.Glyphs.Warning+" "+plural(dead, "ghost"))
+		left = left.add(t.Muted, dot).add(t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
 	}
 	if n := s.list.nameless; n > 0 {
 		left = left.add(t.Muted, dot).add(t.Unknown, fmt.Sprintf("%s %d of unknown clients", t.Glyphs.Unknown, n))
@@ -411,12 +404,12 @@ func (s *clients) emptyLines() []line {
 	case s.list != nil && len(s.list.rows) > 0:
 		text, more = "No client matches the filter.", "esc shows all of them."
 	case s.feedError != nil:
-		text, more = "Nothing can be shown.", printed(s.feedError.Error())
+		text, more = "Nothing can be shown.", describe.Printable(s.feedError.Error())
 	case len(s.snapshot.Backends) == 0:
 		text, more = "Connecting"+s.theme.Glyphs.Ellipsis, "No server has answered yet."
 	case s.list != nil && s.list.nameless > 0:
 		text = "Nobody is known."
-		more = fmt.Sprintf("%s, but what the servers have does not tell who is behind: no session, host or process.", plural(s.list.nameless, "contender"))
+		more = fmt.Sprintf("%s, but what the servers have does not tell who is behind: no session, host or process.", describe.Count(s.list.nameless, "contender"))
 	case busy:
 		text, more = "No clients so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
 	case s.down() > 0:

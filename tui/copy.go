@@ -7,15 +7,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
-
-// Command is a line for a shell: to be copied, never run by us.
-type Command struct {
-	// Name says what it is, in a word or two.
-	Name string
-	// Text is safe to paste: the caller has quoted or refused what a shell would act on.
-	Text string
-}
 
 // copyMenu asks what of a lock to put on the clipboard; c is whom it is about, nil for the holder if there is one.
 func (w *world) copyMenu(l *inspect.Lock, c *inspect.Contender) tea.Cmd {
@@ -32,22 +25,23 @@ func (w *world) copyMenu(l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 
 // copyChoices are what can be copied of a lock and a contender, all of it escaped as it is printed, which every argument
 // and dialog accepts.
-func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []Command {
+func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	path := "path"
 	if len(l.Masters) > 0 {
 		path = "key"
 	}
-	list := []Command{{path, inspect.Escape(l.ID.Path)}, {"lock", l.ID.String()}}
+	list := []describe.Command{{Name: path, Text: inspect.Escape(l.ID.Path)}, {Name: "lock", Text: l.ID.String()}}
 	if c != nil {
 		o := &c.Owner
 		if o.Session != 0 {
-			list = append(list, Command{"session", inspect.SessionID(o.Session)})
+			list = append(list, describe.Command{Name: "session", Text: inspect.SessionID(o.Session)})
 		}
-		list = append(list, Command{"client", client(o)}, Command{"label", o.Label.String()}, Command{"owner", c.Name.String()})
+		list = append(list, describe.Command{Name: "client", Text: describe.Client(o)},
+			describe.Command{Name: "label", Text: o.Label.String()}, describe.Command{Name: "owner", Text: c.Name.String()})
 	}
 	if w.options.Commands != nil {
 		for _, command := range w.options.Commands(l, c) {
-			list = append(list, Command{command.Name, printed(command.Text)})
+			list = append(list, describe.Command{Name: command.Name, Text: describe.Printable(command.Text)})
 		}
 	}
 	some := list[:0]
@@ -63,7 +57,7 @@ func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []Command {
 type copying struct {
 	*world
 	id      inspect.ID
-	choices []Command
+	choices []describe.Command
 	cursor  int
 }
 

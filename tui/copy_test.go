@@ -7,15 +7,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 func TestCopyMenu(t *testing.T) {
 	t.Parallel()
-	commands := func(l *inspect.Lock, c *inspect.Contender) []Command {
+	commands := func(l *inspect.Lock, c *inspect.Contender) []describe.Command {
 		if c == nil {
-			return []Command{{"zkCli", "ls " + l.ID.Path}}
+			return []describe.Command{{Name: "zkCli", Text: "ls " + l.ID.Path}}
 		}
-		return []Command{{"zkCli", "get " + c.Name.String()}, {"look", "ssh \x1b[2J"}}
+		return []describe.Command{{Name: "zkCli", Text: "get " + c.Name.String()}, {Name: "look", Text: "ssh \x1b[2J"}}
 	}
 	for _, test := range []struct {
 		lock inspect.ID

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -63,11 +64,11 @@ func named(name, text string) string {
 func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []line {
 	t, o := p.theme, &c.Owner
 	s, word := contenderSign(t, c)
-	lines := p.facts(span{s.text + " ", s.style}, append([]string{who(c), word}, p.times(l, c)...)...)
+	lines := p.facts(span{s.text + " ", s.style}, append([]string{describe.Owner(c), word}, p.times(l, c)...)...)
 	if c.Dead {
 		lines = append(lines, line{{"   nothing keeps its entry alive: its client is most likely gone", t.Critical}})
 	}
-	known := p.facts(span{}, named("client", printed(o.Client)), named("via", printed(o.Server)), named("host", o.Host.String()),
+	known := p.facts(span{}, named("client", describe.Printable(o.Client)), named("via", describe.Printable(o.Server)), named("host", o.Host.String()),
 		named("pid", o.PID.String()), named("thread", o.Thread.String()), named("instance", o.LibraryID.String()))
 	if o.Session == 0 && known[0].text() == "   " {
 		known = p.facts(span{"who is behind it is not known", t.Unknown})
@@ -86,18 +87,18 @@ func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []li
 func (p *chainPane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	var words []string
 	since, known := p.snapshot.Age(l, c.Since, p.now)
-	held := p.held(l, c)
+	held := p.ages().Held(l, c)
 	switch {
 	case c.State != inspect.Holding && known:
-		words = append(words, "in the queue for "+age(since))
+		words = append(words, "in the queue for "+describe.Age(since))
 	case c.State != inspect.Holding:
-	case held.known == exactly && known && since-held.Duration >= near:
-		words = append(words, "held"+held.words(), "in the queue for "+age(since))
+	case held.Known == describe.Exactly && known && since-held.Duration >= describe.Near:
+		words = append(words, "held"+held.String(), "in the queue for "+describe.Age(since))
 	default:
-		words = append(words, "held"+held.words())
+		words = append(words, "held"+held.String())
 	}
 	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.now) {
-		words = append(words, "expires in "+age(c.ExpiresAt.Sub(p.now)))
+		words = append(words, "expires in "+describe.Age(c.ExpiresAt.Sub(p.now)))
 	}
 	return words
 }
@@ -120,11 +121,11 @@ func (p *chainPane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []line {
 	limit := max(c.Owner.SessionTimeout, s.Timeout)
 	timeout, established := "", ""
 	if limit > 0 {
-		timeout = "timeout " + age(limit)
+		timeout = "timeout " + describe.Age(limit)
 	}
 	contact := contactWords(p.now.Sub(s.LastContact), ok && !s.LastContact.IsZero(), limit)
 	if d, known := p.snapshot.Age(l, s.Established, p.now); ok && known {
-		established = "established " + age(d) + " ago"
+		established = "established " + describe.Age(d) + " ago"
 	}
 	return p.facts(span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
 }
@@ -136,7 +137,7 @@ func contactWords(d time.Duration, known bool, timeout time.Duration) string {
 	case !known:
 		return "last contact unknown"
 	case d < timeout:
-		return "last contact " + age(d) + " ago"
+		return "last contact " + describe.Age(d) + " ago"
 	default:
 		return ""
 	}
@@ -145,7 +146,7 @@ func contactWords(d time.Duration, known bool, timeout time.Duration) string {
 func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 	t := p.theme
 	mark, _, _ := p.voteCells(l, v, 0)
-	first := p.facts(span{mark.text() + " ", mark[0].style}, printed(v.Addr))
+	first := p.facts(span{mark.text() + " ", mark[0].style}, describe.Printable(v.Addr))
 	if s := p.server(l, v.Addr); s != nil && v.Up {
 		latency := ""
 		if s.Latency >= 0 {
@@ -155,7 +156,7 @@ func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 		if s.ClockKnown {
 			offset = fmt.Sprintf("clock %+d ms", s.ClockOffset.Milliseconds())
 		}
-		first = p.facts(span{mark.text() + " ", mark[0].style}, printed(v.Addr), printed(s.Role), latency, offset)
+		first = p.facts(span{mark.text() + " ", mark[0].style}, describe.Printable(v.Addr), describe.Printable(s.Role), latency, offset)
 	}
 	lines := first
 	switch {
@@ -164,7 +165,7 @@ func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 	case v.Present:
 		lines = append(lines, p.long("value ", v.Value.String())...)
 		if v.Digest != "" {
-			lines = append(lines, p.long("whole ", printed(v.Digest))...)
+			lines = append(lines, p.long("whole ", describe.Printable(v.Digest))...)
 		}
 	default:
 		lines = append(lines, line{{"   the key is absent here", t.Muted}})
@@ -172,7 +173,7 @@ func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
 	if len(l.Holders) == 1 {
 		o := &l.Holders[0].Owner
 		holder := p.facts(span{}, named("holder", o.Label.String()), named("host", o.Host.String()), named("pid", o.PID.String()),
-			named("client", printed(o.Client)), named("instance", o.LibraryID.String()), named("thread", o.Thread.String()))
+			named("client", describe.Printable(o.Client)), named("instance", o.LibraryID.String()), named("thread", o.Thread.String()))
 		if holder[0].text() != "   " {
 			lines = append(lines, holder...)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // eventsKept is how many events the log remembers.
@@ -71,7 +72,7 @@ func (l *eventLog) from(e inspect.Event) string {
 	}
 	for i := len(l.list) - 1; i >= max(0, len(l.list)-lookedBack); i-- {
 		if b := &l.list[i]; b.Lock == e.Lock && b.Contender != nil && b.Contender.Name == e.From {
-			return who(b.Contender)
+			return describe.Owner(b.Contender)
 		}
 	}
 	return e.From.String()

@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // eventColumns are those of a table of some width. A narrow one leaves it to the event whether somebody held or waited.
@@ -95,10 +96,10 @@ func (s *events) timeCell(at time.Time) line {
 func (s *events) lockCell(e *inspect.Event) line {
 	t := s.theme
 	if e.Lock != (inspect.ID{}) {
-		return line{{printed(e.Lock.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.Path), t.Text}}
+		return line{{describe.Printable(e.Lock.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.Path), t.Text}}
 	}
 	if e.Backend != nil {
-		return line{{printed(e.Backend.Name), t.Text}}
+		return line{{describe.Printable(e.Backend.Name), t.Text}}
 	}
 	return nil
 }
@@ -109,21 +110,21 @@ func (s *events) whoCell(e *inspect.Event, n *eventNote, room int) line {
 	switch c := e.Contender; {
 	case e.Kind == inspect.EventHandover && c != nil:
 		arrow := " " + t.Glyphs.Arrow + " "
-		to := who(c)
+		to := describe.Owner(c)
 		half := (room - ansi.StringWidth(arrow)) / 2
-		from := middle(n.from, max(half, 2*half-ansi.StringWidth(to)), t.Glyphs.Ellipsis)
-		return line{{from, t.Muted}, {arrow, t.Muted}, {middle(to, room-ansi.StringWidth(from+arrow), t.Glyphs.Ellipsis), t.Holding}}
+		from := describe.Middle(n.from, max(half, 2*half-ansi.StringWidth(to)), t.Glyphs.Ellipsis)
+		return line{{from, t.Muted}, {arrow, t.Muted}, {describe.Middle(to, room-ansi.StringWidth(from+arrow), t.Glyphs.Ellipsis), t.Holding}}
 	case c != nil:
-		l := line{{middle(who(c), room, t.Glyphs.Ellipsis), eventSign(t, e).style}}
-		if at := client(&c.Owner); at != "" && at != who(c) && l.width()+2+ansi.StringWidth(at) <= room {
+		l := line{{describe.Middle(describe.Owner(c), room, t.Glyphs.Ellipsis), eventSign(t, e).style}}
+		if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) && l.width()+2+ansi.StringWidth(at) <= room {
 			l = l.add(t.Muted, "  "+at)
 		}
 		return l
 	case e.Finding != nil:
-		return line{{printed(e.Finding.Rule), severitySign(t, e.Finding.Severity).style}, {"  " + said(t, e.Finding.Message), t.Text}}
+		return line{{describe.Printable(e.Finding.Rule), severitySign(t, e.Finding.Severity).style}, {"  " + said(t, e.Finding.Message), t.Text}}
 	case e.Backend != nil:
 		l := line{{string(e.Backend.State), backendSign(t, e.Backend.State).style}, {" " + t.Glyphs.Dot + " " + string(e.Backend.Mode), t.Muted}}
-		if text := s.trouble(e.Backend); text != "" && e.Backend.State != inspect.Connected {
+		if text := describe.Trouble(e.Backend); text != "" && e.Backend.State != inspect.Connected {
 			l = l.add(t.Text, "  "+text)
 		}
 		return l

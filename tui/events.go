@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const eventsScreen screenName = "events"
@@ -264,7 +265,7 @@ func (s *events) summary() line {
 	t := s.theme
 	dot := " " + t.Glyphs.Dot + " "
 	all := len(s.events.list)
-	left := line{{" " + strings.Replace(plural(all, "event"), fmt.Sprint(all), thousands(all), 1), t.Strong}}
+	left := line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), thousands(all), 1), t.Strong}}
 	if len(s.shown) < all {
 		left[0].text = fmt.Sprintf(" %s of %s", thousands(len(s.shown)), left[0].text[1:])
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -88,7 +89,7 @@ func tookWords(t *theme.Theme, e *inspect.Event, n *eventNote) string {
 	case n.atMost:
 		what += t.Glyphs.AtMost
 	}
-	return what + inspect.FormatAge(n.took)
+	return what + describe.Span(n.took)
 }
 
 // eventText is what filters look in.
@@ -101,7 +102,7 @@ func eventText(e *inspect.Event, n *eventNote) string {
 		parts = append(parts, e.Lock.String())
 	}
 	if c := e.Contender; c != nil {
-		parts = append(parts, who(c), client(&c.Owner), c.Name.String())
+		parts = append(parts, describe.Owner(c), describe.Client(&c.Owner), c.Name.String())
 	}
 	if f := e.Finding; f != nil {
 		parts = append(parts, f.Rule, string(f.Severity), f.Message)

@@ -26,26 +26,6 @@ func TestOldContactSaysNothing(t *testing.T) {
 	}
 }
 
-func TestCauseNamesNoAddress(t *testing.T) {
-	for text, want := range map[string]string{
-		"redissource: master 10.0.0.1:6379: dial tcp 10.0.0.1:6379: connect: connection refused": "connection refused",
-		"redissource: master 10.0.0.1:6379: no answer within 2s":                                 "no answer within 2s",
-		"something else": "something else",
-		"":               "",
-	} {
-		if got := cause(text, "10.0.0.1:6379"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-	b := &inspect.Backend{
-		Error:   "redissource: master a:1: dial tcp a:1: connect: connection refused\nredissource: master b:1: EOF",
-		Servers: []inspect.Server{{Addr: "a:1"}, {Addr: "b:1"}},
-	}
-	if got, want := brief(b), "a:1: connection refused; b:1: EOF"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // Five masters, one of them stopped, and a holder that says who it is.
 func TestRedlockNamesItsHolder(t *testing.T) {
 	t.Parallel()

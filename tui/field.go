@@ -5,6 +5,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/theme"
+
+	"lockscope/inspect/describe"
 )
 
 // field is a line of text that is being typed. Pastes are messages of their own and never reach it.
@@ -44,7 +46,7 @@ func (f *field) word() {
 
 // view is the text, its end in sight, and a cursor.
 func (f *field) view(t *theme.Theme, width int) line {
-	l := line{{tailOf(printed(f.value()), width-1, t.Glyphs.Ellipsis), t.Strong}}
+	l := line{{tailOf(describe.Printable(f.value()), width-1, t.Glyphs.Ellipsis), t.Strong}}
 	return l.add(t.Strong.Reverse(true), " ")
 }
 

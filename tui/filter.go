@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // filter says which things of a list are shown: those that match all of its terms. A term is a word that occurs in what
@@ -56,7 +57,7 @@ func newFilter(text string) filter {
 		}
 		t, timed, err := parseTerm(word)
 		if err != nil {
-			f.problems = append(f.problems, printed(err.Error()))
+			f.problems = append(f.problems, describe.Printable(err.Error()))
 			continue
 		}
 		t.negated = negated
@@ -112,7 +113,7 @@ func (p probe) says(wanted func(string) bool) bool {
 	}
 	return p.anyContender(func(c *inspect.Contender) bool {
 		o := &c.Owner
-		return wanted(o.Label.String()) || wanted(printed(o.Client)) || wanted(o.Host.String()) || wanted(c.Name.String()) ||
+		return wanted(o.Label.String()) || wanted(describe.Printable(o.Client)) || wanted(o.Host.String()) || wanted(c.Name.String()) ||
 			o.Session != 0 && wanted(inspect.SessionID(o.Session))
 	}) || slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return wanted(f.Rule) })
 }
@@ -141,16 +142,18 @@ func flagTests() map[string]func(probe) bool {
 		"waiting":   waiting,
 		"contended": waiting,
 		"finding":   func(p probe) bool { return len(p.Findings) > 0 },
-		"critical":  func(p probe) bool { return rankOf(p.Lock) == rankCritical },
-		"warning":   func(p probe) bool { return rankOf(p.Lock) == rankWarning },
+		"critical":  func(p probe) bool { return describe.LevelOf(p.Lock) == describe.LevelCritical },
+		"warning":   func(p probe) bool { return describe.LevelOf(p.Lock) == describe.LevelWarning },
 	}
 }
 
 // durationFields are the fields that are compared with a time; false: not known, which matches nothing.
 func durationFields() map[string]func(probe) (time.Duration, bool) {
 	return map[string]func(probe) (time.Duration, bool){
-		"age":  func(p probe) (time.Duration, bool) { return p.snapshot.Age(p.Lock, heldSince(p.Lock), p.now) },
-		"wait": func(p probe) (time.Duration, bool) { return p.snapshot.Age(p.Lock, oldestWaiter(p.Lock), p.now) },
+		"age": func(p probe) (time.Duration, bool) { return p.snapshot.Age(p.Lock, heldSince(p.Lock), p.now) },
+		"wait": func(p probe) (time.Duration, bool) {
+			return p.snapshot.Age(p.Lock, describe.OldestWaiter(p.Lock), p.now)
+		},
 		"ttl": func(p probe) (time.Duration, bool) {
 			at := expiry(p.Lock)
 			return max(0, at.Sub(p.now)), !at.IsZero()

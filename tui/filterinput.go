@@ -4,6 +4,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/theme"
+
+	"lockscope/inspect/describe"
 )
 
 // filterInput is the filter of a list and the line in which it is typed. A screen that has one gives it the keys while
@@ -83,7 +85,7 @@ func (i *filterInput) view(t *theme.Theme) line {
 	case i.open:
 		return append(line{{"/ ", t.Key}}, i.field.view(t, 30)...).add(t.Text, " ")
 	case i.field.value() != "":
-		return line{{"/ ", t.Key}, {tailOf(printed(i.field.value()), 30, t.Glyphs.Ellipsis) + " ", t.Waiting}}
+		return line{{"/ ", t.Key}, {tailOf(describe.Printable(i.field.value()), 30, t.Glyphs.Ellipsis) + " ", t.Waiting}}
 	default:
 		return nil
 	}

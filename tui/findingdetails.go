@@ -7,7 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // shownRing is how many locks of a finding about several are named.
@@ -30,7 +30,7 @@ func (s *findings) detailLines(width int) []line {
 	if f.Confidence != "" {
 		facts = append(facts, string(f.Confidence))
 	}
-	title := line{{" " + mark.text + " " + printed(f.Rule), mark.style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
+	title := line{{" " + mark.text + " " + describe.Printable(f.Rule), mark.style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
 	if s.chosen == nil {
 		title = title.add(t.Muted, dot+"the first of "+thousands(len(s.group.shown)))
 	} else {
@@ -68,10 +68,10 @@ func (s *findings) onLines(f *found, width int) []line {
 	}
 	var lines []line
 	for _, id := range ring {
-		lines = append(lines, indented(t.Strong, "   ", printed(id), width)...)
+		lines = append(lines, indented(t.Strong, "   ", describe.Printable(id), width)...)
 	}
 	if rest > 0 {
-		lines = append(lines, line{{"   and " + plural(rest, "more lock"), t.Muted}})
+		lines = append(lines, line{{"   and " + describe.Count(rest, "more lock"), t.Muted}})
 	}
 	return lines
 }
@@ -81,7 +81,7 @@ func (s *findings) adviceLines(advice string, width int) []line {
 	t := s.theme
 	var lines []line
 	name := "do"
-	for _, p := range inspect.Phrases(advice) {
+	for _, p := range describe.Phrases(advice) {
 		texts, style := wrap(p.Text, width-detailIndent-1, many, ""), t.Text
 		if p.Command {
 			texts, style = wrapCommand(p.Text, width-detailIndent-1), t.Waiting
@@ -99,16 +99,16 @@ func (s *findings) factLines(f *found, width int) []line {
 	if l := s.snapshot.Lock(f.on); l != nil {
 		now = now.Add(s.snapshot.Backend(l.ID.Backend).ClockOffset())
 	}
-	facts := factsOf(f.Evidence, now.Truncate(time.Second))
+	facts := describe.Evidence(f.Evidence, now.Truncate(time.Second), "cause", "locks")
 	names := 0
 	for _, one := range facts {
-		names = max(names, ansi.StringWidth(one.name))
+		names = max(names, ansi.StringWidth(one.Name))
 	}
 	lines := []line{nil}
 	label := "seen"
 	for _, one := range facts {
-		name := one.name
-		for _, value := range one.values {
+		name := one.Name
+		for _, value := range one.Values {
 			for _, part := range wrap(said(t, value), width-detailIndent-names-3, many, "") {
 				l := labelled(t.Muted, label, t.Muted, []string{name + strings.Repeat(" ", names-ansi.StringWidth(name)+2)})[0]
 				lines = append(lines, l.add(t.Text, part))

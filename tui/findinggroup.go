@@ -53,7 +53,7 @@ func badness(g *foundGroup) int {
 	if g.rule == blindRule {
 		return 1
 	}
-	return -severity(g.severity)
+	return -g.severity.Rank()
 }
 
 // blindRule is the rule about what could not be seen, which is nothing wrong.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // found is a finding in the list. on is the lock that it is about; of a backend's finding only its name.
@@ -227,7 +228,7 @@ func (f *found) ringName() string { return f.Rule + " " + strings.Join(f.ring, "
 // place is what a finding is on, escaped.
 func (f *found) place() string {
 	if f.aboutBackend() {
-		return printed(f.on.Backend)
+		return describe.Printable(f.on.Backend)
 	}
 	return f.on.String()
 }

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const findingsScreen screenName = "findings"
@@ -204,12 +205,12 @@ func (s *findings) Actions() []action {
 // copy offers the commands of the advice before what is known of the lock.
 func (s *findings) copy() tea.Cmd {
 	menu := &copying{world: s.world, id: s.chosen.on}
-	for _, p := range inspect.Phrases(printed(s.chosen.Advice)) {
+	for _, p := range describe.Phrases(describe.Printable(s.chosen.Advice)) {
 		if p.Command {
-			menu.choices = append(menu.choices, Command{"command", p.Text})
+			menu.choices = append(menu.choices, describe.Command{Name: "command", Text: p.Text})
 		}
 	}
-	menu.choices = append(menu.choices, Command{"message", printed(s.chosen.Message)})
+	menu.choices = append(menu.choices, describe.Command{Name: "message", Text: describe.Printable(s.chosen.Message)})
 	if l := s.snapshot.Lock(s.chosen.on); l != nil {
 		menu.choices = append(menu.choices, s.copyChoices(l, s.contender())...)
 	}

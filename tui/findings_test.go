@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // sick is a lock with findings.
@@ -323,29 +324,6 @@ func TestWrappedCommandsStayWhole(t *testing.T) {
 	}
 }
 
-func TestFacts(t *testing.T) {
-	got := factsOf(map[string]any{
-		"cause": "x", "locks": []string{"a"}, "waiters": 3, "owner": "w", "never_expires": true, "libraries": map[string]int{"kazoo": 1, "curator": 2},
-		"servers": []any{map[string]any{"offset_ms": 1204.0, "addr": "h:1", "latency_ms": 0.4}}, "nothing": nil, "empty": []string{},
-		"expires_at": "2026-05-04T12:00:07Z", "held_since": "2026-05-04T09:00:00Z", "odd_name\a": "\x1b[2J", "every_ms": int64(650), "sessions": []string{"0x1", "0x2"},
-	}, noon)
-	want := []fact{
-		{"owner", []string{"w"}},
-		{"held since", []string{"3h00m ago (09:00:00)"}},
-		{"every", []string{"650ms"}},
-		{"expires at", []string{"in 7s (12:00:07)"}},
-		{"libraries", []string{"curator 2, kazoo 1"}},
-		{"never expires", []string{"yes"}},
-		{`odd name\u{7}`, []string{`\u{1b}[2J`}},
-		{"servers", []string{"h:1 latency 0.4ms, offset 1.2s"}},
-		{"sessions", []string{"0x1, 0x2"}},
-		{"waiters", []string{"3"}},
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(fact{})); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // What is updated bit by bit must be what a new look at everything gives.
 func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 	t.Parallel()
@@ -594,7 +572,7 @@ func TestANameIsNoCommand(t *testing.T) {
 		{`an unclosed 'quote redis-cli FLUSHALL`, nil},
 	} {
 		var got []string
-		for _, p := range inspect.Phrases(test.advice) {
+		for _, p := range describe.Phrases(test.advice) {
 			if p.Command {
 				got = append(got, p.Text)
 			}

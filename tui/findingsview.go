@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -100,7 +101,7 @@ func findingSign(t *theme.Theme, g *foundGroup) span {
 func (s *findings) findingCells(g *foundGroup, f *found) (span, []line) {
 	t := s.theme
 	mark := findingSign(t, g)
-	rule := printed(g.rule)
+	rule := describe.Printable(g.rule)
 	switch {
 	case f == nil:
 		fold := t.Glyphs.Closed
@@ -120,13 +121,8 @@ func (s *findings) findingCells(g *foundGroup, f *found) (span, []line) {
 	return mark, []line{{{rule, mark.style}}, s.onCell(f), s.stands(f), {{said(t, f.Message), t.Text}}}
 }
 
-// said is what a rule says, safe to print and, where only ASCII is, without the signs that rules use.
-func said(t *theme.Theme, text string) string {
-	if t.Options.ASCII {
-		text = strings.NewReplacer("→", t.Glyphs.Arrow, "…", t.Glyphs.Ellipsis, "·", t.Glyphs.Dot, "–", t.Glyphs.Dash).Replace(text)
-	}
-	return printed(text)
-}
+// said is what a rule says, safe to print, and with the signs of the terminal's character set.
+func said(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Put(text)) }
 
 // oldest is the finding that has stood longest.
 func (g *foundGroup) oldest() *found {
@@ -167,9 +163,9 @@ func onHowMany(g *foundGroup) string {
 func (s *findings) onCell(f *found) line {
 	t := s.theme
 	if f.aboutBackend() {
-		return line{{printed(f.on.Backend), t.Text}}
+		return line{{describe.Printable(f.on.Backend), t.Text}}
 	}
-	l := line{{printed(f.on.Backend) + ":", t.Muted}, {inspect.Escape(f.on.Path), t.Text}}
+	l := line{{describe.Printable(f.on.Backend) + ":", t.Muted}, {inspect.Escape(f.on.Path), t.Text}}
 	if len(f.ring) > 1 {
 		l = l.add(t.Muted, fmt.Sprintf(" +%d", len(f.ring)-1))
 	}
@@ -183,7 +179,7 @@ func (s *findings) stands(f *found) line {
 	if f.early {
 		l = l.add(t.Muted, t.Glyphs.AtLeast)
 	}
-	return l.add(t.Text, seconds(s.now.Sub(f.since)))
+	return l.add(t.Text, describe.Seconds(s.now.Sub(f.since)))
 }
 
 // summary counts the findings, and says when there is nothing wrong.
@@ -214,7 +210,7 @@ func (s *findings) summary() line {
 		part(t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, thousands(n)))
 	}
 	if n := counts[inspect.Warning]; n > 0 {
-		part(t.Warning, t.Glyphs.Warning+" "+plural(n, "warning"))
+		part(t.Warning, t.Glyphs.Warning+" "+describe.Count(n, "warning"))
 	}
 	if n := counts[inspect.Info]; n > 0 {
 		part(t.Info, fmt.Sprintf("%s %s to know", t.Glyphs.Info, thousands(n)))
@@ -225,10 +221,10 @@ func (s *findings) summary() line {
 	if unseen > 0 || s.blindBackends() {
 		part(t.Unknown, t.Glyphs.Unknown+" not all could be seen")
 	}
-	if total := (line{{" " + plural(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.width()+left.width() < s.width {
+	if total := (line{{" " + describe.Count(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.width()+left.width() < s.width {
 		left = append(total, left[1:]...)
 	}
-	left = left.add(t.Muted, dot+plural(s.snapshot.Len(), "lock"))
+	left = left.add(t.Muted, dot+describe.Count(s.snapshot.Len(), "lock"))
 	if scanned, busy := s.scanned(); busy {
 		left = left.add(t.Waiting, fmt.Sprintf("%sstill looking, %d scanned", dot, scanned))
 	}
@@ -274,7 +270,7 @@ func (s *findings) emptyLines(width int) []line {
 	for _, b := range s.snapshot.Backends {
 		if b.State != inspect.Connected {
 			sign := backendSign(t, b.State)
-			lines = append(lines, line{{"   " + sign.text + " " + printed(b.Name) + " is " + string(b.State), sign.style}, {"  " + s.trouble(b), t.Text}})
+			lines = append(lines, line{{"   " + sign.text + " " + describe.Printable(b.Name) + " is " + string(b.State), sign.style}, {"  " + describe.Trouble(b), t.Text}})
 		}
 	}
 	return lines
@@ -317,7 +313,7 @@ func (s *findings) detailRule(width int) line {
 	case s.inDetails:
 		name, style = "selected "+t.Glyphs.Dot+" all of it is shown, tab: to the list", t.Waiting
 	case s.over > 0:
-		name = fmt.Sprintf("selected %s %s %s, tab", t.Glyphs.Dot, t.Glyphs.Down, plural(s.over, "more line"))
+		name = fmt.Sprintf("selected %s %s %s, tab", t.Glyphs.Dot, t.Glyphs.Down, describe.Count(s.over, "more line"))
 	}
 	rule := t.Glyphs.Rule
 	return line{

@@ -2,6 +2,8 @@ package tui
 
 import (
 	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect/describe"
 )
 
 // formRow is one thing that is asked for: typed, or chosen among a few.
@@ -113,7 +115,7 @@ func (w *world) formLines(f *form, width int) []line {
 		case r.typed != nil && i == f.at:
 			l = append(l, r.typed.view(t, width-16)...)
 		case r.typed != nil:
-			l = l.add(t.Text, tailOf(printed(r.typed.value()), width-16, t.Glyphs.Ellipsis))
+			l = l.add(t.Text, tailOf(describe.Printable(r.typed.value()), width-16, t.Glyphs.Ellipsis))
 		default:
 			l = append(l, w.choiceLine(r, i == f.at, width-14)...)
 		}
@@ -132,15 +134,15 @@ func (w *world) choiceLine(r *formRow, here bool, width int) line {
 	var all line
 	for i, c := range r.choices {
 		if i == r.at {
-			all = all.add(chosen, "["+printed(c)+"]").add(t.Text, " ")
+			all = all.add(chosen, "["+describe.Printable(c)+"]").add(t.Text, " ")
 			continue
 		}
-		all = all.add(t.Muted, " "+printed(c)+" ").add(t.Text, " ")
+		all = all.add(t.Muted, " "+describe.Printable(c)+" ").add(t.Text, " ")
 	}
 	if all.width() <= width {
 		return all
 	}
-	return line{{"< ", t.Muted}, {"[" + printed(r.choice()) + "]", chosen}, {" >", t.Muted}}
+	return line{{"< ", t.Muted}, {"[" + describe.Printable(r.choice()) + "]", chosen}, {" >", t.Muted}}
 }
 
 // buttons are Cancel and the form's own.

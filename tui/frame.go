@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -21,7 +22,7 @@ func (m *Model) View() tea.View {
 	v.BackgroundColor, v.ForegroundColor = m.theme.Paper, m.theme.Ink
 	v.WindowTitle = "lockscope"
 	if m.options.Title != "" {
-		v.WindowTitle += " - " + printed(m.options.Title)
+		v.WindowTitle += " - " + describe.Printable(m.options.Title)
 	}
 	return v
 }
@@ -42,10 +43,10 @@ func (m *Model) content() string {
 func (m *Model) tooSmall() string {
 	text := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
 	if n := m.inHand(); n > 0 {
-		text += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", plural(n, "lock"))
+		text += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", describe.Count(n, "lock"))
 	}
 	for _, l := range m.losses {
-		text += "\nLOST: " + middle(l.lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
+		text += "\nLOST: " + describe.Middle(l.lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
 	}
 	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, text)
 }
@@ -95,10 +96,10 @@ func (m *Model) captionLines() []string {
 		if t.Options.ASCII {
 			keys = "left/right "
 		}
-		head = line{{" " + keys, t.Key}}.add(t.Waiting, printed(title)+" ").add(t.Muted, t.Glyphs.Dot+" ")
+		head = line{{" " + keys, t.Key}}.add(t.Waiting, describe.Printable(title)+" ").add(t.Muted, t.Glyphs.Dot+" ")
 	}
 	var lines []string
-	for _, part := range wrap(strings.Repeat("_", head.width()-3)+printed(text), m.width-4, 2, t.Glyphs.Ellipsis) {
+	for _, part := range wrap(strings.Repeat("_", head.width()-3)+describe.Printable(text), m.width-4, 2, t.Glyphs.Ellipsis) {
 		if len(lines) == 0 {
 			part = part[head.width()-3:]
 		} else {
@@ -122,10 +123,10 @@ func (m *Model) titleBar() string {
 		if m.options.Environment == "production" {
 			style = t.BadgeCritical
 		}
-		left = left.add(style, " "+printed(m.options.Environment)+" ").add(t.Text, " ")
+		left = left.add(style, " "+describe.Printable(m.options.Environment)+" ").add(t.Text, " ")
 	}
 	if m.options.Title != "" {
-		left = left.add(t.Text, printed(m.options.Title)+" ")
+		left = left.add(t.Text, describe.Printable(m.options.Title)+" ")
 	}
 	for _, p := range m.trail {
 		left = left.add(t.Muted, t.Glyphs.Crumb+" ").add(t.Strong, m.screens[p.screen].Crumb()+" ")
@@ -186,7 +187,7 @@ func (m *Model) backendSigns(detail signDetail) line {
 			}
 		}
 		sign := backendSign(t, b.State)
-		l = l.add(t.Text, printed(b.Name)+" ").add(sign.style, sign.text)
+		l = l.add(t.Text, describe.Printable(b.Name)+" ").add(sign.style, sign.text)
 		if detail >= signCount {
 			l = l.add(t.Text, fmt.Sprintf(" %d/%d", up, len(b.Servers)))
 		}
@@ -210,7 +211,7 @@ func (m *Model) cost(watches bool) line {
 	}
 	text := "own cost " + perSecond(rate)
 	if watches {
-		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(plural(count, "watch"), "watchs", "watches", 1))
+		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(describe.Count(count, "watch"), "watchs", "watches", 1))
 	}
 	return line{{text + "  ", m.theme.Muted}}
 }

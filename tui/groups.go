@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // prefix is what the locks of a group have in common: a backend, and the directory of a znode or a key up to its last
@@ -20,18 +21,18 @@ type lockGroup struct {
 	prefix
 	rows *sorted[*row]
 	// ranks counts the rows of each rank.
-	ranks     [rankCritical + 1]int
+	ranks     [describe.LevelCritical + 1]int
 	contended int
 }
 
 // worst is the worst rank in the group.
-func (g *lockGroup) worst() rank {
-	for r := rankCritical; r > rankFree; r-- {
+func (g *lockGroup) worst() describe.Level {
+	for r := describe.LevelCritical; r > describe.LevelFree; r-- {
 		if g.ranks[r] > 0 {
 			return r
 		}
 	}
-	return rankFree
+	return describe.LevelFree
 }
 
 // count takes a row into account, by 1 or, when it goes, -1.

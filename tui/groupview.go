@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // groupView draws the head of a group: its worst sign, its prefix, and what is in it.
@@ -14,7 +15,7 @@ func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
 	if s.opened[g.prefix] {
 		lead = t.Glyphs.Opened
 	}
-	l := append(make(line, 0, 16), span{" ", t.Text}, mark, span{" " + lead + " ", t.Muted}, span{printed(g.backend) + ":", t.Muted})
+	l := append(make(line, 0, 16), span{" ", t.Text}, mark, span{" " + lead + " ", t.Muted}, span{describe.Printable(g.backend) + ":", t.Muted})
 	if g.path == "" {
 		l = l.add(t.Muted, "(no prefix)")
 	} else {
@@ -41,12 +42,12 @@ func (s *locks) groupCounts(g *lockGroup) line {
 			parts = parts.add(sign.style, fmt.Sprintf("%s %d%s  ", sign.text, n, what))
 		}
 	}
-	put(g.ranks[rankCritical], rankSign(t, rankCritical), "")
-	put(g.ranks[rankWarning], rankSign(t, rankWarning), "")
-	put(g.ranks[rankUnknown], rankSign(t, rankUnknown), "")
+	put(g.ranks[describe.LevelCritical], rankSign(t, describe.LevelCritical), "")
+	put(g.ranks[describe.LevelWarning], rankSign(t, describe.LevelWarning), "")
+	put(g.ranks[describe.LevelUnknown], rankSign(t, describe.LevelUnknown), "")
 	if g.contended > 0 {
 		parts = parts.add(t.Muted, fmt.Sprintf("%d contended  ", g.contended))
 	}
-	parts = parts.add(t.Text, plural(g.rows.count, "lock")+" ")
+	parts = parts.add(t.Text, describe.Count(g.rows.count, "lock")+" ")
 	return parts
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const (
@@ -44,10 +45,10 @@ func (h *history) note(events []inspect.Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case inspect.EventAcquired, inspect.EventHandover:
-			h.add(e.Lock, grant{seen: e.At, to: who(e.Contender), from: h.from(e), name: e.Contender.Name})
+			h.add(e.Lock, grant{seen: e.At, to: describe.Owner(e.Contender), from: h.from(e), name: e.Contender.Name})
 		case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
 			if e.Contender != nil {
-				h.left[e.Lock] = left{e.Contender.Name, who(e.Contender)}
+				h.left[e.Lock] = left{e.Contender.Name, describe.Owner(e.Contender)}
 			}
 		case inspect.EventGone:
 			if e.Contender == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // arrangement is how the locks are shown: in which order, which of them, and whether in groups.
@@ -18,7 +19,7 @@ type arrangement struct {
 // row is a lock in the table. It is replaced, never changed.
 type row struct {
 	lock *inspect.Lock
-	rank rank
+	rank describe.Level
 	key  key
 	// shown: the filter lets it through.
 	shown bool
@@ -80,7 +81,7 @@ func newIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.
 }
 
 func (x *index) row(p probe) *row {
-	return &row{lock: p.Lock, rank: rankOf(p.Lock), key: x.order.key(p.Lock), shown: x.filter.match(p)}
+	return &row{lock: p.Lock, rank: describe.LevelOf(p.Lock), key: x.order.key(p.Lock), shown: x.filter.match(p)}
 }
 
 // update takes over the locks that changed.
@@ -147,9 +148,9 @@ func (x *index) count(r *row, by int) {
 		x.contended += by
 	}
 	switch r.rank {
-	case rankCritical:
+	case describe.LevelCritical:
 		x.critical += by
-	case rankWarning:
+	case describe.LevelWarning:
 		x.warnings += by
 	}
 }

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const labScreen screenName = "lab"
@@ -350,6 +351,6 @@ func (s *lab) aboutLine(width int) line {
 	if l != nil {
 		mark, words = sign(t, l), s.verdict(l)
 	}
-	name := middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
+	name := describe.Middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
 	return line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}
 }

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // readOnly says why nothing may be written; empty when it may be.
@@ -193,7 +194,7 @@ func (d *acquireForm) backend() (b *LabBackend, id inspect.ID, why string) {
 		if d.backends[i].Name == id.Backend {
 			return &d.backends[i], id, ""
 		}
-		names = append(names, printed(d.backends[i].Name))
+		names = append(names, describe.Printable(d.backends[i].Name))
 	}
 	return nil, id, "no such backend; there are: " + strings.Join(names, ", ")
 }

@@ -8,6 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/lockops/contend"
+
+	"lockscope/inspect/describe"
 )
 
 // bout is one of the two contention runs beside each other.
@@ -179,11 +181,11 @@ func (b *bout) trouble() string {
 	case errors.Is(b.err, context.Canceled):
 		return "stopped before it began"
 	case b.err != nil:
-		return printed(b.err.Error())
+		return describe.Printable(b.err.Error())
 	case len(b.report.Left) > 0:
-		return "left behind: " + printed(b.report.Left[0])
+		return "left behind: " + describe.Printable(b.report.Left[0])
 	case b.report.LastError != nil:
-		return printed(b.report.LastError.Error())
+		return describe.Printable(b.report.LastError.Error())
 	}
 	return ""
 }

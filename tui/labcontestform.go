@@ -5,12 +5,16 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect/describe"
 )
 
 // arena is what a contention run can be about.
 type arena struct{ backend, name string }
 
-func (a arena) String() string { return printed(a.backend) + ": " + printed(a.name) }
+func (a arena) String() string {
+	return describe.Printable(a.backend) + ": " + describe.Printable(a.name)
+}
 
 // arenasOf are all that there are; left and right are those that show the most: a queue of ZooKeeper's and a lock of Redis'
 // where there are both. right is -1 when there is but one.

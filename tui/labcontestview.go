@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"lockscope/lockops/contend"
+
+	"lockscope/inspect/describe"
 )
 
 // length is the time that the lanes of a run show: long enough to see turns taken.
@@ -54,11 +56,11 @@ func (c *contest) emptyLines(width int) []line {
 
 // contestWords say what both runs do.
 func contestWords(o *Contest) string {
-	text := fmt.Sprintf("%s, hold about %v, think about %v, seed %d", plural(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
+	text := fmt.Sprintf("%s, hold about %v, think about %v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
 	if o.For == 0 {
 		return text + ", until stopped"
 	}
-	return text + ", for " + spell(o.For)
+	return text + ", for " + describe.Exact(o.For)
 }
 
 // short writes a time with three digits at most: 0.85ms, 1.25ms, 12.4ms, 340ms, 2.1s.
@@ -72,14 +74,14 @@ func short(d time.Duration) string {
 	case d < time.Second:
 		return fmt.Sprintf("%.0fms", ms)
 	default:
-		return age(d)
+		return describe.Age(d)
 	}
 }
 
 // boutLines draws one run: what it is, a lane a contender, its figures.
 func (c *contest) boutLines(b *bout, width, height int) []line {
 	t := c.theme
-	title := line{{" " + printed(b.order.Backend) + " ", t.Strong}, {printed(b.order.Arena), t.Text}}
+	title := line{{" " + describe.Printable(b.order.Backend) + " ", t.Strong}, {describe.Printable(b.order.Arena), t.Text}}
 	lines := []line{spread(title, append(c.stage(b), span{" ", t.Text}), width, t.Glyphs.Ellipsis)}
 	figures := c.figureLines(b, width)
 	if n := len(b.report.Contenders); n > 0 {
@@ -97,13 +99,13 @@ func (c *contest) stage(b *bout) line {
 	case b.over && b.report.Overlaps > 0:
 		return line{{"over", t.Critical}}
 	case b.over:
-		return line{{"over, in " + age(b.report.Duration), t.Muted}}
+		return line{{"over, in " + describe.Age(b.report.Duration), t.Muted}}
 	case b.run == nil:
 		return line{{"connecting" + t.Glyphs.Ellipsis, t.Waiting}}
 	case b.report.Ended:
 		return line{{"cleaning up" + t.Glyphs.Ellipsis, t.Muted}}
 	default:
-		return line{{t.Glyphs.Holding + " ", t.Holding}, {seconds(b.report.Duration), t.Text}}
+		return line{{t.Glyphs.Holding + " ", t.Holding}, {describe.Seconds(b.report.Duration), t.Text}}
 	}
 }
 
@@ -193,7 +195,7 @@ func overtookWords(r *contend.Report) string {
 	if r.Inversions == 0 {
 		return "0 inversions"
 	}
-	return fmt.Sprintf("%s in %s", plural(int(r.Inversions), "inversion"), plural(int(r.Grants), "grant"))
+	return fmt.Sprintf("%s in %s", describe.Count(int(r.Inversions), "inversion"), describe.Count(int(r.Grants), "grant"))
 }
 
 // verdictOf says in words who was served first.

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // fault is one that can be done to the sandbox.
@@ -61,10 +62,10 @@ func freezing(f faultTarget) fault {
 	id, label, now := f.lock.ID.String(), "freeze whoever holds "+inspect.Escape(f.lock.ID.Path), "nobody now, whoever is next then"
 	if len(f.lock.Holders) > 0 {
 		h := &f.lock.Holders[0]
-		now = "now " + who(h)
+		now = "now " + describe.Owner(h)
 		switch {
 		case h.Persistent:
-			return fault{label: label, off: "no client is behind " + who(h) + " that could be frozen"}
+			return fault{label: label, off: "no client is behind " + describe.Owner(h) + " that could be frozen"}
 		case f.ours != nil && f.ours(h.Name):
 			return fault{label: label, off: "it is yours: it is held until you release it"}
 		}
@@ -83,15 +84,15 @@ func sessionFaults(f faultTarget) []fault {
 	case f.contender == nil:
 		expire.off = "the lock has no contender"
 	case f.contender.Persistent:
-		expire.off = "no session owns the node of " + who(f.contender)
+		expire.off = "no session owns the node of " + describe.Owner(f.contender)
 	case f.contender.Owner.Session == 0:
-		expire.off = who(f.contender) + " has no session: only ZooKeeper has those"
+		expire.off = describe.Owner(f.contender) + " has no session: only ZooKeeper has those"
 	}
 	if expire.off != "" {
 		cut.off = expire.off
 		return []fault{expire, cut}
 	}
-	name, id := who(f.contender), f.contender.Owner.Session
+	name, id := describe.Owner(f.contender), f.contender.Owner.Session
 	expire.label, cut.label = "expire the session of "+name, "cut the connection of "+name
 	if f.left {
 		expire.off = name + " is not in the lock now: w takes another"
@@ -105,7 +106,7 @@ func sessionFaults(f faultTarget) []fault {
 	if f.contender.State == inspect.Holding {
 		expire.shows = "its node is gone: nobody waits, so the lock is free"
 		if len(f.lock.Waiters) > 0 {
-			expire.shows = "its node is gone: " + who(&f.lock.Waiters[0]) + ", the next in the queue, gets the lock at once"
+			expire.shows = "its node is gone: " + describe.Owner(&f.lock.Waiters[0]) + ", the next in the queue, gets the lock at once"
 		}
 	}
 	return []fault{expire, cut}
@@ -114,12 +115,12 @@ func sessionFaults(f faultTarget) []fault {
 func masterFault(m master) fault {
 	if m.stopped {
 		return fault{
-			label: "start master " + printed(m.addr), shows: "it is back with what it had: its votes count again",
+			label: "start master " + describe.Printable(m.addr), shows: "it is back with what it had: its votes count again",
 			do: func(s Faults) error { return s.StartMaster(m.addr) },
 		}
 	}
 	return fault{
-		label: "stop master " + printed(m.addr), shows: "its votes are unknown: locks with a bare quorum hang by a thread",
+		label: "stop master " + describe.Printable(m.addr), shows: "its votes are unknown: locks with a bare quorum hang by a thread",
 		do: func(s Faults) error { return s.StopMaster(m.addr) },
 	}
 }
@@ -305,7 +306,7 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 		f.noteLabel()
 	case faultDoneMsg:
 		if msg.err != nil {
-			f.done = msg.label + ": " + printed(msg.err.Error())
+			f.done = msg.label + ": " + describe.Printable(msg.err.Error())
 			f.flash(f.done)
 		}
 		f.looked = time.Time{}

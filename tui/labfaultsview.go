@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // lines draws the faults, what the selected one will show, and what came of the last, in at most height lines. chosen:
@@ -73,13 +74,13 @@ func (f *faults) afterLines(width, room int) []line {
 		l := line{{" " + e.At.Format("15:04:05") + " ", t.Muted}, eventSign(t, e), {" " + eventWord(e) + "  ", eventSign(t, e).style}}
 		switch {
 		case e.Kind == inspect.EventHandover && e.Contender != nil:
-			l = l.add(t.Muted, note.from+" "+t.Glyphs.Arrow+" ").add(t.Text, who(e.Contender))
+			l = l.add(t.Muted, note.from+" "+t.Glyphs.Arrow+" ").add(t.Text, describe.Owner(e.Contender))
 		case e.Contender != nil:
-			l = l.add(t.Text, who(e.Contender))
+			l = l.add(t.Text, describe.Owner(e.Contender))
 		case e.Finding != nil:
-			l = l.add(t.Text, printed(e.Finding.Rule))
+			l = l.add(t.Text, describe.Printable(e.Finding.Rule))
 		case e.Backend != nil:
-			l = l.add(t.Text, printed(e.Backend.Name)+" "+string(e.Backend.State))
+			l = l.add(t.Text, describe.Printable(e.Backend.Name)+" "+string(e.Backend.State))
 		}
 		if words := tookWords(t, e, note); words != "" {
 			l = l.add(t.Muted, "  "+words)

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // takeState is how far an attempt to take a lock is.
@@ -311,7 +312,7 @@ func (h *hand) released(msg takeReleasedMsg) {
 	case isLoss(msg.err):
 		h.lose(k, msg.err)
 	default:
-		k.state, k.text = takeFailed, "release not confirmed: "+printed(msg.err.Error())+"; it is tried on while the session lives, and freed at the latest when that or the TTL ends"
+		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; it is tried on while the session lives, and freed at the latest when that or the TTL ends"
 		h.flash(name + ": " + k.text)
 	}
 }
@@ -337,11 +338,11 @@ func (h *hand) extended(msg takeExtendedMsg) {
 	case msg.err != nil && isLoss(msg.err):
 		h.lose(k, msg.err)
 	case msg.err != nil:
-		h.flash("not extended: " + printed(msg.err.Error()))
+		h.flash("not extended: " + describe.Printable(msg.err.Error()))
 	default:
 		left := ""
 		if at, ok := k.hold.Deadline(); ok {
-			left = fmt.Sprintf(": %s from now", age(at.Sub(h.options.now())))
+			left = fmt.Sprintf(": %s from now", describe.Age(at.Sub(h.options.now())))
 		}
 		h.flash("proved to the servers, and extended" + left)
 	}

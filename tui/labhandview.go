@@ -3,6 +3,8 @@ package tui
 import (
 	"fmt"
 	"time"
+
+	"lockscope/inspect/describe"
 )
 
 // gaugeCells is how wide a hold's bar and the time beside it are.
@@ -91,7 +93,7 @@ func (h *hand) row(k *take, width int, selected bool) line {
 	if selected {
 		style = t.Strong
 	}
-	out = append(out, line{{middle(name, max(8, room), t.Glyphs.Ellipsis), style}}...)
+	out = append(out, line{{describe.Middle(name, max(8, room), t.Glyphs.Ellipsis), style}}...)
 	return spread(out, right, width-1, t.Glyphs.Ellipsis)
 }
 
@@ -102,7 +104,7 @@ func (h *hand) standing(k *take) line {
 	case takeAsked:
 		return line{{"asking" + t.Glyphs.Ellipsis, t.Muted}}
 	case takeWaits:
-		return line{{"waits " + seconds(now.Sub(k.asked)), t.Waiting}}
+		return line{{"waits " + describe.Seconds(now.Sub(k.asked)), t.Waiting}}
 	case takeReleasing:
 		return line{{"releasing" + t.Glyphs.Ellipsis, t.Muted}}
 	case takeLost:
@@ -110,7 +112,7 @@ func (h *hand) standing(k *take) line {
 	case takeFailed:
 		return line{{"not held", t.Warning}}
 	}
-	l := line{{"held " + seconds(now.Sub(k.got)) + "  ", t.Text}}
+	l := line{{"held " + describe.Seconds(now.Sub(k.got)) + "  ", t.Text}}
 	at, ok := k.hold.Deadline()
 	if !ok {
 		return l
@@ -127,24 +129,24 @@ func (h *hand) countdown(k *take, left time.Duration) line {
 	if left < k.full/3 {
 		style = t.Warning
 	}
-	return line{{full, style}, {rest, t.Faint}, {fmt.Sprintf("%5s", seconds(left)), t.Text}}
+	return line{{full, style}, {rest, t.Faint}, {fmt.Sprintf("%5s", describe.Seconds(left)), t.Text}}
 }
 
 // detailLines say what is known of a take.
 func (h *hand) detailLines(k *take, width int) []line {
 	t := h.theme
 	label := func(name, text string) line {
-		return line{{fmt.Sprintf(" %-7s", name), t.Muted}, {middle(text, max(8, width-9), t.Glyphs.Ellipsis), t.Text}}
+		return line{{fmt.Sprintf(" %-7s", name), t.Muted}, {describe.Middle(text, max(8, width-9), t.Glyphs.Ellipsis), t.Text}}
 	}
 	var lines []line
 	if k.name != "" {
-		lines = append(lines, label("name", printed(k.name)))
+		lines = append(lines, label("name", describe.Printable(k.name)))
 	}
 	how := k.order.Kind
 	if k.order.Recipe != "" {
 		how += " " + t.Glyphs.Dot + " " + k.order.Recipe
 	} else {
-		how += " " + t.Glyphs.Dot + " TTL " + spell(k.order.TTL)
+		how += " " + t.Glyphs.Dot + " TTL " + describe.Exact(k.order.TTL)
 	}
 	switch {
 	case k.fenced:
@@ -177,5 +179,5 @@ func (h *hand) limitWords(k *take) string {
 	if k.order.Wait == 0 {
 		return ""
 	}
-	return "; for " + seconds(k.asked.Add(k.order.Wait).Sub(h.options.now())) + " yet"
+	return "; for " + describe.Seconds(k.asked.Add(k.order.Wait).Sub(h.options.now())) + " yet"
 }

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/lockops"
 )
 
@@ -23,7 +24,7 @@ func lossWords(cause error) string {
 	if _, after, ok := strings.Cut(text, lockops.ErrLost.Error()+": "); ok {
 		text = after
 	}
-	return printed(text)
+	return describe.Printable(text)
 }
 
 // loss is a lock that we held, and why we lost it.
@@ -45,7 +46,7 @@ func (w *world) lossLine() line {
 	t, last := w.theme, w.losses[len(w.losses)-1]
 	l := line{{" " + t.Glyphs.Critical + " LOST ", t.BadgeCritical}, {" " + last.lock.String() + ": " + last.why, t.Critical}}
 	if n := len(w.losses) - 1; n > 0 {
-		l[0].text += "and " + plural(n, "lock") + " more "
+		l[0].text += "and " + describe.Count(n, "lock") + " more "
 	}
 	return l
 }
@@ -84,7 +85,7 @@ func (b *lossBox) View(width, height int) string {
 			lines = append(lines, line{{fmt.Sprintf("and %d more: the Lab lists them", rest), t.Critical}}, nil)
 			break
 		}
-		lines = append(lines, line{{t.Glyphs.Critical + " LOST  ", t.Critical}, {middle(l.lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong}})
+		lines = append(lines, line{{t.Glyphs.Critical + " LOST  ", t.Critical}, {describe.Middle(l.lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong}})
 		for _, text := range wrap(sentence(l.why)+".", width, 4, t.Glyphs.Ellipsis) {
 			lines = append(lines, line{{text, t.Text}})
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 	"lockscope/lockops"
 )
@@ -65,7 +66,7 @@ func takingRefused(b *LabBackend, o *Taking, l *inspect.Lock) string {
 		return fmt.Sprintf("it is a lock of kind %s: a mutex would not respect it", l.Kind)
 	case (o.Kind == "read" || o.Kind == "write") && l.Kind != inspect.KindRW && l.Recipe != "kazoo" && l.Contention() > 0:
 		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
-	case !b.ZooKeeper && structured(l):
+	case !b.ZooKeeper && describe.Structured(l):
 		return fmt.Sprintf("%s clients use it: they fail on a plain key", l.Recipe)
 	}
 	return ""
@@ -112,17 +113,17 @@ func notTaken(o *Taking, err error) string {
 	switch {
 	case errors.As(err, &mixed) && mixed.FoundKind != "":
 		return fmt.Sprintf("refused: it is a %s of %s clients, which do not queue with those of a %s; nothing was left there",
-			mixed.FoundKind, printed(mixed.Found), mixed.WantKind)
+			mixed.FoundKind, describe.Printable(mixed.Found), mixed.WantKind)
 	case errors.As(err, &mixed):
-		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there", printed(mixed.Found), printed(mixed.Want))
+		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there", describe.Printable(mixed.Found), describe.Printable(mixed.Want))
 	case errors.Is(err, lockops.ErrHeld):
 		return "somebody else has it; nothing was left there"
 	case errors.Is(err, context.Canceled):
 		return "stopped waiting; nothing is left on servers that answer"
 	case errors.Is(err, context.DeadlineExceeded) && !o.Try && o.Wait > 0:
-		return fmt.Sprintf("not our turn within %s; nothing is left on servers that answer", spell(o.Wait))
+		return fmt.Sprintf("not our turn within %s; nothing is left on servers that answer", describe.Exact(o.Wait))
 	default:
-		return "failed: " + printed(err.Error())
+		return "failed: " + describe.Printable(err.Error())
 	}
 }
 
@@ -134,15 +135,15 @@ func placeWords(l *inspect.Lock, name string) string {
 	at := slices.IndexFunc(l.Waiters, func(c inspect.Contender) bool { return c.Name.Raw() == name })
 	switch {
 	case at == 0 && len(l.Holders) > 0:
-		return "waits: next, after " + who(&l.Holders[0]) + ", who holds it"
+		return "waits: next, after " + describe.Owner(&l.Holders[0]) + ", who holds it"
 	case at >= 0:
 		before := "nobody"
 		if at > 0 {
-			before = who(&l.Waiters[at-1])
+			before = describe.Owner(&l.Waiters[at-1])
 		}
 		return fmt.Sprintf("waits: %s of %d, behind %s", ordinal(at+1), len(l.Waiters), before)
 	case len(l.Masters) > 0 && len(l.Holders) > 0:
-		return "waits for " + who(&l.Holders[0]) + "; Redis keeps no queue: no place to tell"
+		return "waits for " + describe.Owner(&l.Holders[0]) + "; Redis keeps no queue: no place to tell"
 	case len(l.Masters) > 0:
 		return "waits; Redis keeps no queue: no place to tell"
 	default:

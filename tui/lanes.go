@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // lane is one contender's time with a lock, by our clock.
@@ -112,7 +113,7 @@ func lanesOf(l *inspect.Lock, past pastLock, now time.Time) []lane {
 		if n.queued.IsZero() {
 			n.queued = past.joined[k]
 		}
-		if n.early && !n.queued.IsZero() && !n.seen.IsZero() && n.seen.Sub(n.queued) <= near {
+		if n.early && !n.queued.IsZero() && !n.seen.IsZero() && n.seen.Sub(n.queued) <= describe.Near {
 			n.early, n.granted = false, n.queued
 		}
 		lanes = append(lanes, n.inOrder(now))

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -107,9 +108,9 @@ func (v *laneView) row(l *lane, selected bool) line {
 // time writes how long something took, to the tenth once it is over: what still goes on is not to flicker.
 func (v *laneView) time(d time.Duration, over bool) string {
 	if over {
-		return age(d)
+		return describe.Age(d)
 	}
-	return seconds(d)
+	return describe.Seconds(d)
 }
 
 // waitTime is how long a lane's contender waited, or has so far.
@@ -159,7 +160,7 @@ func (v *laneView) name(l *lane) line {
 		note = line{{fmt.Sprintf(" %s%d", t.Glyphs.Warning, n), t.Warning}}
 	}
 	room := v.label - 2 - len(mode) - note.width()
-	name := line{{middle(who(l.contender), room, t.Glyphs.Ellipsis), style}}.align(room, false, "")
+	name := line{{describe.Middle(describe.Owner(l.contender), room, t.Glyphs.Ellipsis), style}}.align(room, false, "")
 	return append(append(line{s, {" " + mode, t.Muted}}, name...), note...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -27,7 +28,7 @@ func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
 	t := w.theme
 	c := lockCells{
 		mark:    sign(t, l),
-		lock:    line{{printed(l.ID.Backend) + ":", t.Muted}, {inspect.Escape(l.ID.Path), t.Text}},
+		lock:    line{{describe.Printable(l.ID.Backend) + ":", t.Muted}, {inspect.Escape(l.ID.Path), t.Text}},
 		kind:    line{{string(l.Kind), t.Muted}},
 		library: line{{l.Recipe, t.Muted}},
 		holder:  w.holderCell(l),
@@ -36,7 +37,7 @@ func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
 		ttl:     w.ttlCell(l, span),
 	}
 	if len(l.Holders) == 1 {
-		if at := client(&l.Holders[0].Owner); at != "" && at != c.holder.text() {
+		if at := describe.Client(&l.Holders[0].Owner); at != "" && at != c.holder.text() {
 			c.client = line{{"  " + at, t.Muted}}
 		}
 	}
@@ -44,9 +45,9 @@ func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
 		c.library = line{{t.Glyphs.Dash, t.Faint}}
 	}
 	if d, ok := w.outdated(l); ok {
-		c.old = line{{age(d) + " old", t.Unknown}}
+		c.old = line{{describe.Age(d) + " old", t.Unknown}}
 	}
-	if f := worst(l); f != nil {
+	if f := describe.Worst(l.Findings); f != nil {
 		c.finding = line{{f.Rule, severitySign(t, f.Severity).style}}
 	}
 	return c
@@ -69,7 +70,7 @@ func (w *world) holderCell(l *inspect.Lock) line {
 	case inspect.StateUnknown:
 		return line{{"unknown", t.Unknown}, {w.answered(l), t.Muted}}
 	case inspect.StateSplit:
-		return line{{"split " + ballot(t, l), t.Critical}}
+		return line{{t.Glyphs.Put("split " + l.Ballot()), t.Critical}}
 	case inspect.StateMinority:
 		return line{{fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters)), t.Warning}}
 	}
@@ -78,9 +79,9 @@ func (w *world) holderCell(l *inspect.Lock) line {
 	case n == 0:
 		return line{{"nobody", t.Unknown}}
 	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
-		return line{{fmt.Sprintf("%d of %s", n, plural(l.Limit, "permit")), t.Holding}}
+		return line{{fmt.Sprintf("%d of %s", n, describe.Count(l.Limit, "permit")), t.Holding}}
 	case l.Kind == inspect.KindSemaphore:
-		return line{{plural(n, "permit"), t.Holding}}
+		return line{{describe.Count(n, "permit"), t.Holding}}
 	case n > 1 && l.Holders[0].Mode == recipe.Shared:
 		return line{{fmt.Sprintf("%d readers", n), t.Holding}}
 	case n > 1:
@@ -91,9 +92,9 @@ func (w *world) holderCell(l *inspect.Lock) line {
 
 func (w *world) oneHolder(l *inspect.Lock) line {
 	t, h := w.theme, &l.Holders[0]
-	name := who(h)
+	name := describe.Owner(h)
 	if name == h.Name.String() {
-		name = middle(name, 12, t.Glyphs.Ellipsis)
+		name = describe.Middle(name, 12, t.Glyphs.Ellipsis)
 	}
 	out := line{{name, t.Holding}}
 	if len(l.Masters) > 1 {
@@ -111,7 +112,7 @@ func (w *world) answered(l *inspect.Lock) string {
 	if len(l.Masters) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %d/%d up", len(l.Masters)-votes(l).silent, len(l.Masters))
+	return fmt.Sprintf(" %d/%d up", len(l.Masters)-describe.Tally(l).Silent, len(l.Masters))
 }
 
 // heldCell is how long it is held; with ≤ or ≥ when only a bound is known.
@@ -119,13 +120,13 @@ func (w *world) heldCell(l *inspect.Lock) line {
 	t := w.theme
 	if len(l.Holders) > 0 {
 		h := &l.Holders[0]
-		switch held := w.held(l, h); held.known {
-		case unbounded:
+		switch held := w.ages().Held(l, h); held.Known {
+		case describe.Unbounded:
 			return line{{t.Glyphs.Unknown, t.Unknown}}
-		case noLess:
-			return line{{t.Glyphs.AtLeast, t.Muted}, {seconds(held.Duration), t.Text}}
+		case describe.AtLeast:
+			return line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(held.Duration), t.Text}}
 		default:
-			return line{{held.known.sign(&t.Glyphs), t.Muted}, {age(held.Duration), t.Text}}
+			return line{{t.Glyphs.Put(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), t.Text}}
 		}
 	}
 	return line{{t.Glyphs.Dash, t.Faint}}
@@ -160,7 +161,7 @@ func (w *world) ttlCell(l *inspect.Lock, span time.Duration) line {
 	}
 	left := at.Sub(w.now)
 	if left <= 0 {
-		return line{{age(0), t.Warning}}
+		return line{{describe.Age(0), t.Warning}}
 	}
 	return w.gauge(left, span, gaugeTTL-7, len(l.Holders) > 0)
 }
@@ -181,14 +182,14 @@ func (w *world) gauge(left, span time.Duration, width int, held bool) line {
 		full, rest := t.Gauge(float64(left)/float64(span), width)
 		out = line{{full, bar}, {rest, t.Faint}}
 	}
-	return out.add(t.Text, fmt.Sprintf("%7s", age(left)))
+	return out.add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
 }
 
 // tenths says that a row shows something that changes several times a second.
 func (w *world) tenths(l *inspect.Lock) bool {
-	if at := expiry(l); inTenths(at.Sub(w.now)) {
+	if at := expiry(l); describe.InTenths(at.Sub(w.now)) {
 		return true
 	}
 	held, ok := w.snapshot.Age(l, heldSince(l), w.now)
-	return ok && inTenths(held)
+	return ok && describe.InTenths(held)
 }

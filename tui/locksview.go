@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -50,7 +51,7 @@ func (s *locks) summary() line {
 		words = words.cut(max(0, s.width-found.width()-1), tail)
 		return spread(words, found, s.width, tail)
 	}
-	left := line{{" " + plural(len(x.rows), "lock"), t.Strong}}
+	left := line{{" " + describe.Count(len(x.rows), "lock"), t.Strong}}
 	if !x.filter.empty() {
 		left = append(line{{" ", t.Text}}, s.found()...)
 	}
@@ -59,7 +60,7 @@ func (s *locks) summary() line {
 		left = left.add(t.Muted, dot).add(t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
 	}
 	if x.warnings > 0 {
-		left = left.add(t.Muted, dot).add(t.Warning, t.Glyphs.Warning+" "+plural(x.warnings, "warning"))
+		left = left.add(t.Muted, dot).add(t.Warning, t.Glyphs.Warning+" "+describe.Count(x.warnings, "warning"))
 	}
 	left = append(left, s.looking()...)
 	right := line{{"sort: ", t.Muted}, {s.want.order.String() + " ", t.Text}}
@@ -77,7 +78,7 @@ func (s *locks) found() line {
 	if s.busy {
 		return line{{"filtering" + s.theme.Glyphs.Ellipsis + " ", s.theme.Waiting}}
 	}
-	return line{{fmt.Sprintf("%d of %s", s.index.shown, plural(len(s.index.rows), "lock")), s.theme.Strong}}
+	return line{{fmt.Sprintf("%d of %s", s.index.shown, describe.Count(len(s.index.rows), "lock")), s.theme.Strong}}
 }
 
 // looking says how far the first look around is.
@@ -119,11 +120,11 @@ func (s *locks) emptyWords() (text, more string) {
 	}
 	switch {
 	case s.busy:
-		return fmt.Sprintf("Sorting %s%s", plural(s.snapshot.Len(), "lock"), s.theme.Glyphs.Ellipsis), "They are here in a moment."
+		return fmt.Sprintf("Sorting %s%s", describe.Count(s.snapshot.Len(), "lock"), s.theme.Glyphs.Ellipsis), "They are here in a moment."
 	case len(s.index.rows) > 0:
 		return "No lock matches the filter.", "esc shows all of them."
 	case s.feedError != nil:
-		return "Nothing can be shown.", printed(s.feedError.Error())
+		return "Nothing can be shown.", describe.Printable(s.feedError.Error())
 	case len(s.snapshot.Backends) == 0:
 		return "Connecting" + s.theme.Glyphs.Ellipsis, "No server has answered yet."
 	case busy:

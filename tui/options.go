@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
 	"lockscope/theme"
 )
@@ -34,7 +35,7 @@ type Options struct {
 	ReadOnly string
 	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
 	// copied; nil: none.
-	Commands func(l *inspect.Lock, c *inspect.Contender) []Command
+	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// Title names what is looked at: a profile or a scenario.
 	Title string
 	// Environment is production, staging, dev or empty, and shown as a badge.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // sorting is a column that the table of locks is sorted by; they stand in the order of lockColumns.
@@ -85,7 +86,7 @@ func (o order) compare(a, b *row) int {
 
 // key of a lock in this order.
 func (o order) key(l *inspect.Lock) key {
-	held, wait := heldSince(l), oldestWaiter(l)
+	held, wait := heldSince(l), describe.OldestWaiter(l)
 	switch o.by {
 	case byKind:
 		return key{text: string(l.Kind)}
@@ -95,7 +96,7 @@ func (o order) key(l *inspect.Lock) key {
 		if len(l.Holders) == 0 {
 			return key{missing: true, text: string(l.State)}
 		}
-		return key{text: strings.ToLower(who(&l.Holders[0]))}
+		return key{text: strings.ToLower(describe.Owner(&l.Holders[0]))}
 	case byHeld:
 		return key{missing: held.IsZero(), numbers: [3]int64{instant(held), instant(wait)}}
 	case byQueue:
@@ -105,7 +106,7 @@ func (o order) key(l *inspect.Lock) key {
 		at := expiry(l)
 		return key{missing: at.IsZero(), numbers: [3]int64{instant(at)}}
 	case byWorst:
-		return key{numbers: [3]int64{-int64(rankOf(l)), instant(wait), instant(held)}}
+		return key{numbers: [3]int64{-int64(describe.LevelOf(l)), instant(wait), instant(held)}}
 	default:
 		return key{}
 	}

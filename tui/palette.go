@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // locksFoundMsg is what came of a palette's search.
@@ -151,7 +152,7 @@ func (p *palette) lockWords(id inspect.ID) string {
 		return ""
 	}
 	words := string(l.State)
-	if f := worst(l); f != nil {
+	if f := describe.Worst(l.Findings); f != nil {
 		words += " " + p.theme.Glyphs.Dot + " " + f.Rule
 	}
 	return words
@@ -276,7 +277,7 @@ func (p *palette) count(below int) string {
 
 func (p *palette) choiceLine(c choice, chosen bool, names int) line {
 	t := p.theme
-	l := line{{"  ", t.Text}, {middle(c.name, names, t.Glyphs.Ellipsis), t.Text}}
+	l := line{{"  ", t.Text}, {describe.Middle(c.name, names, t.Glyphs.Ellipsis), t.Text}}
 	if chosen {
 		l[0], l[1].style = span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
 	}
@@ -284,5 +285,5 @@ func (p *palette) choiceLine(c choice, chosen bool, names int) line {
 	if why := c.why(); why != "" {
 		return l.add(t.Muted, " "+why)
 	}
-	return l.add(t.Muted, " "+printed(c.about))
+	return l.add(t.Muted, " "+describe.Printable(c.about))
 }

@@ -2,6 +2,8 @@ package tui
 
 import (
 	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect/describe"
 )
 
 // quit ends the program; when something is held here it asks first.
@@ -76,7 +78,7 @@ func (d *quitting) Actions() []action {
 
 func (d *quitting) View(width, height int) string {
 	t := d.theme
-	held := plural(d.held, "lock")
+	held := describe.Count(d.held, "lock")
 	return box(t, []line{
 		{{"Quit?", t.Strong}},
 		nil,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -69,7 +70,7 @@ func TestAdviceIsNotCut(t *testing.T) {
 	l := fairQueue()
 	m := opening(t, l, 80, 24)
 	said := strings.Join(strings.Fields(strings.ReplaceAll(content(m), "\\\n", " ")), " ")
-	for _, part := range inspect.Phrases(l.Findings[0].Advice) {
+	for _, part := range describe.Phrases(l.Findings[0].Advice) {
 		if !strings.Contains(said, part.Text) {
 			t.Errorf("no %q in\n%s", part.Text, content(m))
 		}

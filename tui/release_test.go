@@ -228,7 +228,7 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 	wantText(t, m, "It has changed since")
 	typeText(m, "/locks/orders")
 	run(t, m, press(m, "tab", "enter"))
-	wantText(t, m, "Not released (changed)", "holder changed meanwhile", "Now      ● worker-9")
+	wantText(t, m, "Not released (changed)", "changed meanwhile", "Now      ● worker-9")
 }
 
 func TestRefusalsAndErrors(t *testing.T) {

@@ -85,7 +85,7 @@ func TestScreenHolderChangedMeanwhile(t *testing.T) {
 	p.show(inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
 	p.wait("It has changed since: the release will be refused")
 	p.keys("/locks/orders\t\r")
-	p.wait("Not released (changed)", "holder changed meanwhile", "Now      ● worker-9")
+	p.wait("Not released (changed)", "changed meanwhile", "Now      ● worker-9")
 	if n := f.executions(); n != 1 {
 		t.Errorf("asked %d times", n)
 	}

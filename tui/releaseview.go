@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
 )
 
@@ -37,7 +38,7 @@ func (d *release) View(width, height int) string {
 func (d *release) warningLines(width int) []line {
 	t := d.theme
 	lines := []line{
-		{{t.Glyphs.Waiting + " " + who(&d.target), t.Waiting}, {" waits; it does not hold the lock.", t.Text}},
+		{{t.Glyphs.Waiting + " " + describe.Owner(&d.target), t.Waiting}, {" waits; it does not hold the lock.", t.Text}},
 		nil,
 	}
 	lines = append(lines, d.bullets(width, "Removing a waiter frees nothing. Clients that use go-zookeeper's lock then believe "+
@@ -51,7 +52,7 @@ func (d *release) bullets(width int, texts ...string) []line {
 	t := d.theme
 	var lines []line
 	for _, text := range texts {
-		for i, part := range wrap(sentence(printed(text)), width-2, 4, t.Glyphs.Ellipsis) {
+		for i, part := range wrap(sentence(describe.Printable(text)), width-2, 4, t.Glyphs.Ellipsis) {
 			lead := span{"  ", t.Text}
 			if i == 0 {
 				lead = span{t.Glyphs.Warning + " ", t.Warning}
@@ -82,8 +83,8 @@ func (d *release) person(c *inspect.Contender, nobody string) line {
 	}
 	c = d.known(c)
 	s, _ := contenderSign(t, c)
-	out := line{{s.text + " ", s.style}, {middle(who(c), 36, t.Glyphs.Ellipsis), t.Strong}}
-	if at := client(&c.Owner); at != "" && at != who(c) {
+	out := line{{s.text + " ", s.style}, {describe.Middle(describe.Owner(c), 36, t.Glyphs.Ellipsis), t.Strong}}
+	if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) {
 		out = out.add(t.Muted, "  "+at)
 	}
 	if c.Owner.Session != 0 {
@@ -160,7 +161,7 @@ func (d *release) sends(width int) []line {
 	t := d.theme
 	var lines []line
 	for i, command := range d.preview.Sends {
-		for j, part := range wrap(printed(command), width-11, sendLines, t.Glyphs.Ellipsis) {
+		for j, part := range wrap(describe.Printable(command), width-11, sendLines, t.Glyphs.Ellipsis) {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"
@@ -221,19 +222,19 @@ func (d *release) resultLines(width int) []line {
 	var lines []line
 	switch {
 	case r.Released:
-		lines = append(lines, line{{t.Glyphs.Holding + " Released: ", t.Holding}, {who(&d.target), t.Strong}, {" no longer has it.", t.Text}})
+		lines = append(lines, line{{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer has it.", t.Text}})
 	case d.err != nil && !d.sent:
 		lines = append(lines, line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	case d.err != nil:
 		lines = append(lines, line{{t.Glyphs.Critical + " Not released, as far as we know.", t.Critical}})
 	default:
-		lines = append(lines, line{{t.Glyphs.Warning + " Not released", t.Warning}, {" (" + printed(string(r.Reason)) + "): ", t.Muted}})
-		for _, text := range wrap(reasonWords(r.Reason), width-2, 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, line{{t.Glyphs.Warning + " Not released", t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
+		for _, text := range wrap(describe.Refusal(string(r.Reason)), width-2, 3, t.Glyphs.Ellipsis) {
 			lines = append(lines, line{{"  " + text, t.Text}})
 		}
 	}
 	if d.err != nil {
-		for _, text := range wrap(printed(d.err.Error()), width-2, 4, t.Glyphs.Ellipsis) {
+		for _, text := range wrap(describe.Printable(d.err.Error()), width-2, 4, t.Glyphs.Ellipsis) {
 			lines = append(lines, line{{"  " + text, t.Text}})
 		}
 	}
@@ -250,11 +251,11 @@ func (d *release) masterLine(m act.MasterResult) line {
 	t := d.theme
 	switch {
 	case m.Err != nil:
-		return line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {printed(m.Addr) + "  ", t.Text}, {printed(m.Err.Error()), t.Unknown}}
+		return line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.Printable(m.Err.Error()), t.Unknown}}
 	case m.Deleted:
-		return line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {printed(m.Addr) + "  ", t.Text}, {"deleted", t.Text}}
+		return line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text}, {"deleted", t.Text}}
 	default:
-		return line{{"  " + t.Glyphs.Free + " ", t.Free}, {printed(m.Addr) + "  ", t.Text}, {"held something else or nothing", t.Muted}}
+		return line{{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text}, {"held something else or nothing", t.Muted}}
 	}
 }
 
@@ -283,24 +284,4 @@ func (d *release) afterLines() []line {
 		lines = append(lines, d.labelled(label, d.person(&holders[i], "")))
 	}
 	return lines
-}
-
-// reasonWords say why nothing was released.
-func reasonWords(r act.Reason) string {
-	switch r {
-	case act.NotHolder:
-		return "it waits and does not hold the lock; nothing was done"
-	case act.Changed:
-		return "the holder changed meanwhile: an entry of that name is there, but it is not the one that you saw. Nothing was done."
-	case act.Gone:
-		return "it is no longer in the queue; nothing was done"
-	case act.NoQuorum:
-		return "too few masters deleted it to free the lock; what was deleted stays deleted"
-	case act.NoAudit:
-		return "the audit file cannot be written; nothing was done"
-	case act.ReadOnly:
-		return "the profile forbids writing; nothing was done"
-	default:
-		return "nothing was done"
-	}
 }

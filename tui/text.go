@@ -1,15 +1,13 @@
 package tui
 
 import (
-	"fmt"
 	"image/color"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // span is text in one style; line is a row of them.
@@ -170,19 +168,9 @@ func (l line) squeeze(width int, ellipsis string) line {
 		}
 	}
 	if room := ansi.StringWidth(long.text) - over; room > 4 {
-		long.text = middle(long.text, room, ellipsis)
+		long.text = describe.Middle(long.text, room, ellipsis)
 	}
 	return out
-}
-
-// middle cuts text in its middle, so that its start and its end stay.
-func middle(s string, cells int, ellipsis string) string {
-	w := ansi.StringWidth(s)
-	if w <= cells {
-		return s
-	}
-	tail := (cells - 1) * 2 / 3
-	return ansi.Truncate(s, cells-1-tail, "") + ellipsis + ansi.Cut(s, w-tail, w)
 }
 
 // wrap breaks text at blanks into at most n lines of width cells. Only a word that is wider than a line is broken
@@ -219,49 +207,27 @@ func wrap(s string, width, n int, tail string) []string {
 	return lines
 }
 
-// printed makes text safe that is already escaped or our own: backslashes stay, everything else is escaped.
-func printed(s string) string {
-	parts := strings.Split(s, `\`)
-	for i := range parts {
-		parts[i] = inspect.Escape(parts[i])
+// wrapCommand breaks a command between its words, so that pasting the lines runs it as a whole.
+func wrapCommand(command string, width int) []string {
+	var words []string
+	quoted, from := false, 0
+	for i := range len(command) {
+		switch c := command[i]; {
+		case c == '\'' && (quoted || i == 0 || command[i-1] != '\\'):
+			quoted = !quoted
+		case c == ' ' && !quoted:
+			words, from = append(words, command[from:i]), i+1
+		}
 	}
-	return strings.Join(parts, `\`)
-}
-
-// age writes a duration in at most two units: 2.1s, 42s, 14m02s, 3h05m, 2d04h, 41d.
-func age(d time.Duration) string {
-	d = max(0, d)
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	case d < 10*24*time.Hour:
-		return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours())/24)
+	words = append(words, command[from:])
+	lines := []string{words[0]}
+	for _, word := range words[1:] {
+		if last := &lines[len(lines)-1]; ansi.StringWidth(*last)+1+ansi.StringWidth(word)+2 <= width {
+			*last += " " + word
+		} else {
+			*last += ` \`
+			lines = append(lines, word)
+		}
 	}
-}
-
-// inTenths says that a duration is written in tenths of a second, which change with every fast beat.
-func inTenths(d time.Duration) bool { return d > 0 && d < 10*time.Second }
-
-// seconds writes a duration as age does, but never in tenths: it changes once a second at most.
-func seconds(d time.Duration) string {
-	if d = max(0, d); d < 10*time.Second {
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	}
-	return age(d)
-}
-
-// plural is "1 lock", "2 locks".
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
+	return lines
 }

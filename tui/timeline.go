@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 const timelineScreen screenName = "timeline"
@@ -268,7 +269,7 @@ func (s *timeline) head(v *laneView) []line {
 		}
 	}
 	length := w.step * time.Duration(w.cells)
-	right := line{{" live ", t.Badge}, {" last " + spell(length.Round(time.Second)) + " ", t.Muted}}
+	right := line{{" live ", t.Badge}, {" last " + describe.Exact(length.Round(time.Second)) + " ", t.Muted}}
 	if !v.live {
 		right = line{{" " + w.from.Format("15:04:05") + " " + t.Glyphs.Dash + " " + w.end().Format("15:04:05") + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
 	}
@@ -277,39 +278,7 @@ func (s *timeline) head(v *laneView) []line {
 		return append(lines, line{{" " + t.Glyphs.Unknown + " its servers do not list it (any more)", t.Unknown}})
 	}
 	mark := sign(t, l)
-	return append(lines, line{{" " + mark.text + " ", mark.style}, {s.standing(l), t.Text}})
-}
-
-// standing is who holds a lock and who waits, without times: the lanes show them.
-func (s *timeline) standing(l *inspect.Lock) string {
-	if len(l.Holders) == 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended {
-		text, _, _ := strings.Cut(s.verdict(l), ";")
-		return text
-	}
-	h := &l.Holders[0]
-	text := who(h) + " holds it"
-	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
-		text = s.holders(l)
-	}
-	if h.HeldSince.IsZero() {
-		text += " since before we looked"
-	}
-	if n := len(l.Waiters); n > 0 {
-		text += "; " + waitWords(n) + ", next " + who(&l.Waiters[0])
-	}
-	return text + atLeast(l)
-}
-
-// spell writes a length of time without needless zeros.
-func spell(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = text[:len(text)-2]
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = text[:len(text)-2]
-	}
-	return text
+	return append(lines, line{{" " + mark.text + " ", mark.style}, {s.theme.Glyphs.Put(s.ages().Standing(l)), t.Text}})
 }
 
 // emptiness says why there is no lane.
@@ -320,6 +289,6 @@ func (s *timeline) emptiness(v *laneView) string {
 	case s.snapshot.Lock(s.id) == nil:
 		return "Nothing was seen of it."
 	default:
-		return fmt.Sprintf("Nobody has waited for it or held it in the %s that we have looked.", seconds(s.now.Sub(v.looked)))
+		return fmt.Sprintf("Nobody has waited for it or held it in the %s that we have looked.", describe.Seconds(s.now.Sub(v.looked)))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // list draws the lanes from top on.
@@ -23,13 +24,13 @@ func around(at, n, room int) int { return max(0, min(at-room/2, n-room)) }
 func (s *timeline) figures() []line {
 	t, h := s.theme, s.snapshot.History(s.id)
 	if h == nil {
-		return []line{{{"   nothing changed in it since we look, for " + seconds(s.now.Sub(s.source.started)), t.Muted}}}
+		return []line{{{"   nothing changed in it since we look, for " + describe.Seconds(s.now.Sub(s.source.started)), t.Muted}}}
 	}
 	first := line{{"   ", t.Text}}
 	first = append(append(first, s.spans("hold", h.Holds)...), span{"  ", t.Text})
 	first = append(first, s.spans("wait", h.Waits)...)
 	watched := s.now.Sub(h.Since)
-	second := line{{"   ", t.Text}, {plural(h.Grants, "grant"), t.Strong}, {", " + plural(h.Handovers, "handover") + " in " + seconds(watched), t.Text}}
+	second := line{{"   ", t.Text}, {describe.Count(h.Grants, "grant"), t.Strong}, {", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text}}
 	if watched >= 10*time.Second {
 		second = second.add(t.Text, ", "+rate(h.Grants, watched)+"/min")
 	}
@@ -55,7 +56,7 @@ func (s *timeline) spans(name string, d inspect.Spans) line {
 		name string
 		d    time.Duration
 	}{{"p50 ", d.P50}, {"p99 ", d.P99}, {"max ", d.Max}} {
-		l = l.add(t.Muted, part.name).add(t.Text, inspect.FormatAge(part.d)+" ")
+		l = l.add(t.Muted, part.name).add(t.Text, describe.Span(part.d)+" ")
 	}
 	return l.add(t.Muted, fmt.Sprintf("of %d", d.Count))
 }
@@ -131,7 +132,7 @@ func (v *laneView) legend(width int) line {
 func (v *laneView) facts(l *lane, width int) []line {
 	t, c := v.theme, l.contender
 	s := laneSign(v, l)
-	parts := append([]string{who(c)}, v.story(l)...)
+	parts := append([]string{describe.Owner(c)}, v.story(l)...)
 	lines := facts(t, width, span{s.text + " ", s.style}, parts...)
 	o := &c.Owner
 	id := ""
@@ -146,7 +147,7 @@ func (v *laneView) facts(l *lane, width int) []line {
 	if o.Client != "" {
 		host = "" // it is in there
 	}
-	known := facts(t, width, span{}, number, named("client", printed(o.Client)), named("session", id), named("host", host),
+	known := facts(t, width, span{}, number, named("client", describe.Printable(o.Client)), named("session", id), named("host", host),
 		named("pid", o.PID.String()), named("thread", o.Thread.String()), named("instance", o.LibraryID.String()))
 	if known[0].text() == "   " {
 		known = facts(t, width, span{"name ", t.Muted}, c.Name.String())
@@ -165,9 +166,9 @@ func (v *laneView) story(l *lane) []string {
 	words := []string{clock("came", l.queued)}
 	if d, ok := l.waited(v.now); ok && !l.granted.Equal(l.queued) {
 		if l.waits() {
-			words = append(words, "waits for "+seconds(d))
+			words = append(words, "waits for "+describe.Seconds(d))
 		} else {
-			words = append(words, "waited "+inspect.FormatAge(d))
+			words = append(words, "waited "+describe.Span(d))
 		}
 	}
 	if l.early {
@@ -176,9 +177,9 @@ func (v *laneView) story(l *lane) []string {
 		words = append(words, clock("granted", l.granted))
 	}
 	if d, ok := l.held(v.now); ok && l.present {
-		words = append(words, "holds for "+seconds(d))
+		words = append(words, "holds for "+describe.Seconds(d))
 	} else if ok {
-		words = append(words, "held "+inspect.FormatAge(d))
+		words = append(words, "held "+describe.Span(d))
 	}
 	if !l.present {
 		words = append(words, v.ending(l))

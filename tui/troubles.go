@@ -2,12 +2,12 @@ package tui
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // recovery is when a backend got well, and what it was before.
@@ -39,17 +39,17 @@ func (m *Model) troubles() []string {
 		lines = append(lines, l.render(m.width, t.Glyphs.Ellipsis, nil))
 	}
 	if m.feedError != nil {
-		put(t.Warning, t.Glyphs.Warning, "no more news:", printed(m.feedError.Error()))
+		put(t.Warning, t.Glyphs.Warning, "no more news:", describe.Printable(m.feedError.Error()))
 	}
 	for _, b := range m.snapshot.Backends {
 		switch b.State {
 		case inspect.Degraded:
-			put(t.Warning, t.Glyphs.Pending, printed(b.Name)+" degraded", m.trouble(b))
+			put(t.Warning, t.Glyphs.Pending, describe.Printable(b.Name)+" degraded", describe.Trouble(b))
 		case inspect.Down:
-			put(t.Critical, t.Glyphs.Critical, printed(b.Name)+" down", m.trouble(b))
+			put(t.Critical, t.Glyphs.Critical, describe.Printable(b.Name)+" down", describe.Trouble(b))
 		default:
 			if r, ok := m.recovered[b.Name]; ok && m.now.Sub(r.at) < calm {
-				put(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", printed(b.Name), r.from, r.at.Format(time.TimeOnly)), "")
+				put(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", describe.Printable(b.Name), r.from, r.at.Format(time.TimeOnly)), "")
 			}
 		}
 	}
@@ -59,35 +59,4 @@ func (m *Model) troubles() []string {
 		put(t.Warning, t.Glyphs.Warning, fmt.Sprintf("%d more backends in trouble", rest), "")
 	}
 	return lines
-}
-
-// trouble is what is wrong with a backend: its own error, else those of its servers.
-func (w *world) trouble(b *inspect.Backend) string {
-	var parts []string
-	for _, s := range b.Servers {
-		if s.State == inspect.ServerDown {
-			part := printed(s.Addr)
-			if s.Error != "" {
-				part += ": " + printed(cause(s.Error, s.Addr))
-			}
-			parts = append(parts, part)
-		}
-	}
-	if b.Error != "" && (b.Kind != inspect.Redis || len(parts) < 2) { // of several masters each is named with its own
-		return printed(brief(b))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// brief is a backend's error, each server in it named once.
-func brief(b *inspect.Backend) string {
-	lines := strings.Split(b.Error, "\n")
-	for i, text := range lines {
-		for _, s := range b.Servers {
-			if s.Addr != "" && strings.Contains(text, s.Addr+": ") {
-				lines[i] = s.Addr + ": " + cause(text, s.Addr)
-			}
-		}
-	}
-	return strings.Join(lines, "; ")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // changed is a snapshot as a subscription hands it out: with the list of what changed.
@@ -298,7 +299,7 @@ func TestAge(t *testing.T) {
 		-time.Second: "0.0s", 812 * time.Millisecond: "0.8s", 9999 * time.Millisecond: "9.9s", 42 * time.Second: "42s",
 		14*time.Minute + 2*time.Second: "14m02s", 3*time.Hour + 5*time.Minute: "3h05m", 52 * time.Hour: "2d04h", 41 * 24 * time.Hour: "41d",
 	} {
-		if got := age(d); got != want {
+		if got := describe.Age(d); got != want {
 			t.Errorf("age(%v) = %s, want %s", d, got, want)
 		}
 	}

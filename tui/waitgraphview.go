@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
@@ -131,11 +132,11 @@ func (s *clients) drawGraph(g *waitGraph, width int) []graphRow {
 	for _, b := range g.blind {
 		d.words(line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
 			"%s: of %d of %s that hold or wait nobody is known (no session, host or process): a deadlock through them does not show.",
-			printed(b.backend), b.unknown, plural(b.of, "contender")), t.Unknown)
+			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender")), t.Unknown)
 	}
 	for _, b := range s.snapshot.Backends {
 		if b.State == inspect.Down {
-			d.words(line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, printed(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
+			d.words(line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, describe.Printable(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
 		}
 	}
 	return d.rows
@@ -186,8 +187,8 @@ func (d *drawing) ring(r *ring, number int) {
 		if i == 0 {
 			first = "   " + rail.top + rail.bar + t.Glyphs.Crumb + " "
 		}
-		name := line{{first, t.Critical}, {who(l.wants.Contender), t.Strong}}
-		if at := client(&l.wants.Contender.Owner); at != "" && at != who(l.wants.Contender) {
+		name := line{{first, t.Critical}, {describe.Owner(l.wants.Contender), t.Strong}}
+		if at := describe.Client(&l.wants.Contender.Owner); at != "" && at != describe.Owner(l.wants.Contender) {
 			name = name.add(t.Muted, "  "+at)
 		}
 		if id := l.wants.Contender.Owner.Session; id != 0 {
@@ -229,26 +230,26 @@ func (d *drawing) wantsWords(l, next ringLink) line {
 
 // short names a contender in few cells.
 func (d *drawing) short(c *inspect.Contender) string {
-	return middle(who(c), 20, d.theme.Glyphs.Ellipsis)
+	return describe.Middle(describe.Owner(c), 20, d.theme.Glyphs.Ellipsis)
 }
 
 // path names a lock in the cells that a ring's row leaves it before the rest.
 func (d *drawing) path(e inspect.Entry, rest string) string {
 	const lead = 23 // the rail, the sign and the verb
-	return middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.theme.Glyphs.Ellipsis)
+	return describe.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.theme.Glyphs.Ellipsis)
 }
 
 // since is how long an entry holds or waits; empty when that is not known.
 func (d *drawing) since(e inspect.Entry) string {
 	c := e.Contender
 	if c.State == inspect.Holding {
-		if held := d.held(e.Lock, c); held.known != unbounded {
-			return " " + held.known.sign(&d.theme.Glyphs) + coarse(held.Duration)
+		if held := d.ages().Held(e.Lock, c); held.Known != describe.Unbounded {
+			return " " + d.theme.Glyphs.Put(held.Known.Sign()) + describe.Seconds(held.Duration)
 		}
 		return ""
 	}
 	if a, ok := d.snapshot.Age(e.Lock, c.Since, d.now); ok {
-		return " " + coarse(a)
+		return " " + describe.Seconds(a)
 	}
 	return ""
 }
@@ -270,7 +271,7 @@ func (d *drawing) advice(r *ring) []string {
 	}
 	out := []string{text, "Then have all clients take these locks in the same order."}
 	if r.behind > 0 {
-		out = append([]string{strings.Replace(waitWords(r.behind), " ", " more ", 1) + " behind it."}, out...)
+		out = append([]string{strings.Replace(describe.Waiting(r.behind), " ", " more ", 1) + " behind it."}, out...)
 	}
 	return out
 }
@@ -281,8 +282,8 @@ func (d *drawing) tangle(x *tangle) {
 	root := x.rows[0].lock
 	culprit := &root.Holders[0]
 	d.words(line{{" " + t.Glyphs.Warning + " ", t.Warning}}, fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
-		plural(x.waiting, "contender"), plural(len(x.rows)+x.leftOut, "lock")), t.Warning)
-	if c := client(&culprit.Owner); c != "" && c != who(culprit) {
+		describe.Count(x.waiting, "contender"), describe.Count(len(x.rows)+x.leftOut, "lock")), t.Warning)
+	if c := describe.Client(&culprit.Owner); c != "" && c != describe.Owner(culprit) {
 		d.rows[len(d.rows)-1].line = d.rows[len(d.rows)-1].line.add(t.Muted, "  "+c)
 	}
 	columns := []column{
@@ -300,14 +301,14 @@ func (d *drawing) tangle(x *tangle) {
 		}
 		cells := []line{
 			{{tree, t.Faint}, {r.lock.ID.String(), t.Text}},
-			{{who(h.Contender), t.Holding}},
+			{{describe.Owner(h.Contender), t.Holding}},
 			{{strings.TrimSpace(d.since(h)), t.Text}},
-			{{waitWords(len(r.lock.Waiters)), t.Waiting}},
+			{{describe.Waiting(len(r.lock.Waiters)), t.Waiting}},
 		}
 		d.entry(append(line{{"   ", t.Text}}, join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tangle %s %d", r.lock.ID, i))
 	}
 	if x.leftOut > 0 {
-		d.add(line{{fmt.Sprintf("   and %s", plural(x.leftOut, "more lock")), t.Muted}})
+		d.add(line{{fmt.Sprintf("   and %s", describe.Count(x.leftOut, "more lock")), t.Muted}})
 	}
 	d.add(nil)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -159,7 +160,7 @@ func (g *gap) cause() string {
 		reads[g.from[i].Read], wheres[g.from[i].Where] = true, true
 	}
 	if n := len(wheres) - 1; n > 0 {
-		where += " and " + count(n, "other")
+		where += " and " + describe.Count(n, "other")
 	}
 	if n := len(reads) - 1; n > 0 {
 		what += fmt.Sprintf(" and %d more", n)
@@ -190,7 +191,7 @@ func because(reason string) string {
 func (g *gap) unknown() string {
 	words := make([]string, len(g.aspects))
 	for i, a := range g.aspects {
-		words[i] = aspectWords(a)
+		words[i] = describe.Aspect(a)
 	}
 	if len(words) > 3 {
 		words = append(words[:3], "more")
@@ -199,33 +200,6 @@ func (g *gap) unknown() string {
 		return strings.Join(words[:n-1], ", ") + " and " + words[n-1] + " are not known"
 	}
 	return words[0] + " is not known"
-}
-
-func aspectWords(a inspect.Aspect) string {
-	switch a {
-	case inspect.AspectLocks:
-		return "which locks there are"
-	case inspect.AspectKind:
-		return "what kind of lock it is"
-	case inspect.AspectHolders:
-		return "who holds it"
-	case inspect.AspectWaiters:
-		return "who waits for it"
-	case inspect.AspectExpiry:
-		return "when it expires"
-	case inspect.AspectVotes:
-		return "what it holds under this key"
-	case inspect.AspectWatches:
-		return "who watches whom"
-	case inspect.AspectSessions:
-		return "which clients the sessions are"
-	case inspect.AspectOwner:
-		return "what clients say of themselves"
-	case inspect.AspectServer:
-		return "the state of the server"
-	default:
-		return string(a)
-	}
 }
 
 func aspectNames(list []inspect.Aspect) []string {
@@ -241,7 +215,7 @@ func grant(rights []string) string {
 	commands := true
 	quoted := make([]string, len(rights))
 	for i, r := range rights {
-		quoted[i] = quote(r)
+		quoted[i] = describe.Quote(r)
 		commands = commands && strings.HasPrefix(r, "+")
 	}
 	switch {

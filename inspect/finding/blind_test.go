@@ -49,7 +49,8 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{
-			"one command", []inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange")},
+			"one command",
+			[]inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange")},
 			[]want{{"r1:1 refused LRANGE: who waits for it is not known", "ACL SETUSER NAME +lrange", []inspect.Aspect{"waiters"}}},
 		},
 		{
@@ -69,7 +70,8 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 			},
 		},
 		{
-			"a node", []inspect.Unseen{unseen("holders", "", "/locks/a b", "READ on /locks/a b")},
+			"a node",
+			[]inspect.Unseen{unseen("holders", "", "/locks/a b", "READ on /locks/a b")},
 			[]want{{"/locks/a b was refused: who holds it is not known", "credentials with 'READ on /locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
 		},
 		{
@@ -81,7 +83,8 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 			},
 		},
 		{
-			"a root that is not there", []inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
+			"a root that is not there",
+			[]inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
 			[]want{{"/lokcs could not be read (no such node): which locks there are is not known", "see why", []inspect.Aspect{"locks"}}},
 		},
 	} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -104,7 +105,7 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 func skew(between []string, servers int, apart time.Duration, behind string, ours bool) string {
 	by := fmt.Sprintf("%gs", apart.Seconds())
 	if apart >= time.Minute {
-		by = inspect.FormatAge(apart)
+		by = describe.Span(apart)
 	}
 	switch {
 	case ours && behind == "":

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -46,12 +47,12 @@ func deadlock() inspect.Rule {
 		advice := "stop one of these clients, and let all take these locks in one order"
 		if free := c.Cycle.Cheapest; free.Owner >= 0 && free.Owner < len(owners) && free.Name != "" {
 			e["cheapest"] = free.Lock.String()
-			advice = "stop " + quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) + ", which costs the least, or only free its lock (it keeps running): " +
+			advice = "stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) + ", which costs the least, or only free its lock (it keeps running): " +
 				release(c, free.Lock, free.Name, free.Digest) + ". Then let all clients take these locks in one order"
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("deadlock over %s: %s wait for each other", count(len(ids), "lock"), strings.Join(ring, " → ")),
+			Message:    fmt.Sprintf("deadlock over %s: %s wait for each other", describe.Count(len(ids), "lock"), strings.Join(ring, " → ")),
 			Evidence:   e,
 			Advice:     advice,
 		})

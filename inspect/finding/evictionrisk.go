@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -35,7 +36,7 @@ func evictionRisk() inspect.Rule {
 			return nil
 		}
 		if n := len(servers) - 1; n > 0 {
-			first += fmt.Sprintf(", and so %s", count(n, "other"))
+			first += fmt.Sprintf(", and so %s", describe.Count(n, "other"))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -35,13 +36,13 @@ func foreignValue() inspect.Rule {
 		}
 		where := at(first.Addr)
 		if n := len(masters) - 1; n > 0 {
-			where += fmt.Sprintf(" and %s", count(n, "other"))
+			where += fmt.Sprintf(" and %s", describe.Count(n, "other"))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    fmt.Sprintf("%s under this key on %s is no lock: nobody gets its vote", what, where),
 			Evidence:   evidence{"masters": masters, "cause": "other data under the lock's name (node-redlock #168)"},
-			Advice:     "find out which program writes " + quote(inspect.Escape(c.Lock.ID.Path)) + " there, and give one of the two another name; do not delete it before",
+			Advice:     "find out which program writes " + describe.Quote(inspect.Escape(c.Lock.ID.Path)) + " there, and give one of the two another name; do not delete it before",
 		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -51,7 +52,7 @@ func ghostOwner() inspect.Rule {
 		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e}
 		if first.Owner.Session == 0 {
 			e["cause"] = "its client died; others keep the key that its entry stands in"
-			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", who(first), verb(first))
+			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", describe.BriefOwner(first), verb(first))
 			f.Advice = "if no process has this id any more: " + releaseOf(c, first)
 		} else {
 			f.Message, f.Advice = ghostSession(c, first, e)
@@ -104,7 +105,7 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 	advice = "wait for the session to time out"
 	if timeout > 0 {
 		e["session_timeout_ms"] = timeout.Milliseconds()
-		advice = fmt.Sprintf("wait for the session to time out (%s)", brief(timeout))
+		advice = fmt.Sprintf("wait for the session to time out (%s)", describe.Limit(timeout))
 	}
 	return message, advice + ". If it stays though its process is gone: " + releaseOf(c, one)
 }
@@ -112,7 +113,7 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 // owner names a contender, but not by its session.
 func owner(c *inspect.Contender) string {
 	if w := c.Who(); w.Raw() == inspect.SessionID(c.Owner.Session) {
-		return short(c.Name)
+		return describe.BriefName(c.Name)
 	}
-	return who(c)
+	return describe.BriefOwner(c)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -41,7 +42,7 @@ func herd() inspect.Rule {
 					at = []byte(l.Node(&list[i]))
 				}
 				if on := herdOn(c, c.Watches.Sessions[string(at)], list[i].Name); len(on) > len(worst) {
-					worst, node, name = on, string(at), short(list[i].Name)
+					worst, node, name = on, string(at), describe.BriefName(list[i].Name)
 				}
 			}
 		}

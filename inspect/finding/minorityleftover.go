@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -37,7 +38,7 @@ func minorityLeftover() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", short(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
+			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
 			Evidence:   e,
 			Advice:     "wait for " + untilEnd(l, e) + ". If it comes back: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter",
 		})
@@ -52,7 +53,7 @@ func partLeftover(l *inspect.Lock) []inspect.Finding {
 	}
 	return one(inspect.Finding{
 		Confidence: recipe.Certain,
-		Message:    fmt.Sprintf("%s has too few of the lock's keys on %s: nobody holds the lock", short(value), at(m.Addr)),
+		Message:    fmt.Sprintf("%s has too few of the lock's keys on %s: nobody holds the lock", describe.BriefName(value), at(m.Addr)),
 		Evidence: evidence{
 			"value": value.String(), "votes": l.Votes(), "quorum": l.Quorum, "masters": ballots(l),
 			"cause": "a failed or cancelled attempt that did not clean up all of its keys",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -50,7 +51,7 @@ func unwatching(l *inspect.Lock, w *inspect.Contender) inspect.Finding {
 	if l.Confidence != recipe.Certain {
 		confidence = recipe.Likely
 	}
-	message := fmt.Sprintf("%s does not watch %s, whom it waits for: nothing will wake it up", who(w), short(w.Watches))
+	message := fmt.Sprintf("%s does not watch %s, whom it waits for: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.Watches))
 	if w.BlockedBelow > 0 {
 		message += fmt.Sprintf("; %d behind it", w.BlockedBelow)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -37,11 +38,11 @@ func noTTL() inspect.Rule {
 		name := ""
 		if holder != nil {
 			e = about(holder)
-			name = who(holder)
+			name = describe.BriefOwner(holder)
 			f.Advice = "only if its client is gone: " + releaseOf(c, holder)
 		} else {
 			e["value"] = says(vote)
-			name = short(vote.Value)
+			name = describe.BriefName(vote.Value)
 			f.Advice = "only if its client is gone: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter"
 		}
 		on := []string{}

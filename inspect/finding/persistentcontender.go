@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -35,9 +36,9 @@ func persistentContender() inspect.Rule {
 		e := about(first)
 		e["state"], e["count"], e["blocked_below"] = string(first.State), n, first.BlockedBelow
 		e["cause"] = "created without EPHEMERAL, such as by kazoo's acquire(ephemeral=False)"
-		message := fmt.Sprintf("%s %s without a session: it stays when its client is gone", who(first), verb(first))
+		message := fmt.Sprintf("%s %s without a session: it stays when its client is gone", describe.BriefOwner(first), verb(first))
 		if n > 1 {
-			message = fmt.Sprintf("%d contenders have no session, the first is %s: they stay when their clients are gone", n, who(first))
+			message = fmt.Sprintf("%d contenders have no session, the first is %s: they stay when their clients are gone", n, describe.BriefOwner(first))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,

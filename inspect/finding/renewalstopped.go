@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -40,7 +41,7 @@ func renewalStopped() inspect.Rule {
 		e["cause"] = "a watchdog that stopped without a word (Redisson #4698), or a process that is paused or cut off"
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it runs out at %s", who(h), brief(r.Every), h.ExpiresAt.UTC().Format("15:04:05 MST")),
+			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it runs out at %s", describe.BriefOwner(h), describe.Limit(r.Every), h.ExpiresAt.UTC().Format("15:04:05 MST")),
 			Evidence:   e,
 			Advice:     "stop what this client does under the lock before its key expires, or make it renew: after that somebody else gets the lock",
 		})

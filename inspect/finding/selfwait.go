@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -55,7 +56,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	e["cause"] = "an entry left behind by a lost reply (samuel/go-zookeeper #229), or a lock taken twice by a client that is not re-entrant"
 	f := inspect.Finding{
 		Confidence: recipe.Possible,
-		Message:    fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s", who(w), short(h.Name), short(w.Name)),
+		Message:    fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s", describe.BriefOwner(w), describe.BriefName(h.Name), describe.BriefName(w.Name)),
 		Evidence:   e,
 		Advice:     "wait: threads of one client share its session. If it lasts, see what that client's threads do",
 	}
@@ -65,7 +66,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	}
 	if lasted := backendNow(c).Sub(since); !since.IsZero() && lasted > stuckAfter(c) {
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
-		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", who(w), over(lasted), short(h.Name))
+		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", describe.BriefOwner(w), describe.Over(lasted), describe.BriefName(h.Name))
 		f.Advice = "restart that client. If no thread of it works under the lock: " + releaseOf(c, h)
 	}
 	return f

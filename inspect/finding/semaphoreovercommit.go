@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -30,7 +31,7 @@ func semaphoreOvercommit() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%d leases are granted on a semaphore of %s", held, count(l.Limit, "permit")),
+			Message:    fmt.Sprintf("%d leases are granted on a semaphore of %s", held, describe.Count(l.Limit, "permit")),
 			Evidence: evidence{
 				"held": held, "limit": l.Limit, "holders": names(l.Holders),
 				"cause": "clients that use different numbers of permits",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -54,9 +55,9 @@ func staleFairQueue() inspect.Rule {
 		if dead == 0 {
 			confidence, what = recipe.Certain, "past due"
 		}
-		message := fmt.Sprintf("%d of %s %s %s (first %s)", len(stale), count(len(l.Waiters), "waiter"), are(len(stale)), what, short(stale[0].Name))
+		message := fmt.Sprintf("%d of %s %s %s (first %s)", len(stale), describe.Count(len(l.Waiters), "waiter"), are(len(stale)), what, describe.BriefName(stale[0].Name))
 		if head {
-			message = fmt.Sprintf("the next in turn, %s, is %s and holds up the queue; stale: %d of %d", short(stale[0].Name), what, len(stale), len(l.Waiters))
+			message = fmt.Sprintf("the next in turn, %s, is %s and holds up the queue; stale: %d of %d", describe.BriefName(stale[0].Name), what, len(stale), len(l.Waiters))
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -51,11 +52,11 @@ func starvation() inspect.Rule {
 		text := ""
 		if compared {
 			e["wait_p99_ms"] = c.History.Waits.P99.Milliseconds()
-			text = ", waiting for over " + over(backendNow(c).Sub(worst.Since)) + ", usually at most " + brief(c.History.Waits.P99)
+			text = ", waiting for over " + describe.Over(backendNow(c).Sub(worst.Since)) + ", usually at most " + describe.Limit(c.History.Waits.P99)
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s was overtaken %s%s", who(worst), count(most, "time"), text),
+			Message:    fmt.Sprintf("%s was overtaken %s%s", describe.BriefOwner(worst), describe.Count(most, "time"), text),
 			Evidence:   e,
 			Advice:     "see that its client still runs; then use a fair lock, one with a queue: any of ZooKeeper's, on Redis Redisson's fair lock",
 		})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -49,7 +50,7 @@ func stuckHolder() inspect.Rule {
 		}
 		e := about(h)
 		e["known"] = how.String()
-		e["held_over"], e["limit_ms"], e["waiters"] = over(held), limit.Milliseconds(), len(l.Waiters)+l.WaitersAtLeast
+		e["held_over"], e["limit_ms"], e["waiters"] = describe.Over(held), limit.Milliseconds(), len(l.Waiters)+l.WaitersAtLeast
 		if byHistory {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
 		}
@@ -72,17 +73,17 @@ func longest(c *inspect.Case, limit time.Duration) (h *inspect.Contender, held t
 }
 
 func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how knowledge, byHistory bool) string {
-	text := who(h)
+	text := describe.BriefOwner(h)
 	switch how {
 	case exact:
-		text += " has held it for over " + over(held)
+		text += " has held it for over " + describe.Over(held)
 	case atLeast:
-		text += " has held it for at least " + over(held)
+		text += " has held it for at least " + describe.Over(held)
 	default:
-		text += " holds it and came over " + over(held) + " ago"
+		text += " holds it and came over " + describe.Over(held) + " ago"
 	}
 	if byHistory {
-		text += ", usually at most " + brief(c.History.Holds.P99)
+		text += ", usually at most " + describe.Limit(c.History.Holds.P99)
 	}
 	return text + "; " + queued(c.Lock)
 }

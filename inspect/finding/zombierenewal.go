@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -30,16 +31,16 @@ func zombieRenewal() inspect.Rule {
 			return nil
 		}
 		e := about(h)
-		e["held_over"], e["renewals"], e["every_ms"], e["last_renewal"] = over(held), r.Count, r.Every.Milliseconds(), stamp(r.Last)
+		e["held_over"], e["renewals"], e["every_ms"], e["last_renewal"] = describe.Over(held), r.Count, r.Every.Milliseconds(), stamp(r.Last)
 		e["cause"] = "a watchdog that outlives the work it was started for (Redisson #1626, #7272)"
 		confidence, text := recipe.Possible, "; "+queued(l)
 		if usual > 0 {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
-			confidence, text = recipe.Likely, ", usually at most "+brief(c.History.Holds.P99)
+			confidence, text = recipe.Likely, ", usually at most "+describe.Limit(c.History.Holds.P99)
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,
-			Message:    fmt.Sprintf("%s has renewed its key every %s for over %s%s", who(h), brief(r.Every), over(held), text),
+			Message:    fmt.Sprintf("%s has renewed its key every %s for over %s%s", describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
 			Evidence:   e,
 			Advice:     "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(c, h),
 		})

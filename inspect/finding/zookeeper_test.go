@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -359,7 +360,7 @@ func TestSelfWait(t *testing.T) {
 func TestShortNamesDiffer(t *testing.T) {
 	shown := map[string]bool{}
 	for i := range 3 {
-		shown[short(inspect.Untrusted(fmt.Sprintf("_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-%010d", i)))] = true
+		shown[describe.BriefName(inspect.Untrusted(fmt.Sprintf("_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-%010d", i)))] = true
 	}
 	if len(shown) != 3 {
 		t.Errorf("names look alike: %v", shown)
@@ -376,13 +377,13 @@ func TestOver(t *testing.T) {
 		0: "0s", 99 * time.Millisecond: "0s", 100 * time.Millisecond: "0.1s", 1999 * time.Millisecond: "1s", 10*time.Minute + 59*time.Second: "10m",
 		47 * time.Hour: "1d", 400 * 24 * time.Hour: "1y",
 	} {
-		if got := over(d); got != want {
-			t.Errorf("over(%v) is %q, want %q", d, got, want)
+		if got := describe.Over(d); got != want {
+			t.Errorf("describe.Over(%v) is %q, want %q", d, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{10 * time.Minute: "10m", 90 * time.Minute: "1h30m", 2 * time.Hour: "2h", 65 * time.Second: "1m05s", 0: "0ms", 30 * time.Second: "30s"} {
-		if got := brief(d); got != want {
-			t.Errorf("brief(%v) is %q, want %q", d, got, want)
+		if got := describe.Limit(d); got != want {
+			t.Errorf("describe.Limit(%v) is %q, want %q", d, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package tui
+package describe
 
 import (
 	"testing"
@@ -9,8 +9,9 @@ import (
 
 // A grant that was not seen lies between when its entry was made and when we saw it hold.
 func TestHeldTime(t *testing.T) {
-	m := opening(t, orders(), 80, 24)
-	s := func(n int) time.Time { return ago(time.Duration(n) * time.Second) }
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	view := View{Snapshot: inspect.NewSnapshot(now, nil, nil), Now: now}
+	s := func(n int) time.Time { return now.Add(time.Duration(-n) * time.Second) }
 	for _, test := range []struct {
 		name              string
 		granted, made, at time.Time
@@ -23,7 +24,7 @@ func TestHeldTime(t *testing.T) {
 		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " since before we looked"},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
-		if got := m.held(orders(), c).words(); got != test.want {
+		if got := view.Held(&inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}}, c).String(); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

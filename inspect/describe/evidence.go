@@ -1,4 +1,4 @@
-package tui
+package describe
 
 import (
 	"cmp"
@@ -7,32 +7,28 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
-
-	"lockscope/inspect"
 )
 
-// fact is a line of evidence: what, and its values, each on a line of its own.
-type fact struct {
-	name   string
-	values []string
+// Fact is a piece of evidence: its name, and its values, records each on a line of its own.
+type Fact struct {
+	Name   string
+	Values []string
 }
 
-// factsOf puts a finding's evidence into words, but for its cause and the locks that are named with it. now is by the
-// backend's clock. Everything is escaped.
-func factsOf(evidence map[string]any, now time.Time) []fact {
+// Evidence puts a finding's evidence into words, but for the names in without. now is by the backend's clock. Everything
+// is escaped.
+func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact {
 	var names []string
 	for name := range evidence {
-		if name != "cause" && name != "locks" {
+		if !slices.Contains(without, name) {
 			names = append(names, name)
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rankOfFact(a), rankOfFact(b)), cmp.Compare(a, b)) })
-	var facts []fact
+	var facts []Fact
 	for _, name := range names {
 		if values := valuesOf(name, evidence[name], now); len(values) > 0 {
-			facts = append(facts, fact{printed(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")), values})
+			facts = append(facts, Fact{Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")), values})
 		}
 	}
 	return facts
@@ -118,10 +114,10 @@ func recordText(v reflect.Value, now time.Time) string {
 		case name == "says":
 			parts = append(parts, text)
 		default:
-			parts = append(parts, printed(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " "))+" "+text)
+			parts = append(parts, Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " "))+" "+text)
 		}
 	}
-	return where + strings.Join(parts, ", ")
+	return strings.TrimSpace(where + strings.Join(parts, ", "))
 }
 
 func b2i(b bool) int {
@@ -136,18 +132,18 @@ func textOf(s string, now time.Time) string {
 	at, err := time.Parse(time.RFC3339Nano, s)
 	switch {
 	case err != nil:
-		return printed(s)
+		return Printable(s)
 	case at.After(now):
-		return "in " + seconds(at.Sub(now)) + " (" + at.In(now.Location()).Format("15:04:05") + ")"
+		return "in " + Seconds(at.Sub(now)) + " (" + at.In(now.Location()).Format("15:04:05") + ")"
 	default:
-		return seconds(now.Sub(at)) + " ago (" + at.In(now.Location()).Format("15:04:05") + ")"
+		return Seconds(now.Sub(at)) + " ago (" + at.In(now.Location()).Format("15:04:05") + ")"
 	}
 }
 
 // numberText is a number or, where its name says that it is one of milliseconds, a time.
 func numberText(name string, v reflect.Value) string {
 	if !strings.HasSuffix(name, "_ms") || !v.CanInt() && !v.CanFloat() {
-		return printed(fmt.Sprint(v))
+		return Printable(fmt.Sprint(v))
 	}
 	ms := 0.0
 	if v.CanInt() {
@@ -162,30 +158,5 @@ func numberText(name string, v reflect.Value) string {
 	if ms < 10 {
 		return sign + fmt.Sprintf("%.1fms", ms)
 	}
-	return sign + inspect.FormatAge(time.Duration(ms*float64(time.Millisecond)))
-}
-
-// wrapCommand breaks a command between its words, so that pasting the lines runs it as a whole.
-func wrapCommand(command string, width int) []string {
-	var words []string
-	quoted, from := false, 0
-	for i := range len(command) {
-		switch c := command[i]; {
-		case c == '\'' && (quoted || i == 0 || command[i-1] != '\\'):
-			quoted = !quoted
-		case c == ' ' && !quoted:
-			words, from = append(words, command[from:i]), i+1
-		}
-	}
-	words = append(words, command[from:])
-	lines := []string{words[0]}
-	for _, word := range words[1:] {
-		if last := &lines[len(lines)-1]; ansi.StringWidth(*last)+1+ansi.StringWidth(word)+2 <= width {
-			*last += " " + word
-		} else {
-			*last += ` \`
-			lines = append(lines, word)
-		}
-	}
-	return lines
+	return sign + Span(time.Duration(ms*float64(time.Millisecond)))
 }

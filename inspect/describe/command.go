@@ -1,0 +1,135 @@
+package describe
+
+import (
+	"net"
+	"strings"
+
+	"lockscope/inspect"
+)
+
+// Quote makes one word of a POSIX shell of text, whatever is in it: whoever pastes a command must not run a name. A
+// leading = is quoted, since zsh looks a command up behind it.
+func Quote(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
+	if text != "" && text[0] != '=' && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Copies reports whether text can be copied whole from where it is shown: nothing in it is escaped.
+func Copies(text string) bool { return Printable(text) == text }
+
+// Word quotes text as one word that is no option; false for what would be one, and for what cannot be copied whole.
+func Word(text string) (string, bool) {
+	if !Copies(text) || strings.HasPrefix(text, "-") {
+		return "", false
+	}
+	return Quote(text), true
+}
+
+// Words joins quoted words, options among them; false where one cannot be copied whole.
+func Words(parts []string) (string, bool) {
+	words := make([]string, len(parts))
+	for i, part := range parts {
+		if !Copies(part) {
+			return "", false
+		}
+		words[i] = Quote(part)
+	}
+	return strings.Join(words, " "), true
+}
+
+// Lockscope is a command of this program about a lock; target is how it reaches the backend, and rest what follows, both
+// as words of a shell.
+func Lockscope(verb string, id inspect.ID, target, rest string) string {
+	parts := []string{"lockscope", verb, Quote(id.String())}
+	for _, more := range []string{target, rest} {
+		if more != "" {
+			parts = append(parts, more)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// Release is the command that frees a lock of one contender, a waiter too where that is allowed. It names the contender
+// as it was seen, or by the digest where there is one, so that it refuses when another has come meanwhile.
+func Release(id inspect.ID, target string, name inspect.Untrusted, digest string, waiter bool) string {
+	owner := name.String()
+	if digest != "" {
+		owner = digest
+	}
+	rest := "--owner " + Quote(owner)
+	if waiter {
+		rest += " --waiter"
+	}
+	return Lockscope("release", id, target, rest)
+}
+
+// ZooKeeperCLI is a command of ZooKeeper's own client; client is how it reaches the servers (see inspect.Reach). The path
+// is one argument, blanks and quotes included: zkCli.sh splits what it reads itself, but not its arguments.
+func ZooKeeperCLI(client, verb, path string) string {
+	command := "zkCli.sh "
+	if client != "" {
+		command += client + " "
+	}
+	return command + verb + " " + Quote(inspect.Escape(path))
+}
+
+// RedisCLI is a command of Redis' own client for a master: host:port, or the path of a socket. options are what it needs
+// besides (see inspect.Reach).
+func RedisCLI(addr, options, command string) string {
+	words := "redis-cli -s " + Quote(inspect.Escape(addr))
+	if host, port, err := net.SplitHostPort(addr); err == nil {
+		words = "redis-cli -h " + Quote(inspect.Escape(host)) + " -p " + Quote(inspect.Escape(port))
+	}
+	if options != "" {
+		words += " " + options
+	}
+	return words + " " + command
+}
+
+// Command is a line for a shell, and whose it is: zkCli, redis-cli or owner.
+type Command struct{ Name, Text string }
+
+// Look are the commands of the service's own client that read a lock and, where c is not nil, one contender's entry.
+// Nothing is given for what cannot be copied whole.
+func Look(kind inspect.BackendKind, l *inspect.Lock, c *inspect.Contender, client string) []Command {
+	if kind == inspect.Redis {
+		return lookRedis(l, client)
+	}
+	var list []Command
+	add := func(verb, path string) {
+		if Copies(path) {
+			list = append(list, Command{"zkCli", ZooKeeperCLI(client, verb, path)})
+		}
+	}
+	add("ls", l.ID.Path)
+	if c != nil {
+		add("get -s", l.Node(c))
+	}
+	return list
+}
+
+// lookRedis reads the key on every master: how depends on what the key holds.
+func lookRedis(l *inspect.Lock, options string) []Command {
+	var list []Command
+	key, ok := Word(l.ID.Path)
+	if !ok {
+		return nil
+	}
+	for _, v := range l.Masters {
+		if !Copies(v.Addr) {
+			continue
+		}
+		verb := "get "
+		if v.Held != nil || v.Foreign {
+			verb = "type "
+		}
+		list = append(list, Command{"redis-cli", RedisCLI(v.Addr, options, verb+key)})
+		if len(list) == 1 {
+			list = append(list, Command{"redis-cli", RedisCLI(v.Addr, options, "pttl "+key)})
+		}
+	}
+	return list
+}

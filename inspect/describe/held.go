@@ -1,0 +1,94 @@
+package describe
+
+import (
+	"time"
+
+	"lockscope/inspect"
+)
+
+// View is what ages are told by: a snapshot, and the time that is drawn by our clock.
+type View struct {
+	Snapshot *inspect.Snapshot
+	Now      time.Time
+}
+
+// Bound says how a time is known.
+type Bound uint8
+
+// The bounds; the zero value is a time that is not known.
+const (
+	Unbounded Bound = iota
+	Exactly
+	AtMost
+	AtLeast
+)
+
+// Held is how long a lock has been held, as far as that is known.
+type Held struct {
+	time.Duration
+	Known Bound
+}
+
+// Near is how far apart two bounds may be that tell a time together.
+const Near = time.Second
+
+// Held is how long a contender has held its lock. Where its grant was not seen, its entry gives the upper bound and our
+// own watching the lower one.
+func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
+	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok {
+		return Held{d, Exactly}
+	}
+	most, made := v.Snapshot.Age(l, c.Since, v.Now)
+	least := v.Now.Sub(c.Seen)
+	switch {
+	case made && !c.Seen.IsZero() && most-least <= Near:
+		return Held{most, Exactly}
+	case made:
+		return Held{most, AtMost}
+	case !c.Seen.IsZero():
+		return Held{least, AtLeast}
+	}
+	return Held{}
+}
+
+// Sign stands before a time that is only bounded.
+func (b Bound) Sign() string {
+	switch b {
+	case AtMost:
+		return "≤"
+	case AtLeast:
+		return "≥"
+	default:
+		return ""
+	}
+}
+
+// String is how long a lock is held, to be put behind "holds it" or "held".
+func (h Held) String() string {
+	switch h.Known {
+	case Exactly:
+		return " for " + Age(h.Duration)
+	case AtMost:
+		return " since before we looked, for " + Age(h.Duration) + " at most"
+	case AtLeast:
+		return " since before we looked, for " + Seconds(h.Duration) + " at least"
+	default:
+		return " since before we looked"
+	}
+}
+
+// LongestWait is how long the oldest waiter has waited; false where that is not known.
+func (v View) LongestWait(l *inspect.Lock) (time.Duration, bool) {
+	return v.Snapshot.Age(l, OldestWaiter(l), v.Now)
+}
+
+// OldestWaiter is when the waiter came that has waited longest, by the backend's clock; zero where unknown.
+func OldestWaiter(l *inspect.Lock) time.Time {
+	var oldest time.Time
+	for i := range l.Waiters {
+		if since := l.Waiters[i].Since; !since.IsZero() && (oldest.IsZero() || since.Before(oldest)) {
+			oldest = since
+		}
+	}
+	return oldest
+}

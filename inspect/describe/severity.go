@@ -1,0 +1,52 @@
+package describe
+
+import (
+	"cmp"
+	"slices"
+
+	"lockscope/inspect"
+)
+
+// WorstFirst orders findings by severity, the worst first.
+func WorstFirst(a, b inspect.Finding) int { return cmp.Compare(b.Severity.Rank(), a.Severity.Rank()) }
+
+// Worst is the worst of some findings, the first of several; nil where there is none.
+func Worst(findings []inspect.Finding) *inspect.Finding {
+	var worst *inspect.Finding
+	for i := range findings {
+		if f := &findings[i]; worst == nil || f.Severity.Rank() > worst.Severity.Rank() {
+			worst = f
+		}
+	}
+	return worst
+}
+
+// Level is how bad a lock is, the worst last: a free one before a held one, both before one that is unknown.
+type Level int
+
+// The levels.
+const (
+	LevelFree Level = iota
+	LevelHeld
+	LevelContended
+	LevelUnknown
+	LevelWarning
+	LevelCritical
+)
+
+// LevelOf is how bad a lock is, by its state and its worst finding.
+func LevelOf(l *inspect.Lock) Level {
+	states := []inspect.State{
+		LevelHeld: inspect.StateHeld, LevelContended: inspect.StateContended, LevelUnknown: inspect.StateUnknown,
+		LevelWarning: inspect.StateMinority, LevelCritical: inspect.StateSplit,
+	}
+	level := Level(max(0, slices.Index(states, l.State)))
+	switch f := Worst(l.Findings); {
+	case f == nil:
+	case f.Severity == inspect.Critical:
+		level = LevelCritical
+	case f.Severity == inspect.Warning:
+		level = max(level, LevelWarning)
+	}
+	return level
+}

@@ -1,0 +1,61 @@
+package describe
+
+import (
+	"strings"
+
+	"lockscope/inspect"
+)
+
+// Failure is why a backend cannot be read in full, on one line and whole, for a log that has nothing else of it.
+func Failure(b *inspect.Backend) string {
+	if b.Error != "" {
+		return Printable(strings.ReplaceAll(b.Error, "\n", "; "))
+	}
+	for _, server := range b.Servers {
+		if server.Error != "" {
+			return Printable(server.Addr + ": " + server.Error)
+		}
+	}
+	return "not every server answered"
+}
+
+// Trouble is what is wrong with a backend that cannot be read in full: its own error, else those of its servers, each
+// server named once.
+func Trouble(b *inspect.Backend) string {
+	var parts []string
+	for _, s := range b.Servers {
+		if s.State != inspect.ServerDown {
+			continue
+		}
+		part := Printable(s.Addr)
+		if s.Error != "" {
+			part += ": " + Cause(s.Error, s.Addr)
+		}
+		parts = append(parts, part)
+	}
+	if b.Error != "" && (b.Kind != inspect.Redis || len(parts) < 2) { // of several masters each is named with its own
+		return Printable(briefError(b))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// briefError is a backend's error, each server in it named once.
+func briefError(b *inspect.Backend) string {
+	lines := strings.Split(b.Error, "\n")
+	for i, text := range lines {
+		for _, s := range b.Servers {
+			if s.Addr != "" && strings.Contains(text, s.Addr+": ") {
+				lines[i] = s.Addr + ": " + Cause(text, s.Addr)
+			}
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Cause is the end of a server's error: what comes before it names the server, which whoever reads it knows.
+func Cause(text, addr string) string {
+	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
+		text = text[at+len(addr)+2:]
+	}
+	return Printable(strings.TrimPrefix(text, "connect: "))
+}

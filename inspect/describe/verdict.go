@@ -1,0 +1,251 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// Verdict says in a sentence who holds a lock, for how long, and who waits; or why that is not known.
+func (v View) Verdict(l *inspect.Lock) string {
+	if l.State == inspect.StateUnknown {
+		return "unknown: " + unknown(l)
+	}
+	if len(l.Masters) > 0 {
+		return v.redisVerdict(l)
+	}
+	if len(l.Holders) == 0 {
+		return vacant(l, "free: nobody holds it and nobody waits")
+	}
+	return v.holders(l) + v.queue(l)
+}
+
+// unknown is why nobody can tell who holds a lock: what was refused or failed, where a source said so.
+func unknown(l *inspect.Lock) string {
+	if why := Reasons(l.Unseen, inspect.AspectHolders, inspect.AspectVotes, inspect.AspectKind); why != "" {
+		return why
+	}
+	for _, f := range l.Findings {
+		if f.Rule == "blind" {
+			return Printable(f.Message)
+		}
+	}
+	if len(l.Masters) == 0 {
+		return "it could not be read; this does not say that nobody holds it"
+	}
+	if silent := Tally(l).Silent; silent > 0 {
+		do := " do"
+		if silent == 1 {
+			do = " does"
+		}
+		return fmt.Sprintf("%d of %s not answer; too few are left to tell", silent, Count(len(l.Masters), "master")+do)
+	}
+	if Structured(l) {
+		return "what the key holds does not tell who holds the lock" + UnseenWaiters(l)
+	}
+	return "what the masters hold under this key is no lock"
+}
+
+// Structured reports whether a recipe found more than a plain string under the key of a Redis lock.
+func Structured(l *inspect.Lock) bool {
+	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
+}
+
+// vacant says that nobody holds a lock, or that somebody waits for it all the same.
+func vacant(l *inspect.Lock, free string) string {
+	if len(l.Waiters) == 0 {
+		return free
+	}
+	return fmt.Sprintf("nobody holds it, though %s; first in line is %s", Waiting(len(l.Waiters)), Owner(&l.Waiters[0]))
+}
+
+// holders says who holds a lock that has some.
+func (v View) holders(l *inspect.Lock) string {
+	h := &l.Holders[0]
+	n := len(l.Holders)
+	switch {
+	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
+		return fmt.Sprintf("%d of %s used", n, Count(l.Limit, "permit"))
+	case l.Kind == inspect.KindSemaphore:
+		return Count(n, "permit") + " used"
+	case n > 1 && h.Mode == recipe.Shared:
+		return fmt.Sprintf("%d readers hold it", n)
+	case n > 1 && oneSession(l.Holders):
+		return fmt.Sprintf("%s holds it with %d entries", Owner(h), n)
+	case n > 1:
+		return fmt.Sprintf("%d hold it", n)
+	}
+	text := Owner(h)
+	if at := Client(&h.Owner); at != "" && at != text {
+		text += " (" + at + ")"
+	}
+	if h.Mode == recipe.Shared {
+		text += " reads it"
+	} else {
+		text += " holds it"
+	}
+	return text + v.Held(l, h).String()
+}
+
+// Standing is the verdict without running ages, so that it stays as it is until something happens.
+func (v View) Standing(l *inspect.Lock) string {
+	if len(l.Holders) == 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended {
+		text, _, _ := strings.Cut(v.Verdict(l), ";")
+		return text
+	}
+	h := &l.Holders[0]
+	text := Owner(h) + " holds it"
+	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
+		text = v.holders(l)
+	}
+	if h.HeldSince.IsZero() {
+		text += " since before we looked"
+	}
+	if n := len(l.Waiters); n > 0 {
+		text += "; " + Waiting(n) + ", next " + Owner(&l.Waiters[0])
+	}
+	return text + UnseenWaiters(l)
+}
+
+// oneSession: all holders are one client, which both reads and writes.
+func oneSession(holders []inspect.Contender) bool {
+	first := holders[0].Owner.Session
+	return first != 0 && !slices.ContainsFunc(holders, func(c inspect.Contender) bool { return c.Owner.Session != first })
+}
+
+// queue says who waits for a lock that is held.
+func (v View) queue(l *inspect.Lock) string {
+	n := len(l.Waiters)
+	if n == 0 {
+		return "; nobody waits"
+	}
+	text := "; " + Waiting(n) + ", next " + Owner(&l.Waiters[0])
+	if l.Waiters[0].State == inspect.Pending {
+		text += " (pending)"
+	}
+	if longest, ok := v.LongestWait(l); ok {
+		text += ", longest " + Age(longest)
+	}
+	return text
+}
+
+// Waiting is "1 waits", "2 wait".
+func Waiting(n int) string {
+	if n == 1 {
+		return "1 waits"
+	}
+	return fmt.Sprintf("%d wait", n)
+}
+
+// UnseenWaiters says how many clients wait besides, of whom only the number is known; empty for none.
+func UnseenWaiters(l *inspect.Lock) string {
+	switch n := l.WaitersAtLeast; n {
+	case 0:
+		return ""
+	case 1:
+		return "; at least one client waits unseen"
+	default:
+		return fmt.Sprintf("; at least %d clients wait unseen", n)
+	}
+}
+
+// Votes is how the masters voted.
+type Votes struct {
+	// Counts of votes by value, the most first.
+	Counts []int
+	// Absent masters have no key, Silent ones did not answer.
+	Absent, Silent int
+}
+
+// Tally counts the votes on a Redis lock. What is no lock is no vote.
+func Tally(l *inspect.Lock) Votes {
+	var t Votes
+	counts := make(map[string]int)
+	for _, v := range l.Masters {
+		switch {
+		case !v.Up:
+			t.Silent++
+		case !v.Present:
+			t.Absent++
+		case v.Foreign:
+		default:
+			counts[v.Value.Raw()+v.Digest]++
+		}
+	}
+	t.Counts = slices.SortedFunc(maps.Values(counts), func(a, b int) int { return cmp.Compare(b, a) })
+	return t
+}
+
+func (v View) redisVerdict(l *inspect.Lock) string {
+	n, t := len(l.Masters), Tally(l)
+	switch l.State {
+	case inspect.StateFree:
+		return vacant(l, "free: nobody holds it")
+	case inspect.StateSplit:
+		return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
+			l.Ballot(), len(t.Counts), l.Quorum, v.clearsIn(l))
+	case inspect.StateMinority:
+		if len(t.Counts) == 0 {
+			return "nobody holds it: a client has some of the lock's keys, but too few"
+		}
+		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], n, l.Quorum, v.clearsIn(l))
+	}
+	text := v.redisHolder(l)
+	if len(l.Waiters) > 0 {
+		text += v.queue(l)
+	}
+	return text + UnseenWaiters(l)
+}
+
+func (v View) redisHolder(l *inspect.Lock) string {
+	n := len(l.Masters)
+	h := &l.Holders[0]
+	text := Middle(Owner(h), 40, "…") + " holds it"
+	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
+		text = v.holders(l)
+	}
+	if n > 1 {
+		text += fmt.Sprintf(" with %d of %d votes", l.Votes(), n)
+	}
+	if held := v.Held(l, h); held.Known != Unbounded {
+		text += held.String()
+	}
+	switch {
+	case n > 1 && l.Margin == 0:
+		text += ": one restart from a double hold"
+	case n > 1 && l.Margin > 0:
+		text += ", " + Count(l.Margin, "vote") + " to spare"
+	}
+	switch {
+	case h.NoExpiry:
+		text += " · never expires"
+	case !l.ValidUntil.IsZero() && l.ValidUntil.After(v.Now):
+		text += " · valid " + Age(l.ValidUntil.Sub(v.Now))
+	case !l.ValidUntil.IsZero():
+		text += " · validity run out"
+	}
+	return text
+}
+
+// clearsIn is when the last of the votes expires.
+func (v View) clearsIn(l *inspect.Lock) string {
+	var last time.Time
+	for _, m := range l.Masters {
+		switch {
+		case m.Present && m.NoExpiry:
+			return "; a part of it never expires"
+		case m.Present && m.ExpiresAt.After(last):
+			last = m.ExpiresAt
+		}
+	}
+	if last.IsZero() {
+		return ""
+	}
+	return "; all expired in " + Age(last.Sub(v.Now))
+}

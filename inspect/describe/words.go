@@ -1,0 +1,99 @@
+package describe
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+)
+
+// Printable makes text safe to print that is already escaped or our own: backslashes stay, everything else is escaped
+// as inspect.Escape does.
+func Printable(text string) string {
+	if !strings.Contains(text, `\`) {
+		return inspect.Escape(text)
+	}
+	parts := strings.Split(text, `\`)
+	for i := range parts {
+		parts[i] = inspect.Escape(parts[i])
+	}
+	return strings.Join(parts, `\`)
+}
+
+// Count writes a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
+func Count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	switch last := one[len(one)-1]; {
+	case strings.HasSuffix(one, "ch") || last == 's':
+		one += "es"
+	case last == 'y' && !strings.ContainsAny(one[len(one)-2:len(one)-1], "aeou"):
+		one = one[:len(one)-1] + "ies"
+	default:
+		one += "s"
+	}
+	return fmt.Sprintf("%d %s", n, one)
+}
+
+// Middle cuts text in its middle to at most that many cells, so that its start and its end stay; tail stands for what
+// was cut.
+func Middle(text string, cells int, tail string) string {
+	w := ansi.StringWidth(text)
+	if w <= cells {
+		return text
+	}
+	end := (cells - 1) * 2 / 3
+	return ansi.Truncate(text, cells-1-end, "") + tail + ansi.Cut(text, w-end, w)
+}
+
+// Owner names who is behind a contender in a word: the label, else the client, host, session or the contender's name.
+func Owner(c *inspect.Contender) string {
+	o := &c.Owner
+	switch {
+	case o.Label != "":
+		return o.Label.String()
+	case o.Client != "":
+		return Printable(o.Client)
+	case o.Host != "":
+		return o.Host.String()
+	case o.Session != 0:
+		return inspect.SessionID(o.Session)
+	default:
+		return c.Name.String()
+	}
+}
+
+// BriefOwner is the owner with its client in few cells, for a sentence that must not run on.
+func BriefOwner(c *inspect.Contender) string {
+	if w := c.Who(); w != c.Name {
+		return w.Cut(36)
+	}
+	return BriefName(c.Name)
+}
+
+// BriefName is a contender's name in few cells. The end of a znode's name tells it apart; the beginning is the same for
+// all.
+func BriefName(name inspect.Untrusted) string {
+	const start, end = 12, 20
+	raw := name.Raw()
+	if len(raw) <= start+end {
+		return name.String()
+	}
+	cut := len(raw) - end
+	for cut < len(raw) && !utf8.RuneStart(raw[cut]) {
+		cut++
+	}
+	return name.Cut(start) + inspect.Untrusted(raw[cut:]).Cut(end)
+}
+
+// Client is the address of an owner, or else its host; empty where neither is known.
+func Client(o *inspect.Owner) string {
+	if o.Client != "" {
+		return Printable(o.Client)
+	}
+	return o.Host.String()
+}
