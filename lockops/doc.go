@@ -12,9 +12,14 @@
 // goes on where it was, perhaps long after somebody else got the lock. Where that must not happen, let the resource itself
 // refuse old holders by Hold.Token, the fencing token. Redlock has none.
 //
-// ZooKeeper: loss is told at the send time of the newest acknowledged request + the negotiated session timeout, on the
-// monotonic clock. A follower that is cut off from its leader answers pings for up to syncLimit ticks: choose session
-// timeouts above that. Clock rates may differ by up to one percent.
+// ZooKeeper: a hold lasts three quarters of the session timeout from when the newest request was sent that a quorum of the
+// servers has committed. Answers that a server gives by itself do not count: a follower that is cut off from its leader
+// goes on to answer pings and reads, and a leader that is cut off from its followers answers sync, while the others let
+// the session expire. So while a hold is in hand, its session sends every eighth of its timeout a transaction that checks
+// that its nodes are there and changes nothing: with the default timeout of 10 s, one in 1.25 s for all holds of a session
+// together, and none for holds that are shorter. Clock rates may differ by up to one percent. While a machine is suspended
+// nothing can be told; on Linux a hold whose time ran out meanwhile is lost at the next heartbeat after it, elsewhere when
+// as much time has passed again. ZooKeeper 3.5 or newer is needed.
 //
 // Redis: TTLs follow the server's wall clock; a step of that clock frees a lock early or late. Replication is
 // asynchronous: a failover can lose the lock and its fencing counter, and so can a restart without appendfsync always. A
@@ -26,7 +31,10 @@
 //
 // # Names on the servers
 //
-// ZooKeeper nodes are named as the chosen recipe does and carry the label as data. A Redis value is
+// ZooKeeper nodes are named as the chosen recipe does and carry the label as data. New nodes, and directories that are
+// missing, take the access list of the directory above them; where that may not be read, or shows no digests, they are open
+// to the users alone as which the session is authenticated (WithACL gives another). A contender's node has to be readable
+// for those who queue behind it. A Redis value is
 // recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64, ":" and the label. Beside the key of a mutex
 // stands its fencing counter, recipe.FenceKey, which never expires; a release publishes on recipe.LockscopeChannel. An ACL must allow
 // both, and the commands evalsha, eval, get, set, del, incr, pexpire, pttl, time, publish, subscribe.

@@ -100,11 +100,11 @@ func (e nodeErrors) Error() string {
 // Unwrap returns all of them.
 func (e nodeErrors) Unwrap() []error { return e }
 
-// told is an error in words of its own.
-type told struct {
+// worded is an error in words of its own.
+type worded struct {
 	text string
 	errs []error
 }
 
-func (e told) Error() string   { return e.text }
-func (e told) Unwrap() []error { return e.errs }
+func (e worded) Error() string   { return e.text }
+func (e worded) Unwrap() []error { return e.errs }

@@ -22,6 +22,7 @@ type options struct {
 	fence     bool
 	reentry   bool
 	onWaiting func(name string)
+	onBehind  func(Queue)
 	onRenew   func(deadline time.Time)
 	onAsked   func(at time.Time)
 	given     optionSet
@@ -43,19 +44,20 @@ const (
 	optWaiting
 	optRenew
 	optAsked
+	optBehind
 )
 
 // optionNames are in the order of the bits.
 var optionNames = [...]string{
 	"WithLabel", "WithRecipe", "WithPrefix", "WithTTL", "WithoutRenewal", "WithMasterLimit", "WithoutToken", "WithReentry",
-	"OnWaiting", "OnRenew", "OnAsked",
+	"OnWaiting", "OnRenew", "OnAsked", "OnBehind",
 }
 
 // The options that each kind of lock keeps.
 const (
 	everyKindKeeps  = optLabel | optReentry | optWaiting
-	zkMutexKeeps    = everyKindKeeps | optRecipe | optPrefix
-	zkRWMutexKeeps  = everyKindKeeps | optRecipe
+	zkMutexKeeps    = everyKindKeeps | optRecipe | optPrefix | optBehind
+	zkRWMutexKeeps  = everyKindKeeps | optRecipe | optBehind
 	redisMutexKeeps = everyKindKeeps | optTTL | optRenewal | optLimit | optToken | optRenew | optAsked
 	redlockKeeps    = everyKindKeeps | optTTL | optRenewal | optLimit | optRenew
 )
@@ -189,6 +191,24 @@ func OnWaiting(f func(name string)) Option {
 	}
 }
 
+// Queue is where a contender stands that waits.
+type Queue struct {
+	Name string // of the contender
+	// Holder is the name of whoever is first and so holds the lock, among others perhaps; Position counts the contenders
+	// before it.
+	Holder   string
+	Position int
+}
+
+// OnBehind is called when an Acquire on ZooKeeper has to wait, and again when another contender has become the first and
+// it looked at the queue. It must not block.
+func OnBehind(f func(Queue)) Option {
+	return func(o *options) {
+		o.given |= optBehind
+		o.onBehind = f
+	}
+}
+
 // OnRenew is called after each renewal of a Redis lock with the new deadline. It must not block.
 func OnRenew(f func(deadline time.Time)) Option {
 	return func(o *options) {
@@ -210,6 +230,12 @@ func OnAsked(f func(at time.Time)) Option {
 func (o *options) waiting(name string) {
 	if o.onWaiting != nil {
 		o.onWaiting(name)
+	}
+}
+
+func (o *options) behind(q Queue) {
+	if o.onBehind != nil {
+		o.onBehind(q)
 	}
 }
 

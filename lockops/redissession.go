@@ -90,7 +90,7 @@ func (s *RedisSession) start(ctx context.Context, limit time.Duration) error {
 		}
 	}
 	if len(s.masters) == 1 {
-		return told{bad[0].Error(), append(bad, ErrNoQuorum)}
+		return worded{bad[0].Error(), append(bad, ErrNoQuorum)}
 	}
 	return withNodes(bad, ErrNoQuorum)
 }

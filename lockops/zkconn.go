@@ -1,20 +1,71 @@
 package lockops
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
 )
 
 // Conn is the session's connection, for what is no locking: an operator's guarded look at other people's nodes. It
 // belongs to the session: never close it.
 func (s *ZKSession) Conn() *zk.Conn { return s.conn }
 
+// ZKDialer connects a *zk.Conn so that a ZKSession can adopt it: give its Dial to zk.Connect as the zk.Dialer, and a dialer
+// of its own to each connection. It sees every frame, and so learns what go-zookeeper does not tell and locks need: when
+// the requests were sent that a quorum has committed.
+type ZKDialer struct{ tap connect.Tap }
+
+// NewZKDialer makes a dialer. config may be nil: no TLS.
+func NewZKDialer(config *tls.Config) *ZKDialer { return &ZKDialer{tap: connect.Tap{TLS: config}} }
+
+// Dial is a zk.Dialer.
+func (d *ZKDialer) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	return dialWire(&d.tap, network, addr, timeout)
+}
+
+// AdoptZKConn makes a session of a connection that the caller has made with zk.Connect and zk.WithDialer(d.Dial), and waits
+// until there is one with a server, or until ctx ends. The connection stays the caller's: Close of the session gives the
+// locks back and leaves it open, and it must outlive the session. Options that say how to connect are ErrOption. Only one
+// session may adopt it at a time.
+func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOption) (*ZKSession, error) {
+	s := newZKSession(opts)
+	if s.opts.dials {
+		s.end(ErrClosed)
+		s.endGone()
+		return nil, fmt.Errorf("lockops: adopt a zookeeper connection: %w: it says how to connect", ErrOption)
+	}
+	s.conn, s.tap, s.adopted, s.servers = conn, &d.tap, true, "of the adopted connection"
+	s.tap.Listen(s.watches.fire, s.noteChange)
+	s.goDo(s.keepHolds)
+	if err := s.start(ctx); err != nil {
+		s.Close()
+		return nil, errors.Join(err, errForeignDialer(d))
+	}
+	return s, nil
+}
+
+// errForeignDialer says so when a connection cannot be one of this dialer's.
+func errForeignDialer(d *ZKDialer) error {
+	if id, _ := d.tap.Session(); id == 0 && d.tap.DialError() == nil {
+		return errors.New("the connection was not made with this dialer (zk.WithDialer)")
+	}
+	return nil
+}
+
 // dial connects to a server for go-zookeeper.
 func (s *ZKSession) dial(network, addr string, timeout time.Duration) (net.Conn, error) {
-	conn, err := s.tap.Dial(network, addr, timeout)
+	return dialWire(s.tap, network, addr, timeout)
+}
+
+func dialWire(tap *connect.Tap, network, addr string, timeout time.Duration) (net.Conn, error) {
+	conn, err := tap.Dial(network, addr, timeout)
 	if err != nil {
 		return nil, err
 	}

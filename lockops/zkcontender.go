@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -16,188 +15,172 @@ import (
 type attempt struct {
 	mode recipe.Mode
 	wait bool
-	// inside is the write that a read is taken inside of, nil for any other contender, and token that write's.
+	// inside is the write that a read is taken inside of, nil for any other contender.
 	inside *zkGrant
-	token  uint64
 }
 
 // contender is one attempt: one node, in one session.
 type contender struct {
 	attempt
-	q       *zkQueue
-	node    node
-	life    *life         // of the session that was alive before the node was asked for
-	created chan creation // answer to the create request, when it is still due
-	told    bool
+	q        *zkQueue
+	node     node
+	session  int64   // that was alive before the node was asked for
+	creating *flight // of the create request, while its answer is due
+	reported string  // whom it was last said to wait for
 }
 
 // contend queues once. Whatever it ends with but success, its node is gone, or its removal goes on in the background.
 func (q *zkQueue) contend(ctx context.Context, a attempt) (*Hold, error) {
-	life, err := q.session.alive(ctx)
-	if err == nil && a.inside != nil && life != a.inside.life {
+	session, err := q.session.alive(ctx)
+	if err == nil && a.inside != nil && session != a.inside.id {
 		err = errors.Join(ErrLost, errExpired)
 	}
 	if err != nil {
 		return nil, acquireError(q.lock, err)
 	}
-	c := &contender{attempt: a, q: q, life: life, node: q.newNode(a)}
-	err = c.queue(ctx)
-	var h *Hold
-	if err == nil {
-		h, err = c.granted(ctx)
-	}
+	c := &contender{attempt: a, q: q, session: session, node: q.newNode(a)}
+	h, err := c.queue(ctx)
 	if err == nil {
 		return h, nil
 	}
-	c.abandon()
-	if errors.Is(err, errAgain) {
+	left := c.abandon(ctx)
+	if errors.Is(err, errAgain) && left == nil {
 		return nil, errAgain
 	}
-	return nil, acquireError(q.lock, err)
+	return nil, acquireError(q.lock, errors.Join(err, left))
 }
 
-// queue creates the node and waits until it is first.
-func (c *contender) queue(ctx context.Context) error {
-	children, err := c.enter(ctx)
-	inFlight := true // a first listing may have overtaken the creation
+// queue creates the node, waits until it is first, and makes the hold.
+func (c *contender) queue(ctx context.Context) (*Hold, error) {
+	list, err := c.enter(ctx)
 	for {
 		if err == nil {
-			err = c.check(children, inFlight)
+			err = c.check(list)
+		}
+		if err == nil {
+			var h *Hold
+			if h, err = c.granted(ctx); err == nil {
+				return h, nil
+			}
 		}
 		switch {
-		case err == nil:
-			return nil
 		case errors.Is(err, errLook):
-			inFlight = false
 		case lostInTransit(err):
 			if err := c.recover(ctx); err != nil {
-				return err
+				return nil, err
 			}
 		case errors.As(err, new(*blocked)):
 			if !c.wait {
-				return ErrHeld
+				return nil, ErrHeld
 			}
-			if err := c.await(ctx, err.(*blocked).by); err != nil {
-				return err
+			if err := c.await(ctx, err.(*blocked)); err != nil {
+				return nil, err
 			}
 		default:
-			return err
+			return nil, err
 		}
-		children, err = c.q.children(ctx)
+		list, err = c.q.list(ctx, c.session)
 	}
 }
 
 var errLook = errors.New("look again")
 
 // blocked says who is before a contender.
-type blocked struct{ by string }
+type blocked struct {
+	by    recipe.Entry   // whom it watches
+	first []recipe.Entry // all who are before it, in order
+}
 
-func (b *blocked) Error() string { return "waits for " + b.by }
+func (b *blocked) Error() string { return "waits for " + b.by.Name }
 
-// enter asks for the node and, in the same flight, for the children: the listing is sent when the create request has been
-// written, and a server executes a session's requests in order.
-func (c *contender) enter(ctx context.Context) ([]string, error) {
+// enter asks for the node and, in the same flight, for the children.
+func (c *contender) enter(ctx context.Context) (listing, error) {
 	s := c.q.session
-	written, stop := s.tap.AwaitCreate(c.node.prefix)
-	defer stop()
 	c.node.maybe = true
-	c.created = make(chan creation, 1)
-	wanted := c.node
-	if !s.goDo(func() { c.created <- s.create(wanted, []byte(c.q.opts.label)) }) {
-		return nil, ErrClosed
+	f := s.create(c.session, &c.node, []byte(c.q.opts.label), c.q.acl(), c.q.dir)
+	c.creating = f
+	if err := s.wait(ctx, f); err != nil {
+		return listing{}, err
 	}
-	select {
-	case <-written:
-	case made := <-c.created:
-		c.created <- made
-	case <-ctx.Done():
-		return nil, because(ctx)
+	c.creating = nil
+	if err := c.made(ctx, f); err != nil {
+		return listing{}, err
 	}
-	children, listErr := c.q.children(ctx)
-	select {
-	case made := <-c.created:
-		if err := c.made(ctx, made); err != nil {
-			return nil, err
-		}
-	case <-ctx.Done():
-		return nil, because(ctx)
+	list, err := listingOf(f.replies[1])
+	if errors.Is(err, zk.ErrNoNode) {
+		return listing{}, errLook
 	}
-	if errors.Is(listErr, zk.ErrNoNode) {
-		return nil, errLook
-	}
-	return children, listErr
+	return list, err
 }
 
 // made takes the answer to the create request.
-func (c *contender) made(ctx context.Context, made creation) error {
-	c.created = nil
+func (c *contender) made(ctx context.Context, f *flight) error {
+	id, err := created(f.replies[0])
 	switch {
-	case made.err == nil:
-		c.node.path = made.path
+	case err == nil:
+		c.node.path, c.node.czxid = id.path, id.czxid
 		return nil
-	case lostInTransit(made.err):
-		return made.err
+	case lostInTransit(err):
+		c.node.maybe = errors.Is(err, zk.ErrConnectionClosed)
+		return err
 	}
 	c.node.maybe = false
-	if errors.Is(made.err, zk.ErrNoNode) { // no directory, or no longer: containers vanish when they are empty
+	if errors.Is(err, zk.ErrNoNode) { // no directory, or no longer: containers vanish when they are empty
 		if _, err := c.q.look(ctx); err != nil {
 			return err
 		}
 		return errAgain
 	}
-	return made.err
+	return err
 }
 
 // recover finds out, after the connection broke, whether the node exists, once the session is connected again.
 func (c *contender) recover(ctx context.Context) error {
 	s := c.q.session
-	life, err := s.alive(ctx)
-	if err != nil {
-		return err
-	}
-	if life.id != c.life.id { // the node is gone with its session, or belongs to one that it was not meant for
-		return errAgain
-	}
-	if c.node.path != "" {
-		return nil
-	}
-	if !c.node.unique {
-		return errAgain // abandon removes it
-	}
-	found, err := ask(ctx, s, func() creation {
-		path, err := s.find(&c.node)
-		return creation{path, err}
-	})
+	session, err := s.alive(ctx)
 	switch {
 	case err != nil:
 		return err
-	case errors.Is(found.err, zk.ErrNoNode):
+	case session != c.session: // the node is gone with its session
 		return errAgain
-	case lostInTransit(found.err):
-		return c.recover(ctx)
-	case found.err != nil:
-		return found.err
+	case c.node.path != "":
+		return nil
+	case !c.node.unique || !c.node.maybe:
+		return errAgain // abandon removes it
 	}
-	c.node.path = found.path
-	return nil
+	found, n := make(chan error, 1), c.node
+	if !s.goDo(func() { found <- s.find(c.session, &n) }) {
+		return ErrClosed
+	}
+	select {
+	case err = <-found:
+	case <-ctx.Done():
+		return because(ctx)
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
+	switch {
+	case err == nil:
+		c.node = n
+		return nil
+	case errors.Is(err, zk.ErrNoNode):
+		return errAgain
+	case lostInTransit(err):
+		return c.recover(ctx)
+	}
+	return err
 }
 
 // check looks where in the queue the node stands: nil first, *blocked behind another, errAgain not there.
-func (c *contender) check(children []string, inFlight bool) error {
-	s := c.q.session
-	if s.lives(c.life.id) == nil {
-		return zk.ErrConnectionClosed // find out in recover
-	}
-	entries, stranger := c.q.entries(children)
+func (c *contender) check(list listing) error {
+	entries, stranger := c.q.entries(list.children)
 	if stranger != nil && c.behind(stranger) {
 		return stranger
 	}
-	own := c.node.path[strings.LastIndexByte(c.node.path, '/')+1:]
+	own := c.node.name()
 	i := slices.IndexFunc(entries, func(e recipe.Entry) bool { return e.Name == own })
-	if i < 0 {
-		if inFlight {
-			return errLook
-		}
+	// A number comes again only in a directory that was made anew: then the node of this name is somebody else's.
+	if i < 0 || !c.node.unique && list.czxid > c.node.czxid {
 		return errAgain
 	}
 	if c.inside != nil {
@@ -207,7 +190,7 @@ func (c *contender) check(children []string, inFlight bool) error {
 	if before < 0 {
 		return nil
 	}
-	return &blocked{by: entries[before].Name}
+	return &blocked{by: entries[before], first: entries[:i]}
 }
 
 // checkInside grants a read for the write that it is taken inside of: while the write's node is there, nobody else holds
@@ -228,80 +211,96 @@ func (c *contender) behind(stranger *RecipeError) bool {
 	return !ok || !ownOK || own-seq > 0
 }
 
-type watched struct {
-	events <-chan zk.Event
-	err    error
+// await waits until something has happened to the node before, or to the connection. It never waits without a watch.
+func (c *contender) await(ctx context.Context, b *blocked) error {
+	return c.q.session.awaitChange(ctx, c.session, c.q.dir+"/"+b.by.Name, func() { c.report(b) })
 }
 
-// await waits until something has happened to the node before, or to the session. It never waits without a watch.
-func (c *contender) await(ctx context.Context, before string) error {
+// report says, once a watch is set, that it waits, and behind whom.
+func (c *contender) report(b *blocked) {
+	if c.reported == "" {
+		c.q.opts.waiting(c.node.name())
+	}
+	if holder := b.first[0].Name; c.reported != holder {
+		c.reported = holder
+		c.q.opts.behind(Queue{Name: c.node.name(), Holder: holder, Position: len(b.first)})
+	}
+}
+
+// How long a failed Acquire waits for its node to be gone before it leaves that to the background: while its context
+// lasts, and after that time enough for a healthy server and little for the caller.
+const (
+	abandonWait = 2 * time.Second
+	abandonLate = 50 * time.Millisecond
+)
+
+// abandon removes the node on a time limit of its own, since the caller's context may have ended. It returns an error when
+// the node cannot be removed.
+func (c *contender) abandon(ctx context.Context) error {
 	s := c.q.session
-	w, err := ask(ctx, s, func() watched {
-		_, _, events, err := s.conn.GetW(c.q.dir + "/" + before) // exists would leave a watch on a node that is gone
-		return watched{events, err}
-	})
-	switch {
-	case err != nil:
-		return err
-	case errors.Is(w.err, zk.ErrNoNode) || lostInTransit(w.err):
+	n, creating := c.node, c.creating
+	if creating == nil && n.path == "" && !n.maybe {
 		return nil
-	case w.err != nil:
-		return w.err
 	}
-	if !c.told {
-		c.told = true
-		c.q.opts.waiting(c.node.path[strings.LastIndexByte(c.node.path, '/')+1:])
+	done := make(chan removal, 1)
+	if !s.goDo(func() { done <- s.removeCreated(c.session, &n, creating) }) {
+		return nil
 	}
-	select {
-	case <-w.events:
-	case <-ctx.Done():
-		return because(ctx)
-	case <-s.ctx.Done():
-		return ErrClosed
-	}
-	return nil
-}
-
-// abandonWait is how long a failed Acquire waits for its node to be gone before it leaves that to the background.
-const abandonWait = 2 * time.Second
-
-// abandon removes the node on a context of its own, since the caller's may have ended.
-func (c *contender) abandon() {
-	s := c.q.session
-	ctx, cancel := context.WithTimeout(context.Background(), abandonWait)
-	defer cancel()
-	n, created := c.node, c.created
-	_, _ = ask(ctx, s, func() removal {
-		if created != nil {
-			made := <-created
-			n.path = made.path
-			n.maybe = lostInTransit(made.err)
+	timer := time.NewTimer(abandonWait)
+	defer timer.Stop()
+	for ended := ctx.Done(); ; {
+		select {
+		case r := <-done:
+			if errors.Is(r.err, zk.ErrNoAuth) {
+				return r.err
+			}
+			return nil
+		case <-ended:
+			ended = nil
+			timer.Reset(abandonLate)
+		case <-timer.C:
+			return nil
 		}
-		return s.remove(&n)
-	})
+	}
 }
 
-// granted makes the hold, if the session certainly lives.
+// removeCreated is remove for a node whose create request may be under way.
+func (s *ZKSession) removeCreated(session int64, n *node, creating *flight) removal {
+	if creating != nil {
+		select {
+		case <-creating.done:
+		case <-s.gone.Done():
+			return removal{err: ErrClosed}
+		}
+		id, err := created(creating.replies[0])
+		n.path, n.czxid, n.maybe = id.path, id.czxid, errors.Is(err, zk.ErrConnectionClosed)
+	}
+	return s.remove(session, n)
+}
+
+// granted makes the hold, if the session is certain to live for a while. One that has waited for long proves it first.
 func (c *contender) granted(ctx context.Context) (*Hold, error) {
 	s := c.q.session
-	life := s.lives(c.life.id)
-	if life == nil {
-		return nil, errAgain
+	if !s.leased(c.session) {
+		if err := s.prove(ctx, c.session, c.node.path); errors.Is(err, zk.ErrNoNode) {
+			return nil, errAgain
+		} else if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+			return nil, err
+		}
+		if !s.leased(c.session) { // the answer came late
+			return nil, errLook
+		}
 	}
 	g := newGrant(ctx, c.q.lock)
 	g.shared = c.mode == recipe.Shared
-	z := &zkGrant{
-		session: s, grant: g, node: c.node, life: life, asked: make(chan struct{}, 1), read: make(chan struct{}), inner: make(chan *Hold, 1),
-	}
+	z := &zkGrant{session: s, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid), inner: make(chan *Hold, 1)}
 	z.inner <- nil
 	if c.inside != nil {
 		g.inside = c.inside.grant
-		z.readOnce(c.token)
+		z.number = c.inside.number
 	}
 	g.backend = z
-	z.stop = context.AfterFunc(life.ctx, func() { z.lost(context.Cause(life.ctx)) })
-	if !s.goDo(z.watch) {
-		return nil, ErrClosed
-	}
-	return g.hold(ctx), nil
+	h := g.hold(ctx)
+	z.begin()
+	return h, nil
 }

@@ -3,7 +3,6 @@ package lockops
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -14,29 +13,50 @@ type zkGrant struct {
 	session *ZKSession
 	grant   *grant
 	node    node
-	life    *life
-	stop    func() bool // stop listening to the end of life
+	id      int64  // of the session that has the node
+	number  uint64 // the fencing token
 
-	asked chan struct{} // somebody wants the token now
-	read  chan struct{} // closed when the node has been read
-	czxid uint64        // then set, 0 when the hold ended before
-
-	inner chan *Hold // has the write's own hold of the read inside of it, nil if there is none, unless it is being taken
+	timer *time.Timer // begins to watch the node
+	inner chan *Hold  // has the write's own hold of the read inside of it, nil if there is none, unless it is being taken
 }
 
-func (z *zkGrant) name() string { return z.node.path[strings.LastIndexByte(z.node.path, '/')+1:] }
+func (z *zkGrant) name() string { return z.node.name() }
+
+func (z *zkGrant) token() (uint64, bool) { return z.number, z.number != 0 }
 
 // errRemoved is why a hold was lost whose node an operator, or another client, deleted.
 var errRemoved = errors.New("its node was deleted")
 
+// watchAfter is how long a hold lasts before its own node is watched. Shorter ones save the request.
+const watchAfter = 5 * time.Millisecond
+
+// begin looks after the hold from now on.
+func (z *zkGrant) begin() {
+	_, timeout := z.session.tap.Session()
+	z.timer = time.AfterFunc(watchAfter, func() { z.session.goDo(z.watch) })
+	z.session.held.add(z, timeout)
+	if z.session.ctx.Err() != nil { // what keeps the holds may have ended before it was added
+		z.lost(ErrClosed)
+	}
+}
+
+// end stops to look after the hold.
+func (z *zkGrant) end() {
+	z.session.held.remove(z)
+	z.timer.Stop()
+}
+
 // lost ends the hold, and removes the node in case its session turns out to live.
 func (z *zkGrant) lost(reason error) {
-	z.stop()
+	z.end()
+	if z.grant.lost() != nil {
+		return
+	}
 	z.grant.lose(reason)
 	n := z.node
 	z.session.goDo(func() {
-		z.session.remove(&n)
-		z.leaveInner(z.session.ctx)
+		z.session.remove(z.id, &n)
+		z.leaveInner(z.session.gone)
 	})
 }
 
@@ -52,117 +72,117 @@ func (z *zkGrant) leaveInner(ctx context.Context) {
 // abandon has nothing to do: lost has done it.
 func (z *zkGrant) abandon() {}
 
-// watchAfter is how long a hold lasts before its own node is watched. Shorter ones save the request.
-const watchAfter = 5 * time.Millisecond
-
-// watch reads the own node, for its czxid, and watches it while it is held.
+// watch watches the own node while it is held, so as to tell at once when somebody deletes it.
 func (z *zkGrant) watch() {
-	defer z.readOnce(0)
-	select {
-	case <-time.After(watchAfter):
-	case <-z.asked:
-	case <-z.grant.ctx.Done():
-		return
-	}
 	for z.grant.ctx.Err() == nil {
-		_, stat, events, err := z.session.conn.GetW(z.node.path)
-		switch {
-		case errors.Is(err, zk.ErrNoNode), err == nil && stat.EphemeralOwner != z.life.id:
+		if _, err := z.session.alive(z.grant.ctx); err != nil {
+			return
+		}
+		watch, leave := z.session.watch(z.id, z.node.path)
+		select {
+		case <-watch.armed:
+		case <-z.grant.ctx.Done():
+			leave()
+			return
+		}
+		switch err := watch.err; {
+		case errors.Is(err, zk.ErrNoNode), err == nil && watch.stat.Czxid != z.node.czxid:
+			leave()
 			z.lost(errRemoved)
 			return
-		case lostInTransit(err):
-			if _, err := z.session.alive(z.grant.ctx); err != nil {
-				return
-			}
-			continue
-		case err != nil:
-			z.lost(err)
+		case err != nil && !lostInTransit(err): // it may not be read: the heartbeats have to do
+			leave()
 			return
 		}
-		z.readOnce(uint64(stat.Czxid))
 		select {
-		case <-events:
-		case <-z.grant.ctx.Done():
+		case <-watch.ended:
+			leave()
+		case <-z.grant.ctx.Done(): // the node goes now, and the watch with it
 			return
 		}
 	}
-}
-
-func (z *zkGrant) readOnce(czxid uint64) {
-	select {
-	case <-z.read:
-	default:
-		z.czxid = czxid
-		close(z.read)
-	}
-}
-
-func (z *zkGrant) token() (uint64, bool) {
-	select {
-	case z.asked <- struct{}{}:
-	default:
-	}
-	<-z.read
-	return z.czxid, z.czxid != 0
 }
 
 func (z *zkGrant) deadline() (time.Time, bool) {
-	id, deadline := z.session.deadline()
-	return deadline, id == z.life.id
+	session, deadline := z.session.lease()
+	return deadline, session == z.id
 }
 
+// release deletes the node. It goes on in the background when ctx ends.
 func (z *zkGrant) release(ctx context.Context) error {
-	z.stop()
+	s := z.session
+	z.end()
 	z.leaveInner(ctx)
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(z.life.ctx, cancel)() // the session ends: there is nothing left to wait for
-	n := z.node
-	result := z.session.forget(waiting, &n)
-	if result.err != nil && ctx.Err() == nil && z.life.ctx.Err() != nil {
-		return errors.Join(ErrLost, context.Cause(z.life.ctx))
+	if z.node.unique { // the usual case without a goroutine
+		f := s.send(z.id, nil, deleteRequest(z.node.path))
+		if err := s.wait(ctx, f); err != nil {
+			s.forgetBehind(z.id, z.node)
+			return err
+		}
+		switch err := f.replies[0].Err; {
+		case err == nil:
+			return nil
+		case errors.Is(err, zk.ErrNoNode):
+			return errors.Join(ErrLost, errRemoved)
+		case errors.Is(err, zk.ErrSessionExpired):
+			return errors.Join(ErrLost, errExpired)
+		case errors.Is(err, zk.ErrConnectionClosed):
+			return z.released(ctx, s.forget(ctx, z.id, z.node), true)
+		}
 	}
-	if result.err == nil && !result.was {
+	return z.released(ctx, s.forget(ctx, z.id, z.node), false)
+}
+
+// released says what a release has come to. asked: it was asked for before, and the answer was lost.
+func (z *zkGrant) released(ctx context.Context, r removal, asked bool) error {
+	now, _ := z.session.tap.Session()
+	switch {
+	case r.err != nil:
+		return r.err
+	case ctx.Err() == nil && now != z.id && !r.was:
+		return errors.Join(ErrLost, errExpired)
+	case !r.was && !asked:
 		return errors.Join(ErrLost, errRemoved)
 	}
-	return result.err
+	return nil
 }
 
-// extend looks at the node, which touches the session.
+// extend has a quorum prove the node now.
 func (z *zkGrant) extend(ctx context.Context) error {
-	_, err := z.look(ctx)
-	return err
-}
-
-// look makes sure that the node is there, and returns its czxid.
-func (z *zkGrant) look(ctx context.Context) (czxid uint64, err error) {
-	type found struct {
-		exists bool
-		stat   *zk.Stat
-		err    error
-	}
+	s := z.session
 	for {
-		if _, err := z.session.alive(ctx); err != nil {
-			return 0, err
+		if _, err := s.alive(ctx); err != nil {
+			return err
 		}
-		f, err := ask(ctx, z.session, func() found {
-			exists, stat, err := z.session.conn.Exists(z.node.path)
-			return found{exists && stat.EphemeralOwner == z.life.id, stat, err}
-		})
+		f := s.send(z.id, nil, checkRequest([]string{z.node.path}), existsRequest(z.node.path))
+		if err := s.wait(ctx, f); err != nil {
+			return err
+		}
+		_, err := missing(f.replies[0])
+		stat, existsErr := statOf(f.replies[1], false)
 		switch {
-		case err != nil:
-			return 0, err
-		case lostInTransit(f.err):
-			continue
-		case f.err == nil && !f.exists:
+		case errors.Is(err, zk.ErrSessionExpired):
+			z.lost(errExpired)
+		case errors.Is(err, zk.ErrNoNode), errors.Is(existsErr, zk.ErrNoNode), existsErr == nil && stat.Czxid != z.node.czxid:
 			z.lost(errRemoved)
+		case lostInTransit(err) || lostInTransit(existsErr):
+			continue
 		}
 		if lost := z.grant.lost(); lost != nil {
-			return 0, lost
+			return lost
 		}
-		if f.err != nil {
-			return 0, f.err
-		}
-		return uint64(f.stat.Czxid), nil
+		return err
+	}
+}
+
+// lookAtNode ends the hold if its node is gone.
+func (z *zkGrant) lookAtNode() {
+	f, err := z.session.patient(z.id, existsRequest(z.node.path))
+	if err != nil {
+		return
+	}
+	stat, err := statOf(f.replies[0], false)
+	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.Czxid != z.node.czxid {
+		z.lost(errRemoved)
 	}
 }

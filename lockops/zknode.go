@@ -9,63 +9,52 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
 )
 
 // makeDir creates a lock's directory and what is missing above it, as containers, which servers remove when they have
-// been emptied, or as persistent nodes where there are no containers.
-func (s *ZKSession) makeDir(path string) error {
-	_, err := s.conn.CreateContainer(path, nil, zk.FlagContainer, s.opts.acl)
-	if err != nil && !lostInTransit(err) && !expectedOfCreate(err) {
-		_, err = s.conn.Create(path, nil, zk.FlagPersistent, s.opts.acl) // a server before 3.5.3
+// been emptied, or as persistent nodes where there are no containers. NoNode: what was above it is gone again.
+func (s *ZKSession) makeDir(ctx context.Context, session int64, path string, data []byte) error {
+	parent, ok := parentOf(path)
+	if !ok {
+		return fmt.Errorf("the root of %s: %w", path, zk.ErrNoNode)
 	}
-	if !errors.Is(err, zk.ErrNoNode) {
-		if errors.Is(err, zk.ErrNodeExists) {
-			return nil
+	acl, err := s.aclBelow(ctx, session, parent)
+	if errors.Is(err, zk.ErrNoNode) && parent != "/" {
+		if err := s.makeDir(ctx, session, parent, nil); err != nil {
+			return err
 		}
+		acl, err = s.aclBelow(ctx, session, parent)
+	}
+	if err != nil {
 		return err
 	}
-	parent := path[:strings.LastIndexByte(path, '/')]
-	if parent == "" {
-		return fmt.Errorf("the root of %s: %w", path, err)
+	_, err = s.call(ctx, session, createRequest(opCreateContainer, path, data, acl, modeContainer))
+	if err != nil && !lostInTransit(err) && !expectedOfCreate(err) && ctx.Err() == nil {
+		_, err = s.call(ctx, session, createRequest(opCreate2, path, data, acl, modePersistent)) // containers are switched off
 	}
-	if err := s.makeDir(parent); err != nil {
-		return err
-	}
-	_, err = s.conn.CreateContainer(path, nil, zk.FlagContainer, s.opts.acl)
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
-	return err // also NoNode, when the parent was removed at once: the caller tries again
+	return err
+}
+
+// parentOf is the path of the node above; false for the root, which has none.
+func parentOf(path string) (string, bool) {
+	i := strings.LastIndexByte(path, '/')
+	switch {
+	case i < 0 || path == "/":
+		return "", false
+	case i == 0:
+		return "/", true
+	}
+	return path[:i], true
 }
 
 func expectedOfCreate(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoAuth) ||
 		errors.Is(err, zk.ErrNoChildrenForEphemerals) || errors.Is(err, zk.ErrInvalidPath) || errors.Is(err, zk.ErrInvalidACL)
-}
-
-// creation is the outcome of creating a contender's node.
-type creation struct {
-	path string
-	err  error
-}
-
-// create asks for an ephemeral node.
-func (s *ZKSession) create(n node, data []byte) creation {
-	if !n.unique {
-		s.creating.RLock()
-		defer s.creating.RUnlock()
-	}
-	flags := int32(zk.FlagEphemeralSequential)
-	if n.numbered {
-		flags = zk.FlagEphemeral
-	}
-	path, err := s.conn.Create(n.prefix, data, flags, s.opts.acl)
-	if err == nil && !n.unique {
-		s.mu.Lock()
-		s.ours[path] = struct{}{}
-		s.mu.Unlock()
-	}
-	return creation{path: path, err: err}
 }
 
 // node is a contender's node, or what is known of it.
@@ -75,7 +64,46 @@ type node struct {
 	unique   bool   // the prefix has a GUID
 	numbered bool   // the prefix has a number: the server appends none
 	path     string // "" when not known
+	czxid    int64  // with path
 	maybe    bool   // a node of this prefix may exist although path is not known
+}
+
+func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
+
+// create asks for an ephemeral node and, in the same flight, for the listing of a directory. What becomes of the node is
+// known when the flight is done; created reads it.
+func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, list string) *flight {
+	mode := int32(modeEphemeralSequential)
+	if n.numbered {
+		mode = modeEphemeral
+	}
+	requests := [...]connect.Request{createRequest(opCreate2, n.prefix, data, acl, mode), listRequest(list)}
+	if n.unique {
+		return s.send(session, nil, requests[:]...)
+	}
+	s.creating.RLock()
+	f := &flight{done: make(chan struct{})}
+	f.then = func() {
+		if made, err := created(f.replies[0]); err == nil {
+			s.mu.Lock()
+			s.ours[made] = struct{}{}
+			s.mu.Unlock()
+		}
+		s.creating.RUnlock()
+	}
+	s.launch(session, f, requests[:]...)
+	return f
+}
+
+// created reads the reply to a create request.
+func created(r connect.Reply) (nodeID, error) {
+	if r.Err != nil {
+		return nodeID{}, r.Err
+	}
+	d := connect.Decoder{Rest: r.Body}
+	path := string(d.Buffer())
+	stat := d.Stat()
+	return nodeID{path, stat.Czxid}, d.Err
 }
 
 // removal says what became of a node.
@@ -84,129 +112,196 @@ type removal struct {
 	err error
 }
 
-// remove deletes a node for as long as it takes: until a server says that it is gone, or the session is closed, which
-// removes it too. It is what Curator calls a guaranteed delete (CURATOR-45).
-func (s *ZKSession) remove(n *node) removal {
+// remove deletes a node of a session for as long as it takes: until a server says that it is gone, or there is another
+// session or none, which has removed it too. It is what Curator calls a guaranteed delete (CURATOR-45).
+func (s *ZKSession) remove(session int64, n *node) removal {
 	var result removal
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := s.removeOnce(n)
+		err := s.removeOnce(session, n)
 		switch {
 		case err == nil:
+			s.disown(n)
 			return removal{was: true}
-		case errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired):
+			s.disown(n)
 			return result
 		case !lostInTransit(err):
-			result.err = err
+			result.err = s.stays(n, err)
 			return result
 		}
-		result.was = true // perhaps: the answer was lost
+		result.was = result.was || errors.Is(err, zk.ErrConnectionClosed) // perhaps: the answer was lost
 		select {
 		case <-time.After(pause):
-		case <-s.ctx.Done():
+		case <-s.gone.Done():
 			return removal{err: ErrClosed}
 		}
-		if _, err := s.alive(s.ctx); err != nil {
+		now, err := s.aliveUntil(s.gone, s.gone.Done())
+		switch {
+		case err != nil:
 			return removal{err: ErrClosed}
+		case now != session:
+			return result
 		}
 	}
 }
 
-// removeOnce returns nil when the node was deleted, zk.ErrNoNode when there is none.
-func (s *ZKSession) removeOnce(n *node) error {
-	if n.path == "" {
-		if !n.maybe {
-			return zk.ErrNoNode
-		}
-		return s.removeUnconfirmed(n)
-	}
-	if n.unique {
-		return s.conn.Delete(n.path, -1)
-	}
-	// Such a name can come again when the directory is made anew (its numbers start at 0): look whose node it is.
-	exists, stat, err := s.conn.Exists(n.path)
-	if err != nil {
-		return err
-	}
-	if id, _, _ := s.tap.Lease(); !exists || stat.EphemeralOwner != id {
-		err = zk.ErrNoNode
-	} else {
-		err = s.conn.Delete(n.path, -1)
-	}
-	if err == nil || errors.Is(err, zk.ErrNoNode) {
-		s.mu.Lock()
-		delete(s.ours, n.path)
-		s.mu.Unlock()
+// stays is the error of a node that cannot be removed.
+func (s *ZKSession) stays(n *node, err error) error {
+	if errors.Is(err, zk.ErrNoAuth) {
+		return fmt.Errorf("node %s stays until the session ends: %w (it may be created but not deleted: give the right to delete, d, on %s)",
+			n.path, err, n.dir)
 	}
 	return err
 }
 
-// removeUnconfirmed deletes the node of a create request whose answer was lost, if it was executed.
-func (s *ZKSession) removeUnconfirmed(n *node) error {
+func (s *ZKSession) disown(n *node) {
 	if n.unique {
-		path, err := s.find(n)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ours, nodeID{n.path, n.czxid})
+}
+
+// patient is call for the clean-up, which goes on while the session is being closed.
+func (s *ZKSession) patient(session int64, requests ...connect.Request) (*flight, error) {
+	f := s.send(session, nil, requests...)
+	select {
+	case <-f.done:
+		return f, nil
+	case <-s.gone.Done():
+		return nil, ErrClosed
+	}
+}
+
+func (s *ZKSession) deleteNow(session int64, path string) error {
+	f, err := s.patient(session, deleteRequest(path))
+	if err != nil {
+		return err
+	}
+	return f.replies[0].Err
+}
+
+// removeOnce returns nil when the node was deleted, zk.ErrNoNode when there is none.
+func (s *ZKSession) removeOnce(session int64, n *node) error {
+	switch {
+	case n.path == "" && !n.maybe:
+		return zk.ErrNoNode
+	case n.path == "" && !n.unique:
+		return s.removeUnconfirmed(session, n)
+	case n.path == "":
+		if err := s.find(session, n); err != nil {
+			return err
+		}
+	case !n.unique:
+		// Such a name can come again when the directory is made anew (its numbers start at 0): look whose node it is.
+		f, err := s.patient(session, existsRequest(n.path))
 		if err != nil {
 			return err
 		}
-		n.path = path
-		return s.conn.Delete(path, -1)
+		stat, err := statOf(f.replies[0], false)
+		if err != nil {
+			return err
+		}
+		if stat.Czxid != n.czxid {
+			return zk.ErrNoNode
+		}
 	}
+	return s.deleteNow(session, n.path)
+}
+
+// removeUnconfirmed deletes the nodes of create requests whose answers were lost, if they were executed. Their names tell
+// nothing: they are the session's that it has not been told of.
+func (s *ZKSession) removeUnconfirmed(session int64, n *node) error {
 	s.creating.Lock()
 	defer s.creating.Unlock()
-	children, err := s.syncedChildren(n.dir)
+	children, err := s.syncedChildren(session, n.dir)
 	if err != nil {
 		return err
 	}
 	result := zk.ErrNoNode
 	for _, child := range children {
 		path := n.dir + "/" + child
-		s.mu.Lock()
-		_, confirmed := s.ours[path]
-		s.mu.Unlock()
-		if confirmed || !strings.HasPrefix(path, n.prefix) {
+		if !strings.HasPrefix(path, n.prefix) {
 			continue
 		}
-		exists, stat, err := s.conn.Exists(path)
+		f, err := s.patient(session, existsRequest(path))
 		if err != nil {
 			return err
 		}
-		if id, _, _ := s.tap.Lease(); exists && stat.EphemeralOwner == id {
-			if result = s.conn.Delete(path, -1); result != nil && !errors.Is(result, zk.ErrNoNode) {
-				return result
-			}
+		stat, err := statOf(f.replies[0], false)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		_, confirmed := s.ours[nodeID{path, stat.Czxid}]
+		s.mu.Unlock()
+		if confirmed || stat.EphemeralOwner != session {
+			continue
+		}
+		if result = s.deleteNow(session, path); result != nil && !errors.Is(result, zk.ErrNoNode) {
+			return result
 		}
 	}
 	return result
 }
 
 // find looks for the node of a create request whose answer was lost, by its GUID; zk.ErrNoNode when it was not executed.
-func (s *ZKSession) find(n *node) (path string, err error) {
-	children, err := s.syncedChildren(n.dir)
+func (s *ZKSession) find(session int64, n *node) error {
+	children, err := s.syncedChildren(session, n.dir)
 	if err != nil {
-		return "", err
+		return err
 	}
 	prefix := strings.TrimPrefix(n.prefix, n.dir+"/")
 	i := slices.IndexFunc(children, func(c string) bool { return strings.HasPrefix(c, prefix) })
 	if i < 0 {
-		return "", zk.ErrNoNode
+		return zk.ErrNoNode
 	}
-	return n.dir + "/" + children[i], nil
+	path := n.dir + "/" + children[i]
+	f, err := s.patient(session, existsRequest(path))
+	if err != nil {
+		return err
+	}
+	stat, err := statOf(f.replies[0], false)
+	if err != nil {
+		return err
+	}
+	n.path, n.czxid = path, stat.Czxid
+	return nil
 }
 
 // syncedChildren lists a directory as it is on the leader: after a reconnect to a server that lags, a node that the
 // server before has created might be missing.
-func (s *ZKSession) syncedChildren(dir string) ([]string, error) {
-	if _, err := s.conn.Sync(dir); err != nil && !errors.Is(err, zk.ErrNoNode) {
+func (s *ZKSession) syncedChildren(session int64, dir string) ([]string, error) {
+	f, err := s.patient(session, pathRequest(opSync, dir), listRequest(dir))
+	if err != nil {
 		return nil, err
 	}
-	children, _, err := s.conn.Children(dir)
-	return children, err
+	if err := f.replies[0].Err; err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return nil, err
+	}
+	l, err := listingOf(f.replies[1])
+	return l.children, err
 }
 
 // forget removes a node in the background and waits for that until ctx ends.
-func (s *ZKSession) forget(ctx context.Context, n *node) removal {
-	r, err := ask(ctx, s, func() removal { return s.remove(n) })
-	if err != nil {
-		return removal{was: true, err: err}
+func (s *ZKSession) forget(ctx context.Context, session int64, n node) removal {
+	done := make(chan removal, 1)
+	if !s.goDo(func() { done <- s.remove(session, &n) }) {
+		return removal{err: ErrClosed}
 	}
-	return r
+	select {
+	case r := <-done:
+		return r
+	case <-ctx.Done():
+		return removal{was: true, err: because(ctx)}
+	}
+}
+
+// forgetBehind removes a node in the background.
+func (s *ZKSession) forgetBehind(session int64, n node) {
+	s.goDo(func() { s.remove(session, &n) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect/recipe"
+	"lockscope/internal/connect"
 )
 
 // zkQueue is a directory in which contenders queue for a mutex or, with readers among them, for a read-write lock.
@@ -22,7 +23,9 @@ type zkQueue struct {
 	lock    lockKey
 	dir     string // full path
 	rw      bool
-	known   atomic.Bool // the directory was looked at: it exists and has no contenders of another recipe
+	// nodeACL is the access list of contenders' nodes, nil until the directory was looked at: it exists and has no
+	// contenders of another recipe.
+	nodeACL atomic.Pointer[[]zk.ACL]
 }
 
 func newZKQueue(s *ZKSession, path string, opts []Option, rw bool) *zkQueue {
@@ -73,10 +76,12 @@ func (q *zkQueue) prefixes(mode recipe.Mode) func(guid string) string {
 
 // acquire queues and waits for its turn.
 func (q *zkQueue) acquire(ctx context.Context, mode recipe.Mode) (*Hold, error) {
-	if !q.known.Load() {
-		if _, err := q.look(ctx); err != nil {
-			return nil, acquireError(q.lock, err)
-		}
+	if err := q.session.enter(); err != nil {
+		return nil, acquireError(q.lock, err)
+	}
+	defer q.session.leaveWork()
+	if err := q.prepare(ctx); err != nil {
+		return nil, acquireError(q.lock, err)
 	}
 	for {
 		h, err := q.contend(ctx, attempt{mode: mode, wait: true})
@@ -88,6 +93,10 @@ func (q *zkQueue) acquire(ctx context.Context, mode recipe.Mode) (*Hold, error) 
 
 // tryAcquire takes the lock if nobody is there who excludes it.
 func (q *zkQueue) tryAcquire(ctx context.Context, mode recipe.Mode) (*Hold, error) {
+	if err := q.session.enter(); err != nil {
+		return nil, acquireError(q.lock, err)
+	}
+	defer q.session.leaveWork()
 	for {
 		entries, err := q.look(ctx)
 		if err != nil {
@@ -107,15 +116,32 @@ func (q *zkQueue) tryAcquire(ctx context.Context, mode recipe.Mode) (*Hold, erro
 // errAgain: the contender's node is gone, or its session; make another.
 var errAgain = errors.New("queue again")
 
+// prepare looks at the directory before the first contender of this locker.
+func (q *zkQueue) prepare(ctx context.Context) error {
+	if q.nodeACL.Load() != nil {
+		return nil
+	}
+	_, err := q.look(ctx)
+	return err
+}
+
 // look lists the queue, creating the directory when it is missing. It fails when others queue there by another recipe.
 func (q *zkQueue) look(ctx context.Context) ([]recipe.Entry, error) {
+	s := q.session
 	for {
-		if _, err := q.session.alive(ctx); err != nil {
+		session, err := s.alive(ctx)
+		if err != nil {
 			return nil, err
 		}
-		children, err := q.children(ctx)
+		f := s.send(session, nil, listRequest(q.dir), pathRequest(opGetACL, q.dir))
+		if err := s.wait(ctx, f); err != nil {
+			return nil, err
+		}
+		list, err := listingOf(f.replies[0])
 		if errors.Is(err, zk.ErrNoNode) {
-			err = q.makeDir(ctx)
+			if err = s.makeDir(ctx, session, q.dir, nil); err == nil || errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
+				continue // what was above it may be gone again
+			}
 		}
 		switch {
 		case lostInTransit(err):
@@ -123,40 +149,43 @@ func (q *zkQueue) look(ctx context.Context) ([]recipe.Entry, error) {
 		case err != nil:
 			return nil, err
 		}
-		entries, stranger := q.entries(children)
+		entries, stranger := q.entries(list.children)
 		if stranger != nil {
 			return nil, stranger
 		}
-		q.known.Store(true)
+		if err := q.setACL(f.replies[1]); err != nil {
+			if lostInTransit(err) || errors.Is(err, zk.ErrNoNode) {
+				continue
+			}
+			return nil, err
+		}
 		return entries, nil
 	}
 }
 
-func (q *zkQueue) makeDir(ctx context.Context) error {
-	err, ctxErr := ask(ctx, q.session, func() error { return q.session.makeDir(q.dir) })
-	if ctxErr != nil {
-		return ctxErr
+// setACL notes, when the directory has been looked at, what access list the nodes in it get.
+func (q *zkQueue) setACL(r connect.Reply) error {
+	acl := q.session.opts.acl
+	if acl == nil {
+		var err error
+		if acl, err = q.session.inherited(q.dir, r); err != nil {
+			return err
+		}
 	}
-	if errors.Is(err, zk.ErrNoNode) { // the parent container was removed in between
-		return nil
-	}
-	return err
+	q.nodeACL.Store(&acl)
+	return nil
 }
 
-type listing struct {
-	children []string
-	err      error
-}
+// acl is the access list of contenders' nodes, once the directory was looked at.
+func (q *zkQueue) acl() []zk.ACL { return *q.nodeACL.Load() }
 
-func (q *zkQueue) children(ctx context.Context) ([]string, error) {
-	l, err := ask(ctx, q.session, func() listing {
-		children, _, err := q.session.conn.Children(q.dir)
-		return listing{children, err}
-	})
+// list asks for the directory's children.
+func (q *zkQueue) list(ctx context.Context, session int64) (listing, error) {
+	r, err := q.session.call(ctx, session, listRequest(q.dir))
 	if err != nil {
-		return nil, err
+		return listing{}, err
 	}
-	return l.children, l.err
+	return listingOf(r)
 }
 
 // newNode names the node of an attempt.

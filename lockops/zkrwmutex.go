@@ -132,12 +132,15 @@ func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
 }
 
 func (q *zkQueue) createInside(ctx context.Context, w *zkGrant) (*Hold, error) {
-	czxid, err := w.look(ctx)
-	if err != nil {
+	if err := q.session.enter(); err != nil {
+		return nil, acquireError(q.lock, err)
+	}
+	defer q.session.leaveWork()
+	if err := q.prepare(ctx); err != nil {
 		return nil, acquireError(q.lock, err)
 	}
 	for {
-		h, err := q.contend(ctx, attempt{mode: recipe.Shared, inside: w, token: czxid})
+		h, err := q.contend(ctx, attempt{mode: recipe.Shared, inside: w})
 		if !errors.Is(err, errAgain) {
 			return h, err
 		}

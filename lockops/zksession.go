@@ -21,24 +21,28 @@ type zkOptions struct {
 	timeout time.Duration
 	tls     *tls.Config
 	auth    []string // digest credentials, user:password
-	acl     []zk.ACL
+	acl     []zk.ACL // nil: the parent's
 	chroot  string
+	dials   bool // an option says how to connect
 }
 
 // WithSessionTimeout asks for a session timeout, default 10 s. The server bounds it to between 2 and 20 of its ticks.
 func WithSessionTimeout(timeout time.Duration) ZKOption {
-	return func(o *zkOptions) { o.timeout = timeout }
+	return func(o *zkOptions) { o.timeout, o.dials = timeout, true }
 }
 
 // WithTLS speaks TLS to the servers. An empty ServerName is filled in with each server's name.
-func WithTLS(config *tls.Config) ZKOption { return func(o *zkOptions) { o.tls = config } }
+func WithTLS(config *tls.Config) ZKOption {
+	return func(o *zkOptions) { o.tls, o.dials = config, o.dials || config != nil }
+}
 
 // WithDigest authenticates as user by ZooKeeper's digest scheme. The password goes over the wire: use it with TLS.
 func WithDigest(user, password string) ZKOption {
 	return func(o *zkOptions) { o.auth = append(o.auth, user+":"+password) }
 }
 
-// WithACL sets who may do what with the nodes that are created, default everybody everything (zk.WorldACL).
+// WithACL sets who may do what with the nodes that are created. Without it they take the access list of the directory
+// above them, so that a protected tree stays protected; see the package documentation.
 func WithACL(acl ...zk.ACL) ZKOption { return func(o *zkOptions) { o.acl = acl } }
 
 // WithChroot puts a path before the paths of all locks of the session.
@@ -57,31 +61,33 @@ const (
 type ZKSession struct {
 	conn    *zk.Conn
 	tap     *connect.Tap
+	adopted bool
 	servers string
 	opts    zkOptions
-	ctx     context.Context // ends with ErrClosed
+	sleep   *sleepClock
+	watches zkWatches
+	held    heldNodes
+	ctx     context.Context // ends with ErrClosed when Close begins
 	end     context.CancelCauseFunc
+	gone    context.Context // ends when there is nothing left to clean up for
+	endGone context.CancelFunc
 
 	mu      sync.Mutex
-	closed  bool
-	up      bool  // connected, with a session
-	life    *life // newest session that is not known to have ended, and may be
-	changed chan struct{}
-	work    sync.WaitGroup // with mu: nothing is added after closed, and neither to asked
-	asked   sync.WaitGroup // the requests under way
+	closed  bool           // no Acquire begins any more
+	drained bool           // and nothing is done behind any more
+	changed chan struct{}  // closed when the connection was made or lost
+	work    sync.WaitGroup // with mu: nothing is added after drained
 
 	// creating is held for reading while a node whose name has no GUID is created, and for writing while such nodes of
-	// ours whose creation was not confirmed are searched; ours, by path, are those confirmed.
+	// ours whose creation was not confirmed are searched; ours are those confirmed, by path and czxid.
 	creating sync.RWMutex
-	ours     map[string]struct{}
+	ours     map[nodeID]struct{}
 }
 
-// life is one session of the ensemble while it is certain that it lives. A session that was cut off for long and turns
-// out to live has a new life: the holds of the first have been told that they are lost.
-type life struct {
-	id  int64
-	ctx context.Context
-	end context.CancelCauseFunc
+// nodeID is a node and no other that has or will have its path.
+type nodeID struct {
+	path  string
+	czxid int64
 }
 
 // silent is a zk.Logger; what matters is asked of the tap.
@@ -92,33 +98,43 @@ func (silent) Printf(string, ...any) {}
 // NewZKSession connects to an ensemble given as host:port (port 2181 when left out) and waits until it has a session, or
 // until ctx ends; the error then names the servers and why the last of them could not be reached. Close ends it.
 func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKSession, error) {
-	o := zkOptions{timeout: defaultSessionTimeout, acl: zk.WorldACL(zk.PermAll)}
-	for _, opt := range opts {
-		opt(&o)
-	}
-	s := &ZKSession{
-		servers: strings.Join(servers, ","), opts: o, tap: &connect.Tap{TLS: o.tls},
-		changed: make(chan struct{}), ours: make(map[string]struct{}),
-	}
-	s.ctx, s.end = context.WithCancelCause(context.Background())
-	conn, events, err := zk.Connect(servers, o.timeout,
-		zk.WithDialer(s.dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithEventCallback(s.noteEvent),
-		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithMaxBufferSize(maxReplySize), zk.WithMaxConnBufferSize(sendBuffer))
+	s := newZKSession(opts)
+	s.servers = strings.Join(servers, ",")
+	s.tap = &connect.Tap{TLS: s.opts.tls}
+	s.tap.Listen(s.watches.fire, s.noteChange)
+	conn, events, err := zk.Connect(servers, s.opts.timeout,
+		zk.WithDialer(s.dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(maxReplySize), zk.WithMaxConnBufferSize(sendBuffer))
 	if err != nil {
 		s.end(ErrClosed)
+		s.endGone()
 		return nil, fmt.Errorf("lockops: zookeeper %s: %w", s.servers, err)
 	}
 	s.conn = conn
 	s.goDo(func() {
-		for range events { // told by noteEvent; closed when go-zookeeper has ended
+		for range events { // the tap tells more; closed when go-zookeeper has ended
 		}
 	})
-	s.goDo(s.keepLife)
+	s.goDo(s.keepHolds)
 	if err := s.start(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+func newZKSession(opts []ZKOption) *ZKSession {
+	o := zkOptions{timeout: defaultSessionTimeout}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	s := &ZKSession{
+		opts: o, sleep: newSleepClock(suspension), changed: make(chan struct{}), ours: make(map[nodeID]struct{}),
+		held: heldNodes{holds: make(map[*zkGrant]struct{}), next: time.Now().Add(idle), wake: make(chan struct{}, 1)},
+	}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s.gone, s.endGone = context.WithCancel(context.Background())
+	return s
 }
 
 // start waits for the session and authenticates.
@@ -130,250 +146,128 @@ func (s *ZKSession) start(ctx context.Context) error {
 			if errors.As(dialErr, &dial) && dial.Addr != s.servers {
 				why = dial.Addr + ": " + why
 			}
-			return told{fmt.Sprintf("lockops: no session with zookeeper %s: %s", s.servers, why), []error{err, dialErr}}
+			return worded{fmt.Sprintf("lockops: no session with zookeeper %s: %s", s.servers, why), []error{err, dialErr}}
 		}
 		return fmt.Errorf("lockops: no session with zookeeper %s: %w", s.servers, connect.Plain(err))
 	}
 	for _, credentials := range s.opts.auth {
-		err, ctxErr := ask(ctx, s, func() error { return s.conn.AddAuth("digest", []byte(credentials)) })
-		if err = errors.Join(err, ctxErr); err != nil {
+		answer := make(chan error, 1)
+		s.goDo(func() { answer <- s.conn.AddAuth("digest", []byte(credentials)) }) // knows no context
+		var err error
+		select {
+		case err = <-answer:
+		case <-ctx.Done():
+			err = because(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("lockops: zookeeper %s: authenticate: %w", s.servers, err)
 		}
 	}
 	return nil
 }
 
+// cleanUpLimit is for how long Close lets an adopted connection's nodes be removed.
+const cleanUpLimit = 2 * time.Second
+
 // Close ends the session: the ensemble removes its nodes, so that all its locks are free, and its holds are lost. It
-// waits for the session's goroutines. A second call does nothing.
+// waits for the session's goroutines. On an adopted connection, which stays open, the nodes of all its locks are removed
+// instead, for at most 2 s. A second call does nothing.
 func (s *ZKSession) Close() {
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
-	life := s.life
 	s.mu.Unlock()
 	if !closed {
 		s.end(ErrClosed)
-		if life != nil {
-			life.end(ErrClosed)
+		if s.adopted {
+			s.awaitWork(cleanUpLimit)
+			s.tap.Listen(nil, nil)
+		} else {
+			s.conn.Close()
 		}
-		answered := s.settle()
-		s.conn.Close()
-		<-answered
+		s.endGone()
+		s.mu.Lock()
+		s.drained = true
+		s.mu.Unlock()
 	}
 	s.work.Wait()
 }
 
-// settleTime is how long Close lets requests under way be answered: go-zookeeper has a data race between an answer and the
-// end of its connection.
-const settleTime = 200 * time.Millisecond
-
-// settle waits a little for the answers to requests under way; what it returns is closed when all have one or have failed.
-func (s *ZKSession) settle() <-chan struct{} {
-	answered := make(chan struct{})
+// awaitWork waits for what the session still does, not for ever.
+func (s *ZKSession) awaitWork(limit time.Duration) {
+	done := make(chan struct{})
 	go func() {
-		s.asked.Wait()
-		close(answered)
+		s.work.Wait()
+		close(done)
 	}()
 	select {
-	case <-answered:
-	case <-time.After(settleTime):
+	case <-done:
+	case <-time.After(limit):
 	}
-	return answered
 }
 
 // goDo runs f in a goroutine that Close waits for; after Close it does not run.
 func (s *ZKSession) goDo(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.drained {
 		return false
 	}
 	s.work.Go(f)
 	return true
 }
 
-// goAsk is goDo for a request.
-func (s *ZKSession) goAsk(request func()) bool {
+// enter begins an Acquire, which Close waits for; leave ends it.
+func (s *ZKSession) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return false
+		return ErrClosed
 	}
-	s.asked.Add(1)
-	s.work.Go(func() {
-		defer s.asked.Done()
-		request()
-	})
-	return true
+	s.work.Add(1)
+	return nil
 }
 
-// ask runs a request of go-zookeeper, which knows no contexts, and waits for it or for the end of ctx.
-func ask[T any](ctx context.Context, s *ZKSession, request func() T) (T, error) {
-	var none T
-	reply := make(chan T, 1)
-	if !s.goAsk(func() { reply <- request() }) {
-		return none, ErrClosed
-	}
-	select {
-	case r := <-reply:
-		return r, nil
-	case <-ctx.Done():
-		return none, because(ctx)
-	}
-}
+func (s *ZKSession) leaveWork() { s.work.Done() }
 
-// noteEvent hears of go-zookeeper's states. It runs on that client's goroutines.
-func (s *ZKSession) noteEvent(e zk.Event) {
-	if e.Type != zk.EventSession {
-		return
+// noteChange hears from the tap that the connection was made, lost or refused. It runs on go-zookeeper's goroutines.
+func (s *ZKSession) noteChange() {
+	if s.tap.Server() == "" {
+		s.watches.fireAll()
+	} else {
+		s.held.beatNow()
 	}
-	switch e.State {
-	case zk.StateHasSession:
-		s.setUp(true)
-		id, _, _ := s.tap.Lease()
-		s.setLife(id, errExpired)
-	case zk.StateExpired:
-		s.setUp(false)
-		s.setLife(0, errExpired)
-	case zk.StateDisconnected, zk.StateConnecting:
-		s.setUp(false)
-		s.tell()
-	}
-}
-
-func (s *ZKSession) setUp(up bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.up = up
-}
-
-var (
-	errExpired = errors.New("zookeeper session has expired")
-	errSilence = errors.New("no answer from zookeeper within the session timeout")
-)
-
-// setLife says which session lives, 0 for none, and ends the life of another with a reason.
-func (s *ZKSession) setLife(id int64, reason error) {
-	s.mu.Lock()
-	old := s.life
-	if old != nil && old.id == id {
-		s.mu.Unlock()
-		s.tell()
-		return
-	}
-	s.life = nil
-	if id != 0 && !s.closed {
-		s.life = &life{id: id}
-		s.life.ctx, s.life.end = context.WithCancelCause(context.Background())
-	}
-	s.mu.Unlock()
-	if old != nil {
-		old.end(reason)
-	}
-	s.tell()
-}
-
-// tell wakes everybody who waits for a change of the session's state.
-func (s *ZKSession) tell() {
+	s.held.look()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// deadline is until when a session certainly lives: the servers count its timeout from when they heard the newest
-// request that they acknowledged, which is after it was sent. Clocks may run at rates that differ by one percent.
-func (s *ZKSession) deadline() (id int64, deadline time.Time) {
-	id, timeout, acked := s.tap.Lease()
-	return id, acked.Add(timeout - timeout/100 - 2*time.Millisecond)
+// alive waits until there is a session and a connection, and returns the session's id.
+func (s *ZKSession) alive(ctx context.Context) (session int64, err error) {
+	return s.aliveUntil(ctx, s.ctx.Done())
 }
 
-// keepLife ends the life of a session in time, without having to hear of it from any server, and gives a session that
-// turns out to live a new one.
-func (s *ZKSession) keepLife() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+func (s *ZKSession) aliveUntil(ctx context.Context, closed <-chan struct{}) (session int64, err error) {
 	for {
 		s.mu.Lock()
-		changed, up, life := s.changed, s.up, s.life
+		changed := s.changed
 		s.mu.Unlock()
-		id, deadline := s.deadline()
-		left := time.Until(deadline)
-		switch {
-		case id == 0:
-			s.lapse(life, errExpired)
-			left = time.Hour // until it changes
-		case left <= 0:
-			s.lapse(life, errSilence)
-			left = 20 * time.Millisecond
-		case up:
-			s.revive(id)
-		}
-		timer.Reset(left)
-		select {
-		case <-timer.C:
-		case <-changed:
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-// lapse ends a life, and no other that may have begun since it was looked at.
-func (s *ZKSession) lapse(old *life, reason error) {
-	if old == nil {
-		return
-	}
-	s.mu.Lock()
-	if s.life == old {
-		s.life = nil
-	}
-	s.mu.Unlock()
-	old.end(reason)
-}
-
-func (s *ZKSession) revive(id int64) {
-	s.mu.Lock()
-	none := s.life == nil
-	s.mu.Unlock()
-	if none {
-		s.setLife(id, errExpired)
-	}
-}
-
-// alive waits until the session is connected and certainly lives.
-func (s *ZKSession) alive(ctx context.Context) (*life, error) {
-	for {
-		s.mu.Lock()
-		life, up, changed := s.life, s.up, s.changed
-		s.mu.Unlock()
-		if life != nil && up && life.ctx.Err() == nil {
-			return life, nil
+		if id, _ := s.tap.Session(); id != 0 && s.tap.Server() != "" {
+			return id, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, because(ctx)
-		case <-s.ctx.Done():
-			return nil, ErrClosed
+			return 0, because(ctx)
+		case <-closed:
+			return 0, ErrClosed
 		}
 	}
 }
 
-// lives returns the life of a session, nil when that is not certain now.
-func (s *ZKSession) lives(id int64) *life {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.life == nil || s.life.id != id || s.life.ctx.Err() != nil {
-		return nil
-	}
-	if current, deadline := s.deadline(); current != id || !time.Now().Before(deadline) {
-		return nil
-	}
-	return s.life
-}
-
-// lostInTransit says that a request may or may not have been executed, or was not sent: try again when connected.
+// lostInTransit says that a request may or may not have been executed, or was not sent: look again when connected.
 func lostInTransit(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
 		errors.Is(err, zk.ErrSessionMoved)

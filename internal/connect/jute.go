@@ -109,3 +109,17 @@ func (d *Decoder) Stat() zk.Stat {
 		Aversion: d.Int(), EphemeralOwner: d.Long(), DataLength: d.Int(), NumChildren: d.Int(), Pzxid: d.Long(),
 	}
 }
+
+// ACL reads an access list.
+func (d *Decoder) ACL() []zk.ACL {
+	n := int(d.Int())
+	if n < 0 || n > len(d.Rest)/12 {
+		d.Err = ErrReply
+		return nil
+	}
+	acl := make([]zk.ACL, n)
+	for i := range acl {
+		acl[i] = zk.ACL{Perms: d.Int(), Scheme: string(d.Buffer()), ID: string(d.Buffer())}
+	}
+	return acl
+}

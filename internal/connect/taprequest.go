@@ -243,3 +243,10 @@ var replyErrors = map[int32]error{
 	-115:              zk.ErrAuthFailed,
 	errSessionMoved:   zk.ErrSessionMoved,
 }
+
+// Authenticated says whether this client has authenticated as somebody.
+func (t *Tap) Authenticated() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.auth) > 0
+}

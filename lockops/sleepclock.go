@@ -1,0 +1,52 @@
+package lockops
+
+import (
+	"sync"
+	"time"
+)
+
+// sleepClock corrects deadlines for the time that the machine was suspended: Go's monotonic clock, and so its timers, stand
+// still meanwhile, while the servers' clocks go on.
+type sleepClock struct {
+	read func() time.Duration // how long the machine has been suspended since it was started; nil: it cannot be told
+
+	mu      sync.Mutex
+	total   time.Duration // as last read
+	noticed time.Time     // when it was last seen to have grown, and by how much
+	slept   time.Duration
+}
+
+// sleepNoise is less than what counts as a suspension: two clocks are read one after the other.
+const sleepNoise = 5 * time.Millisecond
+
+func newSleepClock(read func() time.Duration) *sleepClock {
+	c := &sleepClock{read: read}
+	if read != nil {
+		c.total = read()
+	}
+	return c
+}
+
+// look notices a suspension.
+func (c *sleepClock) look() {
+	if c.read == nil {
+		return
+	}
+	total := c.read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if grown := total - c.total; grown > sleepNoise {
+		c.total, c.slept, c.noticed = total, grown, time.Now()
+	}
+}
+
+// correct takes off a deadline, which counts from an instant, what the machine has been suspended since then.
+func (c *sleepClock) correct(since, deadline time.Time) time.Time {
+	c.look()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since.Before(c.noticed) {
+		return deadline.Add(-c.slept)
+	}
+	return deadline
+}

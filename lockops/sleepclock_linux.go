@@ -1,0 +1,19 @@
+package lockops
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// suspended is how long the machine has been suspended since it was started: what CLOCK_BOOTTIME counts and
+// CLOCK_MONOTONIC does not.
+func suspended() time.Duration {
+	var boot, running unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &running) != nil {
+		return 0
+	}
+	return time.Duration(boot.Nano() - running.Nano())
+}
+
+var suspension = suspended

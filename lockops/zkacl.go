@@ -1,0 +1,71 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
+)
+
+// errNoACL is returned when it cannot be told whom a new node is to be open to.
+var errNoACL = errors.New("its access list cannot be read, and nobody is authenticated: who is to have access (WithACL, --acl)?")
+
+// ACL is the access list that locks of this session give to what they create below a directory: that of WithACL, else the
+// directory's own. Where that cannot be read or repeated, since its digests are hidden from who may not change it: all for
+// the users as which this session is authenticated. zk.ErrNoNode when there is no such directory.
+func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
+	session, err := s.alive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.aclBelow(ctx, session, s.full(dir))
+}
+
+// aclBelow is ACL for a full path.
+func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]zk.ACL, error) {
+	if s.opts.acl != nil {
+		return s.opts.acl, nil
+	}
+	r, err := s.call(ctx, session, pathRequest(opGetACL, dir))
+	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+		return nil, err
+	}
+	return s.inherited(dir, r)
+}
+
+// inherited is the access list of what is created below a directory, by the reply about the directory's own.
+func (s *ZKSession) inherited(dir string, r connect.Reply) ([]zk.ACL, error) {
+	acl, err := aclOf(r)
+	switch {
+	case err == nil && repeatable(acl):
+		return acl, nil
+	case err != nil && !errors.Is(err, zk.ErrNoAuth):
+		return nil, err
+	case s.tap.Authenticated():
+		return zk.AuthACL(zk.PermAll), nil
+	}
+	return nil, fmt.Errorf("%s: %w", dir, errNoACL)
+}
+
+func aclOf(r connect.Reply) ([]zk.ACL, error) {
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	d := connect.Decoder{Rest: r.Body}
+	return d.ACL(), d.Err
+}
+
+// repeatable says whether an access list is whole: servers show "user:x" in place of digests to those who may not change
+// it.
+func repeatable(acl []zk.ACL) bool {
+	for _, a := range acl {
+		if a.Scheme == "digest" && strings.HasSuffix(a.ID, ":x") {
+			return false
+		}
+	}
+	return len(acl) > 0
+}

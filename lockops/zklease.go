@@ -1,0 +1,203 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"lockscope/internal/connect"
+)
+
+// A hold in ZooKeeper lasts as long as its session certainly lives. Of that only a quorum of the servers can tell: a
+// follower that is cut off from its leader goes on to answer reads and pings by itself, and a leader that is cut off
+// from its followers answers sync, while the others let the session expire.
+//
+// While a hold is in hand, the session therefore sends every eighth of its timeout a transaction that only checks that
+// the nodes of its holds are there, which a quorum has to commit. What it cannot prove by that is when the leader has last
+// heard of the session: a leader counts the timeout from when a follower reports who was there, in its answer to the
+// leader's ping, every half tick. A timeout is two ticks at least, so that report is a quarter of the timeout old at most
+// when a transaction is answered that was sent after it. Hence three quarters of the timeout, counted from when the
+// request was sent.
+const (
+	beatsPerTimeout = 8
+	// earlyZK is how much before that a hold is ended, besides one percent for clocks that run at different rates.
+	earlyZK = 2 * time.Millisecond
+)
+
+var (
+	errExpired = errors.New("zookeeper session has expired")
+	errSilence = errors.New("no quorum of the zookeeper servers has answered in time")
+)
+
+// lease returns which session there is, and until when it is certain to live.
+func (s *ZKSession) lease() (session int64, deadline time.Time) {
+	session, timeout, sent := s.tap.Committed()
+	trust := timeout - timeout/4
+	return session, s.sleep.correct(sent, sent.Add(trust-trust/100-earlyZK))
+}
+
+// leased says whether a session is certain to live for a while: long enough to begin a hold.
+func (s *ZKSession) leased(session int64) bool {
+	current, deadline := s.lease()
+	_, timeout := s.tap.Session()
+	return current == session && time.Until(deadline) > timeout/4
+}
+
+// prove has a quorum commit that a node is there, and so that its session lives.
+func (s *ZKSession) prove(ctx context.Context, session int64, path string) error {
+	r, err := s.call(ctx, session, checkRequest([]string{path}))
+	if r.Sent.IsZero() && err != nil {
+		return err
+	}
+	_, err = missing(r)
+	return err
+}
+
+// heldNodes are the holds of a session.
+type heldNodes struct {
+	mu    sync.Mutex
+	holds map[*zkGrant]struct{}
+	beat  time.Time     // when the newest heartbeat was sent
+	next  time.Time     // not before when they are looked after next
+	wake  chan struct{} // look now
+}
+
+// add begins to look after a hold.
+func (h *heldNodes) add(z *zkGrant, timeout time.Duration) {
+	h.mu.Lock()
+	h.holds[z] = struct{}{}
+	late := h.next.After(time.Now().Add(timeout / beatsPerTimeout))
+	h.mu.Unlock()
+	if late {
+		h.look()
+	}
+}
+
+func (h *heldNodes) remove(z *zkGrant) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.holds, z)
+}
+
+// begin lists the holds. Without any, nobody looks again until one is added, unless there may soon be another.
+func (h *heldNodes) begin(soon bool) []*zkGrant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next = time.Time{}
+	if len(h.holds) == 0 && !soon {
+		h.next = time.Now().Add(idle)
+	}
+	if len(h.holds) == 0 {
+		return nil
+	}
+	all := make([]*zkGrant, 0, len(h.holds))
+	for z := range h.holds {
+		all = append(all, z)
+	}
+	return all
+}
+
+// beatNow has the next heartbeat sent at once.
+func (h *heldNodes) beatNow() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.beat = time.Time{}
+}
+
+// due says whether a heartbeat is due, and if so that it is sent now; and when the next one is. A request that a quorum
+// has committed is as good as one.
+func (h *heldNodes) due(now, committed time.Time, every time.Duration) (due bool, next time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if committed.After(h.beat) && !h.beat.IsZero() {
+		h.beat = committed
+	}
+	if due = now.Sub(h.beat) >= every; due {
+		h.beat = now
+	}
+	return due, h.beat.Add(every)
+}
+
+func (h *heldNodes) look() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// idle is for how long nobody looks when there is nothing to look after.
+const idle = time.Hour
+
+// keepHolds looks after the holds of the session until it is closed: it sends the heartbeats, and ends the holds whose
+// session has ended or is no longer certain to live, without having to hear of it from any server.
+func (s *ZKSession) keepHolds() {
+	timer := time.NewTimer(idle)
+	defer timer.Stop()
+	for busy := false; ; {
+		s.sleep.look()
+		holds := s.held.begin(busy)
+		next := idle
+		if _, timeout := s.tap.Session(); len(holds) > 0 || busy {
+			next = s.look(holds, max(timeout/beatsPerTimeout, time.Millisecond))
+		}
+		busy = len(holds) > 0
+		timer.Reset(next)
+		select {
+		case <-timer.C:
+		case <-s.held.wake:
+		case <-s.ctx.Done():
+			for _, z := range s.held.begin(false) {
+				z.lost(ErrClosed)
+			}
+			return
+		}
+	}
+}
+
+// look ends what has to end, sends a heartbeat when it is due, and returns when to look again.
+func (s *ZKSession) look(holds []*zkGrant, every time.Duration) (next time.Duration) {
+	session, deadline := s.lease()
+	now := time.Now()
+	var live []*zkGrant
+	for _, z := range holds {
+		switch {
+		case z.id != session:
+			z.lost(errExpired)
+		case !now.Before(deadline):
+			z.lost(errSilence)
+		default:
+			live = append(live, z)
+		}
+	}
+	if len(live) == 0 {
+		return every
+	}
+	_, _, committed := s.tap.Committed()
+	due, again := s.held.due(now, committed, every)
+	if due {
+		s.heartbeat(session, live)
+	}
+	return min(again.Sub(now), deadline.Sub(now))
+}
+
+// maxChecks is how many holds one heartbeat checks: 100 bytes each, of the megabyte that a request may have.
+const maxChecks = 1000
+
+// heartbeat sends a transaction that checks the nodes of holds. One answer proves the session of all of them.
+func (s *ZKSession) heartbeat(session int64, holds []*zkGrant) {
+	for len(holds) > 0 {
+		part := holds[:min(len(holds), maxChecks)]
+		holds = holds[len(part):]
+		paths := make([]string, len(part))
+		for i, z := range part {
+			paths[i] = z.node.path
+		}
+		s.tap.Send(session, func(_ int, r connect.Reply) {
+			if i, _ := missing(r); i >= 0 && i < len(part) {
+				s.goDo(func() { part[i].lookAtNode() })
+			}
+			s.held.look()
+		}, checkRequest(paths))
+	}
+}

@@ -1,0 +1,192 @@
+package lockops
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
+)
+
+// The operations that locks need (ZooDefs.OpCode).
+const (
+	opDelete          = 2
+	opExists          = 3
+	opGetData         = 4
+	opGetACL          = 6
+	opSync            = 9
+	opGetChildren2    = 12
+	opCheck           = 13
+	opMulti           = 14
+	opCreate2         = 15
+	opRemoveWatches   = 18
+	opCreateContainer = 19
+)
+
+// Create modes (CreateMode).
+const (
+	modeEphemeral           = 1
+	modePersistent          = 0
+	modeEphemeralSequential = 3
+	modeContainer           = 4
+)
+
+func createRequest(op int32, path string, data []byte, acl []zk.ACL, mode int32) connect.Request {
+	size := 64 + len(path) + len(data)
+	for _, a := range acl {
+		size += 12 + len(a.Scheme) + len(a.ID)
+	}
+	b := connect.AppendBuffer(connect.AppendString(make([]byte, 0, size), path), data)
+	return connect.Request{Op: op, Body: connect.AppendInt(connect.AppendACL(b, acl), mode)}
+}
+
+func pathRequest(op int32, path string) connect.Request {
+	return connect.Request{Op: op, Body: connect.AppendString(make([]byte, 0, 4+len(path)), path)}
+}
+
+func watchableRequest(op int32, path string, watch bool) connect.Request {
+	b := connect.AppendString(make([]byte, 0, 5+len(path)), path)
+	return connect.Request{Op: op, Body: connect.AppendBool(b, watch)}
+}
+
+func listRequest(dir string) connect.Request { return watchableRequest(opGetChildren2, dir, false) }
+
+func existsRequest(path string) connect.Request { return watchableRequest(opExists, path, false) }
+
+func deleteRequest(path string) connect.Request {
+	b := connect.AppendString(make([]byte, 0, 8+len(path)), path)
+	return connect.Request{Op: opDelete, Body: connect.AppendInt(b, anyVersion)}
+}
+
+// removeWatchRequest takes the session's watch off a node's data (WatcherType.Data).
+func removeWatchRequest(path string) connect.Request {
+	const watcherData = 2
+	r := pathRequest(opRemoveWatches, path)
+	r.Body = connect.AppendInt(r.Body, watcherData)
+	return r
+}
+
+const anyVersion = -1
+
+// checkRequest makes sure in one transaction that all these nodes are there, and changes nothing (MultiHeader: type,
+// done, error; CheckVersionRequest: path, version).
+func checkRequest(paths []string) connect.Request {
+	var b []byte
+	for _, path := range paths {
+		b = connect.AppendInt(connect.AppendBool(connect.AppendInt(b, opCheck), false), -1)
+		b = connect.AppendInt(connect.AppendString(b, path), anyVersion)
+	}
+	return connect.Request{Op: opMulti, Body: connect.AppendInt(connect.AppendBool(connect.AppendInt(b, -1), true), -1)}
+}
+
+// missing is the index of the first node that a check did not find, by the error that it got; -1 when there is none. When
+// a part of a transaction fails, the parts before it have error 0 and those behind it another.
+func missing(r connect.Reply) (i int, err error) {
+	d := connect.Decoder{Rest: r.Body}
+	for i := 0; d.Err == nil; i++ {
+		op, done, code := d.Int(), d.Bool(), d.Int()
+		if done || d.Err != nil {
+			break
+		}
+		if op == -1 { // an error's result repeats the code
+			code = d.Int()
+		}
+		if code == codeNoNode {
+			return i, zk.ErrNoNode
+		}
+	}
+	return -1, r.Err
+}
+
+const codeNoNode = -101
+
+// maxFlight is how many requests are sent in one go.
+const maxFlight = 3
+
+// flight is requests that were sent in one go, and their replies when they are in.
+type flight struct {
+	replies [maxFlight]connect.Reply
+	left    atomic.Int32
+	done    chan struct{}
+	then    func() // runs before done is closed, on a goroutine that must not be held up; may be nil
+}
+
+func (f *flight) reply(i int, r connect.Reply) {
+	f.replies[i] = r
+	if f.left.Add(-1) > 0 {
+		return
+	}
+	if f.then != nil {
+		f.then()
+	}
+	close(f.done)
+}
+
+// send sends requests in a session, or not at all: then the replies have the error.
+func (s *ZKSession) send(session int64, then func(), requests ...connect.Request) *flight {
+	f := &flight{done: make(chan struct{}), then: then}
+	s.launch(session, f, requests...)
+	return f
+}
+
+func (s *ZKSession) launch(session int64, f *flight, requests ...connect.Request) {
+	f.left.Store(int32(len(requests)))
+	s.tap.Send(session, f.reply, requests...)
+}
+
+// wait waits for the replies, or for the end of ctx or of the locks' session.
+func (s *ZKSession) wait(ctx context.Context, f *flight) error {
+	select {
+	case <-f.done:
+		return nil
+	default:
+	}
+	select {
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+		return because(ctx)
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// call is send and wait for one request.
+func (s *ZKSession) call(ctx context.Context, session int64, request connect.Request) (connect.Reply, error) {
+	f := s.send(session, nil, request)
+	if err := s.wait(ctx, f); err != nil {
+		return connect.Reply{}, err
+	}
+	return f.replies[0], f.replies[0].Err
+}
+
+// listing is a directory's children, and the directory's own czxid: numbers of sequential nodes do not come again while
+// it is the same.
+type listing struct {
+	children []string
+	czxid    int64
+}
+
+func listingOf(r connect.Reply) (listing, error) {
+	if r.Err != nil {
+		return listing{}, r.Err
+	}
+	d := connect.Decoder{Rest: r.Body}
+	l := listing{children: d.Strings()}
+	l.czxid = d.Stat().Czxid
+	return l, d.Err
+}
+
+// statOf reads the reply to exists, or to getData when there is data before it.
+func statOf(r connect.Reply, data bool) (zk.Stat, error) {
+	if r.Err != nil {
+		return zk.Stat{}, r.Err
+	}
+	d := connect.Decoder{Rest: r.Body}
+	if data {
+		d.Buffer()
+	}
+	stat := d.Stat()
+	return stat, d.Err
+}

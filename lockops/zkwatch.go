@@ -1,0 +1,146 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
+)
+
+// zkWatches are the session's watches on nodes: one on the server for each path, however many wait for it, and none when
+// nobody does any more.
+type zkWatches struct {
+	mu    sync.Mutex
+	paths map[string]*zkWatch
+}
+
+// zkWatch is a watch on one node. It ends when the watch fired, when the connection was lost, or when there was no such
+// node: whoever waits is to look again. An event says no more than that.
+type zkWatch struct {
+	waiters int
+	ended   chan struct{}
+
+	armed chan struct{} // closed when the answer is in; then set:
+	stat  zk.Stat       // of the node
+	err   error
+}
+
+// fire ends the watch of a path.
+func (w *zkWatches) fire(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if watch := w.paths[path]; watch != nil {
+		delete(w.paths, path)
+		close(watch.ended)
+	}
+}
+
+// fireAll ends all watches, which do not outlive their connection.
+func (w *zkWatches) fireAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for path, watch := range w.paths {
+		delete(w.paths, path)
+		close(watch.ended)
+	}
+}
+
+// watch joins the watch of a path, which it sets when there is none. Call leave once.
+func (s *ZKSession) watch(session int64, path string) (watch *zkWatch, leave func()) {
+	w := &s.watches
+	w.mu.Lock()
+	watch = w.paths[path]
+	fresh := watch == nil
+	if fresh {
+		watch = &zkWatch{ended: make(chan struct{}), armed: make(chan struct{})}
+		if w.paths == nil {
+			w.paths = make(map[string]*zkWatch)
+		}
+		w.paths[path] = watch
+	}
+	watch.waiters++
+	w.mu.Unlock()
+	if fresh {
+		s.arm(session, path, watch)
+	}
+	return watch, func() { s.leave(session, path, watch) }
+}
+
+// arm asks the server for the watch. getData sets none on a node that is gone, which exists would.
+func (s *ZKSession) arm(session int64, path string, watch *zkWatch) {
+	s.tap.Send(session, func(_ int, r connect.Reply) {
+		watch.stat, watch.err = statOf(r, true)
+		close(watch.armed)
+		if watch.err != nil {
+			s.watches.end(path, watch)
+		}
+	}, watchableRequest(opGetData, path, true))
+}
+
+// end ends this watch, unless another has taken its place.
+func (w *zkWatches) end(path string, watch *zkWatch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paths[path] == watch {
+		delete(w.paths, path)
+		close(watch.ended)
+	}
+}
+
+// leave gives up waiting. The last takes the watch off the server.
+func (s *ZKSession) leave(session int64, path string, watch *zkWatch) {
+	w := &s.watches
+	w.mu.Lock()
+	watch.waiters--
+	last := watch.waiters == 0 && w.paths[path] == watch
+	if last {
+		delete(w.paths, path)
+	}
+	w.mu.Unlock()
+	if last {
+		s.tap.Send(session, func(int, connect.Reply) {}, removeWatchRequest(path))
+	}
+}
+
+// lookAgain is after how many session timeouts a waiter looks again that heard nothing: a watch that a server has lost
+// must not hold it up for ever.
+const lookAgain = 3
+
+// awaitChange waits until something has happened to a node, or seldom without: nil says to look again.
+func (s *ZKSession) awaitChange(ctx context.Context, session int64, path string, armed func()) error {
+	watch, leave := s.watch(session, path)
+	defer leave()
+	select {
+	case <-watch.armed:
+	case <-ctx.Done():
+		return because(ctx)
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
+	switch err := watch.err; {
+	case errors.Is(err, zk.ErrNoNode) || lostInTransit(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	armed()
+	_, timeout := s.tap.Session()
+	seldom := lookAgain * timeout
+	timer := time.NewTimer(seldom - seldom/4 + rand.N(seldom/2+1))
+	defer timer.Stop()
+	select {
+	case <-watch.ended:
+	case <-timer.C:
+		s.watches.end(path, watch) // whether it stands is what is in doubt: all set it anew
+	case <-ctx.Done():
+		return because(ctx)
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
+	return nil
+}
