@@ -25,6 +25,7 @@ type Redis struct {
 	shared bool
 	dir    string
 	args   []string
+	run    func() (*process, error) // of a real server that is more than redis-server with args
 	proc   *process
 }
 
@@ -97,7 +98,11 @@ func (r *Redis) Restart(t testing.TB) {
 		return
 	}
 	r.proc.kill()
-	proc, err := runRedis(r.dir, r.Addr, r.args)
+	start := r.run
+	if start == nil {
+		start = func() (*process, error) { return runRedis(r.dir, r.Addr, r.args) }
+	}
+	proc, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}

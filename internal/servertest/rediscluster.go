@@ -19,62 +19,121 @@ const SentinelMaster = "mymaster"
 // returns. They are stopped when the test ends.
 func StartRedisCluster(t testing.TB, n int) []*Redis {
 	t.Helper()
-	masters := make([]*Redis, n)
-	buses := make([]int, n)
-	for i := range masters {
+	masters, _ := startRedisCluster(t, n, 0)
+	return masters
+}
+
+// StartRedisClusterWithReplicas is StartRedisCluster with a replica of each master, in their order; all follow when it
+// returns.
+func StartRedisClusterWithReplicas(t testing.TB, n int) (masters, replicas []*Redis) {
+	t.Helper()
+	return startRedisCluster(t, n, n)
+}
+
+// startRedisCluster starts n masters and replicas of the first ones.
+func startRedisCluster(t testing.TB, n, replicas int) (masters, followers []*Redis) {
+	t.Helper()
+	nodes := make([]*Redis, n+replicas)
+	buses := make([]int, len(nodes))
+	for i := range nodes {
 		bus, err := freePort()
 		check(t, err)
 		buses[i] = bus
-		masters[i] = StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000")
+		nodes[i] = StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000",
+			"--repl-diskless-sync-delay", "0")
 	}
+	host, port, err := net.SplitHostPort(nodes[0].Addr)
+	check(t, err)
 	const slots = 16384
-	for i, m := range masters {
-		m.say(t, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/n), strconv.Itoa((i+1)*slots/n-1))
+	for i, node := range nodes {
+		if i < n {
+			node.say(t, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/n), strconv.Itoa((i+1)*slots/n-1))
+		}
 		if i > 0 {
-			host, port, err := net.SplitHostPort(masters[0].Addr)
-			check(t, err)
-			m.say(t, "CLUSTER", "MEET", host, port, strconv.Itoa(buses[0]))
+			node.say(t, "CLUSTER", "MEET", host, port, strconv.Itoa(buses[0]))
 		}
 	}
-	for _, m := range masters {
-		m.await(t, "the cluster is whole", func() bool {
-			info := m.say(t, "CLUSTER", "INFO")
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", n))
+	for _, node := range nodes {
+		node.await(t, "the cluster is whole", func() bool {
+			info := node.say(t, "CLUSTER", "INFO")
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(nodes)))
 		})
 	}
-	return masters
+	for i, replica := range nodes[n:] {
+		replica.say(t, "CLUSTER", "REPLICATE", strings.TrimSpace(nodes[i].say(t, "CLUSTER", "MYID")))
+		replica.awaitLink(t)
+	}
+	for _, node := range nodes { // who does not know a replica yet does not vote for it
+		node.await(t, "every node knows the replicas", func() bool {
+			return strings.Count(node.say(t, "CLUSTER", "NODES"), "slave ") == replicas
+		})
+	}
+	return nodes[:n], nodes[n:]
+}
+
+// awaitLink waits until a replica follows its master.
+func (r *Redis) awaitLink(t testing.TB) {
+	t.Helper()
+	r.await(t, "the replica follows", func() bool {
+		return strings.Contains(r.say(t, "INFO", "replication"), "master_link_status:up")
+	})
 }
 
 // StartRedisSentinel starts a real master, a replica of it and one sentinel that fails over by itself (quorum 1) when the
 // master does not answer for a second. They are stopped when the test ends.
 func StartRedisSentinel(t testing.TB) (sentinel string, master, replica *Redis) {
 	t.Helper()
-	master = StartRedis(t)
+	sentinels, servers := StartRedisSentinels(t, 1)
+	return sentinels[0].Addr, servers[0], servers[1]
+}
+
+// StartRedisSentinels starts a real master and a replica of it, in this order, and sentinels that know each other and fail
+// over by themselves, by majority, when the master does not answer for a second. A sentinel that is restarted remembers
+// what it knew. They are stopped when the test ends.
+func StartRedisSentinels(t testing.TB, n int) (sentinels, servers []*Redis) {
+	t.Helper()
+	master := StartRedis(t, "--repl-diskless-sync-delay", "0")
 	host, port, err := net.SplitHostPort(master.Addr)
 	check(t, err)
-	replica = StartRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	replica.await(t, "the replica follows", func() bool { return strings.Contains(replica.say(t, "INFO", "replication"), "master_link_status:up") })
+	replica := StartRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	replica.awaitLink(t)
+	for range n {
+		sentinels = append(sentinels, startSentinel(t, host, port, n/2+1))
+	}
+	for _, s := range sentinels {
+		s.await(t, "the sentinel knows the others", func() bool {
+			known := fmt.Sprintf("status=ok,address=%s,slaves=1,sentinels=%d", master.Addr, n)
+			return strings.Contains(s.say(t, "INFO", "sentinel"), known)
+		})
+	}
+	return sentinels, []*Redis{master, replica}
+}
 
+func startSentinel(t testing.TB, host, port string, quorum int) *Redis {
+	t.Helper()
 	dir := t.TempDir()
 	at, err := freePort()
 	check(t, err)
 	config := strings.Join([]string{
 		"port " + strconv.Itoa(at), "bind 127.0.0.1", "dir " + dir,
-		fmt.Sprintf("sentinel monitor %s %s %s 1", SentinelMaster, host, port),
+		fmt.Sprintf("sentinel monitor %s %s %s %d", SentinelMaster, host, port, quorum),
 		"sentinel down-after-milliseconds " + SentinelMaster + " 1000",
 		"sentinel failover-timeout " + SentinelMaster + " 3000",
 	}, "\n")
 	file := filepath.Join(dir, "sentinel.conf")
 	check(t, os.WriteFile(file, []byte(config+"\n"), 0o600))
-	proc, err := startProcess(dir, "redis-server", file, "--sentinel")
-	check(t, err)
-	t.Cleanup(proc.kill)
 	s := &Redis{Addr: loopback(at), Real: true}
-	check(t, proc.awaitReady(func() error { return redisIs(proc.cmd.Process.Pid, s.Addr) }))
-	s.await(t, "the sentinel knows the replica", func() bool {
-		return strings.Contains(s.say(t, "INFO", "sentinel"), "status=ok,address="+master.Addr+",slaves=1")
-	})
-	return s.Addr, master, replica
+	s.run = func() (*process, error) {
+		proc, err := startProcess(dir, "redis-server", file, "--sentinel")
+		if err != nil {
+			return nil, err
+		}
+		return proc, proc.awaitReady(func() error { return redisIs(proc.cmd.Process.Pid, s.Addr) })
+	}
+	s.proc, err = s.run()
+	check(t, err)
+	t.Cleanup(func() { s.proc.kill() })
+	return s
 }
 
 // await polls until ok says so.
