@@ -24,14 +24,14 @@ type action struct {
 	run      func() tea.Cmd
 }
 
-// press runs the action of a key; false when none has it.
-func (w *world) press(actions []action, key string) (tea.Cmd, bool) {
+// runKey runs the action of a key; false when none has it.
+func runKey(host Context, actions []action, key string) (tea.Cmd, bool) {
 	for _, a := range actions {
 		if !slices.Contains(a.keys, key) {
 			continue
 		}
 		if why := a.why(); why != "" {
-			w.flash(why)
+			host.Flash(why)
 			return nil, true
 		}
 		return a.run(), true

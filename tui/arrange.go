@@ -27,7 +27,7 @@ type arrangedMsg struct {
 // arranger has the locks in some arrangement, and makes another when that is wanted. Until it is there the old one stays
 // and goes on to follow the locks.
 type arranger struct {
-	*world
+	Context
 	index *index
 	want  arrangement
 	// generation numbers what is made, so that a late one is dropped.
@@ -39,9 +39,9 @@ type arranger struct {
 	arrangedAt time.Time
 }
 
-func newArranger(w *world) arranger {
+func newArranger(host Context) arranger {
 	want := arrangement{order: order{by: byWorst}}
-	return arranger{world: w, want: want, index: newIndex(w.ctx, w.snapshot, want, w.now)}
+	return arranger{Context: host, want: want, index: newIndex(host.Life(), host.Snapshot(), want, host.Now())}
 }
 
 // take follows a new snapshot.
@@ -50,7 +50,7 @@ func (a *arranger) take(msg snapshotShownMsg) {
 		a.arrange()
 		return
 	}
-	a.index.update(a.snapshot, msg.changed, a.now)
+	a.index.update(a.Snapshot(), msg.changed, a.Now())
 	if a.busy {
 		for _, id := range msg.changed {
 			a.meanwhile[id] = struct{}{}
@@ -61,21 +61,21 @@ func (a *arranger) take(msg snapshotShownMsg) {
 // arrange makes what is wanted, of all locks: at once where they are few.
 func (a *arranger) arrange() {
 	a.generation++
-	a.arrangedAt = a.now
+	a.arrangedAt = a.Now()
 	if a.cancel != nil {
 		a.cancel()
 		a.cancel = nil
 	}
-	snapshot, want, now := a.snapshot, a.want, a.now
+	snapshot, want, now := a.Snapshot(), a.want, a.Now()
 	if a.busy = snapshot.Len() > atOnce; !a.busy {
-		a.index = newIndex(a.ctx, snapshot, want, now)
+		a.index = newIndex(a.Life(), snapshot, want, now)
 		return
 	}
-	ctx, cancel := context.WithCancel(a.ctx)
+	ctx, cancel := context.WithCancel(a.Life())
 	a.cancel = cancel
 	a.meanwhile = make(map[inspect.ID]struct{})
 	generation := a.generation
-	a.later(a.ask(locksScreen, 0, func(context.Context) tea.Msg {
+	a.Later(a.Ask(locksScreen, 0, func(context.Context) tea.Msg {
 		defer cancel()
 		return arrangedMsg{generation, newIndex(ctx, snapshot, want, now)}
 	}))
@@ -91,17 +91,17 @@ func (a *arranger) arranged(msg arrangedMsg) bool {
 	for id := range a.meanwhile {
 		changed = append(changed, id)
 	}
-	a.index.update(a.snapshot, changed, a.now)
+	a.index.update(a.Snapshot(), changed, a.Now())
 	return true
 }
 
 // aged arranges the locks again where the filter asks for times and these went by; false: there is nothing new yet.
 func (a *arranger) aged() bool {
 	limit := agedFew
-	if a.snapshot.Len() > atOnce {
+	if a.Snapshot().Len() > atOnce {
 		limit = agedMany
 	}
-	if !a.want.filter.timed || a.busy || a.now.Sub(a.arrangedAt) < limit {
+	if !a.want.filter.timed || a.busy || a.Now().Sub(a.arrangedAt) < limit {
 		return false
 	}
 	a.arrange()

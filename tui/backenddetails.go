@@ -40,7 +40,7 @@ func (d *backendFacts) fact(name, text string, style lipgloss.Style) {
 	if text == "" {
 		return
 	}
-	t := d.theme
+	t := d.Theme()
 	for _, part := range wrap(text, d.width-names-5, 12, t.Glyphs.Ellipsis) {
 		d.lines = append(d.lines, line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {part, style}})
 		name = ""
@@ -51,12 +51,12 @@ func (d *backendFacts) head(mark span, text, about string) {
 	if len(d.lines) > 0 {
 		d.lines = append(d.lines, nil)
 	}
-	d.lines = append(d.lines, line{{" " + mark.text + " ", mark.style}, {text, d.theme.Strong}, {"  " + about, d.theme.Muted}})
+	d.lines = append(d.lines, line{{" " + mark.text + " ", mark.style}, {text, d.Theme().Strong}, {"  " + about, d.Theme().Muted}})
 }
 
 // gauge adds a bar of how much of a limit is used.
 func (d *backendFacts) gauge(name string, used, limit float64, text string) {
-	t := d.theme
+	t := d.Theme()
 	full, rest := t.Gauge(used/max(1, limit), 16)
 	style := t.Holding
 	if used > limit {
@@ -67,7 +67,7 @@ func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 
 // server tells of one server.
 func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
-	t := d.theme
+	t := d.Theme()
 	mark := serverSign(t, v)
 	d.head(mark, describe.Printable(v.Addr), describe.Printable(v.Role))
 	switch v.State {
@@ -91,7 +91,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 		d.fact("clock", "its offset is not known", t.Unknown)
 	}
 	if !v.StartedAt.IsZero() {
-		d.fact("started", fmt.Sprintf("%s ago, %s", describe.Seconds(d.now.Sub(v.StartedAt)), v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")), t.Text)
+		d.fact("started", fmt.Sprintf("%s ago, %s", describe.Seconds(d.Now().Sub(v.StartedAt)), v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")), t.Text)
 	}
 	if b.Kind != inspect.Redis {
 		return
@@ -113,7 +113,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 }
 
 func (d *backendFacts) memory(v *inspect.Server) {
-	t, policy := d.theme, describe.Printable(v.EvictionPolicy)
+	t, policy := d.Theme(), describe.Printable(v.EvictionPolicy)
 	switch {
 	case v.MaxMemory == 0:
 		d.fact("memory", "not limited ("+policy+")", t.Text)
@@ -133,7 +133,7 @@ func orElse(text, otherwise string) string {
 
 // backend tells of a backend: how it is read, what that costs, and what is wrong.
 func (d *backendFacts) backend(b *inspect.Backend) {
-	t := d.theme
+	t := d.Theme()
 	mark := backendSign(t, b.State)
 	up := 0
 	for i := range b.Servers {
@@ -148,7 +148,7 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	d.fact("changes", modeWords(b.Mode), t.Text)
 	d.fact("discovery", d.discovery(b), t.Text)
 	if b.Kind == inspect.ZooKeeper {
-		if sessions := d.snapshot.Sessions(b.Name); sessions != nil {
+		if sessions := d.Snapshot().Sessions(b.Name); sessions != nil {
 			d.fact("sessions", fmt.Sprintf("%s told by the servers", describe.Count(len(sessions), "client session")), t.Text)
 		} else {
 			d.fact("sessions", "not known: no server told who its clients are", t.Unknown)
@@ -194,7 +194,7 @@ func (d *backendFacts) discovery(b *inspect.Backend) string {
 
 // cost is our own load on the servers, and how much of our budget that is.
 func (d *backendFacts) cost(b *inspect.Backend) {
-	t, c := d.theme, b.Cost
+	t, c := d.Theme(), b.Cost
 	rate, all := ourRate(c), fmt.Sprintf("%d in all", c.Requests)
 	if limit := c.Limit; limit > 0 {
 		if c.Slowed {
@@ -223,7 +223,7 @@ const toldFindings = 100
 
 // findings of the backend, the worst first, in full.
 func (d *backendFacts) findings(b *inspect.Backend) {
-	t, tail := d.theme, d.theme.Glyphs.Ellipsis
+	t, tail := d.Theme(), d.Theme().Glyphs.Ellipsis
 	found := slices.Clone(b.Findings)
 	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
 	rest := max(0, len(found)-toldFindings)
@@ -231,14 +231,14 @@ func (d *backendFacts) findings(b *inspect.Backend) {
 		mark := severitySign(t, f.Severity)
 		d.lines = append(d.lines, nil)
 		lead := line{{" " + mark.text + " " + describe.Printable(f.Rule) + "  ", mark.style}}
-		for _, text := range wrap(said(d.theme, f.Message), d.width-lead.width()-1, 12, tail) {
+		for _, text := range wrap(said(d.Theme(), f.Message), d.width-lead.width()-1, 12, tail) {
 			d.lines = append(d.lines, append(lead[:len(lead):len(lead)], span{text, t.Text}))
 			lead = line{{strings.Repeat(" ", lead.width()), t.Text}}
 		}
 		if f.Advice == "" {
 			continue
 		}
-		for _, text := range wrap(said(d.theme, f.Advice), d.width-6, 12, tail) {
+		for _, text := range wrap(said(d.Theme(), f.Advice), d.width-6, 12, tail) {
 			d.lines = append(d.lines, line{{"     " + text, t.Muted}})
 		}
 	}

@@ -14,7 +14,7 @@ const backendsScreen screenName = "backends"
 
 // backendsPage lists the backends with their servers, and all that is known of the selected one.
 type backendsPage struct {
-	*world
+	Context
 	width, height int
 	input         filterInput
 	rows          []serverRow
@@ -37,7 +37,9 @@ type serverKey struct {
 	server  int // -1 for the backend itself
 }
 
-func newBackends(w *world) screen { return &backendsPage{world: w, input: newFilterInput(newWords)} }
+func newBackends(host Context) screen {
+	return &backendsPage{Context: host, input: newFilterInput(newWords)}
+}
 
 // Open selects the backend of the place's lock.
 func (s *backendsPage) Open(p place) {
@@ -80,7 +82,7 @@ func (s *backendsPage) Update(msg tea.Msg) tea.Cmd {
 // refresh takes over the backends from the snapshot.
 func (s *backendsPage) refresh() {
 	s.rows = nil
-	for _, b := range s.snapshot.Backends {
+	for _, b := range s.Snapshot().Backends {
 		var servers []serverRow
 		for i := range b.Servers {
 			if r := (serverRow{b, &b.Servers[i]}); s.input.matchText(r.words()...) {
@@ -164,7 +166,7 @@ func (s *backendsPage) leave() {
 		s.inDetails = false
 		return
 	}
-	s.back()
+	s.Back()
 }
 
 func (s *backendsPage) Typing() bool { return s.input.open }
@@ -214,7 +216,7 @@ func (s *backendsPage) copyAddress() tea.Cmd {
 			text += describe.Printable(v.Addr)
 		}
 	}
-	s.flash(fmt.Sprintf("copied %s", text))
+	s.Flash(fmt.Sprintf("copied %s", text))
 	return tea.SetClipboard(text)
 }
 

@@ -33,7 +33,7 @@ func (s *backendsPage) layout() backendsLayout {
 }
 
 func (s *backendsPage) View() string {
-	t, g := s.theme, s.layout()
+	t, g := s.Theme(), s.layout()
 	table := []line{append(line{{"   ", t.Header}}, titles(serverColumns(), lay(serverColumns(), g.tableWidth-margin-1), t.Header)...)}
 	from, to := s.table.sight(len(s.rows), g.rows)
 	for i, r := range s.rows[from:to] {
@@ -58,11 +58,11 @@ func (s *backendsPage) View() string {
 
 // rule stands above the details and says when there are more than are shown.
 func (s *backendsPage) rule(rows, of int) line {
-	t, name := s.theme, "details"
+	t, name := s.Theme(), "details"
 	if of > rows {
 		name = fmt.Sprintf("details, lines %d to %d of %d: tab, then %s%s", s.below+1, min(of, s.below+rows), of, t.Glyphs.Up, t.Glyphs.Down)
 	}
-	l := s.section(name, s.width)
+	l := section(s.Theme(), s.width, name)
 	if s.inDetails {
 		l[1].style = t.Strong
 	}
@@ -70,9 +70,9 @@ func (s *backendsPage) rule(rows, of int) line {
 }
 
 func (s *backendsPage) summary() line {
-	t, dot := s.theme, " "+s.theme.Glyphs.Dot+" "
+	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
 	servers, silent, findings := 0, 0, 0
-	for _, b := range s.snapshot.Backends {
+	for _, b := range s.Snapshot().Backends {
 		findings += len(b.Findings)
 		for i := range b.Servers {
 			servers++
@@ -81,7 +81,7 @@ func (s *backendsPage) summary() line {
 			}
 		}
 	}
-	l := line{{" " + describe.Count(len(s.snapshot.Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
+	l := line{{" " + describe.Count(len(s.Snapshot().Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
 	if silent > 0 {
 		l = l.add(t.Muted, dot).add(t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
 	}
@@ -93,13 +93,13 @@ func (s *backendsPage) summary() line {
 
 // emptyLines say why there is no backend to see.
 func (s *backendsPage) emptyLines() []line {
-	t := s.theme
+	t := s.Theme()
 	text, more := "Connecting"+t.Glyphs.Ellipsis, "No server has answered yet."
 	switch {
-	case len(s.snapshot.Backends) > 0:
+	case len(s.Snapshot().Backends) > 0:
 		text, more = "No server matches the filter.", "esc shows all of them."
-	case s.feedError != nil:
-		text, more = "Nothing can be shown.", describe.Printable(s.feedError.Error())
+	case s.FeedError() != nil:
+		text, more = "Nothing can be shown.", describe.Printable(s.FeedError().Error())
 	}
 	return []line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
@@ -118,7 +118,7 @@ func serverColumns() []column {
 }
 
 func (s *backendsPage) rowLine(r serverRow, width int, selected bool) line {
-	t := s.theme
+	t := s.Theme()
 	mark, cells := s.backendCells(r.backend)
 	if r.server != nil {
 		mark, cells = s.serverCells(r.server)
@@ -130,13 +130,13 @@ func (s *backendsPage) rowLine(r serverRow, width int, selected bool) line {
 	columns := serverColumns()
 	l = append(l, join(columns, lay(columns, width-margin-1), cells, t.Glyphs.Ellipsis)...)
 	if selected {
-		return l.over(width, s.selectedStyle(!s.inDetails))
+		return l.over(width, selectedStyle(s.Theme(), !s.inDetails))
 	}
 	return l
 }
 
 func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
-	t := s.theme
+	t := s.Theme()
 	mark := backendSign(t, b.State)
 	name := line{{describe.Printable(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
 	return mark, []line{name, {{string(b.State), mark.style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil, {{s.brief(b), t.Muted}}}
@@ -146,7 +146,7 @@ func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
 func (s *backendsPage) brief(b *inspect.Backend) string {
 	text := perSecond(ourRate(b.Cost)) + " from us"
 	if n := len(b.Findings); n > 0 {
-		text += " " + s.theme.Glyphs.Dot + " " + describe.Count(n, "finding")
+		text += " " + s.Theme().Glyphs.Dot + " " + describe.Count(n, "finding")
 	}
 	return text
 }
@@ -164,7 +164,7 @@ func serverSign(t *theme.Theme, v *inspect.Server) span {
 }
 
 func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
-	t := s.theme
+	t := s.Theme()
 	mark := serverSign(t, v)
 	unknown := line{{t.Glyphs.Unknown, t.Unknown}}
 	role, version, latency, clock, up := unknown, unknown, unknown, unknown, unknown
@@ -181,7 +181,7 @@ func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
 		clock = line{{offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
 	}
 	if !v.StartedAt.IsZero() && v.State == inspect.ServerUp {
-		up = line{{describe.Seconds(s.now.Sub(v.StartedAt)), t.Text}}
+		up = line{{describe.Seconds(s.Now().Sub(v.StartedAt)), t.Text}}
 	}
 	note := line(nil)
 	if v.Error != "" {

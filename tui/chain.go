@@ -7,18 +7,23 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/lockops/act"
 )
 
 const chainScreen screenName = "chain"
 
 // chain shows one lock: who holds it and who waits on whom, or how the masters vote.
 type chain struct {
-	*world
+	Context
 	pane *chainPane
 	root rootCause
+	// releaser finds who force-releases locks of a backend; nil where nothing may be written.
+	releaser func(backend string) (act.Releaser, bool)
 }
 
-func newChain(w *world) screen { return &chain{world: w, pane: newChainPane(w)} }
+func newChain(host Context, releaser func(backend string) (act.Releaser, bool)) screen {
+	return &chain{Context: host, pane: newChainPane(host), releaser: releaser}
+}
 
 func (s *chain) Open(p place) {
 	if p.lock != (inspect.ID{}) {
@@ -35,7 +40,7 @@ func (s *chain) SetSize(width, height int) { s.pane.SetSize(width, height) }
 func (s *chain) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
-		if s.inFront != chainScreen {
+		if s.InFront() != chainScreen {
 			s.pane.lanes.forget()
 			return nil // it is looked at again when it comes to the front
 		}
@@ -56,13 +61,13 @@ func (s *chain) Update(msg tea.Msg) tea.Cmd {
 
 func (s *chain) Actions() []action {
 	list := []action{
-		{keys: []string{"esc"}, shown: "esc h", hint: "back", help: "back to where you came from; h first closes a group", run: do(s.back)},
+		{keys: []string{"esc"}, shown: "esc h", hint: "back", help: "back to where you came from; h first closes a group", run: do(s.Back)},
 		{keys: []string{"h", "left"}, run: do(s.leave)},
 	}
 	if root := s.pane.root; root != nil {
 		list = append(list, action{
 			keys: []string{"o"}, shown: "o", hint: "root", help: "go to the lock that the holder itself waits for",
-			run: do(func() { s.open(chainScreen, subject{lock: root.Lock.ID}) }),
+			run: do(func() { s.Go(chainScreen, subject{lock: root.Lock.ID}) }),
 		})
 	}
 	list = append(list, []action{
@@ -84,10 +89,10 @@ func (s *chain) enter() {
 	}
 	about := s.pane.Selected()
 	if about.owner == (inspect.Identity{}) {
-		s.flash("it is not known who is behind it")
+		s.Flash("it is not known who is behind it")
 		return
 	}
-	s.open(clientsScreen, about)
+	s.Go(clientsScreen, about)
 }
 
 func (s *chain) enterHint() string {
@@ -104,17 +109,17 @@ func (s *chain) enterHint() string {
 // leave closes the group that the cursor is in, or goes back.
 func (s *chain) leave() {
 	if !s.pane.closeGroup() {
-		s.back()
+		s.Back()
 	}
 }
 
 // copy offers what there is of the lock and of the selected contender.
 func (s *chain) copy() tea.Cmd {
-	l := s.snapshot.Lock(s.pane.id)
+	l := s.Snapshot().Lock(s.pane.id)
 	if l == nil {
-		return s.copyMenu(nil, nil)
+		return copyMenu(s, nil, nil)
 	}
-	return s.copyMenu(l, s.pane.Target(l))
+	return copyMenu(s, l, s.pane.Target(l))
 }
 
 // releaseAction is the way to the release dialog. Where nothing may be written the key only says so.
@@ -124,8 +129,8 @@ func (s *chain) releaseAction() action {
 		help:   "force-release the selected holder: preview, then type the path",
 		writes: true, disabled: s.cannotRelease, run: s.release,
 	}
-	if s.options.Release == nil {
-		why := cmp.Or(s.options.readOnly(), "read-only: start with --write")
+	if s.releaser == nil {
+		why := cmp.Or(s.ReadOnly(), "read-only: start with --write")
 		a.help = "force-release (" + why + ")"
 		a.writes = false
 		a.disabled = func() string { return why }
@@ -135,7 +140,7 @@ func (s *chain) releaseAction() action {
 }
 
 func (s *chain) cannotRelease() string {
-	l := s.snapshot.Lock(s.pane.id)
+	l := s.Snapshot().Lock(s.pane.id)
 	switch {
 	case l == nil:
 		return "the lock is gone"
@@ -144,17 +149,17 @@ func (s *chain) cannotRelease() string {
 	case s.pane.Target(l) == nil:
 		return "nobody holds it: there is nothing to release"
 	}
-	if _, ok := s.options.Release(s.pane.id.Backend); !ok {
+	if _, ok := s.releaser(s.pane.id.Backend); !ok {
 		return "backend " + describe.Printable(s.pane.id.Backend) + " cannot be written to"
 	}
 	return ""
 }
 
 func (s *chain) release() tea.Cmd {
-	l := s.snapshot.Lock(s.pane.id)
-	releaser, _ := s.options.Release(s.pane.id.Backend)
-	d := newRelease(s.world, releaser, l, s.pane.Target(l))
-	s.modal = d
+	l := s.Snapshot().Lock(s.pane.id)
+	releaser, _ := s.releaser(s.pane.id.Backend)
+	d := newRelease(s.Context, releaser, l, s.pane.Target(l))
+	s.Push(d)
 	return d.start()
 }
 

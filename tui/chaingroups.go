@@ -117,7 +117,7 @@ func (p *chainPane) find(key string) int {
 
 // groupTitle is what a group is called.
 func (p *chainPane) groupTitle(g *group) line {
-	t := p.theme
+	t := p.Theme()
 	sign := t.Glyphs.Closed
 	if g.open {
 		sign = t.Glyphs.Opened
@@ -138,14 +138,14 @@ func (g *group) oldest() time.Time {
 
 // groupCells are a group's cells in the queue's columns. What is wrong with any of its members is told.
 func (p *chainPane) groupCells(l *inspect.Lock, r chainRow) []line {
-	t, g := p.theme, r.group
+	t, g := p.Theme(), r.group
 	dash := line{{t.Glyphs.Dash, t.Faint}}
 	first := g.members[0]
 	number, since, blocks := dash, dash, dash
 	if first.Sequential {
 		number = line{{fmt.Sprint(first.Sequence), t.Text}}
 	}
-	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
+	if d, ok := p.Snapshot().Age(l, g.oldest(), p.Now()); ok {
 		since = line{{describe.Age(d), t.Text}}
 	}
 	most := 0
@@ -167,7 +167,7 @@ func (p *chainPane) groupCells(l *inspect.Lock, r chainRow) []line {
 
 // groupWatch is what a group watches: that one of them does not is told before all else.
 func (p *chainPane) groupWatch(l *inspect.Lock, g *group) line {
-	t := p.theme
+	t := p.Theme()
 	missing, same := 0, true
 	for _, c := range g.members {
 		if c.Watch == inspect.Missing {
@@ -187,7 +187,7 @@ func (p *chainPane) groupWatch(l *inspect.Lock, g *group) line {
 
 // redisGroup is a group of the holders or waiters of a Redis lock.
 func (p *chainPane) redisGroup(r chainRow) line {
-	t := p.theme
+	t := p.Theme()
 	mark, word := contenderSign(t, r.group.members[0])
 	state := line{{r.prefix, t.Faint}, mark, {" " + strings.TrimSuffix(word, "s"), mark.style}}.align(stateOfRedis, false, "")
 	out := append(append(state, span{text: "  "}), p.groupTitle(r.group)...)
@@ -205,7 +205,7 @@ func (p *chainPane) redisGroup(r chainRow) line {
 
 // groupDetails names the members of a group.
 func (p *chainPane) groupDetails(l *inspect.Lock, g *group) []line {
-	t := p.theme
+	t := p.Theme()
 	s, _ := contenderSign(t, g.members[0])
 	var names []string
 	for _, c := range g.members {
@@ -216,7 +216,7 @@ func (p *chainPane) groupDetails(l *inspect.Lock, g *group) []line {
 		how = "enter closes the group"
 	}
 	var since string
-	if d, ok := p.snapshot.Age(l, g.oldest(), p.now); ok {
+	if d, ok := p.Snapshot().Age(l, g.oldest(), p.Now()); ok {
 		since = "the first in the queue for " + describe.Age(d)
 	}
 	lines := p.facts(span{s.text + " ", s.style}, fmt.Sprintf("%d readers", len(g.members)), since, how)

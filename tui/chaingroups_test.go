@@ -14,7 +14,7 @@ import (
 func showing(t *testing.T, o Options, width, height int, l *inspect.Lock) *Model {
 	t.Helper()
 	m := model(t, o, width, height, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
-	m.open(chainScreen, subject{lock: l.ID})
+	m.Go(chainScreen, subject{lock: l.ID})
 	m.navigate()
 	return m
 }
@@ -68,7 +68,7 @@ func TestCursorFollowsIntoAGroup(t *testing.T) {
 func TestGroupCannotBeReleased(t *testing.T) {
 	f := newFakeReleaser()
 	m := showing(t, Options{Release: f.of}, 120, 36, library(6))
-	if cmd := press(m, "x"); cmd != nil || m.modal != nil {
+	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
 		t.Fatal("x did something")
 	}
 	wantText(t, m, "open the group")
@@ -89,7 +89,7 @@ func TestRootCause(t *testing.T) {
 	other.Holders[0].HeldSince = ago(3 * time.Minute)
 	s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{orders, other})
 	m := model(t, Options{}, 120, 36, s)
-	m.open(chainScreen, subject{lock: orders.ID})
+	m.Go(chainScreen, subject{lock: orders.ID})
 	answer(t, m, m.navigate())
 	wantText(t, m, "→ its holder itself is blocked: on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
 	press(m, "o")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/theme"
@@ -14,7 +16,7 @@ import (
 // chainPane draws one lock: what it is, the verdict, findings, its rows (masters, contenders), what is known of the
 // selected one, and the last grants.
 type chainPane struct {
-	*world
+	Context
 	id            inspect.ID
 	width, height int
 	rows          []chainRow
@@ -54,8 +56,8 @@ func (r chainRow) key() string {
 	return "contender " + r.contender.Name.Raw()
 }
 
-func newChainPane(w *world) *chainPane {
-	return &chainPane{world: w, lanes: newLaneSource(w), opened: make(map[string]bool)}
+func newChainPane(host Context) *chainPane {
+	return &chainPane{Context: host, lanes: newLaneSource(host), opened: make(map[string]bool)}
 }
 
 // Show turns to a lock.
@@ -73,7 +75,7 @@ func (p *chainPane) SetSize(width, height int) {
 
 // Refresh takes over the lock from the snapshot.
 func (p *chainPane) Refresh() {
-	l := p.snapshot.Lock(p.id)
+	l := p.Snapshot().Lock(p.id)
 	p.rows = nil
 	if l == nil {
 		return
@@ -87,7 +89,7 @@ func (p *chainPane) Refresh() {
 	}
 	// One holder that nobody is seen to wait for is what the masters' values tell already.
 	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {
-		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.theme.Glyphs.Branch, p.theme.Glyphs.LastBranch)...)
+		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.Theme().Glyphs.Branch, p.Theme().Glyphs.LastBranch)...)
 	}
 	p.rows = fold(p.rows, p.opened)
 	if at := p.find(p.selected); at >= 0 {
@@ -133,7 +135,7 @@ func (p *chainPane) Target(l *inspect.Lock) *inspect.Contender {
 // Selected is the lock and who is behind the selected contender, or behind the holder when a master is selected.
 func (p *chainPane) Selected() subject {
 	about := subject{lock: p.id}
-	if l := p.snapshot.Lock(p.id); l != nil {
+	if l := p.Snapshot().Lock(p.id); l != nil {
 		if c := p.Target(l); c != nil {
 			about.owner, _ = c.Identity(p.id.Backend)
 		}
@@ -142,23 +144,23 @@ func (p *chainPane) Selected() subject {
 }
 
 func (p *chainPane) Lively() bool {
-	l := p.snapshot.Lock(p.id)
+	l := p.Snapshot().Lock(p.id)
 	if l == nil {
 		return false
 	}
 	for i := range l.Masters {
-		if left := l.Masters[i].ExpiresAt.Sub(p.now); left > 0 && left < time.Minute {
+		if left := l.Masters[i].ExpiresAt.Sub(p.Now()); left > 0 && left < time.Minute {
 			return true // the gauges run down smoothly
 		}
 	}
-	longest, ok := p.ages().LongestWait(l)
-	return p.tenths(l) || ok && describe.InTenths(longest)
+	longest, ok := agesOf(p).LongestWait(l)
+	return tenths(p, l) || ok && describe.InTenths(longest)
 }
 
 // View is the whole pane, exactly its height in lines.
 func (p *chainPane) View() string {
-	t := p.theme
-	l := p.snapshot.Lock(p.id)
+	t := p.Theme()
+	l := p.Snapshot().Lock(p.id)
 	if l == nil {
 		return p.finish(p.goneLines())
 	}
@@ -188,7 +190,7 @@ const leastRows = 4
 func (p *chainPane) finish(lines []line) string {
 	out := make([]string, 0, p.height)
 	for _, l := range lines[:min(len(lines), p.height)] {
-		out = append(out, l.render(p.width, p.theme.Glyphs.Ellipsis, nil))
+		out = append(out, l.render(p.width, p.Theme().Glyphs.Ellipsis, nil))
 	}
 	for len(out) < p.height {
 		out = append(out, "")
@@ -197,7 +199,7 @@ func (p *chainPane) finish(lines []line) string {
 }
 
 func (p *chainPane) goneLines() []line {
-	t := p.theme
+	t := p.Theme()
 	if p.id == (inspect.ID{}) {
 		return []line{{{" No lock is selected.", t.Muted}}}
 	}
@@ -209,7 +211,7 @@ func (p *chainPane) goneLines() []line {
 }
 
 func (p *chainPane) header(l *inspect.Lock) line {
-	t, dot := p.theme, " "+p.theme.Glyphs.Dot+" "
+	t, dot := p.Theme(), " "+p.Theme().Glyphs.Dot+" "
 	what := string(l.Kind)
 	if l.Recipe != "" {
 		what += dot + l.Recipe + " (" + string(l.Confidence) + ")"
@@ -219,14 +221,14 @@ func (p *chainPane) header(l *inspect.Lock) line {
 
 // verdictLines are the verdict and, below it, the findings with their advice.
 func (p *chainPane) verdictLines(l *inspect.Lock) []line {
-	t, tail := p.theme, p.theme.Glyphs.Ellipsis
+	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
 	mark := sign(t, l)
 	style := t.Text
 	if r := describe.LevelOf(l); r == describe.LevelCritical || r == describe.LevelUnknown {
 		style = mark.style
 	}
 	var lines []line
-	for i, text := range wrap(p.verdict(l), p.width-4, 2, tail) {
+	for i, text := range wrap(verdict(p, l), p.width-4, 2, tail) {
 		lead := span{"   ", t.Text}
 		if i == 0 {
 			lead = span{" " + mark.text + " ", mark.style}
@@ -242,7 +244,7 @@ const mostFindings, listedFindings = 3, 2
 
 // findings are those of a lock, the worst first, with what to do. A low window has room for the worst one's advice only.
 func (p *chainPane) findings(l *inspect.Lock) []line {
-	t, tail := p.theme, p.theme.Glyphs.Ellipsis
+	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
 	found := slices.Clone(l.Findings)
 	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
 	rest := 0
@@ -253,7 +255,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 	for i, f := range found {
 		s := severitySign(t, f.Severity)
 		rule := describe.Printable(f.Rule)
-		for j, text := range wrap(said(p.theme, f.Message), p.width-6-len(rule), 2, tail) {
+		for j, text := range wrap(said(p.Theme(), f.Message), p.width-6-len(rule), 2, tail) {
 			lead := line{{strings.Repeat(" ", 5+len(rule)), t.Text}}
 			if j == 0 {
 				lead = line{{" " + s.text + " " + rule + "  ", s.style}}
@@ -261,7 +263,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 			lines = append(lines, lead.add(t.Text, text))
 		}
 		if f.Advice != "" && (i == 0 || p.height >= roomy) {
-			lines = append(lines, p.adviceLines(said(p.theme, f.Advice))...)
+			lines = append(lines, p.adviceLines(said(p.Theme(), f.Advice))...)
 		}
 	}
 	if rest > 0 {
@@ -272,7 +274,7 @@ func (p *chainPane) findings(l *inspect.Lock) []line {
 
 // adviceLines are what to do. Each command has lines of its own, that can be copied and pasted.
 func (p *chainPane) adviceLines(advice string) []line {
-	t, width := p.theme, p.width-6
+	t, width := p.Theme(), p.width-6
 	var lines []line
 	for _, part := range describe.Phrases(advice) {
 		texts, style := wrap(part.Text, width, 5, t.Glyphs.Ellipsis), t.Muted
@@ -291,7 +293,7 @@ const roomy = 26
 
 // grants are the last times that somebody got the lock while we looked, as many as there is room for.
 func (p *chainPane) grants(room int) []line {
-	t, list := p.theme, p.history.of(p.id)
+	t, list := p.Theme(), p.Grants(p.id)
 	if room < 3 || len(list) == 0 {
 		return nil
 	}
@@ -310,7 +312,7 @@ func (p *chainPane) grants(room int) []line {
 	return lines
 }
 
-func (p *chainPane) section(name string) line { return section(p.theme, p.width, name) }
+func (p *chainPane) section(name string) line { return section(p.Theme(), p.width, name) }
 
 // stripFrom is the height from which the last minutes are drawn below the rows, and what room they leave for the last
 // grants where there is much.
@@ -325,11 +327,11 @@ func (p *chainPane) strip(room int) []line {
 	if p.height < stripFrom || room < frame+2 {
 		return nil
 	}
-	if n := len(p.history.of(p.id)); n > 0 && room > 2*roomForGrants {
+	if n := len(p.Grants(p.id)); n > 0 && room > 2*roomForGrants {
 		room -= min(roomForGrants, n+2)
 	}
 	all := p.lanes.of(p.id)
-	p.length = max(p.length, fitting(all, p.now, leastStrip))
+	p.length = max(p.length, fitting(all, p.Now(), leastStrip))
 	v := newLaneView(&p.lanes, p.id, time.Time{}, p.length, p.width)
 	lanes := v.in(all)
 	if len(lanes) == 0 {
@@ -343,7 +345,7 @@ func (p *chainPane) strip(room int) []line {
 	if selected >= 0 {
 		at = selected
 	}
-	lines := []line{nil, section(p.theme, p.width, "the last "+describe.Exact(p.length)), v.header()}
+	lines := []line{nil, section(p.Theme(), p.width, "the last "+describe.Exact(p.length)), v.header()}
 	return append(lines, v.list(lanes, around(at, len(lanes), room-frame), room-frame, selected)...)
 }
 
@@ -353,6 +355,6 @@ func section(t *theme.Theme, width int, name string) line {
 	return line{
 		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
 		{name, t.Muted},
-		{" " + strings.Repeat(rule, max(0, width-len(name)-6)), t.Faint},
+		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
 	}
 }

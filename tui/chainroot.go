@@ -29,20 +29,20 @@ type rootCause struct {
 
 // seekRoot asks for it, where that is worth it.
 func (s *chain) seekRoot() tea.Cmd {
-	r, l := &s.root, s.snapshot.Lock(s.pane.id)
-	if s.inFront != chainScreen || r.seeking || l == nil {
+	r, l := &s.root, s.Snapshot().Lock(s.pane.id)
+	if s.InFront() != chainScreen || r.seeking || l == nil {
 		return nil
 	}
 	if len(l.Holders) == 0 || len(l.Waiters) == 0 {
 		r.lock, r.entry, s.pane.root = l.ID, nil, nil
 		return nil
 	}
-	if r.lock == l.ID && s.now.Sub(r.at) < rootEvery {
+	if r.lock == l.ID && s.Now().Sub(r.at) < rootEvery {
 		return nil
 	}
-	r.seeking, r.at = true, s.now
-	snapshot := s.snapshot
-	return s.ask(chainScreen, 0, func(context.Context) tea.Msg {
+	r.seeking, r.at = true, s.Now()
+	snapshot := s.Snapshot()
+	return s.Ask(chainScreen, 0, func(context.Context) tea.Msg {
 		e, ok := snapshot.Culprit(l)
 		if !ok || e.Lock.ID == l.ID {
 			return rootFoundMsg{lock: l.ID}
@@ -66,8 +66,8 @@ func (p *chainPane) rootLines() []line {
 	if p.root == nil {
 		return nil
 	}
-	t := p.theme
-	l := p.snapshot.Lock(p.root.Lock.ID)
+	t := p.Theme()
+	l := p.Snapshot().Lock(p.root.Lock.ID)
 	if l == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (p *chainPane) rootLines() []line {
 		return nil
 	}
 	text := describe.Owner(&c) + " holds"
-	if held, ok := p.snapshot.Age(l, c.HeldSince, p.now); ok {
+	if held, ok := p.Snapshot().Age(l, c.HeldSince, p.Now()); ok {
 		text += " for " + describe.Age(held)
 	}
 	var lines []line

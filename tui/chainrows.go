@@ -51,22 +51,22 @@ func (p *chainPane) table(l *inspect.Lock) ([]column, func(chainRow) line) {
 	return columns, func(r chainRow) line {
 		switch {
 		case r.vote != nil:
-			return join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]), p.theme.Glyphs.Ellipsis)
+			return join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]), p.Theme().Glyphs.Ellipsis)
 		case len(l.Masters) > 0 && r.group != nil:
 			return p.redisGroup(r)
 		case len(l.Masters) > 0:
 			return p.redisContender(l, r)
 		case r.group != nil:
-			return join(columns, widths, p.groupCells(l, r), p.theme.Glyphs.Ellipsis)
+			return join(columns, widths, p.groupCells(l, r), p.Theme().Glyphs.Ellipsis)
 		default:
-			return join(columns, widths, p.queueCells(l, r), p.theme.Glyphs.Ellipsis)
+			return join(columns, widths, p.queueCells(l, r), p.Theme().Glyphs.Ellipsis)
 		}
 	}
 }
 
 // list draws the rows in sight; what is above and below them is told in the first and the last line.
 func (p *chainPane) list(l *inspect.Lock, row func(chainRow) line, room int) []line {
-	t := p.theme
+	t := p.Theme()
 	p.top = max(0, min(p.top, len(p.rows)-room))
 	p.top = max(min(p.top, p.cursor), p.cursor-room+1)
 	var lines []line
@@ -92,7 +92,7 @@ func (p *chainPane) list(l *inspect.Lock, row func(chainRow) line, room int) []l
 // more puts a note at the end of a line.
 func (p *chainPane) more(l line, note string) line {
 	note = " " + note + " "
-	return spread(l.cut(p.width-len(note)-1, ""), line{{note, p.theme.Badge}}, p.width, "")
+	return spread(l.cut(p.width-len(note)-1, ""), line{{note, p.Theme().Badge}}, p.width, "")
 }
 
 // over changes the styles of a line that is filled up to width cells.
@@ -108,9 +108,9 @@ func (l line) over(width int, style func(lipgloss.Style) lipgloss.Style) line {
 }
 
 func (p *chainPane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {
-	fresh := func(c *inspect.Contender) bool { return p.history.freshGrant(l.ID, c.Name, p.now) }
+	fresh := func(c *inspect.Contender) bool { return p.JustGranted(l.ID, c.Name) }
 	if r.contender != nil && fresh(r.contender) || r.group != nil && slices.ContainsFunc(r.group.members, fresh) {
-		return p.theme.Fresh
+		return p.Theme().Fresh
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func queueColumns(l *inspect.Lock) []column {
 }
 
 func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
-	t, c := p.theme, r.contender
+	t, c := p.Theme(), r.contender
 	dash := line{{t.Glyphs.Dash, t.Faint}}
 	number := dash
 	if c.Sequential {
@@ -153,7 +153,7 @@ func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
 	if c.Owner.Session != 0 {
 		id = line{{inspect.SessionID(c.Owner.Session), t.Muted}}
 	}
-	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok {
+	if d, ok := p.Snapshot().Age(l, c.Since, p.Now()); ok {
 		since = line{{describe.Age(d), t.Text}}
 	}
 	if c.BlockedBelow > 0 {
@@ -163,7 +163,7 @@ func (p *chainPane) queueCells(l *inspect.Lock, r chainRow) []line {
 }
 
 func (p *chainPane) stateCell(r chainRow) line {
-	t := p.theme
+	t := p.Theme()
 	s, word := contenderSign(t, r.contender)
 	return line{{r.prefix, t.Faint}, s, {" " + word, s.style}}
 }
@@ -192,7 +192,7 @@ func contenderSign(t *theme.Theme, c *inspect.Contender) (span, string) {
 
 // watchCell is whom a waiter watches, and whether the server's own table says so.
 func (p *chainPane) watchCell(l *inspect.Lock, c *inspect.Contender) line {
-	t := p.theme
+	t := p.Theme()
 	if c.Watches == "" {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
@@ -241,7 +241,7 @@ func (p *chainPane) masterColumns(l *inspect.Lock) []column {
 }
 
 func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []line {
-	t := p.theme
+	t := p.Theme()
 	dash := line{{t.Glyphs.Dash, t.Faint}}
 	role, up, offset := dash, dash, dash
 	if s := p.server(l, v.Addr); s != nil && v.Up {
@@ -249,7 +249,7 @@ func (p *chainPane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) 
 			role = line{{describe.Printable(s.Role), t.Muted}}
 		}
 		if !s.StartedAt.IsZero() {
-			up = p.upCell(v, p.now.Sub(s.StartedAt))
+			up = p.upCell(v, p.Now().Sub(s.StartedAt))
 		}
 		if s.ClockKnown {
 			offset = offsetCell(t, s.ClockOffset)
@@ -266,9 +266,9 @@ func (p *chainPane) mayForget(v *inspect.Vote, up time.Duration) bool {
 
 func (p *chainPane) upCell(v *inspect.Vote, up time.Duration) line {
 	if p.mayForget(v, up) {
-		return line{{p.theme.Glyphs.Warning + describe.Age(up), p.theme.Warning}}
+		return line{{p.Theme().Glyphs.Warning + describe.Age(up), p.Theme().Warning}}
 	}
-	return line{{describe.Age(up), p.theme.Muted}}
+	return line{{describe.Age(up), p.Theme().Muted}}
 }
 
 func offsetCell(t *theme.Theme, d time.Duration) line {
@@ -283,7 +283,7 @@ func offsetCell(t *theme.Theme, d time.Duration) line {
 }
 
 func (p *chainPane) server(l *inspect.Lock, addr string) *inspect.Server {
-	if b := p.snapshot.Backend(l.ID.Backend); b != nil {
+	if b := p.Snapshot().Backend(l.ID.Backend); b != nil {
 		for i := range b.Servers {
 			if b.Servers[i].Addr == addr {
 				return &b.Servers[i]
@@ -294,7 +294,7 @@ func (p *chainPane) server(l *inspect.Lock, addr string) *inspect.Server {
 }
 
 func (p *chainPane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, value, ttl line) {
-	t := p.theme
+	t := p.Theme()
 	switch {
 	case !v.Up:
 		return line{{t.Glyphs.Unknown, t.Unknown}}, line{{silence(v), t.Unknown}}, nil
@@ -314,13 +314,13 @@ func (p *chainPane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (m
 	if v.NoExpiry {
 		return mark, value, line{{"never expires", t.Warning}}
 	}
-	return mark, value, p.gauge(v.ExpiresAt.Sub(p.now), p.longest, ttlWidth-7, v.Agrees)
+	return mark, value, gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), p.longest, ttlWidth-7, v.Agrees)
 }
 
 // absence says that a master does not have the key, and whether it may have forgotten it.
 func (p *chainPane) absence(l *inspect.Lock, v *inspect.Vote) line {
-	t := p.theme
-	if s := p.server(l, v.Addr); s != nil && p.mayForget(v, p.now.Sub(s.StartedAt)) {
+	t := p.Theme()
+	if s := p.server(l, v.Addr); s != nil && p.mayForget(v, p.Now().Sub(s.StartedAt)) {
 		return line{{"absent, ", t.Muted}, {"restarted inside the TTL", t.Warning}}
 	}
 	return line{{"absent", t.Muted}}
@@ -336,15 +336,15 @@ func silence(v *inspect.Vote) string {
 
 // redisContender is a holder or waiter of a Redis lock, below the masters: their columns are not its own.
 func (p *chainPane) redisContender(l *inspect.Lock, r chainRow) line {
-	t, c := p.theme, r.contender
+	t, c := p.Theme(), r.contender
 	var notes []string
 	if l.Kind == inspect.KindRW {
 		notes = append(notes, modeCell(t, c).text())
 	}
-	if d, ok := p.snapshot.Age(l, c.Since, p.now); ok && c.State != inspect.Holding {
+	if d, ok := p.Snapshot().Age(l, c.Since, p.Now()); ok && c.State != inspect.Holding {
 		notes = append(notes, "queued "+describe.Age(d))
 	}
-	if left := c.ExpiresAt.Sub(p.now); !c.ExpiresAt.IsZero() && left > 0 {
+	if left := c.ExpiresAt.Sub(p.Now()); !c.ExpiresAt.IsZero() && left > 0 {
 		notes = append(notes, describe.Age(left)+" left")
 	}
 	note := line{{strings.Join(notes, ", "), t.Muted}}

@@ -16,7 +16,7 @@ const clientsScreen screenName = "clients"
 
 // clients lists sessions and processes with all that each holds and waits for, and draws who waits for whom.
 type clients struct {
-	*world
+	Context
 	width, height int
 	list          *clientList // nil until the first was made
 	shown         []*clientRow
@@ -56,12 +56,12 @@ type clientsListedMsg struct {
 // clientsDueMsg says that a newer list may be made.
 type clientsDueMsg struct{}
 
-func newClients(w *world) screen { return &clients{world: w, input: newFilterInput(newWords)} }
+func newClients(host Context) screen { return &clients{Context: host, input: newFilterInput(newWords)} }
 
 // Open selects the owner of the place or, where it has a lock only, that lock's first holder.
 func (s *clients) Open(p place) {
 	who := p.owner
-	if l := s.snapshot.Lock(p.lock); who == (inspect.Identity{}) && l != nil && l.Contention() > 0 {
+	if l := s.Snapshot().Lock(p.lock); who == (inspect.Identity{}) && l != nil && l.Contention() > 0 {
 		first := append(l.Holders[:len(l.Holders):len(l.Holders)], l.Waiters...)[0]
 		who, _ = first.Identity(p.lock.Backend)
 	}
@@ -107,18 +107,18 @@ func (s *clients) Update(msg tea.Msg) tea.Cmd {
 
 // make has a list made of the newest snapshot when one is wanted.
 func (s *clients) make() tea.Cmd {
-	if s.inFront != clientsScreen {
-		if s.list != nil && s.now.Sub(s.list.of.TakenAt) > clientsKept {
+	if s.InFront() != clientsScreen {
+		if s.list != nil && s.Now().Sub(s.list.of.TakenAt) > clientsKept {
 			s.list, s.shown = nil, nil // it keeps old locks in memory
 		}
 		return nil
 	}
-	if s.making || !s.stale || !s.arrived {
+	if s.making || !s.stale || !s.Arrived() {
 		return nil
 	}
 	s.making, s.stale = true, false
-	snapshot := s.snapshot
-	return s.ask(clientsScreen, 0, func(context.Context) tea.Msg {
+	snapshot := s.Snapshot()
+	return s.Ask(clientsScreen, 0, func(context.Context) tea.Msg {
 		start := time.Now()
 		list := listClients(snapshot)
 		return clientsListedMsg{list, time.Since(start)}
@@ -126,7 +126,7 @@ func (s *clients) make() tea.Cmd {
 }
 
 func (s *clients) rest(d time.Duration) tea.Cmd {
-	return s.ask(clientsScreen, 0, func(ctx context.Context) tea.Msg {
+	return s.Ask(clientsScreen, 0, func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
@@ -274,7 +274,7 @@ func (s *clients) enter() {
 	switch {
 	case s.graphing, s.inEntries:
 		if about := s.Selected(); about.lock != (inspect.ID{}) {
-			s.open(chainScreen, about)
+			s.Go(chainScreen, about)
 		}
 	case s.row() != nil:
 		s.moved, s.inEntries = true, true
@@ -291,7 +291,7 @@ func (s *clients) leave() {
 	case s.input.text() != "":
 		s.clear()
 	default:
-		s.back()
+		s.Back()
 	}
 }
 
@@ -384,7 +384,7 @@ func (s *clients) copyClient() tea.Cmd {
 	case o.LibraryID != "":
 		text = o.LibraryID.String()
 	}
-	s.flash(fmt.Sprintf("copied %s", text))
+	s.Flash(fmt.Sprintf("copied %s", text))
 	return tea.SetClipboard(text)
 }
 

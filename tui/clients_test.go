@@ -110,7 +110,7 @@ func tangled(t testing.TB) *inspect.Snapshot {
 func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about subject) *Model {
 	t.Helper()
 	m := model(t, o, width, height, s)
-	m.open(clientsScreen, about)
+	m.Go(clientsScreen, about)
 	m.navigate()
 	makeClients(m)
 	return m

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -41,7 +40,7 @@ func (s *clients) layout() clientsLayout {
 	} else {
 		g.tableRows = rowsAbove(len(s.shown), s.height-2)
 		g.top = g.tableTop + g.tableRows
-		g.details = append([]line{s.section("what it holds and waits for", s.width)}, s.details(r, g.paneWidth)...)
+		g.details = append([]line{section(s.Theme(), s.width, "what it holds and waits for")}, s.details(r, g.paneWidth)...)
 	}
 	g.entriesTop = g.top + len(g.details) + 1
 	g.entryRows = max(1, s.height-g.entriesTop)
@@ -50,16 +49,6 @@ func (s *clients) layout() clientsLayout {
 
 func (s *clients) rows() int      { return s.layout().tableRows }
 func (s *clients) entryRows() int { return s.layout().entryRows }
-
-// section is a rule with a name in it.
-func (w *world) section(name string, width int) line {
-	t, rule := w.theme, w.theme.Glyphs.Rule
-	return line{
-		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
-		{name, t.Muted},
-		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
-	}
-}
 
 func (s *clients) Sight() (at, of, rows int) {
 	if s.graphing {
@@ -72,7 +61,7 @@ func (s *clients) View() string {
 	if s.graphing {
 		return s.graphView()
 	}
-	t, g := s.theme, s.layout()
+	t, g := s.Theme(), s.layout()
 	table := []line{s.header(clientColumns(g.tableWidth), g.tableWidth)}
 	from, to := s.table.sight(len(s.shown), g.tableRows)
 	for i, r := range s.shown[from:to] {
@@ -94,7 +83,7 @@ func (s *clients) View() string {
 	}
 	summary := s.summary().render(s.width, t.Glyphs.Ellipsis, nil)
 	if g.left == 0 {
-		return summary + "\n" + sheet(s.theme, append(table, pane...), s.width, s.height-1)
+		return summary + "\n" + sheet(s.Theme(), append(table, pane...), s.width, s.height-1)
 	}
 	height := s.height - 1
 	wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", height), "\n")
@@ -115,7 +104,7 @@ func sheet(t *theme.Theme, lines []line, width, height int) string {
 }
 
 func (s *clients) header(columns []column, width int) line {
-	t := s.theme
+	t := s.Theme()
 	return append(line{{"   ", t.Header}}, titles(columns, lay(columns, width-margin-1), t.Header)...)
 }
 
@@ -145,7 +134,7 @@ func clientColumns(width int) []column {
 }
 
 func (s *clients) clientRow(r *clientRow, width int, selected bool) line {
-	t := s.theme
+	t := s.Theme()
 	columns := clientColumns(width)
 	l := line{{" ", t.Text}, s.clientSign(r), {" ", t.Text}}
 	if selected {
@@ -153,21 +142,21 @@ func (s *clients) clientRow(r *clientRow, width int, selected bool) line {
 	}
 	l = append(l, join(columns, lay(columns, width-margin-1), s.clientCells(r), t.Glyphs.Ellipsis)...)
 	if selected {
-		return l.over(width, s.selectedStyle(!s.inEntries))
+		return l.over(width, selectedStyle(s.Theme(), !s.inEntries))
 	}
 	return l
 }
 
 // selectedStyle marks the selected row of the pane that the keys move in; in the other one its cursor does.
-func (w *world) selectedStyle(here bool) func(lipgloss.Style) lipgloss.Style {
+func selectedStyle(t *theme.Theme, here bool) func(lipgloss.Style) lipgloss.Style {
 	if here {
-		return w.theme.Selected
+		return t.Selected
 	}
 	return nil
 }
 
 func (s *clients) clientSign(r *clientRow) span {
-	t := s.theme
+	t := s.Theme()
 	switch {
 	case r.ring:
 		return span{t.Glyphs.Critical, t.Critical}
@@ -183,7 +172,7 @@ func (s *clients) clientSign(r *clientRow) span {
 }
 
 func (s *clients) clientCells(r *clientRow) []line {
-	t := s.theme
+	t := s.Theme()
 	none := line{{t.Glyphs.Dash, t.Faint}}
 	number := func(n int) line {
 		if n == 0 {
@@ -218,7 +207,7 @@ func (s *clients) clientCells(r *clientRow) []line {
 		}
 	}
 	if !r.oldest.IsZero() {
-		longest = line{{describe.Seconds(s.now.Sub(r.oldest)), t.Text}}
+		longest = line{{describe.Seconds(s.Now().Sub(r.oldest)), t.Text}}
 	} else if r.waits > 0 {
 		longest = line{{t.Glyphs.Unknown, t.Unknown}}
 	}
@@ -242,14 +231,14 @@ func (s *clients) silence(r *clientRow) (time.Duration, bool) {
 	if !r.known || r.session.LastContact.IsZero() {
 		return 0, false
 	}
-	d := max(0, s.now.Sub(r.session.LastContact))
+	d := max(0, s.Now().Sub(r.session.LastContact))
 	return d, d < r.timeout() || r.dead
 }
 
 // expiresIn is how long the session lasts at least, or how long until the first of the process' keys runs out.
 func (s *clients) expiresIn(r *clientRow) (time.Duration, bool) {
 	if r.owner.Session == 0 {
-		return max(0, r.expires.Sub(s.now)), !r.expires.IsZero()
+		return max(0, r.expires.Sub(s.Now())), !r.expires.IsZero()
 	}
 	d, ok := s.silence(r)
 	return r.timeout() - d, ok && d < r.timeout()
@@ -267,16 +256,16 @@ func entryColumns() []column {
 }
 
 func (s *clients) entryRow(e inspect.Entry, width int, selected bool) line {
-	t, c := s.theme, e.Contender
+	t, c := s.Theme(), e.Contender
 	mark, word := contenderSign(t, c)
 	if describe.LevelOf(e.Lock) == describe.LevelCritical {
 		mark = span{t.Glyphs.Critical, t.Critical}
 	}
 	none := line{{t.Glyphs.Dash, t.Faint}}
 	since, blocks, ahead := line{{t.Glyphs.Unknown, t.Unknown}}, none, none
-	if held := s.ages().Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
+	if held := agesOf(s).Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
 		since = line{{t.Glyphs.Put(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
-	} else if d, ok := s.snapshot.Age(e.Lock, c.Since, s.now); ok && c.State != inspect.Holding {
+	} else if d, ok := s.Snapshot().Age(e.Lock, c.Since, s.Now()); ok && c.State != inspect.Holding {
 		since = line{{describe.Seconds(d), t.Text}}
 	}
 	if c.BlockedBelow > 0 {
@@ -298,16 +287,16 @@ func (s *clients) entryRow(e inspect.Entry, width int, selected bool) line {
 	}
 	l = append(l, join(columns, lay(columns, width-margin-1), []line{{{word, mark.style}}, lock, since, blocks, ahead}, t.Glyphs.Ellipsis)...)
 	if selected {
-		return l.over(width, s.selectedStyle(s.inEntries))
+		return l.over(width, selectedStyle(s.Theme(), s.inEntries))
 	}
 	return l
 }
 
 // details are what is known of a client.
 func (s *clients) details(r *clientRow, width int) []line {
-	t, o := s.theme, &r.owner
+	t, o := s.Theme(), &r.owner
 	mark := s.clientSign(r)
-	lines := facts(s.theme, width, span{mark.text + " ", mark.style}, r.name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks), s.through(r))
+	lines := facts(s.Theme(), width, span{mark.text + " ", mark.style}, r.name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks), s.through(r))
 	if r.ring {
 		lines = append(lines, line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
 	}
@@ -317,7 +306,7 @@ func (s *clients) details(r *clientRow, width int) []line {
 	if r.dead {
 		lines = append(lines, line{{"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning}})
 	}
-	known := facts(s.theme, width, span{}, named("client", describe.Printable(o.Client)), named("via", describe.Printable(o.Server)), named("host", o.Host.String()),
+	known := facts(s.Theme(), width, span{}, named("client", describe.Printable(o.Client)), named("via", describe.Printable(o.Server)), named("host", o.Host.String()),
 		named("pid", o.PID.String()), named("thread", o.Thread.String()), named("instance", o.LibraryID.String()))
 	if known[0].text() != "   " {
 		lines = append(lines, known...)
@@ -337,10 +326,10 @@ func (s *clients) details(r *clientRow, width int) []line {
 	}
 	if r.idle {
 		timeout, contact = "", ""
-	} else if d, ok := s.snapshot.Age(r.entries[0].Lock, r.session.Established, s.now); ok && r.known {
+	} else if d, ok := s.Snapshot().Age(r.entries[0].Lock, r.session.Established, s.Now()); ok && r.known {
 		since = "established " + describe.Seconds(d) + " ago"
 	}
-	return append(lines, facts(s.theme, width, span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
+	return append(lines, facts(s.Theme(), width, span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
 }
 
 // through says how many of those that a client blocks wait in other locks than its own.
@@ -361,7 +350,7 @@ func counted(what string, n int) string {
 
 // summary counts the clients.
 func (s *clients) summary() line {
-	t, dot := s.theme, " "+s.theme.Glyphs.Dot+" "
+	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
 	if s.list == nil {
 		return line{{" finding out who is who", t.Muted}}
 	}
@@ -397,34 +386,34 @@ func (s *clients) summary() line {
 
 // emptyLines say why there is nobody to see.
 func (s *clients) emptyLines() []line {
-	text, more := "Finding out who is who"+s.theme.Glyphs.Ellipsis, ""
-	scanned, busy := s.scanned()
+	text, more := "Finding out who is who"+s.Theme().Glyphs.Ellipsis, ""
+	scanned, busy := scanned(s)
 	switch {
-	case s.list == nil && s.arrived:
+	case s.list == nil && s.Arrived():
 	case s.list != nil && len(s.list.rows) > 0:
 		text, more = "No client matches the filter.", "esc shows all of them."
-	case s.feedError != nil:
-		text, more = "Nothing can be shown.", describe.Printable(s.feedError.Error())
-	case len(s.snapshot.Backends) == 0:
-		text, more = "Connecting"+s.theme.Glyphs.Ellipsis, "No server has answered yet."
+	case s.FeedError() != nil:
+		text, more = "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+	case len(s.Snapshot().Backends) == 0:
+		text, more = "Connecting"+s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case s.list != nil && s.list.nameless > 0:
 		text = "Nobody is known."
 		more = fmt.Sprintf("%s, but what the servers have does not tell who is behind: no session, host or process.", describe.Count(s.list.nameless, "contender"))
 	case busy:
 		text, more = "No clients so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
-	case s.down() > 0:
+	case down(s) > 0:
 		text, more = "No clients where we could look.", "A backend is down, see above: this does not say that nobody holds a lock."
 	default:
 		text, more = "No clients.", "Nobody holds a lock and nobody waits for one."
 	}
-	t := s.theme
+	t := s.Theme()
 	return []line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
 
 // down counts the backends that cannot be reached.
-func (w *world) down() int {
+func down(host Context) int {
 	n := 0
-	for _, b := range w.snapshot.Backends {
+	for _, b := range host.Snapshot().Backends {
 		if b.State == inspect.Down {
 			n++
 		}

@@ -11,21 +11,21 @@ import (
 )
 
 // copyMenu asks what of a lock to put on the clipboard; c is whom it is about, nil for the holder if there is one.
-func (w *world) copyMenu(l *inspect.Lock, c *inspect.Contender) tea.Cmd {
+func copyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	if l == nil {
-		w.flash("the lock is gone")
+		host.Flash("the lock is gone")
 		return nil
 	}
 	if c == nil && len(l.Holders) > 0 {
 		c = &l.Holders[0]
 	}
-	w.modal = &copying{world: w, id: l.ID, choices: w.copyChoices(l, c)}
+	host.Push(&copying{Context: host, id: l.ID, choices: copyChoices(host, l, c)})
 	return nil
 }
 
 // copyChoices are what can be copied of a lock and a contender, all of it escaped as it is printed, which every argument
 // and dialog accepts.
-func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []describe.Command {
+func copyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	path := "path"
 	if len(l.Masters) > 0 {
 		path = "key"
@@ -39,10 +39,8 @@ func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []describe.Co
 		list = append(list, describe.Command{Name: "client", Text: describe.Client(o)},
 			describe.Command{Name: "label", Text: o.Label.String()}, describe.Command{Name: "owner", Text: c.Name.String()})
 	}
-	if w.options.Commands != nil {
-		for _, command := range w.options.Commands(l, c) {
-			list = append(list, describe.Command{Name: command.Name, Text: describe.Printable(command.Text)})
-		}
+	for _, command := range host.Commands(l, c) {
+		list = append(list, describe.Command{Name: command.Name, Text: describe.Printable(command.Text)})
 	}
 	some := list[:0]
 	for _, one := range list {
@@ -55,7 +53,7 @@ func (w *world) copyChoices(l *inspect.Lock, c *inspect.Contender) []describe.Co
 
 // copying is the menu of what to copy. It keeps what it was opened with: what is copied is what was read.
 type copying struct {
-	*world
+	Context
 	id      inspect.ID
 	choices []describe.Command
 	cursor  int
@@ -86,7 +84,7 @@ func (d *copying) Update(msg tea.Msg) (tea.Cmd, bool) {
 
 func (d *copying) copy(at int) tea.Cmd {
 	text := d.choices[at].Text
-	d.flash("copied " + text)
+	d.Flash("copied " + text)
 	return tea.SetClipboard(text)
 }
 
@@ -97,7 +95,7 @@ func (d *copying) Actions() []action {
 }
 
 func (d *copying) View(width, height int) string {
-	t := d.theme
+	t := d.Theme()
 	names, texts := 0, ansi.StringWidth(d.id.String())
 	for _, c := range d.choices {
 		names = max(names, ansi.StringWidth(c.Name))

@@ -64,7 +64,7 @@ func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, orders().ID)
 	press(m, "y")
 	for _, key := range []tea.KeyPressMsg{{}, keyMsg("0"), keyMsg("z"), keyMsg("é")} {
-		if cmd := send(m, key); cmd != nil || m.modal == nil {
+		if cmd := send(m, key); cmd != nil || !m.HasDialog() {
 			t.Errorf("%q does something", key.String())
 		}
 	}

@@ -30,7 +30,7 @@ func (p *chainPane) details(l *inspect.Lock) []line {
 
 // facts puts the parts that are not empty in a row, or in more where they do not fit into one.
 func (p *chainPane) facts(lead span, parts ...string) []line {
-	return facts(p.theme, p.width, lead, parts...)
+	return facts(p.Theme(), p.width, lead, parts...)
 }
 
 func facts(t *theme.Theme, width int, lead span, parts ...string) []line {
@@ -62,7 +62,7 @@ func named(name, text string) string {
 }
 
 func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []line {
-	t, o := p.theme, &c.Owner
+	t, o := p.Theme(), &c.Owner
 	s, word := contenderSign(t, c)
 	lines := p.facts(span{s.text + " ", s.style}, append([]string{describe.Owner(c), word}, p.times(l, c)...)...)
 	if c.Dead {
@@ -86,8 +86,8 @@ func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []li
 // times say since when a contender is in the queue and holds, and how long its entry lasts.
 func (p *chainPane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	var words []string
-	since, known := p.snapshot.Age(l, c.Since, p.now)
-	held := p.ages().Held(l, c)
+	since, known := p.Snapshot().Age(l, c.Since, p.Now())
+	held := agesOf(p).Held(l, c)
 	switch {
 	case c.State != inspect.Holding && known:
 		words = append(words, "in the queue for "+describe.Age(since))
@@ -97,15 +97,15 @@ func (p *chainPane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	default:
 		words = append(words, "held"+held.String())
 	}
-	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.now) {
-		words = append(words, "expires in "+describe.Age(c.ExpiresAt.Sub(p.now)))
+	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.Now()) {
+		words = append(words, "expires in "+describe.Age(c.ExpiresAt.Sub(p.Now())))
 	}
 	return words
 }
 
 // long is text of any length behind a name.
 func (p *chainPane) long(name, text string) []line {
-	t := p.theme
+	t := p.Theme()
 	var lines []line
 	for _, part := range wrap(text, p.width-4-len(name), 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, line{{"   " + name, t.Muted}, {part, t.Text}})
@@ -116,15 +116,15 @@ func (p *chainPane) long(name, text string) []line {
 
 // sessionFacts say whether a contender's session is alive.
 func (p *chainPane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []line {
-	t := p.theme
-	s, ok := p.snapshot.Session(l, c)
+	t := p.Theme()
+	s, ok := p.Snapshot().Session(l, c)
 	limit := max(c.Owner.SessionTimeout, s.Timeout)
 	timeout, established := "", ""
 	if limit > 0 {
 		timeout = "timeout " + describe.Age(limit)
 	}
-	contact := contactWords(p.now.Sub(s.LastContact), ok && !s.LastContact.IsZero(), limit)
-	if d, known := p.snapshot.Age(l, s.Established, p.now); ok && known {
+	contact := contactWords(p.Now().Sub(s.LastContact), ok && !s.LastContact.IsZero(), limit)
+	if d, known := p.Snapshot().Age(l, s.Established, p.Now()); ok && known {
 		established = "established " + describe.Age(d) + " ago"
 	}
 	return p.facts(span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
@@ -144,7 +144,7 @@ func contactWords(d time.Duration, known bool, timeout time.Duration) string {
 }
 
 func (p *chainPane) voteDetails(l *inspect.Lock, v *inspect.Vote) []line {
-	t := p.theme
+	t := p.Theme()
 	mark, _, _ := p.voteCells(l, v, 0)
 	first := p.facts(span{mark.text() + " ", mark[0].style}, describe.Printable(v.Addr))
 	if s := p.server(l, v.Addr); s != nil && v.Up {

@@ -32,7 +32,7 @@ const wideEvents = 100
 const eventWho, eventLasted = 3, 4
 
 func (s *events) View() string {
-	t := s.theme
+	t := s.Theme()
 	inner := s.width - margin - 1
 	columns := eventColumns(inner)
 	widths := lay(columns, inner)
@@ -42,7 +42,7 @@ func (s *events) View() string {
 	}
 	first, at := s.first(), s.place()
 	for i := first; i < min(first+s.rows(), len(s.shown)); i++ {
-		e, n := s.events.at(s.shown[i])
+		e, n := s.Log().at(s.shown[i])
 		l := line{{" ", t.Text}, eventSign(t, e), {" ", t.Text}}
 		over := t.Selected
 		if i != at {
@@ -67,7 +67,7 @@ func (s *events) View() string {
 
 // eventCells are the cells of the i-th event shown.
 func (s *events) eventCells(i int, e *inspect.Event, n *eventNote, widths []int) []line {
-	t := s.theme
+	t := s.Theme()
 	cells := []line{
 		s.timeCell(e.At),
 		{{eventWord(e), eventSign(t, e).style}},
@@ -86,15 +86,15 @@ func (s *events) eventCells(i int, e *inspect.Event, n *eventNote, widths []int)
 
 // timeCell is the time by our clock. A day that is not today's is named instead.
 func (s *events) timeCell(at time.Time) line {
-	t := s.theme
-	if at.YearDay() != s.now.YearDay() {
+	t := s.Theme()
+	if at.YearDay() != s.Now().YearDay() {
 		return line{{at.Format("Jan 02 15:04"), t.Muted}}
 	}
 	return line{{at.Format("15:04:05"), t.Text}, {at.Format(".000"), t.Muted}}
 }
 
 func (s *events) lockCell(e *inspect.Event) line {
-	t := s.theme
+	t := s.Theme()
 	if e.Lock != (inspect.ID{}) {
 		return line{{describe.Printable(e.Lock.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.Path), t.Text}}
 	}
@@ -106,7 +106,7 @@ func (s *events) lockCell(e *inspect.Event) line {
 
 // whoCell is who it is about, or what. room is how wide it may be.
 func (s *events) whoCell(e *inspect.Event, n *eventNote, room int) line {
-	t := s.theme
+	t := s.Theme()
 	switch c := e.Contender; {
 	case e.Kind == inspect.EventHandover && c != nil:
 		arrow := " " + t.Glyphs.Arrow + " "
@@ -137,11 +137,11 @@ func (s *events) emptyWords() (text, more string) {
 	switch {
 	case s.input.text() != "":
 		return "No event matches the filter.", "esc shows all of them."
-	case s.only != inspect.ID{} && len(s.events.list) > 0:
+	case s.only != inspect.ID{} && len(s.Log().list) > 0:
 		return "Nothing has happened to " + s.only.String() + " while we looked.", "o shows the events of all locks."
-	case s.events.dropped+len(s.events.list) > 0:
+	case s.Log().dropped+len(s.Log().list) > 0:
 		return "No event is left to show.", ""
-	case !s.arrived:
+	case !s.Arrived():
 		return "Nothing is known yet.", "No server has answered so far."
 	default:
 		return "Nothing has happened since we began to look.", "What is acquired, released, expired or handed over from now on comes here."

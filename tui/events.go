@@ -15,7 +15,7 @@ const eventsScreen screenName = "events"
 
 // events lists what happened, the newest at the bottom, and follows it until somebody moves up.
 type events struct {
-	*world
+	Context
 	width, height int
 	// shown are the numbers of the events that match, and next the first number that was not looked at.
 	shown []int
@@ -30,14 +30,14 @@ type events struct {
 	kinds []string // that the filter names
 }
 
-func newEvents(w *world) screen {
-	return &events{world: w, follow: true, input: newFilterInput(newEventWords)}
+func newEvents(host Context) screen {
+	return &events{Context: host, follow: true, input: newFilterInput(newEventWords)}
 }
 
 // Open shows a lock's events only when it was that lock's chain that one comes from: where the cursor was on some lock,
 // everything is asked for.
 func (s *events) Open(p place) {
-	switch s.opener {
+	switch s.Opener() {
 	case "":
 		return // gone back to
 	case chainScreen, timelineScreen:
@@ -75,14 +75,14 @@ func (s *events) Update(msg tea.Msg) tea.Cmd {
 
 // take looks at the events that are new and forgets those that the log forgot.
 func (s *events) take() {
-	s.shown = s.shown[after(s.shown, s.events.dropped):]
-	for n := max(s.next, s.events.dropped); n < s.events.end(); n++ {
-		e, note := s.events.at(n)
+	s.shown = s.shown[after(s.shown, s.Log().dropped):]
+	for n := max(s.next, s.Log().dropped); n < s.Log().end(); n++ {
+		e, note := s.Log().at(n)
 		if (s.only == inspect.ID{} || e.Lock == s.only) && matchesEvent(s.input.filter, s.kinds, e, note) {
 			s.shown = append(s.shown, n)
 		}
 	}
-	s.next = s.events.end()
+	s.next = s.Log().end()
 	s.keepInSight()
 }
 
@@ -155,7 +155,7 @@ func (s *events) selected() *inspect.Event {
 	if len(s.shown) == 0 {
 		return nil
 	}
-	e, _ := s.events.at(s.shown[s.place()])
+	e, _ := s.Log().at(s.shown[s.place()])
 	return e
 }
 
@@ -171,15 +171,15 @@ func (s *events) Selected() subject {
 	return about
 }
 
-func (s *events) enter() { s.openWhere(s.selected().Lock, s.selected().Backend) }
+func (s *events) enter() { openWhere(s, s.selected().Lock, s.selected().Backend) }
 
 // openWhere opens a lock's chain or, of what is about a backend, the backends.
-func (w *world) openWhere(id inspect.ID, b *inspect.Backend) {
+func openWhere(host Context, id inspect.ID, b *inspect.Backend) {
 	switch {
 	case id != inspect.ID{}:
-		w.open(chainScreen, subject{lock: id})
+		host.Go(chainScreen, subject{lock: id})
 	case b != nil:
-		w.open(backendsScreen, subject{lock: inspect.ID{Backend: b.Name}})
+		host.Go(backendsScreen, subject{lock: inspect.ID{Backend: b.Name}})
 	}
 }
 
@@ -206,12 +206,12 @@ func (s *events) Actions() []action {
 		{keys: []string{"y"}, shown: "y", hint: "copy", help: "copy the path, the session, a command... by the terminal (OSC 52)", disabled: noLock, run: s.copy},
 	}
 	list = slices.Insert(list, 1, s.input.actions("only events with all these words; kind=expired,lost chooses kinds", s.search)...)
-	return append(append(list, backAction(s.world), onePane()), moves(s.move, s.rows)...)
+	return append(append(list, backAction(s.Context), onePane()), moves(s.move, s.rows)...)
 }
 
 // backAction goes back to the screen before.
-func backAction(w *world) action {
-	return action{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "back to where you came from", run: do(w.back)}
+func backAction(host Context) action {
+	return action{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "back to where you came from", run: do(host.Back)}
 }
 
 // onePane says what tab does where there is one pane.
@@ -238,9 +238,9 @@ func (s *events) search() {
 func (s *events) copy() tea.Cmd {
 	e := s.selected()
 	if e == nil {
-		return s.copyMenu(s.snapshot.Lock(s.only), nil)
+		return copyMenu(s, s.Snapshot().Lock(s.only), nil)
 	}
-	return s.copyMenu(s.snapshot.Lock(e.Lock), e.Contender)
+	return copyMenu(s, s.Snapshot().Lock(e.Lock), e.Contender)
 }
 
 func (s *events) Typing() bool { return s.input.open }
@@ -262,9 +262,9 @@ func (s *events) Lively() bool { return false }
 
 // summary counts the events and says which are shown.
 func (s *events) summary() line {
-	t := s.theme
+	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
-	all := len(s.events.list)
+	all := len(s.Log().list)
 	left := line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), thousands(all), 1), t.Strong}}
 	if len(s.shown) < all {
 		left[0].text = fmt.Sprintf(" %s of %s", thousands(len(s.shown)), left[0].text[1:])
@@ -272,10 +272,10 @@ func (s *events) summary() line {
 	if s.only != (inspect.ID{}) {
 		left = left.add(t.Muted, dot+"only ").add(t.Waiting, s.only.String())
 	}
-	if n := s.events.dropped; n > 0 {
+	if n := s.Log().dropped; n > 0 {
 		left = left.add(t.Muted, dot+thousands(n)+" older forgotten")
 	}
-	if n := s.events.missed; n > 0 {
+	if n := s.Log().missed; n > 0 {
 		left = left.add(t.Unknown, dot+thousands(n)+" missed, too many at once")
 	}
 	right := line{{"newest below ", t.Muted}}

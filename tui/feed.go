@@ -44,7 +44,7 @@ func (m *Model) nextSnapshot() tea.Cmd {
 	if feed == nil {
 		return nil
 	}
-	return m.command(0, func(ctx context.Context) tea.Msg {
+	return m.Command(0, func(ctx context.Context) tea.Msg {
 		s, err := feed.Next(ctx)
 		return snapshotArrivedMsg{s, err}
 	})
@@ -114,7 +114,7 @@ func (m *Model) nextTick() tea.Cmd {
 	if m.front().Lively() || m.history.fresh(m.now) {
 		beat = fastBeat
 	}
-	return m.command(0, func(ctx context.Context) tea.Msg {
+	return m.Command(0, func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(beat)
 		defer timer.Stop()
 		select {
@@ -134,7 +134,7 @@ func (m *Model) tick(msg tickedMsg) tea.Cmd {
 		m.now = now
 		m.lead()
 		if cmd := m.front().Update(timePassedMsg{}); cmd != nil {
-			m.later(cmd)
+			m.Later(cmd)
 		}
 		m.resize() // a caption may have come or gone
 	}

@@ -16,7 +16,7 @@ const shownRing = 12
 // detailLines are what is known of the selected finding: what to do before why, and why before what was seen. Of a group
 // it is the first one's.
 func (s *findings) detailLines(width int) []line {
-	t := s.theme
+	t := s.Theme()
 	f := s.chosen
 	if f == nil {
 		if s.group == nil || len(s.group.shown) == 0 {
@@ -57,7 +57,7 @@ const (
 
 // onLines name all locks that a finding is about.
 func (s *findings) onLines(f *found, width int) []line {
-	t := s.theme
+	t := s.Theme()
 	if len(f.ring) == 0 {
 		return indented(t.Strong, "   ", f.place(), width)
 	}
@@ -78,7 +78,7 @@ func (s *findings) onLines(f *found, width int) []line {
 
 // adviceLines have each command on lines of its own, that can be copied and pasted.
 func (s *findings) adviceLines(advice string, width int) []line {
-	t := s.theme
+	t := s.Theme()
 	var lines []line
 	name := "do"
 	for _, p := range describe.Phrases(advice) {
@@ -94,10 +94,10 @@ func (s *findings) adviceLines(advice string, width int) []line {
 
 // factLines are the evidence, a line or more for each.
 func (s *findings) factLines(f *found, width int) []line {
-	t := s.theme
-	now := s.now
-	if l := s.snapshot.Lock(f.on); l != nil {
-		now = now.Add(s.snapshot.Backend(l.ID.Backend).ClockOffset())
+	t := s.Theme()
+	now := s.Now()
+	if l := s.Snapshot().Lock(f.on); l != nil {
+		now = now.Add(s.Snapshot().Backend(l.ID.Backend).ClockOffset())
 	}
 	facts := describe.Evidence(f.Evidence, now.Truncate(time.Second), "cause", "locks")
 	names := 0

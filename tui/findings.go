@@ -13,7 +13,7 @@ const findingsScreen screenName = "findings"
 
 // findings lists what is wrong with any lock or backend, the worst first, and all that is known of the selected one.
 type findings struct {
-	*world
+	Context
 	index         *findingIndex
 	input         filterInput
 	finder        finder
@@ -31,13 +31,13 @@ type findings struct {
 	scroll, over int
 }
 
-func newFindings(w *world) screen {
-	return &findings{world: w, index: newFindingIndex(), input: newFilterInput(newWords)}
+func newFindings(host Context) screen {
+	return &findings{Context: host, index: newFindingIndex(), input: newFilterInput(newWords)}
 }
 
 // Open puts the cursor on the first finding of a lock.
 func (s *findings) Open(p place) {
-	if s.opener == "" || p.lock == (inspect.ID{}) {
+	if s.Opener() == "" || p.lock == (inspect.ID{}) {
 		return // gone back to, or about nothing
 	}
 	f := s.index.first(p.lock)
@@ -63,7 +63,7 @@ func (s *findings) SetSize(width, height int) {
 func (s *findings) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
-		s.index.update(s.snapshot, msg)
+		s.index.update(s.Snapshot(), msg)
 		s.follow()
 	case findingsSoughtMsg:
 		s.sought(msg)
@@ -133,9 +133,9 @@ func (s *findings) keepInSight() {
 func (s *findings) enter() {
 	switch {
 	case s.chosen != nil && s.chosen.aboutBackend():
-		s.open(backendsScreen, subject{lock: s.chosen.on})
+		s.Go(backendsScreen, subject{lock: s.chosen.on})
 	case s.chosen != nil:
-		s.open(chainScreen, s.Selected())
+		s.Go(chainScreen, s.Selected())
 	case s.group != nil:
 		s.moved = true
 		s.group.open = !s.group.open
@@ -158,7 +158,7 @@ func (s *findings) Selected() subject {
 // contender is the one that the evidence names; nil when it names none or that one is gone.
 func (s *findings) contender() *inspect.Contender {
 	name, ok := s.chosen.Evidence["contender"].(string)
-	l := s.snapshot.Lock(s.chosen.on)
+	l := s.Snapshot().Lock(s.chosen.on)
 	if raw, err := inspect.Unescape(name); ok && err == nil && l != nil {
 		if c, ok := l.Contender(inspect.Untrusted(raw)); ok {
 			return &c
@@ -197,24 +197,24 @@ func (s *findings) Actions() []action {
 			keys: []string{"tab"}, shown: "tab", help: "next pane: move in the list, or in what is known of the selected finding",
 			run: do(func() { s.inDetails = !s.inDetails && s.group != nil }),
 		},
-		backAction(s.world),
+		backAction(s.Context),
 	)
 	return append(list, moves(s.move, s.rows)...)
 }
 
 // copy offers the commands of the advice before what is known of the lock.
 func (s *findings) copy() tea.Cmd {
-	menu := &copying{world: s.world, id: s.chosen.on}
+	menu := &copying{Context: s.Context, id: s.chosen.on}
 	for _, p := range describe.Phrases(describe.Printable(s.chosen.Advice)) {
 		if p.Command {
 			menu.choices = append(menu.choices, describe.Command{Name: "command", Text: p.Text})
 		}
 	}
 	menu.choices = append(menu.choices, describe.Command{Name: "message", Text: describe.Printable(s.chosen.Message)})
-	if l := s.snapshot.Lock(s.chosen.on); l != nil {
-		menu.choices = append(menu.choices, s.copyChoices(l, s.contender())...)
+	if l := s.Snapshot().Lock(s.chosen.on); l != nil {
+		menu.choices = append(menu.choices, copyChoices(s, l, s.contender())...)
 	}
-	s.modal = menu
+	s.Push(menu)
 	return nil
 }
 

@@ -110,7 +110,7 @@ func findingRows(m *Model) []string {
 
 func TestFindingsAreListed(t *testing.T) {
 	m := model(t, Options{}, 120, 36, ward())
-	m.open(findingsScreen, subject{})
+	m.Go(findingsScreen, subject{})
 	m.navigate()
 	want := []string{
 		"deadlock zk:/locks/ring-a", "eviction-risk redis", "missing-watch ×4", "stuck-holder zk:/locks/orders", "thin-margin redis:lock:cart:42",
@@ -148,7 +148,7 @@ func TestFindingsOpen(t *testing.T) {
 		orders().ID: "stuck-holder", id("zk:/locks/ring-b"): "deadlock", id("zk:/locks/more"): "missing-watch", thin().ID: "thin-margin",
 	} {
 		m := model(t, Options{}, 120, 36, ward())
-		m.open(chainScreen, subject{lock: lock})
+		m.Go(chainScreen, subject{lock: lock})
 		m.navigate()
 		press(m, "f")
 		if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != want {
@@ -158,13 +158,13 @@ func TestFindingsOpen(t *testing.T) {
 		wantText(t, m, "locks ▸ chain")
 	}
 	m = model(t, Options{}, 120, 36, ward())
-	m.open(findingsScreen, subject{})
+	m.Go(findingsScreen, subject{})
 	m.navigate()
 	press(m, "j", "enter")
 	wantText(t, m, "findings ▸ backends", "eviction-risk", "10.2.1.1:6379")
 	if owner := func() inspect.Identity {
 		m := model(t, Options{}, 120, 36, ward())
-		m.open(findingsScreen, subject{lock: orders().ID})
+		m.Go(findingsScreen, subject{lock: orders().ID})
 		m.navigate()
 		return m.front().Selected().owner
 	}(); owner == (inspect.Identity{}) {
@@ -176,7 +176,7 @@ func TestFindingsOpen(t *testing.T) {
 func TestFindingsStand(t *testing.T) {
 	now := noon
 	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, ward())
-	m.open(findingsScreen, subject{lock: orders().ID})
+	m.Go(findingsScreen, subject{lock: orders().ID})
 	m.navigate()
 	now = in(90 * time.Second)
 	healed, ill := sick("zk:/locks/ring-a"), orders()
@@ -267,7 +267,7 @@ func TestNothingWrong(t *testing.T) {
 
 func TestFindingDetailsScroll(t *testing.T) {
 	m := withFindings(t, Options{}, 80, 24, ward())
-	m.open(findingsScreen, subject{lock: orders().ID})
+	m.Go(findingsScreen, subject{lock: orders().ID})
 	m.navigate()
 	wantText(t, m, "more lines, tab", "do   see what worker-3 does")
 	wantNoText(t, m, "waiters")
@@ -418,7 +418,7 @@ func manyFindings(n int) *inspect.Snapshot {
 
 func TestManyFindings(t *testing.T) {
 	m := model(t, Options{}, 120, 36, manyFindings(2000))
-	m.open(findingsScreen, subject{})
+	m.Go(findingsScreen, subject{})
 	m.navigate()
 	wantText(t, m, "▲ 2000 warnings", "missing-watch", "on 2,000 locks", "on 2,000 locks")
 	press(m, "enter", "G")

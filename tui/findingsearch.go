@@ -35,10 +35,10 @@ func (s *findings) search() {
 		s.follow()
 		return
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(s.Life())
 	s.finder.cancel = cancel
 	number := s.finder.number
-	s.later(s.ask(findingsScreen, 0, func(context.Context) tea.Msg {
+	s.Later(s.Ask(findingsScreen, 0, func(context.Context) tea.Msg {
 		defer cancel()
 		search.run(ctx)
 		return findingsSoughtMsg{number, search}

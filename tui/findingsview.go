@@ -45,7 +45,7 @@ func (s *findings) rows() int {
 func (s *findings) Sight() (at, of, rows int) { return s.cursor, s.index.rows(), s.rows() }
 
 func (s *findings) View() string {
-	t, tail := s.theme, s.theme.Glyphs.Ellipsis
+	t, tail := s.Theme(), s.Theme().Glyphs.Ellipsis
 	width := s.tableWidth()
 	inner := width - margin - 1
 	columns := findingColumns(inner)
@@ -99,7 +99,7 @@ func findingSign(t *theme.Theme, g *foundGroup) span {
 
 // findingCells are the sign and the cells of a finding or, without one, of a group's row.
 func (s *findings) findingCells(g *foundGroup, f *found) (span, []line) {
-	t := s.theme
+	t := s.Theme()
 	mark := findingSign(t, g)
 	rule := describe.Printable(g.rule)
 	switch {
@@ -161,7 +161,7 @@ func onHowMany(g *foundGroup) string {
 }
 
 func (s *findings) onCell(f *found) line {
-	t := s.theme
+	t := s.Theme()
 	if f.aboutBackend() {
 		return line{{describe.Printable(f.on.Backend), t.Text}}
 	}
@@ -174,17 +174,17 @@ func (s *findings) onCell(f *found) line {
 
 // stands is how long a finding has been there, at least where it may have been there before we looked.
 func (s *findings) stands(f *found) line {
-	t := s.theme
+	t := s.Theme()
 	l := line{}
 	if f.early {
 		l = l.add(t.Muted, t.Glyphs.AtLeast)
 	}
-	return l.add(t.Text, describe.Seconds(s.now.Sub(f.since)))
+	return l.add(t.Text, describe.Seconds(s.Now().Sub(f.since)))
 }
 
 // summary counts the findings, and says when there is nothing wrong.
 func (s *findings) summary() line {
-	t := s.theme
+	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
 	counts := map[inspect.Severity]int{}
 	unseen := 0
@@ -215,25 +215,25 @@ func (s *findings) summary() line {
 	if n := counts[inspect.Info]; n > 0 {
 		part(t.Info, fmt.Sprintf("%s %s to know", t.Glyphs.Info, thousands(n)))
 	}
-	if left.width() == 1 && s.arrived {
+	if left.width() == 1 && s.Arrived() {
 		part(t.Strong, "nothing wrong that we can see")
 	}
-	if unseen > 0 || s.blindBackends() {
+	if unseen > 0 || blindBackends(s) {
 		part(t.Unknown, t.Glyphs.Unknown+" not all could be seen")
 	}
 	if total := (line{{" " + describe.Count(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.width()+left.width() < s.width {
 		left = append(total, left[1:]...)
 	}
-	left = left.add(t.Muted, dot+describe.Count(s.snapshot.Len(), "lock"))
-	if scanned, busy := s.scanned(); busy {
+	left = left.add(t.Muted, dot+describe.Count(s.Snapshot().Len(), "lock"))
+	if scanned, busy := scanned(s); busy {
 		left = left.add(t.Waiting, fmt.Sprintf("%sstill looking, %d scanned", dot, scanned))
 	}
 	return keepRight(left, s.input.view(t), s.width, t.Glyphs.Ellipsis)
 }
 
 // blindBackends says that a part of some backend does not answer.
-func (w *world) blindBackends() bool {
-	for _, b := range w.snapshot.Backends {
+func blindBackends(host Context) bool {
+	for _, b := range host.Snapshot().Backends {
 		if b.State != inspect.Connected {
 			return true
 		}
@@ -243,7 +243,7 @@ func (w *world) blindBackends() bool {
 
 // emptyLines say why there is nothing in the list and, where not everything could be seen, what not.
 func (s *findings) emptyLines(width int) []line {
-	t := s.theme
+	t := s.Theme()
 	say := func(style lipgloss.Style, texts ...string) []line {
 		var lines []line
 		for _, text := range texts {
@@ -256,18 +256,18 @@ func (s *findings) emptyLines(width int) []line {
 	if s.input.text() != "" && len(s.index.byPlace) > 0 {
 		return append([]line{nil}, append(say(t.Text, "No finding matches the filter."), say(t.Muted, "esc shows all of them.")...)...)
 	}
-	if !s.arrived {
+	if !s.Arrived() {
 		return append([]line{nil}, append(say(t.Text, "Nothing is known yet."), say(t.Muted, "No server has answered so far.")...)...)
 	}
 	lines := append([]line{nil}, say(t.Text, "Nothing wrong that we can see.")...)
-	if scanned, busy := s.scanned(); busy {
+	if scanned, busy := scanned(s); busy {
 		lines = append(lines, say(t.Muted, fmt.Sprintf("We are still looking: %d directories and keys scanned so far.", scanned))...)
 	}
-	if !s.blindBackends() {
+	if !blindBackends(s) {
 		return lines
 	}
 	lines = append(append(lines, nil), say(t.Unknown, "What we cannot see:")...)
-	for _, b := range s.snapshot.Backends {
+	for _, b := range s.Snapshot().Backends {
 		if b.State != inspect.Connected {
 			sign := backendSign(t, b.State)
 			lines = append(lines, line{{"   " + sign.text + " " + describe.Printable(b.Name) + " is " + string(b.State), sign.style}, {"  " + describe.Trouble(b), t.Text}})
@@ -278,7 +278,7 @@ func (s *findings) emptyLines(width int) []line {
 
 // details are all that is known of what is selected, height lines or, where that is less, all there are.
 func (s *findings) details(width, height int) []string {
-	t := s.theme
+	t := s.Theme()
 	body := s.detailLines(width)
 	head := s.detailHead(width)
 	room := max(0, height-len(head))
@@ -304,7 +304,7 @@ func (s *findings) detailHead(width int) []line {
 
 // detailRule says that more is known than there is room for, and how to get at it.
 func (s *findings) detailRule(width int) line {
-	t := s.theme
+	t := s.Theme()
 	name := "selected"
 	style := t.Muted
 	switch {

@@ -4,6 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect/describe"
+	"lockscope/theme"
 )
 
 // formRow is one thing that is asked for: typed, or chosen among a few.
@@ -99,8 +100,7 @@ func (f *form) edit(msg tea.KeyPressMsg) (changed bool) {
 }
 
 // lines are the rows.
-func (w *world) formLines(f *form, width int) []line {
-	t := w.theme
+func formLines(t *theme.Theme, f *form, width int) []line {
 	var lines []line
 	for i := range f.rows {
 		r := &f.rows[i]
@@ -117,7 +117,7 @@ func (w *world) formLines(f *form, width int) []line {
 		case r.typed != nil:
 			l = l.add(t.Text, tailOf(describe.Printable(r.typed.value()), width-16, t.Glyphs.Ellipsis))
 		default:
-			l = append(l, w.choiceLine(r, i == f.at, width-14)...)
+			l = append(l, choiceLine(t, r, i == f.at, width-14)...)
 		}
 		lines = append(lines, l)
 	}
@@ -125,8 +125,7 @@ func (w *world) formLines(f *form, width int) []line {
 }
 
 // choiceLine shows all choices where they fit, else the chosen one between two signs that there are more.
-func (w *world) choiceLine(r *formRow, here bool, width int) line {
-	t := w.theme
+func choiceLine(t *theme.Theme, r *formRow, here bool, width int) line {
 	chosen := t.Strong
 	if here {
 		chosen = t.Strong.Reverse(true)
@@ -146,8 +145,7 @@ func (w *world) choiceLine(r *formRow, here bool, width int) line {
 }
 
 // buttons are Cancel and the form's own.
-func (w *world) formButtons(f *form, refused bool) line {
-	t := w.theme
+func formButtons(t *theme.Theme, f *form, refused bool) line {
 	cancel, confirm := t.Strong.Reverse(true), t.Text
 	switch {
 	case f.at == len(f.rows) && !refused:

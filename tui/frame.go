@@ -32,10 +32,10 @@ func (m *Model) content() string {
 		return m.tooSmall()
 	}
 	page := strings.Join(slices.Concat(m.head(), []string{m.front().View()}, m.foot()), "\n")
-	if m.modal == nil {
+	if !m.HasDialog() {
 		return page
 	}
-	box := m.modal.View(m.width-4, m.height-2)
+	box := m.top().View(m.width-4, m.height-2)
 	x, y := (m.width-lipgloss.Width(box))/2, (m.height-lipgloss.Height(box))/2
 	return lipgloss.NewCompositor(lipgloss.NewLayer(page), lipgloss.NewLayer(box).X(max(0, x)).Y(max(0, y)).Z(1)).Render()
 }
@@ -227,8 +227,8 @@ func (m *Model) hints() string {
 		l := line{{" " + t.Glyphs.Crumb + " ", t.Warning}, {m.flashText, t.Strong}}
 		return l.render(m.width, t.Glyphs.Ellipsis, nil)
 	}
-	if m.modal != nil {
-		return hintLine(t, m.modal.Actions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
+	if m.HasDialog() {
+		return hintLine(t, m.top().Actions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	if f, ok := m.front().(keyTaker); ok && f.Typing() {
 		return hintLine(t, typingActions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)

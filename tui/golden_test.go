@@ -44,13 +44,13 @@ func TestGolden(t *testing.T) {
 		{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, split().ID) }},
 		{"findings", func(t *testing.T, o Options, w, h int) *Model {
 			m := model(t, o, w, h, ward())
-			m.open(findingsScreen, subject{lock: orders().ID})
+			m.Go(findingsScreen, subject{lock: orders().ID})
 			m.navigate()
 			return m
 		}},
 		{"findings-deadlock", func(t *testing.T, o Options, w, h int) *Model {
 			m := model(t, o, w, h, ward())
-			m.open(findingsScreen, subject{lock: id("zk:/locks/ring-b")})
+			m.Go(findingsScreen, subject{lock: id("zk:/locks/ring-b")})
 			m.navigate()
 			press(m, "j", "j", "enter", "g")
 			return m
@@ -100,7 +100,7 @@ func isASCII(s string) bool {
 func opened(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
 	m := model(t, o, width, height, everything())
-	m.open(chainScreen, subject{lock: lock})
+	m.Go(chainScreen, subject{lock: lock})
 	m.navigate()
 	return m
 }

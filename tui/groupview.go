@@ -9,7 +9,7 @@ import (
 
 // groupView draws the head of a group: its worst sign, its prefix, and what is in it.
 func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
-	t := s.theme
+	t := s.Theme()
 	mark := rankSign(t, g.worst())
 	lead := t.Glyphs.Closed
 	if s.opened[g.prefix] {
@@ -21,7 +21,7 @@ func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
 	} else {
 		l = l.add(t.Strong, inspect.Escape(g.path))
 	}
-	over := s.theme.Selected
+	over := s.Theme().Selected
 	if selected {
 		l[0] = span{t.Glyphs.Cursor, t.Holding}
 	} else {
@@ -35,7 +35,7 @@ func (s *locks) groupView(g *lockGroup, width int, selected bool) string {
 }
 
 func (s *locks) groupCounts(g *lockGroup) line {
-	t := s.theme
+	t := s.Theme()
 	parts := make(line, 0, 8)
 	put := func(n int, sign span, what string) {
 		if n > 0 {

@@ -32,7 +32,7 @@ func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 		case "esc", "?", "q", "enter":
 			return nil, true
 		}
-		_, _ = h.press(moves(h.scroll, func() int { return h.rows }), msg.String())
+		_, _ = runKey(h, moves(h.scroll, func() int { return h.rows }), msg.String())
 	}
 	return nil, false
 }

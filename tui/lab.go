@@ -26,7 +26,7 @@ func (p labPane) String() string { return [...]string{"by hand", "contention", "
 // lab is where locks are taken by hand, where contenders fight for locks, and where the sandbox's servers and clients
 // get faults.
 type lab struct {
-	*world
+	Context
 	about         subject // the lock, and the contender, that one came with
 	width, height int
 	pane          labPane
@@ -49,10 +49,9 @@ const (
 	labHigh = 28
 )
 
-func newLab(w *world) screen {
-	s := &lab{world: w, hand: newHand(w), contest: newContest(w)}
-	s.faults = newFaults(w, s.hand.ours)
-	w.holding = s.hand.holding
+func newLab(host Context, locks Lab, sandbox Faults) screen {
+	s := &lab{Context: host, hand: newHand(host, locks), contest: newContest(host, locks)}
+	s.faults = newFaults(host, sandbox, s.hand.ours)
 	return s
 }
 
@@ -83,6 +82,8 @@ func (s *lab) choose(p labPane) {
 	s.rects = s.layout()
 }
 
+func (s *lab) Holding() int { return s.hand.holding() }
+
 func (s *lab) Crumb() string { return string(labScreen) }
 
 func (s *lab) SetSize(width, height int) {
@@ -92,7 +93,7 @@ func (s *lab) SetSize(width, height int) {
 
 // panes are those that there are.
 func (s *lab) panes() []labPane {
-	if s.options.Faults == nil {
+	if s.faults.sandbox == nil {
 		return []labPane{paneHand, paneContest}
 	}
 	return []labPane{paneHand, paneContest, paneFaults}
@@ -124,14 +125,14 @@ func (s *lab) layout() (rects [3]rect) {
 	top := max(12, min(s.height*2/5, 18)-1)
 	need := s.hand.need()
 	half := s.width
-	if s.options.Faults != nil {
+	if s.faults.sandbox != nil {
 		half = (s.width - 3) / 2
 		need = max(need, s.faults.need())
 	}
 	if len(s.contest.bouts) == 0 { // it says but how to start a run
 		top = max(top, min(need+1, room-1-len(s.contest.emptyLines(s.width))))
 	}
-	if s.options.Faults != nil {
+	if s.faults.sandbox != nil {
 		rects[paneFaults] = rect{half + 3, head, s.width - half - 3, top}
 	}
 	rects[paneHand] = rect{0, head, half, top}
@@ -169,13 +170,13 @@ type acquireAskedMsg struct{}
 func (s *lab) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
-		if s.inFront == labScreen {
+		if s.InFront() == labScreen {
 			s.pinFaults()
 			s.faults.noteLabel()
 			return s.faults.look()
 		}
 	case acquireAskedMsg:
-		if s.inFront == labScreen && s.modal == nil {
+		if s.InFront() == labScreen && !s.HasDialog() {
 			s.acquire()
 		}
 	case contestStartedMsg, contestBeatMsg:
@@ -255,7 +256,7 @@ func (s *lab) Actions() []action {
 		acquire.hint = "" // the pane's own keys come first
 		list = append(list, acquire)
 	}
-	list = append(list, action{keys: []string{"esc"}, shown: "esc", hint: "back", help: "back to where you came from; what you hold stays held", run: do(s.back)})
+	list = append(list, action{keys: []string{"esc"}, shown: "esc", hint: "back", help: "back to where you came from; what you hold stays held", run: do(s.Back)})
 	return append(list, moves(s.move, s.page)...)
 }
 
@@ -267,15 +268,15 @@ func (s *lab) View() string {
 	s.rects = s.layout()
 	var lines []string
 	for _, l := range s.headLines() {
-		lines = append(lines, l.render(s.width, s.theme.Glyphs.Ellipsis, nil))
+		lines = append(lines, l.render(s.width, s.Theme().Glyphs.Ellipsis, nil))
 	}
 	if !s.wide() {
 		lines = append(lines, s.paneView(s.pane)...)
 		return strings.Join(lines[:max(1, s.height)], "\n")
 	}
 	left := s.paneView(paneHand)
-	if s.options.Faults != nil {
-		wall := s.theme.Faint.Render(" " + s.theme.Glyphs.Wall + " ")
+	if s.faults.sandbox != nil {
+		wall := s.Theme().Faint.Render(" " + s.Theme().Glyphs.Wall + " ")
 		for i, right := range s.paneView(paneFaults) {
 			left[i] += wall + right
 		}
@@ -285,7 +286,7 @@ func (s *lab) View() string {
 
 // tabs names the panes.
 func (s *lab) tabs() line {
-	t := s.theme
+	t := s.Theme()
 	l := line{{" ", t.Text}}
 	for _, p := range s.panes() {
 		style := t.Muted
@@ -300,7 +301,7 @@ func (s *lab) tabs() line {
 
 // paneView draws a pane, as high and wide as it is.
 func (s *lab) paneView(p labPane) []string {
-	t, r := s.theme, s.rects[p]
+	t, r := s.Theme(), s.rects[p]
 	var body []line
 	switch p {
 	case paneHand:
@@ -324,7 +325,7 @@ func (s *lab) paneView(p labPane) []string {
 
 // paneTitle is a rule with the pane's name and, where the keys are its own, those that do something now.
 func (s *lab) paneTitle(p labPane, width int) line {
-	t := s.theme
+	t := s.Theme()
 	style := t.Muted
 	mark := t.Glyphs.Rule
 	if p == s.pane {
@@ -342,14 +343,14 @@ func (s *lab) paneTitle(p labPane, width int) line {
 
 // aboutLine says which lock one came with, and how it is.
 func (s *lab) aboutLine(width int) line {
-	t := s.theme
+	t := s.Theme()
 	if s.about.lock == (inspect.ID{}) {
 		return line{{" no lock is selected", t.Muted}}
 	}
-	l := s.snapshot.Lock(s.about.lock)
+	l := s.Snapshot().Lock(s.about.lock)
 	mark, words := span{t.Glyphs.Unknown, t.Unknown}, "not there, as far as we know"
 	if l != nil {
-		mark, words = sign(t, l), s.verdict(l)
+		mark, words = sign(t, l), verdict(s, l)
 	}
 	name := describe.Middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
 	return line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}

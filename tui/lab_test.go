@@ -243,7 +243,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 func TestATypedLock(t *testing.T) {
 	f := newFakeLab()
 	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(noon, backends(), nil))
-	m.open(labScreen, subject{})
+	m.Go(labScreen, subject{})
 	m.navigate()
 	press(m, "a")
 	wantText(t, m, "Type a lock first", "after the lock")
@@ -278,12 +278,12 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 		for _, key := range []string{"a", "r", "+", "i"} {
 			press(m, key)
 			wantText(t, m, want)
-			if m.modal != nil {
+			if m.HasDialog() {
 				t.Errorf("%s opens a form", key)
 			}
 		}
 		press(m, "tab", "n")
-		if m.modal != nil {
+		if m.HasDialog() {
 			t.Error("n opens a form")
 		}
 		press(m, "esc", "x")
@@ -297,7 +297,7 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	m := taken(t, f)
 	press(m, "q")
 	wantText(t, m, "You hold 1 lock here", "Quitting releases what you hold")
-	if cmd := press(m, "enter"); cmd != nil || m.modal != nil {
+	if cmd := press(m, "enter"); cmd != nil || m.HasDialog() {
 		t.Error("enter quits")
 	}
 	if cmd := press(m, "q", "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
@@ -317,13 +317,13 @@ func TestInterruptAsksOnce(t *testing.T) {
 	for name, keys := range map[string][]string{"a screen": nil, "the help": {"?"}, "a form": {"a"}} {
 		m := taken(t, newFakeLab())
 		press(m, keys...)
-		before := m.modal
+		before := m.top()
 		if cmd := press(m, "ctrl+c"); cmd != nil {
 			t.Errorf("over %s it quits unasked", name)
 		}
 		wantText(t, m, "You hold 1 lock here")
-		if cmd := press(m, "esc"); cmd != nil || m.modal != before {
-			t.Errorf("after staying %T is open instead of %s", m.modal, name)
+		if cmd := press(m, "esc"); cmd != nil || m.top() != before {
+			t.Errorf("after staying %T is open instead of %s", m.top(), name)
 		}
 		press(m, "ctrl+c")
 		if cmd := press(m, "ctrl+c"); cmd == nil || cmd() != (tea.QuitMsg{}) {
@@ -337,7 +337,7 @@ func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
-	m.holding = func() int { return 1 }
+	holding(m, func() int { return 1 })
 	asked := press(m, "x")
 	press(m, "ctrl+c")
 	settle(t, m, asked)
@@ -472,7 +472,7 @@ func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
 	}
 	wantText(t, m, "You have 1 lock in hand", "ctrl+c releases and quits")
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
-	if press(m, "q"); m.modal == nil {
+	if press(m, "q"); !m.HasDialog() {
 		t.Error("q does not ask in a large window")
 	}
 }

@@ -28,9 +28,9 @@ func (o Options) readOnly() string {
 func (m *Model) acquireAction() action {
 	return action{
 		keys: []string{"a"}, shown: "a", hint: "acquire", help: "acquire the selected lock, or another: opens a form",
-		writes: m.options.readOnly() == "", disabled: m.options.readOnly,
+		writes: m.ReadOnly() == "", disabled: m.ReadOnly,
 		run: func() tea.Cmd {
-			m.open(labScreen, m.front().Selected())
+			m.Go(labScreen, m.front().Selected())
 			return func() tea.Msg { return answeredMsg{labScreen, acquireAskedMsg{}} }
 		},
 	}
@@ -40,8 +40,8 @@ func (s *lab) handActions() []action {
 	// need is why an action that needs a hold cannot be done.
 	need := func() string {
 		switch k := s.hand.selected(); {
-		case s.options.readOnly() != "":
-			return s.options.readOnly()
+		case s.ReadOnly() != "":
+			return s.ReadOnly()
 		case k == nil:
 			return "you hold nothing: a takes a lock"
 		case k.state != takeHolds:
@@ -55,13 +55,13 @@ func (s *lab) handActions() []action {
 		{keys: []string{"r"}, shown: "r", hint: hint, help: "release the selected hold; stop waiting; take what is over off the list", writes: true, disabled: disabled, run: func() tea.Cmd { return s.hand.end(s.hand.selected()) }},
 		{keys: []string{"+"}, shown: "+", hint: "extend", help: "prove the hold to the servers now, and extend it", writes: true, disabled: need, run: func() tea.Cmd { return s.hand.extend(s.hand.selected()) }},
 		{keys: []string{"i"}, shown: "i", hint: "re-enter", help: "take the lock once more inside of the selected hold", writes: true, disabled: need, run: func() tea.Cmd { return s.hand.reenter(s.hand.selected()) }},
-		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the selected lock's queue", disabled: s.noLock, run: do(func() { s.open(chainScreen, s.Selected()) })},
+		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the selected lock's queue", disabled: s.noLock, run: do(func() { s.Go(chainScreen, s.Selected()) })},
 	}
 }
 
 // acquireHere is the action of every pane that takes a lock.
 func (s *lab) acquireHere() action {
-	return action{keys: []string{"a"}, shown: "a", hint: "acquire", help: "acquire the selected lock, or another: opens a form", writes: true, disabled: s.options.readOnly, run: do(s.acquire)}
+	return action{keys: []string{"a"}, shown: "a", hint: "acquire", help: "acquire the selected lock, or another: opens a form", writes: true, disabled: s.ReadOnly, run: do(s.acquire)}
 }
 
 // endHint is what r does to the selected take, or why it does nothing.
@@ -70,7 +70,7 @@ func (s *lab) endHint() (hint string, disabled func() string) {
 	switch {
 	case k == nil:
 		return "release", func() string {
-			if why := s.options.readOnly(); why != "" {
+			if why := s.ReadOnly(); why != "" {
 				return why
 			}
 			return "you hold nothing: a takes a lock"
@@ -96,7 +96,7 @@ func (s *lab) noLock() string {
 // acquire opens the form that takes a lock.
 func (s *lab) acquire() {
 	s.choose(paneHand)
-	s.modal = newAcquireForm(s.world, s.hand, s.about.lock)
+	s.Push(newAcquireForm(s.Context, s.hand, s.about.lock))
 }
 
 // The rows of the form that takes a lock.
@@ -119,7 +119,7 @@ func lives() (names []string, times []time.Duration) {
 
 // acquireForm asks how a lock is to be taken.
 type acquireForm struct {
-	*world
+	Context
 	form
 	hand     *hand
 	backends []LabBackend
@@ -128,8 +128,8 @@ type acquireForm struct {
 	kind     string // that the recipes are of
 }
 
-func newAcquireForm(w *world, h *hand, id inspect.ID) *acquireForm {
-	d := &acquireForm{world: w, hand: h, backends: w.options.Lab.Backends(), seen: "nothing yet"}
+func newAcquireForm(host Context, h *hand, id inspect.ID) *acquireForm {
+	d := &acquireForm{Context: host, hand: h, backends: h.lab.Backends(), seen: "nothing yet"}
 	waitNames, _ := waits()
 	lifeNames, _ := lives()
 	d.button = "Acquire"
@@ -164,7 +164,7 @@ func (d *acquireForm) suit() {
 	if why != "" {
 		return
 	}
-	usual := usualTaking(b, id, d.snapshot.Lock(id))
+	usual := usualTaking(b, id, d.Snapshot().Lock(id))
 	kind.choices, d.recipes = b.Kinds, b.Recipes
 	kind.choose(usual.Kind)
 	d.suitKind(usual.Recipe)
@@ -205,7 +205,7 @@ func (d *acquireForm) taking() (b *LabBackend, o Taking, why string) {
 	if why != "" {
 		return nil, o, "Type a lock first, such as zk:/locks/orders."
 	}
-	l := d.snapshot.Lock(id)
+	l := d.Snapshot().Lock(id)
 	o = usualTaking(b, id, l)
 	o.Kind = d.rows[acquireKind].choice()
 	if b.ZooKeeper {
@@ -248,9 +248,9 @@ func (d *acquireForm) Actions() []action { return d.actions() }
 
 // View draws the form, what will be made, and the buttons.
 func (d *acquireForm) View(width, height int) string {
-	t := d.theme
+	t := d.Theme()
 	width = min(width-4, 74)
-	lines := append([]line{{{"Acquire a lock", t.Strong}}, nil}, d.formLines(&d.form, width)...)
+	lines := append([]line{{{"Acquire a lock", t.Strong}}, nil}, formLines(d.Theme(), &d.form, width)...)
 	lines = append(lines, nil)
 	b, o, why := d.taking()
 	if why != "" {
@@ -271,6 +271,6 @@ func (d *acquireForm) View(width, height int) string {
 			}
 		}
 	}
-	lines = append(lines, nil, d.formButtons(&d.form, why != ""))
+	lines = append(lines, nil, formButtons(d.Theme(), &d.form, why != ""))
 	return box(t, lines, width, height, false)
 }

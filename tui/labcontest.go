@@ -26,13 +26,14 @@ type bout struct {
 
 // contest is two contention runs at once, each of another kind of lock, with the same times.
 type contest struct {
-	*world
+	Context
+	lab        Lab // nil where nothing may be written
 	bouts      []*bout
 	generation int
 	last       *contestForm // the choices of the last time
 }
 
-func newContest(w *world) *contest { return &contest{world: w} }
+func newContest(host Context, lab Lab) *contest { return &contest{Context: host, lab: lab} }
 
 // contestStartedMsg says that a run has begun, or why not.
 type contestStartedMsg struct {
@@ -67,12 +68,12 @@ func (c *contest) begin(orders []Contest) tea.Cmd {
 	c.bouts = nil
 	var cmds []tea.Cmd
 	for side, o := range orders {
-		b := &bout{order: o, now: c.options.now()}
+		b := &bout{order: o, now: c.Clock()}
 		var ctx context.Context
-		ctx, b.stop = context.WithCancel(c.ctx)
+		ctx, b.stop = context.WithCancel(c.Life())
 		c.bouts = append(c.bouts, b)
-		lab, generation := c.options.Lab, c.generation
-		cmds = append(cmds, c.ask(labScreen, 0, func(context.Context) tea.Msg {
+		lab, generation := c.lab, c.generation
+		cmds = append(cmds, c.Ask(labScreen, 0, func(context.Context) tea.Msg {
 			run, err := lab.Contend(ctx, o)
 			return contestStartedMsg{generation, side, run, err}
 		}))
@@ -131,7 +132,7 @@ func (c *contest) bout(generation, side int) *bout {
 // beat looks at a run four times a second, and waits for its end when it has come or the program ends.
 func (c *contest) beat(side int, b *bout) tea.Cmd {
 	run, generation := b.run, c.generation
-	return c.ask(labScreen, 0, func(ctx context.Context) tea.Msg {
+	return c.Ask(labScreen, 0, func(ctx context.Context) tea.Msg {
 		msg := contestBeatMsg{generation: generation, side: side}
 		timer := time.NewTimer(fastBeat)
 		defer timer.Stop()
@@ -146,7 +147,7 @@ func (c *contest) beat(side int, b *bout) tea.Cmd {
 			_, _ = run.Wait() // nobody is there any more to be told
 			return nil
 		}
-		msg.at = c.options.now()
+		msg.at = c.Clock()
 		return msg
 	})
 }
@@ -192,7 +193,7 @@ func (b *bout) trouble() string {
 
 func (c *contest) actions() []action {
 	busy := func() string {
-		if why := c.options.readOnly(); why != "" {
+		if why := c.ReadOnly(); why != "" {
 			return why
 		}
 		if c.running() {

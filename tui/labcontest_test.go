@@ -52,7 +52,7 @@ func TestAQueueBesideARace(t *testing.T) {
 		t.Fatalf("%+v", f.runs)
 	}
 	wantText(t, m, "6 workers, hold about 150ms", "first come, first served", "a race: 38 % overtook", "p50 0.84ms, p99 25.1ms", "never two at once", "longest 2.1s by 2")
-	if press(m, "n"); m.modal != nil {
+	if press(m, "n"); m.HasDialog() {
 		t.Error("n starts another run beside one that is under way")
 	}
 	c := m.screens[labScreen].(*lab).contest

@@ -61,7 +61,7 @@ const (
 
 // contestForm asks what a contention run is to be.
 type contestForm struct {
-	*world
+	Context
 	form
 	contest *contest
 	arenas  []arena
@@ -73,13 +73,13 @@ func (c *contest) form() {
 		c.last = newContestForm(c)
 	}
 	c.last.form.at, c.last.form.note = len(c.last.rows)-1, ""
-	c.modal = c.last
+	c.Push(c.last)
 }
 
 func newContestForm(c *contest) *contestForm {
-	d := &contestForm{world: c.world, contest: c}
+	d := &contestForm{Context: c.Context, contest: c}
 	var left, right int
-	d.arenas, left, right = arenasOf(c.options.Lab.Backends())
+	d.arenas, left, right = arenasOf(c.lab.Backends())
 	var names []string
 	for _, a := range d.arenas {
 		names = append(names, a.String())
@@ -149,9 +149,9 @@ func (d *contestForm) Actions() []action { return d.actions() }
 
 // View draws the form, what will be made, and the buttons.
 func (d *contestForm) View(width, height int) string {
-	t := d.theme
+	t := d.Theme()
 	width = min(width-4, 74)
-	lines := append([]line{{{"Let contenders fight for locks", t.Strong}}, nil}, d.formLines(&d.form, width)...)
+	lines := append([]line{{{"Let contenders fight for locks", t.Strong}}, nil}, formLines(d.Theme(), &d.form, width)...)
 	orders, why := d.orders()
 	text := "Makes a lock of its own on each, and a session for every worker; all of it is removed at the end. Until then it is a load on the servers."
 	if why != "" {
@@ -161,5 +161,5 @@ func (d *contestForm) View(width, height int) string {
 	for _, part := range wrap(text, width, 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, line{{part, t.Muted}})
 	}
-	return box(t, append(lines, nil, d.formButtons(&d.form, len(orders) == 0)), width, height, false)
+	return box(t, append(lines, nil, formButtons(d.Theme(), &d.form, len(orders) == 0)), width, height, false)
 }

@@ -20,7 +20,7 @@ func (c *contest) lines(width, height int) []line {
 		return c.emptyLines(width)
 	}
 	o := &c.bouts[0].order
-	lines := []line{{{" " + contestWords(o), c.theme.Muted}}}
+	lines := []line{{{" " + contestWords(o), c.Theme().Muted}}}
 	if len(c.bouts) == 1 {
 		return append(lines, c.boutLines(c.bouts[0], width, height-1)...)
 	}
@@ -34,17 +34,17 @@ func (c *contest) lines(width, height int) []line {
 		if i < len(right) {
 			r = right[i]
 		}
-		both := append(l.align(half, false, c.theme.Glyphs.Ellipsis), span{" " + c.theme.Glyphs.Wall + " ", c.theme.Faint})
+		both := append(l.align(half, false, c.Theme().Glyphs.Ellipsis), span{" " + c.Theme().Glyphs.Wall + " ", c.Theme().Faint})
 		lines = append(lines, append(both, r...))
 	}
 	return lines
 }
 
 func (c *contest) emptyLines(width int) []line {
-	t := c.theme
+	t := c.Theme()
 	text := "Let the same workers fight for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
 		"In this pane (tab) n starts it, on locks made for it and removed at its end."
-	if why := c.options.readOnly(); why != "" {
+	if why := c.ReadOnly(); why != "" {
 		text = "Nothing can be run here: " + why + "."
 	}
 	var lines []line
@@ -80,7 +80,7 @@ func short(d time.Duration) string {
 
 // boutLines draws one run: what it is, a lane a contender, its figures.
 func (c *contest) boutLines(b *bout, width, height int) []line {
-	t := c.theme
+	t := c.Theme()
 	title := line{{" " + describe.Printable(b.order.Backend) + " ", t.Strong}, {describe.Printable(b.order.Arena), t.Text}}
 	lines := []line{spread(title, append(c.stage(b), span{" ", t.Text}), width, t.Glyphs.Ellipsis)}
 	figures := c.figureLines(b, width)
@@ -92,7 +92,7 @@ func (c *contest) boutLines(b *bout, width, height int) []line {
 
 // stage is how far a run is.
 func (c *contest) stage(b *bout) line {
-	t := c.theme
+	t := c.Theme()
 	switch {
 	case b.over && b.run == nil:
 		return line{{"not run", t.Warning}}
@@ -111,7 +111,7 @@ func (c *contest) stage(b *bout) line {
 
 // laneLines are the lanes of as many contenders as there is room for.
 func (c *contest) laneLines(b *bout, n, width, room int) []line {
-	t := c.theme
+	t := c.Theme()
 	shown := n
 	if room = max(1, room); n > room {
 		shown = room - 1
@@ -120,7 +120,7 @@ func (c *contest) laneLines(b *bout, n, width, room int) []line {
 	cells := max(8, width-labels-1)
 	w := windowTo(b.now, b.length(), cells)
 	began := b.now.Add(-b.report.Duration)
-	view := laneView{world: c.world}
+	view := laneView{Context: c.Context}
 	var lines []line
 	for i, row := range drawVisits(b.visits, shown, w, began, b.now) {
 		r := &b.report.Contenders[i]
@@ -135,7 +135,7 @@ func (c *contest) laneLines(b *bout, n, width, room int) []line {
 }
 
 func (c *contest) stateSign(s contend.State) span {
-	t := c.theme
+	t := c.Theme()
 	switch s {
 	case contend.Holding:
 		return span{t.Glyphs.Holding, t.Holding}
@@ -148,7 +148,7 @@ func (c *contest) stateSign(s contend.State) span {
 
 // figureLines are what a run came to, or is at so far.
 func (c *contest) figureLines(b *bout, width int) []line {
-	t, r := c.theme, &b.report
+	t, r := c.Theme(), &b.report
 	var lines []line
 	put := func(label, text string) {
 		lines = append(lines, line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})

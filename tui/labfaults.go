@@ -127,7 +127,8 @@ func masterFault(m master) fault {
 
 // faults does things to the sandbox, and shows what comes of it.
 type faults struct {
-	*world
+	Context
+	sandbox     Faults // nil where there is none
 	about       inspect.ID
 	chosen      *inspect.Contender // as it was then; nil: the first in the lock, whoever that is
 	frozen      bool
@@ -146,8 +147,8 @@ type faults struct {
 	ours  func(name inspect.Untrusted) bool
 }
 
-func newFaults(w *world, ours func(inspect.Untrusted) bool) *faults {
-	return &faults{world: w, ours: ours}
+func newFaults(host Context, sandbox Faults, ours func(inspect.Untrusted) bool) *faults {
+	return &faults{Context: host, sandbox: sandbox, ours: ours}
 }
 
 // faultDoneMsg says what came of a fault, faultsSeenMsg how the sandbox is.
@@ -173,7 +174,7 @@ const faultLimit = 10 * time.Second
 func (f *faults) show(about subject) {
 	f.about, f.chosen = about.lock, nil
 	defer f.read()
-	l := f.snapshot.Lock(about.lock)
+	l := f.Snapshot().Lock(about.lock)
 	if l == nil || about.owner == (inspect.Identity{}) {
 		return
 	}
@@ -213,7 +214,7 @@ func (f *faults) read() { f.label, f.changed = f.selected().label, time.Time{} }
 // noteLabel notes when the selected fault is called something else than before.
 func (f *faults) noteLabel() {
 	if label := f.selected().label; label != f.label {
-		f.label, f.changed = label, f.options.now()
+		f.label, f.changed = label, f.Clock()
 	}
 }
 
@@ -249,7 +250,7 @@ func again(all []*inspect.Contender, was *inspect.Contender) *inspect.Contender 
 
 // target is what faults are about now.
 func (f *faults) target() faultTarget {
-	t := faultTarget{lock: f.snapshot.Lock(f.about), frozen: f.frozen, masters: f.masters, ours: f.ours}
+	t := faultTarget{lock: f.Snapshot().Lock(f.about), frozen: f.frozen, masters: f.masters, ours: f.ours}
 	if t.lock == nil {
 		return t
 	}
@@ -279,13 +280,13 @@ func (f *faults) nextWho() {
 
 // look asks how the sandbox is, twice a second at most.
 func (f *faults) look() tea.Cmd {
-	now := f.options.now()
-	if f.options.Faults == nil || f.looking || now.Sub(f.looked) < slowBeat/2 {
+	now := f.Clock()
+	if f.sandbox == nil || f.looking || now.Sub(f.looked) < slowBeat/2 {
 		return nil
 	}
 	f.looking = true
-	box, lock := f.options.Faults, f.about
-	return f.ask(labScreen, faultLimit, func(context.Context) tea.Msg {
+	box, lock := f.sandbox, f.about
+	return f.Ask(labScreen, faultLimit, func(context.Context) tea.Msg {
 		msg := faultsSeenMsg{lock: lock, frozen: box.Frozen(lock.String())}
 		for _, addr := range box.Masters() {
 			msg.masters = append(msg.masters, master{addr, box.Stopped(addr)})
@@ -297,7 +298,7 @@ func (f *faults) look() tea.Cmd {
 func (f *faults) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case faultsSeenMsg:
-		f.looking, f.looked = false, f.options.now()
+		f.looking, f.looked = false, f.Clock()
 		f.masters = msg.masters
 		if f.frozen = msg.frozen; msg.lock != f.about {
 			f.frozen, f.looked = false, time.Time{}
@@ -307,7 +308,7 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 	case faultDoneMsg:
 		if msg.err != nil {
 			f.done = msg.label + ": " + describe.Printable(msg.err.Error())
-			f.flash(f.done)
+			f.Flash(f.done)
 		}
 		f.looked = time.Time{}
 		return f.look()
@@ -319,13 +320,13 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 func (f *faults) inject() tea.Cmd {
 	f.noteLabel()
 	chosen := f.selected()
-	if f.options.now().Sub(f.changed) < readTime {
-		f.flash("this has become " + strconv.Quote(chosen.label) + " only just now: press it again")
+	if f.Clock().Sub(f.changed) < readTime {
+		f.Flash("this has become " + strconv.Quote(chosen.label) + " only just now: press it again")
 		return nil
 	}
-	f.done, f.at, f.first, f.from = chosen.label, f.options.now(), f.events.end(), f.about
-	box := f.options.Faults
-	return f.ask(labScreen, faultLimit, func(context.Context) tea.Msg {
+	f.done, f.at, f.first, f.from = chosen.label, f.Clock(), f.Log().end(), f.about
+	box := f.sandbox
+	return f.Ask(labScreen, faultLimit, func(context.Context) tea.Msg {
 		return faultDoneMsg{chosen.label, chosen.do(box)}
 	})
 }

@@ -10,7 +10,7 @@ import (
 // lines draws the faults, what the selected one will show, and what came of the last, in at most height lines. chosen:
 // the keys are for this pane.
 func (f *faults) lines(width, height int, chosen bool) []line {
-	t := f.theme
+	t := f.Theme()
 	list := faultsOf(f.target())
 	f.cursor = max(0, min(f.cursor, len(list)-1))
 	const below = 3 // what the selected one shows
@@ -22,7 +22,7 @@ func (f *faults) lines(width, height int, chosen bool) []line {
 	for i, x := range list[f.top:min(len(list), f.top+room)] {
 		lines = append(lines, f.row(x, chosen && f.top+i == f.cursor))
 	}
-	f.more(lines, f.top, len(list), width)
+	more(f.Theme(), lines, f.top, len(list), width)
 	if height-len(lines)-len(after) > below {
 		lines = append(lines, nil)
 	}
@@ -44,7 +44,7 @@ func (f *faults) need() int {
 }
 
 func (f *faults) row(x fault, selected bool) line {
-	t := f.theme
+	t := f.Theme()
 	l := line{{"   ", t.Text}}
 	style := t.Text
 	switch {
@@ -60,17 +60,17 @@ func (f *faults) row(x fault, selected bool) line {
 
 // afterLines tell what has happened since the last fault to its lock and that lock's backend.
 func (f *faults) afterLines(width, room int) []line {
-	t := f.theme
+	t := f.Theme()
 	if f.done == "" {
 		return nil
 	}
 	lines := []line{{{" " + f.at.Format("15:04:05") + " ", t.Muted}, {f.done, t.Warning}}}
-	numbers := eventsSince(&f.events, f.first, f.from, room-1)
+	numbers := eventsSince(f.Log(), f.first, f.from, room-1)
 	if len(numbers) == 0 {
 		return append(lines, line{{"   nothing has happened to the lock since", t.Muted}})
 	}
 	for _, n := range numbers {
-		e, note := f.events.at(n)
+		e, note := f.Log().at(n)
 		l := line{{" " + e.At.Format("15:04:05") + " ", t.Muted}, eventSign(t, e), {" " + eventWord(e) + "  ", eventSign(t, e).style}}
 		switch {
 		case e.Kind == inspect.EventHandover && e.Contender != nil:

@@ -102,14 +102,15 @@ const (
 
 // hand is what was taken by hand.
 type hand struct {
-	*world
+	Context
+	lab    Lab // nil where nothing may be written
 	takes  []*take
 	next   int
 	cursor int
 	top    int
 }
 
-func newHand(w *world) *hand { return &hand{world: w, next: 1} }
+func newHand(host Context, lab Lab) *hand { return &hand{Context: host, lab: lab, next: 1} }
 
 func (h *hand) find(id int) *take {
 	at := slices.IndexFunc(h.takes, func(k *take) bool { return k.id == id })
@@ -151,11 +152,11 @@ func (h *hand) begin(o Taking) tea.Cmd {
 		limit = tryLimit
 	}
 	if limit > 0 {
-		k.waiting, k.stop = context.WithTimeout(h.ctx, limit)
+		k.waiting, k.stop = context.WithTimeout(h.Life(), limit)
 	} else {
-		k.waiting, k.stop = context.WithCancel(h.ctx)
+		k.waiting, k.stop = context.WithCancel(h.Life())
 	}
-	ctx, lab, id, names := k.waiting, h.options.Lab, k.id, make(chan string, 1)
+	ctx, lab, id, names := k.waiting, h.lab, k.id, make(chan string, 1)
 	waiting := func(name string) {
 		select { // only the newest counts
 		case <-names:
@@ -163,7 +164,7 @@ func (h *hand) begin(o Taking) tea.Cmd {
 		}
 		names <- name
 	}
-	acquire := h.ask(labScreen, 0, func(context.Context) tea.Msg {
+	acquire := h.Ask(labScreen, 0, func(context.Context) tea.Msg {
 		hold, err := lab.Acquire(ctx, o, waiting)
 		return takeDoneMsg{id, hold, err}
 	})
@@ -172,7 +173,7 @@ func (h *hand) begin(o Taking) tea.Cmd {
 
 // hear waits until it is told under which name a take waits, or until the take ends.
 func (h *hand) hear(ctx context.Context, id int, names <-chan string) tea.Cmd {
-	return h.ask(labScreen, 0, func(program context.Context) tea.Msg {
+	return h.Ask(labScreen, 0, func(program context.Context) tea.Msg {
 		select {
 		case name := <-names:
 			return takeWaitsMsg{id, name, names}
@@ -184,7 +185,7 @@ func (h *hand) hear(ctx context.Context, id int, names <-chan string) tea.Cmd {
 }
 
 func (h *hand) add(k *take) *take {
-	k.id, k.asked = h.next, h.options.now()
+	k.id, k.asked = h.next, h.Clock()
 	h.next++
 	h.takes = append(h.takes, k)
 	h.cursor = len(h.takes) - 1
@@ -200,7 +201,7 @@ func (h *hand) remove(k *take) {
 func (h *hand) reenter(outer *take) tea.Cmd {
 	k := h.add(&take{order: outer.order, within: outer.grant(), stop: func() {}})
 	id, hold := k.id, outer.hold
-	return h.ask(labScreen, tryLimit, func(ctx context.Context) tea.Msg {
+	return h.Ask(labScreen, tryLimit, func(ctx context.Context) tea.Msg {
 		inner, err := hold.Reenter(ctx)
 		return takeDoneMsg{id, inner, err}
 	})
@@ -215,7 +216,7 @@ func (h *hand) end(k *take) tea.Cmd {
 	case takeHolds:
 		k.state = takeReleasing
 		id, hold := k.id, k.hold
-		return h.ask(labScreen, releaseLimit, func(ctx context.Context) tea.Msg {
+		return h.Ask(labScreen, releaseLimit, func(ctx context.Context) tea.Msg {
 			return takeReleasedMsg{id, hold.Release(ctx)}
 		})
 	case takeLost, takeFailed:
@@ -226,7 +227,7 @@ func (h *hand) end(k *take) tea.Cmd {
 
 func (h *hand) extend(k *take) tea.Cmd {
 	id, hold := k.id, k.hold
-	return h.ask(labScreen, extendLimit, func(ctx context.Context) tea.Msg {
+	return h.Ask(labScreen, extendLimit, func(ctx context.Context) tea.Msg {
 		return takeExtendedMsg{id, hold.Extend(ctx)}
 	})
 }
@@ -263,18 +264,18 @@ func (h *hand) done(msg takeDoneMsg) tea.Cmd {
 	k.stop()
 	if msg.err != nil {
 		k.state, k.text = takeFailed, notTaken(&k.order, msg.err)
-		h.flash(k.order.Lock.String() + ": " + k.text)
+		h.Flash(k.order.Lock.String() + ": " + k.text)
 		return nil
 	}
-	k.state, k.hold, k.name, k.got = takeHolds, msg.hold, msg.hold.Name(), h.options.now()
-	h.flash("you hold " + k.order.Lock.String())
+	k.state, k.hold, k.name, k.got = takeHolds, msg.hold, msg.hold.Name(), h.Clock()
+	h.Flash("you hold " + k.order.Lock.String())
 	id, hold := k.id, msg.hold
 	return tea.Batch(
-		h.ask(labScreen, tryLimit, func(context.Context) tea.Msg {
+		h.Ask(labScreen, tryLimit, func(context.Context) tea.Msg {
 			token, ok := hold.Token()
 			return takeFencedMsg{id, token, ok}
 		}),
-		h.ask(labScreen, 0, func(ctx context.Context) tea.Msg {
+		h.Ask(labScreen, 0, func(ctx context.Context) tea.Msg {
 			select {
 			case <-hold.Context().Done():
 				return takeEndedMsg{id, context.Cause(hold.Context())}
@@ -295,8 +296,7 @@ func (h *hand) ended(msg takeEndedMsg) {
 
 func (h *hand) lose(k *take, cause error) {
 	k.state, k.text = takeLost, "LOST: "+lossWords(cause)
-	h.flashText = "" // what it says of our locks is not so any more
-	h.losses = append(h.losses, loss{k.order.Lock, lossWords(cause), h.options.now()})
+	h.Report(loss{k.order.Lock, lossWords(cause), h.Clock()})
 }
 
 func (h *hand) released(msg takeReleasedMsg) {
@@ -307,13 +307,13 @@ func (h *hand) released(msg takeReleasedMsg) {
 	name := k.order.Lock.String()
 	switch {
 	case msg.err == nil:
-		h.flash(h.releasedWords(k))
+		h.Flash(h.releasedWords(k))
 		h.remove(k)
 	case isLoss(msg.err):
 		h.lose(k, msg.err)
 	default:
 		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; it is tried on while the session lives, and freed at the latest when that or the TTL ends"
-		h.flash(name + ": " + k.text)
+		h.Flash(name + ": " + k.text)
 	}
 }
 
@@ -338,12 +338,12 @@ func (h *hand) extended(msg takeExtendedMsg) {
 	case msg.err != nil && isLoss(msg.err):
 		h.lose(k, msg.err)
 	case msg.err != nil:
-		h.flash("not extended: " + describe.Printable(msg.err.Error()))
+		h.Flash("not extended: " + describe.Printable(msg.err.Error()))
 	default:
 		left := ""
 		if at, ok := k.hold.Deadline(); ok {
-			left = fmt.Sprintf(": %s from now", describe.Age(at.Sub(h.options.now())))
+			left = fmt.Sprintf(": %s from now", describe.Age(at.Sub(h.Clock())))
 		}
-		h.flash("proved to the servers, and extended" + left)
+		h.Flash("proved to the servers, and extended" + left)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect/describe"
+	"lockscope/theme"
 )
 
 // gaugeCells is how wide a hold's bar and the time beside it are.
@@ -24,7 +25,7 @@ func (h *hand) lines(width, height int, chosen bool) []line {
 	for i, k := range h.takes[h.top:min(len(h.takes), h.top+room)] {
 		lines = append(lines, h.row(k, width, chosen && h.top+i == h.cursor))
 	}
-	h.more(lines, h.top, len(h.takes), width)
+	more(h.Theme(), lines, h.top, len(h.takes), width)
 	return append(append(lines, nil), details...)
 }
 
@@ -32,8 +33,7 @@ func (h *hand) lines(width, height int, chosen bool) []line {
 func (h *hand) need() int { return paneHead + len(h.takes) + 6 }
 
 // more writes over the ends of the first and last row of a list how many there are before and after them.
-func (w *world) more(rows []line, top, all, width int) {
-	t := w.theme
+func more(t *theme.Theme, rows []line, top, all, width int) {
 	put := func(at int, mark string, n int) {
 		if n > 0 {
 			note := line{{fmt.Sprintf(" %s %d more ", mark, n), t.Badge}}
@@ -47,9 +47,9 @@ func (w *world) more(rows []line, top, all, width int) {
 }
 
 func (h *hand) emptyLines(width int) []line {
-	t := h.theme
+	t := h.Theme()
 	text := "You hold nothing. a takes the lock that is selected, or one whose name you type: try once, or wait for it in its queue."
-	if why := h.options.readOnly(); why != "" {
+	if why := h.ReadOnly(); why != "" {
 		text = "Nothing can be taken here: " + why + "."
 	}
 	var lines []line
@@ -61,7 +61,7 @@ func (h *hand) emptyLines(width int) []line {
 
 // sign is the glyph and style of a take.
 func (h *hand) sign(k *take) span {
-	t := h.theme
+	t := h.Theme()
 	switch k.state {
 	case takeHolds:
 		return span{t.Glyphs.Holding, t.Holding}
@@ -77,7 +77,7 @@ func (h *hand) sign(k *take) span {
 }
 
 func (h *hand) row(k *take, width int, selected bool) line {
-	t := h.theme
+	t := h.Theme()
 	out := line{{" ", t.Text}}
 	if selected {
 		out = line{{t.Glyphs.Cursor, t.Holding}}
@@ -99,7 +99,7 @@ func (h *hand) row(k *take, width int, selected bool) line {
 
 // standing is how a take stands, in a word or a bar.
 func (h *hand) standing(k *take) line {
-	t, now := h.theme, h.options.now()
+	t, now := h.Theme(), h.Clock()
 	switch k.state {
 	case takeAsked:
 		return line{{"asking" + t.Glyphs.Ellipsis, t.Muted}}
@@ -122,7 +122,7 @@ func (h *hand) standing(k *take) line {
 
 // countdown is a bar of what is left until the deadline, in whole seconds.
 func (h *hand) countdown(k *take, left time.Duration) line {
-	t := h.theme
+	t := h.Theme()
 	k.full = max(k.full, left)
 	full, rest := t.Gauge(float64(left)/float64(max(1, k.full)), gaugeCells-5)
 	style := t.Holding
@@ -134,7 +134,7 @@ func (h *hand) countdown(k *take, left time.Duration) line {
 
 // detailLines say what is known of a take.
 func (h *hand) detailLines(k *take, width int) []line {
-	t := h.theme
+	t := h.Theme()
 	label := func(name, text string) line {
 		return line{{fmt.Sprintf(" %-7s", name), t.Muted}, {describe.Middle(text, max(8, width-9), t.Glyphs.Ellipsis), t.Text}}
 	}
@@ -158,7 +158,7 @@ func (h *hand) detailLines(k *take, width int) []line {
 	style, text := t.Muted, ""
 	switch k.state {
 	case takeWaits:
-		style, text = t.Waiting, placeWords(h.snapshot.Lock(k.order.Lock), k.name)+h.limitWords(k)
+		style, text = t.Waiting, placeWords(h.Snapshot().Lock(k.order.Lock), k.name)+h.limitWords(k)
 	case takeLost:
 		style, text = t.Critical, k.text+"; r takes it off this list"
 	case takeFailed:
@@ -179,5 +179,5 @@ func (h *hand) limitWords(k *take) string {
 	if k.order.Wait == 0 {
 		return ""
 	}
-	return "; for " + describe.Seconds(k.asked.Add(k.order.Wait).Sub(h.options.now())) + " yet"
+	return "; for " + describe.Seconds(k.asked.Add(k.order.Wait).Sub(h.Clock())) + " yet"
 }

@@ -21,7 +21,7 @@ func overtaking(contender int, second float64) contend.Event {
 func drawnVisits(t *testing.T, visits []visit, n int) []string {
 	t.Helper()
 	m := New(t.Context(), plain(Options{Theme: asciiTheme}))
-	view := laneView{world: m.world}
+	view := laneView{Context: m.world}
 	var rows []string
 	for _, row := range drawVisits(visits, n, window{noon, time.Second, 10}, noon.Add(-time.Hour), in(10*time.Second)) {
 		rows = append(rows, view.cells(row).text())

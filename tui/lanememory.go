@@ -56,7 +56,7 @@ func (m *laneMemory) note(e inspect.Event) {
 
 // laneSource has the lanes of a lock. They are made anew only for another snapshot, lock or time.
 type laneSource struct {
-	*world
+	Context
 	memory laneMemory
 	// started is when the program did.
 	started time.Time
@@ -65,23 +65,23 @@ type laneSource struct {
 	lanes   []lane
 }
 
-func newLaneSource(w *world) laneSource { return laneSource{world: w, started: w.now} }
+func newLaneSource(host Context) laneSource { return laneSource{Context: host, started: host.Now()} }
 
 // of are the lanes of a lock, in the order of arrival.
 func (s *laneSource) of(id inspect.ID) []lane {
-	if s.from == s.snapshot && s.at.Equal(s.now) && s.memory.lock == id {
+	if s.from == s.Snapshot() && s.at.Equal(s.Now()) && s.memory.lock == id {
 		return s.lanes
 	}
-	s.memory.read(&s.events, id)
+	s.memory.read(s.Log(), id)
 	past := pastLock{
 		ended: s.memory.ended, joined: s.memory.joined,
-		offset: s.snapshot.Backend(id.Backend).ClockOffset(),
+		offset: s.Snapshot().Backend(id.Backend).ClockOffset(),
 	}
-	if h := s.snapshot.History(id); h != nil {
+	if h := s.Snapshot().History(id); h != nil {
 		past.spans = h.Recent
 	}
-	s.lanes = lanesOf(s.snapshot.Lock(id), past, s.now)
-	s.from, s.at = s.snapshot, s.now
+	s.lanes = lanesOf(s.Snapshot().Lock(id), past, s.Now())
+	s.from, s.at = s.Snapshot(), s.Now()
 	return s.lanes
 }
 
@@ -90,7 +90,7 @@ func (s *laneSource) forget() { s.from, s.lanes = nil, nil }
 
 // looked is since when a lock was watched.
 func (s *laneSource) looked(id inspect.ID) time.Time {
-	if h := s.snapshot.History(id); h != nil {
+	if h := s.Snapshot().History(id); h != nil {
 		return h.Since
 	}
 	return s.started

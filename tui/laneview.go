@@ -14,7 +14,7 @@ import (
 
 // laneView draws lanes into lines of some width.
 type laneView struct {
-	*world
+	Context
 	id     inspect.ID
 	window window
 	looked time.Time
@@ -31,8 +31,8 @@ const timesWidth = 2 * (7 + gap)
 
 // newLaneView lays out a window of that length which ends at some time; zero: now.
 func newLaneView(s *laneSource, id inspect.ID, end time.Time, length time.Duration, width int) laneView {
-	v := laneView{world: s.world, id: id, looked: s.looked(id), live: end.IsZero(), label: 20, times: width >= 100}
-	if l := s.snapshot.Lock(id); l != nil {
+	v := laneView{Context: s.Context, id: id, looked: s.looked(id), live: end.IsZero(), label: 20, times: width >= 100}
+	if l := s.Snapshot().Lock(id); l != nil {
 		v.kind = l.Kind
 	}
 	switch {
@@ -46,7 +46,7 @@ func newLaneView(s *laneSource, id inspect.ID, end time.Time, length time.Durati
 		cells -= timesWidth
 	}
 	if v.live {
-		end = s.now
+		end = s.Now()
 	}
 	v.window = windowTo(end, length, cells)
 	return v
@@ -75,7 +75,7 @@ func present(lanes []*lane) int {
 
 // header is the time axis.
 func (v *laneView) header() line {
-	t, now := v.theme, ""
+	t, now := v.Theme(), ""
 	if v.live {
 		now = "now"
 	}
@@ -90,7 +90,7 @@ func (v *laneView) header() line {
 
 // row is one lane.
 func (v *laneView) row(l *lane, selected bool) line {
-	t := v.theme
+	t := v.Theme()
 	out := line{{blanks(margin), t.Text}}
 	label := v.name(l)
 	if selected {
@@ -98,7 +98,7 @@ func (v *laneView) row(l *lane, selected bool) line {
 		label = label.over(v.label, t.Selected)
 	}
 	out = append(out, label.align(v.label, false, t.Glyphs.Ellipsis)...)
-	out = append(out.add(t.Text, blanks(gap)), v.cells(v.window.draw(l, v.looked, v.now))...)
+	out = append(out.add(t.Text, blanks(gap)), v.cells(v.window.draw(l, v.looked, v.Now()))...)
 	if v.times {
 		out = out.add(t.Muted, fmt.Sprintf("  %7s", v.waitTime(l))).add(t.Text, fmt.Sprintf("  %7s", v.heldTime(l)))
 	}
@@ -115,9 +115,9 @@ func (v *laneView) time(d time.Duration, over bool) string {
 
 // waitTime is how long a lane's contender waited, or has so far.
 func (v *laneView) waitTime(l *lane) string {
-	d, known := l.waited(v.now)
+	d, known := l.waited(v.Now())
 	if !known {
-		return v.theme.Glyphs.Dash
+		return v.Theme().Glyphs.Dash
 	}
 	return v.time(d, !l.waits())
 }
@@ -127,20 +127,20 @@ func (v *laneView) heldTime(l *lane) string {
 	if l.early {
 		end := l.ended
 		if l.present {
-			end = v.now
+			end = v.Now()
 		}
-		return v.theme.Glyphs.AtLeast + v.time(end.Sub(l.since(v.looked)), !l.present)
+		return v.Theme().Glyphs.AtLeast + v.time(end.Sub(l.since(v.looked)), !l.present)
 	}
-	d, known := l.held(v.now)
+	d, known := l.held(v.Now())
 	if !known {
-		return v.theme.Glyphs.Dash
+		return v.Theme().Glyphs.Dash
 	}
 	return v.time(d, !l.present)
 }
 
 // name is who a lane is of, and how often it was overtaken.
 func (v *laneView) name(l *lane) line {
-	t := v.theme
+	t := v.Theme()
 	s, style := laneSign(v, l), t.Text
 	if !l.present {
 		style = t.Muted
@@ -167,14 +167,14 @@ func (v *laneView) name(l *lane) line {
 // overtaken is how often a later comer was granted while a lane waited: as often as is drawn, or as the observer counted.
 func (v *laneView) overtaken(l *lane) int {
 	n := len(l.overtaken)
-	if h := v.snapshot.History(v.id); h != nil && l.waits() {
+	if h := v.Snapshot().History(v.id); h != nil && l.waits() {
 		n = max(n, h.Overtaken[l.contender.Name])
 	}
 	return n
 }
 
 func laneSign(v *laneView, l *lane) span {
-	t := v.theme
+	t := v.Theme()
 	switch {
 	case l.present:
 		s, _ := contenderSign(t, l.contender)
@@ -203,7 +203,7 @@ func (v *laneView) cells(row []cell) line {
 }
 
 func (v *laneView) glyph(c cell) (string, lipgloss.Style) {
-	t, g := v.theme, v.theme.Glyphs
+	t, g := v.Theme(), v.Theme().Glyphs
 	switch c {
 	case cellStart:
 		return g.LaneStart, t.Faint

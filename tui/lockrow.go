@@ -9,6 +9,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
+	"lockscope/theme"
 )
 
 // lockCells are the cells of a lock's row, before any layout.
@@ -24,17 +25,17 @@ const queueBar = 5
 const queueWidth = 8
 
 // cells turns a lock into the cells of its row.
-func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
-	t := w.theme
+func cellsOf(host Context, l *inspect.Lock, span time.Duration) lockCells {
+	t := host.Theme()
 	c := lockCells{
 		mark:    sign(t, l),
 		lock:    line{{describe.Printable(l.ID.Backend) + ":", t.Muted}, {inspect.Escape(l.ID.Path), t.Text}},
 		kind:    line{{string(l.Kind), t.Muted}},
 		library: line{{l.Recipe, t.Muted}},
-		holder:  w.holderCell(l),
-		held:    w.heldCell(l),
-		queue:   w.queueCell(l),
-		ttl:     w.ttlCell(l, span),
+		holder:  holderCell(host, l),
+		held:    heldCell(host, l),
+		queue:   queueCell(host, l),
+		ttl:     ttlCell(host, l, span),
 	}
 	if len(l.Holders) == 1 {
 		if at := describe.Client(&l.Holders[0].Owner); at != "" && at != c.holder.text() {
@@ -44,7 +45,7 @@ func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
 	if l.Recipe == "" {
 		c.library = line{{t.Glyphs.Dash, t.Faint}}
 	}
-	if d, ok := w.outdated(l); ok {
+	if d, ok := outdated(host, l); ok {
 		c.old = line{{describe.Age(d) + " old", t.Unknown}}
 	}
 	if f := describe.Worst(l.Findings); f != nil {
@@ -54,21 +55,21 @@ func (w *world) cells(l *inspect.Lock, span time.Duration) lockCells {
 }
 
 // outdated is how old what we know of a lock is, when its backend cannot be reached; false while it can be.
-func (w *world) outdated(l *inspect.Lock) (time.Duration, bool) {
-	b := w.snapshot.Backend(l.ID.Backend)
+func outdated(host Context, l *inspect.Lock) (time.Duration, bool) {
+	b := host.Snapshot().Backend(l.ID.Backend)
 	if b == nil || b.State != inspect.Down || l.ReadAt.IsZero() {
 		return 0, false
 	}
-	return max(0, w.now.Sub(l.ReadAt)), true
+	return max(0, host.Now().Sub(l.ReadAt)), true
 }
 
-func (w *world) holderCell(l *inspect.Lock) line {
-	t := w.theme
+func holderCell(host Context, l *inspect.Lock) line {
+	t := host.Theme()
 	switch l.State {
 	case inspect.StateFree:
 		return line{{"free", t.Free}}
 	case inspect.StateUnknown:
-		return line{{"unknown", t.Unknown}, {w.answered(l), t.Muted}}
+		return line{{"unknown", t.Unknown}, {answered(l), t.Muted}}
 	case inspect.StateSplit:
 		return line{{t.Glyphs.Put("split " + l.Ballot()), t.Critical}}
 	case inspect.StateMinority:
@@ -87,11 +88,11 @@ func (w *world) holderCell(l *inspect.Lock) line {
 	case n > 1:
 		return line{{fmt.Sprintf("%d holders", n), t.Holding}}
 	}
-	return w.oneHolder(l)
+	return oneHolder(host, l)
 }
 
-func (w *world) oneHolder(l *inspect.Lock) line {
-	t, h := w.theme, &l.Holders[0]
+func oneHolder(host Context, l *inspect.Lock) line {
+	t, h := host.Theme(), &l.Holders[0]
 	name := describe.Owner(h)
 	if name == h.Name.String() {
 		name = describe.Middle(name, 12, t.Glyphs.Ellipsis)
@@ -108,7 +109,7 @@ func (w *world) oneHolder(l *inspect.Lock) line {
 }
 
 // answered is how many masters could be asked; empty for ZooKeeper.
-func (w *world) answered(l *inspect.Lock) string {
+func answered(l *inspect.Lock) string {
 	if len(l.Masters) == 0 {
 		return ""
 	}
@@ -116,11 +117,11 @@ func (w *world) answered(l *inspect.Lock) string {
 }
 
 // heldCell is how long it is held; with ≤ or ≥ when only a bound is known.
-func (w *world) heldCell(l *inspect.Lock) line {
-	t := w.theme
+func heldCell(host Context, l *inspect.Lock) line {
+	t := host.Theme()
 	if len(l.Holders) > 0 {
 		h := &l.Holders[0]
-		switch held := w.ages().Held(l, h); held.Known {
+		switch held := agesOf(host).Held(l, h); held.Known {
 		case describe.Unbounded:
 			return line{{t.Glyphs.Unknown, t.Unknown}}
 		case describe.AtLeast:
@@ -133,8 +134,8 @@ func (w *world) heldCell(l *inspect.Lock) line {
 }
 
 // queueCell is how many wait, at least when more are known to wait unseen, behind a bar as far as there is room for it.
-func (w *world) queueCell(l *inspect.Lock) line {
-	t, n := w.theme, len(l.Waiters)+l.WaitersAtLeast
+func queueCell(host Context, l *inspect.Lock) line {
+	t, n := host.Theme(), len(l.Waiters)+l.WaitersAtLeast
 	if n == 0 {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
@@ -147,8 +148,8 @@ func (w *world) queueCell(l *inspect.Lock) line {
 }
 
 // ttlCell is what is left of a Redis lock's life, with a small gauge when its full length is known.
-func (w *world) ttlCell(l *inspect.Lock, span time.Duration) line {
-	t := w.theme
+func ttlCell(host Context, l *inspect.Lock, span time.Duration) line {
+	t := host.Theme()
 	if len(l.Masters) == 0 || l.State == inspect.StateFree {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
@@ -159,17 +160,16 @@ func (w *world) ttlCell(l *inspect.Lock, span time.Duration) line {
 	if at.IsZero() {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
-	left := at.Sub(w.now)
+	left := at.Sub(host.Now())
 	if left <= 0 {
 		return line{{describe.Age(0), t.Warning}}
 	}
-	return w.gauge(left, span, gaugeTTL-7, len(l.Holders) > 0)
+	return gauge(host.Theme(), left, span, gaugeTTL-7, len(l.Holders) > 0)
 }
 
 // gauge is a bar that runs down, width cells wide, and what is left, 7 cells. Only a time that somebody holds the lock
 // for has the holder's colour.
-func (w *world) gauge(left, span time.Duration, width int, held bool) line {
-	t := w.theme
+func gauge(t *theme.Theme, left, span time.Duration, width int, held bool) line {
 	bar := t.Holding
 	if !held {
 		bar = t.Muted
@@ -186,10 +186,10 @@ func (w *world) gauge(left, span time.Duration, width int, held bool) line {
 }
 
 // tenths says that a row shows something that changes several times a second.
-func (w *world) tenths(l *inspect.Lock) bool {
-	if at := expiry(l); describe.InTenths(at.Sub(w.now)) {
+func tenths(host Context, l *inspect.Lock) bool {
+	if at := expiry(l); describe.InTenths(at.Sub(host.Now())) {
 		return true
 	}
-	held, ok := w.snapshot.Age(l, heldSince(l), w.now)
+	held, ok := host.Snapshot().Age(l, heldSince(l), host.Now())
 	return ok && describe.InTenths(held)
 }

@@ -17,7 +17,7 @@ const besideWidth = 160
 
 // locks lists all locks of all backends.
 type locks struct {
-	*world
+	Context
 	arranger
 	width, height int
 	// top is the first line shown, cursor the selected one, selected what it is: the cursor follows that.
@@ -35,9 +35,9 @@ type locks struct {
 	images   map[inspect.ID]image
 }
 
-func newLocks(w *world) screen {
+func newLocks(host Context) screen {
 	return &locks{
-		world: w, arranger: newArranger(w), opened: make(map[prefix]bool), input: newFilterInput(newFilter), beside: newChainPane(w),
+		Context: host, arranger: newArranger(host), opened: make(map[prefix]bool), input: newFilterInput(newFilter), beside: newChainPane(host),
 		spans: make(spans), images: make(map[inspect.ID]image),
 	}
 }
@@ -81,9 +81,9 @@ func (s *locks) Sight() (at, of, rows int) { return s.cursor, s.index.lines(s.op
 func (s *locks) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
-		s.spans.note(s.snapshot, s.index, msg.changed)
+		s.spans.note(s.Snapshot(), s.index, msg.changed)
 		if msg.all {
-			maps.DeleteFunc(s.spans, func(id inspect.ID, _ time.Duration) bool { return s.snapshot.Lock(id) == nil })
+			maps.DeleteFunc(s.spans, func(id inspect.ID, _ time.Duration) bool { return s.Snapshot().Lock(id) == nil })
 		}
 		s.take(msg)
 		s.follow()
@@ -192,7 +192,7 @@ func (s *locks) enter() {
 		return
 	}
 	if s.selected.lock != (inspect.ID{}) {
-		s.open(chainScreen, s.Selected())
+		s.Go(chainScreen, s.Selected())
 	}
 }
 
@@ -297,7 +297,7 @@ func moves(move func(int), page func() int) []action {
 	}
 }
 
-func (s *locks) copy() tea.Cmd { return s.copyMenu(s.snapshot.Lock(s.selected.lock), nil) }
+func (s *locks) copy() tea.Cmd { return copyMenu(s, s.Snapshot().Lock(s.selected.lock), nil) }
 
 // filtered takes over what the filter's line says now.
 func (s *locks) filtered() {
@@ -344,7 +344,7 @@ func (s *locks) visible() []tableLine { return s.index.slice(s.opened, s.top, s.
 
 func (s *locks) Lively() bool {
 	for _, e := range s.visible() {
-		if e.row != nil && s.tenths(e.row.lock) {
+		if e.row != nil && tenths(s, e.row.lock) {
 			return true
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 func (s *locks) View() string {
 	width := s.tableWidth()
-	tail := s.theme.Glyphs.Ellipsis
+	tail := s.Theme().Glyphs.Ellipsis
 	table := []string{s.header(width)}
 	lines := s.visible()
 	for i, e := range lines {
@@ -33,7 +33,7 @@ func (s *locks) View() string {
 	}
 	body := strings.Join(table[:max(1, s.height-1)], "\n")
 	if s.wide() {
-		wall := strings.TrimSuffix(strings.Repeat(s.theme.Faint.Render(" "+s.theme.Glyphs.Wall+" ")+"\n", s.height-1), "\n")
+		wall := strings.TrimSuffix(strings.Repeat(s.Theme().Faint.Render(" "+s.Theme().Glyphs.Wall+" ")+"\n", s.height-1), "\n")
 		body = lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, s.beside.View())
 	}
 	return s.summary().render(s.width, tail, nil) + "\n" + body
@@ -41,7 +41,7 @@ func (s *locks) View() string {
 
 // summary counts the locks and says how they are sorted and filtered; while somebody types a filter that comes first.
 func (s *locks) summary() line {
-	t, x, tail := s.theme, s.index, s.theme.Glyphs.Ellipsis
+	t, x, tail := s.Theme(), s.index, s.Theme().Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "
 	if s.input.open || s.input.problem() != "" {
 		found, words := s.found(), s.input.bar(t, "words, or: "+fieldNames)
@@ -76,22 +76,22 @@ func (s *locks) summary() line {
 // found counts the locks that the filter lets through.
 func (s *locks) found() line {
 	if s.busy {
-		return line{{"filtering" + s.theme.Glyphs.Ellipsis + " ", s.theme.Waiting}}
+		return line{{"filtering" + s.Theme().Glyphs.Ellipsis + " ", s.Theme().Waiting}}
 	}
-	return line{{fmt.Sprintf("%d of %s", s.index.shown, describe.Count(len(s.index.rows), "lock")), s.theme.Strong}}
+	return line{{fmt.Sprintf("%d of %s", s.index.shown, describe.Count(len(s.index.rows), "lock")), s.Theme().Strong}}
 }
 
 // looking says how far the first look around is.
 func (s *locks) looking() line {
-	scanned, busy := s.scanned()
+	scanned, busy := scanned(s)
 	if !busy {
 		return nil
 	}
-	return line{{fmt.Sprintf(" %s still looking, %d scanned", s.theme.Glyphs.Dot, scanned), s.theme.Waiting}}
+	return line{{fmt.Sprintf(" %s still looking, %d scanned", s.Theme().Glyphs.Dot, scanned), s.Theme().Waiting}}
 }
 
-func (w *world) scanned() (n int, busy bool) {
-	for _, b := range w.snapshot.Backends {
+func scanned(host Context) (n int, busy bool) {
+	for _, b := range host.Snapshot().Backends {
 		n += b.Scanned
 		busy = busy || !b.FirstPass && b.State != inspect.Down
 	}
@@ -100,7 +100,7 @@ func (w *world) scanned() (n int, busy bool) {
 
 // empty says why there is nothing to see.
 func (s *locks) empty(width int) []string {
-	t := s.theme
+	t := s.Theme()
 	text, more := s.emptyWords()
 	lines := []line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 	out := make([]string, len(lines))
@@ -111,25 +111,25 @@ func (s *locks) empty(width int) []string {
 }
 
 func (s *locks) emptyWords() (text, more string) {
-	scanned, busy := s.scanned()
+	scanned, busy := scanned(s)
 	down := 0
-	for _, b := range s.snapshot.Backends {
+	for _, b := range s.Snapshot().Backends {
 		if b.State == inspect.Down {
 			down++
 		}
 	}
 	switch {
 	case s.busy:
-		return fmt.Sprintf("Sorting %s%s", describe.Count(s.snapshot.Len(), "lock"), s.theme.Glyphs.Ellipsis), "They are here in a moment."
+		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"), s.Theme().Glyphs.Ellipsis), "They are here in a moment."
 	case len(s.index.rows) > 0:
 		return "No lock matches the filter.", "esc shows all of them."
-	case s.feedError != nil:
-		return "Nothing can be shown.", describe.Printable(s.feedError.Error())
-	case len(s.snapshot.Backends) == 0:
-		return "Connecting" + s.theme.Glyphs.Ellipsis, "No server has answered yet."
+	case s.FeedError() != nil:
+		return "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+	case len(s.Snapshot().Backends) == 0:
+		return "Connecting" + s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case busy:
 		return "No locks so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
-	case down == len(s.snapshot.Backends):
+	case down == len(s.Snapshot().Backends):
 		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
@@ -143,9 +143,9 @@ func (s *locks) columns() ([]column, []int) {
 	width := s.tableWidth() - margin - 1
 	columns := lockColumns(width)
 	o := s.want.order
-	mark := s.theme.Glyphs.Up
+	mark := s.Theme().Glyphs.Up
 	if o.by.descends() != o.reversed {
-		mark = s.theme.Glyphs.Down
+		mark = s.Theme().Glyphs.Down
 	}
 	columns[o.by].title += " " + mark
 	return columns, lay(columns, width)
@@ -160,8 +160,8 @@ func (s *locks) sortingAt(x int) (sorting, bool) {
 
 func (s *locks) header(width int) string {
 	columns, widths := s.columns()
-	l := append(line{{"   ", s.theme.Header}}, titles(columns, widths, s.theme.Header)...)
-	return l.render(width, s.theme.Glyphs.Ellipsis, nil)
+	l := append(line{{"   ", s.Theme().Header}}, titles(columns, widths, s.Theme().Header)...)
+	return l.render(width, s.Theme().Glyphs.Ellipsis, nil)
 }
 
 // image is a row as it was drawn, and from what.
@@ -186,7 +186,7 @@ type imageInputs struct {
 func (s *locks) rowView(e tableLine, width int, selected bool) string {
 	l := e.row.lock
 	in := imageInputs{
-		s.theme, s.snapshot.Backend(l.ID.Backend), s.now, width, s.spans.of(l), selected, e.inside, s.highlight(e.row) != nil,
+		s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.spans.of(l), selected, e.inside, s.highlight(e.row) != nil,
 	}
 	if before, ok := s.images[l.ID]; ok && before.row == e.row && before.inputs == in {
 		return before.drawn
@@ -200,8 +200,8 @@ func (s *locks) rowView(e tableLine, width int, selected bool) string {
 }
 
 func (s *locks) drawRow(e tableLine, width int, selected bool) string {
-	t, r := s.theme, e.row
-	c := s.cells(r.lock, s.spans.of(r.lock))
+	t, r := s.Theme(), e.row
+	c := cellsOf(s, r.lock, s.spans.of(r.lock))
 	if e.inside {
 		c.lock = line{{"  ", t.Muted}, {inspect.Escape(r.lock.ID.Path[len(prefixOf(r.lock.ID).path):]), t.Text}}
 	}
@@ -220,8 +220,8 @@ func (s *locks) drawRow(e tableLine, width int, selected bool) string {
 // highlight makes a row stand out whose lock has just changed hands.
 func (s *locks) highlight(r *row) func(lipgloss.Style) lipgloss.Style {
 	for i := range r.lock.Holders {
-		if s.history.freshGrant(r.lock.ID, r.lock.Holders[i].Name, s.now) {
-			return s.theme.Fresh
+		if s.JustGranted(r.lock.ID, r.lock.Holders[i].Name) {
+			return s.Theme().Fresh
 		}
 	}
 	return nil

@@ -294,3 +294,15 @@ func cellOf(line, text string) int {
 	before, _, _ := strings.Cut(line, text)
 	return ansi.StringWidth(before)
 }
+
+// heldScreen is a screen that is never shown, and holds locks.
+type heldScreen struct {
+	screen
+	n func() int
+}
+
+func (s heldScreen) Holding() int           { return s.n() }
+func (s heldScreen) Update(tea.Msg) tea.Cmd { return nil }
+
+// holding lets the program hold n locks.
+func holding(m *Model, n func() int) { m.screens["held"] = heldScreen{n: n} }

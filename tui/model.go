@@ -52,7 +52,7 @@ func New(ctx context.Context, o Options) *Model {
 	w.events.offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
 	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screenName]screen), recovered: make(map[string]recovery)}
 	for _, s := range screenList() {
-		m.screens[s.name] = s.make(w)
+		m.screens[s.name] = s.make(w, o)
 	}
 	m.trail = []place{{screen: screenList()[0].name}}
 	m.inFront = m.trail[0].screen
@@ -72,7 +72,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if opened := m.navigate(); opened != nil {
 		cmd = tea.Batch(cmd, opened)
 	}
-	m.tellLosses()
+	m.showLosses()
 	m.refocus()
 	if len(m.queued) > 0 {
 		cmd = tea.Batch(append(m.queued, cmd)...)
@@ -102,21 +102,35 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		return m.mouse(msg)
 	case answeredMsg:
 		return m.answer(msg)
+	case tea.PasteMsg:
+		return m.toDialog(msg)
 	default:
-		return m.toModal(msg)
+		return m.toDialogs(msg)
 	}
 	return nil
 }
 
-// toModal gives pastes and answers to the dialog they belong to; without one they are dropped.
-func (m *Model) toModal(msg tea.Msg) tea.Cmd {
-	if m.modal == nil {
-		return nil
+// toDialog gives what is typed, pasted or turned to the dialog on top; without one it is dropped.
+func (m *Model) toDialog(msg tea.Msg) tea.Cmd {
+	if d := m.top(); d != nil {
+		return m.updateDialog(d, msg)
 	}
-	was := m.modal
-	cmd, done := was.Update(msg)
-	if done && m.modal == was { // else it has opened another
-		m.modal = nil
+	return nil
+}
+
+// toDialogs gives an answer to all dialogs: the one that asked may lie below another by now.
+func (m *Model) toDialogs(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, d := range slices.Backward(slices.Clone(m.dialogs)) {
+		cmds = append(cmds, m.updateDialog(d, msg))
+	}
+	return tea.Batch(cmds...)
+}
+
+func (m *Model) updateDialog(d dialog, msg tea.Msg) tea.Cmd {
+	cmd, done := d.Update(msg)
+	if done {
+		m.close(d)
 		m.resize()
 	}
 	return cmd
@@ -135,13 +149,13 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.interrupt()
 	}
 	if m.small() {
-		if msg.String() == "q" && m.modal == nil && m.inHand() == 0 {
+		if msg.String() == "q" && !m.HasDialog() && m.inHand() == 0 {
 			return tea.Quit
 		}
 		return nil // nothing is done that cannot be seen
 	}
-	if m.modal != nil {
-		return m.toModal(msg)
+	if m.HasDialog() {
+		return m.toDialog(msg)
 	}
 	m.guide.noteKey(msg)
 	front := m.front()
@@ -149,11 +163,11 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	for _, list := range [][]action{m.sceneActions(), front.Actions()} {
-		if cmd, ok := m.press(list, msg.String()); ok {
+		if cmd, ok := runKey(m, list, msg.String()); ok {
 			return cmd
 		}
 	}
-	cmd, _ := m.press(m.globalActions(), msg.String())
+	cmd, _ := runKey(m, m.globalActions(), msg.String())
 	return cmd
 }
 
@@ -178,23 +192,23 @@ func (m *Model) nextTheme() {
 	if m.options.Theme.NoColor {
 		text += ", but without colours: NO_COLOR or --no-color asks for none"
 	}
-	m.flash(text)
+	m.Flash(text)
 }
 
 func (m *Model) help() {
-	m.modal = newHelp(m.world, m.front().Crumb(), slices.Concat(m.front().Actions(), m.sceneActions()), m.globalActions())
+	m.Push(newHelp(m.world, m.front().Crumb(), slices.Concat(m.front().Actions(), m.sceneActions()), m.globalActions()))
 }
 
 func (m *Model) goTo() {
-	m.modal = newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions()))
+	m.Push(newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions())))
 }
 
 // mouse gives mouse messages to the screen, counted from its own corner.
 func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
-	if _, turned := msg.(tea.MouseWheelMsg); m.modal != nil && turned {
-		return m.toModal(msg)
+	if _, turned := msg.(tea.MouseWheelMsg); m.HasDialog() && turned {
+		return m.toDialog(msg)
 	}
-	if m.modal != nil || m.small() {
+	if m.HasDialog() || m.small() {
 		return nil
 	}
 	top := len(m.head())
@@ -254,7 +268,7 @@ func (m *Model) goToActions() []action {
 		}
 		a := action{
 			keys: []string{e.key}, shown: e.key, hint: string(e.name), help: string(e.name) + ": " + e.about,
-			run: do(func() { m.open(e.name, m.front().Selected()) }),
+			run: do(func() { m.Go(e.name, m.front().Selected()) }),
 		}
 		if e.name == m.inFront { // once on the trail is enough, whatever is selected by now
 			a.hint, a.disabled = "", func() string { return string(e.name) + " is what you see: esc goes back" }

@@ -56,7 +56,7 @@ func newPalette(w *world, at subject, actions []action) *palette {
 	for _, e := range screenList() {
 		p.fixed = append(p.fixed, choice{
 			name: string(e.name), key: e.key, about: e.about,
-			run: do(func() { w.open(e.name, at) }),
+			run: do(func() { w.Go(e.name, at) }),
 		})
 	}
 	for _, a := range actions {
@@ -89,8 +89,7 @@ func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.fi
 
 // search looks again after the text changed: at once where there are few locks.
 func (p *palette) search() tea.Cmd {
-	p.world.generation++
-	p.generation = p.world.generation
+	p.generation = p.Number()
 	p.cursor = 0
 	p.stop()
 	typed, snapshot := p.typed(), p.snapshot
@@ -105,7 +104,7 @@ func (p *palette) search() tea.Cmd {
 		ctx, cancel := context.WithCancel(p.ctx)
 		p.cancel = cancel
 		generation := p.generation
-		return p.command(0, func(context.Context) tea.Msg {
+		return p.Command(0, func(context.Context) tea.Msg {
 			defer cancel()
 			return locksFoundMsg{generation, findLocks(ctx, snapshot, typed)}
 		})
@@ -136,7 +135,7 @@ func (p *palette) choose(f lockMatches) {
 	for _, m := range f.locks {
 		p.choices = append(p.choices, choice{
 			name: m.id.String(), about: p.lockWords(m.id), well: m.well,
-			run: do(func() { p.open(chainScreen, subject{lock: m.id}) }),
+			run: do(func() { p.Go(chainScreen, subject{lock: m.id}) }),
 		})
 	}
 	if typed != "" {
@@ -217,7 +216,7 @@ func (p *palette) run() (tea.Cmd, bool) {
 	}
 	c := p.choices[p.cursor]
 	if why := c.why(); why != "" { // also what has come to be so since the palette was opened
-		p.flash(why)
+		p.Flash(why)
 		return nil, false
 	}
 	return c.run(), true

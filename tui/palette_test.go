@@ -70,11 +70,11 @@ func TestPaletteSaysWhyNot(t *testing.T) {
 	typeText(m, "force")
 	wantText(t, m, "force-release", "read-only: start with --write")
 	press(m, "enter")
-	if m.modal == nil || m.flashText != "read-only: start with --write" {
+	if !m.HasDialog() || m.flashText != "read-only: start with --write" {
 		t.Errorf("flash %q", m.flashText)
 	}
 	press(m, "backspace", "backspace", "backspace", "backspace", "backspace", "backspace")
-	if m.modal != nil {
+	if m.HasDialog() {
 		t.Error("one backspace more than there is text closes it")
 	}
 }
@@ -119,7 +119,7 @@ func TestFoundLocksAreFewAndTheBestFirst(t *testing.T) {
 func TestQuitAsksWhileSomethingIsHeld(t *testing.T) {
 	held := 2
 	m := model(t, Options{}, 80, 24, everything())
-	m.holding = func() int { return held }
+	holding(m, func() int { return held })
 	for _, key := range []string{"enter", "esc", "q"} {
 		if press(m, "q") != nil {
 			t.Fatal("it quits at once")
@@ -135,7 +135,7 @@ func TestQuitAsksWhileSomethingIsHeld(t *testing.T) {
 	if cmd := press(m, "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
 		t.Error("y does not quit")
 	}
-	m.modal, held = nil, 0
+	m.dialogs, held = nil, 0
 	if cmd := press(m, "q"); cmd == nil || cmd() != (tea.QuitMsg{}) {
 		t.Error("with nothing held it does not quit")
 	}

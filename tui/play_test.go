@@ -198,7 +198,7 @@ func startOfPlay() *inspect.Lock {
 
 // timelineOf opens the timeline of a lock.
 func (p *play) timeline() *Model {
-	p.open(timelineScreen, subject{lock: p.lock.ID})
+	p.Go(timelineScreen, subject{lock: p.lock.ID})
 	p.navigate()
 	return p.Model
 }

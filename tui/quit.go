@@ -9,7 +9,7 @@ import (
 // quit ends the program; when something is held here it asks first.
 func (m *Model) quit() tea.Cmd {
 	if n := m.inHand(); n > 0 {
-		m.modal = &quitting{m.world, n, m.modal}
+		m.Push(&quitting{m.world, n})
 		return nil
 	}
 	return tea.Quit
@@ -18,58 +18,40 @@ func (m *Model) quit() tea.Cmd {
 // interrupt is quit for ctrl+c, which works over every dialog: asked once, it quits. In a small window, where the question
 // cannot be seen, the window says so beforehand.
 func (m *Model) interrupt() tea.Cmd {
-	if _, asked := m.modal.(*quitting); asked || m.small() {
+	if _, asked := m.top().(*quitting); asked || m.small() {
 		return tea.Quit
 	}
 	return m.quit()
 }
 
 // inHand is how many locks we hold ourselves, or wait for.
-func (w *world) inHand() int {
-	if w.holding == nil {
-		return 0
+func (m *Model) inHand() int {
+	n := 0
+	for _, s := range m.screens {
+		if h, ok := s.(holder); ok {
+			n += h.Holding()
+		}
 	}
-	return w.holding()
+	return n
 }
 
 // quitting asks whether to quit although locks are held. To stay is what enter does.
 type quitting struct {
 	*world
 	held int
-	// under is the dialog over which it lies, and to which staying goes back.
-	under modal
 }
 
 // Update stays, or quits with y.
 func (d *quitting) Update(msg tea.Msg) (tea.Cmd, bool) {
-	switch msg := msg.(type) {
-	case tea.KeyPressMsg:
-		switch msg.String() {
+	if key, ok := msg.(tea.KeyPressMsg); ok {
+		switch key.String() {
 		case "y":
 			return tea.Quit, true
 		case "esc", "enter", "n", "q":
-			d.modal = d.under
 			return nil, true
 		}
-	case tea.PasteMsg, tea.MouseWheelMsg:
-	default:
-		return d.below(msg), false
 	}
 	return nil, false
-}
-
-// below gives an answer to the dialog that waits for it.
-func (d *quitting) below(msg tea.Msg) tea.Cmd {
-	if d.under == nil {
-		return nil
-	}
-	d.modal = d.under
-	cmd, done := d.under.Update(msg)
-	if done && d.modal == d.under {
-		d.modal = nil
-	}
-	d.under, d.modal = d.modal, d // it may have opened another
-	return cmd
 }
 
 func (d *quitting) Actions() []action {

@@ -45,7 +45,7 @@ const (
 // release is the dialog of a forced release. Its default is Cancel in every phase: Enter releases only after the
 // path was typed and the Release button was chosen.
 type release struct {
-	*world
+	Context
 	releaser   act.Releaser
 	request    act.Request
 	target     inspect.Contender
@@ -64,14 +64,13 @@ type release struct {
 	top, hidden int
 }
 
-func newRelease(w *world, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *release {
-	w.generation++
+func newRelease(host Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *release {
 	owner := c.Name
 	if c.Digest != "" {
 		owner = inspect.Untrusted(c.Digest)
 	}
 	return &release{
-		world: w, releaser: releaser, target: *c, generation: w.generation,
+		Context: host, releaser: releaser, target: *c, generation: host.Number(),
 		request: act.Request{ID: l.ID, Lock: l, Owner: owner},
 	}
 }
@@ -88,7 +87,7 @@ func (d *release) start() tea.Cmd {
 func (d *release) ask() tea.Cmd {
 	d.phase = previewing
 	releaser, request, generation := d.releaser, d.request, d.generation
-	return d.command(previewLimit, func(ctx context.Context) tea.Msg {
+	return d.Command(previewLimit, func(ctx context.Context) tea.Msg {
 		p, err := releaser.Preview(ctx, request)
 		return releasePreviewedMsg{generation, p, err}
 	})
@@ -97,7 +96,7 @@ func (d *release) ask() tea.Cmd {
 func (d *release) execute() tea.Cmd {
 	d.phase, d.sent = executing, true
 	releaser, preview, generation := d.releaser, d.preview, d.generation
-	return d.command(executeLimit, func(ctx context.Context) tea.Msg {
+	return d.Command(executeLimit, func(ctx context.Context) tea.Msg {
 		r, err := releaser.Execute(ctx, preview, "typed")
 		r, err = r.Settled(context.Background(), err) // ends when the connection does, at the latest
 		return releaseExecutedMsg{generation, r, err}

@@ -94,7 +94,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 		t.Fatal("executed inside Update")
 	}
 	wantText(t, m, "Releasing")
-	if press(m, "esc"); m.modal == nil {
+	if press(m, "esc"); !m.HasDialog() {
 		t.Fatal("the dialog can be closed before its result is seen")
 	}
 	run(t, m, cmd)
@@ -112,8 +112,8 @@ func TestWrongPathIsSaid(t *testing.T) {
 		f := newFakeReleaser()
 		m := inConfirm(t, f)
 		typeText(m, path)
-		if cmd := press(m, "tab", "enter"); cmd != nil || m.modal == nil || f.executions() != 0 {
-			t.Errorf("%s: a command %v, open %v, executed %d", path, cmd != nil, m.modal != nil, f.executions())
+		if cmd := press(m, "tab", "enter"); cmd != nil || !m.HasDialog() || f.executions() != 0 {
+			t.Errorf("%s: a command %v, open %v, executed %d", path, cmd != nil, m.HasDialog(), f.executions())
 		}
 		wantText(t, m, "this is not the lock's path")
 	}
@@ -159,8 +159,8 @@ func TestCancelIsDefault(t *testing.T) {
 					t.Fatal("a command was started")
 				}
 			}
-			if m.modal != nil || f.executions() != 0 {
-				t.Errorf("open %v, executed %d", m.modal != nil, f.executions())
+			if m.HasDialog() || f.executions() != 0 {
+				t.Errorf("open %v, executed %d", m.HasDialog(), f.executions())
 			}
 		})
 	}
@@ -189,7 +189,7 @@ func TestEscapedPathIsAccepted(t *testing.T) {
 func TestReadOnlyBindsNothing(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, orders().ID)
 	wantText(t, m, "READ-ONLY")
-	if cmd := press(m, "x"); cmd != nil || m.modal != nil {
+	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
 		t.Error("x did something")
 	}
 	wantText(t, m, "read-only: start with --write")
@@ -206,13 +206,13 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 	first := press(m, "x")
 	press(m, "esc")
 	send(m, first()) // nobody waits for it any more
-	if m.modal != nil {
+	if m.HasDialog() {
 		t.Fatal("a dialog came back")
 	}
 	press(m, "x")
 	send(m, first())
 	wantText(t, m, "Reading it again")
-	send(m, releaseExecutedMsg{generation: m.generation, result: act.Result{Released: true}})
+	send(m, releaseExecutedMsg{generation: m.number, result: act.Result{Released: true}})
 	wantNoText(t, m, "Released")
 }
 
@@ -263,7 +263,7 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	}
 	wantText(t, m, "Remove a waiter", "worker-7 waits", "two may run")
 	press(m, "enter")
-	if m.modal != nil {
+	if m.HasDialog() {
 		t.Fatal("enter is not cancel")
 	}
 	press(m, "x")
@@ -271,7 +271,7 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	if len(f.requests) != 1 || !f.requests[0].Waiter || f.requests[0].Owner != orders().Waiters[0].Name {
 		t.Errorf("asked for %+v", f.requests)
 	}
-	if cmd := press(m, "enter"); cmd != nil || m.modal != nil {
+	if cmd := press(m, "enter"); cmd != nil || m.HasDialog() {
 		t.Error("enter alone confirmed")
 	}
 }
@@ -279,7 +279,7 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 func TestNothingToRelease(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 80, 24, freeLock().ID)
-	if cmd := press(m, "x"); cmd != nil || m.modal != nil {
+	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
 		t.Error("x did something")
 	}
 	wantText(t, m, "nobody holds it")

@@ -13,7 +13,7 @@ import (
 // View draws the dialog.
 func (d *release) View(width, height int) string {
 	width = min(width-4, 86)
-	t := d.theme
+	t := d.Theme()
 	title := "Force-release"
 	if d.target.State != inspect.Holding {
 		title = "Remove a waiter"
@@ -36,7 +36,7 @@ func (d *release) View(width, height int) string {
 }
 
 func (d *release) warningLines(width int) []line {
-	t := d.theme
+	t := d.Theme()
 	lines := []line{
 		{{t.Glyphs.Waiting + " " + describe.Owner(&d.target), t.Waiting}, {" waits; it does not hold the lock.", t.Text}},
 		nil,
@@ -49,7 +49,7 @@ func (d *release) warningLines(width int) []line {
 
 // bullets are warnings, wrapped.
 func (d *release) bullets(width int, texts ...string) []line {
-	t := d.theme
+	t := d.Theme()
 	var lines []line
 	for _, text := range texts {
 		for i, part := range wrap(sentence(describe.Printable(text)), width-2, 4, t.Glyphs.Ellipsis) {
@@ -77,7 +77,7 @@ func sentence(text string) string {
 
 // person is a contender in a line of the dialog; nobody says what nil means.
 func (d *release) person(c *inspect.Contender, nobody string) line {
-	t := d.theme
+	t := d.Theme()
 	if c == nil {
 		return line{{nobody, t.Muted}}
 	}
@@ -96,7 +96,7 @@ func (d *release) person(c *inspect.Contender, nobody string) line {
 // known is a contender with the client that the screen knows behind its session, which the server that was asked does
 // not tell.
 func (d *release) known(c *inspect.Contender) *inspect.Contender {
-	for _, l := range []*inspect.Lock{d.snapshot.Lock(d.request.ID), d.request.Lock} {
+	for _, l := range []*inspect.Lock{d.Snapshot().Lock(d.request.ID), d.request.Lock} {
 		if l == nil || c.Owner.Client != "" {
 			continue
 		}
@@ -110,11 +110,11 @@ func (d *release) known(c *inspect.Contender) *inspect.Contender {
 }
 
 func (d *release) labelled(label string, l line) line {
-	return append(line{{fmt.Sprintf("%-9s", label), d.theme.Muted}}, l...)
+	return append(line{{fmt.Sprintf("%-9s", label), d.Theme().Muted}}, l...)
 }
 
 func (d *release) previewLines(width, height int) []line {
-	t, p := d.theme, &d.preview
+	t, p := d.Theme(), &d.preview
 	label := "Held by"
 	if d.request.Waiter {
 		label = "Waiter"
@@ -146,11 +146,11 @@ func (d *release) scrolled(lines []line, room int) []line {
 		return lines
 	}
 	d.top = max(0, min(d.top, d.hidden))
-	note := fmt.Sprintf("%s %d more lines: up/down", d.theme.Glyphs.Down, d.hidden-d.top)
+	note := fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Down, d.hidden-d.top)
 	if d.top == d.hidden {
-		note = fmt.Sprintf("%s %d more lines: up/down", d.theme.Glyphs.Up, d.top)
+		note = fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Up, d.top)
 	}
-	return append(slices.Clone(lines[d.top:d.top+room-1]), d.labelled("", line{{note, d.theme.Waiting}}))
+	return append(slices.Clone(lines[d.top:d.top+room-1]), d.labelled("", line{{note, d.Theme().Waiting}}))
 }
 
 // sendLines is how many lines one request takes at most.
@@ -158,7 +158,7 @@ const sendLines = 12
 
 // sends are the requests that a release sends.
 func (d *release) sends(width int) []line {
-	t := d.theme
+	t := d.Theme()
 	var lines []line
 	for i, command := range d.preview.Sends {
 		for j, part := range wrap(describe.Printable(command), width-11, sendLines, t.Glyphs.Ellipsis) {
@@ -177,7 +177,7 @@ func (d *release) sends(width int) []line {
 
 // overtaken says that the lock has changed hands since the preview, so that nothing will be done.
 func (d *release) overtaken() string {
-	l := d.snapshot.Lock(d.request.Lock.ID)
+	l := d.Snapshot().Lock(d.request.Lock.ID)
 	if d.preview.Seen == nil {
 		return ""
 	}
@@ -191,7 +191,7 @@ func (d *release) overtaken() string {
 
 // confirmLines are the field for the path and the two buttons.
 func (d *release) confirmLines() []line {
-	t := d.theme
+	t := d.Theme()
 	path := inspect.Escape(d.request.Lock.ID.Path)
 	lines := []line{
 		{{"Type the path ", t.Text}, {path, t.Strong}, {" to allow it:", t.Text}},
@@ -218,7 +218,7 @@ func (d *release) confirmLines() []line {
 }
 
 func (d *release) resultLines(width int) []line {
-	t, r := d.theme, &d.result
+	t, r := d.Theme(), &d.result
 	var lines []line
 	switch {
 	case r.Released:
@@ -248,7 +248,7 @@ func (d *release) resultLines(width int) []line {
 }
 
 func (d *release) masterLine(m act.MasterResult) line {
-	t := d.theme
+	t := d.Theme()
 	switch {
 	case m.Err != nil:
 		return line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.Printable(m.Err.Error()), t.Unknown}}
@@ -263,14 +263,14 @@ func (d *release) masterLine(m act.MasterResult) line {
 func (d *release) afterLines() []line {
 	holders := d.result.HoldersAfter
 	if !d.result.Released && len(holders) == 0 { // nobody may have looked again: what the screen knows
-		l := d.snapshot.Lock(d.request.Lock.ID)
-		if l == nil || l.State == inspect.StateUnknown || d.paused {
-			return []line{d.labelled("Now", line{{"it is not known who holds it", d.theme.Unknown}})}
+		l := d.Snapshot().Lock(d.request.Lock.ID)
+		if l == nil || l.State == inspect.StateUnknown || d.Paused() {
+			return []line{d.labelled("Now", line{{"it is not known who holds it", d.Theme().Unknown}})}
 		}
 		holders = l.Holders
 	}
 	if len(holders) == 0 {
-		return []line{d.labelled("Now", line{{"nobody holds it", d.theme.Text}})}
+		return []line{d.labelled("Now", line{{"nobody holds it", d.Theme().Text}})}
 	}
 	var lines []line
 	for i := range holders {
@@ -279,7 +279,7 @@ func (d *release) afterLines() []line {
 			label = ""
 		}
 		if i == 5 {
-			return append(lines, d.labelled("", line{{fmt.Sprintf("and %d more", len(holders)-i), d.theme.Muted}}))
+			return append(lines, d.labelled("", line{{fmt.Sprintf("and %d more", len(holders)-i), d.Theme().Muted}}))
 		}
 		lines = append(lines, d.labelled(label, d.person(&holders[i], "")))
 	}

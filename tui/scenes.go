@@ -64,7 +64,7 @@ func (m *Model) showScene() {
 // presses a key.
 func (m *Model) lead() {
 	g := &m.guide
-	if len(g.scenes) == 0 || g.led || m.paused || m.modal != nil || len(m.trail) > 1 {
+	if len(g.scenes) == 0 || g.led || m.paused || m.HasDialog() || len(m.trail) > 1 {
 		return
 	}
 	now := m.options.now()

@@ -15,7 +15,7 @@ const timelineScreen screenName = "timeline"
 
 // timeline shows who waited for and held one lock when: a lane a contender, in the order in which they came.
 type timeline struct {
-	*world
+	Context
 	source        laneSource
 	id            inspect.ID
 	width, height int
@@ -27,15 +27,16 @@ type timeline struct {
 	top, cursor int
 	selected    laneKey
 	follow      bool
-	listTop     int // the line of the view where the lanes start
-	room        int // how many lanes there is room for
+	listTop     int  // the line of the view where the lanes start
+	room        int  // how many lanes there is room for
+	arrowsTaken bool // they change the scene
 }
 
 // leastWindow is the shortest window that is chosen for a lock.
 const leastWindow = 30 * time.Second
 
-func newTimeline(w *world) screen {
-	return &timeline{world: w, source: newLaneSource(w), follow: true}
+func newTimeline(host Context, arrowsTaken bool) screen {
+	return &timeline{Context: host, source: newLaneSource(host), follow: true, arrowsTaken: arrowsTaken}
 }
 
 func (s *timeline) Open(p place) {
@@ -60,7 +61,7 @@ func (s *timeline) lanes() []lane { return s.source.of(s.id) }
 
 func (s *timeline) view() laneView {
 	if s.length == 0 {
-		return newLaneView(&s.source, s.id, s.end, fitting(s.lanes(), s.now, leastWindow), s.width)
+		return newLaneView(&s.source, s.id, s.end, fitting(s.lanes(), s.Now(), leastWindow), s.width)
 	}
 	return newLaneView(&s.source, s.id, s.end, s.length, s.width)
 }
@@ -94,7 +95,7 @@ func (s *timeline) Selected() subject {
 func (s *timeline) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case snapshotShownMsg:
-		if s.inFront != timelineScreen {
+		if s.InFront() != timelineScreen {
 			s.source.forget()
 		}
 	case tea.MouseWheelMsg:
@@ -121,19 +122,19 @@ func (s *timeline) page() int { return max(1, s.room-1) }
 
 func (s *timeline) Actions() []action {
 	list := []action{
-		{keys: []string{"esc"}, shown: "esc", hint: "back", help: "back to where you came from", run: do(s.back)},
+		{keys: []string{"esc"}, shown: "esc", hint: "back", help: "back to where you came from", run: do(s.Back)},
 		{keys: []string{"left", "h"}, shown: "hl ←→", hint: "in time", help: "move the window in time", run: do(func() { s.seek(-1) })},
 		{keys: []string{"right", "l"}, run: do(func() { s.seek(1) })},
 		{keys: []string{"+", "="}, shown: "+/-", hint: "zoom", help: "a shorter or longer window, from 10 s to 1 h", run: do(func() { s.zoom(-1) })},
 		{keys: []string{"-", "_"}, run: do(func() { s.zoom(1) })},
 		{keys: []string{"0", "end"}, shown: "0 end", hint: "now", help: "back to now, following whoever holds it", run: do(s.live)},
-		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the lock's queue", disabled: s.nothing, run: do(func() { s.open(chainScreen, s.Selected()) })},
+		{keys: []string{"enter"}, shown: "enter", hint: "chain", help: "open the lock's queue", disabled: s.nothing, run: do(func() { s.Go(chainScreen, s.Selected()) })},
 		{keys: []string{"tab"}, shown: "tab", help: "next pane", disabled: func() string { return "this screen has one pane" }},
 	}
 	switch {
-	case len(s.options.Scenes) > 0:
+	case s.arrowsTaken:
 		list[1].shown = "hl" // the arrows change the scene
-	case s.theme.Options.ASCII:
+	case s.Theme().Options.ASCII:
 		list[1].shown = "hl left right"
 	}
 	return append(list, moves(s.move, s.page)...)
@@ -153,21 +154,21 @@ func (s *timeline) seek(quarters int) {
 	end := s.end
 	if end.IsZero() {
 		if quarters > 0 {
-			s.flash("this is now")
+			s.Flash("this is now")
 			return
 		}
-		end = s.now
+		end = s.Now()
 	}
 	s.fix(length)
 	end = end.Add(time.Duration(quarters) * length / 4)
 	if first := s.first().Add(length / 4); end.Before(first) {
-		if end = first; !s.end.IsZero() && !first.Before(s.end) || !first.Before(s.now) {
-			s.flash("nothing is known before this")
+		if end = first; !s.end.IsZero() && !first.Before(s.end) || !first.Before(s.Now()) {
+			s.Flash("nothing is known before this")
 			return
 		}
 	}
 	s.end = end
-	if !end.Before(s.now) {
+	if !end.Before(s.Now()) {
 		s.end = time.Time{}
 	}
 }
@@ -194,7 +195,7 @@ func (s *timeline) first() time.Time {
 func (s *timeline) zoom(by int) {
 	before := s.length
 	if before == 0 {
-		before = fitting(s.lanes(), s.now, leastWindow)
+		before = fitting(s.lanes(), s.Now(), leastWindow)
 	}
 	all, at := lengths(), 0
 	for i, d := range all {
@@ -204,12 +205,12 @@ func (s *timeline) zoom(by int) {
 	}
 	next := at + by
 	if next < 0 || next >= len(all) {
-		s.flash("a window is from 10 s to 1 h long")
+		s.Flash("a window is from 10 s to 1 h long")
 		return
 	}
 	s.length = all[next]
 	if !s.end.IsZero() {
-		if s.end = s.end.Add((s.length - before) / 2); !s.end.Before(s.now) {
+		if s.end = s.end.Add((s.length - before) / 2); !s.end.Before(s.Now()) {
 			s.end = time.Time{}
 		}
 	}
@@ -219,7 +220,7 @@ func (s *timeline) live() { s.end, s.follow = time.Time{}, true }
 
 // View is exactly as high as the screen.
 func (s *timeline) View() string {
-	t := s.theme
+	t := s.Theme()
 	if s.id == (inspect.ID{}) {
 		return s.finish([]line{{{" No lock is selected: choose one in the list of locks, then press t.", t.Muted}}})
 	}
@@ -249,7 +250,7 @@ func (s *timeline) View() string {
 func (s *timeline) finish(lines []line) string {
 	out := make([]string, 0, s.height)
 	for _, l := range lines[:min(len(lines), s.height)] {
-		out = append(out, l.render(s.width, s.theme.Glyphs.Ellipsis, nil))
+		out = append(out, l.render(s.width, s.Theme().Glyphs.Ellipsis, nil))
 	}
 	for len(out) < s.height {
 		out = append(out, "")
@@ -259,9 +260,9 @@ func (s *timeline) finish(lines []line) string {
 
 // head says which lock this is, what time is shown, and who holds it.
 func (s *timeline) head(v *laneView) []line {
-	t, w := s.theme, &v.window
+	t, w := s.Theme(), &v.window
 	left := line{{" " + s.id.String(), t.Strong}}
-	l := s.snapshot.Lock(s.id)
+	l := s.Snapshot().Lock(s.id)
 	if l != nil {
 		left = left.add(t.Muted, "  "+string(l.Kind))
 		if l.Recipe != "" {
@@ -278,7 +279,7 @@ func (s *timeline) head(v *laneView) []line {
 		return append(lines, line{{" " + t.Glyphs.Unknown + " its servers do not list it (any more)", t.Unknown}})
 	}
 	mark := sign(t, l)
-	return append(lines, line{{" " + mark.text + " ", mark.style}, {s.theme.Glyphs.Put(s.ages().Standing(l)), t.Text}})
+	return append(lines, line{{" " + mark.text + " ", mark.style}, {s.Theme().Glyphs.Put(agesOf(s).Standing(l)), t.Text}})
 }
 
 // emptiness says why there is no lane.
@@ -286,9 +287,9 @@ func (s *timeline) emptiness(v *laneView) string {
 	switch {
 	case len(s.lanes()) > 0:
 		return "Nobody waited for it or held it in this time."
-	case s.snapshot.Lock(s.id) == nil:
+	case s.Snapshot().Lock(s.id) == nil:
 		return "Nothing was seen of it."
 	default:
-		return fmt.Sprintf("Nobody has waited for it or held it in the %s that we have looked.", describe.Seconds(s.now.Sub(v.looked)))
+		return fmt.Sprintf("Nobody has waited for it or held it in the %s that we have looked.", describe.Seconds(s.Now().Sub(v.looked)))
 	}
 }

@@ -140,11 +140,11 @@ func TestEmptyTimelineSaysWhy(t *testing.T) {
 	wantText(t, m, "No lock is selected")
 	fits(t, m)
 	m = model(t, Options{}, 80, 24, everything())
-	m.open(timelineScreen, subject{lock: freeLock().ID})
+	m.Go(timelineScreen, subject{lock: freeLock().ID})
 	m.navigate()
 	wantText(t, m, "free: nobody holds it", "Nobody has waited for it or held it in the 0s that we have looked")
 	fits(t, m)
-	m.open(timelineScreen, subject{lock: id("zk:/gone")})
+	m.Go(timelineScreen, subject{lock: id("zk:/gone")})
 	m.navigate()
 	wantText(t, m, "its servers do not list it", "Nothing was seen of it")
 }
@@ -152,7 +152,7 @@ func TestEmptyTimelineSaysWhy(t *testing.T) {
 // A lock without a queue to be seen shows the holds, and does not call that fair.
 func TestTimelineOfAPlainKey(t *testing.T) {
 	m := model(t, Options{}, 120, 36, everything())
-	m.open(timelineScreen, subject{lock: thin().ID})
+	m.Go(timelineScreen, subject{lock: thin().ID})
 	m.navigate()
 	wantText(t, m, "● Y2Nj", "▇")
 	wantNoText(t, m, "fair:")
@@ -178,7 +178,7 @@ func TestTimelineFits(t *testing.T) {
 	for width := minWidth; width <= 220; width += 20 {
 		m := model(t, Options{}, width, 24+width%13, everything())
 		for l := range m.snapshot.Locks() {
-			m.open(timelineScreen, subject{lock: l.ID})
+			m.Go(timelineScreen, subject{lock: l.ID})
 			m.navigate()
 			for _, key := range []string{"+", "-", "-", "h", "h", "j", "G", "0"} {
 				press(m, key)

@@ -22,14 +22,14 @@ func around(at, n, room int) int { return max(0, min(at-room/2, n-room)) }
 
 // figures are what was seen of the lock so far.
 func (s *timeline) figures() []line {
-	t, h := s.theme, s.snapshot.History(s.id)
+	t, h := s.Theme(), s.Snapshot().History(s.id)
 	if h == nil {
-		return []line{{{"   nothing changed in it since we look, for " + describe.Seconds(s.now.Sub(s.source.started)), t.Muted}}}
+		return []line{{{"   nothing changed in it since we look, for " + describe.Seconds(s.Now().Sub(s.source.started)), t.Muted}}}
 	}
 	first := line{{"   ", t.Text}}
 	first = append(append(first, s.spans("hold", h.Holds)...), span{"  ", t.Text})
 	first = append(first, s.spans("wait", h.Waits)...)
-	watched := s.now.Sub(h.Since)
+	watched := s.Now().Sub(h.Since)
 	second := line{{"   ", t.Text}, {describe.Count(h.Grants, "grant"), t.Strong}, {", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text}}
 	if watched >= 10*time.Second {
 		second = second.add(t.Text, ", "+rate(h.Grants, watched)+"/min")
@@ -47,7 +47,7 @@ func rate(n int, in time.Duration) string {
 }
 
 func (s *timeline) spans(name string, d inspect.Spans) line {
-	t := s.theme
+	t := s.Theme()
 	l := line{{name + " ", t.Muted}}
 	if d.Count == 0 {
 		return l.add(t.Muted, "none ended yet")
@@ -63,7 +63,7 @@ func (s *timeline) spans(name string, d inspect.Spans) line {
 
 // fairness says whether somebody was granted before one who came earlier.
 func (s *timeline) fairness() line {
-	t, v := s.theme, s.view()
+	t, v := s.Theme(), s.view()
 	queue := false
 	times, whom := 0, 0
 	for i, l := range s.lanes() {
@@ -102,12 +102,12 @@ func (s *timeline) below(v *laneView, lanes []*lane) []line {
 	if s.height < 14 {
 		return lines
 	}
-	lines = append(lines, section(s.theme, s.width, "selected"))
+	lines = append(lines, section(s.Theme(), s.width, "selected"))
 	return append(lines, v.facts(lanes[s.cursor], s.width)...)
 }
 
 func (v *laneView) legend(width int) line {
-	t := v.theme
+	t := v.Theme()
 	l := line{{"   ", t.Text}}
 	for _, part := range []struct {
 		cells []cell
@@ -130,7 +130,7 @@ func (v *laneView) legend(width int) line {
 
 // facts are two or three lines about a lane.
 func (v *laneView) facts(l *lane, width int) []line {
-	t, c := v.theme, l.contender
+	t, c := v.Theme(), l.contender
 	s := laneSign(v, l)
 	parts := append([]string{describe.Owner(c)}, v.story(l)...)
 	lines := facts(t, width, span{s.text + " ", s.style}, parts...)
@@ -164,7 +164,7 @@ func (v *laneView) story(l *lane) []string {
 		return what + " " + at.Format("15:04:05")
 	}
 	words := []string{clock("came", l.queued)}
-	if d, ok := l.waited(v.now); ok && !l.granted.Equal(l.queued) {
+	if d, ok := l.waited(v.Now()); ok && !l.granted.Equal(l.queued) {
 		if l.waits() {
 			words = append(words, "waits for "+describe.Seconds(d))
 		} else {
@@ -176,7 +176,7 @@ func (v *laneView) story(l *lane) []string {
 	} else {
 		words = append(words, clock("granted", l.granted))
 	}
-	if d, ok := l.held(v.now); ok && l.present {
+	if d, ok := l.held(v.Now()); ok && l.present {
 		words = append(words, "holds for "+describe.Seconds(d))
 	} else if ok {
 		words = append(words, "held "+describe.Span(d))

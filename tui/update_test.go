@@ -319,9 +319,9 @@ func TestCells(t *testing.T) {
 		{minority(), "▲ redis:lock:left redlock token minority 1/5 – – ━╸..  1m10s"},
 		{unknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ━╸..  1m10s"},
 	} {
-		c := m.cells(test.lock, 7100*time.Millisecond)
+		c := cellsOf(m, test.lock, 7100*time.Millisecond)
 		if strings.Contains(test.want, "..") {
-			c = m.cells(test.lock, 210*time.Second)
+			c = cellsOf(m, test.lock, 210*time.Second)
 			test.want = strings.ReplaceAll(test.want, "..", "╌╌")
 		}
 		parts := []string{c.mark.text}
@@ -351,7 +351,7 @@ func TestVerdicts(t *testing.T) {
 		{unknownLock(), "unknown: 3 of 5 masters do not answer; too few are left to tell"},
 		{single, "host-3 holds it · never expires"},
 	} {
-		if got := m.verdict(test.lock); got != test.want {
+		if got := verdict(m, test.lock); got != test.want {
 			t.Errorf("%s\ngot  %s\nwant %s", test.lock.ID, got, test.want)
 		}
 	}

@@ -84,7 +84,7 @@ func (s *clients) clickInGraph(y int) {
 }
 
 func (s *clients) graphView() string {
-	t := s.theme
+	t := s.Theme()
 	rows, at := s.graphRows()
 	from, to := s.graph.sight(len(rows), s.graphHeight())
 	lines := make([]line, 0, to-from+1)
@@ -108,7 +108,7 @@ func (s *clients) graphView() string {
 
 // drawGraph draws deadlocks, what they mean, then chains over several locks, then what cannot be seen.
 func (s *clients) drawGraph(g *waitGraph, width int) []graphRow {
-	t := s.theme
+	t := s.Theme()
 	d := drawing{clients: s, width: width}
 	for i := range g.rings {
 		d.ring(&g.rings[i], i)
@@ -118,10 +118,10 @@ func (s *clients) drawGraph(g *waitGraph, width int) []graphRow {
 	}
 	if len(g.rings)+len(g.tangles) == 0 {
 		d.add(nil)
-		_, busy := s.scanned()
+		_, busy := scanned(s)
 		text := "No deadlock, and no holder that waits for another lock while others wait for its own."
 		switch {
-		case s.down() > 0:
+		case down(s) > 0:
 			text = "No deadlock where we could look; a backend cannot be reached."
 		case busy:
 			text = "No deadlock so far: still looking."
@@ -134,7 +134,7 @@ func (s *clients) drawGraph(g *waitGraph, width int) []graphRow {
 			"%s: of %d of %s that hold or wait nobody is known (no session, host or process): a deadlock through them does not show.",
 			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender")), t.Unknown)
 	}
-	for _, b := range s.snapshot.Backends {
+	for _, b := range s.Snapshot().Backends {
 		if b.State == inspect.Down {
 			d.words(line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, describe.Printable(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
 		}
@@ -153,7 +153,7 @@ func (d *drawing) add(l line) { d.rows = append(d.rows, graphRow{line: l}) }
 
 // words adds text over as many lines as it needs, behind a lead.
 func (d *drawing) words(lead line, text string, style lipgloss.Style) {
-	for _, part := range wrap(text, d.width-lead.width()-1, 4, d.theme.Glyphs.Ellipsis) {
+	for _, part := range wrap(text, d.width-lead.width()-1, 4, d.Theme().Glyphs.Ellipsis) {
 		d.add(append(lead[:len(lead):len(lead)], span{part, style}))
 		lead = line{{strings.Repeat(" ", lead.width()), style}}
 	}
@@ -178,7 +178,7 @@ func railOf(t *theme.Theme) rail {
 
 // ring draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
 func (d *drawing) ring(r *ring, number int) {
-	t, rail, n := d.theme, railOf(d.theme), len(r.links)
+	t, rail, n := d.Theme(), railOf(d.Theme()), len(r.links)
 	head := fmt.Sprintf("deadlock: %d clients wait for one another in a ring: none goes on until one gives up or loses its lock", n)
 	d.words(line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
 	for i, l := range r.links {
@@ -209,7 +209,7 @@ func (d *drawing) ring(r *ring, number int) {
 }
 
 func (d *drawing) hasWords(l ringLink) line {
-	t, mark := d.theme, span{d.theme.Glyphs.Holding, d.theme.Holding}
+	t, mark := d.Theme(), span{d.Theme().Glyphs.Holding, d.Theme().Holding}
 	verb := " holds      "
 	if !l.holds() {
 		mark, verb = span{t.Glyphs.Waiting, t.Waiting}, " queues for "
@@ -219,7 +219,7 @@ func (d *drawing) hasWords(l ringLink) line {
 }
 
 func (d *drawing) wantsWords(l, next ringLink) line {
-	t := d.theme
+	t := d.Theme()
 	words := ", which " + d.short(next.wants.Contender) + " holds"
 	if !next.holds() {
 		words = ", behind " + d.short(next.wants.Contender)
@@ -230,25 +230,25 @@ func (d *drawing) wantsWords(l, next ringLink) line {
 
 // short names a contender in few cells.
 func (d *drawing) short(c *inspect.Contender) string {
-	return describe.Middle(describe.Owner(c), 20, d.theme.Glyphs.Ellipsis)
+	return describe.Middle(describe.Owner(c), 20, d.Theme().Glyphs.Ellipsis)
 }
 
 // path names a lock in the cells that a ring's row leaves it before the rest.
 func (d *drawing) path(e inspect.Entry, rest string) string {
 	const lead = 23 // the rail, the sign and the verb
-	return describe.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.theme.Glyphs.Ellipsis)
+	return describe.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
 }
 
 // since is how long an entry holds or waits; empty when that is not known.
 func (d *drawing) since(e inspect.Entry) string {
 	c := e.Contender
 	if c.State == inspect.Holding {
-		if held := d.ages().Held(e.Lock, c); held.Known != describe.Unbounded {
-			return " " + d.theme.Glyphs.Put(held.Known.Sign()) + describe.Seconds(held.Duration)
+		if held := agesOf(d).Held(e.Lock, c); held.Known != describe.Unbounded {
+			return " " + d.Theme().Glyphs.Put(held.Known.Sign()) + describe.Seconds(held.Duration)
 		}
 		return ""
 	}
-	if a, ok := d.snapshot.Age(e.Lock, c.Since, d.now); ok {
+	if a, ok := d.Snapshot().Age(e.Lock, c.Since, d.Now()); ok {
 		return " " + describe.Seconds(a)
 	}
 	return ""
@@ -278,7 +278,7 @@ func (d *drawing) advice(r *ring) []string {
 
 // tangle draws a culprit and the locks that wait for it.
 func (d *drawing) tangle(x *tangle) {
-	t := d.theme
+	t := d.Theme()
 	root := x.rows[0].lock
 	culprit := &root.Holders[0]
 	d.words(line{{" " + t.Glyphs.Warning + " ", t.Warning}}, fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),

@@ -37,7 +37,11 @@ func severitySign(t *theme.Theme, s inspect.Severity) span {
 }
 
 // ages is what ages are told by.
-func (w *world) ages() describe.View { return describe.View{Snapshot: w.snapshot, Now: w.now} }
+func agesOf(host Context) describe.View {
+	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
+}
 
 // verdict says in plain words who holds a lock, since when, and who waits.
-func (w *world) verdict(l *inspect.Lock) string { return w.theme.Glyphs.Put(w.ages().Verdict(l)) }
+func verdict(host Context, l *inspect.Lock) string {
+	return host.Theme().Glyphs.Put(agesOf(host).Verdict(l))
+}

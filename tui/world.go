@@ -2,17 +2,18 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 )
 
-// world is what all screens look at. Only the root changes it, except for the modal, the flash and the pause, which
-// screens ask for through its methods.
+// world is the Context of all screens and dialogs, and what the root changes of it.
 type world struct {
 	options Options
 	theme   *theme.Theme
@@ -27,25 +28,25 @@ type world struct {
 	// feedError is why no more snapshots come.
 	feedError error
 
-	modal      modal
+	// dialogs lie over the screen, the last one on top.
+	dialogs    []dialog
 	flashText  string
 	flashUntil time.Time
 	next       navigation
 	queued     []tea.Cmd
-	// holding counts the locks that we hold ourselves; nil: none.
-	holding func() int
 	// losses are the locks that we held and lost, until that is acknowledged.
 	losses  []loss
 	inFront screenName // the screen that is shown
 	// opener is the screen from which the one in front was opened; empty after going back.
 	opener screenName
-	// generation numbers dialogs, so that an answer to one that is gone is dropped.
-	generation int
+	number int // the last that Number gave
 
 	// ctx is the program's life; running commands hold alive for reading, so that its end can wait for them.
 	ctx   context.Context
 	alive *sync.RWMutex
 }
+
+var _ Context = (*world)(nil)
 
 // navigation is where a screen wants to go.
 type navigation struct {
@@ -53,11 +54,63 @@ type navigation struct {
 	back bool
 }
 
-func (w *world) open(to screenName, about subject) { w.next = navigation{to: place{to, about}} }
-func (w *world) back()                             { w.next = navigation{back: true} }
+func (w *world) Snapshot() *inspect.Snapshot  { return w.snapshot }
+func (w *world) Arrived() bool                { return w.arrived }
+func (w *world) FeedError() error             { return w.feedError }
+func (w *world) Theme() *theme.Theme          { return w.theme }
+func (w *world) Now() time.Time               { return w.now }
+func (w *world) Paused() bool                 { return w.paused }
+func (w *world) Clock() time.Time             { return w.options.now() }
+func (w *world) Grants(id inspect.ID) []grant { return w.history.of(id) }
+func (w *world) Log() *eventLog               { return &w.events }
+func (w *world) ReadOnly() string             { return w.options.readOnly() }
+func (w *world) InFront() screenName          { return w.inFront }
+func (w *world) Opener() screenName           { return w.opener }
+func (w *world) Life() context.Context        { return w.ctx }
 
-// later has a command run that what is under way cannot return.
-func (w *world) later(cmd tea.Cmd) { w.queued = append(w.queued, cmd) }
+func (w *world) JustGranted(id inspect.ID, name inspect.Untrusted) bool {
+	return w.history.freshGrant(id, name, w.now)
+}
+
+func (w *world) Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command {
+	if w.options.Commands == nil {
+		return nil
+	}
+	return w.options.Commands(l, c)
+}
+
+func (w *world) Go(to screenName, about subject) { w.next = navigation{to: place{to, about}} }
+func (w *world) Back()                           { w.next = navigation{back: true} }
+func (w *world) Push(d dialog)                   { w.dialogs = append(w.dialogs, d) }
+func (w *world) HasDialog() bool                 { return len(w.dialogs) > 0 }
+func (w *world) Later(cmd tea.Cmd)               { w.queued = append(w.queued, cmd) }
+
+func (w *world) Number() int {
+	w.number++
+	return w.number
+}
+
+func (w *world) Flash(text string) {
+	w.flashText, w.flashUntil = text, w.options.now().Add(3*time.Second)
+}
+
+func (w *world) Report(l loss) {
+	w.flashText = "" // what it says of our locks is not so any more
+	w.losses = append(w.losses, l)
+}
+
+// top is the dialog that gets the keys; nil without one.
+func (w *world) top() dialog {
+	if len(w.dialogs) == 0 {
+		return nil
+	}
+	return w.dialogs[len(w.dialogs)-1]
+}
+
+// close takes a dialog away, wherever in the stack it is by now.
+func (w *world) close(d dialog) {
+	w.dialogs = slices.DeleteFunc(w.dialogs, func(o dialog) bool { return o == d })
+}
 
 // note takes over what happened, and how many events before that were too many to be told.
 func (w *world) note(events []inspect.Event, missed int) {
@@ -66,20 +119,14 @@ func (w *world) note(events []inspect.Event, missed int) {
 	w.events.missed += missed
 }
 
-// flash shows a short message in the footer for a while.
-func (w *world) flash(text string) {
-	w.flashText, w.flashUntil = text, w.options.now().Add(3*time.Second)
-}
-
 // answeredMsg is what came of a screen's own command, for its Update.
 type answeredMsg struct {
 	to screenName
 	tea.Msg
 }
 
-// ask is command for a screen: what f returns goes to that screen's Update.
-func (w *world) ask(s screenName, limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
-	return w.command(limit, func(ctx context.Context) tea.Msg {
+func (w *world) Ask(s screenName, limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
+	return w.Command(limit, func(ctx context.Context) tea.Msg {
 		if msg := f(ctx); msg != nil {
 			return answeredMsg{s, msg}
 		}
@@ -87,8 +134,7 @@ func (w *world) ask(s screenName, limit time.Duration, f func(ctx context.Contex
 	})
 }
 
-// command makes a tea.Cmd of f, which must end with its context: after limit (0: none) or with the program.
-func (w *world) command(limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
+func (w *world) Command(limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		if !w.alive.TryRLock() {
 			return nil // the program is ending
