@@ -21,6 +21,10 @@ test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 	$(GO) test $(RACE) -timeout 10m ./...
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
 
+.PHONY: mutants
+mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
+	$(GO) run ./internal/mutants
+
 .PHONY: bench
 bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers
 	$(GO) test -run '^$$' -bench . -benchmem ./...
