@@ -1,6 +1,8 @@
 package servertest
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -80,4 +82,42 @@ func TestEnsembleIsPartitioned(t *testing.T) {
 		t.Errorf("the isolated leader says %q", m)
 	}
 	e.Heal(t)
+}
+
+func TestWireRefusesAndDelays(t *testing.T) {
+	w := StartWire(t, StartEmbeddedRedis(t).Addr)
+	// ping says why a new connection does not answer; nil when it does.
+	ping := func() error {
+		c, err := net.Dial("tcp", w.Addr())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(c, "*1\r\n$4\r\nPING\r\n"); err != nil {
+			return err
+		}
+		_, err = bufio.NewReader(c).ReadString('\n')
+		if err == nil && w.Open() == 0 {
+			err = errors.New("no connection is counted")
+		}
+		return err
+	}
+	const delay = 100 * time.Millisecond
+	w.Delay(delay)
+	start := time.Now()
+	if err := ping(); err != nil || time.Since(start) < 2*delay {
+		t.Errorf("delayed: %v after %v", err, time.Since(start))
+	}
+	w.Refuse()
+	if err := ping(); err == nil {
+		t.Error("it refuses, and answers")
+	}
+	w.Heal()
+	start = time.Now()
+	if err := ping(); err != nil || time.Since(start) > delay {
+		t.Errorf("healed: %v after %v", err, time.Since(start))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Wire passes bytes on between the clients of a port of its own and a server, and stops where a test says so, as a
@@ -17,6 +18,8 @@ type Wire struct {
 	mu      sync.Mutex
 	changed *sync.Cond // stopped or ended
 	stopped [2]bool    // by direction
+	refuses bool
+	delay   time.Duration // of every piece that passes
 	ended   bool
 	conns   map[net.Conn]struct{}
 }
@@ -66,11 +69,33 @@ func (w *Wire) Stop(directions ...Direction) {
 	}
 }
 
-// Heal lets everything pass again, also what was held back.
+// Refuse ends all connections with a reset, and so it does with new ones.
+func (w *Wire) Refuse() {
+	w.mu.Lock()
+	w.refuses = true
+	w.mu.Unlock()
+	w.Reset()
+}
+
+// Delay lets every piece that passes, in either direction, wait so long.
+func (w *Wire) Delay(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.delay = d
+}
+
+// Open counts the connections of clients that are passed on to the server.
+func (w *Wire) Open() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.conns) / 2
+}
+
+// Heal lets everything pass again at once, also what was held back.
 func (w *Wire) Heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stopped = [2]bool{}
+	w.stopped, w.refuses, w.delay = [2]bool{}, false, 0
 	w.changed.Broadcast()
 }
 
@@ -153,6 +178,11 @@ func (w *Wire) copy(to, from net.Conn, d Direction) {
 func (w *Wire) pass(d Direction) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if delay := w.delay; delay > 0 {
+		w.mu.Unlock()
+		time.Sleep(delay)
+		w.mu.Lock()
+	}
 	for w.stopped[d] && !w.ended {
 		w.changed.Wait()
 	}
@@ -162,7 +192,7 @@ func (w *Wire) pass(d Direction) bool {
 func (w *Wire) remember(c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
+	if w.ended || w.refuses {
 		reset(c)
 		return false
 	}
