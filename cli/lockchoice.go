@@ -31,7 +31,7 @@ type lockChoice struct {
 
 func (q *lockChoice) flags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&q.kind, "kind", "", "mutex; read or write on ZooKeeper; redlock on several masters (default: mutex, or redlock)")
+	flags.StringVar(&q.kind, "kind", "", "mutex; read or write on ZooKeeper; fair on Redis; redlock on several masters (default: mutex, or redlock)")
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
 	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
 	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")

@@ -22,20 +22,26 @@
 // as much time has passed again. ZooKeeper 3.5 or newer is needed.
 //
 // Redis: TTLs follow the server's wall clock; a step of that clock frees a lock early or late. Replication is
-// asynchronous: a failover can lose the lock and its fencing counter, and so can a restart without appendfsync always. A
-// key can be evicted unless maxmemory-policy is noeviction. The plain mutex is not fair: among the waiters of one
-// session it is first come first served, between sessions anybody may be next. Redis 5 or newer is needed.
+// asynchronous: a failover can lose the lock, and so can a restart without appendfsync always. A key can be evicted
+// unless maxmemory-policy is noeviction. Fencing tokens survive all of that as long as no server's clock goes back by
+// more than the lock was free for: a token is the time by the server's clock, or one more than the newest. The fair mutex
+// is first come, first served; the plain one nearly, but for clients of other libraries. Redis 5 or newer is needed.
 //
-// Redlock: a master that restarts empty within the TTL can give the lock to a second holder; keep restarted masters out
-// for longer than the longest TTL.
+// Redlock: a master that restarts empty within the TTL can give the lock to a second holder. Where the user may run
+// INFO, such masters are told by it and do not vote before the TTL is over; where not, keep them out yourself.
 //
 // # Names on the servers
 //
 // ZooKeeper nodes are named as the chosen recipe does and carry the label as data. New nodes, and directories that are
 // missing, take the access list of the directory above them; where that may not be read, or shows no digests, they are open
 // to the users alone as which the session is authenticated (WithACL gives another). A contender's node has to be readable
-// for those who queue behind it. A Redis value is
-// recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64, ":" and the label. Beside the key of a mutex
-// stands its fencing counter, recipe.FenceKey, which never expires; a release publishes on recipe.LockscopeChannel. An ACL must allow
-// both, and the commands evalsha, eval, get, set, del, incr, pexpire, pttl, time, publish, subscribe.
+// for those who queue behind it.
+//
+// A Redis value is
+// recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64 (the first nine are the session's), ":" and the
+// label. Beside the key stand, as recipe.LockscopeKey names them, the newest fencing token for a day, and who waits. An ACL must
+// allow the lock's own key, ~lockscope:* and &lockscope:wake:*, and the commands evalsha, eval, get, set, del, exists,
+// pexpire, pttl, time, zadd, zrange, zrevrange, zrem, hset, hget, hdel, publish, subscribe, unsubscribe; ping; for a Redlock, info. The
+// names of connections (client|setname) and, on a plain mutex, messages and the places of waiters are done without where
+// they are denied.
 package lockops

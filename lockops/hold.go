@@ -118,8 +118,8 @@ func (h *Hold) Deadline() (time.Time, bool) {
 }
 
 // Token is the fencing token: it grows with every acquisition of the lock, so that a resource can refuse older ones.
-// ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: the counter beside the
-// key. False when there is none: on a Redlock, with WithoutToken, or when the hold ended before it was known.
+// ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: µs
+// of the server's clock, or one more than the newest beside the key. False when there is none: on a Redlock, with WithoutToken, or when the hold ended before it was known.
 //
 // On a read-write lock, a read's token is above those of the writes that were granted before it and below those granted
 // after it, but readers who hold the lock together may show theirs in any order: a resource is to remember the greatest

@@ -48,6 +48,7 @@ func Kinds() []Kind {
 		{Name: "read", On: OnZooKeeper, Permits: 1, Shared: true, Recipes: zkRecipes(true), lock: on(readSide)},
 		{Name: "write", On: OnZooKeeper, Permits: 1, Readers: "read", Recipes: zkRecipes(true), lock: on(writeSide)},
 		{Name: "mutex", On: OnRedis, Permits: 1, lock: on(NewRedisMutex), beside: fence},
+		{Name: "fair", On: OnRedis, Permits: 1, lock: on(NewRedisFairMutex), beside: fence},
 		{Name: "redlock", On: OnRedisMasters, Permits: 1, lock: on(NewRedlock)},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -14,32 +15,64 @@ type lease struct {
 	grant   *grant
 	opts    *options
 	prolong func(ctx context.Context) error // sets the TTL anew on the servers
+	cleanUp func()                          // what is to be done once the holder knows that prolong found it lost; may be nil
 
-	mu    sync.Mutex
-	until time.Time
-	moved chan struct{} // until has changed
+	mu       sync.Mutex
+	until    time.Time
+	renewAt  time.Time // zero: never
+	listenAt time.Time // zero: it listens, or never will
+	unlisten func()
+	renewing bool
+	ended    bool
+	timer    *time.Timer
 }
 
-// newLease makes the lease of a lock that was taken by requests sent at an instant.
-func newLease(s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, sent time.Time) *lease {
-	return &lease{
-		session: s, grant: g, opts: opts, prolong: prolong, until: expiry(sent, opts.ttl),
-		moved: make(chan struct{}, 1),
-	}
+// newLease makes the lease of a lock that is held until an instant, as far as is known.
+func newLease(s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, until time.Time) *lease {
+	return &lease{session: s, grant: g, opts: opts, prolong: prolong, until: until}
 }
 
 // expiry is when a holder stops to trust a TTL that was set by a request sent at an instant.
 func expiry(sent time.Time, ttl time.Duration) time.Time { return sent.Add(ttl - drift(ttl)) }
 
-// early is how much before the deadline the holder is told.
-const early = 2 * time.Millisecond
+const (
+	// early is how much before the deadline the holder is told.
+	early = 2 * time.Millisecond
+	// listenAfter is when a holder begins to hear that its lock was taken away: shorter holds do without.
+	listenAfter = time.Second
+)
 
 // run starts to keep the lease, unless it has run out already.
 func (l *lease) run() bool {
-	if !time.Now().Before(l.until.Add(-early)) {
+	now := time.Now()
+	if !now.Before(l.until.Add(-early)) {
 		return false
 	}
-	return l.session.goDo(l.keep)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opts.renew {
+		l.renewAt = now.Add(min(l.opts.ttl, l.until.Sub(now)) / 3)
+		if l.opts.ttl > 3*listenAfter {
+			l.listenAt = now.Add(listenAfter)
+		}
+	}
+	if !l.session.leases.add(l) {
+		return false
+	}
+	l.timer = time.AfterFunc(time.Until(l.next()), l.tick)
+	return true
+}
+
+// next is when there is something to do.
+func (l *lease) next() time.Time {
+	at := l.until.Add(-early)
+	if !l.renewing && !l.renewAt.IsZero() && l.renewAt.Before(at) {
+		at = l.renewAt
+	}
+	if !l.listenAt.IsZero() && l.listenAt.Before(at) {
+		at = l.listenAt
+	}
+	return at
 }
 
 func (l *lease) deadline() (time.Time, bool) {
@@ -48,62 +81,130 @@ func (l *lease) deadline() (time.Time, bool) {
 	return l.until, true
 }
 
-// keep renews every third of the TTL, and when that was not answered sooner again; when the deadline comes near without
-// a renewal the hold is lost.
-func (l *lease) keep() {
-	third := l.opts.ttl / 3
-	timer := time.NewTimer(third)
-	defer timer.Stop()
-	var renewed chan error
-	for {
-		until, _ := l.deadline()
-		end := time.NewTimer(time.Until(until.Add(-early)))
-		tick := timer.C
-		if !l.opts.renew || renewed != nil {
-			tick = nil
-		}
-		select {
-		case <-end.C:
-			if now, _ := l.deadline(); now.Equal(until) {
-				l.lost(errRanOut)
-				return
-			}
-		case <-tick:
-			renewed = make(chan error, 1)
-			result := renewed
-			if !l.session.goDo(func() { result <- l.extend(l.grant.ctx) }) {
-				l.lost(ErrClosed)
-				return
-			}
-		case err := <-renewed:
-			renewed = nil
-			wait := third
-			if err != nil {
-				wait = max(l.opts.ttl/30, 5*time.Millisecond)
-			} else {
-				until, _ := l.deadline()
-				l.opts.renewed(until)
-			}
-			timer.Reset(wait)
-		case <-l.moved:
-		case <-l.grant.ctx.Done():
-			end.Stop()
-			return
-		case <-l.session.ctx.Done():
-			l.lost(ErrClosed)
-			return
-		}
-		end.Stop()
+// stop ends the keeping, when the lock is given back or lost.
+func (l *lease) stop() {
+	l.mu.Lock()
+	ended := l.ended
+	l.ended = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	unlisten := l.unlisten
+	l.mu.Unlock()
+	if ended {
+		return
+	}
+	l.session.leases.remove(l)
+	if unlisten != nil {
+		unlisten()
 	}
 }
 
+// tick does what is due, in a goroutine of its own: a renewal every third of the TTL, and when that was not answered
+// sooner again; when the deadline comes near without one the hold is lost.
+func (l *lease) tick() {
+	if !l.session.enter() {
+		l.lose(ErrClosed)
+		return
+	}
+	defer l.session.leave()
+	now := time.Now()
+	l.mu.Lock()
+	switch {
+	case l.ended:
+		l.mu.Unlock()
+		return
+	case !now.Before(l.until.Add(-early)):
+		l.mu.Unlock()
+		l.lose(errRanOut)
+		return
+	}
+	renews := !l.renewing && !l.renewAt.IsZero() && !now.Before(l.renewAt)
+	listens := !l.listenAt.IsZero() && !now.Before(l.listenAt)
+	l.renewing = l.renewing || renews
+	if listens {
+		l.listenAt = time.Time{}
+	}
+	l.timer.Reset(time.Until(l.next()))
+	l.mu.Unlock()
+	if listens {
+		l.listen()
+	}
+	if renews {
+		l.renew()
+	}
+}
+
+// listen hears, from the masters, that the lock was taken away.
+func (l *lease) listen() {
+	var stops []func()
+	for _, m := range l.session.masters {
+		stops = append(stops, m.subscriber.listen(l.grant.lock.name))
+	}
+	stop := func() {
+		for _, s := range stops {
+			s()
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		stop()
+		return
+	}
+	l.unlisten = stop
+}
+
+func (l *lease) renew() {
+	err := l.extend(l.grant.ctx)
+	l.mu.Lock()
+	l.renewing = false
+	if l.ended {
+		l.mu.Unlock()
+		return
+	}
+	wait, until := l.opts.ttl/3, l.until
+	if err != nil {
+		wait = max(l.opts.ttl/30, 5*time.Millisecond)
+	}
+	l.renewAt = time.Now().Add(wait)
+	l.timer.Reset(time.Until(l.next()))
+	l.mu.Unlock()
+	if err == nil {
+		l.opts.renewed(until)
+	}
+}
+
+// check renews soon: somebody says that the lock is gone, or messages may have been missed.
+func (l *lease) check() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || l.renewAt.IsZero() {
+		return
+	}
+	if at := time.Now().Add(rand.N(checkSpread)); at.Before(l.renewAt) {
+		l.renewAt = at
+		l.timer.Reset(time.Until(l.next()))
+	}
+}
+
+// checkSpread keeps the holders of a session from asking all at once.
+const checkSpread = 10 * time.Millisecond
+
 var errRanOut = errors.New("its TTL ran out before it could be renewed")
 
-// lost ends the hold; what is left on the servers is for the release.
-func (l *lease) lost(reason error) { l.grant.lose(reason) }
+// lose ends the hold; what is left on the servers is for the release.
+func (l *lease) lose(reason error) {
+	l.stop()
+	l.grant.lose(reason)
+}
 
 // extend sets the TTL anew, if it can be done before the deadline; the new one counts from before the request was sent.
 func (l *lease) extend(ctx context.Context) error {
+	if !l.session.enter() {
+		return ErrClosed
+	}
+	defer l.session.leave()
 	until, _ := l.deadline()
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -113,7 +214,10 @@ func (l *lease) extend(ctx context.Context) error {
 		l.prolonged(sent)
 	}
 	if errors.Is(err, ErrLost) || errors.Is(err, ErrGone) || errors.Is(err, ErrOther) {
-		l.lost(err)
+		l.lose(err)
+		if l.cleanUp != nil {
+			l.cleanUp()
+		}
 	}
 	if lost := l.grant.lost(); lost != nil {
 		return lost
@@ -129,9 +233,61 @@ func (l *lease) prolonged(sent time.Time) {
 	defer l.mu.Unlock()
 	if until := expiry(sent, l.opts.ttl); until.After(l.until) {
 		l.until = until
-		select {
-		case l.moved <- struct{}{}:
-		default:
+		if !l.ended && l.timer != nil {
+			l.timer.Reset(time.Until(l.next()))
 		}
+	}
+}
+
+// leases are those of a session.
+type leases struct {
+	mu     sync.Mutex
+	all    map[*lease]struct{}
+	closed bool
+}
+
+func (ls *leases) add(l *lease) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.closed {
+		return false
+	}
+	if ls.all == nil {
+		ls.all = make(map[*lease]struct{})
+	}
+	ls.all[l] = struct{}{}
+	return true
+}
+
+func (ls *leases) remove(l *lease) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.all, l)
+}
+
+// of are the leases of a lock; of all locks when it is not named.
+func (ls *leases) of(lock string) (found []*lease) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for l := range ls.all {
+		if lock == "" || l.grant.lock.name == lock {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+func (ls *leases) check(lock string) {
+	for _, l := range ls.of(lock) {
+		l.check()
+	}
+}
+
+func (ls *leases) loseAll() {
+	ls.mu.Lock()
+	ls.closed = true
+	ls.mu.Unlock()
+	for _, l := range ls.of("") {
+		l.lose(ErrClosed)
 	}
 }

@@ -163,7 +163,7 @@ func WithMasterLimit(limit time.Duration) Option {
 	}
 }
 
-// WithoutToken does without the fencing counter beside the key of a Redis mutex, which never expires.
+// WithoutToken does without the newest fencing token beside the key of a Redis mutex, which stays for a day.
 func WithoutToken() Option {
 	return func(o *options) {
 		o.given |= optToken

@@ -2,78 +2,87 @@ package lockops
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"lockscope/inspect/recipe"
 )
-
-//go:embed lua/acquire.lua
-var acquireLua string
-
-//go:embed lua/release.lua
-var releaseLua string
-
-//go:embed lua/extend.lua
-var extendLua string
 
 // master is one Redis and what is known of it.
 type master struct {
-	name                     string
-	client                   redis.UniversalClient
-	acquire, release, extend *redis.Script
-	requests                 atomic.Uint64
+	name       string
+	session    *RedisSession
+	client     redis.UniversalClient
+	cluster    bool
+	subscriber *subscriber
+	requests   atomic.Uint64
+	dials      atomic.Uint64 // connections made so far
 
-	mu       sync.Mutex
-	clock    *clockReading              // nil before the first answer
-	failures int                        // requests in a row that were not answered
-	asleep   time.Time                  // until when it is taken for dead
-	leaving  map[string][]chan struct{} // votes that are being taken back, by key
+	mu               sync.Mutex
+	clocks           map[uint16]clockReading // by slot; 0 for all where there is no Cluster
+	identity         identity
+	replaced         bool   // it was another server, or another run of it, before
+	reported         string // run id of the restart that was reported
+	failures         int    // requests in a row that were not answered
+	breakerOpenUntil time.Time
+	pendingReleases  map[string][]chan struct{} // votes that are being taken back, by key
 }
 
-// clockReading is a server's time between two instants of ours.
-type clockReading struct {
-	server        int64 // µs since 1970
-	before, after time.Time
+// meet reads a master's clock and who it is.
+func (m *master) meet(limit time.Duration) error {
+	if err := m.identify(limit); err != nil {
+		return err
+	}
+	if m.cluster { // each slot has a clock of its own
+		m.requests.Add(1)
+		err := m.client.Ping(within(limit)).Err()
+		if m.note(err); refused(err) { // no right that a lock needs
+			err = nil
+		}
+		if err != nil {
+			return m.failed(err)
+		}
+		return nil
+	}
+	_, err := m.readClock("", limit)
+	return err
 }
 
-// leave notes that a vote is about to be taken back; left says that the master has answered, or has not in time.
-func (m *master) leave(key string) (left func()) {
-	done := make(chan struct{})
+// releasing notes that a vote is about to be taken back; done says that the master has answered, or has not in time.
+func (m *master) releasing(key string) (done func()) {
+	ended := make(chan struct{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.leaving == nil {
-		m.leaving = make(map[string][]chan struct{})
+	if m.pendingReleases == nil {
+		m.pendingReleases = make(map[string][]chan struct{})
 	}
-	m.leaving[key] = append(m.leaving[key], done)
+	m.pendingReleases[key] = append(m.pendingReleases[key], ended)
 	return func() {
-		close(done)
+		close(ended)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.leaving[key] = slices.DeleteFunc(m.leaving[key], func(ch chan struct{}) bool { return ch == done })
-		if len(m.leaving[key]) == 0 {
-			delete(m.leaving, key)
+		m.pendingReleases[key] = slices.DeleteFunc(m.pendingReleases[key], func(ch chan struct{}) bool { return ch == ended })
+		if len(m.pendingReleases[key]) == 0 {
+			delete(m.pendingReleases, key)
 		}
 	}
 }
 
-// stillLeaving is what awaitLeft is to wait for: the votes for a key that are being taken back now.
-func (m *master) stillLeaving(key string) []chan struct{} {
+// released returns what awaitReleases is to wait for: the votes for a key that are being taken back now.
+func (m *master) releases(key string) []chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.leaving[key])
+	return slices.Clone(m.pendingReleases[key])
 }
 
-// awaitLeft waits, for a while, until votes have been taken back.
-func awaitLeft(votes []chan struct{}, limit time.Duration) {
+// awaitReleases waits, for a while, until votes have been taken back.
+func awaitReleases(votes []chan struct{}, limit time.Duration) {
 	if len(votes) == 0 {
 		return
 	}
@@ -88,51 +97,22 @@ func awaitLeft(votes []chan struct{}, limit time.Duration) {
 	}
 }
 
-func newMaster(o *redis.UniversalOptions, limit time.Duration) *master {
-	m := &master{
-		name: nodeName(o), client: redisClient(o, limit),
-		acquire: redis.NewScript(acquireLua), release: redis.NewScript(releaseLua), extend: redis.NewScript(extendLua),
-	}
-	m.client.AddHook(requestCounter{&m.requests})
-	return m
-}
-
 func (m *master) failed(err error) error { return &NodeError{Node: m.name, Err: err} }
 
-// readClock asks a master for its time.
-func (m *master) readClock(limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	before := time.Now()
-	now, err := m.client.Time(ctx).Result()
-	m.note(err)
-	if err != nil {
-		return m.failed(err)
+// counts is "1" where PUBLISH counts all who hear a message: a Cluster's servers count their own clients only.
+func (m *master) counts() string {
+	if m.cluster {
+		return "0"
 	}
-	m.setClock(now.UnixMicro(), before, time.Now())
-	return nil
+	return "1"
 }
 
-func (m *master) setClock(server int64, before, after time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.clock = &clockReading{server, before, after}
-}
-
-// latest turns an instant of ours into the server's clock, rounded up by what is not known: how long the answer
-// travelled, and a millisecond a second for clocks that run at different rates. slack is that amount.
-func (c *clockReading) latest(at time.Time) (server int64, slack time.Duration) {
-	drift := at.Sub(c.before) / 1000
-	slack = c.after.Sub(c.before) + 2*drift
-	return c.server + (at.Sub(c.before) + drift).Microseconds(), slack
-}
-
-// The breaker: a master that left deadAfter requests in a row unanswered is not asked to take a lock for a while, which
-// doubles from deadFor to deadForMost with every further failure.
+// The breaker: a master that left breakerAfter requests in a row unanswered is not asked to take a lock for a while,
+// which doubles from breakerFirst to breakerMost with every further failure.
 const (
-	deadAfter   = 3
-	deadFor     = 100 * time.Millisecond
-	deadForMost = 5 * time.Second
+	breakerAfter = 3
+	breakerFirst = 100 * time.Millisecond
+	breakerMost  = 5 * time.Second
 )
 
 // note counts answers: an error reply of the server is one.
@@ -144,125 +124,160 @@ func (m *master) note(err error) {
 		return
 	}
 	m.failures++
-	if m.failures >= deadAfter {
-		m.asleep = time.Now().Add(min(deadFor<<min(m.failures-deadAfter, 10), deadForMost))
+	if m.failures >= breakerAfter {
+		m.breakerOpenUntil = time.Now().Add(min(breakerFirst<<min(m.failures-breakerAfter, 10), breakerMost))
 	}
 }
 
-func answered(err error) bool {
-	if err == nil {
-		return true
-	}
-	var reply redis.Error
-	return errors.As(err, &reply)
-}
-
-func (m *master) dead() bool {
+func (m *master) breakerOpen() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.failures >= deadAfter && time.Now().Before(m.asleep)
+	return m.failures >= breakerAfter && time.Now().Before(m.breakerOpenUntil)
 }
 
-// verdict is a master's answer to an acquire script.
+// eval runs a script, by its digest when the server knows it.
+func (m *master) eval(ctx context.Context, sc *script, keys []string, args ...any) (string, error) {
+	request := make([]any, 3, 3+len(keys)+len(args))
+	request[0], request[1], request[2] = "evalsha", sc.sha, len(keys)
+	for _, k := range keys {
+		request = append(request, k)
+	}
+	request = append(request, args...)
+	m.requests.Add(1)
+	cmd := redis.NewStringCmd(ctx, request...)
+	_ = m.client.Process(ctx, cmd)
+	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		request[0], request[1] = "eval", sc.source
+		m.requests.Add(1)
+		cmd = redis.NewStringCmd(ctx, request...)
+		_ = m.client.Process(ctx, cmd)
+	}
+	m.note(cmd.Err())
+	return cmd.Result()
+}
+
+// verdict is a master's answer to a script that takes a lock.
 type verdict struct {
 	taken bool
 	token uint64
 	pttl  time.Duration // of the holder; negative when it has none
 	at    int64         // the master's clock when it judged, µs since 1970; 0 without an answer
 	err   error         // *NodeError when the master did not answer or not as expected
-	// fate is until when an unanswered request may still be executed: after that the script refuses. Zero when it is
+	// lateUntil is until when an unanswered request may still be executed: after that the script refuses. Zero when it is
 	// certain that nothing more will happen.
-	fate time.Time
+	lateUntil time.Time
 }
 
-// setOnce runs the acquire script. limit is how long the answer may take, and how long the script may be under way.
-func (m *master) setOnce(key, value string, ttl, limit time.Duration, fence bool) verdict {
-	if m.dead() {
+// request is what a script that takes a lock is told.
+type request struct {
+	script *script
+	keys   []string
+	value  string
+	ttl    time.Duration
+	since  int64         // by when to stand in the queue (see acquire.lua)
+	beat   time.Duration // the heartbeat of a fair lock, else 0
+	name   string        // of the waiter, when it is not the value
+	polite bool          // let all who wait go first
+}
+
+// notInQueue is since of a request that takes the lock or leaves nothing.
+const notInQueue = -1
+
+// take runs such a script. limit is how long the answer may take, and how long the script may be under way.
+func (m *master) take(r request, limit time.Duration) verdict {
+	if m.breakerOpen() {
 		return verdict{err: m.failed(ErrDead)}
 	}
-	m.mu.Lock()
-	clock := m.clock
-	m.mu.Unlock()
-	if clock == nil {
-		if err := m.readClock(limit); err != nil {
-			return verdict{err: err}
-		}
-		m.mu.Lock()
-		clock = m.clock
-		m.mu.Unlock()
-	}
-	keys := []string{key}
-	if fence {
-		keys = append(keys, recipe.FenceKey(key))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	before := time.Now()
-	last, slack := clock.latest(before.Add(limit))
-	reply, err := m.acquire.Run(ctx, m.client, keys, value, ttl.Milliseconds(), last).Slice()
-	after := time.Now()
-	m.note(err)
+	clock, err := m.clockFor(r.keys[0], limit)
 	if err != nil {
-		v := verdict{err: m.failed(err)}
+		return verdict{err: err}
+	}
+	before := time.Now()
+	deadline := before.Add(limit)
+	last, slack := clock.latest(deadline)
+	args := append(make([]any, 0, 6), r.value, r.ttl.Milliseconds(), last, r.since)
+	switch {
+	case r.beat > 0:
+		args = append(args, r.beat.Microseconds(), m.counts())
+	case r.polite:
+		args = append(args, r.name, "1")
+	case r.name != "":
+		args = append(args, r.name)
+	}
+	dials := m.dials.Load()
+	reply, err := m.eval(until{context.Background(), deadline}, r.script, r.keys, args...)
+	after := time.Now()
+	if err != nil {
+		v := verdict{err: m.failed(explain(err, r.script, r.keys))}
 		if !answered(err) {
-			v.fate = before.Add(limit + slack + time.Millisecond)
+			v.lateUntil = deadline.Add(slack + time.Millisecond)
 		}
 		return v
 	}
-	return m.judge(reply, before, after)
+	return m.judge(reply, r.keys[0], clockReading{before: before, after: after, dials: dials})
 }
 
-// judge reads {verdict, detail, seconds, microseconds}.
-func (m *master) judge(reply []any, before, after time.Time) verdict {
+// judge reads "verdict detail seconds microseconds".
+func (m *master) judge(reply, key string, asked clockReading) verdict {
 	var n [4]int64
-	if len(reply) != len(n) {
-		return verdict{err: m.failed(fmt.Errorf("acquire script answered %v", reply))}
-	}
-	for i, r := range reply {
-		v, err := strconv.ParseInt(fmt.Sprint(r), 10, 64)
+	rest := reply
+	for i := range n {
+		var field string
+		field, rest, _ = strings.Cut(rest, " ")
+		v, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return verdict{err: m.failed(fmt.Errorf("acquire script answered %v", reply))}
+			return verdict{err: m.failed(fmt.Errorf("acquire script answered %q", reply))}
 		}
 		n[i] = v
 	}
-	at := n[2]*1e6 + n[3]
-	m.setClock(at, before, after)
+	asked.server = n[2]*1e6 + n[3]
+	m.setClock(key, asked)
 	switch n[0] {
 	case 1:
-		return verdict{taken: true, token: uint64(n[1]), at: at}
+		return verdict{taken: true, token: uint64(n[1]), at: asked.server}
 	case 0:
-		return verdict{pttl: time.Duration(n[1]) * time.Millisecond, at: at}
+		return verdict{pttl: time.Duration(n[1]) * time.Millisecond, at: asked.server}
 	}
 	return verdict{err: m.failed(errLate)}
 }
 
 var errLate = errors.New("the request came too late to the master, or its clock was set")
 
-// releaseOnce runs the release script: nil when the key was deleted, otherwise a *NodeError with ErrGone, ErrOther, or why
-// there was no answer.
-func (m *master) releaseOnce(ctx context.Context, key, value, channel string, limit time.Duration) error {
-	return m.compare(ctx, m.release, key, limit, value, channel)
+// timeByKey asks the server of a Cluster that has a key for its time, in µs since 1970.
+func (m *master) timeByKey(key string, limit time.Duration) (int64, error) {
+	reply, err := m.eval(within(limit), clockScript, []string{key})
+	if err != nil {
+		return 0, err
+	}
+	seconds, micros, _ := strings.Cut(reply, " ")
+	s, err1 := strconv.ParseInt(seconds, 10, 64)
+	us, err2 := strconv.ParseInt(micros, 10, 64)
+	return s*1e6 + us, errors.Join(err1, err2)
 }
 
-// extendOnce runs the extend script; errors as those of releaseOnce.
-func (m *master) extendOnce(ctx context.Context, key, value string, ttl, limit time.Duration) error {
-	return m.compare(ctx, m.extend, key, limit, value, ttl.Milliseconds())
+// compare runs a script that acts on a key if it has our value: nil when it did, otherwise a *NodeError with ErrGone,
+// ErrOther, or why there was no answer.
+func (m *master) compare(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) error {
+	_, err := m.compareReply(ctx, sc, keys, limit, args...)
+	return err
 }
 
-func (m *master) compare(ctx context.Context, script *redis.Script, key string, limit time.Duration, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	n, err := script.Run(ctx, m.client, []string{key}, args...).Int()
-	m.note(err)
+// compareReply is compare, and what the script has said.
+func (m *master) compareReply(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) (string, error) {
+	deadline := time.Now().Add(limit)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	reply, err := m.eval(until{context.Background(), deadline}, sc, keys, args...)
 	switch {
 	case err != nil:
-		return m.failed(err)
-	case n == 0:
-		return m.failed(ErrGone)
-	case n < 0:
-		return m.failed(ErrOther)
+		return "", m.failed(explain(err, sc, keys))
+	case reply == "0":
+		return reply, m.failed(ErrGone)
+	case reply == "-1":
+		return reply, m.failed(ErrOther)
 	}
-	return nil
+	return reply, nil
 }
 
 // drift is how much earlier than the TTL a holder stops to trust its lock: one percent for clocks that run at different

@@ -2,22 +2,25 @@ package lockops
 
 import (
 	"context"
+	crand "crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockscope/inspect/recipe"
 )
 
 // RedisOption changes a Redis session.
 type RedisOption func(*redisOptions)
 
 type redisOptions struct {
-	limit time.Duration
+	limit     time.Duration
+	unchecked bool
+	onRestart func(master string, until time.Time)
 }
 
 // WithRequestLimit sets how long connecting to a master, and the first request to it, may take; default 1 s.
@@ -25,49 +28,118 @@ func WithRequestLimit(limit time.Duration) RedisOption {
 	return func(o *redisOptions) { o.limit = limit }
 }
 
+// WithUncheckedMasters lets a Redlock stand on masters that are not known to be independent: any number of them, also
+// two or an even one, also the same server under several names, also just restarted. It is for sandboxes and tests:
+// without a majority of an odd number of distinct masters two clients can hold the lock.
+func WithUncheckedMasters() RedisOption { return func(o *redisOptions) { o.unchecked = true } }
+
+// OnRestart is called, where the user may run INFO, when a master of several was found to have been restarted within a lock's TTL: what it had
+// forgotten it may give away a second time, so that its votes do not count before until (redis.io, "Distributed locks",
+// delayed restarts). It must not block.
+func OnRestart(f func(master string, until time.Time)) RedisOption {
+	return func(o *redisOptions) { o.onRestart = f }
+}
+
 // RedisSession is the connections to one Redis (also a Sentinel or Cluster deployment) or to N independent masters. It
 // may be shared by any number of locks and goroutines; a lock never closes it.
 type RedisSession struct {
+	id      string // the first characters of every value
+	random  [sessionBytes]byte
+	opts    redisOptions
 	masters []*master
-	wakeups *wakeups
-	turns   turns
+	lent    bool            // the clients are somebody else's
 	ctx     context.Context // ends with ErrClosed
 	end     context.CancelCauseFunc
 
+	localQueue localQueue
+	waiters    waiters
+	leases     leases
+	contended  recently
+	identities identities
+
 	mu     sync.Mutex
 	closed bool
-	work   sync.WaitGroup // with mu: nothing is added after closed
+	work   sync.WaitGroup // with mu: nobody enters after closed
 }
 
-// NewRedisSession connects to one Redis, or to N independent masters for Redlock (3 or 5), and waits until a majority of
-// them answers, or fails with ErrNoQuorum and a NodeError for each that did not. The options are copied; retries are
-// switched off and context deadlines on, since both decide about locks. Close ends it.
+// sessionBytes is how much of a value's sixteen random bytes is the session's.
+const sessionBytes = 9
+
+// NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3 or 5), and waits until
+// a majority of them has answered, or all that will. It fails with ErrNoQuorum and a NodeError for each when none did. The
+// options are copied; retries are switched off and context deadlines on, since both decide about locks. Close ends it.
+//
+// For stand-alone masters and a Cluster, go-redis prints nothing about failed connections: they are in the errors. About
+// Sentinels it prints to the standard error unless the program calls redis.SetLogger.
 func NewRedisSession(ctx context.Context, masters []*redis.UniversalOptions, opts ...RedisOption) (*RedisSession, error) {
-	o := redisOptions{limit: time.Second}
-	for _, opt := range opts {
-		opt(&o)
+	s := newRedisSession(opts)
+	for _, o := range masters {
+		m := &master{name: nodeName(o), session: s}
+		m.client = dialClient(o, s.opts.limit, &m.dials)
+		s.masters = append(s.masters, m)
 	}
-	if len(masters) == 0 {
+	return s.start(ctx)
+}
+
+// AdoptRedis makes a session of clients that the program has, one for one Redis (also a Sentinel or Cluster deployment)
+// or N for the independent masters of a Redlock; otherwise it is as NewRedisSession. Their options must have
+// ContextTimeoutEnabled and MaxRetries -1. Close leaves them open.
+func AdoptRedis(ctx context.Context, clients []redis.UniversalClient, opts ...RedisOption) (*RedisSession, error) {
+	s := newRedisSession(opts)
+	s.lent = true
+	for _, c := range clients {
+		name, err := adopted(c)
+		if err != nil {
+			return nil, fmt.Errorf("lockops: redis: %w", err)
+		}
+		s.masters = append(s.masters, &master{name: name, session: s, client: c})
+	}
+	return s.start(ctx)
+}
+
+func newRedisSession(opts []RedisOption) *RedisSession {
+	s := &RedisSession{opts: redisOptions{limit: time.Second}}
+	for _, opt := range opts {
+		opt(&s.opts)
+	}
+	_, _ = crand.Read(s.random[:]) // never fails
+	s.id = base64.RawURLEncoding.EncodeToString(s.random[:])
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	return s
+}
+
+// newValue makes the value of one acquisition.
+func (s *RedisSession) newValue(label string) string {
+	var random [16]byte
+	copy(random[:], s.random[:])
+	_, _ = crand.Read(random[sessionBytes:]) // never fails
+	return recipe.LockscopeToken(random, label)
+}
+
+func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
+	if len(s.masters) == 0 {
 		return nil, errors.New("lockops: redis: no masters given")
 	}
-	s := &RedisSession{}
-	s.ctx, s.end = context.WithCancelCause(context.Background())
-	for _, m := range masters {
-		s.masters = append(s.masters, newMaster(m, o.limit))
+	for _, m := range s.masters {
+		_, m.cluster = m.client.(*redis.ClusterClient)
+		m.subscriber = newSubscriber(s, m.client)
 	}
-	s.wakeups = newWakeups(s.masters[0].client)
-	if err := s.start(ctx, o.limit); err != nil {
+	if err := s.meet(ctx); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("lockops: redis: %w", err)
 	}
 	return s, nil
 }
 
-// start asks all masters for their time, at once, and waits for a majority.
-func (s *RedisSession) start(ctx context.Context, limit time.Duration) error {
+// meet asks all masters at once for their time and, where there are several, who they are. It waits for a majority.
+func (s *RedisSession) meet(ctx context.Context) error {
+	if !s.enter() {
+		return ErrClosed
+	}
+	defer s.leave()
 	answers := make(chan error, len(s.masters))
 	for _, m := range s.masters {
-		s.goDo(func() { answers <- m.readClock(limit) })
+		s.goDo(func() { answers <- m.meet(s.opts.limit) })
 	}
 	var good int
 	var bad []error
@@ -85,11 +157,14 @@ func (s *RedisSession) start(ctx context.Context, limit time.Duration) error {
 		if good >= s.quorum() {
 			return nil
 		}
-		if len(bad) > len(s.masters)-s.quorum() {
-			break
-		}
 	}
-	if len(s.masters) == 1 {
+	if same := errors.Join(bad...); errors.Is(same, ErrSameServer) {
+		return withNodes(bad, ErrNoQuorum)
+	}
+	switch {
+	case good > 0: // a Redlock waits for the others
+		return nil
+	case len(s.masters) == 1:
 		return worded{bad[0].Error(), append(bad, ErrNoQuorum)}
 	}
 	return withNodes(bad, ErrNoQuorum)
@@ -97,16 +172,18 @@ func (s *RedisSession) start(ctx context.Context, limit time.Duration) error {
 
 func (s *RedisSession) quorum() int { return len(s.masters)/2 + 1 }
 
-// Close waits for what still runs in the background (at most a few request limits) and closes the connections. Holds
-// that were not released are lost: their keys stay until their TTL runs out. A second call does nothing.
+// Close waits for what still runs in the background (at most a few request limits) and closes the connections, unless they
+// were adopted. Holds that were not released are lost: their keys stay until their TTL runs out. An Acquire that has not
+// returned leaves none. A second call does nothing.
 func (s *RedisSession) Close() {
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
 	s.mu.Unlock()
 	s.end(ErrClosed)
+	s.leases.loseAll()
 	s.work.Wait()
-	if closed {
+	if closed || s.lent {
 		return
 	}
 	for _, m := range s.masters {
@@ -114,103 +191,41 @@ func (s *RedisSession) Close() {
 	}
 }
 
-// goDo runs f in a goroutine that Close waits for; after Close it does not run.
-func (s *RedisSession) goDo(f func()) bool {
+// enter counts a caller, so that Close waits for it and what it starts; false after Close. It must leave.
+func (s *RedisSession) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return false
+	if !s.closed {
+		s.work.Add(1)
 	}
-	s.work.Go(f)
-	return true
+	return !s.closed
 }
 
-// redisClient makes a client that does what it is told, once, in the time it is given.
-func redisClient(given *redis.UniversalOptions, limit time.Duration) redis.UniversalClient {
-	o := *given
-	o.Addrs = slices.Clone(given.Addrs)
-	o.ContextTimeoutEnabled = true
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.DialTimeout = cmpDuration(o.DialTimeout, limit)
-	o.ReadTimeout = cmpDuration(o.ReadTimeout, 5*time.Second) // the context's deadline comes first
-	o.WriteTimeout = cmpDuration(o.WriteTimeout, 5*time.Second)
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	if o.Protocol == 0 {
-		o.Protocol = 2 // no HELLO: one round trip less, and every server knows it
-	}
-	if o.ClientName == "" {
-		o.ClientName = "lockscope"
-	}
-	return redis.NewUniversalClient(&o)
-}
+func (s *RedisSession) leave() { s.work.Done() }
 
-func cmpDuration(given, standard time.Duration) time.Duration {
-	if given > 0 {
-		return given
-	}
-	return standard
-}
+// goDo runs f in a goroutine that Close waits for. Its caller has entered, or runs in such a goroutine.
+func (s *RedisSession) goDo(f func()) { s.work.Go(f) }
 
-func nodeName(o *redis.UniversalOptions) string { return strings.Join(o.Addrs, ",") }
-
-// turns lets one contender of a session at a time ask the servers for a lock, first come first served; the others wait
-// here, where it costs nothing.
-type turns struct {
-	mu    sync.Mutex
-	locks map[lockKey]*turn
-}
-
-type turn struct {
-	busy    bool
-	waiting []chan struct{}
-}
-
-// take waits for the turn; done passes it on.
-func (t *turns) take(ctx context.Context, lock lockKey) (done func(), err error) {
-	t.mu.Lock()
-	if t.locks == nil {
-		t.locks = make(map[lockKey]*turn)
-	}
-	own := t.locks[lock]
-	if own == nil {
-		own = &turn{}
-		t.locks[lock] = own
-	}
-	done = func() { t.pass(lock, own) }
-	if !own.busy {
-		own.busy = true
-		t.mu.Unlock()
-		return done, nil
-	}
-	mine := make(chan struct{})
-	own.waiting = append(own.waiting, mine)
-	t.mu.Unlock()
+// pause waits for news or for the time to look; it ends with an error when ctx or the session does.
+func (s *RedisSession) pause(ctx context.Context, wait time.Duration, news <-chan struct{}) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	select {
-	case <-mine:
-		return done, nil
+	case <-news:
+		return nil
+	case <-timer.C:
+		return nil
 	case <-ctx.Done():
+		return because(ctx)
+	case <-s.ctx.Done():
+		return ErrClosed
 	}
-	t.mu.Lock()
-	i := slices.Index(own.waiting, mine)
-	if i >= 0 {
-		own.waiting = slices.Delete(own.waiting, i, i+1)
-	}
-	t.mu.Unlock()
-	if i < 0 { // it has just become ours
-		t.pass(lock, own)
-	}
-	return nil, because(ctx)
 }
 
-func (t *turns) pass(lock lockKey, own *turn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(own.waiting) == 0 {
-		own.busy = false
-		delete(t.locks, lock)
-		return
+// sleep waits, or less when the session is closed; it returns an error then.
+func (s *RedisSession) sleep(wait time.Duration) error {
+	if wait <= 0 {
+		return nil
 	}
-	close(own.waiting[0])
-	own.waiting = own.waiting[1:]
+	return s.pause(context.Background(), wait, nil)
 }

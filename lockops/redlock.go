@@ -4,49 +4,72 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"sync/atomic"
+	"sync"
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
-// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5 (any N works; an even one tolerates no
-// more failures than the odd one below): held by whoever has the key on a majority (redis.io, "Distributed locks with
-// Redis": the Redlock algorithm). The key is a plain one: clients of other Redlock libraries are kept out, and keep out.
+// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5: held by whoever has the key on a majority
+// (redis.io, "Distributed locks with Redis": the Redlock algorithm). The key is a plain one: clients of other Redlock
+// libraries are kept out, and keep out. The masters must be an odd number of distinct servers; see WithUncheckedMasters.
+//
+// Who waits stands in a sorted set on the first master that answers, and who finds the lock contended asks that master
+// alone before the others, so that votes are seldom split. That is for speed only: the votes decide.
 //
 // It has no fencing token; see the package documentation for what else it cannot promise.
 type Redlock struct {
 	session *RedisSession
 	opts    options
 	lock    lockKey
+	turns   string // the key of who waits
 }
 
-// NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL,
-// WithoutRenewal, WithMasterLimit, WithReentry, OnWaiting, OnRenew.
+// NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL, WithoutRenewal,
+// WithMasterLimit, WithReentry, OnWaiting, OnRenew. Every Acquire fails when the session has an even number of masters or
+// one, unless it was made WithUncheckedMasters.
 func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	l := &Redlock{session: s, opts: newOptions(redlockKeeps, opts), lock: lockKey{s, "redlock", key}}
+	l.turns = recipe.LockscopeKey(recipe.TurnPrefix, key)
 	if l.opts.limit <= 0 {
 		l.opts.limit = min(max(l.opts.ttl/20, 50*time.Millisecond), 500*time.Millisecond, l.opts.ttl/3)
+	}
+	if n := len(s.masters); l.opts.err == nil && !s.opts.unchecked && (n < 3 || n%2 == 0) {
+		l.opts.err = fmt.Errorf("%w: a Redlock stands on an odd number of masters, at least 3, not on %d", ErrMasters, n)
 	}
 	return l
 }
 
-// Acquire tries, each time after a longer random pause, until it has a majority or ctx ends. The error then also wraps why
-// the last try failed: ErrHeld, or ErrNoQuorum with a NodeError for each master that did not answer as needed.
+// ErrMasters: the session's masters are not such as a kind of lock needs.
+var ErrMasters = errors.New("wrong number of masters")
+
+// Acquire tries until it has a majority or ctx ends: when it is told that it is next, and by itself after a random pause.
+// When ctx ends the error also wraps why the last try failed: ErrHeld, or ErrNoQuorum with a NodeError for each master
+// that did not answer as needed.
 func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, l.lock, &l.opts); h != nil || err != nil {
 		return h, err
 	}
-	done, err := l.session.turns.take(ctx, l.lock)
-	if err != nil {
-		return nil, acquireError(l.lock, err)
+	s := l.session
+	if !s.enter() {
+		return nil, acquireError(l.lock, ErrClosed)
 	}
-	defer done()
-	for tries := 0; ; tries++ {
-		h, failed := l.try(ctx, tries == 0)
+	defer s.leave()
+	leave, err := s.localQueue.enter(ctx, l.lock)
+	if err != nil {
+		return nil, acquireError(l.lock, fmt.Errorf("%w (%w)", err, ErrHeld))
+	}
+	defer leave()
+	c := &candidate{l: l, name: s.newValue(l.opts.label)}
+	defer c.close()
+	for {
+		h, failed := c.try(ctx)
 		if h != nil {
 			return h, nil
 		}
-		if err := l.session.pause(ctx, redlockPause(tries), nil); err != nil {
+		if err := c.pause(ctx, failed); err != nil {
 			if ctx.Err() != nil && errors.Is(failed, ctx.Err()) {
 				return nil, acquireError(l.lock, failed)
 			}
@@ -61,11 +84,59 @@ func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, l.lock, &l.opts); h != nil || err != nil {
 		return h, err
 	}
-	h, err := l.try(ctx, false)
+	if !l.session.enter() {
+		return nil, acquireError(l.lock, ErrClosed)
+	}
+	defer l.session.leave()
+	e := l.newElection()
+	e.askAll()
+	h, err := e.decide(ctx)
 	if err != nil {
 		return nil, acquireError(l.lock, err)
 	}
 	return h, nil
+}
+
+// candidate is one Acquire, by the name that it stands among the waiters with.
+type candidate struct {
+	l      *Redlock
+	name   string
+	tries  int
+	lost   int     // elections that were lost since it was told to be next
+	since  int64   // its place among the waiters (see acquire.lua)
+	orders *master // where it stands, nil: nowhere
+	w      *waiter
+}
+
+// try holds one election, with a value of its own. Where the lock was just contended, the master that orders the waiters
+// is asked first, and the others only when it agrees.
+func (c *candidate) try(ctx context.Context) (*Hold, error) {
+	l, s := c.l, c.l.session
+	e := l.newElection()
+	if c.tries == 0 && !s.contended.is(l.lock) {
+		c.tries++
+		e.askAll()
+		return e.decide(ctx)
+	}
+	first := e.first()
+	first.queue, first.name, first.since, first.polite = l.turns, c.name, c.since, c.tries == 0
+	c.tries++
+	c.orders = first.master
+	e.ask(first)
+	if err := e.await(ctx, func() bool { return e.open == 0 }); err != nil {
+		e.withdraw()
+		return nil, err
+	}
+	if at := first.at; c.since == 0 && at != 0 {
+		c.since = at
+	}
+	if len(e.refusals) > 0 {
+		s.contended.mark(l.lock)
+		e.withdraw()
+		return nil, ErrHeld
+	}
+	e.askAll()
+	return e.decide(ctx)
 }
 
 const (
@@ -73,207 +144,81 @@ const (
 	redlockMost  = 200 * time.Millisecond
 )
 
-// redlockPause is random, so that contenders that split the votes do not do so again.
-func redlockPause(tries int) time.Duration {
-	return time.Millisecond + rand.N(min(redlockFirst<<min(tries, 10), redlockMost))
-}
-
-// try holds one vote, with a value of its own.
-func (l *Redlock) try(ctx context.Context, tell bool) (*Hold, error) {
-	e := l.elect()
-	if e == nil {
-		return nil, ErrClosed
-	}
-	err := e.count(ctx)
-	if err == nil {
-		g := newGrant(ctx, l.lock)
-		r := &redlockGrant{e: e}
-		r.lease = newLease(l.session, g, &l.opts, r.prolong, e.sent)
-		g.backend = r
-		if r.run() {
-			return g.hold(ctx), nil
+// pause waits until it is told to be next, or for a random time, so that contenders that split the votes do not do so
+// again. Who was told, and found masters that have not heard of the release yet, tries again soon.
+func (c *candidate) pause(ctx context.Context, failed error) error {
+	s := c.l.session
+	var news <-chan struct{}
+	wait := time.Millisecond + rand.N(min(redlockFirst<<min(c.tries, 10), redlockMost))
+	if errors.Is(failed, ErrHeld) {
+		s.contended.mark(c.l.lock)
+		if c.w == nil {
+			c.w = s.waiters.add(c.l.lock.name, c.name)
+			c.l.opts.waiting(c.name)
+			wait = 0 // it stands nowhere yet
 		}
-		err = fmt.Errorf("%w: the answers took longer than the TTL", ErrNoQuorum)
-	}
-	if tell && errors.Is(err, ErrHeld) {
-		l.opts.waiting(e.value)
-	}
-	e.withdraw()
-	return nil, err
-}
-
-// election is one acquisition: its value, and the vote of each master.
-type election struct {
-	l     *Redlock
-	value string
-	sent  time.Time
-	votes []*vote
-	cast  chan *vote
-	over  atomic.Bool // taken back: nobody needs to be asked any more
-}
-
-// elect asks all masters at once; nil when the session is closed.
-func (l *Redlock) elect() *election {
-	e := &election{
-		l: l, value: newValue(l.opts.label), sent: time.Now(),
-		cast: make(chan *vote, len(l.session.masters)),
-	}
-	for _, m := range l.session.masters {
-		v := &vote{e: e, master: m}
-		before := m.stillLeaving(l.lock.name)
-		e.votes = append(e.votes, v)
-		v.line.Lock() // until it has asked: a release stands behind it
-		if !l.session.goDo(func() { v.ask(before); e.cast <- v }) {
-			v.line.Unlock()
-			e.votes = e.votes[:len(e.votes)-1]
-			e.withdraw()
-			return nil
+		if c.orders != nil {
+			c.orders.subscriber.start()
+		}
+		news = c.w.news
+		if c.lost > 0 && c.lost <= 3 {
+			wait = rand.N(time.Millisecond << c.lost)
 		}
 	}
-	return e
-}
-
-// count waits until the votes decide, not for the slow ones.
-func (e *election) count(ctx context.Context) error {
-	quorum := e.l.session.quorum()
-	yes := 0
-	var bad []error
-	for open := len(e.votes); yes < quorum; open-- {
-		if yes+open < quorum {
-			if len(bad) > len(e.votes)-quorum {
-				return withNodes(bad, ErrNoQuorum)
-			}
-			return withNodes(bad, ErrHeld)
-		}
-		select {
-		case v := <-e.cast:
-			switch taken, err := v.result(); {
-			case taken:
-				yes++
-			case err != nil:
-				bad = append(bad, err)
-			}
-		case <-ctx.Done():
-			return because(ctx)
+	if wait > 0 {
+		if err := s.pause(ctx, wait, news); err != nil {
+			return err
 		}
 	}
-	return nil // the lease reads the clock again and refuses when it is too late
+	if c.w != nil && c.w.take() != nil {
+		c.lost = 0
+	}
+	c.lost++
+	return nil
 }
 
-// withdraw takes all votes back, and waits for the masters that answer in time; the others are left to the background.
-func (e *election) withdraw() {
-	back := make(chan error, len(e.votes))
-	limit := time.NewTimer(2 * e.l.opts.limit)
-	defer limit.Stop()
-	for range e.takeBack(back) {
-		select {
-		case <-back:
-		case <-limit.C:
-			return
-		}
+// close leaves the waiters.
+func (c *candidate) close() {
+	if c.w == nil {
+		return
+	}
+	l, s, m := c.l, c.l.session, c.orders
+	s.waiters.remove(c.name)
+	if m != nil {
+		s.goDo(func() {
+			_ = m.compare(context.Background(), turnScript, []string{l.lock.name, l.turns}, l.opts.limit, m.counts(), c.name)
+		})
 	}
 }
 
-// takeBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted.
-func (e *election) takeBack(back chan<- error) (started int) {
-	e.over.Store(true)
-	for _, v := range e.votes {
-		left := v.master.leave(e.l.lock.name)
-		if e.l.session.goDo(func() { v.takeBack(back, left) }) {
-			started++
-		} else {
-			left()
-		}
-	}
-	return started
+// recently remembers for a while which locks were contended.
+type recently struct {
+	mu sync.Mutex
+	at map[lockKey]time.Time
 }
 
-// redlockGrant is an acquired majority.
-type redlockGrant struct {
-	*lease
-	e *election
+const (
+	// contendedFor is how long a lock that somebody waited for is taken to be contended.
+	contendedFor = 100 * time.Millisecond
+	// recentlyMost is how many locks are remembered before old ones are looked for.
+	recentlyMost = 64
+)
+
+func (r *recently) mark(lock lockKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == nil {
+		r.at = make(map[lockKey]time.Time)
+	}
+	if len(r.at) >= recentlyMost {
+		maps.DeleteFunc(r.at, func(_ lockKey, at time.Time) bool { return time.Since(at) > contendedFor })
+	}
+	r.at[lock] = time.Now()
 }
 
-func (r *redlockGrant) name() string { return r.e.value }
-
-// token: Redlock has no order that a token could follow.
-func (r *redlockGrant) token() (uint64, bool) { return 0, false }
-
-// prolong sets the TTL anew on a majority. With less than that, whatever the reason, the lock is lost now.
-func (r *redlockGrant) prolong(ctx context.Context) error {
-	e := r.e
-	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.l.opts.ttl/3)
-	stop := context.AfterFunc(ctx, cancel)
-	results := make(chan error, len(e.votes))
-	open := 0
-	for _, v := range e.votes {
-		if e.l.session.goDo(func() { results <- v.prolong(round) }) {
-			open++
-		}
-	}
-	quorum := e.l.session.quorum()
-	var bad []error
-	for yes := 0; ; open-- {
-		if yes >= quorum {
-			stop() // the others go on, for one more limit
-			time.AfterFunc(e.l.opts.limit, cancel)
-			return nil
-		}
-		if yes+open < quorum {
-			break
-		}
-		if err := <-results; err == nil {
-			yes++
-		} else if !errors.Is(err, errNoVote) {
-			bad = append(bad, err)
-		}
-	}
-	stop()
-	cancel()
-	if ctx.Err() != nil {
-		return withNodes(bad, because(ctx))
-	}
-	e.takeBack(make(chan error, len(e.votes)))
-	return withNodes(bad, ErrLost, ErrNoQuorum)
-}
-
-func (r *redlockGrant) abandon() { r.e.takeBack(make(chan error, len(r.e.votes))) }
-
-// release takes all votes back and waits for a majority to confirm it; the others go on in the background. Without one,
-// the error has a NodeError for each master that had a vote and did not confirm: ErrGone and ErrOther mean that the vote
-// was lost before, anything else that the master did not answer.
-func (r *redlockGrant) release(ctx context.Context) error {
-	e := r.e
-	back := make(chan error, len(e.votes))
-	quorum := e.l.session.quorum()
-	var deleted, none, silent int
-	var bad []error
-	for open := e.takeBack(back); open > 0; open-- {
-		select {
-		case err := <-back:
-			switch {
-			case err == nil:
-				deleted++
-			case errors.Is(err, errNoVote):
-				none++
-			default:
-				bad = append(bad, err)
-				if !settled(err) {
-					silent++
-				}
-			}
-		case <-ctx.Done():
-			return withNodes(bad, because(ctx))
-		}
-		if deleted >= quorum {
-			return nil
-		}
-	}
-	switch {
-	case deleted+silent < quorum:
-		return withNodes(bad, ErrLost)
-	case len(bad) == 0:
-		return nil
-	}
-	return withNodes(bad, ErrNoQuorum)
+func (r *recently) is(lock lockKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, ok := r.at[lock]
+	return ok && time.Since(at) < contendedFor
 }

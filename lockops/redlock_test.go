@@ -234,9 +234,24 @@ func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 	if n := votes(t, masters[1:2], "lock"); n != 0 {
 		t.Error("the key is left on the living master")
 	}
-	if _, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{
+	options := []*redis.UniversalOptions{
 		{Addrs: []string{masters[0].Addr}}, {Addrs: []string{masters[1].Addr}}, {Addrs: []string{masters[2].Addr}},
-	}); !errors.Is(err, lockops.ErrNoQuorum) {
-		t.Errorf("session: %v, want ErrNoQuorum", err)
+	}
+	s, err = lockops.NewRedisSession(within(t), options)
+	if err != nil {
+		t.Fatalf("one master answers: %v", err)
+	}
+	defer s.Close()
+	const wait = 300 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	start := time.Now()
+	_, err = lockops.NewRedlock(s, "lock").Acquire(ctx)
+	if !errors.Is(err, lockops.ErrNoQuorum) || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) < wait {
+		t.Errorf("acquire: %v after %v, want ErrNoQuorum when the time is over", err, time.Since(start))
+	}
+	masters[1].Kill(t)
+	if _, err := lockops.NewRedisSession(within(t), options); !errors.Is(err, lockops.ErrNoQuorum) {
+		t.Errorf("no master answers: %v, want ErrNoQuorum", err)
 	}
 }

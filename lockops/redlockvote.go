@@ -7,44 +7,68 @@ import (
 	"time"
 )
 
-// vote is one master's part in an election. Its requests stand in line, so that a release never overtakes the SET.
+// vote is one master's part in an election. Its requests go one after another, so that a release never overtakes the SET.
 type vote struct {
 	e      *election
 	master *master
+	asked  bool // of who counts
 
-	line sync.Mutex // held while a request is under way; guards all below
-	over bool       // taken back: no more requests but releases
-	has  bool       // the key has our value, as far as we know
-	fate time.Time  // until when an unanswered request to set it may still be executed
-	err  error      // of the newest request to set it
+	// On the master that orders the waiters: their key, the waiter's name and place, whether it lets others go first.
+	queue, name string
+	since       int64
+	polite      bool
+
+	requestMu sync.Mutex // held while a request is under way; guards all below
+	over      bool       // taken back: no more requests but releases
+	has       bool       // the key has our value, as far as we know
+	lateUntil time.Time  // until when an unanswered request to set it may still be executed
+	at        int64      // the master's clock when it answered, µs since 1970
+	err       error      // of the newest request to set it
 }
 
 // errNoVote: the master has nothing of ours.
 var errNoVote = errors.New("the master did not vote for us")
 
 // ask sends the first request to set the key, when earlier votes of this session have been taken back: a master that
-// their release did not wait for would refuse. The line is held already.
+// their release did not wait for would refuse. requestMu is held already.
 func (v *vote) ask(before []chan struct{}) {
-	defer v.line.Unlock()
-	awaitLeft(before, v.e.l.opts.limit)
+	defer v.requestMu.Unlock()
+	awaitReleases(before, v.e.l.opts.limit)
 	if !v.e.over.Load() {
 		v.set()
 	}
 }
 
-// set asks the master for the key. The line is held.
+func (v *vote) keys() []string {
+	if v.queue == "" {
+		return []string{v.e.l.lock.name}
+	}
+	return []string{v.e.l.lock.name, v.queue}
+}
+
+// set asks the master for the key, if it is one that may vote. requestMu is held.
 func (v *vote) set() {
 	o := &v.e.l.opts
-	got := v.master.setOnce(v.e.l.lock.name, v.e.value, o.ttl, o.limit, false)
-	v.has, v.err = got.taken, got.err
-	if got.fate.After(v.fate) {
-		v.fate = got.fate
+	if !v.master.breakerOpen() {
+		if v.err = v.master.identify(o.limit); v.err == nil {
+			v.err = v.master.mayVote(o.ttl)
+		}
+		if v.err != nil {
+			return
+		}
+	}
+	got := v.master.take(request{
+		script: acquireScript, keys: v.keys(), value: v.e.value, ttl: o.ttl, since: v.since, name: v.name, polite: v.polite,
+	}, o.limit)
+	v.has, v.err, v.at = got.taken, got.err, got.at
+	if got.lateUntil.After(v.lateUntil) {
+		v.lateUntil = got.lateUntil
 	}
 }
 
 func (v *vote) result() (taken bool, err error) {
-	v.line.Lock()
-	defer v.line.Unlock()
+	v.requestMu.Lock()
+	defer v.requestMu.Unlock()
 	return v.has, v.err
 }
 
@@ -55,7 +79,7 @@ func (v *vote) prolong(ctx context.Context) error {
 	o := &v.e.l.opts
 	for {
 		err := v.prolongOnce(ctx)
-		if err == nil || settled(err) || errors.Is(err, errNoVote) {
+		if err == nil || settled(err) || errors.Is(err, errNoVote) || refused(err) {
 			return err
 		}
 		select {
@@ -67,17 +91,18 @@ func (v *vote) prolong(ctx context.Context) error {
 }
 
 func (v *vote) prolongOnce(ctx context.Context) error {
-	v.line.Lock()
-	defer v.line.Unlock()
+	v.requestMu.Lock()
+	defer v.requestMu.Unlock()
 	o := &v.e.l.opts
 	switch {
 	case v.over || ctx.Err() != nil:
 		return v.master.failed(errNoVote)
 	case !v.has:
+		v.since, v.queue, v.name, v.polite = notInQueue, "", "", false
 		v.set()
 		return errNoVote
 	}
-	err := v.master.extendOnce(ctx, v.e.l.lock.name, v.e.value, o.ttl, o.limit)
+	err := v.master.compare(ctx, extendScript, []string{v.e.l.lock.name}, o.limit, v.e.value, o.ttl.Milliseconds())
 	if errors.Is(err, ErrGone) || errors.Is(err, ErrOther) {
 		v.has = false
 	}
@@ -86,27 +111,42 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 
 // takeBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a *NodeError. If
 // it cannot be certain then that nothing of ours is left or will come, it goes on trying.
-func (v *vote) takeBack(back chan<- error, left func()) {
-	v.line.Lock()
+func (v *vote) takeBack(back chan<- error, done func()) {
+	v.requestMu.Lock()
 	v.over = true
-	has, fate := v.has, v.fate
+	has, lateUntil := v.has, v.lateUntil
 	v.has = false
-	o, key := &v.e.l.opts, v.e.l.lock.name
-	if !has && fate.IsZero() {
-		v.line.Unlock()
-		left()
+	if !has && lateUntil.IsZero() {
+		v.requestMu.Unlock()
+		done()
+		v.e.tookBack(v, false, false)
 		back <- errNoVote
 		return
 	}
-	err := v.master.releaseOnce(context.Background(), key, v.e.value, "", o.limit)
-	v.line.Unlock()
-	left()
+	waits, err := v.release()
+	v.requestMu.Unlock()
+	done()
+	v.e.tookBack(v, err == nil, waits)
 	if !has && settled(err) {
 		back <- errNoVote
 	} else {
 		back <- err
 	}
-	if !settled(err) || time.Now().Before(fate) {
-		v.e.l.session.removeLater(v.master, key, v.e.value, "", o.limit, fate)
+	if !settled(err) || time.Now().Before(lateUntil) {
+		v.e.l.session.removeLater(lateUntil, v.e.l.opts.limit, func() error {
+			_, err := v.release()
+			return err
+		})
 	}
+}
+
+// release deletes the key; waits says that somebody waits for the lock.
+func (v *vote) release() (waits bool, err error) {
+	l := v.e.l
+	keys := []string{l.lock.name}
+	if v.e.first() == v {
+		keys = append(keys, l.turns)
+	}
+	reply, err := v.master.compareReply(context.Background(), voteReleaseScript, keys, l.opts.limit, v.e.value)
+	return reply == "2", err
 }

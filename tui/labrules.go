@@ -102,7 +102,7 @@ func takingPreview(b *LabBackend, o *Taking) []string {
 	default:
 		return []string{
 			fmt.Sprintf("SET %s VALUE NX PX %d, renewed every %v", name, o.TTL.Milliseconds(), o.TTL/3),
-			"INCR " + inspect.Escape(recipe.FenceKey(o.Lock.Path)) + ", the fencing counter, which stays",
+			"SET " + inspect.Escape(recipe.FenceKey(o.Lock.Path)) + ", the newest fencing token, which stays for a day",
 		}
 	}
 }

@@ -160,7 +160,7 @@ type Shape struct {
 // shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in tokens. They are
 // made once, since every key that is read is held against all.
 var shapes = sync.OnceValue(func() []Shape {
-	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), pythonSignal(), redbeatKeys(), lockscopeFence()}
+	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), pythonSignal(), redbeatKeys(), lockscopeShape()}
 })
 
 // Asks says what else to read to know the lock of a key; nothing for a plain string.
@@ -256,10 +256,3 @@ func braced(rest string) []string {
 }
 
 func isBraced(key string) bool { return strings.HasPrefix(key, "{") && strings.HasSuffix(key, "}") }
-
-// lockscopeFence: the fencing counters of our own package stay when the lock is gone, so they make none known.
-func lockscopeFence() Shape {
-	return Shape{Name: "lockscope", LockOf: func(key string) ([]string, bool) {
-		return nil, strings.HasPrefix(key, FencePrefix)
-	}}
-}

@@ -48,38 +48,7 @@ func DecodeToken(key, value string) Token {
 	return Token{Recipe: "token", Confidence: Possible}
 }
 
-// lockscopePrefix starts the value of every lock that our own package takes.
-const lockscopePrefix = "lockscope:"
-
-// FencePrefix starts the key of the fencing counter that belongs to a lock key of our own package.
-const FencePrefix = "lockscope:fence:"
-
-// FenceKey is the key that counts the fencing tokens of a lock. The lock's name stands in braces, so that both keys
-// fall into one slot of a Redis Cluster; a name that already has a hash tag keeps its own.
-func FenceKey(key string) string {
-	if open := strings.IndexByte(key, '{'); open >= 0 && strings.IndexByte(key[open:], '}') > 1 {
-		return FencePrefix + key
-	}
-	return FencePrefix + "{" + key + "}"
-}
-
-// WakeChannel is the channel on which who waits for a plain string lock hears of its release, by the library that
-// wrote the value; empty where the library tells nobody.
-func WakeChannel(key, value string) string {
-	if strings.HasPrefix(value, lockscopePrefix) {
-		return LockscopeChannel(key)
-	}
-	return ""
-}
-
-// LockscopeChannel is the channel on which our own package tells waiters of a lock that it was released, with an
-// empty message.
-func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
-
-// LockscopeToken builds the value of a lock of our own: a random part and the owner's label.
-func LockscopeToken(random [16]byte, label string) string {
-	return lockscopePrefix + base64.RawURLEncoding.EncodeToString(random[:]) + ":" + label
-}
+func encodeRandom(random [16]byte) string { return base64.RawURLEncoding.EncodeToString(random[:]) }
 
 func lockscopeToken(_, value string) (Token, bool) {
 	rest, ok := strings.CutPrefix(value, lockscopePrefix)

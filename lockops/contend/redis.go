@@ -31,17 +31,16 @@ func NewRedis(r Redis) Arena {
 
 type redisArena struct {
 	Redis
-	keepers []redis.UniversalClient
-	beside  []string // keys that the run has made
-	unread  bool     // too few masters answered: nothing was made
+	clients []redis.UniversalClient // one a master, beside those of the contenders
+	ours    bool                    // what stays beside the lock was made by runs
+	unread  bool                    // too few masters answered: nothing was made
 }
 
 const (
-	// keeperLimit is how long a master may take to answer a request of the arena.
-	keeperLimit = 2 * time.Second
-	// besideLife is for how long what stays beside the lock outlives a run that was killed. Those of a lock in use have
-	// no TTL: by it a run knows again what an earlier one has left.
-	besideLife = 24 * time.Hour
+	// clientLimit is how long a master may take to answer a request of the arena.
+	clientLimit = 2 * time.Second
+	// markLife is for how long a run that was killed leaves word that what stays beside the lock is its own.
+	markLife = 24 * time.Hour
 )
 
 func (a *redisArena) Describe() Description {
@@ -69,27 +68,27 @@ func (a *redisArena) Open(ctx context.Context) error {
 		o := *m
 		o.Addrs = slices.Clone(m.Addrs)
 		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = keeperLimit, keeperLimit, keeperLimit
-		a.keepers = append(a.keepers, redis.NewUniversalClient(&o))
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = clientLimit, clientLimit, clientLimit
+		a.clients = append(a.clients, redis.NewUniversalClient(&o))
 	}
 	found, failed := each(ctx, a, func(ctx context.Context, c redis.UniversalClient) (bool, error) {
 		n, err := c.Exists(ctx, a.Name).Result()
 		return n > 0, err
 	})
-	if n := len(a.keepers) - len(failed); n <= len(a.keepers)/2 {
+	if n := len(a.clients) - len(failed); n <= len(a.clients)/2 {
 		a.unread = true
-		if len(a.keepers) == 1 {
+		if len(a.clients) == 1 {
 			return fmt.Errorf("contend: redis %s: %w", a.Name, oneSilent{failed[0]})
 		}
 		return fmt.Errorf("contend: redis %s: %w", a.Name, errors.Join(append([]error{lockops.ErrNoQuorum}, failed...)...))
 	}
 	exists := slices.Contains(found, true)
-	for _, key := range a.besides() { // of kinds on one master
-		ours, err := a.reserve(ctx, key, exists)
+	if keys := a.besides(); len(keys) > 0 { // of kinds on one master
+		used, err := a.mark(ctx, keys, exists)
 		if err != nil {
 			return fmt.Errorf("contend: redis %s: %w", a.Name, err)
 		}
-		exists = exists || !ours
+		exists = exists || used
 	}
 	if exists && !a.Existing {
 		return fmt.Errorf("contend: redis %s: %w", a.Name, ErrExists)
@@ -102,37 +101,33 @@ type oneSilent struct{ error }
 
 func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }
 
-// reserve makes a key beside the lock, with a TTL, unless there is one or the lock exists; ours says that there is none but
-// what a run has made.
-func (a *redisArena) reserve(ctx context.Context, key string, exists bool) (ours bool, err error) {
-	c := a.keepers[0]
-	ttl, err := c.PTTL(ctx, key).Result()
-	switch {
-	case err != nil:
+// mark leaves word of the run, and says whether somebody else uses the lock: something stays beside it that no run has
+// left.
+func (a *redisArena) mark(ctx context.Context, keys []string, exists bool) (used bool, err error) {
+	c := a.clients[0]
+	there, err := c.Exists(ctx, keys...).Result()
+	if err != nil {
 		return false, err
-	case ttl == -1:
-		return false, nil
-	case exists:
-		return true, nil
-	case ttl >= 0:
-		a.beside = append(a.beside, key)
-		return true, c.PExpire(ctx, key, besideLife).Err()
 	}
-	made, err := c.SetNX(ctx, key, 0, besideLife).Result()
-	if made {
-		a.beside = append(a.beside, key)
+	marked, err := c.Exists(ctx, recipe.LockscopeKey(recipe.RunPrefix, a.Name)).Result()
+	if err != nil {
+		return false, err
 	}
-	return made, err
+	if used = there > 0 && marked == 0; used || exists {
+		return used, nil
+	}
+	a.ours = true
+	return false, c.Set(ctx, recipe.LockscopeKey(recipe.RunPrefix, a.Name), "", markLife).Err()
 }
 
 // each asks all masters at once. The failures are NodeErrors.
 func each[T any](ctx context.Context, a *redisArena, ask func(context.Context, redis.UniversalClient) (T, error)) (answers []T, failed []error) {
-	ctx, cancel := context.WithTimeout(ctx, keeperLimit)
+	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
-	answers = make([]T, len(a.keepers))
-	failures := make([]error, len(a.keepers))
+	answers = make([]T, len(a.clients))
+	failures := make([]error, len(a.clients))
 	var all sync.WaitGroup
-	for i, c := range a.keepers {
+	for i, c := range a.clients {
 		all.Go(func() { answers[i], failures[i] = ask(ctx, c) })
 	}
 	all.Wait()
@@ -187,10 +182,10 @@ func (m *redisMember) Requests() uint64 { return m.session.Requests() }
 func (m *redisMember) Close() { m.session.Close() }
 
 // Close looks for the lock's key with a contender's value, and removes the keys beside it that the run has made. They
-// stay, for good, when somebody else holds the lock.
+// stay, until they expire, when somebody else holds the lock.
 func (a *redisArena) Close(ctx context.Context) (left []string, err error) {
 	defer func() {
-		for _, c := range a.keepers {
+		for _, c := range a.clients {
 			_ = c.Close() // nothing is under way any more
 		}
 	}()
@@ -201,12 +196,12 @@ func (a *redisArena) Close(ctx context.Context) (left []string, err error) {
 	if slices.Contains(owners, ourOwn) {
 		left = []string{a.Name}
 	}
-	for _, key := range a.beside {
+	if a.ours {
+		keys := []string{recipe.LockscopeKey(recipe.RunPrefix, a.Name)}
 		if slices.Max(owners) == nobody {
-			failed = append(failed, a.keepers[0].Del(ctx, key).Err())
-		} else {
-			failed = append(failed, a.keepers[0].Persist(ctx, key).Err())
+			keys = append(keys, a.besides()...)
 		}
+		failed = append(failed, a.clients[0].Del(ctx, keys...).Err())
 	}
 	if err := errors.Join(failed...); err != nil {
 		return left, fmt.Errorf("redis %s: %w", a.Name, err)

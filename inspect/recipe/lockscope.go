@@ -1,0 +1,195 @@
+package recipe
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	lockscopeName = "lockscope"
+	// lockscopePrefix starts the value of every lock that our own package takes.
+	lockscopePrefix = "lockscope:"
+	// lockscopeSession is how many characters behind the prefix tell the session: 9 of the 16 random bytes.
+	lockscopeSession = 12
+)
+
+// What our own package keeps beside a lock's key, each in a key of this prefix and the lock's name (see LockscopeKey).
+const (
+	// FencePrefix: a string, the newest fencing token. It expires a day after the last acquisition.
+	FencePrefix = "lockscope:fence:"
+	// WaitPrefix: a sorted set of who waits for a plain mutex: values, by when they came in µs of the server's clock,
+	// negative from when one was woken.
+	WaitPrefix = "lockscope:wait:"
+	// TurnPrefix: the same for a Redlock, on the one of its masters that orders the waiters.
+	TurnPrefix = "lockscope:turn:"
+	// QueuePrefix: a sorted set of who waits for a fair mutex: values, by when they came in µs of the server's clock.
+	QueuePrefix = "lockscope:queue:"
+	// AlivePrefix: a hash of when each of these was last heard of, in µs of the server's clock.
+	AlivePrefix = "lockscope:alive:"
+	// ProbePrefix: a string for a few seconds, by which a session tells the masters of a Redlock apart.
+	ProbePrefix = "lockscope:probe:"
+	// RunPrefix: a string, while a contention run uses the lock.
+	RunPrefix = "lockscope:run:"
+)
+
+// LockscopeKey is the key beside a lock with one of these prefixes. Both fall into one slot of a Redis Cluster: the name
+// stands in braces, a name with a hash tag keeps its own, and one that braces cannot make a hash tag of is led by
+// another tag of the same slot.
+func LockscopeKey(prefix, key string) string {
+	if hasHashTag(key) {
+		return prefix + key
+	}
+	if !strings.Contains(key, "}") {
+		return prefix + "{" + key + "}"
+	}
+	return prefix + "{" + tagOf(slot(key)) + "}:" + key
+}
+
+// FenceKey is the key with the newest fencing token of a lock.
+func FenceKey(key string) string { return LockscopeKey(FencePrefix, key) }
+
+// lockscopeLocks are the locks that what follows a prefix of ours may belong to.
+func lockscopeLocks(rest string) []string {
+	tag, name, ok := strings.Cut(rest, "}:")
+	if ok && strings.HasPrefix(tag, "{") && strings.Contains(name, "}") && LockscopeKey("", name) == rest {
+		return []string{name}
+	}
+	return braced(rest)
+}
+
+// hasHashTag: only what stands between the first brace and the next closing one decides about the key's slot (Redis
+// Cluster specification, "Hash tags").
+func hasHashTag(key string) bool {
+	_, behind, ok := strings.Cut(key, "{")
+	return ok && strings.IndexByte(behind, '}') > 0
+}
+
+// ClusterSlot is the slot of a key in a Redis Cluster.
+func ClusterSlot(key string) uint16 {
+	if hasHashTag(key) {
+		_, behind, _ := strings.Cut(key, "{")
+		key, _, _ = strings.Cut(behind, "}")
+	}
+	return slot(key)
+}
+
+// slot is the Redis Cluster slot of a string without regard to braces: CRC16 (XMODEM) modulo 16384.
+func slot(s string) uint16 {
+	var crc uint16
+	for i := range len(s) {
+		crc ^= uint16(s[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % 16384
+}
+
+// tagOf is the smallest number whose digits have a slot.
+func tagOf(want uint16) string {
+	for n := 0; ; n++ {
+		if tag := strconv.Itoa(n); slot(tag) == want {
+			return tag
+		}
+	}
+}
+
+// WakeChannel is the channel on which who waits for a plain string lock hears of its release, by the library that
+// wrote the value; empty where the library tells nobody.
+func WakeChannel(key, value string) string {
+	if strings.HasPrefix(value, lockscopePrefix) {
+		return LockscopeChannel(key)
+	}
+	return ""
+}
+
+// LockscopeChannel is the channel on which holders and waiters of a lock of our own package are asked to look at it again,
+// with an empty message: it was taken away by force.
+func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
+
+// LockscopeSessionChannel is the channel on which one session is told that one of its waiters is next.
+func LockscopeSessionChannel(session string) string { return "lockscope:wake:@" + session }
+
+// LockscopeSession is the part of a value of our own that names the session of its contender.
+func LockscopeSession(value string) string {
+	return value[len(lockscopePrefix) : len(lockscopePrefix)+lockscopeSession]
+}
+
+// lockscopeShape: the waiters of our own package's locks. What it keeps beside a lock makes none known by itself, but for
+// the queues: they name the lock that they belong to.
+func lockscopeShape() Shape {
+	return Shape{Name: lockscopeName, LockOf: lockscopeLockOf, Asks: lockscopeAsks, Decode: lockscopeDecode}
+}
+
+func lockscopeLockOf(key string) ([]string, bool) {
+	for _, prefix := range []string{QueuePrefix, WaitPrefix} {
+		if rest, ok := strings.CutPrefix(key, prefix); ok {
+			return lockscopeLocks(rest), true
+		}
+	}
+	for _, prefix := range []string{FencePrefix, TurnPrefix, AlivePrefix, ProbePrefix, RunPrefix} {
+		if strings.HasPrefix(key, prefix) {
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+func lockscopeAsks(k Keys) []Ask {
+	_, ours := lockscopeToken(k.Key, k.Main.Text)
+	if ours = ours && k.Main.Type == TypeString; !ours && (k.Main.Type != TypeNone || !k.may(lockscopeName)) {
+		return nil
+	}
+	queue := LockscopeKey(QueuePrefix, k.Key)
+	asks := []Ask{{queue, TypeZSet, Waiters}, {LockscopeKey(WaitPrefix, k.Key), TypeZSet, Waiters}}
+	if len(k.Beside[queue].Items) > 0 {
+		asks = append(asks, Ask{LockscopeKey(AlivePrefix, k.Key), TypeHash, Waiters})
+	}
+	return asks
+}
+
+// lockscopeDecode reads a lock that somebody waits for; one without waiters is a plain string.
+func lockscopeDecode(k Keys) (Record, bool) {
+	r := Record{Recipe: lockscopeName, Confidence: Certain, Kind: "mutex"}
+	if t, ok := lockscopeToken(k.Key, k.Main.Text); ok && k.Main.Type == TypeString {
+		r.Claims = append(r.Claims, Claim{
+			Name: k.Main.Text, Label: t.Label, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry,
+		})
+	} else if k.Main.Type != TypeNone || k.Main.Unknown {
+		return Record{}, false
+	}
+	holds := len(r.Claims)
+	for _, prefix := range []string{QueuePrefix, WaitPrefix} {
+		r.Claims = append(r.Claims, lockscopeWaiters(k, LockscopeKey(prefix, k.Key))...)
+	}
+	return r, len(r.Claims) > holds
+}
+
+// lockscopeWaiters reads a queue, by when its waiters came; one that was woken has lost that time and is next.
+func lockscopeWaiters(k Keys, queue string) []Claim {
+	var claims []Claim
+	for _, item := range k.Beside[queue].Items {
+		t, ok := lockscopeToken(k.Key, item.Name)
+		if !ok {
+			continue
+		}
+		c := Claim{Name: item.Name, Label: t.Label, Waiting: true}
+		if item.Score > 0 {
+			c.Since = k.local(item.Score / 1000)
+		}
+		claims = append(claims, c)
+	}
+	slices.SortStableFunc(claims, func(a, b Claim) int { return a.Since.Compare(b.Since) })
+	return claims
+}
+
+// LockscopeToken builds the value of a lock of our own: a random part, of which the first nine bytes are the same for all
+// of a session, and the owner's label.
+func LockscopeToken(random [16]byte, label string) string {
+	return lockscopePrefix + encodeRandom(random) + ":" + label
+}

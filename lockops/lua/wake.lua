@@ -1,0 +1,17 @@
+-- Tells the first waiter that it is next, and it alone. One whose session nobody reads any more goes.
+-- It is put before the scripts that use it.
+local function wake(waiters, counts)
+	while true do
+		local head = redis.pcall('ZRANGE', waiters, 0, 0)[1]
+		if not head then
+			return 0
+		end
+		local heard = redis.pcall('PUBLISH', 'lockscope:wake:@' .. string.sub(head, 11, 22), '0 0 0 0 ' .. head)
+		if heard ~= 0 or counts ~= '1' then
+			local now = redis.call('TIME')
+			redis.pcall('ZADD', waiters, string.format('-%.0f', now[1] * 1000000 + now[2]), head)
+			return 1
+		end
+		redis.pcall('ZREM', waiters, head)
+	end
+end

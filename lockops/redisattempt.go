@@ -1,0 +1,262 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// redisAttempt is one acquisition of a key, with one value, however often it is tried.
+type redisAttempt struct {
+	k         *redisKey
+	value     string
+	token     uint64
+	since     int64     // its place in the queue (see acquire.lua)
+	sent      time.Time // the request that was answered last
+	at        int64     // the server's clock at that answer
+	lateUntil time.Time // until when an unanswered request may still be executed
+	due       chan answer
+	maybe     bool // the key may have our value
+	queued    bool // we may stand in the queue
+}
+
+type answer struct {
+	verdict
+	sent time.Time
+}
+
+func (k *redisKey) attempt(since int64) *redisAttempt {
+	return &redisAttempt{k: k, value: k.session.newValue(k.opts.label), since: since}
+}
+
+// try asks for the lock until there is an answer: nil taken, ErrHeld and the holder's TTL. Lost replies are asked for
+// again with the same value, which the script knows again.
+func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) {
+	for polls := 0; ; polls++ {
+		got, err := a.ask(ctx)
+		if err != nil {
+			return 0, err
+		}
+		a.note(got)
+		switch {
+		case got.taken:
+			a.token = got.token
+			return 0, nil
+		case got.err == nil:
+			return got.pttl, ErrHeld
+		case refused(got.err):
+			return 0, got.err
+		}
+		if err := a.k.session.pause(ctx, pollAfter(-1, polls), nil); err != nil {
+			return 0, fmt.Errorf("%w (%w)", err, got.err)
+		}
+	}
+}
+
+// note keeps what an answer tells of what is on the server.
+func (a *redisAttempt) note(got answer) {
+	if got.lateUntil.After(a.lateUntil) {
+		a.lateUntil = got.lateUntil
+	}
+	// A refusal says that we do not have it, unless an earlier request is still on its way.
+	a.maybe = got.taken || !got.lateUntil.IsZero() || a.maybe && (got.err != nil || time.Now().Before(a.lateUntil))
+	if got.at == 0 {
+		return
+	}
+	if a.at == 0 {
+		a.k.opts.asked(got.at)
+	}
+	a.sent, a.at = got.sent, got.at
+	if a.since >= 0 && !got.taken {
+		a.queued = true
+		if a.since == 0 {
+			a.since = got.at
+		}
+	}
+}
+
+// ask sends one request and waits for its answer or for the end of ctx; the answer is then due.
+func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
+	k := a.k
+	if err := k.session.ctx.Err(); err != nil {
+		return answer{}, ErrClosed
+	}
+	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
+	if ctx.Done() == nil {
+		sent := time.Now()
+		return answer{k.master.take(r, k.opts.limit), sent}, nil
+	}
+	due := make(chan answer, 1)
+	k.session.goDo(func() {
+		sent := time.Now()
+		due <- answer{k.master.take(r, k.opts.limit), sent}
+	})
+	select {
+	case got := <-due:
+		return got, nil
+	case <-ctx.Done():
+		a.due = due
+		return answer{}, because(ctx)
+	}
+}
+
+// cleanUpGrace is how long a failed Acquire waits until a server that answers has nothing of it any more. With one that
+// does not, the clean-up goes on behind.
+const cleanUpGrace = 25 * time.Millisecond
+
+// abandon removes what is or may be ours, on a time limit of its own: it waits for the answer that is due, and if there
+// is none until the request can no longer be executed, so that the removal cannot be overtaken.
+func (a *redisAttempt) abandon() {
+	if a.due == nil && !a.maybe && !a.queued && a.lateUntil.IsZero() {
+		return
+	}
+	clean := make(chan struct{})
+	a.k.session.goDo(func() { a.cleanUp(clean) })
+	timer := time.NewTimer(cleanUpGrace)
+	defer timer.Stop()
+	select {
+	case <-clean:
+	case <-timer.C:
+	}
+}
+
+func (a *redisAttempt) cleanUp(clean chan<- struct{}) {
+	if a.due != nil {
+		a.note(<-a.due)
+	}
+	if !a.maybe && !a.queued && !time.Now().Before(a.lateUntil) {
+		close(clean)
+		return
+	}
+	err := a.k.releaseOnce(context.Background(), a.value)
+	close(clean)
+	if time.Now().Before(a.lateUntil) || !settled(err) {
+		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(context.Background(), a.value) })
+	}
+}
+
+func (k *redisKey) releaseOnce(ctx context.Context, value string) error {
+	args := append([]any{value}, k.releaseArgs...)
+	return k.master.compare(ctx, k.release, k.releaseKeys, k.opts.limit, args...)
+}
+
+// settled says that a release left nothing of ours on the master.
+func settled(err error) bool {
+	return err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrOther)
+}
+
+// removeAttempts is how often a removal that nobody waits for is tried. The TTL does the rest.
+const removeAttempts = 5
+
+// removeLater removes a key once no request of ours can take it any more: also while the session is being closed, since
+// that is at most a request limit and clockMaxAge/500 away.
+func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, remove func() error) {
+	time.Sleep(time.Until(lateUntil))
+	for i := range removeAttempts {
+		if settled(remove()) || s.sleep(limit<<i) != nil {
+			return
+		}
+	}
+}
+
+// granted makes the hold, if there is time left until the deadline.
+func (a *redisAttempt) granted(ctx context.Context, until time.Time) (*Hold, error) {
+	k := a.k
+	r := &redisGrant{k: k, value: a.value, number: a.token, lateUntil: a.lateUntil}
+	r.lease = newLease(k.session, newGrant(ctx, k.lock), &k.opts, r.prolong, until)
+	r.grant.backend = r
+	if r.run() {
+		return r.grant.hold(ctx), nil
+	}
+	a.abandon()
+	if k.session.ctx.Err() != nil {
+		return nil, acquireError(k.lock, ErrClosed)
+	}
+	return nil, acquireError(k.lock, fmt.Errorf("%w: the answer took longer than the TTL", context.DeadlineExceeded))
+}
+
+// redisGrant is an acquired key.
+type redisGrant struct {
+	*lease
+	k         *redisKey
+	value     string
+	number    uint64
+	lateUntil time.Time
+}
+
+func (r *redisGrant) name() string { return r.value }
+
+func (r *redisGrant) token() (uint64, bool) { return r.number, r.number != 0 }
+
+// prolong sets the TTL anew, asking again while the server is in a state that passes.
+func (r *redisGrant) prolong(ctx context.Context) error {
+	k := r.k
+	for i := 0; ; i++ {
+		err := k.master.compare(ctx, extendScript, k.keys[:1], k.opts.limit, r.value, k.opts.ttl.Milliseconds())
+		if !transient(err) {
+			return err
+		}
+		if k.session.pause(ctx, pollAfter(k.opts.ttl/10, i), nil) != nil {
+			return err
+		}
+	}
+}
+
+// release deletes the key, trying again while the answer is missing, and goes on in the background when ctx ends.
+func (r *redisGrant) release(ctx context.Context) error {
+	r.stop()
+	s := r.k.session
+	if !s.enter() {
+		return ErrClosed
+	}
+	defer s.leave()
+	if ctx.Done() == nil {
+		return r.remove()
+	}
+	result := make(chan error, 1)
+	s.goDo(func() { result <- r.remove() })
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return because(ctx)
+	}
+}
+
+func (r *redisGrant) abandon() {
+	r.stop()
+	s := r.k.session
+	if !s.enter() {
+		return
+	}
+	defer s.leave()
+	s.goDo(func() { _ = r.remove() })
+}
+
+func (r *redisGrant) remove() error {
+	k := r.k
+	expires, _ := r.deadline()
+	var unanswered error
+	for i := 0; ; i++ {
+		err := k.releaseOnce(context.Background(), r.value)
+		switch {
+		case err == nil, settled(err) && unanswered != nil: // by the request before, whose answer was lost
+			if time.Now().Before(r.lateUntil) {
+				k.session.goDo(func() {
+					k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(context.Background(), r.value) })
+				})
+			}
+			return nil
+		case settled(err):
+			return fmt.Errorf("%w: %w", ErrLost, err)
+		case refused(err), !time.Now().Before(expires):
+			return err
+		case !transient(err):
+			unanswered = err
+		}
+		if k.session.sleep(pollAfter(-1, i)) != nil {
+			return fmt.Errorf("%w (%w)", ErrClosed, err)
+		}
+	}
+}

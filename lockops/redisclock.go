@@ -1,0 +1,77 @@
+package lockops
+
+import (
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// clockReading is a server's time between two instants of ours.
+type clockReading struct {
+	server        int64 // µs since 1970
+	before, after time.Time
+	dials         uint64 // connections made before it was read: a later one may lead to another server
+}
+
+// clockMaxAge is how old a reading may be. Two clocks may differ by 2 ms for each second of it (see latest), which is for
+// how much longer than its limit a request that nobody waits for could take a lock.
+const clockMaxAge = 10 * time.Second
+
+// clockFor is a reading of the clock of the server that has a key: in a Cluster, each slot has its own.
+func (m *master) clockFor(key string, limit time.Duration) (clockReading, error) {
+	slot := m.clockSlot(key)
+	dials := m.dials.Load()
+	m.mu.Lock()
+	c, ok := m.clocks[slot]
+	m.mu.Unlock()
+	if ok && c.dials == dials && time.Since(c.before) < clockMaxAge {
+		return c, nil
+	}
+	return m.readClock(key, limit)
+}
+
+func (m *master) clockSlot(key string) uint16 {
+	if !m.cluster {
+		return 0
+	}
+	return recipe.ClusterSlot(key)
+}
+
+// readClock asks the server that has a key for its time.
+func (m *master) readClock(key string, limit time.Duration) (clockReading, error) {
+	dials, before := m.dials.Load(), time.Now()
+	var at int64
+	var err error
+	if m.cluster { // TIME has no key that would lead to the right server
+		at, err = m.timeByKey(key, limit)
+	} else {
+		m.requests.Add(1)
+		var now time.Time
+		now, err = m.client.Time(within(limit)).Result()
+		at = now.UnixMicro()
+	}
+	m.note(err)
+	if err != nil {
+		return clockReading{}, m.failed(explain(err, clockScript, []string{key}))
+	}
+	return m.setClock(key, clockReading{at, before, time.Now(), dials}), nil
+}
+
+func (m *master) setClock(key string, c clockReading) clockReading {
+	slot := m.clockSlot(key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clocks == nil {
+		m.clocks = make(map[uint16]clockReading)
+	}
+	m.clocks[slot] = c
+	return c
+}
+
+// latest turns an instant of ours into the server's clock, rounded up by what is not known: how long the answer
+// travelled, and a millisecond a second for clocks that run at different rates. slack is that amount.
+func (c *clockReading) latest(at time.Time) (server int64, slack time.Duration) {
+	drift := at.Sub(c.before) / 1000
+	slack = c.after.Sub(c.before) + 2*drift
+	return c.server + (at.Sub(c.before) + drift).Microseconds(), slack
+}

@@ -1,0 +1,125 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Who waits stands in a queue
+// beside the key; who releases hands the key to the first waiter that is alive, in the same script, and tells it alone.
+//
+// A waiter that keeps silent for two heartbeats loses its place in the queue to others, one that dies between two of them
+// costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. What was handed over has a TTL of one
+// heartbeat, until the winner renews it: Hold.Deadline is near at first and moves on within a third of that.
+//
+// The key is a plain one with a random value: any client that takes it by SET NX PX is kept out and keeps out, RedisMutex
+// too. A lock that such a client frees goes to the first waiter at its next heartbeat.
+type RedisFairMutex struct{ redisKey }
+
+// beatMost is the longest time between two signs of life of a waiter.
+const beatMost = time.Second
+
+// NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of NewRedisMutex; the TTL is at
+// least 100 ms, since a waiter has to show that it is alive thrice in it. On a session with several masters every
+// Acquire fails.
+func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMutex {
+	m := &RedisFairMutex{newRedisKey(s, "redis-fair", key, redisMutexKeeps, opts)}
+	m.keys = []string{key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key)}
+	if m.opts.fence {
+		m.keys = append(m.keys, recipe.FenceKey(key))
+	}
+	if m.opts.ttl < fairMinTTL && m.opts.err == nil {
+		m.opts.err = fmt.Errorf("TTL %v is under %v, the least of a fair mutex", m.opts.ttl, fairMinTTL)
+	}
+	m.beat = min(beatMost, m.opts.ttl/3)
+	m.acquire, m.releaseKeys = fairAcquireScript, m.keys
+	m.release, m.releaseArgs = fairReleaseScript, []any{m.master.counts(), m.beat.Microseconds()}
+	return m
+}
+
+const fairMinTTL = 100 * time.Millisecond
+
+// Acquire stands in the queue until its turn comes; errors as those of RedisMutex.Acquire. When ctx ends, it leaves the
+// queue, and what was handed to it meanwhile goes on to the next. Each call is a waiter of its own, also within a session.
+func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
+	if h, err := begin(ctx, m.lock, &m.opts); h != nil || err != nil {
+		return h, err
+	}
+	if !m.session.enter() {
+		return nil, acquireError(m.lock, ErrClosed)
+	}
+	defer m.session.leave()
+	// Who cannot be told anything loses its place in the queue: the session's first Acquire waits until it can.
+	if _, err := m.master.subscriber.ready(ctx, m.opts.limit); err != nil {
+		return nil, acquireError(m.lock, m.master.failed(err))
+	}
+	a := m.attempt(0)
+	w := m.session.waiters.add(m.lock.name, a.value)
+	defer m.session.waiters.remove(a.value)
+	pttl, err := a.try(ctx)
+	until := expiry(a.sent, m.opts.ttl)
+	if errors.Is(err, ErrHeld) {
+		until, err = m.wait(ctx, a, w, pttl)
+	}
+	if err != nil {
+		a.abandon()
+		return nil, acquireError(m.lock, err)
+	}
+	return a.granted(ctx, until)
+}
+
+// wait shows to be alive until it has the lock; until is how long it has it.
+func (m *RedisFairMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration) (until time.Time, err error) {
+	defer m.master.subscriber.listen(m.lock.name)()
+	m.opts.waiting(a.value)
+	for {
+		if err := m.session.pause(ctx, m.nextBeat(pttl), w.news); err != nil {
+			return time.Time{}, fmt.Errorf("%w (%w)", err, ErrHeld)
+		}
+		if until, ok := m.handed(a, w.take()); ok {
+			return until, nil
+		}
+		if pttl, err = a.try(ctx); !errors.Is(err, ErrHeld) {
+			return expiry(a.sent, m.opts.ttl), err
+		}
+	}
+}
+
+// nextBeat is when to show to be alive again: early enough that two of three may be lost, and as soon as the holder's
+// TTL ends.
+func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
+	wait := m.beat*2/5 + rand.N(m.beat*3/10)
+	if pttl >= 0 {
+		wait = min(wait, pttl+time.Millisecond)
+	}
+	return wait
+}
+
+// handed reads the message of who handed the lock over, and returns until when it is ours without asking again: the
+// server's clock tells how long after our newest request the TTL began, and that request was sent at a time of ours. When
+// the message was under way, or we were asleep, for most of that TTL, the server has to be asked.
+func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok bool) {
+	if t == nil || t.at == 0 || a.at == 0 || t.at < a.at || !m.opts.renew {
+		return time.Time{}, false
+	}
+	since := time.Duration(t.at-a.at) * time.Microsecond
+	now := time.Now()
+	until = a.sent.Add(since - since/100 + t.grant - drift(t.grant))
+	if latest := expiry(now, t.grant); until.After(latest) { // the server's clock was set
+		until = latest
+	}
+	if until.Sub(now) < t.grant/3 {
+		return time.Time{}, false
+	}
+	a.token, a.maybe = t.token, true
+	return until, true
+}
+
+// TryAcquire asks once, or again while answers are lost, for at most two request limits. It never queues: who waits goes
+// before it.
+func (m *RedisFairMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }

@@ -1,0 +1,173 @@
+package lockops
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// ErrSameServer: two of a Redlock's masters are one server, so that it would vote twice.
+var ErrSameServer = errors.New("is the same server as another of the masters")
+
+// ErrRestarted: the master has been started within the lock's TTL, after the others. It may have forgotten a lock that
+// somebody holds.
+var ErrRestarted = errors.New("master was restarted within the TTL, and does not vote yet")
+
+// identity is who a master is, by INFO server. A server that does not tell that (ACL, proxies, imitations) was at least
+// shown to be distinct from the other masters; whether it is restarted cannot be told.
+type identity struct {
+	known bool
+	runID string // empty: it does not tell
+	// started is the latest instant at which it can have been started: INFO tells whole seconds.
+	started time.Time
+	dials   uint64 // connections made before it was read
+	read    time.Time
+}
+
+// identities tell a session's masters apart.
+type identities struct {
+	mu    sync.Mutex
+	owner map[string]*master // by run id
+}
+
+// lentIdentity is for how long what an adopted client's server said of itself holds: its connections are not seen.
+const lentIdentity = time.Second
+
+// identify asks a master who it is, unless it was asked since the newest connection was made.
+func (m *master) identify(limit time.Duration) error {
+	s := m.session
+	if len(s.masters) == 1 || s.opts.unchecked {
+		return nil
+	}
+	dials := m.dials.Load()
+	m.mu.Lock()
+	before := m.identity
+	m.mu.Unlock()
+	if before.known && before.dials == dials && (!s.lent || time.Since(before.read) < lentIdentity) {
+		return nil
+	}
+	m.requests.Add(1)
+	info, err := m.client.Info(within(limit), "server").Result()
+	m.note(err)
+	if err != nil && (!answered(err) || transient(err)) {
+		return m.failed(err)
+	}
+	now := time.Now()
+	id := identity{known: true, dials: dials, read: now}
+	if seconds, failed := strconv.Atoi(infoField(info, "uptime_in_seconds")); err == nil && failed == nil {
+		id.runID, id.started = infoField(info, "run_id"), now.Add(-time.Duration(seconds)*time.Second)
+	}
+	if id.runID == "" {
+		if err := m.probe(limit); err != nil {
+			return err
+		}
+	} else if other := s.identities.claim(id.runID, before.runID, m); other != nil {
+		return m.failed(fmt.Errorf("%w, %s (run id %s)", ErrSameServer, other.name, id.runID))
+	}
+	if before.runID == id.runID && before.started.Before(id.started) {
+		id.started = before.started
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.replaced = m.replaced || before.runID != "" && before.runID != id.runID
+	m.identity = id
+	return nil
+}
+
+// probeLife is for how long a master shows that a key was set by it.
+const probeLife = 10 * time.Second
+
+// probe sets a key of the session's on a master: one that finds another master's is the same server.
+func (m *master) probe(limit time.Duration) error {
+	keys := []string{recipe.ProbePrefix + m.session.id}
+	m.mu.Lock()
+	probed := m.identity.known
+	m.mu.Unlock()
+	if probed {
+		return nil
+	}
+	now, err := m.clockFor(keys[0], limit)
+	if err != nil {
+		return err
+	}
+	last, _ := now.latest(time.Now().Add(limit))
+	number := slices.Index(m.session.masters, m)
+	reply, err := m.eval(within(limit), acquireScript, keys, number, probeLife.Milliseconds(), last, notInQueue)
+	switch {
+	case err != nil:
+		return m.failed(explain(err, acquireScript, keys))
+	case !strings.HasPrefix(reply, "1 "):
+		return m.failed(ErrSameServer)
+	}
+	return nil
+}
+
+// claim gives a run id to a master, and takes back the one that it had; other is who has it already.
+func (i *identities) claim(runID, before string, m *master) (other *master) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.owner == nil {
+		i.owner = make(map[string]*master)
+	}
+	if o := i.owner[runID]; o != nil && o != m {
+		return o
+	}
+	if before != runID && i.owner[before] == m {
+		delete(i.owner, before)
+	}
+	i.owner[runID] = m
+	return nil
+}
+
+// infoField is a field of an INFO reply.
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// mayVote says whether a master may vote for a lock with a TTL: ErrRestarted when it was restarted within that, that is
+// when it was another server before, or when it is younger than the TTL and a majority of the masters is not.
+func (m *master) mayVote(ttl time.Duration) error {
+	s := m.session
+	if len(s.masters) == 1 || s.opts.unchecked {
+		return nil
+	}
+	m.mu.Lock()
+	started, replaced := m.identity.started, m.replaced
+	m.mu.Unlock()
+	until := started.Add(ttl + time.Second)
+	if started.IsZero() || time.Now().After(until) || !replaced && s.young(ttl) {
+		return nil
+	}
+	m.mu.Lock()
+	first := m.reported != m.identity.runID
+	m.reported = m.identity.runID
+	m.mu.Unlock()
+	if first && s.opts.onRestart != nil {
+		s.opts.onRestart(m.name, until)
+	}
+	return m.failed(fmt.Errorf("%w, until %s", ErrRestarted, until.Format(time.TimeOnly)))
+}
+
+// young says that no majority of the masters is known to be older than a TTL: all were started together.
+func (s *RedisSession) young(ttl time.Duration) bool {
+	old := 0
+	for _, m := range s.masters {
+		m.mu.Lock()
+		if m.identity.runID != "" && time.Since(m.identity.started) > ttl+time.Second {
+			old++
+		}
+		m.mu.Unlock()
+	}
+	return old < s.quorum()
+}

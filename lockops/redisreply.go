@@ -1,0 +1,123 @@
+package lockops
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// answered says that the server has replied, be it with an error.
+func answered(err error) bool {
+	if err == nil {
+		return true
+	}
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// transientReplies are of servers that will do what they refuse now: the request was not executed (redis.io, "Errors" of
+// the protocol; Cluster specification).
+var transientReplies = [...]string{"LOADING", "READONLY", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}
+
+// transient says that a reply is about the state that the server is in, so that it is worth asking again.
+func transient(err error) bool {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return false
+	}
+	text := reply.Error()
+	if i := strings.Index(text, ": -"); i >= 0 { // of a command in a script, before Redis 7
+		text = text[i+3:]
+	}
+	word, _, _ := strings.Cut(text, " ")
+	for _, t := range transientReplies {
+		if word == t {
+			return true
+		}
+	}
+	return false
+}
+
+// refused says that a server has answered with an error that it will answer with again.
+func refused(err error) bool { return err != nil && answered(err) && !transient(err) }
+
+// DeniedError is the reply of a server whose user may not do what a lock needs.
+type DeniedError struct {
+	Command string // the command that was denied
+	Right   string // what is missing, as ACL SETUSER takes it; empty when the reply does not tell
+	Err     error  // the server's reply
+}
+
+func (e *DeniedError) Error() string {
+	if e.Right == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("the user may not run %s (ACL SETUSER … %s): %s", strings.ToUpper(e.Command), e.Right, e.Err)
+}
+
+// Unwrap returns the server's reply.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+var (
+	scriptLine    = regexp.MustCompile(`user_script:(\d+)`)
+	scriptCommand = regexp.MustCompile(`redis\.p?call\('(\w+)', ([A-Za-z]+(?:\[\d\])?)?`)
+	deniedCommand = regexp.MustCompile(`permissions to run the '([^']+)' command`)
+)
+
+// explain turns a denial into a DeniedError. Of a script, servers tell only the line, which is looked up here.
+func explain(err error, sc *script, keys []string) error {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return err
+	}
+	text := reply.Error()
+	command, key, onKey := "evalsha", "", strings.Contains(text, "access")
+	switch {
+	case strings.HasPrefix(text, "NOPERM"):
+		if m := deniedCommand.FindStringSubmatch(text); m != nil {
+			command = m[1]
+		}
+	case sc != nil && strings.Contains(text, "can't "):
+		command, key = sc.commandAt(text, keys)
+		if command == "" {
+			return err
+		}
+	default:
+		return err
+	}
+	d := &DeniedError{Command: command, Err: err, Right: "+" + strings.ReplaceAll(command, " ", "|")}
+	if onKey {
+		d.Right = "~" + key
+		if key == "" {
+			d.Right = "~" + strings.Join(keys, " ~")
+		}
+	}
+	return d
+}
+
+// commandAt is the command in the line of a script that a reply names, and its key.
+func (sc *script) commandAt(text string, keys []string) (command, key string) {
+	m := scriptLine.FindStringSubmatch(text)
+	if m == nil {
+		return "", ""
+	}
+	n, err := strconv.Atoi(m[1])
+	lines := strings.Split(sc.source, "\n")
+	if err != nil || n < 1 || n > len(lines) {
+		return "", ""
+	}
+	call := scriptCommand.FindStringSubmatch(lines[n-1])
+	if call == nil {
+		return "", ""
+	}
+	for i, k := range keys {
+		if call[2] == fmt.Sprintf("KEYS[%d]", i+1) {
+			key = k
+		}
+	}
+	return strings.ToLower(call[1]), key
+}

@@ -1,0 +1,56 @@
+package lockops
+
+import (
+	"crypto/sha1"
+	_ "embed" // the scripts
+	"encoding/hex"
+)
+
+//go:embed lua/acquire.lua
+var acquireLua string
+
+//go:embed lua/release.lua
+var releaseLua string
+
+//go:embed lua/wake.lua
+var wakeLua string
+
+//go:embed lua/turn.lua
+var turnLua string
+
+//go:embed lua/vote_release.lua
+var voteReleaseLua string
+
+//go:embed lua/extend.lua
+var extendLua string
+
+//go:embed lua/fair.lua
+var fairLua string
+
+//go:embed lua/fair_acquire.lua
+var fairAcquireLua string
+
+//go:embed lua/fair_release.lua
+var fairReleaseLua string
+
+//go:embed lua/clock.lua
+var clockLua string
+
+// script is a Lua script and the digest that servers know it by.
+type script struct{ source, sha string }
+
+func newScript(source string) *script {
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // what EVALSHA takes
+	return &script{source, hex.EncodeToString(sum[:])}
+}
+
+var (
+	acquireScript     = newScript(acquireLua)
+	releaseScript     = newScript(wakeLua + releaseLua)
+	voteReleaseScript = newScript(voteReleaseLua)
+	turnScript        = newScript(wakeLua + turnLua)
+	extendScript      = newScript(extendLua)
+	fairAcquireScript = newScript(fairLua + fairAcquireLua)
+	fairReleaseScript = newScript(fairLua + fairReleaseLua)
+	clockScript       = newScript(clockLua)
+)

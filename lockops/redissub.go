@@ -1,0 +1,224 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+)
+
+// subscriber is a session's one subscription on a master: the channel on which the session's waiters are told that they
+// are next, and those of locks that are held or waited for. Messages get lost (a subscription is no queue): whoever waits
+// looks by itself, too.
+type subscriber struct {
+	session  *RedisSession
+	client   redis.UniversalClient
+	own      string // the session's channel
+	requests atomic.Uint64
+
+	mu      sync.Mutex
+	pubsub  *redis.PubSub
+	locks   map[string]*listeners // by channel
+	stands  bool                  // the server has confirmed the own channel
+	failed  error                 // why it never will
+	changed chan struct{}         // closed when one of the two above changes
+}
+
+// listeners of one lock's channel. The subscription outlives the last for a while: locks are taken again and again.
+type listeners struct {
+	n    int
+	left time.Time
+}
+
+const (
+	// lingers is how long the subscription to a lock's channel is kept for the next who listens.
+	lingers = 30 * time.Second
+	// subscriberBeat is how long a subscription may be silent before it is asked whether it is alive.
+	subscriberBeat = 3 * time.Second
+	// subscriberRest is the least time between two attempts to make a subscription work.
+	subscriberRest = 50 * time.Millisecond
+)
+
+func newSubscriber(s *RedisSession, client redis.UniversalClient) *subscriber {
+	return &subscriber{
+		session: s, client: client, own: recipe.LockscopeSessionChannel(s.id),
+		locks: make(map[string]*listeners), changed: make(chan struct{}),
+	}
+}
+
+// start subscribes to the session's channel, if nobody has.
+func (w *subscriber) start() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pubsub == nil {
+		w.pubsub = w.client.Subscribe(context.Background())
+		w.session.goDo(w.run)
+	}
+}
+
+// ready waits, at most limit, until messages come; false: they do not.
+func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, error) {
+	w.start()
+	var timer *time.Timer
+	for {
+		w.mu.Lock()
+		stands, failed, changed := w.stands, w.failed, w.changed
+		w.mu.Unlock()
+		if stands || failed != nil {
+			return stands, failed
+		}
+		if timer == nil {
+			timer = time.NewTimer(limit)
+			defer timer.Stop()
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, nil
+		case <-w.session.ctx.Done():
+			return false, nil
+		}
+	}
+}
+
+// listen hears of a lock that was taken away by force: its waiters and holders in this session look again.
+func (w *subscriber) listen(lock string) (stop func()) {
+	w.start()
+	channel := recipe.LockscopeChannel(lock)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.locks[channel]
+	if l == nil {
+		l = &listeners{}
+		w.locks[channel] = l
+		pubsub := w.pubsub
+		w.session.goDo(func() { w.request(pubsub.Subscribe, channel) })
+	}
+	l.n++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l.n--; l.n == 0 {
+			l.left = time.Now()
+		}
+	}
+}
+
+func (w *subscriber) request(do func(context.Context, ...string) error, channels ...string) {
+	w.requests.Add(1)
+	// An error is left to go-redis: it reconnects and subscribes to what it was asked for.
+	_ = do(within(time.Second), channels...)
+}
+
+// run receives until the session is closed.
+func (w *subscriber) run() {
+	pubsub := w.pubsub // nobody else changes it
+	stop := context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
+	defer func() { stop(); pubsub.Close() }()
+	w.request(pubsub.Subscribe, w.own)
+	asked := false // whether it is alive
+	for w.session.ctx.Err() == nil {
+		m, err := pubsub.ReceiveTimeout(context.Background(), subscriberBeat)
+		var network net.Error
+		switch {
+		case err == nil:
+			asked = false
+			w.receive(m)
+		case errors.As(err, &network) && network.Timeout() && !asked:
+			asked = true
+			w.requests.Add(1)
+			_ = pubsub.Ping(within(time.Second))
+			w.prune()
+		case answered(err): // a channel that we may not hear
+			w.set(false, explain(err, nil, nil))
+			_ = w.session.sleep(subscriberRest)
+		default:
+			w.set(false, nil)
+			if asked { // hung: go-redis would wait on
+				asked = false
+				stop()
+				_ = pubsub.Close()
+				pubsub = w.renew()
+				stop = context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
+			}
+			_ = w.session.sleep(subscriberRest/2 + rand.N(subscriberRest))
+		}
+	}
+}
+
+// renew subscribes anew to all that was asked for, on a connection of its own.
+func (w *subscriber) renew() *redis.PubSub {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	channels := []string{w.own}
+	for c := range w.locks {
+		channels = append(channels, c)
+	}
+	w.pubsub = w.client.Subscribe(context.Background())
+	pubsub := w.pubsub
+	w.session.goDo(func() { w.request(pubsub.Subscribe, channels...) })
+	return pubsub
+}
+
+// prune gives up channels that nobody has listened to for a while.
+func (w *subscriber) prune() {
+	var old []string
+	w.mu.Lock()
+	for channel, l := range w.locks {
+		if l.n == 0 && time.Since(l.left) > lingers {
+			delete(w.locks, channel)
+			old = append(old, channel)
+		}
+	}
+	w.mu.Unlock()
+	if len(old) > 0 {
+		w.request(w.pubsub.Unsubscribe, old...)
+	}
+}
+
+func (w *subscriber) receive(m any) {
+	switch m := m.(type) {
+	case *redis.Message:
+		if m.Channel == w.own {
+			w.session.waiters.tell(m.Payload)
+			return
+		}
+		if lock := m.Channel[len(recipe.LockscopeChannel("")):]; lock != "" {
+			w.session.look(lock)
+		}
+	case *redis.Subscription:
+		if m.Channel == w.own && m.Kind == "subscribe" {
+			if w.set(true, nil) { // what was said before then may have been missed
+				w.session.look("")
+			}
+		}
+	}
+}
+
+// set says whether messages come; true when that is news.
+func (w *subscriber) set(stands bool, failed error) (news bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stands == stands && (w.failed == nil) == (failed == nil) {
+		return false
+	}
+	w.stands, w.failed = stands, failed
+	close(w.changed)
+	w.changed = make(chan struct{})
+	return true
+}
+
+// look lets the session's waiters and holders of a lock look at it again; all of them when it is not named.
+func (s *RedisSession) look(lock string) {
+	s.waiters.look(lock)
+	s.leases.check(lock)
+}

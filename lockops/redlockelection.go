@@ -1,0 +1,285 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// election is one try to take a Redlock: its value, and the vote of each master.
+type election struct {
+	l     *Redlock
+	value string
+	sent  time.Time
+	votes []*vote
+	cast  chan *vote
+	over  atomic.Bool // taken back: nobody needs to be asked any more
+
+	// of who counts
+	open, yes int
+	refusals  []*vote // of masters on which somebody else has the key
+	bad       []error
+
+	mu      sync.Mutex
+	deleted int  // votes that were taken back
+	left    int  // votes that are being taken back
+	waits   bool // somebody waits for the lock
+	woken   bool
+}
+
+func (l *Redlock) newElection() *election {
+	e := &election{
+		l: l, value: l.session.newValue(l.opts.label), sent: time.Now(),
+		cast: make(chan *vote, len(l.session.masters)),
+	}
+	for _, m := range l.session.masters {
+		e.votes = append(e.votes, &vote{e: e, master: m, since: notInQueue})
+	}
+	return e
+}
+
+// first is the vote of the master that orders the waiters: the first that is not known to be dead.
+func (e *election) first() *vote {
+	for _, v := range e.votes {
+		if !v.master.breakerOpen() {
+			return v
+		}
+	}
+	return e.votes[0]
+}
+
+// ask asks a master for its vote.
+func (e *election) ask(v *vote) {
+	v.asked = true
+	e.open++
+	before := v.master.releases(e.l.lock.name)
+	v.requestMu.Lock() // until it has asked: a release stands behind it
+	e.l.session.goDo(func() { v.ask(before); e.cast <- v })
+}
+
+// askAll asks all masters that were not asked yet, at once.
+func (e *election) askAll() {
+	for _, v := range e.votes {
+		if !v.asked {
+			e.ask(v)
+		}
+	}
+}
+
+// await counts votes until done, or until all are in, or until ctx ends.
+func (e *election) await(ctx context.Context, done func() bool) error {
+	for e.open > 0 && !done() {
+		select {
+		case v := <-e.cast:
+			e.open--
+			switch taken, err := v.result(); {
+			case taken:
+				e.yes++
+			case err != nil:
+				e.bad = append(e.bad, err)
+			default:
+				e.refusals = append(e.refusals, v)
+			}
+		case <-ctx.Done():
+			return because(ctx)
+		case <-e.l.session.ctx.Done():
+			return ErrClosed
+		}
+	}
+	return nil
+}
+
+// count waits until the votes decide, not for the slow ones.
+func (e *election) count(ctx context.Context) error {
+	quorum := e.l.session.quorum()
+	if err := e.await(ctx, func() bool { return e.yes >= quorum || e.yes+e.open < quorum }); err != nil {
+		return err
+	}
+	switch {
+	case e.yes >= quorum:
+		return nil // the lease reads the clock again and refuses when it is too late
+	case len(e.bad) > len(e.votes)-quorum:
+		return withNodes(e.bad, ErrNoQuorum)
+	}
+	return withNodes(e.bad, ErrHeld)
+}
+
+// decide makes the hold of an election that was won, and takes the votes back of any other.
+func (e *election) decide(ctx context.Context) (*Hold, error) {
+	err := e.count(ctx)
+	if err == nil {
+		g := newGrant(ctx, e.l.lock)
+		r := &redlockGrant{e: e}
+		r.lease = newLease(e.l.session, g, &e.l.opts, r.prolong, expiry(e.sent, e.l.opts.ttl))
+		r.cleanUp = r.abandon
+		g.backend = r
+		if r.run() {
+			return g.hold(ctx), nil
+		}
+		err = fmt.Errorf("%w: the answers took longer than the TTL", ErrNoQuorum)
+		if e.l.session.ctx.Err() != nil {
+			err = ErrClosed
+		}
+	}
+	e.withdraw()
+	return nil, err
+}
+
+// withdraw takes all votes back, and waits a moment for the masters; those that are slow are left to the background.
+func (e *election) withdraw() {
+	back := make(chan error, len(e.votes))
+	grace := time.NewTimer(cleanUpGrace)
+	defer grace.Stop()
+	for range e.takeBack(back) {
+		select {
+		case <-back:
+		case <-grace.C:
+			return
+		}
+	}
+}
+
+// takeBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted.
+func (e *election) takeBack(back chan<- error) (started int) {
+	e.over.Store(true)
+	e.mu.Lock()
+	e.left = len(e.votes)
+	e.mu.Unlock()
+	for _, v := range e.votes {
+		done := v.master.releasing(e.l.lock.name)
+		e.l.session.goDo(func() { v.takeBack(back, done) })
+	}
+	return len(e.votes)
+}
+
+// tookBack notes that a master has answered to that, or has not in time. When so many are free that somebody else can
+// win, who waits is told: at once when all are, otherwise after wakeDelay.
+func (e *election) tookBack(v *vote, deleted, waits bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.left--
+	if deleted {
+		e.deleted++
+	}
+	if waits {
+		e.waits = true
+		e.l.session.contended.mark(e.l.lock)
+	}
+	if !e.waits || e.woken || e.deleted < e.l.session.quorum() {
+		return
+	}
+	e.woken = true
+	delay := wakeDelay
+	if e.left == 0 {
+		delay = 0
+	}
+	e.l.session.goDo(func() { e.wake(delay) })
+}
+
+// wakeDelay is how long slow masters are waited for before the next is told that a majority is free.
+const wakeDelay = time.Millisecond
+
+func (e *election) wake(delay time.Duration) {
+	_ = e.l.session.sleep(delay)
+	m := e.first().master
+	_ = m.compare(context.Background(), turnScript, []string{e.l.lock.name, e.l.turns}, e.l.opts.limit, m.counts(), "")
+}
+
+// redlockGrant is an acquired majority.
+type redlockGrant struct {
+	*lease
+	e *election
+}
+
+func (r *redlockGrant) name() string { return r.e.value }
+
+// token: Redlock has no order that a token could follow.
+func (r *redlockGrant) token() (uint64, bool) { return 0, false }
+
+// prolong sets the TTL anew on a majority. With less than that, whatever the reason, the lock is lost now.
+func (r *redlockGrant) prolong(ctx context.Context) error {
+	e := r.e
+	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.l.opts.ttl/3)
+	stop := context.AfterFunc(ctx, cancel)
+	results := make(chan error, len(e.votes))
+	for _, v := range e.votes {
+		e.l.session.goDo(func() { results <- v.prolong(round) })
+	}
+	quorum := e.l.session.quorum()
+	var bad []error
+	yes := 0
+	for open := len(e.votes); yes < quorum && yes+open >= quorum; open-- {
+		if err := <-results; err == nil {
+			yes++
+		} else if !errors.Is(err, errNoVote) {
+			bad = append(bad, err)
+		}
+	}
+	stop()
+	if yes >= quorum { // the others go on, for one more limit
+		time.AfterFunc(e.l.opts.limit, cancel)
+		return nil
+	}
+	cancel()
+	if ctx.Err() != nil {
+		return withNodes(bad, because(ctx))
+	}
+	return withNodes(bad, ErrLost, ErrNoQuorum)
+}
+
+func (r *redlockGrant) abandon() {
+	r.stop()
+	s := r.e.l.session
+	if !s.enter() {
+		return
+	}
+	defer s.leave()
+	r.e.takeBack(make(chan error, len(r.e.votes)))
+}
+
+// release takes all votes back and waits for a majority to confirm it; the others go on in the background. Without one,
+// the error has a NodeError for each master that had a vote and did not confirm: ErrGone and ErrOther mean that the vote
+// was lost before, anything else that the master did not answer.
+func (r *redlockGrant) release(ctx context.Context) error {
+	r.stop()
+	e := r.e
+	s := e.l.session
+	if !s.enter() {
+		return ErrClosed
+	}
+	defer s.leave()
+	back := make(chan error, len(e.votes))
+	quorum := s.quorum()
+	var deleted, silent int
+	var bad []error
+	for open := e.takeBack(back); open > 0; open-- {
+		select {
+		case err := <-back:
+			switch {
+			case err == nil:
+				deleted++
+			case errors.Is(err, errNoVote):
+			default:
+				bad = append(bad, err)
+				if !settled(err) {
+					silent++
+				}
+			}
+		case <-ctx.Done():
+			return withNodes(bad, because(ctx))
+		}
+		if deleted >= quorum {
+			return nil
+		}
+	}
+	switch {
+	case deleted+silent < quorum:
+		return withNodes(bad, ErrLost)
+	case len(bad) == 0:
+		return nil
+	}
+	return withNodes(bad, ErrNoQuorum)
+}
