@@ -145,12 +145,10 @@ func lockscopeAsks(k Keys) []Ask {
 	if ours = ours && k.Main.Type == TypeString; !ours && (k.Main.Type != TypeNone || !k.may(lockscopeName)) {
 		return nil
 	}
-	queue := LockscopeKey(QueuePrefix, k.Key)
-	asks := []Ask{{queue, TypeZSet, Waiters}, {LockscopeKey(WaitPrefix, k.Key), TypeZSet, Waiters}}
-	if len(k.Beside[queue].Items) > 0 {
-		asks = append(asks, Ask{LockscopeKey(AlivePrefix, k.Key), TypeHash, Waiters})
+	return []Ask{
+		{LockscopeKey(QueuePrefix, k.Key), TypeZSet, Waiters},
+		{LockscopeKey(WaitPrefix, k.Key), TypeZSet, Waiters},
 	}
-	return asks
 }
 
 // lockscopeDecode reads a lock that somebody waits for; one without waiters is a plain string.
