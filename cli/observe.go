@@ -72,7 +72,11 @@ func (a *app) sources(s setup, once bool, only string) ([]inspect.Source, error)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, inspect.Recognise(source, s.recipes))
+		source = inspect.Recognise(source, s.recipes)
+		if !once {
+			source = inspect.Attend(source)
+		}
+		sources = append(sources, source)
 	}
 	return sources, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
 )
 
 // watch is one run of the command of that name.
@@ -160,6 +161,10 @@ func eventDetail(e inspect.Event, offset time.Duration) string {
 	switch {
 	case e.Finding != nil:
 		return fmt.Sprintf("%s: %s: %s", e.Finding.Severity, e.Finding.Rule, describe.Printable(e.Finding.Message))
+	case e.Kind == inspect.EventBlind:
+		return describe.Blind(e.Between)
+	case e.Change != nil:
+		return describe.Change(e.Change)
 	case e.Backend != nil && e.Backend.State == inspect.Connected:
 		return fmt.Sprintf("%s, by %s", e.Backend.State, e.Backend.Mode)
 	case e.Backend != nil:
@@ -167,7 +172,7 @@ func eventDetail(e inspect.Event, offset time.Duration) string {
 	case e.Contender == nil:
 		return ""
 	case e.Kind == inspect.EventHandover:
-		return contenderWords(e, offset) + ", after " + e.From.Cut(48)
+		return contenderWords(e, offset) + ", after " + e.From().Cut(48)
 	case e.Kind == inspect.EventGone:
 		return contenderWords(e, offset) + ", who waited"
 	default:
@@ -183,11 +188,13 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 		text += " (" + c.Name.Cut(64) + ")"
 	}
 	switch e.Kind {
+	case inspect.EventEnded:
+		text += fmt.Sprintf(", some time after %s: nobody saw how", describe.Clock(e.Between.From))
 	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
 		if !c.HeldSince.IsZero() {
 			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))
 		}
-		if e.Unsure {
+		if e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely {
 			text += "; or its session ran out"
 		}
 	}

@@ -88,7 +88,8 @@ func (o *Observer) dropPassed(now time.Time) {
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
 	if u.Gap != nil {
-		o.place(u.source, u.Gap.Backend).skipped(*u.Gap)
+		o.events = append(o.events, o.place(u.source, u.Gap.Backend).skipped(*u.Gap, now)...)
+		o.dirty = true
 	}
 	if u.Backend != nil {
 		o.tell(u.source, u.Backend, now)
@@ -115,8 +116,7 @@ func (o *Observer) apply(u sourceUpdate) {
 // tell takes in a newer state of a backend.
 func (o *Observer) tell(source int, b *Backend, now time.Time) {
 	p := o.place(source, b.Name)
-	o.events = append(o.events, compareBackends(p.state, b, now)...)
-	p.tell(b, now)
+	o.events = append(o.events, p.tell(b, now)...)
 	o.told[source] = p
 	if by := b.ClockOffset() - p.offset; by.Abs() >= time.Second {
 		p.offset = b.ClockOffset()
@@ -153,20 +153,31 @@ func (o *Observer) watch(p *place, now time.Time) {
 	o.diagnoseAll(p, now)
 }
 
-// known is the newest version of a lock that tells something, and whether we could not look for a while since.
-func (o *Observer) known(p *place, id ID, now time.Time) (was *Lock, blind bool) {
-	was = o.locks.get(id)
-	if was == nil {
-		return nil, p.blind(time.Time{}, now, o.locks.len())
-	}
-	if was.State != StateUnknown {
-		return was, p.blind(was.ReadAt, now, o.locks.len())
-	}
-	return o.hidden[id], true
+// hiddenLock is what was last known of a lock that cannot be looked at now, and since when, by our clock.
+type hiddenLock struct {
+	*Lock
+	since time.Time
 }
 
-func (o *Observer) view(p *place, id ID, was *Lock, blind bool, now time.Time) view {
-	v := view{at: now, blind: blind, first: !p.watched}
+// known is the newest version of a lock that tells something, and since when we could not look, by our clock; zero where we
+// could.
+func (o *Observer) known(p *place, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
+	was = o.locks.get(id)
+	switch {
+	case was != nil && was.State == StateUnknown:
+		h := o.hidden[id]
+		if h.Lock == nil {
+			return nil, now
+		}
+		return h.Lock, h.since
+	case was == nil && p.blind(time.Time{}, now, o.locks.len()), was != nil && p.blind(was.ReadAt, now, o.locks.len()):
+		return was, p.blindFrom
+	}
+	return was, time.Time{}
+}
+
+func (o *Observer) view(p *place, id ID, was *Lock, blindFrom, now time.Time) view {
+	v := view{at: now, blindFrom: blindFrom, first: !p.watched}
 	if was != nil {
 		v.forced = func(name Untrusted) bool { return o.wasForced(id, name, now) }
 		v.sessionEnded = func(c *Contender) bool {
@@ -184,7 +195,8 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	l.told = len(l.Findings)
 	offset := p.state.ClockOffset()
 	before := o.locks.get(l.ID)
-	was, blind := o.known(p, l.ID, now)
+	was, blindFrom := o.known(p, l.ID, now)
+	blind := !blindFrom.IsZero()
 	switch {
 	case was != nil:
 		carry(was, l, offset, blind)
@@ -193,7 +205,7 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	}
 	seen(l, now)
 	identify(l, p.sessions)
-	v := o.view(p, l.ID, was, blind, now)
+	v := o.view(p, l.ID, was, blindFrom, now)
 	v.first = v.first || before != nil // listed, but never looked at so far
 	var events []Event
 	switch {
@@ -203,7 +215,9 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	case before == nil:
 		events = compare(nil, l, v)
 	case was != nil:
-		o.hidden[l.ID] = was
+		if _, known := o.hidden[l.ID]; !known {
+			o.hidden[l.ID] = hiddenLock{was, now}
+		}
 	}
 	o.events = append(o.events, events...)
 	if before != nil {
@@ -236,16 +250,16 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	if before == nil {
 		return
 	}
-	was, blind := o.known(p, id, now)
+	was, blindFrom := o.known(p, id, now)
 	if was == nil {
 		was = before
 	}
-	events := compare(was, nil, o.view(p, id, was, blind, now))
+	events := compare(was, nil, o.view(p, id, was, blindFrom, now))
 	o.events = append(o.events, events...)
 	o.tellFindings(before.Findings, nil, Event{At: now, Lock: id})
 	if !p.once() {
 		gone := &Lock{ID: id, ReadAt: now, Masters: was.Masters}
-		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(), blind: blind}, now)
+		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(), blind: !blindFrom.IsZero()}, now)
 		o.retire(id)
 	}
 	delete(o.hidden, id)

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
 // expirySlack is how far the computed end of a Redis key may be off: half a round trip and the clocks' rounding.
@@ -13,8 +15,8 @@ type view struct {
 	at time.Time
 	// first: the lock was met while its backend was looked at for the first time; what is in it was there before.
 	first bool
-	// blind: we could not look for a while between the two versions.
-	blind bool
+	// blindFrom is, by our clock, since when we could not look for a while between the two versions; zero where we could.
+	blindFrom time.Time
 	// forced, sessionEnded, sessionLived and restarted may be nil. They tell of a holder that left: whether this program
 	// freed it, whether its session is known to be gone, and whether it cannot have run out; and of a Redis master, whether
 	// it started after the version before.
@@ -24,9 +26,46 @@ type view struct {
 	restarted    func(addr string) bool
 }
 
+func (v *view) blind() bool { return !v.blindFrom.IsZero() }
+
 // compare tells what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
 // Nothing can be told of a version in which the lock could not be looked at; the caller compares the ones around it.
 func compare(was, is *Lock, v view) []Event {
+	events := changes(was, is, v)
+	for i := range events {
+		e := &events[i]
+		e.Certainty = certaintyOf(e, v)
+		if v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting) {
+			e.Between = Interval{v.blindFrom, v.at}
+		}
+	}
+	return events
+}
+
+// certaintyOf is how sure it is that an event was what its kind says.
+func certaintyOf(e *Event, v view) recipe.Confidence {
+	switch e.Kind {
+	case EventEnded:
+		return CertaintyUnknown
+	case EventLost:
+		return recipe.Likely
+	case EventReleased:
+		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
+			return recipe.Likely
+		}
+	case EventGone:
+		switch {
+		case e.Contender == nil:
+		case v.blind():
+			return CertaintyUnknown
+		default:
+			return recipe.Likely // or its turn came and went between two looks
+		}
+	}
+	return recipe.Certain
+}
+
+func changes(was, is *Lock, v view) []Event {
 	switch {
 	case was == nil && v.first:
 		return nil
@@ -70,9 +109,7 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 			continue // one that waits now was not rightly read before
 		}
 		left = append(left, h)
-		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
-		e.Unsure = e.Kind == EventReleased && h.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(h)
-		events = append(events, e)
+		events = append(events, Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h})
 	}
 	return left, events
 }
@@ -81,10 +118,10 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	switch {
 	case v.forced != nil && v.forced(h.Name):
 		return EventForced
+	case v.blind():
+		return EventEnded // a session that is gone now may have released it before
 	case v.sessionEnded != nil && v.sessionEnded(h):
 		return EventExpired
-	case v.blind:
-		return EventLost
 	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-expirySlack)):
 		return EventExpired
 	case restartedWithout(was, is, v):
@@ -121,8 +158,8 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 			continue
 		}
 		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
-		if len(left) > 0 && !v.blind {
-			e.Kind, e.From = EventHandover, left[min(handed, len(left)-1)].Name
+		if len(left) > 0 && !v.blind() {
+			e.Kind, e.Previous = EventHandover, left[min(handed, len(left)-1)]
 			handed++
 		}
 		events = append(events, e)
@@ -195,7 +232,7 @@ func compareFindings(was, is []Finding, e Event) []Event {
 	before, now := byKey(was), byKey(is)
 	var events []Event
 	tell := func(kind EventKind, f *Finding) {
-		e.Kind, e.Finding = kind, f
+		e.Kind, e.Finding, e.Certainty = kind, f, f.Confidence
 		events = append(events, e)
 	}
 	for i := range is {
@@ -238,5 +275,5 @@ func compareBackends(was, is *Backend, at time.Time) []Event {
 	if was == nil && is.State == Connected || was != nil && was.State == is.State && was.Mode == is.Mode {
 		return nil
 	}
-	return []Event{{Kind: EventBackend, At: at, Backend: is}}
+	return []Event{{Kind: EventBackend, At: at, Backend: is, Certainty: recipe.Certain}}
 }

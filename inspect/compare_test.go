@@ -46,7 +46,7 @@ func short(events []Event) string {
 		case e.Finding != nil:
 			words = append(words, string(e.Kind)+" "+e.Finding.Rule)
 		case e.Kind == EventHandover:
-			words = append(words, "handover "+number(e.From)+">"+number(e.Contender.Name))
+			words = append(words, "handover "+number(e.From())+">"+number(e.Contender.Name))
 		case e.Contender != nil:
 			words = append(words, string(e.Kind)+" "+number(e.Contender.Name))
 		default:
@@ -76,8 +76,8 @@ func TestCompareQueues(t *testing.T) {
 		{"readers follow a writer", "11 r12 r13", "r12 r13", none, "released 11, handover 11>12, handover 11>13"},
 		{"a reader joins readers", "r11", "r11 r12", none, "acquired 12"},
 		{"several at once", "11 12 13", "13 14", none, "released 11, handover 11>13, gone 12, waiting 14"},
-		{"blind", "11 12", "12", view{at: now, blind: true}, "lost 11, acquired 12"},
-		{"blind, session gone", "11", "", view{at: now, blind: true, sessionEnded: gone.sessionEnded}, "expired 11"},
+		{"blind", "11 12", "12", view{at: now, blindFrom: now.Add(-time.Minute)}, "ended 11, acquired 12"},
+		{"blind, session gone", "11", "", view{at: now, blindFrom: now.Add(-time.Minute), sessionEnded: gone.sessionEnded}, "ended 11"},
 		{"forced", "11 12", "12", view{at: now, forced: func(Untrusted) bool { return true }}, "forced 11, handover 11>12"},
 	} {
 		if got := short(compare(queueOf(t, tt.was), queueOf(t, tt.is), tt.v)); got != tt.want {
@@ -98,9 +98,9 @@ func TestCompareLocksThatComeAndGo(t *testing.T) {
 		"new":                 {nil, full, view{at: now}, "appeared, acquired 11, waiting 12"},
 		"new, not looked at":  {nil, hidden, view{at: now}, "appeared"},
 		"gone":                {full, nil, view{at: now}, "released 11, gone"},
-		"gone while blind":    {full, nil, view{at: now, blind: true}, "lost 11, gone"},
+		"gone while blind":    {full, nil, view{at: now, blindFrom: now.Add(-time.Minute)}, "ended 11, gone"},
 		"cannot be looked at": {full, hidden, view{at: now}, ""},
-		"can be again":        {hidden, full, view{at: now, blind: true}, ""},
+		"can be again":        {hidden, full, view{at: now, blindFrom: now.Add(-time.Minute)}, ""},
 	} {
 		if got := short(compare(tt.was, tt.is, tt.v)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -189,8 +189,8 @@ func TestEventJSON(t *testing.T) {
 		if err := json.Unmarshal(text, &m); err != nil {
 			t.Fatal(err)
 		}
-		if keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock"}; len(m) != len(keys) ||
-			slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }) {
+		keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock", "certainty"}
+		if slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }) {
 			t.Errorf("fields of %s", text)
 		}
 		return m

@@ -1,6 +1,10 @@
 package inspect
 
-import "time"
+import (
+	"time"
+
+	"lockscope/inspect/recipe"
+)
 
 // EventKind is what happened.
 type EventKind string
@@ -20,21 +24,50 @@ const (
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
 	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session is gone.
-	// EventForced: this program freed it. EventLost: it ended, and not by its owner or not so that we could see: while we
-	// could not look, or with a Redis master that restarted without it. EventReleased: any other; its entry was deleted
-	// before its time. Who deleted it does not show: an operator's delete by another tool looks the same, and so does, when
-	// Unsure, the end of a ZooKeeper session.
+	// EventForced: this program freed it. EventLost: a Redis master restarted without it. EventEnded: it ended while we could
+	// not look (Between), in whatever way. EventReleased: any other; its entry was deleted before its time. Who deleted it
+	// does not show: an operator's delete by another tool looks the same, and so does, where that is only likely, the end of a
+	// ZooKeeper session.
 	EventReleased EventKind = "released"
 	EventExpired  EventKind = "expired"
 	EventLost     EventKind = "lost"
 	EventForced   EventKind = "forced"
+	EventEnded    EventKind = "ended"
 	// EventFinding: a finding that was not there, or was less severe; EventCleared: one that has not been
 	// there for 5 s.
 	EventFinding EventKind = "finding"
 	EventCleared EventKind = "cleared"
 	// EventBackend: the state or mode of a backend changed, or the first one that it told is not connected.
 	EventBackend EventKind = "backend"
+	// EventBlind: a backend could be looked at again; what happened Between was not seen.
+	EventBlind EventKind = "blind"
+	// EventChanged: a backend's master or leader is another one now, or a Redis server started anew. See Change.
+	EventChanged EventKind = "changed"
 )
+
+// CertaintyUnknown is the certainty of an event of which only that it happened is known.
+const CertaintyUnknown recipe.Confidence = "unknown"
+
+// Interval is a time by our clock.
+type Interval struct{ From, To time.Time }
+
+// ChangeKind is what became of a server.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	// ChangedMaster: another server is the master now; ChangedLeader: another one leads the ensemble.
+	ChangedMaster ChangeKind = "master"
+	ChangedLeader ChangeKind = "leader"
+	// Restarted: a Redis server started anew; what it had not written down is gone.
+	Restarted ChangeKind = "restarted"
+)
+
+// Change is what became of a backend's servers. From and To are addresses, as of a target; equal for Restarted.
+type Change struct {
+	What     ChangeKind
+	From, To string
+}
 
 // Event is one change that was seen. Nobody may change what it points to.
 type Event struct {
@@ -45,13 +78,25 @@ type Event struct {
 	Lock ID
 	// Contender it is about, as it was when it left or as it is; nil when it is about the lock or a backend.
 	Contender *Contender
-	// Unsure: of an EventReleased, that its session may have run out instead: the servers tell no sessions, or what they
-	// last told of this one was too long ago.
-	Unsure bool
-	// From is the name of the holder before, of a handover.
-	From Untrusted
+	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the servers
+	// tell no sessions, or what they last told of this one was too long ago.
+	Certainty recipe.Confidence
+	// Between is when it happened where that was not seen, or the time of an EventBlind; zero where it was seen at At.
+	Between Interval
+	// Previous is the holder before, as it was, of a handover; else nil.
+	Previous *Contender
 	// Finding that came or was cleared.
 	Finding *Finding
 	// Backend whose state changed, or whose finding it is.
 	Backend *Backend
+	// Change of an EventChanged; else nil.
+	Change *Change
+}
+
+// From is the name of the holder before, of a handover; else empty.
+func (e *Event) From() Untrusted {
+	if e.Previous == nil {
+		return ""
+	}
+	return e.Previous.Name
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
 var zkUp = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeWatch, FirstPass: true}
@@ -235,8 +237,8 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 				told  string
 			}{
 				{"12 13", now.Add(time.Second), ""},
-				{"13", time.Time{}, "lost 12, acquired 13"},
-				{"14", time.Time{}, "lost 12, acquired 14, gone 13"},
+				{"13", time.Time{}, "ended 12, acquired 13"},
+				{"14", time.Time{}, "ended 12, acquired 14, gone 13"},
 			} {
 				a := applying(t)
 				a.send(0, Update{Put: []*Lock{queueOf(t, "11 12 13")}, Backend: zkUp})
@@ -339,7 +341,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 		}
 		a.told(t)
 		a.send(tt.end, Update{Put: []*Lock{at(queueOf(t, ""), tt.end)}})
-		if len(a.events) != 1 || a.events[0].Kind != tt.want || a.events[0].Unsure != tt.unsure {
+		if len(a.events) != 1 || a.events[0].Kind != tt.want || (a.events[0].Certainty != recipe.Certain) != tt.unsure {
 			t.Errorf("%s: %+v", name, a.events)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
 func TestWhatEndedWhileNobodyLookedIsNotToldAsReleased(t *testing.T) {
@@ -42,5 +44,71 @@ func TestALockIsAsOldAsItsBackendWasHeardOf(t *testing.T) {
 		if got := c.lock.AsOf(c.b, now); !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// What happened while nobody looked is told as such, with the time in which it was, and the gap itself once.
+func TestGapsAreTold(t *testing.T) {
+	down, up := *zkUp, *zkUp
+	down.State, down.HeardAt = Down, now.Add(8*time.Second)
+	gap := func(from, until int) Update {
+		return Update{Gap: &Gap{Backend: "zk", From: now.Add(time.Duration(from) * time.Second), Until: now.Add(time.Duration(until) * time.Second)}}
+	}
+	type step struct {
+		at int
+		u  Update
+	}
+	for name, tt := range map[string]struct {
+		steps []step
+		from  int // of all that is told of the gap
+		until int // of the blind event
+	}{
+		"the process stood still":              {[]step{{41, gap(8, 41)}}, 8, 41},
+		"two tell of the same gap":             {[]step{{41, gap(8, 41)}, {41, gap(8, 41)}}, 8, 41},
+		"the backend was down":                 {[]step{{10, Update{Backend: &down}}, {41, Update{Backend: &up}}}, 8, 41},
+		"the process stood still while it was": {[]step{{10, Update{Backend: &down}}, {40, gap(20, 40)}, {41, Update{Backend: &up}}}, 8, 41},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := applying(t)
+			a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+			a.told(t)
+			for _, s := range tt.steps {
+				a.send(s.at, s.u)
+			}
+			a.send(42, Update{Put: []*Lock{at(queueOf(t, "12 13"), 42)}})
+			seconds := func(at time.Time) int { return int(at.Sub(now) / time.Second) }
+			blind, ended := 0, 0
+			for _, e := range a.events {
+				switch e.Kind {
+				case EventBlind:
+					blind++
+					if seconds(e.Between.From) != tt.from || seconds(e.Between.To) != tt.until || e.Backend == nil || e.Certainty != recipe.Certain {
+						t.Errorf("blind %+v", e)
+					}
+				case EventEnded:
+					ended++
+					if e.Certainty != CertaintyUnknown || e.Contender.Owner.Session != 11 || seconds(e.Between.To) != 42 || seconds(e.Between.From) < 8 || seconds(e.Between.From) > 10 {
+						t.Errorf("ended %+v", e)
+					}
+				case EventReleased, EventLost, EventExpired, EventHandover:
+					t.Errorf("nobody saw %s", e.Kind)
+				case EventAcquired:
+					if e.Contender.HeldSince.IsZero() && e.Between == (Interval{}) {
+						t.Errorf("acquired %+v", e)
+					}
+				}
+			}
+			if blind != 1 || ended != 1 {
+				t.Errorf("told %d gaps and %d ends", blind, ended)
+			}
+		})
+	}
+	// Who was never seen was not lost sight of.
+	down.FirstPass = false
+	a := applying(t)
+	a.send(0, Update{Backend: &down})
+	a.send(9, Update{Backend: zkUp, Put: []*Lock{queueOf(t, "11")}})
+	if told := a.told(t); strings.Contains(told, "blind") {
+		t.Error(told)
 	}
 }

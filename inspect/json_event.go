@@ -1,11 +1,15 @@
 package inspect
 
-import "time"
+import (
+	"time"
+
+	"lockscope/inspect/recipe"
+)
 
 // EventJSON is one line of watch in the contract's form. offset is the clock of the event's backend minus ours, which
 // its times are told by.
 func EventJSON(e Event, offset time.Duration) any {
-	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Finding: e.Finding}
+	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Certainty: e.Certainty, Finding: e.Finding}
 	if e.Lock != (ID{}) {
 		j.Lock = e.Lock.String()
 	}
@@ -13,9 +17,15 @@ func EventJSON(e Event, offset time.Duration) any {
 		c := contenderJSON(e.Contender, e.At, offset)
 		j.Contender = &c
 	}
-	if e.Kind == EventHandover {
-		from := e.From.String()
-		j.From = &from
+	if p := e.Previous; p != nil {
+		from, previous := p.Name.String(), contenderJSON(p, e.At, offset)
+		j.From, j.Previous = &from, &previous
+	}
+	if e.Between != (Interval{}) {
+		j.Between = &jsonInterval{stamp(e.Between.From.Add(offset)), stamp(e.Between.To.Add(offset))}
+	}
+	if c := e.Change; c != nil {
+		j.Change = &jsonChange{c.What, Escape(c.From), Escape(c.To)}
 	}
 	if e.Backend != nil {
 		b := backendJSON(e.Backend)
@@ -32,4 +42,20 @@ type jsonEvent struct {
 	From      *string        `json:"from"`
 	Finding   *Finding       `json:"finding"`
 	Backend   *jsonBackend   `json:"backend"`
+
+	Certainty recipe.Confidence `json:"certainty"`
+	Between   *jsonInterval     `json:"between,omitempty"`
+	Previous  *jsonContender    `json:"previous,omitempty"`
+	Change    *jsonChange       `json:"change,omitempty"`
+}
+
+type jsonInterval struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type jsonChange struct {
+	What ChangeKind `json:"what"`
+	From string     `json:"from"`
+	To   string     `json:"to"`
 }

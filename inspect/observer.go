@@ -31,8 +31,8 @@ type Observer struct {
 	locks   table
 	places  []*place // in the order of the sources
 	byName  map[string]*place
-	told    []*place     // by source: the backend that it told of last
-	hidden  map[ID]*Lock // what was last known of locks that cannot be looked at now
+	told    []*place // by source: the backend that it told of last
+	hidden  map[ID]hiddenLock
 	tracks  map[ID]*track
 	former  []ID // locks that are gone, and may still have a track
 	changed map[ID]struct{}
@@ -65,7 +65,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		passed:        make(map[ID]time.Time),
 		byName:        make(map[string]*place),
 		told:          make([]*place, len(sources)),
-		hidden:        make(map[ID]*Lock),
+		hidden:        make(map[ID]hiddenLock),
 		tracks:        make(map[ID]*track),
 		changed:       make(map[ID]struct{}),
 		cleared:       make(map[findingKey]Event),

@@ -29,8 +29,10 @@ type place struct {
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
 	watches *WatchTable
 	covered map[ID]*WatchTable
-	// blindFrom and blindUntil are when we last lost sight of all of it, and had it again.
-	blindFrom, blindUntil time.Time
+	// blindFrom and blindUntil are when we last lost sight of all of it, and had it again. unheard is since when it had not
+	// answered then, and blindTold up to when blindness was told.
+	blindFrom, blindUntil, unheard, blindTold time.Time
+	cluster                                   cluster
 }
 
 // shownBackend is a backend as it is published, and the state that it was made of.
@@ -89,23 +91,31 @@ func (o *Observer) place(source int, name string) *place {
 	return p
 }
 
-// tell takes in a newer state of the backend.
-func (p *place) tell(b *Backend, now time.Time) {
-	down := p.state != nil && p.state.State == Down
-	switch {
+// tell takes in a newer state of the backend, and says what that means.
+func (p *place) tell(b *Backend, now time.Time) []Event {
+	was := p.state
+	events := compareBackends(was, b, now)
+	p.state = b
+	switch down := was != nil && was.State == Down; {
 	case b.State == Down && !down:
-		p.blindFrom, p.blindUntil = now, time.Time{}
+		p.blindFrom, p.blindUntil, p.unheard = now, time.Time{}, now
+		if heard := b.HeardAt; !heard.IsZero() && heard.Before(now) {
+			p.unheard = heard
+		}
 	case b.State != Down && down:
 		p.blindUntil = now
+		events = append(events, p.wentBlind(Interval{p.unheard, now}, now)...)
 	}
-	p.state = b
+	return append(events, p.cluster.changed(b, now)...)
 }
 
-// skipped takes in that nobody looked for a while.
-func (p *place) skipped(g Gap) {
-	if p.state == nil || p.state.State != Down { // else it goes on
-		p.blindFrom, p.blindUntil = g.From, g.Until
+// skipped takes in that nobody looked for a while, and tells it.
+func (p *place) skipped(g Gap, now time.Time) []Event {
+	if p.state != nil && p.state.State == Down {
+		return nil // it goes on
 	}
+	p.blindFrom, p.blindUntil = g.From, g.Until
+	return p.wentBlind(Interval{g.From, g.Until}, now)
 }
 
 // blind says that we lost sight of the backend after a lock's version was read and, so short a time after we had it

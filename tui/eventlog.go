@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 )
 
 // eventsKept is how many events the log remembers.
@@ -38,7 +37,7 @@ type eventNote struct {
 // add takes over events. It moves the remembered ones only once in a while.
 func (l *eventLog) add(events []inspect.Event) {
 	for _, e := range events {
-		n := eventNote{from: l.from(e)}
+		n := eventNote{from: previous(&e)}
 		if e.Contender != nil {
 			offset := time.Duration(0)
 			if l.offset != nil {
@@ -62,22 +61,6 @@ func (l *eventLog) at(number int) (*inspect.Event, *eventNote) {
 	return &l.list[number-l.dropped], &l.notes[number-l.dropped]
 }
 
-// lookedBack is how many events before a handover are looked at for the end of the hold before.
-const lookedBack = 64
-
-// from is who held the lock before a handover, which names it only by its entry; empty for other events.
-func (l *eventLog) from(e inspect.Event) string {
-	if e.Kind != inspect.EventHandover {
-		return ""
-	}
-	for i := len(l.list) - 1; i >= max(0, len(l.list)-lookedBack); i-- {
-		if b := &l.list[i]; b.Lock == e.Lock && b.Contender != nil && b.Contender.Name == e.From {
-			return describe.Owner(b.Contender)
-		}
-	}
-	return e.From.String()
-}
-
 // lasted is how long the hold or the wait was that an event ends, by the backend's clock.
 func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost bool) {
 	c, at := e.Contender, e.At.Add(offset)
@@ -93,7 +76,7 @@ func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost b
 			at = c.HeldSince
 		}
 		return between(c.Since, at), false
-	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced:
 		if c.HeldSince.IsZero() {
 			return between(c.Since, at), true
 		}

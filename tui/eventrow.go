@@ -122,6 +122,10 @@ func (s *events) whoCell(e *inspect.Event, n *eventNote, room int) line {
 		return l
 	case e.Finding != nil:
 		return line{{describe.Printable(e.Finding.Rule), severitySign(t, e.Finding.Severity).style}, {"  " + said(t, e.Finding.Message), t.Text}}
+	case e.Kind == inspect.EventBlind:
+		return line{{said(t, describe.Blind(e.Between)), t.Text}}
+	case e.Change != nil:
+		return line{{said(t, describe.Change(e.Change)), t.Text}}
 	case e.Backend != nil:
 		l := line{{string(e.Backend.State), backendSign(t, e.Backend.State).style}, {" " + t.Glyphs.Dot + " " + string(e.Backend.Mode), t.Muted}}
 		if text := describe.Trouble(e.Backend); text != "" && e.Backend.State != inspect.Connected {

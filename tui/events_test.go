@@ -28,7 +28,7 @@ func handoffs(n int) []inspect.Event {
 		is.Since = at.Add(-3200 * time.Millisecond)
 		list = append(list,
 			inspect.Event{Kind: inspect.EventReleased, At: at, Lock: orders().ID, Contender: &was},
-			inspect.Event{Kind: inspect.EventHandover, At: at, Lock: orders().ID, Contender: &is, From: was.Name})
+			inspect.Event{Kind: inspect.EventHandover, At: at, Lock: orders().ID, Contender: &is, Previous: &was})
 	}
 	return list
 }
@@ -52,7 +52,7 @@ func allKinds() []inspect.Event {
 		at(60*time.Second, inspect.Event{Kind: inspect.EventWaiting, Lock: zk, Contender: &b}),
 		at(50*time.Second, inspect.Event{Kind: inspect.EventFinding, Lock: zk, Finding: &f}),
 		at(40*time.Second, inspect.Event{Kind: inspect.EventReleased, Lock: zk, Contender: &a}),
-		at(40*time.Second, inspect.Event{Kind: inspect.EventHandover, Lock: zk, Contender: &b, From: a.Name}),
+		at(40*time.Second, inspect.Event{Kind: inspect.EventHandover, Lock: zk, Contender: &b, Previous: &a}),
 		at(39500*time.Millisecond, inspect.Event{Kind: inspect.EventCleared, Lock: zk, Finding: &f}),
 		at(30*time.Second, inspect.Event{Kind: inspect.EventExpired, Lock: thin().ID, Contender: &thin().Holders[0]}),
 		at(20*time.Second, inspect.Event{Kind: inspect.EventLost, Lock: evil.ID, Contender: &evil.Holders[0]}),
@@ -323,7 +323,7 @@ func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
 	gone := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{freeLock()})
 	gone.Changed, gone.Dropped = []inspect.ID{l.ID}, 3
 	send(m, snapshotArrivedMsg{snapshot: gone})
-	if len(m.history.of(l.ID)) > 0 || len(m.history.left) > 0 {
+	if len(m.history.of(l.ID)) > 0 {
 		t.Error("the grants of a lock that is gone are kept for ever")
 	}
 }

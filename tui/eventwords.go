@@ -6,6 +6,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
 	"lockscope/theme"
 )
 
@@ -24,12 +25,12 @@ func eventWord(e *inspect.Event) string {
 	case inspect.EventHandover:
 		return "handed over"
 	case inspect.EventReleased:
-		if e.Unsure {
+		if e.Certainty == recipe.Likely {
 			return "released?" // or its session ran out
 		}
 		return "released"
 	default:
-		return string(e.Kind) // acquired, expired, lost, forced, finding, cleared, backend
+		return string(e.Kind) // acquired, expired, lost, ended, forced, finding, cleared, backend, blind, changed
 	}
 }
 
@@ -57,6 +58,8 @@ func eventSign(t *theme.Theme, e *inspect.Event) span {
 		return span{g.Cleared, t.Holding}
 	case inspect.EventBackend:
 		return backendSign(t, e.Backend.State)
+	case inspect.EventBlind, inspect.EventChanged:
+		return span{g.Warning, t.Warning}
 	case inspect.EventAppeared:
 		return span{g.Came, t.Muted}
 	default:

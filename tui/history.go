@@ -26,18 +26,11 @@ type grant struct {
 // history remembers who got which lock, by the observer's events.
 type history struct {
 	grants map[inspect.ID][]grant
-	left   map[inspect.ID]left
 	newest time.Time
 }
 
-// left is the last hold of a lock that has ended: a handover names its holder only by the entry on the server.
-type left struct {
-	name inspect.Untrusted
-	who  string
-}
-
 func newHistory() *history {
-	return &history{grants: make(map[inspect.ID][]grant), left: make(map[inspect.ID]left)}
+	return &history{grants: make(map[inspect.ID][]grant)}
 }
 
 // note takes over the grants among events.
@@ -45,15 +38,10 @@ func (h *history) note(events []inspect.Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case inspect.EventAcquired, inspect.EventHandover:
-			h.add(e.Lock, grant{seen: e.At, to: describe.Owner(e.Contender), from: h.from(e), name: e.Contender.Name})
-		case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
-			if e.Contender != nil {
-				h.left[e.Lock] = left{e.Contender.Name, describe.Owner(e.Contender)}
-			}
+			h.add(e.Lock, grant{seen: e.At, to: describe.Owner(e.Contender), from: previous(&e), name: e.Contender.Name})
 		case inspect.EventGone:
 			if e.Contender == nil {
 				delete(h.grants, e.Lock)
-				delete(h.left, e.Lock)
 			}
 		}
 	}
@@ -62,19 +50,14 @@ func (h *history) note(events []inspect.Event) {
 // keep forgets the locks that are not wanted any more.
 func (h *history) keep(wanted func(inspect.ID) bool) {
 	maps.DeleteFunc(h.grants, func(id inspect.ID, _ []grant) bool { return !wanted(id) })
-	maps.DeleteFunc(h.left, func(id inspect.ID, _ left) bool { return !wanted(id) })
 }
 
-// from is who held the lock before a handover; empty when the event is none.
-func (h *history) from(e inspect.Event) string {
-	switch before := h.left[e.Lock]; {
-	case e.Kind != inspect.EventHandover:
+// previous is who held the lock before a handover; empty for other events.
+func previous(e *inspect.Event) string {
+	if e.Previous == nil {
 		return ""
-	case before.name == e.From:
-		return before.who
-	default:
-		return e.From.String()
 	}
+	return describe.Owner(e.Previous)
 }
 
 func (h *history) add(id inspect.ID, g grant) {

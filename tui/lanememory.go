@@ -38,7 +38,7 @@ func (m *laneMemory) read(log *eventLog, lock inspect.ID) {
 
 func (m *laneMemory) note(e inspect.Event) {
 	switch e.Kind {
-	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced, inspect.EventGone:
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced, inspect.EventGone:
 		m.ended = append(m.ended, e)
 	case inspect.EventWaiting:
 		if e.Contender.Since.IsZero() {

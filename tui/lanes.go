@@ -161,7 +161,7 @@ func endedLane(e *inspect.Event) lane {
 	if e.Kind == inspect.EventExpired && !c.ExpiresAt.IsZero() && c.ExpiresAt.Before(e.At) {
 		n.ended = c.ExpiresAt
 	}
-	n.unseenEnd = e.Kind == inspect.EventLost
+	n.unseenEnd = e.Kind == inspect.EventEnded
 	return n
 }
 

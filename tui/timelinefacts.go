@@ -196,8 +196,6 @@ func (v *laneView) ending(l *lane) string {
 	switch {
 	case l.left:
 		return "left without the lock" + at
-	case l.how == inspect.EventLost:
-		return "lost, at the latest" + at
 	case l.unseenEnd:
 		return "its end was not seen"
 	case l.how == "":

@@ -229,7 +229,7 @@ func TestHandoverIsRemembered(t *testing.T) {
 	s := changed([]inspect.ID{l.ID}, l)
 	s.Events = []inspect.Event{
 		{Kind: inspect.EventReleased, At: noon, Lock: l.ID, Contender: &before},
-		{Kind: inspect.EventHandover, At: noon, Lock: l.ID, Contender: &next, From: before.Name},
+		{Kind: inspect.EventHandover, At: noon, Lock: l.ID, Contender: &next, Previous: &before},
 	}
 	press(m, "space")
 	send(m, snapshotArrivedMsg{snapshot: s})

@@ -99,12 +99,12 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 					t.Errorf("%v", got)
 					for _, e := range o.events {
 						if e.Contender != nil {
-							t.Log(e.At.Format("05.000"), e.Kind, e.Contender.Place, e.Contender.Name.Cut(60), e.Contender.Owner.Label, e.Contender.Owner.Session, e.Contender.Czxid, e.Contender.State, "from", e.From)
+							t.Log(e.At.Format("05.000"), e.Kind, e.Contender.Place, e.Contender.Name.Cut(60), e.Contender.Owner.Label, e.Contender.Owner.Session, e.Contender.Czxid, e.Contender.State, "from", e.From())
 						}
 					}
 				}
 				for _, e := range o.events {
-					if (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) && e.From == "" && e.Contender.HeldSince.Sub(e.Contender.Since) < 0 {
+					if (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) && e.Previous == nil && e.Contender.HeldSince.Sub(e.Contender.Since) < 0 {
 						t.Errorf("granted before it came: %+v", e.Contender)
 					}
 				}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/servertest"
 )
@@ -49,7 +50,7 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 				if killed {
 					want = inspect.EventExpired
 				}
-				if len(o.events) != 1 || o.events[0].Kind != want || o.events[0].Unsure {
+				if len(o.events) != 1 || o.events[0].Kind != want || o.events[0].Certainty != recipe.Certain {
 					t.Errorf("events %+v, want %s", o.events, want)
 				}
 			})
@@ -70,7 +71,7 @@ func TestWithoutSessionsAnEndIsUnsure(t *testing.T) {
 		o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{"http://127.0.0.1:1"}, Roots: []string{root}}, root+"/lock")
 		peer.Kill()
 		o.awaitLock("it is free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
-		if len(o.events) != 1 || o.events[0].Kind != inspect.EventReleased || !o.events[0].Unsure {
+		if len(o.events) != 1 || o.events[0].Kind != inspect.EventReleased || o.events[0].Certainty != recipe.Likely {
 			t.Errorf("events %+v", o.events)
 		}
 	})

@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// run is one run of a Redis server, as it was last told.
+type run struct {
+	id      string
+	started time.Time
+}
+
+// cluster is what was last known of who serves a backend, also while it could not be asked.
+type cluster struct {
+	leader  string
+	masters []string // in the order of the servers
+	runs    map[string]run
+}
+
+// changed takes in a newer state of a backend and tells what became of its servers.
+func (k *cluster) changed(b *Backend, at time.Time) []Event {
+	if b.State == Down {
+		return nil
+	}
+	var events []Event
+	tell := func(what ChangeKind, from, to string) {
+		events = append(events, Event{Kind: EventChanged, At: at, Backend: b, Certainty: recipe.Certain, Change: &Change{what, from, to}})
+	}
+	if b.Kind == ZooKeeper {
+		i := slices.IndexFunc(b.Servers, func(s Server) bool { return s.Role == "leader" })
+		if i < 0 {
+			return nil
+		}
+		if leader := b.Servers[i].Addr; leader != k.leader {
+			if k.leader != "" {
+				tell(ChangedLeader, k.leader, leader)
+			}
+			k.leader = leader
+		}
+		return events
+	}
+	for i := range b.Servers {
+		s := &b.Servers[i]
+		before, known := k.runs[s.Addr]
+		if s.RunID == "" || known && before.id == s.RunID {
+			continue
+		}
+		if known && s.StartedAt.After(before.started) {
+			tell(Restarted, s.Addr, s.Addr)
+		}
+		if k.runs == nil {
+			k.runs = make(map[string]run)
+		}
+		k.runs[s.Addr] = run{s.RunID, s.StartedAt}
+	}
+	for _, move := range k.moved(b.Servers) {
+		tell(ChangedMaster, move[0], move[1])
+	}
+	return events
+}
+
+// moved are the masters that others have become, each from and to. Which came for which is told by their place in the list,
+// or where one went and one came.
+func (k *cluster) moved(servers []Server) (moves [][2]string) {
+	var now []string
+	for i := range servers {
+		if s := &servers[i]; s.Role == "master" && s.State == ServerUp {
+			now = append(now, s.Addr)
+		}
+	}
+	if len(now) < len(k.masters) {
+		return nil // one does not answer: which will take its place is not known yet
+	}
+	was := k.masters
+	k.masters = now
+	if len(now) != len(was) {
+		return nil
+	}
+	gone := slices.DeleteFunc(slices.Clone(was), func(addr string) bool { return slices.Contains(now, addr) })
+	come := slices.DeleteFunc(slices.Clone(now), func(addr string) bool { return slices.Contains(was, addr) })
+	for i := range min(len(gone), len(come)) {
+		moves = append(moves, [2]string{gone[i], come[i]})
+	}
+	return moves
+}
+
+// wentBlind takes in that nobody could look at a backend from one instant to another, and tells it. What was told of the
+// same time already is not told again.
+func (p *place) wentBlind(i Interval, at time.Time) []Event {
+	if i.From.Before(p.blindTold) {
+		i.From = p.blindTold
+	}
+	if p.state == nil || !p.watched || !i.To.After(i.From) {
+		return nil
+	}
+	p.blindTold = i.To
+	return []Event{{Kind: EventBlind, At: at, Backend: p.state, Certainty: recipe.Certain, Between: i}}
+}

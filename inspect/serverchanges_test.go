@@ -1,0 +1,78 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestChangesOfServersAreTold(t *testing.T) {
+	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start; "-" is a backend that is down.
+	backend := func(kind BackendKind, words string) *Backend {
+		b := &Backend{Name: "b", Kind: kind, State: Connected, Mode: ModePush}
+		if words == "-" {
+			b.State = Down
+			return b
+		}
+		for _, w := range strings.Fields(words) {
+			parts := append(strings.Split(w, ":"), "")
+			s := Server{Addr: parts[0], Role: parts[1], State: ServerUp}
+			if run := parts[2]; run != "" {
+				var seconds int
+				if _, err := fmt.Sscan(run, &seconds); err != nil {
+					t.Fatal(err)
+				}
+				s.RunID, s.StartedAt = run, now.Add(time.Duration(seconds)*time.Second)
+			}
+			if s.Role == "" {
+				s.State = ServerDown
+			}
+			b.Servers = append(b.Servers, s)
+		}
+		return b
+	}
+	for name, tt := range map[string]struct {
+		kind  BackendKind
+		steps []string
+		want  string
+	}{
+		"nothing":                              {Redis, []string{"a:master:1 b:master:1", "a:master:1 b:master:1"}, ""},
+		"restarted":                            {Redis, []string{"a:master:1", "a:master:9"}, "restarted a a"},
+		"restarted while it was down":          {Redis, []string{"a:master:1", "-", "a:master:9"}, "restarted a a"},
+		"restarted while one did not answer":   {Redis, []string{"a:master:1 b:master:1", "a: b:master:1", "a:master:9 b:master:1"}, "restarted a a"},
+		"only heard of again":                  {Redis, []string{"a:master:1", "-", "a:master:1"}, ""},
+		"not told for a while":                 {Redis, []string{"a:master:1", "a:master", "a:master:1"}, ""},
+		"another master of the same name":      {Redis, []string{"a:master:1", "b:master:1"}, "master a b"},
+		"a replica took over":                  {Redis, []string{"a:master:1 b:replica:1", "a: b:replica:1", "a: b:master:1", "a:replica:9 b:master:1"}, "master a b, restarted a a"},
+		"one of three has another master":      {Redis, []string{"a:master:1 b:master:1 c:master:1", "a:master:1 d:master:1 c:master:1"}, "master b d"},
+		"a master was added":                   {Redis, []string{"a:master:1", "a:master:1 b:master:1"}, ""},
+		"a master of an older start took over": {Redis, []string{"a:master:5", "a:master:3"}, ""},
+		"another leads":                        {ZooKeeper, []string{"a:leader b:follower", "a:follower b:leader"}, "leader a b"},
+		"another leads after an election":      {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:follower b:leader"}, "leader a b"},
+		"the same leads after an election":     {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:leader b:follower"}, ""},
+		"the leader is heard of at last":       {ZooKeeper, []string{"a: b:", "a:leader b:follower"}, ""},
+	} {
+		var k cluster
+		var got []string
+		for _, words := range tt.steps {
+			for _, e := range k.changed(backend(tt.kind, words), now) {
+				got = append(got, fmt.Sprint(e.Change.What, " ", e.Change.From, " ", e.Change.To))
+			}
+		}
+		if text := strings.Join(got, ", "); text != tt.want {
+			t.Errorf("%s: %q, want %q", name, text, tt.want)
+		}
+	}
+}
+
+func TestChangesReachTheEvents(t *testing.T) {
+	a := applying(t)
+	was := *zkUp
+	was.Servers = []Server{{Addr: "a", Role: "leader"}, {Addr: "b", Role: "follower"}}
+	is := *zkUp
+	is.Servers = []Server{{Addr: "a", Role: "follower"}, {Addr: "b", Role: "leader"}}
+	a.send(0, Update{Backend: &was})
+	a.send(1, Update{Backend: &is})
+	expect(t, "another leader", a.told(t), "changed")
+}
