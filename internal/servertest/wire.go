@@ -99,6 +99,14 @@ func (w *Wire) Heal() {
 	w.changed.Broadcast()
 }
 
+// Retarget leads to another server from now on, as a name or an address does that a failover moves. All connections end.
+func (w *Wire) Retarget(target string) {
+	w.mu.Lock()
+	w.target = target
+	w.mu.Unlock()
+	w.Reset()
+}
+
 // Reset ends all connections with a reset. New ones are as the directions allow.
 func (w *Wire) Reset() {
 	w.mu.Lock()
@@ -143,7 +151,10 @@ func (w *Wire) connect(client net.Conn) {
 	if !w.remember(client) || !w.pass(ToServer) {
 		return
 	}
-	server, err := net.Dial("tcp", w.target)
+	w.mu.Lock()
+	target := w.target
+	w.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}

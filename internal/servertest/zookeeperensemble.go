@@ -141,6 +141,12 @@ func (e *Ensemble) Reset(member int) {
 // Heal mends all wires, and waits until one member leads and all others follow.
 func (e *Ensemble) Heal(t testing.TB) {
 	t.Helper()
+	e.Mend()
+	e.Leader(t)
+}
+
+// Mend mends all wires.
+func (e *Ensemble) Mend() {
 	for _, wires := range e.wires {
 		for _, w := range wires {
 			w.Heal()
@@ -150,7 +156,16 @@ func (e *Ensemble) Heal(t testing.TB) {
 	for _, w := range e.Clients {
 		w.Heal()
 	}
-	e.Leader(t)
+}
+
+// LeaderNow is the index of a member that says that it leads; false when none does.
+func (e *Ensemble) LeaderNow() (int, bool) {
+	for i, zk := range e.Members {
+		if mode(zk.Addr) == "leader" {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // Leader waits until one member leads and all others follow, and returns its index.

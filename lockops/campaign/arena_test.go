@@ -1,0 +1,337 @@
+//go:build unix
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// arena is servers, the locks that are hunted on them and what can be done to them.
+type arena struct {
+	name   string
+	config func(round int) Config
+	// faults that the locks promise to survive, or to tell in time.
+	faults []fault
+	// heal ends all faults and waits until the servers serve.
+	heal func(t *testing.T)
+	// left lists what the locks of a round left behind; empty when nothing is.
+	left func(ctx context.Context, cfg Config) ([]string, error)
+	// watches counts the watches that there are on the servers; nil where there are none.
+	watches func() (int, error)
+}
+
+const (
+	campaignTick   = 200 * time.Millisecond
+	sessionTimeout = 2 * time.Second
+	lockTTL        = 1500 * time.Millisecond
+)
+
+var (
+	mutexRule  = Rule{Permits: 1, Tokens: true}
+	rwRule     = Rule{Permits: 1, Tokens: true, Readers: "read"}
+	noTokens   = Rule{Permits: 1}
+	zkMutexes  = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
+	zkRWs      = []string{"curator", "kazoo"}
+	newArena   = map[string]func(t *testing.T) *arena{"zookeeper": newZooKeeperArena, "redis": newRedisArena, "redlock": newRedlockArena, "cluster": newClusterArena}
+	arenaOrder = []string{"zookeeper", "redis", "redlock", "cluster"}
+)
+
+func zooKeeperLocks(round int) []Lock {
+	dir := fmt.Sprintf("/campaign%d", round)
+	var locks []Lock
+	for _, recipe := range zkMutexes {
+		locks = append(locks, Lock{Name: path.Join(dir, "mutex-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"mutex"}, Recipe: recipe, Rule: mutexRule})
+	}
+	for _, recipe := range zkRWs {
+		locks = append(locks, Lock{Name: path.Join(dir, "rw-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"read", "write"}, Recipe: recipe, Rule: rwRule})
+	}
+	return locks
+}
+
+func newZooKeeperArena(t *testing.T) *arena {
+	e := servertest.StartEnsemble(t, servertest.EnsembleConfig{Tick: campaignTick, SyncLimit: 10})
+	addrs := make([]string, len(e.Clients))
+	for i, w := range e.Clients {
+		addrs[i] = w.Addr()
+	}
+	down := map[int]bool{}
+	a := &arena{name: "zookeeper"}
+	a.config = func(round int) Config {
+		return Config{ZooKeeper: addrs, SessionTimeout: sessionTimeout, TTL: sessionTimeout, Locks: zooKeeperLocks(round)}
+	}
+	any := func(r *rand.Rand) int { return r.IntN(len(e.Members)) }
+	direction := func(r *rand.Rand) []servertest.Direction {
+		return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
+	}
+	leader := func(*testing.T) int { // or any member, while another fault leaves none
+		i, _ := e.LeaderNow()
+		return i
+	}
+	kill := func(t *testing.T, i int) func() {
+		e.Members[i].Kill(t)
+		down[i] = true
+		return func() { e.Members[i].Restart(t); delete(down, i) }
+	}
+	pause := func(t *testing.T, i int) func() {
+		e.Members[i].Pause(t)
+		return func() { e.Members[i].Resume(t) }
+	}
+	whole := func(*testing.T) { e.Mend() }
+	a.faults = []fault{
+		{name: "a server is stopped", do: func(t *testing.T, r *rand.Rand) func() { return pause(t, any(r)) }},
+		{name: "a server is killed", do: func(t *testing.T, r *rand.Rand) func() { return kill(t, any(r)) }},
+		{name: "the leader is killed", do: func(t *testing.T, _ *rand.Rand) func() { return kill(t, leader(t)) }},
+		{name: "the leader is stopped", do: func(t *testing.T, _ *rand.Rand) func() { return pause(t, leader(t)) }},
+		{name: "the leader is cut off in silence", do: func(t *testing.T, _ *rand.Rand) func() {
+			e.Isolate(leader(t))
+			return func() { whole(t) }
+		}},
+		{name: "a follower is cut off in silence", do: func(t *testing.T, r *rand.Rand) func() {
+			e.Isolate((leader(t) + 1 + r.IntN(2)) % 3)
+			return func() { whole(t) }
+		}},
+		{name: "one direction between two members is cut", do: func(t *testing.T, r *rand.Rand) func() {
+			from := any(r)
+			e.Cut(from, (from+1+r.IntN(2))%3)
+			return func() { whole(t) }
+		}},
+		{name: "a member's connections are reset", do: func(t *testing.T, r *rand.Rand) func() { e.Reset(any(r)); return nil }},
+		{name: "clients are cut off a server in silence", do: func(t *testing.T, r *rand.Rand) func() {
+			w := e.Clients[any(r)]
+			w.Stop(direction(r)...)
+			return w.Heal
+		}},
+		{name: "clients are cut off all servers in silence", do: func(t *testing.T, r *rand.Rand) func() {
+			for _, w := range e.Clients {
+				w.Stop(direction(r)...)
+			}
+			return func() {
+				for _, w := range e.Clients {
+					w.Heal()
+				}
+			}
+		}},
+		{name: "clients' connections are reset", do: func(t *testing.T, r *rand.Rand) func() { e.Clients[any(r)].Reset(); return nil }},
+	}
+	a.heal = func(t *testing.T) {
+		for i := range down {
+			e.Members[i].Restart(t)
+			delete(down, i)
+		}
+		for _, m := range e.Members {
+			m.Resume(t)
+		}
+		e.Heal(t)
+	}
+	direct := make([]string, len(e.Members))
+	for i, m := range e.Members {
+		direct[i] = m.Addr
+	}
+	a.faults = append(a.faults, forcedOnZooKeeper(direct)...)
+	a.left = func(ctx context.Context, cfg Config) ([]string, error) { return leftOnZooKeeper(ctx, direct, cfg) }
+	a.watches = func() (int, error) { return watchesOn(direct) }
+	return a
+}
+
+// redisMaster is a real master that keeps what it acknowledged, behind a wire.
+func redisMaster(t *testing.T, args ...string) (*servertest.Redis, *servertest.Wire) {
+	r := servertest.StartRedis(t, append([]string{"--appendonly", "yes", "--appendfsync", "always"}, args...)...)
+	return r, servertest.StartWire(t, r.Addr)
+}
+
+// redisArena is masters of which at most some may be broken at a time.
+func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) *arena {
+	var masters []*servertest.Redis
+	var wires []*servertest.Wire
+	var addrs [][]string
+	for range n {
+		m, w := redisMaster(t)
+		masters, wires, addrs = append(masters, m), append(wires, w), append(addrs, []string{w.Addr()})
+	}
+	a := &arena{name: name}
+	a.config = func(round int) Config { return Config{Redis: addrs, TTL: lockTTL, Locks: locks(round)} }
+	some := func(r *rand.Rand) []int { return r.Perm(n)[:1+r.IntN((n+1)/2)] } // at times a majority
+	down := map[int]bool{}
+	each := func(do func(t *testing.T, i int) func()) func(*testing.T, *rand.Rand) func() {
+		return func(t *testing.T, r *rand.Rand) func() {
+			var undo []func()
+			for _, i := range some(r) {
+				if u := do(t, i); u != nil {
+					undo = append(undo, u)
+				}
+			}
+			return func() {
+				for _, u := range undo {
+					u()
+				}
+			}
+		}
+	}
+	// say tells a master something, unless another fault has it stopped or gone.
+	say := func(t *testing.T, i int, words ...any) {
+		c := redis.NewClient(&redis.Options{Addr: masters[i].Addr, MaxRetries: -1, ReadTimeout: time.Second})
+		defer c.Close()
+		var refused redis.Error
+		if err := c.Do(t.Context(), words...).Err(); errors.As(err, &refused) {
+			t.Errorf("%v: %v", words, err)
+		}
+	}
+	a.faults = []fault{
+		{name: "masters are stopped", do: each(func(t *testing.T, i int) func() { masters[i].Pause(t); return func() { masters[i].Resume(t) } })},
+		{name: "masters are killed", do: each(func(t *testing.T, i int) func() {
+			masters[i].Kill(t)
+			down[i] = true
+			return func() { masters[i].Restart(t); delete(down, i) }
+		})},
+		{name: "masters are restarted", do: each(func(t *testing.T, i int) func() { masters[i].Restart(t); return nil })},
+		{name: "clients are cut off in silence", do: func(t *testing.T, r *rand.Rand) func() {
+			d := [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
+			return each(func(_ *testing.T, i int) func() { wires[i].Stop(d...); return wires[i].Heal })(t, r)
+		}},
+		{name: "connections are reset", do: each(func(_ *testing.T, i int) func() { wires[i].Reset(); return nil })},
+		{name: "CLIENT PAUSE", do: each(func(t *testing.T, i int) func() { say(t, i, "CLIENT", "PAUSE", 700); return nil })},
+		{name: "SCRIPT FLUSH", do: each(func(t *testing.T, i int) func() { say(t, i, "SCRIPT", "FLUSH"); return nil })},
+		{name: "out of memory", do: each(func(t *testing.T, i int) func() {
+			say(t, i, "CONFIG", "SET", "maxmemory", "1")
+			return func() { say(t, i, "CONFIG", "SET", "maxmemory", "0") }
+		})},
+		{name: "READONLY", do: each(func(t *testing.T, i int) func() {
+			say(t, i, "REPLICAOF", "127.0.0.1", "1") // where nobody is: it keeps what it has
+			return func() { say(t, i, "REPLICAOF", "NO", "ONE") }
+		})},
+		{name: "LOADING", do: each(func(t *testing.T, i int) func() { say(t, i, "DEBUG", "RELOAD"); return nil })},
+		{name: "a command blocks", do: each(func(t *testing.T, i int) func() { say(t, i, "DEBUG", "SLEEP", "0.4"); return nil })},
+	}
+	a.faults = append(a.faults, forcedOnRedis(addrsOf(masters))...)
+	a.heal = func(t *testing.T) {
+		for i := range down {
+			masters[i].Restart(t)
+		}
+		for i := range masters {
+			masters[i].Resume(t)
+			wires[i].Heal()
+			say(t, i, "CONFIG", "SET", "maxmemory", "0")
+			say(t, i, "REPLICAOF", "NO", "ONE")
+		}
+	}
+	a.left = func(ctx context.Context, cfg Config) ([]string, error) {
+		return leftOnRedis(ctx, addrsOf(masters), cfg)
+	}
+	return a
+}
+
+func addrsOf(masters []*servertest.Redis) []string {
+	addrs := make([]string, len(masters))
+	for i, m := range masters {
+		addrs[i] = m.Addr
+	}
+	return addrs
+}
+
+// oneRedis are the kinds of locks on one Redis that this build has.
+func oneRedis(round int) []Lock {
+	var locks []Lock
+	for _, k := range lockops.KindsOn(lockops.OnRedis) {
+		locks = append(locks, Lock{Name: fmt.Sprintf("lock:campaign%d-%s", round, k.Name), On: lockops.OnRedis, Kinds: []string{k.Name}, Rule: mutexRule})
+	}
+	return locks
+}
+
+func newRedisArena(t *testing.T) *arena { return redisArena(t, "redis", 1, oneRedis) }
+
+func newRedlockArena(t *testing.T) *arena {
+	return redisArena(t, "redlock", 5, func(round int) []Lock {
+		return []Lock{{Name: fmt.Sprintf("lock:campaign%d-redlock", round), On: lockops.OnRedisMasters, Kinds: []string{"redlock"}, Rule: noTokens}}
+	})
+}
+
+func newClusterArena(t *testing.T) *arena {
+	nodes := servertest.StartRedisCluster(t, 3)
+	any := func(r *rand.Rand) *servertest.Redis { return nodes[r.IntN(len(nodes))] }
+	a := &arena{name: "cluster"}
+	a.config = func(round int) Config {
+		var locks []Lock
+		for i := range 3 { // on other nodes
+			for _, l := range oneRedis(round) {
+				l.Name += fmt.Sprint("-", i)
+				locks = append(locks, l)
+			}
+		}
+		return Config{Redis: [][]string{addrsOf(nodes)}, Cluster: true, TTL: lockTTL, Locks: locks}
+	}
+	a.faults = []fault{
+		{name: "a node is stopped", do: func(t *testing.T, r *rand.Rand) func() { n := any(r); n.Pause(t); return func() { n.Resume(t) } }},
+	}
+	a.heal = func(t *testing.T) {
+		for _, n := range nodes {
+			n.Resume(t)
+		}
+		c := redis.NewClient(&redis.Options{Addr: nodes[0].Addr})
+		defer c.Close()
+		for !strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
+			if t.Context().Err() != nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	a.left = func(ctx context.Context, cfg Config) ([]string, error) { return leftOnRedis(ctx, addrsOf(nodes), cfg) }
+	return a
+}
+
+// leftOnZooKeeper are the contenders of a campaign's locks that are still there.
+func leftOnZooKeeper(ctx context.Context, servers []string, cfg Config) ([]string, error) {
+	var left []string
+	err := withZooKeeper(servers, func(conn *zk.Conn) error {
+		left = nil
+		for _, l := range cfg.Locks {
+			names, _, err := conn.Children(l.Name)
+			if err == zk.ErrNoNode {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				left = append(left, path.Join(l.Name, name))
+			}
+		}
+		return ctx.Err()
+	})
+	return left, err
+}
+
+// leftOnRedis are the keys of a campaign's locks that are still there, fencing counters left out.
+func leftOnRedis(ctx context.Context, servers []string, cfg Config) ([]string, error) {
+	var left []string
+	for _, addr := range servers {
+		c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+		for _, l := range cfg.Locks {
+			keys, err := c.Keys(ctx, "*"+path.Base(l.Name)+"*").Result()
+			if err != nil {
+				c.Close()
+				return nil, err
+			}
+			for _, key := range keys {
+				if !strings.Contains(key, "fence") {
+					left = append(left, addr+" "+key)
+				}
+			}
+		}
+		c.Close()
+	}
+	return left, nil
+}

@@ -1,0 +1,192 @@
+//go:build unix
+
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/lockops"
+)
+
+// totals are those of a campaign.
+type totals struct {
+	rounds, histories, operations, grants, faults, losses, paused, forced, refused, undecided int
+}
+
+// TestCampaign hunts the locks on real servers, arena after arena, for as long as it is told.
+func TestCampaign(t *testing.T) {
+	names := arenaOrder
+	if *campaignOn != "" {
+		names = strings.Split(*campaignOn, ",")
+	}
+	var arenas []*arena
+	for _, name := range names {
+		if newArena[name] == nil {
+			t.Fatalf("no arena %q: there are %v", name, arenaOrder)
+		}
+		arenas = append(arenas, newArena[name](t))
+	}
+	var all totals
+	start := time.Now()
+	for round := 0; round < len(arenas) || time.Since(start) < *campaignFor; round++ {
+		a := arenas[round%len(arenas)]
+		hunt(t, a, round, *campaignSeed+uint64(round), &all)
+		if t.Failed() {
+			break
+		}
+	}
+	fmt.Printf("campaign: %v: rounds=%d histories=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d undecided=%d failed=%v\n",
+		time.Since(start).Round(time.Second), all.rounds, all.histories, all.operations, all.grants, all.faults, all.losses, all.paused, all.forced, all.refused, all.undecided, t.Failed())
+	if all.operations < *minOps || all.faults < *minFaults {
+		t.Errorf("%d operations and %d faults: at least %d and %d were wanted", all.operations, all.faults, *minOps, *minFaults)
+	}
+}
+
+// calm is how long the workers work undisturbed before the first fault and after the last.
+const calm = 400 * time.Millisecond
+
+// hunt is one round: workers, a nemesis, and what came of it.
+func hunt(t *testing.T, a *arena, round int, seed uint64, all *totals) {
+	dir, err := os.MkdirTemp(t.TempDir(), "round")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := a.config(round)
+	cfg.Seed, cfg.Stores, cfg.Clients = seed, dir, 4
+	crew := startTeam(t, cfg, dir)
+	n := newNemesis(t, a, seed, dir, crew)
+	time.Sleep(calm)
+	n.rage(t, cfg, *roundTime)
+	progress(t, cfg)
+	time.Sleep(calm)
+	crew.end(t)
+	n.close()
+	h := crew.history(t)
+	v := Check(h, func(lock string) Rule { return cfg.lock(lock).Rule })
+	for _, l := range cfg.Locks {
+		if err := CheckStore(h, l.Name, cfg.store(l.Name), &v); err != nil {
+			t.Error(err)
+		}
+	}
+	nothingLeft(t, a, cfg)
+	all.add(h, v, n.faults)
+	fmt.Printf("round %d: %s seed=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d undecided=%d violations=%d\n",
+		round, a.name, seed, v.Operations, v.Grants, n.faults, v.Losses, v.Paused, v.Forced, v.Refused, v.Undecided, len(v.Violations))
+	for _, violation := range v.Violations {
+		t.Errorf("round %d (%s, seed %d): %v", round, a.name, seed, violation)
+	}
+	if v.Grants == 0 {
+		t.Errorf("round %d (%s, seed %d): nobody was granted a lock", round, a.name, seed)
+	}
+	if t.Failed() {
+		keep(t, dir, fmt.Sprintf("%s-%d", a.name, seed))
+	} else if err := os.RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func (c Config) lock(name string) Lock {
+	i := slices.IndexFunc(c.Locks, func(l Lock) bool { return l.Name == name })
+	return c.Locks[i]
+}
+
+func (a *totals) add(h *History, v Verdict, faults int) {
+	a.rounds++
+	a.histories += len(h.Locks())
+	a.operations += v.Operations
+	a.grants += v.Grants
+	a.faults += faults
+	a.losses += v.Losses
+	a.paused += v.Paused
+	a.forced += v.Forced
+	a.refused += v.Refused
+	a.undecided += v.Undecided
+}
+
+// keep puts a failed round's reports where they outlive the test.
+func keep(t *testing.T, dir, name string) {
+	to := filepath.Join(os.TempDir(), "lockscope-campaign-"+name)
+	if err := os.RemoveAll(to); err != nil {
+		t.Error(err)
+	}
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Error(err)
+		return
+	}
+	fmt.Printf("reports of the failed round: %s\n", to)
+}
+
+// progressLimit is how long after healing each lock must have been granted once more.
+const progressLimit = 20 * time.Second
+
+// progress takes each lock once, among the workers.
+func progress(t *testing.T, cfg Config) {
+	ctx, cancel := context.WithTimeout(t.Context(), progressLimit)
+	defer cancel()
+	var zk *lockops.ZKSession
+	var masters *lockops.RedisSession
+	var err error
+	if len(cfg.ZooKeeper) > 0 {
+		if zk, err = lockops.NewZKSession(ctx, cfg.ZooKeeper, lockops.WithSessionTimeout(cfg.SessionTimeout)); err != nil {
+			t.Errorf("after healing: %v", err)
+			return
+		}
+		defer zk.Close()
+	}
+	if len(cfg.Redis) > 0 {
+		var options []*redis.UniversalOptions
+		for _, addrs := range cfg.Redis {
+			options = append(options, &redis.UniversalOptions{Addrs: addrs, IsClusterMode: cfg.Cluster})
+		}
+		if masters, err = lockops.NewRedisSession(ctx, options); err != nil {
+			t.Errorf("after healing: %v", err)
+			return
+		}
+		defer masters.Close()
+	}
+	for _, l := range cfg.Locks {
+		lockers, err := lockersOf(l, cfg, zk, masters)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		h, err := lockers[len(lockers)-1].Acquire(ctx)
+		if err != nil {
+			t.Errorf("after healing: %v", err)
+			continue
+		}
+		if err := h.Release(ctx); err != nil && ctx.Err() != nil {
+			t.Errorf("after healing: %v", err)
+		}
+	}
+}
+
+// nothingLeft waits until nothing of the round is on the servers: what was killed goes with its lease.
+func nothingLeft(t *testing.T, a *arena, cfg Config) {
+	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + 2*time.Second
+	var left []string
+	var err error
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if left, err = a.left(t.Context(), cfg); err == nil && len(left) == 0 {
+			break
+		}
+	}
+	if err != nil || len(left) > 0 {
+		t.Errorf("%s: left behind after %v: %v, %v", a.name, limit, left, err)
+	}
+	if a.watches == nil {
+		return
+	}
+	if watches, err := a.watches(); err != nil || watches != 0 {
+		t.Errorf("%s: %d watches are left, %v", a.name, watches, err)
+	}
+}

@@ -1,0 +1,260 @@
+//go:build unix
+
+package campaign
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Rule says what a lock promises, for Check.
+type Rule struct {
+	// Permits is how many may hold it at once, by kinds that exclude each other.
+	Permits int
+	// Readers is the kind that any number may hold together, while nobody holds it by another.
+	Readers string
+	// Tokens: it has fencing tokens, which grow from each holder to the next. Together: those who hold it together show
+	// theirs in any order.
+	Tokens bool
+}
+
+// Violation is something that must not be.
+type Violation struct {
+	Check, Lock, Text string
+}
+
+func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Check, v.Lock, v.Text) }
+
+// Verdict is what the checks found.
+type Verdict struct {
+	Violations []Violation
+	// Excused are overlaps while the earlier holder's process was stopped or the lock was forced: no lease excludes them,
+	// only the fenced store. Refused are the writes that it refused.
+	Paused, Forced, Refused int
+	Operations, Grants      int
+	// Losses are the holds that were lost, by their reason.
+	Losses int
+	// Undecided are histories that porcupine gave up on.
+	Undecided int
+}
+
+func (v *Verdict) add(check, lock, format string, args ...any) {
+	v.Violations = append(v.Violations, Violation{check, lock, fmt.Sprintf(format, args...)})
+}
+
+// Check looks at a history; rule is the promise of each lock.
+func Check(h *History, rule func(lock string) Rule) Verdict {
+	var v Verdict
+	for _, r := range h.Records {
+		switch r.Op {
+		case OpAcquire, OpTry, OpRelease, OpExtend, OpEntered, OpRead, OpWrote:
+			v.Operations++
+		case OpExit:
+			if r.Goroutines > 0 || r.Files > 0 {
+				v.add("left behind", "", "worker %d ended with %d more goroutines and %d more descriptors\n%s", r.Worker, r.Goroutines, r.Files, r.Text)
+			}
+		}
+		if r.Op == OpWrote && r.Err == ErrStale.Error() {
+			v.Refused++
+		}
+	}
+	v.Grants = len(h.Holds)
+	for _, hold := range h.Holds {
+		if hold.Ended < hold.Released && hold.Cause != "killed" {
+			v.Losses++
+		}
+	}
+	for _, lock := range h.Locks() {
+		holds, promise := h.of(lock), rule(lock)
+		checkExclusion(h, holds, promise, &v)
+		if promise.Tokens {
+			checkTokens(holds, promise, &v)
+		}
+		if promise.Permits == 1 && promise.Readers == "" {
+			checkLinear(h, lock, holds, &v)
+		}
+	}
+	return v
+}
+
+const (
+	// grain is the precision of the times: on a busy machine a record is written a little after what it tells. What takes
+	// longer is a stall.
+	grain = int64(15 * time.Millisecond)
+	// before is how long before the next grant a stall may have delayed what the earlier holder was to be told.
+	before = 50 * time.Millisecond
+)
+
+// checkExclusion looks for two who held a lock at the same time.
+func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
+	var active []*Hold
+	for _, next := range holds {
+		active = slices.DeleteFunc(active, func(a *Hold) bool { return a.Until() <= next.Granted })
+		var against []*Hold
+		for _, a := range active {
+			if rule.Readers == "" || a.Kind != rule.Readers || next.Kind != rule.Readers {
+				against = append(against, a)
+			}
+		}
+		if len(against) >= rule.Permits {
+			overlap(h, rule, against, next, v)
+		}
+		active = append(active, next)
+	}
+}
+
+// overlap judges that next was granted while others held the lock. Those do not count whose process did not run, or whom the
+// nemesis had taken out of the lock: the one that stopped last of the rest is to blame.
+func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
+	var paused, forced bool
+	guilty := slices.DeleteFunc(slices.Clone(against), func(a *Hold) bool {
+		switch {
+		case a.Until()-next.Granted <= grain:
+			return true
+		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()):
+			paused = true
+			return true
+		case h.wasForced(a, next.Granted):
+			forced = true
+			return true
+		}
+		return false
+	})
+	if len(guilty) < rule.Permits {
+		if paused {
+			v.Paused++
+		} else if forced {
+			v.Forced++
+		}
+		return
+	}
+	blamed := slices.MaxFunc(guilty, func(a, b *Hold) int { return cmp.Compare(a.Until(), b.Until()) })
+	v.add("two holders", next.Lock, "worker %d (%s, hold %d, %s) held it until %s after worker %d (%s, hold %d, %s) was granted it; it ended with %q",
+		blamed.Worker, blamed.Kind, blamed.ID, blamed.Name, seconds(blamed.Until()-next.Granted), next.Worker, next.Kind, next.ID, next.Name, blamed.Cause)
+}
+
+// checkTokens looks for a grant with a token that is not above those of all who had stopped before it was asked for.
+func checkTokens(holds []*Hold, rule Rule, v *Verdict) {
+	for i, next := range holds {
+		if next.Token == 0 {
+			continue
+		}
+		for _, before := range holds[:i] {
+			if rule.Readers != "" && next.Kind == rule.Readers && before.Kind == rule.Readers {
+				continue
+			}
+			if before.Token != 0 && before.Confirmed < next.Granted && before.Token >= next.Token {
+				v.add("tokens", next.Lock, "worker %d was granted it with token %#x after worker %d had released it with %#x",
+					next.Worker, next.Token, before.Worker, before.Token)
+				return
+			}
+		}
+	}
+}
+
+// checkLinear asks whether a lock could have had this history: grants while it is free, each ended by its release, or by
+// a loss at any time between its grant and when that was told.
+func checkLinear(h *History, lock string, holds []*Hold, v *Verdict) {
+	var ops []porcupine.Operation
+	for i, hold := range holds {
+		ops = append(ops, porcupine.Operation{ClientId: 2 * i, Input: step{hold: i, take: true}, Call: hold.Called, Return: hold.Granted})
+		end := porcupine.Operation{ClientId: 2*i + 1, Input: step{hold: i}, Call: hold.Granted, Return: never}
+		switch {
+		case hold.Released < hold.Ended:
+			end.Call = hold.Released
+			if hold.Confirmed != never {
+				end.Return = hold.Confirmed
+			}
+		case hold.Ended != never:
+			end.Return = hold.Ended + grain
+		}
+		if h.stalled(hold.Worker, hold.Granted, hold.Until()) || h.wasForced(hold, hold.Until()) {
+			end.Call = hold.Called // it may have been lost long before it was told
+		}
+		ops = append(ops, end)
+	}
+	switch porcupine.CheckOperationsTimeout(lockModel, ops, 20*time.Second) {
+	case porcupine.Illegal:
+		v.add("history", lock, "no lock could have had it (%d grants)", len(holds))
+	case porcupine.Unknown:
+		v.Undecided++
+	}
+}
+
+type step struct {
+	hold int
+	take bool
+}
+
+const free = -1
+
+// lockModel is a lock: whoever takes it must find it free, and only that one frees it.
+var lockModel = porcupine.Model{
+	Init: func() any { return free },
+	Step: func(state, input, _ any) (bool, any) {
+		s := input.(step)
+		if s.take {
+			return state == free, s.hold
+		}
+		return state == s.hold, free
+	},
+	Equal: func(a, b any) bool { return a == b },
+	DescribeOperation: func(input, _ any) string {
+		s := input.(step)
+		if s.take {
+			return fmt.Sprintf("%d takes it", s.hold)
+		}
+		return fmt.Sprintf("%d leaves it", s.hold)
+	},
+}
+
+// CheckStore looks at what a fenced store was told: no write with a smaller token than one seen before, and no write lost
+// that was acknowledged.
+func CheckStore(h *History, lock string, s Store, v *Verdict) error {
+	type access struct {
+		token uint64
+		Record
+	}
+	tokens := map[holdKey]uint64{}
+	for _, hold := range h.of(lock) {
+		tokens[holdKey{hold.Worker, hold.ID}] = hold.Token
+	}
+	var list []access
+	for _, r := range h.Records {
+		if r.Lock == lock && (r.Op == OpRead || r.Op == OpWrote) && r.Err == "" {
+			list = append(list, access{tokens[holdKey{r.Worker, r.Hold}], r})
+		}
+	}
+	slices.SortFunc(list, func(a, b access) int { return cmp.Compare(a.Seq, b.Seq) })
+	var greatest uint64
+	fenced := true
+	writes := int64(0)
+	values := map[int64]int64{}
+	for _, a := range list {
+		if a.token < greatest && fenced {
+			v.add("fence", lock, "worker %d was let in with token %#x after %#x", a.Worker, a.token, greatest)
+			fenced = false
+		}
+		greatest = max(greatest, a.token)
+		if a.Op == OpWrote {
+			writes++
+			if at, twice := values[a.Value]; twice {
+				v.add("lost update", lock, "%d was written at step %d and again at %d", a.Value, at, a.Seq)
+				return nil
+			}
+			values[a.Value] = a.Seq
+		}
+	}
+	value, err := s.Value()
+	if err != nil {
+		return err
+	}
+	if value < writes { // a write may be done whose writer was killed before it said so
+		v.add("lost update", lock, "%d writes were acknowledged, the counter is %d", writes, value)
+	}
+	return nil
+}

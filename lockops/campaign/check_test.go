@@ -1,0 +1,100 @@
+//go:build unix
+
+package campaign
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// ms is a time of these histories.
+func ms(n int64) int64 { return n * int64(time.Millisecond) }
+
+// held is a hold by a worker from one time to another, with a token, that was released or lost.
+func held(worker int, from, to int64, token uint64, lost bool) []Record {
+	r := Record{Worker: worker, Lock: "l", Kind: "mutex", Hold: from + 1, Token: token, Name: "n"}
+	with := func(at int64, op Op, err string) Record {
+		c := r
+		c.At, c.Op, c.Err = ms(at), op, err
+		return c
+	}
+	if lost {
+		return []Record{with(from, OpAcquire, ""), with(from+1, OpGranted, ""), with(to, OpEnded, "lost")}
+	}
+	return []Record{with(from, OpAcquire, ""), with(from+1, OpGranted, ""), with(to, OpRelease, ""), with(to+1, OpReleased, "")}
+}
+
+// The checks find what is wrong in made-up histories, and nothing else.
+func TestChecksFindWhatIsWrong(t *testing.T) {
+	stall := Record{Worker: 1, Op: OpStall, Since: ms(120), At: ms(300)}
+	forced := Record{Op: OpForced, Lock: "l", Since: ms(60), At: ms(70)}
+	ofAnother := forced
+	ofAnother.Name = "another"
+	for _, tt := range []struct {
+		name    string
+		records [][]Record
+		rule    Rule
+		want    []string
+	}{
+		{"one after the other", [][]Record{held(1, 0, 100, 1, false), held(2, 50, 200, 2, false)[:1], held(2, 110, 200, 2, false)}, mutexRule, nil},
+		{"two at once", [][]Record{held(1, 0, 300, 1, false), held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders", "history"}},
+		{"lost and told late", [][]Record{held(1, 0, 300, 1, true), held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
+		{"lost and told in time", [][]Record{held(1, 0, 140, 1, true), held(2, 150, 200, 2, false)}, mutexRule, nil},
+		{"told late, its process stood still", [][]Record{held(1, 0, 300, 1, true), {stall}, held(2, 150, 200, 2, false)}, mutexRule, nil},
+		{"another's process stood still", [][]Record{held(2, 0, 300, 1, true), {stall}, held(3, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
+		{"told late, and forced", [][]Record{held(1, 0, 300, 1, true), {forced}, held(2, 150, 200, 2, false)}, mutexRule, nil},
+		{"told late, another was forced", [][]Record{held(1, 0, 300, 1, true), {ofAnother}, held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
+		{"tokens that fall", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 1, false)}, mutexRule, []string{"tokens"}},
+		{"tokens that stay", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 2, false)}, mutexRule, []string{"tokens"}},
+		{"two of two permits", [][]Record{held(1, 0, 300, 0, false), held(2, 150, 200, 0, false)}, Rule{Permits: 2}, nil},
+		{"three of two permits", [][]Record{held(1, 0, 300, 0, false), held(2, 150, 300, 0, false), held(3, 200, 300, 0, false)}, Rule{Permits: 2}, []string{"two holders"}},
+		{"readers together", [][]Record{held(1, 0, 300, 0, false), held(2, 150, 200, 0, false)}, Rule{Permits: 1, Readers: "mutex"}, nil},
+		{"left behind", [][]Record{{{Op: OpExit, Goroutines: 1}}}, mutexRule, []string{"left behind"}},
+	} {
+		v := Check(NewHistory(nil, tt.records...), func(string) Rule { return tt.rule })
+		var got []string
+		for _, violation := range v.Violations {
+			got = append(got, violation.Check)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: found %v, want %v", tt.name, v.Violations, tt.want)
+		}
+	}
+	killed := NewHistory(map[int]int64{1: ms(120)}, held(1, 0, 300, 1, true)[:2], held(2, 150, 200, 2, false))
+	if v := Check(killed, func(string) Rule { return mutexRule }); len(v.Violations) > 0 {
+		t.Errorf("killed before the next was granted it: %v", v.Violations)
+	}
+}
+
+// A store refuses older tokens, and one that does not is found out.
+func TestStore(t *testing.T) {
+	s := NewStore(t.TempDir() + "/store")
+	if _, _, err := s.Read(8); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write(7, 1); err != ErrStale {
+		t.Errorf("an older token: %v", err)
+	}
+	if _, err := s.Write(8, 1); err != nil {
+		t.Error(err)
+	}
+	value, seq, err := s.Read(9)
+	if err != nil || value != 1 || seq != 4 {
+		t.Errorf("read %d at step %d, %v", value, seq, err)
+	}
+	s.Fenced = false
+	late, err := s.Write(7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := slices.Concat(held(1, 0, 10, 9, false), held(2, 20, 30, 7, false))
+	records = append(records,
+		Record{Op: OpWrote, Worker: 1, Lock: "l", Hold: 1, Value: 1, Seq: seq},
+		Record{Op: OpWrote, Worker: 2, Lock: "l", Hold: 21, Value: 1, Seq: late})
+	var v Verdict
+	if err := CheckStore(NewHistory(nil, records), "l", s, &v); err != nil || len(v.Violations) != 2 ||
+		v.Violations[0].Check != "fence" || v.Violations[1].Check != "lost update" {
+		t.Errorf("found %v, %v", v.Violations, err)
+	}
+}

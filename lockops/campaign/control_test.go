@@ -1,0 +1,136 @@
+//go:build unix
+
+package campaign
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// A control breaks what the locks rest on. A campaign that does not find that out proves nothing when it finds nothing.
+
+// controlLimit is how long a control may take to be found out.
+const controlLimit = 60 * time.Second
+
+// control repeats a disturbance, each time among new workers, until the checks find what is wanted.
+func control(t *testing.T, want string, cfg func(round int) Config, disturb func(t *testing.T, crew *team)) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(*campaignSeed, 1))
+	start := time.Now()
+	for round := 0; time.Since(start) < controlLimit; round++ {
+		dir, err := os.MkdirTemp(t.TempDir(), "round")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := cfg(round)
+		c.Seed, c.Stores, c.Clients = random.Uint64(), dir, 2
+		crew := startTeam(t, c, dir)
+		time.Sleep(calm)
+		disturb(t, crew)
+		time.Sleep(calm)
+		crew.end(t)
+		h := crew.history(t)
+		v := Check(h, func(lock string) Rule { return c.lock(lock).Rule })
+		for _, l := range c.Locks {
+			if err := CheckStore(h, l.Name, c.store(l.Name), &v); err != nil {
+				t.Error(err)
+			}
+		}
+		i := slices.IndexFunc(v.Violations, func(v Violation) bool { return v.Check == want })
+		if i >= 0 {
+			fmt.Printf("control %s: found out after %v, in round %d: %v\n", t.Name(), time.Since(start).Round(time.Millisecond), round, v.Violations[i])
+			return
+		}
+	}
+	t.Errorf("no %s was found in %v: this campaign sees nothing", want, controlLimit)
+}
+
+// oneRedisConfig is a campaign's on one Redis behind an address.
+func oneRedisConfig(addr string, mean time.Duration) func(int) Config {
+	return func(round int) Config {
+		return Config{Redis: [][]string{{addr}}, TTL: lockTTL, Mean: mean, Locks: oneRedis(round)[:1]}
+	}
+}
+
+// Holders who do not hear that their lease is over.
+func TestControlDeafHolders(t *testing.T) {
+	server := servertest.StartRedis(t)
+	wire := servertest.StartWire(t, server.Addr)
+	c := oneRedisConfig(wire.Addr(), 4*lockTTL)
+	control(t, "two holders", func(round int) Config {
+		cfg := c(round)
+		cfg.Deaf = true
+		return cfg
+	}, func(*testing.T, *team) {
+		wire.Stop()
+		time.Sleep(lockTTL + lockTTL/4)
+		wire.Heal()
+	})
+}
+
+// Processes that are stopped while they hold, and a store that looks at no token.
+func TestControlTokensNotChecked(t *testing.T) {
+	server := servertest.StartRedis(t)
+	c := oneRedisConfig(server.Addr, 50*time.Millisecond)
+	random := rand.New(rand.NewPCG(*campaignSeed, 2))
+	control(t, "lost update", func(round int) Config {
+		cfg := c(round)
+		cfg.Unfenced = true
+		return cfg
+	}, func(t *testing.T, crew *team) {
+		for range 3 {
+			resume := crew.pause(t, random)
+			time.Sleep(lockTTL + lockTTL/4)
+			resume()
+		}
+	})
+}
+
+// A Redis that forgets everything when it is restarted.
+func TestControlNoPersistence(t *testing.T) {
+	server := servertest.StartRedis(t)
+	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(t *testing.T, _ *team) { server.Restart(t) })
+}
+
+// A failover to a replica that has not heard of the lock.
+func TestControlFailover(t *testing.T) {
+	master := servertest.StartRedis(t)
+	link, clients := servertest.StartWire(t, master.Addr), servertest.StartWire(t, master.Addr)
+	host, port, err := net.SplitHostPort(link.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := servertest.StartRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	say := func(words ...any) {
+		c := redis.NewClient(&redis.Options{Addr: replica.Addr, MaxRetries: -1})
+		defer c.Close()
+		if err := c.Do(t.Context(), words...).Err(); err != nil {
+			t.Errorf("%v: %v", words, err)
+		}
+	}
+	control(t, "two holders", oneRedisConfig(clients.Addr(), lockTTL), func(t *testing.T, _ *team) {
+		link.Stop() // it lags
+		time.Sleep(lockTTL / 2)
+		say("REPLICAOF", "NO", "ONE")
+		clients.Retarget(replica.Addr)
+		time.Sleep(lockTTL)
+		clients.Retarget(master.Addr)
+		link.Heal()
+		say("REPLICAOF", host, port)
+	})
+}
+
+// A server's clock that jumps forward.
+func TestControlClockStep(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { server.Mini.FastForward(time.Minute) })
+}

@@ -1,0 +1,136 @@
+//go:build unix
+
+package campaign
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// never is an end that was not seen.
+const never = math.MaxInt64
+
+// Hold is one attempt for a lock and what became of it.
+type Hold struct {
+	Worker, Client int
+	ID             int64
+	Lock, Kind     string
+	// Called is when it was asked for, and Granted when that returned, 0 if it was not.
+	Called, Granted int64
+	// Released is when the holder stopped, right before its release, and Confirmed when that returned without an error;
+	// Ended when the hold's context was seen to end otherwise. Never where it was not seen: its process was killed, or
+	// the history ends before.
+	Released, Confirmed, Ended int64
+	Cause                      string
+	Token                      uint64
+	Name                       string
+}
+
+// Until is when the holder stopped relying on the lock.
+func (h *Hold) Until() int64 { return min(h.Released, h.Ended) }
+
+// History is what all reports of a round say.
+type History struct {
+	Records []Record // by time
+	Holds   []*Hold  // those that were granted, by the time of it
+	Killed  map[int]int64
+	stalls  map[int][]Record
+	forced  map[string][]Record
+}
+
+type holdKey struct {
+	worker int
+	id     int64
+}
+
+// NewHistory joins reports. Killed says which workers were killed, and when at the latest: what they held they held until
+// then.
+func NewHistory(killed map[int]int64, reports ...[]Record) *History {
+	h := &History{Killed: killed, stalls: map[int][]Record{}, forced: map[string][]Record{}}
+	for _, r := range reports {
+		h.Records = append(h.Records, r...)
+	}
+	slices.SortStableFunc(h.Records, func(a, b Record) int { return cmp.Compare(a.At, b.At) })
+	holds := map[holdKey]*Hold{}
+	for _, r := range h.Records {
+		switch r.Op {
+		case OpStall:
+			h.stalls[r.Worker] = append(h.stalls[r.Worker], r)
+		case OpForced:
+			h.forced[r.Lock] = append(h.forced[r.Lock], r)
+		case OpAcquire, OpTry:
+			holds[holdKey{r.Worker, r.Hold}] = &Hold{
+				Worker: r.Worker, Client: r.Client, ID: r.Hold, Lock: r.Lock, Kind: r.Kind,
+				Called: r.At, Released: never, Confirmed: never, Ended: never,
+			}
+		default:
+			if hold := holds[holdKey{r.Worker, r.Hold}]; hold != nil {
+				hold.take(r)
+			}
+		}
+	}
+	for _, hold := range holds {
+		if hold.Granted == 0 {
+			continue
+		}
+		if at, ok := killed[hold.Worker]; ok && hold.Until() == never {
+			hold.Ended, hold.Cause = max(at, hold.Granted), "killed"
+		}
+		h.Holds = append(h.Holds, hold)
+	}
+	slices.SortFunc(h.Holds, func(a, b *Hold) int { return cmp.Compare(a.Granted, b.Granted) })
+	return h
+}
+
+func (h *Hold) take(r Record) {
+	switch r.Op {
+	case OpGranted:
+		h.Granted, h.Token, h.Name = r.At, r.Token, r.Name
+	case OpRelease:
+		h.Released = r.At
+	case OpReleased:
+		if r.Err == "" {
+			h.Confirmed = r.At
+		}
+	case OpEnded:
+		if h.Ended == never {
+			h.Ended, h.Cause = r.At, r.Err
+		}
+	}
+}
+
+// stalled reports whether a worker did not run for some of the time from from to to.
+func (h *History) stalled(worker int, from, to int64) bool {
+	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since < to && s.At > from })
+}
+
+// wasForced reports whether the nemesis took a holder out of its lock until some time.
+func (h *History) wasForced(hold *Hold, until int64) bool {
+	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
+		return f.At >= hold.Called && f.Since <= until && (f.Name == "" || f.Name == hold.Name)
+	})
+}
+
+// Locks are the names of all locks, sorted.
+func (h *History) Locks() []string {
+	var names []string
+	for _, hold := range h.Holds {
+		if !slices.Contains(names, hold.Lock) {
+			names = append(names, hold.Lock)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// of are the holds of a lock.
+func (h *History) of(lock string) []*Hold {
+	var list []*Hold
+	for _, hold := range h.Holds {
+		if hold.Lock == lock {
+			list = append(list, hold)
+		}
+	}
+	return list
+}

@@ -1,0 +1,26 @@
+//go:build unix
+
+package campaign
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+)
+
+// The campaign's length and seed; `make soak` sets them.
+var (
+	campaignFor  = flag.Duration("campaign.for", 0, "how long to hunt; 0: a round of each arena")
+	campaignSeed = flag.Uint64("campaign.seed", 1, "seed of the first round, one more each round")
+	campaignOn   = flag.String("campaign.arenas", "", "which arenas, with commas between them; empty: all")
+	minOps       = flag.Int("campaign.min-ops", 0, "fail with fewer operations in all")
+	minFaults    = flag.Int("campaign.min-faults", 0, "fail with fewer faults in all")
+	roundTime    = flag.Duration("campaign.round", 4*time.Second, "how long faults go on in a round")
+)
+
+func TestMain(m *testing.M) {
+	WorkerMain()
+	servertest.Main(m)
+}

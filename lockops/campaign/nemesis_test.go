@@ -1,0 +1,234 @@
+//go:build unix
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+)
+
+// fault breaks something; what it returns mends it, nil where it mends itself.
+type fault struct {
+	name string
+	do   func(t *testing.T, r *rand.Rand) func()
+	// forces takes somebody out of a lock instead, and says whom by its name; empty: everybody.
+	forces func(t *testing.T, r *rand.Rand, lock Lock, audit *act.Audit) (name string, err error)
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// withZooKeeper runs f on a connection of its own.
+func withZooKeeper(servers []string, f func(*zk.Conn) error) error {
+	conn, events, err := zk.Connect(servers, 5*time.Second, zk.WithLogger(quiet{}))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		conn.Close()
+		for range events { // closed when its goroutines have ended
+		}
+	}()
+	return f(conn)
+}
+
+// forceLimit is how long a forced release may take.
+const forceLimit = 3 * time.Second
+
+func forcedOnZooKeeper(servers []string) []fault {
+	return []fault{
+		{name: "a contender is force-released", forces: func(t *testing.T, r *rand.Rand, lock Lock, audit *act.Audit) (name string, err error) {
+			err = withZooKeeper(servers, func(conn *zk.Conn) error {
+				names, _, err := conn.Children(lock.Name)
+				if err != nil || len(names) == 0 {
+					return nil // nobody is there
+				}
+				name = names[r.IntN(len(names))]
+				releaser := act.NewZooKeeper(conn, act.Target{Name: "zk", Servers: servers}, audit)
+				defer releaser.Close()
+				defer conn.Close() // ends what is under way
+				return force(t.Context(), releaser, act.Request{
+					ID: inspect.ID{Backend: "zk", Path: lock.Name}, Owner: inspect.Untrusted(name), Waiter: true,
+				})
+			})
+			return name, err
+		}},
+		{name: "a lock's directory is deleted", forces: func(_ *testing.T, _ *rand.Rand, lock Lock, _ *act.Audit) (string, error) {
+			return "", withZooKeeper(servers, func(conn *zk.Conn) error {
+				names, _, err := conn.Children(lock.Name)
+				if err != nil {
+					return nil // gone already
+				}
+				for _, name := range names {
+					_ = conn.Delete(path.Join(lock.Name, name), -1) // or it went by itself
+				}
+				_ = conn.Delete(lock.Name, -1) // unless somebody came
+				return nil
+			})
+		}},
+	}
+}
+
+func forcedOnRedis(servers []string) []fault {
+	return []fault{{name: "a holder is force-released", forces: func(t *testing.T, _ *rand.Rand, lock Lock, audit *act.Audit) (string, error) {
+		var masters []redis.UniversalClient
+		var value string
+		for _, addr := range servers {
+			c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: time.Second})
+			defer c.Close()
+			masters = append(masters, c)
+			if v, err := c.Get(t.Context(), lock.Name).Result(); err == nil {
+				value = v
+			}
+		}
+		if value == "" {
+			return "", nil
+		}
+		releaser := act.NewRedis(masters, act.Target{Name: "redis", Servers: servers}, time.Second, audit)
+		return value, force(t.Context(), releaser, act.Request{
+			ID: inspect.ID{Backend: "redis", Path: lock.Name}, Owner: inspect.Untrusted(value), Waiter: true,
+		})
+	}}}
+}
+
+// force releases as an operator does who confirms whatever the preview shows.
+func force(ctx context.Context, releaser act.Releaser, request act.Request) error {
+	ctx, cancel := context.WithTimeout(ctx, forceLimit)
+	defer cancel()
+	p, err := releaser.Preview(ctx, request)
+	if err != nil || p.Refused != "" {
+		return nil // a fault is on, or it left by itself
+	}
+	result, err := releaser.Execute(ctx, p, "campaign")
+	if err == nil && result.Released == (result.Reason != "") {
+		return fmt.Errorf("released %v and reason %q", result.Released, result.Reason)
+	}
+	return nil
+}
+
+// watchesOn counts the watches of clients on servers.
+func watchesOn(servers []string) (int, error) {
+	sum := 0
+	for _, addr := range servers {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err != nil {
+			return 0, err
+		}
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		_, err = io.WriteString(conn, "wchs")
+		text, readErr := io.ReadAll(conn)
+		conn.Close()
+		if err := errors.Join(err, readErr); err != nil {
+			return 0, err
+		}
+		_, rest, ok := strings.Cut(string(text), "Total watches:")
+		var n int
+		if _, err := fmt.Sscan(rest, &n); !ok || err != nil {
+			return 0, fmt.Errorf("%s says %q", addr, text)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// nemesis breaks things for a round.
+type nemesis struct {
+	arena  *arena
+	random *rand.Rand
+	report *Report
+	audit  *act.Audit
+	team   *team
+	faults int
+}
+
+func newNemesis(t *testing.T, a *arena, seed uint64, dir string, crew *team) *nemesis {
+	t.Helper()
+	report, err := OpenReport(filepath.Join(dir, "nemesis.jsonl"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit, err := act.OpenAudit(filepath.Join(dir, "audit.jsonl"), "campaign", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &nemesis{arena: a, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
+}
+
+func (n *nemesis) close() {
+	n.report.Close()
+	n.audit.Close()
+}
+
+// rage breaks one or two things at a time until the round's time is over, and mends them.
+func (n *nemesis) rage(t *testing.T, cfg Config, d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end) && !t.Failed(); {
+		wait(n.random, 150*time.Millisecond)
+		var mend []func()
+		for range 1 + n.random.IntN(2) {
+			if m := n.strike(t, cfg); m != nil {
+				mend = append(mend, m)
+			}
+		}
+		longest := 400 * time.Millisecond
+		if n.random.IntN(6) == 0 {
+			longest = 2 * max(cfg.SessionTimeout, cfg.TTL) // past the end of leases
+		}
+		wait(n.random, longest)
+		for _, m := range mend {
+			m()
+		}
+	}
+	n.arena.heal(t)
+	n.report.Add(Record{Op: OpHealed})
+}
+
+// wait lets a fault be for a random time up to longest.
+func wait(r *rand.Rand, longest time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(longest)))) }
+
+// strike does one thing, to the servers or to a worker.
+func (n *nemesis) strike(t *testing.T, cfg Config) (mend func()) {
+	n.faults++
+	i := n.random.IntN(len(n.arena.faults) + len(workerFaults))
+	if i >= len(n.arena.faults) {
+		f := workerFaults[i-len(n.arena.faults)]
+		n.report.Add(Record{Op: OpFault, Text: f.name})
+		return f.do(t, n.team, n.random)
+	}
+	f := n.arena.faults[i]
+	if f.forces == nil {
+		n.report.Add(Record{Op: OpFault, Text: f.name})
+		return f.do(t, n.random)
+	}
+	lock := cfg.Locks[n.random.IntN(len(cfg.Locks))]
+	since := Now()
+	name, err := f.forces(t, n.random, lock, n.audit)
+	if err != nil {
+		t.Errorf("%s: %s: %v", f.name, lock.Name, err)
+	}
+	n.report.Add(Record{Op: OpForced, Lock: lock.Name, Name: name, Since: since, Text: f.name})
+	return nil
+}
+
+var workerFaults = []struct {
+	name string
+	do   func(*testing.T, *team, *rand.Rand) func()
+}{
+	{"a worker is stopped", func(t *testing.T, crew *team, r *rand.Rand) func() { return crew.pause(t, r) }},
+	{"a worker is killed", func(t *testing.T, crew *team, r *rand.Rand) func() { crew.kill(t, r); return nil }},
+}

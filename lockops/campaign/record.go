@@ -1,0 +1,142 @@
+//go:build unix
+
+package campaign
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Op is a step that a record tells.
+type Op string
+
+// The steps. Acquire, try, release, extend and enter are calls; the ones behind each are their answers.
+const (
+	OpStart    Op = "start"    // a worker is up
+	OpAcquire  Op = "acquire"  // waits for its turn
+	OpTry      Op = "try"      // does not wait
+	OpGranted  Op = "granted"  // with the token and the name on the server
+	OpRefused  Op = "refused"  // with the error; the lock is not held
+	OpRelease  Op = "release"  // the holder stops before it says so
+	OpReleased Op = "released" // with the error, if any
+	OpEnded    Op = "ended"    // the hold's context ended, with its cause
+	OpExtend   Op = "extend"
+	OpExtended Op = "extended" // with the error, if any
+	OpEntered  Op = "entered"  // re-entered, and left again; with the error, if any
+	OpRead     Op = "read"     // from the fenced store
+	OpWrote    Op = "wrote"    // to it; with the error where it refused
+	OpStall    Op = "stall"    // the process did not run since Since
+	OpExit     Op = "exit"     // a clean end, with what was left behind
+	OpForced   Op = "forced"   // the nemesis removed a contender, a key or a directory
+	OpFault    Op = "fault"    // what the nemesis did, in words
+	OpHealed   Op = "healed"
+)
+
+// Record is one line of a report.
+type Record struct {
+	At     int64  `json:"t"` // ns of CLOCK_MONOTONIC
+	Op     Op     `json:"op"`
+	Worker int    `json:"w"`
+	Client int    `json:"c,omitempty"`
+	Lock   string `json:"lock,omitempty"`
+	Kind   string `json:"kind,omitempty"`
+	// Hold tells the attempts of one worker apart.
+	Hold  int64  `json:"h,omitempty"`
+	Token uint64 `json:"token,omitempty"`
+	Name  string `json:"name,omitempty"`
+	Err   string `json:"err,omitempty"`
+	// Seq is the place of a read or write in the order of the store, and Value what was read or written.
+	Seq   int64 `json:"seq,omitempty"`
+	Value int64 `json:"v,omitempty"`
+	// Since is when a stall began.
+	Since int64 `json:"since,omitempty"`
+	// Goroutines and Files are how many more there were at the end than at the start.
+	Goroutines int    `json:"goroutines,omitempty"`
+	Files      int    `json:"files,omitempty"`
+	Text       string `json:"text,omitempty"`
+}
+
+// Now is CLOCK_MONOTONIC in nanoseconds: the same for all processes of the machine.
+func Now() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err) // there is no kernel without it
+	}
+	return ts.Nano()
+}
+
+// Report is the file that a worker appends its records to. Each is written at once, so that the system has it whatever
+// becomes of the process.
+type Report struct {
+	mu     sync.Mutex
+	file   *os.File
+	worker int
+}
+
+// OpenReport opens a worker's report for appending.
+func OpenReport(path string, worker int) (*Report, error) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("campaign: %w", err)
+	}
+	return &Report{file: f, worker: worker}, nil
+}
+
+// Add appends a record; its time is now unless it has one.
+func (r *Report) Add(rec Record) {
+	if rec.At == 0 {
+		rec.At = Now()
+	}
+	rec.Worker = r.worker
+	line, err := json.Marshal(rec)
+	if err != nil {
+		panic(err) // a Record can be marshalled
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.file.Write(append(line, '\n')); err != nil {
+		fmt.Fprintln(os.Stderr, "campaign: report:", err) // the round lacks its exit then
+		os.Exit(1)
+	}
+}
+
+// Close closes the file.
+func (r *Report) Close() error { return r.file.Close() }
+
+// ReadReport reads a report back. A last line that is cut was being written when its process was killed.
+func ReadReport(path string) ([]Record, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // killed before its first word
+	}
+	if err != nil {
+		return nil, fmt.Errorf("campaign: %w", err)
+	}
+	defer f.Close()
+	var list []Record
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var rec Record
+		if err := json.Unmarshal(lines.Bytes(), &rec); err != nil {
+			if lines.Scan() {
+				return nil, fmt.Errorf("campaign: %s: %w", path, err)
+			}
+			break
+		}
+		list = append(list, rec)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("campaign: %s: %w", path, err)
+	}
+	return list, nil
+}
+
+func seconds(ns int64) time.Duration { return time.Duration(ns) }

@@ -1,0 +1,105 @@
+//go:build unix
+
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Store is a resource that a lock guards: a counter in a file, which remembers the greatest fencing token that it has seen
+// and refuses smaller ones. Each of its two steps is one step for all processes (flock), but what is between a read and
+// its write is guarded by nothing but the lock.
+type Store struct {
+	path string
+	// Fenced is false for one that looks at no token.
+	Fenced bool
+}
+
+// NewStore is the store in a file, which is made at the first use.
+func NewStore(path string) Store { return Store{path: path, Fenced: true} }
+
+// ErrStale: a greater token has been seen.
+var ErrStale = errors.New("the token is older than one that was seen")
+
+// Read gives the counter to the holder of token. seq is the step's place in the order of all steps.
+func (s Store) Read(token uint64) (value, seq int64, err error) {
+	err = s.step(func(st *state) error {
+		if err := s.admit(st, token); err != nil {
+			seq = st.Seq
+			return err
+		}
+		value, seq = st.Value, st.Seq
+		return nil
+	})
+	return value, seq, err
+}
+
+// Write sets the counter.
+func (s Store) Write(token uint64, value int64) (seq int64, err error) {
+	err = s.step(func(st *state) error {
+		if err := s.admit(st, token); err != nil {
+			seq = st.Seq
+			return err
+		}
+		st.Value, seq = value, st.Seq
+		return nil
+	})
+	return seq, err
+}
+
+// Value is what the counter is.
+func (s Store) Value() (value int64, err error) {
+	err = s.step(func(st *state) error {
+		value = st.Value
+		return nil
+	})
+	return value, err
+}
+
+func (s Store) admit(st *state, token uint64) error {
+	st.Seq++
+	if s.Fenced && token < st.Token {
+		return ErrStale
+	}
+	st.Token = max(st.Token, token)
+	return nil
+}
+
+type state struct {
+	Token      uint64
+	Value, Seq int64
+}
+
+func (s Store) step(f func(*state) error) error {
+	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("campaign: store: %w", err)
+	}
+	defer file.Close() // which unlocks it, as the end of the process does
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return fmt.Errorf("campaign: store: %w", err)
+	}
+	var st state
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return fmt.Errorf("campaign: store: %w", err)
+	}
+	if len(text) > 0 {
+		if _, err := fmt.Sscanf(string(text), "%d %d %d", &st.Token, &st.Value, &st.Seq); err != nil {
+			return fmt.Errorf("campaign: store %s: %q: %w", s.path, text, err)
+		}
+	}
+	refused := f(&st)
+	if _, err := file.WriteAt([]byte(fmt.Sprintf("%020d %020d %020d\n", st.Token, st.Value, st.Seq)), 0); err != nil {
+		return fmt.Errorf("campaign: store: %w", err)
+	}
+	return refused
+}

@@ -1,0 +1,149 @@
+//go:build unix
+
+package campaign
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// team is the worker processes of a round.
+type team struct {
+	cfg    Config
+	dir    string
+	live   []*process
+	ended  []*process
+	killed map[int]int64
+	next   int
+}
+
+// process is a worker.
+type process struct {
+	number int
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	output bytes.Buffer
+	done   chan error
+}
+
+const crewSize = 3
+
+func startTeam(t *testing.T, cfg Config, dir string) *team {
+	t.Helper()
+	crew := &team{cfg: cfg, dir: dir, killed: map[int]int64{}}
+	for range crewSize {
+		crew.start(t)
+	}
+	return crew
+}
+
+// start starts one more worker.
+func (c *team) start(t *testing.T) {
+	t.Helper()
+	c.next++
+	cfg := c.cfg
+	cfg.Worker, cfg.Report = c.next, filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", c.next))
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{number: c.next, cmd: exec.Command(self), done: make(chan error, 1)}
+	p.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.cmd.Wait() }() // end waits for it
+	c.live = append(c.live, p)
+}
+
+func (c *team) pause(t *testing.T, r *rand.Rand) func() {
+	p := c.live[r.IntN(len(c.live))]
+	p.signal(t, syscall.SIGSTOP)
+	return func() {
+		if c.killed[p.number] == 0 {
+			p.signal(t, syscall.SIGCONT)
+		}
+	}
+}
+
+// kill ends a worker without warning, and starts another.
+func (c *team) kill(t *testing.T, r *rand.Rand) {
+	i := r.IntN(len(c.live))
+	p := c.live[i]
+	c.killed[p.number] = Now()
+	p.signal(t, syscall.SIGKILL)
+	<-p.done
+	c.live = append(c.live[:i:i], c.live[i+1:]...)
+	c.ended = append(c.ended, p)
+	c.start(t)
+}
+
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Errorf("worker %d: %v: %v\n%s", p.number, s, err, p.output.Bytes())
+	}
+}
+
+// endLimit is how long a worker may take to end.
+const endLimit = 20 * time.Second
+
+// end asks all workers to end and waits for them; what hangs shows its goroutines.
+func (c *team) end(t *testing.T) {
+	t.Helper()
+	for _, p := range c.live {
+		p.stdin.Close()
+	}
+	for _, p := range c.live {
+		select {
+		case err := <-p.done:
+			if err != nil {
+				t.Errorf("worker %d: %v\n%s", p.number, err, p.output.Bytes())
+			}
+		case <-time.After(endLimit):
+			p.signal(t, syscall.SIGQUIT)
+			<-p.done
+			t.Errorf("worker %d hung\n%s", p.number, p.output.Bytes())
+		}
+		c.ended = append(c.ended, p)
+	}
+	c.live = nil
+}
+
+// history is what all reports of the round say.
+func (c *team) history(t *testing.T) *History {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(c.dir, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reports [][]Record
+	for _, path := range paths {
+		if filepath.Base(path) == "audit.jsonl" {
+			continue
+		}
+		records, err := ReadReport(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, records)
+	}
+	return NewHistory(c.killed, reports...)
+}

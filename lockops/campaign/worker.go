@@ -1,0 +1,272 @@
+//go:build unix
+
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/lockops"
+)
+
+// Lock is a lock of a campaign, and how it is asked for.
+type Lock struct {
+	Name string
+	On   lockops.Servers
+	// Kinds are the names of the kinds that it is taken by, of lockops.Kinds: a read-write lock has two.
+	Kinds []string
+	// Recipe and Permits for those that have them.
+	Recipe  string
+	Permits int
+	Rule    Rule
+}
+
+// Config is what a worker process is told.
+type Config struct {
+	Worker  int
+	Seed    uint64
+	Report  string // file
+	Stores  string // directory of the fenced stores
+	Clients int
+	Locks   []Lock
+	// ZooKeeper are the servers of the ensemble; Redis those of each independent master, several of a Cluster.
+	ZooKeeper      []string
+	SessionTimeout time.Duration
+	Redis          [][]string
+	Cluster        bool
+	TTL            time.Duration
+	// Mean is how long a lock is held most times; default 2 ms.
+	Mean time.Duration
+	// Deaf workers do not hear that a hold has ended, and Unfenced ones give their tokens to stores that look at none: both
+	// are controls.
+	Deaf, Unfenced bool
+}
+
+// workerEnv names the environment variable with a worker's Config.
+const workerEnv = "LOCKSCOPE_CAMPAIGN_WORKER"
+
+// WorkerMain is what a program that starts workers calls first: in a worker it runs it and never returns.
+func WorkerMain() {
+	text := os.Getenv(workerEnv)
+	if text == "" {
+		return
+	}
+	if err := runWorker(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func runWorker(text string) error {
+	var cfg Config
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		return fmt.Errorf("campaign: worker: %w", err)
+	}
+	report, err := OpenReport(cfg.Report, cfg.Worker)
+	if err != nil {
+		return err
+	}
+	defer report.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { // lives as long as the process
+		_, _ = io.Copy(io.Discard, os.Stdin) // closed when the campaign wants the worker to end, or is gone itself
+		stop()
+	}()
+	w := &worker{cfg: cfg, report: report}
+	var watching sync.WaitGroup
+	watched, unwatch := context.WithCancel(context.Background())
+	watching.Go(func() { w.watchStalls(watched) })
+	report.Add(Record{Op: OpStart})
+	before := inUse()
+	for ctx.Err() == nil {
+		if err := w.session(ctx); err != nil && ctx.Err() == nil {
+			time.Sleep(20 * time.Millisecond) // the servers are away: there is nothing to wait for but them
+		}
+	}
+	report.Add(left(before))
+	unwatch()
+	watching.Wait()
+	return nil
+}
+
+// worker is one process of a campaign.
+type worker struct {
+	cfg    Config
+	report *Report
+	holds  atomic.Int64
+}
+
+const (
+	heartbeat = 5 * time.Millisecond
+	stallOver = 10 * time.Millisecond
+)
+
+// watchStalls reports when the process did not run: it was stopped, or others had the processor.
+func (w *worker) watchStalls(ctx context.Context) {
+	ticks := time.NewTicker(heartbeat)
+	defer ticks.Stop()
+	for last := Now(); ; {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+		now := Now()
+		if seconds(now-last) > stallOver {
+			w.report.Add(Record{At: now, Op: OpStall, Since: last})
+		}
+		last = now
+	}
+}
+
+// use is what a process has in use.
+type use struct{ goroutines, files int }
+
+func inUse() use {
+	files, _ := os.ReadDir("/proc/self/fd") // none where there is no such directory
+	return use{runtime.NumGoroutine(), len(files)}
+}
+
+// settleTime is how long a clean end may take to give everything back.
+const settleTime = 3 * time.Second
+
+// left is what a clean end left behind.
+func left(before use) Record {
+	r := Record{Op: OpExit}
+	for end := time.Now().Add(settleTime); ; time.Sleep(heartbeat) {
+		now := inUse()
+		r.Goroutines, r.Files = now.goroutines-before.goroutines, now.files-before.files
+		if r.Goroutines <= 0 && r.Files <= 0 {
+			return r
+		}
+		if time.Now().After(end) {
+			var stacks bytes.Buffer
+			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1) // a buffer takes it
+			r.Text = stacks.String()
+			return r
+		}
+	}
+}
+
+// sessionTime is how long a worker keeps a session at most, and connectTime how long it waits for one.
+const (
+	sessionTime = 4 * time.Second
+	connectTime = 5 * time.Second
+)
+
+// session connects, lets its clients work for a while and closes.
+func (w *worker) session(ctx context.Context) error {
+	random := w.random(-w.holds.Load())
+	var zk *lockops.ZKSession
+	var masters *lockops.RedisSession
+	connecting, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	var err error
+	if len(w.cfg.ZooKeeper) > 0 {
+		if zk, err = lockops.NewZKSession(connecting, w.cfg.ZooKeeper, lockops.WithSessionTimeout(w.cfg.SessionTimeout)); err != nil {
+			return err
+		}
+		defer zk.Close()
+	}
+	if len(w.cfg.Redis) > 0 {
+		var options []*redis.UniversalOptions
+		for _, addrs := range w.cfg.Redis {
+			options = append(options, &redis.UniversalOptions{Addrs: addrs, IsClusterMode: w.cfg.Cluster})
+		}
+		if masters, err = lockops.NewRedisSession(connecting, options); err != nil {
+			return err
+		}
+		defer masters.Close()
+	}
+	working, cancel := context.WithTimeout(ctx, sessionTime/2+time.Duration(random.Int64N(int64(sessionTime))))
+	defer cancel()
+	var clients sync.WaitGroup
+	for i := range w.cfg.Clients {
+		c := &client{worker: w, number: i + 1, random: w.random(w.holds.Add(1))}
+		for _, l := range w.cfg.Locks {
+			lockers, err := lockersOf(l, w.cfg, zk, masters)
+			if err != nil {
+				return err
+			}
+			c.lockers = append(c.lockers, lockers)
+		}
+		clients.Go(func() { c.work(working) })
+	}
+	if random.IntN(4) == 0 { // close while they work
+		<-working.Done()
+		return nil
+	}
+	clients.Wait()
+	return nil
+}
+
+// random is a source of its own for each use.
+func (w *worker) random(use int64) *rand.Rand {
+	return rand.New(rand.NewPCG(w.cfg.Seed, uint64(w.cfg.Worker)<<32|uint64(uint32(use))))
+}
+
+// lockersOf are the kinds of a lock that a client takes it by.
+func lockersOf(l Lock, cfg Config, zk *lockops.ZKSession, masters *lockops.RedisSession) ([]lockops.Locker, error) {
+	var session lockops.Session = masters
+	options := []lockops.Option{lockops.WithReentry()}
+	if l.On == lockops.OnZooKeeper {
+		session = zk
+		if l.Recipe != "" {
+			options = append(options, lockops.WithRecipe(l.Recipe))
+		}
+	} else {
+		options = append(options, lockops.WithTTL(cfg.TTL))
+	}
+	var lockers []lockops.Locker
+	for _, name := range l.Kinds {
+		locker, err := newLocker(l, name, session, options)
+		if err != nil {
+			return nil, err
+		}
+		lockers = append(lockers, locker)
+	}
+	return lockers, nil
+}
+
+func newLocker(l Lock, name string, session lockops.Session, options []lockops.Option) (lockops.Locker, error) {
+	for _, k := range lockops.KindsOn(l.On) {
+		if k.Name == name {
+			return k.New(session, l.Name, options...)
+		}
+	}
+	return nil, fmt.Errorf("campaign: there is no kind %q", name)
+}
+
+// store is the fenced store that a lock guards.
+func (c Config) store(lock string) Store {
+	s := NewStore(storePath(c.Stores, lock))
+	s.Fenced = !c.Unfenced
+	return s
+}
+
+func storePath(dir, lock string) string { return filepath.Join(dir, "store-"+filepath.Base(lock)) }
+
+// errText is what a report says of an error.
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+var errIdle = errors.New("the campaign has ended")
