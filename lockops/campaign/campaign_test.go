@@ -19,7 +19,7 @@ import (
 
 // totals are those of a campaign.
 type totals struct {
-	rounds, histories, operations, grants, faults, losses, paused, forced, refused, undecided int
+	rounds, histories, operations, grants, faults, losses, paused, forced, refused, undecided, failed int
 }
 
 // TestCampaign hunts the locks on real servers, arena after arena, for as long as it is told.
@@ -39,13 +39,16 @@ func TestCampaign(t *testing.T) {
 	start := time.Now()
 	for round := 0; round < len(arenas) || time.Since(start) < *campaignFor; round++ {
 		a := arenas[round%len(arenas)]
-		hunt(t, a, round, *campaignSeed+uint64(round), &all)
-		if t.Failed() {
-			break
+		seed := *campaignSeed + uint64(round)
+		if !t.Run(fmt.Sprintf("%s-%d", a.name, seed), func(t *testing.T) { hunt(t, a, round, seed, &all) }) {
+			all.failed++
+			if !*goOn {
+				break
+			}
 		}
 	}
-	fmt.Printf("campaign: %v: rounds=%d histories=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d undecided=%d failed=%v\n",
-		time.Since(start).Round(time.Second), all.rounds, all.histories, all.operations, all.grants, all.faults, all.losses, all.paused, all.forced, all.refused, all.undecided, t.Failed())
+	fmt.Printf("campaign: %v: rounds=%d histories=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d undecided=%d failed=%d\n",
+		time.Since(start).Round(time.Second), all.rounds, all.histories, all.operations, all.grants, all.faults, all.losses, all.paused, all.forced, all.refused, all.undecided, all.failed)
 	if all.operations < *minOps || all.faults < *minFaults {
 		t.Errorf("%d operations and %d faults: at least %d and %d were wanted", all.operations, all.faults, *minOps, *minFaults)
 	}

@@ -17,6 +17,7 @@ var (
 	campaignOn   = flag.String("campaign.arenas", "", "which arenas, with commas between them; empty: all")
 	minOps       = flag.Int("campaign.min-ops", 0, "fail with fewer operations in all")
 	minFaults    = flag.Int("campaign.min-faults", 0, "fail with fewer faults in all")
+	goOn         = flag.Bool("campaign.go-on", false, "go on after a round that failed")
 	roundTime    = flag.Duration("campaign.round", 4*time.Second, "how long faults go on in a round")
 )
 
