@@ -127,15 +127,24 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		releaser := act.NewZooKeeper(session.Conn(), act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot}, r.audit, r.setup.recipes...)
 		return releaser, func() { session.Close(); releaser.Close() }, nil
 	}
+	addrs, options := t.Servers, t.RedisOptions(r.setup.secrets, config)
+	if t.Service == connect.RedisSentinel {
+		ctx, cancel := context.WithTimeout(ctx, perMaster)
+		defer cancel()
+		master, err := connect.SentinelMaster(ctx, *options[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		addrs = []string{master} // as it is shown; the client follows it
+	}
 	var masters []redis.UniversalClient
-	for _, o := range t.RedisOptions(r.setup.secrets, config) {
+	for _, o := range options {
 		o.ContextTimeoutEnabled, o.MaxRetries, o.PoolSize = true, -1, 2
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = perMaster, perMaster, perMaster
 		masters = append(masters, redis.NewUniversalClient(o))
 	}
-	addrs := t.Servers
 	if len(masters) == 1 {
-		addrs = t.Servers[:1]
+		addrs = addrs[:1]
 	}
 	stop := func() {
 		for _, m := range masters {

@@ -185,6 +185,8 @@ type Vote struct {
 	// Up is false when the master did not answer; Error says why.
 	Up    bool
 	Error string
+	// LastPresent is when, by our clock, the key was last seen on the master; zero when it was not, or is there.
+	LastPresent time.Time
 	// Present: the key exists. Foreign: it holds something that is no lock (Value then names the type).
 	Present, Foreign bool
 	Value            Untrusted
@@ -255,8 +257,10 @@ type Backend struct {
 	State BackendState
 	Mode  Mode
 	Error string
-	// Servers in the order of the target.
+	// Servers in the order of the target; of a Redis Cluster all nodes, with Sentinel the master.
 	Servers []Server
+	// Topology is how a Redis backend's servers belong together; empty for ZooKeeper.
+	Topology Topology
 	// Unseen is what could not be looked at beside the locks' own, and so could hide some of them or a finding.
 	Unseen   []Unseen
 	Findings []Finding
@@ -289,6 +293,16 @@ func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	}
 	return l.ReadAt
 }
+
+// Topology is how the servers of a Redis backend belong together.
+type Topology string
+
+// The topologies of Redis.
+const (
+	Independent Topology = "independent" // masters that know nothing of each other; each has a vote on every key
+	Sentinel    Topology = "sentinel"    // one master, named and replaced by sentinels
+	Cluster     Topology = "cluster"     // each node has the keys of its slots
+)
 
 // Cost is our own load on a backend.
 type Cost struct {
@@ -323,8 +337,10 @@ const (
 type Server struct {
 	Addr  string
 	State ServerState
-	// Role is leader, follower, observer, standalone, master, replica, or empty.
+	// Role is leader, follower, observer, standalone, master, replica, or empty. A replica has no vote.
 	Role string
+	// Cluster: it is a node of a Redis Cluster, and has only the keys of its slots.
+	Cluster bool
 	// Version of its software; empty when unknown.
 	Version string
 	// Latency of the last request; negative when unknown.

@@ -25,6 +25,9 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 		l.Kind = KindRedlock
 	}
 	t := count(votes)
+	if t.foreign == len(votes) {
+		l.Kind = KindUnknown // no lock at all, for all that can be seen
+	}
 	if t.most > 0 {
 		t.token = recipe.DecodeToken(id.Path, t.value.Raw())
 	}

@@ -8,7 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// foreignValue: a master holds something under the key that is no lock. Whoever wants the lock never gets this vote.
+// foreignValue: a master holds something under the key that is no lock. Whoever wants the lock never gets this vote. Silent
+// where all masters do and nobody watched: then it is no lock at all.
 //
 // Cause in the wild: ordinary data under a lock's name (node-redlock #168, "unable to achieve a quorum").
 //
@@ -27,8 +28,8 @@ func foreignValue() inspect.Rule {
 				first = m
 			}
 		}
-		if first == nil {
-			return nil
+		if first == nil || c.History == nil && len(masters) == len(c.Lock.Masters) {
+			return nil // a key of another type that nobody ever saw a lock under is none
 		}
 		what := "something"
 		if first.Value != "" {

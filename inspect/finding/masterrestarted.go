@@ -37,7 +37,7 @@ func masterRestarted() inspect.Rule {
 			if !computed {
 				ttl, computed = longestTTL(c), true
 			}
-			if forgot(c, s, ttl) {
+			if forgot(c, m, s, ttl) {
 				found = append(found, forgetful(c, s, ttl))
 			}
 		}
@@ -53,6 +53,9 @@ func server(b *inspect.Backend, addr string) *inspect.Server {
 	}
 	return nil
 }
+
+// startSlack is how far off the instant of a start may be: servers tell it in seconds.
+const startSlack = 2 * time.Second
 
 const forEver = time.Duration(1<<63 - 1)
 
@@ -77,9 +80,17 @@ func longestTTL(c *inspect.Case) time.Duration {
 // knownSince says that it is known when the lock was granted.
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
-func forgot(c *inspect.Case, s *inspect.Server, ttl time.Duration) bool {
-	if c.Now.Sub(s.StartedAt) >= ttl {
+// forgot says that a master which does not have the key has lost it with its start. What was seen decides: whether the key
+// stood there before; where nobody looked before the start, when the lock was granted; and where that is not known, whether
+// the lock was there before the start as far as its life tells.
+func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {
+	switch {
+	case c.Now.Sub(s.StartedAt) >= ttl:
 		return false
+	case !m.LastPresent.IsZero():
+		return m.LastPresent.Before(s.StartedAt.Add(startSlack))
+	case c.History != nil && c.History.Since.Before(s.StartedAt):
+		return false // it was watched before, and did not have the key
 	}
 	if knownSince(c.Lock) {
 		return c.Lock.Holders[0].HeldSince.Add(-c.Offset).Before(s.StartedAt)

@@ -158,6 +158,11 @@ func TestZombieRenewal(t *testing.T) {
 	})
 }
 
+// last is when the key was last seen on the third master.
+func last(ago time.Duration) func(*inspect.Lock) {
+	return func(l *inspect.Lock) { l.Masters[2].LastPresent = now.Add(-ago) }
+}
+
 func TestMasterRestarted(t *testing.T) {
 	up := func(d time.Duration) func(*inspect.Case) {
 		return func(c *inspect.Case) {
@@ -184,7 +189,7 @@ func TestMasterRestarted(t *testing.T) {
 			has: []string{"r3 restarted at 03:13:45 UTC and lost this key"}, evidence: map[string]any{"master": "r3", "persistence": "none", "votes": 2, "quorum": 2},
 		},
 		{
-			name: "less than the longest life that was seen", c: present(votes("aa-", 10*time.Second), up(30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			name: "less than the longest life that was seen", c: present(with(votes("aa-", 10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			evidence: map[string]any{"longest_ttl_ms": int64(60000)},
 		},
 		{
@@ -193,6 +198,8 @@ func TestMasterRestarted(t *testing.T) {
 				c.Backend.Servers[0].StartedAt, c.Backend.Servers[1].StartedAt = now.Add(-31*time.Second), now.Add(-31*time.Second)
 			}),
 		},
+		{name: "watched since before, and never seen there", c: present(votes("aa-", 10*time.Second), up(30*time.Second), seen(history()))},
+		{name: "released there after it started", c: present(with(votes("aa-", time.Minute), last(10*time.Second)), up(30*time.Second), seen(history()))},
 		{name: "up for longer than the key lives", c: present(votes("aa-", 10*time.Second), up(30*time.Second))},
 		{name: "it has the key", c: present(votes("aaa", time.Minute), up(30*time.Second))},
 		{name: "nobody has the key", c: present(votes("---", time.Minute), up(30*time.Second), seen(history()))},
@@ -302,7 +309,8 @@ func TestForeignValue(t *testing.T) {
 			name: "a hash on one master", c: present(votes("aaf", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"a hash under this key on r3 is no lock"}, evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "type": "hash"}}},
 		},
-		{name: "on every master", c: present(votes("fff", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 and 2 others"}},
+		{name: "on every master, and nobody watched: it is no lock", c: present(votes("fff", time.Minute))},
+		{name: "on every master", c: present(votes("fff", time.Minute), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 and 2 others"}},
 		{name: "locks only", c: present(votes("aa-", time.Minute))},
 		{name: "a silent master", c: present(votes("aa!", time.Minute))},
 	})

@@ -21,17 +21,17 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 
 // describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
-	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Mode: r.mode(), FirstPass: true, Scanned: len(r.board.entries)}
+	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), Mode: r.mode(), FirstPass: true, Scanned: len(r.board.entries)}
 	up, down, unsought := 0, 0, 0
 	var errors []string
 	for _, p := range r.masters {
 		server := p.server
-		server.Addr = p.addr
+		server.Addr = p.address()
 		switch server.State {
 		case inspect.ServerUp:
 			up++
 			b.FirstPass = b.FirstPass && p.passed
-			b.Unseen = append(b.Unseen, p.blindness()...)
+			b.Unseen = append(b.Unseen, p.blindness(r.board.replicas[p.index])...)
 			if p.unsought != nil {
 				unsought++
 				errors = append(errors, p.cannotLook())
@@ -70,6 +70,18 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
+// topology is how the servers belong together.
+func (r *run) topology() inspect.Topology {
+	switch m := r.masters[0].master; {
+	case m.options.MasterName != "":
+		return inspect.Sentinel
+	case m.isCluster():
+		return inspect.Cluster
+	default:
+		return inspect.Independent
+	}
+}
+
 // mode is how changes reach us: push only when no master that answers has to be polled.
 func (r *run) mode() inspect.Mode {
 	if r.cfg.Once {
@@ -98,14 +110,23 @@ func (b *board) complete() bool {
 }
 
 // blindness is what a master that answers does not let us see of what is no lock.
-func (p *peer) blindness() []inspect.Unseen {
+func (p *peer) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	unseen := slices.Clone(p.unseen)
+	if replica != nil {
+		unseen = append(unseen, *replica)
+	}
+	if p.server.Cluster && !p.isCluster() {
+		unseen = append(unseen, inspect.Unseen{
+			Aspect: inspect.AspectLocks, Where: p.address(), Read: "the keys of its Redis Cluster",
+			Reason: fmt.Sprintf("it is one node of a Redis Cluster, and has only the keys of its own slots (give redis+cluster://%s)", p.address()),
+		})
+	}
 	if p.unsought != nil {
 		unseen = append(unseen, *p.unsought)
 	}
 	if p.refused != (refusal{}) {
 		unseen = append(unseen, inspect.Unseen{
-			Aspect: inspect.AspectChanges, Where: p.addr, Read: "CLIENT TRACKING", Reason: p.refused.String(), Right: p.refused.right,
+			Aspect: inspect.AspectChanges, Where: p.address(), Read: "CLIENT TRACKING", Reason: p.refused.String(), Right: p.refused.right,
 		})
 	}
 	return unseen
@@ -114,9 +135,9 @@ func (p *peer) blindness() []inspect.Unseen {
 // cannotLook says in a line why the master's keys could not be looked for, and what would allow it.
 func (p *peer) cannotLook() string {
 	if right := p.unsought.Right; strings.HasPrefix(right, "+") {
-		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.addr, p.user(), inspect.Escape(p.user()), right)
+		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.address(), p.user(), inspect.Escape(p.user()), right)
 	}
-	return fmt.Sprintf("master %s: keys cannot be looked for: %s", p.addr, inspect.Escape(p.unsought.Reason))
+	return fmt.Sprintf("master %s: keys cannot be looked for: %s", p.address(), inspect.Escape(p.unsought.Reason))
 }
 
 // blind says which keys match but may not be read, so that nothing but their names is known.

@@ -17,6 +17,7 @@ type fault int8
 const (
 	noFault      fault = iota // there is none, or the reply is that there is no such thing
 	otherType                 // WRONGTYPE: the key holds another type
+	elsewhere                 // another node of the Redis Cluster has the key, or none
 	commandFault              // this command, or this key, is refused; others may be answered
 	serverFault               // the server answers nothing: it is gone, wants another login, loads its data
 )
@@ -35,6 +36,8 @@ func faultOf(err error) fault {
 		return serverFault
 	case isWrongType(err):
 		return otherType
+	case replyStarts(err, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):
+		return elsewhere
 	}
 	return commandFault
 }
@@ -54,7 +57,7 @@ func serverError(err error, cmds []redis.Cmder) error {
 
 // miss is something that could not be read.
 func (m *master) miss(aspect inspect.Aspect, cmd redis.Cmder, right string) inspect.Unseen {
-	return inspect.Unseen{Aspect: aspect, Where: m.addr, Read: readName(cmd), Reason: reason(cmd.Err()), Right: right}
+	return inspect.Unseen{Aspect: aspect, Where: m.address(), Read: readName(cmd), Reason: reason(cmd.Err()), Right: right}
 }
 
 // reason is why a command was not answered, in the server's words.

@@ -34,6 +34,8 @@ type board struct {
 	denied map[string]bool
 	// clients are, by master, who is connected to it.
 	clients []clients
+	// replicas are, by master, whose replica it is known to be; nil where it is none.
+	replicas []*inspect.Unseen
 }
 
 // aside is a key that is no lock: when to look again, and how long that was put off.
@@ -60,7 +62,7 @@ func newBoard(cfg Config) *board {
 	for i := range cfg.Masters {
 		b.addrs = append(b.addrs, cfg.addr(i))
 	}
-	b.clients = make([]clients, len(b.addrs))
+	b.clients, b.replicas = make([]clients, len(b.addrs)), make([]*inspect.Unseen, len(b.addrs))
 	if cfg.Only != "" {
 		b.add(cfg.Only, time.Time{})
 	}
@@ -173,7 +175,38 @@ func (b *board) vote(master int, key string, v inspect.Vote, now time.Time) {
 			c.ExpiresAt = steady(was[c.Name], c.ExpiresAt, now)
 		}
 	}
-	*old = v
+	*old = lastPresent(*old, v, now)
+}
+
+// lastPresent is the newer vote with when the key was last seen on the master.
+func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
+	switch {
+	case v.Present:
+	case old.Present:
+		v.LastPresent = now
+	default:
+		v.LastPresent = old.LastPresent
+	}
+	return v
+}
+
+// votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is to see, and may
+// lag behind their masters.
+func (b *board) votes(e *entry) []inspect.Vote {
+	voting := make([]inspect.Vote, 0, len(e.votes))
+	for i, v := range e.votes {
+		if b.replicas[i] == nil {
+			voting = append(voting, v)
+		}
+	}
+	if len(voting) > 0 {
+		return voting
+	}
+	for i, v := range e.votes {
+		v.Unseen = append(slices.Clip(v.Unseen), *b.replicas[i])
+		voting = append(voting, v)
+	}
+	return voting
 }
 
 // steady is the old instant where the new one only jittered. One that has passed was too early: nothing would be due.
@@ -185,11 +218,11 @@ func steady(old, at, now time.Time) time.Time {
 }
 
 // silence records that a master does not answer, for every key.
-func (b *board) silence(master int, err error) {
+func (b *board) silence(master int, err error, now time.Time) {
 	b.clients[master] = nil
 	v := downVote(b.addrs[master], err)
 	for _, e := range b.entries {
-		e.votes[master] = v
+		e.votes[master] = lastPresent(e.votes[master], v, now)
 	}
 }
 
@@ -213,7 +246,7 @@ func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bo
 	}
 	delete(b.foreign, key)
 	delete(b.parts, key)
-	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, e.votes, now)
+	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, b.votes(e), now)
 	if lock.State != inspect.StateFree {
 		e.freeSince = time.Time{}
 	} else if e.freeSince.IsZero() {
@@ -332,7 +365,7 @@ func (b *board) whole(keys []string) []string {
 // sameVotes compares all but who agrees, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
-		return x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign &&
+		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign &&
 			x.Value == y.Value && x.Digest == y.Digest && x.NoExpiry == y.NoExpiry && x.ExpiresAt.Equal(y.ExpiresAt) &&
 			x.Held.Equal(y.Held) && slices.Equal(x.Unseen, y.Unseen)
 	})

@@ -36,7 +36,7 @@ func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
 	if l, gone := b.judge("k", noon); l != nil || gone {
 		t.Fatalf("judged without the third master: %+v", l)
 	}
-	b.silence(2, errors.New("connection refused"))
+	b.silence(2, errors.New("connection refused"), noon)
 	l, _ := b.judge("k", noon)
 	if l == nil || l.State != inspect.StateHeld || l.Votes() != 2 || l.Masters[2].Up {
 		t.Fatalf("%+v", l)
@@ -112,7 +112,7 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 		t.Error("a key that was absent may come back at any time")
 	}
 	b.add("late", noon)
-	b.silence(0, errors.New("no answer"))
+	b.silence(0, errors.New("no answer"), noon)
 	b.judge("late", noon)
 	if !b.add("late", noon) {
 		t.Error("a master that does not answer says nothing of its keys")

@@ -154,7 +154,11 @@ func (b *board) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 		if !l.Masters[i].Up {
 			continue
 		}
-		from := b.clients[i].of(c)
+		at := slices.Index(b.addrs, l.Masters[i].Addr)
+		if at < 0 {
+			return ""
+		}
+		from := b.clients[at].of(c)
 		switch {
 		case from.host == "" || seen > 0 && from.host != host:
 			return ""

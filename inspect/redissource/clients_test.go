@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"lockscope/inspect"
 )
@@ -126,7 +127,7 @@ func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 			b.meet(i, c.lists[i])
 		}
 		for i := range c.down {
-			b.silence(2-i, errors.New("connection refused"))
+			b.silence(2-i, errors.New("connection refused"), time.Now())
 		}
 		l, _ := b.judge("k", noon)
 		for _, h := range l.Holders {

@@ -45,6 +45,7 @@ var reading = []command{
 	{name: "client|tracking", blinds: inspect.AspectChanges},
 	{name: "hello", blinds: inspect.AspectChanges}, // RESP3
 	{name: "cluster|slots", blinds: inspect.AspectLocks},
+	{name: "sentinel|get-master-addr-by-name", blinds: inspect.AspectLocks},
 
 	// Of the connection.
 	{name: "ping"},
@@ -78,7 +79,7 @@ func check(args []any) error {
 }
 
 // containers are the commands that are nothing without a subcommand.
-var containers = map[string]bool{"client": true, "cluster": true, "command": true, "memory": true, "pubsub": true}
+var containers = map[string]bool{"client": true, "cluster": true, "command": true, "memory": true, "pubsub": true, "sentinel": true}
 
 // commandName is a command's name as ACL rules have it.
 func commandName(args []any) string {

@@ -145,6 +145,9 @@ func (c Config) addr(i int) string {
 	if i < len(c.Addrs) {
 		return c.Addrs[i]
 	}
+	if name := c.Masters[i].MasterName; name != "" {
+		return name // until the sentinels have said where it is
+	}
 	if len(c.Masters[i].Addrs) > 0 {
 		return c.Masters[i].Addrs[0]
 	}

@@ -61,7 +61,7 @@ func (m *master) newReadings(keys []string, tried map[string][]recipe.KeyType) [
 		r := &all[i]
 		r.shape, r.tried, r.keys.Key, r.keys.Named = m.typed.shape(key), tried[key], key, key == m.typed.named
 		r.wanted, r.missing, r.keys.Hint = r.shape.asks, r.shape.asks, r.shape.hint
-		r.vote = inspect.Vote{Addr: m.addr, Up: true}
+		r.vote = inspect.Vote{Addr: m.address(), Up: true}
 		readings[i] = r
 	}
 	return readings
@@ -84,6 +84,10 @@ func (r *keyReading) missOwn(m *master, aspect inspect.Aspect, cmd redis.Cmder) 
 func (m *master) takeMain(r *keyReading) {
 	ttl, body := r.main.ttl, r.main.body
 	timed := faultOf(ttl.Err()) == noFault
+	if faultOf(ttl.Err()) == elsewhere {
+		r.content = elsewhere
+		return
+	}
 	r.keys.Main = recipe.Value{Type: recipe.TypeNone}
 	if timed && ttl.Val() == gone {
 		r.there = isAbsent
@@ -119,7 +123,7 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		for i, r := range readings {
-			if r.there == isAbsent {
+			if r.there == isAbsent || r.content == elsewhere {
 				continue
 			}
 			if r.content != noFault {

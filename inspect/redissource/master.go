@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,6 @@ const connections = 2
 
 // master is one Redis master and our connections to it.
 type master struct {
-	addr    string
 	options redis.UniversalOptions
 	timeout time.Duration
 	slots   chan struct{} // a place for each request at the same time
@@ -40,6 +40,9 @@ type master struct {
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed
+	// clientAt is where it connects to.
+	clientAt []string
+	addr     string // how it is shown; with Sentinel where the master was last found
 }
 
 func newMaster(addr string, options redis.UniversalOptions, timeout time.Duration) *master {
@@ -71,21 +74,79 @@ func (m *master) do(ctx context.Context, request func(context.Context, redis.Uni
 	case <-ctx.Done():
 		return m.explain(ctx.Err())
 	}
-	client := m.connect()
-	err := request(ctx, client)
+	client, err := m.connect(ctx)
+	if err != nil {
+		return fmt.Errorf("master %s: %w", m.address(), err)
+	}
+	err = request(ctx, client)
 	if err != nil && !isReply(err) && !m.borrowed {
 		m.drop(client)
 	}
 	return m.explain(err)
 }
 
-func (m *master) connect() redis.UniversalClient {
+// address is how the master is shown.
+func (m *master) address() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.addr
+}
+
+// connect is a client of the master; with Sentinel it is first found.
+func (m *master) connect(ctx context.Context) (redis.UniversalClient, error) {
+	m.mu.Lock()
+	client := m.client
+	m.mu.Unlock()
+	if client != nil {
+		return client, nil
+	}
+	options, err := m.direct(ctx)
+	if err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == nil {
-		m.client = newClient(m.options, readOnly{&m.sent})
+		m.client, m.clientAt = newClient(options, readOnly{&m.sent}), options.Addrs
 	}
-	return m.client
+	return m.client, nil
+}
+
+// direct are the options of a connection to the master itself, which with Sentinel is found first.
+func (m *master) direct(ctx context.Context) (redis.UniversalOptions, error) {
+	o := m.options
+	if o.MasterName == "" {
+		return o, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	addr, err := connect.SentinelMaster(ctx, o, readOnly{&m.sent})
+	if err != nil {
+		return o, err
+	}
+	m.mu.Lock()
+	m.addr = addr
+	m.mu.Unlock()
+	o.Addrs, o.MasterName = []string{addr}, ""
+	return o, nil
+}
+
+// follow drops the connection to a master that the sentinels have replaced.
+func (m *master) follow(ctx context.Context) {
+	if m.options.MasterName == "" {
+		return
+	}
+	now, err := m.direct(ctx)
+	if err != nil {
+		return // whoever reads will tell
+	}
+	m.mu.Lock()
+	client := m.client
+	replaced := client != nil && !slices.Equal(m.clientAt, now.Addrs)
+	m.mu.Unlock()
+	if replaced {
+		m.drop(client)
+	}
 }
 
 func (m *master) drop(client redis.UniversalClient) {
@@ -190,10 +251,10 @@ func (m *master) explain(err error) error {
 		return nil
 	case isLogin(err):
 		advice := "check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
-		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.addr, m.user(), err, advice)
+		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.address(), m.user(), err, advice)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("master %s: %w", m.addr, late{m.timeout, err})
+		return fmt.Errorf("master %s: %w", m.address(), late{m.timeout, err})
 	default:
-		return fmt.Errorf("master %s: %w", m.addr, connect.Plain(err))
+		return fmt.Errorf("master %s: %w", m.address(), connect.Plain(err))
 	}
 }

@@ -147,7 +147,7 @@ func (p *peer) answered(latency time.Duration) {
 func (p *peer) setStatus(st status) {
 	s := &p.server
 	p.unseen = st.unseen
-	s.Role, s.Version, s.RunID = st.role, st.version, st.runID
+	s.Role, s.Version, s.RunID, s.Cluster = st.role, st.version, st.runID, st.cluster
 	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
 		s.ClockOffset, s.ClockKnown = st.offset, st.offsetKnown

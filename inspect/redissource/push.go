@@ -209,8 +209,13 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	defer cancel()
+	at := p.m.address() // where the connection goes: direct has just found it
 	beats.Go(func() {
 		for sleep(ctx, p.m.timeout/2) == nil && p.ping(ctx, conn) == nil {
+			if p.m.address() != at { // the sentinels have replaced it
+				conn.Close()
+				return
+			}
 		}
 	})
 	beats.Go(func() {

@@ -17,8 +17,11 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	mini.Set("lock:a", "one")
 	m := newMaster("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, time.Second)
 	defer m.close()
-	client, sent := m.connect(), &m.sent.commands
-	ctx := context.Background()
+	ctx, sent := context.Background(), &m.sent.commands
+	client, err := m.connect(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if v, err := client.GetRange(ctx, "lock:a", 0, 10).Result(); err != nil || v != "one" {
 		t.Fatalf("a read: %q, %v", v, err)
 	}

@@ -21,7 +21,7 @@ func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 	for range rounds {
 		var asking []*keyReading
 		for _, r := range readings {
-			if r.again || r.vote.Foreign {
+			if r.again || r.vote.Foreign || r.content == elsewhere {
 				continue
 			}
 			r.wanted, r.missing = recipe.Asks(r.keys), nil
@@ -79,7 +79,7 @@ func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 			}
 			r.put(ask.Key, recipe.Value{Type: recipe.TypeNone, Unknown: true})
 			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
-				Aspect: aspectOf(ask.Feeds), Where: m.addr, Read: readName(size),
+				Aspect: aspectOf(ask.Feeds), Where: m.address(), Read: readName(size),
 				Reason: fmt.Sprintf("%s takes %d bytes: too much to be read", ask.Key, size.Val()),
 			})
 			r.large = append(r.large, ask)
@@ -122,7 +122,7 @@ func (m *master) blind(r *keyReading) {
 	case r.there == isAbsent:
 		*v = inspect.Vote{Addr: v.Addr, Up: true, Unseen: v.Unseen}
 		return
-	case r.content == commandFault:
+	case r.content == commandFault || r.content == elsewhere:
 		r.missOwn(m, inspect.AspectHolders, r.main.body)
 	case r.content != noFault, r.there == thereUnknown:
 		cmd := r.untyped

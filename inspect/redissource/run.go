@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ func (r *run) add(keys []string) {
 		}
 		for _, p := range r.masters {
 			if p.down() {
-				r.board.vote(p.index, key, downVote(p.addr, p.err), now)
+				r.board.vote(p.index, key, downVote(p.address(), p.err), now)
 			} else {
 				p.want(key, r.perKey, now)
 			}
@@ -223,6 +224,7 @@ func (r *run) report(rep report) {
 	p := r.masters[rep.master]
 	p.busy, p.late = false, false
 	r.release(p)
+	r.readdress(p)
 	if rep.err != nil {
 		r.down(p, rep.err)
 		return
@@ -261,7 +263,7 @@ func (r *run) down(p *peer, err error) {
 	}
 	p.failed(err)
 	p.forgetReads()
-	r.board.silence(p.index, err)
+	r.board.silence(p.index, err, time.Now())
 	for key := range r.board.entries {
 		r.dirty[key] = true
 	}
@@ -271,6 +273,7 @@ func (r *run) down(p *peer, err error) {
 func (r *run) status(rep statusReport) {
 	p := r.masters[rep.master]
 	p.asked = true
+	r.readdress(p)
 	if rep.err != nil {
 		if !p.down() {
 			r.down(p, rep.err)
@@ -279,8 +282,40 @@ func (r *run) status(rep statusReport) {
 	}
 	r.alive(p, rep.status.latency)
 	p.setStatus(rep.status)
+	r.setReplica(p, rep.status)
 	if changed := r.board.meet(p.index, rep.status.clients); changed != nil {
 		r.emit(inspect.Update{Put: changed})
+	}
+}
+
+// readdress takes in where a master is now, which with Sentinel may change.
+func (r *run) readdress(p *peer) {
+	addr := p.address()
+	if r.board.addrs[p.index] == addr {
+		return
+	}
+	r.board.addrs[p.index] = addr
+	for key, e := range r.board.entries {
+		e.votes[p.index].Addr = addr
+		r.dirty[key] = true
+	}
+}
+
+// setReplica takes in whether a server is a replica: then it has no vote.
+func (r *run) setReplica(p *peer, st status) {
+	var u *inspect.Unseen
+	if st.role == roleReplica {
+		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.address(), Read: "ROLE", Reason: "it is a replica: it has no vote, and may lag behind its master"}
+		if st.master != "" {
+			u.Reason = fmt.Sprintf("it is a replica of %s: it has no vote, and may lag behind (give %s instead)", st.master, st.master)
+		}
+	}
+	old := r.board.replicas[p.index]
+	if r.board.replicas[p.index] = u; (old == nil) == (u == nil) {
+		return
+	}
+	for key := range r.board.entries {
+		r.dirty[key] = true
 	}
 }
 

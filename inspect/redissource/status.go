@@ -36,6 +36,7 @@ type status struct {
 
 // readStatus asks a master about itself. Parts that it will not tell stay empty; an error means that it did not answer.
 func (m *master) readStatus(ctx context.Context) (status, error) {
+	m.follow(ctx)
 	var st status
 	var clock *redis.TimeCmd
 	var info *redis.StringCmd

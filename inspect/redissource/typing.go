@@ -27,7 +27,7 @@ func (m *master) learn(ctx context.Context, readings []*keyReading, tried map[st
 	var unsure []*keyReading
 	for _, r := range readings {
 		switch {
-		case r.there == isAbsent || r.content == noFault:
+		case r.there == isAbsent || r.content == noFault || r.content == elsewhere:
 		case r.untyped != nil || slices.Contains(lockTypes(), recipe.KeyType(r.vote.Value)):
 			if r.content == otherType || r.untyped != nil {
 				unsure = append(unsure, r)

@@ -10,6 +10,8 @@ import (
 // are never printed.
 type Secrets struct {
 	RedisUsername, RedisPassword string
+	// SentinelUsername and SentinelPassword are for the sentinels themselves, which may have a login of their own.
+	SentinelUsername, SentinelPassword string
 	// ZooKeeperAuth is scheme:credentials, such as digest:user:password.
 	ZooKeeperAuth string
 }
@@ -19,6 +21,10 @@ func SecretsFromEnvironment(getenv func(string) string) Secrets {
 	return Secrets{
 		RedisUsername: getenv("LOCKSCOPE_REDIS_USERNAME"),
 		RedisPassword: getenv("LOCKSCOPE_REDIS_PASSWORD"),
+
+		SentinelUsername: getenv("LOCKSCOPE_REDIS_SENTINEL_USERNAME"),
+		SentinelPassword: getenv("LOCKSCOPE_REDIS_SENTINEL_PASSWORD"),
+
 		ZooKeeperAuth: getenv("LOCKSCOPE_ZK_AUTH"),
 	}
 }
@@ -30,6 +36,7 @@ func (t Target) RedisOptions(s Secrets, config *tls.Config) []*redis.UniversalOp
 	switch t.Service {
 	case RedisSentinel:
 		one.Addrs, one.MasterName = t.Servers, t.Master
+		one.SentinelUsername, one.SentinelPassword = s.SentinelUsername, s.SentinelPassword
 	case RedisCluster:
 		one.Addrs, one.IsClusterMode = t.Servers, true
 	default:

@@ -1,0 +1,163 @@
+package redissource_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// replicaOf starts a replica and waits until it has a key.
+func replicaOf(t *testing.T, m *servertest.Redis, key string) *servertest.Redis {
+	t.Helper()
+	host, port, err := net.SplitHostPort(m.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := servertest.StartRedis(t, "--replicaof", host+" "+port)
+	c := client(t, replica)
+	for deadline := time.Now().Add(20 * time.Second); c.Exists(context.Background(), key).Val() == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is replicated")
+		}
+	}
+	return replica
+}
+
+func unseenOf(list []inspect.Unseen, aspect inspect.Aspect, where string) string {
+	for _, u := range list {
+		if u.Aspect == aspect && u.Where == where {
+			return u.Reason
+		}
+	}
+	return ""
+}
+
+func TestAReplicaHasNoVote(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	set(t, m, "lock:a", "x", time.Minute)
+	replica := replicaOf(t, m, "lock:a")
+	for _, given := range [][]*servertest.Redis{{m, replica}, {replica, m}} {
+		v := once(t, config(given))
+		l := v.Locks["lock:a"]
+		if l == nil || l.State != inspect.StateHeld || len(l.Masters) != 1 || l.Masters[0].Addr != m.Addr || l.Quorum != 1 || l.Kind != inspect.KindMutex {
+			t.Errorf("the replica's copy is a vote: %+v", l)
+		}
+		if why := unseenOf(v.Backend.Unseen, inspect.AspectVotes, replica.Addr); !strings.Contains(why, "replica of "+m.Addr) {
+			t.Errorf("it is not said: %+v", v.Backend.Unseen)
+		}
+		if len(v.Backend.Servers) != 2 || !slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return s.Addr == replica.Addr && s.Role == "replica" }) {
+			t.Errorf("servers %+v", v.Backend.Servers)
+		}
+	}
+	alone := once(t, config([]*servertest.Redis{replica}))
+	if l := alone.Locks["lock:a"]; l == nil || l.State != inspect.StateHeld || unseenOf(l.Unseen, inspect.AspectVotes, replica.Addr) == "" {
+		t.Errorf("a replica alone: %+v", l)
+	}
+	v, _ := watch(t, config([]*servertest.Redis{m, replica}))
+	v.Await("one vote", func() bool {
+		l := v.Locks["lock:a"]
+		return l != nil && len(l.Masters) == 1 && l.State == inspect.StateHeld
+	})
+	if err := client(t, replica).ReplicaOf(t.Context(), "no", "one").Err(); err != nil {
+		t.Fatal(err)
+	}
+	v.Await("two, once it is a master", func() bool { return len(v.Locks["lock:a"].Masters) == 2 })
+}
+
+func TestOneNodeOfAClusterSaysSo(t *testing.T) {
+	t.Parallel()
+	nodes := servertest.StartRedisCluster(t, 2)
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr}})
+	defer c.Close()
+	keys := map[string]string{} // by the node that has it
+	for _, key := range []string{"lock:a", "lock:b", "lock:c", "lock:d", "lock:e"} {
+		if err := c.Set(t.Context(), key, "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			if client(t, n).Exists(t.Context(), key).Val() == 1 {
+				keys[n.Addr] = key
+			}
+		}
+	}
+	mine, theirs := keys[nodes[0].Addr], keys[nodes[1].Addr]
+	v := once(t, config(nodes[:1]))
+	if why := unseenOf(v.Backend.Unseen, inspect.AspectLocks, nodes[0].Addr); !strings.Contains(why, "redis+cluster://"+nodes[0].Addr) {
+		t.Errorf("it is not said: %+v", v.Backend.Unseen)
+	}
+	if !v.Backend.Servers[0].Cluster || v.Locks[mine] == nil || v.Locks[mine].State != inspect.StateHeld || v.Locks[theirs] != nil {
+		t.Errorf("%+v, %v", v.Backend, v.Describe())
+	}
+	cfg := config(nodes[:1])
+	cfg.Only = theirs
+	if l := once(t, cfg).Locks[theirs]; l == nil || l.State != inspect.StateUnknown || !strings.HasPrefix(unseenOf(l.Unseen, inspect.AspectHolders, nodes[0].Addr), "MOVED") {
+		t.Errorf("a key of another node: %+v", l)
+	}
+	before := commands(t, nodes[0])
+	once(t, cfg)
+	if after := commands(t, nodes[0]); after["hlen"] != before["hlen"] || after["type"] != before["type"] {
+		t.Error("a key that is elsewhere is asked about further")
+	}
+}
+
+func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
+	t.Parallel()
+	sentinel, master, replica := servertest.StartRedisSentinel(t)
+	set(t, master, "lock:a", "x", 0)
+	if err := client(t, &servertest.Redis{Addr: sentinel}).Do(t.Context(), "acl", "setuser", "default", "resetpass", ">sesame").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster, SentinelPassword: "sesame"})
+	v := once(t, cfg)
+	if l := v.Locks["lock:a"]; l == nil || l.Masters[0].Addr != master.Addr || v.Backend.Servers[0].Addr != master.Addr || v.Backend.Topology != inspect.Sentinel {
+		t.Errorf("%+v, %v", v.Backend, v.Describe())
+	}
+	cfg.Masters[0].SentinelPassword = ""
+	if b := once(t, cfg).Backend; b.State != inspect.Down || !strings.Contains(b.Error, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") {
+		t.Errorf("without its password: %s", b.Error)
+	}
+	cfg.Masters[0].SentinelPassword, cfg.Masters[0].MasterName = "sesame", "yourmaster"
+	if b := once(t, cfg).Backend; b.State != inspect.Down || !strings.Contains(b.Error, `knows no master named "yourmaster"`) || strings.Contains(b.Error, "nil") {
+		t.Errorf("an unknown name: %s", b.Error)
+	}
+	cfg.Masters[0].MasterName = servertest.SentinelMaster
+	w, _ := watch(t, cfg)
+	awaitPush(w)
+	w.Await("held", state(w, "lock:a", inspect.StateHeld))
+	if err := client(t, master).Wait(context.Background(), 1, 5*time.Second).Err(); err != nil {
+		t.Fatal(err)
+	}
+	master.Kill(t)
+	w.Await("down, by its own name", func() bool { return w.Backend.State == inspect.Down && strings.Contains(w.Backend.Error, master.Addr) })
+	w.Await("the other", func() bool {
+		s, l := w.Backend.Servers[0], w.Locks["lock:a"]
+		return s.Addr == replica.Addr && s.State == inspect.ServerUp && s.Role == "master" && l.State == inspect.StateHeld && l.Masters[0].Addr == replica.Addr
+	})
+}
+
+// TestAMasterThatLostAKeyIsTellable: when it was last seen there.
+func TestAMasterThatLostAKeyIsTellable(t *testing.T) {
+	t.Parallel()
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	for _, m := range masters[:2] {
+		set(t, m, "lock:a", "x", time.Hour)
+	}
+	v, _ := watch(t, config(masters))
+	v.Await("held", state(v, "lock:a", inspect.StateHeld))
+	v.Await("pushed", func() bool { return v.Backend.Mode == inspect.ModePush && v.Backend.FirstPass })
+	before := time.Now()
+	masters[1].Restart(t)
+	v.Await("lost", func() bool {
+		m := v.Locks["lock:a"].Masters
+		return m[1].Up && !m[1].Present && !m[1].LastPresent.Before(before) && m[2].LastPresent.IsZero() && m[0].LastPresent.IsZero()
+	})
+}
