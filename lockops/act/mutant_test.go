@@ -1,0 +1,125 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// A release looks at the leader's state: a sync comes before each list.
+func TestReleaseSyncsBeforeItLooks(t *testing.T) {
+	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
+		var order []string
+		q.releaser.conn = &ordered{q.hooked, &order}
+		if result, err := q.releaser.Execute(t.Context(), q.preview, "typed"); err != nil || !result.Released {
+			t.Fatalf("result %+v, %v", result, err)
+		}
+		i := slices.Index(order, "list "+q.dir)
+		if i < 1 || !slices.Contains(order[:i], "sync "+q.dir) {
+			t.Errorf("asked in this order: %v", order)
+		}
+	})
+}
+
+// ordered notes what is asked for one after the other.
+type ordered struct {
+	*hooked
+	order *[]string
+}
+
+func (o *ordered) Sync(path string) (string, error) {
+	*o.order = append(*o.order, "sync "+path)
+	return o.hooked.Sync(path)
+}
+
+func (o *ordered) Children(path string) ([]string, *zk.Stat, error) {
+	*o.order = append(*o.order, "list "+path)
+	return o.hooked.Children(path)
+}
+
+// A node whose data was written since it was seen is another one to the operator: a revocation, a new owner.
+func TestReleaseRefusesANodeThatWasWritten(t *testing.T) {
+	for index := range 2 {
+		eachConfirmed(t, index, func(t *testing.T, q confirmedRelease) {
+			q.hooked.beforeRemoval = func() {
+				if _, err := q.conn.Set(q.dir+"/"+q.names[index], []byte("new"), -1); err != nil {
+					t.Error(err)
+				}
+			}
+			result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
+			if err != nil || result.Released || result.Reason != Changed || !q.there(t, index) {
+				t.Errorf("contender %d: %+v, %v", index, result, err)
+			}
+		})
+	}
+}
+
+// Each line is synced: a file that cannot be synced is no audit.
+func TestAuditIsSynced(t *testing.T) {
+	audit, _ := openAudit(t)
+	audit.file.Close()
+	// A pipe takes what is written and cannot be synced.
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	audit.file = writer
+	if err := audit.write(line{Lock: "zk:/a"}); err == nil {
+		t.Error("a line that could not be synced was taken for written")
+	}
+}
+
+// A value that a quorum still holds after the release was not released.
+func TestReleaseThatLeavesAQuorum(t *testing.T) {
+	var servers []*servertest.Redis
+	for range 3 {
+		servers = append(servers, servertest.StartEmbeddedRedis(t))
+	}
+	clients, addrs := redisMastersOf(t, servers)
+	for i := range clients {
+		clients[i].Set(t.Context(), "lock:a", "v", 0)
+		if i > 0 {
+			clients[i] = &unwilling{clients[i]}
+		}
+	}
+	audit, _ := openAudit(t)
+	releaser := NewRedis(clients, Target{Servers: addrs}, time.Second, audit)
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
+	if err != nil || p.Refused != "" {
+		t.Fatalf("preview %+v, %v", p, err)
+	}
+	result, err := releaser.Execute(t.Context(), p, "typed")
+	if err != nil || result.Released || result.Reason != NoQuorum || !result.Masters[0].Deleted || len(result.HoldersAfter) != 1 {
+		t.Errorf("result %+v, %v", result, err)
+	}
+}
+
+// unwilling is a master that does nothing when it is asked to delete.
+type unwilling struct{ redis.UniversalClient }
+
+func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
+	return u.UniversalClient.Eval(ctx, "return 0", nil)
+}
+
+// The caller's end between the last look and the removal counts as well.
+func TestRemovalIsNotSentOnceTheCallerIsGone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	z := NewZooKeeper(nil, Target{}, nil)
+	sent := false
+	result, err := z.remove(ctx, func() (Reason, string, error) { sent = true; return "", "", nil }, Result{}, line{})
+	z.Close()
+	if sent || !errors.Is(err, errNotSent) || result.Unknown {
+		t.Errorf("sent %v: %+v, %v", sent, result, err)
+	}
+}
