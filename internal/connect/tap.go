@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -26,6 +27,9 @@ type Tap struct {
 	// ReadLimit caps how long a server may leave a request unanswered while it sends nothing at all. Zero leaves it at
 	// a third of the session timeout (a sixth while a session is being resumed, so that there is time for another server).
 	ReadLimit time.Duration
+	// ReadOnly lets a server serve us that has no quorum and serves clients that only read (readonlymode.enabled):
+	// go-zookeeper's connect request lacks the flag that asks for it.
+	ReadOnly bool
 
 	mu        sync.Mutex // guards all below and the tapped connections
 	current   *tapConn   // newest connection, nil when closed
@@ -189,6 +193,7 @@ func (t *Tap) setAwaited(path string, waiting []chan struct{}) {
 // it panics on a reply that is shorter than its header.
 const (
 	maxConnectReply = 4 << 10
+	leastGreeting   = 20 // of a connect response, with an empty password; a server that cannot make a session may send an error
 	maxReply        = 1<<31 - 1
 	maxCreatePath   = 1 << 10
 	maxPending      = 1 << 12 // requests on the wire that are timed; those beyond are not
@@ -242,11 +247,15 @@ type tapConn struct {
 
 // Write notes what is sent, and when, before it is sent.
 func (c *tapConn) Write(p []byte) (int, error) {
+	given := len(p)
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.tap.mu.Lock()
 	if c.hello.IsZero() {
 		p = c.withZxid(p)
+		if c.tap.ReadOnly {
+			p = withReadOnly(p)
+		}
 	}
 	idle := len(c.pending) == 0
 	err := c.out.feed(p, time.Now(), c.noteRequest)
@@ -257,7 +266,19 @@ func (c *tapConn) Write(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(p)
+	n, err := c.Conn.Write(p)
+	return min(n, given), err
+}
+
+// withReadOnly is a connect request with the flag readOnly behind it, which servers take since 3.4 (zookeeper.jute,
+// ConnectRequest).
+func withReadOnly(p []byte) []byte {
+	if len(p) < 4 {
+		return p
+	}
+	p = append(bytes.Clone(p), 1)
+	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
+	return p
 }
 
 // Read notes what came. Bytes of a frame that cannot be right never reach go-zookeeper.
@@ -439,7 +460,7 @@ func (c *tapConn) noteReply(f *frames) error {
 }
 
 func (c *tapConn) noteGreeting(f *frames) error {
-	if len(f.head) < 16 {
+	if len(f.head) < 16 || f.size < leastGreeting {
 		return errFrame
 	}
 	c.greeted = true

@@ -375,11 +375,12 @@ func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
 func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 	greeting := frame(0, 4000, 0, 1, 0)
 	for name, input := range map[string][]byte{
-		"huge greeting":   {0x7f, 0xff, 0xff, 0xff, 0, 0},
-		"negative length": {0xff, 0xff, 0xff, 0xff, 0, 0},
-		"empty greeting":  frame(),
-		"short reply":     append(bytes.Clone(greeting), frame(1, 2)...),
-		"negative reply":  append(bytes.Clone(greeting), 0x80, 0, 0, 0),
+		"huge greeting":            {0x7f, 0xff, 0xff, 0xff, 0, 0},
+		"negative length":          {0xff, 0xff, 0xff, 0xff, 0, 0},
+		"empty greeting":           frame(),
+		"an error, not a greeting": frame(0, 0, 1, errConnectionLoss),
+		"short reply":              append(bytes.Clone(greeting), frame(1, 2)...),
+		"negative reply":           append(bytes.Clone(greeting), 0x80, 0, 0, 0),
 	} {
 		_, c := tapped(input, 4)
 		if _, err := io.ReadAll(c); !errors.Is(err, errFrame) {

@@ -36,9 +36,10 @@ type ZooKeeper struct {
 	Real     bool             // Apache ZooKeeper in a process of its own
 	Embedded *zkserver.Server // nil when Real
 
-	shared bool
-	dir    string
-	proc   *process
+	shared   bool
+	readOnly bool // without quorum it serves clients that only read
+	dir      string
+	proc     *process
 }
 
 // EachZooKeeper runs f as subtests "embedded" and "real", with one shared server of each kind per test process: use
@@ -109,7 +110,7 @@ func (z *ZooKeeper) Kill(t testing.TB) {
 func (z *ZooKeeper) Restart(t testing.TB) {
 	t.Helper()
 	z.ownReal(t, "Restart").kill()
-	proc, err := runZooKeeper(z.dir, z.Addr)
+	proc, err := runZooKeeper(z.dir, z.Addr, fmt.Sprintf("-Dreadonlymode.enabled=%t", z.readOnly))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,8 +290,8 @@ maxClientCnxns=0
 }
 
 // runZooKeeper starts the server that is configured in dir and waits until its client port answers.
-func runZooKeeper(dir, addr string) (*process, error) {
-	proc, err := startJVM(dir)
+func runZooKeeper(dir, addr string, options ...string) (*process, error) {
+	proc, err := startJVM(dir, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -298,14 +299,17 @@ func runZooKeeper(dir, addr string) (*process, error) {
 }
 
 // startJVM starts the server that is configured in dir, alone or as a member of an ensemble.
-func startJVM(dir string) (*process, error) {
+func startJVM(dir string, options ...string) (*process, error) {
 	classPath := make([]string, len(zookeeperJars))
 	for i, jar := range zookeeperJars {
 		classPath[i] = filepath.Join(jarDir, jar)
 	}
-	return startProcess(dir, "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+	args := append([]string{
+		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg")
+	}, options...)
+	return startProcess(dir, "java", append(args,
+		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg")...)
 }
 
 // portIsOf checks by its data directory that the server on the client port is ours and not one that was faster to the port.

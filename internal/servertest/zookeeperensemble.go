@@ -27,6 +27,9 @@ type EnsembleConfig struct {
 	// SyncLimit is for how many ticks a member that is cut off from its leader, and a leader cut off from the others, goes on
 	// as if nothing had happened.
 	SyncLimit int
+	// ReadOnly lets members without quorum serve clients that only read. Sessions are then local to a member until they make
+	// something ephemeral: a member without quorum makes no other (ReadOnlyRequestProcessor, 3.5 to 3.9).
+	ReadOnly bool
 }
 
 // Ensemble is real servers that reach each other, and are reached by clients, over wires.
@@ -95,14 +98,17 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	if cfg.Tick != tick { // the last of two lines counts
 		fmt.Fprintf(&lines, "tickTime=%d\n", cfg.Tick.Milliseconds())
 	}
+	if cfg.ReadOnly {
+		lines.WriteString("localSessionsEnabled=true\nlocalSessionsUpgradingEnabled=true\n")
+	}
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	check(t, os.Mkdir(data, 0o700))
 	check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
 	check(t, configure(dir, ports[0], ports[1], lines.String()))
-	proc, err := startJVM(dir)
+	proc, err := startJVM(dir, fmt.Sprintf("-Dreadonlymode.enabled=%t", cfg.ReadOnly))
 	check(t, err)
-	zk := &ZooKeeper{Addr: loopback(ports[0]), Admin: "http://" + loopback(ports[1]), Real: true, dir: dir, proc: proc}
+	zk := &ZooKeeper{Addr: loopback(ports[0]), Admin: "http://" + loopback(ports[1]), Real: true, dir: dir, proc: proc, readOnly: cfg.ReadOnly}
 	t.Cleanup(zk.end)
 	return zk
 }
