@@ -60,6 +60,7 @@ type jsonServer struct {
 	Role          string      `json:"role"`
 	LatencyMS     *float64    `json:"latency_ms"`
 	ClockOffsetMS *float64    `json:"clock_offset_ms"`
+	Lagging       bool        `json:"lagging,omitempty"`
 }
 
 type jsonLock struct {
@@ -126,7 +127,7 @@ func backendJSON(b *Backend) jsonBackend {
 		Servers: []jsonServer{}, Unseen: unseenJSON(b.Unseen), Findings: findings(b.Findings),
 	}
 	for _, s := range b.Servers {
-		server := jsonServer{Addr: Escape(s.Addr), State: s.State, Role: Escape(s.Role)}
+		server := jsonServer{Addr: Escape(s.Addr), State: s.State, Role: Escape(s.Role), Lagging: s.Lagging}
 		if s.Latency >= 0 && s.State == ServerUp {
 			server.LatencyMS = fraction(s.Latency)
 		}

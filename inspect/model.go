@@ -337,7 +337,7 @@ const (
 type Server struct {
 	Addr  string
 	State ServerState
-	// Role is leader, follower, observer, standalone, master, replica, or empty. A replica has no vote.
+	// Role is leader, follower, observer, standalone, read-only (without quorum), master, replica, or empty. A replica has no vote.
 	Role string
 	// Cluster: it is a node of a Redis Cluster, and has only the keys of its slots.
 	Cluster bool
@@ -348,8 +348,13 @@ type Server struct {
 	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown.
 	ClockOffset time.Duration
 	ClockKnown  bool
-	// StartedAt is when the server process started, by our clock; zero when unknown.
+	// StartedAt is when the server process started, by our clock; of a ZooKeeper server since when it serves in its role, which
+	// each election begins anew. Zero when unknown.
 	StartedAt time.Time
+	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when unknown. Lagging: it
+	// lacks what the leader had a second before.
+	Zxid    uint64
+	Lagging bool
 	// RunID changes when a Redis server restarts; empty when unknown.
 	RunID string
 	// MaxMemory in bytes, 0 when not limited or unknown, and the policy by which a full Redis server evicts keys;

@@ -21,6 +21,7 @@ const (
 //
 // ZooKeeper: all servers told who is connected, and the session is connected to none of them (likely: its client may be
 // on its way back), or the last its server heard of it is older than its timeout. Without all servers' tables it is silent.
+// Nor does it speak while clients may be on their way back, since a server has just begun to serve (Backend.DisturbedAt).
 // Redis: what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter in a
 // fair queue is stale-fair-queue instead.
 //
@@ -72,7 +73,7 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	if ok {
 		return overdue(c, s)
 	}
-	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() {
+	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() || returning(c, one) {
 		return false
 	}
 	if !c.Backend.ClockKnown() && !readOnce(c) && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
@@ -83,6 +84,28 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 		return c.Now.Sub(came) > arrivedUntimed
 	}
 	return c.SessionsAt.Sub(came) > arrived
+}
+
+// longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2 s. Where it grants
+// more, sessions that it told before are known by theirs.
+const longestUsual = 40 * time.Second
+
+// returning reports whether a client may be on its way back: the servers take each session up for its whole timeout when they
+// begin to serve anew. Who made its entry since then has been back, and left.
+func returning(c *inspect.Case, one *inspect.Contender) bool {
+	at := c.SessionsAt
+	if at.IsZero() {
+		at = c.Now
+	}
+	timeout := one.Owner.SessionTimeout
+	if timeout == 0 {
+		timeout = longestUsual
+	}
+	if c.Backend == nil {
+		return false
+	}
+	disturbed := c.Backend.DisturbedAt
+	return !disturbed.IsZero() && at.Sub(disturbed) < timeout && !one.Since.Add(-c.Offset).After(disturbed)
 }
 
 // readOnce says that the backend is read once: its locks first, and then who its clients are.

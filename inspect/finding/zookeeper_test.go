@@ -162,6 +162,11 @@ func TestGhostOwner(t *testing.T) {
 			}
 		}
 	}
+	disturbed := func(ago time.Duration) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, DisturbedAt: now.Add(-ago)}
+		}
+	}
 	heard := func(id int64, ago time.Duration) inspect.Session {
 		return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
 	}
@@ -183,6 +188,20 @@ func TestGhostOwner(t *testing.T) {
 		},
 		{name: "all are connected", c: present(old(time.Minute), known(true, now, heard(1, 0), heard(2, 0)))},
 		{name: "one server did not tell", c: present(old(time.Minute), known(false, now, heard(2, 0)))},
+		{name: "a server began to serve 39 s ago: it may be on its way", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(39*time.Second))},
+		{
+			name: "a server began to serve 41 s ago", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(41*time.Second)), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
+		},
+		{
+			name: "a server began to serve 9 s ago, and its timeout is 8 s", fires: true, c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(9*time.Second), func(c *inspect.Case) {
+				c.Lock.Holders[0].Owner.SessionTimeout = 8 * time.Second
+			}), severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
+		},
+		{
+			name: "it came after the server began to serve", c: present(old(20*time.Second), known(true, now, heard(2, 0)), disturbed(30*time.Second)), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
+		},
 		{name: "no server told", c: present(old(time.Minute), func(c *inspect.Case) { c.AllSessions = true })},
 		{name: "it came after the table was read", c: present(old(time.Minute), known(true, now.Add(-2*time.Minute)))},
 		{name: "it came while the table was read", c: present(old(4*time.Second), known(true, now))},
