@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,10 +45,9 @@ func (r *run) describe() *inspect.Backend {
 	if denied := r.deniedRoot(); denied != "" {
 		b.State, b.Error = inspect.Degraded, denied
 	}
-	if !r.ready {
-		b.State = inspect.Down
-		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), r.linkErr)
-	}
+	r.describeLink(b)
+	r.hear()
+	b.HeardAt, b.DisturbedAt = r.heardAt, r.disturbedAt
 	for i := range r.cfg.Servers {
 		b.Servers = append(b.Servers, r.serverState(i))
 	}
@@ -71,6 +71,29 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
+// describeLink says whether there is a connection, and to what.
+func (r *run) describeLink(b *inspect.Backend) {
+	none := r.noQuorum()
+	switch {
+	case r.ready && r.link.readOnly:
+		b.State = inspect.Degraded
+		b.Error = fmt.Sprintf("zookeeper %s: %s: what it shows may be old", r.link.tap.Server(), cmp.Or(none, "it serves only those who only read"))
+	case !r.ready:
+		b.State = inspect.Down
+		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), cmp.Or(none, r.linkErr))
+	}
+}
+
+// hear notes when a server last answered.
+func (r *run) hear() {
+	if r.link == nil {
+		return
+	}
+	if at := r.link.tap.LastAck().Round(0); at.After(r.heardAt) {
+		r.heardAt = at
+	}
+}
+
 // serverState is what is known of one server: what it said of itself, and what our connection to it shows.
 func (r *run) serverState(i int) inspect.Server {
 	s := inspect.Server{Addr: r.cfg.Servers[i], State: inspect.ServerUnknown, Latency: -1}
@@ -79,6 +102,7 @@ func (r *run) serverState(i int) inspect.Server {
 			s.State, s.Error = inspect.ServerDown, a.err
 		} else {
 			s.State, s.Role, s.Version, s.Latency = inspect.ServerUp, a.status.Role, inspect.Escape(a.status.Version), a.took
+			s.Zxid, s.Lagging = a.status.Zxid, behind(a.status.Zxid, leaderZxid(r.answers))
 			if a.status.Uptime > 0 {
 				s.StartedAt = r.startedAt(i, a.status.Uptime)
 			}

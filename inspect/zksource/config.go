@@ -37,6 +37,8 @@ type Config struct {
 	Timeout time.Duration
 	// Budget bounds what reading costs the servers.
 	Budget Budget
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
 }
 
 // Budget bounds what reading costs the servers. Zero fields have defaults.
@@ -104,6 +106,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Chroot = clean(c.Chroot); c.Chroot == "/" {
 		c.Chroot = ""
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = 10 * time.Second

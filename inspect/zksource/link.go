@@ -15,10 +15,12 @@ import (
 // nothing that would be worth resuming, a connection lost, a session expired and a server that hangs are one case,
 // and go-zookeeper's own way of resuming reads a field while another goroutine writes it.
 type link struct {
-	tap    *connect.Tap
-	conn   *zk.Conn
-	closed <-chan zk.Event // closed by go-zookeeper when its goroutines have ended
-	inbox  *inbox
+	tap      *connect.Tap
+	readOnly bool // it may be to a server that serves only those who only read
+	now      func() time.Time
+	conn     *zk.Conn
+	closed   <-chan zk.Event // closed by go-zookeeper when its goroutines have ended
+	inbox    *inbox
 
 	mu       sync.Mutex
 	servers  int
@@ -78,12 +80,13 @@ func (b *inbox) take() []linkEvent {
 }
 
 // open starts connecting. What comes of it goes to the inbox.
-func open(cfg Config, session time.Duration, in *inbox) (*link, error) {
+func open(cfg Config, servers []string, readOnly bool, session time.Duration, in *inbox) (*link, error) {
 	l := &link{
-		tap: &connect.Tap{TLS: cfg.TLS}, inbox: in, servers: len(cfg.Servers), errors: map[string]string{},
+		tap: &connect.Tap{TLS: cfg.TLS, ReadOnly: readOnly}, readOnly: readOnly, now: cfg.Now,
+		inbox: in, servers: len(servers), errors: map[string]string{},
 	}
 	ready := make(chan struct{}) // the callback may come before Connect has returned
-	conn, events, err := zk.Connect(cfg.Servers, session,
+	conn, events, err := zk.Connect(servers, session,
 		zk.WithDialer(l.dial), zk.WithHostProvider(new(connect.ServerList)),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(16<<20), zk.WithMaxConnBufferSize(64<<10),
@@ -121,13 +124,13 @@ func (l *link) attemptFailed(addr string, err error) {
 	l.errors[addr] = connect.Reason(err)
 	if l.attempts >= l.servers && !l.failed {
 		l.failed = true
-		l.inbox.put(linkEvent{link: l, at: time.Now(), kind: linkFailed})
+		l.inbox.put(linkEvent{link: l, at: l.now(), kind: linkFailed})
 	}
 }
 
 // event must not block.
 func (l *link) event(e zk.Event) {
-	now := time.Now()
+	now := l.now()
 	if e.Type != zk.EventSession {
 		if e.Type != zk.EventNotWatching {
 			l.inbox.put(linkEvent{link: l, at: now, kind: linkFired, path: e.Path, what: e.Type})

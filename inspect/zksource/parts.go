@@ -93,7 +93,7 @@ func (r *run) judgeWithout(d *dir) {
 // judgeEarly tells of a queue and its length before who stands in it was read.
 func (r *run) judgeEarly(d *dir) {
 	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {
-		r.put(d.judge(r.id(d), false, nil))
+		r.put(d.judge(r.id(d), false, r.cfg.Now(), nil))
 	}
 }
 
@@ -125,7 +125,7 @@ func (r *run) judgeWhole(d *dir) {
 		return
 	}
 	was := d.decided && !d.folded
-	lock, changed := d.judge(r.id(d), r.named(d), slices.Concat(waiters, r.contendersUnseen(d)))
+	lock, changed := d.judge(r.id(d), r.named(d), r.cfg.Now(), slices.Concat(waiters, r.contendersUnseen(d)))
 	if !d.recheck.IsZero() && d.listedSince(d.recheck) && lock != nil {
 		changed, d.recheck = true, time.Time{}
 	}
@@ -178,10 +178,11 @@ func (r *run) awaitsPart(d *dir) bool {
 		d.heldBack = time.Time{}
 		return false
 	}
+	now := r.cfg.Now()
 	if d.heldBack.IsZero() {
-		d.heldBack = time.Now()
+		d.heldBack = now
 	}
-	return time.Since(d.heldBack) < holdBack
+	return now.Sub(d.heldBack) < holdBack
 }
 
 // behind says that one directory has changed since, or may have, when the other was read.

@@ -114,7 +114,7 @@ func pop(list *[]job) job {
 
 // ask runs a job on a link.
 func (l *link) ask(cfg Config, j job, watch bool) result {
-	r := result{job: j, link: l, sent: time.Now()}
+	r := result{job: j, link: l, sent: l.now()}
 	p := cfg.onServer(j.dir.path)
 	switch j.kind {
 	case jobStat:
@@ -141,7 +141,7 @@ func (l *link) ask(cfg Config, j job, watch bool) result {
 		exists, _, err := l.conn.Exists(cfg.Chroot)
 		r.noChroot = err == nil && !exists
 	}
-	r.at = time.Now()
+	r.at = l.now()
 	return r
 }
 

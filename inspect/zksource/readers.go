@@ -8,12 +8,12 @@ const moreReaders = 2
 
 // openReaders opens them; until they are there, and where they fail, the first connection does it all.
 func (r *run) openReaders() {
-	if !r.cfg.Once || !r.cfg.Budget.Unlimited || r.opened {
+	if !r.cfg.Once || !r.cfg.Budget.Unlimited || r.opened || r.link.readOnly {
 		return
 	}
 	r.opened = true
 	for range moreReaders {
-		if l, err := open(r.cfg, r.beats.session, r.inbox); err == nil {
+		if l, err := open(r.cfg, r.cfg.Servers, false, r.beats.session, r.inbox); err == nil {
 			r.opening = append(r.opening, l)
 		}
 	}

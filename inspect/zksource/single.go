@@ -149,7 +149,7 @@ func (r *run) free(in, c *dir) {
 		r.watches--
 	}
 	c.single, c.dataWanted, c.dataRead, c.phase, c.seen = false, false, false, unasked, true
-	r.put(c.judge(r.id(c), true, nil))
+	r.put(c.judge(r.id(c), true, r.cfg.Now(), nil))
 }
 
 // comesBack has a lone node that was gone looked at again.

@@ -30,7 +30,7 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := sourcekit.OwnEnd(ctx)
 	r := s.newRun(ctx, emit)
 	defer func() {
 		cancel()
@@ -45,12 +45,13 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 }
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
+	admins := newAdmins(s.cfg)
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
-		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: time.Now(),
-		admins: newAdmins(s.cfg), answers: make([]serverAnswer, len(s.cfg.Servers)), refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*dir{},
+		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
+		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*dir{},
 	}
 }
 
@@ -113,7 +114,14 @@ type run struct {
 	watchesAt  time.Time     // when the watch tables were asked for
 	answers    []serverAnswer
 	missed     missed // of what they were asked
-	told       bool   // who is who, once
+	inquiries  int    // that have ended
+	identified bool   // who is who, since all was looked at once
+
+	// What happened to the servers, and to us.
+	heardAt        time.Time // when a server last answered
+	disturbedAt    time.Time // see inspect.Backend
+	stall          sourcekit.Stall
+	readOnlyFailed bool // no server let us in for reading only, when that was tried last
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock
@@ -136,7 +144,8 @@ func (r *run) loop() {
 		r.root(recipe.KazooQueuePath(r.cfg.Only))
 	}
 	for r.ctx.Err() == nil {
-		now := time.Now()
+		now := r.cfg.Now()
+		r.stalled(now)
 		r.connect(now)
 		r.wakeDue(now)
 		r.expire(now)
@@ -160,11 +169,11 @@ func (r *run) loop() {
 				r.takeIn(<-r.results)
 			}
 		case who := <-r.identities:
-			r.identified(who)
+			r.identify(who)
 		case focus := <-r.focused:
 			r.refocus(focus)
 		case <-beat.C:
-			r.poll(time.Now())
+			r.poll(r.cfg.Now())
 		case <-wake.C:
 		}
 	}
@@ -194,7 +203,8 @@ func (r *run) connect(now time.Time) {
 	if r.link != nil || now.Before(r.retryAt) {
 		return
 	}
-	l, err := open(r.cfg, r.beats.session, r.inbox)
+	servers, readOnly := r.candidates()
+	l, err := open(r.cfg, servers, readOnly, r.beats.session, r.inbox)
 	if err != nil {
 		r.linkErr, r.backend.stale = err.Error(), true
 		r.backoff(now)
@@ -215,6 +225,7 @@ func (r *run) dropLink() {
 	if l == nil {
 		return
 	}
+	r.hear()
 	r.link, r.ready = nil, false
 	r.drop(l)
 	r.dropReaders()
@@ -261,12 +272,15 @@ func (r *run) lost(e linkEvent) {
 	if err := e.link.tap.DialError(); err != nil {
 		r.linkErr = r.dialReason(err)
 	}
-	r.dropLink()
-	r.backend.stale = true
 	if e.kind == linkLost {
 		r.failures = 0
 		r.lostLinks++
+		r.disturb(e.at)
+	} else if e.link.readOnly {
+		r.readOnlyFailed = true
 	}
+	r.dropLink()
+	r.backend.stale = true
 	r.backoff(e.at)
 	r.queue.clear()
 	clear(r.due)
@@ -288,7 +302,7 @@ func (r *run) login() {
 	r.flying++
 	r.tasks.Go(func() {
 		err := l.conn.AddAuth("digest", r.cfg.Auth)
-		r.deliver(result{job: job{kind: jobLogin}, link: l, at: time.Now(), err: err})
+		r.deliver(result{job: job{kind: jobLogin}, link: l, at: r.cfg.Now(), err: err})
 	})
 }
 
@@ -305,7 +319,11 @@ func (r *run) deliver(res result) {
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
 	r.openReaders()
-	r.readyAt = time.Now()
+	r.readyAt = r.cfg.Now()
+	if r.lostLinks > 0 {
+		r.disturb(r.readyAt) // others may have lost it, too
+	}
+	r.readOnlyFailed = false
 	r.progress, r.backend.stale = r.readyAt, true
 	for _, d := range r.dirs {
 		switch {
@@ -347,6 +365,9 @@ func (r *run) dispatch(now time.Time) {
 			continue // gone meanwhile
 		}
 		watch := r.watch(j)
+		if d := j.dir; j.kind == jobList || j.kind == jobData && d.phase == leaf {
+			d.polled = !watch && !r.cfg.Once
+		}
 		r.flying++
 		first, l := r.link, r.link
 		if j.kind == jobGet && !j.onFirst {
@@ -362,7 +383,7 @@ func (r *run) dispatch(now time.Time) {
 
 // finishPass notes when everything was looked at once.
 func (r *run) finishPass(now time.Time) {
-	waiting := !r.firstPass || r.told // and not for the servers to say who is who, which has a limit of its own
+	waiting := !r.firstPass || r.identified // and not for the servers to say who is who, which has a limit of its own
 	if r.cfg.Once && waiting && now.Sub(r.progress) > r.cfg.Timeout {
 		if r.linkErr == "" {
 			r.linkErr = "no answer within " + r.cfg.Timeout.String()
@@ -370,8 +391,9 @@ func (r *run) finishPass(now time.Time) {
 		r.ready, r.done = false, true
 		return
 	}
-	if r.cfg.Once && !r.ready && r.failures >= 2 { // every server refused, twice
-		r.done = true
+	if r.cfg.Once && !r.ready && r.failures >= 2 && r.inquiries > 0 && !r.asking { // every server refused, twice
+		_, readOnly := r.candidates()
+		r.done = !readOnly || r.readOnlyFailed
 		return
 	}
 	if !r.ready || r.flying > 0 || !r.queue.empty() {
@@ -380,7 +402,7 @@ func (r *run) finishPass(now time.Time) {
 	if !r.firstPass {
 		r.firstPass, r.backend.stale = true, true
 		r.askAt = now
-	} else if r.cfg.Once && r.told { // and what was to be listed again after the table of watches is
+	} else if r.cfg.Once && r.identified { // and what was to be listed again after the table of watches is
 		r.done = true
 	}
 }
@@ -399,7 +421,7 @@ func (r *run) refocus(focus map[string]bool) {
 			}
 		}
 	}
-	if now := time.Now(); fresh && now.Sub(r.watchesAt) >= r.beats.identity {
+	if now := r.cfg.Now(); fresh && now.Sub(r.watchesAt) >= r.beats.identity {
 		r.askAt = now // a chain was opened: who watches whom is worth asking
 	}
 }

@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"hash/maphash"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -17,14 +18,20 @@ type told struct {
 	contention int
 	watched    bool // the servers' tables of watches can tell something of it
 	print      uint64
+	readAt     time.Time // of a lock whose changes nothing tells: how old it is matters; else zero
 }
 
 // seed is what fingerprints start from: they are compared in this process only.
 var seed = maphash.MakeSeed()
 
 func remember(l *inspect.Lock) *told {
+	readAt := time.Time{}
+	if l.Polled {
+		readAt = l.ReadAt
+	}
 	return &told{
-		kind: l.Kind, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
+		readAt: readAt,
+		kind:   l.Kind, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
 		contention: l.Contention(), watched: l.Watched(), print: fingerprint(l),
 	}
 }

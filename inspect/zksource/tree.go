@@ -78,6 +78,7 @@ type dir struct {
 	again   bool // it changed meanwhile
 	answers bool // the list on its way answers an event
 	watched bool
+	polled  bool      // for lack of a watch
 	firedAt time.Time // when its watch fired, until it was listed
 	relists bucket
 	due     time.Time // when it may be listed again; zero: it need not
@@ -184,8 +185,8 @@ func (d *dir) awaited(name string) {
 
 // judge makes the directory's lock anew, its parts folded in, with what is unseen of it. It returns nil when it is none, and
 // whether it changed.
-func (d *dir) judge(id inspect.ID, named bool, unseen []inspect.Unseen) (lock *inspect.Lock, changed bool) {
-	lock, folded := d.lock(id)
+func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.Unseen) (lock *inspect.Lock, changed bool) {
+	lock, folded := d.lock(id, now)
 	d.folded = folded || d.folded && len(d.parts) > 0
 	if lock == nil {
 		if d.told == nil && !named {
@@ -193,22 +194,26 @@ func (d *dir) judge(id inspect.ID, named bool, unseen []inspect.Unseen) (lock *i
 		}
 		lock = d.free(id)
 	}
-	lock.Unseen = unseen
+	lock.Unseen, lock.Polled = unseen, d.polled
+	for _, part := range d.parts {
+		lock.Polled = lock.Polled || part.polled
+	}
 	return lock, d.tell(lock)
 }
 
-// lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it.
-func (d *dir) lock(id inspect.ID) (lock *inspect.Lock, folded bool) {
-	lock, folded = d.directory().Lock(id, d.newest())
+// lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it. Leases are judged at
+// now.
+func (d *dir) lock(id inspect.ID, now time.Time) (lock *inspect.Lock, folded bool) {
+	lock, folded = d.directory(now).Lock(id, d.newest())
 	if lock == nil && d.single {
-		lock = inspect.NodeLock(id, d.self, d.alone, time.Now())
+		lock = inspect.NodeLock(id, d.self, d.alone, now)
 	}
 	return lock, folded
 }
 
 // directory is all that was read of the directory.
-func (d *dir) directory() inspect.Directory {
-	whole := inspect.Directory{Children: d.children(), Data: d.self.Data, Lease: d.lease, Now: time.Now()}
+func (d *dir) directory(now time.Time) inspect.Directory {
+	whole := inspect.Directory{Children: d.children(), Data: d.self.Data, Lease: d.lease, Now: now}
 	if len(d.parts) > 0 {
 		whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
 		for place, part := range d.parts {
@@ -258,6 +263,6 @@ func (d *dir) hide(id inspect.ID, named bool, why []inspect.Unseen) (lock *inspe
 		return nil, false
 	}
 	lock = d.free(id)
-	lock.ReadAt, lock.State, lock.Unseen = d.tried(), inspect.StateUnknown, why
+	lock.ReadAt, lock.State, lock.Unseen, lock.Polled = d.tried(), inspect.StateUnknown, why, true
 	return lock, d.tell(lock)
 }

@@ -38,20 +38,20 @@ func TestJudgeKeepsAFreeLockAndTellsChangesOnly(t *testing.T) {
 	d := &dir{}
 	d.adopt([]string{"item-0000000001"}, &zk.Stat{Czxid: 1}, noon)
 	d.keep("item-0000000001", nil, &zk.Stat{}, false)
-	if l, _ := d.judge(id, false, nil); l != nil {
+	if l, _ := d.judge(id, false, noon, nil); l != nil {
 		t.Fatalf("persistent nodes are no lock: %+v", l)
 	}
 	d.adopt([]string{"lock-0000000002"}, &zk.Stat{Czxid: 1}, noon)
 	d.keep("lock-0000000002", nil, &zk.Stat{EphemeralOwner: 7}, false)
-	if l, changed := d.judge(id, false, nil); l == nil || !changed || l.State != inspect.StateHeld {
+	if l, changed := d.judge(id, false, noon, nil); l == nil || !changed || l.State != inspect.StateHeld {
 		t.Fatalf("%+v %v", l, changed)
 	}
 	d.adopt(d.names, &zk.Stat{Czxid: 1}, noon.Add(time.Second))
-	if _, changed := d.judge(id, false, nil); changed {
+	if _, changed := d.judge(id, false, noon, nil); changed {
 		t.Error("read again is no change")
 	}
 	d.adopt(nil, &zk.Stat{Czxid: 1}, noon)
-	if l, changed := d.judge(id, false, nil); !changed || l.State != inspect.StateFree || l.Recipe != "sequential" {
+	if l, changed := d.judge(id, false, noon, nil); !changed || l.State != inspect.StateFree || l.Recipe != "sequential" {
 		t.Errorf("%+v %v", l, changed)
 	}
 }

@@ -409,7 +409,7 @@ func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 
 // waiters are those of a directory's lock.
 func (r *run) waiters(d *dir) []inspect.Contender {
-	if lock, _ := d.lock(r.id(d)); lock != nil {
+	if lock, _ := d.lock(r.id(d), r.cfg.Now()); lock != nil {
 		return lock.Waiters
 	}
 	return nil
@@ -417,7 +417,7 @@ func (r *run) waiters(d *dir) []inspect.Contender {
 
 // lacksWatch says that a waiter does not watch what it should, by the table.
 func (r *run) lacksWatch(d *dir, t *inspect.WatchTable) bool {
-	l, _ := d.lock(r.id(d))
+	l, _ := d.lock(r.id(d), r.cfg.Now())
 	return l != nil && slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {
 		return w.Watches != "" && w.Owner.Session != 0 && !slices.Contains(t.Sessions[l.Predecessor(&w)], w.Owner.Session)
 	})

@@ -1,0 +1,220 @@
+package zksource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
+)
+
+// askLimit bounds a question to one server.
+const askLimit = 3 * time.Second
+
+// inquiry asks all servers who they are, who their clients are, and what these watch.
+type inquiry struct {
+	now    func() time.Time
+	admins []*zkadmin.Server
+	link   *link        // nil while there is none
+	covers []inspect.ID // locks whose watches are wanted; none: they are not asked for
+}
+
+// serverAnswer is what a server last said of itself.
+type serverAnswer struct {
+	asked  bool
+	at     time.Time // when
+	status zkadmin.Status
+	took   time.Duration
+	err    string // for people, escaped
+	failed error
+	// oldest is when, by its clock, the oldest of its connections was made; zero when it did not tell.
+	oldest time.Time
+}
+
+// serves reports whether a server serves all clients.
+func (a *serverAnswer) serves() bool {
+	return a.asked && a.failed == nil && a.status.Role != roleReadOnly
+}
+
+const roleReadOnly = "read-only"
+
+// lacksQuorum reports whether a server runs and is part of no quorum.
+func (a *serverAnswer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.ErrNoQuorum) }
+
+// tables are what one server answered.
+type tables struct {
+	status      serverAnswer
+	sessions    map[int64]inspect.Session
+	sessionsErr error
+	asked       time.Time // when the table of watches was
+	watches     map[string][]int64
+	watchesErr  error
+	watchesRead read             // which failed
+	admin       *zkadmin.Failure // of the AdminServer, the first
+}
+
+// waitUntil lets an instant come: who has just joined a queue needs a moment to set its watch.
+func (q *inquiry) waitUntil(ctx context.Context, at time.Time) {
+	timer := time.NewTimer(at.Sub(q.now()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// run asks all servers at the same time.
+func (q *inquiry) run(ctx context.Context) identity {
+	settled := q.now().Add(inspect.WatchSettle)
+	answers := make([]tables, len(q.admins))
+	var asking sync.WaitGroup
+	for i, admin := range q.admins {
+		asking.Go(func() { answers[i] = q.ask(ctx, admin, settled) })
+	}
+	asking.Wait()
+	who := identity{covers: q.covers}
+	who.join(q.admins, answers, len(q.covers) > 0)
+	who.count(q.link, answers)
+	q.findLag(ctx, who.servers)
+	return who
+}
+
+// ask asks one server. One that lets a question time out is not asked the next.
+func (q *inquiry) ask(ctx context.Context, admin *zkadmin.Server, settled time.Time) (t tables) {
+	ask := func(question func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		defer cancel()
+		err := question(ctx)
+		if t.admin == nil {
+			t.admin = admin.AdminFailure()
+		}
+		return err
+	}
+	t.sessionsErr = ask(func(ctx context.Context) error {
+		t.status = q.askStatus(ctx, admin)
+		return t.status.failed
+	})
+	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
+		t.sessionsErr = ask(func(ctx context.Context) (err error) {
+			t.sessions, t.status.oldest, err = q.askSessions(ctx, admin)
+			return err
+		})
+	}
+	if len(q.covers) == 0 {
+		return t
+	}
+	if t.watchesErr, t.watchesRead = t.sessionsErr, readWatchCount; errors.Is(t.watchesErr, context.DeadlineExceeded) {
+		return t
+	}
+	q.waitUntil(ctx, settled)
+	t.asked = q.now()
+	t.watchesErr = ask(func(ctx context.Context) (err error) {
+		t.watches, t.watchesRead, err = askWatches(ctx, admin)
+		return err
+	})
+	return t
+}
+
+func (q *inquiry) askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
+	start := q.now()
+	st, err := admin.Status(ctx)
+	a := serverAnswer{asked: true, at: q.now(), status: st, failed: err}
+	a.took = a.at.Sub(start)
+	switch {
+	case errors.Is(err, zkadmin.ErrNoQuorum):
+		a.err = zkadmin.ErrNoQuorum.Error()
+	case errors.Is(err, zkadmin.ErrNotAllowed), errors.Is(err, zkadmin.ErrUnauthorized):
+		a.asked = false // it is there, and says nothing
+	case err != nil:
+		a.err = inspect.Untrusted(why(err)).Cut(mostReason)
+	}
+	return a
+}
+
+// askSessions also returns when the oldest connection was made, by the server's clock.
+func (q *inquiry) askSessions(ctx context.Context, admin *zkadmin.Server) (map[int64]inspect.Session, time.Time, error) {
+	var oldest time.Time
+	conns, err := admin.Connections(ctx)
+	if err != nil {
+		return nil, oldest, err
+	}
+	// Its clock for the last answers is not ours: our own session, if it is there, tells how they relate.
+	var ours time.Duration
+	var acked time.Time
+	if q.link != nil {
+		id, _, at := q.link.tap.Lease()
+		for _, c := range conns {
+			if c.Session == id && id != 0 {
+				ours, acked = c.LastResponse, at.Round(0)
+			}
+		}
+	}
+	sessions := make(map[int64]inspect.Session, len(conns))
+	for _, c := range conns {
+		s := inspect.Session{ID: c.Session, Client: inspect.Escape(c.Client), Server: admin.Addr(), Timeout: c.Timeout, Established: c.Established}
+		if !acked.IsZero() && c.LastResponse > 0 {
+			s.LastContact = acked.Add(c.LastResponse - ours)
+		}
+		sessions[c.Session] = s
+		if oldest.IsZero() || c.Established.Before(oldest) {
+			oldest = c.Established
+		}
+	}
+	return sessions, oldest, nil
+}
+
+var errTooDear = errors.New("it has too many watches: asking for them would hurt it")
+
+// askWatches returns which question failed with its error.
+func askWatches(ctx context.Context, admin *zkadmin.Server) (map[string][]int64, read, error) {
+	sum, err := admin.WatchSummary(ctx)
+	if err != nil {
+		return nil, readWatchCount, err
+	}
+	if sum.Watches >= watchTableLimit {
+		return nil, readWatches, fmt.Errorf("%d watches: %w", sum.Watches, errTooDear)
+	}
+	watches, err := admin.WatchesByPath(ctx)
+	return watches, readWatches, err
+}
+
+// lagGrace is how long a server has to catch up with what the leader had before it is told to lag.
+const lagGrace = time.Second
+
+// findLag asks the servers again that had less than the leader: nothing is at the same instant on two servers.
+func (q *inquiry) findLag(ctx context.Context, servers []serverAnswer) {
+	leader := leaderZxid(servers)
+	var asking sync.WaitGroup
+	for i := range servers {
+		a := &servers[i]
+		if !a.serves() || !behind(a.status.Zxid, leader) {
+			continue
+		}
+		asking.Go(func() {
+			q.waitUntil(ctx, a.at.Add(lagGrace))
+			ctx, cancel := context.WithTimeout(ctx, askLimit)
+			defer cancel()
+			if again, err := q.admins[i].Status(ctx); err == nil && again.Zxid != 0 {
+				a.status.Zxid = again.Zxid
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// leaderZxid is the leader's newest transaction; zero when no leader told.
+func leaderZxid(servers []serverAnswer) uint64 {
+	for i := range servers {
+		if servers[i].status.Role == "leader" {
+			return servers[i].status.Zxid
+		}
+	}
+	return 0
+}
+
+// behind reports whether a transaction is before the leader's. The first of an election, with the count 0, is none that a
+// follower would show.
+func behind(zxid, leader uint64) bool { return leader<<32 != 0 && zxid < leader }

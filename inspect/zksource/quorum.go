@@ -1,0 +1,69 @@
+package zksource
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// candidates are the servers to try next. While none serves all clients, and some say that they serve those that only read,
+// it is these (https://cwiki.apache.org/confluence/display/ZOOKEEPER/GSoCReadOnlyMode).
+func (r *run) candidates() (servers []string, readOnly bool) {
+	if r.failures == 0 {
+		return r.cfg.Servers, false
+	}
+	for i, addr := range r.cfg.Servers {
+		switch a := &r.answers[i]; {
+		case a.serves():
+			return r.cfg.Servers, false
+		case a.asked && a.failed == nil:
+			servers = append(servers, addr)
+		}
+	}
+	if len(servers) == 0 || r.readOnlyFailed {
+		return r.cfg.Servers, false
+	}
+	return servers, true
+}
+
+// leaveReadOnly connects anew when a server serves all clients again: what one without quorum shows grows old.
+func (r *run) leaveReadOnly(now time.Time) {
+	r.readOnlyFailed = false
+	if !r.ready && r.link == nil {
+		r.retryAt = now // they may have told where to go
+	}
+	if !r.ready || !r.link.readOnly {
+		return
+	}
+	for i := range r.cfg.Servers {
+		if r.answers[i].serves() {
+			r.lost(linkEvent{link: r.link, at: now, kind: linkLost})
+			r.linkErr = r.cfg.Servers[i] + " serves again"
+			return
+		}
+	}
+}
+
+// noQuorum says that the ensemble has no quorum, and what each server says; empty when a server serves all clients, or none
+// says that it lacks one.
+func (r *run) noQuorum() string {
+	lacking := false
+	says := make([]string, 0, len(r.cfg.Servers))
+	for i, addr := range r.cfg.Servers {
+		a := &r.answers[i]
+		switch {
+		case a.serves():
+			return ""
+		case a.err != "":
+			lacking = lacking || a.lacksQuorum()
+			says = append(says, addr+": "+a.err)
+		case a.asked:
+			lacking = true
+			says = append(says, addr+": serves only those who only read")
+		}
+	}
+	if !lacking {
+		return ""
+	}
+	return fmt.Sprintf("no quorum (%s)", strings.Join(says, "; "))
+}

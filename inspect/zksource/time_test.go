@@ -1,0 +1,181 @@
+package zksource_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+// After a restart of the server clients are on their way back for as long as their sessions last: nobody is gone, and no watch
+// is missing.
+func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartZooKeeper(t)
+	wire := servertest.StartWire(t, zks.Addr)
+	through := &servertest.ZooKeeper{Addr: wire.Addr()}
+	holder, waiter := client(t, through), client(t, through)
+	create(t, holder, "/l", "", 0)
+	held := create(t, holder, "/l/"+guid+"__lock__", "a", contender)
+	create(t, waiter, "/l/"+guid2+"__lock__", "b", contender)
+	if _, _, _, err := waiter.GetW(held); err != nil { // as a waiter does
+		t.Fatal(err)
+	}
+	cfg := zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}}
+	look := func() (b *inspect.Backend, l *inspect.Lock) {
+		b, l = lookWithRules(t, cfg)
+		if l == nil || len(l.Waiters) != 1 {
+			t.Fatalf("%+v, %+v", b, l)
+		}
+		for _, f := range l.Findings {
+			if f.Rule == "ghost-owner" || f.Rule == "missing-watch" {
+				t.Errorf("%+v", f)
+			}
+		}
+		return b, l
+	}
+	await(t, "they have not just come", func() bool {
+		_, l := look()
+		return time.Since(l.Holders[0].Since) > 6*time.Second
+	})
+	restarted := time.Now()
+	zks.Kill(t)
+	wire.Stop(servertest.ToServer)
+	wire.Reset()
+	zks.Restart(t)
+	b, l := look()
+	if b.DisturbedAt.Before(restarted) || l.Waiters[0].Watch != inspect.Unconfirmed {
+		t.Errorf("disturbed at %v, restarted at %v; watch %v", b.DisturbedAt, restarted, l.Waiters[0].Watch)
+	}
+	if len(l.Holders) != 1 || l.Holders[0].Owner.Client != "" {
+		t.Errorf("the holder is back: %+v", l.Holders)
+	}
+	wire.Heal()
+	await(t, "they are back", func() bool {
+		_, l := look()
+		return l.Holders[0].Owner.Client != "" && l.Waiters[0].Watch == inspect.Confirmed
+	})
+}
+
+func TestALockOfAServerThatHangsIsOld(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	create(t, c, "/lock", "", 0)
+	create(t, c, "/lock/x-", "a", contender)
+	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
+	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/lock"] != nil })
+	if now := time.Now(); !v.Locks["/lock"].AsOf(v.Backend, now).Equal(now) {
+		t.Errorf("as of %v", v.Locks["/lock"].AsOf(v.Backend, now))
+	}
+	hung := time.Now()
+	zks.Pause(t)
+	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
+	if asOf := v.Locks["/lock"].AsOf(v.Backend, time.Now()); asOf.After(hung) || hung.Sub(asOf) > 5*time.Second {
+		t.Errorf("as of %v, hung since %v", asOf, hung)
+	}
+	zks.Resume(t)
+	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
+	if !v.Backend.DisturbedAt.After(hung) {
+		t.Errorf("disturbed at %v", v.Backend.DisturbedAt)
+	}
+}
+
+func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		create(t, c, root+"/l", "", 0)
+		create(t, c, root+"/l/"+guid+"__lock__", "a", contender)
+		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}, Budget: zksource.Budget{Watches: 1}})
+		v.Await("polled", func() bool { l := v.Locks[root+"/l"]; return l != nil && l.Polled })
+		read := v.Locks[root+"/l"].ReadAt
+		v.Await("read again though nothing changed", func() bool { return v.Locks[root+"/l"].ReadAt.After(read) })
+		if l := v.Locks[root+"/l"]; !l.AsOf(v.Backend, time.Now()).Equal(l.ReadAt) {
+			t.Errorf("as of %v, read at %v", l.AsOf(v.Backend, time.Now()), l.ReadAt)
+		}
+	})
+}
+
+// ensembleLock is an ensemble with a lock, and the targets' servers.
+func ensembleLock(t *testing.T, cfg servertest.EnsembleConfig) (*servertest.Ensemble, *zk.Conn, zksource.Config) {
+	t.Helper()
+	e := servertest.StartEnsemble(t, cfg)
+	leader := e.Leader(t)
+	c := client(t, e.Members[leader])
+	create(t, c, "/l", "", 0)
+	create(t, c, "/l/"+guid+"__lock__", "a", contender)
+	var look zksource.Config
+	for _, m := range e.Members {
+		look.Servers, look.Admin = append(look.Servers, m.Addr), append(look.Admin, m.Admin)
+	}
+	return e, c, look
+}
+
+func TestAServerWithoutQuorumIsReadOnly(t *testing.T) {
+	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{ReadOnly: true})
+	v, _ := watchHastily(t, cfg)
+	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/l"] != nil })
+	e.Members[0].Kill(t)
+	e.Members[1].Kill(t)
+	third := e.Members[2].Addr
+	v.Await("the third is used, read-only", func() bool {
+		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, "no quorum") && strings.Contains(v.Backend.Error, third)
+	})
+	if s := v.Backend.Servers[2]; s.Role != "read-only" || s.State != inspect.ServerUp || v.Backend.Servers[0].State != inspect.ServerDown {
+		t.Errorf("servers %+v", v.Backend.Servers)
+	}
+	w := once(t, cfg)
+	if l := w.Locks["/l"]; l == nil || l.State != inspect.StateHeld || w.Backend.State != inspect.Degraded || !strings.Contains(w.Backend.Error, "no quorum") {
+		t.Errorf("%v, %+v", w.Describe(), w.Backend)
+	}
+	e.Members[0].Restart(t)
+	v.Await("a quorum is back", func() bool { return v.Backend.State == inspect.Connected && v.Backend.Error == "" })
+}
+
+// One ensemble, as it loses one member after the other.
+func TestAnEnsembleThatFails(t *testing.T) {
+	e, c, cfg := ensembleLock(t, servertest.EnsembleConfig{SyncLimit: 60})
+	leader := e.Leader(t)
+	late := (leader + 1) % 3
+	v := once(t, cfg)
+	if slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return s.Lagging || s.Zxid == 0 }) || v.Backend.Unseen != nil {
+		t.Errorf("all are well: %+v, unseen %+v", v.Backend.Servers, v.Backend.Unseen)
+	}
+
+	e.Cut(leader, late)
+	create(t, c, "/l/"+guid2+"__lock__", "b", contender)
+	v = once(t, cfg)
+	for i, s := range v.Backend.Servers {
+		if s.Lagging != (i == late) {
+			t.Errorf("server %d, %d is behind: %+v", i, late, s)
+		}
+	}
+
+	dead := late
+	e.Members[dead].Kill(t)
+	b, l := lookWithRules(t, cfg)
+	if b.State != inspect.Connected || l == nil || b.Servers[dead].State != inspect.ServerDown || b.Servers[dead].Error == "" {
+		t.Errorf("%+v, %+v", b, l)
+	}
+	for _, a := range []inspect.Aspect{inspect.AspectServer, inspect.AspectSessions} {
+		told := slices.ContainsFunc(b.Unseen, func(u inspect.Unseen) bool {
+			return u.Aspect == a && u.Where == cfg.Servers[dead] && strings.Contains(u.Reason, "connection refused")
+		})
+		if !told {
+			t.Errorf("%s of the dead one: %+v", a, b.Unseen)
+		}
+	}
+
+	e.Members[(dead+1)%3].Kill(t)
+	await(t, "no quorum is told", func() bool {
+		v := once(t, cfg)
+		return v.Backend.State == inspect.Down && strings.Contains(v.Backend.Error, "no quorum (") && len(v.Locks) == 0
+	})
+}

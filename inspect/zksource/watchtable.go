@@ -1,0 +1,58 @@
+package zksource
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// covers are the locks whose watch edges are wanted: those on the screen, and none when the tables were read a moment
+// ago.
+func (r *run) covers(now time.Time) []inspect.ID {
+	if now.Sub(r.watchesAt) < r.beats.identity*9/10 {
+		return nil
+	}
+	var ids []inspect.ID
+	for p, d := range r.dirs {
+		if d.told != nil && d.told.watched && (r.cfg.Once || r.focus[p]) {
+			ids = append(ids, r.id(d))
+		}
+	}
+	if ids != nil {
+		r.watchesAt = now
+	}
+	return ids
+}
+
+// watchTable keeps what stands on children of the locks that were asked about.
+func (r *run) watchTable(who identity) *inspect.WatchTable {
+	wanted, unheard := make(map[string]bool, len(who.covers)), map[int64]bool{}
+	for _, id := range who.covers {
+		d := r.dirs[id.Path]
+		if d == nil || d.told == nil {
+			continue
+		}
+		wanted[d.path] = true
+		for _, w := range r.waiters(d) {
+			if !who.hears(&w) {
+				unheard[w.Owner.Session] = true
+			}
+		}
+		if d.single {
+			wanted[parent(d.path)] = true
+		}
+		for _, part := range d.parts {
+			wanted[part.path] = true
+		}
+	}
+	table := &inspect.WatchTable{Backend: r.cfg.Backend, ReadAt: who.asked, Sessions: map[string][]int64{}, Covers: who.covers}
+	table.Unheard = slices.Sorted(maps.Keys(unheard))
+	for full, ids := range who.watches {
+		if p, ok := r.cfg.shown(full); ok && wanted[parent(p)] {
+			table.Sessions[p] = ids
+		}
+	}
+	return table
+}
