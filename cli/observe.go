@@ -29,6 +29,9 @@ func (a *app) source(t connect.Target, s setup, once bool, only string) (inspect
 		if once {
 			c.Timeout = a.timeout
 		}
+		if gentle {
+			c.Budget.Duty, c.Budget.Polls, c.Budget.Reads = 0.02, 10, 20
+		}
 		if once && gentle {
 			c.Budget.Duty = 0.05
 		}

@@ -317,6 +317,8 @@ type Cost struct {
 	TripsPerSecond float64
 	Limit          float64
 	Slowed         bool
+	// Heartbeats are the signs of life that we sent besides, on connections on which a server speaks by itself.
+	Heartbeats uint64
 	// Watches set by us on the servers now, and WatchLimit how many there may be; 0: no bound.
 	Watches, WatchLimit int
 	// Duty is the greatest share of a Redis master's time that looking for keys may take; 0 where there is none.
@@ -343,6 +345,10 @@ type Server struct {
 	Cluster bool
 	// Version of its software; empty when unknown.
 	Version string
+	// Requests and Heartbeats that we sent to it, as in Cost, and the rate of the requests over the last seconds. Zero where they
+	// are counted for the backend only.
+	Requests, Heartbeats uint64
+	PerSecond            float64
 	// Latency of the last request; negative when unknown.
 	Latency time.Duration
 	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown.

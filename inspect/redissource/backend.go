@@ -43,14 +43,18 @@ func (r *run) describe() *inspect.Backend {
 			server.State, server.Latency = inspect.ServerUnknown, -1
 			b.FirstPass = false
 		}
+		server.Requests, server.Heartbeats = p.sent.commands.Load(), p.sent.heartbeats.Load()
 		b.Servers = append(b.Servers, server)
-		b.Cost.Requests += p.sent.commands.Load()
-		b.Cost.Trips += p.sent.trips.Load()
+		b.Cost.Requests += server.Requests
+		b.Cost.Heartbeats += server.Heartbeats
 		b.Lost += p.lost
 		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
 	}
 	if !r.cfg.Once {
-		b.Cost.Limit, b.Cost.Duty = float64(len(r.masters)*r.cfg.Budget.Reads), r.cfg.Budget.Duty
+		b.Cost.Duty = r.cfg.Budget.Duty
+		if b.Mode == inspect.ModePoll && !r.cfg.Budget.Unlimited {
+			b.Cost.Limit = float64(len(r.masters) * (r.cfg.Budget.Polls + besidePolls))
+		}
 	}
 	if r.backend.Told != nil && r.backend.Told.FirstPass {
 		b.FirstPass = true

@@ -1,8 +1,10 @@
 package redissource
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"lockscope/inspect"
@@ -11,6 +13,9 @@ import (
 
 // jitter is how far a computed expiry may move without being a change: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
+
+// toldAgain is after how long a polled lock that did not change is told again: it was read since.
+const toldAgain = 2 * time.Second
 
 // unread is the error of a vote that was not asked for yet.
 const unread = "not read yet"
@@ -36,6 +41,8 @@ type board struct {
 	clients []clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
 	replicas []*inspect.Unseen
+	// polled: not every master pushes its changes.
+	polled bool
 }
 
 // aside is a key that is no lock: when to look again, and how long that was put off.
@@ -51,6 +58,7 @@ type entry struct {
 	// lock is what was last emitted; nil while the key was never seen to be a lock.
 	lock      *inspect.Lock
 	read      bool // at least once
+	readAt    time.Time
 	freeSince time.Time
 }
 
@@ -92,36 +100,53 @@ func (b *board) trim() {
 	}
 }
 
-// choose picks at most limit keys to read: those never read, those in focus, those that should have run out by now,
-// and then the others in turn.
-func (b *board) choose(limit int, focus map[string]bool, now time.Time) []string {
-	chosen := make([]string, 0, min(limit, len(b.entries)))
-	taken := make(map[string]bool, cap(chosen))
-	take := func(key string) {
-		if len(chosen) < limit && !taken[key] && b.entries[key] != nil {
-			taken[key] = true
-			chosen = append(chosen, key)
+// choose picks keys to read that cost no more than room: those in focus, the longest unread first, for three quarters of it;
+// those never read and those that should have run out by now; and then the others in turn.
+func (b *board) choose(room int, cost func(key string) int, focus map[string]bool, now time.Time) []string {
+	var chosen []string
+	taken := map[string]bool{}
+	all := room
+	take := func(key string, least int) (more bool) {
+		if taken[key] || b.entries[key] == nil {
+			return true
+		}
+		c := cost(key)
+		if room-c < least && (len(chosen) > 0 || room < all) || room <= 0 {
+			return false
+		}
+		taken[key] = true
+		chosen, room = append(chosen, key), room-c
+		return true
+	}
+	focused := slices.DeleteFunc(slices.Collect(maps.Keys(focus)), func(key string) bool { return b.entries[key] == nil })
+	slices.SortFunc(focused, func(x, y string) int {
+		return cmp.Or(b.entries[x].readAt.Compare(b.entries[y].readAt), strings.Compare(x, y))
+	})
+	rest := 0
+	if len(b.entries) > len(focused) {
+		rest = room / 4
+	}
+	for _, key := range focused {
+		if !take(key, rest) {
+			break
 		}
 	}
-	for key := range focus {
-		take(key)
-	}
-	if len(b.entries) > limit {
-		for key, e := range b.entries {
-			if !e.read || e.due(now) {
-				take(key)
-			}
+	for key, e := range b.entries {
+		if room <= 0 {
+			break
+		}
+		if (!e.read || e.due(now)) && !take(key, 0) {
+			break
 		}
 	}
 	b.trim()
 	for range len(b.ring) {
-		if len(chosen) >= limit {
-			break
-		}
 		if b.next >= len(b.ring) {
 			b.next = 0
 		}
-		take(b.ring[b.next])
+		if !take(b.ring[b.next], 0) {
+			break
+		}
 		b.next++
 	}
 	return chosen
@@ -160,7 +185,7 @@ func (b *board) vote(master int, key string, v inspect.Vote, now time.Time) {
 	if e == nil {
 		return
 	}
-	e.read = true
+	e.read, e.readAt = true, now
 	old := &e.votes[master]
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
@@ -255,8 +280,11 @@ func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bo
 		delete(b.entries, key)
 		return nil, e.lock != nil
 	}
-	if e.lock != nil && sameVotes(e.lock.Masters, lock.Masters) {
-		return nil, false
+	lock.Polled = b.polled
+	if e.lock != nil && e.lock.Polled == lock.Polled && sameVotes(e.lock.Masters, lock.Masters) {
+		if !b.polled || now.Sub(e.lock.ReadAt) < toldAgain {
+			return nil, false
+		}
 	}
 	b.identify(lock)
 	e.lock = lock

@@ -125,6 +125,8 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 	}
 }
 
+func one(string) int { return 1 }
+
 func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	b := testBoard(1)
 	for i := range 10 {
@@ -135,7 +137,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	focus := map[string]bool{"k9": true, "unknown": true}
 	seen := map[string]int{}
 	for range 9 {
-		chosen := b.choose(3, focus, noon)
+		chosen := b.choose(3, one, focus, noon)
 		if len(chosen) != 3 || chosen[0] != "k9" {
 			t.Fatalf("chosen %v", chosen)
 		}
@@ -150,7 +152,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	}
 	delete(b.entries, "k3")
 	b.vote(0, "k5", held(0, "a", time.Millisecond, noon), noon)
-	if chosen := b.choose(3, nil, noon.Add(time.Second)); !slices.Contains(chosen, "k5") || slices.Contains(chosen, "k3") {
+	if chosen := b.choose(3, one, nil, noon.Add(time.Second)); !slices.Contains(chosen, "k5") || slices.Contains(chosen, "k3") {
 		t.Errorf("what ran out comes first, what is gone not at all: %v", chosen)
 	}
 }

@@ -49,11 +49,15 @@ type Budget struct {
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
-	// KeysPerTick is how many keys are read in one tick, those in focus first, and in one pipeline; default 250.
+	// KeysPerTick is how many keys are read in one pipeline; default 250.
 	KeysPerTick int
 	// Reads is how many pipelines a second a master gets for the keys that changed, after a burst of ten seconds'
 	// worth; default 50. Half of it while the master answers much more slowly than at the start.
 	Reads int
+	// Polls is how many commands a second a master that does not push gets for known keys, default 35: with looking for new keys
+	// (10 SCANs a second after the first pass) and asking for its status that makes no more than 50. Half of it while the
+	// master answers much more slowly than at the start.
+	Polls int
 	// ReadsPerKey is how often a second one key is read, after a burst of as many: a lock that changes more often is
 	// shown as it is then; default 20.
 	ReadsPerKey int
@@ -73,10 +77,13 @@ const (
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
-	mostScanned  = 1000                  // keys in one SCAN
-	fewScanned   = 50                    // while others are to wait for less
-	gather       = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
-	burstSeconds = 10                    // of a master's reads
+	besidePolls  = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
+	sweptEvery   = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
+	manyScans    = 20                     // of a pass: the next one looks at more keys at once
+	mostScanned  = 1000                   // keys in one SCAN
+	fewScanned   = 50                     // while others are to wait for less
+	gather       = 40 * time.Millisecond  // one pass reads no sooner what it found, so that pipelines are long
+	burstSeconds = 10                     // of a master's reads
 
 	// While a master pushes, passes over its keys only look for what a push cannot tell.
 	restingScanEvery = 30 * time.Second
@@ -115,6 +122,9 @@ func (c Config) withDefaults() Config {
 	}
 	if b.Reads <= 0 {
 		b.Reads = 50
+	}
+	if b.Polls <= 0 {
+		b.Polls = 35
 	}
 	if b.ReadsPerKey <= 0 {
 		b.ReadsPerKey = 20

@@ -25,5 +25,13 @@ func (l limit) spend(spent, now time.Time, n int) time.Time {
 	return spent.Add(l.every * time.Duration(n))
 }
 
+// room is how many may be spent now.
+func (l limit) room(spent, now time.Time) int {
+	if spent.Before(now) {
+		spent = now
+	}
+	return max(0, l.burst-int((spent.Sub(now)+l.every-1)/l.every))
+}
+
 // slowed is the limit at half the rate.
 func (l limit) slowed() limit { return limit{every: 2 * l.every, burst: (l.burst + 1) / 2} }

@@ -14,6 +14,9 @@ import (
 const (
 	netSize   = 1000 // keys in one EXISTS
 	netSample = 2    // keys read in full
+	fewKeys   = 8    // are read rather than counted by halves
+	// auditEvery is how often a master that does not push is asked: it tells no deletion by itself.
+	auditEvery = 2 * time.Second
 )
 
 // cast casts the net on the masters that push.
@@ -25,7 +28,7 @@ func (r *run) cast() {
 		}
 	}
 	r.board.sweep(now)
-	sample := r.board.choose(netSample, nil, now)
+	sample := r.board.choose(netSample, func(string) int { return 1 }, nil, now)
 	for _, p := range r.masters {
 		p.sweep(now)
 		if !p.pushing || !p.up() {
@@ -34,16 +37,24 @@ func (r *run) cast() {
 		for _, key := range sample {
 			p.want(key, r.perKey, now)
 		}
-		if keys := r.present(p, now); len(keys) > 0 && !p.netting.Swap(true) {
-			r.tasks.Go(func() {
-				defer p.netting.Store(false)
-				r.count(p, keys)
-			})
-		}
+		r.audit(p, now)
 		if channels := p.typed.watched(); len(channels) > 0 {
 			r.tasks.Go(func() { send(r.ctx, r.nets, p.joined(r.ctx, channels)) })
 		}
 	}
+}
+
+// audit has a master count the keys that should be there, unless it is still at it.
+func (r *run) audit(p *peer, now time.Time) {
+	keys := r.present(p, now)
+	if len(keys) == 0 || p.netting.Swap(true) {
+		return
+	}
+	p.auditedAt = now
+	r.tasks.Go(func() {
+		defer p.netting.Store(false)
+		r.count(p, keys)
+	})
 }
 
 // present are the keys that should be on a master and not run out in a moment.
@@ -58,21 +69,35 @@ func (r *run) present(p *peer, now time.Time) []string {
 	return keys
 }
 
-// count asks for keys that should all be there, spread over the beat, and reports those among which one is missing.
+// count asks for keys that should all be there, spread over the beat, and reports those that are not.
 func (r *run) count(p *peer, keys []string) {
 	rest := netEvery / time.Duration(2*(1+len(keys)/netSize))
 	for chunk := range slices.Chunk(keys, netSize) {
-		n, err := p.exist(r.ctx, chunk)
-		if err != nil {
+		gone, err := p.gone(r.ctx, chunk)
+		if err != nil || len(gone) > 0 && !send(r.ctx, r.nets, gone) {
 			return // whoever reads will tell
 		}
-		if n != int64(len(chunk)) && !send(r.ctx, r.nets, chunk) {
-			return
-		}
-		if sleep(r.ctx, rest) != nil {
+		if len(keys) > netSize && sleep(r.ctx, rest) != nil {
 			return
 		}
 	}
+}
+
+// gone are the keys that are not there, and some that stand beside them: halves are counted until few are left.
+func (m *master) gone(ctx context.Context, keys []string) ([]string, error) {
+	n, err := m.exist(ctx, keys)
+	if err != nil || n == int64(len(keys)) {
+		return nil, err
+	}
+	if n == 0 || len(keys) <= fewKeys {
+		return keys, nil
+	}
+	first, err := m.gone(ctx, keys[:len(keys)/2])
+	if err != nil {
+		return nil, err
+	}
+	second, err := m.gone(ctx, keys[len(keys)/2:])
+	return append(first, second...), err
 }
 
 // exist counts how many of the keys there are.

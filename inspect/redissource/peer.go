@@ -25,13 +25,14 @@ type peer struct {
 	unseen   []inspect.Unseen // what it did not tell of itself
 
 	// pushing: the master pushes changes. refused is why it does not, empty while it may come.
-	pushing bool
-	armedAt time.Time
-	refused refusal
-	inbox   inbox
-	resting atomic.Bool   // it pushes, and its keys were gone over since it does
-	netting atomic.Bool   // its net is out
-	restart chan struct{} // its status is wanted now
+	pushing   bool
+	armedAt   time.Time
+	refused   refusal
+	inbox     inbox
+	resting   atomic.Bool   // it pushes, and its keys were gone over since it does
+	auditedAt time.Time     // when it was last asked which of its keys are there
+	netting   atomic.Bool   // its net is out
+	restart   chan struct{} // its status is wanted now
 
 	// The keys to read: in turn, and those that were read so often lately that they have to wait.
 	turn    []string
@@ -40,8 +41,8 @@ type peer struct {
 	spent   map[string]time.Time // what each key has spent of its own limit
 	probe   bool                 // a sign of life is wanted
 	reads   time.Time            // what the master has spent of its limit
+	polled  time.Time            // and of that for known keys, while it does not push
 	pace    sourcekit.Pace
-	skip    bool // the last tick left it out, to be gentle
 	retryAt time.Time
 
 	busy    bool // a reading is under way

@@ -200,6 +200,7 @@ func saidBy(err error) string {
 func (p *pusher) ping(ctx context.Context, conn *redis.PubSub) error {
 	ctx, cancel := context.WithTimeout(ctx, p.m.timeout)
 	defer cancel()
+	p.m.sent.heartbeats.Add(1) // it goes around the hook
 	return conn.Ping(ctx)
 }
 

@@ -12,13 +12,10 @@ import (
 // what it lets pass.
 type readOnly struct{ sent *traffic }
 
-// traffic counts what was sent: commands, and round trips, of which a pipeline is one.
-type traffic struct{ commands, trips atomic.Uint64 }
+// traffic counts what was sent: every command of every pipeline, and the signs of life on connections that are pushed to.
+type traffic struct{ commands, heartbeats atomic.Uint64 }
 
-func (t *traffic) add(commands int) {
-	t.commands.Add(uint64(commands))
-	t.trips.Add(1)
-}
+func (t *traffic) add(commands int) { t.commands.Add(uint64(commands)) }
 
 func (readOnly) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }

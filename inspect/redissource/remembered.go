@@ -85,6 +85,17 @@ func (t *typedKeys) shape(key string) shape {
 	return shape{kind: recipe.TypeString}
 }
 
+// cost is about how many commands reading a key takes.
+func (t *typedKeys) cost(key string) int {
+	n := 2
+	for _, ask := range t.shape(key).asks {
+		if n++; ask.Type != recipe.TypeList && ask.Type != recipe.TypeChannel {
+			n++ // its time to live
+		}
+	}
+	return n
+}
+
 func (t *typedKeys) remember(key string, s shape) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -37,29 +37,58 @@ func (r *run) wantAll(keys []string) {
 	}
 }
 
-// tick has the masters that do not push read known keys again. One that is still busy with the ones before is left
-// out; so is, half of the time, one that our reading slows down.
+// tick has the masters that do not push read known keys again. One that is still busy with the ones before is left out.
 func (r *run) tick() {
 	if r.cfg.Once {
 		return
 	}
 	now := time.Now()
-	var keys []string
+	var polled []*peer
 	for _, p := range r.masters {
 		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {
 			continue
 		}
-		if p.skip = p.pace.Slow && !p.skip; p.skip {
-			continue
-		}
-		if keys == nil {
-			keys = r.board.choose(r.cfg.Budget.KeysPerTick, r.focus, now)
-		}
-		for _, key := range keys {
-			p.want(key, r.perKey, now)
-		}
-		p.probe = p.probe || len(keys) == 0 && now.Sub(p.askedAt) >= retryEvery
+		polled = append(polled, p)
 	}
+	r.poll(polled, now)
+	for _, p := range polled {
+		if p.up() && now.Sub(p.auditedAt) >= auditEvery {
+			r.audit(p, now)
+		}
+		p.probe = p.probe || len(p.wanted) == 0 && now.Sub(p.askedAt) >= retryEvery
+	}
+}
+
+// poll has masters read known keys again, the same ones on all, as many as their budgets have room for.
+func (r *run) poll(masters []*peer, now time.Time) {
+	if len(masters) == 0 {
+		return
+	}
+	room := r.cfg.Budget.KeysPerTick
+	cost := func(string) int { return 1 }
+	if !r.cfg.Budget.Unlimited {
+		room, cost = r.polls.burst, masters[0].typed.cost
+		for _, p := range masters {
+			room = min(room, r.pollsOf(p).room(p.polled, now))
+		}
+	}
+	if room <= 0 {
+		return
+	}
+	for _, key := range r.board.choose(room, cost, r.focus, now) {
+		for _, p := range masters {
+			p.want(key, r.perKey, now)
+			p.polled = r.pollsOf(p).spend(p.polled, now, p.typed.cost(key))
+		}
+	}
+}
+
+// pollsOf is a master's limit of commands for known keys: half while it is slow.
+func (r *run) pollsOf(p *peer) limit {
+	if p.pace.Slow {
+		return r.polls.slowed()
+	}
+	return r.polls
 }
 
 // read takes what the masters pushed.
@@ -338,6 +367,7 @@ func (r *run) flush(now time.Time) {
 		}
 	}
 	slices.Sort(ready)
+	r.board.polled = r.mode() == inspect.ModePoll
 	var u inspect.Update
 	for _, key := range ready {
 		delete(r.dirty, key)

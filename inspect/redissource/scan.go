@@ -21,6 +21,9 @@ type scanner struct {
 	// resting: the master pushes what changes, so that there is no hurry.
 	resting func() bool
 	calls   int
+	// passes over the keys that ended; the last one was long.
+	passes int
+	long   bool
 }
 
 func newScanner(m *master, cfg Config) *scanner {
@@ -41,6 +44,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 	}
 	defer func() { hand(true) }() // an error takes nothing back
 	cursors := map[redis.Cmdable]uint64{}
+	from := s.calls
 	for done := false; !done; {
 		done = true
 		start := time.Now()
@@ -78,6 +82,8 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 			return nil, err
 		}
 	}
+	s.passes++
+	s.long = s.calls-from > manyScans
 	return unsought, nil
 }
 
@@ -91,7 +97,7 @@ func (s *scanner) count() int {
 	switch {
 	case s.budget.ScanCount > 0:
 		return s.budget.ScanCount
-	case s.rests():
+	case s.rests(), s.long:
 		return mostScanned
 	default:
 		return fewScanned
@@ -128,8 +134,11 @@ func (s *scanner) pause(ctx context.Context, took time.Duration) error {
 	if s.usual > 3*s.first {
 		rest *= 2
 	}
-	if s.rests() {
+	switch {
+	case s.rests():
 		rest = max(rest, restingScanPause)
+	case s.passes > 0:
+		rest = max(rest, sweptEvery)
 	}
 	return sleep(ctx, rest)
 }

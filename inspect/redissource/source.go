@@ -49,6 +49,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		pushes: make(chan pushState), inboxes: make(chan struct{}, 1), nets: make(chan []string),
 		perKey:    limit{every: time.Second / time.Duration(s.cfg.Budget.ReadsPerKey), burst: s.cfg.Budget.ReadsPerKey},
 		perMaster: limit{every: time.Second / time.Duration(s.cfg.Budget.Reads), burst: burstSeconds * s.cfg.Budget.Reads},
+		polls:     limit{every: time.Second / time.Duration(s.cfg.Budget.Polls), burst: s.cfg.Budget.Polls},
 	}
 	if s.cfg.Once {
 		r.perKey = limit{} // each is read once
@@ -79,13 +80,13 @@ type run struct {
 	inboxes  chan struct{} // something came into an inbox
 	nets     chan []string
 
-	perKey, perMaster limit
-	focus             map[string]bool
-	expiries          agenda               // when a vote runs out, or a free lock is to be listed no more
-	dirty             map[string]bool      // keys with news
-	asked             map[string]int       // masters that the news of a key wait for
-	held              map[string]time.Time // until when news of a key are held back
-	backend           sourcekit.Teller
+	perKey, perMaster, polls limit
+	focus                    map[string]bool
+	expiries                 agenda               // when a vote runs out, or a free lock is to be listed no more
+	dirty                    map[string]bool      // keys with news
+	asked                    map[string]int       // masters that the news of a key wait for
+	held                     map[string]time.Time // until when news of a key are held back
+	backend                  sourcekit.Teller
 }
 
 // report is a master's answer about keys.

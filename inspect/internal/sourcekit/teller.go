@@ -18,6 +18,8 @@ type Teller struct {
 	toldAt time.Time
 	rates  rateMeter
 	trips  rateMeter
+	// servers are the rates by address. There are few, and hardly ever new ones.
+	servers map[string]*rateMeter
 }
 
 // Tell fills in the rates of our requests and returns what to emit, or nil when b says nothing new. always tells it
@@ -25,6 +27,19 @@ type Teller struct {
 func (t *Teller) Tell(now time.Time, b *inspect.Backend, always bool) *inspect.Backend {
 	t.rates.add(now, b.Cost.Requests)
 	b.Cost.PerSecond = t.rates.perSecond()
+	for i := range b.Servers {
+		s := &b.Servers[i]
+		meter := t.servers[s.Addr]
+		if meter == nil {
+			if t.servers == nil {
+				t.servers = map[string]*rateMeter{}
+			}
+			meter = new(rateMeter)
+			t.servers[s.Addr] = meter
+		}
+		meter.add(now, s.Requests)
+		s.PerSecond = meter.perSecond()
+	}
 	t.trips.add(now, b.Cost.Trips)
 	b.Cost.TripsPerSecond = t.trips.perSecond()
 	if t.Told != nil && !always && same(t.Told, b) {

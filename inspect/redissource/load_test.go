@@ -1,0 +1,99 @@
+package redissource_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// sum is how many commands a server has executed, but for this question and the replies to our signs of life.
+func sum(t *testing.T, m *servertest.Redis) int {
+	t.Helper()
+	n := 0
+	for name, calls := range commands(t, m) {
+		if name != "ping" {
+			n += calls
+		}
+	}
+	return n
+}
+
+// TestAThousandIdleLocksArePolledWithinTheBudget judges by what the server counted.
+func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), context.Background()
+	for i := range 1000 {
+		if err := c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-client|tracking").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{m})
+	cfg.Tick, cfg.Budget.ScanEvery, cfg.Budget.Duty = 0, 0, 0 // the defaults
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	v, s := watch(t, cfg)
+	v.Await("all of them", func() bool { return len(v.Locks) == 1000 && v.Backend != nil && v.Backend.FirstPass })
+	if !v.Locks["lock:7"].Polled {
+		t.Error("it is not said that they are polled")
+	}
+	s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:7"}})
+	before, shown, start := sum(t, m), v.Backend.Cost.Requests, time.Now()
+	v.Await("five seconds by the backend's beat", func() bool { return time.Since(start) >= 5*time.Second })
+	took := time.Since(start).Seconds()
+	rate := float64(sum(t, m)-before-1) / took
+	if rate > 50 || rate < 10 {
+		t.Errorf("%.1f commands a second", rate)
+	}
+	peek(v, func() {
+		cost, server := v.Backend.Cost, v.Backend.Servers[0]
+		if said := float64(cost.Requests-shown) / took; said < rate*0.7 || said > rate*1.3 {
+			t.Errorf("%.1f a second are told, the server counted %.1f", said, rate)
+		}
+		if server.Requests != cost.Requests || server.PerSecond <= 0 || cost.Limit != 50 {
+			t.Errorf("cost %+v, server %+v", cost, server)
+		}
+		if age := time.Since(v.Locks["lock:7"].ReadAt); age > 4*time.Second {
+			t.Errorf("what is on the screen was read %v ago", age)
+		}
+	})
+	if err := c.Del(ctx, "lock:500", "lock:501").Err(); err != nil {
+		t.Fatal(err)
+	}
+	deleted := time.Now()
+	v.Await("a deletion of what nobody looks at", func() bool {
+		return state(v, "lock:500", inspect.StateFree)() && state(v, "lock:501", inspect.StateFree)()
+	})
+	if took := time.Since(deleted); took > 6*time.Second {
+		t.Errorf("it takes %v", took)
+	}
+	if err := c.Set(ctx, "lock:7", "y", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	changed := time.Now()
+	v.Await("what is on the screen comes first", holder(v, "lock:7", "y"))
+	if took := time.Since(changed); took > 2*time.Second {
+		t.Errorf("a change of what is on the screen takes %v", took)
+	}
+}
+
+// TestEveryCommandIsCounted: what is told is what the server counted.
+func TestEveryCommandIsCounted(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	writeAll(t, client(t, m))
+	cfg := config([]*servertest.Redis{m})
+	cfg.Match = nil
+	before := sum(t, m)
+	b := once(t, cfg).Backend
+	after := sum(t, m) - 2 // the question itself: HELLO and INFO
+	if n := uint64(after - before); n != b.Cost.Requests {
+		t.Errorf("the server counted %d, told are %d", n, b.Cost.Requests)
+	}
+}
