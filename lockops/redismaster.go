@@ -146,7 +146,7 @@ func (m *master) eval(ctx context.Context, sc *script, keys []string, args ...an
 	m.requests.Add(1)
 	cmd := redis.NewStringCmd(ctx, request...)
 	_ = m.client.Process(ctx, cmd)
-	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+	if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		request[0], request[1] = "eval", sc.source
 		m.requests.Add(1)
 		cmd = redis.NewStringCmd(ctx, request...)

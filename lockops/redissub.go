@@ -138,6 +138,9 @@ func (w *subscriber) run() {
 			w.requests.Add(1)
 			_ = pubsub.Ping(within(time.Second))
 			w.prune()
+		case transient(err): // it has not subscribed us
+			_ = w.session.sleep(subscriberRest)
+			w.request(pubsub.Subscribe, w.channels()...)
 		case answered(err): // a channel that we may not hear
 			w.set(false, explain(err, nil, nil))
 			_ = w.session.sleep(subscriberRest)
@@ -157,16 +160,24 @@ func (w *subscriber) run() {
 
 // renew subscribes anew to all that was asked for, on a connection of its own.
 func (w *subscriber) renew() *redis.PubSub {
+	channels := w.channels()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pubsub = w.client.Subscribe(context.Background())
+	pubsub := w.pubsub
+	w.session.goDo(func() { w.request(pubsub.Subscribe, channels...) })
+	return pubsub
+}
+
+// channels are all that is to be heard.
+func (w *subscriber) channels() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	channels := []string{w.own}
 	for c := range w.locks {
 		channels = append(channels, c)
 	}
-	w.pubsub = w.client.Subscribe(context.Background())
-	pubsub := w.pubsub
-	w.session.goDo(func() { w.request(pubsub.Subscribe, channels...) })
-	return pubsub
+	return channels
 }
 
 // prune gives up channels that nobody has listened to for a while.

@@ -49,14 +49,10 @@ func (v *vote) keys() []string {
 // set asks the master for the key, if it is one that may vote. requestMu is held.
 func (v *vote) set() {
 	o := &v.e.l.opts
-	if !v.master.breakerOpen() {
-		if v.err = v.master.identify(o.limit); v.err == nil {
-			v.err = v.master.mayVote(o.ttl)
-		}
-		if v.err != nil {
-			return
-		}
+	if v.err = v.entitled(); v.err != nil {
+		return
 	}
+	dials := v.master.dials.Load()
 	got := v.master.take(request{
 		script: acquireScript, keys: v.keys(), value: v.e.value, ttl: o.ttl, since: v.since, name: v.name, polite: v.polite,
 	}, o.limit)
@@ -64,12 +60,28 @@ func (v *vote) set() {
 	if got.lateUntil.After(v.lateUntil) {
 		v.lateUntil = got.lateUntil
 	}
+	if v.has && v.master.dials.Load() != dials { // perhaps to another server, or another run of it
+		v.err = v.entitled()
+	}
 }
 
+// entitled says whether the master is one of its own that may vote.
+func (v *vote) entitled() error {
+	o := &v.e.l.opts
+	if v.master.breakerOpen() {
+		return nil // it is not asked
+	}
+	if err := v.master.identify(o.limit); err != nil {
+		return err
+	}
+	return v.master.mayVote(o.ttl)
+}
+
+// result is whether the vote counts. What a master has given that may not vote is taken back with the others.
 func (v *vote) result() (taken bool, err error) {
 	v.requestMu.Lock()
 	defer v.requestMu.Unlock()
-	return v.has, v.err
+	return v.has && v.err == nil, v.err
 }
 
 // prolong sets the TTL anew, trying again until ctx ends while there is no answer. A master that has no key of ours is

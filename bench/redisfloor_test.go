@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+func newRedsync(masters []*servertest.Redis, clients *[]*redis.Client) *redsync.Redsync {
+	var pools []redsyncredis.Pool
+	for _, m := range masters {
+		c := client(m)
+		*clients = append(*clients, c)
+		pools = append(pools, goredis.NewPool(c))
+	}
+	return redsync.New(pools...)
+}
+
+const deleteScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
+
+// rawFloor is what the wire needs: SET NX PX and a compare-and-delete by digest, written to all masters and then read.
+func rawFloor() peer {
+	return peer{"floor", func(b *testing.B, masters []*servertest.Redis, key string) contender {
+		var conns []net.Conn
+		var readers []*bufio.Reader
+		for _, m := range masters {
+			conn, err := net.Dial("tcp", m.Addr)
+			if err != nil {
+				b.Fatal(err)
+			}
+			conns, readers = append(conns, conn), append(readers, bufio.NewReader(conn))
+			say(b, conn, readers[len(readers)-1], resp("SCRIPT", "LOAD", deleteScript))
+		}
+		sum := sha1.Sum([]byte(deleteScript))
+		set := resp("SET", key, "value", "NX", "PX", "10000")
+		del := resp("EVALSHA", hex.EncodeToString(sum[:]), "1", key, "value")
+		all := func(command string) error {
+			for _, c := range conns {
+				if _, err := io.WriteString(c, command); err != nil {
+					return err
+				}
+			}
+			for _, r := range readers {
+				line, err := r.ReadString('\n')
+				if err != nil || strings.HasPrefix(line, "-") {
+					return fmt.Errorf("%q: %w", line, err)
+				}
+			}
+			return nil
+		}
+		return funcs{func(context.Context) (func() error, error) {
+			return func() error { return all(del) }, all(set)
+		}, func() {
+			for _, c := range conns {
+				c.Close()
+			}
+		}}
+	}}
+}
+
+func resp(words ...string) string {
+	s := fmt.Sprintf("*%d\r\n", len(words))
+	for _, w := range words {
+		s += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
+	}
+	return s
+}
+
+func say(b *testing.B, conn net.Conn, r *bufio.Reader, command string) {
+	b.Helper()
+	if _, err := io.WriteString(conn, command); err != nil {
+		b.Fatal(err)
+	}
+	line, err := r.ReadString('\n') // a bulk string
+	if err == nil && strings.HasPrefix(line, "$") {
+		line, err = r.ReadString('\n')
+	}
+	if err != nil || strings.HasPrefix(line, "-") {
+		b.Fatalf("%q: %v", line, err)
+	}
+}

@@ -1,0 +1,472 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// oneRedisKinds are the locks that stand on one Redis.
+var oneRedisKinds = []struct {
+	name string
+	make func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
+}{
+	{"mutex", func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker {
+		return lockops.NewRedisMutex(s, key, opts...)
+	}},
+	{"fair", func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker {
+		return lockops.NewRedisFairMutex(s, key, opts...)
+	}},
+}
+
+// TestTransientRepliesAreWaitedFor: a server that runs a script, or is a replica for a while, keeps a lock waiting and
+// fails none of what is done with it.
+func TestTransientRepliesAreWaitedFor(t *testing.T) {
+	m := servertest.StartRedis(t, "--busy-reply-threshold", "20")
+	c := redisClient(t, m)
+	states := []struct {
+		name  string
+		begin func()
+		end   func()
+	}{
+		{"BUSY", func() {
+			go redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, MaxRetries: -1}).Eval(context.Background(), "while true do end", nil)
+			eventually(t, "the server is busy", func() bool { return redis.HasErrorPrefix(c.Ping(within(t)).Err(), "BUSY") })
+		}, func() { c.ScriptKill(within(t)) }},
+		{"READONLY", func() { c.SlaveOf(within(t), "127.0.0.1", "1") }, func() { c.SlaveOf(within(t), "NO", "ONE") }},
+	}
+	s := redisSession(t, m)
+	for _, kind := range oneRedisKinds {
+		for _, state := range states {
+			t.Run(kind.name+"/"+state.name, func(t *testing.T) {
+				l := kind.make(s, servertest.UniqueName(t))
+				var h *lockops.Hold
+				for _, step := range []struct {
+					name string
+					do   func() error
+				}{
+					{"acquire", func() (err error) { h, err = l.Acquire(within(t)); return err }},
+					{"extend", func() error { return h.Extend(within(t)) }},
+					{"release", func() error { return h.Release(within(t)) }},
+				} {
+					state.begin()
+					done := make(chan error, 1)
+					go func() { done <- step.do() }()
+					select {
+					case err := <-done:
+						t.Fatalf("%s did not wait: %v", step.name, err)
+					case <-time.After(150 * time.Millisecond):
+					}
+					state.end()
+					if err := <-done; err != nil {
+						t.Fatalf("%s: %v", step.name, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestTryAcquireEndsOnAHungServer: without a deadline of the caller's, too.
+func TestTryAcquireEndsOnAHungServer(t *testing.T) {
+	m := servertest.StartRedis(t)
+	s := redisSession(t, m)
+	for _, kind := range oneRedisKinds {
+		l := kind.make(s, "lock", lockops.WithMasterLimit(50*time.Millisecond))
+		release(t, acquire(t, l))
+		m.Pause(t)
+		done := make(chan error, 1)
+		go func() { _, err := l.TryAcquire(context.Background()); done <- err }()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s: got a lock from a stopped server", kind.name)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%s: TryAcquire does not end", kind.name)
+		}
+		m.Resume(t)
+		noKey(t, kind.name, []*servertest.Redis{m}, "lock")
+	}
+}
+
+// TestAcquireReturnsWithItsContext: on a server that hangs the call ends with its context, and the clean-up goes on behind.
+func TestAcquireReturnsWithItsContext(t *testing.T) {
+	m := servertest.StartRedis(t)
+	s := redisSession(t, m)
+	for _, kind := range oneRedisKinds {
+		l := kind.make(s, "lock")
+		release(t, acquire(t, l))
+		m.Pause(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		start := time.Now()
+		_, err := l.Acquire(ctx)
+		cancel()
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 600*time.Millisecond {
+			t.Errorf("%s: %v after %v, want DeadlineExceeded after 100 ms", kind.name, err, took)
+		}
+		m.Resume(t)
+		noKey(t, kind.name, []*servertest.Redis{m}, "lock")
+	}
+}
+
+// TestCloseDuringAcquireLeavesNoKey: whenever the session is closed.
+func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	cut := 0
+	for i := range 60 {
+		for _, kind := range []string{"mutex", "fair", "redlock"} {
+			key := fmt.Sprintf("lock:%s:%d", kind, i)
+			var s *lockops.RedisSession
+			var l lockops.Locker
+			switch kind {
+			case "mutex":
+				s = redisSession(t, masters[0])
+				l = lockops.NewRedisMutex(s, key)
+			case "fair":
+				s = redisSession(t, masters[0])
+				l = lockops.NewRedisFairMutex(s, key)
+			case "redlock":
+				s = redisSession(t, masters...)
+				l = lockops.NewRedlock(s, key)
+			}
+			var acquiring sync.WaitGroup
+			acquiring.Go(func() {
+				if _, err := l.Acquire(within(t)); err == nil {
+					key = "" // it had returned: its keys live for their TTL
+				} else if !errors.Is(err, lockops.ErrClosed) {
+					t.Errorf("acquire: %v, want ErrClosed", err)
+				}
+			})
+			time.Sleep(time.Duration(i) * 10 * time.Microsecond)
+			s.Close()
+			acquiring.Wait()
+			if key == "" {
+				continue
+			}
+			cut++
+			noKey(t, kind, masters, key)
+		}
+	}
+	if cut < 20 {
+		t.Errorf("only %d of 180 were cut short", cut)
+	}
+}
+
+// TestMutexOfSeveralMastersIsRefused: a lock on the first of them would be none.
+func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		s := redisSession(t, masters...)
+		for _, kind := range oneRedisKinds {
+			if _, err := kind.make(s, servertest.UniqueName(t)).Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "3 masters") {
+				t.Errorf("%s: %v, want an error that names the masters", kind.name, err)
+			}
+		}
+	})
+}
+
+// TestClusterKeysShareASlot: whatever braces a key has.
+func TestClusterKeysShareASlot(t *testing.T) {
+	cluster := servertest.StartRedisCluster(t, 3)
+	var addrs []string
+	for _, m := range cluster {
+		addrs = append(addrs, m.Addr)
+	}
+	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: addrs, IsClusterMode: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, key := range []string{"a", "a}b", "a{}b", "{a}b", "a{b", "}", "{}", "{}}", "x{y}{z}", "a}{b}"} {
+		for _, kind := range oneRedisKinds {
+			l := kind.make(s, key)
+			h := acquire(t, l)
+			waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+			go func() {
+				h, err := kind.make(s, key+"", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+				if err != nil {
+					t.Error(err)
+				}
+				got <- h
+			}()
+			if kind.name == "fair" { // the mutex's second waits in the session
+				<-waits
+			}
+			if err := h.Extend(within(t)); err != nil {
+				t.Errorf("%s %q: %v", kind.name, key, err)
+			}
+			release(t, h)
+			if next := <-got; next != nil {
+				release(t, next)
+			}
+		}
+	}
+}
+
+// TestCosmeticDenialsFailNothing: a user who may neither name a connection nor publish takes, waits for and gives back
+// locks; where a waiter cannot be told, it looks by itself.
+func TestCosmeticDenialsFailNothing(t *testing.T) {
+	m := servertest.StartRedis(t)
+	asUser(t, m, "~*", "resetchannels", "+@all", "-client|setname", "-publish")
+	for _, kind := range oneRedisKinds[:1] {
+		first, second := userSession(t, m), userSession(t, m)
+		h := acquire(t, kind.make(first, "lock"))
+		waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+		go func() {
+			h, err := kind.make(second, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- h
+		}()
+		<-waits
+		release(t, h)
+		if h := <-got; h != nil {
+			release(t, h)
+		}
+	}
+	if _, err := lockops.NewRedisFairMutex(userSession(t, m), "lock").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("fair without its channel: %v, want the server's NOPERM", err)
+	}
+}
+
+// asUser makes the user locker with such rights.
+func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
+	t.Helper()
+	args := []any{"ACL", "SETUSER", "locker", "reset", "on", ">secret"}
+	for _, r := range rights {
+		args = append(args, r)
+	}
+	if err := redisClient(t, m).Do(within(t), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
+	t.Helper()
+	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestDenialsNameTheRight: of a command in a script, a command, and a key.
+func TestDenialsNameTheRight(t *testing.T) {
+	m := servertest.StartRedis(t)
+	for _, c := range []struct {
+		rights         []string
+		command, right string
+		release        bool
+	}{
+		{[]string{"~*", "&*", "+@all", "-set"}, "set", "+set", false},
+		{[]string{"~*", "&*", "+@all", "-evalsha"}, "evalsha", "+evalsha", false},
+		{[]string{"~other:*", "&*", "+@all"}, "evalsha", "~lock ~lockscope:wait:{lock} ~lockscope:fence:{lock}", false},
+		{[]string{"~*", "&*", "+@all", "-del"}, "del", "+del", true},
+	} {
+		asUser(t, m, c.rights...)
+		h, err := lockops.NewRedisMutex(userSession(t, m), "lock", lockops.WithTTL(time.Second)).Acquire(within(t))
+		if c.release {
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = h.Release(within(t))
+		}
+		var denied *lockops.DeniedError
+		if !errors.As(err, &denied) || denied.Command != c.command || denied.Right != c.right {
+			t.Errorf("%v: %v (%+v), want %s and %s", c.rights, err, denied, c.command, c.right)
+		}
+		asUser(t, m, "~*", "&*", "+@all")
+	}
+}
+
+// TestFencingTokensGrowThoughTheirKeyExpires: the key beside the lock goes after a day, the order stays, also when it went
+// at once.
+func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		c := redisClient(t, masters[0])
+		s := redisSession(t, masters[0])
+		for _, kind := range oneRedisKinds {
+			key := servertest.UniqueName(t)
+			l := kind.make(s, key)
+			var last uint64
+			next := func() uint64 {
+				h := acquire(t, l)
+				defer release(t, h)
+				token, ok := h.Token()
+				if !ok || token <= last {
+					t.Errorf("%s: token %d (%v) after %d", kind.name, token, ok, last)
+				}
+				ttl := c.PTTL(within(t), recipe.FenceKey(key)).Val()
+				if ttl < 23*time.Hour || ttl > 24*time.Hour {
+					t.Errorf("%s: the newest token stays for %v, want a day", kind.name, ttl)
+				}
+				last = token
+				return token
+			}
+			for range 3 {
+				next()
+				c.Del(within(t), recipe.FenceKey(key))
+			}
+			last = next() + uint64(time.Hour.Microseconds()) // as if the server's clock had been ahead
+			c.Set(within(t), recipe.FenceKey(key), last, 0)
+			for range 3 {
+				want := last + 1
+				if token := next(); token != want {
+					t.Errorf("%s: token %d of a clock that was set back, want %d", kind.name, token, want)
+				}
+			}
+		}
+	})
+}
+
+// TestAForcedReleaseIsHeardOf: who takes a lock away publishes on its channel, and the holder knows at once, long before
+// it would have renewed.
+func TestAForcedReleaseIsHeardOf(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	for _, kind := range oneRedisKinds {
+		key := "lock:" + kind.name
+		h := acquire(t, kind.make(redisSession(t, m), key, lockops.WithTTL(time.Hour)))
+		channel := recipe.WakeChannel(key, h.Name())
+		eventually(t, "the holder listens", func() bool { return c.PubSubNumSub(within(t), channel).Val()[channel] == 1 })
+		c.Del(within(t), key)
+		c.Publish(within(t), channel, "")
+		select {
+		case <-h.Context().Done():
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: the holder does not know", kind.name)
+		}
+		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrGone) {
+			t.Errorf("%s: %v", kind.name, cause)
+		}
+	}
+}
+
+// TestTimedOutSaysHeld: of every kind.
+func TestTimedOutSaysHeld(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		for _, kind := range []string{"mutex", "fair", "redlock"} {
+			key := servertest.UniqueName(t)
+			locker := func() lockops.Locker {
+				switch kind {
+				case "mutex":
+					return lockops.NewRedisMutex(redisSession(t, masters[0]), key)
+				case "fair":
+					return lockops.NewRedisFairMutex(redisSession(t, masters[0]), key)
+				}
+				return lockops.NewRedlock(redisSession(t, masters...), key)
+			}
+			h := acquire(t, locker())
+			waiter := locker()
+			for range 2 { // on the servers, and in the session
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				_, err := waiter.Acquire(ctx)
+				cancel()
+				if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: %v, want DeadlineExceeded and ErrHeld", kind, err)
+				}
+			}
+			release(t, h)
+		}
+	})
+}
+
+// logged is what go-redis would print.
+type logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logged) Printf(_ context.Context, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+// TestNothingIsPrinted: a server that refuses connections is in the errors, and not on the standard error.
+func TestNothingIsPrinted(t *testing.T) {
+	var log logged
+	redis.SetLogger(&log)
+	defer redis.SetLogger(discard{})
+	m := servertest.StartRedis(t)
+	s := redisSession(t, m)
+	l := lockops.NewRedisMutex(s, "lock", lockops.WithTTL(300*time.Millisecond))
+	release(t, acquire(t, l))
+	m.Kill(t)
+	_, err := l.TryAcquire(within(t))
+	if err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("TryAcquire: %v, want that the connection is refused", err)
+	}
+	s.Close()
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if len(log.lines) > 0 {
+		t.Errorf("printed: %q", log.lines)
+	}
+}
+
+type discard struct{}
+
+func (discard) Printf(context.Context, string, ...any) {}
+
+// TestAdoptedClients: locks stand on the program's own clients, which stay open; those that decide by themselves are
+// refused.
+func TestAdoptedClients(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		var clients []redis.UniversalClient
+		for _, m := range masters {
+			c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, ContextTimeoutEnabled: true, MaxRetries: -1})
+			t.Cleanup(func() { c.Close() })
+			clients = append(clients, c)
+		}
+		one, err := lockops.AdoptRedis(within(t), clients[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := lockops.AdoptRedis(within(t), clients)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := servertest.UniqueName(t)
+		contend(t, 4, 3, func(i int) lockops.Locker { return oneRedisKinds[i%2].make(one, key) }, func(*lockops.Hold) {})
+		h := acquire(t, lockops.NewRedlock(all, key+"-all"))
+		if err := h.Extend(within(t)); err != nil {
+			t.Error(err)
+		}
+		release(t, h)
+		one.Close()
+		all.Close()
+		for _, c := range clients {
+			if err := c.Ping(within(t)).Err(); err != nil {
+				t.Errorf("the client was closed: %v", err)
+			}
+		}
+		for _, o := range []*redis.Options{
+			{Addr: masters[0].Addr, MaxRetries: -1},
+			{Addr: masters[0].Addr, ContextTimeoutEnabled: true},
+		} {
+			c := redis.NewClient(o)
+			if _, err := lockops.AdoptRedis(within(t), []redis.UniversalClient{c}); err == nil || !strings.Contains(err.Error(), "in its options") {
+				t.Errorf("%+v was adopted: %v", o, err)
+			}
+			c.Close()
+		}
+		ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": masters[0].Addr}})
+		defer ring.Close()
+		if _, err := lockops.AdoptRedis(within(t), []redis.UniversalClient{ring}); err == nil {
+			t.Error("a ring was adopted")
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// TestL1_RestartedMasterDoesNotVote: a master that was restarted within the TTL, and may have forgotten a lock, is
+// reported and does not vote until the TTL is over; then it does.
+func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	restarted := make(chan string, 10)
+	var options []*redis.UniversalOptions
+	for _, m := range masters {
+		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+	}
+	s, err := lockops.NewRedisSession(within(t), options, lockops.OnRestart(func(master string, _ time.Time) { restarted <- master }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const ttl = 3 * time.Second
+	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl))
+	release(t, acquire(t, l)) // who they are
+	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
+	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
+	masters[1].Restart(t) // the other two were somebody else's majority
+	start := time.Now()
+	for time.Since(start) < ttl-time.Second {
+		if h, err := l.TryAcquire(within(t)); err == nil {
+			t.Fatalf("got the lock with a vote of a master that was restarted (%v after it)", time.Since(start))
+			release(t, h)
+		} else if !errors.Is(err, lockops.ErrHeld) && !errors.Is(err, lockops.ErrNoQuorum) {
+			t.Fatal(err)
+		}
+	}
+	if got := <-restarted; got != masters[1].Addr {
+		t.Errorf("%s was reported, want %s", got, masters[1].Addr)
+	}
+	redisClient(t, masters[0]).Del(within(t), "lock")
+	h := acquire(t, l)
+	release(t, h)
+	eventually(t, "it votes again", func() bool {
+		h := acquire(t, l)
+		defer release(t, h)
+		return votes(t, masters[1:2], "lock") == 1
+	})
+}
+
+// TestL4_ClockStepOnOneMaster: a master whose clock leaps gives its vote to somebody else, who gets no majority by it.
+func TestL4_ClockStepOnOneMaster(t *testing.T) {
+	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key))
+		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 5 })
+		redisClient(t, masters[2]).PExpire(within(t), key, time.Millisecond)
+		eventually(t, "one vote is gone", func() bool { return votes(t, masters, key) == 4 })
+		if _, err := lockops.NewRedlock(redisSession(t, masters...), key).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+			t.Errorf("TryAcquire: %v, want ErrHeld", err)
+		}
+		if err := h.Extend(within(t)); err != nil {
+			t.Errorf("the holder's majority: %v", err)
+		}
+		release(t, h)
+	})
+}
+
+// TestL7_DriftIsTakenOff: a holder trusts its lock for one percent and 2 ms less than the TTL, from before it asked.
+func TestL7_DriftIsTakenOff(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		const ttl = 20 * time.Second
+		for name, l := range map[string]lockops.Locker{
+			"mutex":   lockops.NewRedisMutex(redisSession(t, masters[0]), servertest.UniqueName(t), lockops.WithTTL(ttl)),
+			"fair":    lockops.NewRedisFairMutex(redisSession(t, masters[0]), servertest.UniqueName(t), lockops.WithTTL(ttl)),
+			"redlock": lockops.NewRedlock(redisSession(t, masters...), servertest.UniqueName(t), lockops.WithTTL(ttl)),
+		} {
+			before := time.Now()
+			h := acquire(t, l)
+			after := time.Now()
+			const want = ttl - ttl/100 - 2*time.Millisecond
+			if d, ok := h.Deadline(); !ok || d.Before(before.Add(want)) || d.After(after.Add(want)) {
+				t.Errorf("%s: deadline %v after the call, want %v", name, d.Sub(before), want)
+			}
+			before = time.Now()
+			if err := h.Extend(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			if d, ok := h.Deadline(); !ok || d.Before(before.Add(want)) || d.After(time.Now().Add(want)) {
+				t.Errorf("%s: deadline %v after the extension, want %v", name, d.Sub(before), want)
+			}
+			release(t, h)
+		}
+	})
+}
+
+// TestL11_MastersAreDistinctAndOdd: one server by several names is no quorum, nor are two or four; for a sandbox they may
+// be.
+func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
+	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
+		options := func(addrs ...string) (o []*redis.UniversalOptions) {
+			for _, a := range addrs {
+				o = append(o, &redis.UniversalOptions{Addrs: []string{a}})
+			}
+			return o
+		}
+		a, b, c, d := masters[0].Addr, masters[1].Addr, masters[2].Addr, masters[3].Addr
+		_, err := lockops.NewRedisSession(within(t), options(a, a, strings.Replace(a, "127.0.0.1", "localhost", 1)))
+		if !errors.Is(err, lockops.ErrSameServer) {
+			t.Errorf("one server thrice: %v, want ErrSameServer", err)
+		}
+		for _, o := range [][]*redis.UniversalOptions{options(a), options(a, b), options(a, b, c, d)} {
+			key := servertest.UniqueName(t)
+			s, err := lockops.NewRedisSession(within(t), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := lockops.NewRedlock(s, key).Acquire(within(t)); !errors.Is(err, lockops.ErrMasters) {
+				t.Errorf("%d masters: %v, want ErrMasters", len(o), err)
+			}
+			s.Close()
+			if s, err = lockops.NewRedisSession(within(t), o, lockops.WithUncheckedMasters()); err != nil {
+				t.Fatal(err)
+			}
+			release(t, acquire(t, lockops.NewRedlock(s, key)))
+			s.Close()
+		}
+		// Three names of two servers: the third has no vote.
+		s, err := lockops.NewRedisSession(within(t), options(a, b, b))
+		if err != nil && !errors.Is(err, lockops.ErrSameServer) {
+			t.Fatal(err)
+		}
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		key := servertest.UniqueName(t)
+		redisClient(t, masters[0]).Set(within(t), key, "somebody else's", time.Minute)
+		if h, err := lockops.NewRedlock(s, key).TryAcquire(within(t)); err == nil {
+			t.Errorf("got the lock with two votes of one server: %v", h.Name())
+		}
+		redisClient(t, masters[0]).Del(within(t), key)
+	})
+}
+
+// TestRedlockTellsBeforeItDeletes: with the majority lost, the holder knows before the votes that are left are taken back.
+func TestRedlockTellsBeforeItDeletes(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key))
+		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		gone := make(chan bool, 1)
+		go func() {
+			c := redisClient(t, masters[2])
+			for {
+				told := h.Context().Err() != nil
+				if get(t, c, key) == "" {
+					gone <- told || h.Context().Err() != nil
+					return
+				}
+			}
+		}()
+		redisClient(t, masters[0]).Del(within(t), key)
+		redisClient(t, masters[1]).Del(within(t), key)
+		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("extend: %v, want ErrLost", err)
+		}
+		if !<-gone {
+			t.Error("the last vote was gone before the holder was told")
+		}
+	})
+}
+
+// TestRedlockWakesWhoIsNext: waiters get their turn long before they would have looked again.
+func TestRedlockWakesWhoIsNext(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		var sessions []*lockops.RedisSession
+		for range 6 {
+			sessions = append(sessions, redisSession(t, masters...))
+		}
+		start := time.Now()
+		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key) }, func(*lockops.Hold) {
+			time.Sleep(time.Millisecond)
+		})
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("60 turns took %v", took)
+		}
+		for _, s := range sessions {
+			s.Close()
+		}
+		noKey(t, "redlock", masters, key)
+	})
+}
+
+// TestAbandonedWaiterPassesItsTurnOn: who was told to be next and gives up tells the one behind it.
+func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	for _, kind := range oneRedisKinds {
+		for range 20 {
+			h := acquire(t, kind.make(redisSession(t, m), "lock"))
+			ctx, cancel := context.WithCancel(within(t))
+			first, second := make(chan *lockops.Hold, 1), make(chan *lockops.Hold, 1)
+			for _, w := range []struct {
+				ctx context.Context
+				got chan *lockops.Hold
+			}{{ctx, first}, {within(t), second}} {
+				waits := make(chan string, 1)
+				s := redisSession(t, m)
+				go func() {
+					h, _ := kind.make(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(w.ctx)
+					w.got <- h
+				}()
+				<-waits
+			}
+			go cancel()
+			release(t, h)
+			if h := <-first; h != nil {
+				release(t, h)
+			}
+			start := time.Now()
+			h = <-second
+			if took := time.Since(start); h == nil || took > 3*time.Second {
+				t.Fatalf("%s: %v after %v", kind.name, h, took)
+			}
+			release(t, h)
+			cancel()
+		}
+		if v := get(t, c, "lock"); v != "" {
+			t.Errorf("%s: the key is left: %s", kind.name, v)
+		}
+	}
+}
