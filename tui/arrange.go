@@ -9,9 +9,6 @@ import (
 	"lockscope/inspect"
 )
 
-// atOnce is how many locks are arranged while the user waits; more are in a command.
-const atOnce = 1000
-
 // How long matches by time may be old: where few locks are arranged, and where many.
 const (
 	agedFew  = time.Second

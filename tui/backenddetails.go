@@ -83,7 +83,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	}
 	d.fact("version", describe.Printable(v.Version), t.Text)
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
-		d.fact("answers in", millis(v.Latency), t.Text)
+		d.fact("answers in", describe.Millis(v.Latency), t.Text)
 	}
 	if v.ClockKnown {
 		d.fact("clock", offsetWords(v.ClockOffset)+" from ours", clockStyle(t, v.ClockOffset))
@@ -195,17 +195,17 @@ func (d *backendFacts) discovery(b *inspect.Backend) string {
 // cost is our own load on the servers, and how much of our budget that is.
 func (d *backendFacts) cost(b *inspect.Backend) {
 	t, c := d.Theme(), b.Cost
-	rate, all := ourRate(c), fmt.Sprintf("%d in all", c.Requests)
+	rate, all := describe.Load(c), fmt.Sprintf("%d in all", c.Requests)
 	if limit := c.Limit; limit > 0 {
 		if c.Slowed {
 			limit /= 2
 		}
-		d.gauge("our requests", rate, limit, fmt.Sprintf("%s of %s allowed, %s", perSecond(rate), perSecond(limit), all))
+		d.gauge("our requests", rate, limit, fmt.Sprintf("%s of %s allowed, %s", describe.PerSecond(rate), describe.PerSecond(limit), all))
 	} else {
-		d.fact("our requests", perSecond(rate)+", "+all, t.Text)
+		d.fact("our requests", describe.PerSecond(rate)+", "+all, t.Text)
 	}
 	if b.Kind == inspect.Redis && c.PerSecond > rate {
-		d.fact("", fmt.Sprintf("with %s, as one request may carry many", perSecond(c.PerSecond)+" commands"), t.Muted)
+		d.fact("", fmt.Sprintf("with %s, as one request may carry many", describe.PerSecond(c.PerSecond)+" commands"), t.Muted)
 	}
 	if c.WatchLimit > 0 {
 		d.gauge("our watches", float64(c.Watches), float64(c.WatchLimit), fmt.Sprintf("%d of %d allowed", c.Watches, c.WatchLimit))

@@ -10,8 +10,6 @@ import (
 	"lockscope/inspect/describe"
 )
 
-const backendsScreen screenName = "backends"
-
 // backendsPage lists the backends with their servers, and all that is known of the selected one.
 type backendsPage struct {
 	Context

@@ -144,7 +144,7 @@ func (s *backendsPage) backendCells(b *inspect.Backend) (span, []line) {
 
 // brief is a backend's load and findings in a few words.
 func (s *backendsPage) brief(b *inspect.Backend) string {
-	text := perSecond(ourRate(b.Cost)) + " from us"
+	text := describe.PerSecond(describe.Load(b.Cost)) + " from us"
 	if n := len(b.Findings); n > 0 {
 		text += " " + s.Theme().Glyphs.Dot + " " + describe.Count(n, "finding")
 	}
@@ -175,7 +175,7 @@ func (s *backendsPage) serverCells(v *inspect.Server) (span, []line) {
 		version = line{{describe.Printable(v.Version), t.Text}}
 	}
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
-		latency = line{{millis(v.Latency), t.Text}}
+		latency = line{{describe.Millis(v.Latency), t.Text}}
 	}
 	if v.ClockKnown && v.State == inspect.ServerUp {
 		clock = line{{offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
@@ -209,23 +209,4 @@ func offsetWords(d time.Duration) string {
 		return "-" + describe.Age(-d)
 	}
 	return "+" + describe.Age(d)
-}
-
-func millis(d time.Duration) string {
-	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
-}
-
-// ourRate is how many requests a second we send, a pipeline counted as one where that is known.
-func ourRate(c inspect.Cost) float64 {
-	if c.Trips == 0 {
-		return c.PerSecond
-	}
-	return c.TripsPerSecond
-}
-
-func perSecond(rate float64) string {
-	if rate > 0 && rate < 10 {
-		return fmt.Sprintf("%.1f/s", rate)
-	}
-	return fmt.Sprintf("%.0f/s", rate)
 }

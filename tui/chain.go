@@ -10,8 +10,6 @@ import (
 	"lockscope/lockops/act"
 )
 
-const chainScreen screenName = "chain"
-
 // chain shows one lock: who holds it and who waits on whom, or how the masters vote.
 type chain struct {
 	Context

@@ -6,11 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/theme"
+	"lockscope/internal/text"
 )
 
 // chainPane draws one lock: what it is, the verdict, findings, its rows (masters, contenders), what is known of the
@@ -302,10 +300,10 @@ func (p *chainPane) grants(room int) []line {
 		g := list[i]
 		l := line{{"   " + g.seen.Format("15:04:05") + "  ", t.Muted}}
 		if g.from == "" {
-			l = l.add(t.Muted, "granted to ").add(t.Holding, describe.Middle(g.to, 40, t.Glyphs.Ellipsis))
+			l = l.add(t.Muted, "granted to ").add(t.Holding, text.Middle(g.to, 40, t.Glyphs.Ellipsis))
 		} else {
-			l = l.add(t.Muted, "handed over ").add(t.Text, describe.Middle(g.from, 40, t.Glyphs.Ellipsis)).
-				add(t.Muted, " "+t.Glyphs.Arrow+" ").add(t.Holding, describe.Middle(g.to, 40, t.Glyphs.Ellipsis))
+			l = l.add(t.Muted, "handed over ").add(t.Text, text.Middle(g.from, 40, t.Glyphs.Ellipsis)).
+				add(t.Muted, " "+t.Glyphs.Arrow+" ").add(t.Holding, text.Middle(g.to, 40, t.Glyphs.Ellipsis))
 		}
 		lines = append(lines, l)
 	}
@@ -347,14 +345,4 @@ func (p *chainPane) strip(room int) []line {
 	}
 	lines := []line{nil, section(p.Theme(), p.width, "the last "+describe.Exact(p.length)), v.header()}
 	return append(lines, v.list(lanes, around(at, len(lanes), room-frame), room-frame, selected)...)
-}
-
-// section is a rule with a name in it.
-func section(t *theme.Theme, width int, name string) line {
-	rule := t.Glyphs.Rule
-	return line{
-		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
-		{name, t.Muted},
-		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
-	}
 }

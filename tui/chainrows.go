@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/text"
 	"lockscope/theme"
 )
 
@@ -95,18 +96,6 @@ func (p *chainPane) more(l line, note string) line {
 	return spread(l.cut(p.width-len(note)-1, ""), line{{note, p.Theme().Badge}}, p.width, "")
 }
 
-// over changes the styles of a line that is filled up to width cells.
-func (l line) over(width int, style func(lipgloss.Style) lipgloss.Style) line {
-	if style == nil {
-		return l
-	}
-	l = l.align(width, false, "")
-	for i := range l {
-		l[i].style = style(l[i].style)
-	}
-	return l
-}
-
 func (p *chainPane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {
 	fresh := func(c *inspect.Contender) bool { return p.JustGranted(l.ID, c.Name) }
 	if r.contender != nil && fresh(r.contender) || r.group != nil && slices.ContainsFunc(r.group.members, fresh) {
@@ -168,35 +157,13 @@ func (p *chainPane) stateCell(r chainRow) line {
 	return line{{r.prefix, t.Faint}, s, {" " + word, s.style}}
 }
 
-func modeCell(t *theme.Theme, c *inspect.Contender) line {
-	if c.Mode == recipe.Shared {
-		return line{{"read", t.Text}}
-	}
-	return line{{"write", t.Strong}}
-}
-
-func contenderSign(t *theme.Theme, c *inspect.Contender) (span, string) {
-	switch c.State {
-	case inspect.Holding:
-		word := "holds"
-		if c.Count > 1 {
-			word = fmt.Sprintf("holds %dx", c.Count)
-		}
-		return span{t.Glyphs.Holding, t.Holding}, word
-	case inspect.Pending:
-		return span{t.Glyphs.Pending, t.Waiting}, "pending"
-	default:
-		return span{t.Glyphs.Waiting, t.Waiting}, "waits"
-	}
-}
-
 // watchCell is whom a waiter watches, and whether the server's own table says so.
 func (p *chainPane) watchCell(l *inspect.Lock, c *inspect.Contender) line {
 	t := p.Theme()
 	if c.Watches == "" {
 		return line{{t.Glyphs.Dash, t.Faint}}
 	}
-	whom := describe.Middle(c.Watches.String(), 12, t.Glyphs.Ellipsis)
+	whom := text.Middle(c.Watches.String(), 12, t.Glyphs.Ellipsis)
 	if before, ok := l.Contender(c.Watches); ok && before.Sequential {
 		whom = fmt.Sprint(before.Sequence)
 	}

@@ -12,8 +12,6 @@ import (
 	"lockscope/inspect/describe"
 )
 
-const clientsScreen screenName = "clients"
-
 // clients lists sessions and processes with all that each holds and waits for, and draws who waits for whom.
 type clients struct {
 	Context

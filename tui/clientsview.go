@@ -9,7 +9,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/theme"
 )
 
 // clientsLayout is where the panes of the screen are.
@@ -17,13 +16,6 @@ type clientsLayout struct {
 	tableWidth, tableTop, tableRows             int
 	left, paneWidth, entriesTop, entryRows, top int // of the selected client's pane
 	details                                     []line
-}
-
-// rowsAbove is how many of n rows a list shows above the details of the selected one, of the lines that both have. It does
-// not depend on what is selected, so that nothing jumps.
-func rowsAbove(n, lines int) int {
-	details := max(9, min(14, lines*2/5))
-	return max(1, min(n, max(4, lines-details)))
 }
 
 func (s *clients) layout() clientsLayout {
@@ -90,19 +82,6 @@ func (s *clients) View() string {
 	return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, sheet(t, table, g.tableWidth, height), wall, sheet(t, pane, g.paneWidth, height))
 }
 
-// sheet draws lines, exactly as many as the height.
-func sheet(t *theme.Theme, lines []line, width, height int) string {
-	out := make([]string, height)
-	for i := range out {
-		if i < len(lines) {
-			out[i] = lines[i].render(width, t.Glyphs.Ellipsis, nil)
-		} else {
-			out[i] = strings.Repeat(" ", width)
-		}
-	}
-	return strings.Join(out, "\n")
-}
-
 func (s *clients) header(columns []column, width int) line {
 	t := s.Theme()
 	return append(line{{"   ", t.Header}}, titles(columns, lay(columns, width-margin-1), t.Header)...)
@@ -145,14 +124,6 @@ func (s *clients) clientRow(r *clientRow, width int, selected bool) line {
 		return l.over(width, selectedStyle(s.Theme(), !s.inEntries))
 	}
 	return l
-}
-
-// selectedStyle marks the selected row of the pane that the keys move in; in the other one its cursor does.
-func selectedStyle(t *theme.Theme, here bool) func(lipgloss.Style) lipgloss.Style {
-	if here {
-		return t.Selected
-	}
-	return nil
 }
 
 func (s *clients) clientSign(r *clientRow) span {
@@ -408,15 +379,4 @@ func (s *clients) emptyLines() []line {
 	}
 	t := s.Theme()
 	return []line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
-}
-
-// down counts the backends that cannot be reached.
-func down(host Context) int {
-	n := 0
-	for _, b := range host.Snapshot().Backends {
-		if b.State == inspect.Down {
-			n++
-		}
-	}
-	return n
 }

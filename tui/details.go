@@ -5,11 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/theme"
 )
 
 // details is a strip with what is known of the selected row.
@@ -31,34 +28,6 @@ func (p *chainPane) details(l *inspect.Lock) []line {
 // facts puts the parts that are not empty in a row, or in more where they do not fit into one.
 func (p *chainPane) facts(lead span, parts ...string) []line {
 	return facts(p.Theme(), p.width, lead, parts...)
-}
-
-func facts(t *theme.Theme, width int, lead span, parts ...string) []line {
-	dot := " " + t.Glyphs.Dot + " "
-	lines := []line{{{"   ", t.Text}, lead}}
-	first := true
-	for _, part := range parts {
-		last := len(lines) - 1
-		switch {
-		case part == "":
-			continue
-		case first:
-		case lines[last].width()+len(dot)+ansi.StringWidth(part) <= width:
-			lines[last] = lines[last].add(t.Muted, dot)
-		default:
-			lines, last = append(lines, line{{"     ", t.Text}}), last+1
-		}
-		lines[last], first = lines[last].add(t.Text, part), false
-	}
-	return lines
-}
-
-// named is "name text", or empty when there is no text.
-func named(name, text string) string {
-	if text == "" {
-		return ""
-	}
-	return name + " " + text
 }
 
 func (p *chainPane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []line {

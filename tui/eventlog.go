@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+	"lockscope/theme"
 )
 
 // eventsKept is how many events the log remembers.
@@ -90,3 +93,43 @@ func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost b
 
 // after is the place in a list of numbers, the smallest first, of the first that is not below number.
 func after(numbers []int, number int) int { return sort.SearchInts(numbers, number) }
+
+// eventWord is what a kind of event is called on the screen.
+func eventWord(e *inspect.Event) string {
+	switch e.Kind {
+	case inspect.EventAppeared:
+		return "lock found"
+	case inspect.EventGone:
+		if e.Contender != nil {
+			return "left" // nobody saw it granted, which it may have been all the same
+		}
+		return "lock gone"
+	case inspect.EventWaiting:
+		return "waits"
+	case inspect.EventHandover:
+		return "handed over"
+	case inspect.EventReleased:
+		if e.Certainty == recipe.Likely {
+			return "released?" // or its session ran out
+		}
+		return "released"
+	default:
+		return string(e.Kind) // acquired, expired, lost, ended, forced, finding, cleared, backend, blind, changed
+	}
+}
+
+// tookWords say how long the hold or the wait was that an event ends; empty where that is not known or nothing.
+func tookWords(t *theme.Theme, e *inspect.Event, n *eventNote) string {
+	what := "held "
+	switch e.Kind {
+	case inspect.EventAcquired, inspect.EventHandover, inspect.EventGone:
+		what = "waited "
+	}
+	switch {
+	case n.took <= 0:
+		return ""
+	case n.atMost:
+		what += t.Glyphs.AtMost
+	}
+	return what + describe.Span(n.took)
+}

@@ -8,6 +8,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/internal/text"
 )
 
 // eventColumns are those of a table of some width. A narrow one leaves it to the event whether somebody held or waited.
@@ -112,10 +113,10 @@ func (s *events) whoCell(e *inspect.Event, n *eventNote, room int) line {
 		arrow := " " + t.Glyphs.Arrow + " "
 		to := describe.Owner(c)
 		half := (room - ansi.StringWidth(arrow)) / 2
-		from := describe.Middle(n.from, max(half, 2*half-ansi.StringWidth(to)), t.Glyphs.Ellipsis)
-		return line{{from, t.Muted}, {arrow, t.Muted}, {describe.Middle(to, room-ansi.StringWidth(from+arrow), t.Glyphs.Ellipsis), t.Holding}}
+		from := text.Middle(n.from, max(half, 2*half-ansi.StringWidth(to)), t.Glyphs.Ellipsis)
+		return line{{from, t.Muted}, {arrow, t.Muted}, {text.Middle(to, room-ansi.StringWidth(from+arrow), t.Glyphs.Ellipsis), t.Holding}}
 	case c != nil:
-		l := line{{describe.Middle(describe.Owner(c), room, t.Glyphs.Ellipsis), eventSign(t, e).style}}
+		l := line{{text.Middle(describe.Owner(c), room, t.Glyphs.Ellipsis), eventSign(t, e).style}}
 		if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) && l.width()+2+ansi.StringWidth(at) <= room {
 			l = l.add(t.Muted, "  "+at)
 		}

@@ -11,8 +11,6 @@ import (
 	"lockscope/inspect/describe"
 )
 
-const eventsScreen screenName = "events"
-
 // events lists what happened, the newest at the bottom, and follows it until somebody moves up.
 type events struct {
 	Context
@@ -173,16 +171,6 @@ func (s *events) Selected() subject {
 
 func (s *events) enter() { openWhere(s, s.selected().Lock, s.selected().Backend) }
 
-// openWhere opens a lock's chain or, of what is about a backend, the backends.
-func openWhere(host Context, id inspect.ID, b *inspect.Backend) {
-	switch {
-	case id != inspect.ID{}:
-		host.Go(chainScreen, subject{lock: id})
-	case b != nil:
-		host.Go(backendsScreen, subject{lock: inspect.ID{Backend: b.Name}})
-	}
-}
-
 func (s *events) Actions() []action {
 	none := func() string {
 		if s.selected() == nil {
@@ -207,16 +195,6 @@ func (s *events) Actions() []action {
 	}
 	list = slices.Insert(list, 1, s.input.actions("only events with all these words; kind=expired,lost chooses kinds", s.search)...)
 	return append(append(list, backAction(s.Context), onePane()), moves(s.move, s.rows)...)
-}
-
-// backAction goes back to the screen before.
-func backAction(host Context) action {
-	return action{keys: []string{"esc", "h", "left"}, shown: "esc h", hint: "back", help: "back to where you came from", run: do(host.Back)}
-}
-
-// onePane says what tab does where there is one pane.
-func onePane() action {
-	return action{keys: []string{"tab"}, shown: "tab", help: "next pane", disabled: func() string { return "this screen has one pane" }}
 }
 
 // toggle shows one lock's events, or all.
@@ -265,46 +243,29 @@ func (s *events) summary() line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
 	all := len(s.Log().list)
-	left := line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), thousands(all), 1), t.Strong}}
+	left := line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1), t.Strong}}
 	if len(s.shown) < all {
-		left[0].text = fmt.Sprintf(" %s of %s", thousands(len(s.shown)), left[0].text[1:])
+		left[0].text = fmt.Sprintf(" %s of %s", describe.Thousands(len(s.shown)), left[0].text[1:])
 	}
 	if s.only != (inspect.ID{}) {
 		left = left.add(t.Muted, dot+"only ").add(t.Waiting, s.only.String())
 	}
 	if n := s.Log().dropped; n > 0 {
-		left = left.add(t.Muted, dot+thousands(n)+" older forgotten")
+		left = left.add(t.Muted, dot+describe.Thousands(n)+" older forgotten")
 	}
 	if n := s.Log().missed; n > 0 {
-		left = left.add(t.Unknown, dot+thousands(n)+" missed, too many at once")
+		left = left.add(t.Unknown, dot+describe.Thousands(n)+" missed, too many at once")
 	}
 	right := line{{"newest below ", t.Muted}}
 	switch n := s.fresh(); {
 	case s.input.open:
 		right = s.input.view(t)
 	case n > 0:
-		right = line{{t.Glyphs.Down + " " + thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted}}
+		right = line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted}}
 	case !s.follow && len(s.shown) > 0:
 		right = line{{"stopped" + dot + "G follows ", t.Muted}}
 	case s.input.text() != "":
 		right = s.input.view(t)
 	}
 	return keepRight(left, right, s.width, t.Glyphs.Ellipsis)
-}
-
-// keepRight puts right at the end of a line; where both do not fit, left is cut.
-func keepRight(left, right line, width int, tail string) line {
-	if len(right) == 0 {
-		return left
-	}
-	return spread(left.cut(max(1, width-right.width()-1), tail), right, width, tail)
-}
-
-// thousands writes a number with commas.
-func thousands(n int) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

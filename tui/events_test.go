@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // happening is a snapshot of everything with events.
@@ -282,7 +283,7 @@ func TestLasted(t *testing.T) {
 }
 
 func TestThousands(t *testing.T) {
-	got := []string{thousands(0), thousands(999), thousands(1204), thousands(1234567)}
+	got := []string{describe.Thousands(0), describe.Thousands(999), describe.Thousands(1204), describe.Thousands(1234567)}
 	if want := []string{"0", "999", "1,204", "1,234,567"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

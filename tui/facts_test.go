@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -58,7 +59,7 @@ func TestDialogWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"careful now": "Careful now", "worker-3 is not stopped": "worker-3 is not stopped", "": "", "Done": "Done", "ärger droht": "ärger droht",
 	} {
-		if got := sentence(text); got != want {
+		if got := describe.Sentence(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

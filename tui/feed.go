@@ -11,12 +11,6 @@ import (
 	"lockscope/inspect"
 )
 
-// The beat of the clock: while something is shown in tenths, and otherwise.
-const (
-	fastBeat = 250 * time.Millisecond
-	slowBeat = time.Second
-)
-
 // unseenKept is how many events are kept while the screen is paused.
 const unseenKept = 10_000
 
@@ -25,16 +19,6 @@ type snapshotArrivedMsg struct {
 	snapshot *inspect.Snapshot
 	err      error
 }
-
-// snapshotShownMsg tells a screen that the world's snapshot is a new one. changed lists the locks that differ from
-// the one before; all says that it does not, and that everything must be looked at again.
-type snapshotShownMsg struct {
-	changed []inspect.ID
-	all     bool
-}
-
-// timePassedMsg tells the screen in front that the drawn time is a later one.
-type timePassedMsg struct{}
 
 // tickedMsg says that time went by.
 type tickedMsg struct{ generation int }

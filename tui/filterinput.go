@@ -74,11 +74,6 @@ func (i *filterInput) actions(help string, cleared func()) []action {
 	return list
 }
 
-// typingActions are the keys while a filter is typed, for the footer.
-func typingActions() []action {
-	return []action{{shown: "enter", hint: "keep the filter"}, {shown: "esc", hint: "show all"}, {shown: "up/down", hint: "move"}}
-}
-
 // view is the filter at the end of a line; empty when there is none and none is typed.
 func (i *filterInput) view(t *theme.Theme) line {
 	switch {

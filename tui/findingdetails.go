@@ -32,7 +32,7 @@ func (s *findings) detailLines(width int) []line {
 	}
 	title := line{{" " + mark.text + " " + describe.Printable(f.Rule), mark.style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
 	if s.chosen == nil {
-		title = title.add(t.Muted, dot+"the first of "+thousands(len(s.group.shown)))
+		title = title.add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.shown)))
 	} else {
 		title = title.add(t.Muted, dot+"stands ").add(t.Muted, s.stands(f).text())
 	}

@@ -9,8 +9,6 @@ import (
 	"lockscope/inspect/describe"
 )
 
-const findingsScreen screenName = "findings"
-
 // findings lists what is wrong with any lock or backend, the worst first, and all that is known of the selected one.
 type findings struct {
 	Context

@@ -81,14 +81,6 @@ func (s *findings) View() string {
 	return head + strings.Join(filled(lines, s.height-1), "\n")
 }
 
-// filled is exactly n lines.
-func filled(lines []string, n int) []string {
-	for len(lines) < n {
-		lines = append(lines, "")
-	}
-	return lines[:max(1, n)]
-}
-
 // findingSign is the glyph of a rule's findings and its style.
 func findingSign(t *theme.Theme, g *foundGroup) span {
 	if g.rule == blindRule {
@@ -121,9 +113,6 @@ func (s *findings) findingCells(g *foundGroup, f *found) (span, []line) {
 	return mark, []line{{{rule, mark.style}}, s.onCell(f), s.stands(f), {{said(t, f.Message), t.Text}}}
 }
 
-// said is what a rule says, safe to print, and with the signs of the terminal's character set.
-func said(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Put(text)) }
-
 // oldest is the finding that has stood longest.
 func (g *foundGroup) oldest() *found {
 	if g.stood == nil {
@@ -153,9 +142,9 @@ func onHowMany(g *foundGroup) string {
 	if g.places != 1 {
 		what += "s"
 	}
-	where := thousands(g.places) + " " + what
+	where := describe.Thousands(g.places) + " " + what
 	if g.places < len(g.shown) {
-		return thousands(len(g.shown)) + " on " + where
+		return describe.Thousands(len(g.shown)) + " on " + where
 	}
 	return "on " + where
 }
@@ -207,13 +196,13 @@ func (s *findings) summary() line {
 		left = left.add(style, text)
 	}
 	if n := counts[inspect.Critical]; n > 0 {
-		part(t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, thousands(n)))
+		part(t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(n)))
 	}
 	if n := counts[inspect.Warning]; n > 0 {
 		part(t.Warning, t.Glyphs.Warning+" "+describe.Count(n, "warning"))
 	}
 	if n := counts[inspect.Info]; n > 0 {
-		part(t.Info, fmt.Sprintf("%s %s to know", t.Glyphs.Info, thousands(n)))
+		part(t.Info, fmt.Sprintf("%s %s to know", t.Glyphs.Info, describe.Thousands(n)))
 	}
 	if left.width() == 1 && s.Arrived() {
 		part(t.Strong, "nothing wrong that we can see")
@@ -229,16 +218,6 @@ func (s *findings) summary() line {
 		left = left.add(t.Waiting, fmt.Sprintf("%sstill looking, %d scanned", dot, scanned))
 	}
 	return keepRight(left, s.input.view(t), s.width, t.Glyphs.Ellipsis)
-}
-
-// blindBackends says that a part of some backend does not answer.
-func blindBackends(host Context) bool {
-	for _, b := range host.Snapshot().Backends {
-		if b.State != inspect.Connected {
-			return true
-		}
-	}
-	return false
 }
 
 // emptyLines say why there is nothing in the list and, where not everything could be seen, what not.

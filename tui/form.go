@@ -3,7 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect/describe"
+	"lockscope/internal/text"
 	"lockscope/theme"
 )
 
@@ -115,7 +115,7 @@ func formLines(t *theme.Theme, f *form, width int) []line {
 		case r.typed != nil && i == f.at:
 			l = append(l, r.typed.view(t, width-16)...)
 		case r.typed != nil:
-			l = l.add(t.Text, tailOf(describe.Printable(r.typed.value()), width-16, t.Glyphs.Ellipsis))
+			l = l.add(t.Text, tailOf(text.Printable(r.typed.value()), width-16, t.Glyphs.Ellipsis))
 		default:
 			l = append(l, choiceLine(t, r, i == f.at, width-14)...)
 		}
@@ -133,15 +133,15 @@ func choiceLine(t *theme.Theme, r *formRow, here bool, width int) line {
 	var all line
 	for i, c := range r.choices {
 		if i == r.at {
-			all = all.add(chosen, "["+describe.Printable(c)+"]").add(t.Text, " ")
+			all = all.add(chosen, "["+text.Printable(c)+"]").add(t.Text, " ")
 			continue
 		}
-		all = all.add(t.Muted, " "+describe.Printable(c)+" ").add(t.Text, " ")
+		all = all.add(t.Muted, " "+text.Printable(c)+" ").add(t.Text, " ")
 	}
 	if all.width() <= width {
 		return all
 	}
-	return line{{"< ", t.Muted}, {"[" + describe.Printable(r.choice()) + "]", chosen}, {" >", t.Muted}}
+	return line{{"< ", t.Muted}, {"[" + text.Printable(r.choice()) + "]", chosen}, {" >", t.Muted}}
 }
 
 // buttons are Cancel and the form's own.
@@ -158,12 +158,4 @@ func formButtons(t *theme.Theme, f *form, refused bool) line {
 		return l.add(t.Warning, f.note)
 	}
 	return l
-}
-
-// actions are the keys of a form, for the footer.
-func (f *form) actions() []action {
-	if f.at == len(f.rows) {
-		return []action{{shown: "enter", hint: f.button}, {shown: "esc", hint: "cancel"}}
-	}
-	return []action{{shown: "tab", hint: "next"}, {shown: "←→", hint: "change"}, {shown: "esc", hint: "cancel"}}
 }

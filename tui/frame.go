@@ -11,7 +11,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/theme"
+	"lockscope/internal/text"
 )
 
 // View draws the whole window; it is the only maker of a tea.View.
@@ -41,14 +41,14 @@ func (m *Model) content() string {
 }
 
 func (m *Model) tooSmall() string {
-	text := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
+	words := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
 	if n := m.inHand(); n > 0 {
-		text += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", describe.Count(n, "lock"))
+		words += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", describe.Count(n, "lock"))
 	}
 	for _, l := range m.losses {
-		text += "\nLOST: " + describe.Middle(l.lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
+		words += "\nLOST: " + text.Middle(l.lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
 	}
-	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, text)
+	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, words)
 }
 
 // head is the title bar, the backends that are in trouble, and a rule.
@@ -206,10 +206,10 @@ func (m *Model) cost(watches bool) line {
 	}
 	rate, count := 0.0, 0
 	for _, b := range m.snapshot.Backends {
-		rate += ourRate(b.Cost)
+		rate += describe.Load(b.Cost)
 		count += b.Cost.Watches
 	}
-	text := "own cost " + perSecond(rate)
+	text := "own cost " + describe.PerSecond(rate)
 	if watches {
 		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(describe.Count(count, "watch"), "watchs", "watches", 1))
 	}
@@ -244,41 +244,4 @@ func (m *Model) hints() string {
 	last := hintLine(t, vital, m.width)
 	l := hintLine(t, slices.Concat(m.front().Actions(), others), m.width-last.width())
 	return append(l, last...).render(m.width, t.Glyphs.Ellipsis, nil)
-}
-
-// hintLine offers actions in at most room cells. Those that cannot be done now are dim, and the first to be left out where
-// space is short: pressed, they say why.
-func hintLine(t *theme.Theme, actions []action, room int) line {
-	var hints []line
-	var dim []bool
-	needed := 0 // by those that can be done
-	for _, a := range actions {
-		if a.hint == "" {
-			continue
-		}
-		off := a.why() != ""
-		key, text := t.Key, t.Muted
-		if off {
-			key, text = t.Faint, t.Faint
-		}
-		hint := line{{" " + strings.Fields(a.shown)[0], key}, {" " + a.hint + " ", text}}
-		if !off {
-			needed += hint.width()
-		}
-		hints, dim = append(hints, hint), append(dim, off)
-	}
-	var l line
-	spare := room - needed
-	for i, hint := range hints {
-		switch {
-		case dim[i] && hint.width() > spare:
-			continue
-		case dim[i]:
-			spare -= hint.width()
-		case l.width()+hint.width() > room:
-			return l
-		}
-		l = append(l, hint...)
-	}
-	return l
 }

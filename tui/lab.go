@@ -7,10 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"lockscope/internal/text"
 )
-
-const labScreen screenName = "lab"
 
 // labPane is a part of the lab.
 type labPane uint8
@@ -352,6 +350,6 @@ func (s *lab) aboutLine(width int) line {
 	if l != nil {
 		mark, words = sign(t, l), verdict(s, l)
 	}
-	name := describe.Middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
+	name := text.Middle(s.about.lock.String(), max(width/2, width-textWidth(words)-6), t.Glyphs.Ellipsis)
 	return line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}
 }

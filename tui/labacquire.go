@@ -10,32 +10,6 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// readOnly says why nothing may be written; empty when it may be.
-func (o Options) readOnly() string {
-	switch {
-	case o.Lab != nil:
-		return ""
-	case o.ReadOnly != "":
-		return o.ReadOnly
-	case o.Replay:
-		return "this is a recording"
-	default:
-		return "read-only: start with --write"
-	}
-}
-
-// acquireAction opens the form that takes a lock, from any screen, about what is selected there.
-func (m *Model) acquireAction() action {
-	return action{
-		keys: []string{"a"}, shown: "a", hint: "acquire", help: "acquire the selected lock, or another: opens a form",
-		writes: m.ReadOnly() == "", disabled: m.ReadOnly,
-		run: func() tea.Cmd {
-			m.Go(labScreen, m.front().Selected())
-			return func() tea.Msg { return answeredMsg{labScreen, acquireAskedMsg{}} }
-		},
-	}
-}
-
 func (s *lab) handActions() []action {
 	// need is why an action that needs a hold cannot be done.
 	need := func() string {
@@ -141,7 +115,7 @@ func newAcquireForm(host Context, h *hand, id inspect.ID) *acquireForm {
 		{label: "wait", choices: waitNames, at: 2},
 	}
 	if id != (inspect.ID{}) {
-		d.rows[acquireLock].typed.runes = []rune(id.String())
+		d.rows[acquireLock].typed.set(id.String())
 		d.at = acquireWait
 	}
 	d.suit()
@@ -244,7 +218,7 @@ func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 }
 
 // Actions are the form's keys.
-func (d *acquireForm) Actions() []action { return d.actions() }
+func (d *acquireForm) Actions() []action { return formActions(&d.form) }
 
 // View draws the form, what will be made, and the buttons.
 func (d *acquireForm) View(width, height int) string {
@@ -254,7 +228,7 @@ func (d *acquireForm) View(width, height int) string {
 	lines = append(lines, nil)
 	b, o, why := d.taking()
 	if why != "" {
-		for _, text := range wrap(sentence(why), width-2, 3, t.Glyphs.Ellipsis) {
+		for _, text := range wrap(describe.Sentence(why), width-2, 3, t.Glyphs.Ellipsis) {
 			lines = append(lines, line{{t.Glyphs.Warning + " ", t.Warning}, {text, t.Text}})
 		}
 	} else {

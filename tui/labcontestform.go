@@ -92,7 +92,7 @@ func newContestForm(c *contest) *contestForm {
 		{label: "hold", choices: []string{"1ms", "10ms", "50ms", "150ms", "500ms", "2s"}, at: 3},
 		{label: "think", choices: []string{"0s", "10ms", "100ms", "500ms", "2s"}, at: 2},
 		{label: "for", choices: []string{"10s", "20s", "1m", "until I stop"}, at: 1},
-		{label: "seed", typed: &field{runes: []rune("1")}},
+		{label: "seed", typed: newField("1")},
 	}
 	if right < 0 {
 		d.rows[contestRight].at = len(names)
@@ -145,7 +145,7 @@ func (d *contestForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 }
 
 // Actions are the form's keys.
-func (d *contestForm) Actions() []action { return d.actions() }
+func (d *contestForm) Actions() []action { return formActions(&d.form) }
 
 // View draws the form, what will be made, and the buttons.
 func (d *contestForm) View(width, height int) string {

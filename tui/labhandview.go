@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect/describe"
-	"lockscope/theme"
+	"lockscope/internal/text"
 )
 
 // gaugeCells is how wide a hold's bar and the time beside it are.
@@ -31,20 +31,6 @@ func (h *hand) lines(width, height int, chosen bool) []line {
 
 // need is how high the pane is that shows everything.
 func (h *hand) need() int { return paneHead + len(h.takes) + 6 }
-
-// more writes over the ends of the first and last row of a list how many there are before and after them.
-func more(t *theme.Theme, rows []line, top, all, width int) {
-	put := func(at int, mark string, n int) {
-		if n > 0 {
-			note := line{{fmt.Sprintf(" %s %d more ", mark, n), t.Badge}}
-			rows[at] = append(rows[at].align(width-1-note.width(), false, t.Glyphs.Ellipsis), note...)
-		}
-	}
-	if len(rows) > 0 {
-		put(len(rows)-1, t.Glyphs.Down, all-top-len(rows))
-		put(0, t.Glyphs.Up, top)
-	}
-}
 
 func (h *hand) emptyLines(width int) []line {
 	t := h.Theme()
@@ -93,7 +79,7 @@ func (h *hand) row(k *take, width int, selected bool) line {
 	if selected {
 		style = t.Strong
 	}
-	out = append(out, line{{describe.Middle(name, max(8, room), t.Glyphs.Ellipsis), style}}...)
+	out = append(out, line{{text.Middle(name, max(8, room), t.Glyphs.Ellipsis), style}}...)
 	return spread(out, right, width-1, t.Glyphs.Ellipsis)
 }
 
@@ -135,8 +121,8 @@ func (h *hand) countdown(k *take, left time.Duration) line {
 // detailLines say what is known of a take.
 func (h *hand) detailLines(k *take, width int) []line {
 	t := h.Theme()
-	label := func(name, text string) line {
-		return line{{fmt.Sprintf(" %-7s", name), t.Muted}, {describe.Middle(text, max(8, width-9), t.Glyphs.Ellipsis), t.Text}}
+	label := func(name, words string) line {
+		return line{{fmt.Sprintf(" %-7s", name), t.Muted}, {text.Middle(words, max(8, width-9), t.Glyphs.Ellipsis), t.Text}}
 	}
 	var lines []line
 	if k.name != "" {

@@ -10,6 +10,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/text"
 )
 
 // laneView draws lanes into lines of some width.
@@ -160,7 +161,7 @@ func (v *laneView) name(l *lane) line {
 		note = line{{fmt.Sprintf(" %s%d", t.Glyphs.Warning, n), t.Warning}}
 	}
 	room := v.label - 2 - len(mode) - note.width()
-	name := line{{describe.Middle(describe.Owner(l.contender), room, t.Glyphs.Ellipsis), style}}.align(room, false, "")
+	name := line{{text.Middle(describe.Owner(l.contender), room, t.Glyphs.Ellipsis), style}}.align(room, false, "")
 	return append(append(line{s, {" " + mode, t.Muted}}, name...), note...)
 }
 
@@ -222,4 +223,13 @@ func (v *laneView) glyph(c cell) (string, lipgloss.Style) {
 	default:
 		return " ", t.Text
 	}
+}
+
+// list draws the lanes from top on.
+func (v *laneView) list(lanes []*lane, top, room, cursor int) []line {
+	var lines []line
+	for i := top; i < min(len(lanes), top+room); i++ {
+		lines = append(lines, v.row(lanes[i], i == cursor))
+	}
+	return lines
 }

@@ -9,7 +9,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
-	"lockscope/theme"
+	"lockscope/internal/text"
 )
 
 // lockCells are the cells of a lock's row, before any layout.
@@ -95,7 +95,7 @@ func oneHolder(host Context, l *inspect.Lock) line {
 	t, h := host.Theme(), &l.Holders[0]
 	name := describe.Owner(h)
 	if name == h.Name.String() {
-		name = describe.Middle(name, 12, t.Glyphs.Ellipsis)
+		name = text.Middle(name, 12, t.Glyphs.Ellipsis)
 	}
 	out := line{{name, t.Holding}}
 	if len(l.Masters) > 1 {
@@ -165,31 +165,4 @@ func ttlCell(host Context, l *inspect.Lock, span time.Duration) line {
 		return line{{describe.Age(0), t.Warning}}
 	}
 	return gauge(host.Theme(), left, span, gaugeTTL-7, len(l.Holders) > 0)
-}
-
-// gauge is a bar that runs down, width cells wide, and what is left, 7 cells. Only a time that somebody holds the lock
-// for has the holder's colour.
-func gauge(t *theme.Theme, left, span time.Duration, width int, held bool) line {
-	bar := t.Holding
-	if !held {
-		bar = t.Muted
-	}
-	if left <= 0 {
-		return line{{"expired", t.Warning}}
-	}
-	var out line
-	if span > 0 {
-		full, rest := t.Gauge(float64(left)/float64(span), width)
-		out = line{{full, bar}, {rest, t.Faint}}
-	}
-	return out.add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
-}
-
-// tenths says that a row shows something that changes several times a second.
-func tenths(host Context, l *inspect.Lock) bool {
-	if at := expiry(l); describe.InTenths(at.Sub(host.Now())) {
-		return true
-	}
-	held, ok := host.Snapshot().Age(l, heldSince(l), host.Now())
-	return ok && describe.InTenths(held)
 }

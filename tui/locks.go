@@ -10,11 +10,6 @@ import (
 	"lockscope/inspect"
 )
 
-const locksScreen screenName = "locks"
-
-// besideWidth is the width from which the selected lock's chain stands beside the table.
-const besideWidth = 160
-
 // locks lists all locks of all backends.
 type locks struct {
 	Context
@@ -101,17 +96,6 @@ func (s *locks) Update(msg tea.Msg) tea.Cmd {
 		s.click(msg)
 	}
 	return nil
-}
-
-func wheel(msg tea.MouseWheelMsg) int {
-	switch msg.Button {
-	case tea.MouseWheelUp:
-		return -3
-	case tea.MouseWheelDown:
-		return 3
-	default:
-		return 0
-	}
 }
 
 // click selects a line; a click on the selected one opens it, one on a title sorts by its column.
@@ -281,20 +265,6 @@ func (s *locks) Actions() []action {
 		run: do(func() { s.inBeside = !s.inBeside }),
 	})
 	return append(list, moves(s.move, s.rows)...)
-}
-
-// moves are the keys that move a cursor; every list has them.
-func moves(move func(int), page func() int) []action {
-	const all = 1 << 30
-	by := func(n int) func() tea.Cmd { return do(func() { move(n) }) }
-	return []action{
-		{keys: []string{"up", "k"}, shown: "arrows jk", help: "move", moves: true, run: by(-1)},
-		{keys: []string{"down", "j"}, moves: true, run: by(1)},
-		{keys: []string{"pgup", "ctrl+b"}, shown: "pgup pgdn", help: "move by a page", moves: true, run: do(func() { move(-page()) })},
-		{keys: []string{"pgdown", "ctrl+f"}, moves: true, run: do(func() { move(page()) })},
-		{keys: []string{"g", "home"}, shown: "g G", help: "to the first, to the last", moves: true, run: by(-all)},
-		{keys: []string{"G", "end"}, moves: true, run: by(all)},
-	}
 }
 
 func (s *locks) copy() tea.Cmd { return copyMenu(s, s.Snapshot().Lock(s.selected.lock), nil) }

@@ -90,14 +90,6 @@ func (s *locks) looking() line {
 	return line{{fmt.Sprintf(" %s still looking, %d scanned", s.Theme().Glyphs.Dot, scanned), s.Theme().Waiting}}
 }
 
-func scanned(host Context) (n int, busy bool) {
-	for _, b := range host.Snapshot().Backends {
-		n += b.Scanned
-		busy = busy || !b.FirstPass && b.State != inspect.Down
-	}
-	return n, busy
-}
-
 // empty says why there is nothing to see.
 func (s *locks) empty(width int) []string {
 	t := s.Theme()

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect/describe"
+	"lockscope/internal/text"
 )
 
 // sinking is how long a loss must have been on the screen for a key to acknowledge it: what was typed before it came was
@@ -60,8 +61,8 @@ func (b *lossBox) View(width, height int) string {
 			lines = append(lines, line{{fmt.Sprintf("and %d more: the Lab lists them", rest), t.Critical}}, nil)
 			break
 		}
-		lines = append(lines, line{{t.Glyphs.Critical + " LOST  ", t.Critical}, {describe.Middle(l.lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong}})
-		for _, text := range wrap(sentence(l.why)+".", width, 4, t.Glyphs.Ellipsis) {
+		lines = append(lines, line{{t.Glyphs.Critical + " LOST  ", t.Critical}, {text.Middle(l.lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong}})
+		for _, text := range wrap(describe.Sentence(l.why)+".", width, 4, t.Glyphs.Ellipsis) {
 			lines = append(lines, line{{text, t.Text}})
 		}
 		lines = append(lines, nil)

@@ -82,3 +82,17 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	}
 	return fmt.Errorf("tui: %w", err)
 }
+
+// readOnly says why nothing may be written; empty when it may be.
+func (o Options) readOnly() string {
+	switch {
+	case o.Lab != nil:
+		return ""
+	case o.ReadOnly != "":
+		return o.ReadOnly
+	case o.Replay:
+		return "this is a recording"
+	default:
+		return "read-only: start with --write"
+	}
+}

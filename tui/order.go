@@ -119,28 +119,3 @@ func instant(t time.Time) int64 {
 	}
 	return t.UnixNano()
 }
-
-// heldSince is when the first holder got the lock or, not knowing that, came.
-func heldSince(l *inspect.Lock) time.Time {
-	if len(l.Holders) == 0 {
-		return time.Time{}
-	}
-	if h := &l.Holders[0]; h.HeldSince.IsZero() {
-		return h.Since
-	}
-	return l.Holders[0].HeldSince
-}
-
-// expiry is when a held lock runs out or, when nobody holds it, the last of its votes; zero when never.
-func expiry(l *inspect.Lock) time.Time {
-	if len(l.Holders) > 0 {
-		return l.Holders[0].ExpiresAt
-	}
-	var last time.Time
-	for i := range l.Masters {
-		if at := l.Masters[i].ExpiresAt; at.After(last) {
-			last = at
-		}
-	}
-	return last
-}

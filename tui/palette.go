@@ -11,6 +11,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/internal/text"
 )
 
 // locksFoundMsg is what came of a palette's search.
@@ -206,7 +207,7 @@ func (p *palette) complete() tea.Cmd {
 	if p.cursor < 0 || p.cursor >= len(p.choices) {
 		return nil
 	}
-	p.field = field{runes: []rune(p.choices[p.cursor].name)}
+	p.field.set(p.choices[p.cursor].name)
 	return p.search()
 }
 
@@ -276,7 +277,7 @@ func (p *palette) count(below int) string {
 
 func (p *palette) choiceLine(c choice, chosen bool, names int) line {
 	t := p.theme
-	l := line{{"  ", t.Text}, {describe.Middle(c.name, names, t.Glyphs.Ellipsis), t.Text}}
+	l := line{{"  ", t.Text}, {text.Middle(c.name, names, t.Glyphs.Ellipsis), t.Text}}
 	if chosen {
 		l[0], l[1].style = span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
 	}

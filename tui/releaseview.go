@@ -3,10 +3,10 @@ package tui
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/internal/text"
 	"lockscope/lockops/act"
 )
 
@@ -52,7 +52,7 @@ func (d *release) bullets(width int, texts ...string) []line {
 	t := d.Theme()
 	var lines []line
 	for _, text := range texts {
-		for i, part := range wrap(sentence(describe.Printable(text)), width-2, 4, t.Glyphs.Ellipsis) {
+		for i, part := range wrap(describe.Sentence(describe.Printable(text)), width-2, 4, t.Glyphs.Ellipsis) {
 			lead := span{"  ", t.Text}
 			if i == 0 {
 				lead = span{t.Glyphs.Warning + " ", t.Warning}
@@ -63,18 +63,6 @@ func (d *release) bullets(width int, texts ...string) []line {
 	return lines
 }
 
-// sentence starts with a capital letter, unless its first word may be a name.
-func sentence(text string) string {
-	word, _, _ := strings.Cut(text, " ")
-	if word == "zookeeper" {
-		return "ZooKeeper" + text[len(word):]
-	}
-	if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
 // person is a contender in a line of the dialog; nobody says what nil means.
 func (d *release) person(c *inspect.Contender, nobody string) line {
 	t := d.Theme()
@@ -83,7 +71,7 @@ func (d *release) person(c *inspect.Contender, nobody string) line {
 	}
 	c = d.known(c)
 	s, _ := contenderSign(t, c)
-	out := line{{s.text + " ", s.style}, {describe.Middle(describe.Owner(c), 36, t.Glyphs.Ellipsis), t.Strong}}
+	out := line{{s.text + " ", s.style}, {text.Middle(describe.Owner(c), 36, t.Glyphs.Ellipsis), t.Strong}}
 	if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) {
 		out = out.add(t.Muted, "  "+at)
 	}

@@ -4,15 +4,15 @@ import (
 	"image/color"
 	"strings"
 
+	"lockscope/internal/text"
+
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"lockscope/inspect/describe"
 )
 
 // span is text in one style; line is a row of them.
 type (
-	span struct {
+	span = struct {
 		text  string
 		style lipgloss.Style
 	}
@@ -168,7 +168,7 @@ func (l line) squeeze(width int, ellipsis string) line {
 		}
 	}
 	if room := ansi.StringWidth(long.text) - over; room > 4 {
-		long.text = describe.Middle(long.text, room, ellipsis)
+		long.text = text.Middle(long.text, room, ellipsis)
 	}
 	return out
 }
@@ -230,4 +230,16 @@ func wrapCommand(command string, width int) []string {
 		}
 	}
 	return lines
+}
+
+// over changes the styles of a line that is filled up to width cells.
+func (l line) over(width int, style func(lipgloss.Style) lipgloss.Style) line {
+	if style == nil {
+		return l
+	}
+	l = l.align(width, false, "")
+	for i := range l {
+		l[i].style = style(l[i].style)
+	}
+	return l
 }

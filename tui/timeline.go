@@ -11,8 +11,6 @@ import (
 	"lockscope/inspect/describe"
 )
 
-const timelineScreen screenName = "timeline"
-
 // timeline shows who waited for and held one lock when: a lane a contender, in the order in which they came.
 type timeline struct {
 	Context

@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/internal/text"
 	"lockscope/theme"
 )
 
@@ -230,13 +231,13 @@ func (d *drawing) wantsWords(l, next ringLink) line {
 
 // short names a contender in few cells.
 func (d *drawing) short(c *inspect.Contender) string {
-	return describe.Middle(describe.Owner(c), 20, d.Theme().Glyphs.Ellipsis)
+	return text.Middle(describe.Owner(c), 20, d.Theme().Glyphs.Ellipsis)
 }
 
 // path names a lock in the cells that a ring's row leaves it before the rest.
 func (d *drawing) path(e inspect.Entry, rest string) string {
 	const lead = 23 // the rail, the sign and the verb
-	return describe.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
+	return text.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
 }
 
 // since is how long an entry holds or waits; empty when that is not known.

@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/text"
 )
 
 // Verdict says in a sentence who holds a lock, for how long, and who waits; or why that is not known.
@@ -206,7 +207,7 @@ func (v View) redisVerdict(l *inspect.Lock) string {
 func (v View) redisHolder(l *inspect.Lock) string {
 	n := len(l.Masters)
 	h := &l.Holders[0]
-	text := Middle(Owner(h), 40, "…") + " holds it"
+	text := text.Middle(Owner(h), 40, "…") + " holds it"
 	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
 		text = v.holders(l)
 	}

@@ -5,23 +5,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"lockscope/inspect"
+	"lockscope/internal/text"
 )
 
 // Printable makes text safe to print that is already escaped or our own: backslashes stay, everything else is escaped
 // as inspect.Escape does.
-func Printable(text string) string {
-	if !strings.Contains(text, `\`) {
-		return inspect.Escape(text)
-	}
-	parts := strings.Split(text, `\`)
-	for i := range parts {
-		parts[i] = inspect.Escape(parts[i])
-	}
-	return strings.Join(parts, `\`)
-}
+func Printable(s string) string { return text.Printable(s) }
 
 // Count writes a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
 func Count(n int, one string) string {
@@ -37,17 +27,6 @@ func Count(n int, one string) string {
 		one += "s"
 	}
 	return fmt.Sprintf("%d %s", n, one)
-}
-
-// Middle cuts text in its middle to at most that many cells, so that its start and its end stay; tail stands for what
-// was cut.
-func Middle(text string, cells int, tail string) string {
-	w := ansi.StringWidth(text)
-	if w <= cells {
-		return text
-	}
-	end := (cells - 1) * 2 / 3
-	return ansi.Truncate(text, cells-1-end, "") + tail + ansi.Cut(text, w-end, w)
 }
 
 // Owner names who is behind a contender in a word: the label, else the client, host, session or the contender's name.

@@ -1,0 +1,104 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/theme"
+)
+
+// gauge is a bar that runs down, width cells wide, and what is left, 7 cells. Only a time that somebody holds the lock
+// for has the holder's colour.
+func gauge(t *theme.Theme, left, span time.Duration, width int, held bool) line {
+	bar := t.Holding
+	if !held {
+		bar = t.Muted
+	}
+	if left <= 0 {
+		return line{{"expired", t.Warning}}
+	}
+	var out line
+	if span > 0 {
+		full, rest := t.Gauge(float64(left)/float64(span), width)
+		out = line{{full, bar}, {rest, t.Faint}}
+	}
+	return out.add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
+}
+
+// tenths says that a row shows something that changes several times a second.
+func tenths(host Context, l *inspect.Lock) bool {
+	if at := expiry(l); describe.InTenths(at.Sub(host.Now())) {
+		return true
+	}
+	held, ok := host.Snapshot().Age(l, heldSince(l), host.Now())
+	return ok && describe.InTenths(held)
+}
+
+// heldSince is when the first holder got the lock or, not knowing that, came.
+func heldSince(l *inspect.Lock) time.Time {
+	if len(l.Holders) == 0 {
+		return time.Time{}
+	}
+	if h := &l.Holders[0]; h.HeldSince.IsZero() {
+		return h.Since
+	}
+	return l.Holders[0].HeldSince
+}
+
+// expiry is when a held lock runs out or, when nobody holds it, the last of its votes; zero when never.
+func expiry(l *inspect.Lock) time.Time {
+	if len(l.Holders) > 0 {
+		return l.Holders[0].ExpiresAt
+	}
+	var last time.Time
+	for i := range l.Masters {
+		if at := l.Masters[i].ExpiresAt; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// ages is what ages are told by.
+func agesOf(host Context) describe.View {
+	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
+}
+
+// verdict says in plain words who holds a lock, since when, and who waits.
+func verdict(host Context, l *inspect.Lock) string {
+	return host.Theme().Glyphs.Put(agesOf(host).Verdict(l))
+}
+
+// said is what a rule says, safe to print, and with the signs of the terminal's character set.
+func said(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Put(text)) }
+
+func scanned(host Context) (n int, busy bool) {
+	for _, b := range host.Snapshot().Backends {
+		n += b.Scanned
+		busy = busy || !b.FirstPass && b.State != inspect.Down
+	}
+	return n, busy
+}
+
+// down counts the backends that cannot be reached.
+func down(host Context) int {
+	n := 0
+	for _, b := range host.Snapshot().Backends {
+		if b.State == inspect.Down {
+			n++
+		}
+	}
+	return n
+}
+
+// blindBackends says that a part of some backend does not answer.
+func blindBackends(host Context) bool {
+	for _, b := range host.Snapshot().Backends {
+		if b.State != inspect.Connected {
+			return true
+		}
+	}
+	return false
+}
