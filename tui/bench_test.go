@@ -133,14 +133,6 @@ func BenchmarkOneChangeAmong100000(b *testing.B) {
 	}
 }
 
-// BenchmarkArrange100000 is what sorting and filtering take, in a command.
-func BenchmarkArrange100000(b *testing.B) {
-	s := inspect.NewSnapshot(noon, backends(), manyLocks(100_000))
-	for b.Loop() {
-		newIndex(b.Context(), s, arrangement{order: order{by: byHeld}, filter: newFilter("lock-0 age>10s")}, noon)
-	}
-}
-
 // BenchmarkBytesPerTick is what a tick of 30 times to live sends to a terminal of 120x40.
 func BenchmarkBytesPerTick(b *testing.B) {
 	clock := newFakeClock()

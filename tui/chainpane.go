@@ -331,18 +331,18 @@ func (p *chainPane) strip(room int) []line {
 	all := p.lanes.of(p.id)
 	p.length = max(p.length, fitting(all, p.Now(), leastStrip))
 	v := newLaneView(&p.lanes, p.id, time.Time{}, p.length, p.width)
-	lanes := v.in(all)
-	if len(lanes) == 0 {
+	shown := v.in(all)
+	if len(shown) == 0 {
 		return nil
 	}
-	at, selected := present(lanes), -1
+	at, selected := present(shown), -1
 	if p.cursor < len(p.rows) && p.rows[p.cursor].contender != nil {
 		name := p.rows[p.cursor].contender.Name
-		selected = slices.IndexFunc(lanes, func(l *lane) bool { return l.present && l.contender.Name == name })
+		selected = slices.IndexFunc(shown, func(l *lane) bool { return l.present && l.contender.Name == name })
 	}
 	if selected >= 0 {
 		at = selected
 	}
 	lines := []line{nil, section(p.Theme(), p.width, "the last "+describe.Exact(p.length)), v.header()}
-	return append(lines, v.list(lanes, around(at, len(lanes), room-frame), room-frame, selected)...)
+	return append(lines, v.list(shown, around(at, len(shown), room-frame), room-frame, selected)...)
 }

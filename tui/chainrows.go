@@ -15,9 +15,6 @@ import (
 	"lockscope/theme"
 )
 
-// deepest is where the tree stops to lean to the right: a queue of a hundred stays readable.
-const deepest = 5
-
 // tree makes the rows of a queue in its order, each behind the one that it waits for.
 func tree(holders, waiters []inspect.Contender, branch, lastBranch string) []chainRow {
 	rows := make([]chainRow, 0, len(holders)+len(waiters))

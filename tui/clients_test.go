@@ -1,110 +1,18 @@
 package tui
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
 	"lockscope/theme"
 )
 
-// told is a source that tells what it was given and ends.
-type told []inspect.Update
-
-func (t told) Run(_ context.Context, emit func(inspect.Update)) error {
-	for _, u := range t {
-		emit(u)
-	}
-	return nil
-}
-
 func (told) Focus([]inspect.ID) {}
-
-// observedOf is what an observer makes of updates: with sessions and cycles.
-func observedOf(t testing.TB, updates ...inspect.Update) *inspect.Snapshot {
-	t.Helper()
-	o := inspect.NewObserver(func() time.Time { return noon }, told(updates))
-	if err := o.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	return o.Snapshot()
-}
-
-// person is a session of a small number; its label is its name.
-type person struct {
-	name    string
-	session int64
-}
-
-var (
-	ann = person{"ann", 1}
-	bob = person{"bob", 2}
-	cat = person{"cat", 3}
-	dan = person{"dan", 4}
-	eve = person{"eve", 5}
-	fay = person{"fay", 6}
-)
-
-// queueOf is a lock of these, the first of whom holds it for so long; each of the others came a second after the one before.
-func queueOf(name string, held time.Duration, people ...person) *inspect.Lock {
-	l := &inspect.Lock{
-		ID: id("zk:" + name), Kind: inspect.KindMutex, Recipe: "kazoo", Confidence: recipe.Certain, State: inspect.StateContended, ReadAt: noon,
-	}
-	for i, p := range people {
-		c := inspect.Contender{
-			Name: inspect.Untrusted(fmt.Sprintf("%s__lock__%010d", p.name, i)), Sequence: int32(i), Sequential: true, Count: 1, Czxid: int64(i + 1),
-			State: inspect.Waiting, Since: ago(held - time.Duration(i)*time.Second), BlockedBelow: len(people) - 1 - i,
-			Owner: inspect.Owner{Label: inspect.Untrusted(p.name), Session: p.session},
-		}
-		if i == 0 {
-			c.State, c.HeldSince = inspect.Holding, c.Since
-			l.Holders = append(l.Holders, c)
-			continue
-		}
-		c.Watches = inspect.Untrusted(fmt.Sprintf("%s__lock__%010d", people[i-1].name, i-1))
-		l.Waiters = append(l.Waiters, c)
-	}
-	if len(people) == 1 {
-		l.State = inspect.StateHeld
-	}
-	return l
-}
-
-func sessionTable(people ...person) map[int64]inspect.Session {
-	m := make(map[int64]inspect.Session)
-	for _, p := range people {
-		m[p.session] = inspect.Session{
-			ID: p.session, Client: fmt.Sprintf("10.2.0.%d:5312%d", p.session, p.session), Server: "10.1.0.2:2181", Timeout: 30 * time.Second,
-			LastContact: ago(time.Duration(p.session) * time.Second), Established: ago(2 * time.Hour),
-		}
-	}
-	return m
-}
-
-// tangled is a deadlock of ann and bob, behind which cat waits; dan holds up eve, who holds up fay; and a Redis lock of
-// which nobody is known.
-func tangled(t testing.TB) *inspect.Snapshot {
-	t.Helper()
-	token := inspect.KeyLock(id("redis:lock:report"), []inspect.Vote{vote(1, "f3a9c1", 20*time.Second)}, noon)
-	token.Waiters, token.State = []inspect.Contender{{Name: "a77b01", State: inspect.Waiting, Count: 1}}, inspect.StateContended
-	b := backends()
-	return observedOf(t,
-		inspect.Update{Backend: b[0], Sessions: sessionTable(ann, bob, dan, eve), Put: []*inspect.Lock{
-			queueOf("/dl/a", 14*time.Minute, ann, bob, cat), queueOf("/dl/b", 13*time.Minute, bob, ann),
-			queueOf("/jobs/ledger", 3*time.Hour, dan, eve), queueOf("/jobs/mail", 50*time.Minute, eve, fay), queueOf("/jobs/idle", time.Minute, dan),
-		}},
-		inspect.Update{Backend: b[1], Put: []*inspect.Lock{token}},
-	)
-}
 
 // inClients is a model with the clients in front, their list made.
 func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about subject) *Model {
@@ -147,131 +55,6 @@ func TestGoldenClients(t *testing.T) {
 				})
 			}
 		}
-	}
-}
-
-func TestWhoBlocksMost(t *testing.T) {
-	var got []string
-	for _, r := range listClients(tangled(t)).rows {
-		got = append(got, fmt.Sprintf("%s holds %d waits %d blocks %d ring %v", r.name, r.holds, r.waits, r.blocks, r.ring))
-	}
-	want := []string{
-		"bob holds 1 waits 1 blocks 2 ring true", "ann holds 1 waits 1 blocks 2 ring true",
-		"dan holds 2 waits 0 blocks 2 ring false", // eve, and fay behind eve
-		"eve holds 1 waits 1 blocks 1 ring false", "fay holds 0 waits 1 blocks 0 ring false", "cat holds 0 waits 1 blocks 0 ring false",
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A client that stands twice in a queue blocks those behind it once.
-func TestBlockedAreCountedOnce(t *testing.T) {
-	s := observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/a", time.Minute, ann, ann, bob, cat), queueOf("/b", time.Minute, ann, dan)}})
-	r := listClients(s).rows[0]
-	if r.name != "ann" || r.blocks != 3+1 {
-		t.Errorf("%s blocks %d", r.name, r.blocks)
-	}
-}
-
-func TestWaitGraph(t *testing.T) {
-	describe := func(g *waitGraph) string {
-		var parts []string
-		for _, r := range g.rings {
-			var links []string
-			for _, l := range r.links {
-				links = append(links, fmt.Sprintf("%s has %s wants %s", describe.Owner(l.has.Contender), l.has.Lock.ID.Path, l.wants.Lock.ID.Path))
-			}
-			free := "nobody"
-			if r.cheapest >= 0 {
-				free = describe.Owner(r.links[r.cheapest].has.Contender)
-			}
-			parts = append(parts, fmt.Sprintf("ring: %s; free %s; %d behind", strings.Join(links, ", "), free, r.behind))
-		}
-		for _, x := range g.tangles {
-			var rows []string
-			for _, r := range x.rows {
-				rows = append(rows, strings.Repeat(">", r.depth)+r.lock.ID.Path)
-			}
-			parts = append(parts, fmt.Sprintf("tangle: %s; %d wait", strings.Join(rows, " "), x.waiting))
-		}
-		for _, b := range g.blind {
-			parts = append(parts, fmt.Sprintf("blind: %d of %d on %s", b.unknown, b.of, b.backend))
-		}
-		return strings.Join(parts, "\n")
-	}
-	m := time.Minute
-	nobody := person{"?", 0}
-	election := queueOf("/e", m, ann, cat)
-	election.Kind = inspect.KindElection
-	for _, test := range []struct {
-		name  string
-		locks []*inspect.Lock
-		want  string
-	}{
-		{"nothing", nil, ""},
-		{"one queue", []*inspect.Lock{queueOf("/a", m, ann, bob, cat)}, ""},
-		{
-			"a ring of two: the one that blocks fewest is freed",
-			[]*inspect.Lock{queueOf("/a", 2*m, ann, bob, cat), queueOf("/b", m, bob, ann)},
-			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 1 behind",
-		},
-		{
-			"a ring of two: else the youngest",
-			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", 2*m, bob, ann)},
-			"ring: bob has /b wants /a, ann has /a wants /b; free ann; 0 behind",
-		},
-		{
-			"a ring of three",
-			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", m, bob, cat), queueOf("/c", m, cat, ann)},
-			"ring: bob has /b wants /a, ann has /a wants /c, cat has /c wants /b; free bob; 0 behind",
-		},
-		{
-			"what hangs on a ring stands behind it",
-			[]*inspect.Lock{queueOf("/a", m, ann, bob, cat), queueOf("/b", 2*m, bob, ann), queueOf("/c", m, cat, dan, eve)},
-			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 3 behind",
-		},
-		{
-			"a chain over three locks",
-			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", m, bob, cat), queueOf("/c", m, cat, dan, eve)},
-			"tangle: /a >/b >>/c; 4 wait",
-		},
-		{
-			"who holds up most is first",
-			[]*inspect.Lock{queueOf("/a", m, ann, bob), queueOf("/b", m, bob, fay), queueOf("/c", m, cat, dan), queueOf("/d", m, dan, eve, nobody)},
-			"tangle: /c >/d; 3 wait\ntangle: /a >/b; 2 wait\nblind: 1 of 9 on zk",
-		},
-		{"candidates do other things", []*inspect.Lock{election, queueOf("/b", m, bob, ann)}, ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := observedOf(t, inspect.Update{Backend: backends()[0], Put: test.locks})
-			g := buildWaitGraph(s)
-			if diff := cmp.Diff(test.want, describe(g)); diff != "" {
-				t.Error(diff)
-			}
-			for _, x := range g.tangles { // the culprit of every lock in it is the first one's holder
-				for _, r := range x.rows {
-					if e, ok := s.Culprit(r.lock); !ok || e.Lock != x.rows[0].lock {
-						t.Errorf("culprit of %s is on %v", r.lock.ID, e.Lock.ID)
-					}
-				}
-			}
-		})
-	}
-}
-
-// A cycle that has just come apart is not drawn.
-func TestCycleThatIsGone(t *testing.T) {
-	s := tangled(t)
-	gone := inspect.Cycle{Locks: []inspect.ID{id("zk:/x"), id("zk:/y")}, Owners: []string{"a", "b"}}
-	if _, ok := closeRing(s, gone); ok {
-		t.Error("a ring of locks that are gone")
-	}
-	gone.Locks = []inspect.ID{id("zk:/dl/a"), id("zk:/dl/b")}
-	if _, ok := closeRing(s, gone); ok {
-		t.Error("a ring of people who are gone")
 	}
 }
 
@@ -450,22 +233,4 @@ func TestClientsAreListedWhileInFront(t *testing.T) {
 	p.wait("No deadlock")
 	p.keys("\x1b")
 	p.wait("what it holds")
-}
-
-func BenchmarkListClients100000Locks(b *testing.B) {
-	var locks []*inspect.Lock
-	for i := range 100_000 {
-		one := func(j int) person {
-			n := (i*10 + j) % 5000
-			return person{fmt.Sprintf("worker-%d", n), int64(1 + n)}
-		}
-		locks = append(locks, queueOf(fmt.Sprintf("/locks/%06d", i), time.Hour, one(0), one(1), one(2)))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		s := inspect.NewSnapshot(noon, backends(), locks) // its owners are not listed yet
-		b.StartTimer()
-		listClients(s)
-	}
 }

@@ -246,42 +246,6 @@ func TestEventsMouse(t *testing.T) {
 	wantText(t, m, "events ▸ chain", "/locks/orders")
 }
 
-func TestLasted(t *testing.T) {
-	at := noon
-	c := func(since, held time.Duration) *inspect.Contender {
-		c := inspect.Contender{}
-		if since > 0 {
-			c.Since = ago(since)
-		}
-		if held > 0 {
-			c.HeldSince = ago(held)
-		}
-		return &c
-	}
-	for _, test := range []struct {
-		kind   inspect.EventKind
-		c      *inspect.Contender
-		want   time.Duration
-		atMost bool
-	}{
-		{inspect.EventReleased, c(9*time.Second, 4*time.Second), 4 * time.Second, false},
-		{inspect.EventExpired, c(9*time.Second, 0), 9 * time.Second, true},
-		{inspect.EventLost, c(0, 0), 0, true},
-		{inspect.EventAcquired, c(9*time.Second, time.Second), 8 * time.Second, false},
-		{inspect.EventHandover, c(9*time.Second, 0), 9 * time.Second, false},
-		{inspect.EventGone, c(9*time.Second, 0), 9 * time.Second, false},
-		{inspect.EventWaiting, c(9*time.Second, 0), 0, false},
-	} {
-		got, atMost := lasted(inspect.Event{Kind: test.kind, At: at, Contender: test.c}, 0)
-		if got != test.want || atMost != test.atMost {
-			t.Errorf("%s: %v, at most %v", test.kind, got, atMost)
-		}
-	}
-	if got, _ := lasted(inspect.Event{Kind: inspect.EventReleased, At: at, Contender: c(0, time.Second)}, 2*time.Second); got != 3*time.Second {
-		t.Errorf("with a clock that is 2s ahead: %v", got)
-	}
-}
-
 func TestThousands(t *testing.T) {
 	got := []string{describe.Thousands(0), describe.Thousands(999), describe.Thousands(1204), describe.Thousands(1234567)}
 	if want := []string{"0", "999", "1,204", "1,234,567"}; !slices.Equal(got, want) {

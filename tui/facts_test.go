@@ -10,23 +10,6 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// A contact is as of the last reading: when that is old it does not look as if the client were gone.
-func TestOldContactSaysNothing(t *testing.T) {
-	for _, test := range []struct {
-		since time.Duration
-		known bool
-		want  string
-	}{
-		{2 * time.Second, true, "last contact 2.0s ago"},
-		{8 * time.Second, true, ""},
-		{0, false, "last contact unknown"},
-	} {
-		if got := contactWords(test.since, test.known, 4*time.Second); got != test.want {
-			t.Errorf("%+v: %q", test, got)
-		}
-	}
-}
-
 // Five masters, one of them stopped, and a holder that says who it is.
 func TestRedlockNamesItsHolder(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,7 @@
 package tui
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -16,49 +13,6 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 )
-
-// sick is a lock with findings.
-func sick(name string, list ...inspect.Finding) *inspect.Lock {
-	l := orders()
-	l.ID = id(name)
-	l.Findings = list
-	return l
-}
-
-func trouble(rule string, s inspect.Severity, contender string) inspect.Finding {
-	f := inspect.Finding{Rule: rule, Severity: s, Message: strings.TrimSuffix(rule+" of "+contender, " of "), Confidence: "likely", Evidence: map[string]any{"cause": "a cause"}}
-	if contender != "" {
-		f.Evidence["contender"] = contender
-	}
-	return f
-}
-
-func deadlocked(locks ...string) inspect.Finding {
-	return inspect.Finding{
-		Rule: "deadlock", Severity: inspect.Critical, Confidence: "likely",
-		Message: "deadlock over 2 locks: worker-1 → worker-2 → worker-1 wait for each other",
-		Evidence: map[string]any{
-			"locks": locks, "owners": []string{"worker-1", "worker-2"}, "cause": "the same locks are taken in different orders",
-		},
-		Advice: "stop one of these clients, or (which stops none): lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602. Take locks in one order",
-	}
-}
-
-// stuck is a finding with all kinds of evidence.
-func stuck() inspect.Finding {
-	return inspect.Finding{
-		Rule: "stuck-holder", Severity: inspect.Warning, Confidence: "certain",
-		Message: "worker-3 10.2.0.2:53122 holds it for over 10m, 40 times its usual p99, while 3 wait",
-		Evidence: map[string]any{
-			"contender": "_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602", "owner": "worker-3 10.2.0.2:53122",
-			"session": "0x10000abcd025a", "client": "10.2.0.2:53122", "since": "2026-05-04T11:45:58Z", "held_since": "2026-05-04T11:46:02Z",
-			"known": "exact", "waiters": 3, "hold_p99_ms": int64(21_000), "cause": "a client that hangs, or a job that takes long",
-			"odd": "evil\x1b]52;c;AAAA\a\u202e",
-		},
-		Advice: "see what worker-3 does (its session is alive). If it hangs: lockscope release zk:/locks/orders --owner " +
-			"_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602",
-	}
-}
 
 func thinVotes() inspect.Finding {
 	return inspect.Finding{
@@ -308,90 +262,6 @@ func TestCopyTheAdvice(t *testing.T) {
 	}
 }
 
-// A shell that gets the lines of a command runs what it would run of one line.
-func TestWrappedCommandsStayWhole(t *testing.T) {
-	command := `lockscope release 'redis:a  b' --owner 'it'\''s one' --waiter`
-	for width := 10; width < 90; width += 4 {
-		lines := wrapCommand(command, width)
-		if got := strings.ReplaceAll(strings.Join(lines, "\n"), " \\\n", " "); got != command {
-			t.Errorf("width %d: %q", width, got)
-		}
-		for _, l := range lines {
-			if len(l) > max(width, len(`'it'\''s one' \`)) {
-				t.Errorf("width %d: %q", width, l)
-			}
-		}
-	}
-}
-
-// What is updated bit by bit must be what a new look at everything gives.
-func TestFindingIndexUpdatesAsItResets(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	all := make(map[inspect.ID]*inspect.Lock)
-	x := newFindingIndex()
-	plain := newFindingIndex()
-	x.settleSearch(x.startSearch(newWords("w-")))
-	rules := []string{"a", "b", "blind", "deadlock"}
-	for step := range 600 {
-		on := id(fmt.Sprintf("zk:/l%d", random.IntN(12)))
-		var list []inspect.Finding
-		for range random.IntN(4) {
-			rule := rules[random.IntN(3)]
-			list = append(list, trouble(rule, []inspect.Severity{inspect.Info, inspect.Critical}[random.IntN(2)], fmt.Sprintf("%c-%d", 'v'+rune(random.IntN(2)), random.IntN(2))))
-		}
-		if step%200 > 100 && random.IntN(3) == 0 { // without any, changes are taken in one by one
-			f := deadlocked("zk:/l1", "zk:/l2")
-			f.Message = "w-"
-			list = append(list, f)
-		}
-		all[on] = sick(on.String(), list...)
-		if random.IntN(9) == 0 {
-			delete(all, on)
-		}
-		var locks []*inspect.Lock
-		for _, l := range all {
-			locks = append(locks, l)
-		}
-		s := inspect.NewSnapshot(noon, nil, locks)
-		x.update(s, snapshotShownMsg{changed: []inspect.ID{on}})
-		fresh := newFindingIndex()
-		fresh.settleSearch(fresh.startSearch(newWords("w-")))
-		fresh.update(s, snapshotShownMsg{all: true})
-		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
-			t.Fatalf("step %d: %s", step, diff)
-		}
-		whole := newFindingIndex()
-		whole.update(s, snapshotShownMsg{all: true})
-		plain.update(s, snapshotShownMsg{changed: []inspect.ID{on}})
-		if diff := cmp.Diff(rowsOf(whole), rowsOf(plain)); diff != "" {
-			t.Fatalf("step %d, without a filter: %s", step, diff)
-		}
-		for at := range x.rows() {
-			if g, f := x.row(at); x.at(g, f) != at {
-				t.Fatalf("step %d: row %d is found at %d", step, at, x.at(g, f))
-			}
-		}
-	}
-}
-
-// rowsOf are all findings that an index shows, with how many each group counts.
-func rowsOf(x *findingIndex) []string {
-	var rows []string
-	for _, g := range x.groups {
-		if g.count > 0 {
-			rows = append(rows, fmt.Sprintf("%s %s %d", g.severity, g.rule, g.count))
-		}
-		if len(g.shown) > 0 {
-			rows = append(rows, onHowMany(g), g.oldest().since.String())
-		}
-		for _, f := range g.shown {
-			rows = append(rows, fmt.Sprintf("%s %q %s", f.place(), f.key, f.Message))
-		}
-	}
-	return rows
-}
-
 func TestFindingsFitEverywhere(t *testing.T) {
 	t.Parallel()
 	for width := minWidth; width <= 220; width += 9 {
@@ -460,40 +330,6 @@ func TestFilterOfManyFindings(t *testing.T) {
 	wantText(t, m, "on 2,000 locks")
 }
 
-// A search may go on while findings come, go and change, and finds what one without all that would have.
-func TestFindingSearchWhileTheyChange(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(3, 4))
-	x, words := newFindingIndex(), []filter{newWords("w-"), newWords("!w-"), newWords("l7"), {}}
-	all := make(map[inspect.ID]*inspect.Lock)
-	snapshot := func() *inspect.Snapshot { return inspect.NewSnapshot(noon, nil, slices.Collect(maps.Values(all))) }
-	for step := range 200 {
-		search := x.startSearch(words[step%len(words)])
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			search.run(context.Background())
-		}()
-		for range 5 {
-			on := id(fmt.Sprintf("zk:/l%d", random.IntN(12)))
-			var list []inspect.Finding
-			for range random.IntN(3) {
-				list = append(list, trouble([]string{"a", "b"}[random.IntN(2)], inspect.Info, fmt.Sprintf("%c-", 'v'+rune(random.IntN(2)))))
-			}
-			all[on] = sick(on.String(), list...)
-			x.update(snapshot(), snapshotShownMsg{changed: []inspect.ID{on}})
-		}
-		<-done
-		x.settleSearch(search)
-		fresh := newFindingIndex()
-		fresh.settleSearch(fresh.startSearch(search.words))
-		fresh.update(snapshot(), snapshotShownMsg{all: true})
-		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
-			t.Fatalf("step %d: %s", step, diff)
-		}
-	}
-}
-
 func BenchmarkFindingsOf100000Locks(b *testing.B) {
 	s := manyFindings(100_000)
 	m := New(b.Context(), plain(Options{}))
@@ -531,30 +367,6 @@ func BenchmarkFindingsOf100000Locks(b *testing.B) {
 			newFindingIndex().update(s, snapshotShownMsg{all: true})
 		}
 	})
-}
-
-func TestFindingKeysDiffer(t *testing.T) {
-	list := []inspect.Finding{trouble("a", inspect.Info, ""), trouble("a", inspect.Info, ""), trouble("a", inspect.Info, "c"), trouble("b", inspect.Info, "c")}
-	var keys []string
-	for i := range list {
-		keys = append(keys, findingKey(list[:i+1]))
-	}
-	slices.Sort(keys)
-	if len(slices.Compact(keys)) != 4 {
-		t.Errorf("%q", keys)
-	}
-}
-
-// A snapshot that holds all that happened for a while, as after a pause or in a moment of a recording, tells when.
-func TestFindingsStandSinceTheirEvent(t *testing.T) {
-	l := sick("zk:/a", stuck())
-	s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})
-	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: noon.Add(-90 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
-	x := newFindingIndex()
-	x.update(s, snapshotShownMsg{all: true})
-	if f := x.byPlace[l.ID][0]; !f.since.Equal(noon.Add(-90 * time.Second)) {
-		t.Errorf("it stands since %v", f.since)
-	}
 }
 
 func TestANameIsNoCommand(t *testing.T) {

@@ -117,9 +117,9 @@ func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
 func TestWaitingShowsThePlace(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, orders().ID)
-	lab := m.screens[labScreen].(*lab)
-	k := lab.hand.add(&take{order: Taking{Lock: orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}, stop: func() { f.count("stop") }})
-	lab.hand.Update(takeWaitsMsg{k.id, orders().Waiters[1].Name.Raw(), nil})
+	page := m.screens[labScreen].(*lab)
+	k := page.hand.add(&take{order: Taking{Lock: orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}, stop: func() { f.count("stop") }})
+	page.hand.Update(takeWaitsMsg{k.id, orders().Waiters[1].Name.Raw(), nil})
 	wantText(t, m, "waits: 2nd of 3, behind worker-7; for 1m00s yet", "stop waiting")
 	press(m, "r")
 	if f.counted("stop") != 1 {

@@ -73,7 +73,7 @@ func (f *fakeLab) counted(what string) int {
 	return f.counts[what]
 }
 
-func (f *fakeLab) Backends() []LabBackend { return []LabBackend{zkBackend, redisBackend} }
+func (f *fakeLab) Backends() []LabBackend { return []LabBackend{zkLab, redisLab} }
 
 func (f *fakeLab) Acquire(_ context.Context, o Taking, waiting func(string)) (Held, error) {
 	f.mu.Lock()
@@ -148,3 +148,11 @@ func (f *fakeFaults) Masters() []string {
 }
 
 func (f *fakeFaults) StartMaster(addr string) error { f.stopped = ""; return f.note("start %s", addr) }
+
+var (
+	zkLab = LabBackend{
+		Name: "zk", ZooKeeper: true, Kinds: []string{"mutex"}, Arenas: []string{"mutex"},
+		Recipes: map[string][]string{"mutex": {"curator", "kazoo", "sequential"}},
+	}
+	redisLab = LabBackend{Name: "redis", Masters: 5, Kinds: []string{"redlock"}, Arenas: []string{"mutex on one master", "redlock"}}
+)

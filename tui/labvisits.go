@@ -59,13 +59,13 @@ func forgetVisits(visits []visit, before time.Time) []visit {
 // lanesOfVisits are the lanes of visits, in the order of visits. An overtaking is marked only where the run, which knows
 // the servers' own order, says that there was one.
 func lanesOfVisits(visits []visit) []lane {
-	lanes := make([]lane, len(visits))
+	list := make([]lane, len(visits))
 	for i, v := range visits {
 		c := &inspect.Contender{State: inspect.Waiting}
 		if !v.granted.IsZero() {
 			c.State = inspect.Holding
 		}
-		lanes[i] = lane{contender: c, queued: v.queued, granted: v.granted, ended: v.ended, present: v.ended.IsZero(), left: v.left}
+		list[i] = lane{contender: c, queued: v.queued, granted: v.granted, ended: v.ended, present: v.ended.IsZero(), left: v.left}
 	}
 	for _, g := range visits {
 		if !g.overtook {
@@ -74,26 +74,26 @@ func lanesOfVisits(visits []visit) []lane {
 		for i, v := range visits {
 			waits := v.queued.Before(g.granted) && (v.granted.IsZero() || v.granted.After(g.granted)) && (v.ended.IsZero() || v.ended.After(g.granted))
 			if v.contender != g.contender && v.queued.Before(g.queued) && waits {
-				lanes[i].overtaken = append(lanes[i].overtaken, g.granted)
+				list[i].overtaken = append(list[i].overtaken, g.granted)
 			}
 		}
 	}
-	return lanes
+	return list
 }
 
 // drawVisits makes a row of cells for each of n contenders.
 func drawVisits(visits []visit, n int, w window, began, now time.Time) [][]cell {
 	rows := make([][]cell, n)
-	lanes := lanesOfVisits(visits)
+	list := lanesOfVisits(visits)
 	for i := range rows {
 		rows[i] = make([]cell, w.cells)
 	}
-	for i := range lanes {
+	for i := range list {
 		at := visits[i].contender
-		if at >= n || !w.shows(&lanes[i]) {
+		if at >= n || !w.shows(&list[i]) {
 			continue
 		}
-		for j, c := range w.draw(&lanes[i], began, now) {
+		for j, c := range w.draw(&list[i], began, now) {
 			rows[at][j] = max(rows[at][j], c)
 		}
 	}

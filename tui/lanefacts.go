@@ -87,7 +87,7 @@ func (v *laneView) story(l *lane) []string {
 		words = append(words, v.ending(l))
 	}
 	if n := v.overtaken(l); n > 0 {
-		words = append(words, "overtaken "+timesWord(n))
+		words = append(words, "overtaken "+describe.Times(n))
 	}
 	return words
 }

@@ -69,3 +69,6 @@ func filled(lines []string, n int) []string {
 	}
 	return lines[:max(1, n)]
 }
+
+// deepest is where the tree stops to lean to the right: a queue of a hundred stays readable.
+const deepest = 5

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"lockscope/inspect"
@@ -101,4 +102,12 @@ func blindBackends(host Context) bool {
 		}
 	}
 	return false
+}
+
+// instant orders times with the unknown last.
+func instant(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }

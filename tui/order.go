@@ -2,9 +2,7 @@ package tui
 
 import (
 	"cmp"
-	"math"
 	"strings"
-	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -110,12 +108,4 @@ func (o order) key(l *inspect.Lock) key {
 	default:
 		return key{}
 	}
-}
-
-// instant orders times with the unknown last.
-func instant(t time.Time) int64 {
-	if t.IsZero() {
-		return math.MaxInt64
-	}
-	return t.UnixNano()
 }

@@ -88,24 +88,6 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
 }
 
-func TestWrapBreaksAtBlanks(t *testing.T) {
-	for _, test := range []struct {
-		text     string
-		width, n int
-		want     string
-	}{
-		{"look at a-b-c-d now", 8, 5, "look at|a-b-c-d|now"},
-		{"abcdefghij kl", 4, 5, "abcd|efgh|ij|kl"},
-		{"abcdefghij kl", 4, 2, "abcd|efg…"},
-		{"", 4, 2, ""},
-		{"日本語 x", 4, 2, "日本|語 x"},
-	} {
-		if got := strings.Join(wrap(test.text, test.width, test.n, "…"), "|"); got != test.want {
-			t.Errorf("%q: %q instead of %q", test.text, got, test.want)
-		}
-	}
-}
-
 // Of a key that was there before we looked only the least is known that its holder has had it.
 func TestHeldAtLeast(t *testing.T) {
 	l := inspect.KeyLock(id("redis:old"), []inspect.Vote{vote(0, "mine", 20*time.Second)}, noon)

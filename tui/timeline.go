@@ -67,25 +67,25 @@ func (s *timeline) view() laneView {
 // shown are the lanes in the window; the cursor is put on the selected one.
 func (s *timeline) shown() (laneView, []*lane) {
 	v := s.view()
-	lanes := v.in(s.lanes())
-	s.cursor = min(s.cursor, max(0, len(lanes)-1))
+	list := v.in(s.lanes())
+	s.cursor = min(s.cursor, max(0, len(list)-1))
 	if s.follow {
-		s.cursor = present(lanes)
-		return v, lanes
+		s.cursor = present(list)
+		return v, list
 	}
-	for i, l := range lanes {
+	for i, l := range list {
 		if keyOf(l.contender) == s.selected || l.present && l.contender.Name == s.selected.name {
 			s.cursor = i
 		}
 	}
-	return v, lanes
+	return v, list
 }
 
 // Selected is the lock and who the selected lane is of.
 func (s *timeline) Selected() subject {
 	about := subject{lock: s.id}
-	if _, lanes := s.shown(); s.cursor < len(lanes) {
-		about.owner, _ = lanes[s.cursor].contender.Identity(s.id.Backend)
+	if _, list := s.shown(); s.cursor < len(list) {
+		about.owner, _ = list[s.cursor].contender.Identity(s.id.Backend)
 	}
 	return about
 }
@@ -108,12 +108,12 @@ func (s *timeline) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *timeline) move(by int) {
-	_, lanes := s.shown()
-	if len(lanes) == 0 {
+	_, list := s.shown()
+	if len(list) == 0 {
 		return
 	}
-	s.follow, s.cursor = false, max(0, min(s.cursor+by, len(lanes)-1))
-	s.selected = keyOf(lanes[s.cursor].contender)
+	s.follow, s.cursor = false, max(0, min(s.cursor+by, len(list)-1))
+	s.selected = keyOf(list[s.cursor].contender)
 }
 
 func (s *timeline) page() int { return max(1, s.room-1) }
@@ -222,22 +222,22 @@ func (s *timeline) View() string {
 	if s.id == (inspect.ID{}) {
 		return s.finish([]line{{{" No lock is selected: choose one in the list of locks, then press t.", t.Muted}}})
 	}
-	v, lanes := s.shown()
+	v, list := s.shown()
 	lines := append(s.head(&v), s.figures()...)
 	lines = append(lines, nil)
-	below := s.below(&v, lanes)
+	below := s.below(&v, list)
 	s.room = max(1, s.height-len(lines)-1-len(below))
 	lines = append(lines, v.header())
 	s.listTop = len(lines)
-	if len(lanes) == 0 {
+	if len(list) == 0 {
 		lines = append(lines, line{{"   " + s.emptiness(&v), t.Muted}})
 	} else {
 		s.top = max(min(s.top, s.cursor), s.cursor-s.room+1)
-		s.top = max(0, min(s.top, len(lanes)-s.room))
+		s.top = max(0, min(s.top, len(list)-s.room))
 		if s.follow {
-			s.top = around(s.cursor, len(lanes), s.room)
+			s.top = around(s.cursor, len(list), s.room)
 		}
-		lines = append(lines, v.list(lanes, s.top, s.room, s.cursor)...)
+		lines = append(lines, v.list(list, s.top, s.room, s.cursor)...)
 	}
 	for len(lines) < s.height-len(below) {
 		lines = append(lines, nil)

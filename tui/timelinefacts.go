@@ -63,22 +63,12 @@ func (s *timeline) fairness() line {
 	lead := "  " + t.Glyphs.Dot + "  "
 	switch {
 	case times > 0:
-		return line{{lead, t.Muted}, {fmt.Sprintf("%s %d overtaken, %s in all", t.Glyphs.Warning, whom, timesWord(times)), t.Warning}}
+		return line{{lead, t.Muted}, {fmt.Sprintf("%s %d overtaken, %s in all", t.Glyphs.Warning, whom, describe.Times(times)), t.Warning}}
 	case queue:
 		return line{{lead, t.Muted}, {"fair: nobody overtaken", t.Holding}}
 	default:
 		return line{{lead, t.Muted}, {"no queue to be seen: only the holds", t.Muted}}
 	}
-}
-
-func timesWord(n int) string {
-	switch n {
-	case 1:
-		return "once"
-	case 2:
-		return "twice"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // below is what the cells mean, and what is known of the selected lane.

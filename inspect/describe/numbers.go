@@ -47,3 +47,13 @@ func PerSecond(rate float64) string {
 	}
 	return fmt.Sprintf("%.0f/s", rate)
 }
+
+func Times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}
