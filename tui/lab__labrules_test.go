@@ -91,7 +91,7 @@ func TestPreviewSaysWhatIsMade(t *testing.T) {
 		{&zkBackend, Taking{Lock: orders().ID, Recipe: "curator"}, []string{"ephemeral sequential node below /locks/orders", "vanishes with our session"}},
 		{&zkBackend, Taking{Lock: orders().ID, Recipe: "curator", Try: true}, []string{"deleted at once"}},
 		{&redisBackend, Taking{Lock: thin().ID, Kind: "redlock", TTL: 10 * time.Second}, []string{"SET lock:cart:42 VALUE NX PX 10000 on 5 masters", "3 of them"}},
-		{&LabBackend{Name: "redis", Masters: 1}, Taking{Lock: thin().ID, Kind: "mutex", TTL: 9 * time.Second}, []string{"PX 9000, renewed every 3s", "INCR " + recipe.FenceKey("lock:cart:42")}},
+		{&LabBackend{Name: "redis", Masters: 1}, Taking{Lock: thin().ID, Kind: "mutex", TTL: 9 * time.Second}, []string{"PX 9000, renewed every 3s", "SET " + recipe.FenceKey("lock:cart:42")}},
 		{&zkBackend, Taking{Lock: hostile().ID, Recipe: "curator"}, []string{`\u{1b}[31m`}},
 	} {
 		text := strings.Join(takingPreview(tt.backend, &tt.order), "\n")
