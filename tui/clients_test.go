@@ -12,8 +12,6 @@ import (
 	"lockscope/theme"
 )
 
-func (told) Focus([]inspect.ID) {}
-
 // inClients is a model with the clients in front, their list made.
 func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about subject) *Model {
 	t.Helper()

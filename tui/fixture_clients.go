@@ -101,3 +101,5 @@ func (t told) Run(_ context.Context, emit func(inspect.Update)) error {
 	}
 	return nil
 }
+
+func (told) Focus([]inspect.ID) {}
