@@ -16,12 +16,12 @@ import (
 	"lockscope/internal/connect"
 	"lockscope/lockops"
 	"lockscope/lockops/contend"
-	"lockscope/tui"
+	"lockscope/tui/lab"
 )
 
-// lab takes locks of a setup's backends for the screen. Each backend is connected to when it is first used, so that who
+// labDriver takes locks of a setup's backends for the screen. Each backend is connected to when it is first used, so that who
 // only looks has no writing connection. Everything taken is given back by close at the latest.
-type lab struct {
+type labDriver struct {
 	app   *app
 	setup setup
 	label string
@@ -41,9 +41,9 @@ type labSession struct {
 	session lockops.Session
 }
 
-func (a *app) newLab(s setup, forget func(inspect.ID)) *lab {
+func (a *app) newLab(s setup, forget func(inspect.ID)) *labDriver {
 	host, _ := os.Hostname()
-	return &lab{
+	return &labDriver{
 		app: a, setup: s, forget: forget, label: fmt.Sprintf("%s:%d", host, os.Getpid()), sessions: make(map[string]*labSession),
 		holds: make(map[*labHold]bool), runs: make(map[*contend.Run]bool),
 	}
@@ -53,25 +53,25 @@ func (a *app) newLab(s setup, forget func(inspect.ID)) *lab {
 const onFirst = "mutex on one master"
 
 // Backends are those of the targets.
-func (l *lab) Backends() []tui.LabBackend {
-	list := make([]tui.LabBackend, len(l.setup.targets))
+func (l *labDriver) Backends() []lab.Backend {
+	list := make([]lab.Backend, len(l.setup.targets))
 	for i, t := range l.setup.targets {
 		q := lockChoice{target: t}
-		b := tui.LabBackend{Name: t.Name, ZooKeeper: t.Service == connect.ZooKeeper, Recipes: make(map[string][]string)}
+		b := lab.Backend{Name: t.Name, ZooKeeper: t.Service == connect.ZooKeeper, Recipes: make(map[string][]string)}
 		if !b.ZooKeeper {
 			b.Masters = 1
 		}
 		if q.servers() == lockops.OnRedisMasters {
 			b.Masters = len(t.Servers)
-			b.Arenas = []string{onFirst}
+			b.Targets = []string{onFirst}
 		}
 		for _, k := range lockops.KindsOn(q.servers()) {
 			b.Kinds = append(b.Kinds, k.Name)
 			switch {
 			case k.Readers != "":
-				b.Arenas = append(b.Arenas, k.Readers+","+k.Name)
+				b.Targets = append(b.Targets, k.Readers+","+k.Name)
 			case !k.Shared && k.Permits == 1:
-				b.Arenas = append(b.Arenas, k.Name)
+				b.Targets = append(b.Targets, k.Name)
 			}
 			b.Recipes[k.Name] = k.Recipes
 		}
@@ -81,7 +81,7 @@ func (l *lab) Backends() []tui.LabBackend {
 }
 
 // choice is how a lock of a backend is taken.
-func (l *lab) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
+func (l *labDriver) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
 	target, err := l.setup.backend(backend)
 	if err != nil {
 		return nil, lockops.Kind{}, err
@@ -92,7 +92,7 @@ func (l *lab) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
 }
 
 // Acquire takes a lock.
-func (l *lab) Acquire(ctx context.Context, o tui.Taking, waiting func(name string)) (tui.Held, error) {
+func (l *labDriver) Acquire(ctx context.Context, o lab.Order, waiting func(name string)) (lab.Held, error) {
 	if err := l.setup.mayWrite(); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (l *lab) Acquire(ctx context.Context, o tui.Taking, waiting func(name strin
 }
 
 // held takes a lock and remembers the hold.
-func (l *lab) held(ctx context.Context, locker lockops.Locker, acquire func(context.Context) (*lockops.Hold, error)) (tui.Held, error) {
+func (l *labDriver) held(ctx context.Context, locker lockops.Locker, acquire func(context.Context) (*lockops.Hold, error)) (lab.Held, error) {
 	hold, err := acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (l *lab) held(ctx context.Context, locker lockops.Locker, acquire func(cont
 }
 
 // session is that of a backend; it connects if there is none yet.
-func (l *lab) session(ctx context.Context, q *lockChoice) (lockops.Session, error) {
+func (l *labDriver) session(ctx context.Context, q *lockChoice) (lockops.Session, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -170,12 +170,12 @@ func (l *lab) session(ctx context.Context, q *lockChoice) (lockops.Session, erro
 // labHold is a hold that knows its lock.
 type labHold struct {
 	*lockops.Hold
-	lab    *lab
+	lab    *labDriver
 	locker lockops.Locker
 }
 
 // Reenter takes the lock again inside of the hold.
-func (h *labHold) Reenter(ctx context.Context) (tui.Held, error) {
+func (h *labHold) Reenter(ctx context.Context) (lab.Held, error) {
 	inside, cancel := context.WithCancel(h.Context())
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -191,7 +191,7 @@ func (h *labHold) Release(ctx context.Context) error {
 }
 
 // Contend starts a run on a lock of its own.
-func (l *lab) Contend(ctx context.Context, c tui.Contest) (tui.Contention, error) {
+func (l *labDriver) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, error) {
 	if err := l.setup.mayWrite(); err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (l *lab) Contend(ctx context.Context, c tui.Contest) (tui.Contention, error
 // labRun is a run on a lock that is made for it.
 type labRun struct {
 	*contend.Run
-	lab *lab
+	lab *labDriver
 }
 
 // Wait waits for the end of the run and of its lock.
@@ -239,8 +239,8 @@ func ended(r *contend.Run) bool {
 	}
 }
 
-func (l *lab) arena(c tui.Contest) (contend.Arena, error) {
-	kind, first := c.Arena, c.Arena == onFirst
+func (l *labDriver) arena(c lab.RunOptions) (contend.Arena, error) {
+	kind, first := c.Target, c.Target == onFirst
 	if first {
 		kind = lockops.KindsOn(lockops.OnRedisMasters)[0].Name
 	}
@@ -286,14 +286,14 @@ func (l *lab) arena(c tui.Contest) (contend.Arena, error) {
 // labClose is how long giving everything back may take.
 const labClose = 5 * time.Second
 
-func (l *lab) release(h *labHold) {
+func (l *labDriver) release(h *labHold) {
 	ctx, cancel := context.WithTimeout(context.Background(), labClose)
 	defer cancel()
 	_ = h.Release(ctx) // lost or unreachable: it runs out by itself
 }
 
 // close ends the runs, gives every lock back, and ends the sessions.
-func (l *lab) close() {
+func (l *labDriver) close() {
 	l.mu.Lock()
 	l.closed = true
 	runs, holds := slices.Collect(maps.Keys(l.runs)), slices.Collect(maps.Keys(l.holds))

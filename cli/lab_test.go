@@ -16,11 +16,11 @@ import (
 	"lockscope/internal/servertest"
 	"lockscope/lockops"
 	"lockscope/sandbox"
-	"lockscope/tui"
+	"lockscope/tui/lab"
 )
 
 // labOn is the screen's lab on servers.
-func labOn(t *testing.T, urls ...string) *lab {
+func labOn(t *testing.T, urls ...string) *labDriver {
 	t.Helper()
 	targets, err := connect.ParseTargets(urls)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.close()
-	for _, o := range []tui.Taking{
+	for _, o := range []lab.Order{
 		{Lock: lockID(t, "zk:/lab/one"), Kind: "mutex", Recipe: "curator"},
 		{Lock: lockID(t, "redis:lock:one"), Kind: "redlock", TTL: 5 * time.Second},
 	} {
@@ -91,7 +91,7 @@ func TestLabWaits(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		l := labOn(t, "zk://"+server.Addr)
 		defer l.close()
-		o := tui.Taking{Lock: lockID(t, "zk:"+servertest.UniquePath(t)), Kind: "mutex", Recipe: "kazoo"}
+		o := lab.Order{Lock: lockID(t, "zk:"+servertest.UniquePath(t)), Kind: "mutex", Recipe: "kazoo"}
 		hold, err := l.Acquire(t.Context(), o, nobodyTold)
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestLabWaits(t *testing.T) {
 func TestLabGivesBackAtTheEnd(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
-		o := tui.Taking{Lock: lockID(t, "redis:"+key), Kind: "mutex", TTL: time.Hour, Try: true}
+		o := lab.Order{Lock: lockID(t, "redis:"+key), Kind: "mutex", TTL: time.Hour, Try: true}
 		first := labOn(t, "redis://"+masters[0].Addr)
 		if _, err := first.Acquire(t.Context(), o, nobodyTold); err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestLabLosesWithItsSession(t *testing.T) {
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.close()
-	hold, err := l.Acquire(t.Context(), tui.Taking{Lock: lockID(t, "zk:/lab/lost"), Kind: "mutex", Recipe: "curator"}, nobodyTold)
+	hold, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "zk:/lab/lost"), Kind: "mutex", Recipe: "curator"}, nobodyTold)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +181,9 @@ func TestLabContends(t *testing.T) {
 	defer l.close()
 	backends := l.Backends()
 	for _, b := range backends {
-		for _, arena := range b.Arenas {
-			run, err := l.Contend(t.Context(), tui.Contest{
-				Backend: b.Name, Arena: arena, Contenders: 3, Hold: time.Millisecond, Think: time.Millisecond, Seed: 1,
+		for _, arena := range b.Targets {
+			run, err := l.Contend(t.Context(), lab.RunOptions{
+				Backend: b.Name, Target: arena, Contenders: 3, Hold: time.Millisecond, Think: time.Millisecond, Seed: 1,
 			})
 			if err != nil {
 				t.Fatalf("%s %s: %v", b.Name, arena, err)
@@ -245,7 +245,7 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 			}
 		}
 	}
-	run, err := l.Contend(ctx, tui.Contest{Backend: "redis", Arena: "redlock", Contenders: 2, Hold: 200 * time.Millisecond, Seed: 1})
+	run, err := l.Contend(ctx, lab.RunOptions{Backend: "redis", Target: "redlock", Contenders: 2, Hold: 200 * time.Millisecond, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,10 +261,10 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 func TestLabRespectsReadOnly(t *testing.T) {
 	l := labOn(t, "redis://127.0.0.1:1")
 	l.setup.profileName, l.setup.profile.ReadOnly = "prod", true
-	if _, err := l.Acquire(t.Context(), tui.Taking{Lock: lockID(t, "redis:a"), Kind: "mutex"}, nobodyTold); err == nil || !strings.Contains(err.Error(), "read_only") {
+	if _, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "redis:a"), Kind: "mutex"}, nobodyTold); err == nil || !strings.Contains(err.Error(), "read_only") {
 		t.Error(err)
 	}
-	if _, err := l.Contend(t.Context(), tui.Contest{Backend: "redis", Arena: "mutex"}); err == nil || !strings.Contains(err.Error(), "read_only") {
+	if _, err := l.Contend(t.Context(), lab.RunOptions{Backend: "redis", Target: "mutex"}); err == nil || !strings.Contains(err.Error(), "read_only") {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/lockops/act"
 	"lockscope/tui"
+	"lockscope/tui/lab"
 )
 
 // screen is the command without a name: the TUI on its targets.
@@ -81,7 +82,7 @@ type screenOptions struct {
 	replay  bool
 	scenes  []tui.Scene
 	caption func(time.Time) string
-	faults  tui.Faults // of the sandbox
+	faults  lab.Faults // of the sandbox
 	audit   string     // the audit file; empty is the default one
 	// still is what the screen shows of an observer that does not run; nil where it does.
 	still *inspect.Subscription

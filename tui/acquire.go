@@ -1,15 +1,20 @@
 package tui
 
-import tea "charm.land/bubbletea/v2"
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/tui/lab"
+	"lockscope/tui/screen"
+)
 
 // acquireAction opens the form that takes a lock, from any screen, about what is selected there.
-func (m *Model) acquireAction() action {
-	return action{
-		keys: []string{"a"}, shown: "a", hint: "acquire", help: "acquire the selected lock, or another: opens a form",
-		writes: m.ReadOnly() == "", disabled: m.ReadOnly,
-		run: func() tea.Cmd {
-			m.Go(labScreen, m.front().Selected())
-			return func() tea.Msg { return answeredMsg{labScreen, acquireAskedMsg{}} }
+func (m *Model) acquireAction() screen.Action {
+	return screen.Action{
+		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another: opens a form",
+		Writes: m.ReadOnly() == "", Disabled: m.ReadOnly,
+		Run: func() tea.Cmd {
+			m.Go(screen.Lab, m.front().Selected())
+			return func() tea.Msg { return answeredMsg{screen.Lab, lab.AcquireMsg{}} }
 		},
 	}
 }

@@ -11,15 +11,18 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 	"lockscope/theme"
+	"lockscope/tui/backends"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 // burdened are backends of which much is known, and a good deal is wrong.
 func burdened(t testing.TB) *inspect.Snapshot {
 	t.Helper()
-	b := backends()
+	b := fixture.Backends()
 	zk, redis := b[0], b[1]
 	zk.Servers[0].Role, zk.Servers[0].Version, zk.Servers[0].Latency = "leader", "3.8.0", 1200*time.Microsecond
-	zk.Servers[0].StartedAt = ago(3*time.Hour + 20*time.Minute)
+	zk.Servers[0].StartedAt = fixture.Ago(3*time.Hour + 20*time.Minute)
 	zk.Cost = inspect.Cost{Requests: 12_034, Trips: 12_034, PerSecond: 31, TripsPerSecond: 31, Limit: 50, Watches: 19_214, WatchLimit: 20_000}
 	zk.Lost = 2
 	zk.Findings = []inspect.Finding{{
@@ -37,7 +40,7 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	redis.Servers[0].EvictionPolicy, redis.Servers[0].MaxMemory, redis.Servers[0].Persistence = "allkeys-lru", 512<<20, "aof"
 	redis.Servers[0].Version, redis.Servers[0].RunID = "7.0.15", "abcdef0123"
 	redis.Servers[2].ClockOffset = 4200 * time.Millisecond
-	return observedOf(t, inspect.Update{Backend: zk, Sessions: sessionTable(ann, bob)}, inspect.Update{Backend: redis})
+	return fixture.ObservedOf(t, inspect.Update{Backend: zk, Sessions: fixture.SessionTable(fixture.Ann, fixture.Bob)}, inspect.Update{Backend: redis})
 }
 
 func inBackends(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
@@ -105,17 +108,17 @@ func TestBackendsTell(t *testing.T) {
 
 func TestBackendsKeys(t *testing.T) {
 	m := inBackends(t, Options{}, 80, 24, burdened(t))
-	page := func() *backendsPage { return m.screens[backendsScreen].(*backendsPage) }
+	page := func() *backends.Screen { return m.screens[screen.Backends].(*backends.Screen) }
 	press(m, "G")
-	if page().selected != (serverKey{"redis", 4}) {
-		t.Errorf("selected %+v", page().selected)
+	if page().Current != (backends.ServerKey{Backend: "redis", Server: 4}) {
+		t.Errorf("selected %+v", page().Current)
 	}
 	wantNoText(t, m, "NTP")
 	press(m, "tab", "G")
 	wantText(t, m, "NTP", "lines ")
 	press(m, "esc", "g")
-	if page().selected != (serverKey{"zk", -1}) || page().below != 0 {
-		t.Errorf("selected %+v, scrolled %d", page().selected, page().below)
+	if page().Current != (backends.ServerKey{Backend: "zk", Server: -1}) || page().Below != 0 {
+		t.Errorf("selected %+v, scrolled %d", page().Current, page().Below)
 	}
 	press(m, "/")
 	typeText(m, "leader")
@@ -125,26 +128,26 @@ func TestBackendsKeys(t *testing.T) {
 	wantNoText(t, m, "▸ backends")
 	press(m, "b")
 	send(m, tea.MouseClickMsg{X: 4, Y: len(m.head()) + 3, Button: tea.MouseLeft})
-	if page().selected != (serverKey{"zk", 0}) {
-		t.Errorf("a click selected %+v", page().selected)
+	if page().Current != (backends.ServerKey{Backend: "zk", Server: 0}) {
+		t.Errorf("a click selected %+v", page().Current)
 	}
 }
 
 // The cursor stays on its server when others come before it.
 func TestBackendSelectionFollows(t *testing.T) {
-	m := inBackends(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends()[1:], nil))
+	m := inBackends(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[1:], nil))
 	press(m, "j", "j")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), nil)})
-	s := m.screens[backendsScreen].(*backendsPage)
-	if r, _ := s.row(); r.server == nil || r.server.Addr != "10.2.1.2:6379" {
-		t.Errorf("on %+v", s.selected)
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)})
+	s := m.screens[screen.Backends].(*backends.Screen)
+	if r, _ := s.Row(); r.Server == nil || r.Server.Addr != "10.2.1.2:6379" {
+		t.Errorf("on %+v", s.Current)
 	}
 }
 
 func TestBackendsOpenAtTheLocksBackend(t *testing.T) {
-	m := opened(t, Options{}, 80, 24, thin().ID)
+	m := opened(t, Options{}, 80, 24, fixture.Thin().ID)
 	press(m, "b")
-	if got := m.screens[backendsScreen].(*backendsPage).selected; got != (serverKey{"redis", -1}) {
+	if got := m.screens[screen.Backends].(*backends.Screen).Current; got != (backends.ServerKey{Backend: "redis", Server: -1}) {
 		t.Errorf("opened at %+v", got)
 	}
 }
@@ -168,7 +171,7 @@ func TestEveryBackendsFrameFits(t *testing.T) {
 	bad := *s.Backends[0]
 	bad.Name, bad.State, bad.Error = "evil\x1b[2J", inspect.Down, strings.Repeat("a very long reason \x1b[31m\u202e ", 30)+"\n"+strings.Repeat("x", 300)
 	bad.Servers = append([]inspect.Server{{Addr: strings.Repeat("host", 40) + ":2181", State: inspect.ServerDown, Error: strings.Repeat("\a", 90), Role: "\x1b]0;x\a", Latency: -1}}, bad.Servers...)
-	s = inspect.NewSnapshot(noon, append([]*inspect.Backend{&bad}, s.Backends...), nil)
+	s = inspect.NewSnapshot(fixture.Noon, append([]*inspect.Backend{&bad}, s.Backends...), nil)
 	for width := minWidth; width <= 220; width += 7 {
 		m := inBackends(t, Options{}, width, 24+width%9, s)
 		for range 11 {

@@ -18,6 +18,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/locks"
+	"lockscope/tui/screen"
 )
 
 // p99 of measured times.
@@ -27,18 +30,18 @@ func p99(times []time.Duration) time.Duration {
 }
 
 // manySnapshots is a model that shows n locks, and what changes one of them, another each time.
-func manySnapshots(tb testing.TB, n int, a arrangement) (m *Model, next func() *inspect.Snapshot) {
+func manySnapshots(tb testing.TB, n int, a locks.Arrangement) (m *Model, next func() *inspect.Snapshot) {
 	tb.Helper()
-	list := manyLocks(n)
+	list := fixture.ManyLocks(n)
 	published := publisher(tb, list, 1)
 	clock := newFakeClock()
 	m = New(context.Background(), plain(Options{Now: clock.read}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
 	s := locksOf(m)
-	s.want = a
+	s.Want = a
 	send(m, answers(send(m, snapshotArrivedMsg{snapshot: published()}))...)
-	if len(s.index.rows) != n || s.busy {
-		tb.Fatalf("%d rows", len(s.index.rows))
+	if len(s.Index.Rows) != n || s.Busy {
+		tb.Fatalf("%d rows", len(s.Index.Rows))
 	}
 	return m, func() *inspect.Snapshot {
 		clock.forward(16 * time.Millisecond) // each quarter of a second all rows are drawn anew
@@ -51,7 +54,7 @@ func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *insp
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	source := &changing{puts: make(chan []*inspect.Lock)}
-	o := inspect.NewObserver(func() time.Time { return noon }, source)
+	o := inspect.NewObserver(func() time.Time { return fixture.Noon }, source)
 	sub := o.Subscribe()
 	done := make(chan struct{})
 	go func() {
@@ -70,7 +73,7 @@ func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *insp
 			if told {
 				put := make([]*inspect.Lock, some)
 				for i := range put {
-					put[i] = someLock(list[r.IntN(len(list))].ID, r.IntN(1000))
+					put[i] = fixture.SomeLock(list[r.IntN(len(list))].ID, r.IntN(1000))
 				}
 				source.puts <- put
 			}
@@ -93,7 +96,7 @@ func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *insp
 type changing struct{ puts chan []*inspect.Lock }
 
 func (c *changing) Run(ctx context.Context, emit func(inspect.Update)) error {
-	emit(inspect.Update{Backend: backends()[0]})
+	emit(inspect.Update{Backend: fixture.Backends()[0]})
 	for {
 		select {
 		case <-ctx.Done():
@@ -108,10 +111,10 @@ func (c *changing) Focus([]inspect.ID) {}
 
 // BenchmarkOneChangeAmong100000 is what the screen takes to follow one changed lock: Update and View.
 func BenchmarkOneChangeAmong100000(b *testing.B) {
-	for name, a := range map[string]arrangement{
-		"flat":     {order: order{by: byWorst}},
-		"filtered": {order: order{by: byHeld}, filter: newFilter("lock-0 !free")},
-		"grouped":  {order: order{by: byWorst}, grouped: true},
+	for name, a := range map[string]locks.Arrangement{
+		"flat":     {Order: locks.Order{By: locks.ByWorst}},
+		"filtered": {Order: locks.Order{By: locks.ByHeld}, Filter: screen.NewFilter("lock-0 !free")},
+		"grouped":  {Order: locks.Order{By: locks.ByWorst}, Grouped: true},
 	} {
 		b.Run(name, func(b *testing.B) {
 			m, next := manySnapshots(b, 100_000, a)
@@ -158,20 +161,20 @@ type fakeClock struct{ ahead atomic.Int64 }
 
 func newFakeClock() *fakeClock { return &fakeClock{} }
 
-func (c *fakeClock) read() time.Time         { return noon.Add(time.Duration(c.ahead.Load())) }
+func (c *fakeClock) read() time.Time         { return fixture.Noon.Add(time.Duration(c.ahead.Load())) }
 func (c *fakeClock) forward(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // BenchmarkIdle is what of a core it takes to show 1,000 locks to which nothing happens.
 func BenchmarkIdle(b *testing.B) {
 	begin := time.Now()
-	feed, quit := runDiscarding(b, Options{Now: func() time.Time { return noon.Add(time.Since(begin)) }}, io.Discard)
+	feed, quit := runDiscarding(b, Options{Now: func() time.Time { return fixture.Noon.Add(time.Since(begin)) }}, io.Discard)
 	defer quit()
 	list := make([]*inspect.Lock, 1000)
 	for i := range list {
-		list[i] = orders()
+		list[i] = fixture.Orders()
 		list[i].ID.Path = fmt.Sprintf("/locks/orders-%04d", i)
 	}
-	feed <- inspect.NewSnapshot(noon, backends(), list)
+	feed <- inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)
 	time.Sleep(10 * time.Second) // past the start, and past tenths of a second
 	for b.Loop() {
 		cpu, at := cpuTime(b, syscall.RUSAGE_SELF), time.Now()
@@ -216,7 +219,7 @@ func runDiscarding(tb testing.TB, o Options, w io.Writer) (feed fakeFeed, quit f
 // 10,000 locks.
 func BenchmarkKeyToScreen(b *testing.B) {
 	p := start(b, Options{}, 120, 40)
-	list := manyLocks(10_000)
+	list := fixture.ManyLocks(10_000)
 	next := publisher(b, list, 17) // a screen is told 60 times a second
 	p.show(next())
 	p.wait("10000 locks")

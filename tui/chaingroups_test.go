@@ -9,12 +9,14 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 func showing(t *testing.T, o Options, width, height int, l *inspect.Lock) *Model {
 	t.Helper()
-	m := model(t, o, width, height, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
-	m.Go(chainScreen, subject{lock: l.ID})
+	m := model(t, o, width, height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m.Go(screen.Chain, screen.Subject{Lock: l.ID})
 	m.navigate()
 	return m
 }
@@ -54,13 +56,13 @@ func TestCursorFollowsIntoAGroup(t *testing.T) {
 	m := showing(t, Options{}, 120, 36, library(3))
 	press(m, "j", "j")
 	wantText(t, m, "● reader-c · holds")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{library(4)})})
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{library(4)})})
 	wantText(t, m, "▸ 4 readers", "● 4 readers · ")
 	press(m, "l", "j", "j", "j")
 	wantText(t, m, "● reader-c · holds")
 	l := library(6)
 	l.Holders = l.Holders[1:]
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})})
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
 	wantText(t, m, "▾ 5 readers", "● reader-c · holds")
 }
 
@@ -80,16 +82,16 @@ func TestGroupCannotBeReleased(t *testing.T) {
 
 // The holder that waits itself is told, with the lock that it waits for.
 func TestRootCause(t *testing.T) {
-	orders, other := orders(), readers()
+	orders, other := fixture.Orders(), fixture.Readers()
 	other.Kind = inspect.KindMutex
 	other.Holders = other.Holders[:1]
 	other.Waiters = other.Waiters[:1]
 	other.Waiters[0].Owner.Session = orders.Holders[0].Owner.Session
 	other.Waiters[0].Watches = other.Holders[0].Name
-	other.Holders[0].HeldSince = ago(3 * time.Minute)
-	s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{orders, other})
+	other.Holders[0].HeldSince = fixture.Ago(3 * time.Minute)
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{orders, other})
 	m := model(t, Options{}, 120, 36, s)
-	m.Go(chainScreen, subject{lock: orders.ID})
+	m.Go(screen.Chain, screen.Subject{Lock: orders.ID})
 	answer(t, m, m.navigate())
 	wantText(t, m, "→ its holder itself is blocked: on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
 	press(m, "o")
@@ -98,7 +100,7 @@ func TestRootCause(t *testing.T) {
 	press(m, "esc")
 	free := *other
 	free.Holders = nil
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{orders, &free})})
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{orders, &free})})
 	wantNoText(t, m, "its holder itself")
 }
 
@@ -131,7 +133,7 @@ func TestWriterThatReadsIsOne(t *testing.T) {
 
 // Enter on a contender shows what else its owner holds and waits for.
 func TestEnterOpensTheOwner(t *testing.T) {
-	m := opened(t, Options{}, 120, 36, orders().ID)
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "j", "enter")
 	wantText(t, m, "▸ clients")
 	press(m, "esc")

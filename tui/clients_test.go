@@ -10,13 +10,16 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/theme"
+	"lockscope/tui/clients"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 // inClients is a model with the clients in front, their list made.
-func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about subject) *Model {
+func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about screen.Subject) *Model {
 	t.Helper()
 	m := model(t, o, width, height, s)
-	m.Go(clientsScreen, about)
+	m.Go(screen.Clients, about)
 	m.navigate()
 	makeClients(m)
 	return m
@@ -24,9 +27,9 @@ func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, 
 
 // makeClients does what the command for a new list does.
 func makeClients(m *Model) {
-	c := m.screens[clientsScreen].(*clients)
-	c.making = false
-	send(m, answeredMsg{clientsScreen, clientsListedMsg{list: listClients(m.snapshot)}})
+	c := m.screens[screen.Clients].(*clients.Screen)
+	c.Making = false
+	send(m, answeredMsg{screen.Clients, clients.ClientsListedMsg{List: clients.ListClients(m.snapshot)}})
 }
 
 func TestGoldenClients(t *testing.T) {
@@ -43,7 +46,7 @@ func TestGoldenClients(t *testing.T) {
 					name += "-ascii"
 				}
 				t.Run(name, func(t *testing.T) {
-					m := inClients(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, tangled(t), subject{})
+					m := inClients(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, fixture.Tangled(t), screen.Subject{})
 					press(m, page.keys...)
 					fits(t, m)
 					golden(t, name, content(m))
@@ -57,8 +60,8 @@ func TestGoldenClients(t *testing.T) {
 }
 
 func selectedName(m *Model) string {
-	if r := m.screens[clientsScreen].(*clients).row(); r != nil {
-		return r.name
+	if r := m.screens[screen.Clients].(*clients.Screen).Row(); r != nil {
+		return r.Name
 	}
 	return ""
 }
@@ -82,12 +85,12 @@ func TestClientsKeys(t *testing.T) {
 		{"the graph and back", []string{"w", "w"}, "bob", "zk:/dl/b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
+			m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
 			press(m, test.keys...)
 			if got := selectedName(m); got != test.want {
 				t.Errorf("selected %q, want %q", got, test.want)
 			}
-			if got := m.front().Selected().lock.String(); got != test.on {
+			if got := m.front().Selected().Lock.String(); got != test.on {
 				t.Errorf("on %q, want %q", got, test.on)
 			}
 			fits(t, m)
@@ -96,8 +99,8 @@ func TestClientsKeys(t *testing.T) {
 }
 
 func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
-	s := tangled(t)
-	m := opened(t, Options{}, 120, 36, id("zk:/jobs/mail"))
+	s := fixture.Tangled(t)
+	m := opened(t, Options{}, 120, 36, fixture.Id("zk:/jobs/mail"))
 	send(m, snapshotArrivedMsg{snapshot: s})
 	press(m, "g", "c")
 	makeClients(m)
@@ -112,7 +115,7 @@ func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
 }
 
 func TestClientsOpenAtALocksHolder(t *testing.T) {
-	m := inClients(t, Options{}, 120, 36, tangled(t), subject{lock: id("zk:/jobs/ledger")})
+	m := inClients(t, Options{}, 120, 36, fixture.Tangled(t), screen.Subject{Lock: fixture.Id("zk:/jobs/ledger")})
 	if got := selectedName(m); got != "dan" {
 		t.Errorf("opened at %q", got)
 	}
@@ -120,7 +123,7 @@ func TestClientsOpenAtALocksHolder(t *testing.T) {
 
 func TestGraphOpensTheChain(t *testing.T) {
 	t.Parallel()
-	m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
+	m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "deadlock: 2 clients", "What to do: stop bob", "▲ dan holds up 2 contenders over 2 locks")
 	press(m, "G")
@@ -132,22 +135,22 @@ func TestGraphOpensTheChain(t *testing.T) {
 
 // The cursor stays on its client when the order changes.
 func TestClientSelectionFollows(t *testing.T) {
-	m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
+	m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
 	press(m, "j", "j", "j", "j") // fay
-	s := observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/jobs/mail", time.Hour, fay, ann, bob), queueOf("/dl/a", time.Hour, ann)}})
+	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/jobs/mail", time.Hour, fixture.Fay, fixture.Ann, fixture.Bob), fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	if got := selectedName(m); got != "fay" || m.screens[clientsScreen].(*clients).table.at != 0 {
+	if got := selectedName(m); got != "fay" || m.screens[screen.Clients].(*clients.Screen).Table.At != 0 {
 		t.Errorf("selected %q", got)
 	}
-	s = observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/dl/a", time.Hour, ann)}})
+	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
 	wantText(t, m, "it holds nothing and waits for nothing any more", "idle")
 	if got := selectedName(m); got != "fay" {
 		t.Errorf("the cursor went to %q while its client rested", got)
 	}
-	s = observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/dl/a", time.Hour, ann, fay)}})
+	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay)}})
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
 	if got := selectedName(m); got != "fay" {
@@ -157,16 +160,16 @@ func TestClientSelectionFollows(t *testing.T) {
 }
 
 func TestClientsMouse(t *testing.T) {
-	m := inClients(t, Options{}, 80, 24, tangled(t), subject{})
-	c := m.screens[clientsScreen].(*clients)
+	m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
+	c := m.screens[screen.Clients].(*clients.Screen)
 	top := len(m.head())
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 4, Button: tea.MouseLeft})
 	if got := selectedName(m); got != "dan" {
 		t.Fatalf("selected %q", got)
 	}
-	at := tea.MouseClickMsg{X: 10, Y: top + c.layout().entriesTop + 1, Button: tea.MouseLeft}
+	at := tea.MouseClickMsg{X: 10, Y: top + c.Layout().EntriesTop + 1, Button: tea.MouseLeft}
 	send(m, at)
-	if got := m.front().Selected().lock.Path; got != "/jobs/idle" {
+	if got := m.front().Selected().Lock.Path; got != "/jobs/idle" {
 		t.Fatalf("on %q", got)
 	}
 	send(m, at)
@@ -181,32 +184,32 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 		s    *inspect.Snapshot
 		want string
 	}{
-		{"down", inspect.NewSnapshot(noon, []*inspect.Backend{down}, nil), "does not say that nobody holds"},
-		{"nothing", inspect.NewSnapshot(noon, []*inspect.Backend{quiet}, nil), "Nobody holds a lock"},
-		{"tokens", inspect.NewSnapshot(noon, []*inspect.Backend{quiet}, []*inspect.Lock{thin()}), "Nobody is known"},
+		{"down", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), "does not say that nobody holds"},
+		{"nothing", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, nil), "Nobody holds a lock"},
+		{"tokens", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{fixture.Thin()}), "Nobody is known"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := inClients(t, Options{}, 80, 24, test.s, subject{})
+			m := inClients(t, Options{}, 80, 24, test.s, screen.Subject{})
 			wantText(t, m, test.want)
 			fits(t, m)
 		})
 	}
-	m := inClients(t, Options{}, 80, 24, inspect.NewSnapshot(noon, []*inspect.Backend{down}, nil), subject{})
+	m := inClients(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "No deadlock where we could look", "zk cannot be reached")
 }
 
 func TestEveryClientsFrameFits(t *testing.T) {
 	t.Parallel()
-	s := tangled(t)
-	long := queueOf("/"+strings.Repeat("deep/", 40)+"lock", time.Hour, person{strings.Repeat("x", 90), 91}, person{"evil\x1b[31m\u202e", 92})
+	s := fixture.Tangled(t)
+	long := fixture.QueueOf("/"+strings.Repeat("deep/", 40)+"lock", time.Hour, fixture.Person{Name: strings.Repeat("x", 90), Session: 91}, fixture.Person{Name: "evil\x1b[31m\u202e", Session: 92})
 	var locks []*inspect.Lock
 	for l := range s.Locks() {
 		locks = append(locks, l)
 	}
-	s = observedOf(t, inspect.Update{Backend: backends()[0], Put: append(locks, long)})
+	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: append(locks, long)})
 	for width := minWidth; width <= 220; width += 7 {
-		m := inClients(t, Options{}, width, 24+width%9, s, subject{lock: long.ID})
+		m := inClients(t, Options{}, width, 24+width%9, s, screen.Subject{Lock: long.ID})
 		fits(t, m)
 		press(m, "tab")
 		fits(t, m)
@@ -221,11 +224,11 @@ func TestEveryClientsFrameFits(t *testing.T) {
 func TestClientsAreListedWhileInFront(t *testing.T) {
 	t.Parallel()
 	p := start(t, Options{}, 100, 30)
-	p.show(tangled(t))
+	p.show(fixture.Tangled(t))
 	p.wait("/dl/a")
 	p.keys("c")
 	p.wait("6 clients", "deadlock")
-	p.show(observedOf(t, inspect.Update{Backend: backends()[0], Put: []*inspect.Lock{queueOf("/dl/a", time.Hour, ann)}}))
+	p.show(fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}}))
 	p.wait("1 client ")
 	p.keys("w")
 	p.wait("No deadlock")

@@ -8,6 +8,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/tui/internal/fixture"
 )
 
 func TestCopyMenu(t *testing.T) {
@@ -23,13 +24,13 @@ func TestCopyMenu(t *testing.T) {
 		keys []string
 		want string
 	}{
-		{orders().ID, []string{"enter"}, "/locks/orders"},
-		{orders().ID, []string{"2"}, "zk:/locks/orders"},
-		{orders().ID, []string{"j", "down", "enter"}, "0x10000abcd025a"},
-		{orders().ID, []string{"4"}, "10.2.0.2:53122"},
-		{orders().ID, []string{"8"}, `ssh \u{1b}[2J`},
-		{freeLock().ID, []string{"3"}, "ls /locks/nightly"},
-		{hostile().ID, []string{"y"}, inspect.Escape(hostile().ID.Path)},
+		{fixture.Orders().ID, []string{"enter"}, "/locks/orders"},
+		{fixture.Orders().ID, []string{"2"}, "zk:/locks/orders"},
+		{fixture.Orders().ID, []string{"j", "down", "enter"}, "0x10000abcd025a"},
+		{fixture.Orders().ID, []string{"4"}, "10.2.0.2:53122"},
+		{fixture.Orders().ID, []string{"8"}, `ssh \u{1b}[2J`},
+		{fixture.FreeLock().ID, []string{"3"}, "ls /locks/nightly"},
+		{fixture.Hostile().ID, []string{"y"}, inspect.Escape(fixture.Hostile().ID.Path)},
 	} {
 		m := opened(t, Options{Commands: commands}, 80, 24, test.lock)
 		press(m, "y")
@@ -45,23 +46,23 @@ func TestCopyMenu(t *testing.T) {
 		wantNoText(t, m, "Copy of")
 		wantText(t, m, "copied ")
 	}
-	m := opened(t, Options{}, 80, 24, orders().ID)
+	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "y", "9", "esc")
 	wantNoText(t, m, "Copy of", "copied")
 }
 
 // The selected contender's, not the holder's.
 func TestCopyIsOfTheSelected(t *testing.T) {
-	m := opened(t, Options{}, 80, 24, orders().ID)
+	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "j", "y")
 	wantText(t, m, "10.2.0.3:53122", "worker-7")
-	m = model(t, Options{}, 80, 24, everything())
+	m = model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "j", "y")
 	wantText(t, m, "worker-3")
 }
 
 func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
-	m := opened(t, Options{}, 120, 36, orders().ID)
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "y")
 	for _, key := range []tea.KeyPressMsg{{}, keyMsg("0"), keyMsg("z"), keyMsg("é")} {
 		if cmd := send(m, key); cmd != nil || !m.HasDialog() {

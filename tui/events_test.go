@@ -10,11 +10,14 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/tui/events"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 // happening is a snapshot of everything with events.
 func happening(events ...inspect.Event) snapshotArrivedMsg {
-	s := everything()
+	s := fixture.Everything()
 	s.Changed, s.Events = []inspect.ID{}, events
 	return snapshotArrivedMsg{snapshot: s}
 }
@@ -23,53 +26,53 @@ func happening(events ...inspect.Event) snapshotArrivedMsg {
 func handoffs(n int) []inspect.Event {
 	var list []inspect.Event
 	for i := range n {
-		at := ago(time.Duration(n-i) * 700 * time.Millisecond)
-		was, is := znode(int32(i), fmt.Sprintf("worker-%d", i), time.Minute, nil, 0), znode(int32(i+1), fmt.Sprintf("worker-%d", i+1), time.Minute, nil, 0)
+		at := fixture.Ago(time.Duration(n-i) * 700 * time.Millisecond)
+		was, is := fixture.Znode(int32(i), fmt.Sprintf("worker-%d", i), time.Minute, nil, 0), fixture.Znode(int32(i+1), fmt.Sprintf("worker-%d", i+1), time.Minute, nil, 0)
 		was.HeldSince, is.HeldSince = at.Add(-600*time.Millisecond), at
 		is.Since = at.Add(-3200 * time.Millisecond)
 		list = append(list,
-			inspect.Event{Kind: inspect.EventReleased, At: at, Lock: orders().ID, Contender: &was},
-			inspect.Event{Kind: inspect.EventHandover, At: at, Lock: orders().ID, Contender: &is, Previous: &was})
+			inspect.Event{Kind: inspect.EventReleased, At: at, Lock: fixture.Orders().ID, Contender: &was},
+			inspect.Event{Kind: inspect.EventHandover, At: at, Lock: fixture.Orders().ID, Contender: &is, Previous: &was})
 	}
 	return list
 }
 
 // allKinds has an event of every kind.
 func allKinds() []inspect.Event {
-	a, b := znode(7, "worker-7", 90*time.Second, nil, 0), znode(8, "worker-8", 20*time.Second, nil, 0)
-	a.HeldSince = ago(80 * time.Second)
-	old := znode(6, "", 3*time.Hour, nil, 0)
-	f := orders().Findings[0]
-	evil := hostile()
-	redis := backends()[1]
-	zk := orders().ID
+	a, b := fixture.Znode(7, "worker-7", 90*time.Second, nil, 0), fixture.Znode(8, "worker-8", 20*time.Second, nil, 0)
+	a.HeldSince = fixture.Ago(80 * time.Second)
+	old := fixture.Znode(6, "", 3*time.Hour, nil, 0)
+	f := fixture.Orders().Findings[0]
+	evil := fixture.Hostile()
+	redis := fixture.Backends()[1]
+	zk := fixture.Orders().ID
 	at := func(d time.Duration, e inspect.Event) inspect.Event {
-		e.At = ago(d)
+		e.At = fixture.Ago(d)
 		return e
 	}
 	return []inspect.Event{
-		at(26*time.Hour, inspect.Event{Kind: inspect.EventAppeared, Lock: freeLock().ID}),
+		at(26*time.Hour, inspect.Event{Kind: inspect.EventAppeared, Lock: fixture.FreeLock().ID}),
 		at(70*time.Second, inspect.Event{Kind: inspect.EventBackend, Backend: redis}),
 		at(60*time.Second, inspect.Event{Kind: inspect.EventWaiting, Lock: zk, Contender: &b}),
 		at(50*time.Second, inspect.Event{Kind: inspect.EventFinding, Lock: zk, Finding: &f}),
 		at(40*time.Second, inspect.Event{Kind: inspect.EventReleased, Lock: zk, Contender: &a}),
 		at(40*time.Second, inspect.Event{Kind: inspect.EventHandover, Lock: zk, Contender: &b, Previous: &a}),
 		at(39500*time.Millisecond, inspect.Event{Kind: inspect.EventCleared, Lock: zk, Finding: &f}),
-		at(30*time.Second, inspect.Event{Kind: inspect.EventExpired, Lock: thin().ID, Contender: &thin().Holders[0]}),
+		at(30*time.Second, inspect.Event{Kind: inspect.EventExpired, Lock: fixture.Thin().ID, Contender: &fixture.Thin().Holders[0]}),
 		at(20*time.Second, inspect.Event{Kind: inspect.EventLost, Lock: evil.ID, Contender: &evil.Holders[0]}),
 		at(19*time.Second, inspect.Event{Kind: inspect.EventForced, Lock: zk, Contender: &old}),
 		at(10*time.Second, inspect.Event{Kind: inspect.EventGone, Lock: zk, Contender: &b}),
-		at(9*time.Second, inspect.Event{Kind: inspect.EventAcquired, Lock: readers().ID, Contender: &readers().Holders[1]}),
-		at(2*time.Second, inspect.Event{Kind: inspect.EventGone, Lock: minority().ID}),
+		at(9*time.Second, inspect.Event{Kind: inspect.EventAcquired, Lock: fixture.Readers().ID, Contender: &fixture.Readers().Holders[1]}),
+		at(2*time.Second, inspect.Event{Kind: inspect.EventGone, Lock: fixture.Minority().ID}),
 	}
 }
 
-func eventsOf(m *Model) *events { return m.screens[eventsScreen].(*events) }
+func eventsOf(m *Model) *events.Screen { return m.screens[screen.Events].(*events.Screen) }
 
 // withEvents is a model with the events screen in front.
 func withEvents(t *testing.T, o Options, width, height int, list ...inspect.Event) *Model {
 	t.Helper()
-	m := model(t, o, width, height, everything())
+	m := model(t, o, width, height, fixture.Everything())
 	press(m, "e")
 	send(m, happening(list...))
 	return m
@@ -90,11 +93,11 @@ func TestEventsFollow(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(30)...)
 	wantText(t, m, "60 events", "newest below", "→ worker-30")
 	press(m, "k", "k")
-	last := *eventsOf(m).selected()
+	last := *eventsOf(m).Current()
 	send(m, happening(handoffs(31)[60:]...))
 	wantText(t, m, "↓ 2 new", "G follows")
 	wantNoText(t, m, "worker-31")
-	if got := *eventsOf(m).selected(); got.At != last.At || got.Kind != last.Kind {
+	if got := *eventsOf(m).Current(); got.At != last.At || got.Kind != last.Kind {
 		t.Error("the cursor does not keep to its event")
 	}
 	press(m, "G")
@@ -135,7 +138,7 @@ func TestEventsFilter(t *testing.T) {
 		press(m, "/")
 		typeText(m, test.filter)
 		press(m, "enter")
-		if got := len(eventsOf(m).shown); got != test.want {
+		if got := len(eventsOf(m).Shown); got != test.want {
 			t.Errorf("%q shows %d events, want %d", test.filter, got, test.want)
 		}
 		if test.want == 0 {
@@ -143,7 +146,7 @@ func TestEventsFilter(t *testing.T) {
 		}
 		// what comes later is filtered too
 		send(m, happening(allKinds()...))
-		if got := len(eventsOf(m).shown); got != 2*test.want {
+		if got := len(eventsOf(m).Shown); got != 2*test.want {
 			t.Errorf("%q shows %d events of twice as many, want %d", test.filter, got, 2*test.want)
 		}
 		if test.filter != "" {
@@ -156,7 +159,7 @@ func TestEventsFilter(t *testing.T) {
 }
 
 func TestEventsOfOneLock(t *testing.T) {
-	m := model(t, Options{}, 120, 36, everything())
+	m := model(t, Options{}, 120, 36, fixture.Everything())
 	send(m, happening(allKinds()...))
 	press(m, "e")
 	wantText(t, m, "13 events")
@@ -165,16 +168,16 @@ func TestEventsOfOneLock(t *testing.T) {
 	press(m, "o")
 	wantNoText(t, m, "only zk:")
 	press(m, "esc")
-	m.Go(chainScreen, subject{lock: readers().ID})
+	m.Go(screen.Chain, screen.Subject{Lock: fixture.Readers().ID})
 	m.navigate()
 	press(m, "e")
 	wantText(t, m, "1 of 13 events", "only zk:/locks/billing", "reader-2")
 	press(m, "o", "g")
-	at := *eventsOf(m).selected()
+	at := *eventsOf(m).Current()
 	press(m, "G", "k", "k", "enter")
 	wantText(t, m, "events ▸ chain", "zk:/locks/orders")
 	press(m, "esc")
-	if s := eventsOf(m); s.only != (inspect.ID{}) || s.follow || *s.selected() == at {
+	if s := eventsOf(m); s.Only != (inspect.ID{}) || s.Follow || *s.Current() == at {
 		t.Error("what was shown does not stay when one comes back")
 	}
 	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
@@ -193,12 +196,12 @@ func TestEventsForget(t *testing.T) {
 	for range 40 {
 		send(m, happening(handoffs(100)...))
 	}
-	if n := len(m.events.list); n > eventsKept*3/2 || len(s.shown) != n || m.events.end() != 41*200 {
-		t.Errorf("%d events kept, %d shown, of %d", n, len(s.shown), m.events.end())
+	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 41*200 {
+		t.Errorf("%d events kept, %d shown, of %d", n, len(s.Shown), m.events.End())
 	}
 	wantText(t, m, "older forgotten", "new · G follows")
 	fits(t, m)
-	if s.cursor < m.events.dropped {
+	if s.Cursor < m.events.Dropped {
 		t.Error("the cursor is on a forgotten event")
 	}
 	lossy := happening(handoffs(1)...)
@@ -226,10 +229,10 @@ func TestEventsEmpty(t *testing.T) {
 	press(m, "enter", "k", "G", "o", "y", "pgdown")
 	fits(t, m)
 	press(m, "esc")
-	m.Go(chainScreen, subject{lock: orders().ID})
+	m.Go(screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	m.navigate()
 	press(m, "e")
-	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: noon, Lock: freeLock().ID}))
+	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
 	wantText(t, m, "Nothing has happened to zk:/locks/orders while we looked.")
 }
 
@@ -238,7 +241,7 @@ func TestEventsMouse(t *testing.T) {
 	top := len(m.head())
 	click := tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 2 + 4}
 	send(m, click)
-	if got := eventsOf(m).selected().Kind; got != inspect.EventReleased {
+	if got := eventsOf(m).Current().Kind; got != inspect.EventReleased {
 		t.Errorf("a click selects %s", got)
 	}
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 30})
@@ -255,18 +258,18 @@ func TestThousands(t *testing.T) {
 
 func TestEventsDoNotKeepWholeQueues(t *testing.T) {
 	for _, paused := range []bool{false, true} {
-		m := model(t, Options{}, 120, 36, everything())
+		m := model(t, Options{}, 120, 36, fixture.Everything())
 		if paused {
 			press(m, "space")
 		}
-		l := orders()
-		s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})
-		s.Events = []inspect.Event{{Kind: inspect.EventWaiting, At: noon, Lock: l.ID, Contender: &l.Waiters[1]}}
+		l := fixture.Orders()
+		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+		s.Events = []inspect.Event{{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: l.ID, Contender: &l.Waiters[1]}}
 		send(m, snapshotArrivedMsg{snapshot: s})
 		if paused {
 			press(m, "space")
 		}
-		e, _ := m.events.at(m.events.end() - 1)
+		e, _ := m.events.At(m.events.End() - 1)
 		if e.Contender.Name != l.Waiters[1].Name {
 			t.Fatalf("remembers %v", e.Contender)
 		}
@@ -277,18 +280,18 @@ func TestEventsDoNotKeepWholeQueues(t *testing.T) {
 }
 
 func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
-	m := model(t, Options{}, 120, 36, everything())
-	l := orders()
-	s := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})
-	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: noon, Lock: l.ID, Contender: &l.Holders[0]}}
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	l := fixture.Orders()
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: fixture.Noon, Lock: l.ID, Contender: &l.Holders[0]}}
 	send(m, snapshotArrivedMsg{snapshot: s})
-	if len(m.history.of(l.ID)) != 1 {
+	if len(m.history.Of(l.ID)) != 1 {
 		t.Fatal("the grant is not remembered")
 	}
-	gone := inspect.NewSnapshot(noon, backends(), []*inspect.Lock{freeLock()})
+	gone := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})
 	gone.Changed, gone.Dropped = []inspect.ID{l.ID}, 3
 	send(m, snapshotArrivedMsg{snapshot: gone})
-	if len(m.history.of(l.ID)) > 0 {
+	if len(m.history.Of(l.ID)) > 0 {
 		t.Error("the grants of a lock that is gone are kept for ever")
 	}
 }

@@ -8,28 +8,30 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 // Five masters, one of them stopped, and a holder that says who it is.
 func TestRedlockNamesItsHolder(t *testing.T) {
 	t.Parallel()
 	value := recipe.LockscopeToken([16]byte{1, 2, 3}, "cart-1")
-	silent := vote(5, "", -1)
+	silent := fixture.Vote(5, "", -1)
 	silent.Error = "redissource: master 10.2.1.5:6379: dial tcp 10.2.1.5:6379: connect: connection refused"
 	votes := []inspect.Vote{silent}
 	for n := range 4 {
-		votes = append(votes, vote(n+1, value, 8*time.Second))
+		votes = append(votes, fixture.Vote(n+1, value, 8*time.Second))
 	}
-	l := inspect.KeyLock(id("redis:lock:cart:42"), votes, noon)
-	l.Holders[0].HeldSince = ago(2400 * time.Millisecond)
-	list := backends()
+	l := inspect.KeyLock(fixture.Id("redis:lock:cart:42"), votes, fixture.Noon)
+	l.Holders[0].HeldSince = fixture.Ago(2400 * time.Millisecond)
+	list := fixture.Backends()
 	for i := range list[1].Servers {
 		s := &list[1].Servers[i]
 		s.Role, s.StartedAt = "", time.Time{}
 		s.ClockKnown, s.ClockOffset = true, time.Millisecond
 	}
 	for _, width := range []int{80, 120, 160} {
-		m := model(t, Options{}, width, 30, inspect.NewSnapshot(noon, list, []*inspect.Lock{l}))
+		m := model(t, Options{}, width, 30, inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{l}))
 		press(m, "enter")
 		wantText(t, m, "cart-1 holds it with 4 of 5 votes for 2.4s, 1 vote to spare · valid 7.9s", "?        connection refused", "● yes    cart-1")
 		wantNoText(t, m, "ROLE", "  UP", "dial tcp", "clock")
@@ -52,9 +54,9 @@ func TestDialogWords(t *testing.T) {
 
 // The lanes follow the details, and the grants those; the rest of the window is theirs.
 func TestGrantsFillTheRest(t *testing.T) {
-	m := opened(t, Options{}, 120, 40, orders().ID)
+	m := opened(t, Options{}, 120, 40, fixture.Orders().ID)
 	for i := range 30 {
-		m.history.add(orders().ID, grant{seen: noon, to: "worker-1", from: "worker-2", name: inspect.Untrusted(rune('a' + i))})
+		m.history.Add(fixture.Orders().ID, screen.Grant{Seen: fixture.Noon, To: "worker-1", From: "worker-2", Name: inspect.Untrusted(rune('a' + i))})
 	}
 	lines := strings.Split(content(m), "\n")
 	at := func(text string) int {

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/tui/screen"
 )
 
 // unseenKept is how many events are kept while the screen is paused.
@@ -71,15 +72,15 @@ func ownEvents(events []inspect.Event) []inspect.Event {
 }
 
 func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
-	if m.sinceDrawn() >= fastBeat {
+	if m.sinceDrawn() >= screen.FastBeat {
 		m.now = m.options.now()
 	}
-	shown := snapshotShownMsg{changed: s.Changed, all: s.Changed == nil || m.missed || !m.arrived}
+	shown := screen.SnapshotMsg{Changed: s.Changed, All: s.Changed == nil || m.missed || !m.arrived}
 	m.noteRecoveries(s)
 	m.snapshot, m.arrived, m.missed = s, true, false
-	if shown.all || m.events.missed > m.forgot { // the ends of some locks may not have been told
-		m.history.keep(func(id inspect.ID) bool { return s.Lock(id) != nil })
-		m.forgot = m.events.missed
+	if shown.All || m.events.Missed > m.forgot { // the ends of some locks may not have been told
+		m.history.Keep(func(id inspect.ID) bool { return s.Lock(id) != nil })
+		m.forgot = m.events.Missed
 	}
 	var cmds []tea.Cmd
 	for _, screen := range m.screens {
@@ -94,9 +95,9 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 // nextTick waits for the next beat. Only the newest tick counts.
 func (m *Model) nextTick() tea.Cmd {
 	m.ticking++
-	generation, beat := m.ticking, slowBeat
-	if m.front().Lively() || m.history.fresh(m.now) {
-		beat = fastBeat
+	generation, beat := m.ticking, screen.SlowBeat
+	if m.front().NeedsFastTick() || m.history.Fresh(m.now) {
+		beat = screen.FastBeat
 	}
 	return m.Command(0, func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(beat)
@@ -116,8 +117,8 @@ func (m *Model) tick(msg tickedMsg) tea.Cmd {
 	}
 	if now := m.options.now(); !m.paused {
 		m.now = now
-		m.lead()
-		if cmd := m.front().Update(timePassedMsg{}); cmd != nil {
+		m.advanceTour()
+		if cmd := m.front().Update(screen.TickMsg{}); cmd != nil {
 			m.Later(cmd)
 		}
 		m.resize() // a caption may have come or gone

@@ -12,6 +12,9 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/tui/findings"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 func thinVotes() inspect.Finding {
@@ -24,21 +27,21 @@ func thinVotes() inspect.Finding {
 	}
 }
 
-// ward is a snapshot with every kind of finding in it.
-func ward() *inspect.Snapshot {
-	list := backends()
-	list[1].Findings = []inspect.Finding{trouble("eviction-risk", inspect.Warning, "")}
-	ill, weak := orders(), thin()
-	ill.Findings, weak.Findings = []inspect.Finding{stuck()}, []inspect.Finding{thinVotes(), trouble("blind", inspect.Info, "")}
-	ring := deadlocked("zk:/locks/ring-a", "zk:/locks/ring-b")
-	many := sick("zk:/locks/many", trouble("missing-watch", inspect.Warning, "w-1"), trouble("missing-watch", inspect.Warning, "w-2"), trouble("missing-watch", inspect.Warning, "w-3"))
-	return inspect.NewSnapshot(noon, list, []*inspect.Lock{
-		ill, weak, sick("zk:/locks/ring-a", ring), sick("zk:/locks/ring-b", ring), many, hostile(), freeLock(),
-		sick("zk:/locks/more", trouble("missing-watch", inspect.Warning, "w-9")),
+// allFindings is a snapshot with every kind of finding in it.
+func allFindings() *inspect.Snapshot {
+	list := fixture.Backends()
+	list[1].Findings = []inspect.Finding{fixture.Trouble("eviction-risk", inspect.Warning, "")}
+	ill, weak := fixture.Orders(), fixture.Thin()
+	ill.Findings, weak.Findings = []inspect.Finding{fixture.Stuck()}, []inspect.Finding{thinVotes(), fixture.Trouble("blind", inspect.Info, "")}
+	ring := fixture.Deadlocked("zk:/locks/ring-a", "zk:/locks/ring-b")
+	many := fixture.Sick("zk:/locks/many", fixture.Trouble("missing-watch", inspect.Warning, "w-1"), fixture.Trouble("missing-watch", inspect.Warning, "w-2"), fixture.Trouble("missing-watch", inspect.Warning, "w-3"))
+	return inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{
+		ill, weak, fixture.Sick("zk:/locks/ring-a", ring), fixture.Sick("zk:/locks/ring-b", ring), many, fixture.Hostile(), fixture.FreeLock(),
+		fixture.Sick("zk:/locks/more", fixture.Trouble("missing-watch", inspect.Warning, "w-9")),
 	})
 }
 
-func findingsOf(m *Model) *findings { return m.screens[findingsScreen].(*findings) }
+func findingsOf(m *Model) *findings.Screen { return m.screens[screen.Findings].(*findings.Screen) }
 
 // withFindings is a model with the findings in front.
 func withFindings(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
@@ -51,24 +54,24 @@ func withFindings(t *testing.T, o Options, width, height int, s *inspect.Snapsho
 // findingRows are the rows of the list: rule and lock of a finding, rule and number of a group.
 func findingRows(m *Model) []string {
 	var rows []string
-	x := findingsOf(m).index
-	for i := range x.rows() {
-		if g, f := x.row(i); f != nil {
-			rows = append(rows, g.rule+" "+f.place())
+	x := findingsOf(m).Index
+	for i := range x.Rows() {
+		if g, f := x.Row(i); f != nil {
+			rows = append(rows, g.Rule+" "+f.Place())
 		} else {
-			rows = append(rows, fmt.Sprintf("%s ×%d", g.rule, len(g.shown)))
+			rows = append(rows, fmt.Sprintf("%s ×%d", g.Rule, len(g.Shown)))
 		}
 	}
 	return rows
 }
 
 func TestFindingsAreListed(t *testing.T) {
-	m := model(t, Options{}, 120, 36, ward())
-	m.Go(findingsScreen, subject{})
+	m := model(t, Options{}, 120, 36, allFindings())
+	m.Go(screen.Findings, screen.Subject{})
 	m.navigate()
 	want := []string{
 		"deadlock zk:/locks/ring-a", "eviction-risk redis", "missing-watch ×4", "stuck-holder zk:/locks/orders", "thin-margin redis:lock:cart:42",
-		"herd " + hostile().ID.String(), "blind redis:lock:cart:42",
+		"herd " + fixture.Hostile().ID.String(), "blind redis:lock:cart:42",
 	}
 	if diff := cmp.Diff(want, findingRows(m)); diff != "" {
 		t.Error(diff)
@@ -90,37 +93,37 @@ func TestFindingsAreListed(t *testing.T) {
 }
 
 func TestFindingsOpen(t *testing.T) {
-	m := withFindings(t, Options{}, 120, 36, ward())
+	m := withFindings(t, Options{}, 120, 36, allFindings())
 	press(m, "g", "enter")
 	wantText(t, m, "findings ▸ chain", "zk:/locks/ring-a")
 	press(m, "esc")
-	if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != "deadlock" {
+	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "deadlock" {
 		t.Error("the cursor does not stay when one comes back")
 	}
 	press(m, "esc")
 	for lock, want := range map[inspect.ID]string{
-		orders().ID: "stuck-holder", id("zk:/locks/ring-b"): "deadlock", id("zk:/locks/more"): "missing-watch", thin().ID: "thin-margin",
+		fixture.Orders().ID: "stuck-holder", fixture.Id("zk:/locks/ring-b"): "deadlock", fixture.Id("zk:/locks/more"): "missing-watch", fixture.Thin().ID: "thin-margin",
 	} {
-		m := model(t, Options{}, 120, 36, ward())
-		m.Go(chainScreen, subject{lock: lock})
+		m := model(t, Options{}, 120, 36, allFindings())
+		m.Go(screen.Chain, screen.Subject{Lock: lock})
 		m.navigate()
 		press(m, "f")
-		if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != want {
-			t.Errorf("from %s: %+v", lock, s.chosen)
+		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != want {
+			t.Errorf("from %s: %+v", lock, s.Chosen)
 		}
 		press(m, "esc")
 		wantText(t, m, "locks ▸ chain")
 	}
-	m = model(t, Options{}, 120, 36, ward())
-	m.Go(findingsScreen, subject{})
+	m = model(t, Options{}, 120, 36, allFindings())
+	m.Go(screen.Findings, screen.Subject{})
 	m.navigate()
 	press(m, "j", "enter")
 	wantText(t, m, "findings ▸ backends", "eviction-risk", "10.2.1.1:6379")
 	if owner := func() inspect.Identity {
-		m := model(t, Options{}, 120, 36, ward())
-		m.Go(findingsScreen, subject{lock: orders().ID})
+		m := model(t, Options{}, 120, 36, allFindings())
+		m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 		m.navigate()
-		return m.front().Selected().owner
+		return m.front().Selected().Owner
 	}(); owner == (inspect.Identity{}) {
 		t.Error("nobody is selected with a finding that names its contender")
 	}
@@ -128,16 +131,16 @@ func TestFindingsOpen(t *testing.T) {
 
 // What stands keeps its time and the cursor, whatever else comes and goes.
 func TestFindingsStand(t *testing.T) {
-	now := noon
-	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, ward())
-	m.Go(findingsScreen, subject{lock: orders().ID})
+	now := fixture.Noon
+	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, allFindings())
+	m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	m.navigate()
-	now = in(90 * time.Second)
-	healed, ill := sick("zk:/locks/ring-a"), orders()
-	ill.Findings = []inspect.Finding{trouble("ghost-owner", inspect.Critical, "x"), stuck()}
+	now = fixture.In(90 * time.Second)
+	healed, ill := fixture.Sick("zk:/locks/ring-a"), fixture.Orders()
+	ill.Findings = []inspect.Finding{fixture.Trouble("ghost-owner", inspect.Critical, "x"), fixture.Stuck()}
 	ill.Findings[1].Message = "another message"
-	s := inspect.NewSnapshot(now, backends(), []*inspect.Lock{healed, ill, sick("zk:/locks/ring-b")})
-	s.Changed = []inspect.ID{healed.ID, ill.ID, id("zk:/locks/ring-b"), id("zk:/locks/many"), id("zk:/locks/more"), hostile().ID, thin().ID}
+	s := inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{healed, ill, fixture.Sick("zk:/locks/ring-b")})
+	s.Changed = []inspect.ID{healed.ID, ill.ID, fixture.Id("zk:/locks/ring-b"), fixture.Id("zk:/locks/many"), fixture.Id("zk:/locks/more"), fixture.Hostile().ID, fixture.Thin().ID}
 	for _, b := range s.Backends {
 		b.FirstPass = true
 	}
@@ -152,16 +155,16 @@ func TestFindingsStand(t *testing.T) {
 
 // A deadlock whose first lock is freed first stands on the others still.
 func TestRingLosesItsFirstLock(t *testing.T) {
-	m := withFindings(t, Options{}, 120, 36, ward())
-	s := ward()
-	healed := sick("zk:/locks/ring-a")
+	m := withFindings(t, Options{}, 120, 36, allFindings())
+	s := allFindings()
+	healed := fixture.Sick("zk:/locks/ring-a")
 	var locks []*inspect.Lock
 	for l := range s.Locks() {
 		if l.ID != healed.ID {
 			locks = append(locks, l)
 		}
 	}
-	s = inspect.NewSnapshot(noon, s.Backends, append(locks, healed))
+	s = inspect.NewSnapshot(fixture.Noon, s.Backends, append(locks, healed))
 	s.Changed = []inspect.ID{healed.ID}
 	send(m, snapshotArrivedMsg{snapshot: s})
 	if got := findingRows(m)[0]; got != "deadlock zk:/locks/ring-b" {
@@ -179,7 +182,7 @@ func TestFindingsFilter(t *testing.T) {
 		"warning !locks/": {"eviction-risk redis", "thin-margin redis:lock:cart:42"},
 		"nonesuch":        nil,
 	} {
-		m := withFindings(t, Options{}, 120, 36, ward())
+		m := withFindings(t, Options{}, 120, 36, allFindings())
 		press(m, "/")
 		typeText(m, filter)
 		press(m, "enter")
@@ -199,17 +202,17 @@ func TestFindingsFilter(t *testing.T) {
 
 func TestNothingWrong(t *testing.T) {
 	well := func(list []*inspect.Backend) *inspect.Snapshot {
-		return inspect.NewSnapshot(noon, list, []*inspect.Lock{freeLock(), readers()})
+		return inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{fixture.FreeLock(), fixture.Readers()})
 	}
-	m := withFindings(t, Options{}, 80, 24, well(backends()[:1]))
+	m := withFindings(t, Options{}, 80, 24, well(fixture.Backends()[:1]))
 	wantText(t, m, "nothing wrong that we can see · 2 locks", "Nothing wrong that we can see.")
 	wantNoText(t, m, "not all could", "cannot see")
 	press(m, "enter", "j", "G", "tab", "y", "/", "x", "enter")
 	wantText(t, m, "Nothing wrong that we can see.")
 	fits(t, m)
-	m = withFindings(t, Options{}, 80, 24, well(backends()))
+	m = withFindings(t, Options{}, 80, 24, well(fixture.Backends()))
 	wantText(t, m, "? not all could be seen", "What we cannot see:", "redis is degraded", "10.2.1.5:6379: no answer")
-	busy := backends()[:1]
+	busy := fixture.Backends()[:1]
 	busy[0].FirstPass = false
 	m = withFindings(t, Options{}, 80, 24, well(busy))
 	wantText(t, m, "still looking, 214 scanned", "We are still looking: 214")
@@ -220,8 +223,8 @@ func TestNothingWrong(t *testing.T) {
 }
 
 func TestFindingDetailsScroll(t *testing.T) {
-	m := withFindings(t, Options{}, 80, 24, ward())
-	m.Go(findingsScreen, subject{lock: orders().ID})
+	m := withFindings(t, Options{}, 80, 24, allFindings())
+	m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	m.navigate()
 	wantText(t, m, "more lines, tab", "do   see what worker-3 does")
 	wantNoText(t, m, "waiters")
@@ -229,7 +232,7 @@ func TestFindingDetailsScroll(t *testing.T) {
 	wantText(t, m, "tab: to the list")
 	press(m, "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j")
 	wantText(t, m, "waiters", `evil\u{1b}]52;c;AAAA\u{7}\u{202e}`, "hold p99", "21s", "13m58s ago (11:46:02)")
-	if m.front().(*findings).chosen.Rule != "stuck-holder" {
+	if m.front().(*findings.Screen).Chosen.Rule != "stuck-holder" {
 		t.Error("the list moved")
 	}
 	press(m, "tab", "j")
@@ -238,22 +241,22 @@ func TestFindingDetailsScroll(t *testing.T) {
 }
 
 func TestFindingsMouse(t *testing.T) {
-	m := withFindings(t, Options{}, 160, 40, ward())
+	m := withFindings(t, Options{}, 160, 40, allFindings())
 	top := len(m.head()) + 2
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 3})
-	if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != "stuck-holder" {
-		t.Errorf("a click selects %+v", s.chosen)
+	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
+		t.Errorf("a click selects %+v", s.Chosen)
 	}
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 120, Y: top + 3}, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	if s := findingsOf(m); s.chosen == nil || s.chosen.Rule != "stuck-holder" {
-		t.Errorf("the wheel in the details moves the list to %+v", s.chosen)
+	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
+		t.Errorf("the wheel in the details moves the list to %+v", s.Chosen)
 	}
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4}, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4})
 	wantText(t, m, "findings ▸ chain")
 }
 
 func TestCopyTheAdvice(t *testing.T) {
-	m := withFindings(t, Options{}, 120, 36, ward())
+	m := withFindings(t, Options{}, 120, 36, allFindings())
 	press(m, "g", "y")
 	wantText(t, m, "command", "lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602", "message")
 	cmd := press(m, "enter")
@@ -266,7 +269,7 @@ func TestFindingsFitEverywhere(t *testing.T) {
 	t.Parallel()
 	for width := minWidth; width <= 220; width += 9 {
 		for _, height := range []int{24, 31, 50} {
-			m := withFindings(t, Options{}, width, height, ward())
+			m := withFindings(t, Options{}, width, height, allFindings())
 			for range 8 {
 				fits(t, m)
 				press(m, "j")
@@ -281,14 +284,14 @@ func TestFindingsFitEverywhere(t *testing.T) {
 func manyFindings(n int) *inspect.Snapshot {
 	locks := make([]*inspect.Lock, n)
 	for i := range locks {
-		locks[i] = sick(fmt.Sprintf("zk:/locks/%06d", i), trouble("missing-watch", inspect.Warning, "w"))
+		locks[i] = fixture.Sick(fmt.Sprintf("zk:/locks/%06d", i), fixture.Trouble("missing-watch", inspect.Warning, "w"))
 	}
-	return inspect.NewSnapshot(noon, backends(), locks)
+	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 }
 
 func TestManyFindings(t *testing.T) {
 	m := model(t, Options{}, 120, 36, manyFindings(2000))
-	m.Go(findingsScreen, subject{})
+	m.Go(screen.Findings, screen.Subject{})
 	m.navigate()
 	wantText(t, m, "▲ 2000 warnings", "missing-watch", "on 2,000 locks", "on 2,000 locks")
 	press(m, "enter", "G")
@@ -309,7 +312,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 	wantText(t, m, "on 139 locks", "/locks/000012")
 	send(m, stale...)
 	wantText(t, m, "on 139 locks")
-	gone, put := id("zk:/locks/000012"), sick("zk:/locks/777712", trouble("missing-watch", inspect.Warning, "w"))
+	gone, put := fixture.Id("zk:/locks/000012"), fixture.Sick("zk:/locks/777712", fixture.Trouble("missing-watch", inspect.Warning, "w"))
 	third := press(m, "7")
 	locks := []*inspect.Lock{put}
 	for l := range m.snapshot.Locks() {
@@ -317,7 +320,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 			locks = append(locks, l)
 		}
 	}
-	s := inspect.NewSnapshot(noon, backends(), locks)
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 	s.Changed = []inspect.ID{gone, put.ID}
 	send(m, snapshotArrivedMsg{snapshot: s}) // while it is sought
 	send(m, answers(third)...)
@@ -335,36 +338,36 @@ func BenchmarkFindingsOf100000Locks(b *testing.B) {
 	m := New(b.Context(), plain(Options{}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40}, snapshotArrivedMsg{snapshot: s})
 	press(m, "f", "enter")
-	healed := sick("zk:/locks/050000")
+	healed := fixture.Sick("zk:/locks/050000")
 	var locks []*inspect.Lock
 	for l := range s.Locks() {
 		if l.ID != healed.ID {
 			locks = append(locks, l)
 		}
 	}
-	without := inspect.NewSnapshot(noon, s.Backends, append(locks, healed))
+	without := inspect.NewSnapshot(fixture.Noon, s.Backends, append(locks, healed))
 	s.Changed, without.Changed = []inspect.ID{healed.ID}, []inspect.ID{healed.ID}
 	b.Run("change", func(b *testing.B) {
 		for i := range b.N {
 			findings := findingsOf(m)
 			m.snapshot = []*inspect.Snapshot{without, s}[i%2]
-			findings.Update(snapshotShownMsg{changed: s.Changed})
+			findings.Update(screen.SnapshotMsg{Changed: s.Changed})
 			m.View()
 		}
 	})
 	b.Run("filter", func(b *testing.B) {
-		x := findingsOf(m).index
+		x := findingsOf(m).Index
 		for i := range b.N {
-			search := x.startSearch(newWords([]string{"0500", "05000"}[i%2]))
+			search := x.StartSearch(screen.NewWords([]string{"0500", "05000"}[i%2]))
 			b.StopTimer() // in a command
-			search.run(b.Context())
+			search.Run(b.Context())
 			b.StartTimer()
-			x.settleSearch(search)
+			x.SettleSearch(search)
 		}
 	})
 	b.Run("reset", func(b *testing.B) {
 		for range b.N {
-			newFindingIndex().update(s, snapshotShownMsg{all: true})
+			findings.NewFindingIndex().Update(s, screen.SnapshotMsg{All: true})
 		}
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/internal/text"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // View draws the whole window; it is the only maker of a tea.View.
@@ -46,7 +48,7 @@ func (m *Model) tooSmall() string {
 		words += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", describe.Count(n, "lock"))
 	}
 	for _, l := range m.losses {
-		words += "\nLOST: " + text.Middle(l.lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
+		words += "\nLOST: " + text.Middle(l.Lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
 	}
 	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, words)
 }
@@ -69,18 +71,18 @@ func (m *Model) foot() []string {
 }
 
 func (m *Model) footRule() string {
-	l, ok := m.front().(lister)
+	l, ok := m.front().(screen.Scrolling)
 	if !ok {
 		return m.rule()
 	}
-	at, of, rows := l.Sight()
+	at, of, rows := l.ScrollPosition()
 	if of <= rows {
 		return m.rule()
 	}
 	t, rule := m.theme, m.theme.Glyphs.Rule
 	where := fmt.Sprintf(" %d of %d ", at+1, of)
 	left := max(0, m.width-len(where)-2)
-	return line{{strings.Repeat(rule, left), t.Faint}, {where, t.Muted}, {rule + rule, t.Faint}}.render(m.width, "", nil)
+	return widget.Line{{strings.Repeat(rule, left), t.Faint}, {where, t.Muted}, {rule + rule, t.Faint}}.Render(m.width, "", nil)
 }
 
 // captionLines say what is going on, in at most two lines; always in two where scenes change, so that nothing jumps.
@@ -90,22 +92,22 @@ func (m *Model) captionLines() []string {
 	if text == "" || m.small() {
 		return nil
 	}
-	head := line{{" " + t.Glyphs.Crumb + " ", t.Waiting}}
+	head := widget.Line{{" " + t.Glyphs.Crumb + " ", t.Waiting}}
 	if title != "" {
 		keys := "←→ "
 		if t.Options.ASCII {
 			keys = "left/right "
 		}
-		head = line{{" " + keys, t.Key}}.add(t.Waiting, describe.Printable(title)+" ").add(t.Muted, t.Glyphs.Dot+" ")
+		head = widget.Line{{" " + keys, t.Key}}.Add(t.Waiting, describe.Printable(title)+" ").Add(t.Muted, t.Glyphs.Dot+" ")
 	}
 	var lines []string
-	for _, part := range wrap(strings.Repeat("_", head.width()-3)+describe.Printable(text), m.width-4, 2, t.Glyphs.Ellipsis) {
+	for _, part := range widget.Wrap(strings.Repeat("_", head.Width()-3)+describe.Printable(text), m.width-4, 2, t.Glyphs.Ellipsis) {
 		if len(lines) == 0 {
-			part = part[head.width()-3:]
+			part = part[head.Width()-3:]
 		} else {
-			head = line{{"   ", t.Text}}
+			head = widget.Line{{"   ", t.Text}}
 		}
-		lines = append(lines, head.add(t.Text, part).render(m.width, t.Glyphs.Ellipsis, nil))
+		lines = append(lines, head.Add(t.Text, part).Render(m.width, t.Glyphs.Ellipsis, nil))
 	}
 	if title != "" && len(lines) < 2 {
 		lines = append(lines, "")
@@ -117,53 +119,53 @@ func (m *Model) captionLines() []string {
 // left out, the least important first.
 func (m *Model) titleBar() string {
 	t := m.theme
-	left := line{{" lockscope ", t.Title}}
+	left := widget.Line{{" lockscope ", t.Title}}
 	if m.options.Environment != "" {
 		style := t.Badge
 		if m.options.Environment == "production" {
 			style = t.BadgeCritical
 		}
-		left = left.add(style, " "+describe.Printable(m.options.Environment)+" ").add(t.Text, " ")
+		left = left.Add(style, " "+describe.Printable(m.options.Environment)+" ").Add(t.Text, " ")
 	}
 	if m.options.Title != "" {
-		left = left.add(t.Text, describe.Printable(m.options.Title)+" ")
+		left = left.Add(t.Text, describe.Printable(m.options.Title)+" ")
 	}
 	for _, p := range m.trail {
-		left = left.add(t.Muted, t.Glyphs.Crumb+" ").add(t.Strong, m.screens[p.screen].Crumb()+" ")
+		left = left.Add(t.Muted, t.Glyphs.Crumb+" ").Add(t.Strong, m.screens[p.Screen].Title()+" ")
 	}
 	badges := m.badges()
 	backends := m.backendSigns(signMode)
-	for _, middle := range []line{
+	for _, middle := range []widget.Line{
 		slices.Concat(backends, m.cost(true)), slices.Concat(backends, m.cost(false)), backends, m.backendSigns(signCount), m.backendSigns(signOnly),
 	} {
 		right := slices.Concat(middle, badges)
-		if left.width()+right.width() < m.width {
-			return spread(left, right, m.width, t.Glyphs.Ellipsis).render(m.width, t.Glyphs.Ellipsis, nil)
+		if left.Width()+right.Width() < m.width {
+			return widget.Spread(left, right, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
 		}
 	}
-	room := max(12, m.width-badges.width()-1)
-	return spread(left.cut(room, t.Glyphs.Ellipsis), badges, m.width, t.Glyphs.Ellipsis).render(m.width, t.Glyphs.Ellipsis, nil)
+	room := max(12, m.width-badges.Width()-1)
+	return widget.Spread(left.Cut(room, t.Glyphs.Ellipsis), badges, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
 }
 
-func (m *Model) badges() line {
+func (m *Model) badges() widget.Line {
 	t := m.theme
-	var l line
+	var l widget.Line
 	if m.paused {
-		l = l.add(t.BadgeWarning, " PAUSED ").add(t.Text, " ")
+		l = l.Add(t.BadgeWarning, " PAUSED ").Add(t.Text, " ")
 	}
 	if n := m.inHand(); n > 0 {
-		l = l.add(t.BadgeWarning, fmt.Sprintf(" IN HAND %d ", n)).add(t.Text, " ")
+		l = l.Add(t.BadgeWarning, fmt.Sprintf(" IN HAND %d ", n)).Add(t.Text, " ")
 	}
 	if m.options.Sandbox {
-		l = l.add(t.Badge.Inherit(t.Waiting), " SANDBOX ").add(t.Text, " ")
+		l = l.Add(t.Badge.Inherit(t.Waiting), " SANDBOX ").Add(t.Text, " ")
 	}
 	if m.options.Replay {
-		l = l.add(t.BadgeWarning, " REPLAY ").add(t.Text, " ")
+		l = l.Add(t.BadgeWarning, " REPLAY ").Add(t.Text, " ")
 	}
 	if m.options.Release != nil {
-		return l.add(t.BadgeWarning, " WRITE ").add(t.Text, " ")
+		return l.Add(t.BadgeWarning, " WRITE ").Add(t.Text, " ")
 	}
-	return l.add(t.Badge, " READ-ONLY ").add(t.Text, " ")
+	return l.Add(t.Badge, " READ-ONLY ").Add(t.Text, " ")
 }
 
 // signDetail is how much is said of a backend in the title bar.
@@ -176,9 +178,9 @@ const (
 )
 
 // backendSigns has for each backend its name and state.
-func (m *Model) backendSigns(detail signDetail) line {
+func (m *Model) backendSigns(detail signDetail) widget.Line {
 	t := m.theme
-	var l line
+	var l widget.Line
 	for _, b := range m.snapshot.Backends {
 		up := 0
 		for _, s := range b.Servers {
@@ -186,21 +188,21 @@ func (m *Model) backendSigns(detail signDetail) line {
 				up++
 			}
 		}
-		sign := backendSign(t, b.State)
-		l = l.add(t.Text, describe.Printable(b.Name)+" ").add(sign.style, sign.text)
+		sign := screen.BackendSign(t, b.State)
+		l = l.Add(t.Text, describe.Printable(b.Name)+" ").Add(sign.Style, sign.Text)
 		if detail >= signCount {
-			l = l.add(t.Text, fmt.Sprintf(" %d/%d", up, len(b.Servers)))
+			l = l.Add(t.Text, fmt.Sprintf(" %d/%d", up, len(b.Servers)))
 		}
 		if detail >= signMode {
-			l = l.add(t.Muted, " "+string(b.Mode))
+			l = l.Add(t.Muted, " "+string(b.Mode))
 		}
-		l = l.add(t.Text, "  ")
+		l = l.Add(t.Text, "  ")
 	}
 	return l
 }
 
 // cost is our own load on all backends together.
-func (m *Model) cost(watches bool) line {
+func (m *Model) cost(watches bool) widget.Line {
 	if len(m.snapshot.Backends) == 0 {
 		return nil
 	}
@@ -213,7 +215,7 @@ func (m *Model) cost(watches bool) line {
 	if watches {
 		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(describe.Count(count, "watch"), "watchs", "watches", 1))
 	}
-	return line{{text + "  ", m.theme.Muted}}
+	return widget.Line{{text + "  ", m.theme.Muted}}
 }
 
 // hints are the keys of the screen or dialog in front, as many as fit; a flash takes their place for a while, and a lock
@@ -221,27 +223,27 @@ func (m *Model) cost(watches bool) line {
 func (m *Model) hints() string {
 	t := m.theme
 	if l := m.lossLine(); l != nil {
-		return l.render(m.width, t.Glyphs.Ellipsis, nil)
+		return l.Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	if m.flashText != "" {
-		l := line{{" " + t.Glyphs.Crumb + " ", t.Warning}, {m.flashText, t.Strong}}
-		return l.render(m.width, t.Glyphs.Ellipsis, nil)
+		l := widget.Line{{" " + t.Glyphs.Crumb + " ", t.Warning}, {m.flashText, t.Strong}}
+		return l.Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	if m.HasDialog() {
-		return hintLine(t, m.top().Actions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
+		return screen.HintLine(t, m.top().Actions(), m.width).Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
-	if f, ok := m.front().(keyTaker); ok && f.Typing() {
-		return hintLine(t, typingActions(), m.width).render(m.width, t.Glyphs.Ellipsis, nil)
+	if f, ok := m.front().(screen.Typist); ok && f.Typing() {
+		return screen.HintLine(t, screen.TypingActions(), m.width).Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
-	var vital, others []action
+	var vital, others []screen.Action
 	for _, a := range m.globalActions() {
-		if a.vital {
+		if a.Vital {
 			vital = append(vital, a)
 		} else {
 			others = append(others, a)
 		}
 	}
-	last := hintLine(t, vital, m.width)
-	l := hintLine(t, slices.Concat(m.front().Actions(), others), m.width-last.width())
-	return append(l, last...).render(m.width, t.Glyphs.Ellipsis, nil)
+	last := screen.HintLine(t, vital, m.width)
+	l := screen.HintLine(t, slices.Concat(m.front().Actions(), others), m.width-last.Width())
+	return append(l, last...).Render(m.width, t.Glyphs.Ellipsis, nil)
 }

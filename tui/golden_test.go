@@ -11,6 +11,8 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 var sizes = []struct{ width, height int }{{80, 24}, {120, 36}, {200, 50}}
@@ -37,32 +39,32 @@ func TestGolden(t *testing.T) {
 		name string
 		make func(t *testing.T, o Options, width, height int) *Model
 	}{
-		{"locks", func(t *testing.T, o Options, w, h int) *Model { return model(t, o, w, h, everything()) }},
-		{"chain-zookeeper", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, orders().ID) }},
-		{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, readers().ID) }},
-		{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, thin().ID) }},
-		{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, split().ID) }},
+		{"locks", func(t *testing.T, o Options, w, h int) *Model { return model(t, o, w, h, fixture.Everything()) }},
+		{"chain-zookeeper", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Orders().ID) }},
+		{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Readers().ID) }},
+		{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Thin().ID) }},
+		{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Split().ID) }},
 		{"findings", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, ward())
-			m.Go(findingsScreen, subject{lock: orders().ID})
+			m := model(t, o, w, h, allFindings())
+			m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 			m.navigate()
 			return m
 		}},
 		{"findings-deadlock", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, ward())
-			m.Go(findingsScreen, subject{lock: id("zk:/locks/ring-b")})
+			m := model(t, o, w, h, allFindings())
+			m.Go(screen.Findings, screen.Subject{Lock: fixture.Id("zk:/locks/ring-b")})
 			m.navigate()
 			press(m, "j", "j", "enter", "g")
 			return m
 		}},
 		{"findings-none", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{freeLock(), readers()}))
+			m := model(t, o, w, h, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock(), fixture.Readers()}))
 			press(m, "f")
 			return m
 		}},
 		{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }},
 		{"help", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, everything())
+			m := model(t, o, w, h, fixture.Everything())
 			press(m, "?")
 			return m
 		}},
@@ -99,22 +101,22 @@ func isASCII(s string) bool {
 // opened is a model with a lock's chain in front.
 func opened(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
-	m := model(t, o, width, height, everything())
-	m.Go(chainScreen, subject{lock: lock})
+	m := model(t, o, width, height, fixture.Everything())
+	m.Go(screen.Chain, screen.Subject{Lock: lock})
 	m.navigate()
 	return m
 }
 
 // A colour must survive in every profile, and none may appear where there is none.
 func TestColours(t *testing.T) {
-	m := New(t.Context(), Options{Now: func() time.Time { return noon }})
-	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: everything()})
+	m := New(t.Context(), Options{Now: func() time.Time { return fixture.Noon }})
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: fixture.Everything()})
 	send(m, tea.ColorProfileMsg{Profile: trueColor})
 	if c := m.View().Content; !strings.Contains(c, "38;2;95;215;167") {
 		t.Error("no accent in true colour")
 	}
 	fits(t, m)
-	plain := model(t, Options{}, 120, 36, everything()).View().Content
+	plain := model(t, Options{}, 120, 36, fixture.Everything()).View().Content
 	if strings.Contains(plain, "\x1b[38") || strings.Contains(plain, "\x1b[48") || strings.Contains(plain, "\x1b[3") {
 		t.Errorf("colour in a theme without any: %q", plain)
 	}
@@ -129,7 +131,7 @@ func TestFirstFrame(t *testing.T) {
 }
 
 func TestTooSmall(t *testing.T) {
-	m := model(t, Options{}, 60, 20, everything())
+	m := model(t, Options{}, 60, 20, fixture.Everything())
 	wantText(t, m, "at least 80x24", "60x20")
 	wantNoText(t, m, "LOCK ")
 }
@@ -137,7 +139,7 @@ func TestTooSmall(t *testing.T) {
 func TestEveryFrameFits(t *testing.T) {
 	t.Parallel()
 	for width := minWidth; width <= 220; width += 7 {
-		for _, lock := range []inspect.ID{orders().ID, thin().ID, hostile().ID, freeLock().ID, unknownLock().ID} {
+		for _, lock := range []inspect.ID{fixture.Orders().ID, fixture.Thin().ID, fixture.Hostile().ID, fixture.FreeLock().ID, fixture.UnknownLock().ID} {
 			m := opened(t, Options{Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%9, lock)
 			fits(t, m)
 			press(m, "esc")
@@ -149,9 +151,9 @@ func TestEveryFrameFits(t *testing.T) {
 }
 
 func TestHostileNamesAreEscaped(t *testing.T) {
-	m := model(t, Options{}, 200, 50, everything())
+	m := model(t, Options{}, 200, 50, fixture.Everything())
 	wantText(t, m, `\u{200b}\xff`)
-	m = opened(t, Options{}, 120, 36, hostile().ID)
+	m = opened(t, Options{}, 120, 36, fixture.Hostile().ID)
 	wantText(t, m, `\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`, `evil\u{1b}]52`, `bell \u{7}`)
 	raw := m.View().Content
 	for _, bad := range []string{"\x1b]", "\x1b[2J", "\x1b[5m", "\x1b[31m", "\a", "\r", "\u202e", "\u200b", "\xff"} {

@@ -3,6 +3,9 @@ package tui
 import (
 	"fmt"
 
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
@@ -11,14 +14,14 @@ import (
 // mean. It scrolls where the window is too low.
 type help struct {
 	*world
-	here, everywhere []action
+	here, everywhere []screen.Action
 	title            string
 	top              int
 	// rows and all are how many lines were in sight at last, and of how many.
 	rows, all int
 }
 
-func newHelp(w *world, title string, here, everywhere []action) *help {
+func newHelp(w *world, title string, here, everywhere []screen.Action) *help {
 	return &help{world: w, title: title, here: here, everywhere: everywhere}
 }
 
@@ -26,24 +29,24 @@ func newHelp(w *world, title string, here, everywhere []action) *help {
 func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case tea.MouseWheelMsg:
-		h.scroll(wheel(msg))
+		h.scroll(screen.Wheel(msg))
 	case tea.KeyPressMsg:
 		switch msg.String() {
 		case "esc", "?", "q", "enter":
 			return nil, true
 		}
-		_, _ = runKey(h, moves(h.scroll, func() int { return h.rows }), msg.String())
+		_, _ = screen.Press(h, screen.Moves(h.scroll, func() int { return h.rows }), msg.String())
 	}
 	return nil, false
 }
 
 func (h *help) scroll(by int) { h.top = max(0, min(h.top+by, h.all-h.rows)) }
 
-func (h *help) Actions() []action {
+func (h *help) Actions() []screen.Action {
 	if h.all > h.rows {
-		return []action{{shown: "esc", hint: "close"}, {shown: "up/down", hint: "scroll"}}
+		return []screen.Action{{Shown: "esc", Hint: "close"}, {Shown: "up/down", Hint: "scroll"}}
 	}
-	return []action{{shown: "esc", hint: "close"}}
+	return []screen.Action{{Shown: "esc", Hint: "close"}}
 }
 
 func (h *help) View(width, height int) string {
@@ -54,63 +57,63 @@ func (h *help) View(width, height int) string {
 	h.scroll(0)
 	lines = lines[h.top:]
 	if more := len(lines) - h.rows; more > 0 {
-		lines = append(lines[:h.rows-1:h.rows-1], line{{fmt.Sprintf("%s %d more lines", t.Glyphs.Down, more+1), t.Waiting}})
+		lines = append(lines[:h.rows-1:h.rows-1], widget.Line{{fmt.Sprintf("%s %d more lines", t.Glyphs.Down, more+1), t.Waiting}})
 	}
-	return box(t, lines, width, height, false)
+	return widget.Box(t, lines, width, height, false)
 }
 
-func (h *help) lines(width int) []line {
+func (h *help) lines(width int) []widget.Line {
 	t := h.theme
 	keys := 0
-	for _, list := range [][]action{h.here, h.everywhere} {
+	for _, list := range [][]screen.Action{h.here, h.everywhere} {
 		for _, a := range list {
-			keys = max(keys, ansi.StringWidth(a.shown))
+			keys = max(keys, ansi.StringWidth(a.Shown))
 		}
 	}
-	lines := []line{{{"Keys of this screen: ", t.Strong}, {h.title, t.Strong}}, nil}
+	lines := []widget.Line{{{"Keys of this screen: ", t.Strong}, {h.title, t.Strong}}, nil}
 	lines = append(lines, h.actionLines(h.here, keys, width)...)
-	lines = append(lines, nil, line{{"Everywhere", t.Strong}}, nil)
+	lines = append(lines, nil, widget.Line{{"Everywhere", t.Strong}}, nil)
 	lines = append(lines, h.actionLines(h.everywhere, keys, width)...)
-	lines = append(lines, nil, line{{"Signs", t.Strong}}, nil)
+	lines = append(lines, nil, widget.Line{{"Signs", t.Strong}}, nil)
 	return append(lines, h.legend()...)
 }
 
-func (h *help) actionLines(actions []action, keys, width int) []line {
+func (h *help) actionLines(actions []screen.Action, keys, width int) []widget.Line {
 	t := h.theme
-	var lines []line
+	var lines []widget.Line
 	for _, a := range actions {
-		if a.help == "" {
+		if a.Help == "" {
 			continue
 		}
-		lead := line{{a.shown, t.Key}}.align(keys+2, false, "")
-		style, text := t.Text, a.help
-		if a.writes {
+		lead := widget.Line{{a.Shown, t.Key}}.Align(keys+2, false, "")
+		style, text := t.Text, a.Help
+		if a.Writes {
 			text = t.Glyphs.Warning + " " + text
 			style = t.Warning
 		}
-		if a.why() != "" {
+		if a.Why() != "" {
 			style = t.Muted
 		}
-		for _, part := range wrap(text, width-keys-2, 4, t.Glyphs.Ellipsis) {
-			lines = append(lines, append(lead, span{part, style}))
-			lead = line{}.align(keys+2, false, "")
+		for _, part := range widget.Wrap(text, width-keys-2, 4, t.Glyphs.Ellipsis) {
+			lines = append(lines, append(lead, widget.Span{part, style}))
+			lead = widget.Line{}.Align(keys+2, false, "")
 		}
 	}
 	return lines
 }
 
-func (h *help) legend() []line {
+func (h *help) legend() []widget.Line {
 	t, g := h.theme, h.theme.Glyphs
-	return []line{
-		line{}.add(t.Holding, g.Holding).add(t.Muted, " holds   ").
-			add(t.Waiting, g.Waiting).add(t.Muted, " waits   ").
-			add(t.Waiting, g.Pending).add(t.Muted, " pending   ").
-			add(t.Free, g.Free).add(t.Muted, " free, absent   ").
-			add(t.Unknown, g.Unknown).add(t.Muted, " could not look"),
-		line{}.add(t.Critical, g.Critical).add(t.Muted, " critical   ").
-			add(t.Warning, g.Warning).add(t.Muted, " warning   ").
-			add(t.Waiting, g.WatchConfirmed).add(t.Muted, " watches   ").
-			add(t.Muted, g.WatchExpected+" should watch   ").
-			add(t.Critical, g.WatchMissing).add(t.Muted, " does not watch"),
+	return []widget.Line{
+		widget.Line{}.Add(t.Holding, g.Holding).Add(t.Muted, " holds   ").
+			Add(t.Waiting, g.Waiting).Add(t.Muted, " waits   ").
+			Add(t.Waiting, g.Pending).Add(t.Muted, " pending   ").
+			Add(t.Free, g.Free).Add(t.Muted, " free, absent   ").
+			Add(t.Unknown, g.Unknown).Add(t.Muted, " could not look"),
+		widget.Line{}.Add(t.Critical, g.Critical).Add(t.Muted, " critical   ").
+			Add(t.Warning, g.Warning).Add(t.Muted, " warning   ").
+			Add(t.Waiting, g.WatchConfirmed).Add(t.Muted, " watches   ").
+			Add(t.Muted, g.WatchExpected+" should watch   ").
+			Add(t.Critical, g.WatchMissing).Add(t.Muted, " does not watch"),
 	}
 }

@@ -10,11 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/locks"
+	"lockscope/tui/screen"
 )
 
 func TestEveryColumnSorts(t *testing.T) {
-	m := model(t, Options{}, 150, 36, everything())
-	red := hostile().ID.Path
+	m := model(t, Options{}, 150, 36, fixture.Everything())
+	red := fixture.Hostile().ID.Path
 	for _, want := range [][]string{ // as s comes to them
 		{"lock:cart:42", "lock:dark", "lock:invoices", "lock:left", red, "/locks/billing", "/locks/nightly", "/locks/orders"},
 		{red, "/locks/orders", "lock:cart:42", "lock:dark", "lock:invoices", "lock:left", "/locks/billing", "/locks/nightly"},
@@ -26,9 +29,9 @@ func TestEveryColumnSorts(t *testing.T) {
 		{"lock:invoices", "/locks/orders", "lock:left", "lock:dark", "/locks/billing", red, "lock:cart:42", "/locks/nightly"},
 	} {
 		press(m, "s")
-		by := locksOf(m).want.order.by
+		by := locksOf(m).Want.Order.By
 		got := listed(m)
-		if by == byKind || by == byLibrary || by == byHolder {
+		if by == locks.ByKind || by == locks.ByLibrary || by == locks.ByHolder {
 			continue // checked below, by what they compare
 		}
 		if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
@@ -37,8 +40,8 @@ func TestEveryColumnSorts(t *testing.T) {
 		before := slices.Clone(got)
 		press(m, "S")
 		missing := 0
-		for _, e := range locksOf(m).visible() {
-			if e.row.key.missing {
+		for _, e := range locksOf(m).Visible() {
+			if e.Row.Key.Missing {
 				missing++
 			}
 		}
@@ -47,14 +50,14 @@ func TestEveryColumnSorts(t *testing.T) {
 		}
 		press(m, "S")
 	}
-	for by, text := range map[sorting]func(*inspect.Lock) string{
-		byKind:    func(l *inspect.Lock) string { return string(l.Kind) },
-		byLibrary: func(l *inspect.Lock) string { return l.Recipe },
+	for by, text := range map[locks.Sorting]func(*inspect.Lock) string{
+		locks.ByKind:    func(l *inspect.Lock) string { return string(l.Kind) },
+		locks.ByLibrary: func(l *inspect.Lock) string { return l.Recipe },
 	} {
-		locksOf(m).sortBy(by)
+		locksOf(m).SortBy(by)
 		last := ""
-		for _, e := range locksOf(m).visible() {
-			if now := text(e.row.lock); now < last && now != "" {
+		for _, e := range locksOf(m).Visible() {
+			if now := text(e.Row.Lock); now < last && now != "" {
 				t.Errorf("by %s: %s after %s", by, now, last)
 			} else {
 				last = now
@@ -64,7 +67,7 @@ func TestEveryColumnSorts(t *testing.T) {
 }
 
 func TestHeaderIsMarkedAndSorts(t *testing.T) {
-	m := model(t, Options{}, 120, 36, everything())
+	m := model(t, Options{}, 120, 36, fixture.Everything())
 	wantText(t, m, "FINDING ↓", "sort: worst")
 	top := len(m.head()) + 1
 	header := func() string { return splitLines(content(m))[top] }
@@ -77,14 +80,14 @@ func TestHeaderIsMarkedAndSorts(t *testing.T) {
 	wantText(t, m, "LOCK ↑")
 	press(m, "s") // KIND
 	wantText(t, m, "KIND ↑")
-	m = model(t, Options{}, 80, 24, everything())
+	m = model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "s", "s") // no KIND here
 	wantText(t, m, "HOLDER ↑")
 	fits(t, m)
 }
 
 func TestGroups(t *testing.T) {
-	m := model(t, Options{}, 100, 30, everything())
+	m := model(t, Options{}, 100, 30, fixture.Everything())
 	press(m, "p")
 	want := []string{
 		"[redis:lock:]", "lock:invoices", "lock:left", "lock:dark", "[zk:/locks/]", "[redis:lock:cart:]",
@@ -92,8 +95,8 @@ func TestGroups(t *testing.T) {
 	if diff := cmp.Diff(want, listed(m)); diff != "" {
 		t.Error(diff)
 	}
-	if s := locksOf(m); s.selected.lock.Path != "lock:invoices" {
-		t.Errorf("selected %v", s.selected)
+	if s := locksOf(m); s.Current.Lock.Path != "lock:invoices" {
+		t.Errorf("selected %v", s.Current)
 	}
 	wantText(t, m, "✖ ▾ redis:lock:", "▲ 1  ? 1  3 locks", "▲ ▸ zk:/locks/", "4 locks")
 	fits(t, m)
@@ -103,16 +106,16 @@ func TestGroups(t *testing.T) {
 	}
 	wantText(t, m, "enter open")
 	press(m, "j", "enter", "j")
-	if got := locksOf(m).selected.lock.Path; got != "/locks/orders" {
+	if got := locksOf(m).Current.Lock.Path; got != "/locks/orders" {
 		t.Errorf("selected %q", got)
 	}
 	// The worst of a group changes; the cursor stays with its lock.
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{split().ID, minority().ID, unknownLock().ID}, orders(), readers(), freeLock(), thin(), hostile())})
-	if diff := cmp.Diff([]string{"[zk:/locks/]", "/locks/orders", "/locks/billing", hostile().ID.Path, "/locks/nightly", "[redis:lock:cart:]"}, listed(m)); diff != "" {
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Split().ID, fixture.Minority().ID, fixture.UnknownLock().ID}, fixture.Orders(), fixture.Readers(), fixture.FreeLock(), fixture.Thin(), fixture.Hostile())})
+	if diff := cmp.Diff([]string{"[zk:/locks/]", "/locks/orders", "/locks/billing", fixture.Hostile().ID.Path, "/locks/nightly", "[redis:lock:cart:]"}, listed(m)); diff != "" {
 		t.Error(diff)
 	}
-	if s := locksOf(m); s.selected.lock.Path != "/locks/orders" || s.cursor != 1 {
-		t.Errorf("selected %v at %d", s.selected, s.cursor)
+	if s := locksOf(m); s.Current.Lock.Path != "/locks/orders" || s.Cursor != 1 {
+		t.Errorf("selected %v at %d", s.Current, s.Cursor)
 	}
 	press(m, "enter")
 	wantText(t, m, "▸ chain")
@@ -127,17 +130,17 @@ func TestGroups(t *testing.T) {
 
 // With very many locks, sorting and filtering are commands; the list follows the locks meanwhile and afterwards.
 func TestManyLocksAreArrangedInACommand(t *testing.T) {
-	list := manyLocks(atOnce + 1)
+	list := fixture.ManyLocks(screen.AtOnce + 1)
 	m := New(t.Context(), plain(Options{}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
-	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), list)})
+	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)})
 	wantText(t, m, "Sorting 1001 locks")
 	send(m, answers(first)...)
 	wantText(t, m, "1001 locks")
 	wantNoText(t, m, "Sorting")
 	early := press(m, "/", "9") // overtaken
 	late := press(m, "9")
-	list[999] = someLock(inspect.ID{Backend: "zk", Path: "/app-099/other-99"}, 1)
+	list[999] = fixture.SomeLock(inspect.ID{Backend: "zk", Path: "/app-099/other-99"}, 1)
 	ids := []inspect.ID{{Backend: "zk", Path: "/app-099/lock-000999"}, {Backend: "zk", Path: "/app-099/other-99"}}
 	send(m, snapshotArrivedMsg{snapshot: changed(ids, list...)})
 	wantText(t, m, "filtering")
@@ -145,7 +148,7 @@ func TestManyLocksAreArrangedInACommand(t *testing.T) {
 	wantText(t, m, "filtering")
 	send(m, answers(late)...)
 	s := locksOf(m)
-	sameRows(t, "filtered", s.index, newIndex(t.Context(), m.snapshot, s.want, noon), nil)
+	sameRows(t, "filtered", s.Index, locks.NewIndex(t.Context(), m.snapshot, s.Want, fixture.Noon), nil)
 	if slices.Contains(listed(m), "/app-099/lock-000999") || !slices.Contains(listed(m), "/app-099/other-99") {
 		t.Error("what changed meanwhile is not there")
 	}
@@ -172,18 +175,18 @@ func answers(cmd tea.Cmd) []tea.Msg {
 }
 
 func TestTimesInTheFilterGoBy(t *testing.T) {
-	now := noon
-	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, everything())
+	now := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, fixture.Everything())
 	press(m, "/")
 	typeText(m, "age>25s kind=rw")
 	wantText(t, m, "0 of 8 locks")
-	now = in(6 * time.Second)
+	now = fixture.In(6 * time.Second)
 	send(m, tickedMsg{m.ticking})
 	wantText(t, m, "1 of 8 locks", "zk:/locks/billing")
 }
 
 func TestBadFilterSaysSoAndHidesNothing(t *testing.T) {
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "/")
 	wantText(t, m, "words, or: held free")
 	fits(t, m)
@@ -197,44 +200,44 @@ func TestBadFilterSaysSoAndHidesNothing(t *testing.T) {
 }
 
 func TestGaugesKeepTheirLength(t *testing.T) {
-	m := model(t, Options{}, 120, 36, everything())
+	m := model(t, Options{}, 120, 36, fixture.Everything())
 	s := locksOf(m)
-	l := thin()
+	l := fixture.Thin()
 	for i := range l.Masters {
 		if !l.Masters[i].ExpiresAt.IsZero() {
 			l.Masters[i].ExpiresAt = l.Masters[i].ExpiresAt.Add(-3 * time.Second)
 		}
 	}
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)}, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
-	if got := s.spans.of(l); got != 7100*time.Millisecond {
+	if got := s.MaxTTLs.Of(l); got != 7100*time.Millisecond {
 		t.Errorf("full length %v", got)
 	}
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID})})
-	if len(s.spans) != 0 {
+	if len(s.MaxTTLs) != 0 {
 		t.Error("a lock that is gone is remembered")
 	}
 }
 
-func sameRows(t *testing.T, what string, got, want *index, opened map[prefix]bool) {
+func sameRows(t *testing.T, what string, got, want *locks.Index, opened map[locks.Prefix]bool) {
 	t.Helper()
-	list := func(x *index) (things []thing) {
-		for i, e := range x.slice(opened, 0, 1<<20) {
-			if at := x.line(opened, e.thing()); at != i {
-				t.Fatalf("%s: %v is at %d, not %d", what, e.thing(), at, i)
+	list := func(x *locks.Index) (things []locks.Selection) {
+		for i, e := range x.Slice(opened, 0, 1<<20) {
+			if at := x.Line(opened, e.Selection()); at != i {
+				t.Fatalf("%s: %v is at %d, not %d", what, e.Selection(), at, i)
 			}
-			things = append(things, e.thing())
+			things = append(things, e.Selection())
 		}
 		return things
 	}
 	a, b := list(got), list(want)
-	if !slices.Equal(a, b) || got.lines(opened) != len(a) || got.shown != want.shown ||
-		got.contended != want.contended || got.warnings != want.warnings || len(got.rows) != len(want.rows) {
+	if !slices.Equal(a, b) || got.Lines(opened) != len(a) || got.Shown != want.Shown ||
+		got.Contended != want.Contended || got.Warnings != want.Warnings || len(got.Rows) != len(want.Rows) {
 		t.Fatalf("%s differs: %s", what, cmp.Diff(fmt.Sprint(b), fmt.Sprint(a)))
 	}
 	for from := range len(a) {
-		part := got.slice(opened, from, 5)
+		part := got.Slice(opened, from, 5)
 		for i, e := range part {
-			if e.thing() != a[from+i] {
+			if e.Selection() != a[from+i] {
 				t.Fatalf("%s: slice from %d", what, from)
 			}
 		}

@@ -13,6 +13,9 @@ import (
 	"lockscope/inspect"
 	"lockscope/lockops"
 	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/lab"
+	"lockscope/tui/screen"
 )
 
 var asciiTheme = theme.Options{NoColor: true, ASCII: true}
@@ -22,7 +25,7 @@ func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
 	m := opened(t, o, width, height, lock)
 	settle(t, m, press(m, "L"))
-	if m.inFront != labScreen {
+	if m.inFront != screen.Lab {
 		t.Fatalf("L shows %s", m.inFront)
 	}
 	return m
@@ -70,7 +73,7 @@ func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 // taken is a model that holds the lock of orders.
 func taken(t *testing.T, f *fakeLab) *Model {
 	t.Helper()
-	m := inLab(t, Options{Lab: f}, 120, 36, orders().ID)
+	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a")
 	wantText(t, m, "Acquire a lock", "zk:/locks/orders", "[curator]", "ephemeral sequential node below /locks/orders")
 	settle(t, m, press(m, "tab", "enter"))
@@ -82,7 +85,7 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
 	wantText(t, m, "held 0s", "8s", "_c_mine-lock-0000000606", "token 4711", "IN HAND 1", "you hold zk:/locks/orders")
-	if o := f.orders[0]; o.Lock != orders().ID || o.Recipe != "curator" || o.Try || o.Wait != 30*time.Second {
+	if o := f.orders[0]; o.Lock != fixture.Orders().ID || o.Recipe != "curator" || o.Try || o.Wait != 30*time.Second {
 		t.Errorf("asked for %+v", o)
 	}
 	settle(t, m, press(m, "+"))
@@ -116,16 +119,16 @@ func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
 
 func TestWaitingShowsThePlace(t *testing.T) {
 	f := newFakeLab()
-	m := inLab(t, Options{Lab: f}, 120, 36, orders().ID)
-	page := m.screens[labScreen].(*lab)
-	k := page.hand.add(&take{order: Taking{Lock: orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}, stop: func() { f.count("stop") }})
-	page.hand.Update(takeWaitsMsg{k.id, orders().Waiters[1].Name.Raw(), nil})
+	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
+	page := m.screens[screen.Lab].(*lab.Screen)
+	k := page.Hand.Add(&lab.Take{Order: lab.Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}, Stop: func() { f.count("stop") }})
+	page.Hand.Update(lab.TakeWaitsMsg{Id: k.Id, Name: fixture.Orders().Waiters[1].Name.Raw(), Names: nil})
 	wantText(t, m, "waits: 2nd of 3, behind worker-7; for 1m00s yet", "stop waiting")
 	press(m, "r")
 	if f.counted("stop") != 1 {
 		t.Error("r does not end the waiting")
 	}
-	send(m, answeredMsg{labScreen, takeDoneMsg{k.id, nil, context.Canceled}})
+	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Hold: nil, Err: context.Canceled}})
 	wantText(t, m, "stopped waiting; nothing is left on servers that answer", "not held")
 	press(m, "r")
 	wantText(t, m, "You hold nothing")
@@ -134,13 +137,13 @@ func TestWaitingShowsThePlace(t *testing.T) {
 // expire ends what was taken, and tells it.
 func expire(m *Model, f *fakeLab) {
 	f.held.end(fmt.Errorf("lockops: /locks/orders: %w: %w", lockops.ErrLost, errors.New("zookeeper session has expired")))
-	id := m.screens[labScreen].(*lab).hand.takes[0].id
-	send(m, answeredMsg{labScreen, takeEndedMsg{id, context.Cause(f.held.ctx)}})
+	id := m.screens[screen.Lab].(*lab.Screen).Hand.Takes[0].Id
+	send(m, answeredMsg{screen.Lab, lab.TakeEndedMsg{Id: id, Cause: context.Cause(f.held.ctx)}})
 }
 
 // sink lets a loss be long enough on the screen to be acknowledged.
 func sink(m *Model) {
-	now := m.options.now().Add(sinking)
+	now := m.options.now().Add(ackDelay)
 	m.options.Now = func() time.Time { return now }
 }
 
@@ -194,24 +197,24 @@ func TestALossWaitsForItsTurnInSight(t *testing.T) {
 
 // A session takes all its locks with it: one box tells of all.
 func TestManyLossesAreOneBox(t *testing.T) {
-	m := model(t, Options{Lab: newFakeLab()}, 80, 24, everything())
+	m := model(t, Options{Lab: newFakeLab()}, 80, 24, fixture.Everything())
 	for i := range 9 {
-		m.losses = append(m.losses, loss{inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/%d", i)}, "zookeeper session has expired", noon})
+		m.losses = append(m.losses, screen.Loss{Lock: inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/%d", i)}, Why: "zookeeper session has expired", At: fixture.Noon})
 	}
 	press(m, "j")
 	wantText(t, m, "LOST  zk:/locks/0", "LOST  zk:/locks/2", "more: the Lab lists them", "must stop at once", "Close")
 	fits(t, m)
-	m.options.Now = func() time.Time { return in(sinking) }
+	m.options.Now = func() time.Time { return fixture.In(ackDelay) }
 	press(m, "?", "esc")
 	wantNoText(t, m, "LOST")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 10})
-	m.losses = []loss{{orders().ID, "why", noon}}
+	m.losses = []screen.Loss{{Lock: fixture.Orders().ID, Why: "why", At: fixture.Noon}}
 	wantText(t, m, "LOST: zk:/locks/orders")
 }
 
 func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
 	f := newFakeLab()
-	m := inLab(t, Options{Lab: f}, 120, 36, orders().ID)
+	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "up", "l")
 	wantText(t, m, "[kazoo]", "Curator clients use it: those of kazoo would not wait")
 	settle(t, m, press(m, "tab", "tab", "enter"))
@@ -229,7 +232,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 		"the button, and back": {"tab", "up", "enter"},
 	} {
 		f := newFakeLab()
-		m := inLab(t, Options{Lab: f}, 120, 36, orders().ID)
+		m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 		press(m, "a")
 		send(m, tea.PasteMsg{Content: "zk:/locks/orders\n\t\n"})
 		wantText(t, m, "pasting is off here")
@@ -242,8 +245,8 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 
 func TestATypedLock(t *testing.T) {
 	f := newFakeLab()
-	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(noon, backends(), nil))
-	m.Go(labScreen, subject{})
+	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
+	m.Go(screen.Lab, screen.Subject{})
 	m.navigate()
 	press(m, "a")
 	wantText(t, m, "Type a lock first", "after the lock")
@@ -254,7 +257,7 @@ func TestATypedLock(t *testing.T) {
 	wantText(t, m, "SET lock:q VALUE NX PX 30000 on 5 masters", "Redis locks have no queue")
 	f.err = lockops.ErrHeld
 	settle(t, m, press(m, "tab", "tab", "tab", "tab", "enter"))
-	if len(f.orders) != 1 || f.orders[0].Lock != id("redis:lock:q") || f.orders[0].Kind != "redlock" || f.orders[0].TTL != 30*time.Second {
+	if len(f.orders) != 1 || f.orders[0].Lock != fixture.Id("redis:lock:q") || f.orders[0].Kind != "redlock" || f.orders[0].TTL != 30*time.Second {
 		t.Errorf("asked for %+v", f.orders)
 	}
 	wantText(t, m, "somebody else has it; nothing was left there")
@@ -262,7 +265,7 @@ func TestATypedLock(t *testing.T) {
 
 func TestAcquireFromAnotherScreen(t *testing.T) {
 	f := newFakeLab()
-	m := opened(t, Options{Lab: f}, 120, 36, orders().ID)
+	m := opened(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	run(t, m, press(m, "a"))
 	wantText(t, m, "Acquire a lock", "zk:/locks/orders")
 }
@@ -273,7 +276,7 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 		`profile "prod" is read_only`:   {ReadOnly: `profile "prod" is read_only`},
 		"this is a recording":           {Replay: true},
 	} {
-		m := inLab(t, o, 120, 36, orders().ID)
+		m := inLab(t, o, 120, 36, fixture.Orders().ID)
 		wantText(t, m, "Nothing can be taken here: "+want, "Nothing can be run here: "+want)
 		for _, key := range []string{"a", "r", "+", "i"} {
 			press(m, key)
@@ -304,7 +307,7 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 		t.Error("q and y does not quit")
 	}
 	for _, key := range []string{"q", "ctrl+c"} {
-		m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, orders().ID)
+		m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 		if cmd := press(m, key); cmd == nil || cmd() != (tea.QuitMsg{}) {
 			t.Errorf("%s asks although nothing is held", key)
 		}
@@ -336,7 +339,7 @@ func TestInterruptAsksOnce(t *testing.T) {
 func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	holding(m, func() int { return 1 })
 	asked := press(m, "x")
 	press(m, "ctrl+c")
@@ -348,24 +351,24 @@ func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
 
 func TestAcquireFromEveryPane(t *testing.T) {
 	t.Parallel()
-	m := inLab(t, Options{Sandbox: true, Faults: &fakeFaults{}, Lab: newFakeLab()}, 80, 24, orders().ID)
-	s := m.screens[labScreen].(*lab)
-	for _, want := range []labPane{paneHand, paneContest, paneFaults} {
-		if s.pane != want {
-			t.Fatalf("in %s, not %s", s.pane, want)
+	m := inLab(t, Options{Sandbox: true, Faults: &fakeFaults{}, Lab: newFakeLab()}, 80, 24, fixture.Orders().ID)
+	s := m.screens[screen.Lab].(*lab.Screen)
+	for _, want := range []lab.LabPane{lab.PaneHand, lab.PaneRuns, lab.PaneFaults} {
+		if s.Pane != want {
+			t.Fatalf("in %s, not %s", s.Pane, want)
 		}
 		press(m, "a")
 		wantText(t, m, "Acquire a lock", "zk:/locks/orders")
 		press(m, "esc")
-		if s.pane != paneHand {
-			t.Errorf("from %s to %s", want, s.pane)
+		if s.Pane != lab.PaneHand {
+			t.Errorf("from %s to %s", want, s.Pane)
 		}
-		s.choose(want)
+		s.Choose(want)
 		press(m, "tab")
 	}
 	press(m, "shift+tab", "shift+tab")
-	if s.pane != paneContest {
-		t.Errorf("shift+tab twice goes to %s", s.pane)
+	if s.Pane != lab.PaneRuns {
+		t.Errorf("shift+tab twice goes to %s", s.Pane)
 	}
 }
 
@@ -376,14 +379,14 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		box := &fakeFaults{masters: []string{"m1", "m2", "m3", "m4", "m5"}}
 		m, s := inFaults(t, Options{}, box, size.width, size.height)
 		settle(t, m, press(m, "!"))
-		m.note([]inspect.Event{{Kind: inspect.EventAppeared, At: noon, Lock: orders().ID}, {Kind: inspect.EventGone, At: noon, Lock: orders().ID}}, 0)
+		m.note([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, At: fixture.Noon, Lock: fixture.Orders().ID}}, 0)
 		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Let the same workers fight")
 		wantNoText(t, m, "more")
-		if n := strings.Count(content(m), orders().ID.String()+"  worker-3"); n != 1 {
+		if n := strings.Count(content(m), fixture.Orders().ID.String()+"  worker-3"); n != 1 {
 			t.Errorf("the lock stands there %d times", n)
 		}
 		fits(t, m)
-		s.contest.bouts = []*bout{{order: Contest{Backend: "zk", Arena: "mutex"}, over: true}}
+		s.Runs.List = []*lab.Side{{Order: lab.RunOptions{Backend: "zk", Target: "mutex"}, Over: true}}
 		if size.height == 36 {
 			wantText(t, m, "stop master m1", "↓ 3 more")
 			press(m, "G")
@@ -396,15 +399,15 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 // The header of a pane offers what can be done now.
 func TestThePanesHeaderOffersWhatCanBeDone(t *testing.T) {
 	m := contesting(t, newFakeLab(), Options{}, 120, 36)
-	s := m.screens[labScreen].(*lab)
-	if text := s.paneTitle(paneContest, 120).text(); strings.Contains(text, "new run") || !strings.Contains(text, "stop") {
+	s := m.screens[screen.Lab].(*lab.Screen)
+	if text := s.PaneTitle(lab.PaneRuns, 120).Text(); strings.Contains(text, "new run") || !strings.Contains(text, "stop") {
 		t.Error(text)
 	}
-	s.contest.end()
-	for _, b := range s.contest.bouts {
-		b.over = true
+	s.Runs.End()
+	for _, b := range s.Runs.List {
+		b.Over = true
 	}
-	if text := s.paneTitle(paneContest, 120).text(); !strings.Contains(text, "new run") || strings.Contains(text, "stop") {
+	if text := s.PaneTitle(lab.PaneRuns, 120).Text(); !strings.Contains(text, "new run") || strings.Contains(text, "stop") {
 		t.Error(text)
 	}
 }
@@ -421,20 +424,20 @@ func TestLabGolden(t *testing.T) {
 				f := newFakeLab()
 				o := Options{Title: "demo", Sandbox: true, Faults: &fakeFaults{}, Theme: theme.Options{ASCII: ascii}, Release: newFakeReleaser().of}
 				m := contesting(t, f, o, size.width, size.height)
-				s := m.screens[labScreen].(*lab)
-				s.faults.masters = []master{{"10.2.1.1:6379", false}, {"10.2.1.2:6379", true}}
-				k := s.hand.add(&take{order: Taking{Lock: orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}})
-				s.hand.Update(takeWaitsMsg{k.id, orders().Waiters[1].Name.Raw(), nil})
-				k = s.hand.add(&take{order: Taking{Lock: freeLock().ID, Kind: "mutex", Recipe: "kazoo"}, stop: func() {}})
-				s.hand.done(takeDoneMsg{k.id, f.held, nil})
-				s.hand.Update(takeFencedMsg{k.id, 4711, true})
+				s := m.screens[screen.Lab].(*lab.Screen)
+				s.Faults.Masters = []lab.Master{{Addr: "10.2.1.1:6379", Stopped: false}, {Addr: "10.2.1.2:6379", Stopped: true}}
+				k := s.Hand.Add(&lab.Take{Order: lab.Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}})
+				s.Hand.Update(lab.TakeWaitsMsg{Id: k.Id, Name: fixture.Orders().Waiters[1].Name.Raw(), Names: nil})
+				k = s.Hand.Add(&lab.Take{Order: lab.Order{Lock: fixture.FreeLock().ID, Kind: "mutex", Recipe: "kazoo"}, Stop: func() {}})
+				s.Hand.Done(lab.TakeDoneMsg{Id: k.Id, Hold: f.held, Err: nil})
+				s.Hand.Update(lab.TakeFencedMsg{Id: k.Id, Token: 4711, Ok: true})
 				m.flashText = ""
 				text := ""
-				for range s.panes() {
+				for range s.Panes() {
 					fits(t, m)
 					text += content(m)
 					press(m, "tab")
-					if size.width >= labWide {
+					if size.width >= lab.LabWide {
 						break
 					}
 				}
@@ -442,7 +445,7 @@ func TestLabGolden(t *testing.T) {
 				if ascii && !isASCII(text) {
 					t.Errorf("not ASCII:\n%s", text)
 				}
-				s.contest.end()
+				s.Runs.End()
 			})
 		}
 	}
@@ -459,7 +462,7 @@ func TestEveryFrameOfTheLabFits(t *testing.T) {
 		}
 		press(m, "a", "n")
 		fits(t, m)
-		m.screens[labScreen].(*lab).contest.end()
+		m.screens[screen.Lab].(*lab.Screen).Runs.End()
 	}
 }
 

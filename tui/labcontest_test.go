@@ -8,6 +8,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/lockops/contend"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/lab"
+	"lockscope/tui/screen"
 )
 
 // run of contenders, as far as a fake one is.
@@ -26,21 +29,21 @@ func halfway(contenders int, inversions uint64) contend.Report {
 func contesting(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 	t.Helper()
 	o.Lab = f
-	m := inLab(t, o, width, height, orders().ID)
+	m := inLab(t, o, width, height, fixture.Orders().ID)
 	press(m, "tab", "n")
-	c := m.screens[labScreen].(*lab).contest
+	c := m.screens[screen.Lab].(*lab.Screen).Runs
 	cmd := press(m, "tab", "enter")
 	for _, start := range cmd().(tea.BatchMsg) {
 		send(m, start()) // the beat that it returns is not waited for
 	}
 	for side, r := range f.runs {
 		for i := range 6 {
-			r.events <- event(contend.Queued, i, float64(i)/4-4)
-			r.events <- event(contend.Granted, i, float64(i)/2-3.5)
-			r.events <- event(contend.Released, i, float64(i)/2-3.2)
+			r.events <- fixture.Event(contend.Queued, i, float64(i)/4-4)
+			r.events <- fixture.Event(contend.Granted, i, float64(i)/2-3.5)
+			r.events <- fixture.Event(contend.Released, i, float64(i)/2-3.2)
 		}
 		r.report = halfway(6, uint64(side*15))
-		send(m, answeredMsg{labScreen, contestBeatMsg{generation: c.generation, side: side, at: noon, report: r.report, events: drain(r.events)}})
+		send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation, Side: side, At: fixture.Noon, Report: r.report, Events: lab.Drain(r.events)}})
 	}
 	return m
 }
@@ -48,43 +51,43 @@ func contesting(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 func TestAQueueBesideARace(t *testing.T) {
 	f := newFakeLab()
 	m := contesting(t, f, Options{}, 120, 36)
-	if len(f.runs) != 2 || f.runs[0].order.Arena != "mutex" || f.runs[1].order.Arena != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
+	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
 		t.Fatalf("%+v", f.runs)
 	}
 	wantText(t, m, "6 workers, hold about 150ms", "first come, first served", "a race: 38 % overtook", "p50 0.84ms, p99 25.1ms", "never two at once", "longest 2.1s by 2")
 	if press(m, "n"); m.HasDialog() {
 		t.Error("n starts another run beside one that is under way")
 	}
-	c := m.screens[labScreen].(*lab).contest
+	c := m.screens[screen.Lab].(*lab.Screen).Runs
 	press(m, ".")
-	for side, b := range c.bouts {
-		send(m, c.beat(side, b)())
+	for side, b := range c.List {
+		send(m, c.Beat(side, b)())
 	}
-	if c.running() {
+	if c.Running() {
 		t.Error(". does not stop the runs")
 	}
 	wantText(t, m, "over, in 6.0s", "a race")
 	press(m, "n", "esc")
 	wantText(t, m, "a race") // the figures stay until the next run
-	send(m, answeredMsg{labScreen, contestBeatMsg{generation: c.generation - 1, report: halfway(6, 40)}})
+	send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation - 1, Report: halfway(6, 40)}})
 	wantNoText(t, m, "a race: 100 %")
 }
 
 func TestOverlapsAreLoud(t *testing.T) {
 	f := newFakeLab()
 	m := contesting(t, f, Options{}, 120, 36)
-	c := m.screens[labScreen].(*lab).contest
+	c := m.screens[screen.Lab].(*lab.Screen).Runs
 	r := halfway(6, 0)
 	r.Overlaps = 2
-	send(m, answeredMsg{labScreen, contestBeatMsg{generation: c.generation, side: 1, at: noon, report: r}})
+	send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation, Side: 1, At: fixture.Noon, Report: r}})
 	wantText(t, m, "overlaps 2: GRANTED TO TWO AT ONCE", "no lock at all")
-	c.end()
+	c.End()
 }
 
 func TestARunThatCannotBeHad(t *testing.T) {
 	f := newFakeLab()
 	f.err = errors.New("lockops: no session with zookeeper 10.1.0.1:2181")
-	m := inLab(t, Options{Lab: f}, 120, 36, orders().ID)
+	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "tab", "n")
 	settle(t, m, press(m, "tab", "enter"))
 	wantText(t, m, "not run", "no session with zookeeper")

@@ -8,6 +8,8 @@ import (
 
 	"lockscope/lockops"
 	"lockscope/lockops/contend"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/lab"
 )
 
 // fakeHeld is a hold that ends when it is told to.
@@ -37,7 +39,7 @@ func (h *fakeHeld) Release(context.Context) error {
 	return nil
 }
 
-func (h *fakeHeld) Reenter(context.Context) (Held, error) {
+func (h *fakeHeld) Reenter(context.Context) (lab.Held, error) {
 	h.lab.count("reenter")
 	inner := *h
 	inner.ctx, inner.end = context.WithCancelCause(h.ctx)
@@ -47,7 +49,7 @@ func (h *fakeHeld) Reenter(context.Context) (Held, error) {
 // fakeLab grants, or fails, as it is told, and counts what it was asked.
 type fakeLab struct {
 	mu     sync.Mutex
-	orders []Taking
+	orders []lab.Order
 	counts map[string]int
 	held   *fakeHeld
 	err    error
@@ -56,7 +58,7 @@ type fakeLab struct {
 
 func newFakeLab() *fakeLab {
 	f := &fakeLab{counts: make(map[string]int)}
-	f.held = &fakeHeld{lab: f, deadline: in(8 * time.Second)}
+	f.held = &fakeHeld{lab: f, deadline: fixture.In(8 * time.Second)}
 	f.held.ctx, f.held.end = context.WithCancelCause(context.Background())
 	return f
 }
@@ -73,20 +75,20 @@ func (f *fakeLab) counted(what string) int {
 	return f.counts[what]
 }
 
-func (f *fakeLab) Backends() []LabBackend { return []LabBackend{zkLab, redisLab} }
+func (f *fakeLab) Backends() []lab.Backend { return []lab.Backend{zkLab, redisLab} }
 
-func (f *fakeLab) Acquire(_ context.Context, o Taking, waiting func(string)) (Held, error) {
+func (f *fakeLab) Acquire(_ context.Context, o lab.Order, waiting func(string)) (lab.Held, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.orders = append(f.orders, o)
-	waiting(orders().Waiters[1].Name.Raw())
+	waiting(fixture.Orders().Waiters[1].Name.Raw())
 	if f.err != nil {
 		return nil, f.err
 	}
 	return f.held, nil
 }
 
-func (f *fakeLab) Contend(_ context.Context, c Contest) (Contention, error) {
+func (f *fakeLab) Contend(_ context.Context, c lab.RunOptions) (lab.Run, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -97,7 +99,7 @@ func (f *fakeLab) Contend(_ context.Context, c Contest) (Contention, error) {
 
 // fakeRun is a contention run of which the test says how it stands.
 type fakeRun struct {
-	order  Contest
+	order  lab.RunOptions
 	report contend.Report
 	events chan contend.Event
 	done   chan struct{}
@@ -150,9 +152,9 @@ func (f *fakeFaults) Masters() []string {
 func (f *fakeFaults) StartMaster(addr string) error { f.stopped = ""; return f.note("start %s", addr) }
 
 var (
-	zkLab = LabBackend{
-		Name: "zk", ZooKeeper: true, Kinds: []string{"mutex"}, Arenas: []string{"mutex"},
+	zkLab = lab.Backend{
+		Name: "zk", ZooKeeper: true, Kinds: []string{"mutex"}, Targets: []string{"mutex"},
 		Recipes: map[string][]string{"mutex": {"curator", "kazoo", "sequential"}},
 	}
-	redisLab = LabBackend{Name: "redis", Masters: 5, Kinds: []string{"redlock"}, Arenas: []string{"mutex on one master", "redlock"}}
+	redisLab = lab.Backend{Name: "redis", Masters: 5, Kinds: []string{"redlock"}, Targets: []string{"mutex on one master", "redlock"}}
 )

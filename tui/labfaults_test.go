@@ -8,11 +8,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/lab"
+	"lockscope/tui/screen"
 )
 
 func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	box := &fakeFaults{}
-	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, orders().ID)
+	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	press(m, "tab", "tab")
 	settle(t, m, func() tea.Cmd { send(m, snapshotArrivedMsg{snapshot: m.snapshot}); return nil }())
 	wantText(t, m, "freeze whoever holds /locks/orders", "now worker-3: it lives", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
@@ -22,24 +25,24 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	press(m, "down", "w")
 	wantText(t, m, "expire the session of worker-7")
 	settle(t, m, press(m, "!"))
-	if want := fmt.Sprintf("expire %x", orders().Waiters[0].Owner.Session); len(box.calls) != 2 || box.calls[0] != "freeze zk:/locks/orders" || box.calls[1] != want {
+	if want := fmt.Sprintf("expire %x", fixture.Orders().Waiters[0].Owner.Session); len(box.calls) != 2 || box.calls[0] != "freeze zk:/locks/orders" || box.calls[1] != want {
 		t.Errorf("%q", box.calls)
 	}
-	next := orders().Waiters[1]
+	next := fixture.Orders().Waiters[1]
 	m.note([]inspect.Event{
-		{Kind: inspect.EventWaiting, At: noon, Lock: orders().ID, Contender: &next}, {Kind: inspect.EventAppeared, At: noon, Lock: thin().ID},
+		{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: fixture.Orders().ID, Contender: &next}, {Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Thin().ID},
 	}, 0)
 	wantText(t, m, "12:00:00 expire the session of worker-7", "waits")
 	wantNoText(t, m, "lock found")
 }
 
 // inFaults is a model with the keys in the pane of the faults.
-func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Model, *lab) {
+func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Model, *lab.Screen) {
 	t.Helper()
 	o.Sandbox, o.Faults, o.Lab = true, box, newFakeLab()
-	m := inLab(t, o, width, height, orders().ID)
+	m := inLab(t, o, width, height, fixture.Orders().ID)
 	press(m, "shift+tab")
-	s := m.screens[labScreen].(*lab)
+	s := m.screens[screen.Lab].(*lab.Screen)
 	settle(t, m, send(m, snapshotArrivedMsg{snapshot: m.snapshot}))
 	return m, s
 }
@@ -51,12 +54,12 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 	m, _ := inFaults(t, Options{}, box, 120, 36)
 	press(m, "down")
 	wantText(t, m, "expire the session of worker-3", "worker-7, the next in the queue, gets")
-	l := orders()
+	l := fixture.Orders()
 	old := l.Holders[0]
 	l.Holders, l.Waiters = l.Waiters[:1], l.Waiters[1:]
 	l.Holders[0].State = inspect.Holding
 	show := func() {
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})})
+		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
 	}
 	show()
 	wantText(t, m, "expire the session of worker-3", "worker-3 is not in the lock now: w takes another")
@@ -65,7 +68,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 		t.Errorf("hit %q", box.calls)
 	}
 	old.Name, old.State = "_c_again-lock-0000000700", inspect.Waiting // it asks again, with the same session
-	l = orders()
+	l = fixture.Orders()
 	l.Holders, l.Waiters = l.Waiters[:1], append(l.Waiters[1:], old)
 	show()
 	settle(t, m, press(m, "!"))
@@ -81,14 +84,14 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 // A fault that has become another one by itself is not done before somebody can have read it.
 func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
 	t.Parallel()
-	clock := noon
+	clock := fixture.Noon
 	box := &fakeFaults{}
 	m, _ := inFaults(t, Options{Now: func() time.Time { return clock }}, box, 120, 36)
 	look := func() {
-		clock = clock.Add(slowBeat)
+		clock = clock.Add(screen.SlowBeat)
 		settle(t, m, send(m, snapshotArrivedMsg{snapshot: m.snapshot}))
 	}
-	box.frozen = orders().ID.String() // the scenario does that itself
+	box.frozen = fixture.Orders().ID.String() // the scenario does that itself
 	look()
 	settle(t, m, press(m, "!"))
 	wantText(t, m, "thaw the holder of /locks/orders", `this has become "thaw the holder of /locks/orders" only just now: press it again`)

@@ -17,6 +17,8 @@ import (
 	"lockscope/inspect"
 	"lockscope/internal/servertest"
 	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -48,7 +50,7 @@ func golden(t *testing.T, name, got string) {
 func plain(o Options) Options {
 	o.Theme = theme.Options{NoColor: true, ASCII: o.Theme.ASCII}
 	if o.Now == nil {
-		o.Now = func() time.Time { return noon }
+		o.Now = func() time.Time { return fixture.Noon }
 	}
 	return o
 }
@@ -148,7 +150,7 @@ func cellOf(line, text string) int {
 
 // heldScreen is a screen that is never shown, and holds locks.
 type heldScreen struct {
-	screen
+	screen.Screen
 	n func() int
 }
 

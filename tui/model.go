@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/theme"
+	"lockscope/tui/screen"
 )
 
 // The smallest window that is drawn.
@@ -22,9 +23,9 @@ const (
 type Model struct {
 	*world
 	width, height int
-	screens       map[screenName]screen
+	screens       map[screen.Name]screen.Screen
 	// trail is how the user came here, the screen in front last.
-	trail []place
+	trail []screen.Place
 
 	waiting *inspect.Snapshot // the newest, kept back while paused
 	unseen  []inspect.Event   // what happened while paused
@@ -32,7 +33,7 @@ type Model struct {
 	forgot  int               // how many events were missed when what they may have told was last looked for
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
 	ticking int               // the generation of the tick under way
-	guide   guide
+	tour    tour
 	focused []inspect.ID
 	// recovered are backends that were not well, by name.
 	recovered map[string]recovery
@@ -44,19 +45,19 @@ func New(ctx context.Context, o Options) *Model {
 		options: o,
 		theme:   theme.New(o.Theme),
 		now:     o.now(),
-		history: newHistory(),
+		history: screen.NewHistory(),
 		ctx:     ctx,
 		alive:   &sync.RWMutex{},
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
-	w.events.offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screenName]screen), recovered: make(map[string]recovery)}
+	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
+	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
-	m.trail = []place{{screen: screenList()[0].name}}
-	m.inFront = m.trail[0].screen
-	m.guide.scenes = o.Scenes
+	m.trail = []screen.Place{{Screen: screenList()[0].name}}
+	m.inFront = m.trail[0].Screen
+	m.tour.scenes = o.Scenes
 	m.resize()
 	return m
 }
@@ -127,7 +128,7 @@ func (m *Model) toDialogs(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-func (m *Model) updateDialog(d dialog, msg tea.Msg) tea.Cmd {
+func (m *Model) updateDialog(d screen.Dialog, msg tea.Msg) tea.Cmd {
 	cmd, done := d.Update(msg)
 	if done {
 		m.close(d)
@@ -157,29 +158,29 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if m.HasDialog() {
 		return m.toDialog(msg)
 	}
-	m.guide.noteKey(msg)
+	m.tour.noteKey(msg)
 	front := m.front()
-	if taker, ok := front.(keyTaker); ok && taker.TakeKey(msg) {
+	if taker, ok := front.(screen.Typist); ok && taker.TakeKey(msg) {
 		return nil
 	}
-	for _, list := range [][]action{m.sceneActions(), front.Actions()} {
-		if cmd, ok := runKey(m, list, msg.String()); ok {
+	for _, list := range [][]screen.Action{m.sceneActions(), front.Actions()} {
+		if cmd, ok := screen.Press(m, list, msg.String()); ok {
 			return cmd
 		}
 	}
-	cmd, _ := runKey(m, m.globalActions(), msg.String())
+	cmd, _ := screen.Press(m, m.globalActions(), msg.String())
 	return cmd
 }
 
-func (m *Model) globalActions() []action {
-	list := append(m.goToActions(), []action{
-		{keys: []string{"space"}, shown: "space", hint: "pause", help: "freeze the screen, and go on", run: m.pause},
-		{keys: []string{"T"}, shown: "T", help: "the next theme: auto, dark, light, high contrast, colour-blind", run: do(m.nextTheme)},
-		{keys: []string{":"}, shown: ":", hint: "go to", help: "go to a screen, a lock or an action by its name", vital: true, run: do(m.goTo)},
-		{keys: []string{"?"}, shown: "?", hint: "help", help: "this page", vital: true, run: do(m.help)},
-		{keys: []string{"q"}, shown: "q", hint: "quit", help: "quit (ctrl+c too)", vital: true, run: m.quit},
+func (m *Model) globalActions() []screen.Action {
+	list := append(m.goToActions(), []screen.Action{
+		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Help: "freeze the screen, and go on", Run: m.pause},
+		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: auto, dark, light, high contrast, colour-blind", Run: screen.Do(m.nextTheme)},
+		{Keys: []string{":"}, Shown: ":", Hint: "go to", Help: "go to a screen, a lock or an action by its name", Vital: true, Run: screen.Do(m.goTo)},
+		{Keys: []string{"?"}, Shown: "?", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},
+		{Keys: []string{"q"}, Shown: "q", Hint: "quit", Help: "quit (ctrl+c too)", Vital: true, Run: m.quit},
 	}...)
-	if m.inFront != labScreen {
+	if m.inFront != screen.Lab {
 		list = append(list, m.acquireAction())
 	}
 	return list
@@ -196,7 +197,7 @@ func (m *Model) nextTheme() {
 }
 
 func (m *Model) help() {
-	m.Push(newHelp(m.world, m.front().Crumb(), slices.Concat(m.front().Actions(), m.sceneActions()), m.globalActions()))
+	m.Push(newHelp(m.world, m.front().Title(), slices.Concat(m.front().Actions(), m.sceneActions()), m.globalActions()))
 }
 
 func (m *Model) goTo() {
@@ -223,7 +224,7 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) front() screen { return m.screens[m.trail[len(m.trail)-1].screen] }
+func (m *Model) front() screen.Screen { return m.screens[m.trail[len(m.trail)-1].Screen] }
 
 // navigate goes where the screen in front asked for.
 func (m *Model) navigate() tea.Cmd {
@@ -232,24 +233,24 @@ func (m *Model) navigate() tea.Cmd {
 	switch {
 	case n.back && len(m.trail) > 1:
 		m.trail, m.opener = m.trail[:len(m.trail)-1], ""
-	case m.screens[n.to.screen] == nil:
+	case m.screens[n.to.Screen] == nil:
 		return nil
 	default:
-		m.opener = m.trail[len(m.trail)-1].screen
+		m.opener = m.trail[len(m.trail)-1].Screen
 		m.trail = walk(m.trail, n.to)
 	}
 	here := m.trail[len(m.trail)-1]
-	m.inFront = here.screen
-	m.screens[here.screen].Open(here)
+	m.inFront = here.Screen
+	m.screens[here.Screen].Open(here)
 	m.resize()
-	return m.front().Update(snapshotShownMsg{})
+	return m.front().Update(screen.SnapshotMsg{})
 }
 
 // longestTrail is how many places back one can go; those after the first are forgotten first.
 const longestTrail = 16
 
 // walk is the trail after going to a place: one that was on it is gone back to.
-func walk(trail []place, to place) []place {
+func walk(trail []screen.Place, to screen.Place) []screen.Place {
 	if at := slices.Index(trail, to); at >= 0 {
 		return trail[:at+1]
 	}
@@ -260,18 +261,18 @@ func walk(trail []place, to place) []place {
 }
 
 // goToActions are the keys that open the screens, at what is selected on the one in front.
-func (m *Model) goToActions() []action {
-	var list []action
+func (m *Model) goToActions() []screen.Action {
+	var list []screen.Action
 	for _, e := range screenList() {
 		if e.key == "" {
 			continue
 		}
-		a := action{
-			keys: []string{e.key}, shown: e.key, hint: string(e.name), help: string(e.name) + ": " + e.about,
-			run: do(func() { m.Go(e.name, m.front().Selected()) }),
+		a := screen.Action{
+			Keys: []string{e.key}, Shown: e.key, Hint: string(e.name), Help: string(e.name) + ": " + e.about,
+			Run: screen.Do(func() { m.Go(e.name, m.front().Selected()) }),
 		}
 		if e.name == m.inFront { // once on the trail is enough, whatever is selected by now
-			a.hint, a.disabled = "", func() string { return string(e.name) + " is what you see: esc goes back" }
+			a.Hint, a.Disabled = "", func() string { return string(e.name) + " is what you see: esc goes back" }
 		}
 		list = append(list, a)
 	}

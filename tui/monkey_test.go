@@ -17,6 +17,8 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/lockops/act"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/lab"
 )
 
 // evil is text of a server that would steer a terminal, or trip who counts cells.
@@ -36,7 +38,7 @@ type monkey struct {
 func newMonkey(t *testing.T, seed uint64, o Options) *monkey {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	k := &monkey{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), now: noon, answers: make(chan tea.Msg, 100_000), lines: make(map[string]int)}
+	k := &monkey{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), now: fixture.Noon, answers: make(chan tea.Msg, 100_000), lines: make(map[string]int)}
 	o.Now = func() time.Time { return k.now }
 	k.m = New(ctx, plain(o))
 	t.Cleanup(func() {
@@ -67,10 +69,10 @@ func (k *monkey) key() tea.KeyPressMsg {
 
 func (k *monkey) lock() *inspect.Lock {
 	all := []func() *inspect.Lock{
-		orders, readers, freeLock, thin, split, minority, unknownLock, hostile,
+		fixture.Orders, fixture.Readers, fixture.FreeLock, fixture.Thin, fixture.Split, fixture.Minority, fixture.UnknownLock, fixture.Hostile,
 		func() *inspect.Lock { return library(1 + k.IntN(20)) },
-		func() *inspect.Lock { return &inspect.Lock{ID: id("zk:/locks/bare")} },
-		func() *inspect.Lock { return &inspect.Lock{ID: id("nobody:/x"), State: inspect.StateHeld} },
+		func() *inspect.Lock { return &inspect.Lock{ID: fixture.Id("zk:/locks/bare")} },
+		func() *inspect.Lock { return &inspect.Lock{ID: fixture.Id("nobody:/x"), State: inspect.StateHeld} },
 	}
 	l := *all[k.IntN(len(all))]()
 	for _, list := range []*[]inspect.Contender{&l.Holders, &l.Waiters} {
@@ -118,7 +120,7 @@ func (k *monkey) snapshot() *inspect.Snapshot {
 		list = append(list, l)
 	}
 	slices.SortFunc(list, func(a, b *inspect.Lock) int { return a.ID.Compare(b.ID) })
-	places := backends()
+	places := fixture.Backends()
 	if k.IntN(5) == 0 {
 		places = nil
 	}
@@ -132,7 +134,7 @@ func (k *monkey) snapshot() *inspect.Snapshot {
 	for range k.IntN(6) {
 		l := k.lock()
 		e := inspect.Event{Kind: inspect.EventKind(k.one("appeared", "gone", "waiting", "acquired", "handover", "released", "expired", "lost", "ended", "forced")), At: k.now, Lock: l.ID}
-		if list := contendersOf(l); len(list) > 0 {
+		if list := lab.ContendersOf(l); len(list) > 0 {
 			e.Contender = list[k.IntN(len(list))]
 		} else if e.Kind != inspect.EventAppeared {
 			e.Kind = inspect.EventGone
@@ -250,14 +252,14 @@ func TestAnythingMayBePressed(t *testing.T) {
 			releaser := newFakeReleaser()
 			if seed%4 < 3 {
 				lab := newFakeLab()
-				lab.held.deadline = in(time.Hour)
+				lab.held.deadline = fixture.In(time.Hour)
 				o.Lab, o.Faults = lab, &fakeFaults{err: errors.New(evil)}
 				releaser.preview.Sends = []string{inspect.Escape(evil)}
 				releaser.result.Masters = []act.MasterResult{{Addr: evil, Err: errors.New(evil)}}
 				o.Release = releaser.of
 			}
 			if seed%3 == 0 {
-				o.Scenes = []Scene{{Title: "one", Text: "text", Lock: orders().ID}, {Title: "two", Lock: hostile().ID}}
+				o.Scenes = []Scene{{Title: "one", Text: "text", Lock: fixture.Orders().ID}, {Title: "two", Lock: fixture.Hostile().ID}}
 			}
 			k := newMonkey(t, seed, o)
 			for range steps {

@@ -12,6 +12,7 @@ import (
 	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
 	"lockscope/theme"
+	"lockscope/tui/lab"
 )
 
 // Feed hands out snapshots, each newer than the one before. *inspect.Subscription is one.
@@ -28,9 +29,9 @@ type Options struct {
 	// read-only: no key that writes is bound.
 	Release func(backend string) (act.Releaser, bool)
 	// Lab takes locks by hand and runs contention; nil where nothing may be written.
-	Lab Lab
+	Lab lab.Driver
 	// Faults are what may be done to the sandbox; nil where there is none.
-	Faults Faults
+	Faults lab.Faults
 	// ReadOnly says why nothing may be written, where that is not only because nobody asked to.
 	ReadOnly string
 	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be

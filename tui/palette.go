@@ -12,6 +12,8 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/internal/text"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // locksFoundMsg is what came of a palette's search.
@@ -41,7 +43,7 @@ func (c choice) why() string {
 type palette struct {
 	*world
 	fixed   []choice // screens and actions
-	field   field
+	field   widget.Field
 	choices []choice // what matches
 	cursor  int
 	// generation is the number of the last search among the locks, other than those of palettes before; all counts what it found.
@@ -52,41 +54,41 @@ type palette struct {
 }
 
 // newPalette offers all screens, at what is selected, and these actions.
-func newPalette(w *world, at subject, actions []action) *palette {
+func newPalette(w *world, at screen.Subject, actions []screen.Action) *palette {
 	p := &palette{world: w}
 	for _, e := range screenList() {
 		p.fixed = append(p.fixed, choice{
 			name: string(e.name), key: e.key, about: e.about,
-			run: do(func() { w.Go(e.name, at) }),
+			run: screen.Do(func() { w.Go(e.name, at) }),
 		})
 	}
 	for _, a := range actions {
-		name := a.name()
+		name := nameOf(&a)
 		if name == "" || slices.ContainsFunc(p.fixed, func(c choice) bool { return c.name == name }) {
 			continue
 		}
 		p.fixed = append(p.fixed, choice{
-			name: name, key: strings.Join(strings.Fields(a.shown), " "), about: a.help, disabled: a.disabled, run: a.run,
+			name: name, key: strings.Join(strings.Fields(a.Shown), " "), about: a.Help, disabled: a.Disabled, run: a.Run,
 		})
 	}
 	p.choose(lockMatches{})
 	return p
 }
 
-// name of an action, as it is typed; empty for one that is better done with its key.
-func (a action) name() string {
+// nameOf an action is how it is typed; empty for one that is better done with its key.
+func nameOf(a *screen.Action) string {
 	switch {
-	case a.moves || a.run == nil:
+	case a.Moves || a.Run == nil:
 		return ""
-	case a.hint != "":
-		return a.hint
+	case a.Hint != "":
+		return a.Hint
 	default:
-		return a.help[:strings.IndexAny(a.help+":", ":,;(")]
+		return a.Help[:strings.IndexAny(a.Help+":", ":,;(")]
 	}
 }
 
 // typed is what is looked for.
-func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.field.value())) }
+func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.field.Value())) }
 
 // search looks again after the text changed: at once where there are few locks.
 func (p *palette) search() tea.Cmd {
@@ -94,7 +96,7 @@ func (p *palette) search() tea.Cmd {
 	p.cursor = 0
 	p.stop()
 	typed, snapshot := p.typed(), p.snapshot
-	p.searching = typed != "" && snapshot.Len() > atOnce
+	p.searching = typed != "" && snapshot.Len() > screen.AtOnce
 	switch {
 	case typed == "":
 		p.choose(lockMatches{})
@@ -136,7 +138,7 @@ func (p *palette) choose(f lockMatches) {
 	for _, m := range f.locks {
 		p.choices = append(p.choices, choice{
 			name: m.id.String(), about: p.lockWords(m.id), well: m.well,
-			run: do(func() { p.Go(chainScreen, subject{lock: m.id}) }),
+			run: screen.Do(func() { p.Go(screen.Chain, screen.Subject{Lock: m.id}) }),
 		})
 	}
 	if typed != "" {
@@ -189,13 +191,13 @@ func (p *palette) key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case "enter":
 		return p.run()
 	case "backspace":
-		if p.field.value() == "" {
+		if p.field.Value() == "" {
 			return nil, true
 		}
-		p.field.press(msg)
+		p.field.Press(msg)
 		return p.search(), false
 	default:
-		if p.field.press(msg) {
+		if p.field.Press(msg) {
 			return p.search(), false
 		}
 	}
@@ -207,7 +209,7 @@ func (p *palette) complete() tea.Cmd {
 	if p.cursor < 0 || p.cursor >= len(p.choices) {
 		return nil
 	}
-	p.field.set(p.choices[p.cursor].name)
+	p.field.Set(p.choices[p.cursor].name)
 	return p.search()
 }
 
@@ -223,9 +225,9 @@ func (p *palette) run() (tea.Cmd, bool) {
 	return c.run(), true
 }
 
-func (p *palette) Actions() []action {
-	return []action{
-		{shown: "enter", hint: "go"}, {shown: "tab", hint: "complete"}, {shown: "up/down", hint: "choose"}, {shown: "esc", hint: "close"},
+func (p *palette) Actions() []screen.Action {
+	return []screen.Action{
+		{Shown: "enter", Hint: "go"}, {Shown: "tab", Hint: "complete"}, {Shown: "up/down", Hint: "choose"}, {Shown: "esc", Hint: "close"},
 	}
 }
 
@@ -236,7 +238,7 @@ func (p *palette) View(width, height int) string {
 	t := p.theme
 	width = min(width-4, 92)
 	rows := max(1, min(paletteRows, height-5))
-	lines := []line{append(line{{":", t.Key}}, p.field.view(t, width-2)...), nil}
+	lines := []widget.Line{append(widget.Line{{":", t.Key}}, p.field.View(t, width-2)...), nil}
 	top := max(0, min(p.cursor-rows/2, len(p.choices)-rows))
 	names := 12
 	for _, c := range p.choices[top:min(top+rows, len(p.choices))] {
@@ -246,12 +248,12 @@ func (p *palette) View(width, height int) string {
 		if at := top + i; at < len(p.choices) {
 			lines = append(lines, p.choiceLine(p.choices[at], at == p.cursor, names))
 		} else if i == 0 {
-			lines = append(lines, line{{"  " + p.nothing(), t.Muted}})
+			lines = append(lines, widget.Line{{"  " + p.nothing(), t.Muted}})
 		} else {
 			lines = append(lines, nil)
 		}
 	}
-	return box(t, append(lines, line{{p.count(len(p.choices)-top-rows) + " ", t.Muted}}.align(width, true, "")), width, height, false)
+	return widget.Box(t, append(lines, widget.Line{{p.count(len(p.choices)-top-rows) + " ", t.Muted}}.Align(width, true, "")), width, height, false)
 }
 
 func (p *palette) nothing() string {
@@ -275,15 +277,15 @@ func (p *palette) count(below int) string {
 	}
 }
 
-func (p *palette) choiceLine(c choice, chosen bool, names int) line {
+func (p *palette) choiceLine(c choice, chosen bool, names int) widget.Line {
 	t := p.theme
-	l := line{{"  ", t.Text}, {text.Middle(c.name, names, t.Glyphs.Ellipsis), t.Text}}
+	l := widget.Line{{"  ", t.Text}, {text.Middle(c.name, names, t.Glyphs.Ellipsis), t.Text}}
 	if chosen {
-		l[0], l[1].style = span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
+		l[0], l[1].Style = widget.Span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
 	}
-	l = l.align(names+2, false, "").add(t.Key, fmt.Sprintf("  %-8s", c.key))
+	l = l.Align(names+2, false, "").Add(t.Key, fmt.Sprintf("  %-8s", c.key))
 	if why := c.why(); why != "" {
-		return l.add(t.Muted, " "+why)
+		return l.Add(t.Muted, " "+why)
 	}
-	return l.add(t.Muted, " "+describe.Printable(c.about))
+	return l.Add(t.Muted, " "+describe.Printable(c.about))
 }

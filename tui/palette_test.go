@@ -10,6 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 func TestMatchText(t *testing.T) {
@@ -53,7 +55,7 @@ func TestPaletteGoes(t *testing.T) {
 		{"closed", "orders", []string{"esc"}, []string{"sort: worst"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := model(t, Options{}, 80, 24, everything())
+			m := model(t, Options{}, 80, 24, fixture.Everything())
 			press(m, ":")
 			typeText(m, test.typed)
 			fits(t, m)
@@ -65,7 +67,7 @@ func TestPaletteGoes(t *testing.T) {
 }
 
 func TestPaletteSaysWhyNot(t *testing.T) {
-	m := opened(t, Options{}, 120, 36, orders().ID)
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, ":")
 	typeText(m, "force")
 	wantText(t, m, "force-release", "read-only: start with --write")
@@ -81,10 +83,10 @@ func TestPaletteSaysWhyNot(t *testing.T) {
 
 // Among very many locks it looks in a command, and a late answer is dropped.
 func TestPaletteSearchesManyLocks(t *testing.T) {
-	list := manyLocks(atOnce + 1)
+	list := fixture.ManyLocks(screen.AtOnce + 1)
 	m := New(t.Context(), plain(Options{}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
-	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), list)})
+	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)})
 	send(m, answers(first)...)
 	press(m, ":")
 	typeText(m, "lock-0000")
@@ -101,7 +103,7 @@ func TestPaletteSearchesManyLocks(t *testing.T) {
 }
 
 func TestFoundLocksAreFewAndTheBestFirst(t *testing.T) {
-	s := inspect.NewSnapshot(noon, nil, manyLocks(3000))
+	s := inspect.NewSnapshot(fixture.Noon, nil, fixture.ManyLocks(3000))
 	f := findLocks(t.Context(), s, "LOCK-0029")
 	if f.all < 100 || len(f.locks) > mostFound || f.locks[0].well != startsPart || !strings.Contains(f.locks[0].id.Path, "lock-0029") {
 		t.Errorf("%d of %d, first %v", len(f.locks), f.all, f.locks[0])
@@ -118,7 +120,7 @@ func TestFoundLocksAreFewAndTheBestFirst(t *testing.T) {
 
 func TestQuitAsksWhileSomethingIsHeld(t *testing.T) {
 	held := 2
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	holding(m, func() int { return held })
 	for _, key := range []string{"enter", "esc", "q"} {
 		if press(m, "q") != nil {
@@ -143,7 +145,7 @@ func TestQuitAsksWhileSomethingIsHeld(t *testing.T) {
 
 func TestHelpScrolls(t *testing.T) {
 	t.Parallel()
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "?")
 	wantText(t, m, "Keys of this screen: locks", "more lines", "up/down scroll")
 	wantNoText(t, m, "does not watch")
@@ -161,7 +163,7 @@ func TestHelpScrolls(t *testing.T) {
 
 // At 80 columns the footer has what matters most, on every screen.
 func TestFooterHasWhatMatters(t *testing.T) {
-	for _, m := range []*Model{model(t, Options{}, 80, 24, everything()), opened(t, Options{}, 80, 24, orders().ID)} {
+	for _, m := range []*Model{model(t, Options{}, 80, 24, fixture.Everything()), opened(t, Options{}, 80, 24, fixture.Orders().ID)} {
 		lines := splitLines(strings.TrimRight(content(m), "\n"))
 		last := lines[len(lines)-1]
 		for _, hint := range []string{": go to", "? help", "q quit"} {
@@ -170,17 +172,17 @@ func TestFooterHasWhatMatters(t *testing.T) {
 			}
 		}
 	}
-	wantText(t, model(t, Options{}, 80, 24, everything()), "enter chain  / filter")
+	wantText(t, model(t, Options{}, 80, 24, fixture.Everything()), "enter chain  / filter")
 }
 
 func TestOldRowsSayHowOld(t *testing.T) {
-	list := backends()
+	list := fixture.Backends()
 	list[0].State, list[0].Error = inspect.Down, "no server answers"
-	l := orders()
-	l.ReadAt = ago(42e9)
-	free := freeLock()
-	free.ReadAt = ago(42e9)
-	m := model(t, Options{}, 160, 36, inspect.NewSnapshot(noon, list, []*inspect.Lock{l, free, thin()}))
+	l := fixture.Orders()
+	l.ReadAt = fixture.Ago(42e9)
+	free := fixture.FreeLock()
+	free.ReadAt = fixture.Ago(42e9)
+	m := model(t, Options{}, 160, 36, inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{l, free, fixture.Thin()}))
 	wantText(t, m, "42s old")
 	for _, text := range splitLines(content(m)) {
 		if strings.Contains(text, "nightly") && !strings.Contains(text, "42s old") || strings.Contains(text, " cart:42") && strings.Contains(text, "old") {
@@ -221,10 +223,10 @@ func searching(t *testing.T, m *Model, text string) (answer tea.Msg) {
 
 func TestAnotherPalettesAnswerIsDropped(t *testing.T) {
 	var many []*inspect.Lock
-	for i := range atOnce + 1 {
-		many = append(many, &inspect.Lock{ID: id(fmt.Sprintf("zk:/locks/a%05d", i)), State: inspect.StateFree, ReadAt: noon})
+	for i := range screen.AtOnce + 1 {
+		many = append(many, &inspect.Lock{ID: fixture.Id(fmt.Sprintf("zk:/locks/a%05d", i)), State: inspect.StateFree, ReadAt: fixture.Noon})
 	}
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(noon, backends(), many))
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), many))
 	stale := searching(t, m, "9")
 	press(m, "esc")
 	answer := searching(t, m, "7")
@@ -236,11 +238,11 @@ func TestAnotherPalettesAnswerIsDropped(t *testing.T) {
 
 func TestThePaletteRefusesWhatCannotBeDoneAnyMore(t *testing.T) {
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	press(m, ":")
 	typeText(m, "force-release")
 	wantNoText(t, m, "the lock is gone")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{freeLock()})})
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})})
 	press(m, "enter")
 	wantText(t, m, "the lock is gone")
 	if len(f.requests) > 0 {

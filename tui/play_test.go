@@ -9,6 +9,8 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 // play shows a model what a real observer makes of a lock that changes on a clock of its own.
@@ -45,7 +47,7 @@ func (p *play) clock() time.Time {
 // playing starts a play of a lock, as it is two minutes before noon, when it is looked at for the first time.
 func playing(t *testing.T, o Options, l *inspect.Lock, width, height int) *play {
 	t.Helper()
-	p := &play{t: t, now: ago(2 * time.Minute), updates: make(chan inspect.Update), lock: l}
+	p := &play{t: t, now: fixture.Ago(2 * time.Minute), updates: make(chan inspect.Update), lock: l}
 	observer := inspect.NewObserver(p.clock, p)
 	p.sub = observer.Subscribe()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -110,14 +112,14 @@ func (p *play) at(before time.Duration, change func(l *inspect.Lock)) {
 // until lets time go by.
 func (p *play) until(before time.Duration) {
 	p.mu.Lock()
-	p.now = ago(before)
+	p.now = fixture.Ago(before)
 	p.mu.Unlock()
 	send(p.Model, tickedMsg{p.ticking})
 }
 
 // comer is a contender that comes now.
 func (p *play) comer(seq int32) inspect.Contender {
-	c := znode(seq, fmt.Sprintf("worker-%d", seq%5+1), 0, nil, 0)
+	c := fixture.Znode(seq, fmt.Sprintf("worker-%d", seq%5+1), 0, nil, 0)
 	c.Since, c.State = p.clock(), inspect.Waiting
 	return c
 }
@@ -188,17 +190,17 @@ func unfairPlay(t *testing.T, o Options, width, height int) *play {
 }
 
 func startOfPlay() *inspect.Lock {
-	holder := znode(100, "worker-1", 150*time.Second, nil, 0)
-	first := znode(101, "worker-2", 135*time.Second, &holder, inspect.Confirmed)
+	holder := fixture.Znode(100, "worker-1", 150*time.Second, nil, 0)
+	first := fixture.Znode(101, "worker-2", 135*time.Second, &holder, inspect.Confirmed)
 	return &inspect.Lock{
-		ID: id("zk:/locks/fair"), Kind: inspect.KindMutex, Recipe: "curator", Confidence: recipe.Certain,
+		ID: fixture.Id("zk:/locks/fair"), Kind: inspect.KindMutex, Recipe: "curator", Confidence: recipe.Certain,
 		Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{first},
 	}
 }
 
 // timelineOf opens the timeline of a lock.
 func (p *play) timeline() *Model {
-	p.Go(timelineScreen, subject{lock: p.lock.ID})
+	p.Go(screen.Timeline, screen.Subject{Lock: p.lock.ID})
 	p.navigate()
 	return p.Model
 }
@@ -206,18 +208,18 @@ func (p *play) timeline() *Model {
 // library is a lock that many read and one wants to write.
 func library(readers int) *inspect.Lock {
 	l := &inspect.Lock{
-		ID: id("zk:/locks/library"), Kind: inspect.KindRW, Recipe: "kazoo", Confidence: recipe.Certain, State: inspect.StateContended, ReadAt: noon,
+		ID: fixture.Id("zk:/locks/library"), Kind: inspect.KindRW, Recipe: "kazoo", Confidence: recipe.Certain, State: inspect.StateContended, ReadAt: fixture.Noon,
 	}
 	for i := range int32(readers) {
-		c := znode(10+i, "reader-"+string('a'+i), time.Duration(50-i)*time.Second, nil, 0)
+		c := fixture.Znode(10+i, "reader-"+string('a'+i), time.Duration(50-i)*time.Second, nil, 0)
 		c.Mode, c.BlockedBelow = recipe.Shared, 1
 		l.Holders = append(l.Holders, c)
 	}
-	w := znode(30, "writer-1", 12*time.Second, &l.Holders[readers-1], inspect.Confirmed)
+	w := fixture.Znode(30, "writer-1", 12*time.Second, &l.Holders[readers-1], inspect.Confirmed)
 	w.BlockedBelow = 5
 	l.Waiters = append(l.Waiters, w)
 	for i := range int32(5) {
-		c := znode(31+i, "later-"+string('a'+i), time.Duration(11-i)*time.Second, &w, inspect.Confirmed)
+		c := fixture.Znode(31+i, "later-"+string('a'+i), time.Duration(11-i)*time.Second, &w, inspect.Confirmed)
 		c.Mode = recipe.Shared
 		l.Waiters = append(l.Waiters, c)
 	}

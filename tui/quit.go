@@ -4,6 +4,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // quit ends the program; when something is held here it asks first.
@@ -28,7 +30,7 @@ func (m *Model) interrupt() tea.Cmd {
 func (m *Model) inHand() int {
 	n := 0
 	for _, s := range m.screens {
-		if h, ok := s.(holder); ok {
+		if h, ok := s.(screen.Holder); ok {
 			n += h.Holding()
 		}
 	}
@@ -54,14 +56,14 @@ func (d *quitting) Update(msg tea.Msg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-func (d *quitting) Actions() []action {
-	return []action{{shown: "enter/esc", hint: "stay"}, {shown: "y", hint: "release and quit"}, {shown: "ctrl+c", hint: "the same"}}
+func (d *quitting) Actions() []screen.Action {
+	return []screen.Action{{Shown: "enter/esc", Hint: "stay"}, {Shown: "y", Hint: "release and quit"}, {Shown: "ctrl+c", Hint: "the same"}}
 }
 
 func (d *quitting) View(width, height int) string {
 	t := d.theme
 	held := describe.Count(d.held, "lock")
-	return box(t, []line{
+	return widget.Box(t, []widget.Line{
 		{{"Quit?", t.Strong}},
 		nil,
 		{{"You hold " + held + " here. Quitting releases what you hold.", t.Text}},

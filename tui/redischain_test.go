@@ -9,15 +9,16 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
+	"lockscope/tui/internal/fixture"
 )
 
 // fairQueue is a Redisson fair lock whose first waiter is dead, with a finding about it.
 func fairQueue() *inspect.Lock {
-	l := inspect.KeyLock(id("redis:fair"), []inspect.Vote{vote(0, uuid(0)+":12", 20*time.Second)}, noon)
+	l := inspect.KeyLock(fixture.Id("redis:fair"), []inspect.Vote{fixture.Vote(0, uuid(0)+":12", 20*time.Second)}, fixture.Noon)
 	l.Recipe, l.State, l.Confidence = "redisson", inspect.StateContended, recipe.Certain
 	for i := range 3 {
 		c := inspect.Contender{Name: inspect.Untrusted(fmt.Sprintf("%s:%d", uuid(i+1), 33)), State: inspect.Waiting, Dead: i == 0}
-		c.ExpiresAt, c.Owner = in(time.Duration(i+1)*time.Minute), inspect.Owner{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"}
+		c.ExpiresAt, c.Owner = fixture.In(time.Duration(i+1)*time.Minute), inspect.Owner{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"}
 		l.Waiters = append(l.Waiters, c)
 	}
 	l.Findings = []inspect.Finding{{
@@ -32,7 +33,7 @@ func uuid(i int) string { return fmt.Sprintf("%08x-9d1b-4c38-b7f4-2a1c6f9e0a11",
 
 func opening(t *testing.T, l *inspect.Lock, width, height int) *Model {
 	t.Helper()
-	m := model(t, Options{}, width, height, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, width, height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	press(m, "enter")
 	fits(t, m)
 	return m
@@ -50,12 +51,12 @@ func TestRedisQueueIsReadable(t *testing.T) {
 }
 
 func TestRedisReadersAndPermitsAreListed(t *testing.T) {
-	l := inspect.KeyLock(id("redis:rw"), []inspect.Vote{vote(0, "x", 20*time.Second)}, noon)
+	l := inspect.KeyLock(fixture.Id("redis:rw"), []inspect.Vote{fixture.Vote(0, "x", 20*time.Second)}, fixture.Noon)
 	l.Kind, l.Recipe = inspect.KindRW, "redisson"
 	l.Holders = nil
 	for i := range 2 {
 		l.Holders = append(l.Holders, inspect.Contender{
-			Name: inspect.Untrusted(uuid(i) + ":1"), State: inspect.Holding, Mode: recipe.Shared, ExpiresAt: in(time.Minute),
+			Name: inspect.Untrusted(uuid(i) + ":1"), State: inspect.Holding, Mode: recipe.Shared, ExpiresAt: fixture.In(time.Minute),
 		})
 	}
 	m := opening(t, l, 80, 24)
@@ -78,21 +79,21 @@ func TestAdviceIsNotCut(t *testing.T) {
 }
 
 func TestLongQueueCountIsWhole(t *testing.T) {
-	l := orders()
+	l := fixture.Orders()
 	for i := range 300 {
 		l.Waiters = append(l.Waiters, inspect.Contender{Name: inspect.Untrusted(fmt.Sprint("w", i)), State: inspect.Waiting})
 	}
-	unseen := inspect.KeyLock(id("redis:unseen"), []inspect.Vote{vote(0, "x", 20*time.Second)}, noon)
+	unseen := inspect.KeyLock(fixture.Id("redis:unseen"), []inspect.Vote{fixture.Vote(0, "x", 20*time.Second)}, fixture.Noon)
 	unseen.State, unseen.WaitersAtLeast = inspect.StateContended, 2
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l, unseen}))
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, unseen}))
 	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
 }
 
 // Of a key that was there before we looked only the least is known that its holder has had it.
 func TestHeldAtLeast(t *testing.T) {
-	l := inspect.KeyLock(id("redis:old"), []inspect.Vote{vote(0, "mine", 20*time.Second)}, noon)
-	l.Holders[0].Seen = noon.Add(-90 * time.Second)
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	l := inspect.KeyLock(fixture.Id("redis:old"), []inspect.Vote{fixture.Vote(0, "mine", 20*time.Second)}, fixture.Noon)
+	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	wantText(t, m, "≥1m30s")
 	wantText(t, opening(t, l, 120, 36), "since before we looked, for 1m30s at least")
 }

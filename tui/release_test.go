@@ -12,6 +12,8 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/lockops/act"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/release"
 )
 
 // fakeReleaser answers as it is told and counts what it was asked to do.
@@ -47,7 +49,7 @@ func (f *fakeReleaser) executions() int {
 }
 
 func newFakeReleaser() *fakeReleaser {
-	l := orders()
+	l := fixture.Orders()
 	seen, next := l.Holders[0], l.Waiters[0]
 	after := next
 	after.State = inspect.Holding
@@ -74,7 +76,7 @@ func run(t *testing.T, m *Model, cmd tea.Cmd) {
 // inConfirm is a model with the release dialog open and its preview shown.
 func inConfirm(t *testing.T, f *fakeReleaser) *Model {
 	t.Helper()
-	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  zk:/locks/orders", "Held by  ● worker-3", "Next     ○ worker-7", "delete /locks/orders/_c_7f3e version 0", "two may run")
 	return m
@@ -84,7 +86,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	m := inConfirm(t, f)
-	if r := f.requests[0]; r.ID != orders().ID || r.Owner != orders().Holders[0].Name || r.Waiter {
+	if r := f.requests[0]; r.ID != fixture.Orders().ID || r.Owner != fixture.Orders().Holders[0].Name || r.Waiter {
 		t.Errorf("asked for %+v", r)
 	}
 	typeText(m, "/locks/orders")
@@ -99,7 +101,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	}
 	run(t, m, cmd)
 	wantText(t, m, "Released: worker-3 no longer has it", "Now      ● worker-7")
-	send(m, snapshotArrivedMsg{snapshot: everything()})
+	send(m, snapshotArrivedMsg{snapshot: fixture.Everything()})
 	wantText(t, m, "Released: worker-3")
 	press(m, "enter")
 	wantNoText(t, m, "Released")
@@ -178,7 +180,7 @@ func TestPasteDoesNothing(t *testing.T) {
 
 func TestEscapedPathIsAccepted(t *testing.T) {
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 120, 36, hostile().ID)
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Hostile().ID)
 	run(t, m, press(m, "x"))
 	typeText(m, `/locks/\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`)
 	if cmd := press(m, "tab", "enter"); cmd == nil {
@@ -187,22 +189,22 @@ func TestEscapedPathIsAccepted(t *testing.T) {
 }
 
 func TestReadOnlyBindsNothing(t *testing.T) {
-	m := opened(t, Options{}, 120, 36, orders().ID)
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
 	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
 		t.Error("x did something")
 	}
 	wantText(t, m, "read-only: start with --write")
 	for _, a := range m.front().Actions() {
-		if a.writes {
-			t.Errorf("%s is bound", a.shown)
+		if a.Writes {
+			t.Errorf("%s is bound", a.Shown)
 		}
 	}
 }
 
 func TestStaleAnswersAreDropped(t *testing.T) {
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	first := press(m, "x")
 	press(m, "esc")
 	send(m, first()) // nobody waits for it any more
@@ -212,7 +214,7 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 	press(m, "x")
 	send(m, first())
 	wantText(t, m, "Reading it again")
-	send(m, releaseExecutedMsg{generation: m.number, result: act.Result{Released: true}})
+	send(m, release.ReleaseExecutedMsg{Generation: m.number, Result: act.Result{Released: true}})
 	wantNoText(t, m, "Released")
 }
 
@@ -221,10 +223,10 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.Changed}
 	m := inConfirm(t, f)
-	l := orders()
-	l.Holders = []inspect.Contender{znode(700, "worker-9", time.Second, nil, 0)}
+	l := fixture.Orders()
+	l.Holders = []inspect.Contender{fixture.Znode(700, "worker-9", time.Second, nil, 0)}
 	l.Waiters = nil
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l})})
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
 	wantText(t, m, "It has changed since")
 	typeText(m, "/locks/orders")
 	run(t, m, press(m, "tab", "enter"))
@@ -235,13 +237,13 @@ func TestRefusalsAndErrors(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	f.preview.Refused = act.Gone
-	m := opened(t, Options{Release: f.of}, 80, 24, orders().ID)
+	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Not released (gone)")
 
 	f = newFakeReleaser()
 	f.err = errors.New("zk: no answer\x1b[2J")
-	m = opened(t, Options{Release: f.of}, 80, 24, orders().ID)
+	m = opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
 	wantText(t, m, "nothing was sent", `zk: no answer\u{1b}[2J`)
 
@@ -256,7 +258,7 @@ func TestRefusalsAndErrors(t *testing.T) {
 // A waiter wants a second, explicit step before there is even a preview.
 func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 120, 36, orders().ID)
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	press(m, "down")
 	if cmd := press(m, "x"); cmd != nil {
 		t.Fatal("a preview was asked for at once")
@@ -268,7 +270,7 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	}
 	press(m, "x")
 	run(t, m, press(m, "w"))
-	if len(f.requests) != 1 || !f.requests[0].Waiter || f.requests[0].Owner != orders().Waiters[0].Name {
+	if len(f.requests) != 1 || !f.requests[0].Waiter || f.requests[0].Owner != fixture.Orders().Waiters[0].Name {
 		t.Errorf("asked for %+v", f.requests)
 	}
 	if cmd := press(m, "enter"); cmd != nil || m.HasDialog() {
@@ -278,12 +280,12 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 
 func TestNothingToRelease(t *testing.T) {
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 80, 24, freeLock().ID)
+	m := opened(t, Options{Release: f.of}, 80, 24, fixture.FreeLock().ID)
 	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
 		t.Error("x did something")
 	}
 	wantText(t, m, "nobody holds it")
-	m = opened(t, Options{Release: func(string) (act.Releaser, bool) { return nil, false }}, 80, 24, orders().ID)
+	m = opened(t, Options{Release: func(string) (act.Releaser, bool) { return nil, false }}, 80, 24, fixture.Orders().ID)
 	press(m, "x")
 	wantText(t, m, "cannot be written to")
 }
@@ -296,7 +298,7 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 		f.preview.Warnings = append(f.preview.Warnings, fmt.Sprint("careful ", i))
 	}
 	f.preview.Sends = append(f.preview.Sends, "and the last request")
-	m := opened(t, Options{Release: f.of}, 80, 24, orders().ID)
+	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
 	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Held by")
 	fits(t, m)
@@ -315,7 +317,7 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	m := inConfirm(t, f)
 	typeText(m, "/locks/orders")
 	cmd := press(m, "tab", "enter")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(noon, backends(), nil)})
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)})
 	run(t, m, cmd)
 	wantText(t, m, "Now      it is not known who holds it")
 	wantNoText(t, m, "nobody holds it")
@@ -326,7 +328,7 @@ func TestReadOnlySaysWhy(t *testing.T) {
 		"this is a recording":         {Replay: true},
 		`profile "prod" is read_only`: {ReadOnly: `profile "prod" is read_only`},
 	} {
-		m := opened(t, o, 120, 36, orders().ID)
+		m := opened(t, o, 120, 36, fixture.Orders().ID)
 		press(m, "x")
 		wantText(t, m, want)
 	}

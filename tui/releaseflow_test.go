@@ -8,6 +8,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/lockops/act"
+	"lockscope/tui/internal/fixture"
 )
 
 // inChain is a running program with the chain of a lock in front, found by a word.
@@ -38,7 +39,7 @@ func (f *fakeReleaser) stays(t *testing.T) {
 func TestScreenWrongNameCancels(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
-	p := inChain(t, f, everything(), "orders", "holds it for")
+	p := inChain(t, f, fixture.Everything(), "orders", "holds it for")
 	for _, wrong := range []string{"/locks/order", "/locks/orders/", "orders", "/LOCKS/ORDERS"} {
 		p.keys("x")
 		p.wait("Type the path")
@@ -56,7 +57,7 @@ func TestScreenWrongNameCancels(t *testing.T) {
 func TestScreenPasteDoesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
-	p := inChain(t, f, everything(), "orders", "holds it for")
+	p := inChain(t, f, fixture.Everything(), "orders", "holds it for")
 	p.keys("\x1b[200~x\r\x1b[201~j")
 	p.wait("○ worker-7 · waits")
 	p.keys("kx")
@@ -76,13 +77,13 @@ func TestScreenHolderChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.Changed}
-	p := inChain(t, f, everything(), "orders", "holds it for")
+	p := inChain(t, f, fixture.Everything(), "orders", "holds it for")
 	p.keys("x")
 	p.wait("Type the path")
-	l := orders()
-	l.Holders = []inspect.Contender{znode(700, "worker-9", time.Second, nil, 0)}
+	l := fixture.Orders()
+	l.Holders = []inspect.Contender{fixture.Znode(700, "worker-9", time.Second, nil, 0)}
 	l.Waiters = nil
-	p.show(inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	p.show(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	p.wait("It has changed since: the release will be refused")
 	p.keys("/locks/orders\t\r")
 	p.wait("Not released (changed)", "changed meanwhile", "Now      ● worker-9")
@@ -96,7 +97,7 @@ func TestScreenHolderChangedMeanwhile(t *testing.T) {
 func TestScreenWaiterNeedsAnExtraStep(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
-	p := inChain(t, f, everything(), "orders", "holds it for")
+	p := inChain(t, f, fixture.Everything(), "orders", "holds it for")
 	p.keys("jx")
 	p.wait("Remove a waiter", "Removing a waiter frees nothing", "go on with a waiter")
 	p.keys("\r")
@@ -115,12 +116,12 @@ func TestScreenWaiterNeedsAnExtraStep(t *testing.T) {
 func TestScreenResultPerNode(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
-	l := thin()
+	l := fixture.Thin()
 	f.preview = act.Preview{Seen: &l.Holders[0], Sends: []string{"compare and delete on 5 masters"}}
 	f.result = act.Result{Reason: act.NoQuorum, Seen: &l.Holders[0], HoldersAfter: l.Holders, Masters: []act.MasterResult{
 		{Addr: "10.2.1.1:6379", Deleted: true}, {Addr: "10.2.1.2:6379"}, {Addr: "10.2.1.5:6379", Err: errors.New("no answer")},
 	}}
-	p := inChain(t, f, everything(), "cart", "3 of 5 votes")
+	p := inChain(t, f, fixture.Everything(), "cart", "3 of 5 votes")
 	p.keys("x")
 	p.wait("Type the path", "nobody that can be seen waits", "compare and delete")
 	p.keys("lock:cart:42\t")
@@ -138,17 +139,17 @@ func TestScreenDisabledKeysSayWhy(t *testing.T) {
 		releaser                     bool
 		lock                         *inspect.Lock
 	}{
-		{"read-only", "orders", "holds it", "x", "read-only: start with --write", false, orders()},
-		{"free", "nightly", "free: nobody", "x", "nobody holds it: there is nothing to release", true, freeLock()},
+		{"read-only", "orders", "holds it", "x", "read-only: start with --write", false, fixture.Orders()},
+		{"free", "nightly", "free: nobody", "x", "nobody holds it: there is nothing to release", true, fixture.FreeLock()},
 		{"a group", "library", "6 readers", "x", "open the group with enter and select one", true, library(6)},
-		{"nobody known", "invoices", "split 2·2", "\r", "it is not known who is behind it", true, split()},
+		{"nobody known", "invoices", "split 2·2", "\r", "it is not known who is behind it", true, fixture.Split()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var f *fakeReleaser
 			if test.releaser {
 				f = newFakeReleaser()
 			}
-			p := inChain(t, f, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{test.lock, readers()}), test.word, test.sees)
+			p := inChain(t, f, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{test.lock, fixture.Readers()}), test.word, test.sees)
 			p.keys(test.keys)
 			p.wait(test.want)
 			if strings.Contains(p.screen.text(), "Force-release") {

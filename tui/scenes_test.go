@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
 )
 
 // The arrows change the scene there, and the timeline does not claim them.
@@ -15,9 +16,9 @@ func TestTheTimelineClaimsNoArrowsInADemonstration(t *testing.T) {
 		if scenes {
 			o.Scenes = twoScenes()
 		}
-		m := opened(t, o, 120, 50, orders().ID)
+		m := opened(t, o, 120, 50, fixture.Orders().ID)
 		press(m, "t")
-		if got := m.front().Actions()[1]; got.hint != "in time" || got.shown != want {
+		if got := m.front().Actions()[1]; got.Hint != "in time" || got.Shown != want {
 			t.Errorf("scenes %v: %+v", scenes, got)
 		}
 	}
@@ -26,44 +27,44 @@ func TestTheTimelineClaimsNoArrowsInADemonstration(t *testing.T) {
 func twoScenes() []Scene {
 	return []Scene{
 		{Title: "first", Text: "look at invoices", Lock: inspect.ID{Backend: "redis", Path: "lock:invoices"}},
-		{Title: "second", Text: "look at orders", Lock: orders().ID},
+		{Title: "second", Text: "look at orders", Lock: fixture.Orders().ID},
 	}
 }
 
 func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
-	clock := noon
-	m := model(t, Options{Scenes: twoScenes(), Now: func() time.Time { return clock }}, 80, 24, everything())
+	clock := fixture.Noon
+	m := model(t, Options{Scenes: twoScenes(), Now: func() time.Time { return clock }}, 80, 24, fixture.Everything())
 	beat := func(d time.Duration) {
 		clock = clock.Add(d)
 		send(m, tickedMsg{m.ticking})
 	}
 	beat(time.Second)
 	wantText(t, m, "1/2 first", "look at invoices")
-	if got := locksOf(m).selected.lock; got != twoScenes()[0].Lock {
+	if got := locksOf(m).Current.Lock; got != twoScenes()[0].Lock {
 		t.Errorf("selected %v", got)
 	}
 	beat(sceneTime)
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).selected.lock; got != orders().ID {
+	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
 		t.Errorf("selected %v", got)
 	}
 	press(m, "k")
-	selected := locksOf(m).selected.lock
+	selected := locksOf(m).Current.Lock
 	beat(sceneTime)
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).selected.lock; got != selected {
+	if got := locksOf(m).Current.Lock; got != selected {
 		t.Errorf("the guide moved the cursor of somebody who uses the keys: %v", got)
 	}
 }
 
 func TestArrowsChangeTheScene(t *testing.T) {
-	m := model(t, Options{Scenes: twoScenes()}, 80, 24, everything())
+	m := model(t, Options{Scenes: twoScenes()}, 80, 24, fixture.Everything())
 	press(m, "enter")
 	wantText(t, m, "▸ chain")
 	press(m, "right")
 	wantNoText(t, m, "▸ chain")
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).selected.lock; got != orders().ID {
+	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
 		t.Errorf("selected %v", got)
 	}
 	press(m, "right", "left")
@@ -74,7 +75,7 @@ func TestArrowsChangeTheScene(t *testing.T) {
 // A caption takes two lines whatever it says, so that the screen stands still when it changes.
 func TestCaptionsTakeTwoLines(t *testing.T) {
 	scenes := []Scene{{Title: "short", Text: "a"}, {Title: "long", Text: strings.Repeat("word ", 60)}}
-	m := model(t, Options{Scenes: scenes}, 80, 24, everything())
+	m := model(t, Options{Scenes: scenes}, 80, 24, fixture.Everything())
 	before := len(m.foot())
 	press(m, "right")
 	if after := len(m.foot()); before != after || after != 4 {

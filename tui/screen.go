@@ -1,29 +1,41 @@
 package tui
 
+import (
+	"lockscope/tui/backends"
+	"lockscope/tui/chain"
+	"lockscope/tui/clients"
+	"lockscope/tui/events"
+	"lockscope/tui/findings"
+	"lockscope/tui/lab"
+	"lockscope/tui/locks"
+	"lockscope/tui/screen"
+	"lockscope/tui/timeline"
+)
+
 // screenEntry is a screen in the list of them. Its key opens it from any other at what is selected there; without one it
 // is opened in other ways.
 type screenEntry struct {
-	name  screenName
+	name  screen.Name
 	key   string
 	about string // a line for the help
-	make  func(Context, Options) screen
+	make  func(screen.Context, Options) screen.Screen
 }
 
 // screenList are all screens; the first is shown at the start. A new screen is a file of its own and a line here.
 func screenList() []screenEntry {
 	return []screenEntry{
-		{locksScreen, "", "all locks of all backends", bare(newLocks)},
-		{chainScreen, "", "a lock's queue, and what is wrong with it", func(c Context, o Options) screen { return newChain(c, o.Release) }},
-		{timelineScreen, "t", "who waited and held when, a lane a contender", func(c Context, o Options) screen { return newTimeline(c, len(o.Scenes) > 0) }},
-		{findingsScreen, "f", "what is wrong, the worst first, and what to do", bare(newFindings)},
-		{eventsScreen, "e", "what happened, the newest at the bottom", bare(newEvents)},
-		{clientsScreen, "c", "sessions and processes, all that each holds and waits for, deadlocks", bare(newClients)},
-		{backendsScreen, "b", "servers and masters, how they are read, what that costs them, and what is wrong", bare(newBackends)},
-		{labScreen, "L", "take locks by hand, let contenders fight, make faults", func(c Context, o Options) screen { return newLab(c, o.Lab, o.Faults) }},
+		{screen.Locks, "", "all locks of all backends", bare(locks.New)},
+		{screen.Chain, "", "a lock's queue, and what is wrong with it", func(c screen.Context, o Options) screen.Screen { return chain.New(c, o.Release) }},
+		{screen.Timeline, "t", "who waited and held when, a lane a contender", func(c screen.Context, o Options) screen.Screen { return timeline.New(c, len(o.Scenes) > 0) }},
+		{screen.Findings, "f", "what is wrong, the worst first, and what to do", bare(findings.New)},
+		{screen.Events, "e", "what happened, the newest at the bottom", bare(events.New)},
+		{screen.Clients, "c", "sessions and processes, all that each holds and waits for, deadlocks", bare(clients.New)},
+		{screen.Backends, "b", "servers and masters, how they are read, what that costs them, and what is wrong", bare(backends.New)},
+		{screen.Lab, "L", "take locks by hand, let contenders fight, make faults", func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) }},
 	}
 }
 
 // bare makes a screen that needs no option.
-func bare(make func(Context) screen) func(Context, Options) screen {
-	return func(c Context, _ Options) screen { return make(c) }
+func bare(make func(screen.Context) screen.Screen) func(screen.Context, Options) screen.Screen {
+	return func(c screen.Context, _ Options) screen.Screen { return make(c) }
 }

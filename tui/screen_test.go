@@ -14,6 +14,8 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/lockops/act"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
 )
 
 // terminal is an in-process terminal that a whole program draws on.
@@ -152,7 +154,7 @@ func TestScreenReleases(t *testing.T) {
 	f := newFakeReleaser()
 	p := start(t, Options{Release: f.of}, 120, 36)
 	p.wait("Connecting")
-	p.show(everything())
+	p.show(fixture.Everything())
 	p.wait("stuck-holder")
 	p.keys("/orders\r")
 	p.wait("1 of 8 locks")
@@ -197,7 +199,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 
 func TestScreenReadOnly(t *testing.T) {
 	p := start(t, Options{}, 80, 24)
-	p.show(everything())
+	p.show(fixture.Everything())
 	p.wait("READ-ONLY", "invoices")
 	p.keys("\x1b[B\r")
 	p.wait("worker-3")
@@ -209,7 +211,7 @@ func TestScreenDropsStaleAnswers(t *testing.T) {
 	t.Parallel()
 	slow := &slowReleaser{fakeReleaser: newFakeReleaser(), answer: make(chan struct{})}
 	p := start(t, Options{Release: func(string) (act.Releaser, bool) { return slow, true }}, 120, 36)
-	p.show(everything())
+	p.show(fixture.Everything())
 	p.wait("invoices")
 	p.keys("\x1b[B\rx")
 	p.wait("Reading it again")
@@ -242,10 +244,10 @@ func (s *slowReleaser) Preview(ctx context.Context, r act.Request) (act.Preview,
 func countdown(n int) *inspect.Snapshot {
 	var locks []*inspect.Lock
 	for i := range n {
-		v := inspect.Vote{Addr: "10.2.1.1:6379", Up: true, Present: true, Value: "host-1", ExpiresAt: in(time.Duration(20+i) * time.Second)}
-		locks = append(locks, inspect.KeyLock(id(fmt.Sprintf("redis:lock:job-%02d", i)), []inspect.Vote{v}, noon))
+		v := inspect.Vote{Addr: "10.2.1.1:6379", Up: true, Present: true, Value: "host-1", ExpiresAt: fixture.In(time.Duration(20+i) * time.Second)}
+		locks = append(locks, inspect.KeyLock(fixture.Id(fmt.Sprintf("redis:lock:job-%02d", i)), []inspect.Vote{v}, fixture.Noon))
 	}
-	return inspect.NewSnapshot(noon, backends(), locks)
+	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 }
 
 // A slow link must keep up with the clock: what does not change costs nothing, thirty times to live little.
@@ -254,7 +256,7 @@ func TestBytesPerTick(t *testing.T) {
 	clock := struct {
 		sync.Mutex
 		now time.Time
-	}{now: noon}
+	}{now: fixture.Noon}
 	p := start(t, Options{Now: func() time.Time {
 		clock.Lock()
 		defer clock.Unlock()
@@ -264,12 +266,12 @@ func TestBytesPerTick(t *testing.T) {
 	p.wait("job-00", "job-29")
 	p.quiet()
 	before := p.screen.written()
-	time.Sleep(2 * slowBeat) // ticks on a clock that stands still
+	time.Sleep(2 * screen.SlowBeat) // ticks on a clock that stands still
 	if n := p.screen.written() - before; n != 0 {
 		t.Errorf("%d bytes although nothing changed", n)
 	}
 	clock.Lock()
-	clock.now = in(time.Second)
+	clock.now = fixture.In(time.Second)
 	clock.Unlock()
 	p.wait(" 19s", " 48s")
 	p.quiet()

@@ -8,12 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
 )
 
 // The key goes through all themes, wherever one is, and what is drawn changes with it at once.
 func TestThemeKey(t *testing.T) {
-	m := New(t.Context(), Options{Now: func() time.Time { return noon }})
-	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: everything()})
+	m := New(t.Context(), Options{Now: func() time.Time { return fixture.Noon }})
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: fixture.Everything()})
 	send(m, tea.ColorProfileMsg{Profile: trueColor}, tea.BackgroundColorMsg{Color: color.Black})
 	seen := map[string]bool{}
 	for i, name := range []string{theme.Dark, theme.Light, theme.HighContrast, theme.ColourBlind, theme.Auto} {
@@ -30,7 +31,7 @@ func TestThemeKey(t *testing.T) {
 		}
 		fits(t, m)
 	}
-	plain := model(t, Options{}, 80, 24, everything())
+	plain := model(t, Options{}, 80, 24, fixture.Everything())
 	press(plain, "T")
 	wantText(t, plain, "NO_COLOR")
 }

@@ -11,6 +11,9 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+	"lockscope/tui/timeline"
 )
 
 func TestTimelineGolden(t *testing.T) {
@@ -50,7 +53,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	wantText(t, m, "waits for 1m50s", "overtaken twice")
 }
 
-func timelineOf(m *Model) *timeline { return m.screens[timelineScreen].(*timeline) }
+func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
 
 // The cursor is with whoever holds the lock until it is moved; then it stays with its lane.
 func TestTimelineCursor(t *testing.T) {
@@ -81,8 +84,10 @@ func TestTimelineMovesInTime(t *testing.T) {
 	t.Parallel()
 	p := fairPlay(t, Options{}, 120, 36)
 	m := p.timeline()
-	end := func() time.Duration { return timelineOf(m).view().window.end().Sub(noon).Round(2 * time.Second) }
-	if d := timelineOf(m).view().window.step; d >= 3*time.Second {
+	end := func() time.Duration {
+		return timelineOf(m).LaneView().Window.End().Sub(fixture.Noon).Round(2 * time.Second)
+	}
+	if d := timelineOf(m).LaneView().Window.Step; d >= 3*time.Second {
 		t.Errorf("a cell is %v", d)
 	}
 	press(m, "h")
@@ -116,7 +121,7 @@ func TestTimelineZooms(t *testing.T) {
 	wantText(t, m, "last 3m")
 	press(m, "+", "=")
 	wantText(t, m, "last 1m")
-	if timelineOf(m).Lively() != true {
+	if timelineOf(m).NeedsFastTick() != true {
 		t.Error("a cell of less than a second and no fast beat")
 	}
 	for range 12 {
@@ -124,7 +129,7 @@ func TestTimelineZooms(t *testing.T) {
 		fits(t, m)
 	}
 	wantText(t, m, "last 1h", "a window is from 10 s to 1 h long")
-	if timelineOf(m).Lively() {
+	if timelineOf(m).NeedsFastTick() {
 		t.Error("a fast beat for cells of many seconds")
 	}
 	for range 12 {
@@ -135,24 +140,24 @@ func TestTimelineZooms(t *testing.T) {
 }
 
 func TestEmptyTimelineSaysWhy(t *testing.T) {
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends(), nil))
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
 	press(m, "t")
 	wantText(t, m, "No lock is selected")
 	fits(t, m)
-	m = model(t, Options{}, 80, 24, everything())
-	m.Go(timelineScreen, subject{lock: freeLock().ID})
+	m = model(t, Options{}, 80, 24, fixture.Everything())
+	m.Go(screen.Timeline, screen.Subject{Lock: fixture.FreeLock().ID})
 	m.navigate()
 	wantText(t, m, "free: nobody holds it", "Nobody has waited for it or held it in the 0s that we have looked")
 	fits(t, m)
-	m.Go(timelineScreen, subject{lock: id("zk:/gone")})
+	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Id("zk:/gone")})
 	m.navigate()
 	wantText(t, m, "its servers do not list it", "Nothing was seen of it")
 }
 
 // A lock without a queue to be seen shows the holds, and does not call that fair.
 func TestTimelineOfAPlainKey(t *testing.T) {
-	m := model(t, Options{}, 120, 36, everything())
-	m.Go(timelineScreen, subject{lock: thin().ID})
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Thin().ID})
 	m.navigate()
 	wantText(t, m, "● Y2Nj", "▇")
 	wantNoText(t, m, "fair:")
@@ -164,10 +169,10 @@ func TestTimelineMouse(t *testing.T) {
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	m.View()
 	s := timelineOf(m)
-	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + s.listTop + 1, Button: tea.MouseLeft})
+	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + s.ListTop + 1, Button: tea.MouseLeft})
 	wantText(t, m, "· worker-2 · came 11:57:45")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
-	if s.cursor == 1 {
+	if s.Cursor == 1 {
 		t.Error("the wheel does not move")
 	}
 }
@@ -176,9 +181,9 @@ func TestTimelineMouse(t *testing.T) {
 func TestTimelineFits(t *testing.T) {
 	t.Parallel()
 	for width := minWidth; width <= 220; width += 20 {
-		m := model(t, Options{}, width, 24+width%13, everything())
+		m := model(t, Options{}, width, 24+width%13, fixture.Everything())
 		for l := range m.snapshot.Locks() {
-			m.Go(timelineScreen, subject{lock: l.ID})
+			m.Go(screen.Timeline, screen.Subject{Lock: l.ID})
 			m.navigate()
 			for _, key := range []string{"+", "-", "-", "h", "h", "j", "G", "0"} {
 				press(m, key)
@@ -197,13 +202,13 @@ func TestTimelineBytes(t *testing.T) {
 	clock := struct {
 		sync.Mutex
 		now time.Time
-	}{now: noon}
+	}{now: fixture.Noon}
 	p := start(t, Options{Now: func() time.Time {
 		clock.Lock()
 		defer clock.Unlock()
 		return clock.now
 	}}, 120, 36)
-	p.show(everything())
+	p.show(fixture.Everything())
 	p.wait("invoices")
 	p.keys("/orders\r")
 	p.wait("1 of 8 locks")
@@ -212,7 +217,7 @@ func TestTimelineBytes(t *testing.T) {
 	p.quiet()
 	before := p.screen.written()
 	clock.Lock()
-	clock.now = in(time.Second)
+	clock.now = fixture.In(time.Second)
 	clock.Unlock()
 	p.wait("holds for 13m59s")
 	p.quiet()

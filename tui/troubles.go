@@ -8,6 +8,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/tui/widget"
 )
 
 // recovery is when a backend got well, and what it was before.
@@ -16,15 +17,17 @@ type recovery struct {
 	at   time.Time
 }
 
-// calm is how long the line about a backend stays once it is well: what is below it moves no more often than that.
-const calm = 5 * time.Second
+// recoveryShown is how long the line about a backend stays once it is well: what is below it moves no more often than that.
+const recoveryShown = 5 * time.Second
 
-func ill(b *inspect.Backend) bool { return b.State == inspect.Degraded || b.State == inspect.Down }
+func unhealthy(b *inspect.Backend) bool {
+	return b.State == inspect.Degraded || b.State == inspect.Down
+}
 
 // noteRecoveries notes which backends are well in a new snapshot and were not in the one before.
 func (m *Model) noteRecoveries(s *inspect.Snapshot) {
 	for _, was := range m.snapshot.Backends {
-		if is := s.Backend(was.Name); is != nil && ill(was) && !ill(is) {
+		if is := s.Backend(was.Name); is != nil && unhealthy(was) && !unhealthy(is) {
 			m.recovered[was.Name] = recovery{was.State, m.options.now()}
 		}
 	}
@@ -35,8 +38,8 @@ func (m *Model) troubles() []string {
 	t := m.theme
 	var lines []string
 	put := func(style lipgloss.Style, glyph, what, why string) {
-		l := line{{" " + glyph + " " + what, style}, {"  " + why, t.Text}}
-		lines = append(lines, l.render(m.width, t.Glyphs.Ellipsis, nil))
+		l := widget.Line{{" " + glyph + " " + what, style}, {"  " + why, t.Text}}
+		lines = append(lines, l.Render(m.width, t.Glyphs.Ellipsis, nil))
 	}
 	if m.feedError != nil {
 		put(t.Warning, t.Glyphs.Warning, "no more news:", describe.Printable(m.feedError.Error()))
@@ -48,7 +51,7 @@ func (m *Model) troubles() []string {
 		case inspect.Down:
 			put(t.Critical, t.Glyphs.Critical, describe.Printable(b.Name)+" down", describe.Trouble(b))
 		default:
-			if r, ok := m.recovered[b.Name]; ok && m.now.Sub(r.at) < calm {
+			if r, ok := m.recovered[b.Name]; ok && m.now.Sub(r.at) < recoveryShown {
 				put(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", describe.Printable(b.Name), r.from, r.at.Format(time.TimeOnly)), "")
 			}
 		}

@@ -13,26 +13,31 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/tui/chain"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/locks"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // changed is a snapshot as a subscription hands it out: with the list of what changed.
 func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
-	s := inspect.NewSnapshot(noon, backends(), locks)
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 	s.Changed = append([]inspect.ID{}, ids...)
 	return s
 }
 
-func locksOf(m *Model) *locks { return m.screens[locksScreen].(*locks) }
+func locksOf(m *Model) *locks.Screen { return m.screens[screen.Locks].(*locks.Screen) }
 
 // listed are the lines of the table: paths, and groups by their prefix.
 func listed(m *Model) []string {
 	var ids []string
 	s := locksOf(m)
-	for _, e := range s.index.slice(s.opened, 0, 1<<20) {
-		if e.group != nil {
-			ids = append(ids, "["+e.group.backend+":"+e.group.path+"]")
+	for _, e := range s.Index.Slice(s.Opened, 0, 1<<20) {
+		if e.Group != nil {
+			ids = append(ids, "["+e.Group.Backend+":"+e.Group.Path+"]")
 		} else {
-			ids = append(ids, e.row.lock.ID.Path)
+			ids = append(ids, e.Row.Lock.ID.Path)
 		}
 	}
 	return ids
@@ -56,12 +61,12 @@ func TestKeysOfTheTable(t *testing.T) {
 		{"found and the filter left", []string{"/", "b", "i", "l", "l", "esc"}, "/locks/billing"},
 		{"nothing found", []string{"/", "z", "z", "esc"}, "lock:invoices"},
 		{"sorted by name", []string{"s", "g"}, "lock:cart:42"},
-		{"sorted by name, reversed", []string{"s", "S", "g"}, orders().ID.Path},
+		{"sorted by name, reversed", []string{"s", "S", "g"}, fixture.Orders().ID.Path},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := model(t, Options{}, 80, 24, everything())
+			m := model(t, Options{}, 80, 24, fixture.Everything())
 			press(m, test.keys...)
-			if got := locksOf(m).selected.lock.Path; got != test.want {
+			if got := locksOf(m).Current.Lock.Path; got != test.want {
 				t.Errorf("selected %q, want %q", got, test.want)
 			}
 		})
@@ -69,21 +74,21 @@ func TestKeysOfTheTable(t *testing.T) {
 }
 
 func TestWorstFirst(t *testing.T) {
-	m := model(t, Options{}, 80, 24, everything())
-	want := []string{"lock:invoices", "/locks/orders", "lock:left", "lock:dark", "/locks/billing", hostile().ID.Path, "lock:cart:42", "/locks/nightly"}
+	m := model(t, Options{}, 80, 24, fixture.Everything())
+	want := []string{"lock:invoices", "/locks/orders", "lock:left", "lock:dark", "/locks/billing", fixture.Hostile().ID.Path, "lock:cart:42", "/locks/nightly"}
 	if diff := cmp.Diff(want, listed(m)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSelectionFollowsTheLock(t *testing.T) {
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "j", "j", "j", "j")
-	calm := readers()
+	calm := fixture.Readers()
 	calm.Waiters, calm.State = nil, inspect.StateHeld // billing sinks below others
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{calm.ID, split().ID}, orders(), calm, freeLock(), thin(), minority(), unknownLock(), hostile())})
-	if s := locksOf(m); s.selected.lock != calm.ID || s.visible()[s.cursor].row.lock != calm {
-		t.Errorf("selected %v at %d", s.selected, s.cursor)
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{calm.ID, fixture.Split().ID}, fixture.Orders(), calm, fixture.FreeLock(), fixture.Thin(), fixture.Minority(), fixture.UnknownLock(), fixture.Hostile())})
+	if s := locksOf(m); s.Current.Lock != calm.ID || s.Visible()[s.Cursor].Row.Lock != calm {
+		t.Errorf("selected %v at %d", s.Current, s.Cursor)
 	}
 	if slices.Contains(listed(m), "lock:invoices") {
 		t.Error("a lock that is gone is still there")
@@ -91,16 +96,16 @@ func TestSelectionFollowsTheLock(t *testing.T) {
 }
 
 func TestPauseFreezesTheScreen(t *testing.T) {
-	now := noon
-	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, everything())
+	now := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, fixture.Everything())
 	press(m, "space")
 	before := content(m)
 	if !strings.Contains(before, "PAUSED") {
 		t.Error("no badge")
 	}
-	now = in(time.Minute)
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{split().ID}, orders())}, tickedMsg{m.ticking})
-	send(m, snapshotArrivedMsg{snapshot: changed(nil, orders())})
+	now = fixture.In(time.Minute)
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Split().ID}, fixture.Orders())}, tickedMsg{m.ticking})
+	send(m, snapshotArrivedMsg{snapshot: changed(nil, fixture.Orders())})
 	if diff := cmp.Diff(before, content(m)); diff != "" {
 		t.Error(diff)
 	}
@@ -111,13 +116,13 @@ func TestPauseFreezesTheScreen(t *testing.T) {
 
 func TestOpenAndBack(t *testing.T) {
 	var focus []inspect.ID
-	m := model(t, Options{Focus: func(ids ...inspect.ID) { focus = ids }}, 80, 24, everything())
+	m := model(t, Options{Focus: func(ids ...inspect.ID) { focus = ids }}, 80, 24, fixture.Everything())
 	if len(focus) != 8 {
 		t.Errorf("focus on %d locks", len(focus))
 	}
 	press(m, "j", "enter")
 	wantText(t, m, "locks ▸ chain", "worker-3 (10.2.0.2:53122) holds it for 13m58s")
-	if len(focus) != 1 || focus[0] != orders().ID {
+	if len(focus) != 1 || focus[0] != fixture.Orders().ID {
 		t.Errorf("focus %v", focus)
 	}
 	press(m, "esc")
@@ -128,21 +133,21 @@ func TestOpenAndBack(t *testing.T) {
 }
 
 func TestMouse(t *testing.T) {
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	top := len(m.head()) + 2
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
-	if got := locksOf(m).selected.lock; got != orders().ID {
+	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
 		t.Fatalf("selected %v", got)
 	}
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelUp})
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
 	wantText(t, m, "▸ chain")
-	pane := m.screens[chainScreen].(*chain).pane
+	pane := m.screens[screen.Chain].(*chain.Screen).Pane
 	m.View()
-	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + pane.listTop + 2, Button: tea.MouseLeft})
-	if pane.cursor != 2 {
-		t.Errorf("cursor at %d", pane.cursor)
+	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + pane.ListTop + 2, Button: tea.MouseLeft})
+	if pane.Cursor != 2 {
+		t.Errorf("cursor at %d", pane.Cursor)
 	}
 }
 
@@ -161,12 +166,12 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		{"one down", []*inspect.Backend{found, down}, []string{"where we could look", "redis down"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, test.backends, nil))
+			m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, test.backends, nil))
 			wantText(t, m, test.want...)
 			fits(t, m)
 		})
 	}
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "/")
 	typeText(m, "zzz")
 	wantText(t, m, "No lock matches")
@@ -174,14 +179,14 @@ func TestEmptyListsSayWhy(t *testing.T) {
 
 // The line about a backend stays for a while when that is well again: the rows below do not jump to and fro.
 func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
-	clock := noon
-	m := model(t, Options{Now: func() time.Time { return clock }}, 120, 36, everything())
+	clock := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return clock }}, 120, 36, fixture.Everything())
 	wantText(t, m, "redis degraded", "10.2.1.5:6379: no answer for 3.2s")
-	ill, well := backends(), backends()
+	ill, well := fixture.Backends(), fixture.Backends()
 	well[1].State = inspect.Connected
 	turn := func(after time.Duration, b []*inspect.Backend) {
 		clock = clock.Add(after)
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(clock, b, []*inspect.Lock{orders()})})
+		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(clock, b, []*inspect.Lock{fixture.Orders()})})
 		send(m, tickedMsg{m.ticking})
 		fits(t, m)
 	}
@@ -204,32 +209,32 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 
 // Several masters that do not answer are all named, each with its own error.
 func TestEachMasterThatDoesNotAnswerIsNamed(t *testing.T) {
-	b := backends()
+	b := fixture.Backends()
 	for i := range 2 {
 		s := &b[1].Servers[i]
 		s.State, s.Error = inspect.ServerDown, "redissource: master "+s.Addr+": connection lost"
 		b[1].Error += s.Error + "; "
 	}
-	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(noon, b, nil))
+	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, b, nil))
 	wantText(t, m, "redis degraded  10.2.1.1:6379: connection lost; 10.2.1.2:6379: connection lost; 10.2.1.5:6379: no answer")
 }
 
 func TestGoneLockSaysSo(t *testing.T) {
-	m := opened(t, Options{}, 80, 24, orders().ID)
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{orders().ID}, readers())})
+	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Orders().ID}, fixture.Readers())})
 	wantText(t, m, "zk:/locks/orders", "This lock is gone")
 }
 
 func TestHandoverIsRemembered(t *testing.T) {
-	m := opened(t, Options{}, 120, 36, orders().ID)
-	l := orders()
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
+	l := fixture.Orders()
 	before, next := l.Holders[0], l.Waiters[0]
-	next.State, next.Watches, next.HeldSince = inspect.Holding, "", noon
+	next.State, next.Watches, next.HeldSince = inspect.Holding, "", fixture.Noon
 	l.Holders, l.Waiters = []inspect.Contender{next}, l.Waiters[1:]
 	s := changed([]inspect.ID{l.ID}, l)
 	s.Events = []inspect.Event{
-		{Kind: inspect.EventReleased, At: noon, Lock: l.ID, Contender: &before},
-		{Kind: inspect.EventHandover, At: noon, Lock: l.ID, Contender: &next, Previous: &before},
+		{Kind: inspect.EventReleased, At: fixture.Noon, Lock: l.ID, Contender: &before},
+		{Kind: inspect.EventHandover, At: fixture.Noon, Lock: l.ID, Contender: &next, Previous: &before},
 	}
 	press(m, "space")
 	send(m, snapshotArrivedMsg{snapshot: s})
@@ -237,17 +242,17 @@ func TestHandoverIsRemembered(t *testing.T) {
 	wantNoText(t, m, "handed over")
 	press(m, "space")
 	wantText(t, m, "last grants", "12:00:00  handed over worker-3 → worker-7")
-	if !m.history.freshGrant(l.ID, next.Name, m.now) {
+	if !m.history.FreshGrant(l.ID, next.Name, m.now) {
 		t.Error("the new holder does not stand out")
 	}
-	if m.history.freshGrant(l.ID, next.Name, in(freshFor)) {
+	if m.history.FreshGrant(l.ID, next.Name, fixture.In(screen.FreshFor)) {
 		t.Error("it stands out for ever")
 	}
 }
 
 // A contender that was only listed at first, and read later, has not been granted anything.
 func TestReadingMoreIsNoGrant(t *testing.T) {
-	l, listed := orders(), orders()
+	l, listed := fixture.Orders(), fixture.Orders()
 	listed.Holders[0].Czxid, listed.Holders[0].Owner = 0, inspect.Owner{}
 	m := opened(t, Options{}, 120, 36, l.ID)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, listed)}, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
@@ -255,14 +260,14 @@ func TestReadingMoreIsNoGrant(t *testing.T) {
 }
 
 func TestLongQueueScrolls(t *testing.T) {
-	l := orders()
+	l := fixture.Orders()
 	last := &l.Waiters[len(l.Waiters)-1]
 	for i := range int32(200) {
-		c := znode(700+i, fmt.Sprintf("late-%03d", i), time.Second, last, inspect.Confirmed)
+		c := fixture.Znode(700+i, fmt.Sprintf("late-%03d", i), time.Second, last, inspect.Confirmed)
 		l.Waiters = append(l.Waiters, c)
 		last = &c
 	}
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(noon, backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	press(m, "enter")
 	wantText(t, m, "↓ ", "more")
 	press(m, "G")
@@ -271,7 +276,7 @@ func TestLongQueueScrolls(t *testing.T) {
 }
 
 func TestFeedEndIsTold(t *testing.T) {
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	send(m, snapshotArrivedMsg{err: errors.New("end of the recording")})
 	wantText(t, m, "no more news:  end of the recording", "invoices")
 	fits(t, m)
@@ -279,7 +284,7 @@ func TestFeedEndIsTold(t *testing.T) {
 
 func TestQuit(t *testing.T) {
 	for _, keys := range [][]string{{"q"}, {"enter", "q"}} {
-		m := model(t, Options{}, 80, 24, everything())
+		m := model(t, Options{}, 80, 24, fixture.Everything())
 		cmd := press(m, keys...)
 		if cmd == nil {
 			t.Fatalf("%v does not quit", keys)
@@ -306,27 +311,27 @@ func TestAge(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	m := model(t, Options{}, 80, 24, everything())
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	for _, test := range []struct {
 		lock *inspect.Lock
 		want string
 	}{
-		{orders(), "▲ zk:/locks/orders mutex curator worker-3 13m58s ▇▇▇ 3 – stuck-holder"},
-		{readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s ▇▇▇ 3 –"},
-		{freeLock(), "· zk:/locks/nightly unknown – free – – –"},
-		{thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ━━━━   6.9s"},
-		{split(), "✖ redis:lock:invoices redlock token split 2·2 – – ━━━━   7.0s"},
-		{minority(), "▲ redis:lock:left redlock token minority 1/5 – – ━╸..  1m10s"},
-		{unknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ━╸..  1m10s"},
+		{fixture.Orders(), "▲ zk:/locks/orders mutex curator worker-3 13m58s ▇▇▇ 3 – stuck-holder"},
+		{fixture.Readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s ▇▇▇ 3 –"},
+		{fixture.FreeLock(), "· zk:/locks/nightly unknown – free – – –"},
+		{fixture.Thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ━━━━   6.9s"},
+		{fixture.Split(), "✖ redis:lock:invoices redlock token split 2·2 – – ━━━━   7.0s"},
+		{fixture.Minority(), "▲ redis:lock:left redlock token minority 1/5 – – ━╸..  1m10s"},
+		{fixture.UnknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ━╸..  1m10s"},
 	} {
-		c := cellsOf(m, test.lock, 7100*time.Millisecond)
+		c := locks.CellsOf(m, test.lock, 7100*time.Millisecond)
 		if strings.Contains(test.want, "..") {
-			c = cellsOf(m, test.lock, 210*time.Second)
+			c = locks.CellsOf(m, test.lock, 210*time.Second)
 			test.want = strings.ReplaceAll(test.want, "..", "╌╌")
 		}
-		parts := []string{c.mark.text}
-		for _, l := range []line{c.lock, c.kind, c.library, c.holder, c.held, c.queue, c.ttl, c.finding} {
-			parts = append(parts, l.text())
+		parts := []string{c.Mark.Text}
+		for _, l := range []widget.Line{c.Lock, c.Kind, c.Library, c.Holder, c.Held, c.Queue, c.Ttl, c.Finding} {
+			parts = append(parts, l.Text())
 		}
 		if got := strings.TrimSpace(strings.Join(parts, " ")); got != test.want {
 			t.Errorf("got  %q\nwant %q", got, test.want)
@@ -335,23 +340,23 @@ func TestCells(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	single := inspect.KeyLock(id("redis:lock:r"), []inspect.Vote{{Addr: "a:1", Up: true, Present: true, Value: "host-3", NoExpiry: true}}, noon)
-	m := model(t, Options{}, 80, 24, everything())
+	single := inspect.KeyLock(fixture.Id("redis:lock:r"), []inspect.Vote{{Addr: "a:1", Up: true, Present: true, Value: "host-3", NoExpiry: true}}, fixture.Noon)
+	m := model(t, Options{}, 80, 24, fixture.Everything())
 	for _, test := range []struct {
 		lock *inspect.Lock
 		want string
 	}{
-		{orders(), "worker-3 (10.2.0.2:53122) holds it for 13m58s; 3 wait, next worker-7, longest 13m40s"},
-		{readers(), "3 readers hold it; 3 wait, next writer-1, longest 12s"},
-		{freeLock(), "free: nobody holds it and nobody waits"},
-		{hostile(), `evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it since before we looked, for 1h00m at most; nobody waits`},
-		{thin(), "Y2NjY2NjY2NjY2NjY2NjYw== holds it with 3 of 5 votes for 0.7s: one restart from a double hold · valid 6.8s"},
-		{split(), "split 2·2: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expired in 7.0s"},
-		{minority(), "nobody holds it: one value on 1 of 5, short of the 3 votes it needs; all expired in 1m10s"},
-		{unknownLock(), "unknown: 3 of 5 masters do not answer; too few are left to tell"},
+		{fixture.Orders(), "worker-3 (10.2.0.2:53122) holds it for 13m58s; 3 wait, next worker-7, longest 13m40s"},
+		{fixture.Readers(), "3 readers hold it; 3 wait, next writer-1, longest 12s"},
+		{fixture.FreeLock(), "free: nobody holds it and nobody waits"},
+		{fixture.Hostile(), `evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it since before we looked, for 1h00m at most; nobody waits`},
+		{fixture.Thin(), "Y2NjY2NjY2NjY2NjY2NjYw== holds it with 3 of 5 votes for 0.7s: one restart from a double hold · valid 6.8s"},
+		{fixture.Split(), "split 2·2: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expired in 7.0s"},
+		{fixture.Minority(), "nobody holds it: one value on 1 of 5, short of the 3 votes it needs; all expired in 1m10s"},
+		{fixture.UnknownLock(), "unknown: 3 of 5 masters do not answer; too few are left to tell"},
 		{single, "host-3 holds it · never expires"},
 	} {
-		if got := verdict(m, test.lock); got != test.want {
+		if got := screen.Verdict(m, test.lock); got != test.want {
 			t.Errorf("%s\ngot  %s\nwant %s", test.lock.ID, got, test.want)
 		}
 	}
@@ -362,8 +367,8 @@ func TestHintsOfWhatCannotBeDone(t *testing.T) {
 	theme := model(t, Options{}, 80, 24, nil).theme
 	theme.Key, theme.Faint = theme.Key.Underline(true), theme.Faint.Faint(true)
 	off := func() string { return "not now" }
-	list := []action{
-		{shown: "a", hint: "first"}, {shown: "b", hint: "second", disabled: off}, {shown: "c", hint: "third"}, {shown: "d", hint: "4th", disabled: off},
+	list := []screen.Action{
+		{Shown: "a", Hint: "first"}, {Shown: "b", Hint: "second", Disabled: off}, {Shown: "c", Hint: "third"}, {Shown: "d", Hint: "4th", Disabled: off},
 	}
 	for room, want := range map[int]string{
 		100: " a first  b second  c third  d 4th ",
@@ -373,16 +378,16 @@ func TestHintsOfWhatCannotBeDone(t *testing.T) {
 		17:  " a first ",
 		5:   "",
 	} {
-		if got := hintLine(theme, list, room).text(); got != want {
+		if got := screen.HintLine(theme, list, room).Text(); got != want {
 			t.Errorf("in %d cells: %q", room, got)
 		}
 	}
-	for _, s := range hintLine(theme, list, 100) {
-		if text := strings.TrimSpace(s.text); slices.Contains([]string{"b", "second", "d", "4th"}, text) != s.style.GetFaint() {
-			t.Errorf("%q: dim %v", text, s.style.GetFaint())
+	for _, s := range screen.HintLine(theme, list, 100) {
+		if text := strings.TrimSpace(s.Text); slices.Contains([]string{"b", "second", "d", "4th"}, text) != s.Style.GetFaint() {
+			t.Errorf("%q: dim %v", text, s.Style.GetFaint())
 		}
 	}
-	m := opened(t, Options{}, 80, 24, orders().ID)
+	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	wantNoText(t, m, "force-release")
 	press(m, "x")
 	wantText(t, m, "read-only: start with --write")
@@ -394,7 +399,7 @@ func TestAScreenIsOnTheTrailOnce(t *testing.T) {
 		if e.key == "" {
 			continue
 		}
-		m := opened(t, Options{}, 120, 36, orders().ID)
+		m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 		press(m, e.key)
 		settled := slices.Clone(m.trail)
 		press(m, "j", e.key, "j", "j", e.key)

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/theme"
+	"lockscope/tui/widget"
 )
 
 // Welcome shows what the program is, and how to tell it where to look, until the user asks for the demonstration (true) or
@@ -70,22 +71,22 @@ func (w *welcome) content() string {
 	lines := w.lines()
 	width := 0
 	for _, l := range lines {
-		width = max(width, l.width())
+		width = max(width, l.Width())
 	}
 	width = min(width, w.width)
 	rows := make([]string, 0, len(lines))
 	for _, l := range lines[:min(len(lines), w.height)] {
-		rows = append(rows, l.render(width, w.theme.Glyphs.Ellipsis, nil))
+		rows = append(rows, l.Render(width, w.theme.Glyphs.Ellipsis, nil))
 	}
 	return lipgloss.Place(w.width, w.height, lipgloss.Center, lipgloss.Center, strings.Join(rows, "\n"))
 }
 
-func (w *welcome) lines() []line {
+func (w *welcome) lines() []widget.Line {
 	t := w.theme
-	command := func(text, what string) line {
-		return line{{"  " + text, t.Strong}}.align(42, false, "").add(t.Muted, what)
+	command := func(text, what string) widget.Line {
+		return widget.Line{{"  " + text, t.Strong}}.Align(42, false, "").Add(t.Muted, what)
 	}
-	return []line{
+	return []widget.Line{
 		{{"lockscope", t.Title}, {"  sees the distributed locks in ZooKeeper and Redis:", t.Text}},
 		{{"who holds each, who waits in which order, for how long, and what is wrong.", t.Text}},
 		{{"It only reads, and little of it; nothing is changed unless you say --write.", t.Text}},

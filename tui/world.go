@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/theme"
+	"lockscope/tui/screen"
 )
 
 // world is the Context of all screens and dialogs, and what the root changes of it.
@@ -23,22 +24,22 @@ type world struct {
 	// now is the time that is drawn; it stands still while paused.
 	now     time.Time
 	paused  bool
-	history *history
-	events  eventLog
+	history *screen.History
+	events  screen.EventLog
 	// feedError is why no more snapshots come.
 	feedError error
 
 	// dialogs lie over the screen, the last one on top.
-	dialogs    []dialog
+	dialogs    []screen.Dialog
 	flashText  string
 	flashUntil time.Time
 	next       navigation
 	queued     []tea.Cmd
 	// losses are the locks that we held and lost, until that is acknowledged.
-	losses  []loss
-	inFront screenName // the screen that is shown
+	losses  []screen.Loss
+	inFront screen.Name // the screen that is shown
 	// opener is the screen from which the one in front was opened; empty after going back.
-	opener screenName
+	opener screen.Name
 	number int // the last that Number gave
 
 	// ctx is the program's life; running commands hold alive for reading, so that its end can wait for them.
@@ -46,30 +47,30 @@ type world struct {
 	alive *sync.RWMutex
 }
 
-var _ Context = (*world)(nil)
+var _ screen.Context = (*world)(nil)
 
 // navigation is where a screen wants to go.
 type navigation struct {
-	to   place
+	to   screen.Place
 	back bool
 }
 
-func (w *world) Snapshot() *inspect.Snapshot  { return w.snapshot }
-func (w *world) Arrived() bool                { return w.arrived }
-func (w *world) FeedError() error             { return w.feedError }
-func (w *world) Theme() *theme.Theme          { return w.theme }
-func (w *world) Now() time.Time               { return w.now }
-func (w *world) Paused() bool                 { return w.paused }
-func (w *world) Clock() time.Time             { return w.options.now() }
-func (w *world) Grants(id inspect.ID) []grant { return w.history.of(id) }
-func (w *world) Log() *eventLog               { return &w.events }
-func (w *world) ReadOnly() string             { return w.options.readOnly() }
-func (w *world) InFront() screenName          { return w.inFront }
-func (w *world) Opener() screenName           { return w.opener }
-func (w *world) Life() context.Context        { return w.ctx }
+func (w *world) Snapshot() *inspect.Snapshot         { return w.snapshot }
+func (w *world) Arrived() bool                       { return w.arrived }
+func (w *world) FeedError() error                    { return w.feedError }
+func (w *world) Theme() *theme.Theme                 { return w.theme }
+func (w *world) Now() time.Time                      { return w.now }
+func (w *world) Paused() bool                        { return w.paused }
+func (w *world) Clock() time.Time                    { return w.options.now() }
+func (w *world) Grants(id inspect.ID) []screen.Grant { return w.history.Of(id) }
+func (w *world) Log() *screen.EventLog               { return &w.events }
+func (w *world) ReadOnly() string                    { return w.options.readOnly() }
+func (w *world) InFront() screen.Name                { return w.inFront }
+func (w *world) Opener() screen.Name                 { return w.opener }
+func (w *world) Life() context.Context               { return w.ctx }
 
 func (w *world) JustGranted(id inspect.ID, name inspect.Untrusted) bool {
-	return w.history.freshGrant(id, name, w.now)
+	return w.history.FreshGrant(id, name, w.now)
 }
 
 func (w *world) Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command {
@@ -79,11 +80,13 @@ func (w *world) Commands(l *inspect.Lock, c *inspect.Contender) []describe.Comma
 	return w.options.Commands(l, c)
 }
 
-func (w *world) Go(to screenName, about subject) { w.next = navigation{to: place{to, about}} }
-func (w *world) Back()                           { w.next = navigation{back: true} }
-func (w *world) Push(d dialog)                   { w.dialogs = append(w.dialogs, d) }
-func (w *world) HasDialog() bool                 { return len(w.dialogs) > 0 }
-func (w *world) Later(cmd tea.Cmd)               { w.queued = append(w.queued, cmd) }
+func (w *world) Go(to screen.Name, about screen.Subject) {
+	w.next = navigation{to: screen.Place{Screen: to, Subject: about}}
+}
+func (w *world) Back()                { w.next = navigation{back: true} }
+func (w *world) Push(d screen.Dialog) { w.dialogs = append(w.dialogs, d) }
+func (w *world) HasDialog() bool      { return len(w.dialogs) > 0 }
+func (w *world) Later(cmd tea.Cmd)    { w.queued = append(w.queued, cmd) }
 
 func (w *world) Number() int {
 	w.number++
@@ -94,13 +97,13 @@ func (w *world) Flash(text string) {
 	w.flashText, w.flashUntil = text, w.options.now().Add(3*time.Second)
 }
 
-func (w *world) Report(l loss) {
+func (w *world) Report(l screen.Loss) {
 	w.flashText = "" // what it says of our locks is not so any more
 	w.losses = append(w.losses, l)
 }
 
 // top is the dialog that gets the keys; nil without one.
-func (w *world) top() dialog {
+func (w *world) top() screen.Dialog {
 	if len(w.dialogs) == 0 {
 		return nil
 	}
@@ -108,24 +111,24 @@ func (w *world) top() dialog {
 }
 
 // close takes a dialog away, wherever in the stack it is by now.
-func (w *world) close(d dialog) {
-	w.dialogs = slices.DeleteFunc(w.dialogs, func(o dialog) bool { return o == d })
+func (w *world) close(d screen.Dialog) {
+	w.dialogs = slices.DeleteFunc(w.dialogs, func(o screen.Dialog) bool { return o == d })
 }
 
 // note takes over what happened, and how many events before that were too many to be told.
 func (w *world) note(events []inspect.Event, missed int) {
-	w.history.note(events)
-	w.events.add(events)
-	w.events.missed += missed
+	w.history.Note(events)
+	w.events.Add(events)
+	w.events.Missed += missed
 }
 
 // answeredMsg is what came of a screen's own command, for its Update.
 type answeredMsg struct {
-	to screenName
+	to screen.Name
 	tea.Msg
 }
 
-func (w *world) Ask(s screenName, limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
+func (w *world) Ask(s screen.Name, limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
 	return w.Command(limit, func(ctx context.Context) tea.Msg {
 		if msg := f(ctx); msg != nil {
 			return answeredMsg{s, msg}

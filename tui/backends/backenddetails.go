@@ -1,0 +1,250 @@
+package backends
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// details are all that is known of the selected row: of the server, and then of its backend.
+func (s *Screen) details(width int) []widget.Line {
+	r, ok := s.Row()
+	if !ok {
+		return nil
+	}
+	d := backendFacts{Screen: s, width: width}
+	if r.Server != nil {
+		d.server(r.backend, r.Server)
+	}
+	d.backend(r.backend)
+	return d.lines
+}
+
+// backendFacts collects the lines of the details.
+type backendFacts struct {
+	*Screen
+	width int
+	lines []widget.Line
+}
+
+// names is how wide the names of facts are.
+const names = 13
+
+// fact adds a name and a text over as many lines as it needs.
+func (d *backendFacts) fact(name, text string, style lipgloss.Style) {
+	if text == "" {
+		return
+	}
+	t := d.Theme()
+	for _, part := range widget.Wrap(text, d.width-names-5, 12, t.Glyphs.Ellipsis) {
+		d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {part, style}})
+		name = ""
+	}
+}
+
+func (d *backendFacts) head(mark widget.Span, text, about string) {
+	if len(d.lines) > 0 {
+		d.lines = append(d.lines, nil)
+	}
+	d.lines = append(d.lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {text, d.Theme().Strong}, {"  " + about, d.Theme().Muted}})
+}
+
+// gauge adds a bar of how much of a limit is used.
+func (d *backendFacts) gauge(name string, used, limit float64, text string) {
+	t := d.Theme()
+	full, rest := t.Gauge(used/max(1, limit), 16)
+	style := t.Holding
+	if used > limit {
+		style = t.Warning
+	}
+	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint}, {"  " + text, t.Text}})
+}
+
+// server tells of one server.
+func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
+	t := d.Theme()
+	mark := serverSign(t, v)
+	d.head(mark, describe.Printable(v.Addr), describe.Printable(v.Role))
+	switch v.State {
+	case inspect.ServerDown:
+		d.fact("down", orElse(describe.Printable(v.Error), "no reason was given"), t.Critical)
+	case inspect.ServerUnknown:
+		d.fact("unknown", orElse(describe.Printable(v.Error), "it has not been asked, or does not tell"), t.Unknown)
+	default:
+		d.fact("error", describe.Printable(v.Error), t.Warning)
+	}
+	if v.Role == "" && v.State == inspect.ServerUp {
+		d.fact("role", "not known: the server does not tell, or it is one of a cluster", t.Unknown)
+	}
+	d.fact("version", describe.Printable(v.Version), t.Text)
+	if v.Latency >= 0 && v.State == inspect.ServerUp {
+		d.fact("answers in", describe.Millis(v.Latency), t.Text)
+	}
+	if v.ClockKnown {
+		d.fact("clock", offsetWords(v.ClockOffset)+" from ours", clockStyle(t, v.ClockOffset))
+	} else {
+		d.fact("clock", "its offset is not known", t.Unknown)
+	}
+	if !v.StartedAt.IsZero() {
+		d.fact("started", fmt.Sprintf("%s ago, %s", describe.Seconds(d.Now().Sub(v.StartedAt)), v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")), t.Text)
+	}
+	if b.Kind != inspect.Redis {
+		return
+	}
+	d.fact("run id", describe.Printable(v.RunID), t.Muted)
+	if v.EvictionPolicy != "" {
+		d.memory(v)
+	}
+	switch {
+	case v.RunID == "" && v.Persistence == "":
+		d.fact("restart", "what it keeps over one is not known: it did not tell", t.Unknown)
+	case v.Persistence == "aof":
+		d.fact("restart", "writes an append-only file: locks are still there, but for the last moment before a crash", t.Text)
+	case v.Persistence == "rdb":
+		d.fact("restart", "writes snapshots: a lock taken since the last one is gone after a crash", t.Text)
+	default:
+		d.fact("restart", "no snapshot and no append-only file was seen: after a restart it may have forgotten all locks", t.Unknown)
+	}
+}
+
+func (d *backendFacts) memory(v *inspect.Server) {
+	t, policy := d.Theme(), describe.Printable(v.EvictionPolicy)
+	switch {
+	case v.MaxMemory == 0:
+		d.fact("memory", "not limited ("+policy+")", t.Text)
+	case policy == "noeviction":
+		d.fact("memory", fmt.Sprintf("at most %d MiB; when it is full, writes fail (%s)", v.MaxMemory>>20, policy), t.Text)
+	default:
+		d.fact("memory", fmt.Sprintf("at most %d MiB; when it is full, it deletes keys, held locks too (%s)", v.MaxMemory>>20, policy), t.Warning)
+	}
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// backend tells of a backend: how it is read, what that costs, and what is wrong.
+func (d *backendFacts) backend(b *inspect.Backend) {
+	t := d.Theme()
+	mark := screen.BackendSign(t, b.State)
+	up := 0
+	for i := range b.Servers {
+		if b.Servers[i].State == inspect.ServerUp {
+			up++
+		}
+	}
+	d.head(mark, describe.Printable(b.Name), fmt.Sprintf("%s, %s: %d of %s up", b.Kind, b.State, up, describe.Count(len(b.Servers), "server")))
+	for _, text := range strings.Split(b.Error, "\n") {
+		d.fact("error", describe.Printable(text), mark.Style)
+	}
+	d.fact("changes", modeWords(b.Mode), t.Text)
+	d.fact("discovery", d.discovery(b), t.Text)
+	if b.Kind == inspect.ZooKeeper {
+		if sessions := d.Snapshot().Sessions(b.Name); sessions != nil {
+			d.fact("sessions", fmt.Sprintf("%s told by the servers", describe.Count(len(sessions), "client session")), t.Text)
+		} else {
+			d.fact("sessions", "not known: no server told who its clients are", t.Unknown)
+		}
+	}
+	if b.Lost > 0 {
+		d.fact("lost", "a server stopped answering "+strings.Replace(describe.Count(b.Lost, "time"), "1 time", "once", 1)+" while we looked", t.Warning)
+	}
+	d.cost(b)
+	d.findings(b)
+}
+
+// modeWords say how changes reach us.
+func modeWords(m inspect.Mode) string {
+	switch m {
+	case inspect.ModeWatch:
+		return "by watch: the servers tell of changes as they happen"
+	case inspect.ModePush:
+		return "by push: the masters tell of changed keys as they happen"
+	case inspect.ModePoll:
+		return "by poll: known keys are read again and again, and what happens in between is not seen"
+	case inspect.ModeOnce:
+		return "none: it is read once"
+	default:
+		return ""
+	}
+}
+
+func (d *backendFacts) discovery(b *inspect.Backend) string {
+	known := strings.Replace(describe.Count(b.Scanned, "directory"), "ys", "ies", 1)
+	if b.Kind == inspect.Redis {
+		known = describe.Count(b.Scanned, "key")
+	}
+	switch {
+	case b.FirstPass:
+		return fmt.Sprintf("everything was looked at once; %s known", known)
+	case b.State == inspect.Down:
+		return fmt.Sprintf("not finished: it cannot be reached; %s so far", known)
+	default:
+		return fmt.Sprintf("still looking for the first time; %s so far", known)
+	}
+}
+
+// cost is our own load on the servers, and how much of our budget that is.
+func (d *backendFacts) cost(b *inspect.Backend) {
+	t, c := d.Theme(), b.Cost
+	rate, all := describe.Load(c), fmt.Sprintf("%d in all", c.Requests)
+	if limit := c.Limit; limit > 0 {
+		if c.Slowed {
+			limit /= 2
+		}
+		d.gauge("our requests", rate, limit, fmt.Sprintf("%s of %s allowed, %s", describe.PerSecond(rate), describe.PerSecond(limit), all))
+	} else {
+		d.fact("our requests", describe.PerSecond(rate)+", "+all, t.Text)
+	}
+	if b.Kind == inspect.Redis && c.PerSecond > rate {
+		d.fact("", fmt.Sprintf("with %s, as one request may carry many", describe.PerSecond(c.PerSecond)+" commands"), t.Muted)
+	}
+	if c.WatchLimit > 0 {
+		d.gauge("our watches", float64(c.Watches), float64(c.WatchLimit), fmt.Sprintf("%d of %d allowed", c.Watches, c.WatchLimit))
+	}
+	if c.Duty > 0 {
+		d.fact("our scans", fmt.Sprintf("take at most %.0f %% of a master's time", c.Duty*100), t.Text)
+	}
+	if c.Slowed {
+		d.fact("slowed", "the servers answer much more slowly than at the start, so we ask half as often", t.Warning)
+	}
+}
+
+// toldFindings is how many findings of a backend are told.
+const toldFindings = 100
+
+// findings of the backend, the worst first, in full.
+func (d *backendFacts) findings(b *inspect.Backend) {
+	t, tail := d.Theme(), d.Theme().Glyphs.Ellipsis
+	found := slices.Clone(b.Findings)
+	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
+	rest := max(0, len(found)-toldFindings)
+	for _, f := range found[:len(found)-rest] {
+		mark := screen.SeveritySign(t, f.Severity)
+		d.lines = append(d.lines, nil)
+		lead := widget.Line{{" " + mark.Text + " " + describe.Printable(f.Rule) + "  ", mark.Style}}
+		for _, text := range widget.Wrap(screen.Say(d.Theme(), f.Message), d.width-lead.Width()-1, 12, tail) {
+			d.lines = append(d.lines, append(lead[:len(lead):len(lead)], widget.Span{text, t.Text}))
+			lead = widget.Line{{strings.Repeat(" ", lead.Width()), t.Text}}
+		}
+		if f.Advice == "" {
+			continue
+		}
+		for _, text := range widget.Wrap(screen.Say(d.Theme(), f.Advice), d.width-6, 12, tail) {
+			d.lines = append(d.lines, widget.Line{{"     " + text, t.Muted}})
+		}
+	}
+	if rest > 0 {
+		d.lines = append(d.lines, nil, widget.Line{{fmt.Sprintf("   and %s", describe.Count(rest, "more finding")), t.Muted}})
+	}
+}

@@ -1,0 +1,227 @@
+package backends
+
+import (
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// Screen lists the backends with their servers, and all that is known of the selected one.
+type Screen struct {
+	screen.Context
+	width, height int
+	input         screen.FilterInput
+	rows          []serverRow
+	table         widget.Scroller
+	Current       ServerKey
+	// Below is how far the details are scrolled; inDetails: the keys scroll them.
+	Below     int
+	inDetails bool
+}
+
+// serverRow is a backend or one of its servers.
+type serverRow struct {
+	backend *inspect.Backend
+	Server  *inspect.Server // nil for the backend itself
+}
+
+// ServerKey tells rows apart from one snapshot to the next. A server may be named twice in a target.
+type ServerKey struct {
+	Backend string
+	Server  int // -1 for the backend itself
+}
+
+func New(host screen.Context) screen.Screen {
+	return &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
+}
+
+// Open selects the backend of the place's lock.
+func (s *Screen) Open(p screen.Place) {
+	if p.Lock.Backend != "" && p.Lock.Backend != s.Current.Backend {
+		s.Current, s.Below, s.inDetails = ServerKey{p.Lock.Backend, -1}, 0, false
+	}
+	s.refresh()
+}
+
+func (s *Screen) Selected() screen.Subject { return screen.Subject{} }
+
+func (s *Screen) Title() string { return string(screen.Backends) }
+
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.moveTo(s.table.At)
+}
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		s.refresh()
+	case tea.MouseWheelMsg:
+		g := s.layout()
+		if s.inDetails = msg.Y >= g.top && msg.X >= g.left; s.inDetails {
+			s.scroll(screen.Wheel(msg))
+		} else {
+			s.moveTo(s.table.At + screen.Wheel(msg))
+		}
+	case tea.MouseClickMsg:
+		g := s.layout()
+		if at := s.table.Top + msg.Y - 2; msg.Button == tea.MouseLeft && msg.Y >= 2 && msg.Y < 2+g.rows && msg.X < g.tableWidth && at < len(s.rows) {
+			s.inDetails = false
+			s.moveTo(at)
+		}
+	}
+	return nil
+}
+
+// refresh takes over the backends from the snapshot.
+func (s *Screen) refresh() {
+	s.rows = nil
+	for _, b := range s.Snapshot().Backends {
+		var servers []serverRow
+		for i := range b.Servers {
+			if r := (serverRow{b, &b.Servers[i]}); s.input.MatchText(r.words()...) {
+				servers = append(servers, r)
+			}
+		}
+		if r := (serverRow{backend: b}); len(servers) > 0 || s.input.MatchText(r.words()...) {
+			s.rows = append(append(s.rows, r), servers...)
+		}
+	}
+	at := slices.IndexFunc(s.rows, func(r serverRow) bool { return r.key() == s.Current })
+	if at < 0 {
+		at = s.table.At
+	}
+	s.moveTo(at)
+}
+
+func (r serverRow) key() ServerKey {
+	for i := range r.backend.Servers {
+		if r.Server == &r.backend.Servers[i] {
+			return ServerKey{r.backend.Name, i}
+		}
+	}
+	return ServerKey{r.backend.Name, -1}
+}
+
+// words are what the filter looks in.
+func (r serverRow) words() []string {
+	b := r.backend
+	words := []string{describe.Printable(b.Name), string(b.Kind), string(b.State), string(b.Mode)}
+	if v := r.Server; v != nil {
+		return append(words[:1], describe.Printable(v.Addr), string(v.State), describe.Printable(v.Role), describe.Printable(v.Version))
+	}
+	for i := range b.Findings {
+		words = append(words, describe.Printable(b.Findings[i].Rule))
+	}
+	return words
+}
+
+// Row is the selected one; false when there is none.
+func (s *Screen) Row() (serverRow, bool) {
+	if s.table.At < len(s.rows) {
+		return s.rows[s.table.At], true
+	}
+	return serverRow{}, false
+}
+
+func (s *Screen) moveTo(at int) {
+	s.table.To(at, len(s.rows), s.layout().rows)
+	if r, ok := s.Row(); ok && r.key() != s.Current {
+		s.Current, s.Below = r.key(), 0
+	}
+	s.scroll(0)
+}
+
+// scroll moves the details as far as there are any.
+func (s *Screen) scroll(by int) {
+	g := s.layout()
+	s.Below = max(0, min(s.Below+by, len(s.details(g.paneWidth))-g.paneRows))
+}
+
+func (s *Screen) move(by int) {
+	if s.inDetails {
+		s.scroll(by)
+		return
+	}
+	s.moveTo(s.table.At + by)
+}
+
+func (s *Screen) ScrollPosition() (at, of, rows int) { return s.table.At, len(s.rows), s.layout().rows }
+
+func (s *Screen) page() int {
+	if s.inDetails {
+		return s.layout().paneRows
+	}
+	return s.layout().rows
+}
+
+func (s *Screen) leave() {
+	if s.inDetails {
+		s.inDetails = false
+		return
+	}
+	s.Back()
+}
+
+func (s *Screen) Typing() bool { return s.input.Open }
+
+// TakeKey types into the filter while it is open.
+func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
+	if !s.input.Open {
+		return false
+	}
+	if s.input.Key(msg) {
+		s.refresh()
+	}
+	return true
+}
+
+func (s *Screen) Actions() []screen.Action {
+	none := func() string {
+		if _, ok := s.Row(); !ok {
+			return "no backend is selected"
+		}
+		return ""
+	}
+	hint := "details"
+	if s.inDetails {
+		hint = "servers"
+	}
+	list := []screen.Action{{
+		Keys: []string{"tab", "enter", "l", "right"}, Shown: "tab enter", Hint: hint, Help: "next pane: the servers, or what is known of the selected one",
+		Disabled: none, Run: screen.Do(func() { s.inDetails = !s.inDetails }),
+	}}
+	list = append(list, s.input.Actions("show only servers that have all these words: address, role, backend, finding", s.refresh)...)
+	list = append(list,
+		screen.Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to the servers, or to where you came from", Run: screen.Do(s.leave)},
+		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the server's address, by the terminal (OSC 52)", Disabled: none, Run: s.copyAddress})
+	return append(list, screen.Moves(s.move, s.page)...)
+}
+
+// copyAddress puts a server's address, or those of all servers of a backend, on the clipboard.
+func (s *Screen) copyAddress() tea.Cmd {
+	r, _ := s.Row()
+	text := ""
+	for i := range r.backend.Servers {
+		if v := &r.backend.Servers[i]; r.Server == nil || r.Server == v {
+			if text != "" {
+				text += ","
+			}
+			text += describe.Printable(v.Addr)
+		}
+	}
+	s.Flash(fmt.Sprintf("copied %s", text))
+	return tea.SetClipboard(text)
+}
+
+// Focus is on no lock.
+func (s *Screen) Focus() []inspect.ID { return nil }
+
+// NeedsFastTick: ages are shown in whole seconds.
+func (s *Screen) NeedsFastTick() bool { return false }

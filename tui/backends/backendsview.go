@@ -1,0 +1,214 @@
+package backends
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/theme"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// backendsLayout is where the panes of the screen are.
+type backendsLayout struct {
+	tableWidth, rows               int
+	left, top, paneWidth, paneRows int
+}
+
+func (s *Screen) layout() backendsLayout {
+	if s.width >= screen.BesideWidth {
+		g := backendsLayout{paneWidth: max(74, s.width*2/5), rows: max(1, s.height-2), top: 1, paneRows: max(1, s.height-1)}
+		g.tableWidth = s.width - 3 - g.paneWidth
+		g.left = g.tableWidth + 3
+		return g
+	}
+	g := backendsLayout{tableWidth: s.width, paneWidth: s.width}
+	g.rows = widget.RowsAbove(len(s.rows), s.height-2)
+	g.top = 2 + g.rows + 1
+	g.paneRows = max(1, s.height-g.top)
+	return g
+}
+
+func (s *Screen) View() string {
+	t, g := s.Theme(), s.layout()
+	table := []widget.Line{append(widget.Line{{"   ", t.Header}}, widget.Titles(serverColumns(), widget.Lay(serverColumns(), g.tableWidth-widget.Margin-1), t.Header)...)}
+	from, to := s.table.Sight(len(s.rows), g.rows)
+	for i, r := range s.rows[from:to] {
+		table = append(table, s.rowLine(r, g.tableWidth, from+i == s.table.At))
+	}
+	if len(s.rows) == 0 {
+		table = append(table, s.emptyLines()...)
+	}
+	summary := widget.Spread(s.summary(), s.input.View(t), s.width, t.Glyphs.Ellipsis).Render(s.width, t.Glyphs.Ellipsis, nil)
+	details := s.details(g.paneWidth)
+	shown := details[min(s.Below, len(details)):min(len(details), s.Below+g.paneRows)]
+	if g.left > 0 {
+		height := s.height - 1
+		wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", height), "\n")
+		return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, widget.Sheet(t, table, g.tableWidth, height), wall, widget.Sheet(t, shown, g.paneWidth, height))
+	}
+	if len(s.rows) > 0 {
+		table = append(table, s.rule(g.paneRows, len(details)))
+	}
+	return summary + "\n" + widget.Sheet(t, append(table, shown...), s.width, s.height-1)
+}
+
+// rule stands above the details and says when there are more than are shown.
+func (s *Screen) rule(rows, of int) widget.Line {
+	t, name := s.Theme(), "details"
+	if of > rows {
+		name = fmt.Sprintf("details, lines %d to %d of %d: tab, then %s%s", s.Below+1, min(of, s.Below+rows), of, t.Glyphs.Up, t.Glyphs.Down)
+	}
+	l := widget.Section(s.Theme(), s.width, name)
+	if s.inDetails {
+		l[1].Style = t.Strong
+	}
+	return l
+}
+
+func (s *Screen) summary() widget.Line {
+	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
+	servers, silent, findings := 0, 0, 0
+	for _, b := range s.Snapshot().Backends {
+		findings += len(b.Findings)
+		for i := range b.Servers {
+			servers++
+			if b.Servers[i].State == inspect.ServerDown {
+				silent++
+			}
+		}
+	}
+	l := widget.Line{{" " + describe.Count(len(s.Snapshot().Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
+	if silent > 0 {
+		l = l.Add(t.Muted, dot).Add(t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
+	}
+	if findings > 0 {
+		l = l.Add(t.Muted, dot).Add(t.Text, describe.Count(findings, "finding"))
+	}
+	return l
+}
+
+// emptyLines say why there is no backend to see.
+func (s *Screen) emptyLines() []widget.Line {
+	t := s.Theme()
+	text, more := "Connecting"+t.Glyphs.Ellipsis, "No server has answered yet."
+	switch {
+	case len(s.Snapshot().Backends) > 0:
+		text, more = "No server matches the filter.", "esc shows all of them."
+	case s.FeedError() != nil:
+		text, more = "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+	}
+	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
+}
+
+func serverColumns() []widget.Column {
+	return []widget.Column{
+		{Title: "SERVER", Middle: true, Width: 22, Grow: 3, Most: 44},
+		{Title: "STATE", Width: 9},
+		{Title: "ROLE", Width: 10},
+		{Title: "VERSION", Width: 8, From: 90},
+		{Title: "ANSWERS", Width: 8, Right: true},
+		{Title: "CLOCK", Width: 8, Right: true},
+		{Title: "UP FOR", Width: 6, Right: true},
+		{Title: "NOTE", Width: 22, Grow: 4, Most: 60, From: 100},
+	}
+}
+
+func (s *Screen) rowLine(r serverRow, width int, selected bool) widget.Line {
+	t := s.Theme()
+	mark, cells := s.backendCells(r.backend)
+	if r.Server != nil {
+		mark, cells = s.serverCells(r.Server)
+	}
+	l := widget.Line{{" ", t.Text}, mark, {" ", t.Text}}
+	if selected {
+		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+	}
+	columns := serverColumns()
+	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), cells, t.Glyphs.Ellipsis)...)
+	if selected {
+		return l.Over(width, widget.SelectedStyle(s.Theme(), !s.inDetails))
+	}
+	return l
+}
+
+func (s *Screen) backendCells(b *inspect.Backend) (widget.Span, []widget.Line) {
+	t := s.Theme()
+	mark := screen.BackendSign(t, b.State)
+	name := widget.Line{{describe.Printable(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
+	return mark, []widget.Line{name, {{string(b.State), mark.Style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil, {{s.brief(b), t.Muted}}}
+}
+
+// brief is a backend's load and findings in a few words.
+func (s *Screen) brief(b *inspect.Backend) string {
+	text := describe.PerSecond(describe.Load(b.Cost)) + " from us"
+	if n := len(b.Findings); n > 0 {
+		text += " " + s.Theme().Glyphs.Dot + " " + describe.Count(n, "finding")
+	}
+	return text
+}
+
+// serverSign is the glyph of a server's state and its style.
+func serverSign(t *theme.Theme, v *inspect.Server) widget.Span {
+	switch v.State {
+	case inspect.ServerUp:
+		return widget.Span{t.Glyphs.Holding, t.Holding}
+	case inspect.ServerDown:
+		return widget.Span{t.Glyphs.Critical, t.Critical}
+	default:
+		return widget.Span{t.Glyphs.Unknown, t.Unknown}
+	}
+}
+
+func (s *Screen) serverCells(v *inspect.Server) (widget.Span, []widget.Line) {
+	t := s.Theme()
+	mark := serverSign(t, v)
+	unknown := widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+	role, version, latency, clock, up := unknown, unknown, unknown, unknown, unknown
+	if v.Role != "" {
+		role = widget.Line{{describe.Printable(v.Role), t.Text}}
+	}
+	if v.Version != "" {
+		version = widget.Line{{describe.Printable(v.Version), t.Text}}
+	}
+	if v.Latency >= 0 && v.State == inspect.ServerUp {
+		latency = widget.Line{{describe.Millis(v.Latency), t.Text}}
+	}
+	if v.ClockKnown && v.State == inspect.ServerUp {
+		clock = widget.Line{{offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
+	}
+	if !v.StartedAt.IsZero() && v.State == inspect.ServerUp {
+		up = widget.Line{{describe.Seconds(s.Now().Sub(v.StartedAt)), t.Text}}
+	}
+	note := widget.Line(nil)
+	if v.Error != "" {
+		note = widget.Line{{describe.Printable(describe.Cause(v.Error, v.Addr)), mark.Style}}
+	}
+	return mark, []widget.Line{{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.Style}}, role, version, latency, clock, up, note}
+}
+
+// skewed is from which a clock's offset is worth a warning, as the rule about it has it.
+const skewed = time.Second
+
+func clockStyle(t *theme.Theme, d time.Duration) lipgloss.Style {
+	if d.Abs() > skewed {
+		return t.Warning
+	}
+	return t.Text
+}
+
+// offsetWords is a clock's offset with its sign.
+func offsetWords(d time.Duration) string {
+	if d.Abs() < 10*time.Second {
+		return fmt.Sprintf("%+d ms", d.Milliseconds())
+	}
+	if d < 0 {
+		return "-" + describe.Age(-d)
+	}
+	return "+" + describe.Age(d)
+}

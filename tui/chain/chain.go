@@ -1,0 +1,170 @@
+package chain
+
+import (
+	"cmp"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/lockops/act"
+	"lockscope/tui/release"
+	"lockscope/tui/screen"
+)
+
+// Screen shows one lock: who holds it and who waits on whom, or how the masters vote.
+type Screen struct {
+	screen.Context
+	Pane *Pane
+	root rootCause
+	// releaser finds who force-releases locks of a backend; nil where nothing may be written.
+	releaser func(backend string) (act.Releaser, bool)
+}
+
+func New(host screen.Context, releaser func(backend string) (act.Releaser, bool)) screen.Screen {
+	return &Screen{Context: host, Pane: NewPane(host), releaser: releaser}
+}
+
+func (s *Screen) Open(p screen.Place) {
+	if p.Lock != (inspect.ID{}) {
+		s.Pane.Show(p.Lock)
+	}
+}
+
+func (s *Screen) Selected() screen.Subject { return s.Pane.Selected() }
+
+func (s *Screen) Title() string { return string(screen.Chain) }
+
+func (s *Screen) SetSize(width, height int) { s.Pane.SetSize(width, height) }
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		if s.InFront() != screen.Chain {
+			s.Pane.lanes.Forget()
+			return nil // it is looked at again when it comes to the front
+		}
+		s.Pane.Refresh()
+		return s.seekRoot()
+	case rootFoundMsg:
+		s.root.found(msg)
+		s.Pane.root = s.root.of(s.Pane.id)
+	case tea.MouseWheelMsg:
+		s.Pane.Move(screen.Wheel(msg))
+	case tea.MouseClickMsg:
+		if s.Pane.Click(msg.Y) {
+			s.enter()
+		}
+	}
+	return nil
+}
+
+func (s *Screen) Actions() []screen.Action {
+	list := []screen.Action{
+		{Keys: []string{"esc"}, Shown: "esc h", Hint: "back", Help: "back to where you came from; h first closes a group", Run: screen.Do(s.Back)},
+		{Keys: []string{"h", "left"}, Run: screen.Do(s.leave)},
+	}
+	if root := s.Pane.root; root != nil {
+		list = append(list, screen.Action{
+			Keys: []string{"o"}, Shown: "o", Hint: "root", Help: "go to the lock that the holder itself waits for",
+			Run: screen.Do(func() { s.Go(screen.Chain, screen.Subject{Lock: root.Lock.ID}) }),
+		})
+	}
+	list = append(list, []screen.Action{
+		s.releaseAction(),
+		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(), Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter)},
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... by the terminal (OSC 52)", Run: s.copy},
+	}...)
+	list = append(list, screen.Action{
+		Keys: []string{"tab"}, Shown: "tab", Help: "next pane",
+		Disabled: func() string { return "this screen has one pane" },
+	})
+	return append(list, screen.Moves(s.Pane.Move, s.Pane.page)...)
+}
+
+// enter opens the group that the cursor is on, or shows what else its contender is in.
+func (s *Screen) enter() {
+	if s.Pane.toggle() {
+		return
+	}
+	about := s.Pane.Selected()
+	if about.Owner == (inspect.Identity{}) {
+		s.Flash("it is not known who is behind it")
+		return
+	}
+	s.Go(screen.Clients, about)
+}
+
+func (s *Screen) enterHint() string {
+	switch {
+	case !s.Pane.onGroup():
+		return "client"
+	case s.Pane.selectedGroup().open:
+		return "close"
+	default:
+		return "open"
+	}
+}
+
+// leave closes the group that the cursor is in, or goes back.
+func (s *Screen) leave() {
+	if !s.Pane.closeGroup() {
+		s.Back()
+	}
+}
+
+// copy offers what there is of the lock and of the selected contender.
+func (s *Screen) copy() tea.Cmd {
+	l := s.Snapshot().Lock(s.Pane.id)
+	if l == nil {
+		return screen.CopyMenu(s, nil, nil)
+	}
+	return screen.CopyMenu(s, l, s.Pane.Target(l))
+}
+
+// releaseAction is the way to the release dialog. Where nothing may be written the key only says so.
+func (s *Screen) releaseAction() screen.Action {
+	a := screen.Action{
+		Keys: []string{"x"}, Shown: "x", Hint: "force-release",
+		Help:   "force-release the selected holder: preview, then type the path",
+		Writes: true, Disabled: s.cannotRelease, Run: s.release,
+	}
+	if s.releaser == nil {
+		why := cmp.Or(s.ReadOnly(), "read-only: start with --write")
+		a.Help = "force-release (" + why + ")"
+		a.Writes = false
+		a.Disabled = func() string { return why }
+		a.Run = func() tea.Cmd { return nil }
+	}
+	return a
+}
+
+func (s *Screen) cannotRelease() string {
+	l := s.Snapshot().Lock(s.Pane.id)
+	switch {
+	case l == nil:
+		return "the lock is gone"
+	case s.Pane.onGroup():
+		return "these are several: open the group with enter and select one"
+	case s.Pane.Target(l) == nil:
+		return "nobody holds it: there is nothing to release"
+	}
+	if _, ok := s.releaser(s.Pane.id.Backend); !ok {
+		return "backend " + describe.Printable(s.Pane.id.Backend) + " cannot be written to"
+	}
+	return ""
+}
+
+func (s *Screen) release() tea.Cmd {
+	l := s.Snapshot().Lock(s.Pane.id)
+	releaser, _ := s.releaser(s.Pane.id.Backend)
+	d := release.New(s.Context, releaser, l, s.Pane.Target(l))
+	s.Push(d)
+	return d.Start()
+}
+
+func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.Pane.id} }
+
+func (s *Screen) NeedsFastTick() bool { return s.Pane.NeedsFastTick() }
+
+func (s *Screen) View() string { return s.Pane.View() }

@@ -1,0 +1,351 @@
+package chain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/internal/text"
+	"lockscope/tui/lanes"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// Pane draws one lock: what it is, the verdict, findings, its rows (masters, contenders), what is known of the
+// selected one, and the last grants.
+type Pane struct {
+	screen.Context
+	id            inspect.ID
+	width, height int
+	rows          []chainRow
+	// top is the first row shown; cursor the selected one, selected what it is: the cursor follows it.
+	top, Cursor int
+	selected    string
+	// longest is the longest time to live seen of the lock's keys: the full length of the gauges.
+	longest time.Duration
+	// ListTop is the line of the view where the rows start, room how many there is room for.
+	ListTop, room int
+	// lanes are those of the strip below the rows, length the time that it shows.
+	lanes  lanes.Source
+	length time.Duration
+	// opened are the groups of rows whose members are shown, by their key.
+	opened map[string]bool
+	// root is who blocks the lock at last, on another one; nil when the holder waits for nothing that we know.
+	root *inspect.Entry
+}
+
+// chainRow is a selectable row: a master's vote, a contender or a group of them.
+type chainRow struct {
+	vote      *inspect.Vote
+	contender *inspect.Contender
+	group     *group
+	within    *group // the group that a contender is in
+	prefix    string // of the tree
+}
+
+// key tells rows apart from one snapshot to the next.
+func (r chainRow) key() string {
+	switch {
+	case r.vote != nil:
+		return "master " + r.vote.Addr
+	case r.group != nil:
+		return r.group.key
+	}
+	return "contender " + r.contender.Name.Raw()
+}
+
+func NewPane(host screen.Context) *Pane {
+	return &Pane{Context: host, lanes: lanes.NewSource(host), opened: make(map[string]bool)}
+}
+
+// Show turns to a lock.
+func (p *Pane) Show(id inspect.ID) {
+	if id != p.id {
+		p.id, p.top, p.Cursor, p.selected, p.length, p.longest, p.root = id, 0, 0, "", 0, 0, nil
+		clear(p.opened)
+	}
+	p.Refresh()
+}
+
+func (p *Pane) SetSize(width, height int) {
+	p.width, p.height = width, height
+}
+
+// Refresh takes over the lock from the snapshot.
+func (p *Pane) Refresh() {
+	l := p.Snapshot().Lock(p.id)
+	p.rows = nil
+	if l == nil {
+		return
+	}
+	for i := range l.Masters {
+		v := &l.Masters[i]
+		p.rows = append(p.rows, chainRow{vote: v})
+		if !v.ExpiresAt.IsZero() {
+			p.longest = max(p.longest, v.ExpiresAt.Sub(l.ReadAt))
+		}
+	}
+	// One holder that nobody is seen to wait for is what the masters' values tell already.
+	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {
+		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.Theme().Glyphs.Branch, p.Theme().Glyphs.LastBranch)...)
+	}
+	p.rows = fold(p.rows, p.opened)
+	if at := p.find(p.selected); at >= 0 {
+		p.Cursor = at
+	}
+	p.Move(0)
+}
+
+// Move moves the cursor.
+func (p *Pane) Move(by int) {
+	p.Cursor = max(0, min(p.Cursor+by, len(p.rows)-1))
+	p.selected = ""
+	if p.Cursor < len(p.rows) {
+		p.selected = p.rows[p.Cursor].key()
+	}
+}
+
+// Click selects the row at a line of the view; true when it was selected before.
+func (p *Pane) Click(y int) bool {
+	at := p.top + y - p.ListTop
+	if y < p.ListTop || at >= len(p.rows) || y-p.ListTop >= p.room {
+		return false
+	}
+	again := at == p.Cursor
+	p.Move(at - p.Cursor)
+	return again
+}
+
+func (p *Pane) page() int { return max(1, p.height/2) }
+
+// Target is the contender that a release is about: the selected one, or the holder when a master is selected; nil
+// when there is none, as for a group.
+func (p *Pane) Target(l *inspect.Lock) *inspect.Contender {
+	if p.Cursor < len(p.rows) && (p.rows[p.Cursor].contender != nil || p.rows[p.Cursor].group != nil) {
+		return p.rows[p.Cursor].contender
+	}
+	if len(l.Holders) > 0 {
+		return &l.Holders[0]
+	}
+	return nil
+}
+
+// Selected is the lock and who is behind the selected contender, or behind the holder when a master is selected.
+func (p *Pane) Selected() screen.Subject {
+	about := screen.Subject{Lock: p.id}
+	if l := p.Snapshot().Lock(p.id); l != nil {
+		if c := p.Target(l); c != nil {
+			about.Owner, _ = c.Identity(p.id.Backend)
+		}
+	}
+	return about
+}
+
+func (p *Pane) NeedsFastTick() bool {
+	l := p.Snapshot().Lock(p.id)
+	if l == nil {
+		return false
+	}
+	for i := range l.Masters {
+		if left := l.Masters[i].ExpiresAt.Sub(p.Now()); left > 0 && left < time.Minute {
+			return true // the gauges run down smoothly
+		}
+	}
+	longest, ok := screen.Ages(p).LongestWait(l)
+	return screen.Tenths(p, l) || ok && describe.InTenths(longest)
+}
+
+// View is the whole pane, exactly its height in lines.
+func (p *Pane) View() string {
+	t := p.Theme()
+	l := p.Snapshot().Lock(p.id)
+	if l == nil {
+		return p.finish(p.goneLines())
+	}
+	lines := append([]widget.Line{p.header(l)}, p.verdictLines(l)...)
+	lines = append(lines, nil)
+	var below []widget.Line
+	if details := p.details(l); len(details) > 0 {
+		below = append([]widget.Line{nil}, details...)
+	}
+	columns, row := p.table(l)
+	rows := min(len(p.rows), leastRows)
+	below = below[:max(0, min(len(below), p.height-len(lines)-1-rows))]
+	room := max(1, p.height-len(lines)-1-len(below))
+	widths := widget.Lay(columns, p.width-widget.Margin-1)
+	lines = append(lines, append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...))
+	p.ListTop, p.room = len(lines), room
+	lines = append(lines, p.list(l, row, room)...)
+	lines = append(lines, below...)
+	lines = append(lines, p.strip(p.height-len(lines))...)
+	return p.finish(append(lines, p.grants(p.height-len(lines))...))
+}
+
+// leastRows is how many rows of the list stay when the window is low.
+const leastRows = 4
+
+// finish draws the lines of the pane; those of the list are drawn already.
+func (p *Pane) finish(lines []widget.Line) string {
+	out := make([]string, 0, p.height)
+	for _, l := range lines[:min(len(lines), p.height)] {
+		out = append(out, l.Render(p.width, p.Theme().Glyphs.Ellipsis, nil))
+	}
+	for len(out) < p.height {
+		out = append(out, "")
+	}
+	return strings.Join(out, "\n")
+}
+
+func (p *Pane) goneLines() []widget.Line {
+	t := p.Theme()
+	if p.id == (inspect.ID{}) {
+		return []widget.Line{{{" No lock is selected.", t.Muted}}}
+	}
+	return []widget.Line{
+		{{" " + p.id.String(), t.Strong}},
+		nil,
+		{{" This lock is gone: its servers no longer list it. It comes back here when it does.", t.Text}},
+	}
+}
+
+func (p *Pane) header(l *inspect.Lock) widget.Line {
+	t, dot := p.Theme(), " "+p.Theme().Glyphs.Dot+" "
+	what := string(l.Kind)
+	if l.Recipe != "" {
+		what += dot + l.Recipe + " (" + string(l.Confidence) + ")"
+	}
+	return widget.Line{{" " + l.ID.String(), t.Strong}, {"  " + what, t.Muted}}
+}
+
+// verdictLines are the verdict and, below it, the findings with their advice.
+func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
+	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
+	mark := screen.Sign(t, l)
+	style := t.Text
+	if r := describe.LevelOf(l); r == describe.LevelCritical || r == describe.LevelUnknown {
+		style = mark.Style
+	}
+	var lines []widget.Line
+	for i, text := range widget.Wrap(screen.Verdict(p, l), p.width-4, 2, tail) {
+		lead := widget.Span{"   ", t.Text}
+		if i == 0 {
+			lead = widget.Span{" " + mark.Text + " ", mark.Style}
+		}
+		lines = append(lines, widget.Line{lead, {text, style}})
+	}
+	lines = append(lines, p.rootLines()...)
+	return append(lines, p.findings(l)...)
+}
+
+// most findings are listed with all their advice, and of more this many.
+const mostFindings, listedFindings = 3, 2
+
+// findings are those of a lock, the worst first, with what to do. A low window has room for the worst one's advice only.
+func (p *Pane) findings(l *inspect.Lock) []widget.Line {
+	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
+	found := slices.Clone(l.Findings)
+	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
+	rest := 0
+	if len(found) > mostFindings {
+		found, rest = found[:listedFindings], len(found)-listedFindings
+	}
+	var lines []widget.Line
+	for i, f := range found {
+		s := screen.SeveritySign(t, f.Severity)
+		rule := describe.Printable(f.Rule)
+		for j, text := range widget.Wrap(screen.Say(p.Theme(), f.Message), p.width-6-len(rule), 2, tail) {
+			lead := widget.Line{{strings.Repeat(" ", 5+len(rule)), t.Text}}
+			if j == 0 {
+				lead = widget.Line{{" " + s.Text + " " + rule + "  ", s.Style}}
+			}
+			lines = append(lines, lead.Add(t.Text, text))
+		}
+		if f.Advice != "" && (i == 0 || p.height >= roomy) {
+			lines = append(lines, p.adviceLines(screen.Say(p.Theme(), f.Advice))...)
+		}
+	}
+	if rest > 0 {
+		lines = append(lines, widget.Line{{fmt.Sprintf("   and %s (lockscope doctor tells all)", describe.Count(rest, "more finding")), t.Muted}})
+	}
+	return lines
+}
+
+// adviceLines are what to do. Each command has lines of its own, that can be copied and pasted.
+func (p *Pane) adviceLines(advice string) []widget.Line {
+	t, width := p.Theme(), p.width-6
+	var lines []widget.Line
+	for _, part := range describe.Phrases(advice) {
+		texts, style := widget.Wrap(part.Text, width, 5, t.Glyphs.Ellipsis), t.Muted
+		if part.Command {
+			texts, style = widget.WrapCommand(part.Text, width), t.Waiting
+		}
+		for _, text := range texts {
+			lines = append(lines, widget.Line{{"     " + text, style}})
+		}
+	}
+	return lines
+}
+
+// roomy is the height from which there is room for all that is known.
+const roomy = 26
+
+// grants are the last times that somebody got the lock while we looked, as many as there is room for.
+func (p *Pane) grants(room int) []widget.Line {
+	t, list := p.Theme(), p.Grants(p.id)
+	if room < 3 || len(list) == 0 {
+		return nil
+	}
+	lines := []widget.Line{nil, p.section("last grants")}
+	for i := len(list) - 1; i >= 0 && len(lines) < room; i-- {
+		g := list[i]
+		l := widget.Line{{"   " + g.Seen.Format("15:04:05") + "  ", t.Muted}}
+		if g.From == "" {
+			l = l.Add(t.Muted, "granted to ").Add(t.Holding, text.Middle(g.To, 40, t.Glyphs.Ellipsis))
+		} else {
+			l = l.Add(t.Muted, "handed over ").Add(t.Text, text.Middle(g.From, 40, t.Glyphs.Ellipsis)).
+				Add(t.Muted, " "+t.Glyphs.Arrow+" ").Add(t.Holding, text.Middle(g.To, 40, t.Glyphs.Ellipsis))
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+func (p *Pane) section(name string) widget.Line { return widget.Section(p.Theme(), p.width, name) }
+
+// stripFrom is the height from which the last minutes are drawn below the rows, and what room they leave for the last
+// grants where there is much.
+const stripFrom, roomForGrants = 25, 7
+
+// leastStrip is the shortest time that the strip shows: at the slow beat it moves by a cell or two.
+const leastStrip = time.Minute
+
+// strip is the timeline of the last minutes, as many lanes as there is room for.
+func (p *Pane) strip(room int) []widget.Line {
+	const frame = 3 // a blank, the name, the axis
+	if p.height < stripFrom || room < frame+2 {
+		return nil
+	}
+	if n := len(p.Grants(p.id)); n > 0 && room > 2*roomForGrants {
+		room -= min(roomForGrants, n+2)
+	}
+	all := p.lanes.Of(p.id)
+	p.length = max(p.length, lanes.Fitting(all, p.Now(), leastStrip))
+	v := lanes.NewView(&p.lanes, p.id, time.Time{}, p.length, p.width)
+	shown := v.In(all)
+	if len(shown) == 0 {
+		return nil
+	}
+	at, selected := lanes.Present(shown), -1
+	if p.Cursor < len(p.rows) && p.rows[p.Cursor].contender != nil {
+		name := p.rows[p.Cursor].contender.Name
+		selected = slices.IndexFunc(shown, func(l *lanes.Lane) bool { return l.Present && l.Contender.Name == name })
+	}
+	if selected >= 0 {
+		at = selected
+	}
+	lines := []widget.Line{nil, widget.Section(p.Theme(), p.width, "the last "+describe.Exact(p.length)), v.Header()}
+	return append(lines, v.List(shown, widget.Around(at, len(shown), room-frame), room-frame, selected)...)
+}

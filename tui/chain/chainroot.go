@@ -1,0 +1,91 @@
+package chain
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// rootEvery is how often it is sought who blocks a lock at last: all contenders of all locks are looked at for it.
+const rootEvery = time.Second
+
+// rootFoundMsg is who blocks a lock at last.
+type rootFoundMsg struct {
+	lock  inspect.ID
+	entry *inspect.Entry // nil: its own holder, or nobody
+}
+
+// rootCause seeks who blocks the lock of the chain at last, when its holder itself waits for another.
+type rootCause struct {
+	seeking bool
+	lock    inspect.ID
+	at      time.Time
+	entry   *inspect.Entry
+}
+
+// seekRoot asks for it, where that is worth it.
+func (s *Screen) seekRoot() tea.Cmd {
+	r, l := &s.root, s.Snapshot().Lock(s.Pane.id)
+	if s.InFront() != screen.Chain || r.seeking || l == nil {
+		return nil
+	}
+	if len(l.Holders) == 0 || len(l.Waiters) == 0 {
+		r.lock, r.entry, s.Pane.root = l.ID, nil, nil
+		return nil
+	}
+	if r.lock == l.ID && s.Now().Sub(r.at) < rootEvery {
+		return nil
+	}
+	r.seeking, r.at = true, s.Now()
+	snapshot := s.Snapshot()
+	return s.Ask(screen.Chain, 0, func(context.Context) tea.Msg {
+		e, ok := snapshot.Culprit(l)
+		if !ok || e.Lock.ID == l.ID {
+			return rootFoundMsg{lock: l.ID}
+		}
+		return rootFoundMsg{l.ID, &e}
+	})
+}
+
+func (r *rootCause) found(msg rootFoundMsg) { r.seeking, r.lock, r.entry = false, msg.lock, msg.entry }
+
+// of is the root of a lock; nil when it is not that one's.
+func (r *rootCause) of(id inspect.ID) *inspect.Entry {
+	if r.lock != id {
+		return nil
+	}
+	return r.entry
+}
+
+// rootLines say that the holder itself waits, and for whom in the end. What has changed meanwhile is not said.
+func (p *Pane) rootLines() []widget.Line {
+	if p.root == nil {
+		return nil
+	}
+	t := p.Theme()
+	l := p.Snapshot().Lock(p.root.Lock.ID)
+	if l == nil {
+		return nil
+	}
+	c, ok := l.Contender(p.root.Contender.Name)
+	if !ok || c.State != inspect.Holding {
+		return nil
+	}
+	text := describe.Owner(&c) + " holds"
+	if held, ok := p.Snapshot().Age(l, c.HeldSince, p.Now()); ok {
+		text += " for " + describe.Age(held)
+	}
+	var lines []widget.Line
+	lead := widget.Span{" " + t.Glyphs.Arrow + " ", t.Warning}
+	for _, part := range widget.Wrap("its holder itself is blocked: on "+l.ID.String()+", which "+text+" (o goes there)", p.width-4, 2, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{lead, {part, t.Text}})
+		lead = widget.Span{"   ", t.Text}
+	}
+	return lines
+}

@@ -1,0 +1,334 @@
+package chain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/text"
+	"lockscope/theme"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// tree makes the rows of a queue in its order, each behind the one that it waits for.
+func tree(holders, waiters []inspect.Contender, branch, lastBranch string) []chainRow {
+	rows := make([]chainRow, 0, len(holders)+len(waiters))
+	depth := make(map[inspect.Untrusted]int, cap(rows))
+	for i := range holders {
+		rows = append(rows, chainRow{contender: &holders[i]})
+		depth[holders[i].Name] = 0
+	}
+	for i := range waiters {
+		c := &waiters[i]
+		d := 1
+		if before, ok := depth[c.Watches]; ok && c.Watches != "" {
+			d = before + 1
+		}
+		depth[c.Name] = d
+		sign := lastBranch
+		if i+1 < len(waiters) && waiters[i+1].Watches == c.Watches && c.Watches != "" {
+			sign = branch
+		}
+		rows = append(rows, chainRow{contender: c, prefix: strings.Repeat(" ", min(d, widget.Deepest)-1) + sign})
+	}
+	return rows
+}
+
+// table has the columns that this lock's rows need, and what makes a row.
+func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Line) {
+	columns := queueColumns(l)
+	if len(l.Masters) > 0 {
+		columns = p.masterColumns(l)
+	}
+	widths := widget.Lay(columns, p.width-widget.Margin-1)
+	return columns, func(r chainRow) widget.Line {
+		switch {
+		case r.vote != nil:
+			return widget.Join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]), p.Theme().Glyphs.Ellipsis)
+		case len(l.Masters) > 0 && r.group != nil:
+			return p.redisGroup(r)
+		case len(l.Masters) > 0:
+			return p.redisContender(l, r)
+		case r.group != nil:
+			return widget.Join(columns, widths, p.groupCells(l, r), p.Theme().Glyphs.Ellipsis)
+		default:
+			return widget.Join(columns, widths, p.queueCells(l, r), p.Theme().Glyphs.Ellipsis)
+		}
+	}
+}
+
+// list draws the rows in sight; what is above and below them is told in the first and the last line.
+func (p *Pane) list(l *inspect.Lock, row func(chainRow) widget.Line, room int) []widget.Line {
+	t := p.Theme()
+	p.top = max(0, min(p.top, len(p.rows)-room))
+	p.top = max(min(p.top, p.Cursor), p.Cursor-room+1)
+	var lines []widget.Line
+	for i := p.top; i < min(len(p.rows), p.top+room); i++ {
+		out := widget.Line{{"   ", t.Text}}
+		over := p.highlight(l, p.rows[i])
+		if i == p.Cursor {
+			out = widget.Line{{t.Glyphs.Cursor + "  ", t.Holding}}
+			over = t.Selected
+		}
+		out = append(out, row(p.rows[i])...)
+		lines = append(lines, out.Over(p.width, over))
+	}
+	if p.top > 0 {
+		lines[0] = p.more(lines[0], fmt.Sprintf("%s %d more", t.Glyphs.Up, p.top))
+	}
+	if rest := len(p.rows) - p.top - room; rest > 0 {
+		lines[len(lines)-1] = p.more(lines[len(lines)-1], fmt.Sprintf("%s %d more", t.Glyphs.Down, rest))
+	}
+	return lines
+}
+
+// more puts a note at the end of a line.
+func (p *Pane) more(l widget.Line, note string) widget.Line {
+	note = " " + note + " "
+	return widget.Spread(l.Cut(p.width-len(note)-1, ""), widget.Line{{note, p.Theme().Badge}}, p.width, "")
+}
+
+func (p *Pane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {
+	fresh := func(c *inspect.Contender) bool { return p.JustGranted(l.ID, c.Name) }
+	if r.contender != nil && fresh(r.contender) || r.group != nil && slices.ContainsFunc(r.group.members, fresh) {
+		return p.Theme().Fresh
+	}
+	return nil
+}
+
+func queueColumns(l *inspect.Lock) []widget.Column {
+	columns := []widget.Column{
+		{Title: "#", Width: 4, Grow: 1, Most: 6, Right: true},
+		{Title: "STATE", Width: 13, Grow: 1, Most: 14},
+		{Title: "MODE", Width: 5},
+		{Title: "CONTENDER", Middle: true, Width: 12, Grow: 5, Most: 34},
+		{Title: "CLIENT", Width: 15, Grow: 4, Most: 24},
+		{Title: "SESSION", Middle: true, Width: 10, Grow: 3, Most: 18, From: 112},
+		{Title: "QUEUED", Width: 7, Right: true},
+		{Title: "BLOCKS", Width: 6, Right: true, From: 95},
+		{Title: "WATCHES", Width: 10, Grow: 3, Most: 20},
+	}
+	if l.Kind == inspect.KindRW {
+		columns[3].Width = 10
+	} else {
+		columns[2].From, columns[5].From, columns[7].From = widget.Never, 105, 88
+	}
+	return columns
+}
+
+func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
+	t, c := p.Theme(), r.contender
+	dash := widget.Line{{t.Glyphs.Dash, t.Faint}}
+	number := dash
+	if c.Sequential {
+		number = widget.Line{{fmt.Sprint(c.Sequence), t.Text}}
+	}
+	name := c.Owner.Label.String()
+	if name == "" {
+		name = c.Name.String()
+	}
+	at, id, since, blocks := dash, dash, dash, dash
+	if where := describe.Client(&c.Owner); where != "" {
+		at = widget.Line{{where, t.Text}}
+	}
+	if c.Owner.Session != 0 {
+		id = widget.Line{{inspect.SessionID(c.Owner.Session), t.Muted}}
+	}
+	if d, ok := p.Snapshot().Age(l, c.Since, p.Now()); ok {
+		since = widget.Line{{describe.Age(d), t.Text}}
+	}
+	if c.BlockedBelow > 0 {
+		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
+	}
+	return []widget.Line{number, p.stateCell(r), screen.ModeCell(t, c), {{name, t.Text}}, at, id, since, blocks, p.watchCell(l, c)}
+}
+
+func (p *Pane) stateCell(r chainRow) widget.Line {
+	t := p.Theme()
+	s, word := screen.ContenderSign(t, r.contender)
+	return widget.Line{{r.prefix, t.Faint}, s, {" " + word, s.Style}}
+}
+
+// watchCell is whom a waiter watches, and whether the server's own table says so.
+func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
+	t := p.Theme()
+	if c.Watches == "" {
+		return widget.Line{{t.Glyphs.Dash, t.Faint}}
+	}
+	whom := text.Middle(c.Watches.String(), 12, t.Glyphs.Ellipsis)
+	if before, ok := l.Contender(c.Watches); ok && before.Sequential {
+		whom = fmt.Sprint(before.Sequence)
+	}
+	switch c.Watch {
+	case inspect.Confirmed:
+		return widget.Line{{t.Glyphs.WatchConfirmed + " " + whom, t.Waiting}}
+	case inspect.Missing:
+		return widget.Line{{t.Glyphs.WatchMissing + " not " + whom, t.Critical}}
+	default:
+		return widget.Line{{t.Glyphs.WatchExpected + " " + whom, t.Muted}}
+	}
+}
+
+// ttlOfMaster is the place of TTL in the masters' columns.
+const ttlOfMaster = 3
+
+// masterColumns leaves out what no master tells.
+func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
+	columns := []widget.Column{
+		{Title: "MASTER", Width: 15, Grow: 2, Most: 24},
+		{Title: "VOTE", Width: 7},
+		{Title: "VALUE", Middle: true, Width: 10, Grow: 3, Most: 26},
+		{Title: "TTL", Width: 18, Grow: 5, Most: 44},
+		{Title: "ROLE", Width: 7, From: 76},
+		{Title: "UP", Width: 6, Right: true, From: 76},
+		{Title: "CLOCK", Width: 7, Right: true, From: 86},
+	}
+	var told [3]bool
+	for i := range l.Masters {
+		if s := p.server(l, l.Masters[i].Addr); s != nil && l.Masters[i].Up {
+			told[0] = told[0] || s.Role != ""
+			told[1] = told[1] || !s.StartedAt.IsZero()
+			told[2] = told[2] || s.ClockKnown
+		}
+	}
+	for i, any := range told {
+		if !any {
+			columns[ttlOfMaster+1+i].From = widget.Never
+		}
+	}
+	return columns
+}
+
+func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []widget.Line {
+	t := p.Theme()
+	dash := widget.Line{{t.Glyphs.Dash, t.Faint}}
+	role, up, offset := dash, dash, dash
+	if s := p.server(l, v.Addr); s != nil && v.Up {
+		if s.Role != "" {
+			role = widget.Line{{describe.Printable(s.Role), t.Muted}}
+		}
+		if !s.StartedAt.IsZero() {
+			up = p.upCell(v, p.Now().Sub(s.StartedAt))
+		}
+		if s.ClockKnown {
+			offset = offsetCell(t, s.ClockOffset)
+		}
+	}
+	mark, value, ttl := p.voteCells(l, v, ttlWidth)
+	return []widget.Line{{{describe.Printable(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
+}
+
+// mayForget says that a master without the key started later than the key's time to live ago.
+func (p *Pane) mayForget(v *inspect.Vote, up time.Duration) bool {
+	return !v.Present && up < p.longest
+}
+
+func (p *Pane) upCell(v *inspect.Vote, up time.Duration) widget.Line {
+	if p.mayForget(v, up) {
+		return widget.Line{{p.Theme().Glyphs.Warning + describe.Age(up), p.Theme().Warning}}
+	}
+	return widget.Line{{describe.Age(up), p.Theme().Muted}}
+}
+
+func offsetCell(t *theme.Theme, d time.Duration) widget.Line {
+	style := t.Muted
+	if d.Abs() > time.Second {
+		style = t.Warning
+	}
+	if d.Abs() < 10*time.Second {
+		return widget.Line{{fmt.Sprintf("%+dms", d.Milliseconds()), style}}
+	}
+	return widget.Line{{fmt.Sprintf("%+ds", int(d.Seconds())), style}}
+}
+
+func (p *Pane) server(l *inspect.Lock, addr string) *inspect.Server {
+	if b := p.Snapshot().Backend(l.ID.Backend); b != nil {
+		for i := range b.Servers {
+			if b.Servers[i].Addr == addr {
+				return &b.Servers[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, value, ttl widget.Line) {
+	t := p.Theme()
+	switch {
+	case !v.Up:
+		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}, widget.Line{{silence(v), t.Unknown}}, nil
+	case !v.Present:
+		return widget.Line{{t.Glyphs.Free, t.Free}}, p.absence(l, v), nil
+	case v.Foreign:
+		return widget.Line{{t.Glyphs.Warning, t.Warning}}, widget.Line{{"no lock: " + v.Value.String(), t.Warning}}, nil
+	}
+	mark = widget.Line{{t.Glyphs.Pending + " other", t.Warning}}
+	if v.Agrees {
+		mark = widget.Line{{t.Glyphs.Holding + " yes", t.Holding}}
+	}
+	value = widget.Line{{v.Value.String(), t.Text}}
+	if token := recipe.DecodeToken(l.ID.Path, v.Value.Raw()); token.Recipe == "lockscope" && token.Label != "" {
+		value = widget.Line{{inspect.Untrusted(token.Label).String(), t.Text}} // what is before it is random
+	}
+	if v.NoExpiry {
+		return mark, value, widget.Line{{"never expires", t.Warning}}
+	}
+	return mark, value, screen.Gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), p.longest, ttlWidth-7, v.Agrees)
+}
+
+// absence says that a master does not have the key, and whether it may have forgotten it.
+func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
+	t := p.Theme()
+	if s := p.server(l, v.Addr); s != nil && p.mayForget(v, p.Now().Sub(s.StartedAt)) {
+		return widget.Line{{"absent, ", t.Muted}, {"restarted inside the TTL", t.Warning}}
+	}
+	return widget.Line{{"absent", t.Muted}}
+}
+
+// silence is why a master did not answer.
+func silence(v *inspect.Vote) string {
+	if v.Error == "" {
+		return "no answer"
+	}
+	return describe.Cause(v.Error, v.Addr)
+}
+
+// redisContender is a holder or waiter of a Redis lock, below the masters: their columns are not its own.
+func (p *Pane) redisContender(l *inspect.Lock, r chainRow) widget.Line {
+	t, c := p.Theme(), r.contender
+	var notes []string
+	if l.Kind == inspect.KindRW {
+		notes = append(notes, screen.ModeCell(t, c).Text())
+	}
+	if d, ok := p.Snapshot().Age(l, c.Since, p.Now()); ok && c.State != inspect.Holding {
+		notes = append(notes, "queued "+describe.Age(d))
+	}
+	if left := c.ExpiresAt.Sub(p.Now()); !c.ExpiresAt.IsZero() && left > 0 {
+		notes = append(notes, describe.Age(left)+" left")
+	}
+	note := widget.Line{{strings.Join(notes, ", "), t.Muted}}
+	if c.Dead {
+		note = append(widget.Line{{"gone?  ", t.Critical}}, note...)
+	}
+	state := p.stateCell(r).Align(stateOfRedis, false, t.Glyphs.Ellipsis)
+	room := max(12, p.width-widget.Margin-1-stateOfRedis-widget.Gap-note.Width()-widget.Gap)
+	name := widget.Line{{describe.Owner(c), t.Text}}.Squeeze(room, t.Glyphs.Ellipsis)
+	if room < 40 {
+		name = name.Align(room, false, t.Glyphs.Ellipsis)
+	} else {
+		name = name.Align(min(room, max(40, name.Width())), false, t.Glyphs.Ellipsis)
+	}
+	out := append(state, widget.Span{Text: "  "})
+	out = append(append(out, name...), widget.Span{Text: "  "})
+	return append(out, note...)
+}
+
+// stateOfRedis is how wide the state of a Redis contender is.
+const stateOfRedis = 13

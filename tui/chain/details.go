@@ -1,0 +1,153 @@
+package chain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// details is a strip with what is known of the selected row.
+func (p *Pane) details(l *inspect.Lock) []widget.Line {
+	if p.Cursor >= len(p.rows) || p.height < 14 {
+		return nil
+	}
+	lines := []widget.Line{p.section("selected")}
+	r := p.rows[p.Cursor]
+	if r.vote != nil {
+		return append(lines, p.voteDetails(l, r.vote)...)
+	}
+	if r.group != nil {
+		return append(lines, p.groupDetails(l, r.group)...)
+	}
+	return append(lines, p.contenderDetails(l, r.contender)...)
+}
+
+// facts puts the parts that are not empty in a row, or in more where they do not fit into one.
+func (p *Pane) facts(lead widget.Span, parts ...string) []widget.Line {
+	return widget.Facts(p.Theme(), p.width, lead, parts...)
+}
+
+func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.Line {
+	t, o := p.Theme(), &c.Owner
+	s, word := screen.ContenderSign(t, c)
+	lines := p.facts(widget.Span{s.Text + " ", s.Style}, append([]string{describe.Owner(c), word}, p.times(l, c)...)...)
+	if c.Dead {
+		lines = append(lines, widget.Line{{"   nothing keeps its entry alive: its client is most likely gone", t.Critical}})
+	}
+	known := p.facts(widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named("host", o.Host.String()),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
+	if o.Session == 0 && known[0].Text() == "   " {
+		known = p.facts(widget.Span{"who is behind it is not known", t.Unknown})
+	}
+	lines = append(lines, known...)
+	if o.Session != 0 {
+		lines = append(lines, p.sessionFacts(l, c)...)
+	}
+	if c.Watch == inspect.Missing {
+		lines = append(lines, widget.Line{{"   " + t.Glyphs.WatchMissing + " it does not watch ", t.Critical}, {c.Watches.String(), t.Text}})
+	}
+	return append(lines, p.long("name ", c.Name.String())...)
+}
+
+// times say since when a contender is in the queue and holds, and how long its entry lasts.
+func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
+	var words []string
+	since, known := p.Snapshot().Age(l, c.Since, p.Now())
+	held := screen.Ages(p).Held(l, c)
+	switch {
+	case c.State != inspect.Holding && known:
+		words = append(words, "in the queue for "+describe.Age(since))
+	case c.State != inspect.Holding:
+	case held.Known == describe.Exactly && known && since-held.Duration >= describe.Near:
+		words = append(words, "held"+held.String(), "in the queue for "+describe.Age(since))
+	default:
+		words = append(words, "held"+held.String())
+	}
+	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.Now()) {
+		words = append(words, "expires in "+describe.Age(c.ExpiresAt.Sub(p.Now())))
+	}
+	return words
+}
+
+// long is text of any length behind a name.
+func (p *Pane) long(name, text string) []widget.Line {
+	t := p.Theme()
+	var lines []widget.Line
+	for _, part := range widget.Wrap(text, p.width-4-len(name), 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{"   " + name, t.Muted}, {part, t.Text}})
+		name = strings.Repeat(" ", len(name))
+	}
+	return lines
+}
+
+// sessionFacts say whether a contender's session is alive.
+func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line {
+	t := p.Theme()
+	s, ok := p.Snapshot().Session(l, c)
+	limit := max(c.Owner.SessionTimeout, s.Timeout)
+	timeout, established := "", ""
+	if limit > 0 {
+		timeout = "timeout " + describe.Age(limit)
+	}
+	contact := contactWords(p.Now().Sub(s.LastContact), ok && !s.LastContact.IsZero(), limit)
+	if d, known := p.Snapshot().Age(l, s.Established, p.Now()); ok && known {
+		established = "established " + describe.Age(d) + " ago"
+	}
+	return p.facts(widget.Span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
+}
+
+// contactWords say when a session's server last heard of its client. That is as of a reading which grows old: past the
+// session's timeout it does not say that the client is gone, and nothing is said.
+func contactWords(d time.Duration, known bool, timeout time.Duration) string {
+	switch {
+	case !known:
+		return "last contact unknown"
+	case d < timeout:
+		return "last contact " + describe.Age(d) + " ago"
+	default:
+		return ""
+	}
+}
+
+func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
+	t := p.Theme()
+	mark, _, _ := p.voteCells(l, v, 0)
+	first := p.facts(widget.Span{mark.Text() + " ", mark[0].Style}, describe.Printable(v.Addr))
+	if s := p.server(l, v.Addr); s != nil && v.Up {
+		latency := ""
+		if s.Latency >= 0 {
+			latency = fmt.Sprintf("answers in %.1f ms", float64(s.Latency.Microseconds())/1000)
+		}
+		offset := "clock unknown"
+		if s.ClockKnown {
+			offset = fmt.Sprintf("clock %+d ms", s.ClockOffset.Milliseconds())
+		}
+		first = p.facts(widget.Span{mark.Text() + " ", mark[0].Style}, describe.Printable(v.Addr), describe.Printable(s.Role), latency, offset)
+	}
+	lines := first
+	switch {
+	case !v.Up:
+		return append(lines, p.long("", silence(v))...)
+	case v.Present:
+		lines = append(lines, p.long("value ", v.Value.String())...)
+		if v.Digest != "" {
+			lines = append(lines, p.long("whole ", describe.Printable(v.Digest))...)
+		}
+	default:
+		lines = append(lines, widget.Line{{"   the key is absent here", t.Muted}})
+	}
+	if len(l.Holders) == 1 {
+		o := &l.Holders[0].Owner
+		holder := p.facts(widget.Span{}, widget.Named("holder", o.Label.String()), widget.Named("host", o.Host.String()), widget.Named("pid", o.PID.String()),
+			widget.Named("client", describe.Printable(o.Client)), widget.Named("instance", o.LibraryID.String()), widget.Named("thread", o.Thread.String()))
+		if holder[0].Text() != "   " {
+			lines = append(lines, holder...)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,245 @@
+package clients
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+)
+
+// clientRow is a session or process, and all that it holds and waits for.
+type clientRow struct {
+	who  inspect.Identity
+	Name string
+	// owner has what is known of it from all its entries.
+	owner    inspect.Owner
+	backends []string
+	session  inspect.Session
+	known    bool // the servers told of the session
+	// entries are what it holds, what blocks most first, and then what it waits for, the longest wait first.
+	entries      []inspect.Entry
+	holds, waits int
+	// blocks are the contenders that it blocks over all its locks, through of them in locks that others hold who wait for it.
+	blocks, through int
+	// oldest is since when, by our clock, it waits the longest; zero when it does not wait or nobody knows.
+	oldest time.Time
+	// expires is when, by our clock, the first of its keys runs out; zero when none does.
+	expires time.Time
+	dead    bool // a sign that nobody is there any more
+	inCycle bool // it is in a wait-for cycle
+	idle    bool // it holds nothing and waits for nothing any more
+	text    string
+}
+
+// clientList is who stands behind all contenders of a snapshot, who blocks most first.
+type clientList struct {
+	of   *inspect.Snapshot
+	rows []*clientRow
+	// nameless counts the contenders of whom nobody is known.
+	nameless int
+	graph    *waitGraph
+}
+
+// resting is a client as it was, without what it held and waited for.
+func (r *clientRow) resting() *clientRow {
+	return &clientRow{who: r.who, Name: r.Name, owner: r.owner, backends: r.backends, text: r.text, idle: true}
+}
+
+// placeOf is where an owner stands among rows; -1 when it is not there.
+func placeOf(rows []*clientRow, who inspect.Identity) int {
+	return slices.IndexFunc(rows, func(r *clientRow) bool { return r.who == who })
+}
+
+// ListClients goes over all contenders of a snapshot. It takes a while where there are many.
+func ListClients(s *inspect.Snapshot) *clientList {
+	list := &clientList{of: s, graph: buildWaitGraph(s)}
+	circling := make(map[inspect.Identity]bool)
+	for _, c := range s.Cycles() {
+		for _, who := range c.Identities {
+			circling[who] = true
+		}
+	}
+	named := 0
+	for who, entries := range s.Owners() {
+		named += len(entries)
+		r := newClientRow(s, who, entries)
+		r.inCycle = circling[who]
+		for _, e := range entries {
+			if len(e.Lock.Holders) > 0 && e.Contender == &e.Lock.Holders[0] {
+				r.through += list.graph.below[e.Lock.ID]
+			}
+		}
+		r.blocks += r.through
+		r.text = r.words()
+		list.rows = append(list.rows, r)
+	}
+	for l := range s.Locks() {
+		list.nameless += l.Contention()
+	}
+	list.nameless -= named
+	slices.SortFunc(list.rows, func(a, b *clientRow) int {
+		return cmp.Or(cmp.Compare(b.blocks, a.blocks), sooner(a.oldest, b.oldest), cmp.Compare(len(b.entries), len(a.entries)),
+			strings.Compare(a.Name, b.Name), a.entries[0].Lock.ID.Compare(b.entries[0].Lock.ID))
+	})
+	return list
+}
+
+// sooner orders instants with the unknown last.
+func sooner(a, b time.Time) int { return cmp.Compare(screen.Instant(a), screen.Instant(b)) }
+
+func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.Entry) *clientRow {
+	r := &clientRow{who: who, entries: slices.Clone(entries)}
+	r.session, r.known = s.Session(entries[0].Lock, entries[0].Contender)
+	var last *inspect.Lock
+	most := 0                // of its entries in one lock: of two in a queue, the first blocks whom the second does
+	var offset time.Duration // entries stand in the order of their backends
+	for i, e := range entries {
+		if e.Lock != last {
+			r.blocks, last, most = r.blocks+most, e.Lock, 0
+		}
+		most = max(most, e.Contender.BlockedBelow)
+		if i == 0 || e.Lock.ID.Backend != entries[i-1].Lock.ID.Backend {
+			offset = s.Backend(e.Lock.ID.Backend).ClockOffset()
+			r.backends = append(r.backends, e.Lock.ID.Backend)
+		}
+		r.count(e, offset)
+	}
+	r.blocks += most
+	slices.SortStableFunc(r.entries, compareEntries)
+	r.Name = nameOf(entries)
+	return r
+}
+
+// count takes in one of the entries, of a backend whose clock is that far ahead.
+func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
+	c := e.Contender
+	if c.State == inspect.Holding {
+		r.holds++
+		if !c.ExpiresAt.IsZero() && (r.expires.IsZero() || c.ExpiresAt.Before(r.expires)) {
+			r.expires = c.ExpiresAt
+		}
+	} else {
+		r.waits++
+		if at := c.Since.Add(-offset); !c.Since.IsZero() && (r.oldest.IsZero() || at.Before(r.oldest)) {
+			r.oldest = at
+		}
+	}
+	r.dead = r.dead || c.Dead || isGhost(e)
+	r.learn(&c.Owner)
+}
+
+// learn takes over what is not yet known of its owner.
+func (r *clientRow) learn(o *inspect.Owner) {
+	fill(&r.owner.Label, o.Label)
+	fill(&r.owner.Session, o.Session)
+	fill(&r.owner.Client, o.Client)
+	fill(&r.owner.Server, o.Server)
+	fill(&r.owner.Host, o.Host)
+	fill(&r.owner.PID, o.PID)
+	fill(&r.owner.Thread, o.Thread)
+	fill(&r.owner.LibraryID, o.LibraryID)
+	fill(&r.owner.SessionTimeout, o.SessionTimeout)
+}
+
+// fill sets what is not set.
+func fill[T comparable](at *T, to T) {
+	var zero T
+	if *at == zero {
+		*at = to
+	}
+}
+
+// isGhost says that a rule found the entry's owner to be gone.
+func isGhost(e inspect.Entry) bool {
+	return slices.ContainsFunc(e.Lock.Findings, func(f inspect.Finding) bool {
+		return f.Rule == "ghost-owner" && f.Evidence["contender"] == e.Contender.Name.String()
+	})
+}
+
+// compareEntries puts what is held before what is waited for.
+func compareEntries(a, b inspect.Entry) int {
+	x, y := a.Contender, b.Contender
+	if (x.State == inspect.Holding) != (y.State == inspect.Holding) {
+		if x.State == inspect.Holding {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(y.BlockedBelow, x.BlockedBelow), sooner(x.Since, y.Since))
+}
+
+// nameOf names an owner as a person would. It may label itself differently in each lock.
+func nameOf(entries []inspect.Entry) string {
+	name, others := "", make(map[inspect.Untrusted]bool)
+	var last inspect.Untrusted // most often all are the same
+	for _, e := range entries {
+		label := e.Contender.Owner.Label
+		if label == last {
+			continue
+		}
+		last = label
+		switch {
+		case label == "":
+		case name == "":
+			name = label.String()
+			others[label] = true
+		default:
+			others[label] = true
+		}
+	}
+	switch n := len(others) - 1; {
+	case n > 0:
+		return name + " and " + describe.Count(n, "other label")
+	case n == 0:
+		return name
+	}
+	for _, e := range entries {
+		if e.Contender.Owner.Client != "" || e.Contender.Owner.Host != "" {
+			return describe.Owner(e.Contender)
+		}
+	}
+	if id := entries[0].Contender.Owner.LibraryID; id != "" {
+		return id.String()
+	}
+	return describe.Owner(entries[0].Contender)
+}
+
+// searched is in how many of its locks a client is sought by their names.
+const searched = 64
+
+// words are what the filter looks in.
+func (r *clientRow) words() string {
+	o := &r.owner
+	parts := append([]string{
+		r.Name, o.Label.String(), describe.Printable(o.Client), describe.Printable(o.Server), o.Host.String(), o.PID.String(), o.Thread.String(), o.LibraryID.String(),
+	}, r.backends...)
+	if o.Session != 0 {
+		parts = append(parts, inspect.SessionID(o.Session))
+	}
+	if r.dead {
+		parts = append(parts, "dead")
+	}
+	if r.inCycle {
+		parts = append(parts, "deadlock")
+	}
+	for _, e := range r.entries[:min(len(r.entries), searched)] {
+		parts = append(parts, e.Lock.ID.String())
+	}
+	return strings.ToLower(strings.Join(parts, "\n"))
+}
+
+// before says who a waiter waits for: its predecessor where its recipe has one, else the first holder; nil when that is
+// not known.
+func before(e inspect.Entry) *inspect.Contender {
+	if c, ok := e.Lock.Contender(e.Contender.Watches); ok && e.Contender.Watches != "" {
+		return &c
+	}
+	if len(e.Lock.Holders) > 0 {
+		return &e.Lock.Holders[0]
+	}
+	return nil
+}

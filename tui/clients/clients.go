@@ -1,0 +1,417 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// Screen lists sessions and processes with all that each holds and waits for, and draws who waits for whom.
+type Screen struct {
+	screen.Context
+	width, height int
+	list          *clientList // nil until the first was made
+	shown         []*clientRow
+	input         screen.FilterInput
+	Table         widget.Scroller
+	selected      inspect.Identity
+	// moved: somebody chose; until then the first row stays selected.
+	moved bool
+
+	// inEntries: the keys move in what the selected client holds and waits for.
+	inEntries bool
+	entries   widget.Scroller
+	entry     entryKey
+
+	graphing bool
+	graph    widget.Scroller
+	node     string // the selected row of the graph
+
+	// Making: a list is being made, or its maker rests; stale: there is a newer snapshot than that of the list.
+	Making, stale bool
+}
+
+// entryKey tells a client's entries apart from one list to the next.
+type entryKey struct {
+	lock inspect.ID
+	name inspect.Untrusted
+}
+
+func entryKeyOf(e inspect.Entry) entryKey { return entryKey{e.Lock.ID, e.Contender.Name} }
+
+// ClientsListedMsg is a new list, and how long that took.
+type ClientsListedMsg struct {
+	List *clientList
+	took time.Duration
+}
+
+// clientsDueMsg says that a newer list may be made.
+type clientsDueMsg struct{}
+
+func New(host screen.Context) screen.Screen {
+	return &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
+}
+
+// Open selects the owner of the place or, where it has a lock only, that lock's first holder.
+func (s *Screen) Open(p screen.Place) {
+	who := p.Owner
+	if l := s.Snapshot().Lock(p.Lock); who == (inspect.Identity{}) && l != nil && l.Contention() > 0 {
+		first := append(l.Holders[:len(l.Holders):len(l.Holders)], l.Waiters...)[0]
+		who, _ = first.Identity(p.Lock.Backend)
+	}
+	if who == (inspect.Identity{}) || who == s.selected {
+		return
+	}
+	s.selected, s.moved, s.graphing, s.inEntries, s.entry = who, true, false, false, entryKey{p.Lock, ""}
+	s.input.Clear()
+	s.filter()
+}
+
+func (s *Screen) Title() string { return string(screen.Clients) }
+
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.keepInSight()
+}
+
+// How long a maker of lists rests at least, and how old a list gets that nobody looks at.
+const (
+	clientsRest = time.Second
+	clientsKept = 10 * time.Second
+)
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		s.stale = true
+		return s.make()
+	case ClientsListedMsg:
+		s.take(msg.List)
+		return s.rest(max(clientsRest, 10*msg.took)) // at most a tenth of a core
+	case clientsDueMsg:
+		s.Making = false
+		return s.make()
+	case tea.MouseWheelMsg:
+		s.move(screen.Wheel(msg))
+	case tea.MouseClickMsg:
+		s.click(msg)
+	}
+	return nil
+}
+
+// make has a list made of the newest snapshot when one is wanted.
+func (s *Screen) make() tea.Cmd {
+	if s.InFront() != screen.Clients {
+		if s.list != nil && s.Now().Sub(s.list.of.TakenAt) > clientsKept {
+			s.list, s.shown = nil, nil // it keeps old locks in memory
+		}
+		return nil
+	}
+	if s.Making || !s.stale || !s.Arrived() {
+		return nil
+	}
+	s.Making, s.stale = true, false
+	snapshot := s.Snapshot()
+	return s.Ask(screen.Clients, 0, func(context.Context) tea.Msg {
+		start := time.Now()
+		list := ListClients(snapshot)
+		return ClientsListedMsg{list, time.Since(start)}
+	})
+}
+
+func (s *Screen) rest(d time.Duration) tea.Cmd {
+	return s.Ask(screen.Clients, 0, func(ctx context.Context) tea.Msg {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			return clientsDueMsg{}
+		}
+	})
+}
+
+func (s *Screen) take(list *clientList) {
+	s.list = list
+	s.filter()
+}
+
+// filter shows the clients in which every word occurs, and follows the selected one.
+func (s *Screen) filter() {
+	former := s.Row()
+	s.shown = nil
+	if s.list == nil {
+		return
+	}
+	for _, r := range s.list.rows {
+		if s.input.MatchText(r.text) {
+			s.shown = append(s.shown, r)
+		}
+	}
+	at := s.Table.At
+	if i := placeOf(s.shown, s.selected); i >= 0 && s.moved {
+		at = i
+	} else if s.moved && former != nil && former.who == s.selected && s.input.MatchText(former.text) {
+		// It may come again in a moment: the cursor stays with it.
+		at = min(at, len(s.shown))
+		s.shown = slices.Insert(s.shown, at, former.resting())
+		s.inEntries = false
+	}
+	s.selectAt(at)
+	s.followGraph()
+}
+
+// selectAt selects a row of the table.
+func (s *Screen) selectAt(at int) {
+	s.Table.To(at, len(s.shown), s.rows())
+	r := s.Row()
+	if r == nil {
+		s.inEntries = false
+		if s.list != nil && len(s.list.rows) == 0 {
+			s.selected = inspect.Identity{}
+		}
+		return
+	}
+	if r.who != s.selected {
+		s.selected, s.entry = r.who, entryKey{}
+		s.entries = widget.Scroller{}
+	}
+	i := slices.IndexFunc(r.entries, func(e inspect.Entry) bool {
+		return entryKeyOf(e) == s.entry || s.entry.name == "" && e.Lock.ID == s.entry.lock
+	})
+	if i < 0 {
+		i = s.entries.At
+	}
+	s.selectEntry(i)
+}
+
+func (s *Screen) selectEntry(at int) {
+	r := s.Row()
+	if r == nil || len(r.entries) == 0 {
+		return
+	}
+	s.entries.To(at, len(r.entries), s.entryRows())
+	s.entry = entryKeyOf(r.entries[s.entries.At])
+}
+
+// Row is the selected client; nil when there is none.
+func (s *Screen) Row() *clientRow {
+	if s.Table.At < len(s.shown) {
+		return s.shown[s.Table.At]
+	}
+	return nil
+}
+
+func (s *Screen) keepInSight() {
+	s.Table.To(s.Table.At, len(s.shown), s.rows())
+	if r := s.Row(); r != nil {
+		s.entries.To(s.entries.At, len(r.entries), s.entryRows())
+	}
+	s.followGraph()
+}
+
+func (s *Screen) move(by int) {
+	switch {
+	case s.graphing:
+		s.moveInGraph(by)
+	case s.inEntries:
+		s.selectEntry(s.entries.At + by)
+	default:
+		s.moved = true
+		s.selectAt(s.Table.At + by)
+	}
+}
+
+func (s *Screen) page() int {
+	switch {
+	case s.graphing:
+		return max(1, s.height/4)
+	case s.inEntries:
+		return s.entryRows()
+	default:
+		return s.rows()
+	}
+}
+
+// click selects a row; a click on the selected one opens it.
+func (s *Screen) click(msg tea.MouseClickMsg) {
+	if msg.Button != tea.MouseLeft || msg.Y < 0 {
+		return
+	}
+	if s.graphing {
+		s.clickInGraph(msg.Y)
+		return
+	}
+	g := s.Layout()
+	inTable := msg.X < g.tableWidth && msg.Y >= g.tableTop && msg.Y < g.tableTop+g.tableRows
+	inEntries := msg.X >= g.left && msg.Y >= g.EntriesTop && msg.Y < g.EntriesTop+g.entryRows
+	switch at := s.Table.Top + msg.Y - g.tableTop; {
+	case inTable && at < len(s.shown):
+		again := at == s.Table.At && !s.inEntries
+		s.inEntries, s.moved = false, true
+		if s.selectAt(at); again {
+			s.inEntries = true
+		}
+	case inEntries && s.Row() != nil && s.entries.Top+msg.Y-g.EntriesTop < len(s.Row().entries):
+		at := s.entries.Top + msg.Y - g.EntriesTop
+		again := s.inEntries && at == s.entries.At
+		s.inEntries, s.moved = true, true
+		if s.selectEntry(at); again {
+			s.enter()
+		}
+	}
+}
+
+// enter goes from the table to what the client holds and waits for, and from there to the lock's chain.
+func (s *Screen) enter() {
+	switch {
+	case s.graphing, s.inEntries:
+		if about := s.Selected(); about.Lock != (inspect.ID{}) {
+			s.Go(screen.Chain, about)
+		}
+	case s.Row() != nil:
+		s.moved, s.inEntries = true, true
+	}
+}
+
+// leave goes back the way enter came, and then to where the user came from.
+func (s *Screen) leave() {
+	switch {
+	case s.graphing:
+		s.graphing = false
+	case s.inEntries:
+		s.inEntries = false
+	case s.input.Text() != "":
+		s.clear()
+	default:
+		s.Back()
+	}
+}
+
+func (s *Screen) clear() {
+	s.moved = s.moved || s.Row() != nil
+	s.input.Clear()
+	s.filter()
+}
+
+// Selected is the client and, of what it holds and waits for, the lock the cursor is on.
+func (s *Screen) Selected() screen.Subject {
+	if s.graphing {
+		if rows, at := s.graphRows(); at >= 0 {
+			return rows[at].about
+		}
+		return screen.Subject{}
+	}
+	r := s.Row()
+	if r == nil {
+		return screen.Subject{}
+	}
+	about := screen.Subject{Owner: r.who}
+	if s.entries.At < len(r.entries) {
+		about.Lock = r.entries[s.entries.At].Lock.ID
+	}
+	return about
+}
+
+func (s *Screen) Typing() bool { return s.input.Open }
+
+// TakeKey types into the filter while it is open.
+func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
+	if !s.input.Open {
+		return false
+	}
+	switch msg.String() {
+	case "up":
+		s.move(-1)
+	case "down":
+		s.move(1)
+	default:
+		if key := msg.String(); key == "esc" || key == "enter" {
+			s.moved = s.moved || s.Row() != nil
+		}
+		if s.input.Key(msg) {
+			s.filter()
+		}
+	}
+	return true
+}
+
+func (s *Screen) Actions() []screen.Action {
+	none := func() string {
+		if s.Selected() == (screen.Subject{}) {
+			return "nothing is selected"
+		}
+		return ""
+	}
+	open, graph := "its locks", "graph"
+	if s.inEntries || s.graphing {
+		open = "chain"
+	}
+	if s.graphing {
+		graph = "clients"
+	}
+	list := []screen.Action{
+		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: open, Help: "to what the client holds and waits for, and from there to the lock's chain", Disabled: none, Run: screen.Do(s.enter)},
+		{Keys: []string{"w"}, Shown: "w", Hint: graph, Help: "who waits for whom: deadlocks, and chains over several locks", Run: screen.Do(func() { s.graphing = !s.graphing })},
+		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "leave the pane, clear the filter, or go back", Run: screen.Do(s.leave)},
+		{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: "show only clients that have all these words: name, address, lock, deadlock...", Run: screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })},
+		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has", Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing })},
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy who the client is, by the terminal (OSC 52)", Disabled: none, Run: s.copyClient},
+	}
+	return append(list, screen.Moves(s.move, s.page)...)
+}
+
+// copyClient puts the client's address on the clipboard or, where it is not known, its session or name.
+func (s *Screen) copyClient() tea.Cmd {
+	at := placeOf(s.shown, s.Selected().Owner)
+	if at < 0 {
+		return nil
+	}
+	r := s.shown[at]
+	text := r.Name
+	switch o := &r.owner; {
+	case o.Client != "":
+		text = describe.Printable(o.Client)
+	case o.Session != 0:
+		text = inspect.SessionID(o.Session)
+	case o.LibraryID != "":
+		text = o.LibraryID.String()
+	}
+	s.Flash(fmt.Sprintf("copied %s", text))
+	return tea.SetClipboard(text)
+}
+
+// Focus are the locks in sight, so that their queues are read in full.
+func (s *Screen) Focus() []inspect.ID {
+	var ids []inspect.ID
+	put := func(id inspect.ID) {
+		if id != (inspect.ID{}) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if s.graphing {
+		rows, _ := s.graphRows()
+		from, to := s.graph.Sight(len(rows), s.graphHeight())
+		for _, r := range rows[from:to] {
+			put(r.about.Lock)
+		}
+	} else if r := s.Row(); r != nil {
+		from, to := s.entries.Sight(len(r.entries), s.entryRows())
+		for _, e := range r.entries[from:to] {
+			put(e.Lock.ID)
+		}
+	}
+	return ids
+}
+
+// NeedsFastTick: ages are shown in whole seconds.
+func (s *Screen) NeedsFastTick() bool { return false }

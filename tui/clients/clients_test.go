@@ -1,0 +1,158 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/internal/fixture"
+)
+
+func BenchmarkListClients100000Locks(b *testing.B) {
+	var locks []*inspect.Lock
+	for i := range 100_000 {
+		one := func(j int) fixture.Person {
+			n := (i*10 + j) % 5000
+			return fixture.Person{Name: fmt.Sprintf("worker-%d", n), Session: int64(1 + n)}
+		}
+		locks = append(locks, fixture.QueueOf(fmt.Sprintf("/locks/%06d", i), time.Hour, one(0), one(1), one(2)))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks) // its owners are not listed yet
+		b.StartTimer()
+		ListClients(s)
+	}
+}
+
+// A client that stands twice in a queue blocks those behind it once.
+func TestBlockedAreCountedOnce(t *testing.T) {
+	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/a", time.Minute, fixture.Ann, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", time.Minute, fixture.Ann, fixture.Dan)}})
+	r := ListClients(s).rows[0]
+	if r.Name != "ann" || r.blocks != 3+1 {
+		t.Errorf("%s blocks %d", r.Name, r.blocks)
+	}
+}
+
+// A cycle that has just come apart is not drawn.
+func TestCycleThatIsGone(t *testing.T) {
+	s := fixture.Tangled(t)
+	gone := inspect.Cycle{Locks: []inspect.ID{fixture.Id("zk:/x"), fixture.Id("zk:/y")}, Owners: []string{"a", "b"}}
+	if _, ok := closeCycle(s, gone); ok {
+		t.Error("a ring of locks that are gone")
+	}
+	gone.Locks = []inspect.ID{fixture.Id("zk:/dl/a"), fixture.Id("zk:/dl/b")}
+	if _, ok := closeCycle(s, gone); ok {
+		t.Error("a ring of people who are gone")
+	}
+}
+
+func TestWaitGraph(t *testing.T) {
+	describe := func(g *waitGraph) string {
+		var parts []string
+		for _, r := range g.cycles {
+			var links []string
+			for _, l := range r.links {
+				links = append(links, fmt.Sprintf("%s has %s wants %s", describe.Owner(l.has.Contender), l.has.Lock.ID.Path, l.wants.Lock.ID.Path))
+			}
+			free := "nobody"
+			if r.cheapest >= 0 {
+				free = describe.Owner(r.links[r.cheapest].has.Contender)
+			}
+			parts = append(parts, fmt.Sprintf("ring: %s; free %s; %d behind", strings.Join(links, ", "), free, r.behind))
+		}
+		for _, x := range g.trees {
+			var rows []string
+			for _, r := range x.rows {
+				rows = append(rows, strings.Repeat(">", r.depth)+r.lock.ID.Path)
+			}
+			parts = append(parts, fmt.Sprintf("tangle: %s; %d wait", strings.Join(rows, " "), x.waiting))
+		}
+		for _, b := range g.blind {
+			parts = append(parts, fmt.Sprintf("blind: %d of %d on %s", b.unknown, b.of, b.backend))
+		}
+		return strings.Join(parts, "\n")
+	}
+	m := time.Minute
+	nobody := fixture.Person{Name: "?", Session: 0}
+	election := fixture.QueueOf("/e", m, fixture.Ann, fixture.Cat)
+	election.Kind = inspect.KindElection
+	for _, test := range []struct {
+		name  string
+		locks []*inspect.Lock
+		want  string
+	}{
+		{"nothing", nil, ""},
+		{"one queue", []*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob, fixture.Cat)}, ""},
+		{
+			"a ring of two: the one that blocks fewest is freed",
+			[]*inspect.Lock{fixture.QueueOf("/a", 2*m, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)},
+			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 1 behind",
+		},
+		{
+			"a ring of two: else the youngest",
+			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", 2*m, fixture.Bob, fixture.Ann)},
+			"ring: bob has /b wants /a, ann has /a wants /b; free ann; 0 behind",
+		},
+		{
+			"a ring of three",
+			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", m, fixture.Bob, fixture.Cat), fixture.QueueOf("/c", m, fixture.Cat, fixture.Ann)},
+			"ring: bob has /b wants /a, ann has /a wants /c, cat has /c wants /b; free bob; 0 behind",
+		},
+		{
+			"what hangs on a ring stands behind it",
+			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", 2*m, fixture.Bob, fixture.Ann), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan, fixture.Eve)},
+			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 3 behind",
+		},
+		{
+			"a chain over three locks",
+			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", m, fixture.Bob, fixture.Cat), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan, fixture.Eve)},
+			"tangle: /a >/b >>/c; 4 wait",
+		},
+		{
+			"who holds up most is first",
+			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", m, fixture.Bob, fixture.Fay), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan), fixture.QueueOf("/d", m, fixture.Dan, fixture.Eve, nobody)},
+			"tangle: /c >/d; 3 wait\ntangle: /a >/b; 2 wait\nblind: 1 of 9 on zk",
+		},
+		{"candidates do other things", []*inspect.Lock{election, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: test.locks})
+			g := buildWaitGraph(s)
+			if diff := cmp.Diff(test.want, describe(g)); diff != "" {
+				t.Error(diff)
+			}
+			for _, x := range g.trees { // the culprit of every lock in it is the first one's holder
+				for _, r := range x.rows {
+					if e, ok := s.Culprit(r.lock); !ok || e.Lock != x.rows[0].lock {
+						t.Errorf("culprit of %s is on %v", r.lock.ID, e.Lock.ID)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWhoBlocksMost(t *testing.T) {
+	var got []string
+	for _, r := range ListClients(fixture.Tangled(t)).rows {
+		got = append(got, fmt.Sprintf("%s holds %d waits %d blocks %d ring %v", r.Name, r.holds, r.waits, r.blocks, r.inCycle))
+	}
+	want := []string{
+		"bob holds 1 waits 1 blocks 2 ring true", "ann holds 1 waits 1 blocks 2 ring true",
+		"dan holds 2 waits 0 blocks 2 ring false", // eve, and fay behind eve
+		"eve holds 1 waits 1 blocks 1 ring false", "fay holds 0 waits 1 blocks 0 ring false", "cat holds 0 waits 1 blocks 0 ring false",
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,384 @@
+package clients
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// clientsLayout is where the panes of the screen are.
+type clientsLayout struct {
+	tableWidth, tableTop, tableRows             int
+	left, paneWidth, EntriesTop, entryRows, top int // of the selected client's pane
+	details                                     []widget.Line
+}
+
+func (s *Screen) Layout() clientsLayout {
+	g := clientsLayout{tableWidth: s.width, tableTop: 2, tableRows: max(1, s.height-2), paneWidth: s.width}
+	r := s.Row()
+	if r == nil {
+		return g
+	}
+	if s.width >= screen.BesideWidth {
+		g.paneWidth = max(74, s.width*2/5)
+		g.tableWidth = s.width - 3 - g.paneWidth
+		g.left, g.top = g.tableWidth+3, 1
+		g.details = s.details(r, g.paneWidth)
+	} else {
+		g.tableRows = widget.RowsAbove(len(s.shown), s.height-2)
+		g.top = g.tableTop + g.tableRows
+		g.details = append([]widget.Line{widget.Section(s.Theme(), s.width, "what it holds and waits for")}, s.details(r, g.paneWidth)...)
+	}
+	g.EntriesTop = g.top + len(g.details) + 1
+	g.entryRows = max(1, s.height-g.EntriesTop)
+	return g
+}
+
+func (s *Screen) rows() int      { return s.Layout().tableRows }
+func (s *Screen) entryRows() int { return s.Layout().entryRows }
+
+func (s *Screen) ScrollPosition() (at, of, rows int) {
+	if s.graphing {
+		return 0, 0, 0 // its lines are not all rows
+	}
+	return s.Table.At, len(s.shown), s.rows()
+}
+
+func (s *Screen) View() string {
+	if s.graphing {
+		return s.graphView()
+	}
+	t, g := s.Theme(), s.Layout()
+	table := []widget.Line{s.header(clientColumns(g.tableWidth), g.tableWidth)}
+	from, to := s.Table.Sight(len(s.shown), g.tableRows)
+	for i, r := range s.shown[from:to] {
+		table = append(table, s.clientRow(r, g.tableWidth, from+i == s.Table.At))
+	}
+	if len(s.shown) == 0 {
+		table = append(table, s.emptyLines()...)
+	}
+	var pane []widget.Line
+	if r := s.Row(); r != nil {
+		pane = append(pane, g.details...)
+		if len(r.entries) > 0 {
+			pane = append(pane, s.header(entryColumns(), g.paneWidth))
+		}
+		from, to := s.entries.Sight(len(r.entries), g.entryRows)
+		for i, e := range r.entries[from:to] {
+			pane = append(pane, s.entryRow(e, g.paneWidth, from+i == s.entries.At))
+		}
+	}
+	summary := s.summary().Render(s.width, t.Glyphs.Ellipsis, nil)
+	if g.left == 0 {
+		return summary + "\n" + widget.Sheet(s.Theme(), append(table, pane...), s.width, s.height-1)
+	}
+	height := s.height - 1
+	wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", height), "\n")
+	return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, widget.Sheet(t, table, g.tableWidth, height), wall, widget.Sheet(t, pane, g.paneWidth, height))
+}
+
+func (s *Screen) header(columns []widget.Column, width int) widget.Line {
+	t := s.Theme()
+	return append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widget.Lay(columns, width-widget.Margin-1), t.Header)...)
+}
+
+// clientColumns are those of a table of some width.
+func clientColumns(width int) []widget.Column {
+	session, server := 0, 0
+	if width < 116 {
+		session = widget.Never
+	}
+	if width < 136 {
+		server = widget.Never
+	}
+	return []widget.Column{
+		{Title: "CLIENT", Middle: true, Width: 12, Grow: 5, Most: 30},
+		{Title: "ADDRESS", Middle: true, Width: 15, Grow: 2, Most: 21},
+		{Title: "SESSION", Width: 18, From: session},
+		{Title: "SERVER", Middle: true, Width: 16, Grow: 1, Most: 22, From: server},
+		{Title: "CONTACT", Width: 7, Right: true, From: 84},
+		{Title: "TIMEOUT", Width: 7, Right: true, From: 118},
+		{Title: "EXPIRES", Width: 7, Right: true, From: 96},
+		{Title: "HOLDS", Width: 5, Right: true},
+		{Title: "WAITS", Width: 5, Right: true},
+		{Title: "LONGEST", Width: 7, Right: true},
+		{Title: "BLOCKS", Width: 6, Right: true},
+		{Title: "SIGN", Width: 8},
+	}
+}
+
+func (s *Screen) clientRow(r *clientRow, width int, selected bool) widget.Line {
+	t := s.Theme()
+	columns := clientColumns(width)
+	l := widget.Line{{" ", t.Text}, s.clientSign(r), {" ", t.Text}}
+	if selected {
+		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+	}
+	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), s.clientCells(r), t.Glyphs.Ellipsis)...)
+	if selected {
+		return l.Over(width, widget.SelectedStyle(s.Theme(), !s.inEntries))
+	}
+	return l
+}
+
+func (s *Screen) clientSign(r *clientRow) widget.Span {
+	t := s.Theme()
+	switch {
+	case r.inCycle:
+		return widget.Span{t.Glyphs.Critical, t.Critical}
+	case r.dead:
+		return widget.Span{t.Glyphs.Warning, t.Warning}
+	case r.idle:
+		return widget.Span{t.Glyphs.Free, t.Free}
+	case r.holds > 0:
+		return widget.Span{t.Glyphs.Holding, t.Holding}
+	default:
+		return widget.Span{t.Glyphs.Waiting, t.Waiting}
+	}
+}
+
+func (s *Screen) clientCells(r *clientRow) []widget.Line {
+	t := s.Theme()
+	none := widget.Line{{t.Glyphs.Dash, t.Faint}}
+	number := func(n int) widget.Line {
+		if n == 0 {
+			return none
+		}
+		return widget.Line{{fmt.Sprint(n), t.Text}}
+	}
+	name, address := widget.Line{{r.Name, t.Text}}, widget.Line(nil) // a name without an address may run on
+	if at := describe.Client(&r.owner); at != "" && at != r.Name {
+		address = widget.Line{{at, t.Muted}}
+	}
+	id, server, contact, timeout, expires, longest, signs := none, none, none, none, none, none, widget.Line(nil)
+	if r.owner.Session != 0 {
+		id = widget.Line{{inspect.SessionID(r.owner.Session), t.Muted}}
+	}
+	if r.owner.Session != 0 && !r.idle {
+		contact, expires = widget.Line{{t.Glyphs.Unknown, t.Unknown}}, widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+	}
+	if r.owner.Server != "" {
+		server = widget.Line{{describe.Printable(r.owner.Server), t.Muted}}
+	}
+	if d, ok := s.silence(r); ok {
+		contact = widget.Line{{describe.Seconds(d), t.Text}}
+	}
+	if d := r.timeout(); d > 0 {
+		timeout = widget.Line{{describe.Seconds(d), t.Muted}}
+	}
+	if left, ok := s.expiresIn(r); ok && (left >= time.Second || r.owner.Session == 0) { // less looks like an alarm, and is none
+		expires = widget.Line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(left), t.Text}}
+		if r.owner.Session == 0 {
+			expires = expires[1:]
+		}
+	}
+	if !r.oldest.IsZero() {
+		longest = widget.Line{{describe.Seconds(s.Now().Sub(r.oldest)), t.Text}}
+	} else if r.waits > 0 {
+		longest = widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+	}
+	switch {
+	case r.inCycle:
+		signs = widget.Line{{"deadlock", t.Critical}}
+	case r.dead:
+		signs = widget.Line{{"ghost", t.Warning}}
+	case r.idle:
+		signs = widget.Line{{"idle", t.Muted}}
+	}
+	return []widget.Line{name, address, id, server, contact, timeout, expires, number(r.holds), number(r.waits), longest, number(r.blocks), signs}
+}
+
+// timeout is the session's, as negotiated; 0 when unknown.
+func (r *clientRow) timeout() time.Duration { return max(r.owner.SessionTimeout, r.session.Timeout) }
+
+// silence is how long ago the session's server last heard of the client, as of a reading that grows old: past the
+// session's timeout it does not say that the client is gone, and is not known any more.
+func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
+	if !r.known || r.session.LastContact.IsZero() {
+		return 0, false
+	}
+	d := max(0, s.Now().Sub(r.session.LastContact))
+	return d, d < r.timeout() || r.dead
+}
+
+// expiresIn is how long the session lasts at least, or how long until the first of the process' keys runs out.
+func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
+	if r.owner.Session == 0 {
+		return max(0, r.expires.Sub(s.Now())), !r.expires.IsZero()
+	}
+	d, ok := s.silence(r)
+	return r.timeout() - d, ok && d < r.timeout()
+}
+
+// entryColumns are those of what a client holds and waits for.
+func entryColumns() []widget.Column {
+	return []widget.Column{
+		{Title: "STATE", Width: 9},
+		{Title: "LOCK", Middle: true, Width: 20, Grow: 5, Most: 60},
+		{Title: "FOR", Width: 7, Right: true},
+		{Title: "BLOCKS", Width: 6, Right: true},
+		{Title: "BEFORE IT", Middle: true, Width: 16, Grow: 4, Most: 40},
+	}
+}
+
+func (s *Screen) entryRow(e inspect.Entry, width int, selected bool) widget.Line {
+	t, c := s.Theme(), e.Contender
+	mark, word := screen.ContenderSign(t, c)
+	if describe.LevelOf(e.Lock) == describe.LevelCritical {
+		mark = widget.Span{t.Glyphs.Critical, t.Critical}
+	}
+	none := widget.Line{{t.Glyphs.Dash, t.Faint}}
+	since, blocks, ahead := widget.Line{{t.Glyphs.Unknown, t.Unknown}}, none, none
+	if held := screen.Ages(s).Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
+		since = widget.Line{{t.Glyphs.Put(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
+	} else if d, ok := s.Snapshot().Age(e.Lock, c.Since, s.Now()); ok && c.State != inspect.Holding {
+		since = widget.Line{{describe.Seconds(d), t.Text}}
+	}
+	if c.BlockedBelow > 0 {
+		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
+	}
+	if b := before(e); c.State != inspect.Holding && b != nil {
+		ahead = widget.Line{{describe.Owner(b), t.Text}}
+		if b.State != inspect.Holding {
+			ahead = ahead.Add(t.Muted, " (waits too)")
+		}
+	} else if c.State != inspect.Holding {
+		ahead = widget.Line{{"not known", t.Unknown}}
+	}
+	lock := widget.Line{{describe.Printable(e.Lock.ID.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.ID.Path), t.Text}}
+	columns := entryColumns()
+	l := widget.Line{{" ", t.Text}, mark, {" ", t.Text}}
+	if selected {
+		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+	}
+	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), []widget.Line{{{word, mark.Style}}, lock, since, blocks, ahead}, t.Glyphs.Ellipsis)...)
+	if selected {
+		return l.Over(width, widget.SelectedStyle(s.Theme(), s.inEntries))
+	}
+	return l
+}
+
+// details are what is known of a client.
+func (s *Screen) details(r *clientRow, width int) []widget.Line {
+	t, o := s.Theme(), &r.owner
+	mark := s.clientSign(r)
+	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks), s.through(r))
+	if r.inCycle {
+		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
+	}
+	if r.idle {
+		lines = append(lines, widget.Line{{"   it holds nothing and waits for nothing any more", t.Muted}})
+	}
+	if r.dead {
+		lines = append(lines, widget.Line{{"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning}})
+	}
+	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named("host", o.Host.String()),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
+	if known[0].Text() != "   " {
+		lines = append(lines, known...)
+	}
+	if o.Session == 0 {
+		return lines
+	}
+	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""
+	if d := r.timeout(); d > 0 {
+		timeout = "timeout " + describe.Seconds(d)
+	}
+	if d, ok := s.silence(r); ok {
+		contact = "last contact " + describe.Seconds(d) + " ago"
+	}
+	if d, ok := s.expiresIn(r); ok && d >= time.Second {
+		expires = "lasts " + describe.Seconds(d) + " at least"
+	}
+	if r.idle {
+		timeout, contact = "", ""
+	} else if d, ok := s.Snapshot().Age(r.entries[0].Lock, r.session.Established, s.Now()); ok && r.known {
+		since = "established " + describe.Seconds(d) + " ago"
+	}
+	return append(lines, widget.Facts(s.Theme(), width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
+}
+
+// through says how many of those that a client blocks wait in other locks than its own.
+func (s *Screen) through(r *clientRow) string {
+	if r.through == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of them in locks of others", r.through)
+}
+
+// counted is "holds 3", or empty when there are none.
+func counted(what string, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", what, n)
+}
+
+// summary counts the clients.
+func (s *Screen) summary() widget.Line {
+	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
+	if s.list == nil {
+		return widget.Line{{" finding out who is who", t.Muted}}
+	}
+	left := widget.Line{{" " + describe.Count(len(s.list.rows), "client"), t.Strong}}
+	if s.input.Text() != "" {
+		left = widget.Line{{fmt.Sprintf(" %d of %s", len(s.shown), describe.Count(len(s.list.rows), "client")), t.Strong}}
+	}
+	blocking, dead := 0, 0
+	for _, r := range s.list.rows {
+		if r.blocks > 0 {
+			blocking++
+		}
+		if r.dead {
+			dead++
+		}
+	}
+	left = left.Add(t.Muted, fmt.Sprintf("%s%d block others", dot, blocking))
+	if n := len(s.list.graph.cycles); n > 0 {
+		left = left.Add(t.Muted, dot).Add(t.Critical, t.Glyphs.Critical+" "+describe.Count(n, "deadlock"))
+	}
+	if dead > 0 {
+		left = left.Add(t.Muted, dot).Add(t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
+	}
+	if n := s.list.nameless; n > 0 {
+		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d of unknown clients", t.Glyphs.Unknown, n))
+	}
+	right := widget.Line{{"sort: ", t.Muted}, {"blocks most ", t.Text}}
+	if filter := s.input.View(t); filter != nil {
+		right = filter
+	}
+	return widget.Spread(left, right, s.width, t.Glyphs.Ellipsis)
+}
+
+// emptyLines say why there is nobody to see.
+func (s *Screen) emptyLines() []widget.Line {
+	text, more := "Finding out who is who"+s.Theme().Glyphs.Ellipsis, ""
+	scanned, busy := screen.Scanned(s)
+	switch {
+	case s.list == nil && s.Arrived():
+	case s.list != nil && len(s.list.rows) > 0:
+		text, more = "No client matches the filter.", "esc shows all of them."
+	case s.FeedError() != nil:
+		text, more = "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+	case len(s.Snapshot().Backends) == 0:
+		text, more = "Connecting"+s.Theme().Glyphs.Ellipsis, "No server has answered yet."
+	case s.list != nil && s.list.nameless > 0:
+		text = "Nobody is known."
+		more = fmt.Sprintf("%s, but what the servers have does not tell who is behind: no session, host or process.", describe.Count(s.list.nameless, "contender"))
+	case busy:
+		text, more = "No clients so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
+	case screen.Down(s) > 0:
+		text, more = "No clients where we could look.", "A backend is down, see above: this does not say that nobody holds a lock."
+	default:
+		text, more = "No clients.", "Nobody holds a lock and nobody waits for one."
+	}
+	t := s.Theme()
+	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
+}

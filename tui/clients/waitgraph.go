@@ -1,0 +1,273 @@
+package clients
+
+import (
+	"cmp"
+	"slices"
+
+	"lockscope/inspect"
+)
+
+// waitGraph is who waits for whom across locks.
+type waitGraph struct {
+	cycles []cycle
+	trees  []blockingTree
+	// blind are the backends of which some contenders are nobody's, so that a cycle through them does not show.
+	blind []blindSpot
+	// below has for a lock how many wait in others because its first holder, or who waits for it, holds them.
+	below map[inspect.ID]int
+}
+
+// cycle is a wait-for cycle: each of its links waits for the next, and the last for the first.
+type cycle struct {
+	links []link
+	// cheapest is the link whose hold costs the least to free; -1 when nobody in it holds anything.
+	cheapest int
+	// behind are the contenders that wait in the ring's locks, and in those that hang on them, without being part of it.
+	behind int
+}
+
+// link is one owner in a ring: what it has of a lock that the one before it wants, and what it wants itself.
+type link struct {
+	// has may be a place in the queue rather than a hold.
+	has, wants inspect.Entry
+}
+
+func (l link) holds() bool { return l.has.Contender.State == inspect.Holding }
+
+// blockingTree are several locks that wait for one holder: a tree of which the first is the culprit's.
+type blockingTree struct {
+	rows []treeRow
+	// waiting are all that wait in these locks.
+	waiting int
+	// left out are the locks for which there is no room.
+	leftOut int
+}
+
+// treeRow is a lock whose first holder waits for the lock above it that is one less deep.
+type treeRow struct {
+	lock  *inspect.Lock
+	depth int
+}
+
+// blindSpot says how many of the contenders of contended locks are nobody's.
+type blindSpot struct {
+	backend     string
+	unknown, of int
+}
+
+// What is drawn at most.
+const (
+	mostRings       = 20
+	mostTangles     = 30
+	rowsOfOneTangle = 12
+)
+
+// buildWaitGraph looks through a snapshot.
+func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
+	g := &waitGraph{}
+	children := hangers(s)
+	circling := make(map[inspect.ID]bool)
+	for _, c := range s.Cycles() {
+		for _, id := range c.Locks {
+			circling[id] = true
+		}
+	}
+	for _, c := range s.Cycles() {
+		if r, ok := closeCycle(s, c); ok && len(g.cycles) < mostRings {
+			r.countBehind(children, circling)
+			g.cycles = append(g.cycles, r)
+		}
+	}
+	slices.SortStableFunc(g.cycles, func(a, b cycle) int { return cmp.Compare(b.behind, a.behind) })
+	parents := parentsOf(children)
+	g.below = countBelow(children, parents, circling)
+	g.trees = findTangles(s, children, parents, circling)
+	g.blind = blindSpots(s)
+	return g
+}
+
+// closeCycle finds the entries of a cycle again; false when the snapshot does not have them any more.
+func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
+	r, n := cycle{cheapest: c.Cheapest.Owner}, len(c.Owners)
+	for i := range n {
+		wanted, had := s.Lock(c.Locks[i]), s.Lock(c.Locks[c.Before(i)])
+		if wanted == nil || had == nil {
+			return cycle{}, false
+		}
+		wants, has := c.Wants(wanted, i), c.Has(had, i)
+		if wants == nil || has == nil {
+			return cycle{}, false
+		}
+		r.links = append(r.links, link{has: inspect.Entry{Lock: had, Contender: has}, wants: inspect.Entry{Lock: wanted, Contender: wants}})
+	}
+	if r.cheapest >= 0 && !r.links[r.cheapest].holds() {
+		r.cheapest = -1
+	}
+	return r, n > 1
+}
+
+// countBehind counts who waits behind a ring without being in it.
+func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) {
+	for _, l := range r.links {
+		walkHangers(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += len(l.Waiters) })
+	}
+	r.behind = max(0, r.behind-len(r.links))
+}
+
+// hangers has for each lock the contended locks whose first holder waits for it, the most contended first.
+func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
+	children := make(map[inspect.ID][]*inspect.Lock)
+	for who, entries := range s.Owners() {
+		best, next := obstacles(entries)
+		if best.Lock == nil {
+			continue
+		}
+		for _, e := range entries {
+			l := e.Lock
+			if len(l.Holders) == 0 || e.Contender != &l.Holders[0] || !oneLetsIn(l) {
+				continue
+			}
+			in := best
+			if l == in.Lock {
+				in = next
+			}
+			if in.Lock == nil {
+				continue
+			}
+			if holder, known := in.Contender.Identity(in.Lock.ID.Backend); !known || holder != who { // else no other holds it up
+				children[in.Lock.ID] = append(children[in.Lock.ID], l)
+			}
+		}
+	}
+	for _, list := range children {
+		slices.SortFunc(list, func(a, b *inspect.Lock) int {
+			return cmp.Or(cmp.Compare(len(b.Waiters), len(a.Waiters)), a.ID.Compare(b.ID))
+		})
+	}
+	return children
+}
+
+// oneLetsIn says that somebody waits for a lock, and that its first holder alone may let it in.
+func oneLetsIn(l *inspect.Lock) bool {
+	return len(l.Waiters) > 0 && l.Kind != inspect.KindElection && (l.Kind != inspect.KindSemaphore || l.Limit == 1)
+}
+
+// obstacles are the first holders of two locks that an owner waits for: the one that blocks the most, as
+// inspect.Snapshot.WaitsFor has it, and the one that does in the others; empty where there is none.
+func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
+	for _, e := range entries {
+		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !oneLetsIn(e.Lock) {
+			continue
+		}
+		at := inspect.Entry{Lock: e.Lock, Contender: &e.Lock.Holders[0]}
+		switch {
+		case best.Lock == nil || at.Contender.BlockedBelow > best.Contender.BlockedBelow:
+			best, next = at, best
+		case next.Lock == nil || at.Contender.BlockedBelow > next.Contender.BlockedBelow:
+			next = at
+		}
+	}
+	return best, next
+}
+
+// walkHangers visits a lock and all that hang on it, but for those of rings, each behind the one it hangs on.
+func walkHangers(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool, visit func(*inspect.Lock, int)) {
+	type step struct {
+		lock  *inspect.Lock
+		depth int
+	}
+	for stack := []step{{l, depth}}; len(stack) > 0; {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		visit(at.lock, at.depth)
+		for _, child := range slices.Backward(children[at.lock.ID]) {
+			if !circling[child.ID] {
+				stack = append(stack, step{child, at.depth + 1})
+			}
+		}
+	}
+}
+
+// parentsOf has for each lock that hangs on another which one that is.
+func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.ID {
+	parents := make(map[inspect.ID]inspect.ID)
+	for id, list := range children {
+		for _, child := range list {
+			parents[child.ID] = id
+		}
+	}
+	return parents
+}
+
+// countBelow counts for each lock that others hang on who waits in those.
+func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) map[inspect.ID]int {
+	var order []*inspect.Lock // each behind the one it hangs on
+	for id, list := range children {
+		if _, hangs := parents[id]; hangs && !circling[id] {
+			continue
+		}
+		for _, child := range list {
+			if !circling[child.ID] {
+				walkHangers(child, 0, children, circling, func(l *inspect.Lock, _ int) { order = append(order, l) })
+			}
+		}
+	}
+	below := make(map[inspect.ID]int, len(children))
+	for _, l := range slices.Backward(order) {
+		below[parents[l.ID]] += len(l.Waiters) + below[l.ID]
+	}
+	return below
+}
+
+// findTangles finds the culprits behind several locks, those that hold up the most first.
+func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) []blockingTree {
+	var list []blockingTree
+	for id := range children {
+		root := s.Lock(id)
+		if root == nil || circling[id] {
+			continue
+		}
+		if _, hangs := parents[id]; hangs {
+			continue
+		}
+		var t blockingTree
+		walkHangers(root, 0, children, circling, func(l *inspect.Lock, depth int) {
+			t.waiting += len(l.Waiters)
+			if len(t.rows) < rowsOfOneTangle {
+				t.rows = append(t.rows, treeRow{l, depth})
+			} else {
+				t.leftOut++
+			}
+		})
+		if len(t.rows) > 1 {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b blockingTree) int {
+		return cmp.Or(cmp.Compare(b.waiting, a.waiting), a.rows[0].lock.ID.Compare(b.rows[0].lock.ID))
+	})
+	return list[:min(len(list), mostTangles)]
+}
+
+// blindSpots counts the contenders of contended locks of whom nobody is known.
+func blindSpots(s *inspect.Snapshot) []blindSpot {
+	var list []blindSpot
+	for l := range s.Locks() {
+		if len(l.Waiters) == 0 {
+			continue
+		}
+		if n := len(list); n == 0 || list[n-1].backend != l.ID.Backend {
+			list = append(list, blindSpot{backend: l.ID.Backend})
+		}
+		spot := &list[len(list)-1]
+		for _, contenders := range [][]inspect.Contender{l.Holders, l.Waiters} {
+			for i := range contenders {
+				spot.of++
+				if _, known := contenders[i].Identity(l.ID.Backend); !known {
+					spot.unknown++
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(b blindSpot) bool { return b.unknown == 0 })
+}

@@ -1,0 +1,317 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/internal/text"
+	"lockscope/theme"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// graphRow is a line of the drawn graph. One that is about a lock can be selected.
+type graphRow struct {
+	widget.Line
+	about screen.Subject
+	key   string
+}
+
+// graphHeight is how many lines of the graph are in sight, below the summary.
+func (s *Screen) graphHeight() int { return max(1, s.height-1) }
+
+// graphRows are the drawn graph and the selected row; -1 when there is none to select.
+func (s *Screen) graphRows() ([]graphRow, int) {
+	if s.list == nil {
+		return nil, -1
+	}
+	rows := s.drawGraph(s.list.graph, s.width)
+	at := slices.IndexFunc(rows, func(r graphRow) bool { return r.key != "" && r.key == s.node })
+	if at < 0 {
+		at = slices.IndexFunc(rows, func(r graphRow) bool { return r.key != "" })
+	}
+	return rows, at
+}
+
+// followGraph keeps the selected row in sight, and what stands above the first one.
+func (s *Screen) followGraph() {
+	if !s.graphing {
+		return
+	}
+	rows, at := s.graphRows()
+	if at >= 0 {
+		s.node = rows[at].key
+	}
+	if slices.IndexFunc(rows, func(r graphRow) bool { return r.key != "" }) == at {
+		s.graph.To(0, len(rows), s.graphHeight())
+	}
+	s.graph.To(at, len(rows), s.graphHeight())
+}
+
+// moveInGraph moves the cursor by so many rows that can be selected.
+func (s *Screen) moveInGraph(by int) {
+	rows, at := s.graphRows()
+	step := 1
+	if by < 0 {
+		step, by = -1, -by
+	}
+	for i := at; by > 0 && i >= 0 && i < len(rows); i += step {
+		if i != at && rows[i].key != "" {
+			at, by = i, by-1
+		}
+	}
+	if at >= 0 {
+		s.node = rows[at].key
+	}
+	s.followGraph()
+	if step > 0 && at >= 0 && !slices.ContainsFunc(rows[at+1:], func(r graphRow) bool { return r.key != "" }) {
+		s.graph.Top = max(s.graph.Top, len(rows)-s.graphHeight()) // what stands below the last one
+		s.graph.Top = max(0, min(s.graph.Top, at))
+	}
+}
+
+func (s *Screen) clickInGraph(y int) {
+	rows, at := s.graphRows()
+	if i := s.graph.Top + y - 1; y >= 1 && i < len(rows) && rows[i].key != "" {
+		s.node = rows[i].key
+		if i == at {
+			s.enter()
+		}
+	}
+}
+
+func (s *Screen) graphView() string {
+	t := s.Theme()
+	rows, at := s.graphRows()
+	from, to := s.graph.Sight(len(rows), s.graphHeight())
+	lines := make([]widget.Line, 0, to-from+1)
+	title := widget.Line{{" who waits for whom", t.Strong}}
+	right := widget.Line(nil)
+	if n := len(rows); n > to || from > 0 {
+		right = widget.Line{{fmt.Sprintf("%s%s lines %d to %d of %d ", t.Glyphs.Up, t.Glyphs.Down, from+1, to, n), t.Muted}}
+	}
+	lines = append(lines, widget.Spread(title, right, s.width, t.Glyphs.Ellipsis))
+	for i, r := range rows[from:to] {
+		if from+i == at {
+			first := widget.Span{strings.TrimPrefix(r.Line[0].Text, " "), r.Line[0].Style}
+			l := append(widget.Line{{t.Glyphs.Cursor, t.Holding}, first}, r.Line[1:]...)
+			lines = append(lines, l.Over(s.width, t.Selected))
+			continue
+		}
+		lines = append(lines, r.Line)
+	}
+	return widget.Sheet(t, lines, s.width, s.height)
+}
+
+// drawGraph draws deadlocks, what they mean, then chains over several locks, then what cannot be seen.
+func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
+	t := s.Theme()
+	d := drawing{Screen: s, width: width}
+	for i := range g.cycles {
+		d.ring(&g.cycles[i], i)
+	}
+	for i := range g.trees {
+		d.tangle(&g.trees[i])
+	}
+	if len(g.cycles)+len(g.trees) == 0 {
+		d.add(nil)
+		_, busy := screen.Scanned(s)
+		text := "No deadlock, and no holder that waits for another lock while others wait for its own."
+		switch {
+		case screen.Down(s) > 0:
+			text = "No deadlock where we could look; a backend cannot be reached."
+		case busy:
+			text = "No deadlock so far: still looking."
+		}
+		d.words(widget.Line{{"   ", t.Text}}, text, t.Text)
+		d.add(nil)
+	}
+	for _, b := range g.blind {
+		d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
+			"%s: of %d of %s that hold or wait nobody is known (no session, host or process): a deadlock through them does not show.",
+			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender")), t.Unknown)
+	}
+	for _, b := range s.Snapshot().Backends {
+		if b.State == inspect.Down {
+			d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, describe.Printable(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
+		}
+	}
+	return d.rows
+}
+
+// drawing collects the rows of the graph.
+type drawing struct {
+	*Screen
+	width int
+	rows  []graphRow
+}
+
+func (d *drawing) add(l widget.Line) { d.rows = append(d.rows, graphRow{Line: l}) }
+
+// words adds text over as many lines as it needs, behind a lead.
+func (d *drawing) words(lead widget.Line, text string, style lipgloss.Style) {
+	for _, part := range widget.Wrap(text, d.width-lead.Width()-1, 4, d.Theme().Glyphs.Ellipsis) {
+		d.add(append(lead[:len(lead):len(lead)], widget.Span{part, style}))
+		lead = widget.Line{{strings.Repeat(" ", lead.Width()), style}}
+	}
+}
+
+// entry adds a row about an entry.
+func (d *drawing) entry(l widget.Line, e inspect.Entry, key string) {
+	about := screen.Subject{Lock: e.Lock.ID}
+	if e.Contender != nil {
+		about.Owner, _ = e.Contender.Identity(e.Lock.ID.Backend)
+	}
+	d.rows = append(d.rows, graphRow{l, about, key})
+}
+
+// rail is the line at the left that closes a ring.
+type rail struct{ top, side, bottom, bar string }
+
+func railOf(t *theme.Theme) rail {
+	b := t.Glyphs.Border
+	return rail{b.TopLeft, b.Left, b.BottomLeft, b.Top}
+}
+
+// ring draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
+func (d *drawing) ring(r *cycle, number int) {
+	t, rail, n := d.Theme(), railOf(d.Theme()), len(r.links)
+	head := fmt.Sprintf("deadlock: %d clients wait for one another in a ring: none goes on until one gives up or loses its lock", n)
+	d.words(widget.Line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
+	for i, l := range r.links {
+		lead := "   " + rail.side + "   "
+		first := "   " + rail.side + " " + t.Glyphs.Crumb + " "
+		if i == 0 {
+			first = "   " + rail.top + rail.bar + t.Glyphs.Crumb + " "
+		}
+		name := widget.Line{{first, t.Critical}, {describe.Owner(l.wants.Contender), t.Strong}}
+		if at := describe.Client(&l.wants.Contender.Owner); at != "" && at != describe.Owner(l.wants.Contender) {
+			name = name.Add(t.Muted, "  "+at)
+		}
+		if id := l.wants.Contender.Owner.Session; id != 0 {
+			name = name.Add(t.Muted, "  session "+inspect.SessionID(id))
+		}
+		d.add(name)
+		key := fmt.Sprintf("ring %s %d ", r.links[0].has.Lock.ID, i)
+		d.entry(append(widget.Line{{lead + "  ", t.Critical}}, d.hasWords(l)...), l.has, key+"has")
+		if i == n-1 {
+			lead = "   " + rail.bottom + rail.bar + rail.bar + rail.bar
+		}
+		d.entry(append(widget.Line{{lead + "  ", t.Critical}}, d.wantsWords(l, r.links[(i+1)%n])...), l.wants, key+"wants")
+	}
+	for _, text := range d.advice(r) {
+		d.words(widget.Line{{"   ", t.Text}}, text, t.Text)
+	}
+	d.add(nil)
+}
+
+func (d *drawing) hasWords(l link) widget.Line {
+	t, mark := d.Theme(), widget.Span{d.Theme().Glyphs.Holding, d.Theme().Holding}
+	verb := " holds      "
+	if !l.holds() {
+		mark, verb = widget.Span{t.Glyphs.Waiting, t.Waiting}, " queues for "
+	}
+	since := d.since(l.has)
+	return widget.Line{mark, {verb, mark.Style}, {d.path(l.has, since), t.Text}, {since, t.Muted}}
+}
+
+func (d *drawing) wantsWords(l, next link) widget.Line {
+	t := d.Theme()
+	words := ", which " + d.short(next.wants.Contender) + " holds"
+	if !next.holds() {
+		words = ", behind " + d.short(next.wants.Contender)
+	}
+	since := d.since(l.wants)
+	return widget.Line{{t.Glyphs.Waiting, t.Waiting}, {" waits for  ", t.Waiting}, {d.path(l.wants, since+words), t.Text}, {since, t.Muted}, {words, t.Text}}
+}
+
+// short names a contender in few cells.
+func (d *drawing) short(c *inspect.Contender) string {
+	return text.Middle(describe.Owner(c), 20, d.Theme().Glyphs.Ellipsis)
+}
+
+// path names a lock in the cells that a ring's row leaves it before the rest.
+func (d *drawing) path(e inspect.Entry, rest string) string {
+	const lead = 23 // the rail, the sign and the verb
+	return text.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
+}
+
+// since is how long an entry holds or waits; empty when that is not known.
+func (d *drawing) since(e inspect.Entry) string {
+	c := e.Contender
+	if c.State == inspect.Holding {
+		if held := screen.Ages(d).Held(e.Lock, c); held.Known != describe.Unbounded {
+			return " " + d.Theme().Glyphs.Put(held.Known.Sign()) + describe.Seconds(held.Duration)
+		}
+		return ""
+	}
+	if a, ok := d.Snapshot().Age(e.Lock, c.Since, d.Now()); ok {
+		return " " + describe.Seconds(a)
+	}
+	return ""
+}
+
+// advice says how to end a ring at the least cost.
+func (d *drawing) advice(r *cycle) []string {
+	text := "Nobody in it holds a lock that could be freed: stop one of these clients."
+	if r.cheapest >= 0 {
+		l := r.links[r.cheapest]
+		why := fmt.Sprintf("fewest wait for it there (%d)", l.has.Contender.BlockedBelow)
+		if slices.ContainsFunc(r.links, func(o link) bool {
+			return o.has != l.has && o.holds() && o.has.Contender.BlockedBelow == l.has.Contender.BlockedBelow
+		}) {
+			why = "it got there last"
+		}
+		name := d.short(l.has.Contender)
+		text = fmt.Sprintf("What to do: stop %s, or free it from %s (x in its chain): %s. If it is only freed it keeps running, and must notice.",
+			name, l.has.Lock.ID, why)
+	}
+	out := []string{text, "Then have all clients take these locks in the same order."}
+	if r.behind > 0 {
+		out = append([]string{strings.Replace(describe.Waiting(r.behind), " ", " more ", 1) + " behind it."}, out...)
+	}
+	return out
+}
+
+// tangle draws a culprit and the locks that wait for it.
+func (d *drawing) tangle(x *blockingTree) {
+	t := d.Theme()
+	root := x.rows[0].lock
+	culprit := &root.Holders[0]
+	d.words(widget.Line{{" " + t.Glyphs.Warning + " ", t.Warning}}, fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
+		describe.Count(x.waiting, "contender"), describe.Count(len(x.rows)+x.leftOut, "lock")), t.Warning)
+	if c := describe.Client(&culprit.Owner); c != "" && c != describe.Owner(culprit) {
+		d.rows[len(d.rows)-1].Line = d.rows[len(d.rows)-1].Line.Add(t.Muted, "  "+c)
+	}
+	columns := []widget.Column{
+		{Title: "LOCK", Middle: true, Width: 26, Grow: 5, Most: 70},
+		{Title: "HOLDER", Middle: true, Width: 20, Grow: 3, Most: 40},
+		{Title: "HELD", Right: true, Width: 8},
+		{Title: "WAIT", Right: true, Width: 8},
+	}
+	widths := widget.Lay(columns, d.width-widget.Margin-1)
+	for i, r := range x.rows {
+		h := inspect.Entry{Lock: r.lock, Contender: &r.lock.Holders[0]}
+		tree := ""
+		if r.depth > 0 {
+			tree = strings.Repeat(" ", 2*min(r.depth, widget.Deepest)-2) + t.Glyphs.LastBranch
+		}
+		cells := []widget.Line{
+			{{tree, t.Faint}, {r.lock.ID.String(), t.Text}},
+			{{describe.Owner(h.Contender), t.Holding}},
+			{{strings.TrimSpace(d.since(h)), t.Text}},
+			{{describe.Waiting(len(r.lock.Waiters)), t.Waiting}},
+		}
+		d.entry(append(widget.Line{{"   ", t.Text}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tangle %s %d", r.lock.ID, i))
+	}
+	if x.leftOut > 0 {
+		d.add(widget.Line{{fmt.Sprintf("   and %s", describe.Count(x.leftOut, "more lock")), t.Muted}})
+	}
+	d.add(nil)
+}

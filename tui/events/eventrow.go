@@ -1,0 +1,156 @@
+package events
+
+import (
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/internal/text"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// eventColumns are those of a table of some width. A narrow one leaves it to the event whether somebody held or waited.
+func eventColumns(width int) []widget.Column {
+	lasted := 13
+	if width < wideEvents {
+		lasted = 8
+	}
+	return []widget.Column{
+		{Title: "TIME", Width: 12},
+		{Title: "EVENT", Width: 11},
+		{Title: "LOCK", Middle: true, Width: 16, Grow: 4, Most: 60},
+		{Title: "WHO", Width: 20, Grow: 5, Most: max(20, width)},
+		{Title: "LASTED", Width: lasted, Right: true},
+	}
+}
+
+// wideEvents is the table's width from which there is room for all words.
+const wideEvents = 100
+
+// The places of WHO and LASTED in the columns.
+const eventWho, eventLasted = 3, 4
+
+func (s *Screen) View() string {
+	t := s.Theme()
+	inner := s.width - widget.Margin - 1
+	columns := eventColumns(inner)
+	widths := widget.Lay(columns, inner)
+	lines := []string{
+		s.summary().Render(s.width, t.Glyphs.Ellipsis, nil),
+		append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(s.width, t.Glyphs.Ellipsis, nil),
+	}
+	first, at := s.first(), s.place()
+	for i := first; i < min(first+s.rows(), len(s.Shown)); i++ {
+		e, n := s.Log().At(s.Shown[i])
+		l := widget.Line{{" ", t.Text}, screen.EventSign(t, e), {" ", t.Text}}
+		over := t.Selected
+		if i != at {
+			over = nil
+		} else {
+			l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+		}
+		l = append(l, widget.Join(columns, widths, s.eventCells(i, e, n, widths), t.Glyphs.Ellipsis)...)
+		lines = append(lines, l.Render(s.width, t.Glyphs.Ellipsis, over))
+	}
+	if len(s.Shown) == 0 {
+		text, more := s.emptyWords()
+		for _, l := range []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}} {
+			lines = append(lines, l.Render(s.width, t.Glyphs.Ellipsis, nil))
+		}
+	}
+	for len(lines) < s.height {
+		lines = append(lines, "")
+	}
+	return strings.Join(lines[:max(1, s.height)], "\n")
+}
+
+// eventCells are the cells of the i-th event shown.
+func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths []int) []widget.Line {
+	t := s.Theme()
+	cells := []widget.Line{
+		s.timeCell(e.At),
+		{{screen.EventWord(e), screen.EventSign(t, e).Style}},
+		s.lockCell(e), s.whoCell(e, n, widths[eventWho]),
+		nil, // what is said before it may run on
+	}
+	words := screen.TookWords(t, e, n)
+	if narrow := widths[eventLasted] < len("waited 59m59s"); narrow {
+		words = words[strings.IndexByte(words, ' ')+1:]
+	}
+	if words != "" {
+		cells[eventLasted] = widget.Line{{words, t.Text}}
+	}
+	return cells
+}
+
+// timeCell is the time by our clock. A day that is not today's is named instead.
+func (s *Screen) timeCell(at time.Time) widget.Line {
+	t := s.Theme()
+	if at.YearDay() != s.Now().YearDay() {
+		return widget.Line{{at.Format("Jan 02 15:04"), t.Muted}}
+	}
+	return widget.Line{{at.Format("15:04:05"), t.Text}, {at.Format(".000"), t.Muted}}
+}
+
+func (s *Screen) lockCell(e *inspect.Event) widget.Line {
+	t := s.Theme()
+	if e.Lock != (inspect.ID{}) {
+		return widget.Line{{describe.Printable(e.Lock.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.Path), t.Text}}
+	}
+	if e.Backend != nil {
+		return widget.Line{{describe.Printable(e.Backend.Name), t.Text}}
+	}
+	return nil
+}
+
+// whoCell is who it is about, or what. room is how wide it may be.
+func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget.Line {
+	t := s.Theme()
+	switch c := e.Contender; {
+	case e.Kind == inspect.EventHandover && c != nil:
+		arrow := " " + t.Glyphs.Arrow + " "
+		to := describe.Owner(c)
+		half := (room - ansi.StringWidth(arrow)) / 2
+		from := text.Middle(n.From, max(half, 2*half-ansi.StringWidth(to)), t.Glyphs.Ellipsis)
+		return widget.Line{{from, t.Muted}, {arrow, t.Muted}, {text.Middle(to, room-ansi.StringWidth(from+arrow), t.Glyphs.Ellipsis), t.Holding}}
+	case c != nil:
+		l := widget.Line{{text.Middle(describe.Owner(c), room, t.Glyphs.Ellipsis), screen.EventSign(t, e).Style}}
+		if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) && l.Width()+2+ansi.StringWidth(at) <= room {
+			l = l.Add(t.Muted, "  "+at)
+		}
+		return l
+	case e.Finding != nil:
+		return widget.Line{{describe.Printable(e.Finding.Rule), screen.SeveritySign(t, e.Finding.Severity).Style}, {"  " + screen.Say(t, e.Finding.Message), t.Text}}
+	case e.Kind == inspect.EventBlind:
+		return widget.Line{{screen.Say(t, describe.Blind(e.Between)), t.Text}}
+	case e.Change != nil:
+		return widget.Line{{screen.Say(t, describe.Change(e.Change)), t.Text}}
+	case e.Backend != nil:
+		l := widget.Line{{string(e.Backend.State), screen.BackendSign(t, e.Backend.State).Style}, {" " + t.Glyphs.Dot + " " + string(e.Backend.Mode), t.Muted}}
+		if text := describe.Trouble(e.Backend); text != "" && e.Backend.State != inspect.Connected {
+			l = l.Add(t.Text, "  "+text)
+		}
+		return l
+	default:
+		return nil
+	}
+}
+
+func (s *Screen) emptyWords() (text, more string) {
+	switch {
+	case s.input.Text() != "":
+		return "No event matches the filter.", "esc shows all of them."
+	case s.Only != inspect.ID{} && len(s.Log().List) > 0:
+		return "Nothing has happened to " + s.Only.String() + " while we looked.", "o shows the events of all locks."
+	case s.Log().Dropped+len(s.Log().List) > 0:
+		return "No event is left to show.", ""
+	case !s.Arrived():
+		return "Nothing is known yet.", "No server has answered so far."
+	default:
+		return "Nothing has happened since we began to look.", "What is acquired, released, expired or handed over from now on comes here."
+	}
+}

@@ -1,0 +1,273 @@
+package events
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// Screen lists what happened, the newest at the bottom, and follows it until somebody moves up.
+type Screen struct {
+	screen.Context
+	width, height int
+	// Shown are the numbers of the events that match, and next the first number that was not looked at.
+	Shown []int
+	next  int
+	// Cursor and top are the numbers of the selected event and of the first in sight; seen is the newest one that was
+	// there when following ended.
+	Cursor, top, seen int
+	Follow            bool
+	// Only is the one lock whose events are shown; zero: all.
+	Only  inspect.ID
+	input screen.FilterInput
+	kinds []string // that the filter names
+}
+
+func New(host screen.Context) screen.Screen {
+	return &Screen{Context: host, Follow: true, input: screen.NewFilterInput(newEventWords)}
+}
+
+// Open shows a lock's events only when it was that lock's chain that one comes from: where the cursor was on some lock,
+// everything is asked for.
+func (s *Screen) Open(p screen.Place) {
+	switch s.Opener() {
+	case "":
+		return // gone back to
+	case screen.Chain, screen.Timeline:
+		s.Only = p.Lock
+	default:
+		s.Only = inspect.ID{}
+	}
+	s.Follow = true
+	s.again()
+}
+
+func (s *Screen) Title() string { return string(screen.Events) }
+
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.keepInSight()
+}
+
+// rows is how many events are in sight, below the summary and the header.
+func (s *Screen) rows() int { return max(1, s.height-2) }
+
+func (s *Screen) ScrollPosition() (at, of, rows int) { return s.place(), len(s.Shown), s.rows() }
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		s.take()
+	case tea.MouseWheelMsg:
+		s.move(screen.Wheel(msg))
+	case tea.MouseClickMsg:
+		s.click(msg)
+	}
+	return nil
+}
+
+// take looks at the events that are new and forgets those that the log forgot.
+func (s *Screen) take() {
+	s.Shown = s.Shown[screen.After(s.Shown, s.Log().Dropped):]
+	for n := max(s.next, s.Log().Dropped); n < s.Log().End(); n++ {
+		e, note := s.Log().At(n)
+		if (s.Only == inspect.ID{} || e.Lock == s.Only) && matchesEvent(s.input.Filter, s.kinds, e, note) {
+			s.Shown = append(s.Shown, n)
+		}
+	}
+	s.next = s.Log().End()
+	s.keepInSight()
+}
+
+// again looks at all events, for another filter. The cursor stays where it was or, where that is not shown, goes on to
+// the next one that is.
+func (s *Screen) again() {
+	s.Shown, s.next = nil, 0
+	s.take()
+}
+
+// place is the selected event's place among those shown.
+func (s *Screen) place() int { return min(screen.After(s.Shown, s.Cursor), len(s.Shown)-1) }
+
+func (s *Screen) first() int { return screen.After(s.Shown, s.top) }
+
+func (s *Screen) move(by int) { s.moveTo(s.place() + by) }
+
+// moveTo selects an event; on the last one it follows.
+func (s *Screen) moveTo(at int) {
+	last := len(s.Shown) - 1
+	at = max(0, min(at, last))
+	if last < 0 {
+		return
+	}
+	if s.Follow && at < last {
+		s.seen = s.Shown[last]
+	}
+	s.Follow = at == last
+	s.Cursor = s.Shown[at]
+	s.keepInSight()
+}
+
+func (s *Screen) keepInSight() {
+	if len(s.Shown) == 0 {
+		return
+	}
+	last := len(s.Shown) - 1
+	if s.Follow {
+		s.Cursor = s.Shown[last]
+	}
+	at, rows := s.place(), s.rows()
+	s.Cursor = s.Shown[at]
+	top := max(0, min(s.first(), len(s.Shown)-rows))
+	top = max(min(top, at), at-rows+1)
+	s.top = s.Shown[top]
+}
+
+// fresh is how many events came since following ended.
+func (s *Screen) fresh() int {
+	if s.Follow {
+		return 0
+	}
+	return len(s.Shown) - screen.After(s.Shown, s.seen+1)
+}
+
+// click selects an event; a click on the selected one opens its lock.
+func (s *Screen) click(msg tea.MouseClickMsg) {
+	at := s.first() + msg.Y - 2
+	switch {
+	case msg.Button != tea.MouseLeft || msg.Y < 2 || at >= len(s.Shown):
+	case at == s.place():
+		s.enter()
+	default:
+		s.moveTo(at)
+	}
+}
+
+// Current is the event that the cursor is on; nil when there is none.
+func (s *Screen) Current() *inspect.Event {
+	if len(s.Shown) == 0 {
+		return nil
+	}
+	e, _ := s.Log().At(s.Shown[s.place()])
+	return e
+}
+
+func (s *Screen) Selected() screen.Subject {
+	e := s.Current()
+	if e == nil {
+		return screen.Subject{Lock: s.Only}
+	}
+	about := screen.Subject{Lock: e.Lock}
+	if e.Contender != nil {
+		about.Owner, _ = e.Contender.Identity(e.Lock.Backend)
+	}
+	return about
+}
+
+func (s *Screen) enter() { screen.OpenWhere(s, s.Current().Lock, s.Current().Backend) }
+
+func (s *Screen) Actions() []screen.Action {
+	none := func() string {
+		if s.Current() == nil {
+			return "no event is selected"
+		}
+		return ""
+	}
+	noLock := func() string {
+		if s.Selected().Lock == (inspect.ID{}) {
+			return "this event is about no lock"
+		}
+		return ""
+	}
+	only := screen.Action{Keys: []string{"o"}, Shown: "o", Hint: "only this lock", Help: "show only the events of the selected one's lock", Disabled: noLock, Run: screen.Do(s.toggle)}
+	if s.Only != (inspect.ID{}) {
+		only.Hint, only.Help, only.Disabled = "all locks", "show the events of all locks again", nil
+	}
+	list := []screen.Action{
+		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the event's lock", Disabled: none, Run: screen.Do(s.enter)},
+		only,
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... by the terminal (OSC 52)", Disabled: noLock, Run: s.copy},
+	}
+	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,lost chooses kinds", s.search)...)
+	return append(append(list, screen.BackAction(s.Context), screen.OnePane()), screen.Moves(s.move, s.rows)...)
+}
+
+// toggle shows one lock's events, or all.
+func (s *Screen) toggle() {
+	if s.Only != (inspect.ID{}) {
+		s.Only = inspect.ID{}
+	} else {
+		s.Only = s.Selected().Lock
+	}
+	s.again()
+}
+
+func (s *Screen) search() {
+	s.kinds = eventKinds(s.input.Text())
+	s.again()
+}
+
+// copy offers what is known of the event's lock and of who it is about.
+func (s *Screen) copy() tea.Cmd {
+	e := s.Current()
+	if e == nil {
+		return screen.CopyMenu(s, s.Snapshot().Lock(s.Only), nil)
+	}
+	return screen.CopyMenu(s, s.Snapshot().Lock(e.Lock), e.Contender)
+}
+
+func (s *Screen) Typing() bool { return s.input.Open }
+
+// TakeKey types into the filter while it is open.
+func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
+	return s.input.Take(msg, s.move, s.search)
+}
+
+// Focus is the lock that the events are restricted to: which ones the others are about changes too fast.
+func (s *Screen) Focus() []inspect.ID {
+	if s.Only == (inspect.ID{}) {
+		return nil
+	}
+	return []inspect.ID{s.Only}
+}
+
+func (s *Screen) NeedsFastTick() bool { return false }
+
+// summary counts the events and says which are shown.
+func (s *Screen) summary() widget.Line {
+	t := s.Theme()
+	dot := " " + t.Glyphs.Dot + " "
+	all := len(s.Log().List)
+	left := widget.Line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1), t.Strong}}
+	if len(s.Shown) < all {
+		left[0].Text = fmt.Sprintf(" %s of %s", describe.Thousands(len(s.Shown)), left[0].Text[1:])
+	}
+	if s.Only != (inspect.ID{}) {
+		left = left.Add(t.Muted, dot+"only ").Add(t.Waiting, s.Only.String())
+	}
+	if n := s.Log().Dropped; n > 0 {
+		left = left.Add(t.Muted, dot+describe.Thousands(n)+" older forgotten")
+	}
+	if n := s.Log().Missed; n > 0 {
+		left = left.Add(t.Unknown, dot+describe.Thousands(n)+" missed, too many at once")
+	}
+	right := widget.Line{{"newest below ", t.Muted}}
+	switch n := s.fresh(); {
+	case s.input.Open:
+		right = s.input.View(t)
+	case n > 0:
+		right = widget.Line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted}}
+	case !s.Follow && len(s.Shown) > 0:
+		right = widget.Line{{"stopped" + dot + "G follows ", t.Muted}}
+	case s.input.Text() != "":
+		right = s.input.View(t)
+	}
+	return widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)
+}

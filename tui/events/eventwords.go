@@ -1,0 +1,63 @@
+package events
+
+import (
+	"slices"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+)
+
+// eventText is what filters look in.
+func eventText(e *inspect.Event, n *screen.EventNote) string {
+	if n.Text != "" {
+		return n.Text
+	}
+	parts := []string{string(e.Kind), screen.EventWord(e), n.From}
+	if e.Lock != (inspect.ID{}) {
+		parts = append(parts, e.Lock.String())
+	}
+	if c := e.Contender; c != nil {
+		parts = append(parts, describe.Owner(c), describe.Client(&c.Owner), c.Name.String())
+	}
+	if f := e.Finding; f != nil {
+		parts = append(parts, f.Rule, string(f.Severity), f.Message)
+	}
+	if b := e.Backend; b != nil {
+		parts = append(parts, b.Name, string(b.State), b.Error)
+	}
+	n.Text = strings.ToLower(strings.Join(parts, "\n"))
+	return n.Text
+}
+
+// kindField goes before the kinds that a filter asks for.
+const kindField = "kind="
+
+// eventKinds are the kinds that a filter's text names: kind=expired,lost.
+func eventKinds(text string) []string {
+	var kinds []string
+	for _, word := range strings.Fields(strings.ToLower(text)) {
+		if list, ok := strings.CutPrefix(word, kindField); ok {
+			kinds = append(kinds, strings.FieldsFunc(list, func(r rune) bool { return r == ',' })...)
+		}
+	}
+	return kinds
+}
+
+// newEventWords are the words of a filter's text that name no kinds.
+func newEventWords(text string) screen.Filter {
+	return screen.NewWords(strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool {
+		return strings.HasPrefix(strings.ToLower(word), kindField)
+	}), " "))
+}
+
+// matchesEvent says whether an event has the words and one of the kinds. A kind may be begun only, by either of its names.
+func matchesEvent(words screen.Filter, kinds []string, e *inspect.Event, n *screen.EventNote) bool {
+	if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool {
+		return strings.HasPrefix(string(e.Kind), k) || strings.HasPrefix(screen.EventWord(e), k)
+	}) {
+		return false
+	}
+	return words.Empty() || words.MatchText(eventText(e, n))
+}

@@ -1,0 +1,144 @@
+package findings
+
+import (
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// shownRing is how many locks of a finding about several are named.
+const shownRing = 12
+
+// detailLines are what is known of the selected finding: what to do before why, and why before what was seen. Of a group
+// it is the first one's.
+func (s *Screen) detailLines(width int) []widget.Line {
+	t := s.Theme()
+	f := s.Chosen
+	if f == nil {
+		if s.group == nil || len(s.group.Shown) == 0 {
+			return nil
+		}
+		f = s.group.Shown[0]
+	}
+	mark := findingSign(t, f.group)
+	dot := " " + t.Glyphs.Dot + " "
+	facts := []string{string(f.Severity)}
+	if f.Confidence != "" {
+		facts = append(facts, string(f.Confidence))
+	}
+	title := widget.Line{{" " + mark.Text + " " + describe.Printable(f.Rule), mark.Style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
+	if s.Chosen == nil {
+		title = title.Add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.Shown)))
+	} else {
+		title = title.Add(t.Muted, dot+"stands ").Add(t.Muted, s.stands(f).Text())
+	}
+	lines := []widget.Line{title}
+	lines = append(lines, s.onLines(f, width)...)
+	lines = append(lines, indented(t.Text, "   ", screen.Say(t, f.Message), width)...)
+	if f.Advice != "" {
+		lines = append(append(lines, nil), s.adviceLines(screen.Say(t, f.Advice), width)...)
+	}
+	if cause, _ := f.Evidence["cause"].(string); cause != "" {
+		lines = append(lines, nil)
+		lines = append(lines, labelled(t.Muted, "why", t.Text, widget.Wrap(screen.Say(t, cause), width-detailIndent-1, many, ""))...)
+	}
+	return append(lines, s.factLines(f, width)...)
+}
+
+// detailIndent is how far the details stand in, behind their labels; many lines are all of them.
+const (
+	detailIndent = 8
+	many         = 1 << 20
+)
+
+// onLines name all locks that a finding is about.
+func (s *Screen) onLines(f *found, width int) []widget.Line {
+	t := s.Theme()
+	if len(f.ring) == 0 {
+		return indented(t.Strong, "   ", f.Place(), width)
+	}
+	ring := f.ring
+	rest := 0
+	if len(ring) > shownRing {
+		ring, rest = ring[:shownRing], len(ring)-shownRing
+	}
+	var lines []widget.Line
+	for _, id := range ring {
+		lines = append(lines, indented(t.Strong, "   ", describe.Printable(id), width)...)
+	}
+	if rest > 0 {
+		lines = append(lines, widget.Line{{"   and " + describe.Count(rest, "more lock"), t.Muted}})
+	}
+	return lines
+}
+
+// adviceLines have each command on lines of its own, that can be copied and pasted.
+func (s *Screen) adviceLines(advice string, width int) []widget.Line {
+	t := s.Theme()
+	var lines []widget.Line
+	name := "do"
+	for _, p := range describe.Phrases(advice) {
+		texts, style := widget.Wrap(p.Text, width-detailIndent-1, many, ""), t.Text
+		if p.Command {
+			texts, style = widget.WrapCommand(p.Text, width-detailIndent-1), t.Waiting
+		}
+		lines = append(lines, labelled(t.Muted, name, style, texts)...)
+		name = ""
+	}
+	return lines
+}
+
+// factLines are the evidence, a line or more for each.
+func (s *Screen) factLines(f *found, width int) []widget.Line {
+	t := s.Theme()
+	now := s.Now()
+	if l := s.Snapshot().Lock(f.on); l != nil {
+		now = now.Add(s.Snapshot().Backend(l.ID.Backend).ClockOffset())
+	}
+	facts := describe.Evidence(f.Evidence, now.Truncate(time.Second), "cause", "locks")
+	names := 0
+	for _, one := range facts {
+		names = max(names, ansi.StringWidth(one.Name))
+	}
+	lines := []widget.Line{nil}
+	label := "seen"
+	for _, one := range facts {
+		name := one.Name
+		for _, value := range one.Values {
+			for _, part := range widget.Wrap(screen.Say(t, value), width-detailIndent-names-3, many, "") {
+				l := labelled(t.Muted, label, t.Muted, []string{name + strings.Repeat(" ", names-ansi.StringWidth(name)+2)})[0]
+				lines = append(lines, l.Add(t.Text, part))
+				label, name = "", ""
+			}
+		}
+	}
+	if len(lines) == 1 {
+		return nil
+	}
+	return lines
+}
+
+// labelled puts a label before the first of some lines.
+func labelled(labels lipgloss.Style, label string, style lipgloss.Style, texts []string) []widget.Line {
+	var lines []widget.Line
+	for _, text := range texts {
+		lines = append(lines, widget.Line{{"   " + label + strings.Repeat(" ", detailIndent-3-len(label)), labels}, {text, style}})
+		label = ""
+	}
+	return lines
+}
+
+// indented wraps text behind an indent.
+func indented(style lipgloss.Style, indent, text string, width int) []widget.Line {
+	var lines []widget.Line
+	for _, part := range widget.Wrap(text, width-len(indent)-1, many, "") {
+		lines = append(lines, widget.Line{{indent + part, style}})
+	}
+	return lines
+}

@@ -1,0 +1,193 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"lockscope/inspect"
+)
+
+// foundGroup are the findings of one rule and severity.
+type foundGroup struct {
+	Rule     string
+	severity inspect.Severity
+	// all are sorted by what they are on; those that are shown are no shadows, and match.
+	all, Shown []*found
+	// count is how many are no shadows.
+	count int
+	// open: its findings are listed below it.
+	open bool
+	// fresh are to be taken in, and left to be dropped, when the group is settled; dirty: there is something to settle.
+	fresh, left []*found
+	dirty       bool
+	// stood is the one that has stood longest of those shown, and places on how many locks these are; nil and 0: not yet
+	// counted.
+	stood  *found
+	places int
+}
+
+// foldedFrom is how many findings of one rule get a row of their own that opens.
+const foldedFrom = 3
+
+func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }
+
+// rows is how many rows of the list the group takes.
+func (g *foundGroup) rows() int {
+	switch {
+	case !g.folds():
+		return len(g.Shown)
+	case g.open:
+		return 1 + len(g.Shown)
+	default:
+		return 1
+	}
+}
+
+// compareGroups puts the worst first, and what could not be seen last.
+func compareGroups(a, b *foundGroup) int {
+	return cmp.Or(cmp.Compare(badness(a), badness(b)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.severity, b.severity))
+}
+
+func badness(g *foundGroup) int {
+	if g.Rule == blindRule {
+		return 1
+	}
+	return -g.severity.Rank()
+}
+
+// blindRule is the rule about what could not be seen, which is nothing wrong.
+const blindRule = "blind"
+
+// fewChanges are taken in one by one where everything is shown; more are with a walk over the group.
+const fewChanges = 16
+
+// settle takes in the fresh findings, drops those that are gone, and lists those that are shown. shadows: there may be
+// some.
+func (g *foundGroup) settle(everything, shadows bool) {
+	if everything && !shadows && g.count == len(g.all) && len(g.fresh)+len(g.left) <= fewChanges {
+		g.edit()
+		return
+	}
+	slices.SortFunc(g.fresh, compareFound)
+	fresh := g.fresh
+	all := make([]*found, 0, len(g.all)+len(fresh))
+	for _, f := range g.all {
+		if f.gone {
+			continue
+		}
+		for len(fresh) > 0 && compareFound(fresh[0], f) < 0 {
+			all, fresh = append(all, fresh[0]), fresh[1:]
+		}
+		all = append(all, f)
+	}
+	g.all, g.fresh, g.left, g.dirty = append(all, fresh...), nil, nil, false
+	g.show(everything)
+}
+
+// edit settles a group of which all is shown.
+func (g *foundGroup) edit() {
+	near := func(at int, f *found) int { // how many neighbours are on the same lock
+		n := 0
+		for _, i := range []int{at - 1, at} {
+			if i >= 0 && i < len(g.all) && g.all[i].on == f.on {
+				n++
+			}
+		}
+		return n
+	}
+	counted := g.places > 0
+	for _, f := range g.left {
+		at, ok := slices.BinarySearchFunc(g.all, f, compareFound)
+		if !ok {
+			continue // it came and went
+		}
+		g.all = slices.Delete(g.all, at, at+1)
+		if near(at, f) == 0 {
+			g.places--
+		}
+		if g.stood == f {
+			g.stood = nil
+		}
+	}
+	for _, f := range g.fresh {
+		if f.gone {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(g.all, f, compareFound)
+		if near(at, f) == 0 {
+			g.places++
+		}
+		g.all = slices.Insert(g.all, at, f)
+		if g.stood != nil && f.since.Before(g.stood.since) {
+			g.stood = f
+		}
+	}
+	if !counted {
+		g.places = 0
+	}
+	g.Shown, g.count, g.fresh, g.left, g.dirty = g.all, len(g.all), nil, nil, false
+}
+
+func (g *foundGroup) show(everything bool) {
+	g.count, g.stood, g.places = 0, nil, 0
+	for _, f := range g.all {
+		if !f.shadow {
+			g.count++
+		}
+	}
+	if everything && g.count == len(g.all) {
+		g.Shown = g.all
+		return
+	}
+	g.Shown = nil
+	for _, f := range g.all {
+		if !f.shadow && f.match {
+			g.Shown = append(g.Shown, f)
+		}
+	}
+}
+
+// findingKey tells the last of the findings on one lock from those before it: by its rule and whom it is about, and by
+// its number where that is not enough.
+func findingKey(list []inspect.Finding) string {
+	name := func(f *inspect.Finding) string {
+		for _, field := range []string{"contender", "master", "node"} {
+			if v, ok := f.Evidence[field]; ok {
+				if text, ok := v.(string); ok {
+					return f.Rule + "\x00" + text
+				}
+				return f.Rule + "\x00" + fmt.Sprint(v)
+			}
+		}
+		return f.Rule
+	}
+	last := name(&list[len(list)-1])
+	number := 0
+	for i := range list[:len(list)-1] {
+		if list[i].Rule == list[len(list)-1].Rule && name(&list[i]) == last {
+			number++
+		}
+	}
+	if number > 0 {
+		return fmt.Sprintf("%s\x00%d", last, number)
+	}
+	return last
+}
+
+// cycleOf are the locks that a finding is about, where it is about several: it says the same on each of them.
+func cycleOf(f *inspect.Finding) []string {
+	var ids []string
+	switch list := f.Evidence["locks"].(type) {
+	case []string:
+		ids = list
+	case []any: // of a recording
+		for _, v := range list {
+			ids = append(ids, fmt.Sprint(v))
+		}
+	}
+	if len(ids) < 2 {
+		return nil
+	}
+	return ids
+}

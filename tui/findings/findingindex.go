@@ -1,0 +1,316 @@
+package findings
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+)
+
+// found is a finding in the list. on is the lock that it is about; of a backend's finding only its name.
+type found struct {
+	inspect.Finding
+	on inspect.ID
+	// key tells it from the others on the same lock.
+	key string
+	// since is when it was first seen; early: it may have stood before.
+	since time.Time
+	early bool
+	// ring are all locks of a finding about several, such as a deadlock, which stands on each of them; shadow: another
+	// of them is in the list for it.
+	ring   []string
+	shadow bool
+
+	group       *foundGroup
+	source      *inspect.Finding // what it was made of
+	match, gone bool
+	// searched is the search after which it matches or not.
+	searched int
+	text     atomic.Pointer[foundText]
+}
+
+// aboutBackend says that it is about no lock.
+func (f *found) aboutBackend() bool { return f.on.Path == "" }
+
+// findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. What changes costs no more than
+// a walk over the groups that it touches.
+type findingIndex struct {
+	words screen.Filter
+	// searched numbers the words.
+	searched int
+	groups   []*foundGroup // the worst first
+	byPlace  map[inspect.ID][]*found
+	rings    map[string]map[*found]struct{}
+	twisted  map[string]struct{} // rings that have changed
+}
+
+func NewFindingIndex() *findingIndex {
+	return &findingIndex{
+		byPlace: make(map[inspect.ID][]*found), rings: make(map[string]map[*found]struct{}), twisted: make(map[string]struct{}),
+	}
+}
+
+// Update takes over the findings of all backends and of the locks that changed, or of all locks.
+func (x *findingIndex) Update(s *inspect.Snapshot, msg screen.SnapshotMsg) {
+	for _, b := range s.Backends {
+		x.put(inspect.ID{Backend: b.Name}, b.Findings, s.TakenAt, msg.All || !b.FirstPass)
+	}
+	if msg.All {
+		x.all(s)
+	}
+	for _, id := range msg.Changed {
+		b := s.Backend(id.Backend)
+		if l := s.Lock(id); l != nil {
+			x.put(id, l.Findings, s.TakenAt, b == nil || !b.FirstPass)
+		} else {
+			x.put(id, nil, s.TakenAt, false)
+		}
+	}
+	for i := range s.Events {
+		x.date(&s.Events[i], s.TakenAt)
+	}
+	x.settle()
+}
+
+// all takes over the findings of all locks.
+func (x *findingIndex) all(s *inspect.Snapshot) {
+	places := 0
+	for l := range s.Locks() {
+		if len(l.Findings) > 0 {
+			x.put(l.ID, l.Findings, s.TakenAt, true)
+			places++
+		}
+	}
+	for _, b := range s.Backends {
+		if len(b.Findings) > 0 {
+			places++
+		}
+	}
+	if places == len(x.byPlace) {
+		return // nothing else was there before
+	}
+	for id := range x.byPlace {
+		if l := s.Lock(id); id.Path != "" && (l == nil || len(l.Findings) == 0) {
+			x.put(id, nil, s.TakenAt, true)
+		}
+	}
+}
+
+// date takes over when a finding came that is new in the snapshot.
+func (x *findingIndex) date(e *inspect.Event, taken time.Time) {
+	if e.Kind != inspect.EventFinding {
+		return
+	}
+	on := e.Lock
+	if e.Backend != nil && on.Path == "" {
+		on.Backend = e.Backend.Name
+	}
+	for _, f := range x.byPlace[on] {
+		if f.Rule == e.Finding.Rule && f.since.Equal(taken) {
+			f.since = e.At
+		}
+	}
+}
+
+// put takes over the findings on one lock or backend.
+func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time, early bool) {
+	old := x.byPlace[on]
+	if len(old) == 0 && len(list) == 0 || x.same(old, list) {
+		return
+	}
+	var list_ []*found
+	for i := range list {
+		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, ring: cycleOf(&list[i]), source: &list[i]}
+		if at := slices.IndexFunc(old, func(o *found) bool { return o.key == f.key }); at >= 0 {
+			f.since, f.early = old[at].since, old[at].early
+		}
+		list_ = append(list_, f)
+		x.enter(f)
+	}
+	for _, f := range old {
+		f.gone, f.group.dirty = true, true
+		f.group.left = append(f.group.left, f)
+		x.leaveRing(f)
+	}
+	if len(list_) == 0 {
+		delete(x.byPlace, on)
+	} else {
+		x.byPlace[on] = list_
+	}
+}
+
+// same takes over findings that are the ones before, or say something else only.
+func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
+	if len(old) != len(list) {
+		return false
+	}
+	if old[0].source == &list[0] {
+		return true
+	}
+	for i, f := range old {
+		if f.key != findingKey(list[:i+1]) || f.Severity != list[i].Severity || !slices.Equal(f.ring, cycleOf(&list[i])) {
+			return false
+		}
+	}
+	for i, f := range old {
+		f.Finding, f.source = list[i], &list[i]
+		if m := f.matches(x.words, f.source); m != f.match {
+			f.match, f.group.dirty = m, true
+		}
+	}
+	return true
+}
+
+func (x *findingIndex) enter(f *found) {
+	f.group = x.group(f.Rule, f.Severity)
+	f.group.fresh, f.group.dirty = append(f.group.fresh, f), true
+	f.match, f.searched = f.matches(x.words, f.source), x.searched
+	if f.ring == nil {
+		return
+	}
+	name := f.ringName()
+	if x.rings[name] == nil {
+		x.rings[name] = make(map[*found]struct{})
+	}
+	x.rings[name][f] = struct{}{}
+	x.twisted[name] = struct{}{}
+}
+
+func (x *findingIndex) leaveRing(f *found) {
+	if f.ring == nil {
+		return
+	}
+	name := f.ringName()
+	delete(x.rings[name], f)
+	if len(x.rings[name]) == 0 {
+		delete(x.rings, name)
+	}
+	x.twisted[name] = struct{}{}
+}
+
+// group finds the group of a rule, or puts a new one where it belongs.
+func (x *findingIndex) group(rule string, s inspect.Severity) *foundGroup {
+	g := &foundGroup{Rule: rule, severity: s}
+	at, ok := slices.BinarySearchFunc(x.groups, g, compareGroups)
+	if !ok {
+		x.groups = slices.Insert(x.groups, at, g)
+	}
+	return x.groups[at]
+}
+
+// settle brings the groups up to date that were touched.
+func (x *findingIndex) settle() {
+	for name := range x.twisted {
+		first := true
+		for _, f := range slices.SortedFunc(maps.Keys(x.rings[name]), compareFound) {
+			f.shadow, first = !first, false
+			f.group.dirty = true
+		}
+	}
+	clear(x.twisted)
+	for _, g := range x.groups {
+		if g.dirty {
+			g.settle(x.words.Empty(), len(x.rings) > 0)
+		}
+	}
+}
+
+func compareFound(a, b *found) int { return cmp.Or(a.on.Compare(b.on), cmp.Compare(a.key, b.key)) }
+
+// ringName tells a finding about several locks from another.
+func (f *found) ringName() string { return f.Rule + " " + strings.Join(f.ring, " ") }
+
+// Place is what a finding is on, escaped.
+func (f *found) Place() string {
+	if f.aboutBackend() {
+		return describe.Printable(f.on.Backend)
+	}
+	return f.on.String()
+}
+
+// Rows is how many rows there are.
+func (x *findingIndex) Rows() int {
+	n := 0
+	for _, g := range x.groups {
+		n += g.rows()
+	}
+	return n
+}
+
+// Row is the group of a row, and its finding; nil for the row of the group itself.
+func (x *findingIndex) Row(at int) (*foundGroup, *found) {
+	for _, g := range x.groups {
+		switch n := g.rows(); {
+		case at >= n:
+			at -= n
+		case !g.folds():
+			return g, g.Shown[at]
+		case at == 0:
+			return g, nil
+		default:
+			return g, g.Shown[at-1]
+		}
+	}
+	return nil, nil
+}
+
+// at is the row of a finding or, without one, of a group; that of its group where the finding is folded away; -1 when
+// neither is there.
+func (x *findingIndex) at(g *foundGroup, f *found) int {
+	n := 0
+	for _, other := range x.groups {
+		if other != g {
+			n += other.rows()
+			continue
+		}
+		place := -1
+		if f != nil {
+			if i, ok := slices.BinarySearchFunc(g.Shown, f, compareFound); ok {
+				place = i
+			}
+		}
+		switch {
+		case g.folds() && (place < 0 || !g.open):
+			return n
+		case place < 0:
+			return -1
+		case g.folds():
+			return n + 1 + place
+		default:
+			return n + place
+		}
+	}
+	return -1
+}
+
+// newest is the finding that has taken the place of one; nil when there is none any more.
+func (x *findingIndex) newest(f *found) *found {
+	for _, other := range x.byPlace[f.on] {
+		if other.key == f.key && !other.shadow {
+			return other
+		}
+	}
+	return nil
+}
+
+// first is the worst finding on a lock, or the one in the list that speaks of it too; nil when there is none.
+func (x *findingIndex) first(on inspect.ID) *found {
+	list := slices.Clone(x.byPlace[on])
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, func(a, b *found) int { return compareGroups(a.group, b.group) })
+	f := list[0]
+	for other := range x.rings[f.ringName()] {
+		if f.shadow && !other.shadow {
+			return other
+		}
+	}
+	return f
+}

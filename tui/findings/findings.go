@@ -1,0 +1,241 @@
+package findings
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+)
+
+// Screen lists what is wrong with any lock or backend, the worst first, and all that is known of the selected one.
+type Screen struct {
+	screen.Context
+	Index         *findingIndex
+	input         screen.FilterInput
+	finder        finder
+	width, height int
+	// top is the first row shown, cursor the selected one; group and chosen what that is: the cursor follows it. chosen is
+	// nil on the row of a group.
+	top, cursor int
+	group       *foundGroup
+	Chosen      *found
+	// moved: somebody chose; until then the first row stays selected.
+	moved bool
+	// inDetails: the keys move in the details, of which scroll lines are above the first in sight; over are those below
+	// the last one.
+	inDetails    bool
+	scroll, over int
+}
+
+func New(host screen.Context) screen.Screen {
+	return &Screen{Context: host, Index: NewFindingIndex(), input: screen.NewFilterInput(screen.NewWords)}
+}
+
+// Open puts the cursor on the first finding of a lock.
+func (s *Screen) Open(p screen.Place) {
+	if s.Opener() == "" || p.Lock == (inspect.ID{}) {
+		return // gone back to, or about nothing
+	}
+	f := s.Index.first(p.Lock)
+	if f == nil {
+		return
+	}
+	if !f.match {
+		s.input.Clear()
+		s.search()
+	}
+	f.group.open = true
+	s.moved = true
+	s.moveTo(s.Index.at(f.group, f))
+}
+
+func (s *Screen) Title() string { return string(screen.Findings) }
+
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.keepInSight()
+}
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		s.Index.Update(s.Snapshot(), msg)
+		s.follow()
+	case findingsSoughtMsg:
+		s.sought(msg)
+	case tea.MouseWheelMsg:
+		s.move(screen.Wheel(msg))
+	case tea.MouseClickMsg:
+		s.click(msg)
+	}
+	return nil
+}
+
+// click selects a row; a click on the selected one opens it.
+func (s *Screen) click(msg tea.MouseClickMsg) {
+	at := s.top + msg.Y - 2
+	switch {
+	case msg.Button != tea.MouseLeft || msg.Y < 2:
+	case msg.X >= s.tableWidth() || msg.Y-2 >= s.rows():
+		s.inDetails = s.Chosen != nil || s.group != nil
+	case at >= s.Index.Rows():
+	case at == s.cursor:
+		s.enter()
+	default:
+		s.inDetails, s.moved = false, true
+		s.moveTo(at)
+	}
+}
+
+// follow finds what was selected after the rows changed; when it is gone the cursor stays where it was.
+func (s *Screen) follow() {
+	if s.Chosen != nil {
+		if f := s.Index.newest(s.Chosen); f != nil {
+			s.group, s.Chosen = f.group, f
+		}
+	}
+	if at := s.Index.at(s.group, s.Chosen); at >= 0 && s.moved {
+		s.cursor = at
+	}
+	s.moveTo(s.cursor)
+}
+
+func (s *Screen) move(by int) {
+	if s.inDetails {
+		s.scroll = max(0, min(s.scroll+by, s.scroll+s.over))
+		return
+	}
+	s.moved = true
+	s.moveTo(s.cursor + by)
+}
+
+func (s *Screen) moveTo(at int) {
+	s.cursor = max(0, min(at, s.Index.Rows()-1))
+	group, chosen := s.Index.Row(s.cursor)
+	if group != s.group || s.Chosen == nil != (chosen == nil) || chosen != nil && compareFound(chosen, s.Chosen) != 0 {
+		s.scroll, s.inDetails = 0, false
+	}
+	s.group, s.Chosen = group, chosen
+	s.keepInSight()
+}
+
+func (s *Screen) keepInSight() {
+	rows := s.rows()
+	s.top = max(0, min(s.top, s.Index.Rows()-rows))
+	s.top = max(min(s.top, s.cursor), s.cursor-rows+1)
+}
+
+// enter opens or folds a group, and goes to a finding's lock or backend.
+func (s *Screen) enter() {
+	switch {
+	case s.Chosen != nil && s.Chosen.aboutBackend():
+		s.Go(screen.Backends, screen.Subject{Lock: s.Chosen.on})
+	case s.Chosen != nil:
+		s.Go(screen.Chain, s.Selected())
+	case s.group != nil:
+		s.moved = true
+		s.group.open = !s.group.open
+		s.follow()
+	}
+}
+
+// Selected is the lock of the selected finding, and who it is about.
+func (s *Screen) Selected() screen.Subject {
+	if s.Chosen == nil || s.Chosen.aboutBackend() {
+		return screen.Subject{}
+	}
+	about := screen.Subject{Lock: s.Chosen.on}
+	if c := s.contender(); c != nil {
+		about.Owner, _ = c.Identity(s.Chosen.on.Backend)
+	}
+	return about
+}
+
+// contender is the one that the evidence names; nil when it names none or that one is gone.
+func (s *Screen) contender() *inspect.Contender {
+	name, ok := s.Chosen.Evidence["contender"].(string)
+	l := s.Snapshot().Lock(s.Chosen.on)
+	if raw, err := inspect.Unescape(name); ok && err == nil && l != nil {
+		if c, ok := l.Contender(inspect.Untrusted(raw)); ok {
+			return &c
+		}
+	}
+	return nil
+}
+
+func (s *Screen) Actions() []screen.Action {
+	enter := screen.Action{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the finding's lock", Run: screen.Do(s.enter)}
+	switch {
+	case s.Chosen == nil && s.group != nil && s.group.open:
+		enter.Hint, enter.Help = "fold", "put the findings of this rule into one row"
+	case s.Chosen == nil && s.group != nil:
+		enter.Hint, enter.Help = "unfold", "list the findings of this rule"
+	case s.Chosen == nil:
+		enter.Disabled = func() string { return "nothing is selected" }
+	case s.Chosen.aboutBackend():
+		enter.Hint, enter.Help = "backends", "open the backends"
+	}
+	list := []screen.Action{enter}
+	list = append(list, s.input.Actions("show only findings that have all these words: rule, lock, message...", s.search)...)
+	list = append(
+		list,
+		screen.Action{
+			Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the command of the advice, the path... by the terminal (OSC 52)",
+			Disabled: func() string {
+				if s.Chosen == nil {
+					return "no finding is selected"
+				}
+				return ""
+			},
+			Run: s.copy,
+		},
+		screen.Action{
+			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: move in the list, or in what is known of the selected finding",
+			Run: screen.Do(func() { s.inDetails = !s.inDetails && s.group != nil }),
+		},
+		screen.BackAction(s.Context),
+	)
+	return append(list, screen.Moves(s.move, s.rows)...)
+}
+
+// copy offers the commands of the advice before what is known of the lock.
+func (s *Screen) copy() tea.Cmd {
+	menu := &screen.Copying{Context: s.Context, Id: s.Chosen.on}
+	for _, p := range describe.Phrases(describe.Printable(s.Chosen.Advice)) {
+		if p.Command {
+			menu.Choices = append(menu.Choices, describe.Command{Name: "command", Text: p.Text})
+		}
+	}
+	menu.Choices = append(menu.Choices, describe.Command{Name: "message", Text: describe.Printable(s.Chosen.Message)})
+	if l := s.Snapshot().Lock(s.Chosen.on); l != nil {
+		menu.Choices = append(menu.Choices, screen.CopyChoices(s, l, s.contender())...)
+	}
+	s.Push(menu)
+	return nil
+}
+
+func (s *Screen) Typing() bool { return s.input.Open }
+
+// TakeKey types into the filter while it is open.
+func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
+	return s.input.Take(msg, s.move, s.search)
+}
+
+// Focus are the locks of the selected finding, so that its evidence is as new as can be.
+func (s *Screen) Focus() []inspect.ID {
+	if s.Chosen == nil || s.Chosen.aboutBackend() {
+		return nil
+	}
+	ids := []inspect.ID{s.Chosen.on}
+	for _, text := range s.Chosen.ring {
+		if id, err := inspect.ParseID(text); err == nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (s *Screen) NeedsFastTick() bool { return false }

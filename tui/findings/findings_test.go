@@ -1,0 +1,145 @@
+package findings
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// What is updated bit by bit must be what a new look at everything gives.
+func TestFindingIndexUpdatesAsItResets(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	all := make(map[inspect.ID]*inspect.Lock)
+	x := NewFindingIndex()
+	plain := NewFindingIndex()
+	x.SettleSearch(x.StartSearch(screen.NewWords("w-")))
+	rules := []string{"a", "b", "blind", "deadlock"}
+	for step := range 600 {
+		on := fixture.Id(fmt.Sprintf("zk:/l%d", random.IntN(12)))
+		var list []inspect.Finding
+		for range random.IntN(4) {
+			rule := rules[random.IntN(3)]
+			list = append(list, fixture.Trouble(rule, []inspect.Severity{inspect.Info, inspect.Critical}[random.IntN(2)], fmt.Sprintf("%c-%d", 'v'+rune(random.IntN(2)), random.IntN(2))))
+		}
+		if step%200 > 100 && random.IntN(3) == 0 { // without any, changes are taken in one by one
+			f := fixture.Deadlocked("zk:/l1", "zk:/l2")
+			f.Message = "w-"
+			list = append(list, f)
+		}
+		all[on] = fixture.Sick(on.String(), list...)
+		if random.IntN(9) == 0 {
+			delete(all, on)
+		}
+		var locks []*inspect.Lock
+		for _, l := range all {
+			locks = append(locks, l)
+		}
+		s := inspect.NewSnapshot(fixture.Noon, nil, locks)
+		x.Update(s, screen.SnapshotMsg{Changed: []inspect.ID{on}})
+		fresh := NewFindingIndex()
+		fresh.SettleSearch(fresh.StartSearch(screen.NewWords("w-")))
+		fresh.Update(s, screen.SnapshotMsg{All: true})
+		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
+			t.Fatalf("step %d: %s", step, diff)
+		}
+		whole := NewFindingIndex()
+		whole.Update(s, screen.SnapshotMsg{All: true})
+		plain.Update(s, screen.SnapshotMsg{Changed: []inspect.ID{on}})
+		if diff := cmp.Diff(rowsOf(whole), rowsOf(plain)); diff != "" {
+			t.Fatalf("step %d, without a filter: %s", step, diff)
+		}
+		for at := range x.Rows() {
+			if g, f := x.Row(at); x.at(g, f) != at {
+				t.Fatalf("step %d: row %d is found at %d", step, at, x.at(g, f))
+			}
+		}
+	}
+}
+
+func TestFindingKeysDiffer(t *testing.T) {
+	list := []inspect.Finding{fixture.Trouble("a", inspect.Info, ""), fixture.Trouble("a", inspect.Info, ""), fixture.Trouble("a", inspect.Info, "c"), fixture.Trouble("b", inspect.Info, "c")}
+	var keys []string
+	for i := range list {
+		keys = append(keys, findingKey(list[:i+1]))
+	}
+	slices.Sort(keys)
+	if len(slices.Compact(keys)) != 4 {
+		t.Errorf("%q", keys)
+	}
+}
+
+// A search may go on while findings come, go and change, and finds what one without all that would have.
+func TestFindingSearchWhileTheyChange(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	x, words := NewFindingIndex(), []screen.Filter{screen.NewWords("w-"), screen.NewWords("!w-"), screen.NewWords("l7"), {}}
+	all := make(map[inspect.ID]*inspect.Lock)
+	snapshot := func() *inspect.Snapshot {
+		return inspect.NewSnapshot(fixture.Noon, nil, slices.Collect(maps.Values(all)))
+	}
+	for step := range 200 {
+		search := x.StartSearch(words[step%len(words)])
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			search.Run(context.Background())
+		}()
+		for range 5 {
+			on := fixture.Id(fmt.Sprintf("zk:/l%d", random.IntN(12)))
+			var list []inspect.Finding
+			for range random.IntN(3) {
+				list = append(list, fixture.Trouble([]string{"a", "b"}[random.IntN(2)], inspect.Info, fmt.Sprintf("%c-", 'v'+rune(random.IntN(2)))))
+			}
+			all[on] = fixture.Sick(on.String(), list...)
+			x.Update(snapshot(), screen.SnapshotMsg{Changed: []inspect.ID{on}})
+		}
+		<-done
+		x.SettleSearch(search)
+		fresh := NewFindingIndex()
+		fresh.SettleSearch(fresh.StartSearch(search.words))
+		fresh.Update(snapshot(), screen.SnapshotMsg{All: true})
+		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
+			t.Fatalf("step %d: %s", step, diff)
+		}
+	}
+}
+
+// A snapshot that holds all that happened for a while, as after a pause or in a moment of a recording, tells when.
+func TestFindingsStandSinceTheirEvent(t *testing.T) {
+	l := fixture.Sick("zk:/a", fixture.Stuck())
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: fixture.Noon.Add(-90 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
+	x := NewFindingIndex()
+	x.Update(s, screen.SnapshotMsg{All: true})
+	if f := x.byPlace[l.ID][0]; !f.since.Equal(fixture.Noon.Add(-90 * time.Second)) {
+		t.Errorf("it stands since %v", f.since)
+	}
+}
+
+// rowsOf are all findings that an index shows, with how many each group counts.
+func rowsOf(x *findingIndex) []string {
+	var rows []string
+	for _, g := range x.groups {
+		if g.count > 0 {
+			rows = append(rows, fmt.Sprintf("%s %s %d", g.severity, g.Rule, g.count))
+		}
+		if len(g.Shown) > 0 {
+			rows = append(rows, onHowMany(g), g.oldest().since.String())
+		}
+		for _, f := range g.Shown {
+			rows = append(rows, fmt.Sprintf("%s %q %s", f.Place(), f.key, f.Message))
+		}
+	}
+	return rows
+}

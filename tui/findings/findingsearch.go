@@ -1,0 +1,138 @@
+package findings
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// findingsSoughtMsg is a search that was made meanwhile.
+type findingsSoughtMsg struct {
+	number int
+	found  *findingSearch
+}
+
+// finder searches in findings: where there are many, in a command. Until that has answered, what was shown before stays.
+type finder struct {
+	number int // of the newest search, so that a late one is dropped
+	cancel context.CancelFunc
+}
+
+// search shows only the findings that have all the words of the filter.
+func (s *Screen) search() {
+	s.moved = s.moved || s.input.Text() != "" && s.Chosen != nil
+	s.finder.number++
+	if s.finder.cancel != nil {
+		s.finder.cancel()
+		s.finder.cancel = nil
+	}
+	search := s.Index.StartSearch(s.input.Filter)
+	if len(search.all) <= screen.AtOnce {
+		s.Index.SettleSearch(search)
+		s.follow()
+		return
+	}
+	ctx, cancel := context.WithCancel(s.Life())
+	s.finder.cancel = cancel
+	number := s.finder.number
+	s.Later(s.Ask(screen.Findings, 0, func(context.Context) tea.Msg {
+		defer cancel()
+		search.Run(ctx)
+		return findingsSoughtMsg{number, search}
+	}))
+}
+
+// sought takes over what a search found, unless another was begun since.
+func (s *Screen) sought(msg findingsSoughtMsg) {
+	if msg.number == s.finder.number {
+		s.Index.SettleSearch(msg.found)
+		s.follow()
+	}
+}
+
+// foundText is what a filter looks in, lower case; it is made when a filter first asks for it.
+type foundText struct {
+	of   *inspect.Finding
+	text string
+}
+
+// findingSearch is what a search goes through and what comes of it.
+type findingSearch struct {
+	words   screen.Filter
+	all     []*found
+	sources []*inspect.Finding // what each was made of when the search began
+	matches []bool
+}
+
+// StartSearch takes down what there is to go through.
+func (x *findingIndex) StartSearch(words screen.Filter) *findingSearch {
+	q := &findingSearch{words: words}
+	if words.Empty() {
+		return q // everything matches
+	}
+	n := x.len()
+	q.all, q.sources = make([]*found, 0, n), make([]*inspect.Finding, 0, n)
+	for _, g := range x.groups {
+		for _, f := range g.all {
+			q.all, q.sources = append(q.all, f), append(q.sources, f.source)
+		}
+	}
+	return q
+}
+
+// Run goes through it all. It may be done while the index goes on to change.
+func (q *findingSearch) Run(ctx context.Context) {
+	q.matches = make([]bool, len(q.all))
+	for i, f := range q.all {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return
+		}
+		q.matches[i] = f.matches(q.words, q.sources[i])
+	}
+}
+
+// SettleSearch shows what a search found; what has changed since it began is searched here.
+func (x *findingIndex) SettleSearch(q *findingSearch) {
+	x.words = q.words
+	x.searched++
+	for i, f := range q.all {
+		if i < len(q.matches) && f.source == q.sources[i] {
+			f.match, f.searched = q.matches[i], x.searched
+		}
+	}
+	for _, g := range x.groups {
+		for _, f := range g.all {
+			if f.searched != x.searched {
+				f.match, f.searched = f.matches(q.words, f.source), x.searched
+			}
+		}
+		g.show(q.words.Empty())
+	}
+}
+
+// len is how many findings there are, shown or not.
+func (x *findingIndex) len() int {
+	n := 0
+	for _, g := range x.groups {
+		n += len(g.all)
+	}
+	return n
+}
+
+// matches says that a finding, made of source, has all the words. It reads only what never changes.
+func (f *found) matches(words screen.Filter, source *inspect.Finding) bool {
+	if words.Empty() {
+		return true
+	}
+	known := f.text.Load()
+	if known == nil || known.of != source {
+		parts := append([]string{source.Rule, string(source.Severity), f.Place(), source.Message}, f.ring...)
+		known = &foundText{source, strings.ToLower(strings.Join(parts, "\n"))}
+		f.text.Store(known)
+	}
+	return words.MatchText(known.text)
+}

@@ -1,0 +1,305 @@
+package findings
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/theme"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+func findingColumns(width int) []widget.Column {
+	return []widget.Column{
+		{Title: "RULE", Width: 20, Grow: 1, Most: 22},
+		{Title: "LOCK", Middle: true, Width: 19, Grow: 1, Most: 36},
+		{Title: "STANDS", Width: 7, Right: true},
+		{Title: "MESSAGE", Width: 20, Grow: 5, Most: max(20, width)},
+	}
+}
+
+// beside says that the details stand beside the list: only where that leaves room for what most messages say.
+func (s *Screen) beside() bool { return s.width >= screen.BesideWidth+40 }
+
+// tableWidth is what a wide window leaves beside the details.
+func (s *Screen) tableWidth() int {
+	if !s.beside() {
+		return s.width
+	}
+	return s.width - 3 - max(74, s.width*2/5)
+}
+
+// rows is how many rows of the list are in sight: all there is room for beside the details, and above them two fifths of
+// the height, so that it does not depend on what is selected.
+func (s *Screen) rows() int {
+	room := max(1, s.height-2)
+	if s.beside() {
+		return room
+	}
+	return max(1, min(s.Index.Rows(), max(4, room*2/5)))
+}
+
+func (s *Screen) ScrollPosition() (at, of, rows int) { return s.cursor, s.Index.Rows(), s.rows() }
+
+func (s *Screen) View() string {
+	t, tail := s.Theme(), s.Theme().Glyphs.Ellipsis
+	width := s.tableWidth()
+	inner := width - widget.Margin - 1
+	columns := findingColumns(inner)
+	widths := widget.Lay(columns, inner)
+	lines := []string{append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(width, tail, nil)}
+	for i := s.top; i < min(s.top+s.rows(), s.Index.Rows()); i++ {
+		group, f := s.Index.Row(i)
+		mark, cells := s.findingCells(group, f)
+		l := append(widget.Line{{" ", t.Text}, mark, {" ", t.Text}}, widget.Join(columns, widths, cells, tail)...)
+		over := t.Selected
+		if i != s.cursor {
+			over = nil
+		} else {
+			l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+		}
+		lines = append(lines, l.Render(width, tail, over))
+	}
+	if s.Index.Rows() == 0 {
+		for _, l := range s.emptyLines(width) {
+			lines = append(lines, l.Render(width, tail, nil))
+		}
+	}
+	head := s.summary().Render(s.width, tail, nil) + "\n"
+	if s.beside() {
+		wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", s.height-1), "\n")
+		body := strings.Join(widget.Filled(lines, s.height-1), "\n")
+		details := strings.Join(s.details(s.width-width-3, s.height-1), "\n")
+		return head + lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, details)
+	}
+	if s.group != nil {
+		lines = append(lines, s.details(s.width, s.height-1-len(lines))...)
+	}
+	return head + strings.Join(widget.Filled(lines, s.height-1), "\n")
+}
+
+// findingSign is the glyph of a rule's findings and its style.
+func findingSign(t *theme.Theme, g *foundGroup) widget.Span {
+	if g.Rule == blindRule {
+		return widget.Span{t.Glyphs.Unknown, t.Unknown}
+	}
+	return screen.SeveritySign(t, g.severity)
+}
+
+// findingCells are the sign and the cells of a finding or, without one, of a group's row.
+func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Line) {
+	t := s.Theme()
+	mark := findingSign(t, g)
+	rule := describe.Printable(g.Rule)
+	switch {
+	case f == nil:
+		fold := t.Glyphs.Closed
+		if g.open {
+			fold = t.Glyphs.Opened
+		}
+		oldest := g.oldest()
+		return mark, []widget.Line{
+			{{fold + " " + rule, mark.Style.Bold(true)}},
+			{{onHowMany(g), t.Muted}},
+			s.stands(oldest),
+			{{screen.Say(t, g.Shown[0].Message), t.Muted}},
+		}
+	case g.folds():
+		rule = "  " + rule
+	}
+	return mark, []widget.Line{{{rule, mark.Style}}, s.onCell(f), s.stands(f), {{screen.Say(t, f.Message), t.Text}}}
+}
+
+// oldest is the finding that has stood longest.
+func (g *foundGroup) oldest() *found {
+	if g.stood == nil {
+		g.stood = g.Shown[0]
+		for _, f := range g.Shown {
+			if f.since.Before(g.stood.since) {
+				g.stood = f
+			}
+		}
+	}
+	return g.stood
+}
+
+// onHowMany says how many findings a group has, and on how many locks or backends they are.
+func onHowMany(g *foundGroup) string {
+	if g.places == 0 {
+		on := make(map[inspect.ID]bool)
+		for _, f := range g.Shown {
+			on[f.on] = true
+		}
+		g.places = len(on)
+	}
+	what := "lock"
+	if g.Shown[0].aboutBackend() {
+		what = "backend"
+	}
+	if g.places != 1 {
+		what += "s"
+	}
+	where := describe.Thousands(g.places) + " " + what
+	if g.places < len(g.Shown) {
+		return describe.Thousands(len(g.Shown)) + " on " + where
+	}
+	return "on " + where
+}
+
+func (s *Screen) onCell(f *found) widget.Line {
+	t := s.Theme()
+	if f.aboutBackend() {
+		return widget.Line{{describe.Printable(f.on.Backend), t.Text}}
+	}
+	l := widget.Line{{describe.Printable(f.on.Backend) + ":", t.Muted}, {inspect.Escape(f.on.Path), t.Text}}
+	if len(f.ring) > 1 {
+		l = l.Add(t.Muted, fmt.Sprintf(" +%d", len(f.ring)-1))
+	}
+	return l
+}
+
+// stands is how long a finding has been there, at least where it may have been there before we looked.
+func (s *Screen) stands(f *found) widget.Line {
+	t := s.Theme()
+	l := widget.Line{}
+	if f.early {
+		l = l.Add(t.Muted, t.Glyphs.AtLeast)
+	}
+	return l.Add(t.Text, describe.Seconds(s.Now().Sub(f.since)))
+}
+
+// summary counts the findings, and says when there is nothing wrong.
+func (s *Screen) summary() widget.Line {
+	t := s.Theme()
+	dot := " " + t.Glyphs.Dot + " "
+	counts := map[inspect.Severity]int{}
+	unseen := 0
+	for _, g := range s.Index.groups {
+		if g.Rule == blindRule {
+			unseen += g.count
+		} else {
+			counts[g.severity] += g.count
+		}
+	}
+	all := unseen
+	for _, n := range counts {
+		all += n
+	}
+	left := widget.Line{{" ", t.Text}}
+	part := func(style lipgloss.Style, text string) {
+		if left.Width() > 1 {
+			left = left.Add(t.Muted, dot)
+		}
+		left = left.Add(style, text)
+	}
+	if n := counts[inspect.Critical]; n > 0 {
+		part(t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(n)))
+	}
+	if n := counts[inspect.Warning]; n > 0 {
+		part(t.Warning, t.Glyphs.Warning+" "+describe.Count(n, "warning"))
+	}
+	if n := counts[inspect.Info]; n > 0 {
+		part(t.Info, fmt.Sprintf("%s %s to know", t.Glyphs.Info, describe.Thousands(n)))
+	}
+	if left.Width() == 1 && s.Arrived() {
+		part(t.Strong, "nothing wrong that we can see")
+	}
+	if unseen > 0 || screen.BlindBackends(s) {
+		part(t.Unknown, t.Glyphs.Unknown+" not all could be seen")
+	}
+	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
+		left = append(total, left[1:]...)
+	}
+	left = left.Add(t.Muted, dot+describe.Count(s.Snapshot().Len(), "lock"))
+	if scanned, busy := screen.Scanned(s); busy {
+		left = left.Add(t.Waiting, fmt.Sprintf("%sstill looking, %d scanned", dot, scanned))
+	}
+	return widget.KeepRight(left, s.input.View(t), s.width, t.Glyphs.Ellipsis)
+}
+
+// emptyLines say why there is nothing in the list and, where not everything could be seen, what not.
+func (s *Screen) emptyLines(width int) []widget.Line {
+	t := s.Theme()
+	say := func(style lipgloss.Style, texts ...string) []widget.Line {
+		var lines []widget.Line
+		for _, text := range texts {
+			for _, part := range widget.Wrap(text, width-6, 3, t.Glyphs.Ellipsis) {
+				lines = append(lines, widget.Line{{"   " + part, style}})
+			}
+		}
+		return lines
+	}
+	if s.input.Text() != "" && len(s.Index.byPlace) > 0 {
+		return append([]widget.Line{nil}, append(say(t.Text, "No finding matches the filter."), say(t.Muted, "esc shows all of them.")...)...)
+	}
+	if !s.Arrived() {
+		return append([]widget.Line{nil}, append(say(t.Text, "Nothing is known yet."), say(t.Muted, "No server has answered so far.")...)...)
+	}
+	lines := append([]widget.Line{nil}, say(t.Text, "Nothing wrong that we can see.")...)
+	if scanned, busy := screen.Scanned(s); busy {
+		lines = append(lines, say(t.Muted, fmt.Sprintf("We are still looking: %d directories and keys scanned so far.", scanned))...)
+	}
+	if !screen.BlindBackends(s) {
+		return lines
+	}
+	lines = append(append(lines, nil), say(t.Unknown, "What we cannot see:")...)
+	for _, b := range s.Snapshot().Backends {
+		if b.State != inspect.Connected {
+			sign := screen.BackendSign(t, b.State)
+			lines = append(lines, widget.Line{{"   " + sign.Text + " " + describe.Printable(b.Name) + " is " + string(b.State), sign.Style}, {"  " + describe.Trouble(b), t.Text}})
+		}
+	}
+	return lines
+}
+
+// details are all that is known of what is selected, height lines or, where that is less, all there are.
+func (s *Screen) details(width, height int) []string {
+	t := s.Theme()
+	body := s.detailLines(width)
+	head := s.detailHead(width)
+	room := max(0, height-len(head))
+	s.scroll = max(0, min(s.scroll, len(body)-room))
+	s.over = max(0, len(body)-room-s.scroll)
+	if s.over > 0 || s.inDetails {
+		head[0] = s.detailRule(width)
+	}
+	var out []string
+	for _, l := range append(head, body[s.scroll:min(len(body), s.scroll+room)]...) {
+		out = append(out, l.Render(width, t.Glyphs.Ellipsis, nil))
+	}
+	return out
+}
+
+// detailHead is a rule above the details; beside the list there is none but to say something.
+func (s *Screen) detailHead(width int) []widget.Line {
+	if s.beside() {
+		return []widget.Line{nil}
+	}
+	return []widget.Line{s.detailRule(width)}
+}
+
+// detailRule says that more is known than there is room for, and how to get at it.
+func (s *Screen) detailRule(width int) widget.Line {
+	t := s.Theme()
+	name := "selected"
+	style := t.Muted
+	switch {
+	case s.inDetails && s.scroll+s.over > 0:
+		name, style = fmt.Sprintf("selected %s %s arrows move, tab: to the list", t.Glyphs.Dot, t.Glyphs.Up+t.Glyphs.Down), t.Waiting
+	case s.inDetails:
+		name, style = "selected "+t.Glyphs.Dot+" all of it is shown, tab: to the list", t.Waiting
+	case s.over > 0:
+		name = fmt.Sprintf("selected %s %s %s, tab", t.Glyphs.Dot, t.Glyphs.Down, describe.Count(s.over, "more line"))
+	}
+	rule := t.Glyphs.Rule
+	return widget.Line{
+		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
+		{name, style},
+		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
+	}
+}

@@ -1,0 +1,357 @@
+package lab
+
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/internal/text"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// LabPane is a part of the lab.
+type LabPane uint8
+
+const (
+	PaneHand LabPane = iota
+	PaneRuns
+	PaneFaults
+)
+
+func (p LabPane) String() string { return [...]string{"by hand", "contention", "faults"}[p] }
+
+// Screen is where locks are taken by hand, where contenders fight for locks, and where the sandbox's servers and clients
+// get faults.
+type Screen struct {
+	screen.Context
+	about         screen.Subject // the lock, and the contender, that one came with
+	width, height int
+	Pane          LabPane
+	Hand          *hand
+	Runs          *runs
+	Faults        *faults
+	rects         [3]rect
+}
+
+// rect is where a pane is on the screen; width 0: it is not shown.
+type rect struct{ x, y, width, height int }
+
+func (r rect) has(x, y int) bool {
+	return x >= r.x && x < r.x+r.width && y >= r.y && y < r.y+r.height
+}
+
+// The least size at which all panes are shown at once.
+const (
+	LabWide = 120
+	labHigh = 28
+)
+
+func New(host screen.Context, locks Driver, sandbox Faults) screen.Screen {
+	s := &Screen{Context: host, Hand: newHand(host, locks), Runs: newRuns(host, locks)}
+	s.Faults = newFaults(host, sandbox, s.Hand.ours)
+	return s
+}
+
+func (s *Screen) Open(p screen.Place) {
+	if p.Lock == (inspect.ID{}) {
+		return
+	}
+	if p.Lock != s.about.Lock || p.Owner != (inspect.Identity{}) {
+		s.about = p.Subject
+		s.Faults.show(p.Subject)
+	}
+	s.pinFaults()
+}
+
+// pinFaults has the faults keep to whom they are about, for as long as the keys are theirs.
+func (s *Screen) pinFaults() {
+	if s.Pane == PaneFaults {
+		s.Faults.pin()
+	}
+}
+
+// Choose gives the keys to a pane.
+func (s *Screen) Choose(p LabPane) {
+	if s.Pane != p {
+		s.Pane = p
+		s.pinFaults()
+	}
+	s.rects = s.layout()
+}
+
+func (s *Screen) Holding() int { return s.Hand.holding() }
+
+func (s *Screen) Title() string { return string(screen.Lab) }
+
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.rects = s.layout()
+}
+
+// Panes are those that there are.
+func (s *Screen) Panes() []LabPane {
+	if s.Faults.sandbox == nil {
+		return []LabPane{PaneHand, PaneRuns}
+	}
+	return []LabPane{PaneHand, PaneRuns, PaneFaults}
+}
+
+// wide says that there is room for all panes.
+func (s *Screen) wide() bool { return s.width >= LabWide && s.height >= labHigh }
+
+// headLines are above the panes: their names where only one is shown, and the lock that one came with.
+func (s *Screen) headLines() []widget.Line {
+	var lines []widget.Line
+	if !s.wide() {
+		lines = append(lines, s.tabs())
+	}
+	if s.wide() || s.Pane != PaneRuns { // which has locks of its own
+		lines = append(lines, s.aboutLine(s.width))
+	}
+	return lines
+}
+
+// layout puts all panes beside and below each other where there is room, else the chosen one alone.
+func (s *Screen) layout() (rects [3]rect) {
+	head := len(s.headLines())
+	room := s.height - head
+	if !s.wide() {
+		rects[s.Pane] = rect{0, head, s.width, room}
+		return rects
+	}
+	top := max(12, min(s.height*2/5, 18)-1)
+	need := s.Hand.need()
+	half := s.width
+	if s.Faults.sandbox != nil {
+		half = (s.width - 3) / 2
+		need = max(need, s.Faults.need())
+	}
+	if len(s.Runs.List) == 0 { // it says but how to start a run
+		top = max(top, min(need+1, room-1-len(s.Runs.emptyLines(s.width))))
+	}
+	if s.Faults.sandbox != nil {
+		rects[PaneFaults] = rect{half + 3, head, s.width - half - 3, top}
+	}
+	rects[PaneHand] = rect{0, head, half, top}
+	rects[PaneRuns] = rect{0, head + top, s.width, room - top}
+	return rects
+}
+
+// Selected is the lock of the selected take in the pane of those, else what one came with.
+func (s *Screen) Selected() screen.Subject {
+	if k := s.Hand.selected(); k != nil && s.Pane == PaneHand {
+		return screen.Subject{Lock: k.Order.Lock}
+	}
+	return s.about
+}
+
+func (s *Screen) Focus() []inspect.ID {
+	var ids []inspect.ID
+	if s.about.Lock != (inspect.ID{}) {
+		ids = append(ids, s.about.Lock)
+	}
+	for _, k := range s.Hand.Takes {
+		if !slices.Contains(ids, k.Order.Lock) {
+			ids = append(ids, k.Order.Lock)
+		}
+	}
+	return ids
+}
+
+// NeedsFastTick is never so: the time that a contention run draws comes with its own beat.
+func (s *Screen) NeedsFastTick() bool { return false }
+
+// AcquireMsg asks for the form that takes a lock.
+type AcquireMsg struct{}
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		if s.InFront() == screen.Lab {
+			s.pinFaults()
+			s.Faults.noteLabel()
+			return s.Faults.look()
+		}
+	case AcquireMsg:
+		if s.InFront() == screen.Lab && !s.HasDialog() {
+			s.acquire()
+		}
+	case runStartedMsg, RunTickMsg:
+		return s.Runs.Update(msg)
+	case faultDoneMsg, faultsSeenMsg:
+		return s.Faults.Update(msg)
+	case tea.MouseWheelMsg:
+		s.pick(msg.X, msg.Y)
+		s.move(screen.Wheel(msg))
+	case tea.MouseClickMsg:
+		s.click(msg)
+	default:
+		return s.Hand.Update(msg)
+	}
+	return nil
+}
+
+// pick goes to the pane at some place.
+func (s *Screen) pick(x, y int) {
+	for _, p := range s.Panes() {
+		if s.rects[p].has(x, y) {
+			s.Choose(p)
+			return
+		}
+	}
+}
+
+func (s *Screen) click(msg tea.MouseClickMsg) {
+	s.pick(msg.X, msg.Y)
+	row := msg.Y - s.rects[s.Pane].y - paneHead
+	switch {
+	case row < 0:
+	case s.Pane == PaneHand && s.Hand.top+row < len(s.Hand.Takes):
+		s.Hand.cursor = s.Hand.top + row
+	case s.Pane == PaneFaults:
+		s.Faults.click(row)
+	}
+}
+
+func (s *Screen) move(by int) {
+	switch s.Pane {
+	case PaneHand:
+		s.Hand.cursor = max(0, min(s.Hand.cursor+by, len(s.Hand.Takes)-1))
+	case PaneFaults:
+		s.Faults.move(by)
+	}
+}
+
+// turn goes to the next pane, or to the one before.
+func (s *Screen) turn(by int) {
+	all := s.Panes()
+	s.Choose(all[(slices.Index(all, s.Pane)+by+len(all))%len(all)])
+}
+
+func (s *Screen) page() int { return max(1, s.rects[s.Pane].height/2) }
+
+// paneActions are the keys of the chosen pane.
+func (s *Screen) paneActions() []screen.Action {
+	switch s.Pane {
+	case PaneRuns:
+		return s.Runs.actions()
+	case PaneFaults:
+		return s.Faults.actions()
+	default:
+		return s.handActions()
+	}
+}
+
+func (s *Screen) Actions() []screen.Action {
+	list := []screen.Action{
+		{Keys: []string{"tab"}, Shown: "tab shift+tab", Hint: "pane", Help: "the next pane, or the one before: by hand, contention, faults", Run: screen.Do(func() { s.turn(1) })},
+		{Keys: []string{"shift+tab"}, Run: screen.Do(func() { s.turn(-1) })},
+	}
+	list = append(list, s.paneActions()...)
+	if s.Pane != PaneHand {
+		acquire := s.acquireHere()
+		acquire.Hint = "" // the pane's own keys come first
+		list = append(list, acquire)
+	}
+	list = append(list, screen.Action{Keys: []string{"esc"}, Shown: "esc", Hint: "back", Help: "back to where you came from; what you hold stays held", Run: screen.Do(s.Back)})
+	return append(list, screen.Moves(s.move, s.page)...)
+}
+
+// paneHead is how many lines are above a pane's list: its title.
+const paneHead = 1
+
+// View is exactly as high as the screen.
+func (s *Screen) View() string {
+	s.rects = s.layout()
+	var lines []string
+	for _, l := range s.headLines() {
+		lines = append(lines, l.Render(s.width, s.Theme().Glyphs.Ellipsis, nil))
+	}
+	if !s.wide() {
+		lines = append(lines, s.paneView(s.Pane)...)
+		return strings.Join(lines[:max(1, s.height)], "\n")
+	}
+	left := s.paneView(PaneHand)
+	if s.Faults.sandbox != nil {
+		wall := s.Theme().Faint.Render(" " + s.Theme().Glyphs.Wall + " ")
+		for i, right := range s.paneView(PaneFaults) {
+			left[i] += wall + right
+		}
+	}
+	return strings.Join(slices.Concat(lines, left, s.paneView(PaneRuns)), "\n")
+}
+
+// tabs names the panes.
+func (s *Screen) tabs() widget.Line {
+	t := s.Theme()
+	l := widget.Line{{" ", t.Text}}
+	for _, p := range s.Panes() {
+		style := t.Muted
+		if p == s.Pane {
+			style = t.Strong.Reverse(true)
+		}
+		l = l.Add(style, " "+p.String()+" ").Add(t.Text, " ")
+	}
+	right := widget.Line{{"tab changes the pane ", t.Muted}}
+	return widget.Spread(l, right, s.width, "")
+}
+
+// paneView draws a pane, as high and wide as it is.
+func (s *Screen) paneView(p LabPane) []string {
+	t, r := s.Theme(), s.rects[p]
+	var body []widget.Line
+	switch p {
+	case PaneHand:
+		body = s.Hand.lines(r.width, r.height-paneHead, p == s.Pane)
+	case PaneRuns:
+		body = s.Runs.lines(r.width, r.height-paneHead)
+	case PaneFaults:
+		body = s.Faults.lines(r.width, r.height-paneHead, p == s.Pane)
+	}
+	lines := append([]widget.Line{s.PaneTitle(p, r.width)}, body...)
+	out := make([]string, r.height)
+	for i := range out {
+		var l widget.Line
+		if i < len(lines) {
+			l = lines[i]
+		}
+		out[i] = l.Render(r.width, t.Glyphs.Ellipsis, nil)
+	}
+	return out
+}
+
+// PaneTitle is a rule with the pane's name and, where the keys are its own, those that do something now.
+func (s *Screen) PaneTitle(p LabPane, width int) widget.Line {
+	t := s.Theme()
+	style := t.Muted
+	mark := t.Glyphs.Rule
+	if p == s.Pane {
+		style, mark = t.Title, t.Glyphs.Crumb
+	}
+	l := widget.Line{{mark + " ", style}, {p.String() + " ", style}}
+	var keys widget.Line
+	if p == s.Pane {
+		off := func(a screen.Action) bool { return a.Why() != "" }
+		keys = screen.HintLine(t, slices.DeleteFunc(s.paneActions(), off), width-l.Width()-2)
+	}
+	l = l.Add(t.Faint, strings.Repeat(t.Glyphs.Rule, max(0, width-l.Width()-keys.Width())))
+	return append(l, keys...)
+}
+
+// aboutLine says which lock one came with, and how it is.
+func (s *Screen) aboutLine(width int) widget.Line {
+	t := s.Theme()
+	if s.about.Lock == (inspect.ID{}) {
+		return widget.Line{{" no lock is selected", t.Muted}}
+	}
+	l := s.Snapshot().Lock(s.about.Lock)
+	mark, words := widget.Span{t.Glyphs.Unknown, t.Unknown}, "not there, as far as we know"
+	if l != nil {
+		mark, words = screen.Sign(t, l), screen.Verdict(s, l)
+	}
+	name := text.Middle(s.about.Lock.String(), max(width/2, width-widget.TextWidth(words)-6), t.Glyphs.Ellipsis)
+	return widget.Line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}
+}

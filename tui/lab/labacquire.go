@@ -1,0 +1,252 @@
+package lab
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+func (s *Screen) handActions() []screen.Action {
+	// need is why an action that needs a hold cannot be done.
+	need := func() string {
+		switch k := s.Hand.selected(); {
+		case s.ReadOnly() != "":
+			return s.ReadOnly()
+		case k == nil:
+			return "you hold nothing: a takes a lock"
+		case k.state != takeHolds:
+			return "it is not held"
+		}
+		return ""
+	}
+	hint, disabled := s.endHint()
+	return []screen.Action{
+		s.acquireHere(),
+		{Keys: []string{"r"}, Shown: "r", Hint: hint, Help: "release the selected hold; stop waiting; take what is over off the list", Writes: true, Disabled: disabled, Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) }},
+		{Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "prove the hold to the servers now, and extend it", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.extend(s.Hand.selected()) }},
+		{Keys: []string{"i"}, Shown: "i", Hint: "re-enter", Help: "take the lock once more inside of the selected hold", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.reenter(s.Hand.selected()) }},
+		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the selected lock's queue", Disabled: s.noLock, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
+	}
+}
+
+// acquireHere is the action of every pane that takes a lock.
+func (s *Screen) acquireHere() screen.Action {
+	return screen.Action{Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another: opens a form", Writes: true, Disabled: s.ReadOnly, Run: screen.Do(s.acquire)}
+}
+
+// endHint is what r does to the selected take, or why it does nothing.
+func (s *Screen) endHint() (hint string, disabled func() string) {
+	k := s.Hand.selected()
+	switch {
+	case k == nil:
+		return "release", func() string {
+			if why := s.ReadOnly(); why != "" {
+				return why
+			}
+			return "you hold nothing: a takes a lock"
+		}
+	case k.state == takeAsked || k.state == takeWaits:
+		return "stop waiting", nil
+	case k.over():
+		return "off the list", nil
+	case k.state == takeReleasing:
+		return "release", func() string { return "it is being released" }
+	default:
+		return "release", nil
+	}
+}
+
+func (s *Screen) noLock() string {
+	if s.Selected().Lock == (inspect.ID{}) {
+		return "no lock is selected"
+	}
+	return ""
+}
+
+// acquire opens the form that takes a lock.
+func (s *Screen) acquire() {
+	s.Choose(PaneHand)
+	s.Push(NewAcquireForm(s.Context, s.Hand, s.about.Lock))
+}
+
+// The rows of the form that takes a lock.
+const (
+	acquireLock = iota
+	AcquireKind
+	AcquireRecipe
+	acquireTTL
+	acquireWait
+)
+
+// ways and times are what can be chosen for how long to wait, and lives for the life of a key.
+func waits() (names []string, times []time.Duration) {
+	return []string{"try once", "10 s", "30 s", "2 min", "until I stop"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
+}
+
+func lives() (names []string, times []time.Duration) {
+	return []string{"5 s", "10 s", "30 s", "2 min"}, []time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute}
+}
+
+// acquireForm asks how a lock is to be taken.
+type acquireForm struct {
+	screen.Context
+	widget.Form
+	hand     *hand
+	Backends []Backend
+	Seen     string // the lock that the choices were made for
+	recipes  map[string][]string
+	kind     string // that the recipes are of
+}
+
+func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
+	d := &acquireForm{Context: host, hand: h, Backends: h.lab.Backends(), Seen: "nothing yet"}
+	waitNames, _ := waits()
+	lifeNames, _ := lives()
+	d.Button = "Acquire"
+	d.Rows = []widget.FormRow{
+		{Label: "lock", Typed: &widget.Field{}},
+		{Label: "kind"},
+		{Label: "queue with"},
+		{Label: "TTL", Choices: lifeNames, At: 2},
+		{Label: "wait", Choices: waitNames, At: 2},
+	}
+	if id != (inspect.ID{}) {
+		d.Rows[acquireLock].Typed.Set(id.String())
+		d.At = acquireWait
+	}
+	d.Suit()
+	return d
+}
+
+// Suit makes the choices fit the lock that was typed.
+func (d *acquireForm) Suit() {
+	kind, queue, ttl := &d.Rows[AcquireKind], &d.Rows[AcquireRecipe], &d.Rows[acquireTTL]
+	text := d.Rows[acquireLock].Typed.Value()
+	if text == d.Seen {
+		if kind.Choice() != d.kind {
+			d.suitKind(queue.Choice())
+		}
+		return
+	}
+	d.Seen = text
+	b, id, why := d.backend()
+	kind.Off, queue.Off, ttl.Off = why, why, why
+	if why != "" {
+		return
+	}
+	usual := usualTaking(b, id, d.Snapshot().Lock(id))
+	kind.Choices, d.recipes = b.Kinds, b.Recipes
+	kind.Choose(usual.Kind)
+	d.suitKind(usual.Recipe)
+	if b.ZooKeeper {
+		ttl.Off = "as long as our session lives"
+	} else {
+		queue.Off = "Redis locks have no queue"
+	}
+}
+
+// suitKind offers the recipes of the chosen kind, of them the wanted one or else the usual one.
+func (d *acquireForm) suitKind(wanted string) {
+	queue := &d.Rows[AcquireRecipe]
+	d.kind = d.Rows[AcquireKind].Choice()
+	queue.Choices, queue.At = d.recipes[d.kind], 0
+	queue.Choose(wanted)
+}
+
+// backend is the one that the typed lock is on, or why there is none.
+func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
+	id, err := inspect.ParseID(d.Rows[acquireLock].Typed.Value())
+	if err != nil {
+		return nil, id, "after the lock: BACKEND:PATH"
+	}
+	var names []string
+	for i := range d.Backends {
+		if d.Backends[i].Name == id.Backend {
+			return &d.Backends[i], id, ""
+		}
+		names = append(names, describe.Printable(d.Backends[i].Name))
+	}
+	return nil, id, "no such backend; there are: " + strings.Join(names, ", ")
+}
+
+// taking is what the form asks for, or why it cannot be done.
+func (d *acquireForm) taking() (b *Backend, o Order, why string) {
+	b, id, why := d.backend()
+	if why != "" {
+		return nil, o, "Type a lock first, such as zk:/locks/orders."
+	}
+	l := d.Snapshot().Lock(id)
+	o = usualTaking(b, id, l)
+	o.Kind = d.Rows[AcquireKind].Choice()
+	if b.ZooKeeper {
+		if o.Recipe = d.Rows[AcquireRecipe].Choice(); l == nil || o.Recipe != l.Recipe {
+			o.Prefix = ""
+		}
+	}
+	_, times := lives()
+	o.TTL = times[d.Rows[acquireTTL].At]
+	_, times = waits()
+	o.Try, o.Wait = d.Rows[acquireWait].At == 0, times[d.Rows[acquireWait].At]
+	return b, o, takingRefused(b, &o, l)
+}
+
+// Update takes keys. What is typed elsewhere than in the first row chooses.
+func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case tea.PasteMsg:
+		d.Form.Paste()
+	case tea.KeyPressMsg:
+		confirmed, closed, changed := d.Form.Press(msg)
+		if changed {
+			d.Suit()
+		}
+		if !confirmed {
+			return nil, closed
+		}
+		_, o, why := d.taking()
+		if why != "" {
+			d.Form.Note = "refused, see above"
+			return nil, false
+		}
+		return d.hand.begin(o), true
+	}
+	return nil, false
+}
+
+// Actions are the form's keys.
+func (d *acquireForm) Actions() []screen.Action { return screen.FormActions(&d.Form) }
+
+// View draws the form, what will be made, and the buttons.
+func (d *acquireForm) View(width, height int) string {
+	t := d.Theme()
+	width = min(width-4, 74)
+	lines := append([]widget.Line{{{"Acquire a lock", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
+	lines = append(lines, nil)
+	b, o, why := d.taking()
+	if why != "" {
+		for _, text := range widget.Wrap(describe.Sentence(why), width-2, 3, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{t.Glyphs.Warning + " ", t.Warning}, {text, t.Text}})
+		}
+	} else {
+		for i, text := range takingPreview(b, &o) {
+			label := "        "
+			if i == 0 {
+				label = "Makes   "
+			}
+			for j, part := range widget.Wrap(text, width-8, 2, t.Glyphs.Ellipsis) {
+				if j > 0 {
+					label = "        "
+				}
+				lines = append(lines, widget.Line{{label, t.Muted}, {part, t.Text}})
+			}
+		}
+	}
+	lines = append(lines, nil, widget.FormButtons(d.Theme(), &d.Form, why != ""))
+	return widget.Box(t, lines, width, height, false)
+}

@@ -1,0 +1,215 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/lockops/contend"
+	"lockscope/tui/screen"
+
+	"lockscope/inspect/describe"
+)
+
+// Side is one of the two contention runs beside each other.
+type Side struct {
+	Order  RunOptions
+	run    Run // nil before it has begun
+	stop   context.CancelFunc
+	report contend.Report
+	visits []attempt
+	now    time.Time // of the newest beat
+	Over   bool
+	err    error
+}
+
+// runs is two contention runs at once, each of another kind of lock, with the same times.
+type runs struct {
+	screen.Context
+	lab        Driver // nil where nothing may be written
+	List       []*Side
+	Generation int
+	last       *runForm // the choices of the last time
+}
+
+func newRuns(host screen.Context, lab Driver) *runs { return &runs{Context: host, lab: lab} }
+
+// runStartedMsg says that a run has begun, or why not.
+type runStartedMsg struct {
+	generation, side int
+	run              Run
+	err              error
+}
+
+// RunTickMsg is how a run stands.
+type RunTickMsg struct {
+	Generation, Side int
+	At               time.Time
+	Report           contend.Report
+	Events           []contend.Event
+	over             bool
+	err              error
+}
+
+// Running says that something of a contest is under way.
+func (c *runs) Running() bool {
+	for _, b := range c.List {
+		if !b.Over {
+			return true
+		}
+	}
+	return false
+}
+
+// begin starts the runs.
+func (c *runs) begin(orders []RunOptions) tea.Cmd {
+	c.Generation++
+	c.List = nil
+	var cmds []tea.Cmd
+	for side, o := range orders {
+		b := &Side{Order: o, now: c.Clock()}
+		var ctx context.Context
+		ctx, b.stop = context.WithCancel(c.Life())
+		c.List = append(c.List, b)
+		lab, generation := c.lab, c.Generation
+		cmds = append(cmds, c.Ask(screen.Lab, 0, func(context.Context) tea.Msg {
+			run, err := lab.Contend(ctx, o)
+			return runStartedMsg{generation, side, run, err}
+		}))
+	}
+	return tea.Batch(cmds...)
+}
+
+// End stops the runs; their figures stay.
+func (c *runs) End() {
+	for _, b := range c.List {
+		if b.run != nil {
+			b.run.Stop()
+		} else {
+			b.stop()
+		}
+	}
+}
+
+func (c *runs) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case runStartedMsg:
+		b := c.run(msg.generation, msg.side)
+		switch {
+		case b == nil && msg.run != nil:
+			msg.run.Stop()
+		case b == nil:
+		case msg.err != nil:
+			b.stop()
+			b.Over, b.err = true, msg.err
+		default:
+			b.run = msg.run
+			return c.Beat(msg.side, b)
+		}
+	case RunTickMsg:
+		b := c.run(msg.Generation, msg.Side)
+		if b == nil {
+			return nil
+		}
+		b.take(msg)
+		if b.Over {
+			b.stop()
+			return nil
+		}
+		return c.Beat(msg.Side, b)
+	}
+	return nil
+}
+
+func (c *runs) run(generation, side int) *Side {
+	if generation != c.Generation || side >= len(c.List) {
+		return nil
+	}
+	return c.List[side]
+}
+
+// Beat looks at a run four times a second, and waits for its end when it has come or the program ends.
+func (c *runs) Beat(side int, b *Side) tea.Cmd {
+	run, generation := b.run, c.Generation
+	return c.Ask(screen.Lab, 0, func(ctx context.Context) tea.Msg {
+		msg := RunTickMsg{Generation: generation, Side: side}
+		timer := time.NewTimer(screen.FastBeat)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			msg.Report, msg.Events = run.Snapshot(), Drain(run.Events())
+		case <-run.Done():
+			msg.Report, msg.err = run.Wait()
+			msg.Events, msg.over = Drain(run.Events()), true
+		case <-ctx.Done():
+			run.Stop()
+			_, _ = run.Wait() // nobody is there any more to be told
+			return nil
+		}
+		msg.At = c.Clock()
+		return msg
+	})
+}
+
+// Drain takes the events that are there.
+func Drain(from <-chan contend.Event) (events []contend.Event) {
+	for {
+		select {
+		case e, ok := <-from:
+			if !ok {
+				return events
+			}
+			events = append(events, e)
+		default:
+			return events
+		}
+	}
+}
+
+func (b *Side) take(msg RunTickMsg) {
+	if !b.report.Ended { // then the picture stands
+		b.now = msg.At
+	}
+	b.report, b.Over, b.err = msg.Report, msg.over, msg.err
+	b.visits = noteAttempts(b.visits, msg.Events)
+	b.visits = forgetAttempts(b.visits, b.now.Add(-b.length()))
+}
+
+// trouble is why a run says nothing, or what went wrong in it; empty when nothing did.
+func (b *Side) trouble() string {
+	switch {
+	case errors.Is(b.err, context.Canceled):
+		return "stopped before it began"
+	case b.err != nil:
+		return describe.Printable(b.err.Error())
+	case len(b.report.Left) > 0:
+		return "left behind: " + describe.Printable(b.report.Left[0])
+	case b.report.LastError != nil:
+		return describe.Printable(b.report.LastError.Error())
+	}
+	return ""
+}
+
+func (c *runs) actions() []screen.Action {
+	busy := func() string {
+		if why := c.ReadOnly(); why != "" {
+			return why
+		}
+		if c.Running() {
+			return "a run is under way: . stops it"
+		}
+		return ""
+	}
+	idle := func() string {
+		if !c.Running() {
+			return "no run is under way: n starts one"
+		}
+		return ""
+	}
+	return []screen.Action{
+		{Keys: []string{"n"}, Shown: "n", Hint: "new run", Help: "let contenders fight for two locks made for that: opens a form", Writes: true, Disabled: busy, Run: screen.Do(c.form)},
+		{Keys: []string{"."}, Shown: ".", Hint: "stop", Help: "stop the runs; their figures stay", Disabled: idle, Run: screen.Do(c.End)},
+	}
+}

@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// target is what a contention run can be about.
+type target struct{ backend, name string }
+
+func (a target) String() string {
+	return describe.Printable(a.backend) + ": " + describe.Printable(a.name)
+}
+
+// targetsOf are all that there are; left and right are those that show the most: a queue of ZooKeeper's and a lock of Redis'
+// where there are both. right is -1 when there is but one.
+func targetsOf(backends []Backend) (all []target, left, right int) {
+	left, right = -1, -1
+	for _, b := range backends {
+		for i, name := range b.Targets {
+			if b.ZooKeeper && i == 0 && left < 0 {
+				left = len(all)
+			}
+			if !b.ZooKeeper && i == 0 && right < 0 {
+				right = len(all)
+			}
+			all = append(all, target{b.Name, name})
+		}
+	}
+	switch {
+	case left < 0 && right >= 0:
+		left, right = right, -1
+	case left < 0:
+		left = 0
+	}
+	if right < 0 {
+		for i := range all {
+			if i != left {
+				right = i
+				break
+			}
+		}
+	}
+	return all, left, right
+}
+
+// The rows of the form of a contention run.
+const (
+	contestLeft = iota
+	contestRight
+	contestWorkers
+	contestHold
+	contestThink
+	contestFor
+	contestSeed
+)
+
+// runForm asks what a contention run is to be.
+type runForm struct {
+	screen.Context
+	widget.Form
+	contest *runs
+	targets []target
+}
+
+// form opens the form, with the choices of the last time.
+func (c *runs) form() {
+	if c.last == nil {
+		c.last = newRunForm(c)
+	}
+	c.last.Form.At, c.last.Form.Note = len(c.last.Rows)-1, ""
+	c.Push(c.last)
+}
+
+func newRunForm(c *runs) *runForm {
+	d := &runForm{Context: c.Context, contest: c}
+	var left, right int
+	d.targets, left, right = targetsOf(c.lab.Backends())
+	var names []string
+	for _, a := range d.targets {
+		names = append(names, a.String())
+	}
+	d.Button = "Run"
+	d.Rows = []widget.FormRow{
+		{Label: "one", Choices: names, At: left},
+		{Label: "against", Choices: append(names[:len(names):len(names)], "nothing"), At: right},
+		{Label: "workers", Choices: []string{"2", "4", "6", "8", "12", "16", "32"}, At: 2},
+		{Label: "hold", Choices: []string{"1ms", "10ms", "50ms", "150ms", "500ms", "2s"}, At: 3},
+		{Label: "think", Choices: []string{"0s", "10ms", "100ms", "500ms", "2s"}, At: 2},
+		{Label: "for", Choices: []string{"10s", "20s", "1m", "until I stop"}, At: 1},
+		{Label: "seed", Typed: widget.NewField("1")},
+	}
+	if right < 0 {
+		d.Rows[contestRight].At = len(names)
+	}
+	return d
+}
+
+// orders are the runs that are asked for, or why they cannot be had.
+func (d *runForm) orders() (orders []RunOptions, why string) {
+	if len(d.targets) == 0 {
+		return nil, "There is no backend that locks can be taken on."
+	}
+	seed, err := strconv.ParseUint(d.Rows[contestSeed].Typed.Value(), 10, 64)
+	if err != nil {
+		return nil, "The seed is a number from 0 on."
+	}
+	length := func(row int) time.Duration {
+		t, _ := time.ParseDuration(d.Rows[row].Choice()) // what is no time lasts until it is stopped
+		return t
+	}
+	workers, _ := strconv.Atoi(d.Rows[contestWorkers].Choice()) // they are numbers
+	o := RunOptions{Contenders: workers, Hold: length(contestHold), Think: length(contestThink), For: length(contestFor), Seed: seed}
+	for _, row := range []int{contestLeft, contestRight} {
+		if at := d.Rows[row].At; at >= 0 && at < len(d.targets) {
+			o.Backend, o.Target = d.targets[at].backend, d.targets[at].name
+			orders = append(orders, o)
+		}
+	}
+	return orders, ""
+}
+
+// Update takes keys.
+func (d *runForm) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case tea.PasteMsg:
+		d.Form.Paste()
+	case tea.KeyPressMsg:
+		confirmed, closed, _ := d.Form.Press(msg)
+		if !confirmed {
+			return nil, closed
+		}
+		orders, why := d.orders()
+		if why != "" {
+			d.Form.Note = "refused, see above"
+			return nil, false
+		}
+		return d.contest.begin(orders), true
+	}
+	return nil, false
+}
+
+// Actions are the form's keys.
+func (d *runForm) Actions() []screen.Action { return screen.FormActions(&d.Form) }
+
+// View draws the form, what will be made, and the buttons.
+func (d *runForm) View(width, height int) string {
+	t := d.Theme()
+	width = min(width-4, 74)
+	lines := append([]widget.Line{{{"Let contenders fight for locks", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
+	orders, why := d.orders()
+	text := "Makes a lock of its own on each, and a session for every worker; all of it is removed at the end. Until then it is a load on the servers."
+	if why != "" {
+		text = why
+	}
+	lines = append(lines, nil)
+	for _, part := range widget.Wrap(text, width, 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{part, t.Muted}})
+	}
+	return widget.Box(t, append(lines, nil, widget.FormButtons(d.Theme(), &d.Form, len(orders) == 0)), width, height, false)
+}

@@ -1,0 +1,218 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/lockops/contend"
+	"lockscope/tui/lanes"
+	"lockscope/tui/widget"
+
+	"lockscope/inspect/describe"
+)
+
+// length is the time that the lanes of a run show: long enough to see turns taken.
+func (b *Side) length() time.Duration {
+	return max(2*time.Second, min(30*time.Second, 30*b.Order.Hold))
+}
+
+// lines draws the runs beside each other, in at most height lines.
+func (c *runs) lines(width, height int) []widget.Line {
+	if len(c.List) == 0 {
+		return c.emptyLines(width)
+	}
+	o := &c.List[0].Order
+	lines := []widget.Line{{{" " + contestWords(o), c.Theme().Muted}}}
+	if len(c.List) == 1 {
+		return append(lines, c.boutLines(c.List[0], width, height-1)...)
+	}
+	half := (width - 3) / 2
+	left, right := c.boutLines(c.List[0], half, height-1), c.boutLines(c.List[1], width-half-3, height-1)
+	for i := range max(len(left), len(right)) {
+		var l, r widget.Line
+		if i < len(left) {
+			l = left[i]
+		}
+		if i < len(right) {
+			r = right[i]
+		}
+		both := append(l.Align(half, false, c.Theme().Glyphs.Ellipsis), widget.Span{" " + c.Theme().Glyphs.Wall + " ", c.Theme().Faint})
+		lines = append(lines, append(both, r...))
+	}
+	return lines
+}
+
+func (c *runs) emptyLines(width int) []widget.Line {
+	t := c.Theme()
+	text := "Let the same workers fight for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
+		"In this pane (tab) n starts it, on locks made for it and removed at its end."
+	if why := c.ReadOnly(); why != "" {
+		text = "Nothing can be run here: " + why + "."
+	}
+	var lines []widget.Line
+	for _, part := range widget.Wrap(text, width-2, 4, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{" " + part, t.Muted}})
+	}
+	return lines
+}
+
+// contestWords say what both runs do.
+func contestWords(o *RunOptions) string {
+	text := fmt.Sprintf("%s, hold about %v, think about %v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
+	if o.For == 0 {
+		return text + ", until stopped"
+	}
+	return text + ", for " + describe.Exact(o.For)
+}
+
+// short writes a time with three digits at most: 0.85ms, 1.25ms, 12.4ms, 340ms, 2.1s.
+func short(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2fms", ms)
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.1fms", ms)
+	case d < time.Second:
+		return fmt.Sprintf("%.0fms", ms)
+	default:
+		return describe.Age(d)
+	}
+}
+
+// boutLines draws one run: what it is, a lane a contender, its figures.
+func (c *runs) boutLines(b *Side, width, height int) []widget.Line {
+	t := c.Theme()
+	title := widget.Line{{" " + describe.Printable(b.Order.Backend) + " ", t.Strong}, {describe.Printable(b.Order.Target), t.Text}}
+	lines := []widget.Line{widget.Spread(title, append(c.stage(b), widget.Span{" ", t.Text}), width, t.Glyphs.Ellipsis)}
+	figures := c.figureLines(b, width)
+	if n := len(b.report.Contenders); n > 0 {
+		lines = append(lines, c.laneLines(b, n, width, height-len(lines)-len(figures))...)
+	}
+	return append(lines, figures...)
+}
+
+// stage is how far a run is.
+func (c *runs) stage(b *Side) widget.Line {
+	t := c.Theme()
+	switch {
+	case b.Over && b.run == nil:
+		return widget.Line{{"not run", t.Warning}}
+	case b.Over && b.report.Overlaps > 0:
+		return widget.Line{{"over", t.Critical}}
+	case b.Over:
+		return widget.Line{{"over, in " + describe.Age(b.report.Duration), t.Muted}}
+	case b.run == nil:
+		return widget.Line{{"connecting" + t.Glyphs.Ellipsis, t.Waiting}}
+	case b.report.Ended:
+		return widget.Line{{"cleaning up" + t.Glyphs.Ellipsis, t.Muted}}
+	default:
+		return widget.Line{{t.Glyphs.Holding + " ", t.Holding}, {describe.Seconds(b.report.Duration), t.Text}}
+	}
+}
+
+// laneLines are the lanes of as many contenders as there is room for.
+func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
+	t := c.Theme()
+	shown := n
+	if room = max(1, room); n > room {
+		shown = room - 1
+	}
+	const labels = 3 + 2 + 1 + 5 // the number, the sign, a blank, the grants
+	cells := max(8, width-labels-1)
+	w := lanes.WindowTo(b.now, b.length(), cells)
+	began := b.now.Add(-b.report.Duration)
+	view := lanes.View{Context: c.Context}
+	var lines []widget.Line
+	for i, row := range drawAttempts(b.visits, shown, w, began, b.now) {
+		r := &b.report.Contenders[i]
+		l := widget.Line{{fmt.Sprintf("%3d ", i+1), t.Muted}, c.stateSign(r.State), {" ", t.Text}}
+		l = append(l, view.Cells(row)...)
+		lines = append(lines, l.Add(t.Text, fmt.Sprintf("%5d", r.Grants)))
+	}
+	if shown < n {
+		lines = append(lines, widget.Line{{fmt.Sprintf("    %s and %d more", t.Glyphs.Ellipsis, n-shown), t.Muted}})
+	}
+	return lines
+}
+
+func (c *runs) stateSign(s contend.State) widget.Span {
+	t := c.Theme()
+	switch s {
+	case contend.Holding:
+		return widget.Span{t.Glyphs.Holding, t.Holding}
+	case contend.Waiting:
+		return widget.Span{t.Glyphs.Waiting, t.Waiting}
+	default:
+		return widget.Span{t.Glyphs.Free, t.Muted}
+	}
+}
+
+// figureLines are what a run came to, or is at so far.
+func (c *runs) figureLines(b *Side, width int) []widget.Line {
+	t, r := c.Theme(), &b.report
+	var lines []widget.Line
+	put := func(label, text string) {
+		lines = append(lines, widget.Line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
+	}
+	if r.Grants > 0 {
+		put("grants", fmt.Sprintf("%d, %.3g/s, Jain %.2f of 1", r.Grants, r.Rate(), r.Jain()))
+		put("handoff", handoffWords(r.Handoff))
+		put("waited", waitedWords(r))
+		put("overtook", overtookWords(r))
+		if r.Overlaps > 0 {
+			lines = append(lines, widget.Line{{fmt.Sprintf(" overlaps %d: GRANTED TO TWO AT ONCE", r.Overlaps), t.Critical}})
+		} else {
+			put("overlaps", "0: never two at once")
+		}
+		style := t.Holding
+		if r.Inversions > 0 {
+			style = t.Warning
+		}
+		lines = append(lines, widget.Line{{" " + t.Glyphs.Crumb + " ", style}, {verdictOf(r), t.Strong}})
+	}
+	if text := b.trouble(); text != "" {
+		for _, part := range widget.Wrap(text, width-4, 2, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{" " + t.Glyphs.Warning + " ", t.Warning}, {part, t.Text}})
+		}
+	}
+	return lines
+}
+
+func handoffWords(q contend.Quantiles) string {
+	if q.Count == 0 {
+		return "nobody has waited for a release"
+	}
+	return fmt.Sprintf("p50 %s, p99 %s", short(q.P50), short(q.P99))
+}
+
+func waitedWords(r *contend.Report) string {
+	if r.LongestWaiter < 0 {
+		return "nobody"
+	}
+	return fmt.Sprintf("p50 %s, longest %s by %d", short(r.Wait.P50), short(r.LongestWait), r.LongestWaiter+1)
+}
+
+func overtookWords(r *contend.Report) string {
+	if r.Inversions == 0 {
+		return "0 inversions"
+	}
+	return fmt.Sprintf("%s in %s", describe.Count(int(r.Inversions), "inversion"), describe.Count(int(r.Grants), "grant"))
+}
+
+// verdictOf says in words who was served first.
+func verdictOf(r *contend.Report) string {
+	share := 100 * float64(r.Inversions) / float64(max(1, r.Grants))
+	switch {
+	case r.Overlaps > 0:
+		return "no lock at all: two held it at once"
+	case r.Grants == 0:
+		return "nothing granted so far"
+	case r.Inversions == 0:
+		return "first come, first served"
+	case share < 1:
+		return fmt.Sprintf("nearly first come, first served: %.2g %% overtook", share)
+	default:
+		return fmt.Sprintf("a race: %.0f %% overtook", share)
+	}
+}

@@ -1,0 +1,363 @@
+package lab
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+)
+
+// fault is one that can be done to the sandbox.
+type fault struct {
+	// label names it, shows says what will be seen.
+	label, shows string
+	// off says why it cannot be done; empty: it can.
+	off string
+	do  func(Faults) error
+}
+
+// faultTarget is what faults are about: a lock, and one of its contenders.
+type faultTarget struct {
+	lock      *inspect.Lock // nil when there is none
+	contender *inspect.Contender
+	left      bool // the contender is not in the lock now
+	frozen    bool
+	masters   []Master
+	// ours says of a contender's name that it is one of those taken by hand.
+	ours func(name inspect.Untrusted) bool
+}
+
+// Master is a Redis master of the sandbox.
+type Master struct {
+	Addr    string
+	Stopped bool
+}
+
+// faultsOf lists what can be done.
+func faultsOf(f faultTarget) []fault {
+	list := []fault{freezing(f)}
+	list = append(list, sessionFaults(f)...)
+	for _, m := range f.masters {
+		list = append(list, masterFault(m))
+	}
+	return list
+}
+
+func freezing(f faultTarget) fault {
+	switch {
+	case f.lock == nil:
+		return fault{label: "freeze the holder", off: "no lock is selected"}
+	case f.frozen:
+		id := f.lock.ID.String()
+		return fault{
+			label: "thaw the holder of " + inspect.Escape(f.lock.ID.Path), shows: "it goes on, and gives the lock to the next when its work is done",
+			do: func(s Faults) error { s.Thaw(id); return nil },
+		}
+	}
+	id, label, now := f.lock.ID.String(), "freeze whoever holds "+inspect.Escape(f.lock.ID.Path), "nobody now, whoever is next then"
+	if len(f.lock.Holders) > 0 {
+		h := &f.lock.Holders[0]
+		now = "now " + describe.Owner(h)
+		switch {
+		case h.Persistent:
+			return fault{label: label, off: "no client is behind " + describe.Owner(h) + " that could be frozen"}
+		case f.ours != nil && f.ours(h.Name):
+			return fault{label: label, off: "it is yours: it is held until you release it"}
+		}
+	}
+	return fault{
+		label: label,
+		shows: now + ": it lives but does not release, as a process that hangs: the queue grows until you thaw it",
+		do:    func(s Faults) error { s.Freeze(id); return nil },
+	}
+}
+
+// sessionFaults are about the session of the contender.
+func sessionFaults(f faultTarget) []fault {
+	expire, cut := fault{label: "expire a session"}, fault{label: "cut a connection"}
+	switch {
+	case f.contender == nil:
+		expire.off = "the lock has no contender"
+	case f.contender.Persistent:
+		expire.off = "no session owns the node of " + describe.Owner(f.contender)
+	case f.contender.Owner.Session == 0:
+		expire.off = describe.Owner(f.contender) + " has no session: only ZooKeeper has those"
+	}
+	if expire.off != "" {
+		cut.off = expire.off
+		return []fault{expire, cut}
+	}
+	name, id := describe.Owner(f.contender), f.contender.Owner.Session
+	expire.label, cut.label = "expire the session of "+name, "cut the connection of "+name
+	if f.left {
+		expire.off = name + " is not in the lock now: w takes another"
+		cut.off = expire.off
+		return []fault{expire, cut}
+	}
+	expire.do = func(s Faults) error { return s.ExpireSession(id) }
+	cut.do = func(s Faults) error { return s.Cut(id) }
+	cut.shows = "it comes back within its session timeout and keeps its place"
+	expire.shows = "its node is gone; whoever watched it looks again and moves up"
+	if f.contender.State == inspect.Holding {
+		expire.shows = "its node is gone: nobody waits, so the lock is free"
+		if len(f.lock.Waiters) > 0 {
+			expire.shows = "its node is gone: " + describe.Owner(&f.lock.Waiters[0]) + ", the next in the queue, gets the lock at once"
+		}
+	}
+	return []fault{expire, cut}
+}
+
+func masterFault(m Master) fault {
+	if m.Stopped {
+		return fault{
+			label: "start master " + describe.Printable(m.Addr), shows: "it is back with what it had: its votes count again",
+			do: func(s Faults) error { return s.StartMaster(m.Addr) },
+		}
+	}
+	return fault{
+		label: "stop master " + describe.Printable(m.Addr), shows: "its votes are unknown: locks with a bare quorum hang by a thread",
+		do: func(s Faults) error { return s.StopMaster(m.Addr) },
+	}
+}
+
+// faults does things to the sandbox, and shows what comes of it.
+type faults struct {
+	screen.Context
+	sandbox     Faults // nil where there is none
+	about       inspect.ID
+	chosen      *inspect.Contender // as it was then; nil: the first in the lock, whoever that is
+	frozen      bool
+	Masters     []Master
+	looking     bool
+	looked      time.Time
+	cursor, top int
+	// label is what the selected fault was called at last, changed when it became that by itself.
+	label   string
+	changed time.Time
+	// done is what was done last, at some time; first is the number of the first event after it.
+	done  string
+	at    time.Time
+	first int
+	from  inspect.ID // the lock that it was about
+	ours  func(name inspect.Untrusted) bool
+}
+
+func newFaults(host screen.Context, sandbox Faults, ours func(inspect.Untrusted) bool) *faults {
+	return &faults{Context: host, sandbox: sandbox, ours: ours}
+}
+
+// faultDoneMsg says what came of a fault, faultsSeenMsg how the sandbox is.
+type (
+	faultDoneMsg struct {
+		label string
+		err   error
+	}
+	faultsSeenMsg struct {
+		lock    inspect.ID
+		frozen  bool
+		masters []Master
+	}
+)
+
+// relabelGuard is for how long a fault that has become another one is not done: nobody has read it.
+const relabelGuard = time.Second
+
+// faultLimit is how long a fault may take.
+const faultLimit = 10 * time.Second
+
+// show turns to another lock and contender.
+func (f *faults) show(about screen.Subject) {
+	f.about, f.chosen = about.Lock, nil
+	defer f.read()
+	l := f.Snapshot().Lock(about.Lock)
+	if l == nil || about.Owner == (inspect.Identity{}) {
+		return
+	}
+	for _, c := range ContendersOf(l) {
+		if id, ok := c.Identity(about.Lock.Backend); ok && id == about.Owner {
+			f.keep(c)
+			return
+		}
+	}
+}
+
+// keep has the faults be about a contender for as long as no other is chosen.
+func (f *faults) keep(c *inspect.Contender) {
+	alone := *c // not the whole queue
+	f.chosen = &alone
+}
+
+// pin chooses a contender where none is chosen.
+func (f *faults) pin() {
+	if t := f.target(); f.chosen == nil && t.contender != nil {
+		f.keep(t.contender)
+		f.read()
+	}
+}
+
+// repin chooses another contender where the chosen one has left.
+func (f *faults) repin() {
+	if f.target().left {
+		f.chosen = nil
+		f.pin()
+	}
+}
+
+// read takes what the selected fault is called for what somebody has read, who has just chosen it.
+func (f *faults) read() { f.label, f.changed = f.selected().label, time.Time{} }
+
+// noteLabel notes when the selected fault is called something else than before.
+func (f *faults) noteLabel() {
+	if label := f.selected().label; label != f.label {
+		f.label, f.changed = label, f.Clock()
+	}
+}
+
+// selected is the fault that the cursor is on.
+func (f *faults) selected() fault {
+	list := faultsOf(f.target())
+	return list[max(0, min(f.cursor, len(list)-1))]
+}
+
+func ContendersOf(l *inspect.Lock) []*inspect.Contender {
+	var list []*inspect.Contender
+	for i := range l.Holders {
+		list = append(list, &l.Holders[i])
+	}
+	for i := range l.Waiters {
+		list = append(list, &l.Waiters[i])
+	}
+	return list
+}
+
+// again finds a contender that has moved in its queue, or asked once more with the same session; nil: it is not there.
+func again(all []*inspect.Contender, was *inspect.Contender) *inspect.Contender {
+	for _, same := range []func(c *inspect.Contender) bool{
+		func(c *inspect.Contender) bool { return c.Name == was.Name },
+		func(c *inspect.Contender) bool { return was.Owner.Session != 0 && c.Owner.Session == was.Owner.Session },
+	} {
+		if at := slices.IndexFunc(all, same); at >= 0 {
+			return all[at]
+		}
+	}
+	return nil
+}
+
+// target is what faults are about now.
+func (f *faults) target() faultTarget {
+	t := faultTarget{lock: f.Snapshot().Lock(f.about), frozen: f.frozen, masters: f.Masters, ours: f.ours}
+	if t.lock == nil {
+		return t
+	}
+	all := ContendersOf(t.lock)
+	switch {
+	case f.chosen != nil:
+		if t.contender = again(all, f.chosen); t.contender == nil {
+			t.contender, t.left = f.chosen, true
+		}
+	case len(all) > 0:
+		t.contender = all[0]
+	}
+	return t
+}
+
+// nextWho chooses the next contender of the lock.
+func (f *faults) nextWho() {
+	t := f.target()
+	if t.lock == nil {
+		return
+	}
+	if all := ContendersOf(t.lock); len(all) > 0 {
+		f.keep(all[(slices.Index(all, t.contender)+1)%len(all)])
+		f.read()
+	}
+}
+
+// look asks how the sandbox is, twice a second at most.
+func (f *faults) look() tea.Cmd {
+	now := f.Clock()
+	if f.sandbox == nil || f.looking || now.Sub(f.looked) < screen.SlowBeat/2 {
+		return nil
+	}
+	f.looking = true
+	box, lock := f.sandbox, f.about
+	return f.Ask(screen.Lab, faultLimit, func(context.Context) tea.Msg {
+		msg := faultsSeenMsg{lock: lock, frozen: box.Frozen(lock.String())}
+		for _, addr := range box.Masters() {
+			msg.masters = append(msg.masters, Master{addr, box.Stopped(addr)})
+		}
+		return msg
+	})
+}
+
+func (f *faults) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case faultsSeenMsg:
+		f.looking, f.looked = false, f.Clock()
+		f.Masters = msg.masters
+		if f.frozen = msg.frozen; msg.lock != f.about {
+			f.frozen, f.looked = false, time.Time{}
+			return f.look()
+		}
+		f.noteLabel()
+	case faultDoneMsg:
+		if msg.err != nil {
+			f.done = msg.label + ": " + describe.Printable(msg.err.Error())
+			f.Flash(f.done)
+		}
+		f.looked = time.Time{}
+		return f.look()
+	}
+	return nil
+}
+
+// inject does the selected fault, unless it became another one only just now.
+func (f *faults) inject() tea.Cmd {
+	f.noteLabel()
+	chosen := f.selected()
+	if f.Clock().Sub(f.changed) < relabelGuard {
+		f.Flash("this has become " + strconv.Quote(chosen.label) + " only just now: press it again")
+		return nil
+	}
+	f.done, f.at, f.first, f.from = chosen.label, f.Clock(), f.Log().End(), f.about
+	box := f.sandbox
+	return f.Ask(screen.Lab, faultLimit, func(context.Context) tea.Msg {
+		return faultDoneMsg{chosen.label, chosen.do(box)}
+	})
+}
+
+func (f *faults) move(by int) {
+	f.cursor = max(0, min(f.cursor+by, len(faultsOf(f.target()))-1))
+	f.repin()
+	f.read()
+}
+
+func (f *faults) click(row int) {
+	if at := f.top + row; at < len(faultsOf(f.target())) {
+		f.cursor = at
+		f.repin()
+		f.read()
+	}
+}
+
+func (f *faults) actions() []screen.Action {
+	off := func() string { return f.selected().off }
+	few := func() string {
+		t := f.target()
+		switch {
+		case t.lock == nil, t.lock.Contention() == 0, t.lock.Contention() == 1 && !t.left:
+			return "the lock has no other contender"
+		}
+		return ""
+	}
+	return []screen.Action{
+		{Keys: []string{"!", "enter"}, Shown: "! enter", Hint: "do it", Help: "do the selected fault to the sandbox", Writes: true, Disabled: off, Run: f.inject},
+		{Keys: []string{"w"}, Shown: "w", Hint: "who", Help: "the next contender of the lock", Disabled: few, Run: screen.Do(f.nextWho)},
+	}
+}

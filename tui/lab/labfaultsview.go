@@ -1,0 +1,109 @@
+package lab
+
+import (
+	"slices"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// lines draws the faults, what the selected one will show, and what came of the last, in at most height lines. chosen:
+// the keys are for this pane.
+func (f *faults) lines(width, height int, chosen bool) []widget.Line {
+	t := f.Theme()
+	list := faultsOf(f.target())
+	f.cursor = max(0, min(f.cursor, len(list)-1))
+	const below = 3 // what the selected one shows
+	after := f.afterLines(width, max(2, height/3))
+	room := max(2, min(len(list), height-below-len(after)))
+	f.top = max(min(f.top, f.cursor), f.cursor-room+1)
+	f.top = max(0, min(f.top, len(list)-room))
+	var lines []widget.Line
+	for i, x := range list[f.top:min(len(list), f.top+room)] {
+		lines = append(lines, f.row(x, chosen && f.top+i == f.cursor))
+	}
+	widget.More(f.Theme(), lines, f.top, len(list), width)
+	if height-len(lines)-len(after) > below {
+		lines = append(lines, nil)
+	}
+	selected := &list[f.cursor]
+	text, style := selected.shows, t.Muted
+	if selected.off != "" {
+		text = selected.off
+	}
+	for _, part := range widget.Wrap(text, width-4, 2, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{"   ", t.Text}, {part, style}})
+	}
+	return append(append(lines, nil), after...)
+}
+
+// need is how high the pane is that shows everything, with room for what comes of a fault.
+func (f *faults) need() int {
+	const shows, after = 4, 7
+	return paneHead + len(faultsOf(f.target())) + shows + after
+}
+
+func (f *faults) row(x fault, selected bool) widget.Line {
+	t := f.Theme()
+	l := widget.Line{{"   ", t.Text}}
+	style := t.Text
+	switch {
+	case selected && x.off == "":
+		l, style = widget.Line{{t.Glyphs.Cursor + "  ", t.Holding}}, t.Strong
+	case selected:
+		l, style = widget.Line{{t.Glyphs.Cursor + "  ", t.Muted}}, t.Muted
+	case x.off != "":
+		style = t.Muted
+	}
+	return append(l, widget.Span{x.label, style})
+}
+
+// afterLines tell what has happened since the last fault to its lock and that lock's backend.
+func (f *faults) afterLines(width, room int) []widget.Line {
+	t := f.Theme()
+	if f.done == "" {
+		return nil
+	}
+	lines := []widget.Line{{{" " + f.at.Format("15:04:05") + " ", t.Muted}, {f.done, t.Warning}}}
+	numbers := eventsSince(f.Log(), f.first, f.from, room-1)
+	if len(numbers) == 0 {
+		return append(lines, widget.Line{{"   nothing has happened to the lock since", t.Muted}})
+	}
+	for _, n := range numbers {
+		e, note := f.Log().At(n)
+		l := widget.Line{{" " + e.At.Format("15:04:05") + " ", t.Muted}, screen.EventSign(t, e), {" " + screen.EventWord(e) + "  ", screen.EventSign(t, e).Style}}
+		switch {
+		case e.Kind == inspect.EventHandover && e.Contender != nil:
+			l = l.Add(t.Muted, note.From+" "+t.Glyphs.Arrow+" ").Add(t.Text, describe.Owner(e.Contender))
+		case e.Contender != nil:
+			l = l.Add(t.Text, describe.Owner(e.Contender))
+		case e.Finding != nil:
+			l = l.Add(t.Text, describe.Printable(e.Finding.Rule))
+		case e.Backend != nil:
+			l = l.Add(t.Text, describe.Printable(e.Backend.Name)+" "+string(e.Backend.State))
+		}
+		if words := screen.TookWords(t, e, note); words != "" {
+			l = l.Add(t.Muted, "  "+words)
+		}
+		lines = append(lines, l.Cut(width-1, t.Glyphs.Ellipsis))
+	}
+	return lines
+}
+
+// eventsSince are the numbers of n of the events of a lock, and of its backend, from some number on: of the first, that
+// show what came of it, and of the newest.
+func eventsSince(log *screen.EventLog, first int, lock inspect.ID, n int) []int {
+	var found []int
+	for i := max(first, log.Dropped); i < log.End(); i++ {
+		e, _ := log.At(i)
+		if e.Lock == lock || e.Backend != nil && e.Backend.Name == lock.Backend {
+			found = append(found, i)
+		}
+	}
+	if over := len(found) - n; over > 0 {
+		found = slices.Delete(found, (n+1)/2, (n+1)/2+over)
+	}
+	return found
+}

@@ -1,0 +1,170 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect/describe"
+	"lockscope/internal/text"
+	"lockscope/tui/widget"
+)
+
+// gaugeCells is how wide a hold's bar and the time beside it are.
+const gaugeCells = 15
+
+// lines draws what was taken by hand, in at most height lines: the list, and below it what is known of the selected one.
+// chosen: the keys are for this pane.
+func (h *hand) lines(width, height int, chosen bool) []widget.Line {
+	if len(h.Takes) == 0 {
+		return h.emptyLines(width)
+	}
+	details := h.detailLines(h.selected(), width)
+	room := max(1, min(len(h.Takes), height-len(details)-1))
+	h.top = max(min(h.top, h.cursor), h.cursor-room+1)
+	h.top = max(0, min(h.top, len(h.Takes)-room))
+	var lines []widget.Line
+	for i, k := range h.Takes[h.top:min(len(h.Takes), h.top+room)] {
+		lines = append(lines, h.row(k, width, chosen && h.top+i == h.cursor))
+	}
+	widget.More(h.Theme(), lines, h.top, len(h.Takes), width)
+	return append(append(lines, nil), details...)
+}
+
+// need is how high the pane is that shows everything.
+func (h *hand) need() int { return paneHead + len(h.Takes) + 6 }
+
+func (h *hand) emptyLines(width int) []widget.Line {
+	t := h.Theme()
+	text := "You hold nothing. a takes the lock that is selected, or one whose name you type: try once, or wait for it in its queue."
+	if why := h.ReadOnly(); why != "" {
+		text = "Nothing can be taken here: " + why + "."
+	}
+	var lines []widget.Line
+	for _, part := range widget.Wrap(text, width-2, 4, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{" " + part, t.Muted}})
+	}
+	return lines
+}
+
+// sign is the glyph and style of a take.
+func (h *hand) sign(k *Take) widget.Span {
+	t := h.Theme()
+	switch k.state {
+	case takeHolds:
+		return widget.Span{t.Glyphs.Holding, t.Holding}
+	case takeLost:
+		return widget.Span{t.Glyphs.Critical, t.Critical}
+	case takeFailed:
+		return widget.Span{t.Glyphs.Warning, t.Warning}
+	case takeWaits:
+		return widget.Span{t.Glyphs.Waiting, t.Waiting}
+	default:
+		return widget.Span{t.Glyphs.Pending, t.Waiting}
+	}
+}
+
+func (h *hand) row(k *Take, width int, selected bool) widget.Line {
+	t := h.Theme()
+	out := widget.Line{{" ", t.Text}}
+	if selected {
+		out = widget.Line{{t.Glyphs.Cursor, t.Holding}}
+	}
+	out = append(out, h.sign(k), widget.Span{" ", t.Text})
+	right := h.standing(k)
+	name := k.Order.Lock.String()
+	if k.within != 0 {
+		out = out.Add(t.Faint, t.Glyphs.LastBranch+" ")
+	}
+	room := width - out.Width() - right.Width() - 2
+	style := t.Text
+	if selected {
+		style = t.Strong
+	}
+	out = append(out, widget.Line{{text.Middle(name, max(8, room), t.Glyphs.Ellipsis), style}}...)
+	return widget.Spread(out, right, width-1, t.Glyphs.Ellipsis)
+}
+
+// standing is how a take stands, in a word or a bar.
+func (h *hand) standing(k *Take) widget.Line {
+	t, now := h.Theme(), h.Clock()
+	switch k.state {
+	case takeAsked:
+		return widget.Line{{"asking" + t.Glyphs.Ellipsis, t.Muted}}
+	case takeWaits:
+		return widget.Line{{"waits " + describe.Seconds(now.Sub(k.asked)), t.Waiting}}
+	case takeReleasing:
+		return widget.Line{{"releasing" + t.Glyphs.Ellipsis, t.Muted}}
+	case takeLost:
+		return widget.Line{{"LOST", t.Critical}}
+	case takeFailed:
+		return widget.Line{{"not held", t.Warning}}
+	}
+	l := widget.Line{{"held " + describe.Seconds(now.Sub(k.got)) + "  ", t.Text}}
+	at, ok := k.hold.Deadline()
+	if !ok {
+		return l
+	}
+	return append(l, h.countdown(k, at.Sub(now))...)
+}
+
+// countdown is a bar of what is left until the deadline, in whole seconds.
+func (h *hand) countdown(k *Take, left time.Duration) widget.Line {
+	t := h.Theme()
+	k.full = max(k.full, left)
+	full, rest := t.Gauge(float64(left)/float64(max(1, k.full)), gaugeCells-5)
+	style := t.Holding
+	if left < k.full/3 {
+		style = t.Warning
+	}
+	return widget.Line{{full, style}, {rest, t.Faint}, {fmt.Sprintf("%5s", describe.Seconds(left)), t.Text}}
+}
+
+// detailLines say what is known of a take.
+func (h *hand) detailLines(k *Take, width int) []widget.Line {
+	t := h.Theme()
+	label := func(name, words string) widget.Line {
+		return widget.Line{{fmt.Sprintf(" %-7s", name), t.Muted}, {text.Middle(words, max(8, width-9), t.Glyphs.Ellipsis), t.Text}}
+	}
+	var lines []widget.Line
+	if k.name != "" {
+		lines = append(lines, label("name", describe.Printable(k.name)))
+	}
+	how := k.Order.Kind
+	if k.Order.Recipe != "" {
+		how += " " + t.Glyphs.Dot + " " + k.Order.Recipe
+	} else {
+		how += " " + t.Glyphs.Dot + " TTL " + describe.Exact(k.Order.TTL)
+	}
+	switch {
+	case k.fenced:
+		how += fmt.Sprintf("   token %d", k.token)
+	case k.state == takeHolds:
+		how += "   no fencing token"
+	}
+	lines = append(lines, label("kind", how))
+	style, text := t.Muted, ""
+	switch k.state {
+	case takeWaits:
+		style, text = t.Waiting, placeWords(h.Snapshot().Lock(k.Order.Lock), k.name)+h.limitWords(k)
+	case takeLost:
+		style, text = t.Critical, k.text+"; r takes it off this list"
+	case takeFailed:
+		style, text = t.Warning, k.text+"; r takes it off this list"
+	case takeHolds:
+		if text = "it is proved again and again; the bar is how long it would last if the servers fell silent"; k.within != 0 {
+			text = "entered again: the lock is free when the last of its holds is released"
+		}
+	}
+	for _, part := range widget.Wrap(text, width-2, 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{" " + part, style}})
+	}
+	return lines
+}
+
+// limitWords say for how long it waits yet.
+func (h *hand) limitWords(k *Take) string {
+	if k.Order.Wait == 0 {
+		return ""
+	}
+	return "; for " + describe.Seconds(k.asked.Add(k.Order.Wait).Sub(h.Clock())) + " yet"
+}

@@ -1,0 +1,23 @@
+package lab
+
+import (
+	"errors"
+	"strings"
+
+	"lockscope/inspect/describe"
+	"lockscope/lockops"
+)
+
+func isLoss(err error) bool { return errors.Is(err, lockops.ErrLost) }
+
+// lossWords say why a lock was lost.
+func lossWords(cause error) string {
+	if cause == nil {
+		return "nobody knows why"
+	}
+	text := cause.Error()
+	if _, after, ok := strings.Cut(text, lockops.ErrLost.Error()+": "); ok {
+		text = after
+	}
+	return describe.Printable(text)
+}

@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"context"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/lockops/contend"
+)
+
+// Driver takes locks by hand and lets contenders fight for locks made for that. Its methods may be called by several
+// goroutines at once; they connect when they first need to.
+type Driver interface {
+	// Backends are those that locks can be taken on.
+	Backends() []Backend
+	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is told under which name it waits,
+	// again when that changes; it must not block.
+	Acquire(ctx context.Context, o Order, waiting func(name string)) (Held, error)
+	// Contend starts a contention run on a lock of its own, which is removed at the end. It ends with ctx at the latest.
+	Contend(ctx context.Context, c RunOptions) (Run, error)
+}
+
+// Backend is a backend that locks can be taken on.
+type Backend struct {
+	Name      string
+	ZooKeeper bool
+	// Masters is how many Redis masters a lock stands on.
+	Masters int
+	// Kinds of locks, the usual one first.
+	Kinds []string
+	// Recipes are, by the kind of lock, those that can be queued with in ZooKeeper, the usual one first.
+	Recipes map[string][]string
+	// Targets are what contention runs can be about, the usual one first.
+	Targets []string
+}
+
+// Order says which lock is to be taken, and how.
+type Order struct {
+	Lock inspect.ID
+	Kind string
+	// Recipe and Prefix (for "sequential"; empty: the usual one) are of ZooKeeper queues, TTL is of Redis keys.
+	Recipe, Prefix string
+	TTL            time.Duration
+	// Try does not wait. Otherwise Wait is for how long; 0: until it is told to stop.
+	Try  bool
+	Wait time.Duration
+}
+
+// Held is a lock that was taken by hand, as *lockops.Hold has it.
+type Held interface {
+	Context() context.Context
+	Release(ctx context.Context) error
+	Extend(ctx context.Context) error
+	Deadline() (time.Time, bool)
+	// Token may wait for the server.
+	Token() (uint64, bool)
+	Name() string
+	// Reenter takes the lock again inside of this hold.
+	Reenter(ctx context.Context) (Held, error)
+}
+
+// RunOptions says what a contention run does. The lock is one of its own.
+type RunOptions struct {
+	Backend, Target  string
+	Contenders       int
+	Hold, Think, For time.Duration
+	Seed             uint64
+}
+
+// Run is a contention run, such as a *contend.Run.
+type Run interface {
+	Snapshot() contend.Report
+	Events() <-chan contend.Event
+	Stop()
+	Done() <-chan struct{}
+	Wait() (contend.Report, error)
+}
+
+// Faults are what people may do to a sandbox. *sandbox.Sandbox has them.
+type Faults interface {
+	// ExpireSession ends a ZooKeeper session, Cut its connection only.
+	ExpireSession(session int64) error
+	Cut(session int64) error
+	// Freeze keeps the holder of a lock, by its id, from giving it back, until Thaw.
+	Freeze(lock string)
+	Thaw(lock string)
+	Frozen(lock string) bool
+	// Masters are the addresses of the Redis masters.
+	Masters() []string
+	Stopped(addr string) bool
+	StopMaster(addr string) error
+	StartMaster(addr string) error
+}

@@ -1,0 +1,168 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+	"lockscope/lockops"
+)
+
+// usualTaking is how a lock is taken if nobody says otherwise: as those take it who use it. l is what is known of the
+// lock; it may be nil.
+func usualTaking(b *Backend, id inspect.ID, l *inspect.Lock) Order {
+	o := Order{Lock: id, TTL: 30 * time.Second, Wait: 30 * time.Second}
+	if len(b.Kinds) > 0 {
+		o.Kind = b.Kinds[0]
+	}
+	if !b.ZooKeeper {
+		return o
+	}
+	if l != nil && l.Kind == inspect.KindRW && slices.Contains(b.Kinds, "read") {
+		o.Kind = "read"
+	}
+	recipes := b.Recipes[o.Kind]
+	if len(recipes) > 0 {
+		o.Recipe = recipes[0]
+	}
+	if l != nil && slices.Contains(recipes, l.Recipe) {
+		o.Recipe = l.Recipe
+		o.Prefix = queuePrefix(l)
+	}
+	return o
+}
+
+// queuePrefix is what stands before the numbers of a lock whose recipe leaves that to its users.
+func queuePrefix(l *inspect.Lock) string {
+	if l.Recipe != "sequential" {
+		return ""
+	}
+	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			if prefix, _, ok := recipe.SplitSequence(list[i].Name.Raw()); ok {
+				return prefix
+			}
+		}
+	}
+	return ""
+}
+
+// takingRefused says why a lock cannot be taken like that; empty when it can be tried.
+func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
+	switch {
+	case b.ZooKeeper && !isPath(o.Lock.Path):
+		return "that is no path of a znode: it starts with one slash and does not end in one"
+	case l == nil:
+		return ""
+	case b.ZooKeeper && l.Recipe != "" && l.Recipe != o.Recipe && l.Contention() > 0:
+		return fmt.Sprintf("%s clients use it: those of %s would not wait for them, nor they for those", l.Recipe, o.Recipe)
+	case o.Kind == "mutex" && (l.Kind == inspect.KindRW || l.Kind == inspect.KindSemaphore):
+		return fmt.Sprintf("it is a lock of kind %s: a mutex would not respect it", l.Kind)
+	case (o.Kind == "read" || o.Kind == "write") && l.Kind != inspect.KindRW && l.Recipe != "kazoo" && l.Contention() > 0:
+		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
+	case !b.ZooKeeper && describe.Structured(l):
+		return fmt.Sprintf("%s clients use it: they fail on a plain key", l.Recipe)
+	}
+	return ""
+}
+
+func isPath(path string) bool {
+	return strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasSuffix(path, "/") && !strings.Contains(path, "//")
+}
+
+// takingPreview says what will be made on the servers.
+func takingPreview(b *Backend, o *Order) []string {
+	name := inspect.Escape(o.Lock.Path)
+	switch {
+	case b.ZooKeeper && o.Try:
+		return []string{
+			"an ephemeral sequential node below " + name + ", as " + o.Recipe + " names it",
+			"it is deleted at once when somebody else is before it",
+		}
+	case b.ZooKeeper:
+		before := "the one"
+		if o.Kind == "read" {
+			before = "the writers"
+		}
+		return []string{
+			"an ephemeral sequential node below " + name + ", as " + o.Recipe + " names it",
+			"it waits for " + before + " before it, and vanishes with our session",
+		}
+	case b.Masters > 1 && o.Kind == "redlock":
+		return []string{
+			fmt.Sprintf("SET %s VALUE NX PX %d on %d masters, renewed every %v", name, o.TTL.Milliseconds(), b.Masters, o.TTL/3),
+			fmt.Sprintf("it is ours with %d of them", b.Masters/2+1),
+		}
+	default:
+		return []string{
+			fmt.Sprintf("SET %s VALUE NX PX %d, renewed every %v", name, o.TTL.Milliseconds(), o.TTL/3),
+			"SET " + inspect.Escape(recipe.FenceKey(o.Lock.Path)) + ", the newest fencing token, which stays for a day",
+		}
+	}
+}
+
+// notTaken says why a lock was not taken.
+func notTaken(o *Order, err error) string {
+	var mixed *lockops.RecipeError
+	switch {
+	case errors.As(err, &mixed) && mixed.FoundKind != "":
+		return fmt.Sprintf("refused: it is a %s of %s clients, which do not queue with those of a %s; nothing was left there",
+			mixed.FoundKind, describe.Printable(mixed.Found), mixed.WantKind)
+	case errors.As(err, &mixed):
+		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there", describe.Printable(mixed.Found), describe.Printable(mixed.Want))
+	case errors.Is(err, lockops.ErrHeld):
+		return "somebody else has it; nothing was left there"
+	case errors.Is(err, context.Canceled):
+		return "stopped waiting; nothing is left on servers that answer"
+	case errors.Is(err, context.DeadlineExceeded) && !o.Try && o.Wait > 0:
+		return fmt.Sprintf("not our turn within %s; nothing is left on servers that answer", describe.Exact(o.Wait))
+	default:
+		return "failed: " + describe.Printable(err.Error())
+	}
+}
+
+// placeWords say where in the queue of a lock a name is, as well as that can be seen.
+func placeWords(l *inspect.Lock, name string) string {
+	if l == nil {
+		return "waits; the screen has not seen the lock yet"
+	}
+	at := slices.IndexFunc(l.Waiters, func(c inspect.Contender) bool { return c.Name.Raw() == name })
+	switch {
+	case at == 0 && len(l.Holders) > 0:
+		return "waits: next, after " + describe.Owner(&l.Holders[0]) + ", who holds it"
+	case at >= 0:
+		before := "nobody"
+		if at > 0 {
+			before = describe.Owner(&l.Waiters[at-1])
+		}
+		return fmt.Sprintf("waits: %s of %d, behind %s", ordinal(at+1), len(l.Waiters), before)
+	case len(l.Masters) > 0 && len(l.Holders) > 0:
+		return "waits for " + describe.Owner(&l.Holders[0]) + "; Redis keeps no queue: no place to tell"
+	case len(l.Masters) > 0:
+		return "waits; Redis keeps no queue: no place to tell"
+	default:
+		return "waits; its place is not seen yet"
+	}
+}
+
+// ordinal writes 1st, 2nd, 3rd, 4th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}

@@ -1,0 +1,194 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/lockops"
+	"lockscope/tui/internal/fixture"
+)
+
+func TestFaultsOf(t *testing.T) {
+	l := fixture.Orders()
+	target := func(c *inspect.Contender) faultTarget {
+		return faultTarget{lock: l, contender: c, masters: []Master{{"m1", false}, {"m2", true}}}
+	}
+	persistent := fixture.Orders()
+	persistent.Holders[0].Persistent = true
+	mine := target(&l.Holders[0])
+	mine.ours = func(n inspect.Untrusted) bool { return n == l.Holders[0].Name }
+	frozen := target(&l.Holders[0])
+	frozen.frozen = true
+	for _, tt := range []struct {
+		name   string
+		target faultTarget
+		at     int
+		label  string
+		says   string // what it shows, or why it cannot be done
+		off    bool
+	}{
+		{"freeze", target(&l.Holders[0]), 0, "freeze whoever holds /locks/orders", "now worker-3: it lives but does not release, as a process that hangs: the queue grows until you thaw it", false},
+		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "gives the lock to the next", false},
+		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze whoever holds /locks/orders", "no client is behind worker-3", true},
+		{"nobody yet", faultTarget{lock: fixture.FreeLock()}, 0, "freeze whoever holds /locks/nightly", "nobody now, whoever is next then", false},
+		{"our own", mine, 0, "freeze whoever holds /locks/orders", "it is yours", true},
+		{"expire the holder", target(&l.Holders[0]), 1, "expire the session of worker-3", "worker-7, the next in the queue, gets the lock at once", false},
+		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "whoever watched it looks again", false},
+		{"cut", target(&l.Waiters[0]), 2, "cut the connection of worker-7", "keeps its place", false},
+		{"one that left", faultTarget{lock: fixture.FreeLock(), contender: &l.Waiters[0], left: true}, 1, "expire the session of worker-7", "worker-7 is not in the lock now: w takes another", true},
+		{"no session", faultTarget{lock: fixture.Thin(), contender: &fixture.Thin().Holders[0]}, 1, "expire a session", "only ZooKeeper has those", true},
+		{"a node of no session", faultTarget{lock: persistent, contender: &persistent.Holders[0]}, 1, "expire a session", "no session owns the node of worker-3", true},
+		{"nobody", faultTarget{lock: fixture.FreeLock()}, 2, "cut a connection", "no contender", true},
+		{"no lock", faultTarget{}, 0, "freeze the holder", "no lock is selected", true},
+		{"stop", target(nil), 3, "stop master m1", "unknown", false},
+		{"start", target(nil), 4, "start master m2", "with what it had", false},
+	} {
+		got := faultsOf(tt.target)[tt.at]
+		if got.label != tt.label || !strings.Contains(got.shows+got.off, tt.says) || (got.off != "") != tt.off || (got.do == nil) != tt.off {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}
+
+func TestPlaceInTheQueue(t *testing.T) {
+	l := fixture.Orders()
+	for _, tt := range []struct {
+		lock *inspect.Lock
+		name string
+		want string
+	}{
+		{l, l.Waiters[0].Name.Raw(), "waits: next, after worker-3, who holds it"},
+		{l, l.Waiters[2].Name.Raw(), "waits: 3rd of 3, behind 10.2.0.4:53122"},
+		{l, "unseen", "waits; its place is not seen yet"},
+		{nil, "x", "waits; the screen has not seen the lock yet"},
+		{fixture.Thin(), "x", "waits for Y2NjY2NjY2NjY2NjY2NjYw==; Redis keeps no queue: no place to tell"},
+	} {
+		if got := placeWords(tt.lock, tt.name); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	var got []string
+	for _, n := range []int{1, 2, 3, 4, 11, 12, 13, 21, 102, 111, 113} {
+		got = append(got, ordinal(n))
+	}
+	if want := strings.Fields("1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th 113th"); !slices.Equal(got, want) {
+		t.Error(got)
+	}
+}
+
+func TestPreviewSaysWhatIsMade(t *testing.T) {
+	for _, tt := range []struct {
+		backend *Backend
+		order   Order
+		want    []string
+	}{
+		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator"}, []string{"ephemeral sequential node below /locks/orders", "vanishes with our session"}},
+		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator", Try: true}, []string{"deleted at once"}},
+		{&redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock", TTL: 10 * time.Second}, []string{"SET lock:cart:42 VALUE NX PX 10000 on 5 masters", "3 of them"}},
+		{&Backend{Name: "redis", Masters: 1}, Order{Lock: fixture.Thin().ID, Kind: "mutex", TTL: 9 * time.Second}, []string{"PX 9000, renewed every 3s", "SET " + recipe.FenceKey("lock:cart:42")}},
+		{&zkBackend, Order{Lock: fixture.Hostile().ID, Recipe: "curator"}, []string{`\u{1b}[31m`}},
+	} {
+		text := strings.Join(takingPreview(tt.backend, &tt.order), "\n")
+		for _, want := range tt.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in %q", want, text)
+			}
+		}
+	}
+}
+
+func TestTakingIsRefused(t *testing.T) {
+	redisson := fixture.Thin()
+	redisson.Masters[0].Held, redisson.Recipe = &recipe.Record{}, "redisson"
+	for _, tt := range []struct {
+		name    string
+		backend *Backend
+		order   Order
+		lock    *inspect.Lock
+		want    []string
+	}{
+		{"its own library", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator"}, fixture.Orders(), nil},
+		{"another library: both are named", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "kazoo"}, fixture.Orders(), []string{"curator", "kazoo"}},
+		{"a free lock takes any", &zkBackend, Order{Lock: fixture.FreeLock().ID, Kind: "mutex", Recipe: "kazoo"}, fixture.FreeLock(), nil},
+		{"a lock of readers", &zkBackend, Order{Lock: fixture.Readers().ID, Kind: "mutex", Recipe: "kazoo"}, fixture.Readers(), []string{"rw", "mutex"}},
+		{"a writer among readers", &zkBackend, Order{Lock: fixture.Readers().ID, Kind: "write", Recipe: fixture.Readers().Recipe}, fixture.Readers(), nil},
+		{"a reader of a mutex", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "read", Recipe: "curator"}, fixture.Orders(), []string{"mutex", "readers"}},
+		{"a hash of Redisson's", &redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock"}, redisson, []string{"redisson", "plain key"}},
+		{"a path that is none", &zkBackend, Order{Lock: fixture.Id("zk:locks"), Recipe: "curator"}, nil, []string{"no path"}},
+		{"a path with a slash at its end", &zkBackend, Order{Lock: fixture.Id("zk:/locks/"), Recipe: "curator"}, nil, []string{"no path"}},
+	} {
+		got := takingRefused(tt.backend, &tt.order, tt.lock)
+		if (got == "") != (tt.want == nil) {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+		for _, word := range tt.want {
+			if !strings.Contains(got, word) {
+				t.Errorf("%s: %q does not name %q", tt.name, got, word)
+			}
+		}
+	}
+}
+
+func TestUsualTaking(t *testing.T) {
+	for _, tt := range []struct {
+		name                 string
+		backend              *Backend
+		lock                 *inspect.Lock
+		kind, recipe, prefix string
+	}{
+		{"as the directory holds", &zkBackend, fixture.Readers(), "mutex", "kazoo", ""},
+		{"the prefix of its users", &zkBackend, sequentialLock(), "mutex", "sequential", "foo"},
+		{"curator where nobody is", &zkBackend, nil, "mutex", "curator", ""},
+		{"one that cannot be queued with", &zkBackend, &inspect.Lock{Recipe: "hbase"}, "mutex", "curator", ""},
+		{"several masters", &redisBackend, nil, "redlock", "", ""},
+	} {
+		o := usualTaking(tt.backend, fixture.Id("zk:/x"), tt.lock)
+		if o.Kind != tt.kind || o.Recipe != tt.recipe || o.Prefix != tt.prefix {
+			t.Errorf("%s: %+v", tt.name, o)
+		}
+	}
+}
+
+func TestWhyNothingWasTaken(t *testing.T) {
+	for _, tt := range []struct {
+		order Order
+		err   error
+		want  string
+	}{
+		{
+			Order{},
+			&lockops.RecipeError{Path: "/x", Want: "curator", Found: "curator", WantKind: "mutex", FoundKind: "read-write lock"},
+			"refused: it is a read-write lock of curator clients, which do not queue with those of a mutex; nothing was left there",
+		},
+		{Order{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left there"},
+		{Order{Try: true}, fmt.Errorf("lockops: %w", lockops.ErrHeld), "somebody else has it; nothing was left there"},
+		{Order{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing is left on servers that answer"},
+		{Order{Try: true}, context.DeadlineExceeded, "failed: context deadline exceeded"},
+		{Order{}, context.Canceled, "stopped waiting; nothing is left on servers that answer"},
+		{Order{}, errors.New("bell \a"), `failed: bell \u{7}`},
+	} {
+		if got := notTaken(&tt.order, tt.err); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}
+
+var redisBackend = Backend{Name: "redis", Masters: 5, Kinds: []string{"redlock"}, Targets: []string{"mutex on one master", "redlock"}}
+
+func sequentialLock() *inspect.Lock {
+	c := fixture.Znode(1, "tutorial", time.Second, nil, 0)
+	c.Name = "foo0000000001"
+	return &inspect.Lock{ID: fixture.Id("zk:/locker"), Kind: inspect.KindMutex, Recipe: "sequential", Holders: []inspect.Contender{c}}
+}
+
+var zkBackend = Backend{
+	Name: "zk", ZooKeeper: true, Kinds: []string{"mutex"}, Targets: []string{"mutex"},
+	Recipes: map[string][]string{"mutex": {"curator", "kazoo", "sequential"}},
+}

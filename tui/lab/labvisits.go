@@ -1,0 +1,102 @@
+package lab
+
+import (
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/lockops/contend"
+	"lockscope/tui/lanes"
+)
+
+// attempt is one time that a contender of a run asked for the lock.
+type attempt struct {
+	contender              int
+	queued, granted, ended time.Time
+	overtook               bool // its grant overtook somebody
+	left                   bool // it left without a grant
+}
+
+// attemptsKept bounds how many are remembered.
+const attemptsKept = 4096
+
+// noteAttempts takes in what happened in a run. Events that are missing end a visit where the next of its contender begins.
+func noteAttempts(visits []attempt, events []contend.Event) []attempt {
+	for _, e := range events {
+		at := len(visits) - 1
+		for ; at >= 0; at-- {
+			if v := &visits[at]; v.contender == e.Contender && v.ended.IsZero() {
+				break
+			}
+		}
+		if e.Kind == contend.Queued {
+			if at >= 0 {
+				visits[at].ended = e.At
+			}
+			visits = append(visits, attempt{contender: e.Contender, queued: e.At})
+			continue
+		}
+		if at < 0 {
+			continue
+		}
+		switch v := &visits[at]; e.Kind {
+		case contend.Granted:
+			v.granted, v.overtook = e.At, e.Overtook
+		default:
+			v.ended, v.left = e.At, v.granted.IsZero()
+		}
+	}
+	if over := len(visits) - attemptsKept; over > 0 {
+		visits = slices.Delete(visits, 0, over)
+	}
+	return visits
+}
+
+// forgetAttempts drops those that ended before some time.
+func forgetAttempts(visits []attempt, before time.Time) []attempt {
+	return slices.DeleteFunc(visits, func(v attempt) bool { return !v.ended.IsZero() && v.ended.Before(before) })
+}
+
+// lanesOfVisits are the lanes of visits, in the order of visits. An overtaking is marked only where the run, which knows
+// the servers' own order, says that there was one.
+func lanesOfVisits(visits []attempt) []lanes.Lane {
+	list := make([]lanes.Lane, len(visits))
+	for i, v := range visits {
+		c := &inspect.Contender{State: inspect.Waiting}
+		if !v.granted.IsZero() {
+			c.State = inspect.Holding
+		}
+		list[i] = lanes.Lane{Contender: c, Queued: v.queued, Granted: v.granted, Ended: v.ended, Present: v.ended.IsZero(), Left: v.left}
+	}
+	for _, g := range visits {
+		if !g.overtook {
+			continue
+		}
+		for i, v := range visits {
+			waits := v.queued.Before(g.granted) && (v.granted.IsZero() || v.granted.After(g.granted)) && (v.ended.IsZero() || v.ended.After(g.granted))
+			if v.contender != g.contender && v.queued.Before(g.queued) && waits {
+				list[i].Overtaken = append(list[i].Overtaken, g.granted)
+			}
+		}
+	}
+	return list
+}
+
+// drawAttempts makes a row of cells for each of n contenders.
+func drawAttempts(visits []attempt, n int, w lanes.Window, began, now time.Time) [][]lanes.Cell {
+	rows := make([][]lanes.Cell, n)
+	list := lanesOfVisits(visits)
+	for i := range rows {
+		rows[i] = make([]lanes.Cell, w.Cells)
+	}
+	for i := range list {
+		at := visits[i].contender
+		if at >= n || !w.Shows(&list[i]) {
+			continue
+		}
+		for j, c := range w.Draw(&list[i], began, now) {
+			rows[at][j] = max(rows[at][j], c)
+		}
+	}
+	return rows
+}

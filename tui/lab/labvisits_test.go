@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/lockops/contend"
+	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/lanes"
+	"lockscope/tui/screen"
+)
+
+func TestTheUsualContestIsAQueueAgainstARace(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		backends []Backend
+		one, two string
+	}{
+		{"both", []Backend{redisBackend, zkBackend}, "zk: mutex", "redis: mutex on one master"},
+		{"Redis alone", []Backend{redisBackend}, "redis: mutex on one master", "redis: redlock"},
+		{"ZooKeeper alone", []Backend{zkBackend}, "zk: mutex", ""},
+		{"two ZooKeepers", []Backend{zkBackend, {Name: "zk2", ZooKeeper: true, Targets: []string{"mutex"}}}, "zk: mutex", "zk2: mutex"},
+	} {
+		all, left, right := targetsOf(tt.backends)
+		two := ""
+		if right >= 0 {
+			two = all[right].String()
+		}
+		if all[left].String() != tt.one || two != tt.two {
+			t.Errorf("%s: %q against %q", tt.name, all[left], two)
+		}
+	}
+	if all, _, _ := targetsOf(nil); len(all) != 0 {
+		t.Error(all)
+	}
+}
+
+func TestVerdictOfARun(t *testing.T) {
+	for _, tt := range []struct {
+		report contend.Report
+		want   string
+	}{
+		{contend.Report{}, "nothing granted so far"},
+		{contend.Report{Grants: 100}, "first come, first served"},
+		{contend.Report{Grants: 1000, Inversions: 2}, "nearly first come, first served: 0.2 % overtook"},
+		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37 % overtook"},
+		{contend.Report{Grants: 100, Inversions: 37, Overlaps: 1}, "no lock at all: two held it at once"},
+	} {
+		if got := verdictOf(&tt.report); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestVisitsAreForgotten(t *testing.T) {
+	t.Parallel()
+	var events []contend.Event
+	for i := range 3 * attemptsKept {
+		events = append(events, fixture.Event(contend.Queued, i%7, float64(i)), fixture.Event(contend.Left, i%7, float64(i)+0.5))
+	}
+	visits := noteAttempts(nil, events)
+	if len(visits) != attemptsKept {
+		t.Errorf("%d are kept, want %d", len(visits), attemptsKept)
+	}
+	if left := forgetAttempts(visits, visits[len(visits)-10].ended); len(left) != 10 {
+		t.Errorf("%d are left, want 10", len(left))
+	}
+}
+
+// stub is a context of which only the theme is asked for.
+type stub struct {
+	screen.Context
+	theme *theme.Theme
+}
+
+func (s stub) Theme() *theme.Theme { return s.theme }
+
+func overtaking(contender int, second float64) contend.Event {
+	e := fixture.Event(contend.Granted, contender, second)
+	e.Overtook = true
+	return e
+}
+
+// drawnVisits are the rows of a window of ten seconds from noon on, a cell a second.
+func drawnVisits(t *testing.T, visits []attempt, n int) []string {
+	t.Helper()
+	view := lanes.View{Context: stub{theme: theme.New(theme.Options{ASCII: true, NoColor: true})}}
+	var rows []string
+	for _, row := range drawAttempts(visits, n, lanes.Window{From: fixture.Noon, Step: time.Second, Cells: 10}, fixture.Noon.Add(-time.Hour), fixture.In(10*time.Second)) {
+		rows = append(rows, view.Cells(row).Text())
+	}
+	return rows
+}
+
+func TestVisitsAreDrawn(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		events []contend.Event
+		want   []string
+	}{
+		{"in turn", []contend.Event{
+			fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Queued, 1, 1), fixture.Event(contend.Granted, 0, 2), fixture.Event(contend.Released, 0, 4),
+			fixture.Event(contend.Granted, 1, 4), fixture.Event(contend.Released, 1, 6), fixture.Event(contend.Queued, 0, 8),
+		}, []string{"--##    --", " ---##    "}},
+		{"overtaken", []contend.Event{
+			fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Queued, 1, 2), overtaking(1, 4), fixture.Event(contend.Released, 1, 6), fixture.Event(contend.Granted, 0, 7),
+		}, []string{"----!--###", "  --##    "}},
+		{"an order of calls that the servers did not see", []contend.Event{
+			fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Queued, 1, 1), fixture.Event(contend.Granted, 1, 2), fixture.Event(contend.Released, 1, 4), fixture.Event(contend.Granted, 0, 4),
+		}, []string{"----######", " -##      "}},
+		{"gave up", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Left, 0, 3)}, []string{"---x      "}},
+		{"lost", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Lost, 0, 3), fixture.Event(contend.Failed, 0, 4)}, []string{"-##       "}},
+		{"a release that was dropped", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Queued, 0, 5)}, []string{"-####-----"}},
+	} {
+		rows := drawnVisits(t, noteAttempts(nil, tt.events), len(tt.want))
+		for i, want := range tt.want {
+			if rows[i] != want {
+				t.Errorf("%s: lane %d is %q, want %q", tt.name, i, rows[i], want)
+			}
+		}
+	}
+}

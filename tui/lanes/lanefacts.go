@@ -1,0 +1,109 @@
+package lanes
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/widget"
+)
+
+func (v *View) Legend(width int) widget.Line {
+	t := v.Theme()
+	l := widget.Line{{"   ", t.Text}}
+	for _, part := range []struct {
+		cells []Cell
+		text  string
+	}{
+		{[]Cell{cellWaiting, cellWaiting}, "waits"},
+		{[]Cell{cellHolding, cellHolding}, "holds"},
+		{[]Cell{cellOvertaken}, "overtaken"},
+		{[]Cell{cellLeft}, "left, not seen granted"},
+		{[]Cell{cellOpen, cellUnclear}, "before we looked"},
+		{[]Cell{cellStart}, "start"},
+	} {
+		next := v.Cells(part.cells).Add(t.Muted, " "+part.text+"  ")
+		if l.Width()+next.Width() <= width+2 { // the last two are blank
+			l = append(l, next...)
+		}
+	}
+	return l
+}
+
+// Facts are two or three lines about a lane.
+func (v *View) Facts(l *Lane, width int) []widget.Line {
+	t, c := v.Theme(), l.Contender
+	s := laneSign(v, l)
+	parts := append([]string{describe.Owner(c)}, v.story(l)...)
+	lines := widget.Facts(t, width, widget.Span{s.Text + " ", s.Style}, parts...)
+	o := &c.Owner
+	id := ""
+	if o.Session != 0 {
+		id = inspect.SessionID(o.Session)
+	}
+	number := ""
+	if c.Sequential {
+		number = fmt.Sprint("number ", c.Sequence)
+	}
+	host := o.Host.String()
+	if o.Client != "" {
+		host = "" // it is in there
+	}
+	known := widget.Facts(t, width, widget.Span{}, number, widget.Named("client", describe.Printable(o.Client)), widget.Named("session", id), widget.Named("host", host),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
+	if known[0].Text() == "   " {
+		known = widget.Facts(t, width, widget.Span{"name ", t.Muted}, c.Name.String())
+	}
+	return append(lines, known...)
+}
+
+// story says in words what a lane shows.
+func (v *View) story(l *Lane) []string {
+	clock := func(what string, at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		return what + " " + at.Format("15:04:05")
+	}
+	words := []string{clock("came", l.Queued)}
+	if d, ok := l.waited(v.Now()); ok && !l.Granted.Equal(l.Queued) {
+		if l.Waits() {
+			words = append(words, "waits for "+describe.Seconds(d))
+		} else {
+			words = append(words, "waited "+describe.Span(d))
+		}
+	}
+	if l.early {
+		words = append(words, "held since before we looked at "+l.since(v.Looked).Format("15:04:05"))
+	} else {
+		words = append(words, clock("granted", l.Granted))
+	}
+	if d, ok := l.held(v.Now()); ok && l.Present {
+		words = append(words, "holds for "+describe.Seconds(d))
+	} else if ok {
+		words = append(words, "held "+describe.Span(d))
+	}
+	if !l.Present {
+		words = append(words, v.ending(l))
+	}
+	if n := v.Overtaken(l); n > 0 {
+		words = append(words, "overtaken "+describe.Times(n))
+	}
+	return words
+}
+
+// ending is how a lane ended.
+func (v *View) ending(l *Lane) string {
+	at := " " + l.Ended.Format("15:04:05")
+	switch {
+	case l.Left:
+		return "left without the lock" + at
+	case l.unseenEnd:
+		return "its end was not seen"
+	case l.how == "":
+		return "ended" + at
+	default:
+		return string(l.how) + at
+	}
+}

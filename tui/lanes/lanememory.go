@@ -1,0 +1,98 @@
+package lanes
+
+import (
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// leftKept is how many contenders that have left a lock are remembered.
+const leftKept = 400
+
+// laneMemory remembers the contenders that have left one lock, from the log of what happened while we looked.
+type laneMemory struct {
+	lock   inspect.ID
+	next   int // the first event not read yet, counted from the very first one
+	ended  []inspect.Event
+	joined map[Key]time.Time
+}
+
+// read takes in what is new in the log about a lock.
+func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
+	if lock != m.lock || m.joined == nil {
+		*m = laneMemory{lock: lock, joined: make(map[Key]time.Time)}
+	}
+	for _, e := range log.List[max(0, m.next-log.Dropped):] {
+		if e.Contender != nil && e.Lock == lock {
+			m.note(e)
+		}
+	}
+	m.next = log.Dropped + len(log.List)
+	if over := len(m.ended) - leftKept; over > leftKept/4 {
+		m.ended = append([]inspect.Event(nil), m.ended[over:]...)
+	}
+	if len(m.joined) > 2*leftKept {
+		clear(m.joined)
+	}
+}
+
+func (m *laneMemory) note(e inspect.Event) {
+	switch e.Kind {
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced, inspect.EventGone:
+		m.ended = append(m.ended, e)
+	case inspect.EventWaiting:
+		if e.Contender.Since.IsZero() {
+			m.joined[KeyOf(e.Contender)] = e.At
+		}
+	case inspect.EventAcquired, inspect.EventHandover:
+		waiter := *e.Contender
+		waiter.HeldSince = time.Time{}
+		if at, ok := m.joined[KeyOf(&waiter)]; ok {
+			delete(m.joined, KeyOf(&waiter))
+			m.joined[KeyOf(e.Contender)] = at
+		}
+	}
+}
+
+// Source has the lanes of a lock. They are made anew only for another snapshot, lock or time.
+type Source struct {
+	screen.Context
+	memory laneMemory
+	// Started is when the program did.
+	Started time.Time
+	from    *inspect.Snapshot
+	at      time.Time
+	lanes   []Lane
+}
+
+func NewSource(host screen.Context) Source { return Source{Context: host, Started: host.Now()} }
+
+// Of are the lanes of a lock, in the order of arrival.
+func (s *Source) Of(id inspect.ID) []Lane {
+	if s.from == s.Snapshot() && s.at.Equal(s.Now()) && s.memory.lock == id {
+		return s.lanes
+	}
+	s.memory.read(s.Log(), id)
+	past := PastLock{
+		ended: s.memory.ended, joined: s.memory.joined,
+		offset: s.Snapshot().Backend(id.Backend).ClockOffset(),
+	}
+	if h := s.Snapshot().History(id); h != nil {
+		past.spans = h.Recent
+	}
+	s.lanes = LanesOf(s.Snapshot().Lock(id), past, s.Now())
+	s.from, s.at = s.Snapshot(), s.Now()
+	return s.lanes
+}
+
+// Forget lets go of the snapshot that the lanes were made of; what has left the lock stays remembered.
+func (s *Source) Forget() { s.from, s.lanes = nil, nil }
+
+// Looked is since when a lock was watched.
+func (s *Source) Looked(id inspect.ID) time.Time {
+	if h := s.Snapshot().History(id); h != nil {
+		return h.Since
+	}
+	return s.Started
+}

@@ -1,0 +1,220 @@
+package lanes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// BenchmarkLanesOfAVeryLongQueue would take seconds if each waiter were compared with each.
+func BenchmarkLanesOfAVeryLongQueue(b *testing.B) {
+	l := veryLongQueue()
+	for b.Loop() {
+		LanesOf(l, PastLock{}, fixture.Noon)
+	}
+}
+
+func TestAxis(t *testing.T) {
+	for _, test := range []struct {
+		length time.Duration
+		want   string
+	}{
+		{20 * time.Second, "                 |11:59:50       now"},
+		{time.Hour, "                 |11:30          now"},
+	} {
+		if got := WindowTo(fixture.Noon, test.length, 36).axis("|", "now"); got != test.want {
+			t.Errorf("%v\ngot  %q\nwant %q", test.length, got, test.want)
+		}
+	}
+}
+
+// Two that hold one after the other never look as if they held together.
+func TestHandoverDoesNotOverlap(t *testing.T) {
+	w := WindowTo(fixture.Noon, time.Minute, 60)
+	for ms := range 1000 {
+		at := fixture.Ago(30*time.Second + time.Duration(ms)*time.Millisecond)
+		c := &inspect.Contender{State: inspect.Holding}
+		first := Lane{Contender: c, Granted: at.Add(-5 * time.Second), Ended: at}
+		second := Lane{Contender: c, Queued: at.Add(-7 * time.Second), Granted: at, Present: true}
+		a, b := w.Draw(&first, fixture.Noon, fixture.Noon), w.Draw(&second, fixture.Noon, fixture.Noon)
+		for i := range a {
+			if a[i] == cellHolding && b[i] == cellHolding {
+				t.Fatalf("both hold in cell %d when handed over %d ms past", i, ms)
+			}
+		}
+	}
+}
+
+func TestLaneCells(t *testing.T) {
+	w := WindowTo(fixture.Noon, 20*time.Second, 20) // the cell of noon is the last one
+	looked := fixture.Ago(16 * time.Second)         // in cell 3
+	s := func(n int) time.Time { return fixture.Ago(time.Duration(n) * time.Second) }
+	holder, waiter := &inspect.Contender{State: inspect.Holding}, &inspect.Contender{State: inspect.Waiting}
+	for _, test := range []struct {
+		name string
+		lane Lane
+		want string
+	}{
+		{"waited, held and gone", Lane{Contender: holder, Queued: s(14), Granted: s(10), Ended: s(6)}, "   | ----####       "},
+		{"holds at once", Lane{Contender: holder, Queued: s(10), Granted: s(10), Present: true}, "   |     ###########"},
+		{"waits", Lane{Contender: waiter, Queued: s(5), Present: true}, "   |          ------"},
+		{"waits for longer than is shown", Lane{Contender: waiter, Queued: s(500), Present: true}, strings.Repeat("-", 20)},
+		{"gave up", Lane{Contender: waiter, Queued: s(10), Ended: s(6), Left: true}, "   |     ----x      "},
+		{"a moment", Lane{Contender: holder, Queued: s(10), Granted: s(10), Ended: s(10)}, "   |     #          "},
+		{"was gone before", Lane{Contender: holder, Queued: s(60), Granted: s(50), Ended: s(40)}, "   |                "},
+		{"held before we looked", Lane{Contender: holder, Queued: s(18), Present: true, early: true}, " <:#################"},
+		{"long before", Lane{Contender: holder, Queued: s(180), Present: true, early: true}, "<::#################"},
+		{"seen first when we could look again", Lane{Contender: holder, seen: s(8), Present: true, early: true}, "   |      <#########"},
+		{"nobody knows since when", Lane{Contender: holder, Present: true, early: true}, "  <#################"},
+		{"held before, and gone", Lane{Contender: holder, Queued: s(18), Ended: s(10), early: true}, " <:######           "},
+		{"waits since before, and does not tell since when", Lane{Contender: waiter, Present: true}, "   <----------------"},
+		{"its end was not seen", Lane{Contender: holder, Queued: s(10), Granted: s(8), Ended: s(4), unseenEnd: true}, "   |     --####:    "},
+		{"overtaken", Lane{Contender: waiter, Queued: s(10), Present: true, Overtaken: []time.Time{s(7), s(3)}}, "   |     ---^---^---"},
+	} {
+		if got := drawn(w, &test.lane, looked, fixture.Noon); got != test.want {
+			t.Errorf("%s\ngot  %q\nwant %q", test.name, got, test.want)
+		}
+	}
+	far := Lane{Contender: holder, Queued: s(180), Present: true, early: true}
+	if got := drawn(w, &far, s(100), fixture.Noon); got != "<###################" {
+		t.Errorf("the open end is lost when it is out of sight: %q", got)
+	}
+}
+
+// The memory reads each event once, whatever the log forgets meanwhile, and is bounded.
+func TestLaneMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	var log screen.EventLog
+	var m laneMemory
+	lock := fixture.Id("zk:/a")
+	for i := range 20_000 {
+		c := fixture.Entry(fmt.Sprint(i), time.Second, 0)
+		log.Add([]inspect.Event{{Kind: inspect.EventGone, At: fixture.Noon, Lock: lock, Contender: &c}})
+		if i%7 == 0 {
+			m.read(&log, lock)
+		}
+	}
+	m.read(&log, lock)
+	if n := len(m.ended); n < leftKept || n > leftKept*3/2 {
+		t.Errorf("%d are remembered", n)
+	}
+	if last := m.ended[len(m.ended)-1]; last.Contender.Name != "19999" {
+		t.Errorf("the last one is %s", last.Contender.Name)
+	}
+	m.read(&log, fixture.Id("zk:/b"))
+	if len(m.ended) > 0 {
+		t.Error("another lock has the same past")
+	}
+}
+
+// Times of the server are drawn by our clock.
+func TestLanesByOurClock(t *testing.T) {
+	l := &inspect.Lock{Holders: []inspect.Contender{fixture.Entry("a", 30*time.Second, 20*time.Second)}}
+	n := LanesOf(l, PastLock{offset: time.Hour}, fixture.Noon)[0]
+	if !n.Queued.Equal(fixture.Ago(time.Hour+30*time.Second)) || !n.Granted.Equal(fixture.Ago(time.Hour+20*time.Second)) {
+		t.Errorf("queued %v, granted %v", n.Queued, n.Granted)
+	}
+}
+
+func TestLanesInOrderOfArrival(t *testing.T) {
+	const s = time.Second
+	over := fixture.Entry("b", 50*s, 40*s)
+	gone := fixture.Entry("c", 45*s, 0)
+	early := inspect.Contender{Name: "a", Since: fixture.Ago(90 * s), State: inspect.Holding}
+	l := &inspect.Lock{Holders: []inspect.Contender{fixture.Entry("e", 30*s, 10*s)}, Waiters: []inspect.Contender{fixture.Entry("d", 40*s, 0), fixture.Entry("f", 5*s, 0)}}
+	past := PastLock{
+		spans: []inspect.Span{
+			{Contender: "a", Queued: early.Since, Ended: fixture.Ago(40 * s)},
+			{Contender: "b", Queued: over.Since, Granted: over.HeldSince, Ended: fixture.Ago(10 * s)},
+			{Contender: "0", Queued: fixture.Ago(200 * s), Granted: fixture.Ago(190 * s), Ended: fixture.Ago(180 * s)},
+		},
+		ended: []inspect.Event{
+			{Kind: inspect.EventReleased, At: fixture.Ago(40 * s), Contender: &early},
+			{Kind: inspect.EventReleased, At: fixture.Ago(10 * s), Contender: &over},
+			{Kind: inspect.EventGone, At: fixture.Ago(20 * s), Contender: &gone},
+		},
+	}
+	var got []string
+	for _, n := range LanesOf(l, past, fixture.Noon) {
+		got = append(got, fmt.Sprintf("%s present=%v early=%v left=%v overtaken=%d", n.Contender.Name, n.Present, n.early, n.Left, len(n.Overtaken)))
+	}
+	want := []string{
+		"0 present=false early=false left=false overtaken=0", "a present=false early=true left=false overtaken=0",
+		"b present=false early=false left=false overtaken=0", "c present=false early=false left=true overtaken=0",
+		"d present=true early=false left=false overtaken=1", "e present=true early=false left=false overtaken=0",
+		"f present=true early=false left=false overtaken=0",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestLanesOfAVeryLongQueue(t *testing.T) {
+	t.Parallel()
+	if n := len(LanesOf(veryLongQueue(), PastLock{}, fixture.Noon)); n != 10_001 {
+		t.Errorf("%d lanes", n)
+	}
+}
+
+// The entry of a waiter on Redis may not tell since when it waits; when it was seen to come does.
+func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
+	lock := fixture.Id("redis:fair")
+	waiter := inspect.Contender{Name: "w", State: inspect.Waiting}
+	holder := inspect.Contender{Name: "w", State: inspect.Holding, HeldSince: fixture.Ago(5 * time.Second)}
+	var log screen.EventLog
+	var m laneMemory
+	log.Add([]inspect.Event{{Kind: inspect.EventWaiting, At: fixture.Ago(30 * time.Second), Lock: lock, Contender: &waiter}})
+	m.read(&log, lock)
+	check := func(l *inspect.Lock, want time.Duration) {
+		t.Helper()
+		if n := LanesOf(l, PastLock{joined: m.joined}, fixture.Noon)[0]; !n.Queued.Equal(fixture.Ago(30 * time.Second)) {
+			t.Errorf("queued %v", n.Queued)
+		} else if d, ok := n.waited(fixture.Noon); !ok || d != want {
+			t.Errorf("waited %v %v, want %v", d, ok, want)
+		}
+	}
+	check(&inspect.Lock{Waiters: []inspect.Contender{waiter}}, 30*time.Second)
+	log.Add([]inspect.Event{{Kind: inspect.EventAcquired, At: fixture.Ago(5 * time.Second), Lock: lock, Contender: &holder}})
+	m.read(&log, lock)
+	check(&inspect.Lock{Holders: []inspect.Contender{holder}}, 25*time.Second)
+}
+
+// The picture moves by whole cells: between two of them nothing changes.
+func TestWindowStandsStillWithinACell(t *testing.T) {
+	w := WindowTo(fixture.Noon, 10*time.Minute, 100) // 6 s a cell
+	for d := time.Duration(0); d < 6*time.Second; d += 100 * time.Millisecond {
+		if got := WindowTo(fixture.In(d), 10*time.Minute, 100); got != w {
+			t.Fatalf("%v later: %v instead of %v", d, got, w)
+		}
+	}
+	if got := WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100); got.From.Sub(w.From) != w.Step {
+		t.Errorf("it moved by %v", got.From.Sub(w.From))
+	}
+}
+
+// drawn is a lane as text: a letter a cell.
+func drawn(w Window, l *Lane, looked, now time.Time) string {
+	var b strings.Builder
+	for _, c := range w.Draw(l, looked, now) {
+		b.WriteByte(" |-:#^x<"[c])
+	}
+	return b.String()
+}
+
+// veryLongQueue has 10,000 waiters.
+func veryLongQueue() *inspect.Lock {
+	l := fixture.Orders()
+	first := l.Waiters[0]
+	l.Waiters = nil
+	for i := range 10_000 {
+		c := first
+		c.Name, c.Since = inspect.Untrusted(fmt.Sprint(i)), fixture.Ago(time.Hour-time.Duration(i)*time.Millisecond)
+		l.Waiters = append(l.Waiters, c)
+	}
+	return l
+}

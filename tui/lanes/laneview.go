@@ -1,0 +1,237 @@
+package lanes
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/text"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// View draws lanes into lines of some width.
+type View struct {
+	screen.Context
+	id     inspect.ID
+	Window Window
+	Looked time.Time
+	// Live: the window ends now.
+	Live bool
+	kind inspect.Kind
+	// label is how wide the names are; times: there is room for how long each waited and held.
+	label int
+	times bool
+}
+
+// timesWidth is how wide the two columns of times are with the gaps before them.
+const timesWidth = 2 * (7 + widget.Gap)
+
+// NewView lays out a window of that length which ends at some time; zero: now.
+func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, width int) View {
+	v := View{Context: s.Context, id: id, Looked: s.Looked(id), Live: end.IsZero(), label: 20, times: width >= 100}
+	if l := s.Snapshot().Lock(id); l != nil {
+		v.kind = l.Kind
+	}
+	switch {
+	case width >= 150:
+		v.label = 34
+	case width >= 110:
+		v.label = 26
+	}
+	cells := width - widget.Margin - v.label - widget.Gap - 1
+	if v.times {
+		cells -= timesWidth
+	}
+	if v.Live {
+		end = s.Now()
+	}
+	v.Window = WindowTo(end, length, cells)
+	return v
+}
+
+// In are the lanes of which something is in the window.
+func (v *View) In(lanes []Lane) []*Lane {
+	var shown []*Lane
+	for i := range lanes {
+		if v.Window.Shows(&lanes[i]) {
+			shown = append(shown, &lanes[i])
+		}
+	}
+	return shown
+}
+
+// Present is the first lane whose contender holds, else one that waits, else the last one.
+func Present(lanes []*Lane) int {
+	for _, state := range []inspect.ContenderState{inspect.Holding, inspect.Pending, inspect.Waiting} {
+		if i := slices.IndexFunc(lanes, func(l *Lane) bool { return l.Present && l.Contender.State == state }); i >= 0 {
+			return i
+		}
+	}
+	return max(0, len(lanes)-1)
+}
+
+// Header is the time axis.
+func (v *View) Header() widget.Line {
+	t, now := v.Theme(), ""
+	if v.Live {
+		now = "now"
+	}
+	l := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
+	l = append(l, widget.Line{{"WHO", t.Header}}.Align(v.label, false, "")...)
+	l = l.Add(t.Text, widget.Blanks(widget.Gap)).Add(t.Header, v.Window.axis(t.Glyphs.Wall, now))
+	if v.times {
+		l = l.Add(t.Header, fmt.Sprintf("  %7s  %7s", "WAITED", "HELD"))
+	}
+	return l
+}
+
+// row is one lane.
+func (v *View) row(l *Lane, selected bool) widget.Line {
+	t := v.Theme()
+	out := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
+	label := v.name(l)
+	if selected {
+		out = widget.Line{{t.Glyphs.Cursor + "  ", t.Holding}}
+		label = label.Over(v.label, t.Selected)
+	}
+	out = append(out, label.Align(v.label, false, t.Glyphs.Ellipsis)...)
+	out = append(out.Add(t.Text, widget.Blanks(widget.Gap)), v.Cells(v.Window.Draw(l, v.Looked, v.Now()))...)
+	if v.times {
+		out = out.Add(t.Muted, fmt.Sprintf("  %7s", v.waitTime(l))).Add(t.Text, fmt.Sprintf("  %7s", v.heldTime(l)))
+	}
+	return out
+}
+
+// time writes how long something took, to the tenth once it is over: what still goes on is not to flicker.
+func (v *View) time(d time.Duration, over bool) string {
+	if over {
+		return describe.Age(d)
+	}
+	return describe.Seconds(d)
+}
+
+// waitTime is how long a lane's contender waited, or has so far.
+func (v *View) waitTime(l *Lane) string {
+	d, known := l.waited(v.Now())
+	if !known {
+		return v.Theme().Glyphs.Dash
+	}
+	return v.time(d, !l.Waits())
+}
+
+// heldTime is how long a lane's contender held; of one that held before we looked, at least how long we saw it.
+func (v *View) heldTime(l *Lane) string {
+	if l.early {
+		end := l.Ended
+		if l.Present {
+			end = v.Now()
+		}
+		return v.Theme().Glyphs.AtLeast + v.time(end.Sub(l.since(v.Looked)), !l.Present)
+	}
+	d, known := l.held(v.Now())
+	if !known {
+		return v.Theme().Glyphs.Dash
+	}
+	return v.time(d, !l.Present)
+}
+
+// name is who a lane is of, and how often it was overtaken.
+func (v *View) name(l *Lane) widget.Line {
+	t := v.Theme()
+	s, style := laneSign(v, l), t.Text
+	if !l.Present {
+		style = t.Muted
+	}
+	mode := ""
+	if v.kind == inspect.KindRW {
+		mode = "w "
+		if l.Contender.Mode == recipe.Shared {
+			mode = "r "
+		}
+	}
+	var note widget.Line
+	if l.Present && l.Contender.Dead {
+		note = widget.Line{{" gone?", t.Critical}}
+	}
+	if n := v.Overtaken(l); n > 0 {
+		note = widget.Line{{fmt.Sprintf(" %s%d", t.Glyphs.Warning, n), t.Warning}}
+	}
+	room := v.label - 2 - len(mode) - note.Width()
+	name := widget.Line{{text.Middle(describe.Owner(l.Contender), room, t.Glyphs.Ellipsis), style}}.Align(room, false, "")
+	return append(append(widget.Line{s, {" " + mode, t.Muted}}, name...), note...)
+}
+
+// Overtaken is how often a later comer was granted while a lane waited: as often as is drawn, or as the observer counted.
+func (v *View) Overtaken(l *Lane) int {
+	n := len(l.Overtaken)
+	if h := v.Snapshot().History(v.id); h != nil && l.Waits() {
+		n = max(n, h.Overtaken[l.Contender.Name])
+	}
+	return n
+}
+
+func laneSign(v *View, l *Lane) widget.Span {
+	t := v.Theme()
+	switch {
+	case l.Present:
+		s, _ := screen.ContenderSign(t, l.Contender)
+		return s
+	case l.Left:
+		return widget.Span{t.Glyphs.LaneLeft, t.Muted}
+	default:
+		return widget.Span{t.Glyphs.Free, t.Muted}
+	}
+}
+
+// Cells draws the cells of a lane, those of one kind together.
+func (v *View) Cells(row []Cell) widget.Line {
+	var out widget.Line
+	for i := 0; i < len(row); {
+		j := i
+		text := ""
+		glyph, style := v.glyph(row[i])
+		for ; j < len(row) && row[j] == row[i]; j++ {
+			text += glyph
+		}
+		out = out.Add(style, text)
+		i = j
+	}
+	return out
+}
+
+func (v *View) glyph(c Cell) (string, lipgloss.Style) {
+	t, g := v.Theme(), v.Theme().Glyphs
+	switch c {
+	case cellStart:
+		return g.LaneStart, t.Faint
+	case cellWaiting:
+		return g.LaneWait, t.Waiting
+	case cellUnclear:
+		return g.LaneUnclear, t.Unknown
+	case cellHolding:
+		return g.LaneHold, t.Holding
+	case cellOvertaken:
+		return g.Warning, t.Warning
+	case cellLeft:
+		return g.LaneLeft, t.Muted
+	case cellOpen:
+		return g.LaneOpen, t.Unknown
+	default:
+		return " ", t.Text
+	}
+}
+
+// List draws the lanes from top on.
+func (v *View) List(lanes []*Lane, top, room, cursor int) []widget.Line {
+	var lines []widget.Line
+	for i := top; i < min(len(lanes), top+room); i++ {
+		lines = append(lines, v.row(lanes[i], i == cursor))
+	}
+	return lines
+}

@@ -1,0 +1,145 @@
+package locks
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// How long matches by time may be old: where few locks are arranged, and where many.
+const (
+	agedFew  = time.Second
+	agedMany = 5 * time.Second
+)
+
+// arrangedMsg is a new index that was made meanwhile.
+type arrangedMsg struct {
+	generation int
+	index      *Index
+}
+
+// arranger has the locks in some arrangement, and makes another when that is wanted. Until it is there the old one stays
+// and goes on to follow the locks.
+type arranger struct {
+	screen.Context
+	Index *Index
+	Want  Arrangement
+	// generation numbers what is made, so that a late one is dropped.
+	generation int
+	Busy       bool
+	cancel     context.CancelFunc
+	// meanwhile are the locks that changed since what is being made was begun, as of arrangedAt.
+	meanwhile  map[inspect.ID]struct{}
+	arrangedAt time.Time
+}
+
+func newArranger(host screen.Context) arranger {
+	want := Arrangement{Order: Order{By: ByWorst}}
+	return arranger{Context: host, Want: want, Index: NewIndex(host.Life(), host.Snapshot(), want, host.Now())}
+}
+
+// take follows a new snapshot.
+func (a *arranger) take(msg screen.SnapshotMsg) {
+	if msg.All || len(msg.Changed) > screen.AtOnce {
+		a.arrange()
+		return
+	}
+	a.Index.update(a.Snapshot(), msg.Changed, a.Now())
+	if a.Busy {
+		for _, id := range msg.Changed {
+			a.meanwhile[id] = struct{}{}
+		}
+	}
+}
+
+// arrange makes what is wanted, of all locks: at once where they are few.
+func (a *arranger) arrange() {
+	a.generation++
+	a.arrangedAt = a.Now()
+	if a.cancel != nil {
+		a.cancel()
+		a.cancel = nil
+	}
+	snapshot, want, now := a.Snapshot(), a.Want, a.Now()
+	if a.Busy = snapshot.Len() > screen.AtOnce; !a.Busy {
+		a.Index = NewIndex(a.Life(), snapshot, want, now)
+		return
+	}
+	ctx, cancel := context.WithCancel(a.Life())
+	a.cancel = cancel
+	a.meanwhile = make(map[inspect.ID]struct{})
+	generation := a.generation
+	a.Later(a.Ask(screen.Locks, 0, func(context.Context) tea.Msg {
+		defer cancel()
+		return arrangedMsg{generation, NewIndex(ctx, snapshot, want, now)}
+	}))
+}
+
+// arranged takes over what was made, and what changed meanwhile; false when it is none that is waited for.
+func (a *arranger) arranged(msg arrangedMsg) bool {
+	if msg.generation != a.generation {
+		return false
+	}
+	a.Index, a.Busy = msg.index, false
+	changed := make([]inspect.ID, 0, len(a.meanwhile))
+	for id := range a.meanwhile {
+		changed = append(changed, id)
+	}
+	a.Index.update(a.Snapshot(), changed, a.Now())
+	return true
+}
+
+// aged arranges the locks again where the filter asks for times and these went by; false: there is nothing new yet.
+func (a *arranger) aged() bool {
+	limit := agedFew
+	if a.Snapshot().Len() > screen.AtOnce {
+		limit = agedMany
+	}
+	if !a.Want.Filter.Timed || a.Busy || a.Now().Sub(a.arrangedAt) < limit {
+		return false
+	}
+	a.arrange()
+	return !a.Busy
+}
+
+// maxTTLs are the longest times to live seen on locks: the full lengths of their gauges.
+type maxTTLs map[inspect.ID]time.Duration
+
+// note takes over the locks that changed, before the index does.
+func (s maxTTLs) note(snapshot *inspect.Snapshot, before *Index, changed []inspect.ID) {
+	for _, id := range changed {
+		l := snapshot.Lock(id)
+		if l == nil {
+			delete(s, id)
+			continue
+		}
+		if len(l.Masters) == 0 {
+			continue
+		}
+		longest := max(s[id], longestTTL(l))
+		if r := before.Rows[id]; r != nil {
+			longest = max(longest, longestTTL(r.Lock))
+		}
+		if longest > 0 {
+			s[id] = longest
+		}
+	}
+}
+
+// Of a lock as it is now.
+func (s maxTTLs) Of(l *inspect.Lock) time.Duration { return max(s[l.ID], longestTTL(l)) }
+
+// longestTTL is the longest time to live on any master, when the lock was read.
+func longestTTL(l *inspect.Lock) time.Duration {
+	longest := time.Duration(0)
+	for i := range l.Masters {
+		if at := l.Masters[i].ExpiresAt; !at.IsZero() {
+			longest = max(longest, at.Sub(l.ReadAt))
+		}
+	}
+	return longest
+}

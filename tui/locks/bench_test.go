@@ -1,0 +1,17 @@
+package locks
+
+import (
+	"testing"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// BenchmarkArrange100000 is what sorting and filtering take, in a command.
+func BenchmarkArrange100000(b *testing.B) {
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(100_000))
+	for b.Loop() {
+		NewIndex(b.Context(), s, Arrangement{Order: Order{By: ByHeld}, Filter: screen.NewFilter("lock-0 age>10s")}, fixture.Noon)
+	}
+}

@@ -1,0 +1,58 @@
+package locks
+
+import (
+	"cmp"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+)
+
+// Prefix is what the locks of a group have in common: a backend, and the directory of a znode or a key up to its last
+// colon or slash, with that; empty where there is none.
+type Prefix struct{ Backend, Path string }
+
+func prefixOf(id inspect.ID) Prefix {
+	return Prefix{id.Backend, id.Path[:strings.LastIndexAny(strings.TrimRight(id.Path, ":/"), ":/")+1]}
+}
+
+// lockGroup are the locks with one prefix that are shown.
+type lockGroup struct {
+	Prefix
+	rows *sorted[*row]
+	// ranks counts the rows of each rank.
+	ranks     [describe.LevelCritical + 1]int
+	contended int
+}
+
+// worst is the worst rank in the group.
+func (g *lockGroup) worst() describe.Level {
+	for r := describe.LevelCritical; r > describe.LevelFree; r-- {
+		if g.ranks[r] > 0 {
+			return r
+		}
+	}
+	return describe.LevelFree
+}
+
+// count takes a row into account, by 1 or, when it goes, -1.
+func (g *lockGroup) count(r *row, by int) {
+	g.ranks[r.rank] += by
+	if r.contended() {
+		g.contended += by
+	}
+}
+
+// compareGroups orders groups: the worst first, or by name in an order by name.
+func (o Order) compareGroups(a, b *lockGroup) int {
+	if o.By != byName {
+		if c := cmp.Compare(b.worst(), a.worst()); c != 0 {
+			return c
+		}
+	}
+	c := cmp.Or(strings.Compare(a.Backend, b.Backend), strings.Compare(a.Path, b.Path))
+	if o.By == byName && o.reversed {
+		return -c
+	}
+	return c
+}

@@ -1,0 +1,55 @@
+package locks
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// groupView draws the head of a group: its worst sign, its prefix, and what is in it.
+func (s *Screen) groupView(g *lockGroup, width int, selected bool) string {
+	t := s.Theme()
+	mark := screen.RankSign(t, g.worst())
+	lead := t.Glyphs.Closed
+	if s.Opened[g.Prefix] {
+		lead = t.Glyphs.Opened
+	}
+	l := append(make(widget.Line, 0, 16), widget.Span{" ", t.Text}, mark, widget.Span{" " + lead + " ", t.Muted}, widget.Span{describe.Printable(g.Backend) + ":", t.Muted})
+	if g.Path == "" {
+		l = l.Add(t.Muted, "(no prefix)")
+	} else {
+		l = l.Add(t.Strong, inspect.Escape(g.Path))
+	}
+	over := s.Theme().Selected
+	if selected {
+		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+	} else {
+		over = nil
+	}
+	counts := s.groupCounts(g)
+	room := width - counts.Width() - 2
+	l = l.Squeeze(room, t.Glyphs.Ellipsis).Cut(room, t.Glyphs.Ellipsis)
+	l = append(l.Add(t.Text, widget.Blanks(width-counts.Width()-l.Width())), counts...)
+	return l.Render(width, t.Glyphs.Ellipsis, over)
+}
+
+func (s *Screen) groupCounts(g *lockGroup) widget.Line {
+	t := s.Theme()
+	parts := make(widget.Line, 0, 8)
+	put := func(n int, sign widget.Span, what string) {
+		if n > 0 {
+			parts = parts.Add(sign.Style, fmt.Sprintf("%s %d%s  ", sign.Text, n, what))
+		}
+	}
+	put(g.ranks[describe.LevelCritical], screen.RankSign(t, describe.LevelCritical), "")
+	put(g.ranks[describe.LevelWarning], screen.RankSign(t, describe.LevelWarning), "")
+	put(g.ranks[describe.LevelUnknown], screen.RankSign(t, describe.LevelUnknown), "")
+	if g.contended > 0 {
+		parts = parts.Add(t.Muted, fmt.Sprintf("%d contended  ", g.contended))
+	}
+	parts = parts.Add(t.Text, describe.Count(g.rows.count, "lock")+" ")
+	return parts
+}

@@ -1,0 +1,159 @@
+package locks
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// What is updated bit by bit must be what a new look at everything gives, in every arrangement.
+func TestIndexUpdatesAsItIsMade(t *testing.T) {
+	t.Parallel()
+	var arrangements []Arrangement
+	for by := range sortings {
+		for _, reversed := range []bool{false, true} {
+			arrangements = append(arrangements,
+				Arrangement{Order: Order{by, reversed}, Filter: screen.NewFilter("lock !free")}, Arrangement{Order: Order{by, reversed}, Grouped: true})
+		}
+	}
+	locks := make(map[inspect.ID]*inspect.Lock)
+	updated := make([]*Index, len(arrangements))
+	empty := inspect.NewSnapshot(fixture.Noon, nil, nil)
+	for i, a := range arrangements {
+		updated[i] = NewIndex(t.Context(), empty, a, fixture.Noon)
+	}
+	opened := map[Prefix]bool{{"zk", "/dir-2/"}: true, {"zk", "/dir-4/"}: true, {"zk", "/nowhere/"}: true}
+	for step := range 300 {
+		id := inspect.ID{Backend: "zk", Path: fmt.Sprintf("/dir-%d/lock-%d", step*31%7, step*7919%97)}
+		locks[id] = fixture.SomeLock(id, step)
+		if step%11 == 0 {
+			delete(locks, id)
+		}
+		var list []*inspect.Lock
+		for _, l := range locks {
+			list = append(list, l)
+		}
+		s := inspect.NewSnapshot(fixture.Noon, nil, list)
+		for i, a := range arrangements {
+			x := updated[i]
+			x.update(s, []inspect.ID{id}, fixture.Noon)
+			if step%10 == 0 {
+				sameIndex(t, fmt.Sprintf("%v step %d", a.Order, step), x, NewIndex(t.Context(), s, a, fixture.Noon), opened)
+			}
+		}
+	}
+}
+
+func TestNewIndexEndsEarly(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if x := NewIndex(ctx, fixture.Everything(), Arrangement{}, fixture.Noon); len(x.Rows) != 0 {
+		t.Error("it went on")
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	for path, want := range map[string]string{
+		"/locks/orders": "/locks/", "/orders": "/", "lock:cart:42": "lock:cart:", "lock": "", "a/b:c": "a/b:", "/": "", "lock:": "", "": "",
+	} {
+		if got := prefixOf(inspect.ID{Backend: "b", Path: path}); got.Path != want {
+			t.Errorf("%q: %q, want %q", path, got.Path, want)
+		}
+	}
+}
+
+func TestSortedIsALargeSortedList(t *testing.T) {
+	compare := func(a, b int) int { return a - b }
+	s := newSorted(compare, nil)
+	want := []int{}
+	r := rand.New(rand.NewPCG(1, 2))
+	check := func() {
+		t.Helper()
+		got := []int{}
+		s.all(func(n int) { got = append(got, n) })
+		if !slices.Equal(got, want) || s.count != len(want) {
+			t.Fatalf("%d of %d", len(got), len(want))
+		}
+		for _, p := range s.pages {
+			if len(p) == 0 || len(p) >= 2*pageSize {
+				t.Fatalf("a page of %d", len(p))
+			}
+		}
+	}
+	for step := range 20_000 {
+		n := r.IntN(5000)
+		at, found := slices.BinarySearch(want, n)
+		if take := r.IntN(100) < 20+60*(step/10_000); take {
+			if s.take(n) != found {
+				t.Fatalf("take %d", n)
+			}
+			if found {
+				want = slices.Delete(want, at, at+1)
+			}
+		} else {
+			s.put(n)
+			if !found {
+				want = slices.Insert(want, at, n)
+			}
+			if s.place(n) != at {
+				t.Fatalf("%d is at %d, not %d", n, s.place(n), at)
+			}
+		}
+	}
+	check()
+	for _, from := range []int{0, 1, 255, 256, 700, len(want) - 3, len(want), len(want) + 9} {
+		end := min(from+300, len(want))
+		if got := s.slice(from, 300); !slices.Equal(got, want[min(from, len(want)):end]) {
+			t.Errorf("slice from %d: %v", from, got)
+		}
+	}
+	if s.place(-1) != -1 || s.take(99_999) {
+		t.Error("found what is not there")
+	}
+	for _, n := range slices.Clone(want) {
+		s.take(n)
+	}
+	want = []int{}
+	check()
+	s = newSorted(compare, []int{1, 3, 5})
+	s.put(4)
+	want = []int{1, 3, 4, 5}
+	check()
+}
+
+func sameIndex(t *testing.T, what string, got, want *Index, opened map[Prefix]bool) {
+	t.Helper()
+	list := func(x *Index) (things []Selection) {
+		for i, e := range x.Slice(opened, 0, 1<<20) {
+			if at := x.Line(opened, e.Selection()); at != i {
+				t.Fatalf("%s: %v is at %d, not %d", what, e.Selection(), at, i)
+			}
+			things = append(things, e.Selection())
+		}
+		return things
+	}
+	a, b := list(got), list(want)
+	if !slices.Equal(a, b) || got.Lines(opened) != len(a) || got.Shown != want.Shown ||
+		got.Contended != want.Contended || got.Warnings != want.Warnings || len(got.Rows) != len(want.Rows) {
+		t.Fatalf("%s differs: %s", what, cmp.Diff(fmt.Sprint(b), fmt.Sprint(a)))
+	}
+	for from := range len(a) {
+		part := got.Slice(opened, from, 5)
+		for i, e := range part {
+			if e.Selection() != a[from+i] {
+				t.Fatalf("%s: slice from %d", what, from)
+			}
+		}
+		if len(part) != min(5, len(a)-from) {
+			t.Fatalf("%s: slice from %d has %d", what, from, len(part))
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package locks
+
+import "lockscope/inspect"
+
+// tableLine is a line of the table of locks: a group's head, or a lock.
+type tableLine struct {
+	Group *lockGroup // of which it is the head; nil for a lock
+	Row   *row
+	// inside: the lock stands below its group's head.
+	inside bool
+}
+
+// Selection is what the cursor is on, whatever line that is: a lock or, without one, a group.
+type Selection struct {
+	Lock  inspect.ID
+	group Prefix
+}
+
+func (e tableLine) Selection() Selection {
+	switch {
+	case e.Group != nil:
+		return Selection{group: e.Group.Prefix}
+	case e.Row != nil:
+		return Selection{Lock: e.Row.Lock.ID}
+	default:
+		return Selection{}
+	}
+}
+
+// Lines is the number of lines, with these groups open.
+func (x *Index) Lines(open map[Prefix]bool) int {
+	if !x.Grouped {
+		return x.flat.count
+	}
+	n := x.list.count
+	for p := range open {
+		if g := x.groups[p]; g != nil {
+			n += g.rows.count
+		}
+	}
+	return n
+}
+
+// Slice is up to n lines from one on.
+func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
+	var out []tableLine
+	if !x.Grouped {
+		for _, r := range x.flat.slice(from, n) {
+			out = append(out, tableLine{Row: r})
+		}
+		return out
+	}
+	line := 0
+	for _, page := range x.list.pages {
+		for _, g := range page {
+			if len(out) >= n {
+				return out
+			}
+			if line >= from {
+				out = append(out, tableLine{Group: g})
+			}
+			line++
+			if !open[g.Prefix] {
+				continue
+			}
+			for _, r := range g.rows.slice(max(0, from-line), max(0, n-len(out))) {
+				out = append(out, tableLine{Row: r, inside: true})
+			}
+			line += g.rows.count
+		}
+	}
+	return out
+}
+
+// Line is where a thing stands; that of its group where that is closed, -1 when it is not shown.
+func (x *Index) Line(open map[Prefix]bool, t Selection) int {
+	r := x.Rows[t.Lock]
+	switch {
+	case t.Lock != (inspect.ID{}) && (r == nil || !r.shown):
+		return -1
+	case !x.Grouped && r == nil:
+		return -1
+	case !x.Grouped:
+		return x.flat.place(r)
+	case r == nil:
+		return x.head(open, t.group)
+	}
+	p := prefixOf(t.Lock)
+	at := x.head(open, p)
+	if at >= 0 && open[p] {
+		at += 1 + x.groups[p].rows.place(r)
+	}
+	return at
+}
+
+// head is the line of a group's head; -1 when there is no such group.
+func (x *Index) head(open map[Prefix]bool, p Prefix) int {
+	if x.groups[p] == nil {
+		return -1
+	}
+	at := 0
+	for _, page := range x.list.pages {
+		for _, g := range page {
+			if g.Prefix == p {
+				return at
+			}
+			at++
+			if open[g.Prefix] {
+				at += g.rows.count
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,326 @@
+package locks
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/tui/chain"
+	"lockscope/tui/screen"
+)
+
+// Screen lists all locks of all backends.
+type Screen struct {
+	screen.Context
+	arranger
+	width, height int
+	// top is the first line shown, cursor the selected one, selected what it is: the cursor follows that.
+	top, Cursor int
+	Current     Selection
+	// moved: somebody chose; until then the first line stays selected.
+	moved bool
+	// Opened are the groups whose locks are shown.
+	Opened map[Prefix]bool
+	// inBeside: the keys move in the chain beside the table.
+	inBeside   bool
+	input      screen.FilterInput
+	beside     *chain.Pane
+	MaxTTLs    maxTTLs
+	cachedRows map[inspect.ID]cachedRow
+}
+
+func New(host screen.Context) screen.Screen {
+	return &Screen{
+		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), beside: chain.NewPane(host),
+		MaxTTLs: make(maxTTLs), cachedRows: make(map[inspect.ID]cachedRow),
+	}
+}
+
+func (s *Screen) Open(p screen.Place) {
+	if r := s.Index.Rows[p.Lock]; r != nil && r.shown {
+		s.Current, s.moved = Selection{Lock: p.Lock}, true
+		if s.Want.Grouped {
+			s.Opened[prefixOf(p.Lock)] = true
+		}
+		s.follow()
+	}
+}
+
+func (s *Screen) Selected() screen.Subject { return screen.Subject{Lock: s.Current.Lock} }
+
+func (s *Screen) Title() string { return string(screen.Locks) }
+
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.beside.SetSize(width-s.tableWidth()-3, height-1)
+	s.keepInSight()
+	s.showBeside()
+}
+
+func (s *Screen) wide() bool { return s.width >= screen.BesideWidth }
+
+// tableWidth is what a wide window leaves beside the chain, which needs 74 cells.
+func (s *Screen) tableWidth() int {
+	if !s.wide() {
+		return s.width
+	}
+	return s.width - 3 - max(74, s.width*2/5)
+}
+
+// rows is how many lines of the table fit below the summary and the header.
+func (s *Screen) rows() int { return max(1, s.height-2) }
+
+func (s *Screen) ScrollPosition() (at, of, rows int) {
+	return s.Cursor, s.Index.Lines(s.Opened), s.rows()
+}
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		s.MaxTTLs.note(s.Snapshot(), s.Index, msg.Changed)
+		if msg.All {
+			maps.DeleteFunc(s.MaxTTLs, func(id inspect.ID, _ time.Duration) bool { return s.Snapshot().Lock(id) == nil })
+		}
+		s.take(msg)
+		s.follow()
+	case arrangedMsg:
+		if s.arranged(msg) {
+			s.follow()
+		}
+	case screen.TickMsg:
+		if s.aged() {
+			s.follow()
+		}
+	case tea.MouseWheelMsg:
+		s.move(screen.Wheel(msg))
+	case tea.MouseClickMsg:
+		s.click(msg)
+	}
+	return nil
+}
+
+// click selects a line; a click on the selected one opens it, one on a title sorts by its column.
+func (s *Screen) click(msg tea.MouseClickMsg) {
+	at := s.top + msg.Y - 2
+	switch {
+	case msg.Button != tea.MouseLeft || msg.X >= s.tableWidth() || msg.Y < 1:
+	case msg.Y == 1:
+		if by, ok := s.sortingAt(msg.X); ok {
+			s.SortBy(by)
+		}
+	case at >= s.Index.Lines(s.Opened):
+	case at == s.Cursor:
+		s.enter()
+	default:
+		s.inBeside = false
+		s.move(at - s.Cursor)
+	}
+}
+
+// follow finds the selected thing again after the lines changed; when it is gone the cursor stays where it was.
+func (s *Screen) follow() {
+	if s.moved {
+		if at := s.Index.Line(s.Opened, s.Current); at >= 0 {
+			s.Cursor = at
+		}
+	}
+	s.moveTo(s.Cursor)
+}
+
+func (s *Screen) move(by int) {
+	if s.inBeside && s.wide() {
+		s.beside.Move(by)
+		return
+	}
+	s.moved = true
+	s.moveTo(s.Cursor + by)
+}
+
+func (s *Screen) moveTo(at int) {
+	s.Cursor = max(0, min(at, s.Index.Lines(s.Opened)-1))
+	s.Current = Selection{}
+	if here := s.Index.Slice(s.Opened, s.Cursor, 1); len(here) > 0 {
+		s.Current = here[0].Selection()
+	}
+	s.showBeside()
+	s.keepInSight()
+}
+
+func (s *Screen) showBeside() {
+	if s.wide() {
+		s.beside.Show(s.Current.Lock)
+	}
+}
+
+func (s *Screen) keepInSight() {
+	rows := s.rows()
+	s.top = max(0, min(s.top, s.Index.Lines(s.Opened)-rows))
+	s.top = min(s.top, s.Cursor)
+	s.top = max(s.top, s.Cursor-rows+1)
+}
+
+// onGroup is the group whose head is selected.
+func (s *Screen) onGroup() (Prefix, bool) {
+	return s.Current.group, s.Current.group != (Prefix{})
+}
+
+// enter opens what is selected: a lock's chain, or a group and, the next time, closes it again.
+func (s *Screen) enter() {
+	if p, ok := s.onGroup(); ok {
+		if s.Opened[p] {
+			delete(s.Opened, p)
+		} else {
+			s.Opened[p] = true
+		}
+		s.moved = true
+		s.follow()
+		return
+	}
+	if s.Current.Lock != (inspect.ID{}) {
+		s.Go(screen.Chain, s.Selected())
+	}
+}
+
+// closeGroup closes the group that is selected or that the selected lock is in.
+func (s *Screen) closeGroup() {
+	p, ok := s.onGroup()
+	if !ok {
+		p = prefixOf(s.Current.Lock)
+	}
+	delete(s.Opened, p)
+	s.Current, s.moved = Selection{group: p}, true
+	s.follow()
+}
+
+func (s *Screen) group() {
+	s.Want.Grouped = !s.Want.Grouped
+	s.moved = s.moved || s.Current != (Selection{})
+	if s.Want.Grouped && s.Current.Lock != (inspect.ID{}) {
+		s.Opened[prefixOf(s.Current.Lock)] = true // what one looks at stays in sight
+	}
+	s.arrange()
+	s.follow()
+}
+
+// nextSorting sorts by the next column that is shown.
+func (s *Screen) nextSorting() {
+	_, widths := s.columns()
+	by := s.Want.Order.By
+	for range sortings {
+		by = (by + 1) % sortings
+		if widths[by] > 0 {
+			break
+		}
+	}
+	s.Want.Order = Order{By: by}
+	s.arrange()
+	s.follow()
+}
+
+// SortBy sorts by a column, or the other way round where it is sorted by that already.
+func (s *Screen) SortBy(by Sorting) {
+	o := s.Want.Order
+	s.Want.Order = Order{By: by, reversed: o.By == by && !o.reversed}
+	s.arrange()
+	s.follow()
+}
+
+func (s *Screen) Actions() []screen.Action {
+	none := func() string {
+		if s.Current == (Selection{}) {
+			return "no lock is selected"
+		}
+		return ""
+	}
+	noLock := func() string {
+		if s.Current.Lock == (inspect.ID{}) {
+			return "no lock is selected"
+		}
+		return ""
+	}
+	opens, help := "chain", "open the chain: who holds it, who waits on whom"
+	if _, ok := s.onGroup(); ok {
+		opens, help = "open", "open the group, and close it"
+	}
+	list := []screen.Action{
+		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none, Run: screen.Do(s.enter)},
+	}
+	list = append(list, s.input.Actions("show only locks with all these: "+screen.FieldNames, s.filtered)...)
+	list = append(list,
+		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
+		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "group by directory or key prefix, and not", Run: screen.Do(s.group)},
+		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... by the terminal (OSC 52)", Disabled: noLock, Run: s.copy},
+		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "turn the order round", Run: screen.Do(func() { s.SortBy(s.Want.Order.By) })},
+	)
+	if s.Want.Grouped {
+		list = append(list, screen.Action{Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none, Run: screen.Do(s.closeGroup)})
+	}
+	list = append(list, screen.Action{
+		Keys: []string{"tab"}, Shown: "tab", Help: "next pane, in a wide window: the chain beside the table",
+		Disabled: func() string {
+			if !s.wide() {
+				return fmt.Sprintf("one pane here; from %d columns on the chain stands beside", screen.BesideWidth)
+			}
+			return ""
+		},
+		Run: screen.Do(func() { s.inBeside = !s.inBeside }),
+	})
+	return append(list, screen.Moves(s.move, s.rows)...)
+}
+
+func (s *Screen) copy() tea.Cmd { return screen.CopyMenu(s, s.Snapshot().Lock(s.Current.Lock), nil) }
+
+// filtered takes over what the filter's line says now.
+func (s *Screen) filtered() {
+	s.Want.Filter = s.input.Filter
+	s.arrange()
+	s.follow()
+}
+
+func (s *Screen) Typing() bool { return s.input.Open }
+
+// TakeKey types into the filter while it is open. The lock that a filter has found stays selected after it.
+func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
+	if !s.input.Open {
+		return false
+	}
+	switch msg.String() {
+	case "up":
+		s.move(-1)
+		return true
+	case "down":
+		s.move(1)
+		return true
+	case "enter", "esc":
+		s.moved = s.moved || s.input.Text() != "" && s.Current != (Selection{})
+	}
+	if s.input.Key(msg) {
+		s.filtered()
+	}
+	return true
+}
+
+func (s *Screen) Focus() []inspect.ID {
+	ids := make([]inspect.ID, 0, s.rows())
+	for _, e := range s.Visible() {
+		if e.Row != nil {
+			ids = append(ids, e.Row.Lock.ID)
+		}
+	}
+	return ids
+}
+
+// Visible are the lines in sight.
+func (s *Screen) Visible() []tableLine { return s.Index.Slice(s.Opened, s.top, s.rows()) }
+
+func (s *Screen) NeedsFastTick() bool {
+	for _, e := range s.Visible() {
+		if e.Row != nil && screen.Tenths(s, e.Row.Lock) {
+			return true
+		}
+	}
+	return s.wide() && s.beside.NeedsFastTick()
+}

@@ -1,0 +1,222 @@
+package locks
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/theme"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+func (s *Screen) View() string {
+	width := s.tableWidth()
+	tail := s.Theme().Glyphs.Ellipsis
+	table := []string{s.header(width)}
+	lines := s.Visible()
+	for i, e := range lines {
+		selected := s.top+i == s.Cursor
+		if e.Group != nil {
+			table = append(table, s.groupView(e.Group, width, selected))
+		} else {
+			table = append(table, s.rowView(e, width, selected))
+		}
+	}
+	if len(lines) == 0 {
+		table = append(table, s.empty(width)...)
+	}
+	for len(table) < s.height-1 {
+		table = append(table, "")
+	}
+	body := strings.Join(table[:max(1, s.height-1)], "\n")
+	if s.wide() {
+		wall := strings.TrimSuffix(strings.Repeat(s.Theme().Faint.Render(" "+s.Theme().Glyphs.Wall+" ")+"\n", s.height-1), "\n")
+		body = lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, s.beside.View())
+	}
+	return s.summary().Render(s.width, tail, nil) + "\n" + body
+}
+
+// summary counts the locks and says how they are sorted and filtered; while somebody types a filter that comes first.
+func (s *Screen) summary() widget.Line {
+	t, x, tail := s.Theme(), s.Index, s.Theme().Glyphs.Ellipsis
+	dot := " " + t.Glyphs.Dot + " "
+	if s.input.Open || s.input.Problem() != "" {
+		found, words := s.found(), s.input.Bar(t, "words, or: "+screen.FieldNames)
+		if s.input.Problem() != "" && words.Width()+found.Width() >= s.width {
+			found = nil // what is wrong comes first
+		}
+		words = words.Cut(max(0, s.width-found.Width()-1), tail)
+		return widget.Spread(words, found, s.width, tail)
+	}
+	left := widget.Line{{" " + describe.Count(len(x.Rows), "lock"), t.Strong}}
+	if !x.Filter.Empty() {
+		left = append(widget.Line{{" ", t.Text}}, s.found()...)
+	}
+	left = left.Add(t.Muted, fmt.Sprintf("%s%d contended", dot, x.Contended))
+	if x.critical > 0 {
+		left = left.Add(t.Muted, dot).Add(t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
+	}
+	if x.Warnings > 0 {
+		left = left.Add(t.Muted, dot).Add(t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
+	}
+	left = append(left, s.looking()...)
+	right := widget.Line{{"sort: ", t.Muted}, {s.Want.Order.String() + " ", t.Text}}
+	if s.Busy {
+		right = widget.Line{{"sorting" + tail + " ", t.Waiting}}
+	}
+	if l := s.input.View(t); l != nil {
+		right = l
+	}
+	return widget.Spread(left, right, s.width, tail)
+}
+
+// found counts the locks that the filter lets through.
+func (s *Screen) found() widget.Line {
+	if s.Busy {
+		return widget.Line{{"filtering" + s.Theme().Glyphs.Ellipsis + " ", s.Theme().Waiting}}
+	}
+	return widget.Line{{fmt.Sprintf("%d of %s", s.Index.Shown, describe.Count(len(s.Index.Rows), "lock")), s.Theme().Strong}}
+}
+
+// looking says how far the first look around is.
+func (s *Screen) looking() widget.Line {
+	scanned, busy := screen.Scanned(s)
+	if !busy {
+		return nil
+	}
+	return widget.Line{{fmt.Sprintf(" %s still looking, %d scanned", s.Theme().Glyphs.Dot, scanned), s.Theme().Waiting}}
+}
+
+// empty says why there is nothing to see.
+func (s *Screen) empty(width int) []string {
+	t := s.Theme()
+	text, more := s.emptyWords()
+	lines := []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.Render(width, t.Glyphs.Ellipsis, nil)
+	}
+	return out
+}
+
+func (s *Screen) emptyWords() (text, more string) {
+	scanned, busy := screen.Scanned(s)
+	down := 0
+	for _, b := range s.Snapshot().Backends {
+		if b.State == inspect.Down {
+			down++
+		}
+	}
+	switch {
+	case s.Busy:
+		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"), s.Theme().Glyphs.Ellipsis), "They are here in a moment."
+	case len(s.Index.Rows) > 0:
+		return "No lock matches the filter.", "esc shows all of them."
+	case s.FeedError() != nil:
+		return "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+	case len(s.Snapshot().Backends) == 0:
+		return "Connecting" + s.Theme().Glyphs.Ellipsis, "No server has answered yet."
+	case busy:
+		return "No locks so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
+	case down == len(s.Snapshot().Backends):
+		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
+	case down > 0:
+		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
+	default:
+		return "No locks.", fmt.Sprintf("Nothing under these roots and patterns is a lock; %d scanned.", scanned)
+	}
+}
+
+// columns are those of the table, the one that it is sorted by marked, and their widths.
+func (s *Screen) columns() ([]widget.Column, []int) {
+	width := s.tableWidth() - widget.Margin - 1
+	columns := lockColumns(width)
+	o := s.Want.Order
+	mark := s.Theme().Glyphs.Up
+	if o.By.descends() != o.reversed {
+		mark = s.Theme().Glyphs.Down
+	}
+	columns[o.By].Title += " " + mark
+	return columns, widget.Lay(columns, width)
+}
+
+// sortingAt is the column whose title is at x.
+func (s *Screen) sortingAt(x int) (Sorting, bool) {
+	_, widths := s.columns()
+	at := widget.ColumnAt(widths, x-widget.Margin)
+	return Sorting(at), at >= 0
+}
+
+func (s *Screen) header(width int) string {
+	columns, widths := s.columns()
+	l := append(widget.Line{{"   ", s.Theme().Header}}, widget.Titles(columns, widths, s.Theme().Header)...)
+	return l.Render(width, s.Theme().Glyphs.Ellipsis, nil)
+}
+
+// cachedRow is a row as it was drawn, and from what.
+type cachedRow struct {
+	drawn  string
+	row    *row
+	inputs imageInputs
+}
+
+// imageInputs is all, besides its lock, that a row is drawn from.
+type imageInputs struct {
+	theme                   *theme.Theme
+	backend                 *inspect.Backend
+	now                     time.Time
+	width                   int
+	span                    time.Duration
+	selected, inside, fresh bool
+}
+
+// rowView draws a row, or takes what was drawn of it before where nothing is different: between two beats of the clock
+// most rows are the same.
+func (s *Screen) rowView(e tableLine, width int, selected bool) string {
+	l := e.Row.Lock
+	in := imageInputs{
+		s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.MaxTTLs.Of(l), selected, e.inside, s.highlight(e.Row) != nil,
+	}
+	if before, ok := s.cachedRows[l.ID]; ok && before.row == e.Row && before.inputs == in {
+		return before.drawn
+	}
+	if len(s.cachedRows) > 4*s.rows() {
+		clear(s.cachedRows)
+	}
+	drawn := s.drawRow(e, width, selected)
+	s.cachedRows[l.ID] = cachedRow{drawn, e.Row, in}
+	return drawn
+}
+
+func (s *Screen) drawRow(e tableLine, width int, selected bool) string {
+	t, r := s.Theme(), e.Row
+	c := CellsOf(s, r.Lock, s.MaxTTLs.Of(r.Lock))
+	if e.inside {
+		c.Lock = widget.Line{{"  ", t.Muted}, {inspect.Escape(r.Lock.ID.Path[len(prefixOf(r.Lock.ID).Path):]), t.Text}}
+	}
+	columns := lockColumns(width - widget.Margin - 1)
+	l := widget.Line{{" ", t.Text}, c.Mark, {" ", t.Text}}
+	over := s.highlight(r)
+	if selected {
+		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+		over = t.Selected
+	}
+	widths := widget.Lay(columns, width-widget.Margin-1)
+	l = append(l, widget.Join(columns, widths, c.list(widths), t.Glyphs.Ellipsis)...)
+	return l.Render(width, t.Glyphs.Ellipsis, over)
+}
+
+// highlight makes a row stand out whose lock has just changed hands.
+func (s *Screen) highlight(r *row) func(lipgloss.Style) lipgloss.Style {
+	for i := range r.Lock.Holders {
+		if s.JustGranted(r.Lock.ID, r.Lock.Holders[i].Name) {
+			return s.Theme().Fresh
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package locks
+
+import "slices"
+
+// pageSize is how many things a page of a sorted list starts with; one twice as long is cut in two.
+const pageSize = 256
+
+// sorted is a list in order, in pages: finding, putting and taking one among very many costs little.
+type sorted[T any] struct {
+	compare func(a, b T) int
+	pages   [][]T // none of them empty
+	count   int
+}
+
+// newSorted takes over things that are in order.
+func newSorted[T any](compare func(a, b T) int, things []T) *sorted[T] {
+	s := &sorted[T]{compare: compare, count: len(things)}
+	for page := range slices.Chunk(things, pageSize) {
+		s.pages = append(s.pages, page) // clipped: one that grows moves elsewhere
+	}
+	return s
+}
+
+// find is the page of a thing or of where it belongs, and the place in it.
+func (s *sorted[T]) find(thing T) (page, at int, found bool) {
+	page, found = slices.BinarySearchFunc(s.pages, thing, func(p []T, thing T) int { return s.compare(p[0], thing) })
+	if found {
+		return page, 0, true
+	}
+	if page > 0 {
+		page--
+	}
+	if page == len(s.pages) {
+		return page, 0, false
+	}
+	at, found = slices.BinarySearchFunc(s.pages[page], thing, s.compare)
+	return page, at, found
+}
+
+// put adds a thing; one that compares the same takes its place.
+func (s *sorted[T]) put(thing T) {
+	page, at, found := s.find(thing)
+	switch {
+	case found:
+		s.pages[page][at] = thing
+		return
+	case page == len(s.pages):
+		s.pages = append(s.pages, []T{thing})
+	default:
+		p := slices.Insert(s.pages[page], at, thing)
+		s.pages[page] = p
+		if len(p) >= 2*pageSize {
+			s.pages[page] = slices.Clip(p[:pageSize])
+			s.pages = slices.Insert(s.pages, page+1, slices.Clone(p[pageSize:]))
+		}
+	}
+	s.count++
+}
+
+// take removes a thing; false when it is not there.
+func (s *sorted[T]) take(thing T) bool {
+	page, at, found := s.find(thing)
+	if !found {
+		return false
+	}
+	if len(s.pages[page]) == 1 {
+		s.pages = slices.Delete(s.pages, page, page+1)
+	} else {
+		s.pages[page] = slices.Delete(s.pages[page], at, at+1)
+	}
+	s.count--
+	return true
+}
+
+// place is how many things stand before this one; -1 when it is not there.
+func (s *sorted[T]) place(thing T) int {
+	page, at, found := s.find(thing)
+	if !found {
+		return -1
+	}
+	for _, p := range s.pages[:page] {
+		at += len(p)
+	}
+	return at
+}
+
+// slice is up to n things from a place on.
+func (s *sorted[T]) slice(from, n int) []T {
+	var out []T
+	for _, p := range s.pages {
+		if from >= len(p) {
+			from -= len(p)
+			continue
+		}
+		out = append(out, p[from:min(len(p), from+n-len(out))]...)
+		if from = 0; len(out) >= n {
+			break
+		}
+	}
+	return out
+}
+
+// all calls f with everything, in order.
+func (s *sorted[T]) all(f func(T)) {
+	for _, p := range s.pages {
+		for _, thing := range p {
+			f(thing)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package release
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// How long a preview and a release may take.
+const (
+	previewLimit = 10 * time.Second
+	executeLimit = 20 * time.Second
+)
+
+// releasePreviewedMsg answers the preview that a dialog asked for.
+type releasePreviewedMsg struct {
+	generation int
+	preview    act.Preview
+	err        error
+}
+
+// ReleaseExecutedMsg answers the release that a dialog asked for.
+type ReleaseExecutedMsg struct {
+	Generation int
+	Result     act.Result
+	err        error
+}
+
+// phase is how far a release dialog is.
+type phase int
+
+const (
+	warning    phase = iota // a waiter: wants to be told so explicitly
+	previewing              // the preview is under way
+	confirming              // the path is being typed
+	executing               // the release is under way
+	finished                // its result is shown, or why there is none
+)
+
+// Dialog is the dialog of a forced release. Its default is Cancel in every phase: Enter releases only after the
+// path was typed and the Release button was chosen.
+type Dialog struct {
+	screen.Context
+	releaser   act.Releaser
+	request    act.Request
+	target     inspect.Contender
+	generation int
+	phase      phase
+	preview    act.Preview
+	result     act.Result
+	err        error
+	field      widget.Field
+	chosen     bool // the Release button; otherwise Cancel
+	pasted     bool
+	wrong      bool // enter was pressed with another path
+	hasty      bool // the button was chosen, or enter pressed without: then enter cancels
+	sent       bool // the release was asked for
+	// top is the first line in sight of the requests, hidden how many are not.
+	top, hidden int
+}
+
+func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
+	owner := c.Name
+	if c.Digest != "" {
+		owner = inspect.Untrusted(c.Digest)
+	}
+	return &Dialog{
+		Context: host, releaser: releaser, target: *c, generation: host.Number(),
+		request: act.Request{ID: l.ID, Lock: l, Owner: owner},
+	}
+}
+
+// Start asks for the preview; for a waiter it first asks whether that is meant.
+func (d *Dialog) Start() tea.Cmd {
+	if d.target.State == inspect.Holding || d.request.Waiter {
+		return d.ask()
+	}
+	d.phase = warning
+	return nil
+}
+
+func (d *Dialog) ask() tea.Cmd {
+	d.phase = previewing
+	releaser, request, generation := d.releaser, d.request, d.generation
+	return d.Command(previewLimit, func(ctx context.Context) tea.Msg {
+		p, err := releaser.Preview(ctx, request)
+		return releasePreviewedMsg{generation, p, err}
+	})
+}
+
+func (d *Dialog) execute() tea.Cmd {
+	d.phase, d.sent = executing, true
+	releaser, preview, generation := d.releaser, d.preview, d.generation
+	return d.Command(executeLimit, func(ctx context.Context) tea.Msg {
+		r, err := releaser.Execute(ctx, preview, "typed")
+		r, err = r.Settled(context.Background(), err) // ends when the connection does, at the latest
+		return ReleaseExecutedMsg{generation, r, err}
+	})
+}
+
+// Update takes keys, pastes and the answers that carry the dialog's generation.
+func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case releasePreviewedMsg:
+		if msg.generation == d.generation && d.phase == previewing {
+			d.previewed(msg)
+		}
+	case ReleaseExecutedMsg:
+		if msg.Generation == d.generation && d.phase == executing {
+			d.result, d.err, d.phase = msg.Result, msg.err, finished
+		}
+	case tea.PasteMsg:
+		d.pasted = d.phase == confirming
+	case tea.KeyPressMsg:
+		return d.key(msg)
+	}
+	return nil, false
+}
+
+func (d *Dialog) previewed(msg releasePreviewedMsg) {
+	d.preview, d.err, d.phase = msg.preview, msg.err, confirming
+	switch {
+	case msg.err != nil:
+		d.phase = finished
+	case msg.preview.Refused != "":
+		d.result, d.phase = act.Result{Reason: msg.preview.Refused, Seen: msg.preview.Seen}, finished
+	}
+}
+
+func (d *Dialog) key(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
+	key := msg.String()
+	switch d.phase {
+	case executing:
+		return nil, false // what was sent cannot be called back; its result must be seen
+	case warning:
+		if key == "w" {
+			d.request.Waiter = true
+			return d.Start(), false
+		}
+		return nil, key == "esc" || key == "enter" || key == "q"
+	case confirming:
+		return d.confirmKey(msg)
+	default:
+		return nil, key == "esc" || key == "enter" || key == "q"
+	}
+}
+
+func (d *Dialog) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
+	switch msg.String() {
+	case "esc":
+		return nil, true
+	case "up":
+		d.top = max(0, d.top-1)
+	case "down":
+		d.top = min(d.top+1, d.hidden)
+	case "tab", "shift+tab", "left", "right":
+		d.chosen, d.hasty = !d.chosen && d.matches(), true
+	case "enter":
+		switch {
+		case d.chosen && d.matches():
+			return d.execute(), false
+		case d.field.Value() != "" && !d.matches():
+			d.wrong, d.pasted = true, false // who typed means it: say what is wrong, rather than close without a word
+			return nil, false
+		case d.matches() && !d.hasty:
+			d.hasty = true // who typed the path means it, and enter alone must not act: say which key goes on
+			return nil, false
+		}
+		return nil, true
+	default:
+		if d.field.Press(msg) {
+			d.chosen, d.pasted, d.wrong, d.hasty = false, false, false, false
+		}
+	}
+	return nil, false
+}
+
+// matches says that the lock's path was typed, as it is or escaped, with its backend before it or without.
+func (d *Dialog) matches() bool {
+	id := d.request.Lock.ID
+	typed, path := strings.TrimPrefix(d.field.Value(), id.Backend+":"), id.Path
+	if d.field.Value() == path {
+		return true
+	}
+	if typed == "" {
+		return false
+	}
+	raw, err := inspect.Unescape(typed)
+	return typed == path || err == nil && raw == path
+}
+
+// Actions are the dialog's keys, for the footer.
+func (d *Dialog) Actions() []screen.Action {
+	switch d.phase {
+	case warning:
+		return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "w", Hint: "go on with a waiter"}}
+	case confirming:
+		switch {
+		case d.chosen:
+			return []screen.Action{{Shown: "enter", Hint: "RELEASE"}, {Shown: "esc", Hint: "cancel"}}
+		case d.matches():
+			return []screen.Action{{Shown: "tab", Hint: "choose Release"}, {Shown: "esc", Hint: "cancel"}}
+		case d.field.Value() != "":
+			return []screen.Action{{Shown: "esc", Hint: "cancel"}, {Shown: "type", Hint: "the lock's path"}}
+		default:
+			return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "type", Hint: "the lock's path"}}
+		}
+	case executing:
+		return []screen.Action{{Shown: "...", Hint: "wait for the result"}}
+	case finished:
+		return []screen.Action{{Shown: "enter", Hint: "close"}}
+	default:
+		return []screen.Action{{Shown: "esc", Hint: "cancel"}}
+	}
+}

@@ -1,0 +1,277 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/internal/text"
+	"lockscope/lockops/act"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// View draws the dialog.
+func (d *Dialog) View(width, height int) string {
+	width = min(width-4, 86)
+	t := d.Theme()
+	title := "Force-release"
+	if d.target.State != inspect.Holding {
+		title = "Remove a waiter"
+	}
+	lines := []widget.Line{{{title + "  ", t.Critical}, {d.request.Lock.ID.String(), t.Strong}}, nil}
+	switch d.phase {
+	case warning:
+		lines = append(lines, d.warningLines(width)...)
+	case previewing:
+		lines = append(lines, widget.Line{{"Reading it again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
+	case confirming:
+		lines = append(lines, d.previewLines(width, height)...)
+	case executing:
+		lines = append(lines, widget.Line{{"Releasing" + t.Glyphs.Ellipsis, t.Warning}},
+			widget.Line{{fmt.Sprintf("Its result comes within %d s.", int(executeLimit.Seconds())), t.Muted}})
+	case finished:
+		lines = append(lines, d.resultLines(width)...)
+	}
+	return widget.Box(t, lines, width, height, true)
+}
+
+func (d *Dialog) warningLines(width int) []widget.Line {
+	t := d.Theme()
+	lines := []widget.Line{
+		{{t.Glyphs.Waiting + " " + describe.Owner(&d.target), t.Waiting}, {" waits; it does not hold the lock.", t.Text}},
+		nil,
+	}
+	lines = append(lines, d.bullets(width, "Removing a waiter frees nothing. Clients that use go-zookeeper's lock then believe "+
+		"that they hold it: two may run at once.")...)
+	return append(lines, nil,
+		widget.Line{{"[ Cancel ]", t.Strong.Reverse(true)}, {"   ", t.Text}, {"w", t.Key}, {" go on to the preview all the same", t.Text}})
+}
+
+// bullets are warnings, wrapped.
+func (d *Dialog) bullets(width int, texts ...string) []widget.Line {
+	t := d.Theme()
+	var lines []widget.Line
+	for _, text := range texts {
+		for i, part := range widget.Wrap(describe.Sentence(describe.Printable(text)), width-2, 4, t.Glyphs.Ellipsis) {
+			lead := widget.Span{"  ", t.Text}
+			if i == 0 {
+				lead = widget.Span{t.Glyphs.Warning + " ", t.Warning}
+			}
+			lines = append(lines, widget.Line{lead, {part, t.Text}})
+		}
+	}
+	return lines
+}
+
+// person is a contender in a line of the dialog; nobody says what nil means.
+func (d *Dialog) person(c *inspect.Contender, nobody string) widget.Line {
+	t := d.Theme()
+	if c == nil {
+		return widget.Line{{nobody, t.Muted}}
+	}
+	c = d.known(c)
+	s, _ := screen.ContenderSign(t, c)
+	out := widget.Line{{s.Text + " ", s.Style}, {text.Middle(describe.Owner(c), 36, t.Glyphs.Ellipsis), t.Strong}}
+	if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) {
+		out = out.Add(t.Muted, "  "+at)
+	}
+	if c.Owner.Session != 0 {
+		out = out.Add(t.Muted, "  session "+inspect.SessionID(c.Owner.Session))
+	}
+	return out
+}
+
+// known is a contender with the client that the screen knows behind its session, which the server that was asked does
+// not tell.
+func (d *Dialog) known(c *inspect.Contender) *inspect.Contender {
+	for _, l := range []*inspect.Lock{d.Snapshot().Lock(d.request.ID), d.request.Lock} {
+		if l == nil || c.Owner.Client != "" {
+			continue
+		}
+		if shown, ok := l.Contender(c.Name); ok && shown.Czxid == c.Czxid && shown.Owner.Session == c.Owner.Session {
+			joined := *c
+			joined.Owner.Client = shown.Owner.Client
+			return &joined
+		}
+	}
+	return c
+}
+
+func (d *Dialog) labelled(label string, l widget.Line) widget.Line {
+	return append(widget.Line{{fmt.Sprintf("%-9s", label), d.Theme().Muted}}, l...)
+}
+
+func (d *Dialog) previewLines(width, height int) []widget.Line {
+	t, p := d.Theme(), &d.preview
+	label := "Held by"
+	if d.request.Waiter {
+		label = "Waiter"
+	}
+	next := p.Next
+	if next != nil {
+		waits := *next
+		waits.State = inspect.Waiting
+		next = &waits
+	}
+	lines := []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "nobody that can be seen waits"))}
+	if len(p.Warnings) > 0 {
+		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
+	}
+	tail := append([]widget.Line{nil}, d.confirmLines()...)
+	if text := d.overtaken(); text != "" {
+		tail = append([]widget.Line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
+	}
+	lines = append(append(lines, nil), d.sends(width)...)
+	// The title, the border and the buttons always fit; what is between them scrolls.
+	return append(d.scrolled(lines, max(2, height-4-len(tail))), tail...)
+}
+
+// scrolled is as much of some lines as there is room for, and says how many more there are.
+func (d *Dialog) scrolled(lines []widget.Line, room int) []widget.Line {
+	d.hidden = max(0, len(lines)-room+1)
+	if len(lines) <= room {
+		d.hidden = 0
+		return lines
+	}
+	d.top = max(0, min(d.top, d.hidden))
+	note := fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Down, d.hidden-d.top)
+	if d.top == d.hidden {
+		note = fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Up, d.top)
+	}
+	return append(slices.Clone(lines[d.top:d.top+room-1]), d.labelled("", widget.Line{{note, d.Theme().Waiting}}))
+}
+
+// sendLines is how many lines one request takes at most.
+const sendLines = 12
+
+// sends are the requests that a release sends.
+func (d *Dialog) sends(width int) []widget.Line {
+	t := d.Theme()
+	var lines []widget.Line
+	for i, command := range d.preview.Sends {
+		for j, part := range widget.Wrap(describe.Printable(command), width-11, sendLines, t.Glyphs.Ellipsis) {
+			label, lead := "", "  "
+			if i == 0 && j == 0 {
+				label = "Sends"
+			}
+			if j == 0 {
+				lead = t.Glyphs.Dot + " "
+			}
+			lines = append(lines, d.labelled(label, widget.Line{{lead, t.Muted}, {part, t.Text}}))
+		}
+	}
+	return lines
+}
+
+// overtaken says that the lock has changed hands since the preview, so that nothing will be done.
+func (d *Dialog) overtaken() string {
+	l := d.Snapshot().Lock(d.request.Lock.ID)
+	if d.preview.Seen == nil {
+		return ""
+	}
+	if l != nil {
+		if c, ok := l.Contender(d.preview.Seen.Name); ok && c.Czxid == d.preview.Seen.Czxid && c.State == d.preview.Seen.State {
+			return ""
+		}
+	}
+	return "It has changed since: the release will be refused. Cancel and look again."
+}
+
+// confirmLines are the field for the path and the two buttons.
+func (d *Dialog) confirmLines() []widget.Line {
+	t := d.Theme()
+	path := inspect.Escape(d.request.Lock.ID.Path)
+	lines := []widget.Line{
+		{{"Type the path ", t.Text}, {path, t.Strong}, {" to allow it:", t.Text}},
+		append(widget.Line{{t.Glyphs.Crumb + " ", t.Waiting}}, d.field.View(t, 70)...),
+	}
+	note := widget.Span{"", t.Muted}
+	if d.pasted {
+		note = widget.Span{"pasting is off here: type it", t.Warning}
+	} else if d.wrong {
+		note = widget.Span{"this is not the lock's path", t.Warning}
+	} else if d.field.Value() != "" && !d.matches() {
+		note = widget.Span{"not the path yet", t.Muted}
+	}
+	cancel, confirm := t.Strong.Reverse(true), t.Muted
+	if d.matches() {
+		confirm = t.Critical
+		if d.chosen {
+			cancel, confirm = t.Text, t.BadgeCritical
+		} else if note = (widget.Span{"tab chooses Release", t.Text}); d.hasty {
+			note = widget.Span{"nothing was sent: tab chooses Release, esc cancels", t.Warning}
+		}
+	}
+	return append(lines, nil, widget.Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ Release ]", confirm}, {"   ", t.Text}, note})
+}
+
+func (d *Dialog) resultLines(width int) []widget.Line {
+	t, r := d.Theme(), &d.result
+	var lines []widget.Line
+	switch {
+	case r.Released:
+		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer has it.", t.Text}})
+	case d.err != nil && !d.sent:
+		lines = append(lines, widget.Line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
+	case d.err != nil:
+		lines = append(lines, widget.Line{{t.Glyphs.Critical + " Not released, as far as we know.", t.Critical}})
+	default:
+		lines = append(lines, widget.Line{{t.Glyphs.Warning + " Not released", t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
+		for _, text := range widget.Wrap(describe.Refusal(string(r.Reason)), width-2, 3, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{"  " + text, t.Text}})
+		}
+	}
+	if d.err != nil {
+		for _, text := range widget.Wrap(describe.Printable(d.err.Error()), width-2, 4, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{"  " + text, t.Text}})
+		}
+	}
+	for _, m := range r.Masters {
+		lines = append(lines, d.masterLine(m))
+	}
+	if d.err == nil || len(r.HoldersAfter) > 0 {
+		lines = append(append(lines, nil), d.afterLines()...)
+	}
+	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}})
+}
+
+func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
+	t := d.Theme()
+	switch {
+	case m.Err != nil:
+		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.Printable(m.Err.Error()), t.Unknown}}
+	case m.Deleted:
+		return widget.Line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text}, {"deleted", t.Text}}
+	default:
+		return widget.Line{{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text}, {"held something else or nothing", t.Muted}}
+	}
+}
+
+// afterLines are the after-check: who has the lock now.
+func (d *Dialog) afterLines() []widget.Line {
+	holders := d.result.HoldersAfter
+	if !d.result.Released && len(holders) == 0 { // nobody may have looked again: what the screen knows
+		l := d.Snapshot().Lock(d.request.Lock.ID)
+		if l == nil || l.State == inspect.StateUnknown || d.Paused() {
+			return []widget.Line{d.labelled("Now", widget.Line{{"it is not known who holds it", d.Theme().Unknown}})}
+		}
+		holders = l.Holders
+	}
+	if len(holders) == 0 {
+		return []widget.Line{d.labelled("Now", widget.Line{{"nobody holds it", d.Theme().Text}})}
+	}
+	var lines []widget.Line
+	for i := range holders {
+		label := "Now"
+		if i > 0 {
+			label = ""
+		}
+		if i == 5 {
+			return append(lines, d.labelled("", widget.Line{{fmt.Sprintf("and %d more", len(holders)-i), d.Theme().Muted}}))
+		}
+		lines = append(lines, d.labelled(label, d.person(&holders[i], "")))
+	}
+	return lines
+}

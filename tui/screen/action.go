@@ -1,0 +1,156 @@
+package screen
+
+import (
+	"slices"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+	"lockscope/tui/widget"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Action is one thing a key does. The footer and the help are made from lists of them.
+type Action struct {
+	// Keys as tea.KeyPressMsg.String spells them.
+	Keys []string
+	// Shown is how the keys are written in help and footer, hint a word or two for the footer (empty: not there),
+	// help a line.
+	Shown, Hint, Help string
+	// Moves: it only moves a cursor.
+	Moves bool
+	// Vital: the footer has it whatever else fits.
+	Vital bool
+	// Writes marks what changes something on a server.
+	Writes bool
+	// Disabled says why it cannot be done now; nil or empty: it can.
+	Disabled func() string
+	Run      func() tea.Cmd
+}
+
+// Press runs the action of a key; false when none has it.
+func Press(host Context, actions []Action, key string) (tea.Cmd, bool) {
+	for _, a := range actions {
+		if !slices.Contains(a.Keys, key) {
+			continue
+		}
+		if why := a.Why(); why != "" {
+			host.Flash(why)
+			return nil, true
+		}
+		return a.Run(), true
+	}
+	return nil, false
+}
+
+// Why says why the action cannot be done now; empty: it can.
+func (a *Action) Why() string {
+	if a.Disabled == nil {
+		return ""
+	}
+	return a.Disabled()
+}
+
+// Do makes what an action runs of a function that needs no command.
+func Do(f func()) func() tea.Cmd {
+	return func() tea.Cmd {
+		f()
+		return nil
+	}
+}
+
+// OpenWhere opens a lock's chain or, of what is about a backend, the backends.
+func OpenWhere(host Context, id inspect.ID, b *inspect.Backend) {
+	switch {
+	case id != inspect.ID{}:
+		host.Go(Chain, Subject{Lock: id})
+	case b != nil:
+		host.Go(Backends, Subject{Lock: inspect.ID{Backend: b.Name}})
+	}
+}
+
+// BackAction goes back to the screen before.
+func BackAction(host Context) Action {
+	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from", Run: Do(host.Back)}
+}
+
+// OnePane says what tab does where there is one pane.
+func OnePane() Action {
+	return Action{Keys: []string{"tab"}, Shown: "tab", Help: "next pane", Disabled: func() string { return "this screen has one pane" }}
+}
+
+// Moves are the keys that move a cursor; every list has them.
+func Moves(move func(int), page func() int) []Action {
+	const all = 1 << 30
+	by := func(n int) func() tea.Cmd { return Do(func() { move(n) }) }
+	return []Action{
+		{Keys: []string{"up", "k"}, Shown: "arrows jk", Help: "move", Moves: true, Run: by(-1)},
+		{Keys: []string{"down", "j"}, Moves: true, Run: by(1)},
+		{Keys: []string{"pgup", "ctrl+b"}, Shown: "pgup pgdn", Help: "move by a page", Moves: true, Run: Do(func() { move(-page()) })},
+		{Keys: []string{"pgdown", "ctrl+f"}, Moves: true, Run: Do(func() { move(page()) })},
+		{Keys: []string{"g", "home"}, Shown: "g G", Help: "to the first, to the last", Moves: true, Run: by(-all)},
+		{Keys: []string{"G", "end"}, Moves: true, Run: by(all)},
+	}
+}
+
+func Wheel(msg tea.MouseWheelMsg) int {
+	switch msg.Button {
+	case tea.MouseWheelUp:
+		return -3
+	case tea.MouseWheelDown:
+		return 3
+	default:
+		return 0
+	}
+}
+
+// HintLine offers actions in at most room cells. Those that cannot be done now are dim, and the first to be left out where
+// space is short: pressed, they say why.
+func HintLine(t *theme.Theme, actions []Action, room int) widget.Line {
+	var hints []widget.Line
+	var dim []bool
+	needed := 0 // by those that can be done
+	for _, a := range actions {
+		if a.Hint == "" {
+			continue
+		}
+		off := a.Why() != ""
+		key, text := t.Key, t.Muted
+		if off {
+			key, text = t.Faint, t.Faint
+		}
+		hint := widget.Line{{" " + strings.Fields(a.Shown)[0], key}, {" " + a.Hint + " ", text}}
+		if !off {
+			needed += hint.Width()
+		}
+		hints, dim = append(hints, hint), append(dim, off)
+	}
+	var l widget.Line
+	spare := room - needed
+	for i, hint := range hints {
+		switch {
+		case dim[i] && hint.Width() > spare:
+			continue
+		case dim[i]:
+			spare -= hint.Width()
+		case l.Width()+hint.Width() > room:
+			return l
+		}
+		l = append(l, hint...)
+	}
+	return l
+}
+
+// FormActions are the keys of a form, for the footer.
+func FormActions(f *widget.Form) []Action {
+	if f.At == len(f.Rows) {
+		return []Action{{Shown: "enter", Hint: f.Button}, {Shown: "esc", Hint: "cancel"}}
+	}
+	return []Action{{Shown: "tab", Hint: "next"}, {Shown: "←→", Hint: "change"}, {Shown: "esc", Hint: "cancel"}}
+}
+
+// TypingActions are the keys while a filter is typed, for the footer.
+func TypingActions() []Action {
+	return []Action{{Shown: "enter", Hint: "keep the filter"}, {Shown: "esc", Hint: "show all"}, {Shown: "up/down", Hint: "move"}}
+}

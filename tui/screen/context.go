@@ -1,0 +1,66 @@
+package screen
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/theme"
+)
+
+// Context is what a screen or a dialog sees of the program, and what it may ask for. Only the root changes it.
+type Context interface {
+	// Snapshot is what is drawn; never nil, empty before the first one came.
+	Snapshot() *inspect.Snapshot
+	// Arrived reports whether a snapshot has come; FeedError is why no more will come.
+	Arrived() bool
+	FeedError() error
+	Theme() *theme.Theme
+	// Now is the time that is drawn, by our clock; it stands still while Paused. Clock goes on.
+	Now() time.Time
+	Paused() bool
+	Clock() time.Time
+	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago.
+	Grants(id inspect.ID) []Grant
+	JustGranted(id inspect.ID, name inspect.Untrusted) bool
+	// Log has the events that were seen.
+	Log() *EventLog
+	// ReadOnly says why nothing may be written; empty where it may be.
+	ReadOnly() string
+	// Commands are lines for a shell about a lock and a contender of it (nil: nobody), to be copied.
+	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
+	// InFront is the screen that is shown, Opener the one from which it was opened; empty after going back.
+	InFront() Name
+	Opener() Name
+
+	// Go shows another screen about something, Back the one before.
+	Go(to Name, about Subject)
+	Back()
+	// Push lays a dialog over everything. It gets the keys until it is done. HasDialog reports whether there is one.
+	Push(d Dialog)
+	HasDialog() bool
+	// Flash shows a short message in the footer for a while.
+	Flash(text string)
+	// Report says over every screen that a lock which we held is lost, until that is acknowledged.
+	Report(l Loss)
+	// Later runs a command that what is under way cannot return.
+	Later(cmd tea.Cmd)
+	// Ask is a command for a screen: what f returns goes to that screen's Update. Command is one whose answer goes to the
+	// dialogs. f must end with its context: after limit (0: none) or with the program.
+	Ask(to Name, limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
+	Command(limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
+	// Number is another one each time, so that an answer to a dialog that is gone can be told.
+	Number() int
+	// Life ends with the program.
+	Life() context.Context
+}
+
+// Loss is a lock that we held, and why and when we lost it.
+type Loss struct {
+	Lock inspect.ID
+	Why  string
+	At   time.Time
+}

@@ -1,0 +1,121 @@
+package screen
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/widget"
+)
+
+// CopyMenu asks what of a lock to put on the clipboard; c is whom it is about, nil for the holder if there is one.
+func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
+	if l == nil {
+		host.Flash("the lock is gone")
+		return nil
+	}
+	if c == nil && len(l.Holders) > 0 {
+		c = &l.Holders[0]
+	}
+	host.Push(&Copying{Context: host, Id: l.ID, Choices: CopyChoices(host, l, c)})
+	return nil
+}
+
+// CopyChoices are what can be copied of a lock and a contender, all of it escaped as it is printed, which every argument
+// and dialog accepts.
+func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe.Command {
+	path := "path"
+	if len(l.Masters) > 0 {
+		path = "key"
+	}
+	list := []describe.Command{{Name: path, Text: inspect.Escape(l.ID.Path)}, {Name: "lock", Text: l.ID.String()}}
+	if c != nil {
+		o := &c.Owner
+		if o.Session != 0 {
+			list = append(list, describe.Command{Name: "session", Text: inspect.SessionID(o.Session)})
+		}
+		list = append(list, describe.Command{Name: "client", Text: describe.Client(o)},
+			describe.Command{Name: "label", Text: o.Label.String()}, describe.Command{Name: "owner", Text: c.Name.String()})
+	}
+	for _, command := range host.Commands(l, c) {
+		list = append(list, describe.Command{Name: command.Name, Text: describe.Printable(command.Text)})
+	}
+	some := list[:0]
+	for _, one := range list {
+		if one.Text != "" {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// Copying is the menu of what to copy. It keeps what it was opened with: what is copied is what was read.
+type Copying struct {
+	Context
+	Id      inspect.ID
+	Choices []describe.Command
+	cursor  int
+}
+
+// Update moves and chooses; a figure chooses at once.
+func (d *Copying) Update(msg tea.Msg) (tea.Cmd, bool) {
+	key, ok := msg.(tea.KeyPressMsg)
+	if !ok {
+		return nil, false
+	}
+	switch s := key.String(); s {
+	case "esc", "q", "h", "left":
+		return nil, true
+	case "up", "k":
+		d.cursor = max(0, d.cursor-1)
+	case "down", "j", "tab":
+		d.cursor = min(d.cursor+1, len(d.Choices)-1)
+	case "enter", "y":
+		return d.copy(d.cursor), true
+	default:
+		if at := strings.Index("123456789", s); len(s) == 1 && at >= 0 && at < len(d.Choices) {
+			return d.copy(at), true
+		}
+	}
+	return nil, false
+}
+
+func (d *Copying) copy(at int) tea.Cmd {
+	text := d.Choices[at].Text
+	d.Flash("copied " + text)
+	return tea.SetClipboard(text)
+}
+
+func (d *Copying) Actions() []Action {
+	return []Action{
+		{Shown: "enter", Hint: "copy"}, {Shown: "1-9", Hint: "copy that"}, {Shown: "esc", Hint: "close"},
+	}
+}
+
+func (d *Copying) View(width, height int) string {
+	t := d.Theme()
+	names, texts := 0, ansi.StringWidth(d.Id.String())
+	for _, c := range d.Choices {
+		names = max(names, ansi.StringWidth(c.Name))
+		texts = max(texts, ansi.StringWidth(c.Text)+names+6)
+	}
+	width = max(30, min(width-4, texts))
+	lines := []widget.Line{{{"Copy of ", t.Strong}, {d.Id.String(), t.Text}}, nil}
+	for i, c := range d.Choices {
+		l := widget.Line{{" ", t.Text}, {string(rune('1' + i)), t.Key}, {"  " + c.Name + strings.Repeat(" ", names-ansi.StringWidth(c.Name)+2), t.Muted}}
+		if i > 8 {
+			l[1].Text = " "
+		}
+		if i == d.cursor {
+			l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
+			l = l.Add(t.Strong, c.Text)
+		} else {
+			l = l.Add(t.Text, c.Text)
+		}
+		lines = append(lines, l)
+	}
+	return widget.Box(t, lines, width, height, false)
+}

@@ -1,0 +1,135 @@
+package screen
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+	"lockscope/theme"
+)
+
+// EventsKept is how many events the log remembers.
+const EventsKept = 5000
+
+// EventLog remembers what happened while we looked, the newest last. Events are numbered from 0 on as they come, so that
+// a number stays when older events are forgotten.
+type EventLog struct {
+	List  []inspect.Event
+	notes []EventNote // of each in list
+	// Dropped counts those that were forgotten: the number of the first in list. missed counts those that never came, as
+	// they were too many at once.
+	Dropped, Missed int
+	// Offset is a backend's clock minus ours; nil: none is known.
+	Offset func(backend string) time.Duration
+}
+
+// EventNote is what the log works out about an event when it comes.
+type EventNote struct {
+	// From is who held the lock before a handover, escaped.
+	From string
+	// took is how long a hold or a wait was that has ended; 0 when not known. atMost: it may have been shorter.
+	took   time.Duration
+	atMost bool
+	// Text is what filters look in, lower case; made when one first asks.
+	Text string
+}
+
+// Add takes over events. It moves the remembered ones only once in a while.
+func (l *EventLog) Add(events []inspect.Event) {
+	for _, e := range events {
+		n := EventNote{From: previous(&e)}
+		if e.Contender != nil {
+			offset := time.Duration(0)
+			if l.Offset != nil {
+				offset = l.Offset(e.Lock.Backend)
+			}
+			n.took, n.atMost = lasted(e, offset)
+		}
+		l.List, l.notes = append(l.List, e), append(l.notes, n)
+	}
+	if over := len(l.List) - EventsKept; over > EventsKept/2 {
+		l.List, l.notes = slices.Clone(l.List[over:]), slices.Clone(l.notes[over:])
+		l.Dropped += over
+	}
+}
+
+// End is the number that the next event gets.
+func (l *EventLog) End() int { return l.Dropped + len(l.List) }
+
+// At is an event by its number, from dropped to end.
+func (l *EventLog) At(number int) (*inspect.Event, *EventNote) {
+	return &l.List[number-l.Dropped], &l.notes[number-l.Dropped]
+}
+
+// lasted is how long the hold or the wait was that an event ends, by the backend's clock.
+func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost bool) {
+	c, at := e.Contender, e.At.Add(offset)
+	between := func(from, to time.Time) time.Duration {
+		if from.IsZero() {
+			return 0
+		}
+		return max(0, to.Sub(from))
+	}
+	switch e.Kind {
+	case inspect.EventAcquired, inspect.EventHandover:
+		if !c.HeldSince.IsZero() {
+			at = c.HeldSince
+		}
+		return between(c.Since, at), false
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced:
+		if c.HeldSince.IsZero() {
+			return between(c.Since, at), true
+		}
+		return between(c.HeldSince, at), false
+	case inspect.EventGone:
+		return between(c.Since, at), false
+	default:
+		return 0, false
+	}
+}
+
+// After is the place in a list of numbers, the smallest first, of the first that is not below number.
+func After(numbers []int, number int) int { return sort.SearchInts(numbers, number) }
+
+// EventWord is what a kind of event is called on the screen.
+func EventWord(e *inspect.Event) string {
+	switch e.Kind {
+	case inspect.EventAppeared:
+		return "lock found"
+	case inspect.EventGone:
+		if e.Contender != nil {
+			return "left" // nobody saw it granted, which it may have been all the same
+		}
+		return "lock gone"
+	case inspect.EventWaiting:
+		return "waits"
+	case inspect.EventHandover:
+		return "handed over"
+	case inspect.EventReleased:
+		if e.Certainty == recipe.Likely {
+			return "released?" // or its session ran out
+		}
+		return "released"
+	default:
+		return string(e.Kind) // acquired, expired, lost, ended, forced, finding, cleared, backend, blind, changed
+	}
+}
+
+// TookWords say how long the hold or the wait was that an event ends; empty where that is not known or nothing.
+func TookWords(t *theme.Theme, e *inspect.Event, n *EventNote) string {
+	what := "held "
+	switch e.Kind {
+	case inspect.EventAcquired, inspect.EventHandover, inspect.EventGone:
+		what = "waited "
+	}
+	switch {
+	case n.took <= 0:
+		return ""
+	case n.atMost:
+		what += t.Glyphs.AtMost
+	}
+	return what + describe.Span(n.took)
+}

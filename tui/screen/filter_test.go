@@ -1,0 +1,143 @@
+package screen
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+)
+
+func FuzzFilter(f *testing.F) {
+	for _, text := range []string{"held age>5m", "!wait<=1h queue=3", "lib=x kind=", "client=10.", "ttl<99999d", "=>", "age>>1s", "\xff!"} {
+		f.Add(text)
+	}
+	s := fixture.Everything()
+	f.Fuzz(func(t *testing.T, text string) {
+		filter, words := NewFilter(text), NewWords(text)
+		for l := range s.Locks() {
+			filter.Match(FilterSubject{l, s, fixture.Noon.Add(time.Hour)})
+			words.MatchText(l.ID.String())
+		}
+		if inspect.Escape(strings.ReplaceAll(filter.Problem(), `\`, "")) != strings.ReplaceAll(filter.Problem(), `\`, "") {
+			t.Errorf("unsafe: %q", filter.Problem())
+		}
+	})
+}
+
+// What cannot be read is told and hides nothing.
+func TestBadFieldsAreTold(t *testing.T) {
+	s := fixture.Everything()
+	all := matching(s, "")
+	for text, says := range map[string]string{
+		"age>":       "age>: give a time with its unit",
+		"age>5":      "age>5: give a time with its unit",
+		"age=5m":     "write age>5m or age<5m",
+		"queue>x":    "queue>x: give a number",
+		"kind=mutes": "kind=mutes: give one of mutex rw semaphore",
+		"lib>x":      "lib>: write lib=WORD",
+		"lib=":       "lib=: give a word",
+		"foo=bar":    `no field "foo"`,
+		"!ttl<2":     "ttl<2: give a time",
+		"wait<\x1b[": `\u{1b}`,
+	} {
+		f := NewFilter(text)
+		if !strings.Contains(f.Problem(), says) {
+			t.Errorf("%s: %q does not say %q", text, f.Problem(), says)
+		}
+		if diff := cmp.Diff(all, matching(s, text)); diff != "" {
+			t.Errorf("%s hides: %s", text, diff)
+		}
+	}
+}
+
+func TestFilterFields(t *testing.T) {
+	s := fixture.Everything()
+	red := inspect.Escape(fixture.Hostile().ID.Path)
+	all := matching(s, "")
+	for text, want := range map[string][]string{
+		"held":               {red, "/locks/billing", "/locks/orders", "lock:cart:42"},
+		"!held":              {"/locks/nightly", "lock:dark", "lock:invoices", "lock:left"},
+		"free":               {"/locks/nightly"},
+		"FREE":               {"/locks/nightly"},
+		"waiting":            {"/locks/billing", "/locks/orders"},
+		"contended lib=kaz":  {"/locks/billing"},
+		"finding":            {red, "/locks/orders"},
+		"critical":           {"lock:invoices"},
+		"warning":            {"/locks/orders", "lock:left"},
+		"split":              {"lock:invoices"},
+		"unknown":            {"lock:dark"},
+		"age>5m":             {red, "/locks/orders"},
+		"age>14m":            {red},
+		"age<1s":             {"lock:cart:42"},
+		"!age>5m held":       {"/locks/billing", "lock:cart:42"},
+		"age>=0s":            {red, "/locks/billing", "/locks/orders", "lock:cart:42"},
+		"age>1d":             nil,
+		"wait>1m":            {"/locks/orders"},
+		"wait>11s":           {"/locks/billing", "/locks/orders"},
+		"queue>2":            {"/locks/billing", "/locks/orders"},
+		"queue=0 held":       {red, "lock:cart:42"},
+		"queue<=2 held":      {red, "lock:cart:42"},
+		"ttl<7s":             {"lock:cart:42"},
+		"lib=curator":        {"/locks/orders"},
+		"kind=rw":            {"/locks/billing"},
+		"kind=red backend=r": {"lock:cart:42", "lock:dark", "lock:invoices", "lock:left"},
+		"backend=zk !held":   {"/locks/nightly"},
+		"client=10.2.0.2":    {"/locks/billing", "/locks/orders"},
+		"client=10.2.0.":     {"/locks/billing", "/locks/orders"},
+		"client=10.2.0":      {"/locks/billing", "/locks/orders"},
+		"client=1":           nil,
+		"rule=stuck-holder":  {"/locks/orders"},
+		"label=worker-7":     {"/locks/orders"},
+		"session=0x10000abcd025a": {
+			"/locks/orders",
+		},
+		"worker-7":            {"/locks/orders"},
+		"!locks !lock:":       nil,
+		"locks !billing held": {red, "/locks/orders"},
+		"!":                   all,
+	} {
+		t.Run(text, func(t *testing.T) {
+			if p := NewFilter(text).Problem(); p != "" {
+				t.Errorf("problem: %s", p)
+			}
+			if diff := cmp.Diff(want, matching(s, text)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOnlyTimesChangeByThemselves(t *testing.T) {
+	for text, want := range map[string]bool{"age>5m": true, "x !ttl<2s": true, "held queue>3 lib=x": false, "age>": false} {
+		if got := NewFilter(text).Timed; got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+func TestWordsMatchAnyText(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "ord": true, "ORD worker": true, "ord !worker": false, "!x": true, "age>5m": false, "held": false,
+	} {
+		if got := NewWords(text).MatchText("zk:/locks/Orders", "Worker-3"); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func matching(s *inspect.Snapshot, text string) []string {
+	f := NewFilter(text)
+	var found []string
+	for l := range s.Locks() {
+		if f.Match(FilterSubject{l, s, fixture.Noon}) {
+			found = append(found, inspect.Escape(l.ID.Path))
+		}
+	}
+	slices.Sort(found)
+	return found
+}

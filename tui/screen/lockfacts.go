@@ -1,0 +1,114 @@
+package screen
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/theme"
+	"lockscope/tui/widget"
+)
+
+// Gauge is a bar that runs down, width cells wide, and what is left, 7 cells. Only a time that somebody holds the lock
+// for has the holder's colour.
+func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widget.Line {
+	bar := t.Holding
+	if !held {
+		bar = t.Muted
+	}
+	if left <= 0 {
+		return widget.Line{{"expired", t.Warning}}
+	}
+	var out widget.Line
+	if span > 0 {
+		full, rest := t.Gauge(float64(left)/float64(span), width)
+		out = widget.Line{{full, bar}, {rest, t.Faint}}
+	}
+	return out.Add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
+}
+
+// Tenths says that a row shows something that changes several times a second.
+func Tenths(host Context, l *inspect.Lock) bool {
+	if at := Expiry(l); describe.InTenths(at.Sub(host.Now())) {
+		return true
+	}
+	held, ok := host.Snapshot().Age(l, HeldSince(l), host.Now())
+	return ok && describe.InTenths(held)
+}
+
+// HeldSince is when the first holder got the lock or, not knowing that, came.
+func HeldSince(l *inspect.Lock) time.Time {
+	if len(l.Holders) == 0 {
+		return time.Time{}
+	}
+	if h := &l.Holders[0]; h.HeldSince.IsZero() {
+		return h.Since
+	}
+	return l.Holders[0].HeldSince
+}
+
+// Expiry is when a held lock runs out or, when nobody holds it, the last of its votes; zero when never.
+func Expiry(l *inspect.Lock) time.Time {
+	if len(l.Holders) > 0 {
+		return l.Holders[0].ExpiresAt
+	}
+	var last time.Time
+	for i := range l.Masters {
+		if at := l.Masters[i].ExpiresAt; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// ages is what ages are told by.
+func Ages(host Context) describe.View {
+	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
+}
+
+// Verdict says in plain words who holds a lock, since when, and who waits.
+func Verdict(host Context, l *inspect.Lock) string {
+	return host.Theme().Glyphs.Put(Ages(host).Verdict(l))
+}
+
+// Say is what a rule says, safe to print, and with the signs of the terminal's character set.
+func Say(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Put(text)) }
+
+func Scanned(host Context) (n int, busy bool) {
+	for _, b := range host.Snapshot().Backends {
+		n += b.Scanned
+		busy = busy || !b.FirstPass && b.State != inspect.Down
+	}
+	return n, busy
+}
+
+// Down counts the backends that cannot be reached.
+func Down(host Context) int {
+	n := 0
+	for _, b := range host.Snapshot().Backends {
+		if b.State == inspect.Down {
+			n++
+		}
+	}
+	return n
+}
+
+// BlindBackends says that a part of some backend does not answer.
+func BlindBackends(host Context) bool {
+	for _, b := range host.Snapshot().Backends {
+		if b.State != inspect.Connected {
+			return true
+		}
+	}
+	return false
+}
+
+// Instant orders times with the unknown last.
+func Instant(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}

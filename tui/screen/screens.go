@@ -1,0 +1,108 @@
+package screen
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+)
+
+// BesideWidth is the width from which the selected lock's chain stands beside the table.
+const BesideWidth = 160
+
+// AtOnce is how many locks are arranged while the user waits; more are in a command.
+const AtOnce = 1000
+
+// The beat of the clock: while something is shown in tenths, and otherwise.
+const (
+	FastBeat = 250 * time.Millisecond
+	SlowBeat = time.Second
+)
+
+// SnapshotMsg tells a screen that the world's snapshot is a new one. changed lists the locks that differ from
+// the one before; all says that it does not, and that everything must be looked at again.
+type SnapshotMsg struct {
+	Changed []inspect.ID
+	All     bool
+}
+
+// TickMsg tells the screen in front that the drawn time is a later one.
+type TickMsg struct{}
+
+// Name names a screen.
+type Name string
+
+// Subject is what a screen is about: a lock, an owner, both or neither.
+type Subject struct {
+	Lock  inspect.ID
+	Owner inspect.Identity
+}
+
+// Place is a screen and what it is about.
+type Place struct {
+	Screen Name
+	Subject
+}
+
+// Screen is one page of the program.
+type Screen interface {
+	// Open shows the screen on what the place is about. What it shows already stays as it is, the cursor too, and so does
+	// everything where the place is about nothing.
+	Open(p Place)
+	// Title is its name in the title bar.
+	Title() string
+	SetSize(width, height int)
+	// Update takes snapshotShownMsg (an empty one when the screen comes to the front), mouse messages relative to the
+	// screen's corner, and what its own commands answer (see world.ask).
+	Update(msg tea.Msg) tea.Cmd
+	// Actions are the keys it has now.
+	Actions() []Action
+	// View is exactly as many lines as its height, none wider than its width.
+	View() string
+	// Selected is what the cursor is on, for another screen to open at; zero where nothing is.
+	Selected() Subject
+	// Focus are the locks it shows.
+	Focus() []inspect.ID
+	// NeedsFastTick says that something on it changes several times a second.
+	NeedsFastTick() bool
+}
+
+// Typist is a screen that takes every key before the actions while a filter is typed in it.
+type Typist interface {
+	TakeKey(msg tea.KeyPressMsg) bool
+	Typing() bool
+}
+
+// Scrolling is a screen with a list. Sight is which row the cursor is on, counted from 0, of how many, and how many are in sight.
+type Scrolling interface {
+	ScrollPosition() (at, of, rows int)
+}
+
+// Holder is a screen that holds locks of ours. Holding counts them, and those that it waits for.
+type Holder interface{ Holding() int }
+
+// Dialog lies over the screen. The one on top gets the keys, pastes and wheel turns; all of them get answers to commands,
+// and drop those that are not for them.
+type Dialog interface {
+	Update(msg tea.Msg) (cmd tea.Cmd, done bool)
+	Actions() []Action
+	// View is a box of at most that size.
+	View(width, height int) string
+}
+
+const Locks Name = "locks"
+
+const Chain Name = "chain"
+
+const Timeline Name = "timeline"
+
+const Findings Name = "findings"
+
+const Events Name = "events"
+
+const Clients Name = "clients"
+
+const Backends Name = "backends"
+
+const Lab Name = "lab"

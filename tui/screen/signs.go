@@ -1,0 +1,108 @@
+package screen
+
+import (
+	"fmt"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+	"lockscope/theme"
+	"lockscope/tui/widget"
+)
+
+func ModeCell(t *theme.Theme, c *inspect.Contender) widget.Line {
+	if c.Mode == recipe.Shared {
+		return widget.Line{{"read", t.Text}}
+	}
+	return widget.Line{{"write", t.Strong}}
+}
+
+func ContenderSign(t *theme.Theme, c *inspect.Contender) (widget.Span, string) {
+	switch c.State {
+	case inspect.Holding:
+		word := "holds"
+		if c.Count > 1 {
+			word = fmt.Sprintf("holds %dx", c.Count)
+		}
+		return widget.Span{t.Glyphs.Holding, t.Holding}, word
+	case inspect.Pending:
+		return widget.Span{t.Glyphs.Pending, t.Waiting}, "pending"
+	default:
+		return widget.Span{t.Glyphs.Waiting, t.Waiting}, "waits"
+	}
+}
+
+// Sign is the glyph of a lock and its style.
+func Sign(t *theme.Theme, l *inspect.Lock) widget.Span { return RankSign(t, describe.LevelOf(l)) }
+
+func RankSign(t *theme.Theme, r describe.Level) widget.Span {
+	switch r {
+	case describe.LevelCritical:
+		return widget.Span{t.Glyphs.Critical, t.Critical}
+	case describe.LevelWarning:
+		return widget.Span{t.Glyphs.Warning, t.Warning}
+	case describe.LevelUnknown:
+		return widget.Span{t.Glyphs.Unknown, t.Unknown}
+	case describe.LevelFree:
+		return widget.Span{t.Glyphs.Free, t.Free}
+	default:
+		return widget.Span{t.Glyphs.Holding, t.Holding}
+	}
+}
+
+// SeveritySign is the glyph of a finding and its style.
+func SeveritySign(t *theme.Theme, s inspect.Severity) widget.Span {
+	switch s {
+	case inspect.Critical:
+		return widget.Span{t.Glyphs.Critical, t.Critical}
+	case inspect.Warning:
+		return widget.Span{t.Glyphs.Warning, t.Warning}
+	default:
+		return widget.Span{t.Glyphs.Info, t.Info}
+	}
+}
+
+// BackendSign is the glyph of a backend's state and its style.
+func BackendSign(t *theme.Theme, s inspect.BackendState) widget.Span {
+	switch s {
+	case inspect.Degraded:
+		return widget.Span{t.Glyphs.Pending, t.Warning}
+	case inspect.Down:
+		return widget.Span{t.Glyphs.Critical, t.Critical}
+	default:
+		return widget.Span{t.Glyphs.Holding, t.Holding}
+	}
+}
+
+// EventSign is the glyph of an event and its style.
+func EventSign(t *theme.Theme, e *inspect.Event) widget.Span {
+	g := t.Glyphs
+	switch e.Kind {
+	case inspect.EventAcquired:
+		return widget.Span{g.Holding, t.Holding}
+	case inspect.EventHandover:
+		return widget.Span{g.Handover, t.Holding}
+	case inspect.EventWaiting:
+		return widget.Span{g.Waiting, t.Waiting}
+	case inspect.EventReleased:
+		return widget.Span{g.Free, t.Muted}
+	case inspect.EventExpired:
+		return widget.Span{g.Expired, t.Warning}
+	case inspect.EventLost:
+		return widget.Span{g.Warning, t.Warning}
+	case inspect.EventForced:
+		return widget.Span{g.Forced, t.Warning}
+	case inspect.EventFinding:
+		return SeveritySign(t, e.Finding.Severity)
+	case inspect.EventCleared:
+		return widget.Span{g.Cleared, t.Holding}
+	case inspect.EventBackend:
+		return BackendSign(t, e.Backend.State)
+	case inspect.EventBlind, inspect.EventChanged:
+		return widget.Span{g.Warning, t.Warning}
+	case inspect.EventAppeared:
+		return widget.Span{g.Came, t.Muted}
+	default:
+		return widget.Span{g.Went, t.Muted}
+	}
+}

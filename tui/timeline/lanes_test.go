@@ -1,0 +1,24 @@
+package timeline
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/lanes"
+)
+
+func TestFitting(t *testing.T) {
+	for _, test := range []struct {
+		oldest time.Duration
+		want   time.Duration
+	}{
+		{5 * time.Second, 30 * time.Second}, {40 * time.Second, time.Minute}, {14 * time.Minute, 15 * time.Minute}, {26 * time.Hour, time.Hour},
+	} {
+		l := &inspect.Lock{Holders: []inspect.Contender{fixture.Entry("a", test.oldest, test.oldest)}}
+		if got := lanes.Fitting(lanes.LanesOf(l, lanes.PastLock{}, fixture.Noon), fixture.Noon, leastWindow); got != test.want {
+			t.Errorf("%v: %v, want %v", test.oldest, got, test.want)
+		}
+	}
+}

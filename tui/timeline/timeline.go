@@ -1,0 +1,296 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/lanes"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// Screen shows who waited for and held one lock when: a lane a contender, in the order in which they came.
+type Screen struct {
+	screen.Context
+	source        lanes.Source
+	id            inspect.ID
+	width, height int
+	// length of the window; 0: what fits the lock. end is where it ends; zero: now.
+	length time.Duration
+	end    time.Time
+	// top is the first lane shown, cursor the selected one of those in the window, and selected which it is; follow:
+	// whoever holds the lock.
+	top, Cursor int
+	selected    lanes.Key
+	follow      bool
+	ListTop     int  // the line of the view where the lanes start
+	room        int  // how many lanes there is room for
+	arrowsTaken bool // they change the scene
+}
+
+// leastWindow is the shortest window that is chosen for a lock.
+const leastWindow = 30 * time.Second
+
+func New(host screen.Context, arrowsTaken bool) screen.Screen {
+	return &Screen{Context: host, source: lanes.NewSource(host), follow: true, arrowsTaken: arrowsTaken}
+}
+
+func (s *Screen) Open(p screen.Place) {
+	if p.Lock == (inspect.ID{}) || p.Lock == s.id {
+		return
+	}
+	s.id, s.length, s.end, s.top, s.follow = p.Lock, 0, time.Time{}, 0, true
+}
+
+func (s *Screen) Title() string { return string(screen.Timeline) }
+
+func (s *Screen) SetSize(width, height int) { s.width, s.height = width, height }
+
+func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.id} }
+
+// NeedsFastTick says that a cell is worth less than the slow beat.
+func (s *Screen) NeedsFastTick() bool {
+	return s.end.IsZero() && len(s.lanes()) > 0 && s.LaneView().Window.Step < screen.SlowBeat
+}
+
+func (s *Screen) lanes() []lanes.Lane { return s.source.Of(s.id) }
+
+func (s *Screen) LaneView() lanes.View {
+	if s.length == 0 {
+		return lanes.NewView(&s.source, s.id, s.end, lanes.Fitting(s.lanes(), s.Now(), leastWindow), s.width)
+	}
+	return lanes.NewView(&s.source, s.id, s.end, s.length, s.width)
+}
+
+// shown are the lanes in the window; the cursor is put on the selected one.
+func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
+	v := s.LaneView()
+	list := v.In(s.lanes())
+	s.Cursor = min(s.Cursor, max(0, len(list)-1))
+	if s.follow {
+		s.Cursor = lanes.Present(list)
+		return v, list
+	}
+	for i, l := range list {
+		if lanes.KeyOf(l.Contender) == s.selected || l.Present && l.Contender.Name == s.selected.Name {
+			s.Cursor = i
+		}
+	}
+	return v, list
+}
+
+// Selected is the lock and who the selected lane is of.
+func (s *Screen) Selected() screen.Subject {
+	about := screen.Subject{Lock: s.id}
+	if _, list := s.shown(); s.Cursor < len(list) {
+		about.Owner, _ = list[s.Cursor].Contender.Identity(s.id.Backend)
+	}
+	return about
+}
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.SnapshotMsg:
+		if s.InFront() != screen.Timeline {
+			s.source.Forget()
+		}
+	case tea.MouseWheelMsg:
+		s.move(screen.Wheel(msg))
+	case tea.MouseClickMsg:
+		if at := msg.Y - s.ListTop; at >= 0 && at < s.room {
+			s.shown()
+			s.move(s.top + at - s.Cursor)
+		}
+	}
+	return nil
+}
+
+func (s *Screen) move(by int) {
+	_, list := s.shown()
+	if len(list) == 0 {
+		return
+	}
+	s.follow, s.Cursor = false, max(0, min(s.Cursor+by, len(list)-1))
+	s.selected = lanes.KeyOf(list[s.Cursor].Contender)
+}
+
+func (s *Screen) page() int { return max(1, s.room-1) }
+
+func (s *Screen) Actions() []screen.Action {
+	list := []screen.Action{
+		{Keys: []string{"esc"}, Shown: "esc", Hint: "back", Help: "back to where you came from", Run: screen.Do(s.Back)},
+		{Keys: []string{"left", "h"}, Shown: "hl ←→", Hint: "in time", Help: "move the window in time", Run: screen.Do(func() { s.seek(-1) })},
+		{Keys: []string{"right", "l"}, Run: screen.Do(func() { s.seek(1) })},
+		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Run: screen.Do(func() { s.zoom(-1) })},
+		{Keys: []string{"-", "_"}, Run: screen.Do(func() { s.zoom(1) })},
+		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Help: "back to now, following whoever holds it", Run: screen.Do(s.live)},
+		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
+		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane", Disabled: func() string { return "this screen has one pane" }},
+	}
+	switch {
+	case s.arrowsTaken:
+		list[1].Shown = "hl" // the arrows change the scene
+	case s.Theme().Options.ASCII:
+		list[1].Shown = "hl left right"
+	}
+	return append(list, screen.Moves(s.move, s.page)...)
+}
+
+func (s *Screen) nothing() string {
+	if s.id == (inspect.ID{}) {
+		return "no lock is selected"
+	}
+	return ""
+}
+
+// seek moves the window by a quarter of its length, no further than to the first thing known and to now.
+func (s *Screen) seek(quarters int) {
+	v := s.LaneView()
+	length := v.Window.Step * time.Duration(v.Window.Cells)
+	end := s.end
+	if end.IsZero() {
+		if quarters > 0 {
+			s.Flash("this is now")
+			return
+		}
+		end = s.Now()
+	}
+	s.fix(length)
+	end = end.Add(time.Duration(quarters) * length / 4)
+	if first := s.first().Add(length / 4); end.Before(first) {
+		if end = first; !s.end.IsZero() && !first.Before(s.end) || !first.Before(s.Now()) {
+			s.Flash("nothing is known before this")
+			return
+		}
+	}
+	s.end = end
+	if !end.Before(s.Now()) {
+		s.end = time.Time{}
+	}
+}
+
+// fix keeps the window's length from following the lock.
+func (s *Screen) fix(length time.Duration) {
+	if s.length == 0 {
+		s.length = length
+	}
+}
+
+// first is the first instant that something is known of.
+func (s *Screen) first() time.Time {
+	first := s.source.Looked(s.id)
+	for _, l := range s.lanes() {
+		if at := l.Arrival(); !at.IsZero() && at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// zoom takes the next shorter or longer window, around the same middle unless it ends now.
+func (s *Screen) zoom(by int) {
+	before := s.length
+	if before == 0 {
+		before = lanes.Fitting(s.lanes(), s.Now(), leastWindow)
+	}
+	all, at := lanes.Lengths(), 0
+	for i, d := range all {
+		if d <= before {
+			at = i
+		}
+	}
+	next := at + by
+	if next < 0 || next >= len(all) {
+		s.Flash("a window is from 10 s to 1 h long")
+		return
+	}
+	s.length = all[next]
+	if !s.end.IsZero() {
+		if s.end = s.end.Add((s.length - before) / 2); !s.end.Before(s.Now()) {
+			s.end = time.Time{}
+		}
+	}
+}
+
+func (s *Screen) live() { s.end, s.follow = time.Time{}, true }
+
+// View is exactly as high as the screen.
+func (s *Screen) View() string {
+	t := s.Theme()
+	if s.id == (inspect.ID{}) {
+		return s.finish([]widget.Line{{{" No lock is selected: choose one in the list of locks, then press t.", t.Muted}}})
+	}
+	v, list := s.shown()
+	lines := append(s.head(&v), s.figures()...)
+	lines = append(lines, nil)
+	below := s.below(&v, list)
+	s.room = max(1, s.height-len(lines)-1-len(below))
+	lines = append(lines, v.Header())
+	s.ListTop = len(lines)
+	if len(list) == 0 {
+		lines = append(lines, widget.Line{{"   " + s.emptiness(&v), t.Muted}})
+	} else {
+		s.top = max(min(s.top, s.Cursor), s.Cursor-s.room+1)
+		s.top = max(0, min(s.top, len(list)-s.room))
+		if s.follow {
+			s.top = widget.Around(s.Cursor, len(list), s.room)
+		}
+		lines = append(lines, v.List(list, s.top, s.room, s.Cursor)...)
+	}
+	for len(lines) < s.height-len(below) {
+		lines = append(lines, nil)
+	}
+	return s.finish(append(lines, below...))
+}
+
+func (s *Screen) finish(lines []widget.Line) string {
+	out := make([]string, 0, s.height)
+	for _, l := range lines[:min(len(lines), s.height)] {
+		out = append(out, l.Render(s.width, s.Theme().Glyphs.Ellipsis, nil))
+	}
+	for len(out) < s.height {
+		out = append(out, "")
+	}
+	return strings.Join(out, "\n")
+}
+
+// head says which lock this is, what time is shown, and who holds it.
+func (s *Screen) head(v *lanes.View) []widget.Line {
+	t, w := s.Theme(), &v.Window
+	left := widget.Line{{" " + s.id.String(), t.Strong}}
+	l := s.Snapshot().Lock(s.id)
+	if l != nil {
+		left = left.Add(t.Muted, "  "+string(l.Kind))
+		if l.Recipe != "" {
+			left = left.Add(t.Muted, " "+t.Glyphs.Dot+" "+l.Recipe)
+		}
+	}
+	length := w.Step * time.Duration(w.Cells)
+	right := widget.Line{{" live ", t.Badge}, {" last " + describe.Exact(length.Round(time.Second)) + " ", t.Muted}}
+	if !v.Live {
+		right = widget.Line{{" " + w.From.Format("15:04:05") + " " + t.Glyphs.Dash + " " + w.End().Format("15:04:05") + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
+	}
+	lines := []widget.Line{widget.Spread(left.Cut(s.width-right.Width()-1, t.Glyphs.Ellipsis), right, s.width, "")}
+	if l == nil {
+		return append(lines, widget.Line{{" " + t.Glyphs.Unknown + " its servers do not list it (any more)", t.Unknown}})
+	}
+	mark := screen.Sign(t, l)
+	return append(lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Put(screen.Ages(s).Standing(l)), t.Text}})
+}
+
+// emptiness says why there is no lane.
+func (s *Screen) emptiness(v *lanes.View) string {
+	switch {
+	case len(s.lanes()) > 0:
+		return "Nobody waited for it or held it in this time."
+	case s.Snapshot().Lock(s.id) == nil:
+		return "Nothing was seen of it."
+	default:
+		return fmt.Sprintf("Nobody has waited for it or held it in the %s that we have looked.", describe.Seconds(s.Now().Sub(v.Looked)))
+	}
+}

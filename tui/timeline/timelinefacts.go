@@ -1,0 +1,87 @@
+package timeline
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/lanes"
+	"lockscope/tui/widget"
+)
+
+// figures are what was seen of the lock so far.
+func (s *Screen) figures() []widget.Line {
+	t, h := s.Theme(), s.Snapshot().History(s.id)
+	if h == nil {
+		return []widget.Line{{{"   nothing changed in it since we look, for " + describe.Seconds(s.Now().Sub(s.source.Started)), t.Muted}}}
+	}
+	first := widget.Line{{"   ", t.Text}}
+	first = append(append(first, s.spans("hold", h.Holds)...), widget.Span{"  ", t.Text})
+	first = append(first, s.spans("wait", h.Waits)...)
+	watched := s.Now().Sub(h.Since)
+	second := widget.Line{{"   ", t.Text}, {describe.Count(h.Grants, "grant"), t.Strong}, {", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text}}
+	if watched >= 10*time.Second {
+		second = second.Add(t.Text, ", "+rate(h.Grants, watched)+"/min")
+	}
+	return []widget.Line{first, append(second, s.fairness()...)}
+}
+
+// rate is how many a minute, in two digits.
+func rate(n int, in time.Duration) string {
+	perMinute := float64(n) / in.Minutes()
+	if perMinute < 9.95 {
+		return fmt.Sprintf("%.1f", perMinute)
+	}
+	return fmt.Sprintf("%.0f", perMinute)
+}
+
+func (s *Screen) spans(name string, d inspect.Spans) widget.Line {
+	t := s.Theme()
+	l := widget.Line{{name + " ", t.Muted}}
+	if d.Count == 0 {
+		return l.Add(t.Muted, "none ended yet")
+	}
+	for _, part := range []struct {
+		name string
+		d    time.Duration
+	}{{"p50 ", d.P50}, {"p99 ", d.P99}, {"max ", d.Max}} {
+		l = l.Add(t.Muted, part.name).Add(t.Text, describe.Span(part.d)+" ")
+	}
+	return l.Add(t.Muted, fmt.Sprintf("of %d", d.Count))
+}
+
+// fairness says whether somebody was granted before one who came earlier.
+func (s *Screen) fairness() widget.Line {
+	t, v := s.Theme(), s.LaneView()
+	queue := false
+	times, whom := 0, 0
+	for i, l := range s.lanes() {
+		if n := v.Overtaken(&s.lanes()[i]); n > 0 {
+			times, whom = times+n, whom+1
+		}
+		queue = queue || l.Left || l.Waits() || l.Granted.After(l.Queued) && !l.Queued.IsZero()
+	}
+	lead := "  " + t.Glyphs.Dot + "  "
+	switch {
+	case times > 0:
+		return widget.Line{{lead, t.Muted}, {fmt.Sprintf("%s %d overtaken, %s in all", t.Glyphs.Warning, whom, describe.Times(times)), t.Warning}}
+	case queue:
+		return widget.Line{{lead, t.Muted}, {"fair: nobody overtaken", t.Holding}}
+	default:
+		return widget.Line{{lead, t.Muted}, {"no queue to be seen: only the holds", t.Muted}}
+	}
+}
+
+// below is what the cells mean, and what is known of the selected lane.
+func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane) []widget.Line {
+	if len(lanes) == 0 {
+		return nil
+	}
+	lines := []widget.Line{nil, v.Legend(s.width)}
+	if s.height < 14 {
+		return lines
+	}
+	lines = append(lines, widget.Section(s.Theme(), s.width, "selected"))
+	return append(lines, v.Facts(lanes[s.Cursor], s.width)...)
+}

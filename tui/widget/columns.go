@@ -1,0 +1,115 @@
+package widget
+
+import (
+	"charm.land/lipgloss/v2"
+)
+
+// Column is one column of a table.
+type Column struct {
+	Title string
+	Right bool
+	// Middle cuts what is too wide in its middle rather than at its end.
+	Middle bool
+	// Width is the least; grow says how much of the room that is left over goes to it; most is where it stops.
+	Width, Grow, Most int
+	// From is the table's width from which it is shown at all.
+	From int
+}
+
+// Never is the width from which a column is shown that is not.
+const Never = 1 << 30
+
+// Lay gives the columns that are shown in a table of some width their widths; the others get 0. A gap of two cells
+// goes before every column but the first.
+func Lay(columns []Column, width int) []int {
+	widths := make([]int, len(columns))
+	room, grow := width, 0
+	for i, c := range columns {
+		if width < c.From {
+			continue
+		}
+		widths[i] = c.Width
+		room -= c.Width + Gap
+		grow += c.Grow
+	}
+	room += Gap
+	for pass := 0; pass < 3 && room > 0 && grow > 0; pass++ {
+		given := 0
+		next := 0
+		for i, c := range columns {
+			if widths[i] == 0 || c.Grow == 0 || widths[i] >= c.Most {
+				continue
+			}
+			more := min(room*c.Grow/grow, c.Most-widths[i])
+			widths[i] += more
+			given += more
+			if widths[i] < c.Most {
+				next += c.Grow
+			}
+		}
+		room, grow = room-given, next
+	}
+	return widths
+}
+
+// Gap is between two columns.
+const Gap = 2
+
+// ColumnAt is the column at x cells from the table's start; -1 where there is none.
+func ColumnAt(widths []int, x int) int {
+	for i, w := range widths {
+		if w == 0 {
+			continue
+		}
+		if x < w+Gap {
+			if x < 0 {
+				return -1
+			}
+			return i
+		}
+		x -= w + Gap
+	}
+	return -1
+}
+
+// Join puts cells into their columns. A cell that is too wide runs on where the cell after it is empty.
+func Join(columns []Column, widths []int, cells []Line, tail string) Line {
+	out := make(Line, 0, 4*len(cells)) // a span is large: growing would copy them again and again
+	for i := 0; i < len(cells); i++ {
+		c, width, column := cells[i], widths[i], columns[i]
+		if width == 0 {
+			continue
+		}
+		if next := i + 1; next < len(cells) && !column.Right && c.Width() > width && len(cells[next]) == 0 && widths[next] > 0 {
+			width += Gap + widths[next]
+			i = next
+		}
+		if len(out) > 0 {
+			out = out.Add(lipgloss.NewStyle(), "  ")
+		}
+		if column.Middle {
+			c = c.Squeeze(width, tail)
+		}
+		c = c.Cut(width, tail)
+		blank := Blanks(width - c.Width())
+		if column.Right && blank != "" {
+			out = append(out, Span{Text: blank})
+		}
+		if out = append(out, c...); !column.Right && blank != "" {
+			out = append(out, Span{Text: blank})
+		}
+	}
+	return out
+}
+
+// Titles is the header of a table.
+func Titles(columns []Column, widths []int, style lipgloss.Style) Line {
+	cells := make([]Line, len(columns))
+	for i, c := range columns {
+		cells[i] = Line{{c.Title, style}}
+	}
+	return Join(columns, widths, cells, "")
+}
+
+// Margin is left of the first column: the cursor, the sign and two blanks.
+const Margin = 3

@@ -1,0 +1,81 @@
+package widget
+
+import (
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/internal/text"
+	"lockscope/theme"
+)
+
+// Field is a line of text that is being typed. Its zero value is empty and ready. Pastes are messages of their own, and
+// reach it only where paste is called.
+type Field struct {
+	input textinput.Model
+	ready bool
+}
+
+func NewField(value string) *Field {
+	f := &Field{}
+	f.Set(value)
+	return f
+}
+
+// start makes the input. It reads no clipboard by itself: a paste comes from the terminal.
+func (f *Field) start() {
+	if f.ready {
+		return
+	}
+	f.input, f.ready = textinput.New(), true
+	f.input.KeyMap.Paste.SetEnabled(false)
+	f.input.Focus()
+}
+
+func (f *Field) Set(value string) {
+	f.start()
+	f.input.SetValue(value)
+	f.input.CursorEnd()
+}
+
+func (f *Field) Value() string { return f.input.Value() }
+
+// Press takes a key that edits or moves the cursor; false for one that does neither.
+func (f *Field) Press(msg tea.KeyPressMsg) bool { return f.update(msg) }
+
+func (f *Field) paste(msg tea.PasteMsg) bool { return f.update(msg) }
+
+func (f *Field) update(msg tea.Msg) bool {
+	f.start()
+	value, at := f.input.Value(), f.input.Position()
+	f.input, _ = f.input.Update(msg) // its command makes the cursor blink, which ours does not
+	return f.input.Value() != value || f.input.Position() != at
+}
+
+// View is the text with a cursor, which stays in sight.
+func (f *Field) View(t *theme.Theme, width int) Line {
+	value := []rune(f.Value())
+	at := min(f.input.Position(), len(value))
+	if !f.ready {
+		at = len(value)
+	}
+	under, after := " ", ""
+	if at < len(value) {
+		under, after = text.Printable(string(value[at])), text.Printable(string(value[at+1:]))
+	}
+	before := TailOf(text.Printable(string(value[:at])), width-ansi.StringWidth(under), t.Glyphs.Ellipsis)
+	l := Line{{before, t.Strong}, {under, t.Strong.Reverse(true)}}
+	if room := width - l.Width(); after != "" && room > 0 {
+		l = l.Add(t.Strong, ansi.Truncate(after, room, t.Glyphs.Ellipsis))
+	}
+	return l
+}
+
+// TailOf is the end of a text that fits into the cells.
+func TailOf(s string, cells int, ellipsis string) string {
+	w := ansi.StringWidth(s)
+	if w <= cells {
+		return s
+	}
+	return ellipsis + ansi.Cut(s, w-cells+1, w)
+}

@@ -1,0 +1,74 @@
+package widget
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/theme"
+)
+
+// Sheet draws lines, exactly as many as the height.
+func Sheet(t *theme.Theme, lines []Line, width, height int) string {
+	out := make([]string, height)
+	for i := range out {
+		if i < len(lines) {
+			out[i] = lines[i].Render(width, t.Glyphs.Ellipsis, nil)
+		} else {
+			out[i] = strings.Repeat(" ", width)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// RowsAbove is how many of n rows a list shows above the details of the selected one, of the lines that both have. It does
+// not depend on what is selected, so that nothing jumps.
+func RowsAbove(n, lines int) int {
+	details := max(9, min(14, lines*2/5))
+	return max(1, min(n, max(4, lines-details)))
+}
+
+// SelectedStyle marks the selected row of the pane that the keys move in; in the other one its cursor does.
+func SelectedStyle(t *theme.Theme, here bool) func(lipgloss.Style) lipgloss.Style {
+	if here {
+		return t.Selected
+	}
+	return nil
+}
+
+// KeepRight puts right at the end of a line; where both do not fit, left is cut.
+func KeepRight(left, right Line, width int, tail string) Line {
+	if len(right) == 0 {
+		return left
+	}
+	return Spread(left.Cut(max(1, width-right.Width()-1), tail), right, width, tail)
+}
+
+// More writes over the ends of the first and last row of a list how many there are before and after them.
+func More(t *theme.Theme, rows []Line, top, all, width int) {
+	put := func(at int, mark string, n int) {
+		if n > 0 {
+			note := Line{{fmt.Sprintf(" %s %d more ", mark, n), t.Badge}}
+			rows[at] = append(rows[at].Align(width-1-note.Width(), false, t.Glyphs.Ellipsis), note...)
+		}
+	}
+	if len(rows) > 0 {
+		put(len(rows)-1, t.Glyphs.Down, all-top-len(rows))
+		put(0, t.Glyphs.Up, top)
+	}
+}
+
+// Around is the first of n lanes to show so that the one at some place is in the middle.
+func Around(at, n, room int) int { return max(0, min(at-room/2, n-room)) }
+
+// Filled is exactly n lines.
+func Filled(lines []string, n int) []string {
+	for len(lines) < n {
+		lines = append(lines, "")
+	}
+	return lines[:max(1, n)]
+}
+
+// Deepest is where the tree stops to lean to the right: a queue of a hundred stays readable.
+const Deepest = 5

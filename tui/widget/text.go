@@ -1,0 +1,245 @@
+package widget
+
+import (
+	"image/color"
+	"strings"
+
+	"lockscope/internal/text"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Span is text in one style; line is a row of them.
+type (
+	Span = struct {
+		Text  string
+		Style lipgloss.Style
+	}
+	Line []Span
+)
+
+func (l Line) Width() int {
+	n := 0
+	for _, s := range l {
+		n += TextWidth(s.Text)
+	}
+	return n
+}
+
+func (l Line) Add(style lipgloss.Style, text string) Line { return append(l, Span{text, style}) }
+
+// TextWidth is how many cells text takes. Most of it is ASCII, where that is quickly told.
+func TextWidth(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ansi.StringWidth(s)
+		}
+	}
+	return len(s)
+}
+
+// Text is the line without its styles.
+func (l Line) Text() string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// Render draws a line in exactly width cells: cut with tail, or filled up. over changes every style; nil: none does.
+func (l Line) Render(width int, tail string, over func(lipgloss.Style) lipgloss.Style) string {
+	if l.Width() > width {
+		l = l.Cut(width, tail)
+	}
+	var b strings.Builder
+	used := 0
+	for i := range l {
+		s := &l[i]
+		if s.Text == "" {
+			continue
+		}
+		used += TextWidth(s.Text)
+		if over != nil {
+			b.WriteString(paint(over(s.Style), s.Text))
+		} else {
+			b.WriteString(paint(s.Style, s.Text))
+		}
+	}
+	if used < width {
+		rest := Blanks(width - used)
+		if over != nil {
+			rest = paint(over(lipgloss.NewStyle()), rest)
+		}
+		b.WriteString(rest)
+	}
+	return b.String()
+}
+
+// paint draws text of one line in the colours and weight of a style. lipgloss' own Render lays out blocks, which takes ten
+// times as long, for each of the thousand spans of a frame.
+func paint(style lipgloss.Style, text string) string {
+	var a ansi.Style
+	if style.GetBold() {
+		a = a.Bold()
+	}
+	if style.GetFaint() {
+		a = a.Faint()
+	}
+	if style.GetUnderline() {
+		a = a.Underline(true)
+	}
+	if style.GetReverse() {
+		a = a.Reverse(true)
+	}
+	if c := style.GetForeground(); coloured(c) {
+		a = a.ForegroundColor(c)
+	}
+	if c := style.GetBackground(); coloured(c) {
+		a = a.BackgroundColor(c)
+	}
+	if len(a) == 0 || text == "" {
+		return text
+	}
+	return a.Styled(text)
+}
+
+func coloured(c color.Color) bool { return c != nil && c != color.Color(lipgloss.NoColor{}) }
+
+// Cut is the line in at most width cells, the last ones tail where something was cut off.
+func (l Line) Cut(width int, tail string) Line {
+	if l.Width() <= width {
+		return l
+	}
+	var out Line
+	for _, s := range l {
+		w := TextWidth(s.Text)
+		if w >= width { // more follows or this is too long itself
+			return append(out, Span{ansi.Truncate(s.Text+" ", width, tail), s.Style})
+		}
+		width -= w
+		out = append(out, s)
+	}
+	return out
+}
+
+// Spread puts right at the end of a line of width cells. Where both do not fit, right loses.
+func Spread(left, right Line, width int, tail string) Line {
+	gap := width - left.Width() - right.Width()
+	if gap < 1 {
+		return left.Cut(width, tail)
+	}
+	out := append(Line{}, left...)
+	out = append(out, Span{Text: strings.Repeat(" ", gap)})
+	return append(out, right...)
+}
+
+// Align puts a line to the left or right of width cells.
+func (l Line) Align(width int, right bool, tail string) Line {
+	l = l.Cut(width, tail)
+	blank := Span{Text: strings.Repeat(" ", max(0, width-l.Width()))}
+	if right {
+		return append(Line{blank}, l...)
+	}
+	return append(append(Line{}, l...), blank)
+}
+
+// Blanks is n blanks; none for less than one.
+func Blanks(n int) string {
+	const some = "                                                                                "
+	if n <= len(some) {
+		return some[:max(0, n)]
+	}
+	return strings.Repeat(" ", n)
+}
+
+// Squeeze cuts the longest part of a line in its middle, so that the line fits into width cells.
+func (l Line) Squeeze(width int, ellipsis string) Line {
+	over := l.Width() - width
+	if over <= 0 || len(l) == 0 {
+		return l
+	}
+	out := append(Line{}, l...)
+	long := &out[0]
+	for i := range out {
+		if ansi.StringWidth(out[i].Text) > ansi.StringWidth(long.Text) {
+			long = &out[i]
+		}
+	}
+	if room := ansi.StringWidth(long.Text) - over; room > 4 {
+		long.Text = text.Middle(long.Text, room, ellipsis)
+	}
+	return out
+}
+
+// Wrap breaks text at blanks into at most n lines of width cells. Only a word that is wider than a line is broken
+// itself: names and commands stay as they are typed.
+func Wrap(s string, width, n int, tail string) []string {
+	width = max(1, width)
+	var lines []string
+	rest := ""
+	for _, word := range strings.Fields(s) {
+		if len(lines) > n {
+			break // what follows is cut off
+		}
+		switch {
+		case rest == "":
+			rest = word
+		case ansi.StringWidth(rest)+1+ansi.StringWidth(word) <= width:
+			rest += " " + word
+		default:
+			lines, rest = append(lines, rest), word
+		}
+		for ansi.StringWidth(rest) > width && len(lines) <= n {
+			head := ansi.Truncate(rest, width, "")
+			if head == "" {
+				break // one character is wider than a line
+			}
+			lines, rest = append(lines, head), strings.TrimPrefix(rest, head)
+		}
+	}
+	lines = append(lines, rest)
+	if len(lines) > n {
+		lines = lines[:n]
+		lines[n-1] = ansi.Truncate(lines[n-1]+" "+tail, width, tail)
+	}
+	return lines
+}
+
+// WrapCommand breaks a command between its words, so that pasting the lines runs it as a whole.
+func WrapCommand(command string, width int) []string {
+	var words []string
+	quoted, from := false, 0
+	for i := range len(command) {
+		switch c := command[i]; {
+		case c == '\'' && (quoted || i == 0 || command[i-1] != '\\'):
+			quoted = !quoted
+		case c == ' ' && !quoted:
+			words, from = append(words, command[from:i]), i+1
+		}
+	}
+	words = append(words, command[from:])
+	lines := []string{words[0]}
+	for _, word := range words[1:] {
+		if last := &lines[len(lines)-1]; ansi.StringWidth(*last)+1+ansi.StringWidth(word)+2 <= width {
+			*last += " " + word
+		} else {
+			*last += ` \`
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// Over changes the styles of a line that is filled up to width cells.
+func (l Line) Over(width int, style func(lipgloss.Style) lipgloss.Style) Line {
+	if style == nil {
+		return l
+	}
+	l = l.Align(width, false, "")
+	for i := range l {
+		l[i].Style = style(l[i].Style)
+	}
+	return l
+}
