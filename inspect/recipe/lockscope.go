@@ -145,10 +145,39 @@ func lockscopeAsks(k Keys) []Ask {
 	if ours = ours && k.Main.Type == TypeString; !ours && (k.Main.Type != TypeNone || !k.may(lockscopeName)) {
 		return nil
 	}
-	return []Ask{
+	asks := []Ask{
 		{LockscopeKey(QueuePrefix, k.Key), TypeZSet, Waiters},
 		{LockscopeKey(WaitPrefix, k.Key), TypeZSet, Waiters},
 	}
+	if twin := lockscopeTwin(k.Key); !ours && twin != "" {
+		asks = append(asks, Ask{twin, TypeString, Waiters})
+	}
+	return asks
+}
+
+// lockscopeTwin is the other lock, x of {x} and {x} of x, whose waiters would stand in the same keys; empty: there is none.
+func lockscopeTwin(key string) string {
+	if both := braced(key); len(both) == 2 {
+		return both[0]
+	}
+	if both := braced("{" + key + "}"); len(both) == 2 {
+		return both[1]
+	}
+	return ""
+}
+
+// lockscopeTwinWaits says that what waits beside an absent key waits for its twin: that one is held, or, while neither is, it
+// is the one that people use.
+func lockscopeTwinWaits(k Keys) bool {
+	twin := lockscopeTwin(k.Key)
+	if twin == "" {
+		return false
+	}
+	held := k.Beside[twin]
+	if _, ours := lockscopeToken(twin, held.Text); ours && held.Type == TypeString {
+		return true
+	}
+	return isBraced(k.Key)
 }
 
 // lockscopeDecode reads a lock that somebody waits for; one without waiters is a plain string.
@@ -158,7 +187,7 @@ func lockscopeDecode(k Keys) (Record, bool) {
 		r.Claims = append(r.Claims, Claim{
 			Name: k.Main.Text, Label: t.Label, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry,
 		})
-	} else if k.Main.Type != TypeNone || k.Main.Unknown {
+	} else if k.Main.Type != TypeNone || k.Main.Unknown || lockscopeTwinWaits(k) {
 		return Record{}, false
 	}
 	holds := len(r.Claims)

@@ -288,3 +288,38 @@ func FuzzDecodeKeys(f *testing.F) {
 		}
 	})
 }
+
+// Who waits for x stands in the same key as who would wait for {x}: only one of them is the lock.
+func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
+	value := LockscopeToken([16]byte{1}, "a")
+	queue := Value{Type: TypeZSet, Items: []Item{{Name: LockscopeToken([16]byte{2}, "b"), Score: 1}}}
+	key := Value{Type: TypeString, Text: value}
+	for _, test := range []struct {
+		key, held string // the key that is looked at, and the one that somebody holds
+		listed    bool
+	}{
+		{"x", "x", true},
+		{"{x}", "x", false},
+		{"x", "{x}", false},
+		{"{x}", "{x}", true},
+		{"x", "", true},
+		{"{x}", "", false},
+		{"a{x}", "", true},
+		{"a{x}b", "a{x}b", true},
+	} {
+		k := Keys{Key: test.key, Main: Value{Type: TypeNone}, Hint: lockscopeName, Beside: map[string]Value{LockscopeKey(QueuePrefix, test.key): queue}}
+		switch test.held {
+		case "":
+		case test.key:
+			k.Main = key
+		default:
+			k.Beside[test.held] = key
+			if !slices.ContainsFunc(Asks(k), func(a Ask) bool { return a.Key == test.held }) {
+				t.Errorf("%+v: the key that is held is not asked for", test)
+			}
+		}
+		if r, ok := DecodeKeys(k); ok != test.listed || ok && (r.Recipe != lockscopeName || len(r.Claims) == 0 || !r.Claims[len(r.Claims)-1].Waiting) {
+			t.Errorf("%+v: %+v %v", test, r, ok)
+		}
+	}
+}
