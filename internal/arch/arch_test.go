@@ -1,0 +1,192 @@
+// Package arch holds the arrows between the packages: what may import what.
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "lockscope/"
+
+// imports has for each package of the module, by its folder, what its files import; those of tests are left out, and
+// other modules within.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string][]string)
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == "testdata" || name != root && strings.HasPrefix(d.Name(), ".") {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil && name != root {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(name))
+		if err != nil {
+			return err
+		}
+		dir = filepath.ToSlash(dir)
+		list := all[dir]
+		for _, spec := range f.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+		all[dir] = list
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// ours are the packages of the module among imports, by their folders.
+func ours(list []string) []string {
+	var own []string
+	for _, p := range list {
+		if dir, ok := strings.CutPrefix(p, module); ok {
+			own = append(own, dir)
+		}
+	}
+	return own
+}
+
+func under(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
+
+// screens are the folders of tui that are screens, or are shown by several, and which of the others each may show.
+var screens = map[string][]string{
+	"tui/backends": nil,
+	"tui/chain":    {"tui/lanes", "tui/release"},
+	"tui/clients":  nil,
+	"tui/events":   nil,
+	"tui/findings": nil,
+	"tui/lab":      {"tui/lanes"},
+	"tui/lanes":    nil,
+	"tui/locks":    {"tui/chain"},
+	"tui/release":  nil,
+	"tui/timeline": {"tui/lanes"},
+}
+
+// rules are what a folder, and those below it, may import of the module; the ground, internal, is open to all.
+var rules = []struct {
+	of   string
+	only bool // the folder itself alone
+	may  []string
+}{
+	{of: "theme", may: nil},
+	{of: "tui/widget", may: []string{"theme"}},
+	{of: "tui/screen", may: []string{"tui/widget", "theme", "inspect/describe", "inspect/recipe", "inspect"}},
+	{of: "inspect/describe", may: []string{"inspect", "inspect/recipe"}},
+	{of: "inspect/recipe", may: nil},
+	{of: "inspect", only: true, may: []string{"inspect/recipe", "inspect/internal"}},
+	{of: "inspect/finding", may: []string{"inspect", "inspect/recipe", "inspect/describe"}},
+	{of: "internal", may: []string{"inspect/recipe"}},
+}
+
+func TestArrows(t *testing.T) {
+	all := imports(t)
+	for _, r := range rules {
+		for dir, list := range all {
+			if dir != r.of && (r.only || !under(dir, r.of)) {
+				continue
+			}
+			for _, p := range ours(list) {
+				ok := under(p, "internal") || under(p, dir) || slices.ContainsFunc(r.may, func(m string) bool { return p == m || m != "inspect" && under(p, m) })
+				if !ok {
+					t.Errorf("%s imports %s, which %s may not", dir, p, r.of)
+				}
+			}
+		}
+	}
+}
+
+// A screen may show another one only where that is part of it.
+func TestArrowsBetweenScreens(t *testing.T) {
+	all := imports(t)
+	for dir, list := range all {
+		if path.Dir(dir) != "tui" || slices.Contains([]string{"tui/widget", "tui/screen", "tui/internal"}, dir) {
+			continue
+		}
+		shows, known := screens[dir]
+		if !known {
+			t.Errorf("%s is a folder of tui that the list of screens does not have", dir)
+		}
+		for _, p := range ours(list) {
+			if p == "tui" || path.Dir(p) == "tui" && p != "tui/widget" && p != "tui/screen" && !slices.Contains(shows, p) {
+				t.Errorf("%s imports %s", dir, p)
+			}
+		}
+	}
+	for dir := range screens {
+		if all[dir] == nil {
+			t.Errorf("%s is in the list of screens, and not there", dir)
+		}
+	}
+}
+
+// What reads never writes: nothing under inspect imports the locks. The locks know of the readers what the wire formats are,
+// and their actions and runs what was seen.
+func TestReadersDoNotWrite(t *testing.T) {
+	for dir, list := range imports(t) {
+		for _, p := range ours(list) {
+			if under(dir, "inspect") && (under(p, "lockops") || under(p, "tui") || under(p, "cli") || under(p, "theme")) {
+				t.Errorf("%s imports %s", dir, p)
+			}
+			if dir == "lockops" && p != "inspect/recipe" && !under(p, "internal") {
+				t.Errorf("%s imports %s", dir, p)
+			}
+		}
+	}
+}
+
+// The words know no colour: they are printed by the command line and the screens alike.
+func TestDescribeKnowsNoColour(t *testing.T) {
+	for _, p := range imports(t)["inspect/describe"] {
+		if strings.Contains(p, "lipgloss") || strings.Contains(p, "bubble") || p == module+"theme" {
+			t.Errorf("inspect/describe imports %s", p)
+		}
+	}
+}
+
+// Widgets and themes know no lock.
+func TestWidgetsKnowNoLock(t *testing.T) {
+	for dir, list := range imports(t) {
+		if !under(dir, "tui/widget") && !under(dir, "theme") {
+			continue
+		}
+		for _, p := range ours(list) {
+			if under(p, "inspect") || under(p, "lockops") {
+				t.Errorf("%s imports %s", dir, p)
+			}
+		}
+	}
+}

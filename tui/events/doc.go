@@ -1,0 +1,2 @@
+// Package events is the screen of what happened while we looked.
+package events

@@ -1,0 +1,2 @@
+// Package findings is the screen of what is wrong, with evidence and advice.
+package findings
