@@ -111,6 +111,14 @@ func (o *Observer) apply(u sourceUpdate) {
 	if u.Watches != nil {
 		o.confirm(o.place(u.source, u.Watches.Backend), u.Watches, now)
 	}
+	for _, p := range o.places {
+		if suspect := p.spreadNow().Suspect(); suspect != p.suspect {
+			p.suspect = suspect
+			if !p.once() {
+				o.diagnoseAll(p, now)
+			}
+		}
+	}
 }
 
 // tell takes in a newer state of a backend.
@@ -265,6 +273,7 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	delete(o.hidden, id)
 	delete(p.covered, id)
 	o.locks.remove(id)
+	p.spread.count(before, -1)
 	o.changed[id] = struct{}{}
 	o.tangled = o.tangled || len(before.Waiters) > 0
 }
@@ -295,6 +304,8 @@ func (o *Observer) replace(p *place, before, l *Lock, now time.Time) {
 	}
 	o.tellFindings(old, l.Findings, Event{At: now, Lock: l.ID})
 	o.locks.put(l)
+	p.spread.count(before, -1)
+	p.spread.count(l, 1)
 	o.changed[l.ID] = struct{}{}
 	o.tangled = o.tangled || waited || len(l.Waiters) > 0
 }

@@ -48,7 +48,7 @@ func (o *Observer) caseOf(p *place, l *Lock, now time.Time) Case {
 	return Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
 		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: p.watchTable(l.ID),
-		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach,
+		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach, Spread: p.spreadNow(),
 	}
 }
 
@@ -78,17 +78,19 @@ func (o *Observer) diagnoseBackend(p *place, now time.Time) {
 	if p.state == nil {
 		return
 	}
+	state := *p.state
+	state.Spread = p.spreadNow()
 	found := slices.Clip(p.state.Findings)
 	for i := range o.rules {
 		if r := &o.rules[i]; r.Backend != nil {
-			found = append(found, r.Backend(p.state, now)...)
+			found = append(found, r.Backend(&state, now)...)
 		}
 	}
 	before := p.shown
 	if before != nil && sameFindings(before.Findings, found) && before.from == p.state {
 		return
 	}
-	shown := *p.state
+	shown := state
 	shown.Findings = found
 	var old []Finding
 	if before != nil {

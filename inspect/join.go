@@ -40,6 +40,9 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 	if l.Recipe == "" {
 		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: no value tells
 	}
+	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible && was.Confidence == recipe.Likely {
+		l.Confidence = recipe.Likely // the watches that were seen said so
+	}
 	before := indexOf(was)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
@@ -165,6 +168,9 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
 	})
 	registry := isRegistry(l, t)
+	if !registry && l.Recipe == "sequential" && l.Confidence == recipe.Possible && queues(l, t) {
+		l.Confidence, changed = recipe.Likely, true
+	}
 	everyContender(l, func(c *Contender) {
 		if c.Watches == "" || c.Owner.Session == 0 || registry && c.Watch == Unconfirmed {
 			return
@@ -181,20 +187,28 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 	return changed
 }
 
-// isRegistry says that plain ephemeral sequential nodes are no queue, most likely: nobody watches another's node.
+// isRegistry says that plain ephemeral sequential nodes are no queue, most likely: nobody waits in it.
 func isRegistry(l *Lock, t *WatchTable) bool {
-	if l.Recipe != "sequential" || l.Confidence != recipe.Possible {
-		return false
-	}
-	watched := false
+	return l.Recipe == "sequential" && l.Confidence == recipe.Possible && !queues(l, t)
+}
+
+// queues says that contenders watch others before them and none behind: members of a registry that watch each other watch
+// all of them.
+func queues(l *Lock, t *WatchTable) bool {
+	place := make(map[int64]int, l.Contention()) // of a session's last entry
+	at := 0
+	everyContender(l, func(c *Contender) { place[c.Owner.Session] = at; at++ })
+	before, behind := false, false
+	at = 0
 	everyContender(l, func(c *Contender) {
 		for _, session := range t.Sessions[l.Node(c)] {
-			everyContender(l, func(other *Contender) {
-				watched = watched || other.Owner.Session == session && other.Name != c.Name
-			})
+			if watcher, known := place[session]; known && session != 0 && session != c.Owner.Session {
+				before, behind = before || watcher > at, behind || watcher < at
+			}
 		}
+		at++
 	})
-	return !watched
+	return before && !behind
 }
 
 // stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do:

@@ -269,6 +269,8 @@ type Backend struct {
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int
+	// Spread is how its locks stand on its masters, as counted by the Observer.
+	Spread Spread
 	// Lost counts how often the servers, or one of them, stopped answering while we looked.
 	Lost int
 	// HeardAt is when, by our clock, one of its servers last answered us; zero when none did or that is not told. It is as of

@@ -33,6 +33,9 @@ type place struct {
 	// answered then, and blindTold up to when blindness was told.
 	blindFrom, blindUntil, unheard, blindTold time.Time
 	cluster                                   cluster
+	// spread is counted as locks come and go; suspect is what it came to when the locks were last judged by it.
+	spread  spread
+	suspect bool
 }
 
 // shownBackend is a backend as it is published, and the state that it was made of.

@@ -29,6 +29,8 @@ type Case struct {
 	Watches *WatchTable
 	// History is what was seen of the lock so far; nil in a one-shot command.
 	History *History
+	// Spread is how the locks of the backend stand on its masters.
+	Spread Spread
 	// Cycle are the locks of a wait-for cycle that this one is in, and the owners between them; nil when in none.
 	Cycle *Cycle
 	// StuckAfter is how long a holder may hold while others wait before that is worth telling.

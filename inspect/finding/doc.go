@@ -5,6 +5,8 @@
 //
 // What holds for all of them:
 //
+//   - On what is only possibly a lock nothing is worse than info, and nothing is advised but to find out; where something
+//     was not seen that a rule rests on, its findings are only possible and advise no action ([tempered]).
 //   - What is not known is not guessed. A table that was not read, a master that did not answer or a history that is too
 //     short makes a rule silent, or less sure.
 //   - The same state gives the same finding: messages tell instants and round spans ("for over 10m"), never running ages.
@@ -34,6 +36,8 @@
 //	renewal-stopped       two renewals were missed (watched only)      every_ms, last_renewal, expires_at stop the work before it expires
 //	zombie-renewal        renewed far longer than usual (watched only) held_over, every_ms, hold_p99_ms   restart the client
 //	minority-leftover     one value, below the quorum                  value, votes, masters, expires_at  wait; release it
+//	suspect-target        given as masters of one lock, but it is not    masters, locks, on_one; master     give each as its own
+//	                      (backend)
 //	thin-margin           just a quorum of three or more masters       votes, quorum, without             bring the others back
 //	master-restarted      a master lost the key in a restart           master, started_at                 delayed restart
 //	clock-skew            clocks more than 1 s apart (backend)         servers, between, apart_ms         fix NTP, slew

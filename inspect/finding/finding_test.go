@@ -125,7 +125,7 @@ var contract = map[inspect.Severity][]string{
 	inspect.Warning: {
 		"stuck-holder", "ghost-owner", "missing-watch", "herd", "alien-child", "no-ttl", "renewal-stopped", "zombie-renewal",
 		"minority-leftover", "thin-margin", "master-restarted", "clock-skew", "stale-fair-queue", "starvation", "eviction-risk",
-		"foreign-value",
+		"foreign-value", "suspect-target",
 	},
 	inspect.Info: {"blind", "sequence-wrap", "self-wait"},
 }
@@ -205,6 +205,8 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 		{Addr: "r4" + text, State: inspect.ServerUp, StartedAt: now.Add(-time.Second), ClockKnown: true, ClockOffset: time.Minute, Persistence: text},
 		{Addr: "r4", State: inspect.ServerUp, StartedAt: now.Add(-time.Second), MaxMemory: 1 << 30, EvictionPolicy: "allkeys-" + text},
 	}}
+	backend.Servers = append(backend.Servers, inspect.Server{Addr: "r5" + text, Role: "replica", State: inspect.ServerUp}, inspect.Server{Addr: "r6", Role: "master", State: inspect.ServerUp})
+	backend.Spread = inspect.Spread{Masters: 2, Locks: 9, OnOne: 9, Used: 2}
 	cases = []inspect.Case{
 		{
 			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: watchers}},

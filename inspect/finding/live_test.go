@@ -66,14 +66,16 @@ func TestDiagnosisOfRealMasters(t *testing.T) {
 		put(":thin", time.Minute, "a", "a", "")
 		put(":split", time.Minute, "a", "b", "c")
 		put(":minority", time.Minute, "a", "", "")
-		put(":endless", 0, "a", "a", "a")
+		const random = "MDEyMzQ1Njc4OWFiY2RlZg==" // as redsync writes
+		put(":endless", 0, random, random, random)
+		put(":counter", 0, "7", "7", "7")
 		put(":foreign", time.Minute, "a", "a", "")
 		if err := clients[2].SAdd(t.Context(), name+":foreign", "x").Err(); err != nil {
 			t.Fatal(err)
 		}
 		found := diagnosis(t, redissource.New(cfg), 0)
 		for key, want := range map[string][]string{
-			":fine": nil, ":thin": {"thin-margin"}, ":split": {"split-quorum"}, ":minority": {"minority-leftover"},
+			":fine": nil, ":counter": nil, ":thin": {"thin-margin"}, ":split": {"split-quorum"}, ":minority": {"minority-leftover"},
 			":endless": {"no-ttl"}, ":foreign": {"foreign-value", "thin-margin"},
 		} {
 			got, there := found[name+key]

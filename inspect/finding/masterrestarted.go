@@ -10,8 +10,8 @@ import (
 
 // masterRestarted: a master that has been up for less than the longest TTL seen on the key does not have it, while others
 // do: it probably forgot it, and gives its vote to the next client. Silent where the holder is known to have come after
-// the restart, and, for keys that never expire, where it is not known to have come before. Only possible where the
-// masters that have the key are as new.
+// the restart, and, for keys that never expire, where it is not known to have come before. Only possible where
+// it is not known when the holder came: the key may never have been there.
 //
 // Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the Redlock page asks
 // for a delayed restart. redsync PR #149, and #186 for what follows.
@@ -20,8 +20,8 @@ import (
 func masterRestarted() inspect.Rule {
 	return lockRule("master-restarted", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Masters) < 2 || c.Backend == nil {
-			return nil
+		if len(l.Masters) < 2 || c.Backend == nil || len(l.Holders) == 0 || settling(c) || c.Spread.Suspect() {
+			return nil // or it is just being taken, and the other masters are about to follow
 		}
 		var found []inspect.Finding
 		ttl, computed := time.Duration(0), false
@@ -38,7 +38,7 @@ func masterRestarted() inspect.Rule {
 				ttl, computed = longestTTL(c), true
 			}
 			if forgot(c, m, s, ttl) {
-				found = append(found, forgetful(c, s, ttl))
+				found = append(found, forgetful(c, m, s, ttl))
 			}
 		}
 		return found
@@ -92,13 +92,14 @@ func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Durati
 	case c.History != nil && c.History.Since.Before(s.StartedAt):
 		return false // it was watched before, and did not have the key
 	}
+	h := &c.Lock.Holders[0]
 	if knownSince(c.Lock) {
-		return c.Lock.Holders[0].HeldSince.Add(-c.Offset).Before(s.StartedAt)
+		return h.HeldSince.Add(-c.Offset).Before(s.StartedAt)
 	}
-	return ttl != forEver
+	return ttl != forEver && (h.Since.IsZero() || h.Since.Add(-c.Offset).Before(s.StartedAt))
 }
 
-func forgetful(c *inspect.Case, s *inspect.Server, ttl time.Duration) inspect.Finding {
+func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) inspect.Finding {
 	addr, started := inspect.Escape(s.Addr), s.StartedAt.UTC().Format("15:04:05 MST")
 	e := evidence{
 		"master": addr, "started_at": stamp(s.StartedAt), "votes": c.Lock.Votes(), "quorum": c.Lock.Quorum,
@@ -118,24 +119,16 @@ func forgetful(c *inspect.Case, s *inspect.Server, ttl time.Duration) inspect.Fi
 		}
 		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or let the holder finish first", addr, until.UTC().Format("15:04:05 MST"))
 	}
-	confidence := recipe.Likely
-	if !knownSince(c.Lock) && allNew(c, ttl) {
-		confidence = recipe.Possible // the lock may have been taken after all of them started
-	}
-	return inspect.Finding{
-		Confidence: confidence,
+	f := inspect.Finding{
+		Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
+		Confidence: recipe.Likely,
 		Message:    fmt.Sprintf("%s restarted at %s and lost this key: a second client can get its vote while the first still holds", at(s.Addr), started),
 		Evidence:   e,
 		Advice:     advice + "; appendfsync always keeps keys over a restart",
 	}
-}
-
-// allNew says that every master that has the key has been up for less than the key lives, too.
-func allNew(c *inspect.Case, ttl time.Duration) bool {
-	young := true
-	each(c.Lock, func(m *inspect.Vote) {
-		s := server(c.Backend, m.Addr)
-		young = young && s != nil && !s.StartedAt.IsZero() && c.Now.Sub(s.StartedAt) < ttl
-	})
-	return young
+	if h := &c.Lock.Holders[0]; m.LastPresent.IsZero() && h.HeldSince.IsZero() && h.Since.IsZero() { // the lock may have been taken after the server started
+		f.Confidence = recipe.Possible
+		f.Message = fmt.Sprintf("%s has been up since %s and does not have this key: it may have lost it in a restart", at(s.Addr), started)
+	}
+	return f
 }

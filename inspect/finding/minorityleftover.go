@@ -20,7 +20,7 @@ import (
 func minorityLeftover() inspect.Rule {
 	return lockRule("minority-leftover", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if l.State != inspect.StateMinority || settling(c) {
+		if l.State != inspect.StateMinority || settling(c) || c.Spread.Suspect() {
 			return nil
 		}
 		var vote *inspect.Vote
@@ -37,6 +37,7 @@ func minorityLeftover() inspect.Rule {
 			"cause": "a failed or cancelled attempt that did not clean up on every master",
 		}
 		return one(inspect.Finding{
+			Subject:    inspect.Subject{Contender: vote.Value, Digest: vote.Digest},
 			Confidence: recipe.Certain,
 			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
 			Evidence:   e,

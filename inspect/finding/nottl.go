@@ -9,7 +9,8 @@ import (
 )
 
 // noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for libraries
-// that write it so unless they are told otherwise.
+// that write it so unless they are told otherwise. Silent about values of no known shape: counters, flags, caches, bitmaps
+// and queues of jobs have no expiry either.
 //
 // Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738, ShedLock #65,
 // Sentry PR #1509. By default no TTL: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0 seconds),
@@ -19,7 +20,7 @@ import (
 func noTTL() inspect.Rule {
 	return lockRule("no-ttl", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Masters) == 0 {
+		if len(l.Masters) == 0 || l.Confidence == recipe.Possible && (l.Recipe == "token" || l.Recipe == "") {
 			return nil
 		}
 		var holder *inspect.Contender
@@ -62,6 +63,9 @@ func noTTL() inspect.Rule {
 			f.Advice += ". Set value and expiry in one command (SET NX PX)"
 		}
 		f.Evidence = e
+		if holder != nil {
+			f.Subject = holder.Subject()
+		}
 		return one(f)
 	})
 }

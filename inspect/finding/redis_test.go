@@ -87,12 +87,15 @@ func TestNoTTL(t *testing.T) {
 			list[i].NoExpiry, list[i].ExpiresAt = true, time.Time{}
 		}
 		l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, list, now)
-		l.Recipe = library
+		l.Recipe, l.Confidence = library, recipe.Likely
 		return present(l)
 	}
+	guess := func(c inspect.Case) inspect.Case { c.Lock.Confidence = recipe.Possible; return c }
 	check(t, "no-ttl", []state{
+		{name: "a counter, a flag or a cache", c: guess(endless("a", "token", 0))},
+		{name: "what looks like a library's", c: guess(endless("a", "node-redlock", 0)), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "find out which program"},
 		{
-			name: "a key without expiry", c: endless("a", "token", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			name: "a key without expiry", c: endless("a", "custom", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"a never expires"}, evidence: map[string]any{"contender": "a", "masters": []string{"r1"}},
 		},
 		{name: "redis-py writes none by default", c: endless("a", "redis-py", 0), fires: true, severity: inspect.Info, confidence: recipe.Certain},
@@ -176,6 +179,9 @@ func TestMasterRestarted(t *testing.T) {
 	since := func(d time.Duration) func(*inspect.Lock) {
 		return holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) })
 	}
+	asked := func(d time.Duration) func(*inspect.Lock) {
+		return holder(func(h *inspect.Contender) { h.Since = now.Add(-d) })
+	}
 	endless := func() *inspect.Lock {
 		l := votes("aa-", time.Minute)
 		for i := range 2 {
@@ -185,7 +191,7 @@ func TestMasterRestarted(t *testing.T) {
 	}
 	check(t, "master-restarted", []state{
 		{
-			name: "up for less than the key lives", c: present(votes("aa-", time.Minute), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			name: "up for less than the key lives", c: present(with(votes("aa-", time.Minute), since(40*time.Second)), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			has: []string{"r3 restarted at 03:13:45 UTC and lost this key"}, evidence: map[string]any{"master": "r3", "persistence": "none", "votes": 2, "quorum": 2},
 		},
 		{
@@ -193,13 +199,15 @@ func TestMasterRestarted(t *testing.T) {
 			evidence: map[string]any{"longest_ttl_ms": int64(60000)},
 		},
 		{
-			name: "all masters are new", fires: true, severity: inspect.Warning, confidence: recipe.Possible,
-			c: present(votes("aa-", time.Minute), up(30*time.Second), func(c *inspect.Case) {
-				c.Backend.Servers[0].StartedAt, c.Backend.Servers[1].StartedAt = now.Add(-31*time.Second), now.Add(-31*time.Second)
-			}),
+			name: "it may never have been there", c: present(votes("aa-", time.Minute), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Possible,
+			has: []string{"r3 has been up since 03:13:45 UTC"},
 		},
 		{name: "watched since before, and never seen there", c: present(votes("aa-", 10*time.Second), up(30*time.Second), seen(history()))},
 		{name: "released there after it started", c: present(with(votes("aa-", time.Minute), last(10*time.Second)), up(30*time.Second), seen(history()))},
+		{name: "the value tells that it was asked for before", c: present(with(votes("aa-", time.Minute), asked(40*time.Second)), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
+		{name: "the value tells that it was asked for after", c: present(with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second))},
+		{name: "it is just being taken", c: present(votes("a--", time.Minute), up(30*time.Second))},
+		{name: "the others are about to follow", c: present(votes("aa-", time.Minute), up(30*time.Second), seen(past(func(h *inspect.History) { h.LongestTTL = time.Minute })))},
 		{name: "up for longer than the key lives", c: present(votes("aa-", 10*time.Second), up(30*time.Second))},
 		{name: "it has the key", c: present(votes("aaa", time.Minute), up(30*time.Second))},
 		{name: "nobody has the key", c: present(votes("---", time.Minute), up(30*time.Second), seen(history()))},

@@ -50,7 +50,9 @@ func votes(masters string, ttl time.Duration) *inspect.Lock {
 		}
 		list[i] = v
 	}
-	return inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, list, now)
+	l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, list, now)
+	l.Confidence = recipe.Likely
+	return l
 }
 
 // history is of a lock that was held often for up to a second, and waited for as long.

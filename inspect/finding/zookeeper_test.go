@@ -242,7 +242,7 @@ func TestMissingWatch(t *testing.T) {
 			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"does not watch", "1 behind it"},
 			evidence: map[string]any{"contender": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000002", "expected": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000001", "session": "0x3"},
 		},
-		{name: "plain nodes, some of which watch", c: watching("sequential", recipe.Possible, inspect.Confirmed, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
+		{name: "plain nodes, some of which watch", c: watching("sequential", recipe.Likely, inspect.Confirmed, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "plain nodes, none of which watches: a registry", c: watching("sequential", recipe.Possible, inspect.Missing, inspect.Missing)},
 		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
 		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},

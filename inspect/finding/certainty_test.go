@@ -1,0 +1,114 @@
+package finding
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// What is only possibly a lock sets off no alarm, and nobody is told to release anything of it: it may be a registry of
+// members, a counter, a cache or a queue of jobs.
+func TestPossibleLocksStayQuiet(t *testing.T) {
+	cases, _ := everything("x")
+	guessed := 0
+	for _, c := range cases {
+		certain := 0
+		for _, sure := range []recipe.Confidence{recipe.Likely, recipe.Possible} {
+			l := *c.Lock
+			l.Confidence = sure
+			c.Lock = &l
+			for _, r := range Rules() {
+				if r.Lock == nil {
+					continue
+				}
+				for _, f := range r.Lock(c) {
+					switch {
+					case sure == recipe.Likely:
+						certain++
+					case f.Severity != inspect.Info || strings.Contains(f.Advice, "release") || f.Rule != "blind" && f.Confidence != recipe.Possible:
+						t.Errorf("%s is %s and %s: %s", f.Rule, f.Severity, f.Confidence, f.Advice)
+					}
+				}
+			}
+		}
+		guessed += certain
+	}
+	if guessed < 20 {
+		t.Errorf("only %d findings to keep quiet", guessed)
+	}
+}
+
+// An action is advised where everything that it rests on was seen, and only there.
+func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
+	unseen := func(a inspect.Aspect) func(*inspect.Lock) {
+		return func(l *inspect.Lock) { l.Unseen = []inspect.Unseen{{Aspect: a, Where: "r1", Read: "X"}} }
+	}
+	stuck := func(a inspect.Aspect) inspect.Case {
+		return present(with(queue("kazoo", 3), unseen(a), holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Hour) })))
+	}
+	leftover := func(a inspect.Aspect) inspect.Case { return present(with(votes("a--", time.Minute), unseen(a))) }
+	for _, tt := range []struct {
+		rule  string
+		c     inspect.Case
+		holds bool // the advice
+	}{
+		{"stuck-holder", stuck(inspect.AspectSessions), true},
+		{"stuck-holder", stuck(inspect.AspectHolders), false},
+		{"minority-leftover", leftover(inspect.AspectOwner), true},
+		{"minority-leftover", leftover(inspect.AspectVotes), false},
+	} {
+		found := ask(t, tt.rule, tt.c)
+		if len(found) != 1 {
+			t.Fatalf("%s: %+v", tt.rule, found)
+		}
+		if f := found[0]; strings.Contains(f.Advice, "lockscope release") != tt.holds || (f.Confidence != recipe.Possible) != tt.holds {
+			t.Errorf("%s without %v: %s, %s", tt.rule, tt.c.Lock.Unseen[0].Aspect, f.Confidence, f.Advice)
+		}
+	}
+}
+
+// Independent servers that were given as the masters of one lock: the target is suspect, not the locks.
+func TestSuspectTarget(t *testing.T) {
+	servers := func(spread inspect.Spread, roles ...string) inspect.Case {
+		b := &inspect.Backend{Kind: inspect.Redis, Spread: spread}
+		for i, role := range roles {
+			b.Servers = append(b.Servers, inspect.Server{Addr: "r" + string(rune('1'+i)), Role: role})
+		}
+		return inspect.Case{Backend: b, Now: now}
+	}
+	apart := inspect.Spread{Masters: 3, Locks: 4, OnOne: 4, Used: 3}
+	check(t, "suspect-target", []state{
+		{
+			name: "every lock stands on one of three", c: servers(apart, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"each of 4 locks stands on one of the 3"}, evidence: map[string]any{"locks": 4, "masters": []string{"r1", "r2", "r3"}},
+		},
+		{name: "many, all on the same one", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 5, Used: 1}, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
+		{name: "a failed attempt or two", c: servers(inspect.Spread{Masters: 3, Locks: 2, OnOne: 2, Used: 1}, "master", "master", "master")},
+		{name: "one lock stands on several", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 4, Used: 3}, "master", "master", "master")},
+		{name: "a single lock", c: servers(inspect.Spread{Masters: 3, Locks: 1, OnOne: 1, Used: 1}, "master", "master", "master")},
+		{name: "a replica among them", c: servers(inspect.Spread{}, "master", "replica"), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r2 is a replica"}, evidence: map[string]any{"master": "r2"}},
+		{name: "replicas only", c: servers(inspect.Spread{}, "replica", "replica")},
+		{name: "masters", c: servers(inspect.Spread{}, "master", "master")},
+	})
+	for _, rule := range []string{"minority-leftover", "split-quorum"} {
+		for _, letters := range []string{"a--", "ab-"} {
+			suspect := present(votes(letters, time.Minute), func(c *inspect.Case) { c.Spread = apart })
+			if found := ask(t, rule, suspect); found != nil {
+				t.Errorf("%s on %s of a suspect target: %+v", rule, letters, found)
+			}
+		}
+	}
+}
+
+// Every rule about locks is said to rest on something, but for those that need no more than what they name.
+func TestRulesRestOnAspects(t *testing.T) {
+	for _, r := range Rules() {
+		if r.Lock != nil && restsOn(r.Name) == nil && !slices.Contains([]string{"blind", "foreign-value", "sequence-wrap"}, r.Name) {
+			t.Errorf("%s rests on nothing", r.Name)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package inspect
+
+// Spread is how the locks of a backend of several Redis masters stand on them, counted over those of which every master
+// answered and at least one has the key.
+type Spread struct {
+	// Masters there are, Locks that were counted, and OnOne those of which no value stands on more than one master.
+	Masters, Locks, OnOne int
+	// Used is on how many different masters the locks of OnOne stand.
+	Used int
+}
+
+// Suspect reports whether these are no masters of one lock, but servers each of which has its own: every lock stands on one
+// of them only, and not all on the same one, or there are many.
+func (s Spread) Suspect() bool {
+	return s.Masters > 1 && s.OnOne == s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
+}
+
+// suspectLocks is how many locks must stand on one and the same of several masters for that to be no failed attempts.
+const suspectLocks = 5
+
+// spread counts, as locks come and go.
+type spread struct {
+	masters, locks, onOne int
+	on                    map[string]int // locks of onOne by master
+}
+
+// spreadNow is how the locks stand once all of them were looked at; nothing is counted before.
+func (p *place) spreadNow() Spread {
+	if s := &p.spread; p.watched || p.once() {
+		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on)}
+	}
+	return Spread{}
+}
+
+// count adds a lock, or takes it away again: by is 1 or -1. l may be nil.
+func (s *spread) count(l *Lock, by int) {
+	if l == nil || len(l.Masters) < 2 {
+		return
+	}
+	votes := map[ballot]int{}
+	most := 0
+	for _, m := range l.Masters {
+		if !m.Up {
+			return
+		}
+		for _, b := range ballotsOf(m) {
+			votes[b]++
+			most = max(most, votes[b])
+		}
+	}
+	if most == 0 {
+		return
+	}
+	s.masters = len(l.Masters)
+	s.locks += by
+	if most > 1 {
+		return
+	}
+	s.onOne += by
+	if s.on == nil {
+		s.on = make(map[string]int)
+	}
+	for _, m := range l.Masters {
+		if len(ballotsOf(m)) == 0 {
+			continue
+		}
+		if s.on[m.Addr] += by; s.on[m.Addr] == 0 {
+			delete(s.on, m.Addr)
+		}
+	}
+}

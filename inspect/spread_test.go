@@ -1,0 +1,83 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// A backend of which every lock stands on one master is told once all of it was looked at, and no sooner or longer.
+func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
+	a := applying(t)
+	a.Diagnose([]Rule{{Name: "suspect", Backend: func(b *Backend, _ time.Time) []Finding {
+		if b.Spread.Suspect() {
+			return []Finding{{Rule: "suspect", Severity: Warning}}
+		}
+		return nil
+	}}, {Name: "leftover", Lock: func(c Case) []Finding {
+		if c.Lock.State == StateMinority && !c.Spread.Suspect() {
+			return []Finding{{Rule: "leftover", Severity: Warning}}
+		}
+		return nil
+	}}}, 0)
+	key := func(name, votes string) *Lock { return KeyLock(ID{"redis", name}, ballots(votes), now) }
+	up := &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePush}
+	whole := *up
+	whole.FirstPass = true
+	now := func(want string) {
+		t.Helper()
+		var rules []string
+		for l := range a.locks.all() {
+			for _, f := range l.Findings {
+				rules = append(rules, l.ID.Path+" "+f.Rule)
+			}
+		}
+		for _, f := range a.byName["redis"].shown.Findings {
+			rules = append(rules, f.Rule)
+		}
+		if got := strings.Join(rules, ", "); got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	a.send(0, Update{Backend: up, Put: []*Lock{key("a", "x - -"), key("b", "- y -")}})
+	now("a leftover, b leftover") // the others may stand on all
+	a.send(1, Update{Backend: &whole})
+	now("suspect")
+	a.send(2, Update{Put: []*Lock{key("c", "z z -")}})
+	now("a leftover, b leftover")
+	a.send(3, Update{Gone: []ID{{"redis", "c"}}})
+	now("suspect")
+	a.send(4, Update{Put: []*Lock{key("a", "- - -")}})
+	now("b leftover")
+}
+
+// Plain ephemeral sequential nodes are a queue where their owners watch those before them: then they are worth an alarm.
+// Members of a registry watch nobody, or all.
+func TestWatchesTellAQueueFromARegistry(t *testing.T) {
+	for name, tt := range map[string]struct {
+		watches map[string][]int64 // the number of a node, and who watches it
+		want    recipe.Confidence
+	}{
+		"each the one before": {map[string][]int64{"11": {12}, "12": {13}}, recipe.Likely},
+		"one of them":         {map[string][]int64{"12": {13}}, recipe.Likely},
+		"nobody":              {nil, recipe.Possible},
+		"all watch all":       {map[string][]int64{"11": {12, 13}, "12": {11, 13}, "13": {11, 12}}, recipe.Possible},
+		"others watch them":   {map[string][]int64{"11": {77}, "12": {77}}, recipe.Possible},
+		"itself":              {map[string][]int64{"12": {12}}, recipe.Possible},
+	} {
+		var nodes []Znode
+		for _, session := range []int64{11, 12, 13} {
+			nodes = append(nodes, node("n-00000000"+string([]byte{byte('0' + session/10), byte('0' + session%10)}), session))
+		}
+		l := lockOf(t, nodes...)
+		table := &WatchTable{Backend: "zk", Sessions: map[string][]int64{}, ReadAt: l.ReadAt}
+		for number, sessions := range tt.watches {
+			table.Sessions["/l/n-00000000"+number] = sessions
+		}
+		if confirmWatches(l, table); l.Confidence != tt.want {
+			t.Errorf("%s: %s, want %s", name, l.Confidence, tt.want)
+		}
+	}
+}
