@@ -41,6 +41,7 @@ func (a *app) acquireCommand() *cobra.Command {
 	}
 	q.flags(command)
 	command.Flags().DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
+	command.Flags().StringVar(&q.acl, "acl", "", "ZooKeeper: access list of what is created, as SCHEME:ID:cdrwa,… (default: as the directory above)")
 	outputFlag(command, &q.output, "text", "jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -106,16 +107,17 @@ func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error
 	if err != nil {
 		return nil, nil, err
 	}
-	options := append(q.options(),
-		lockops.OnWaiting(func(name string) { q.event("waiting", name, nil, nil) }))
+	options := q.options()
 	if q.target.Service == connect.ZooKeeper {
 		name, err := q.chooseRecipe(ctx, kind)
 		if err != nil {
 			return nil, nil, err
 		}
-		options = append(options, lockops.WithRecipe(name))
+		options = append(options, lockops.WithRecipe(name), lockops.OnBehind(q.waiting))
 	} else {
-		options = append(options, lockops.OnRenew(func(deadline time.Time) { q.event("renewed", "", nil, &deadline) }))
+		options = append(options,
+			lockops.OnWaiting(func(name string) { q.waiting(lockops.Queue{Name: name}) }),
+			lockops.OnRenew(func(deadline time.Time) { q.event(lockEvent{Event: "renewed"}, "", nil, &deadline) }))
 	}
 	connecting, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
@@ -216,6 +218,9 @@ type lockEvent struct {
 	Name     string  `json:"name"`
 	Token    *uint64 `json:"token"`
 	Deadline *string `json:"deadline"`
+	// While waiting on ZooKeeper: who is first in the queue, and how many are before us.
+	Behind   string `json:"behind,omitempty"`
+	Position int    `json:"position,omitempty"`
 }
 
 // tell reports an event of a hold.
@@ -230,20 +235,29 @@ func (q *acquisition) tell(event string, hold *lockops.Hold) {
 	if d, ok := hold.Deadline(); ok {
 		deadline = &d
 	}
-	q.event(event, hold.Name(), token, deadline)
+	q.event(lockEvent{Event: event}, hold.Name(), token, deadline)
 }
 
-func (q *acquisition) event(event, name string, token *uint64, deadline *time.Time) {
+// waiting reports that it waits, and behind whom where that is known.
+func (q *acquisition) waiting(at lockops.Queue) {
+	q.event(lockEvent{Event: "waiting", Behind: inspect.Escape(at.Holder), Position: at.Position}, at.Name, nil, nil)
+}
+
+func (q *acquisition) event(e lockEvent, name string, token *uint64, deadline *time.Time) {
 	q.printing.Lock()
 	defer q.printing.Unlock()
-	shown := inspect.Escape(name)
+	e.Name = inspect.Escape(name)
 	if q.output == "text" {
-		if event != "renewed" {
-			q.say("%s %s as %s", event, q.id, shown)
+		switch {
+		case e.Event == "renewed":
+		case e.Behind != "":
+			q.say("%s %s as %s: number %d in the queue, behind %s", e.Event, q.id, e.Name, e.Position, e.Behind)
+		default:
+			q.say("%s %s as %s", e.Event, q.id, e.Name)
 		}
 		return
 	}
-	e := lockEvent{Event: event, At: q.Now().UTC().Format(time.RFC3339Nano), Lock: q.id.String(), Name: shown, Token: token}
+	e.At, e.Lock, e.Token = q.Now().UTC().Format(time.RFC3339Nano), q.id.String(), token
 	if deadline != nil {
 		text := deadline.UTC().Format(time.RFC3339Nano)
 		e.Deadline = &text

@@ -70,7 +70,7 @@ func (l *labDriver) Backends() []lab.Backend {
 			switch {
 			case k.Readers != "":
 				b.Targets = append(b.Targets, k.Readers+","+k.Name)
-			case !k.Shared && k.Permits == 1:
+			case !k.Shared:
 				b.Targets = append(b.Targets, k.Name)
 			}
 			b.Recipes[k.Name] = k.Recipes

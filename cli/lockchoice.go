@@ -26,12 +26,13 @@ type lockChoice struct {
 	recipe string
 	prefix string
 	label  string
+	acl    string
 	ttl    time.Duration
 }
 
 func (q *lockChoice) flags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&q.kind, "kind", "", "mutex; read or write on ZooKeeper; fair on Redis; redlock on several masters (default: mutex, or redlock)")
+	flags.StringVar(&q.kind, "kind", "", "mutex; read, write or semaphore=N on ZooKeeper; fair on Redis; redlock on several masters (default: mutex, or redlock)")
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
 	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
 	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
@@ -69,7 +70,12 @@ const shortestTTL = 10 * time.Millisecond
 func (q *lockChoice) checkRecipe() error {
 	queue, _ := recipe.QueueByName(q.recipe)
 	known := queue.Prefix != nil || queue.WritePrefix != nil
+	if _, err := parseACL(q.acl); err != nil {
+		return usageError("--acl %q: %w", q.acl, err)
+	}
 	switch zookeeper := q.target.Service == connect.ZooKeeper; {
+	case q.acl != "" && !zookeeper:
+		return usageError("--acl %q: Redis keys have none", q.acl)
 	case q.ttl < shortestTTL:
 		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)
 	case q.recipe != "" && !known:
@@ -97,10 +103,13 @@ func (q *lockChoice) servers() lockops.Servers {
 
 // kindNamed is the kind of lock of that name that the target takes.
 func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
+	if k, err := lockops.KindNamed(q.servers(), name); err == nil {
+		return k, q.checkKind(k)
+	}
 	var names []string
 	for _, k := range lockops.KindsOn(q.servers()) {
-		if k.Name == name {
-			return k, q.checkKind(k)
+		if k.Permits > 1 {
+			k.Name += "=N"
 		}
 		names = append(names, k.Name)
 	}
@@ -112,6 +121,8 @@ func (q *lockChoice) checkKind(k lockops.Kind) error {
 	switch {
 	case q.recipe != "" && !slices.Contains(k.Recipes, q.recipe):
 		return usageError("--recipe %s: --kind %s takes %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
+	case q.prefix != "" && k.Permits > 1:
+		return usageError("--prefix %q: names of permits have none", q.prefix)
 	case q.prefix != "" && (k.Shared || k.Readers != ""):
 		return usageError("--prefix %q: names of readers and writers start with read- and write-", q.prefix)
 	}
@@ -152,6 +163,9 @@ func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
 		options, err := zkOptions(q.target, q.setup.secrets)
 		if err != nil {
 			return nil, err
+		}
+		if acl, err := parseACL(q.acl); err == nil && acl != nil { // it was checked before
+			options = append(options, lockops.WithACL(acl...))
 		}
 		s, err := lockops.NewZKSession(ctx, q.target.Servers, options...)
 		if err != nil {

@@ -2,6 +2,8 @@ package lockops
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"lockscope/inspect/recipe"
 )
@@ -47,10 +49,52 @@ func Kinds() []Kind {
 		{Name: "mutex", On: OnZooKeeper, Permits: 1, Recipes: zkRecipes(false), lock: on(NewZKMutex)},
 		{Name: "read", On: OnZooKeeper, Permits: 1, Shared: true, Recipes: zkRecipes(true), lock: on(readSide)},
 		{Name: "write", On: OnZooKeeper, Permits: 1, Readers: "read", Recipes: zkRecipes(true), lock: on(writeSide)},
+		semaphore(defaultPermits),
 		{Name: "mutex", On: OnRedis, Permits: 1, lock: on(NewRedisMutex), beside: fence},
 		{Name: "fair", On: OnRedis, Permits: 1, lock: on(NewRedisFairMutex), beside: fence},
 		{Name: "redlock", On: OnRedisMasters, Permits: 1, lock: on(NewRedlock)},
 	}
+}
+
+// defaultPermits are those of a semaphore for which no number is given.
+const defaultPermits = 2
+
+// semaphore is the kind of semaphores with so many permits.
+func semaphore(permits int) Kind {
+	return Kind{
+		Name: semaphoreName, On: OnZooKeeper, Permits: permits, Recipes: semaphoreRecipes,
+		lock: func(s Session, name string, opts []Option) (Locker, error) {
+			return on(func(s *ZKSession, path string, opts ...Option) *ZKSemaphore {
+				return NewZKSemaphore(s, path, permits, opts...)
+			})(s, name, opts)
+		},
+	}
+}
+
+const semaphoreName = "semaphore"
+
+// KindNamed finds a kind of lock that can live on such servers by its name; "semaphore=3" is a semaphore with three
+// permits.
+func KindNamed(servers Servers, name string) (Kind, error) {
+	name, number, counted := strings.Cut(name, "=")
+	for _, k := range KindsOn(servers) {
+		switch {
+		case k.Name != name:
+			continue
+		case !counted:
+			return k, nil
+		case name != semaphoreName:
+			return Kind{}, fmt.Errorf("lockops: a %s takes no number", name)
+		}
+		permits, err := strconv.ParseInt(number, 10, 32)
+		if err != nil || permits < 1 {
+			return Kind{}, fmt.Errorf("lockops: a semaphore of %q permits: give 1 or more", number)
+		}
+		k = semaphore(int(permits))
+		k.Name += "=" + number
+		return k, nil
+	}
+	return Kind{}, fmt.Errorf("lockops: no kind of lock is called %q here", name)
 }
 
 // KindsOn are the kinds of locks that can live on such servers, the usual one first.

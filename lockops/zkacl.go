@@ -14,7 +14,8 @@ import (
 // errNoACL is returned when it cannot be told whom a new node is to be open to.
 var errNoACL = errors.New("its access list cannot be read, and nobody is authenticated: who is to have access (WithACL, --acl)?")
 
-// ACL is the access list that locks of this session give to what they create below a directory: that of WithACL, else the
+// ACL is the access list that locks of this session give to what they create below a directory, whose path has the
+// session's chroot in it: that of WithACL, else the
 // directory's own. Where that cannot be read or repeated, since its digests are hidden from who may not change it: all for
 // the users as which this session is authenticated. zk.ErrNoNode when there is no such directory.
 func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
@@ -22,10 +23,10 @@ func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.aclBelow(ctx, session, s.full(dir))
+	return s.aclBelow(ctx, session, dir)
 }
 
-// aclBelow is ACL for a full path.
+// aclBelow is ACL for a session that is known.
 func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]zk.ACL, error) {
 	if s.opts.acl != nil {
 		return s.opts.acl, nil

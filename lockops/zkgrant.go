@@ -85,8 +85,9 @@ func (z *zkGrant) watch() {
 			leave()
 			return
 		}
-		switch err := watch.err; {
-		case errors.Is(err, zk.ErrNoNode), err == nil && watch.stat.Czxid != z.node.czxid:
+		stat, err := statOf(watch.reply, true)
+		switch {
+		case errors.Is(err, zk.ErrNoNode), err == nil && stat.Czxid != z.node.czxid:
 			leave()
 			z.lost(errRemoved)
 			return

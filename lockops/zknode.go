@@ -15,14 +15,23 @@ import (
 
 // makeDir creates a lock's directory and what is missing above it, as containers, which servers remove when they have
 // been emptied, or as persistent nodes where there are no containers. NoNode: what was above it is gone again.
-func (s *ZKSession) makeDir(ctx context.Context, session int64, path string, data []byte) error {
+func (s *ZKSession) makeDir(ctx context.Context, session int64, path string) error {
+	return s.make(ctx, session, path, nil, opCreateContainer)
+}
+
+// makeNode is makeDir for one that stays, and has data.
+func (s *ZKSession) makeNode(ctx context.Context, session int64, path string, data []byte) error {
+	return s.make(ctx, session, path, data, opCreate2)
+}
+
+func (s *ZKSession) make(ctx context.Context, session int64, path string, data []byte, op int32) error {
 	parent, ok := parentOf(path)
 	if !ok {
 		return fmt.Errorf("the root of %s: %w", path, zk.ErrNoNode)
 	}
 	acl, err := s.aclBelow(ctx, session, parent)
 	if errors.Is(err, zk.ErrNoNode) && parent != "/" {
-		if err := s.makeDir(ctx, session, parent, nil); err != nil {
+		if err := s.makeDir(ctx, session, parent); err != nil {
 			return err
 		}
 		acl, err = s.aclBelow(ctx, session, parent)
@@ -30,7 +39,11 @@ func (s *ZKSession) makeDir(ctx context.Context, session int64, path string, dat
 	if err != nil {
 		return err
 	}
-	_, err = s.call(ctx, session, createRequest(opCreateContainer, path, data, acl, modeContainer))
+	mode := int32(modeContainer)
+	if op != opCreateContainer {
+		mode = modePersistent
+	}
+	_, err = s.call(ctx, session, createRequest(op, path, data, acl, mode))
 	if err != nil && !lostInTransit(err) && !expectedOfCreate(err) && ctx.Err() == nil {
 		_, err = s.call(ctx, session, createRequest(opCreate2, path, data, acl, modePersistent)) // containers are switched off
 	}

@@ -23,6 +23,9 @@ type zkQueue struct {
 	lock    lockKey
 	dir     string // full path
 	rw      bool
+	// permit builds the name of a semaphore's permit, nil where the directory has none; permitNumbered: the name is whole.
+	permit         func(guid string) string
+	permitNumbered bool
 	// nodeACL is the access list of contenders' nodes, nil until the directory was looked at: it exists and has no
 	// contenders of another recipe.
 	nodeACL atomic.Pointer[[]zk.ACL]
@@ -139,7 +142,7 @@ func (q *zkQueue) look(ctx context.Context) ([]recipe.Entry, error) {
 		}
 		list, err := listingOf(f.replies[0])
 		if errors.Is(err, zk.ErrNoNode) {
-			if err = s.makeDir(ctx, session, q.dir, nil); err == nil || errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
+			if err = s.makeDir(ctx, session, q.dir); err == nil || errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
 				continue // what was above it may be gone again
 			}
 		}
@@ -192,6 +195,9 @@ func (q *zkQueue) list(ctx context.Context, session int64) (listing, error) {
 func (q *zkQueue) newNode(a attempt) node {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
+	if q.permit != nil {
+		return q.permitNode(random)
+	}
 	r := q.opts.queue
 	n := node{dir: q.dir, prefix: q.dir + "/", unique: r.CarriesGUID}
 	if !q.rw && !r.CarriesGUID && q.opts.prefix != "" {

@@ -59,11 +59,16 @@ func deleteRequest(path string) connect.Request {
 	return connect.Request{Op: opDelete, Body: connect.AppendInt(b, anyVersion)}
 }
 
-// removeWatchRequest takes the session's watch off a node's data (WatcherType.Data).
-func removeWatchRequest(path string) connect.Request {
-	const watcherData = 2
+// Kinds of watches (WatcherType).
+const (
+	watcherChildren = 1
+	watcherData     = 2
+)
+
+// removeWatchRequest takes the session's watch off a node.
+func removeWatchRequest(path string, kind int32) connect.Request {
 	r := pathRequest(opRemoveWatches, path)
-	r.Body = connect.AppendInt(r.Body, watcherData)
+	r.Body = connect.AppendInt(r.Body, kind)
 	return r
 }
 
@@ -176,6 +181,12 @@ func listingOf(r connect.Reply) (listing, error) {
 	l := listing{children: d.Strings()}
 	l.czxid = d.Stat().Czxid
 	return l, d.Err
+}
+
+// dataOf reads the data in the reply to getData; nil when there is none.
+func dataOf(r connect.Reply) []byte {
+	d := connect.Decoder{Rest: r.Body}
+	return d.Buffer()
 }
 
 // statOf reads the reply to exists, or to getData when there is data before it.

@@ -15,6 +15,9 @@ import (
 // zkWatches are the session's watches on nodes: one on the server for each path, however many wait for it, and none when
 // nobody does any more.
 type zkWatches struct {
+	// sending is held from a decision until its request is sent: a watch that is taken off must not be the next one.
+	sending sync.Mutex
+
 	mu    sync.Mutex
 	paths map[string]*zkWatch
 }
@@ -26,7 +29,7 @@ type zkWatch struct {
 	ended   chan struct{}
 
 	armed chan struct{} // closed when the answer is in; then set:
-	stat  zk.Stat       // of the node
+	reply connect.Reply
 	err   error
 }
 
@@ -52,7 +55,19 @@ func (w *zkWatches) fireAll() {
 
 // watch joins the watch of a path, which it sets when there is none. Call leave once.
 func (s *ZKSession) watch(session int64, path string) (watch *zkWatch, leave func()) {
+	return s.join(session, path, watchableRequest(opGetData, path, true), watcherData)
+}
+
+// watchChildren is watch for the children of a directory; the reply lists them. The locks of a session never watch the
+// same path both ways.
+func (s *ZKSession) watchChildren(session int64, dir string) (watch *zkWatch, leave func()) {
+	return s.join(session, dir, watchableRequest(opGetChildren2, dir, true), watcherChildren)
+}
+
+func (s *ZKSession) join(session int64, path string, request connect.Request, kind int32) (watch *zkWatch, leave func()) {
 	w := &s.watches
+	w.sending.Lock()
+	defer w.sending.Unlock()
 	w.mu.Lock()
 	watch = w.paths[path]
 	fresh := watch == nil
@@ -66,20 +81,20 @@ func (s *ZKSession) watch(session int64, path string) (watch *zkWatch, leave fun
 	watch.waiters++
 	w.mu.Unlock()
 	if fresh {
-		s.arm(session, path, watch)
+		s.arm(session, path, watch, request)
 	}
-	return watch, func() { s.leave(session, path, watch) }
+	return watch, func() { s.leave(session, path, watch, kind) }
 }
 
 // arm asks the server for the watch. getData sets none on a node that is gone, which exists would.
-func (s *ZKSession) arm(session int64, path string, watch *zkWatch) {
+func (s *ZKSession) arm(session int64, path string, watch *zkWatch, request connect.Request) {
 	s.tap.Send(session, func(_ int, r connect.Reply) {
-		watch.stat, watch.err = statOf(r, true)
+		watch.reply, watch.err = r, r.Err
 		close(watch.armed)
 		if watch.err != nil {
 			s.watches.end(path, watch)
 		}
-	}, watchableRequest(opGetData, path, true))
+	}, request)
 }
 
 // end ends this watch, unless another has taken its place.
@@ -93,8 +108,10 @@ func (w *zkWatches) end(path string, watch *zkWatch) {
 }
 
 // leave gives up waiting. The last takes the watch off the server.
-func (s *ZKSession) leave(session int64, path string, watch *zkWatch) {
+func (s *ZKSession) leave(session int64, path string, watch *zkWatch, kind int32) {
 	w := &s.watches
+	w.sending.Lock()
+	defer w.sending.Unlock()
 	w.mu.Lock()
 	watch.waiters--
 	last := watch.waiters == 0 && w.paths[path] == watch
@@ -103,7 +120,7 @@ func (s *ZKSession) leave(session int64, path string, watch *zkWatch) {
 	}
 	w.mu.Unlock()
 	if last {
-		s.tap.Send(session, func(int, connect.Reply) {}, removeWatchRequest(path))
+		s.tap.Send(session, func(int, connect.Reply) {}, removeWatchRequest(path, kind))
 	}
 }
 
@@ -129,6 +146,15 @@ func (s *ZKSession) awaitChange(ctx context.Context, session int64, path string,
 		return err
 	}
 	armed()
+	if err := s.awaitEnd(ctx, watch); err != nil {
+		return err
+	}
+	s.watches.end(path, watch) // if it was seldom: whether it stands is what is in doubt, all set it anew
+	return nil
+}
+
+// awaitEnd waits until a watch ends, or seldom without.
+func (s *ZKSession) awaitEnd(ctx context.Context, watch *zkWatch) error {
 	_, timeout := s.tap.Session()
 	seldom := lookAgain * timeout
 	timer := time.NewTimer(seldom - seldom/4 + rand.N(seldom/2+1))
@@ -136,7 +162,6 @@ func (s *ZKSession) awaitChange(ctx context.Context, session int64, path string,
 	select {
 	case <-watch.ended:
 	case <-timer.C:
-		s.watches.end(path, watch) // whether it stands is what is in doubt: all set it anew
 	case <-ctx.Done():
 		return because(ctx)
 	case <-s.ctx.Done():

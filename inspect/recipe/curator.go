@@ -25,6 +25,9 @@ func curator() Queue {
 
 const curatorProtection = "_c_"
 
+// CuratorPermit builds what the name of an InterProcessSemaphoreV2's permit starts with; guid is 32 lower-case hex digits.
+func CuratorPermit(guid string) string { return curatorProtection + dashed(guid) + "-lease-" }
+
 func parseCurator(child string) (Entry, bool) {
 	rest, ok := strings.CutPrefix(child, curatorProtection)
 	if !ok || len(rest) < 37 || !isUUID(rest[:36]) || rest[36] != '-' {

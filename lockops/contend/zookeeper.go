@@ -49,6 +49,9 @@ const tokenIsKnown = 15 * time.Millisecond
 
 func (a *zkArena) Describe() Description {
 	d := a.describe("ZooKeeper's sequence numbers")
+	if d.Permits > 1 {
+		d.Order = OrderOfCalls // a permit's name does not tell when its owner came
+	}
 	d.TokenAfter = tokenIsKnown
 	return d
 }
@@ -75,7 +78,7 @@ func (a *zkArena) Open(ctx context.Context) (err error) {
 	}
 	for _, dir := range upTo(path) {
 		if err == nil && !there {
-			err = a.make(dir, dir == path)
+			err = a.make(ctx, dir, dir == path)
 		}
 	}
 	if err != nil {
@@ -112,7 +115,7 @@ func upTo(path string) (all []string) {
 
 // make creates a directory that is missing: a container, so that it vanishes by itself should we be killed. The lock's own
 // gets the mark, and must not have been made by somebody else meanwhile.
-func (a *zkArena) make(path string, own bool) error {
+func (a *zkArena) make(ctx context.Context, path string, own bool) error {
 	conn := a.keeper.Conn()
 	there, _, err := conn.Exists(path)
 	switch {
@@ -125,9 +128,13 @@ func (a *zkArena) make(path string, own bool) error {
 	if own {
 		data = []byte(directoryMark)
 	}
-	_, err = conn.CreateContainer(path, data, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+	acl, err := a.keeper.ACL(ctx, parentOf(path))
+	if err != nil {
+		return err
+	}
+	_, err = conn.CreateContainer(path, data, zk.FlagContainer, acl)
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoAuth) {
-		_, err = conn.Create(path, data, zk.FlagPersistent, zk.WorldACL(zk.PermAll)) // a server before 3.5.3
+		_, err = conn.Create(path, data, zk.FlagPersistent, acl) // a server before 3.5.3
 	}
 	switch {
 	case err == nil:
@@ -148,6 +155,7 @@ func (a *zkArena) Join(ctx context.Context, contender int) (Member, error) {
 	}
 	m := &zkMember{arena: a, session: session}
 	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)), lockops.OnWaiting(m.place))
+	m.byCall = a.Kinds[0].Permits > 1
 	if m.lock, err = a.kind(contender).New(session, a.Name, options...); err != nil {
 		session.Close()
 		return nil, err
@@ -161,11 +169,15 @@ type zkMember struct {
 	arena   *zkArena
 	session *lockops.ZKSession
 	lock    lockops.Locker
+	byCall  bool              // names do not tell the order of arrival
 	arrived func(place int64) // of the present Acquire
 }
 
 func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold, error) {
 	m.arrived = arrived
+	if m.byCall {
+		arrived(time.Now().UnixNano())
+	}
 	h, err := m.lock.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +189,7 @@ func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold
 // place tells a node's number. In the upper half of 64 bits, the difference of two numbers is right also after the
 // server's counter of 32 bits has wrapped.
 func (m *zkMember) place(name string) {
-	if _, seq, ok := recipe.SplitSequence(name); ok {
+	if _, seq, ok := recipe.SplitSequence(name); ok && !m.byCall {
 		m.arrived(int64(seq) << 32)
 	}
 }
@@ -293,3 +305,11 @@ func (a *zkArena) remove(path string) error {
 
 // containerOwner is the ephemeralOwner of a container (EphemeralType.CONTAINER_EPHEMERAL_OWNER).
 const containerOwner = -1 << 63
+
+// parentOf is the path of the node above.
+func parentOf(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// parseACL reads an access list of ZooKeeper as its own shell writes it: SCHEME:ID:PERMISSIONS, several with commas
+// between them; the id may have colons itself. Empty: none.
+func parseACL(text string) ([]zk.ACL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var acl []zk.ACL
+	for entry := range strings.SplitSeq(text, ",") {
+		scheme, rest, ok := strings.Cut(entry, ":")
+		cut := strings.LastIndexByte(rest, ':')
+		if !ok || cut < 0 || scheme == "" {
+			return nil, fmt.Errorf("%q: give SCHEME:ID:PERMISSIONS, as in world:anyone:r or auth::cdrwa", entry)
+		}
+		perms, err := parsePermissions(rest[cut+1:])
+		if err != nil {
+			return nil, err
+		}
+		acl = append(acl, zk.ACL{Perms: perms, Scheme: scheme, ID: rest[:cut]})
+	}
+	return acl, nil
+}
+
+func parsePermissions(letters string) (perms int32, err error) {
+	for _, letter := range letters {
+		switch letter {
+		case 'c':
+			perms |= zk.PermCreate
+		case 'd':
+			perms |= zk.PermDelete
+		case 'r':
+			perms |= zk.PermRead
+		case 'w':
+			perms |= zk.PermWrite
+		case 'a':
+			perms |= zk.PermAdmin
+		default:
+			return 0, fmt.Errorf("permission %q: give letters of cdrwa", letter)
+		}
+	}
+	if perms == 0 {
+		return 0, fmt.Errorf("no permissions: give letters of cdrwa")
+	}
+	return perms, nil
+}

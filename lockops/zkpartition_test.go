@@ -1,0 +1,195 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// The ensemble's tick and for how many of them a member that is cut off goes on by itself.
+const (
+	partitionTick  = 200 * time.Millisecond
+	partitionLimit = 5
+)
+
+// partition is a way to cut an ensemble. The holder is connected to member x.
+type partition struct {
+	name string
+	// onLeader: x is the leader, otherwise a follower.
+	onLeader bool
+	// often: it is part of every run of the tests; the others run with LOCKSCOPE_PARTITIONS=all.
+	often bool
+	cut   func(t *testing.T, e *servertest.Ensemble, x, leader int)
+	mend  func(t *testing.T, e *servertest.Ensemble, x int) // besides healing the wires
+}
+
+func partitions() []partition {
+	others := func(e *servertest.Ensemble, x int, f func(other int)) {
+		for i := range e.Members {
+			if i != x {
+				f(i)
+			}
+		}
+	}
+	return []partition{
+		{name: "follower cut from leader", often: true, cut: func(_ *testing.T, e *servertest.Ensemble, x, leader int) { e.Cut(x, leader); e.Cut(leader, x) }},
+		{name: "follower cut from all", cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) { e.Isolate(x) }},
+		{name: "follower does not reach leader", cut: func(_ *testing.T, e *servertest.Ensemble, x, leader int) { e.Cut(x, leader) }},
+		{name: "leader does not reach follower", cut: func(_ *testing.T, e *servertest.Ensemble, x, leader int) { e.Cut(leader, x) }},
+		{name: "leader cut from followers", onLeader: true, often: true, cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) { e.Isolate(x) }},
+		{name: "leader cut from followers with resets", onLeader: true, often: true, cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) {
+			e.Isolate(x)
+			e.Reset(x)
+		}},
+		{name: "leader does not reach followers", onLeader: true, cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) { others(e, x, func(o int) { e.Cut(x, o) }) }},
+		{name: "followers do not reach leader", onLeader: true, cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) { others(e, x, func(o int) { e.Cut(o, x) }) }},
+		{name: "client cut from server", often: true, cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) { e.Clients[x].Stop() }},
+		{name: "client does not reach server", cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) { e.Clients[x].Stop(servertest.ToServer) }},
+		{name: "server does not reach client", cut: func(_ *testing.T, e *servertest.Ensemble, x, _ int) { e.Clients[x].Stop(servertest.ToClient) }},
+		{
+			name: "server stopped",
+			cut:  func(t *testing.T, e *servertest.Ensemble, x, _ int) { e.Members[x].Kill(t) },
+			mend: func(t *testing.T, e *servertest.Ensemble, x int) { e.Members[x].Restart(t) },
+		},
+		{
+			name: "server accepts and hangs",
+			cut:  func(t *testing.T, e *servertest.Ensemble, x, _ int) { e.Members[x].Pause(t) },
+			mend: func(t *testing.T, e *servertest.Ensemble, x int) { e.Members[x].Resume(t) },
+		},
+	}
+}
+
+// TestLossIsReportedBeforeTheNextGrantInAnyPartition: whatever of an ensemble is cut off from whatever, the holder is told
+// that its lock is lost, or keeps it, before anybody else is granted it; and when all is mended the lock can be had.
+func TestLossIsReportedBeforeTheNextGrantInAnyPartition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: an ensemble and a partition of seconds, with -short")
+	}
+	all := os.Getenv("LOCKSCOPE_PARTITIONS") == "all"
+	e := servertest.StartEnsemble(t, servertest.EnsembleConfig{Tick: partitionTick, SyncLimit: partitionLimit})
+	for _, p := range partitions() {
+		for _, ticks := range []int{partitionLimit, 3, 10} {
+			for _, servers := range []string{"one", "three"} {
+				if !all && (!p.often || ticks != partitionLimit || servers != "one") {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%d ticks/%s", strings.ReplaceAll(p.name, " ", "_"), ticks, servers), func(t *testing.T) {
+					p.run(t, e, time.Duration(ticks)*partitionTick, servers == "three")
+				})
+			}
+		}
+	}
+}
+
+// member is a follower, or the leader.
+func (p *partition) member(t *testing.T, e *servertest.Ensemble) (x, leader int) {
+	leader = e.Leader(t)
+	if p.onLeader {
+		return leader, leader
+	}
+	return (leader + 1) % len(e.Members), leader
+}
+
+func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Duration, three bool) {
+	x, leader := p.member(t, e)
+	path := servertest.UniquePath(t)
+	holder := sessionAt(t, e, x, timeout, three)
+	h := acquire(t, lockops.NewZKMutex(holder, path))
+	other := (x + 1) % len(e.Members)
+	if other == leader && !p.onLeader { // the one that the fault leaves alone
+		other = (x + 2) % len(e.Members)
+	}
+	_, got := queueUp(t, within(t), mutexOn(zkSession(t, e.Members[other].Addr, lockops.WithSessionTimeout(20*time.Second)), path))
+	var lost atomic.Pointer[time.Time]
+	ended := make(chan struct{})
+	context.AfterFunc(h.Context(), func() {
+		now := time.Now()
+		lost.Store(&now)
+		close(ended)
+	})
+	cut := time.Now()
+	p.cut(t, e, x, leader)
+	var next acquired
+	healed := false
+	heal := func() {
+		healed = true
+		if p.mend != nil {
+			p.mend(t, e, x)
+		}
+		e.Heal(t)
+	}
+	defer func() {
+		if !healed {
+			heal()
+		}
+	}()
+	select {
+	case next = <-got:
+	case <-time.After(3*timeout + 4*partitionLimit*partitionTick): // a session on three servers may outlive it
+		if h.Context().Err() == nil {
+			t.Log("the holder keeps the lock")
+			heal()
+			_ = h.Release(within(t)) // it may have lost it by now
+		} else {
+			heal()
+		}
+		next = <-got
+	}
+	granted := time.Now()
+	if next.err != nil {
+		t.Fatal(next.err)
+	}
+	if told := lost.Load(); told == nil {
+		t.Errorf("two holders: the next was granted %v after the cut, and the first believes that it holds", granted.Sub(cut).Round(time.Millisecond))
+		<-ended
+		t.Errorf("for %v more", time.Since(granted).Round(time.Millisecond))
+	} else {
+		t.Logf("lost after %v (%v), granted after %v, margin %v", told.Sub(cut).Round(time.Millisecond), context.Cause(h.Context()),
+			granted.Sub(cut).Round(time.Millisecond), granted.Sub(*told).Round(time.Millisecond))
+	}
+	if !healed {
+		heal()
+	}
+	if a, ok := h.Token(); !ok {
+		t.Error("no token")
+	} else if b, _ := next.h.Token(); b <= a {
+		t.Errorf("token %d after %d", b, a)
+	}
+	release(t, next.h)
+	if err := h.Release(within(t)); err != nil && !errors.Is(err, lockops.ErrLost) && !errors.Is(err, lockops.ErrNotHeld) {
+		t.Error(err)
+	}
+	release(t, acquire(t, lockops.NewZKMutex(holder, path)))
+}
+
+// sessionAt connects over the wires, first to member x.
+func sessionAt(t *testing.T, e *servertest.Ensemble, x int, timeout time.Duration, three bool) *lockops.ZKSession {
+	t.Helper()
+	servers := []string{e.Clients[x].Addr()}
+	if three {
+		for i := range e.Clients {
+			if i != x {
+				servers = append(servers, e.Clients[i].Addr())
+			}
+		}
+	}
+	for { // go-zookeeper shuffles them
+		s, err := lockops.NewZKSession(within(t), servers, lockops.WithSessionTimeout(timeout))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Conn().Server() == servers[0] {
+			t.Cleanup(s.Close)
+			return s
+		}
+		s.Close()
+	}
+}

@@ -1,0 +1,326 @@
+package lockops
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/recipe"
+)
+
+// ErrPermits is returned by a ZKSemaphore of the recipe kazoo whose directory says another number of permits: kazoo's
+// clients refuse to use it then, too.
+var ErrPermits = errors.New("the semaphore has another number of permits")
+
+// ZKSemaphore is a semaphore in ZooKeeper: at most so many hold it at once, first come first served. It can share its
+// directory with clients of the library whose recipe is chosen, which must use the same number of permits: Curator's
+// InterProcessSemaphoreV2 ("curator", the default) or kazoo's Semaphore ("kazoo", which keeps the number in the
+// directory).
+//
+// In both, contenders queue for a mutex, and the first in that queue waits for a permit to become free: with Curator in
+// PATH/locks, while its own permit stands in PATH/leases beside those granted; with kazoo in PATH-__lock__, before its
+// permit is made in PATH. Here a permit is granted only when it is there and there are no more than allowed, its own
+// counted in, so that not even an operator who deletes nodes of the queue can make them too many.
+type ZKSemaphore struct {
+	queue   *zkQueue // for the turn to take a permit
+	leases  *zkQueue // the permits
+	lock    lockKey
+	base    string // full path
+	permits int
+}
+
+// NewZKSemaphore makes a semaphore of the directory path, which starts with a slash and is created when it is first
+// needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting, OnBehind. Fewer than one permit makes every
+// Acquire fail.
+func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKSemaphore {
+	m := &ZKSemaphore{
+		queue: newZKQueue(s, path, opts, false), leases: newZKQueue(s, path, opts, false),
+		lock: lockKey{s, "zk-semaphore", path}, base: s.full(path), permits: permits,
+	}
+	m.queue.lock, m.leases.lock = lockKey{s, "zk-semaphore-queue", path}, m.lock
+	o := &m.leases.opts
+	if not := o.given &^ zkRWMutexKeeps; not != 0 && o.err == nil {
+		o.err = fmt.Errorf("%w: %v", ErrOption, not)
+	}
+	switch {
+	case o.err != nil:
+	case permits < 1:
+		o.err = fmt.Errorf("a semaphore of %d permits: give 1 or more", permits)
+	case o.queue.Name == "curator":
+		m.queue.dir, m.leases.dir = m.base+"/"+recipe.CuratorLocks, m.base+"/"+recipe.CuratorLeases
+		m.leases.permit = recipe.CuratorPermit
+	case o.queue.Name == "kazoo":
+		m.queue.dir, m.leases.dir = recipe.KazooQueuePath(m.base), m.base
+		m.leases.permit = func(guid string) string { return guid }
+		m.leases.permitNumbered = true
+	default:
+		o.err = fmt.Errorf("recipe %q has no semaphore that can be shared (there are: %s)", o.queue.Name, strings.Join(semaphoreRecipes, ", "))
+	}
+	return m
+}
+
+var semaphoreRecipes = []string{"curator", "kazoo"}
+
+// String names the lock for messages.
+func (m *ZKSemaphore) String() string {
+	return fmt.Sprintf("zookeeper semaphore %s of %d", m.lock.name, m.permits)
+}
+
+// Acquire queues and waits for a permit. Its errors are those of a ZKMutex, and ErrPermits.
+func (m *ZKSemaphore) Acquire(ctx context.Context) (*Hold, error) {
+	if h, err := begin(ctx, m.lock, &m.leases.opts); h != nil || err != nil {
+		return h, err
+	}
+	return m.acquire(ctx, ctx, true)
+}
+
+// tryPatience is how long a TryAcquire waits for others who are just taking a permit while there are free ones.
+const tryPatience = 250 * time.Millisecond
+
+// TryAcquire takes a permit if one is free and nobody waits.
+func (m *ZKSemaphore) TryAcquire(ctx context.Context) (*Hold, error) {
+	if h, err := begin(ctx, m.lock, &m.leases.opts); h != nil || err != nil {
+		return h, err
+	}
+	soon, cancel := context.WithTimeout(ctx, tryPatience)
+	defer cancel()
+	h, err := m.acquire(ctx, soon, false)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, acquireError(m.lock, ErrHeld)
+	}
+	return h, err
+}
+
+// acquire takes a turn, as long as queueing lasts, and in it a permit.
+func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, error) {
+	if err := m.leases.session.enter(); err != nil {
+		return nil, acquireError(m.lock, err)
+	}
+	defer m.leases.session.leaveWork()
+	for {
+		if err := m.look(ctx, wait); err != nil {
+			return nil, acquireError(m.lock, err)
+		}
+		turn, err := m.queue.acquire(queueing, recipe.Exclusive)
+		if err != nil {
+			return nil, err
+		}
+		h, err := m.take(ctx, turn, wait)
+		lost := turn.Context().Err() != nil
+		// The turn is over in any case; when it cannot be given back now, that is done in the background.
+		_ = turn.Release(queueing)
+		switch {
+		case errors.Is(err, errAgain), err != nil && lost && ctx.Err() == nil:
+			continue
+		case err != nil:
+			return nil, acquireError(m.lock, err)
+		}
+		return h, nil
+	}
+}
+
+// look makes sure, before anything is created, that nobody uses the directory in another way, and makes what is missing.
+// Unless it may wait, a permit has to be free.
+func (m *ZKSemaphore) look(ctx context.Context, wait bool) error {
+	s := m.leases.session
+	session, err := s.alive(ctx)
+	if err != nil {
+		return err
+	}
+	f := s.send(session, nil, listRequest(m.base), listRequest(m.leases.dir), watchableRequest(opGetData, m.base, false))
+	if err := s.wait(ctx, f); err != nil {
+		return err
+	}
+	base, err := listingOf(f.replies[0])
+	if lostInTransit(err) {
+		return m.look(ctx, wait)
+	}
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	if stranger := m.stranger(base.children); stranger != nil {
+		return stranger
+	}
+	if leases, err := listingOf(f.replies[1]); err == nil && len(leases.children) >= m.permits && !wait {
+		return ErrHeld
+	}
+	return m.prepare(ctx, session, err == nil, dataOf(f.replies[2]))
+}
+
+// stranger is a contender of another kind in the semaphore's directory.
+func (m *ZKSemaphore) stranger(children []string) *RecipeError {
+	own := m.leases.opts.queue.Name
+	for _, child := range children {
+		if child == recipe.CuratorLocks || child == recipe.CuratorLeases {
+			if own != "curator" {
+				return &RecipeError{Path: m.lock.name, Want: own, Found: "curator", Child: child}
+			}
+			continue
+		}
+		queue, entries := recipe.Read([]string{child})
+		if len(entries) == 0 || entries[0].Role == recipe.Lease && queue.Name == own {
+			continue
+		}
+		e := &RecipeError{Path: m.lock.name, Want: own, Found: queue.Name, Child: child}
+		if family(queue.Name) == family(own) {
+			e.WantKind, e.FoundKind = "semaphore", kindWords(entries[0].Role)
+		}
+		return e
+	}
+	return nil
+}
+
+// prepare makes the directories. In kazoo's the number of permits is kept.
+func (m *ZKSemaphore) prepare(ctx context.Context, session int64, exists bool, data []byte) error {
+	s := m.leases.session
+	if m.leases.permitNumbered {
+		limit, known := recipe.KazooLimit(data)
+		switch {
+		case !exists:
+			if err := s.makeNode(ctx, session, m.base, []byte(strconv.Itoa(m.permits))); err != nil {
+				return err
+			}
+		case known && limit != m.permits:
+			return fmt.Errorf("%w: %d, not %d", ErrPermits, limit, m.permits)
+		}
+	}
+	return m.leases.prepare(ctx)
+}
+
+// take takes a permit while it is our turn.
+func (m *ZKSemaphore) take(ctx context.Context, turn *Hold, wait bool) (*Hold, error) {
+	inside, cancel := turn.With(ctx)
+	defer cancel()
+	q := m.leases
+	session, err := q.session.alive(inside)
+	if err != nil {
+		return nil, err
+	}
+	c := &contender{attempt: attempt{mode: recipe.Exclusive, wait: wait}, q: q, session: session, node: q.newNode(attempt{})}
+	h, err := m.enter(ctx, inside, c, turn)
+	if err != nil {
+		err = errors.Join(err, c.abandon(inside))
+	}
+	return h, err
+}
+
+// enter makes the permit and waits until there are few enough: Curator's is made first and counted with the others,
+// kazoo's is made when there is room for it.
+func (m *ZKSemaphore) enter(ctx, inside context.Context, c *contender, turn *Hold) (*Hold, error) {
+	if !m.leases.permitNumbered {
+		if h, err := m.create(ctx, inside, c); !errors.Is(err, errLook) && !errors.As(err, new(*blocked)) {
+			return h, err
+		}
+	}
+	for {
+		h, err := m.await(ctx, inside, c, turn)
+		if !errors.Is(err, errLook) {
+			return h, err
+		}
+	}
+}
+
+// create makes the permit's node, and grants it when those listed with it are few enough.
+func (m *ZKSemaphore) create(ctx, inside context.Context, c *contender) (*Hold, error) {
+	list, err := c.enter(inside)
+	if lostInTransit(err) {
+		if err = c.recover(inside); err == nil {
+			err = errLook
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.judge(ctx, c, list)
+}
+
+// judge grants when the permits are few enough.
+func (m *ZKSemaphore) judge(ctx context.Context, c *contender, list listing) (*Hold, error) {
+	switch made := c.node.path != ""; {
+	case made && !slices.Contains(list.children, c.node.name()):
+		return nil, errAgain
+	case made && len(list.children) <= m.permits:
+		return c.granted(ctx)
+	case !made && len(list.children) < m.permits:
+		return nil, nil
+	}
+	return nil, &blocked{by: recipe.Entry{Name: slices.Min(list.children)}}
+}
+
+// await lists the permits once, and waits until they change if there are too many: then it returns errLook.
+func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hold) (*Hold, error) {
+	s := c.q.session
+	watch, leave := s.watchChildren(c.session, c.q.dir)
+	defer leave()
+	select {
+	case <-watch.armed:
+	case <-inside.Done():
+		return nil, because(inside)
+	case <-s.ctx.Done():
+		return nil, ErrClosed
+	}
+	list, err := listingOf(watch.reply)
+	if lostInTransit(err) {
+		return nil, c.recoverTurn(inside)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, err := m.judge(ctx, c, list)
+	if h == nil && err == nil { // there is room for it
+		if h, err = m.create(ctx, inside, c); errors.As(err, new(*blocked)) {
+			err = errAgain // somebody was faster who had no turn: make room
+		}
+	}
+	var b *blocked
+	if !errors.As(err, &b) {
+		return h, err
+	}
+	if !c.wait {
+		return nil, ErrHeld
+	}
+	m.report(c, turn, b)
+	if err := s.awaitEnd(inside, watch); err != nil {
+		return nil, err
+	}
+	s.watches.end(c.q.dir, watch)
+	return nil, errLook
+}
+
+// recoverTurn waits for the connection; with another session the turn is lost.
+func (c *contender) recoverTurn(ctx context.Context) error {
+	session, err := c.q.session.alive(ctx)
+	switch {
+	case err != nil:
+		return err
+	case session != c.session:
+		return errAgain
+	}
+	return errLook
+}
+
+// report says that it waits for a permit, as the next.
+func (m *ZKSemaphore) report(c *contender, turn *Hold, b *blocked) {
+	if c.reported == b.by.Name {
+		return
+	}
+	if c.reported == "" {
+		c.q.opts.waiting(turn.Name())
+	}
+	c.reported = b.by.Name
+	c.q.opts.behind(Queue{Name: turn.Name(), Holder: b.by.Name, Position: 1})
+}
+
+// permitNode names the node of a permit.
+func (q *zkQueue) permitNode(random [16]byte) node {
+	return node{
+		dir: q.dir, prefix: q.dir + "/" + q.permit(hex.EncodeToString(random[:])), unique: true, numbered: q.permitNumbered,
+	}
+}

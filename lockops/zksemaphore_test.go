@@ -1,0 +1,264 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// eachSemaphore runs f for both recipes on both servers; leases and queue are the directories of the semaphore at path.
+func eachSemaphore(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string)) {
+	for _, recipe := range []string{"curator", "kazoo"} {
+		t.Run(recipe, func(t *testing.T) {
+			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+				path := servertest.UniquePath(t)
+				leases, queue := path+"/leases", path+"/locks"
+				if recipe == "kazoo" {
+					leases, queue = path, path+"-__lock__"
+				}
+				f(t, server, recipe, path, leases, queue)
+			})
+		})
+	}
+}
+
+func semaphoreOn(s *lockops.ZKSession, path string, permits int, recipe string) func(...lockops.Option) lockops.Locker {
+	return func(more ...lockops.Option) lockops.Locker {
+		return lockops.NewZKSemaphore(s, path, permits, append(more, lockops.WithRecipe(recipe))...)
+	}
+}
+
+// TestZKSemaphoreIsNeverOverdrawn: contenders of several sessions, some of which give up, hold at most the permits that
+// there are, and leave nothing.
+func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
+	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
+		const permits = 3
+		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr)}
+		var inside atomic.Int32
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				l := semaphoreOn(sessions[i%2], path, permits, recipe)()
+				for round := range 10 {
+					ctx, cancel := context.WithTimeout(within(t), 20*time.Second)
+					if round%3 == 2 {
+						cancel()
+						ctx, cancel = context.WithTimeout(within(t), time.Millisecond)
+					}
+					h, err := l.Acquire(ctx)
+					cancel()
+					if err != nil {
+						if round%3 != 2 || !errors.Is(err, context.DeadlineExceeded) {
+							t.Error(err)
+						}
+						continue
+					}
+					if n := inside.Add(1); n > permits {
+						t.Errorf("%d holders of %d permits", n, permits)
+					}
+					if _, ok := h.Token(); !ok {
+						t.Error("no token")
+					}
+					if err := h.Extend(within(t)); err != nil {
+						t.Error(err)
+					}
+					inside.Add(-1)
+					if err := h.Release(within(t)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		for _, dir := range []string{leases, queue} {
+			eventually(t, dir+" is empty", func() bool { return len(children(t, server, dir)) == 0 })
+		}
+	})
+}
+
+// TestZKSemaphoreWaitsAndTries: with all permits taken a try fails at once and leaves nothing, a waiter is told that it
+// waits and behind whom, and a cancelled one leaves nothing; the first released permit goes to the first in the queue.
+func TestZKSemaphoreWaitsAndTries(t *testing.T) {
+	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
+		s := zkSession(t, server.Addr)
+		semaphore := semaphoreOn(s, path, 2, recipe)
+		one, two := acquire(t, semaphore()), acquire(t, semaphore())
+		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+			t.Errorf("try: %v, want ErrHeld", err)
+		}
+		if n := len(children(t, server, leases)); n != 2 {
+			t.Errorf("%d permits after the try", n)
+		}
+		var mu sync.Mutex
+		var places []lockops.Queue
+		note := lockops.OnBehind(func(q lockops.Queue) {
+			mu.Lock()
+			defer mu.Unlock()
+			places = append(places, q)
+		})
+		_, first := queueUp(t, within(t), func(more ...lockops.Option) lockops.Locker { return semaphore(append(more, note)...) })
+		_, second := queueUp(t, within(t), semaphore)
+		mu.Lock()
+		if len(places) == 0 || places[0].Position != 1 || places[0].Holder == "" {
+			t.Errorf("behind %+v", places)
+		}
+		mu.Unlock()
+		release(t, two)
+		a := <-first
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		if len(second) > 0 {
+			t.Error("the second in the queue holds as well")
+		}
+		release(t, one)
+		b := <-second
+		if b.err != nil {
+			t.Fatal(b.err)
+		}
+		release(t, a.h)
+		release(t, b.h)
+		h, err := semaphore().TryAcquire(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, h)
+		for _, dir := range []string{leases, queue} {
+			if left := children(t, server, dir); len(left) > 0 {
+				t.Errorf("%s has %q", dir, left)
+			}
+		}
+	})
+}
+
+// TestSemaphoreQueuesWithPeers: real clients of both libraries wait for our permits and we for theirs, in one queue.
+func TestSemaphoreQueuesWithPeers(t *testing.T) {
+	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, queue string) {
+		var peer *servertest.Peer
+		if recipe == "kazoo" {
+			peer = servertest.StartKazooLocks(t, server.Addr)
+		} else {
+			peer = servertest.StartCurator(t, server.Addr)
+		}
+		s := zkSession(t, server.Addr)
+		semaphore := semaphoreOn(s, path, 2, recipe)
+		peer.Tell(t, "semaphore", "one", path, "2")
+		peer.Expect(t, "acquired semaphore one")
+		ours := acquire(t, semaphore())
+		_, waiting := queueUp(t, within(t), semaphore) // ours behind theirs
+		peer.Tell(t, "semaphore", "two", path, "2")    // theirs behind ours
+		eventually(t, "both queue", func() bool { return len(children(t, server, queue)) == 2 })
+		if len(waiting) > 0 {
+			t.Fatal("ours holds beside two")
+		}
+		peer.Tell(t, "close", "one")
+		next := <-waiting
+		if next.err != nil {
+			t.Fatal(next.err)
+		}
+		eventually(t, "theirs is the next", func() bool { return len(children(t, server, queue)) == 1 })
+		release(t, ours)
+		peer.Expect(t, "acquired semaphore two")
+		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+			t.Errorf("try beside theirs: %v, want ErrHeld", err)
+		}
+		release(t, next.h)
+		release(t, acquire(t, semaphore()))
+		peer.Tell(t, "close", "two")
+	})
+}
+
+// TestZKSemaphoreRefusesWhatCannotBeShared: other kinds of locks in the directory, other recipes, another number of
+// permits, and numbers that are none; nothing is left.
+func TestZKSemaphoreRefusesWhatCannotBeShared(t *testing.T) {
+	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, _ string) {
+		s := zkSession(t, server.Addr)
+		h := acquire(t, lockops.NewZKMutex(s, path+"/m", lockops.WithRecipe(recipe)))
+		var refused *lockops.RecipeError
+		if _, err := lockops.NewZKSemaphore(s, path+"/m", 2, lockops.WithRecipe(recipe)).Acquire(within(t)); !errors.As(err, &refused) || refused.FoundKind != "mutex" {
+			t.Errorf("a mutex: %v", err)
+		}
+		if got := children(t, server, path+"/m"); len(got) != 1 {
+			t.Errorf("children %q", got)
+		}
+		release(t, h)
+		other := map[string]string{"curator": "kazoo", "kazoo": "curator"}[recipe]
+		held := acquire(t, lockops.NewZKSemaphore(s, path+"/s", 2, lockops.WithRecipe(recipe)))
+		if _, err := lockops.NewZKSemaphore(s, path+"/s", 2, lockops.WithRecipe(other)).Acquire(within(t)); !errors.As(err, &refused) || refused.Found != recipe {
+			t.Errorf("a semaphore of %s: %v", recipe, err)
+		}
+		if recipe == "kazoo" {
+			if _, err := lockops.NewZKSemaphore(s, path+"/s", 3, lockops.WithRecipe(recipe)).Acquire(within(t)); !errors.Is(err, lockops.ErrPermits) {
+				t.Errorf("3 permits of 2: %v, want ErrPermits", err)
+			}
+		}
+		release(t, held)
+		if _, err := lockops.NewZKSemaphore(s, path+"/s", 0).Acquire(within(t)); err == nil {
+			t.Error("no permits are enough")
+		}
+		if _, err := lockops.NewZKSemaphore(s, path+"/s", 1, lockops.WithPrefix("n-")).Acquire(within(t)); !errors.Is(err, lockops.ErrOption) {
+			t.Errorf("a prefix: %v", err)
+		}
+	})
+}
+
+// TestZKSemaphoreIsSafeWithoutItsQueue: an operator deletes the node of whoever waits for a permit, so that another comes
+// to its turn; still nobody gets one too many.
+func TestZKSemaphoreIsSafeWithoutItsQueue(t *testing.T) {
+	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
+		s := zkSession(t, server.Addr)
+		semaphore := semaphoreOn(s, path, 1, recipe)
+		h := acquire(t, semaphore())
+		_, first := queueUp(t, within(t), semaphore)
+		_, second := queueUp(t, within(t), semaphore)
+		turns := children(t, server, queue)
+		look := plain(t, server.Addr)
+		oldest, best := "", ""
+		for _, name := range turns {
+			if seq := name[len(name)-10:]; best == "" || seq < best {
+				oldest, best = name, seq
+			}
+		}
+		if err := look.Delete(queue+"/"+oldest, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			t.Fatal(err)
+		}
+		eventually(t, "it queues again", func() bool {
+			now := children(t, server, queue)
+			return len(now) == 2 && !strings.Contains(fmt.Sprint(now), oldest)
+		})
+		release(t, h)
+		for range 2 {
+			var a acquired
+			var other <-chan acquired
+			select {
+			case a = <-first:
+				other = second
+			case a = <-second:
+				other = first
+			}
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			if err := a.h.Extend(within(t)); err != nil {
+				t.Error(err)
+			}
+			if len(other) > 0 {
+				t.Error("two holders of one permit")
+			}
+			release(t, a.h)
+		}
+		if left := children(t, server, leases); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+	})
+}
