@@ -55,7 +55,7 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		}
 		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok && old.Watches == c.Watches {
-			c.Watch = old.Watch
+			c.Watch, c.WatchesGone = old.Watch, old.WatchesGone
 			if old.unwatched {
 				c.Watch = Missing // still there after the table that does not know its watch
 			}
@@ -167,6 +167,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 	changed := l.stepBack(func(c *Contender) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
 	})
+	changed = findGoneWatches(l, t) || changed
 	registry := isRegistry(l, t)
 	if !registry && l.Recipe == "sequential" && l.Confidence == recipe.Possible && queues(l, t) {
 		l.Confidence, changed = recipe.Likely, true

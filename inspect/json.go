@@ -107,6 +107,7 @@ type jsonContender struct {
 	Dead         bool           `json:"dead,omitempty"`
 	Watches      *string        `json:"watches"`
 	Confirmed    *bool          `json:"watch_confirmed"`
+	WatchesGone  string         `json:"watches_gone,omitempty"`
 	BlockedBelow int            `json:"blocked_below"`
 }
 
@@ -197,7 +198,7 @@ func contenderJSON(c *Contender, at time.Time, offset time.Duration) jsonContend
 			Server: Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
 			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
 		},
-		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), Dead: c.Dead, BlockedBelow: c.BlockedBelow,
+		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), Dead: c.Dead, BlockedBelow: c.BlockedBelow, WatchesGone: c.WatchesGone.String(),
 	}
 	if c.Sequential {
 		j.Sequence = &c.Sequence

@@ -146,6 +146,8 @@ type Contender struct {
 	// Watches is the predecessor that a waiter should watch by its recipe's rule, and Watch whether it does.
 	Watches Untrusted
 	Watch   Confirmation
+	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it. Empty: none was seen.
+	WatchesGone Untrusted
 	// BlockedBelow counts the contenders that cannot be granted before this one leaves.
 	BlockedBelow int
 	// Dead: its entry is still there although what its library keeps alive beside it is gone (a Redisson reader's

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"math"
 	"path"
 	"slices"
 	"time"
@@ -31,6 +32,9 @@ type Znode struct {
 // Directory is what was read of a lock directory.
 type Directory struct {
 	Children []Znode
+	// Created is how many children were ever created in it, which is the number that the server gives next: half of the sum
+	// of a Stat's cversion and numChildren (DataNode.copyStat). Zero is unknown.
+	Created int64
 	// Data of the directory itself; nil when it was not read.
 	Data []byte
 	// Parts are the children of those directories of recipe.Parts that exist, by place.
@@ -52,7 +56,7 @@ func DirectoryLock(id ID, children []Znode, readAt time.Time) *Lock {
 // Lock makes the lock of the directory; nil when no recipe recognises one. folded: it is a semaphore that has its Parts
 // folded in, so that they are no locks themselves.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
-	own, now := readQueue(d.Children), d.Now
+	own, now := readQueue(d.Children, d.Created), d.Now
 	if now.IsZero() {
 		now = readAt
 	}
@@ -82,24 +86,33 @@ type queue struct {
 
 // part is one of the directory's parts as the recipes see it.
 func (d *Directory) part(place string) queue {
-	q := readQueue(d.Parts[place])
+	q := readQueue(d.Parts[place], 0)
 	q.place = place
 	return q
 }
 
-// readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be persistent:
-// those are work items of a queue or the like.
-func readQueue(children []Znode) queue {
+// readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be persistent (those are
+// work items of a queue or the like) and what the server can have numbered: members of a service often end in a time or a port.
+func readQueue(children []Znode, created int64) queue {
 	names := make([]string, len(children))
 	q := queue{nodes: make(map[string]*Znode, len(children))}
 	for i := range children {
 		names[i], q.nodes[children[i].Name] = children[i].Name, &children[i]
 	}
 	q.writer, q.entries = recipe.Read(names)
+	foreign := map[string]bool{} // what stands before numbers that the server did not give
+	for _, e := range q.entries {
+		if e.Confidence != recipe.Certain && !numbered(e, created) {
+			foreign[prefix(e)] = true
+		}
+	}
 	q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool {
 		n := q.nodes[e.Name]
-		return e.Confidence != recipe.Certain && n.Known && n.EphemeralOwner == 0
+		return e.Confidence != recipe.Certain && (n.Known && n.EphemeralOwner == 0 || !e.Unnumbered && foreign[prefix(e)])
 	})
+	if q.disordered() {
+		q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Confidence == recipe.Possible && !e.Unnumbered })
+	}
 	for i := range q.entries {
 		q.entries[i].Session = q.nodes[q.entries[i].Name].EphemeralOwner
 	}
@@ -108,6 +121,42 @@ func readQueue(children []Znode) queue {
 	}
 	q.writer = recipe.Writer(q.entries)
 	return q
+}
+
+// prefix is what stands before an entry's number.
+func prefix(e recipe.Entry) string {
+	before, _, _ := recipe.SplitSequence(e.Name)
+	return before
+}
+
+// numbered reports whether the server can have given an entry its number, after so many creations; zero is unknown. It counts
+// on below zero after the largest int32.
+func numbered(e recipe.Entry, created int64) bool {
+	switch {
+	case e.Unnumbered || created == 0:
+		return true
+	case e.Sequence < 0:
+		return created > math.MaxInt32
+	}
+	return int64(e.Sequence) < created
+}
+
+// disordered reports whether nodes that nothing but their names takes for contenders were not created in the order of their
+// numbers, so that no server gave these.
+func (q *queue) disordered() bool {
+	var before recipe.Entry
+	newest := int64(0)
+	for _, e := range q.entries {
+		n := q.nodes[e.Name]
+		if e.Confidence != recipe.Possible || e.Unnumbered || n.Czxid == 0 {
+			continue
+		}
+		if n.Czxid < newest && e.Sequence != before.Sequence {
+			return true
+		}
+		before, newest = e, max(newest, n.Czxid)
+	}
+	return false
 }
 
 // strange says that the library of the entry's name does not write such data.

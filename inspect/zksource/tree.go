@@ -31,6 +31,7 @@ type dir struct {
 	phase   phase
 	counted bool  // among those that were looked at
 	count   int32 // of its children, by its newest Stat; -1: not known
+	created int64 // children ever created in it; 0: not known
 	czxid   int64
 	names   []string
 	nodes   map[string]*inspect.Znode
@@ -92,7 +93,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		d.dataStale = d.dataStale || d.dataRead
 	}
 	old := d.names
-	d.names, d.czxid, d.count, d.readAt = names, stat.Czxid, stat.NumChildren, at
+	d.names, d.czxid, d.count, d.created, d.readAt = names, stat.Czxid, stat.NumChildren, creations(stat), at
 	for len(old) > 0 || len(names) > 0 { // both are sorted
 		switch {
 		case len(old) == 0 || len(names) > 0 && names[0] < old[0]:
@@ -109,6 +110,14 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		}
 	}
 	return added, removed
+}
+
+// creations is how many children were ever created in a directory; 0 where the count no longer fits its Stat.
+func creations(stat *zk.Stat) int64 {
+	if stat.Cversion < 0 {
+		return 0
+	}
+	return (int64(stat.Cversion) + int64(stat.NumChildren)) / 2
 }
 
 // drop forgets a child that turned out to be gone; false when it was not listed.
@@ -213,7 +222,7 @@ func (d *dir) lock(id inspect.ID, now time.Time) (lock *inspect.Lock, folded boo
 
 // directory is all that was read of the directory.
 func (d *dir) directory(now time.Time) inspect.Directory {
-	whole := inspect.Directory{Children: d.children(), Data: d.self.Data, Lease: d.lease, Now: now}
+	whole := inspect.Directory{Children: d.children(), Created: d.created, Data: d.self.Data, Lease: d.lease, Now: now}
 	if len(d.parts) > 0 {
 		whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
 		for place, part := range d.parts {

@@ -1,0 +1,37 @@
+package inspect
+
+import (
+	"path"
+
+	"lockscope/inspect/recipe"
+)
+
+// findGoneWatches notes which waiters watch a node of the lock that is gone, and reports whether that is news. Such a watch never
+// fires: it was set by asking whether the node exists, when it did so no more, and its client waits all the same.
+func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
+	there := make(map[string]bool, l.Contention())
+	places := make(map[string]bool, 2)
+	everyContender(l, func(c *Contender) {
+		node := l.Node(c)
+		there[node] = true
+		places[path.Dir(node)] = true
+	})
+	gone := make(map[int64]string)
+	for p, sessions := range t.Sessions {
+		if there[p] || !places[path.Dir(p)] || !recipe.Contends(path.Base(p)) {
+			continue
+		}
+		for _, id := range sessions {
+			if name := path.Base(p); gone[id] == "" || name < gone[id] {
+				gone[id] = name
+			}
+		}
+	}
+	for i := range l.Waiters {
+		c := &l.Waiters[i]
+		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone {
+			c.WatchesGone, changed = name, true
+		}
+	}
+	return changed
+}
