@@ -16,7 +16,7 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	var counted subscribers
 	channels := m.channels(readings)
 	start := time.Now()
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, r := range readings {
 				if main {
@@ -29,25 +29,34 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 					}
 				}
 			}
-			if !m.isCluster() { // there each node counts its own
+			if m.siblings == nil && !m.cluster { // there each node counts its own
 				if counted = m.askSubscribers(ctx, p, channels); len(channels) > 0 {
 					counted.replication = p.Info(ctx, "replication")
 				}
 			}
 			return nil
 		})
-		return serverError(err, cmds)
+		return m.serverError(err, cmds)
 	})
 	if err != nil {
 		return err
 	}
 	middle := start.Add(time.Since(start) / 2).Round(0)
 	counts := m.counts(channels, counted)
+	if m.siblings != nil {
+		counts = m.countEverywhere(ctx, channels)
+	}
 	for _, r := range readings {
 		r.keys.Now, r.keys.Offset = middle, time.Duration(m.offset.Load())
 		for _, ask := range r.missing {
 			if ask.Type != recipe.TypeChannel {
 				continue
+			}
+			if counts == nil { // of a client of a whole cluster
+				r.put(ask.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
+				r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
+					Aspect: aspectOf(ask.Feeds), Where: m.address(), Read: "PUBSUB NUMSUB", Reason: "each node of a cluster counts its own subscribers",
+				})
 			}
 			if v, ok := counts[ask.Key]; ok {
 				r.put(ask.Key, v.Value)
@@ -74,6 +83,39 @@ func (m *master) takeProbe(r *keyReading, p probe, middle time.Time) {
 	case v.Type != recipe.TypeNone && p.ttl != nil && faultOf(p.ttl.Err()) != noFault:
 		r.miss(m, inspect.AspectExpiry, p.ttl, p.ask.Key)
 	}
+}
+
+// countEverywhere adds up the subscribers on all nodes of a cluster. They may also be on replicas.
+func (m *master) countEverywhere(ctx context.Context, channels []string) map[string]channelValue {
+	if len(channels) == 0 {
+		return nil
+	}
+	sum := make(map[string]channelValue, len(channels))
+	for _, node := range m.siblings {
+		var counted subscribers
+		var first redis.Cmder
+		err := node.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+			cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+				counted = node.askSubscribers(ctx, p, channels)
+				return nil
+			})
+			first = cmds[0]
+			return serverError(err, cmds)
+		})
+		here := node.counts(channels, counted)
+		for _, channel := range channels {
+			v := sum[channel]
+			v.Type, v.Elsewhere = recipe.TypeChannel, true
+			v.Subscribers += here[channel].Subscribers
+			if failed := here[channel].failed; failed != nil {
+				v.failed, v.Unknown = failed, true
+			} else if err != nil {
+				v.failed, v.Unknown = first, true
+			}
+			sum[channel] = v
+		}
+	}
+	return sum
 }
 
 func (r *keyReading) put(key string, v recipe.Value) {

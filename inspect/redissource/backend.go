@@ -50,6 +50,11 @@ func (r *run) describe() *inspect.Backend {
 		b.Lost += p.lost
 		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
 	}
+	if r.cluster != nil {
+		for _, addr := range r.board.topology.replicas {
+			b.Servers = append(b.Servers, inspect.Server{Addr: addr, State: inspect.ServerUnknown, Role: roleReplica, Cluster: true, Latency: -1})
+		}
+	}
 	if !r.cfg.Once {
 		b.Cost.Duty = r.cfg.Budget.Duty
 		if b.Mode == inspect.ModePoll && !r.cfg.Budget.Unlimited {
@@ -79,7 +84,7 @@ func (r *run) topology() inspect.Topology {
 	switch m := r.masters[0].master; {
 	case m.options.MasterName != "":
 		return inspect.Sentinel
-	case m.isCluster():
+	case r.cluster != nil:
 		return inspect.Cluster
 	default:
 		return inspect.Independent
@@ -119,7 +124,7 @@ func (p *peer) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	if replica != nil {
 		unseen = append(unseen, *replica)
 	}
-	if p.server.Cluster && !p.isCluster() {
+	if p.server.Cluster && p.keys == nil {
 		unseen = append(unseen, inspect.Unseen{
 			Aspect: inspect.AspectLocks, Where: p.address(), Read: "the keys of its Redis Cluster",
 			Reason: fmt.Sprintf("it is one node of a Redis Cluster, and has only the keys of its own slots (give redis+cluster://%s)", p.address()),

@@ -3,6 +3,7 @@ package redissource
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -53,6 +54,15 @@ func serverError(err error, cmds []redis.Cmder) error {
 		return err
 	}
 	return nil
+}
+
+// serverError is that of a request about keys. Of a cluster, other nodes may have failed than this one: it has when nobody
+// answered.
+func (m *master) serverError(err error, cmds []redis.Cmder) error {
+	if m.keys != nil && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return faultOf(cmd.Err()) != serverFault }) {
+		return nil
+	}
+	return serverError(err, cmds)
 }
 
 // miss is something that could not be read.

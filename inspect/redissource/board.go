@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -41,6 +42,8 @@ type board struct {
 	clients []clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
 	replicas []*inspect.Unseen
+	// topology says which master of a cluster has a key; nil where each has all.
+	topology *topology
 	// polled: not every master pushes its changes.
 	polled bool
 }
@@ -62,19 +65,26 @@ type entry struct {
 	freeSince time.Time
 }
 
-func newBoard(cfg Config) *board {
+func newBoard(cfg Config, masters []*master) *board {
 	b := &board{
 		backend: cfg.Backend, only: cfg.Only, once: cfg.Once,
 		entries: map[string]*entry{}, foreign: map[string]aside{}, parts: map[string]string{}, denied: map[string]bool{},
 	}
-	for i := range cfg.Masters {
-		b.addrs = append(b.addrs, cfg.addr(i))
+	for _, m := range masters {
+		b.addrs = append(b.addrs, m.address())
 	}
 	b.clients, b.replicas = make([]clients, len(b.addrs)), make([]*inspect.Unseen, len(b.addrs))
-	if cfg.Only != "" {
-		b.add(cfg.Only, time.Time{})
-	}
 	return b
+}
+
+// place is where the vote of a master stands in an entry's votes: of a cluster, only one master has one.
+func (b *board) place(key string, master int) (at int, ok bool) {
+	switch {
+	case b.topology == nil:
+		return master, true
+	default:
+		return 0, b.topology.ownerOf(key) == master
+	}
 }
 
 // add makes a key known; false when it is already, or was found to be no lock a moment ago.
@@ -83,9 +93,14 @@ func (b *board) add(key string, now time.Time) bool {
 		return false
 	}
 	delete(b.denied, key)
-	e := &entry{key: key, votes: make([]inspect.Vote, len(b.addrs))}
+	e := &entry{key: key}
 	for i, addr := range b.addrs {
-		e.votes[i] = inspect.Vote{Addr: addr, Error: unread}
+		if _, ok := b.place(key, i); ok {
+			e.votes = append(e.votes, inspect.Vote{Addr: addr, Error: unread})
+		}
+	}
+	if len(e.votes) == 0 {
+		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
 	b.entries[key] = e
 	b.ring = append(b.ring, key)
@@ -186,7 +201,11 @@ func (b *board) vote(master int, key string, v inspect.Vote, now time.Time) {
 		return
 	}
 	e.read, e.readAt = true, now
-	old := &e.votes[master]
+	at, ok := b.place(key, master)
+	if !ok {
+		return // it has moved
+	}
+	old := &e.votes[at]
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
 	}
@@ -218,6 +237,9 @@ func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
 // votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is to see, and may
 // lag behind their masters.
 func (b *board) votes(e *entry) []inspect.Vote {
+	if b.topology != nil {
+		return e.votes
+	}
 	voting := make([]inspect.Vote, 0, len(e.votes))
 	for i, v := range e.votes {
 		if b.replicas[i] == nil {
@@ -247,7 +269,9 @@ func (b *board) silence(master int, err error, now time.Time) {
 	b.clients[master] = nil
 	v := downVote(b.addrs[master], err)
 	for _, e := range b.entries {
-		e.votes[master] = lastPresent(e.votes[master], v, now)
+		if at, ok := b.place(e.key, master); ok {
+			e.votes[at] = lastPresent(e.votes[at], v, now)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ func testBoard(masters int) *board {
 	for i := range masters {
 		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{fmt.Sprintf("m%d", i)}})
 	}
-	return newBoard(cfg)
+	return newBoard(cfg, New(cfg).masters())
 }
 
 func held(master int, value inspect.Untrusted, left time.Duration, now time.Time) inspect.Vote {

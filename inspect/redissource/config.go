@@ -17,8 +17,8 @@ import (
 type Config struct {
 	// Backend is its name, the first part of every lock's ID.
 	Backend string
-	// Masters has the connection options of each independent master. Options for Sentinel or Cluster are a backend of
-	// one master. Time limits, retries and pool sizes in them are replaced.
+	// Masters has the connection options of each independent master. Options for Sentinel are a backend of one master, those for
+	// a Cluster one of all its nodes. Time limits, retries and pool sizes in them are replaced.
 	Masters []*redis.UniversalOptions
 	// Addrs are the masters' names as they are shown; by default their first address.
 	Addrs []string
@@ -77,13 +77,14 @@ const (
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
-	besidePolls  = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
-	sweptEvery   = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
-	manyScans    = 20                     // of a pass: the next one looks at more keys at once
-	mostScanned  = 1000                   // keys in one SCAN
-	fewScanned   = 50                     // while others are to wait for less
-	gather       = 40 * time.Millisecond  // one pass reads no sooner what it found, so that pipelines are long
-	burstSeconds = 10                     // of a master's reads
+	besidePolls   = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
+	topologyEvery = 2 * time.Second        // a cluster is asked who serves what
+	sweptEvery    = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
+	manyScans     = 20                     // of a pass: the next one looks at more keys at once
+	mostScanned   = 1000                   // keys in one SCAN
+	fewScanned    = 50                     // while others are to wait for less
+	gather        = 40 * time.Millisecond  // one pass reads no sooner what it found, so that pipelines are long
+	burstSeconds  = 10                     // of a master's reads
 
 	// While a master pushes, passes over its keys only look for what a push cannot tell.
 	restingScanEvery = 30 * time.Second

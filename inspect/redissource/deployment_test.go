@@ -22,7 +22,7 @@ func oneMaster(o redis.UniversalOptions) redissource.Config {
 	return cfg
 }
 
-func TestAClusterIsReadByPolling(t *testing.T) {
+func TestAClusterIsReadByPush(t *testing.T) {
 	t.Parallel()
 	var addrs []string
 	for _, m := range servertest.StartRedisCluster(t, 3) {
@@ -42,7 +42,7 @@ func TestAClusterIsReadByPolling(t *testing.T) {
 		}
 		v, _ := watch(t, cfg)
 		v.Await("all of them", func() bool { return len(v.Locks) == 30 })
-		v.Await("poll, and why", func() bool { return v.Backend.Mode == inspect.ModePoll && len(v.Backend.Unseen) == 1 })
+		awaitPush(v)
 		for i := range 30 {
 			key := fmt.Sprintf("lock:%d", i)
 			if err := c.Set(ctx, key, "y", 0).Err(); err != nil {

@@ -120,7 +120,7 @@ func (m *master) takeMain(r *keyReading) {
 // EXISTS of what may not be there, STRLEN of what is long.
 func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 	types, exists, lengths := make([]*redis.StatusCmd, len(readings)), make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings))
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		for i, r := range readings {
 			if r.there == isAbsent || r.content == elsewhere {
@@ -140,7 +140,7 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 			return nil
 		}
 		cmds, err := p.Exec(ctx)
-		return serverError(err, cmds)
+		return m.serverError(err, cmds)
 	})
 	if err != nil {
 		return err

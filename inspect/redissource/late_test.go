@@ -18,9 +18,10 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	}
 	defer mute.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := New(Config{
+	s := New(Config{
 		Backend: "redis", Timeout: 10 * time.Second, Masters: []*redis.UniversalOptions{{Addrs: []string{mute.Addr().String()}}},
-	}).newRun(ctx, func(inspect.Update) {})
+	})
+	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
 	defer func() {
 		cancel()
 		r.masters[0].close()
@@ -52,8 +53,8 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 
 func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}}}).
-		newRun(ctx, func(inspect.Update) {})
+	s := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}}})
+	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
 	defer cancel()
 	now := time.Now()
 	r.board.add("lock:a", now)
@@ -69,7 +70,8 @@ func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}}}).newRun(ctx, func(inspect.Update) {})
+	s := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}}})
+	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
 	now := time.Now()
 	r.board.add("lock:a", now)
 	read := func(left time.Duration) {

@@ -30,7 +30,11 @@ type master struct {
 	typed   typedKeys
 	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
 	borrowed, cluster bool
-	offset            atomic.Int64 // the server's clock minus ours, in nanoseconds
+	// Of a node of a cluster: keys reads keys, which may move, siblings are all masters of it, this one too.
+	keys     redis.UniversalClient
+	siblings []*master
+	silent   atomic.Int32 // 1 while it does not answer
+	offset   atomic.Int64 // the server's clock minus ours, in nanoseconds
 	// clock is why that is not known; nil when it is.
 	clock atomic.Pointer[inspect.Unseen]
 	// listRefused is why it is not known who is connected, who is not asked for before listAfter; of the goroutine that asks
@@ -58,9 +62,9 @@ func newMaster(addr string, options redis.UniversalOptions, timeout time.Duratio
 	return &master{addr: addr, options: options, timeout: timeout, slots: make(chan struct{}, connections)}
 }
 
-// isCluster says that the master is a cluster of them.
-func (m *master) isCluster() bool {
-	return m.cluster || m.options.IsClusterMode || len(m.options.Addrs) > 1 && m.options.MasterName == ""
+// isCluster says that these options are of a Redis Cluster.
+func isCluster(o *redis.UniversalOptions) bool {
+	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
 }
 
 // do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
@@ -83,6 +87,22 @@ func (m *master) do(ctx context.Context, request func(context.Context, redis.Uni
 		m.drop(client)
 	}
 	return m.explain(err)
+}
+
+// doKeys is do for a request about keys: of a cluster they may be on another node by now.
+func (m *master) doKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	if m.keys == nil {
+		return m.do(ctx, request)
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return m.explain(ctx.Err())
+	}
+	return m.explain(request(ctx, m.keys))
 }
 
 // address is how the master is shown.
@@ -167,40 +187,11 @@ func (m *master) close() {
 	}
 }
 
-// newClient is redis.NewUniversalClient with the hook on every client that sends commands, a cluster's nodes included.
-func newClient(o redis.UniversalOptions, hook redis.Hook) redis.UniversalClient {
-	var client redis.UniversalClient
-	switch {
-	case o.MasterName != "":
-		client = redis.NewFailoverClient(o.Failover())
-	case len(o.Addrs) > 1 || o.IsClusterMode:
-		cluster := o.Cluster()
-		cluster.NewClient = func(node *redis.Options) *redis.Client {
-			c := redis.NewClient(node)
-			c.AddHook(hook)
-			return c
-		}
-		// Commands are checked, and counted, on the nodes; nothing goes around them.
-		return redis.NewClusterClient(cluster)
-	default:
-		client = redis.NewClient(o.Simple())
-	}
+// newClient is a client of one server with the hook on it.
+func newClient(o redis.UniversalOptions, hook redis.Hook) *redis.Client {
+	client := redis.NewClient(o.Simple())
 	client.AddHook(hook)
 	return client
-}
-
-// eachNode runs f on the master, or on each master of a cluster, one after the other.
-func eachNode(ctx context.Context, client redis.UniversalClient, f func(context.Context, redis.Cmdable) error) error {
-	cluster, ok := client.(*redis.ClusterClient)
-	if !ok {
-		return f(ctx, client)
-	}
-	var mu sync.Mutex
-	return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		return f(ctx, c)
-	})
 }
 
 // isReply says that the server answered, if only with an error.

@@ -46,6 +46,9 @@ func (r *run) cast() {
 
 // audit has a master count the keys that should be there, unless it is still at it.
 func (r *run) audit(p *peer, now time.Time) {
+	if p.keys != nil {
+		return // one command cannot count the keys of several slots
+	}
 	keys := r.present(p, now)
 	if len(keys) == 0 || p.netting.Swap(true) {
 		return
@@ -62,7 +65,11 @@ func (r *run) present(p *peer, now time.Time) []string {
 	soon := now.Add(netEvery)
 	var keys []string
 	for key, e := range r.board.entries {
-		if v := e.votes[p.index]; v.Up && v.Present && (v.Held == nil || !v.Held.Beside) && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
+		at, ok := r.board.place(key, p.index)
+		if !ok {
+			continue
+		}
+		if v := e.votes[at]; v.Up && v.Present && (v.Held == nil || !v.Held.Beside) && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
 			keys = append(keys, key)
 		}
 	}
@@ -103,7 +110,7 @@ func (m *master) gone(ctx context.Context, keys []string) ([]string, error) {
 // exist counts how many of the keys there are.
 func (m *master) exist(ctx context.Context, keys []string) (int64, error) {
 	var n int64
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
+	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
 		n, err = c.Exists(ctx, keys...).Result()
 		return err
 	})

@@ -116,9 +116,6 @@ func (p *pusher) run(ctx context.Context, tell func(armed bool, err error)) {
 
 // session is the life of one connection; it returns why that ended.
 func (p *pusher) session(ctx context.Context, armed func()) error {
-	if p.m.isCluster() {
-		return refusal{why: "the keys of a cluster are read by polling"}
-	}
 	var connected atomic.Bool
 	options, err := p.m.direct(ctx)
 	if err != nil {
@@ -131,10 +128,7 @@ func (p *pusher) session(ctx context.Context, armed func()) error {
 		}
 		return p.arm(ctx, c)
 	}
-	client, ok := newClient(options, readOnly{&p.m.sent}).(*redis.Client)
-	if !ok {
-		return refusal{why: "this kind of client cannot be pushed to"}
-	}
+	client := newClient(options, readOnly{&p.m.sent})
 	defer client.Close()
 	h := &invalidations{pusher: p, over: make(chan struct{})}
 	if err := client.RegisterPushNotificationHandler("invalidate", h, false); err != nil {

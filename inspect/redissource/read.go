@@ -157,7 +157,7 @@ func (m *master) hash(ctx context.Context, key string, length int64) (string, er
 	hash := sha256.New()
 	for from := int64(0); from < length; from += chunk {
 		changed := false
-		err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 			part, err := c.GetRange(ctx, key, from, from+chunk-1).Result()
 			io.WriteString(hash, part)
 			changed = err != nil

@@ -53,7 +53,7 @@ func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 // skipLarge asks how large collections are that were never read, and leaves out those that are too large to be a lock's.
 func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 	sizes := map[string]*redis.IntCmd{}
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		for _, r := range readings {
 			for _, ask := range r.missing {

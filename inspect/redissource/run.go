@@ -17,14 +17,22 @@ func (r *run) add(keys []string) {
 		if !r.board.add(key, now) {
 			continue
 		}
-		for _, p := range r.masters {
-			if p.down() {
-				r.board.vote(p.index, key, downVote(p.address(), p.err), now)
-			} else {
-				p.want(key, r.perKey, now)
-			}
+		r.wantOf(key, now)
+	}
+}
+
+// wantOf has the masters that have a key read it.
+func (r *run) wantOf(key string, now time.Time) {
+	for _, p := range r.masters {
+		switch _, ok := r.board.place(key, p.index); {
+		case !ok:
+		case p.down():
+			r.board.vote(p.index, key, downVote(p.address(), p.err), now)
+		default:
+			p.want(key, r.perKey, now)
 		}
 	}
+	r.dirty[key] = r.dirty[key] || r.board.topology != nil
 }
 
 // wantAll has all masters read keys that are known.
@@ -32,7 +40,9 @@ func (r *run) wantAll(keys []string) {
 	now := time.Now()
 	for _, p := range r.masters {
 		for _, key := range keys {
-			p.want(key, r.perKey, now)
+			if _, ok := r.board.place(key, p.index); ok {
+				p.want(key, r.perKey, now)
+			}
 		}
 	}
 }
@@ -77,6 +87,9 @@ func (r *run) poll(masters []*peer, now time.Time) {
 	}
 	for _, key := range r.board.choose(room, cost, r.focus, now) {
 		for _, p := range masters {
+			if _, ok := r.board.place(key, p.index); !ok {
+				continue
+			}
 			p.want(key, r.perKey, now)
 			p.polled = r.pollsOf(p).spend(p.polled, now, p.typed.cost(key))
 		}
@@ -109,6 +122,10 @@ func (r *run) read() {
 				r.board.stir(key) // it was found to be no lock a moment ago
 				continue
 			}
+			if r.board.topology != nil {
+				r.wantOf(key, now) // a helper key may be on another node
+				continue
+			}
 			p.want(key, r.perKey, now)
 			if _, ok := r.held[key]; !ok && len(r.masters) > 1 {
 				r.held[key] = now.Add(settle)
@@ -121,7 +138,9 @@ func (r *run) read() {
 func (r *run) readAll(p *peer) {
 	now := time.Now()
 	for key := range r.board.entries {
-		p.want(key, r.perKey, now)
+		if _, ok := r.board.place(key, p.index); ok {
+			p.want(key, r.perKey, now)
+		}
 	}
 }
 
@@ -153,9 +172,10 @@ func (r *run) wake(now time.Time) {
 		if !e.freeSince.IsZero() {
 			r.dirty[key] = true
 		}
-		for i, v := range e.votes {
-			if v.Up && overdue(v, now.Add(jitter)) && !r.masters[i].down() { // the instant shown may be so much too late
-				r.masters[i].want(key, r.perKey, now)
+		for _, p := range r.masters {
+			at, ok := r.board.place(key, p.index)
+			if ok && e.votes[at].Up && overdue(e.votes[at], now.Add(jitter)) && !p.down() { // the instant shown may be so much too late
+				p.want(key, r.perKey, now)
 			}
 		}
 		r.remind(key, now)
@@ -282,6 +302,7 @@ func (r *run) alive(p *peer, latency time.Duration) {
 		p.askStatusNow()
 	}
 	p.answered(latency)
+	p.silent.Store(0)
 }
 
 // down records that a master does not answer.
@@ -291,6 +312,7 @@ func (r *run) down(p *peer, err error) {
 		return
 	}
 	p.failed(err)
+	p.silent.Store(1)
 	p.forgetReads()
 	r.board.silence(p.index, err, time.Now())
 	for key := range r.board.entries {
@@ -325,7 +347,7 @@ func (r *run) readdress(p *peer) {
 	}
 	r.board.addrs[p.index] = addr
 	for key, e := range r.board.entries {
-		e.votes[p.index].Addr = addr
+		e.votes[p.index].Addr = addr // Sentinel has one master
 		r.dirty[key] = true
 	}
 }

@@ -31,8 +31,7 @@ func newScanner(m *master, cfg Config) *scanner {
 }
 
 // pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
-// made to wait it may refuse them; they come again then.
-// unsought is why the server would not have its keys looked at.
+// made to wait it may refuse them; they come again then. unsought is why the server would not have its keys looked at.
 func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool) bool) (unsought *inspect.Unseen, err error) {
 	match := cover(s.patterns) // so that the server sends less; what else it matches is sifted out here
 	var some []string
@@ -43,35 +42,24 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		}
 	}
 	defer func() { hand(true) }() // an error takes nothing back
-	cursors := map[redis.Cmdable]uint64{}
 	from := s.calls
-	for done := false; !done; {
-		done = true
+	for cursor, done := uint64(0), false; !done; {
+		var cmd *redis.ScanCmd
 		start := time.Now()
 		err := s.m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
-			return eachNode(ctx, client, func(ctx context.Context, node redis.Cmdable) error {
-				cursor, going := cursors[node]
-				if going && cursor == 0 {
-					return nil
-				}
-				cmd := s.scan(ctx, node, cursor, match)
-				if err := onlyBroken(cmd.Err()); err != nil {
-					return err
-				}
-				if cmd.Err() != nil {
-					u := s.m.miss(inspect.AspectLocks, cmd, rightFor(cmd, ""))
-					unsought = &u
-				}
-				keys, next := cmd.Val() // of none where it failed
-				cursors[node] = next
-				done = done && next == 0
-				some = append(some, s.locks(keys)...)
-				return nil
-			})
+			cmd = s.scan(ctx, client, cursor, match)
+			return onlyBroken(cmd.Err())
 		})
 		if err != nil {
 			return nil, err
 		}
+		if cmd.Err() != nil {
+			u := s.m.miss(inspect.AspectLocks, cmd, rightFor(cmd, ""))
+			unsought = &u
+		}
+		keys, next := cmd.Val() // of none where it was refused
+		cursor, done = next, next == 0
+		some = append(some, s.locks(keys)...)
 		took := time.Since(start)
 		if !s.budget.Unlimited {
 			hand(true)

@@ -26,7 +26,29 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	ctx, cancel := sourcekit.OwnEnd(ctx)
-	r := s.newRun(ctx, emit)
+	defer cancel()
+	if o := s.cfg.Masters; len(o) == 1 && isCluster(o[0]) {
+		s.runCluster(ctx, emit)
+		return nil
+	}
+	s.newRun(ctx, emit, s.masters()).run()
+	return nil
+}
+
+// masters are those of the target.
+func (s *Source) masters() []*master {
+	list := make([]*master, len(s.cfg.Masters))
+	for i, options := range s.cfg.Masters {
+		list[i] = newMaster(s.cfg.addr(i), *options, s.cfg.Timeout)
+		list[i].typed.named, list[i].typed.patient = s.cfg.Only, s.cfg.Once
+	}
+	return list
+}
+
+// run reads until the context ends, or the run by itself, and leaves nothing behind.
+func (r *run) run() {
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.ctx = ctx
 	defer func() {
 		cancel()
 		for _, p := range r.masters {
@@ -38,15 +60,14 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 		}
 	}()
 	r.loop()
-	return nil
 }
 
-func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
+func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters []*master) *run {
 	r := &run{
-		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg), focused: s.focused,
+		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg, masters), focused: s.focused,
 		dirty: map[string]bool{}, asked: map[string]int{}, held: map[string]time.Time{},
 		reports: make(chan report), found: make(chan []string), passed: make(chan passed), statuses: make(chan statusReport),
-		pushes: make(chan pushState), inboxes: make(chan struct{}, 1), nets: make(chan []string),
+		pushes: make(chan pushState), inboxes: make(chan struct{}, 1), nets: make(chan []string), topologies: make(chan *topology),
 		perKey:    limit{every: time.Second / time.Duration(s.cfg.Budget.ReadsPerKey), burst: s.cfg.Budget.ReadsPerKey},
 		perMaster: limit{every: time.Second / time.Duration(s.cfg.Budget.Reads), burst: burstSeconds * s.cfg.Budget.Reads},
 		polls:     limit{every: time.Second / time.Duration(s.cfg.Budget.Polls), burst: s.cfg.Budget.Polls},
@@ -54,9 +75,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	if s.cfg.Once {
 		r.perKey = limit{} // each is read once
 	}
-	for i, options := range s.cfg.Masters {
-		m := newMaster(s.cfg.addr(i), *options, s.cfg.Timeout)
-		m.typed.named, m.typed.patient = s.cfg.Only, s.cfg.Once
+	for i, m := range masters {
 		r.masters = append(r.masters, newPeer(m, i))
 	}
 	return r
@@ -79,6 +98,10 @@ type run struct {
 	pushes   chan pushState
 	inboxes  chan struct{} // something came into an inbox
 	nets     chan []string
+	// Of a cluster; replaced is its topology where the nodes are others now.
+	cluster    *cluster
+	topologies chan *topology
+	replaced   *topology
 
 	perKey, perMaster, polls limit
 	focus                    map[string]bool
@@ -162,6 +185,10 @@ func (r *run) loop() {
 			r.push(p)
 		case <-r.inboxes:
 			r.read()
+		case t := <-r.topologies:
+			if r.take(t) {
+				return
+			}
 		case keys := <-r.nets:
 			r.wantAll(keys)
 		case r.focus = <-r.focused:
@@ -180,7 +207,10 @@ func (r *run) start() {
 		}
 	}
 	if r.cfg.Only != "" {
-		r.wantAll([]string{r.cfg.Only})
+		r.add([]string{r.cfg.Only})
+	}
+	if r.cluster != nil && !r.cfg.Once {
+		r.tasks.Go(r.watchTopology)
 	}
 }
 

@@ -40,14 +40,14 @@ func (m *master) learn(ctx context.Context, readings []*keyReading, tried map[st
 		return nil, nil
 	}
 	asked := make([]sizes, len(unsure))
-	err = m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	err = m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, r := range unsure {
 				asked[i] = r.askSizes(ctx, p)
 			}
 			return nil
 		})
-		return serverError(err, cmds)
+		return m.serverError(err, cmds)
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,283 @@
+package redissource
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// slots is how many slots the keys of a Redis Cluster are spread over.
+const slots = 16384
+
+// topology is who serves what in a Redis Cluster.
+type topology struct {
+	masters, replicas []string     // by address, in order
+	owner             [slots]int16 // of a slot, in masters; -1: nobody
+}
+
+// sameNodes says that only slots have moved.
+func (t *topology) sameNodes(o *topology) bool {
+	return slices.Equal(t.masters, o.masters) && slices.Equal(t.replicas, o.replicas)
+}
+
+// newTopology reads CLUSTER SLOTS; from is the host of the node that said it, which leaves out its own name where it does
+// not know it.
+func newTopology(said []redis.ClusterSlot, from string) *topology {
+	t := &topology{}
+	host, _, _ := net.SplitHostPort(from)
+	at := func(n redis.ClusterNode) string {
+		if h, port, err := net.SplitHostPort(n.Addr); err == nil && h == "" {
+			return net.JoinHostPort(host, port)
+		}
+		return n.Addr
+	}
+	masters, replicas := map[string]bool{}, map[string]bool{}
+	for _, s := range said {
+		for i, n := range s.Nodes {
+			if i == 0 {
+				masters[at(n)] = true
+			} else {
+				replicas[at(n)] = true
+			}
+		}
+	}
+	t.masters, t.replicas = slices.Sorted(maps.Keys(masters)), slices.Sorted(maps.Keys(replicas))
+	for i := range t.owner {
+		t.owner[i] = -1
+	}
+	for _, s := range said {
+		if len(s.Nodes) == 0 {
+			continue
+		}
+		owner, _ := slices.BinarySearch(t.masters, at(s.Nodes[0]))
+		for slot := max(0, s.Start); slot <= min(s.End, slots-1); slot++ {
+			t.owner[slot] = int16(owner)
+		}
+	}
+	return t
+}
+
+// ownerOf is the place in masters of the one that has a key; -1 when nobody serves its slot.
+func (t *topology) ownerOf(key string) int { return int(t.owner[slotOf(key)]) }
+
+// slotOf is the slot of a key: CRC16 (XMODEM) of it, or of what stands in its first braces
+// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model).
+func slotOf(key string) int {
+	if open := strings.IndexByte(key, '{'); open >= 0 {
+		if n := strings.IndexByte(key[open+1:], '}'); n > 0 {
+			key = key[open+1 : open+1+n]
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc % slots)
+}
+
+// readTopology reads a cluster's topology from the first node of these that tells it.
+func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
+	var failed []string
+	for _, m := range seeds {
+		var cmd *redis.ClusterSlotsCmd
+		err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+			cmd = c.ClusterSlots(ctx)
+			return cmd.Err()
+		})
+		switch {
+		case err != nil && rightFor(cmd, "") != "":
+			failed = append(failed, fmt.Sprintf("%v (allow it: ACL SETUSER %s %s)", err, inspect.Escape(m.user()), rightFor(cmd, "")))
+		case err != nil:
+			failed = append(failed, err.Error())
+		case len(cmd.Val()) == 0:
+			failed = append(failed, fmt.Sprintf("master %s: it knows no slots of a cluster", m.address()))
+		default:
+			return newTopology(cmd.Val(), m.address()), nil
+		}
+	}
+	return nil, fmt.Errorf("%s", strings.Join(failed, "; "))
+}
+
+// cluster is what outlives a run over the nodes of a Redis Cluster.
+type cluster struct {
+	cfg   Config
+	seeds []*master // as the target names them
+	nodes map[string]*master
+	now   *topology
+	// keys reads keys wherever they are: go-redis' client of the whole cluster follows those that move.
+	keys *redis.ClusterClient
+	sent sync.Map // traffic by address
+}
+
+func newCluster(cfg Config) *cluster {
+	c := &cluster{cfg: cfg, nodes: map[string]*master{}}
+	for _, addr := range cfg.Masters[0].Addrs {
+		c.seeds = append(c.seeds, c.node(addr))
+	}
+	options := newMaster("", *cfg.Masters[0], cfg.Timeout).options
+	o := options.Cluster()
+	o.MaxRedirects = 3
+	o.NewClient = func(node *redis.Options) *redis.Client {
+		client := redis.NewClient(node)
+		sent, _ := c.sent.LoadOrStore(node.Addr, new(traffic))
+		client.AddHook(readOnly{sent.(*traffic)})
+		return client
+	}
+	c.keys = redis.NewClusterClient(o)
+	return c
+}
+
+// node is one node, with a connection of its own for all but keys.
+func (c *cluster) node(addr string) *master {
+	if m := c.nodes[addr]; m != nil {
+		return m
+	}
+	options := *c.cfg.Masters[0]
+	options.Addrs, options.IsClusterMode = []string{addr}, false
+	m := newMaster(addr, options, c.cfg.Timeout)
+	m.typed.named, m.typed.patient = c.cfg.Only, c.cfg.Once
+	c.sent.Store(addr, &m.sent)
+	c.nodes[addr] = m
+	return m
+}
+
+// read reads who serves what now.
+func (c *cluster) read(ctx context.Context) (*topology, error) {
+	var ask []*master
+	if c.now != nil {
+		for _, addr := range c.now.masters {
+			ask = append(ask, c.nodes[addr])
+		}
+	}
+	for _, m := range c.seeds {
+		if !slices.Contains(ask, m) {
+			ask = append(ask, m)
+		}
+	}
+	slices.SortStableFunc(ask, func(a, b *master) int { return cmp.Compare(a.silent.Load(), b.silent.Load()) })
+	return readTopology(ctx, ask)
+}
+
+// masters are those of a topology, which know each other.
+func (c *cluster) masters(t *topology) []*master {
+	list := make([]*master, len(t.masters))
+	for i, addr := range t.masters {
+		list[i] = c.node(addr)
+	}
+	for _, m := range list {
+		m.keys, m.siblings = c.keys, list
+	}
+	c.now = t
+	return list
+}
+
+func (c *cluster) close() {
+	for _, m := range c.nodes {
+		m.close()
+	}
+	c.keys.Close()
+}
+
+// unreadable is the backend of a cluster of which no node says who serves what.
+func (c *cluster) unreadable(err error) *inspect.Backend {
+	b := &inspect.Backend{
+		Name: c.cfg.Backend, Kind: inspect.Redis, Topology: inspect.Cluster, State: inspect.Down, Mode: inspect.ModePoll,
+		Error: inspect.Escape(err.Error()), FirstPass: c.cfg.Once,
+	}
+	if c.cfg.Once {
+		b.Mode = inspect.ModeOnce
+	}
+	for _, m := range c.seeds {
+		b.Servers = append(b.Servers, inspect.Server{Addr: m.address(), State: inspect.ServerDown, Cluster: true, Latency: -1, Error: b.Error})
+	}
+	return b
+}
+
+// runCluster reads a cluster node by node. When its nodes are others, it goes on with those and what is known of the keys.
+func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
+	c := newCluster(s.cfg)
+	defer c.close()
+	var before *run
+	for ctx.Err() == nil {
+		t, err := c.read(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				emit(inspect.Update{Backend: c.unreadable(err)})
+			}
+			if s.cfg.Once || sleep(ctx, retryEvery) != nil {
+				return
+			}
+			continue
+		}
+		r := s.newRun(ctx, emit, c.masters(t))
+		r.cluster, r.board.topology = c, t
+		r.inherit(before)
+		r.run()
+		if r.replaced == nil {
+			return
+		}
+		before = r
+	}
+}
+
+// inherit takes over what an earlier run knows of the keys.
+func (r *run) inherit(before *run) {
+	if before == nil {
+		return
+	}
+	now := time.Now()
+	r.focus, r.backend = before.focus, before.backend
+	for key, e := range before.board.entries {
+		if !r.board.add(key, now) {
+			continue
+		}
+		r.board.entries[key].lock, r.board.entries[key].freeSince = e.lock, e.freeSince
+		r.wantOf(key, now)
+	}
+}
+
+// watchTopology tells the loop who serves what, again and again.
+func (r *run) watchTopology() {
+	for sleep(r.ctx, topologyEvery) == nil {
+		if t, err := r.cluster.read(r.ctx); err == nil && !send(r.ctx, r.topologies, t) {
+			return
+		}
+	}
+}
+
+// take takes in who serves what now; true when the nodes are others.
+func (r *run) take(t *topology) bool {
+	if !t.sameNodes(r.board.topology) {
+		r.replaced = t
+		return true
+	}
+	old := r.board.topology
+	r.board.topology = t
+	if t.owner == old.owner {
+		return false
+	}
+	now := time.Now()
+	for key := range r.board.entries {
+		if t.ownerOf(key) != old.ownerOf(key) {
+			r.wantOf(key, now)
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package redissource_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// keyOn is a key that a node of a cluster has.
+func keyOn(t *testing.T, c *redis.ClusterClient, n *servertest.Redis) (key string, slot int64) {
+	t.Helper()
+	ctx := context.Background()
+	for i := range 1000 {
+		key := fmt.Sprintf("lock:on:%d", i)
+		m, err := c.MasterForKey(ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Options().Addr == n.Addr {
+			return key, c.ClusterKeySlot(ctx, key).Val()
+		}
+	}
+	t.Fatal("no key")
+	return "", 0
+}
+
+func clusterClient(t *testing.T, nodes []*servertest.Redis) *redis.ClusterClient {
+	t.Helper()
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr, nodes[len(nodes)-1].Addr}})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestAClusterIsSeenNodeByNode(t *testing.T) {
+	t.Parallel()
+	nodes := servertest.StartRedisCluster(t, 3)
+	c, ctx := clusterClient(t, nodes), context.Background()
+	for _, n := range nodes {
+		if err := client(t, n).ConfigSet(ctx, "cluster-require-full-coverage", "no").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 {
+		if err := c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr, nodes[1].Addr}})
+	v, _ := watch(t, cfg)
+	awaitPush(v)
+	v.Await("all locks", func() bool { return len(v.Locks) == 30 })
+	peek(v, func() {
+		for _, s := range v.Backend.Servers {
+			if s.Role != "master" || s.Version == "" || s.RunID == "" || s.State != inspect.ServerUp || !s.Cluster {
+				t.Errorf("server %+v", s)
+			}
+		}
+		if len(v.Backend.Servers) != 3 || v.Backend.Topology != inspect.Cluster || len(v.Backend.Unseen) != 0 {
+			t.Errorf("%+v", v.Backend)
+		}
+	})
+	dead := nodes[2]
+	theirs, _ := keyOn(t, c, dead)
+	mine, _ := keyOn(t, c, nodes[0])
+	for _, key := range []string{theirs, mine} {
+		if err := c.Set(ctx, key, "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		v.Await("pushed by its node", holder(v, key, "x"))
+	}
+	dead.Kill(t)
+	v.Await("its slots are unknown, the backend is degraded", func() bool {
+		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, dead.Addr) && state(v, theirs, inspect.StateUnknown)()
+	})
+	peek(v, func() {
+		if l := v.Locks[mine]; l.State != inspect.StateHeld || l.Masters[0].Addr != nodes[0].Addr {
+			t.Errorf("a lock of a living node: %+v", l)
+		}
+		for key, l := range v.Locks {
+			if l.State != inspect.StateHeld && l.State != inspect.StateUnknown {
+				t.Errorf("%s is %s", key, l.State)
+			}
+		}
+	})
+	pass := once(t, cfg)
+	if pass.Backend.State != inspect.Degraded || pass.Locks[mine] == nil || pass.Locks[mine].State != inspect.StateHeld {
+		t.Errorf("one pass: %+v, %v", pass.Backend, pass.Describe())
+	}
+	cfg.Only = theirs
+	if l := once(t, cfg).Locks[theirs]; l == nil || l.State != inspect.StateUnknown {
+		t.Errorf("a lock of the dead node by its name: %+v", l)
+	}
+}
+
+func TestASlotThatMigratesIsFollowed(t *testing.T) {
+	t.Parallel()
+	nodes := servertest.StartRedisCluster(t, 2)
+	c, ctx := clusterClient(t, nodes), context.Background()
+	key, slot := keyOn(t, c, nodes[0])
+	if err := c.Set(ctx, key, "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true}))
+	v.Await("held", holder(v, key, "x"))
+	from, to := client(t, nodes[0]), client(t, nodes[1])
+	fromID, toID := from.ClusterMyID(ctx).Val(), to.ClusterMyID(ctx).Val()
+	host, port, err := net.SplitHostPort(nodes[1].Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		c    *redis.Client
+		args []any
+	}{
+		{to, []any{"cluster", "setslot", slot, "importing", fromID}},
+		{from, []any{"cluster", "setslot", slot, "migrating", toID}},
+		{from, []any{"migrate", host, port, key, 0, 5000}},
+	} {
+		if err := step.c.Do(ctx, step.args...).Err(); err != nil {
+			t.Fatalf("%v: %v", step.args, err)
+		}
+	}
+	// It is asked for where it was, and the answer is ASK.
+	if l := once(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true})).Locks[key]; l == nil || l.State != inspect.StateHeld {
+		t.Errorf("while its slot migrates: %+v", l)
+	}
+	peek(v, func() {
+		if v.Backend.State != inspect.Connected || v.Locks[key].State != inspect.StateHeld {
+			t.Errorf("%+v, %v", v.Backend, v.Describe())
+		}
+	})
+	for _, n := range []*redis.Client{to, from} {
+		if err := n.Do(ctx, "cluster", "setslot", slot, "node", toID).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Set(ctx, key, "y", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	v.Await("at its new node", func() bool { return holder(v, key, "y")() && v.Locks[key].Masters[0].Addr == nodes[1].Addr })
+}
