@@ -59,16 +59,34 @@ func (r *run) describe() *inspect.Backend {
 			b.Cost.Limit = r.cfg.Budget.Discovering
 		}
 	}
-	for _, l := range append(slices.Concat(r.opening, r.readers), r.link) {
-		if l != nil {
-			b.Cost.Requests += l.tap.Requests()
-		}
+	for _, l := range r.links() {
+		b.Cost.Requests += l.tap.Requests()
 	}
 	for _, a := range r.admins {
 		b.Cost.Requests += a.Requests()
 	}
 	b.Cost.Trips = b.Cost.Requests
 	return b
+}
+
+// links are all connections that there are.
+func (r *run) links() []*link {
+	links := slices.Concat(r.opening, r.readers)
+	if r.link != nil {
+		links = append(links, r.link)
+	}
+	return links
+}
+
+// requestsTo counts what was sent to a server so far.
+func (r *run) requestsTo(i int) uint64 {
+	n := r.spentOn[r.cfg.Servers[i]] + r.admins[i].Requests()
+	for _, l := range r.links() {
+		if l.connectedTo() == r.cfg.Servers[i] {
+			n += l.tap.Requests()
+		}
+	}
+	return n
 }
 
 // describeLink says whether there is a connection, and to what.
@@ -96,7 +114,7 @@ func (r *run) hear() {
 
 // serverState is what is known of one server: what it said of itself, and what our connection to it shows.
 func (r *run) serverState(i int) inspect.Server {
-	s := inspect.Server{Addr: r.cfg.Servers[i], State: inspect.ServerUnknown, Latency: -1}
+	s := inspect.Server{Addr: r.cfg.Servers[i], State: inspect.ServerUnknown, Latency: -1, Requests: r.requestsTo(i)}
 	if a := r.answers[i]; a.asked {
 		if a.err != "" {
 			s.State, s.Error = inspect.ServerDown, a.err

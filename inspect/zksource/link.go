@@ -26,6 +26,7 @@ type link struct {
 	servers  int
 	attempts int
 	session  bool
+	server   string // that gave it the session
 	failed   bool
 	raw      net.Conn
 	errors   map[string]string // why each server could not be reached
@@ -141,7 +142,7 @@ func (l *link) event(e zk.Event) {
 	had := l.session
 	switch e.State {
 	case zk.StateHasSession:
-		l.session = true
+		l.session, l.server = true, l.tap.Server()
 	case zk.StateDisconnected, zk.StateExpired:
 		if err := l.tap.DialError(); err != nil && !had {
 			l.attemptFailed(e.Server, err)
@@ -155,6 +156,13 @@ func (l *link) event(e zk.Event) {
 	case had && has && (e.State == zk.StateDisconnected || e.State == zk.StateExpired):
 		l.inbox.put(linkEvent{link: l, at: now, kind: linkLost})
 	}
+}
+
+// connectedTo is the server that gave the session; empty before.
+func (l *link) connectedTo() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.server
 }
 
 // reasons is why each server could not be reached.

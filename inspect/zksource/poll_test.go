@@ -52,3 +52,48 @@ func TestWhatIsOnTheScreenIsAskedForInTurn(t *testing.T) {
 		t.Errorf("%d requests in %d s, for %d of %d locks on the screen and %d others", total, beats, onScreen, locks, len(asked)-onScreen)
 	}
 }
+
+// What no watch tells is asked for within the budget, each in its turn, what is on the screen first.
+func TestPollingObeysTheBudget(t *testing.T) {
+	const locks, seconds, perSecond = 1000, 60, 50
+	r := testRun(t, Config{Roots: []string{"/"}, Budget: Budget{Steady: perSecond}})
+	r.ready = true
+	var names []string
+	for i := range locks {
+		names = append(names, fmt.Sprintf("l%03d", i))
+	}
+	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, names...)
+	r.dirs["/"].watched = true
+	r.queue.clear()
+	for _, name := range names {
+		d := r.dirs["/"+name]
+		d.phase, d.busy, d.readAt = listable, false, noon
+	}
+	r.focus = map[string]bool{"/l500": true}
+	asked, newest, total := map[string]int{}, map[string]time.Time{}, 0
+	for ms := 0; ms < seconds*1000; ms += 10 {
+		at := noon.Add(time.Duration(ms) * time.Millisecond)
+		if ms%1000 == 0 {
+			r.poll(at)
+		}
+		for !r.queue.empty() {
+			j, _, ok := r.queue.next(at)
+			if !ok {
+				break
+			}
+			if since, before := newest[j.dir.path]; before && at.Sub(since) > 25*time.Second {
+				t.Fatalf("%s waited %v", j.dir.path, at.Sub(since))
+			}
+			asked[j.dir.path]++
+			newest[j.dir.path] = at
+			total++
+			j.dir.busy, j.dir.readAt = false, at
+		}
+	}
+	if most := perSecond * (seconds + 1); total > most || total < perSecond*(seconds-10)*9/10 {
+		t.Errorf("%d requests in %d s", total, seconds)
+	}
+	if len(asked) != locks || asked["/l500"] < seconds/3 {
+		t.Errorf("%d of %d locks were asked for, the one on the screen %d times", len(asked), locks, asked["/l500"])
+	}
+}

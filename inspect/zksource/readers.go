@@ -67,5 +67,6 @@ func (r *run) dropReaders() {
 // drop ends a connection in the background.
 func (r *run) drop(l *link) {
 	r.spent += l.tap.Requests()
+	r.spentOn[l.connectedTo()] += l.tap.Requests()
 	r.tasks.Go(l.close)
 }

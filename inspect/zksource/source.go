@@ -51,7 +51,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
-		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*dir{},
+		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, crowds: map[string]*dir{},
 	}
 }
 
@@ -72,7 +72,8 @@ type run struct {
 	failures  int
 	linkErr   string // why there is none
 	reasons   map[string]string
-	spent     uint64 // requests on links that are gone
+	spent     uint64            // requests on links that are gone
+	spentOn   map[string]uint64 // the same by server
 	lostLinks int
 
 	// More connections to read contenders on, of a pass without a budget.
