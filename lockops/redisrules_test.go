@@ -436,3 +436,82 @@ func TestFairHandOverIsKept(t *testing.T) {
 	}
 	release(t, next)
 }
+
+// TestAnswerAfterTheTTLIsNoLock: an answer that took longer than the TTL may be of a lock that somebody else has by now.
+func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
+	m := servertest.StartRedis(t)
+	w := servertest.StartWire(t, m.Addr)
+	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{w.Addr()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, kind := range oneRedisKinds {
+		release(t, acquire(t, kind.make(s, "lock")))
+		w.Delay(150 * time.Millisecond)
+		l := kind.make(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(5*time.Second))
+		if h, err := l.TryAcquire(within(t)); err == nil {
+			t.Errorf("%s: got a lock that had run out: %v", kind.name, h.Context().Err())
+		}
+		w.Heal()
+	}
+}
+
+// TestRedisCancelWhileWaitingLeavesNothing: neither a key nor a place in a queue.
+func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		for _, kind := range oneRedisKinds {
+			key := servertest.UniqueName(t)
+			h := acquire(t, kind.make(redisSession(t, masters[0]), key))
+			ctx, cancel := context.WithCancel(within(t))
+			waits, done := make(chan string, 1), make(chan error, 1)
+			go func() {
+				_, err := kind.make(redisSession(t, masters[0]), key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(ctx)
+				done <- err
+			}()
+			<-waits
+			queue := "lockscope:wait:{" + key + "}"
+			if kind.name == "fair" {
+				queue = "lockscope:queue:{" + key + "}"
+			}
+			c := redisClient(t, masters[0])
+			eventually(t, "it stands in the queue", func() bool { return c.ZCard(within(t), queue).Val() == 1 })
+			cancel()
+			<-done
+			for end := time.Now().Add(2 * time.Second); c.ZCard(within(t), queue).Val() != 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("%s: it stands in the queue yet", kind.name)
+				}
+			}
+			release(t, h)
+			noKey(t, kind.name, masters, key)
+		}
+	})
+}
+
+// TestFairNewcomerStandsBehind: also when the key is free because its holder died.
+func TestFairNewcomerStandsBehind(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
+	waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+	go func() {
+		h, err := lockops.NewRedisFairMutex(redisSession(t, m), "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- h
+	}()
+	name := <-waits
+	newcomer := redisSession(t, m)
+	c.Del(within(t), "lock") // the holder's TTL has run out
+	if _, err := lockops.NewRedisFairMutex(newcomer, "lock").TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+		t.Errorf("TryAcquire: %v, want ErrHeld", err)
+	}
+	next := <-got
+	if next == nil || next.Name() != name {
+		t.Fatalf("%v got it", next)
+	}
+	release(t, next)
+	_ = h.Release(within(t))
+}

@@ -1,0 +1,264 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// reply is an error reply of a server.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+func TestTransientReplies(t *testing.T) {
+	for text, want := range map[string]bool{
+		"LOADING Redis is loading the dataset in memory":                             true,
+		"READONLY You can't write against a read only replica. script: 90355e, on @": true,
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL":         true,
+		"TRYAGAIN Multiple keys request during rehashing of slot":                    true,
+		"CLUSTERDOWN The cluster is down":                                            true,
+		"MASTERDOWN Link with MASTER is down":                                        true,
+		"ERR Error running script (call to f_1): @user_script:9: -READONLY You can":  true,
+		"BUSYGROUP Consumer Group name already exists":                               false,
+		"NOPERM this user has no permissions to run the 'set' command":               false,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":          false,
+		"ERR Error running script (call to f_1): @user_script:9: -WRONGTYPE Operat":  false,
+	} {
+		err := fmt.Errorf("node: %w", reply(text))
+		if got := transient(err); got != want {
+			t.Errorf("%q: transient %v", text, got)
+		}
+		if got := refused(err); got == want {
+			t.Errorf("%q: refused %v", text, got)
+		}
+	}
+	if transient(os.ErrDeadlineExceeded) || refused(os.ErrDeadlineExceeded) || refused(nil) || refused(redis.ErrClosed) {
+		t.Error("what is no reply is taken for one")
+	}
+}
+
+// TestLateRequestIsNotForgotten: a refusal says that we have nothing on the server, unless a request before it is still on its way.
+func TestLateRequestIsNotForgotten(t *testing.T) {
+	unanswered := func(life time.Duration) answer {
+		return answer{verdict: verdict{err: os.ErrDeadlineExceeded, lateUntil: time.Now().Add(life)}}
+	}
+	held := answer{verdict: verdict{at: 1}}
+	taken := answer{verdict: verdict{at: 2, taken: true}}
+	for _, c := range []struct {
+		name    string
+		answers []answer
+		maybe   bool
+	}{
+		{"nothing was sent", nil, false},
+		{"held", []answer{held}, false},
+		{"unanswered", []answer{unanswered(time.Hour)}, true},
+		{"unanswered, then held while it is on its way", []answer{unanswered(time.Hour), held}, true},
+		{"unanswered, then held when it is late", []answer{unanswered(-time.Hour), held}, false},
+		{"unanswered, then another that failed for certain", []answer{unanswered(-time.Hour), {verdict: verdict{err: errLate}}}, true},
+		{"taken", []answer{taken}, true},
+	} {
+		k := &redisKey{}
+		a := &redisAttempt{k: k, since: notInQueue}
+		var last time.Time
+		for _, got := range c.answers {
+			a.note(got)
+			if got.lateUntil.After(last) {
+				last = got.lateUntil
+			}
+		}
+		if a.maybe != c.maybe || !a.lateUntil.Equal(last) || a.queued {
+			t.Errorf("%s: maybe %v, want %v; late until %v, want %v", c.name, a.maybe, c.maybe, a.lateUntil, last)
+		}
+	}
+	a := &redisAttempt{k: &redisKey{}}
+	if a.note(held); !a.queued || a.since != 1 {
+		t.Errorf("queued %v since %d, want since 1", a.queued, a.since)
+	}
+	if a.note(answer{verdict: verdict{at: 7}}); a.since != 1 {
+		t.Errorf("its place moved to %d", a.since)
+	}
+}
+
+// TestClockReadings: what is not known of a server's clock grows with the time since it was read, so it is read again after
+// ten seconds and on a new connection.
+func TestClockReadings(t *testing.T) {
+	now := time.Now()
+	c := clockReading{server: 1e15, before: now, after: now.Add(3 * time.Millisecond)}
+	server, slack := c.latest(now.Add(10 * time.Second))
+	if server != 1e15+10_010_000 || slack != 23*time.Millisecond {
+		t.Errorf("after 10 s: %d, slack %v", server, slack)
+	}
+	m := servertest.StartRedis(t)
+	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	one := s.masters[0]
+	read := func() uint64 {
+		before := one.requests.Load()
+		if _, err := one.clockFor("key", time.Second); err != nil {
+			t.Fatal(err)
+		}
+		return one.requests.Load() - before
+	}
+	read()
+	if n := read(); n != 0 {
+		t.Errorf("a fresh reading was read again (%d)", n)
+	}
+	age := func(by time.Duration) {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		c := one.clocks[0]
+		c.before, c.after = c.before.Add(-by), c.after.Add(-by)
+		one.clocks[0] = c
+	}
+	if age(time.Hour); read() != 1 {
+		t.Error("a reading of an hour ago was taken")
+	}
+	if one.dials.Add(1); read() != 1 {
+		t.Error("a reading of an earlier connection was taken")
+	}
+	age(24 * time.Hour)
+	m.Pause(t)
+	defer m.Resume(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := NewRedisMutex(s, "lock", WithMasterLimit(100*time.Millisecond)).Acquire(ctx); err == nil {
+		t.Error("got a lock from a stopped server")
+	}
+	start := time.Now()
+	if s.Close(); time.Since(start) > 3*time.Second {
+		t.Errorf("close took %v", time.Since(start))
+	}
+}
+
+// TestHandedDeadline: what was handed over is ours from when the server gave it, counted from our own newest request, and
+// never from when the message came.
+func TestHandedDeadline(t *testing.T) {
+	m := &RedisFairMutex{}
+	m.opts.renew = true
+	const grant = time.Second
+	now := time.Now()
+	at := func(sent time.Duration, serverLater time.Duration) (time.Duration, bool) {
+		a := &redisAttempt{sent: now.Add(-sent), at: 1e15}
+		until, ok := m.handed(a, &turn{token: 7, at: 1e15 + serverLater.Microseconds(), grant: grant})
+		if ok && (a.token != 7 || !a.maybe) {
+			t.Errorf("token %d, maybe %v", a.token, a.maybe)
+		}
+		return until.Sub(now), ok
+	}
+	want := func(sent, later, left time.Duration) {
+		t.Helper()
+		if got, ok := at(sent, later); !ok || (got-left).Abs() > 5*time.Millisecond {
+			t.Errorf("sent %v ago, given %v after: %v, %v; want %v", sent, later, got, ok, left)
+		}
+	}
+	want(100*time.Millisecond, 100*time.Millisecond, 987*time.Millisecond)
+	want(400*time.Millisecond, 100*time.Millisecond, 687*time.Millisecond) // the message took 300 ms
+	want(0, time.Hour, grant-drift(grant))                                 // the server's clock was set: no longer than from now
+	if got, ok := at(900*time.Millisecond, 0); ok {
+		t.Errorf("a message that took 900 ms of 1 s is trusted for %v", got)
+	}
+	if _, ok := at(0, -time.Second); ok {
+		t.Error("a message from before our request is trusted")
+	}
+	if _, ok := m.handed(&redisAttempt{sent: now, at: 1}, nil); ok {
+		t.Error("no message is trusted")
+	}
+	if _, ok := m.handed(&redisAttempt{sent: now, at: 1}, &turn{grant: grant}); ok {
+		t.Error("a message that only says to look is trusted")
+	}
+	m.opts.renew = false
+	if _, ok := at(0, 0); ok {
+		t.Error("without renewal the short TTL is trusted")
+	}
+}
+
+// TestVotesAreCounted: error replies, refusals and silence are no votes, and half of the masters is no quorum.
+func TestVotesAreCounted(t *testing.T) {
+	s := newRedisSession(nil)
+	for range 5 {
+		s.masters = append(s.masters, &master{session: s})
+	}
+	l := &Redlock{session: s}
+	failed := &NodeError{Node: "x", Err: reply("ERR no")}
+	for _, c := range []struct {
+		votes string // y yes, n no, e error, - none yet
+		want  error
+	}{
+		{"yyy--", nil},
+		{"yynny", nil},
+		{"yynn-", context.DeadlineExceeded},
+		{"nnn--", ErrHeld},
+		{"yynnn", ErrHeld},
+		{"yyeen", ErrHeld},
+		{"yyeee", ErrNoQuorum},
+		{"eee--", ErrNoQuorum},
+		{"yy---", context.DeadlineExceeded},
+	} {
+		e := l.newElection()
+		for i, v := range c.votes {
+			vote := e.votes[i]
+			e.open++
+			switch v {
+			case 'y':
+				vote.has = true
+			case 'e':
+				vote.has, vote.err = true, failed // the key may be there: it does not count
+			case '-':
+				continue
+			}
+			e.cast <- vote
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := e.count(ctx); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", c.votes, err, c.want)
+		}
+		cancel()
+	}
+}
+
+// TestPollsEndWithTheTTL: a waiter looks as soon as the holder's TTL is over, and otherwise ever more seldom.
+func TestPollsEndWithTheTTL(t *testing.T) {
+	for range 100 {
+		if got := pollAfter(3*time.Millisecond, 5); got != 4*time.Millisecond {
+			t.Fatalf("%v, want 1 ms after the TTL", got)
+		}
+		if got := pollAfter(-time.Millisecond, 0); got < pollFirst/2 || got > pollFirst*3/2 {
+			t.Fatalf("the first poll after %v", got)
+		}
+		if got := pollAfter(time.Hour, 1000); got < pollMost/2 || got > pollMost*3/2 {
+			t.Fatalf("a late poll after %v", got)
+		}
+	}
+}
+
+// TestExtensionCountsFromItsSending: however long the answer takes.
+func TestExtensionCountsFromItsSending(t *testing.T) {
+	s := newRedisSession(nil)
+	defer s.Close()
+	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+	o := options{ttl: time.Minute}
+	const took = 30 * time.Millisecond
+	l := newLease(s, g, &o, func(context.Context) error {
+		time.Sleep(took) // the server's
+		return nil
+	}, time.Now().Add(time.Second))
+	before := time.Now()
+	if err := l.extend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if until, _ := l.deadline(); until.After(before.Add(o.ttl - drift(o.ttl) + took/2)) {
+		t.Errorf("deadline %v after the extension was sent", until.Sub(before))
+	}
+}
