@@ -60,7 +60,8 @@ func (a *redisAttempt) note(got answer) {
 		a.lateUntil = got.lateUntil
 	}
 	// A refusal says that we do not have it, unless an earlier request is still on its way.
-	a.maybe = got.taken || !got.lateUntil.IsZero() || a.maybe && (got.err != nil || time.Now().Before(a.lateUntil))
+	// An error reply may come from behind the SET: a script is not undone.
+	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) || a.maybe && (got.err != nil || time.Now().Before(a.lateUntil))
 	if got.at == 0 {
 		return
 	}
@@ -76,6 +77,20 @@ func (a *redisAttempt) note(got answer) {
 	}
 }
 
+// promptly is how long a request may take in the goroutine of who asks, whose context cannot end it: a goroutine of its
+// own costs a wake-up of a processor, which is a fifth of a whole acquisition. Longer than most servers ever take.
+const promptly = 50 * time.Millisecond
+
+// soon is the limit of such a request; false when ctx may end before.
+func (k *redisKey) soon(ctx context.Context) (limit time.Duration, ok bool) {
+	limit = min(promptly, k.opts.limit)
+	if ctx.Done() == nil {
+		return limit, true
+	}
+	d, has := ctx.Deadline()
+	return limit, ctx.Err() == nil && (!has || time.Until(d) > 2*limit)
+}
+
 // ask sends one request and waits for its answer or for the end of ctx; the answer is then due.
 func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 	k := a.k
@@ -83,9 +98,9 @@ func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 		return answer{}, ErrClosed
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
-	if ctx.Done() == nil {
+	if limit, ok := k.soon(ctx); ok && a.lateUntil.IsZero() {
 		sent := time.Now()
-		return answer{k.master.take(r, k.opts.limit), sent}, nil
+		return answer{k.master.take(r, limit), sent}, nil
 	}
 	due := make(chan answer, 1)
 	k.session.goDo(func() {
@@ -129,16 +144,16 @@ func (a *redisAttempt) cleanUp(clean chan<- struct{}) {
 		close(clean)
 		return
 	}
-	err := a.k.releaseOnce(context.Background(), a.value)
+	err := a.k.releaseOnce(a.k.opts.limit, a.value)
 	close(clean)
 	if time.Now().Before(a.lateUntil) || !settled(err) {
-		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(context.Background(), a.value) })
+		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(a.k.opts.limit, a.value) })
 	}
 }
 
-func (k *redisKey) releaseOnce(ctx context.Context, value string) error {
-	args := append([]any{value}, k.releaseArgs...)
-	return k.master.compare(ctx, k.release, k.releaseKeys, k.opts.limit, args...)
+func (k *redisKey) releaseOnce(limit time.Duration, value string) error {
+	args := append(make([]any, 0, 3), value)
+	return k.master.compare(context.Background(), k.release, k.releaseKeys, limit, append(args, k.releaseArgs...)...)
 }
 
 // settled says that a release left nothing of ours on the master.
@@ -211,11 +226,16 @@ func (r *redisGrant) release(ctx context.Context) error {
 		return ErrClosed
 	}
 	defer s.leave()
-	if ctx.Done() == nil {
-		return r.remove()
+	var unanswered error
+	if limit, ok := r.k.soon(ctx); ok {
+		err := r.k.releaseOnce(limit, r.value)
+		if settled(err) {
+			return r.removed(err, nil)
+		}
+		unanswered = err
 	}
 	result := make(chan error, 1)
-	s.goDo(func() { result <- r.remove() })
+	s.goDo(func() { result <- r.remove(unanswered) })
 	select {
 	case err := <-result:
 		return err
@@ -231,32 +251,39 @@ func (r *redisGrant) abandon() {
 		return
 	}
 	defer s.leave()
-	s.goDo(func() { _ = r.remove() })
+	s.goDo(func() { _ = r.remove(nil) })
 }
 
-func (r *redisGrant) remove() error {
+// remove deletes the key, asking again while there is no answer; unanswered is why there was none to a request before.
+func (r *redisGrant) remove(unanswered error) error {
 	k := r.k
 	expires, _ := r.deadline()
-	var unanswered error
 	for i := 0; ; i++ {
-		err := k.releaseOnce(context.Background(), r.value)
+		err := k.releaseOnce(k.opts.limit, r.value)
 		switch {
-		case err == nil, settled(err) && unanswered != nil: // by the request before, whose answer was lost
-			if time.Now().Before(r.lateUntil) {
-				k.session.goDo(func() {
-					k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(context.Background(), r.value) })
-				})
-			}
-			return nil
 		case settled(err):
-			return fmt.Errorf("%w: %w", ErrLost, err)
+			return r.removed(err, unanswered)
 		case refused(err), !time.Now().Before(expires):
 			return err
-		case !transient(err):
+		case !answered(err):
 			unanswered = err
 		}
 		if k.session.sleep(pollAfter(-1, i)) != nil {
 			return fmt.Errorf("%w (%w)", ErrClosed, err)
 		}
 	}
+}
+
+// removed reads the answer to a release: a key that is gone was deleted by the request before, if its answer was lost.
+func (r *redisGrant) removed(err, unanswered error) error {
+	if err != nil && (unanswered == nil || answered(unanswered)) {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	if time.Now().Before(r.lateUntil) {
+		k := r.k
+		k.session.goDo(func() {
+			k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(k.opts.limit, r.value) })
+		})
+	}
+	return nil
 }

@@ -65,6 +65,7 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 		{"unanswered, then held when it is late", []answer{unanswered(-time.Hour), held}, false},
 		{"unanswered, then another that failed for certain", []answer{unanswered(-time.Hour), {verdict: verdict{err: errLate}}}, true},
 		{"taken", []answer{taken}, true},
+		{"an error reply, perhaps of a command behind the SET", []answer{{verdict: verdict{err: reply("WRONGTYPE")}}}, true},
 	} {
 		k := &redisKey{}
 		a := &redisAttempt{k: k, since: notInQueue}

@@ -13,15 +13,9 @@ end
 if at > tonumber(ARGV[3]) then
 	return answer(-1, 0)
 end
-local held, waiters, me = redis.call('GET', KEYS[1]), KEYS[2], ARGV[5] or ARGV[1]
-if held == ARGV[1] then -- ours: the reply to an earlier attempt was lost
-	redis.call('PEXPIRE', KEYS[1], ARGV[2])
-	return answer(1, KEYS[3] and redis.call('GET', KEYS[3]) or 0)
-end
+local waiters, me = KEYS[2], ARGV[5] or ARGV[1]
 local left, head
-if held then
-	left = redis.call('PTTL', KEYS[1])
-elseif waiters then -- the first may have been woken: it goes before those who come now, for 20 ms
+if waiters then -- the first may have been woken: it goes before those who come now, for 20 ms
 	head = redis.pcall('ZRANGE', waiters, 0, 0, 'WITHSCORES')
 	if head[1] and head[1] ~= me and ARGV[6] == '1' then
 		left = -1
@@ -33,7 +27,15 @@ elseif waiters then -- the first may have been woken: it goes before those who c
 		end
 	end
 end
-if left then
+if left or not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+	local held = redis.call('GET', KEYS[1])
+	if held == ARGV[1] then -- ours: the reply to an earlier attempt was lost
+		redis.call('PEXPIRE', KEYS[1], ARGV[2])
+		return answer(1, KEYS[3] and redis.call('GET', KEYS[3]) or 0)
+	end
+	if held then
+		left = redis.call('PTTL', KEYS[1])
+	end
 	local since = tonumber(ARGV[4])
 	if waiters and since >= 0 then -- a denied command costs a waiter its place, and nothing else
 		redis.pcall('ZADD', waiters, since > 0 and ARGV[4] or string.format('%.0f', at), me)
@@ -46,7 +48,6 @@ if KEYS[3] then -- above all that were given before, also when the key with the 
 	token = string.format('%.0f', math.max(at, (tonumber(redis.call('GET', KEYS[3])) or 0) + 1))
 	redis.call('SET', KEYS[3], token, 'PX', 86400000)
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 if head and head[1] then
 	redis.pcall('ZREM', waiters, me)
 end
