@@ -18,7 +18,7 @@ import (
 
 // The opcodes whose replies the tests cut.
 const (
-	opCreate = 1
+	opCreate = 15 // create2
 	opDelete = 2
 )
 

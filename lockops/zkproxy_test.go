@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // proxy stands between a client and a ZooKeeper server and breaks connections where a test says so.
@@ -18,9 +19,22 @@ type proxy struct {
 
 	cutReply  atomic.Int32 // cut the connection instead of passing on the reply to the next request of this type
 	blackHole atomic.Bool  // pass nothing on, in either direction, and answer nobody new
+	mute      atomic.Int32 // pass no reply on to a request of this type
+	noEvents  atomic.Bool  // pass no watch event on
+	delay     atomic.Int64 // of each reply, in ns
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
+	ops   []int32 // types of the requests that came, pings left out
+}
+
+// asked are the types of the requests that came since the last call.
+func (p *proxy) asked() []int32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ops := p.ops
+	p.ops = nil
+	return ops
 }
 
 func startProxy(t testing.TB, server string) *proxy {
@@ -64,7 +78,7 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
 		p.mu.Unlock()
-		var doomed sync.Map // xids whose replies are cut
+		var doomed sync.Map // xids whose replies are cut, with the types of the others
 		p.work.Go(func() { defer client.Close(); defer server.Close(); p.requests(client, server, &doomed) })
 		p.work.Go(func() { defer client.Close(); defer server.Close(); p.replies(server, client, &doomed) })
 	}
@@ -81,9 +95,16 @@ func (p *proxy) requests(client io.Reader, server io.Writer, doomed *sync.Map) {
 		}
 		if !first && len(frame) >= 12 {
 			op := int32(binary.BigEndian.Uint32(frame[8:]))
+			xid := int32(binary.BigEndian.Uint32(frame[4:]))
+			doomed.Store(xid, op)
 			if op != 0 && p.cutReply.CompareAndSwap(op, 0) {
-				doomed.Store(int32(binary.BigEndian.Uint32(frame[4:])), true)
+				doomed.Store(xid, true)
 			}
+			p.mu.Lock()
+			if op != 11 {
+				p.ops = append(p.ops, op)
+			}
+			p.mu.Unlock()
 		}
 		if _, err := server.Write(frame); err != nil {
 			return
@@ -101,9 +122,15 @@ func (p *proxy) replies(server io.Reader, client io.Writer, doomed *sync.Map) {
 			continue
 		}
 		if !first {
-			if _, cut := doomed.Load(int32(binary.BigEndian.Uint32(frame[4:]))); cut {
+			xid := int32(binary.BigEndian.Uint32(frame[4:]))
+			what, _ := doomed.LoadAndDelete(xid)
+			if what == true {
 				return
 			}
+			if op, ok := what.(int32); ok && op == p.mute.Load() || xid == -1 && p.noEvents.Load() {
+				continue
+			}
+			time.Sleep(time.Duration(p.delay.Load()))
 		}
 		if _, err := client.Write(frame); err != nil {
 			return

@@ -1,0 +1,111 @@
+package lockops
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/zkserver"
+)
+
+// TestZ15_OrderIsByNumber, also after the server's counter has wrapped, and never by name; who is not listed is not first.
+func TestZ15_OrderIsByNumber(t *testing.T) {
+	const guid = "_c_aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa-lock-"
+	const other = "_c_bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb-lock-"
+	q := &zkQueue{opts: newOptions(zkMutexKeeps, nil), lock: lockKey{name: "/q"}, dir: "/q"}
+	for _, tt := range []struct {
+		own      string
+		children []string
+		behind   string // "": first
+	}{
+		{guid + "0000000002", []string{guid + "0000000002"}, ""},
+		{guid + "0000000002", []string{guid + "0000000002", other + "0000000001"}, other + "0000000001"},
+		{guid + "-2147483648", []string{guid + "-2147483648", other + "2147483647"}, other + "2147483647"},
+		{guid + "2147483647", []string{guid + "2147483647", other + "-2147483648"}, ""},
+		{guid + "0000000010", []string{guid + "0000000010", other + "0000000009", other + "0000000008"}, other + "0000000009"},
+	} {
+		c := &contender{attempt: attempt{mode: recipe.Exclusive, wait: true}, q: q, node: node{dir: "/q", path: "/q/" + tt.own, unique: true}}
+		err := c.check(listing{children: tt.children})
+		var b *blocked
+		switch {
+		case tt.behind == "" && err != nil:
+			t.Errorf("%s among %q: %v, want first", tt.own, tt.children, err)
+		case tt.behind != "" && (!errors.As(err, &b) || b.by.Name != tt.behind):
+			t.Errorf("%s among %q: %v, want behind %s", tt.own, tt.children, err, tt.behind)
+		}
+	}
+	c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + "0000000002", unique: true, czxid: 5}}
+	for _, gone := range []listing{{}, {children: []string{other + "0000000003"}}} {
+		if err := c.check(gone); !errors.Is(err, errAgain) {
+			t.Errorf("not listed in %q: %v, want to queue again", gone.children, err)
+		}
+	}
+	c.node.unique = false
+	if err := c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}); !errors.Is(err, errAgain) {
+		t.Errorf("in a directory made anew: %v, want to queue again", err)
+	}
+}
+
+// TestSuspensionCounts: what the machine slept is taken off the deadlines from before, and off no others.
+func TestSuspensionCounts(t *testing.T) {
+	total := time.Duration(0)
+	c := newSleepClock(func() time.Duration { return total })
+	since := time.Now()
+	deadline := since.Add(time.Minute)
+	if got := c.correct(since, deadline); !got.Equal(deadline) {
+		t.Errorf("awake: %v early", deadline.Sub(got))
+	}
+	total = 40 * time.Second
+	if got := deadline.Sub(c.correct(since, deadline)); got != total {
+		t.Errorf("slept 40 s: %v early", got)
+	}
+	if got := deadline.Sub(c.correct(since, deadline)); got != total {
+		t.Errorf("asked again: %v early", got)
+	}
+	after := time.Now()
+	if got := c.correct(after, deadline); !got.Equal(deadline) {
+		t.Errorf("of a request sent afterwards: %v early", deadline.Sub(got))
+	}
+	total += time.Millisecond // two clocks are not read at once
+	if got := c.correct(after, deadline); !got.Equal(deadline) {
+		t.Errorf("noise: %v early", deadline.Sub(got))
+	}
+	if got := newSleepClock(nil).correct(since, deadline); !got.Equal(deadline) {
+		t.Errorf("unknown: %v early", deadline.Sub(got))
+	}
+}
+
+// TestTheLeaseHasAMargin for clocks that run at different rates, and is of one session only.
+func TestTheLeaseHasAMargin(t *testing.T) {
+	s := leasedSession(t)
+	id, timeout, sent := s.tap.Committed()
+	session, deadline := s.lease()
+	if margin := sent.Add(timeout * 3 / 4).Sub(deadline); session != id || margin < timeout*3/400 {
+		t.Errorf("session 0x%x, margin %v of %v", session, margin, timeout)
+	}
+}
+
+// TestALeaseIsOfItsSession: that of another says nothing.
+func TestALeaseIsOfItsSession(t *testing.T) {
+	s := leasedSession(t)
+	id, _ := s.tap.Session()
+	if !s.leased(id) || s.leased(id+1) {
+		t.Errorf("leased: own %v, other %v", s.leased(id), s.leased(id+1))
+	}
+}
+
+func leasedSession(t *testing.T) *ZKSession {
+	t.Helper()
+	server, err := zkserver.Start(zkserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	s, err := NewZKSession(t.Context(), []string{server.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}

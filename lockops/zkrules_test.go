@@ -1,0 +1,566 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+const opMulti = 14
+
+func awaitEnd(t testing.TB, h *lockops.Hold, limit time.Duration) {
+	t.Helper()
+	select {
+	case <-h.Context().Done():
+	case <-time.After(limit):
+		t.Fatalf("the hold did not end within %v", limit)
+	}
+}
+
+// TestZ3_InterruptedCreateLeavesNothing: the caller gives up while the create request is under way, on a server that
+// hangs. Acquire returns at once, and the node goes as soon as the server answers.
+func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		p := startProxy(t, server.Addr)
+		m := lockops.NewZKMutex(zkSession(t, p.addr()), path)
+		release(t, acquire(t, m))
+		p.mute.Store(opCreate)
+		ctx, cancel := context.WithTimeout(within(t), 100*time.Millisecond)
+		defer cancel()
+		_, err := m.Acquire(ctx)
+		late := time.Since(deadlineOf(ctx))
+		if !errors.Is(err, context.DeadlineExceeded) || late > 500*time.Millisecond {
+			t.Errorf("%v, %v after its context ended", err, late)
+		}
+		p.mute.Store(0)
+		p.cut()
+		eventually(t, "the node is gone", func() bool { return len(children(t, server, path)) == 0 })
+	})
+}
+
+func deadlineOf(ctx context.Context) time.Time {
+	deadline, _ := ctx.Deadline()
+	return deadline
+}
+
+// TestZ8_NoWatchIsLeft: waits that end without a grant take their watch off the server, and many wait with one.
+func TestZ8_NoWatchIsLeft(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+		s := zkSession(t, server.Addr)
+		for range 20 {
+			ctx, cancel := context.WithCancel(within(t))
+			_, got := queueUp(t, ctx, mutexOn(s, path))
+			cancel()
+			if a := <-got; !errors.Is(a.err, context.Canceled) {
+				t.Fatal(a.err)
+			}
+		}
+		eventually(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
+		_, got := queueUp(t, within(t), mutexOn(s, path)) // a watch that was taken off is set again
+		release(t, holder)
+		a := <-got
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		release(t, a.h)
+	})
+}
+
+// TestZ18_SearchesOnTheLeader: after a lost answer the own node is searched behind a sync, since the server may lag.
+func TestZ18_SearchesOnTheLeader(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock")
+	release(t, acquire(t, m))
+	p.asked()
+	p.cutReply.Store(opCreate)
+	release(t, acquire(t, m))
+	ops := p.asked()
+	if i := slices.Index(ops, 9); i < 0 || i+1 >= len(ops) || ops[i+1] != 12 {
+		t.Errorf("asked %v: no sync before a listing", ops)
+	}
+}
+
+// TestZ19_NoChangeOfTheSessionIsMissed: however often the connection breaks, the hold outlives it, and its end is told.
+func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	s := zkSession(t, p.addr())
+	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
+	for range 4 {
+		p.cut()
+		if err := h.Extend(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Expire(t, s.Conn().SessionID())
+	awaitEnd(t, h, 10*time.Second)
+	if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+	release(t, acquire(t, lockops.NewZKMutex(s, "/lock")))
+}
+
+// TestZ22_ReadersAreGrantedTogether when the write before them goes.
+func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	s := zkSession(t, server.Addr)
+	w := acquire(t, writer(s, "/lock"))
+	var waiting []<-chan acquired
+	for range 5 {
+		_, got := queueUp(t, within(t), side(s, "/lock", 'r'))
+		waiting = append(waiting, got)
+	}
+	release(t, w)
+	var holds []*lockops.Hold
+	for _, got := range waiting {
+		a := <-got
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		holds = append(holds, a.h)
+	}
+	for _, h := range holds {
+		release(t, h)
+	}
+}
+
+// TestZ17_AnotherNodeOfMyNameIsNotMine: a directory is made anew while a waiter is cut off, and its name comes again.
+func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	look := plain(t, server.Addr)
+	p := startProxy(t, server.Addr)
+	sequential := lockops.WithRecipe("sequential")
+	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock", sequential))
+	s := zkSession(t, p.addr())
+	name, got := queueUp(t, within(t), mutexOn(s, "/lock", sequential))
+	p.blackHole.Store(true)
+	for _, path := range []string{"/lock/" + holder.Name(), "/lock/" + name, "/lock"} {
+		if err := look.Delete(path, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{holder.Name(), name} { // somebody else queues and then holds
+		if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+want {
+			t.Fatalf("created %q, %v; want %q again", got, err, want)
+		}
+	}
+	if err := look.Delete("/lock/"+holder.Name(), -1); err != nil {
+		t.Fatal(err)
+	}
+	p.blackHole.Store(false)
+	p.cut()
+	eventually(t, "it queues again", func() bool { return len(children(t, server, "/lock")) == 2 })
+	if len(got) > 0 {
+		t.Fatal("granted on somebody else's node")
+	}
+	if err := look.Delete("/lock/"+name, -1); err != nil {
+		t.Fatal(err)
+	}
+	a := <-got
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	release(t, a.h)
+}
+
+// TestZ17_TwoHoldsOfOneNameAreTwo: within one session a second hold has the name of the first, whose directory was made
+// anew; each has its own token, and the release of the first leaves the second's node alone.
+func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	look := plain(t, server.Addr)
+	p := startProxy(t, server.Addr)
+	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock", lockops.WithRecipe("sequential"))
+	first := acquire(t, m)
+	p.noEvents.Store(true) // it is not told of the deletion
+	for _, path := range []string{"/lock/" + first.Name(), "/lock"} {
+		if err := look.Delete(path, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := acquire(t, m)
+	if second.Name() != first.Name() {
+		t.Fatalf("%q after %q", second.Name(), first.Name())
+	}
+	a, okA := first.Token()
+	b, okB := second.Token()
+	if !okA || !okB || a >= b {
+		t.Errorf("tokens %d, %d", a, b)
+	}
+	if err := first.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("extend of the first: %v, want ErrLost", err)
+	}
+	if err := first.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("release of the first: %v, want ErrLost", err)
+	}
+	if err := second.Extend(within(t)); err != nil {
+		t.Errorf("extend of the second: %v", err)
+	}
+	release(t, second)
+}
+
+// TestDeadlineCountsFromTheSending: with answers that are late, a hold's deadline is no later for that, and it is three
+// quarters of the session timeout.
+func TestDeadlineCountsFromTheSending(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	const timeout, late = 4 * time.Second, 300 * time.Millisecond
+	m := lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock")
+	release(t, acquire(t, m))
+	p.delay.Store(int64(late))
+	h := acquire(t, m)
+	deadline, ok := h.Deadline()
+	if left := time.Until(deadline); !ok || left > timeout*3/4-late || left < timeout/2-2*late {
+		t.Errorf("%v left, %v", left, ok)
+	}
+	p.delay.Store(0)
+	release(t, h)
+}
+
+// TestHeartbeatsKeepAHold beyond the session timeout, few of them, and none when nothing is held.
+func TestHeartbeatsKeepAHold(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	m := lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock")
+	h := acquire(t, m)
+	first, _ := h.Deadline()
+	eventually(t, "the deadline moved on", func() bool {
+		now, ok := h.Deadline()
+		return !ok || now.Sub(first) > time.Second
+	})
+	if h.Context().Err() != nil {
+		t.Fatal(context.Cause(h.Context()))
+	}
+	beats := 0
+	for _, op := range p.asked() {
+		if op == opMulti {
+			beats++
+		}
+	}
+	if beats < 5 || beats > 14 {
+		t.Errorf("%d heartbeats in a little over a second, want 8 a second", beats)
+	}
+	release(t, h)
+}
+
+// TestOnlyAQuorumKeepsAHold: a server goes on to answer everything but what a quorum has to commit. The hold is lost within
+// three quarters of the session timeout, before the session can expire.
+func TestOnlyAQuorumKeepsAHold(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	const timeout = 2 * time.Second
+	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout))
+	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
+	p.mute.Store(opMulti)
+	muted := time.Now()
+	stop := make(chan struct{})
+	var reads sync.WaitGroup
+	reads.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+				_, _, _ = s.Conn().Exists("/lock") // it fails when the connection is made anew
+			}
+		}
+	})
+	awaitEnd(t, h, 10*time.Second)
+	if took := time.Since(muted); took > timeout*3/4+300*time.Millisecond {
+		t.Errorf("lost after %v of %v", took, timeout)
+	}
+	close(stop)
+	reads.Wait()
+	p.mute.Store(0)
+	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
+		t.Errorf("cause %v", cause)
+	}
+}
+
+// TestALongWaitProvesItsSessionFirst: whoever was first to be granted after a long wait without any change of its own is
+// granted only when a quorum has committed that its node is there.
+func TestALongWaitProvesItsSessionFirst(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
+	const timeout = time.Second
+	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock"))
+	p.asked()
+	select {
+	case <-holder.Context().Done():
+		t.Fatal("lost")
+	case <-time.After(timeout): // its creation proves nothing any more
+	}
+	if slices.Contains(p.asked(), opMulti) {
+		t.Error("a heartbeat although nothing is held")
+	}
+	release(t, holder)
+	a := <-got
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	if deadline, ok := a.h.Deadline(); !ok || time.Until(deadline) < timeout/4 {
+		t.Errorf("granted with a deadline in %v", time.Until(deadline))
+	}
+	if !slices.Contains(p.asked(), opMulti) {
+		t.Error("granted without a proof")
+	}
+	release(t, a.h)
+}
+
+// TestALostWatchIsNoLostTurn: a server never sends the event; the waiter looks again by itself.
+func TestALostWatchIsNoLostTurn(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
+	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock"))
+	p.noEvents.Store(true)
+	release(t, holder)
+	select {
+	case a := <-got:
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		release(t, a.h)
+	case <-time.After(15 * time.Second):
+		t.Fatal("waits for ever")
+	}
+}
+
+// TestGrantsWhileSessionsEnd: sessions expire at any moment of an Acquire and of a hold.
+func TestGrantsWhileSessionsEnd(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	s := zkSession(t, server.Addr)
+	m := lockops.NewZKMutex(s, "/lock")
+	release(t, acquire(t, m))
+	stop := make(chan struct{})
+	var expiring sync.WaitGroup
+	expiring.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(700 * time.Microsecond):
+				for _, id := range server.Embedded.Sessions() {
+					_ = server.Embedded.ExpireSession(id) // it may be gone
+				}
+			}
+		}
+	})
+	for range 60 {
+		if err := acquire(t, m).Release(within(t)); err != nil && !errors.Is(err, lockops.ErrLost) {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	expiring.Wait()
+	release(t, acquire(t, m))
+}
+
+// TestCloseEndsAnAcquire: Close ends who waits and who holds, and leaves nothing.
+func TestCloseEndsAnAcquire(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	for _, adopt := range []bool{false, true} {
+		s := zkSession(t, server.Addr)
+		if adopt {
+			s, _ = adopted(t, server.Addr)
+		}
+		h := acquire(t, lockops.NewZKMutex(s, "/lock"))
+		_, got := queueUp(t, within(t), mutexOn(s, "/lock"))
+		s.Close()
+		if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
+			t.Errorf("the waiter: %v, want ErrClosed", a.err)
+		}
+		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrClosed) {
+			t.Errorf("the holder: %v, want ErrLost and ErrClosed", cause)
+		}
+		if _, err := lockops.NewZKMutex(s, "/lock").Acquire(within(t)); !errors.Is(err, lockops.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+		if left := children(t, server, "/lock"); len(left) > 0 {
+			t.Errorf("adopted %v: left %q", adopt, left)
+		}
+	}
+}
+
+func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
+	t.Helper()
+	d := lockops.NewZKDialer(nil)
+	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithDialer(d.Dial), zk.WithLogger(quiet{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events {
+		}
+	})
+	s, err := lockops.AdoptZKConn(within(t), conn, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, conn
+}
+
+// TestAnAdoptedConnectionStaysItsOwners: locks work on it, and it goes on when their session is closed.
+func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s, conn := adopted(t, server.Addr)
+		_, got := queueUp(t, within(t), func(more ...lockops.Option) lockops.Locker {
+			release(t, acquire(t, lockops.NewZKMutex(s, path)))
+			h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+			context.AfterFunc(within(t), func() { _ = h.Release(context.Background()) })
+			time.AfterFunc(50*time.Millisecond, func() { _ = h.Release(context.Background()) })
+			return lockops.NewZKMutex(s, path, more...)
+		})
+		if a := <-got; a.err != nil {
+			t.Fatal(a.err)
+		}
+		s.Close()
+		if names, _, err := conn.Children(path); err != nil || len(names) > 0 {
+			t.Errorf("%q, %v", names, err)
+		}
+		d := lockops.NewZKDialer(nil)
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := lockops.AdoptZKConn(ctx, conn, d); err == nil || !contains(err, "dialer") {
+			t.Errorf("a connection of another dialer: %v", err)
+		}
+		if _, err := lockops.AdoptZKConn(within(t), conn, d, lockops.WithSessionTimeout(time.Second)); !errors.Is(err, lockops.ErrOption) {
+			t.Errorf("a session timeout: %v, want ErrOption", err)
+		}
+	})
+}
+
+// TestNodesTakeTheAccessOfTheirDirectory: in a tree of one user nothing is open to others; a node that may be created but
+// not deleted is reported.
+func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		if !server.Real {
+			return // the embedded one lets everybody do everything
+		}
+		path := servertest.UniquePath(t)
+		look := plain(t, server.Addr)
+		if err := look.AddAuth("digest", []byte("user:password")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := look.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		s := zkSession(t, server.Addr, lockops.WithDigest("user", "password"))
+		h := acquire(t, lockops.NewZKMutex(s, path+"/locks/a"))
+		want, _, err := look.GetACL(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range []string{"/locks", "/locks/a", "/locks/a/" + h.Name()} {
+			if got, _, err := look.GetACL(path + node); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %+v, %v; want %+v", node, got, err, want)
+			}
+		}
+		release(t, h)
+		if _, err := lockops.NewZKMutex(zkSession(t, server.Addr), path+"/locks/a").Acquire(within(t)); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("somebody else: %v, want ErrNoAuth", err)
+		}
+		open := zk.WorldACL(zk.PermCreate | zk.PermRead)
+		if _, err := look.Create(path+"/stuck", nil, 0, open); err != nil {
+			t.Fatal(err)
+		}
+		h = acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path+"/stuck"))
+		if err := h.Release(within(t)); !errors.Is(err, zk.ErrNoAuth) || !contains(err, h.Name(), "delete") {
+			t.Errorf("a node that cannot be deleted: %v", err)
+		}
+	})
+}
+
+// TestZ9_EachWatchesItsPredecessor, not the holder.
+func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		before := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path)).Name()
+		for range 4 {
+			s := zkSession(t, server.Addr)
+			ctx, cancel := context.WithCancel(within(t))
+			name, got := queueUp(t, ctx, mutexOn(s, path))
+			defer func() {
+				cancel()
+				<-got
+			}()
+			if watched := watchedBy(t, server, s); len(watched) != 1 || watched[0] != path+"/"+before {
+				t.Errorf("%s watches %q, want %s", name, watched, before)
+			}
+			before = name
+		}
+	})
+}
+
+// TestADeletedNodeIsToldAtOnce, long before a heartbeat would notice.
+func TestADeletedNodeIsToldAtOnce(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	s := zkSession(t, server.Addr, lockops.WithSessionTimeout(30*time.Second))
+	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
+	eventually(t, "it watches its node", func() bool { return len(watchedBy(t, server, s)) == 1 })
+	if err := plain(t, server.Addr).Delete("/lock/"+h.Name(), -1); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, h, time.Second)
+}
+
+// TestALostCreationSparesOtherHolds: without a GUID, the node of a lost creation is told from those of other holds, of this
+// session and of others.
+func TestALostCreationSparesOtherHolds(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	s := zkSession(t, p.addr())
+	sequential := lockops.WithRecipe("sequential")
+	readers := []*lockops.Hold{
+		acquire(t, reader(s, "/lock", sequential)), acquire(t, reader(zkSession(t, server.Addr), "/lock", sequential)),
+	}
+	p.cutReply.Store(opCreate)
+	readers = append(readers, acquire(t, reader(s, "/lock", sequential)))
+	for _, h := range readers {
+		if err := h.Extend(within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(children(t, server, "/lock")); n != 3 {
+		t.Errorf("%d nodes, want 3", n)
+	}
+	for _, h := range readers {
+		release(t, h)
+	}
+}
+
+// TestNoHeartbeatsWithoutAHold, neither before the first nor after the last.
+func TestNoHeartbeatsWithoutAHold(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock")))
+	other := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithSessionTimeout(time.Second)), "/other"))
+	first, _ := other.Deadline()
+	eventually(t, "half a second of heartbeats elsewhere", func() bool {
+		now, ok := other.Deadline()
+		return !ok || now.Sub(first) > 500*time.Millisecond
+	})
+	release(t, other)
+	if asked := p.asked(); slices.Contains(asked, opMulti) {
+		t.Errorf("asked %v", asked)
+	}
+}
