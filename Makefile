@@ -25,16 +25,18 @@ test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
 	$(GO) run ./internal/mutants
 
-# How long to soak, the seed of the first round, and arenas (zookeeper,redis,redlock,cluster; empty: all).
+# How long to soak, the seed of the first round, arenas (zookeeper,redis,redlock,cluster; empty: all), and how many schedules
+# of a minute each to run in one process.
 D ?= 10m
 SEED ?= 1
 ARENAS ?=
+SEEDS ?= 200
 SOAKFLAGS ?=
 
 .PHONY: soak
 soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 ARENAS=zookeeper
-	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run 'TestCampaign|TestControl' ./lockops/campaign -args \
-		-campaign.for $(D) -campaign.seed $(SEED) -campaign.arenas '$(ARENAS)' $(SOAKFLAGS)
+	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run 'TestCampaign|TestControl|TestSchedules' ./lockops/campaign -args \
+		-campaign.for $(D) -campaign.seed $(SEED) -campaign.arenas '$(ARENAS)' -sim.seeds $(SEEDS) -sim.seed $(SEED) $(SOAKFLAGS)
 
 .PHONY: bench
 bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers

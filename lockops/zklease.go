@@ -147,11 +147,16 @@ func (s *ZKSession) keepHolds() {
 		case <-timer.C:
 		case <-s.held.wake:
 		case <-s.ctx.Done():
-			for _, z := range s.held.begin(false) {
-				z.lost(ErrClosed)
-			}
+			s.endHolds()
 			return
 		}
+	}
+}
+
+// endHolds ends all holds of a session that is being closed.
+func (s *ZKSession) endHolds() {
+	for _, z := range s.held.begin(false) {
+		z.lost(ErrClosed)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type ZKOption func(*zkOptions)
 type zkOptions struct {
 	timeout time.Duration
 	tls     *tls.Config
+	dialer  func(ctx context.Context, network, addr string) (net.Conn, error)
 	auth    []string // digest credentials, user:password
 	acl     []zk.ACL // nil: the parent's
 	chroot  string
@@ -34,6 +36,12 @@ func WithSessionTimeout(timeout time.Duration) ZKOption {
 // WithTLS speaks TLS to the servers. An empty ServerName is filled in with each server's name.
 func WithTLS(config *tls.Config) ZKOption {
 	return func(o *zkOptions) { o.tls, o.dials = config, o.dials || config != nil }
+}
+
+// WithDialContext makes connections otherwise than by a net.Dialer: through a proxy, or a tunnel. TLS, if any, is spoken over
+// what it returns.
+func WithDialContext(dial func(ctx context.Context, network, addr string) (net.Conn, error)) ZKOption {
+	return func(o *zkOptions) { o.dialer, o.dials = dial, true }
 }
 
 // WithDigest authenticates as user by ZooKeeper's digest scheme. The password goes over the wire: use it with TLS.
@@ -100,7 +108,7 @@ func (silent) Printf(string, ...any) {}
 func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKSession, error) {
 	s := newZKSession(opts)
 	s.servers = strings.Join(servers, ",")
-	s.tap = &connect.Tap{TLS: s.opts.tls}
+	s.tap = &connect.Tap{TLS: s.opts.tls, DialContext: s.opts.dialer}
 	s.tap.Listen(s.watches.fire, s.noteChange)
 	conn, events, err := zk.Connect(servers, s.opts.timeout,
 		zk.WithDialer(s.dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithLogger(silent{}), zk.WithLogInfo(false),
@@ -179,6 +187,7 @@ func (s *ZKSession) Close() {
 	s.mu.Unlock()
 	if !closed {
 		s.end(ErrClosed)
+		s.endHolds() // before the ensemble hears of it: whoever is next is granted the lock then
 		if s.adopted {
 			s.awaitWork(cleanUpLimit)
 			s.tap.Listen(nil, nil)

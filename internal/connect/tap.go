@@ -24,6 +24,8 @@ type Tap struct {
 	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the host dialled:
 	// use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
 	TLS *tls.Config
+	// DialContext connects to a server; nil is a net.Dialer's.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// ReadLimit caps how long a server may leave a request unanswered while it sends nothing at all. Zero leaves it at
 	// a third of the session timeout (a sixth while a session is being resumed, so that there is time for another server).
 	ReadLimit time.Duration
@@ -83,7 +85,11 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	raw, err := new(net.Dialer).DialContext(ctx, network, addr)
+	dial := t.DialContext
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	raw, err := dial(ctx, network, addr)
 	if err != nil || t.TLS == nil {
 		return raw, err
 	}

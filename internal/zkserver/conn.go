@@ -24,6 +24,7 @@ type conn struct {
 	// Guarded by srv.mu.
 	session     *session
 	closed      bool // no further requests, no further events
+	closing     bool // its session has ended, and what is queued is sent
 	watched     watchedPaths
 	established time.Time
 	stats       traffic
@@ -86,7 +87,11 @@ func (c *conn) read(br *bufio.Reader) {
 		return
 	}
 	c.countReceived()
-	if !c.srv.connect(c, r) {
+	connect, handle := c.srv.connect, func(packet []byte) bool { return c.srv.handle(c, packet, time.Now()) }
+	if m := c.srv.member; m != nil {
+		connect, handle = m.connect, func(packet []byte) bool { return m.handle(c, packet) }
+	}
+	if !connect(c, r) {
 		return
 	}
 	c.nc.SetReadDeadline(time.Time{})
@@ -95,7 +100,7 @@ func (c *conn) read(br *bufio.Reader) {
 		if err != nil {
 			return
 		}
-		if !c.srv.handle(c, packet, time.Now()) {
+		if !handle(packet) {
 			c.linger(br)
 			return
 		}

@@ -3,7 +3,8 @@
 // It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run against it, and it answers the AdminServer's HTTP commands and the four-letter words that tell who
 // holds and watches what. The same scenarios are asserted equal against Apache ZooKeeper 3.8 in its tests.
 //
-// It is a sandbox and says so: one server, everything in memory, no replication, no persistence, no quotas, no TLS.
+// It is a sandbox and says so: one server, everything in memory, no persistence, no quotas, no TLS. An Ensemble has
+// followers that lag and are cut off, for tests of what clients make of that, and no elections.
 // ACLs are stored, versioned and given back, but never enforced; every authentication by digest, world or ip is accepted.
 // Reconfiguration and SASL are not implemented, and answered like any unknown request: Unimplemented, and the connection
 // is closed.

@@ -77,8 +77,14 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 // runMulti executes all changes under one zxid or none. When one fails, the reply's header still says OK: those before
 // it report 0, it its error, those after it RuntimeInconsistency, all as error results. That is the real server's way.
 func runMulti(r request) (body, errCode) {
-	ops, ok := decodeMulti(r.d)
 	tx := r.srv.begin(r.c.session.id)
+	answer, code := applyMulti(tx, r.d)
+	r.srv.commit(tx)
+	return answer, code
+}
+
+func applyMulti(tx *txn, d *decoder) (body, errCode) {
+	ops, ok := decodeMulti(d)
 	if !ok {
 		return nil, codeMarshalling
 	}
@@ -99,7 +105,6 @@ func runMulti(r request) (body, errCode) {
 		results[i].code = code
 		break
 	}
-	r.srv.commit(tx)
 	return encodeParts(results), codeOK
 }
 

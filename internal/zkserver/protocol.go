@@ -60,6 +60,7 @@ const (
 	codeNoChildrenForEphemerals errCode = -108
 	codeNodeExists              errCode = -110
 	codeNotEmpty                errCode = -111
+	codeSessionExpired          errCode = -112
 	codeInvalidACL              errCode = -114
 	codeAuthFailed              errCode = -115
 	codeNoWatcher               errCode = -121

@@ -52,7 +52,8 @@ type Server struct {
 	cfg      Config
 	listener net.Listener
 	adminLn  net.Listener
-	admin    *http.Server
+	admin    *http.Server // nil in an Ensemble
+	member   *member      // nil alone
 	started  time.Time
 	done     chan struct{} // closed by Close
 	wg       sync.WaitGroup
@@ -110,16 +111,22 @@ func Start(cfg Config) (*Server, error) {
 		listener.Close()
 		return nil, fmt.Errorf("zkserver: admin port: %w", err)
 	}
-	s := &Server{
-		cfg: cfg, listener: listener, adminLn: adminLn, started: time.Now(), done: make(chan struct{}),
-		tree: newTree(), watches: newWatches(), sessions: map[int64]*session{}, conns: map[*conn]struct{}{},
-	}
-	s.nextSession = firstSession(s.started)
+	s := newServer(cfg, listener)
+	s.adminLn = adminLn
 	s.admin = &http.Server{Handler: s.adminHandler(), ReadHeaderTimeout: 10 * time.Second}
 	s.wg.Go(s.accept)
 	s.wg.Go(s.housekeep)
 	s.wg.Go(func() { s.admin.Serve(adminLn) })
 	return s, nil
+}
+
+func newServer(cfg Config, listener net.Listener) *Server {
+	s := &Server{
+		cfg: cfg, listener: listener, started: time.Now(), done: make(chan struct{}),
+		tree: newTree(), watches: newWatches(), sessions: map[int64]*session{}, conns: map[*conn]struct{}{},
+	}
+	s.nextSession = firstSession(s.started)
+	return s
 }
 
 // Addr is the host:port that clients connect to.
@@ -140,6 +147,9 @@ func (s *Server) Close() error {
 			c.abort()
 		}
 		s.mu.Unlock()
+		if s.admin == nil {
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if s.admin.Shutdown(ctx) != nil {

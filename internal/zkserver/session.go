@@ -15,6 +15,7 @@ type session struct {
 	timeout  time.Duration
 	deadline int64 // milliseconds since the server started, on a beat
 	conn     *conn // nil while the client is away
+	closing  bool  // found overdue in an Ensemble: nothing keeps it any more
 }
 
 // firstSession starts the ids where the real standalone server does: server number 1 in the top byte, then clock bits
@@ -44,13 +45,17 @@ func (s *Server) expireOverdue() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.uptime()
-	for _, id := range s.sessionIDs() {
-		if sess := s.sessions[id]; sess.deadline <= now {
-			s.expire(sess)
-		}
+	for _, id := range s.overdue() {
+		s.expire(s.sessions[id])
 	}
 	beat := s.beatMillis()
 	return time.Duration(beat-now%beat) * time.Millisecond
+}
+
+// overdue are the sessions whose deadline has passed.
+func (s *Server) overdue() []int64 {
+	now := s.uptime()
+	return slices.DeleteFunc(s.sessionIDs(), func(id int64) bool { return s.sessions[id].deadline > now })
 }
 
 // expire ends a session and, after what is still queued for it, its connection.

@@ -1,0 +1,108 @@
+package zkserver
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// startEnsemble starts three members on loopback ports, with a connection to each.
+func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
+	t.Helper()
+	var listeners []net.Listener
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+	}
+	e, err := StartEnsemble(Config{TickTime: 100 * time.Millisecond}, 5, listeners...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	var conns []*zk.Conn
+	for _, l := range listeners {
+		conn, events, err := zk.Connect([]string{l.Addr().String()}, time.Second, zk.WithLogger(quiet{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			conn.Close()
+			for range events { // closed when its goroutines have ended
+			}
+		})
+		conns = append(conns, conn)
+	}
+	return e, conns
+}
+
+// What is written through a follower is seen by all, in order; a follower that is cut off answers what it knows, and the
+// leader lets its sessions expire.
+func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
+	e, conns := startEnsemble(t)
+	follower, leader := conns[1], conns[0]
+	if _, err := follower.Create("/a", []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := leader.Get("/a"); err != nil || string(data) != "1" {
+		t.Fatalf("the leader has %q, %v", data, err)
+	}
+	_, _, gone, err := leader.ExistsW("/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Cut(1, true, true)
+	if data, _, err := follower.Get("/a"); err != nil || string(data) != "1" {
+		t.Errorf("cut off, the follower answers %q, %v", data, err)
+	}
+	select {
+	case event := <-gone:
+		if event.Type != zk.EventNodeDeleted {
+			t.Errorf("event %+v", event)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the session did not expire")
+	}
+	e.Heal()
+}
+
+// A follower that lags answers from the past, and sync waits for the present.
+func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
+	e, conns := startEnsemble(t)
+	const lag = 300 * time.Millisecond
+	if _, err := conns[2].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	e.Lag(2, lag)
+	if _, err := conns[0].Set("/a", []byte("new"), -1); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := conns[2].Get("/a"); err != nil || len(data) > 0 {
+		t.Errorf("a follower that lags has %q, %v", data, err)
+	}
+	if _, err := conns[2].Sync("/a"); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := conns[2].Get("/a"); err != nil || string(data) != "new" {
+		t.Errorf("after sync it has %q, %v", data, err)
+	}
+}
+
+// Without a majority nothing is committed, and both sides stop to serve.
+func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
+	e, conns := startEnsemble(t)
+	e.Cut(1, true, true)
+	e.Cut(2, true, true)
+	if _, err := conns[0].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err == nil {
+		t.Error("committed by the leader alone")
+	}
+	e.Heal()
+}

@@ -1,0 +1,327 @@
+//go:build unix
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+var (
+	simSeeds = flag.Int("sim.seeds", 40, "how many schedules to run in one process")
+	simFirst = flag.Uint64("sim.seed", 1, "seed of the first schedule")
+)
+
+// TestSchedules runs the ZooKeeper locks on an ensemble inside the process, on a clock that jumps: each seed is a schedule of
+// cuts, lags, lost answers, sessions that expire and deletions, a minute long by that clock. It draws the same faults again; how
+// goroutines that could both run take turns is the runtime's choice.
+func TestSchedules(t *testing.T) {
+	start := time.Now()
+	var all simCounts
+	for i := range *simSeeds {
+		seed := *simFirst + uint64(i)
+		var counts simCounts
+		ok := t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { counts = simulate(t, seed, true) })
+		})
+		all.add(counts)
+		if !ok {
+			break
+		}
+	}
+	fmt.Printf("schedules: seeds %d to %d, %d grants, %d faults, %d losses in %v\n",
+		*simFirst, *simFirst+uint64(*simSeeds)-1, all.grants, all.faults, all.losses, time.Since(start).Round(time.Millisecond))
+	if all.grants < 100**simSeeds || all.losses == 0 {
+		t.Errorf("only %d grants and %d losses: this hunt sees little", all.grants, all.losses)
+	}
+}
+
+// TestControlSchedules: holders who do not hear of the end of their lease are found out.
+func TestControlSchedules(t *testing.T) {
+	for seed := range uint64(20) {
+		var counts simCounts
+		synctest.Test(t, func(t *testing.T) { counts = simulate(t, seed, false) })
+		if counts.overlaps > 0 {
+			fmt.Printf("control %s: %d overlaps with seed %d\n", t.Name(), counts.overlaps, seed)
+			return
+		}
+	}
+	t.Error("nobody was seen to hold a lock too long")
+}
+
+type simCounts struct{ grants, faults, losses, overlaps int }
+
+func (c *simCounts) add(more simCounts) {
+	c.grants += more.grants
+	c.faults += more.faults
+	c.losses += more.losses
+	c.overlaps += more.overlaps
+}
+
+const (
+	simTick    = 200 * time.Millisecond
+	simTimeout = 2 * time.Second
+	simLength  = time.Minute
+	simClients = 4
+)
+
+// sim is one schedule.
+type sim struct {
+	t        *testing.T
+	net      *network
+	ensemble *zkserver.Ensemble
+	addrs    []string
+	random   *rand.Rand
+	told     bool // holders hear that their lease is over
+
+	mu      sync.Mutex
+	counts  simCounts
+	holders map[string]map[*simHold]bool
+	forced  map[string]bool // locks whose contenders the schedule takes out: their holders are told afterwards
+	tokens  map[string]uint64
+}
+
+type simHold struct {
+	hold   *lockops.Hold
+	shared bool
+	who    string
+}
+
+// simulate runs a schedule; in one that is not told, holders rely on a lock until they release it.
+func simulate(t *testing.T, seed uint64, told bool) simCounts {
+	s := &sim{
+		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), told: told,
+		holders: map[string]map[*simHold]bool{}, forced: map[string]bool{}, tokens: map[string]uint64{},
+	}
+	var listeners []net.Listener
+	for i := range 3 {
+		s.addrs = append(s.addrs, fmt.Sprintf("10.0.0.%d:2181", i+1))
+		listeners = append(listeners, s.net.listen(s.addrs[i]))
+	}
+	var err error
+	if s.ensemble, err = zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, listeners...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), simLength)
+	defer cancel()
+	var work sync.WaitGroup
+	for i := range simClients {
+		random := rand.New(rand.NewPCG(seed, uint64(100+i)))
+		work.Go(func() { s.client(ctx, i, random) })
+	}
+	s.rage(ctx)
+	s.ensemble.Heal()
+	for _, addr := range s.addrs {
+		s.net.hold(addr, false)
+	}
+	work.Wait()
+	s.nothingLeft()
+	s.ensemble.Close()
+	return s.counts
+}
+
+// rage breaks things until the end.
+func (s *sim) rage(ctx context.Context) {
+	pause := func(longest time.Duration) {
+		timer := time.NewTimer(time.Duration(s.random.Int64N(int64(longest))))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	for ctx.Err() == nil {
+		pause(time.Second)
+		s.count(func(c *simCounts) { c.faults++ })
+		follower, addr := 1+s.random.IntN(2), s.addrs[s.random.IntN(3)]
+		switch s.random.IntN(8) {
+		case 0, 1:
+			toLeader := s.random.IntN(3) != 0
+			s.ensemble.Cut(follower, toLeader, !toLeader || s.random.IntN(2) == 0)
+		case 2: // the leader from all
+			s.ensemble.Cut(1, true, true)
+			s.ensemble.Cut(2, true, true)
+		case 3:
+			s.ensemble.Lag(follower, time.Duration(s.random.Int64N(int64(simTick))))
+		case 4:
+			s.net.hold(addr, true)
+		case 5:
+			s.net.cut(addr, s.random.IntN(2) == 0)
+		case 6: // only in the lock that is meant for it
+			for _, name := range s.ensemble.Children(simForced) {
+				if s.random.IntN(2) == 0 {
+					s.ensemble.Delete(path.Join(simForced, name))
+				}
+			}
+			continue
+		case 7:
+			for _, a := range s.addrs {
+				s.net.hold(a, true)
+			}
+		}
+		pause(3 * simTimeout / 2)
+		s.ensemble.Heal()
+		for _, a := range s.addrs {
+			s.net.hold(a, false)
+		}
+	}
+}
+
+func (s *sim) count(f func(*simCounts)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.counts)
+}
+
+// simForced is the lock whose nodes the schedule deletes: that its holders are told before the next is granted it is not
+// promised then.
+const simForced = "/sim/forced"
+
+// client is a process of its own: a session, and locks one after the other.
+func (s *sim) client(ctx context.Context, number int, random *rand.Rand) {
+	for ctx.Err() == nil {
+		session, err := lockops.NewZKSession(ctx, s.addrs, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(s.net.dial))
+		if err != nil {
+			if ctx.Err() == nil {
+				s.t.Errorf("client %d: %v", number, err)
+			}
+			return
+		}
+		var goroutines sync.WaitGroup
+		working, cancel := context.WithTimeout(ctx, time.Duration(1+random.IntN(15))*time.Second)
+		for i := range 2 {
+			r := rand.New(rand.NewPCG(random.Uint64(), uint64(i)))
+			goroutines.Go(func() {
+				for working.Err() == nil {
+					s.attempt(working, session, fmt.Sprintf("client %d.%d", number, i), r)
+				}
+			})
+		}
+		if random.IntN(3) > 0 {
+			goroutines.Wait()
+		} else {
+			<-working.Done()
+		}
+		cancel()
+		session.Close()
+		goroutines.Wait()
+	}
+}
+
+// attempt takes a lock, holds it for a while and gives it back.
+func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who string, random *rand.Rand) {
+	recipes := []string{"curator", "kazoo", "go-zookeeper", "sequential"}
+	var name string
+	var locker lockops.Locker
+	shared := false
+	switch i := random.IntN(6); i {
+	case 4:
+		rw := lockops.NewZKRWMutex(session, "/sim/rw")
+		name, locker = "/sim/rw", rw.Write()
+		if shared = random.IntN(2) == 0; shared {
+			locker = rw.Read()
+		}
+	case 5:
+		name = simForced
+		locker = lockops.NewZKMutex(session, name)
+	default:
+		name = "/sim/" + recipes[i]
+		locker = lockops.NewZKMutex(session, name, lockops.WithRecipe(recipes[i]))
+	}
+	wait := 5 * time.Second
+	if random.IntN(4) == 0 {
+		wait = time.Duration(random.Int64N(int64(simTick)))
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	hold, err := locker.Acquire(waiting)
+	if err != nil {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) && !errors.Is(err, lockops.ErrClosed) {
+			s.t.Errorf("%s: %s: %v", who, name, err)
+		}
+		return
+	}
+	h := &simHold{hold, shared, who}
+	s.granted(name, h)
+	for d := random.IntN(20); d >= 0; d-- {
+		over := hold.Context().Done()
+		if !s.told {
+			over = nil
+		}
+		timer := time.NewTimer(time.Duration(random.Int64N(int64(simTick))))
+		select {
+		case <-timer.C:
+		case <-over:
+			d = 0
+		}
+		timer.Stop()
+	}
+	s.left(name, h)
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	_ = hold.Release(releasing) // a loss shows in its context
+}
+
+// granted makes sure that everybody who had the lock, and may not have it together, has been told before.
+func (s *sim) granted(name string, h *simHold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.grants++
+	if s.holders[name] == nil {
+		s.holders[name] = map[*simHold]bool{}
+	}
+	for other := range s.holders[name] {
+		relies := !s.told || other.hold.Context().Err() == nil
+		if relies && !(h.shared && other.shared) && name != simForced {
+			s.counts.overlaps++
+			if s.told {
+				deadline, _ := other.hold.Deadline()
+				s.t.Errorf("%s was granted to %s (shared %v, %s) while %s (shared %v, %s) holds it, for another %v", name, h.who, h.shared, h.hold.Name(),
+					other.who, other.shared, other.hold.Name(), time.Until(deadline))
+			}
+		}
+	}
+	s.holders[name][h] = true
+	if token, ok := h.hold.Token(); ok && !h.shared {
+		if token <= s.tokens[name] {
+			s.t.Errorf("%s was granted to %s with token %#x after %#x", name, h.who, token, s.tokens[name])
+		}
+		s.tokens[name] = max(s.tokens[name], token)
+	}
+}
+
+func (s *sim) left(name string, h *simHold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(context.Cause(h.hold.Context()), lockops.ErrLost) {
+		s.counts.losses++
+	}
+	delete(s.holders[name], h)
+}
+
+// nothingLeft waits for the end of all sessions: nothing of theirs may be left.
+func (s *sim) nothingLeft() {
+	time.Sleep(3 * simTimeout) // by the clock that jumps
+	var left []string
+	for _, lock := range s.ensemble.Children("/sim") {
+		for _, name := range s.ensemble.Children("/sim/" + lock) {
+			left = append(left, path.Join(lock, name))
+		}
+	}
+	if len(left) > 0 || len(s.ensemble.Sessions()) > 0 {
+		s.t.Errorf("left behind: sessions %x, nodes %s", s.ensemble.Sessions(), strings.Join(left, " "))
+	}
+}
