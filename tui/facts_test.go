@@ -58,6 +58,7 @@ func TestGrantsFillTheRest(t *testing.T) {
 	for i := range 30 {
 		m.history.Add(fixture.Orders().ID, screen.Grant{Seen: fixture.Noon, To: "worker-1", From: "worker-2", Name: inspect.Untrusted(rune('a' + i))})
 	}
+	m.resize()
 	lines := strings.Split(content(m), "\n")
 	at := func(text string) int {
 		for i, l := range lines {

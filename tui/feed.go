@@ -42,7 +42,6 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 		return nil
 	case msg.err != nil:
 		m.feedError = msg.err
-		m.resize()
 		return nil
 	case m.paused:
 		m.waiting, m.missed = msg.snapshot, true
@@ -88,7 +87,6 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 			cmds = append(cmds, cmd)
 		}
 	}
-	m.resize()
 	return tea.Batch(cmds...)
 }
 
@@ -121,7 +119,6 @@ func (m *Model) tick(msg tickedMsg) tea.Cmd {
 		if cmd := m.front().Update(screen.TickMsg{}); cmd != nil {
 			m.Later(cmd)
 		}
-		m.resize() // a caption may have come or gone
 	}
 	if !m.options.now().Before(m.flashUntil) {
 		m.flashText = ""

@@ -37,7 +37,7 @@ func (m *Model) content() string {
 	if !m.HasDialog() {
 		return page
 	}
-	box := m.top().View(m.width-4, m.height-2)
+	box := m.top().View(m.dialogSize())
 	x, y := (m.width-lipgloss.Width(box))/2, (m.height-lipgloss.Height(box))/2
 	return lipgloss.NewCompositor(lipgloss.NewLayer(page), lipgloss.NewLayer(box).X(max(0, x)).Y(max(0, y)).Z(1)).Render()
 }

@@ -42,6 +42,12 @@ func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 
 func (h *help) scroll(by int) { h.top = max(0, min(h.top+by, h.all-h.rows)) }
 
+// SetSize tells how much is in sight.
+func (h *help) SetSize(width, height int) {
+	h.rows, h.all = height-2, len(h.lines(min(width-4, 88)))
+	h.scroll(0)
+}
+
 func (h *help) Actions() []screen.Action {
 	if h.all > h.rows {
 		return []screen.Action{{Shown: "esc", Hint: "close"}, {Shown: "up/down", Hint: "scroll"}}
@@ -52,10 +58,7 @@ func (h *help) Actions() []screen.Action {
 func (h *help) View(width, height int) string {
 	t := h.theme
 	width = min(width-4, 88)
-	lines := h.lines(width)
-	h.rows, h.all = height-2, len(lines)
-	h.scroll(0)
-	lines = lines[h.top:]
+	lines := h.lines(width)[h.top:]
 	if more := len(lines) - h.rows; more > 0 {
 		lines = append(lines[:h.rows-1:h.rows-1], widget.Line{{fmt.Sprintf("%s %d more lines", t.Glyphs.Down, more+1), t.Waiting}})
 	}

@@ -387,6 +387,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		}
 		fits(t, m)
 		s.Runs.List = []*lab.Side{{Order: lab.RunOptions{Backend: "zk", Target: "mutex"}, Over: true}}
+		m.resize()
 		if size.height == 36 {
 			wantText(t, m, "stop master m1", "↓ 3 more")
 			press(m, "G")

@@ -74,6 +74,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = tea.Batch(cmd, opened)
 	}
 	m.showLosses()
+	m.resize()
 	m.refocus()
 	if len(m.queued) > 0 {
 		cmd = tea.Batch(append(m.queued, cmd)...)
@@ -86,7 +87,6 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-		m.resize()
 	case tea.ColorProfileMsg:
 		m.options.Theme.Profile = msg.Profile
 		m.theme = theme.New(m.options.Theme)
@@ -132,7 +132,6 @@ func (m *Model) updateDialog(d screen.Dialog, msg tea.Msg) tea.Cmd {
 	cmd, done := d.Update(msg)
 	if done {
 		m.close(d)
-		m.resize()
 	}
 	return cmd
 }
@@ -243,7 +242,9 @@ func (m *Model) navigate() tea.Cmd {
 	m.inFront = here.Screen
 	m.screens[here.Screen].Open(here)
 	m.resize()
-	return m.front().Update(screen.SnapshotMsg{})
+	cmd := m.front().Update(screen.SnapshotMsg{})
+	m.resize()
+	return cmd
 }
 
 // longestTrail is how many places back one can go; those after the first are forgotten first.
@@ -292,11 +293,21 @@ func (m *Model) refocus() {
 
 func (m *Model) small() bool { return m.width < minWidth || m.height < minHeight }
 
-// resize gives the screen in front what the frame leaves it.
+// resize has the screen in front lay itself out in what the frame leaves it, and the dialog on top in the window. It is the
+// last thing that follows a message, so that drawing changes nothing.
 func (m *Model) resize() {
+	if m.small() {
+		return // nothing of it is drawn
+	}
 	height := m.height - len(m.head()) - len(m.foot())
 	m.front().SetSize(m.width, max(1, height))
+	if d, ok := m.top().(interface{ SetSize(width, height int) }); ok {
+		d.SetSize(m.dialogSize())
+	}
 }
+
+// dialogSize is how large a dialog may be.
+func (m *Model) dialogSize() (width, height int) { return m.width - 4, m.height - 2 }
 
 // pause freezes what is drawn, time included, or shows the newest again.
 func (m *Model) pause() tea.Cmd {
@@ -305,7 +316,6 @@ func (m *Model) pause() tea.Cmd {
 		return nil
 	}
 	m.now = m.options.now()
-	m.resize() // what stands for a time may have gone
 	if m.waiting == nil {
 		return nil
 	}

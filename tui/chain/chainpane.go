@@ -20,6 +20,7 @@ type Pane struct {
 	screen.Context
 	id            inspect.ID
 	width, height int
+	drawn         string
 	rows          []chainRow
 	// top is the first row shown; cursor the selected one, selected what it is: the cursor follows it.
 	top, Cursor int
@@ -70,8 +71,10 @@ func (p *Pane) Show(id inspect.ID) {
 	p.Refresh()
 }
 
+// SetSize lays the pane out and draws it, as everything is by now.
 func (p *Pane) SetSize(width, height int) {
 	p.width, p.height = width, height
+	p.drawn = p.draw()
 }
 
 // Refresh takes over the lock from the snapshot.
@@ -158,8 +161,10 @@ func (p *Pane) NeedsFastTick() bool {
 	return screen.Tenths(p, l) || ok && describe.InTenths(longest)
 }
 
-// View is the whole pane, exactly its height in lines.
-func (p *Pane) View() string {
+// View is the whole pane, exactly its height in lines, as SetSize drew it.
+func (p *Pane) View() string { return p.drawn }
+
+func (p *Pane) draw() string {
 	t := p.Theme()
 	l := p.Snapshot().Lock(p.id)
 	if l == nil {

@@ -265,7 +265,6 @@ const paneHead = 1
 
 // View is exactly as high as the screen.
 func (s *Screen) View() string {
-	s.rects = s.layout()
 	var lines []string
 	for _, l := range s.headLines() {
 		lines = append(lines, l.Render(s.width, s.Theme().Glyphs.Ellipsis, nil))

@@ -17,6 +17,7 @@ type Screen struct {
 	screen.Context
 	arranger
 	width, height int
+	drawn         string
 	// top is the first line shown, cursor the selected one, selected what it is: the cursor follows that.
 	top, Cursor int
 	Current     Selection
@@ -53,11 +54,13 @@ func (s *Screen) Selected() screen.Subject { return screen.Subject{Lock: s.Curre
 
 func (s *Screen) Title() string { return string(screen.Locks) }
 
+// SetSize lays the screen out and draws it, as everything is by now.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
-	s.beside.SetSize(width-s.tableWidth()-3, height-1)
 	s.keepInSight()
 	s.showBeside()
+	s.beside.SetSize(width-s.tableWidth()-3, height-1)
+	s.drawn = s.draw()
 }
 
 func (s *Screen) wide() bool { return s.width >= screen.BesideWidth }

@@ -14,7 +14,10 @@ import (
 	"lockscope/tui/widget"
 )
 
-func (s *Screen) View() string {
+// View is the screen as SetSize drew it.
+func (s *Screen) View() string { return s.drawn }
+
+func (s *Screen) draw() string {
 	width := s.tableWidth()
 	tail := s.Theme().Glyphs.Ellipsis
 	table := []string{s.header(width)}

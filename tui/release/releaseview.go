@@ -12,9 +12,12 @@ import (
 	"lockscope/tui/widget"
 )
 
+// widest is how wide the dialog is at most.
+const widest = 86
+
 // View draws the dialog.
 func (d *Dialog) View(width, height int) string {
-	width = min(width-4, 86)
+	width = min(width-4, widest)
 	t := d.Theme()
 	title := "Force-release"
 	if d.target.State != inspect.Holding {
@@ -104,6 +107,23 @@ func (d *Dialog) labelled(label string, l widget.Line) widget.Line {
 }
 
 func (d *Dialog) previewLines(width, height int) []widget.Line {
+	lines, tail, room := d.previewParts(width, height)
+	return append(d.scrolled(lines, room), tail...)
+}
+
+// SetSize keeps what is scrolled to in the preview within what there is.
+func (d *Dialog) SetSize(width, height int) {
+	d.hidden = 0
+	if d.phase == confirming {
+		if lines, _, room := d.previewParts(min(width-4, widest), height); len(lines) > room {
+			d.hidden = len(lines) - room + 1
+		}
+	}
+	d.top = max(0, min(d.top, d.hidden))
+}
+
+// previewParts are the lines of a preview that scroll, in so much room, and those below that always fit with the title.
+func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, room int) {
 	t, p := d.Theme(), &d.preview
 	label := "Held by"
 	if d.request.Waiter {
@@ -115,27 +135,23 @@ func (d *Dialog) previewLines(width, height int) []widget.Line {
 		waits.State = inspect.Waiting
 		next = &waits
 	}
-	lines := []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "nobody that can be seen waits"))}
+	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "nobody that can be seen waits"))}
 	if len(p.Warnings) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
 	}
-	tail := append([]widget.Line{nil}, d.confirmLines()...)
+	tail = append([]widget.Line{nil}, d.confirmLines()...)
 	if text := d.overtaken(); text != "" {
 		tail = append([]widget.Line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
 	}
 	lines = append(append(lines, nil), d.sends(width)...)
-	// The title, the border and the buttons always fit; what is between them scrolls.
-	return append(d.scrolled(lines, max(2, height-4-len(tail))), tail...)
+	return lines, tail, max(2, height-4-len(tail))
 }
 
 // scrolled is as much of some lines as there is room for, and says how many more there are.
 func (d *Dialog) scrolled(lines []widget.Line, room int) []widget.Line {
-	d.hidden = max(0, len(lines)-room+1)
 	if len(lines) <= room {
-		d.hidden = 0
 		return lines
 	}
-	d.top = max(0, min(d.top, d.hidden))
 	note := fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Down, d.hidden-d.top)
 	if d.top == d.hidden {
 		note = fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Up, d.top)

@@ -20,6 +20,7 @@ type Screen struct {
 	source        lanes.Source
 	id            inspect.ID
 	width, height int
+	drawn         string
 	// length of the window; 0: what fits the lock. end is where it ends; zero: now.
 	length time.Duration
 	end    time.Time
@@ -49,7 +50,11 @@ func (s *Screen) Open(p screen.Place) {
 
 func (s *Screen) Title() string { return string(screen.Timeline) }
 
-func (s *Screen) SetSize(width, height int) { s.width, s.height = width, height }
+// SetSize lays the screen out and draws it, as everything is by now.
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.drawn = s.draw()
+}
 
 func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.id} }
 
@@ -219,8 +224,10 @@ func (s *Screen) zoom(by int) {
 
 func (s *Screen) live() { s.end, s.follow = time.Time{}, true }
 
-// View is exactly as high as the screen.
-func (s *Screen) View() string {
+// View is exactly as high as the screen, as SetSize drew it.
+func (s *Screen) View() string { return s.drawn }
+
+func (s *Screen) draw() string {
 	t := s.Theme()
 	if s.id == (inspect.ID{}) {
 		return s.finish([]widget.Line{{{" No lock is selected: choose one in the list of locks, then press t.", t.Muted}}})

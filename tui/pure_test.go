@@ -1,0 +1,94 @@
+package tui
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// fingerprint is a hash of all that can be reached from a value, but for what is shared and never changed, such as
+// snapshots, and what has no content: functions and channels.
+func fingerprint(v any) uint64 {
+	h := fnv.New64a()
+	seen := make(map[uintptr]bool)
+	walkValue(h, reflect.ValueOf(v), seen)
+	return h.Sum64()
+}
+
+func walkValue(h io.Writer, v reflect.Value, seen map[uintptr]bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || v.Type() == reflect.TypeFor[*inspect.Snapshot]() || strings.HasPrefix(v.Type().Elem().PkgPath(), "sync") {
+			fmt.Fprint(h, v.Pointer())
+			return
+		}
+		if seen[v.Pointer()] {
+			return
+		}
+		seen[v.Pointer()] = true
+		walkValue(h, v.Elem(), seen)
+	case reflect.Interface:
+		if v.IsNil() {
+			return
+		}
+		if p := v.Elem().Type(); strings.Contains(p.String(), "context.") {
+			return
+		}
+		fmt.Fprint(h, v.Elem().Type())
+		walkValue(h, v.Elem(), seen)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fmt.Fprint(h, v.Type().Field(i).Name)
+			walkValue(h, v.Field(i), seen)
+		}
+	case reflect.Slice, reflect.Array:
+		fmt.Fprint(h, v.Len())
+		for i := range v.Len() {
+			walkValue(h, v.Index(i), seen)
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, key := range keys {
+			fmt.Fprint(h, key)
+			walkValue(h, v.MapIndex(key), seen)
+		}
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+	default:
+		fmt.Fprint(h, v)
+	}
+}
+
+// Drawing changes nothing: the layout is made when something happens, and so what is clicked is what was drawn.
+func TestViewChangesNothing(t *testing.T) {
+	f := newFakeReleaser()
+	for _, e := range screenList() {
+		for _, size := range []struct{ width, height int }{{80, 24}, {120, 36}, {200, 50}} {
+			t.Run(fmt.Sprintf("%s %dx%d", e.name, size.width, size.height), func(t *testing.T) {
+				m := model(t, Options{Release: f.of, Lab: newFakeLab(), Faults: &fakeFaults{}}, size.width, size.height, fixture.Everything())
+				m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
+				m.navigate()
+				for _, keys := range [][]string{nil, {"j"}, {"G"}, {"?"}, {"esc"}, {":"}, {"esc"}} {
+					press(m, keys...)
+					m.showLosses()
+					before := fingerprint(m)
+					first := m.View().Content
+					if after := fingerprint(m); after != before {
+						t.Errorf("after %v: drawing changes the model", keys)
+					}
+					if second := m.View().Content; second != first {
+						t.Errorf("after %v: drawn twice it is not the same", keys)
+					}
+				}
+			})
+		}
+	}
+}
