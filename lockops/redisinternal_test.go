@@ -263,3 +263,35 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 		t.Errorf("deadline %v after the extension was sent", until.Sub(before))
 	}
 }
+
+// TestLateRequestsAreRefused: a request that a server gets behind its limit, by the server's clock, does nothing there.
+func TestLateRequestsAreRefused(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{masters[0].Addr}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		m := s.masters[0]
+		for _, l := range []*redisKey{
+			&NewRedisMutex(s, servertest.UniqueName(t)).redisKey, &NewRedisFairMutex(s, servertest.UniqueName(t)).redisKey,
+		} {
+			r := request{script: l.acquire, keys: l.keys, value: s.newValue(""), ttl: time.Minute, since: notInQueue, beat: l.beat}
+			c, err := m.clockFor(l.lock.name, time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.server -= time.Hour.Microseconds()
+			m.setClock(l.lock.name, c)
+			if v := m.take(r, time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
+				t.Errorf("%s: %+v, want errLate", l.lock.kind, v)
+			}
+			if n := m.client.Exists(t.Context(), l.lock.name).Val(); n != 0 {
+				t.Errorf("%s: a late request took the lock", l.lock.kind)
+			}
+			if v := m.take(r, time.Second); !v.taken { // it has told its clock
+				t.Errorf("%s: %+v", l.lock.kind, v)
+			}
+		}
+	})
+}

@@ -239,3 +239,23 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 		}
 	}
 }
+
+// TestRedlockReleaseLeavesOthersAlone: a vote that somebody else has by now is not deleted.
+func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		s := redisSession(t, masters...)
+		h := acquire(t, lockops.NewRedlock(s, key))
+		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		c := redisClient(t, masters[1])
+		c.Set(within(t), key, "other", time.Minute)
+		release(t, h)
+		s.Close()
+		if v := get(t, c, key); v != "other" {
+			t.Errorf("the other's vote is %q", v)
+		}
+		if n := votes(t, masters, key); n != 1 {
+			t.Errorf("the key is on %d masters, want the other's one", n)
+		}
+	})
+}
