@@ -13,7 +13,9 @@ import (
 // changedBackend is the backend's state when it is worth telling again. Before any master has answered or failed there is
 // none: it is not known to be down.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
-	if !slices.ContainsFunc(r.masters, func(p *peer) bool { return p.server.State == inspect.ServerUp || p.server.State == inspect.ServerDown }) {
+	if !slices.ContainsFunc(r.masters, func(p *masterState) bool {
+		return p.server.State == inspect.ServerUp || p.server.State == inspect.ServerDown
+	}) {
 		return nil
 	}
 	return r.backend.Tell(now, r.describe(), false)
@@ -21,7 +23,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 
 // describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
-	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), Mode: r.mode(), FirstPass: true, Scanned: len(r.board.entries)}
+	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), Mode: r.mode(), FirstPass: true, Scanned: len(r.table.entries)}
 	up, down, unsought := 0, 0, 0
 	var errors []string
 	for _, p := range r.masters {
@@ -31,7 +33,7 @@ func (r *run) describe() *inspect.Backend {
 		case inspect.ServerUp:
 			up++
 			b.FirstPass = b.FirstPass && p.passed
-			b.Unseen = append(b.Unseen, p.blindness(r.board.replicas[p.index])...)
+			b.Unseen = append(b.Unseen, p.blindness(r.table.replicas[p.index])...)
 			if p.unsought != nil {
 				unsought++
 				errors = append(errors, p.cannotLook())
@@ -51,7 +53,7 @@ func (r *run) describe() *inspect.Backend {
 		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
 	}
 	if r.cluster != nil {
-		for _, addr := range r.board.topology.replicas {
+		for _, addr := range r.table.topology.replicas {
 			b.Servers = append(b.Servers, inspect.Server{Addr: addr, State: inspect.ServerUnknown, Role: roleReplica, Cluster: true, Latency: -1})
 		}
 	}
@@ -64,9 +66,9 @@ func (r *run) describe() *inspect.Backend {
 	if r.backend.Told != nil && r.backend.Told.FirstPass {
 		b.FirstPass = true
 	} else if b.FirstPass && up > 0 {
-		b.FirstPass = r.board.complete()
+		b.FirstPass = r.table.complete()
 	}
-	b.Unseen = append(b.Unseen, r.board.blind()...)
+	b.Unseen = append(b.Unseen, r.table.blind()...)
 	b.Error = strings.Join(errors, "; ")
 	switch {
 	case up > 0 && down == 0 && unsought == 0: // those that have not answered yet may still do so
@@ -109,7 +111,7 @@ func (r *run) mode() inspect.Mode {
 }
 
 // complete says that every known key was read on every master.
-func (b *board) complete() bool {
+func (b *keyTable) complete() bool {
 	for _, e := range b.entries {
 		if e.unread() {
 			return false
@@ -119,7 +121,7 @@ func (b *board) complete() bool {
 }
 
 // blindness is what a master that answers does not let us see of what is no lock.
-func (p *peer) blindness(replica *inspect.Unseen) []inspect.Unseen {
+func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	unseen := slices.Clone(p.unseen)
 	if replica != nil {
 		unseen = append(unseen, *replica)
@@ -142,7 +144,7 @@ func (p *peer) blindness(replica *inspect.Unseen) []inspect.Unseen {
 }
 
 // cannotLook says in a line why the master's keys could not be looked for, and what would allow it.
-func (p *peer) cannotLook() string {
+func (p *masterState) cannotLook() string {
 	if right := p.unsought.Right; strings.HasPrefix(right, "+") {
 		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.address(), p.user(), inspect.Escape(p.user()), right)
 	}
@@ -150,7 +152,7 @@ func (p *peer) cannotLook() string {
 }
 
 // blind says which keys match but may not be read, so that nothing but their names is known.
-func (b *board) blind() []inspect.Unseen {
+func (b *keyTable) blind() []inspect.Unseen {
 	if len(b.denied) == 0 {
 		return nil
 	}

@@ -148,7 +148,7 @@ func namesOf(c *inspect.Contender) [3]string {
 
 // clientOf is the address of a contender's client. A client of several masters has a port of its own on each: there it is
 // the host, if all that answer see the same one. What is the loopback address to several is not one host.
-func (b *board) clientOf(l *inspect.Lock, c *inspect.Contender) string {
+func (b *keyTable) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 	host, seen := "", 0
 	for i := range l.Masters {
 		if !l.Masters[i].Up {
@@ -175,7 +175,7 @@ func (b *board) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 }
 
 // identify fills in the clients of a lock's contenders.
-func (b *board) identify(l *inspect.Lock) {
+func (b *keyTable) identify(l *inspect.Lock) {
 	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
 			list[i].Owner.Client = b.clientOf(l, &list[i])
@@ -184,7 +184,7 @@ func (b *board) identify(l *inspect.Lock) {
 }
 
 // meet takes in who is connected to a master, and returns new versions of the locks that this says something new about.
-func (b *board) meet(master int, list clients) []*inspect.Lock {
+func (b *keyTable) meet(master int, list clients) []*inspect.Lock {
 	other := b.clients[master].other(list)
 	b.clients[master] = list
 	if len(other) == 0 {
@@ -219,7 +219,7 @@ func (c clients) other(list clients) map[string]bool {
 }
 
 // tellsNew says that one of these names is a contender's, and its client not the one that was told.
-func (b *board) tellsNew(l *inspect.Lock, names map[string]bool) bool {
+func (b *keyTable) tellsNew(l *inspect.Lock, names map[string]bool) bool {
 	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
 			c := &list[i]

@@ -120,7 +120,7 @@ func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 		"one sees another":      {[3]clients{here, here, named("token", "10.0.0.3:1")}, 0, ""},
 		"each its own loopback": {[3]clients{named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1")}, 0, ""},
 	} {
-		b := testBoard(3)
+		b := testTable(3)
 		b.add("k", noon)
 		for i := range 3 {
 			b.vote(i, "k", held(i, "token", 0, noon), noon)
@@ -142,7 +142,7 @@ func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 }
 
 func TestALockIsToldAgainWhenItsClientIsAnother(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	var first *inspect.Lock
 	for _, key := range []string{"k", "other"} {
 		b.add(key, noon)
@@ -177,12 +177,12 @@ func TestALockIsToldAgainWhenItsClientIsAnother(t *testing.T) {
 
 // BenchmarkMeet takes in a list of 1000 named connections, one of which came, on 100 000 locks.
 func BenchmarkMeet(b *testing.B) {
-	board := testBoard(1)
+	table := testTable(1)
 	for i := range 100_000 {
 		key := fmt.Sprintf("lock:%d", i)
-		board.add(key, noon)
-		board.vote(0, key, held(0, inspect.Untrusted(key), 0, noon), noon)
-		board.judge(key, noon)
+		table.add(key, noon)
+		table.vote(0, key, held(0, inspect.Untrusted(key), 0, noon), noon)
+		table.judge(key, noon)
 	}
 	lists := [2]clients{{}, {}}
 	for i := range maxClients {
@@ -192,7 +192,7 @@ func BenchmarkMeet(b *testing.B) {
 	lists[1].add("lock:7", "10.0.0.2:1")
 	b.ResetTimer()
 	for i := range b.N {
-		if changed := board.meet(0, lists[i%2]); i > 0 && len(changed) != 1 {
+		if changed := table.meet(0, lists[i%2]); i > 0 && len(changed) != 1 {
 			b.Fatal(len(changed))
 		}
 	}

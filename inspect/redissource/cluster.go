@@ -227,7 +227,7 @@ func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 			continue
 		}
 		r := s.newRun(ctx, emit, c.masters(t))
-		r.cluster, r.board.topology = c, t
+		r.cluster, r.table.topology = c, t
 		r.inherit(before)
 		r.run()
 		if r.replaced == nil {
@@ -244,11 +244,11 @@ func (r *run) inherit(before *run) {
 	}
 	now := time.Now()
 	r.focus, r.backend = before.focus, before.backend
-	for key, e := range before.board.entries {
-		if !r.board.add(key, now) {
+	for key, e := range before.table.entries {
+		if !r.table.add(key, now) {
 			continue
 		}
-		r.board.entries[key].lock, r.board.entries[key].freeSince = e.lock, e.freeSince
+		r.table.entries[key].lock, r.table.entries[key].freeSince = e.lock, e.freeSince
 		r.wantOf(key, now)
 	}
 }
@@ -264,17 +264,17 @@ func (r *run) watchTopology() {
 
 // take takes in who serves what now; true when the nodes are others.
 func (r *run) take(t *topology) bool {
-	if !t.sameNodes(r.board.topology) {
+	if !t.sameNodes(r.table.topology) {
 		r.replaced = t
 		return true
 	}
-	old := r.board.topology
-	r.board.topology = t
+	old := r.table.topology
+	r.table.topology = t
 	if t.owner == old.owner {
 		return false
 	}
 	now := time.Now()
-	for key := range r.board.entries {
+	for key := range r.table.entries {
 		if t.ownerOf(key) != old.ownerOf(key) {
 			r.wantOf(key, now)
 		}

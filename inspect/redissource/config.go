@@ -72,7 +72,7 @@ const (
 	retryEvery  = time.Second            // a dead master is tried
 	rearmEvery  = time.Minute            // a master that would not push is asked again
 	statusEvery = 10 * time.Second       // masters are asked about themselves
-	netEvery    = 10 * time.Second       // see cast
+	sweepEvery  = 10 * time.Second       // see auditSweep
 	grace       = 100 * time.Millisecond // news of a key wait for a master that was asked for it
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out

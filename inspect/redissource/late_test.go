@@ -57,7 +57,7 @@ func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
 	defer cancel()
 	now := time.Now()
-	r.board.add("lock:a", now)
+	r.table.add("lock:a", now)
 	vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(time.Second)}
 	r.report(report{master: 0, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}})
 	r.asked["lock:a"] = 1 // the other master takes its time
@@ -73,14 +73,14 @@ func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 	s := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}}})
 	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
 	now := time.Now()
-	r.board.add("lock:a", now)
+	r.table.add("lock:a", now)
 	read := func(left time.Duration) {
 		vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(left)}
 		r.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{vote}})
 	}
 	read(10*time.Second + 40*time.Millisecond) // its answer took long
 	read(10 * time.Second)
-	if shown := r.board.entries["lock:a"].votes[0].ExpiresAt; !shown.Equal(now.Add(10*time.Second + 40*time.Millisecond)) {
+	if shown := r.table.entries["lock:a"].votes[0].ExpiresAt; !shown.Equal(now.Add(10*time.Second + 40*time.Millisecond)) {
 		t.Errorf("what is shown jitters: %v", shown.Sub(now))
 	}
 	at, ok := r.expiries.next()

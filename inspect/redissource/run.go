@@ -14,7 +14,7 @@ import (
 func (r *run) add(keys []string) {
 	now := time.Now()
 	for _, key := range keys {
-		if !r.board.add(key, now) {
+		if !r.table.add(key, now) {
 			continue
 		}
 		r.wantOf(key, now)
@@ -24,15 +24,15 @@ func (r *run) add(keys []string) {
 // wantOf has the masters that have a key read it.
 func (r *run) wantOf(key string, now time.Time) {
 	for _, p := range r.masters {
-		switch _, ok := r.board.place(key, p.index); {
+		switch _, ok := r.table.place(key, p.index); {
 		case !ok:
 		case p.down():
-			r.board.vote(p.index, key, downVote(p.address(), p.err), now)
+			r.table.vote(p.index, key, downVote(p.address(), p.err), now)
 		default:
 			p.want(key, r.perKey, now)
 		}
 	}
-	r.dirty[key] = r.dirty[key] || r.board.topology != nil
+	r.dirty[key] = r.dirty[key] || r.table.topology != nil
 }
 
 // wantAll has all masters read keys that are known.
@@ -40,7 +40,7 @@ func (r *run) wantAll(keys []string) {
 	now := time.Now()
 	for _, p := range r.masters {
 		for _, key := range keys {
-			if _, ok := r.board.place(key, p.index); ok {
+			if _, ok := r.table.place(key, p.index); ok {
 				p.want(key, r.perKey, now)
 			}
 		}
@@ -53,7 +53,7 @@ func (r *run) tick() {
 		return
 	}
 	now := time.Now()
-	var polled []*peer
+	var polled []*masterState
 	for _, p := range r.masters {
 		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {
 			continue
@@ -70,7 +70,7 @@ func (r *run) tick() {
 }
 
 // poll has masters read known keys again, the same ones on all, as many as their budgets have room for.
-func (r *run) poll(masters []*peer, now time.Time) {
+func (r *run) poll(masters []*masterState, now time.Time) {
 	if len(masters) == 0 {
 		return
 	}
@@ -85,9 +85,9 @@ func (r *run) poll(masters []*peer, now time.Time) {
 	if room <= 0 {
 		return
 	}
-	for _, key := range r.board.choose(room, cost, r.focus, now) {
+	for _, key := range r.table.choose(room, cost, r.focus, now) {
 		for _, p := range masters {
-			if _, ok := r.board.place(key, p.index); !ok {
+			if _, ok := r.table.place(key, p.index); !ok {
 				continue
 			}
 			p.want(key, r.perKey, now)
@@ -97,7 +97,7 @@ func (r *run) poll(masters []*peer, now time.Time) {
 }
 
 // pollsOf is a master's limit of commands for known keys: half while it is slow.
-func (r *run) pollsOf(p *peer) limit {
+func (r *run) pollsOf(p *masterState) limit {
 	if p.pace.Slow {
 		return r.polls.slowed()
 	}
@@ -114,15 +114,15 @@ func (r *run) read() {
 			p.armedAt = now // its keys have to be gone over once more: there may be new ones
 			p.resting.Store(false)
 		}
-		for _, key := range r.board.whole(p.lockKeys(slices.Collect(maps.Keys(keys)))) {
-			if r.board.entries[key] == nil {
+		for _, key := range r.table.whole(p.lockKeys(slices.Collect(maps.Keys(keys)))) {
+			if r.table.entries[key] == nil {
 				r.add([]string{key})
 			}
-			if r.board.entries[key] == nil {
-				r.board.stir(key) // it was found to be no lock a moment ago
+			if r.table.entries[key] == nil {
+				r.table.recheck(key) // it was found to be no lock a moment ago
 				continue
 			}
-			if r.board.topology != nil {
+			if r.table.topology != nil {
 				r.wantOf(key, now) // a helper key may be on another node
 				continue
 			}
@@ -135,10 +135,10 @@ func (r *run) read() {
 }
 
 // readAll has a master read every known key.
-func (r *run) readAll(p *peer) {
+func (r *run) readAll(p *masterState) {
 	now := time.Now()
-	for key := range r.board.entries {
-		if _, ok := r.board.place(key, p.index); ok {
+	for key := range r.table.entries {
+		if _, ok := r.table.place(key, p.index); ok {
 			p.want(key, r.perKey, now)
 		}
 	}
@@ -165,7 +165,7 @@ func (r *run) push(st pushState) {
 // wake does what has become due.
 func (r *run) wake(now time.Time) {
 	for _, key := range r.expiries.due(now) {
-		e := r.board.entries[key]
+		e := r.table.entries[key]
 		if e == nil {
 			continue
 		}
@@ -173,7 +173,7 @@ func (r *run) wake(now time.Time) {
 			r.dirty[key] = true
 		}
 		for _, p := range r.masters {
-			at, ok := r.board.place(key, p.index)
+			at, ok := r.table.place(key, p.index)
 			if ok && e.votes[at].Up && overdue(e.votes[at], now.Add(jitter)) && !p.down() { // the instant shown may be so much too late
 				p.want(key, r.perKey, now)
 			}
@@ -194,7 +194,7 @@ func (r *run) remind(key string, now time.Time) {
 	if r.cfg.Once {
 		return
 	}
-	e := r.board.entries[key]
+	e := r.table.entries[key]
 	if e == nil {
 		return
 	}
@@ -245,7 +245,7 @@ func (r *run) ask(now time.Time) {
 }
 
 // limitOf is a master's limit: half while it is slow.
-func (r *run) limitOf(p *peer) limit {
+func (r *run) limitOf(p *masterState) limit {
 	switch {
 	case r.cfg.Once && (p.passed || len(p.turn) >= r.cfg.Budget.KeysPerTick):
 		return limit{burst: 1} // none: there is nothing to gather, and the scan has the budget
@@ -259,7 +259,7 @@ func (r *run) limitOf(p *peer) limit {
 }
 
 // release lets news no longer wait for what a master was asked.
-func (r *run) release(p *peer) {
+func (r *run) release(p *masterState) {
 	for _, key := range p.asking {
 		if r.asked[key]--; r.asked[key] <= 0 {
 			delete(r.asked, key)
@@ -285,7 +285,7 @@ func (r *run) report(rep report) {
 		if !r.cfg.Once {
 			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
 		}
-		r.board.vote(rep.master, key, rep.votes[i], now)
+		r.table.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
 		r.remind(key, now) // not with its news: those may be held back for longer than it has left
 		past := func(end time.Time) bool { return !end.After(now) }
@@ -296,7 +296,7 @@ func (r *run) report(rep report) {
 }
 
 // alive records that a master answers; one that did not before is read anew.
-func (r *run) alive(p *peer, latency time.Duration) {
+func (r *run) alive(p *masterState, latency time.Duration) {
 	if p.down() {
 		r.readAll(p)
 		p.askStatusNow()
@@ -306,7 +306,7 @@ func (r *run) alive(p *peer, latency time.Duration) {
 }
 
 // down records that a master does not answer.
-func (r *run) down(p *peer, err error) {
+func (r *run) down(p *masterState, err error) {
 	p.retryAt = time.Now().Add(retryEvery)
 	if r.ctx.Err() != nil {
 		return
@@ -314,8 +314,8 @@ func (r *run) down(p *peer, err error) {
 	p.failed(err)
 	p.silent.Store(1)
 	p.forgetReads()
-	r.board.silence(p.index, err, time.Now())
-	for key := range r.board.entries {
+	r.table.silence(p.index, err, time.Now())
+	for key := range r.table.entries {
 		r.dirty[key] = true
 	}
 }
@@ -334,26 +334,26 @@ func (r *run) status(rep statusReport) {
 	r.alive(p, rep.status.latency)
 	p.setStatus(rep.status)
 	r.setReplica(p, rep.status)
-	if changed := r.board.meet(p.index, rep.status.clients); changed != nil {
+	if changed := r.table.meet(p.index, rep.status.clients); changed != nil {
 		r.emit(inspect.Update{Put: changed})
 	}
 }
 
 // readdress takes in where a master is now, which with Sentinel may change.
-func (r *run) readdress(p *peer) {
+func (r *run) readdress(p *masterState) {
 	addr := p.address()
-	if r.board.addrs[p.index] == addr {
+	if r.table.addrs[p.index] == addr {
 		return
 	}
-	r.board.addrs[p.index] = addr
-	for key, e := range r.board.entries {
+	r.table.addrs[p.index] = addr
+	for key, e := range r.table.entries {
 		e.votes[p.index].Addr = addr // Sentinel has one master
 		r.dirty[key] = true
 	}
 }
 
 // setReplica takes in whether a server is a replica: then it has no vote.
-func (r *run) setReplica(p *peer, st status) {
+func (r *run) setReplica(p *masterState, st status) {
 	var u *inspect.Unseen
 	if st.role == roleReplica {
 		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.address(), Read: "ROLE", Reason: "it is a replica: it has no vote, and may lag behind its master"}
@@ -361,11 +361,11 @@ func (r *run) setReplica(p *peer, st status) {
 			u.Reason = fmt.Sprintf("it is a replica of %s: it has no vote, and may lag behind (give %s instead)", st.master, st.master)
 		}
 	}
-	old := r.board.replicas[p.index]
-	if r.board.replicas[p.index] = u; (old == nil) == (u == nil) {
+	old := r.table.replicas[p.index]
+	if r.table.replicas[p.index] = u; (old == nil) == (u == nil) {
 		return
 	}
-	for key := range r.board.entries {
+	for key := range r.table.entries {
 		r.dirty[key] = true
 	}
 }
@@ -389,12 +389,12 @@ func (r *run) flush(now time.Time) {
 		}
 	}
 	slices.Sort(ready)
-	r.board.polled = r.mode() == inspect.ModePoll
+	r.table.polled = r.mode() == inspect.ModePoll
 	var u inspect.Update
 	for _, key := range ready {
 		delete(r.dirty, key)
 		delete(r.held, key)
-		lock, gone := r.board.judge(key, now)
+		lock, gone := r.table.judge(key, now)
 		if lock != nil {
 			u.Put = append(u.Put, lock)
 		}
@@ -403,7 +403,7 @@ func (r *run) flush(now time.Time) {
 		}
 		r.remind(key, now)
 	}
-	r.add(r.board.takeFound())
+	r.add(r.table.takeFound())
 	u.Backend = r.changedBackend(now)
 	if u.Put != nil || u.Gone != nil || u.Backend != nil {
 		r.emit(u)
@@ -439,7 +439,7 @@ func (r *run) nextWake(now time.Time) time.Duration {
 
 // done says that everything was looked at once.
 func (r *run) done() bool {
-	return !slices.ContainsFunc(r.masters, func(p *peer) bool {
+	return !slices.ContainsFunc(r.masters, func(p *masterState) bool {
 		return !p.down() && !(p.asked && p.passed && p.idle())
 	})
 }

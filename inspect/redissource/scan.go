@@ -76,7 +76,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 }
 
 func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) *redis.ScanCmd {
-	// Of any type: what a key of another type costs, see board.forget, is less than another pass over all keys.
+	// Of any type: what a key of another type costs, see keyTable.forget, is less than another pass over all keys.
 	return node.Scan(ctx, cursor, match, int64(s.count()))
 }
 

@@ -64,52 +64,78 @@ func (r *run) run() {
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters []*master) *run {
 	r := &run{
-		cfg: s.cfg, ctx: ctx, emit: emit, board: newBoard(s.cfg, masters), focused: s.focused,
-		dirty: map[string]bool{}, asked: map[string]int{}, held: map[string]time.Time{},
-		reports: make(chan report), found: make(chan []string), passed: make(chan passed), statuses: make(chan statusReport),
-		pushes: make(chan pushState), inboxes: make(chan struct{}, 1), nets: make(chan []string), topologies: make(chan *topology),
-		perKey:    limit{every: time.Second / time.Duration(s.cfg.Budget.ReadsPerKey), burst: s.cfg.Budget.ReadsPerKey},
-		perMaster: limit{every: time.Second / time.Duration(s.cfg.Budget.Reads), burst: burstSeconds * s.cfg.Budget.Reads},
-		polls:     limit{every: time.Second / time.Duration(s.cfg.Budget.Polls), burst: s.cfg.Budget.Polls},
-	}
-	if s.cfg.Once {
-		r.perKey = limit{} // each is read once
+		cfg: s.cfg, ctx: ctx, emit: emit, table: newKeyTable(s.cfg, masters), inputs: newInputs(s.focused), limits: newLimits(s.cfg),
+		news: news{dirty: map[string]bool{}, asked: map[string]int{}, held: map[string]time.Time{}},
 	}
 	for i, m := range masters {
-		r.masters = append(r.masters, newPeer(m, i))
+		r.masters = append(r.masters, newMasterState(m, i))
 	}
 	return r
 }
 
-// run is one call of Run. Its fields belong to the goroutine of that call; the tasks send what they learn.
+// run is one call of Run, or of a cluster as long as its nodes are the same. Its fields belong to the goroutine of that call;
+// the tasks send what they learn.
 type run struct {
-	cfg     Config
-	ctx     context.Context
-	emit    func(inspect.Update)
-	board   *board
-	masters []*peer
-	tasks   sync.WaitGroup
+	cfg      Config
+	ctx      context.Context
+	emit     func(inspect.Update)
+	table    *keyTable
+	masters  []*masterState
+	tasks    sync.WaitGroup
+	focus    map[string]bool
+	expiries expiryQueue // when a vote runs out, or a free lock is to be listed no more
+	backend  sourcekit.Teller
 
-	focused  sourcekit.Focus
-	reports  chan report
-	found    chan []string
-	passed   chan passed
-	statuses chan statusReport
-	pushes   chan pushState
-	inboxes  chan struct{} // something came into an inbox
-	nets     chan []string
+	inputs
+	limits
+	news
+
 	// Of a cluster; replaced is its topology where the nodes are others now.
-	cluster    *cluster
-	topologies chan *topology
-	replaced   *topology
+	cluster  *cluster
+	replaced *topology
+}
 
-	perKey, perMaster, polls limit
-	focus                    map[string]bool
-	expiries                 agenda               // when a vote runs out, or a free lock is to be listed no more
-	dirty                    map[string]bool      // keys with news
-	asked                    map[string]int       // masters that the news of a key wait for
-	held                     map[string]time.Time // until when news of a key are held back
-	backend                  sourcekit.Teller
+// inputs are what the loop waits for.
+type inputs struct {
+	focused    sourcekit.Focus
+	reports    chan report
+	found      chan []string
+	passed     chan passed
+	statuses   chan statusReport
+	pushes     chan pushState
+	inboxes    chan struct{} // something came into an inbox
+	audited    chan []string // keys that are not where they should be
+	topologies chan *topology
+}
+
+func newInputs(focused sourcekit.Focus) inputs {
+	return inputs{
+		focused: focused, reports: make(chan report), found: make(chan []string), passed: make(chan passed),
+		statuses: make(chan statusReport), pushes: make(chan pushState), inboxes: make(chan struct{}, 1),
+		audited: make(chan []string), topologies: make(chan *topology),
+	}
+}
+
+// limits are what reading may cost: how often one key is read, pipelines of one master, commands for known keys of one.
+type limits struct{ perKey, perMaster, polls limit }
+
+func newLimits(cfg Config) limits {
+	l := limits{
+		perKey:    limit{every: time.Second / time.Duration(cfg.Budget.ReadsPerKey), burst: cfg.Budget.ReadsPerKey},
+		perMaster: limit{every: time.Second / time.Duration(cfg.Budget.Reads), burst: burstSeconds * cfg.Budget.Reads},
+		polls:     limit{every: time.Second / time.Duration(cfg.Budget.Polls), burst: cfg.Budget.Polls},
+	}
+	if cfg.Once {
+		l.perKey = limit{} // each is read once
+	}
+	return l
+}
+
+// news are the keys about which something is to be emitted.
+type news struct {
+	dirty map[string]bool
+	asked map[string]int       // masters that the news of a key wait for
+	held  map[string]time.Time // until when they are held back
 }
 
 // report is a master's answer about keys.
@@ -150,7 +176,7 @@ func (r *run) loop() {
 	r.start()
 	tick := time.NewTicker(r.cfg.Tick)
 	defer tick.Stop()
-	slow := time.NewTicker(netEvery)
+	slow := time.NewTicker(sweepEvery)
 	defer slow.Stop()
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
@@ -172,7 +198,7 @@ func (r *run) loop() {
 		case <-tick.C:
 			r.tick()
 		case <-slow.C:
-			r.cast()
+			r.auditSweep()
 		case rep := <-r.reports:
 			r.report(rep)
 		case keys := <-r.found:
@@ -189,7 +215,7 @@ func (r *run) loop() {
 			if r.take(t) {
 				return
 			}
-		case keys := <-r.nets:
+		case keys := <-r.audited:
 			r.wantAll(keys)
 		case r.focus = <-r.focused:
 			r.tick()
@@ -215,7 +241,7 @@ func (r *run) start() {
 }
 
 // askStatus asks a master about itself, again and again unless one pass is all.
-func (r *run) askStatus(p *peer) {
+func (r *run) askStatus(p *masterState) {
 	if r.cfg.Once {
 		st, err := p.readStatus(r.ctx)
 		send(r.ctx, r.statuses, statusReport{p.index, st, err})
@@ -225,7 +251,7 @@ func (r *run) askStatus(p *peer) {
 }
 
 // scan goes over one master's keys, again and again unless one pass is all; more gently while the master pushes.
-func (r *run) scan(p *peer) {
+func (r *run) scan(p *masterState) {
 	if r.cfg.Only != "" {
 		send(r.ctx, r.passed, passed{master: p.index, start: time.Now()})
 		return
@@ -267,7 +293,7 @@ func (r *run) hand(keys []string, wait bool) bool {
 }
 
 // scanEvery is the least time between the starts of two passes.
-func (r *run) scanEvery(p *peer) time.Duration {
+func (r *run) scanEvery(p *masterState) time.Duration {
 	if p.resting.Load() {
 		return max(r.cfg.Budget.ScanEvery, restingScanEvery)
 	}
@@ -275,7 +301,7 @@ func (r *run) scanEvery(p *peer) time.Duration {
 }
 
 // track has one master push what changes.
-func (r *run) track(p *peer) {
+func (r *run) track(p *masterState) {
 	signal := func() {
 		select {
 		case r.inboxes <- struct{}{}:

@@ -12,23 +12,23 @@ import (
 // At rest a master that pushes is hardly asked anything. What a push cannot be trusted with is caught by a net, cast at
 // a slow beat: one EXISTS for many keys at once, which counts those that are there, and a few keys read in full.
 const (
-	netSize   = 1000 // keys in one EXISTS
-	netSample = 2    // keys read in full
-	fewKeys   = 8    // are read rather than counted by halves
+	auditSize   = 1000 // keys in one EXISTS
+	sweepSample = 2    // keys read in full
+	fewKeys     = 8    // are read rather than counted by halves
 	// auditEvery is how often a master that does not push is asked: it tells no deletion by itself.
 	auditEvery = 2 * time.Second
 )
 
-// cast casts the net on the masters that push.
-func (r *run) cast() {
+// auditSweep audits the masters that push.
+func (r *run) auditSweep() {
 	now := time.Now()
 	for key, at := range r.held {
 		if !r.dirty[key] && at.Before(now) {
 			delete(r.held, key)
 		}
 	}
-	r.board.sweep(now)
-	sample := r.board.choose(netSample, func(string) int { return 1 }, nil, now)
+	r.table.sweep(now)
+	sample := r.table.choose(sweepSample, func(string) int { return 1 }, nil, now)
 	for _, p := range r.masters {
 		p.sweep(now)
 		if !p.pushing || !p.up() {
@@ -39,33 +39,33 @@ func (r *run) cast() {
 		}
 		r.audit(p, now)
 		if channels := p.typed.watched(); len(channels) > 0 {
-			r.tasks.Go(func() { send(r.ctx, r.nets, p.joined(r.ctx, channels)) })
+			r.tasks.Go(func() { send(r.ctx, r.audited, p.joined(r.ctx, channels)) })
 		}
 	}
 }
 
 // audit has a master count the keys that should be there, unless it is still at it.
-func (r *run) audit(p *peer, now time.Time) {
+func (r *run) audit(p *masterState, now time.Time) {
 	if p.keys != nil {
 		return // one command cannot count the keys of several slots
 	}
 	keys := r.present(p, now)
-	if len(keys) == 0 || p.netting.Swap(true) {
+	if len(keys) == 0 || p.counting.Swap(true) {
 		return
 	}
 	p.auditedAt = now
 	r.tasks.Go(func() {
-		defer p.netting.Store(false)
+		defer p.counting.Store(false)
 		r.count(p, keys)
 	})
 }
 
 // present are the keys that should be on a master and not run out in a moment.
-func (r *run) present(p *peer, now time.Time) []string {
-	soon := now.Add(netEvery)
+func (r *run) present(p *masterState, now time.Time) []string {
+	soon := now.Add(sweepEvery)
 	var keys []string
-	for key, e := range r.board.entries {
-		at, ok := r.board.place(key, p.index)
+	for key, e := range r.table.entries {
+		at, ok := r.table.place(key, p.index)
 		if !ok {
 			continue
 		}
@@ -77,14 +77,14 @@ func (r *run) present(p *peer, now time.Time) []string {
 }
 
 // count asks for keys that should all be there, spread over the beat, and reports those that are not.
-func (r *run) count(p *peer, keys []string) {
-	rest := netEvery / time.Duration(2*(1+len(keys)/netSize))
-	for chunk := range slices.Chunk(keys, netSize) {
+func (r *run) count(p *masterState, keys []string) {
+	rest := sweepEvery / time.Duration(2*(1+len(keys)/auditSize))
+	for chunk := range slices.Chunk(keys, auditSize) {
 		gone, err := p.gone(r.ctx, chunk)
-		if err != nil || len(gone) > 0 && !send(r.ctx, r.nets, gone) {
+		if err != nil || len(gone) > 0 && !send(r.ctx, r.audited, gone) {
 			return // whoever reads will tell
 		}
-		if len(keys) > netSize && sleep(r.ctx, rest) != nil {
+		if len(keys) > auditSize && sleep(r.ctx, rest) != nil {
 			return
 		}
 	}

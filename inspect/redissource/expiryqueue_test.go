@@ -7,7 +7,7 @@ import (
 )
 
 func TestAgendaKeepsTheEarliest(t *testing.T) {
-	var a agenda
+	var a expiryQueue
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	a.set("a", at(3))
 	a.set("b", at(2))

@@ -21,8 +21,8 @@ const toldAgain = 2 * time.Second
 // unread is the error of a vote that was not asked for yet.
 const unread = "not read yet"
 
-// board holds what every master last said of every known key. It does no I/O and knows no clock: the time is passed in.
-type board struct {
+// keyTable holds what every master last said of every known key. It does no I/O and knows no clock: the time is passed in.
+type keyTable struct {
 	backend string
 	addrs   []string
 	only    string
@@ -32,7 +32,7 @@ type board struct {
 	ring []string
 	next int
 	// foreign are keys that turned out to be no locks.
-	foreign map[string]aside
+	foreign map[string]postponed
 	// parts are keys that turned out to belong to the lock of another, found the locks among these that are to be added.
 	parts map[string]string
 	found []string
@@ -48,8 +48,8 @@ type board struct {
 	polled bool
 }
 
-// aside is a key that is no lock: when to look again, and how long that was put off.
-type aside struct {
+// postponed is a key that is no lock: when to look again, and how long that was put off.
+type postponed struct {
 	until time.Time
 	wait  time.Duration
 }
@@ -65,10 +65,10 @@ type entry struct {
 	freeSince time.Time
 }
 
-func newBoard(cfg Config, masters []*master) *board {
-	b := &board{
+func newKeyTable(cfg Config, masters []*master) *keyTable {
+	b := &keyTable{
 		backend: cfg.Backend, only: cfg.Only, once: cfg.Once,
-		entries: map[string]*entry{}, foreign: map[string]aside{}, parts: map[string]string{}, denied: map[string]bool{},
+		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{}, denied: map[string]bool{},
 	}
 	for _, m := range masters {
 		b.addrs = append(b.addrs, m.address())
@@ -78,7 +78,7 @@ func newBoard(cfg Config, masters []*master) *board {
 }
 
 // place is where the vote of a master stands in an entry's votes: of a cluster, only one master has one.
-func (b *board) place(key string, master int) (at int, ok bool) {
+func (b *keyTable) place(key string, master int) (at int, ok bool) {
 	switch {
 	case b.topology == nil:
 		return master, true
@@ -88,7 +88,7 @@ func (b *board) place(key string, master int) (at int, ok bool) {
 }
 
 // add makes a key known; false when it is already, or was found to be no lock a moment ago.
-func (b *board) add(key string, now time.Time) bool {
+func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
 	}
@@ -109,7 +109,7 @@ func (b *board) add(key string, now time.Time) bool {
 }
 
 // trim drops forgotten keys from the ring once most of it are.
-func (b *board) trim() {
+func (b *keyTable) trim() {
 	if len(b.ring) > 2*len(b.entries)+64 {
 		b.ring, b.next = slices.Collect(maps.Keys(b.entries)), 0
 	}
@@ -117,7 +117,7 @@ func (b *board) trim() {
 
 // choose picks keys to read that cost no more than room: those in focus, the longest unread first, for three quarters of it;
 // those never read and those that should have run out by now; and then the others in turn.
-func (b *board) choose(room int, cost func(key string) int, focus map[string]bool, now time.Time) []string {
+func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]bool, now time.Time) []string {
 	var chosen []string
 	taken := map[string]bool{}
 	all := room
@@ -195,7 +195,7 @@ func overdue(v inspect.Vote, now time.Time) bool {
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
 // vote records what a master says of a key. An expiry that only jittered keeps its old instant, until that has passed.
-func (b *board) vote(master int, key string, v inspect.Vote, now time.Time) {
+func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	e := b.entries[key]
 	if e == nil {
 		return
@@ -236,7 +236,7 @@ func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
 
 // votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is to see, and may
 // lag behind their masters.
-func (b *board) votes(e *entry) []inspect.Vote {
+func (b *keyTable) votes(e *entry) []inspect.Vote {
 	if b.topology != nil {
 		return e.votes
 	}
@@ -265,7 +265,7 @@ func steady(old, at, now time.Time) time.Time {
 }
 
 // silence records that a master does not answer, for every key.
-func (b *board) silence(master int, err error, now time.Time) {
+func (b *keyTable) silence(master int, err error, now time.Time) {
 	b.clients[master] = nil
 	v := downVote(b.addrs[master], err)
 	for _, e := range b.entries {
@@ -276,7 +276,7 @@ func (b *board) silence(master int, err error, now time.Time) {
 }
 
 // judge makes the lock of a key of its votes: the lock when it changed, gone when it is to be listed no more.
-func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bool) {
+func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone bool) {
 	e := b.entries[key]
 	if e == nil || e.unread() {
 		return nil, false
@@ -284,7 +284,7 @@ func (b *board) judge(key string, now time.Time) (changed *inspect.Lock, gone bo
 	named := key == b.only
 	if lock := e.partOf(); lock != "" {
 		b.forget(e, now)
-		b.setAside(key, now)
+		b.postpone(key, now)
 		b.parts[key] = lock
 		b.found = append(b.found, lock)
 		return nil, e.lock != nil
@@ -356,26 +356,26 @@ func (e *entry) partOf() string {
 // forget drops a key that is no lock. One that holds something else, or that may not be read, is not looked at again
 // for a while; one that is merely absent, or whose master did not answer, may
 // come back at any time.
-func (b *board) forget(e *entry, now time.Time) {
+func (b *keyTable) forget(e *entry, now time.Time) {
 	delete(b.entries, e.key)
 	denied := slices.ContainsFunc(e.votes, e.forbidden)
 	if denied {
 		b.denied[e.key] = true
 	}
 	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
-		b.setAside(e.key, now)
+		b.postpone(e.key, now)
 	}
 }
 
-// setAside puts off the next look at a key that is no lock, each time for longer: what a name is used for hardly
+// postpone puts off the next look at a key that is no lock, each time for longer: what a name is used for hardly
 // changes, and there may be many.
-func (b *board) setAside(key string, now time.Time) {
+func (b *keyTable) postpone(key string, now time.Time) {
 	wait := min(max(foreignFor, 4*b.foreign[key].wait), time.Hour)
-	b.foreign[key] = aside{now.Add(wait), wait}
+	b.foreign[key] = postponed{now.Add(wait), wait}
 }
 
-// stir has a key that is no lock looked at a minute after the last look, however long that was put off: it changed.
-func (b *board) stir(key string) {
+// recheck has a key that is no lock looked at a minute after the last look, however long that was put off: it changed.
+func (b *keyTable) recheck(key string) {
 	if a, ok := b.foreign[key]; ok {
 		a.until = a.until.Add(foreignFor - a.wait)
 		a.wait = foreignFor
@@ -383,13 +383,13 @@ func (b *board) stir(key string) {
 	}
 }
 
-// rememberAside is for how long it is remembered that a key was no lock once that may be looked at again.
-const rememberAside = 10 * time.Minute
+// rememberPostponed is for how long it is remembered that a key was no lock once that may be looked at again.
+const rememberPostponed = 10 * time.Minute
 
 // sweep forgets keys that were no locks and were not seen again.
-func (b *board) sweep(now time.Time) {
+func (b *keyTable) sweep(now time.Time) {
 	for key, a := range b.foreign {
-		if now.Sub(a.until) > rememberAside {
+		if now.Sub(a.until) > rememberPostponed {
 			delete(b.foreign, key)
 			delete(b.parts, key)
 			delete(b.denied, key)
@@ -398,14 +398,14 @@ func (b *board) sweep(now time.Time) {
 }
 
 // takeFound takes the locks that were found by their parts.
-func (b *board) takeFound() []string {
+func (b *keyTable) takeFound() []string {
 	found := b.found
 	b.found = nil
 	return found
 }
 
 // whole puts locks in the place of keys that are known to be a part of them.
-func (b *board) whole(keys []string) []string {
+func (b *keyTable) whole(keys []string) []string {
 	for i, key := range keys {
 		if lock, ok := b.parts[key]; ok {
 			keys[i] = lock

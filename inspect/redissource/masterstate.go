@@ -12,8 +12,8 @@ import (
 // perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.
 const perKey = 5 * time.Microsecond
 
-// peer is a master and what is known of it.
-type peer struct {
+// masterState is a master and what is known of it, as the loop has it.
+type masterState struct {
 	*master
 	index    int
 	passed   bool            // its keys were looked at once, or could not be
@@ -23,48 +23,65 @@ type peer struct {
 	lost     int             // how often it stopped answering
 	server   inspect.Server
 	unseen   []inspect.Unseen // what it did not tell of itself
+	restart  chan struct{}    // its status is wanted now
 
-	// pushing: the master pushes changes. refused is why it does not, empty while it may come.
-	pushing   bool
-	armedAt   time.Time
-	refused   refusal
-	inbox     inbox
-	resting   atomic.Bool   // it pushes, and its keys were gone over since it does
-	auditedAt time.Time     // when it was last asked which of its keys are there
-	netting   atomic.Bool   // its net is out
-	restart   chan struct{} // its status is wanted now
+	tracking
+	auditing
+	readQueue
+	inFlight
+}
 
-	// The keys to read: in turn, and those that were read so often lately that they have to wait.
+// tracking is whether a master pushes its changes.
+type tracking struct {
+	pushing bool
+	armedAt time.Time
+	refused refusal // why it does not, empty while it may come
+	inbox   inbox
+	resting atomic.Bool // it pushes, and its keys were gone over since it does
+}
+
+// auditing is the counting of keys that should be there.
+type auditing struct {
+	auditedAt time.Time
+	counting  atomic.Bool
+}
+
+// readQueue are the keys to read: in turn, and those that were read so often lately that they have to wait.
+type readQueue struct {
 	turn    []string
 	wanted  map[string]bool
-	later   agenda
+	later   expiryQueue
 	spent   map[string]time.Time // what each key has spent of its own limit
 	probe   bool                 // a sign of life is wanted
 	reads   time.Time            // what the master has spent of its limit
 	polled  time.Time            // and of that for known keys, while it does not push
 	pace    sourcekit.Pace
 	retryAt time.Time
+}
 
-	busy    bool // a reading is under way
+// inFlight is the reading that is under way.
+type inFlight struct {
+	busy    bool
 	late    bool // the last one took longer than news wait
 	asking  []string
 	askedAt time.Time
 }
 
-func newPeer(m *master, index int) *peer {
-	return &peer{
-		master: m, index: index, wanted: map[string]bool{}, spent: map[string]time.Time{}, restart: make(chan struct{}, 1),
+func newMasterState(m *master, index int) *masterState {
+	return &masterState{
+		master: m, index: index, restart: make(chan struct{}, 1),
+		readQueue: readQueue{wanted: map[string]bool{}, spent: map[string]time.Time{}},
 	}
 }
 
 // up says that the master answered last time.
-func (p *peer) up() bool { return p.server.State == inspect.ServerUp }
+func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 
 // down says that it did not.
-func (p *peer) down() bool { return p.server.State == inspect.ServerDown }
+func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
 
 // want puts a key on the list of those to read.
-func (p *peer) want(key string, perKey limit, now time.Time) {
+func (p *masterState) want(key string, perKey limit, now time.Time) {
 	if p.wanted[key] {
 		return
 	}
@@ -77,7 +94,7 @@ func (p *peer) want(key string, perKey limit, now time.Time) {
 }
 
 // take takes at most n keys off that list.
-func (p *peer) take(n int, perKey limit, now time.Time) []string {
+func (p *masterState) take(n int, perKey limit, now time.Time) []string {
 	p.turn = append(p.turn, p.later.due(now)...)
 	n = min(n, len(p.turn))
 	keys := p.turn[:n:n]
@@ -94,10 +111,10 @@ func (p *peer) take(n int, perKey limit, now time.Time) []string {
 }
 
 // idle says that nothing is to be read and nothing is being read.
-func (p *peer) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
+func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
 // nextRead is when there may be something to read, as far as that depends on the clock; false when it does not.
-func (p *peer) nextRead(now time.Time, perMaster limit) (time.Time, bool) {
+func (p *masterState) nextRead(now time.Time, perMaster limit) (time.Time, bool) {
 	if p.busy || !p.asked {
 		return time.Time{}, false // its answer comes first; its clock and its role, too
 	}
@@ -114,14 +131,14 @@ func (p *peer) nextRead(now time.Time, perMaster limit) (time.Time, bool) {
 }
 
 // forgetReads drops what was to be read.
-func (p *peer) forgetReads() {
+func (p *masterState) forgetReads() {
 	p.turn, p.probe = nil, false
 	clear(p.wanted)
 	p.later.clear()
 }
 
 // sweep forgets the keys that have spent nothing of late.
-func (p *peer) sweep(now time.Time) {
+func (p *masterState) sweep(now time.Time) {
 	for key, spent := range p.spent {
 		if spent.Before(now) {
 			delete(p.spent, key)
@@ -130,7 +147,7 @@ func (p *peer) sweep(now time.Time) {
 }
 
 // failed notes that the master does not answer, and why.
-func (p *peer) failed(err error) {
+func (p *masterState) failed(err error) {
 	if p.up() {
 		p.lost++
 	}
@@ -139,13 +156,13 @@ func (p *peer) failed(err error) {
 }
 
 // answered notes that the master answers.
-func (p *peer) answered(latency time.Duration) {
+func (p *masterState) answered(latency time.Duration) {
 	p.server.State, p.server.Error, p.server.Latency = inspect.ServerUp, "", latency
 	p.err = nil
 }
 
 // setStatus keeps old instants that only jittered.
-func (p *peer) setStatus(st status) {
+func (p *masterState) setStatus(st status) {
 	s := &p.server
 	p.unseen = st.unseen
 	s.Role, s.Version, s.RunID, s.Cluster = st.role, st.version, st.runID, st.cluster
@@ -160,7 +177,7 @@ func (p *peer) setStatus(st status) {
 }
 
 // askStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
-func (p *peer) askStatus(ctx context.Context, tell func(status, error) bool) {
+func (p *masterState) askStatus(ctx context.Context, tell func(status, error) bool) {
 	for {
 		st, err := p.readStatus(ctx)
 		if !tell(st, err) {
@@ -183,7 +200,7 @@ func (p *peer) askStatus(ctx context.Context, tell func(status, error) bool) {
 }
 
 // askStatusNow makes askStatus ask at once.
-func (p *peer) askStatusNow() {
+func (p *masterState) askStatusNow() {
 	select {
 	case p.restart <- struct{}{}:
 	default:

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// agenda says at which instant each key is due. It knows no clock.
-type agenda struct {
-	heap appointments
+// expiryQueue says at which instant each key is due. It knows no clock.
+type expiryQueue struct {
+	heap dueKeys
 	at   map[string]time.Time
 }
 
-type appointment struct {
+type dueKey struct {
 	key string
 	at  time.Time
 }
 
 // set makes a key due at an instant, unless it is due sooner.
-func (a *agenda) set(key string, at time.Time) {
+func (a *expiryQueue) set(key string, at time.Time) {
 	if was, ok := a.at[key]; ok && !at.Before(was) {
 		return
 	}
@@ -25,11 +25,11 @@ func (a *agenda) set(key string, at time.Time) {
 		a.at = map[string]time.Time{}
 	}
 	a.at[key] = at
-	heap.Push(&a.heap, appointment{key, at})
+	heap.Push(&a.heap, dueKey{key, at})
 }
 
 // next is when the first key is due; false when none is.
-func (a *agenda) next() (time.Time, bool) {
+func (a *expiryQueue) next() (time.Time, bool) {
 	for len(a.heap) > 0 {
 		first := a.heap[0]
 		if at, ok := a.at[first.key]; ok && at.Equal(first.at) {
@@ -41,10 +41,10 @@ func (a *agenda) next() (time.Time, bool) {
 }
 
 // due takes out the keys that are due.
-func (a *agenda) due(now time.Time) []string {
+func (a *expiryQueue) due(now time.Time) []string {
 	var keys []string
 	for at, ok := a.next(); ok && !at.After(now); at, ok = a.next() {
-		key := heap.Pop(&a.heap).(appointment).key
+		key := heap.Pop(&a.heap).(dueKey).key
 		delete(a.at, key)
 		keys = append(keys, key)
 	}
@@ -52,16 +52,16 @@ func (a *agenda) due(now time.Time) []string {
 }
 
 // clear takes out all.
-func (a *agenda) clear() { *a = agenda{} }
+func (a *expiryQueue) clear() { *a = expiryQueue{} }
 
-// appointments is a heap, the earliest on top.
-type appointments []appointment
+// dueKeys is a heap, the earliest on top.
+type dueKeys []dueKey
 
-func (h appointments) Len() int           { return len(h) }
-func (h appointments) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h appointments) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *appointments) Push(x any)        { *h = append(*h, x.(appointment)) }
-func (h *appointments) Pop() any {
+func (h dueKeys) Len() int           { return len(h) }
+func (h dueKeys) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h dueKeys) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *dueKeys) Push(x any)        { *h = append(*h, x.(dueKey)) }
+func (h *dueKeys) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
 	return last

@@ -14,12 +14,12 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func testBoard(masters int) *board {
+func testTable(masters int) *keyTable {
 	cfg := Config{Backend: "redis"}
 	for i := range masters {
 		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{fmt.Sprintf("m%d", i)}})
 	}
-	return newBoard(cfg, New(cfg).masters())
+	return newKeyTable(cfg, New(cfg).masters())
 }
 
 func held(master int, value inspect.Untrusted, left time.Duration, now time.Time) inspect.Vote {
@@ -29,7 +29,7 @@ func held(master int, value inspect.Untrusted, left time.Duration, now time.Time
 func absent(master int) inspect.Vote { return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Up: true} }
 
 func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
-	b := testBoard(3)
+	b := testTable(3)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", time.Second, noon), noon)
 	b.vote(1, "k", held(1, "a", time.Second, noon), noon)
@@ -44,7 +44,7 @@ func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
 }
 
 func TestARunningDownTTLIsNoChange(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", 10*time.Second, noon), noon)
 	first, _ := b.judge("k", noon)
@@ -67,7 +67,7 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 }
 
 func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", 100*time.Millisecond, noon), noon)
 	b.judge("k", noon)
@@ -79,7 +79,7 @@ func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
 }
 
 func TestAFreeLockIsListedForAMinute(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", time.Second, noon), noon)
 	b.judge("k", noon)
@@ -96,7 +96,7 @@ func TestAFreeLockIsListedForAMinute(t *testing.T) {
 }
 
 func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	b.add("hash", noon)
 	b.vote(0, "hash", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "hash"}, noon)
 	if l, _ := b.judge("hash", noon); l != nil {
@@ -128,7 +128,7 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 func one(string) int { return 1 }
 
 func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	for i := range 10 {
 		key := fmt.Sprintf("k%d", i)
 		b.add(key, noon)
@@ -167,7 +167,7 @@ func TestStatusTextIsNotTrusted(t *testing.T) {
 }
 
 func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	for i := range 10_000 {
 		key := fmt.Sprintf("short:%d", i)
 		b.add(key, noon)
@@ -184,14 +184,14 @@ func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
 	if b.add("list", noon.Add(foreignFor/2)) {
 		t.Error("looked at again too early")
 	}
-	b.sweep(noon.Add(foreignFor + 2*rememberAside))
+	b.sweep(noon.Add(foreignFor + 2*rememberPostponed))
 	if len(b.foreign) != 0 {
 		t.Errorf("remembered: %v", b.foreign)
 	}
 }
 
 func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
-	b := testBoard(1)
+	b := testTable(1)
 	now := noon
 	for range 3 { // put off for longer each time
 		if !b.add("k", now) {
@@ -202,8 +202,8 @@ func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
 		now = b.foreign["k"].until
 	}
 	last := now.Add(-b.foreign["k"].wait)
-	b.stir("k")
-	b.stir("k")
+	b.recheck("k")
+	b.recheck("k")
 	if b.add("k", last.Add(foreignFor-time.Second)) || !b.add("k", last.Add(foreignFor)) {
 		t.Errorf("put off until %v", b.foreign["k"].until.Sub(last))
 	}
