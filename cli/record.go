@@ -118,7 +118,7 @@ type attentive struct {
 
 func (a attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return a.Source.Run(ctx, func(u inspect.Update) {
-		if b := u.Backend; b != nil {
+		if b := u.Backend; b != nil && ctx.Err() == nil { // what fails because we end is nobody's failure
 			a.newest[b.Name] = b
 			a.reached[b.Name] = a.reached[b.Name] || b.State != inspect.Down
 		}

@@ -86,12 +86,15 @@ func (o *Observer) Run(ctx context.Context) error {
 	for i, s := range o.sources {
 		g.Go(func() error {
 			err := s.Run(ctx, func(u Update) {
+				if ctx.Err() != nil {
+					return // what fails because we end is nobody's failure
+				}
 				select {
 				case updates <- sourceUpdate{i, u}:
 				case <-ctx.Done():
 				}
 			})
-			if errors.Is(err, context.Canceled) {
+			if errors.Is(err, context.Canceled) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				return nil
 			}
 			return err

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -159,5 +160,40 @@ func TestOneShotRunEndsWithEverythingInTheSnapshot(t *testing.T) {
 	}
 	if o.Snapshot().Len() != 1 || o.Snapshot().Backend("zk") == nil {
 		t.Errorf("snapshot %+v", o.Snapshot())
+	}
+}
+
+// dying is a source that tells its backend to be down when it is made to end, as if its servers had failed.
+type dying struct{}
+
+func (dying) Run(ctx context.Context, emit func(Update)) error {
+	emit(Update{Backend: zkUp, Put: []*Lock{FreeDirectory(ID{"zk", "/l"}, nil, now)}})
+	<-ctx.Done()
+	down := *zkUp
+	down.State = Down
+	emit(Update{Backend: &down})
+	return fmt.Errorf("read: %w", ctx.Err())
+}
+
+func (dying) Focus([]ID) {}
+
+// What fails because we end is nobody's failure, neither in the last snapshot nor as an error.
+func TestOurOwnEndIsNoFailure(t *testing.T) {
+	for range 50 {
+		o := NewObserver(func() time.Time { return now }, dying{})
+		sub := o.Subscribe()
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		ended := make(chan error)
+		go func() { ended <- o.Run(ctx) }()
+		for s, err := sub.Next(t.Context()); err == nil && s.Len() == 0; s, err = sub.Next(t.Context()) {
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if b := o.Snapshot().Backend("zk"); b == nil || b.State != Connected {
+			t.Fatalf("the last snapshot says %+v", b)
+		}
+		sub.Close()
 	}
 }

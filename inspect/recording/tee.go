@@ -56,8 +56,8 @@ func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
 				}
 				t.mu.Lock()
 				defer t.mu.Unlock()
-				if broken != nil {
-					return
+				if broken != nil || ctx.Err() != nil {
+					return // what fails because we end is nobody's failure
 				}
 				if broken = t.record(u); broken != nil {
 					fail(broken)
