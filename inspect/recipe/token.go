@@ -58,10 +58,11 @@ func lockscopeToken(_, value string) (Token, bool) {
 	return Token{Recipe: "lockscope", Confidence: Certain, Label: rest[23:]}, true
 }
 
-// redsync writes standard base64 of 16 random bytes: 24 characters that end in == (redsync mutex.go).
+// redsync writes standard base64 of 16 random bytes: 24 characters that end in == (redsync mutex.go). So may anybody else: a
+// random token of 16 bytes is as common as its encoding.
 func redsync(_, value string) (Token, bool) {
 	ok := len(value) == 24 && strings.HasSuffix(value, "==") && isBase64(base64.StdEncoding, value, 16)
-	return Token{Recipe: "redsync", Confidence: Certain}, ok
+	return Token{Recipe: "redsync", Confidence: Likely}, ok
 }
 
 // redislock (bsm) writes unpadded URL base64 of 16 random bytes and behind it the caller's metadata (redislock.go).
