@@ -125,3 +125,17 @@ func FuzzDirectory(f *testing.F) {
 		NodeLock(ID{"zk", "/" + a}, node(b, one), true, now)
 	})
 }
+
+// A leader is meant to hold: directories whose names say that they elect one are elections, whatever library queues there.
+func TestElectionsByTheirPath(t *testing.T) {
+	candidate := []Znode{node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)}
+	for path, want := range map[string]Kind{"/app/leader": KindElection, "/app/leader-election": KindElection, "/app/orders": KindMutex, "/leaderboard": KindMutex} {
+		if l := DirectoryLock(ID{"zk", path}, candidate, now); l == nil || l.Kind != want {
+			t.Errorf("%s: %+v, want %s", path, l, want)
+		}
+	}
+	readers := []Znode{node(guid+"__rlock__0000000011", 11)}
+	if l := DirectoryLock(ID{"zk", "/app/leader"}, readers, now); l.Kind != KindRW {
+		t.Errorf("readers elect nobody: %s", l.Kind)
+	}
+}
