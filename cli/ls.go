@@ -86,7 +86,7 @@ func lockTable(wide bool) table {
 func lockRow(s *inspect.Snapshot, l *inspect.Lock, wide bool) []string {
 	row := []string{
 		l.ID.String(), string(l.State), string(l.Kind), dash(l.Recipe), describe.Summary(l), "–",
-		fmt.Sprint(len(l.Waiters)), "–",
+		describe.QueueLength(l), "–",
 	}
 	var session string
 	if len(l.Holders) > 0 {

@@ -7,6 +7,19 @@ import (
 	"lockscope/inspect"
 )
 
+// QueueLength is how many wait for a lock: a bound where not all can be seen, and ? where nobody could be.
+func QueueLength(l *inspect.Lock) string {
+	n := len(l.Waiters) + l.WaitersAtLeast
+	switch hidden := l.Unknown(inspect.AspectWaiters); {
+	case hidden && n == 0:
+		return "?"
+	case hidden || l.WaitersAtLeast > 0:
+		return fmt.Sprintf("≥%d", n)
+	default:
+		return fmt.Sprint(n)
+	}
+}
+
 // Clock is an instant as a time of day where we are.
 func Clock(t time.Time) string { return t.Local().Format("15:04:05") }
 

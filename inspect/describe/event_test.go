@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 func TestEventsOfBackendsInWords(t *testing.T) {
@@ -20,6 +21,36 @@ func TestEventsOfBackendsInWords(t *testing.T) {
 	} {
 		if got := Change(&inspect.Change{What: what, From: "a\x1b", To: "b"}); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q", what, got)
+		}
+	}
+}
+
+// Who cannot be seen to wait is not taken for nobody.
+func TestQueuesThatCannotBeSeen(t *testing.T) {
+	hidden := []inspect.Unseen{{Aspect: inspect.AspectWaiters, Where: "r1", Read: "LRANGE", Right: "+lrange"}}
+	waits := []inspect.Contender{{Name: "w", State: inspect.Waiting}}
+	holds := []inspect.Contender{{Name: "h", State: inspect.Holding}}
+	for _, tt := range []struct {
+		l              inspect.Lock
+		length, phrase string
+	}{
+		{inspect.Lock{}, "0", "nobody waits"},
+		{inspect.Lock{Unseen: hidden}, "?", "who waits is not known"},
+		{inspect.Lock{Unseen: hidden, Waiters: waits}, "≥1", "1 waits"},
+		{inspect.Lock{WaitersAtLeast: 2}, "≥2", "at least 2 clients wait unseen"},
+		{inspect.Lock{Waiters: waits}, "1", "1 waits"},
+	} {
+		tt.l.Holders, tt.l.State = holds, inspect.StateHeld
+		if got := QueueLength(&tt.l); got != tt.length {
+			t.Errorf("%q, want %q", got, tt.length)
+		}
+		tt.l.Masters = []inspect.Vote{{Addr: "r1", Up: true, Present: true, Held: &recipe.Record{Recipe: "redisson"}}}
+		v := View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil), Now: time.Now()}
+		if tt.phrase == "nobody waits" {
+			continue // on Redis that is not said
+		}
+		if got := v.Verdict(&tt.l); !strings.Contains(got, tt.phrase) {
+			t.Errorf("%q lacks %q", got, tt.phrase)
 		}
 	}
 }

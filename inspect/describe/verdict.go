@@ -123,7 +123,10 @@ func oneSession(holders []inspect.Contender) bool {
 // queue says who waits for a lock that is held.
 func (v View) queue(l *inspect.Lock) string {
 	n := len(l.Waiters)
-	if n == 0 {
+	switch {
+	case n == 0 && l.Unknown(inspect.AspectWaiters):
+		return "; who waits is not known"
+	case n == 0:
 		return "; nobody waits"
 	}
 	text := "; " + Waiting(n) + ", next " + Owner(&l.Waiters[0])
@@ -198,7 +201,7 @@ func (v View) redisVerdict(l *inspect.Lock) string {
 		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], n, l.Quorum, v.clearsIn(l))
 	}
 	text := v.redisHolder(l)
-	if len(l.Waiters) > 0 {
+	if len(l.Waiters) > 0 || l.Unknown(inspect.AspectWaiters) {
 		text += v.queue(l)
 	}
 	return text + UnseenWaiters(l)
