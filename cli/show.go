@@ -21,8 +21,9 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
 		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
 			"server's watch table, ⇠? not looked, ⇥✖ missing), or the vote of each Redis master, and at last what is wrong.\n" +
-			"With owner_command in the configuration it names the command that looks at the holder's process. In place of targets\n" +
-			"it takes a recording, and shows what stood at its end.",
+			"Where clients that are known wait for it the other locks of the targets are read too, for 5 s at most: it may be a part\n" +
+			"of a deadlock. With owner_command in the configuration it names the command that looks at the holder's process. In\n" +
+			"place of targets it takes a recording, and shows what stood at its end.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o dot | dot -Tsvg > orders.svg",
@@ -39,6 +40,7 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			everything := s
 			if s.recording == "" {
 				target, err := s.backendOf(id)
 				if err != nil {
@@ -49,6 +51,9 @@ func (a *app) showCommand() *cobra.Command {
 			snapshot, err := a.look(cmd.Context(), s, id.Path)
 			if err != nil {
 				return err
+			}
+			if s.recording == "" {
+				snapshot = a.withOthers(cmd.Context(), everything, snapshot, id)
 			}
 			return a.printLock(snapshot, id, output, s.config.OwnerCommand)
 		},

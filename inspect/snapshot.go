@@ -35,6 +35,20 @@ func NewSnapshot(takenAt time.Time, backends []*Backend, locks []*Lock) *Snapsho
 	return &Snapshot{TakenAt: takenAt, Backends: backends, locks: t, owners: &owners{}}
 }
 
+// With is the snapshot with another version of a lock.
+func (s *Snapshot) With(l *Lock) *Snapshot {
+	with := *s
+	with.locks = table{}
+	for other := range s.Locks() {
+		if other.ID != l.ID {
+			with.locks.put(other)
+		}
+	}
+	with.locks.put(l)
+	with.owners = &owners{}
+	return &with
+}
+
 // Len is the number of locks.
 func (s *Snapshot) Len() int { return s.locks.len() }
 

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// othersWithin is how long the other locks of the targets are read for what they tell of one.
+const othersWithin = 5 * time.Second
+
+// withOthers is a look at one lock with what only the others tell of it, which are read where it may be a part of a
+// deadlock: somebody who is known waits for it. Where they cannot all be read in time that is said.
+func (a *app) withOthers(ctx context.Context, s setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
+	l := one.Lock(id)
+	if l == nil || !mayBlockEachOther(l) {
+		return one
+	}
+	ctx, cancel := context.WithTimeout(ctx, othersWithin)
+	defer cancel()
+	all, err := a.look(ctx, s, "")
+	if err != nil || ctx.Err() != nil || slices.ContainsFunc(all.Backends, unseen) {
+		a.say("the other locks could not all be read: a deadlock of several would not show (see: lockscope doctor)")
+		return one
+	}
+	other := all.Lock(id)
+	if other == nil {
+		return one
+	}
+	known := func(f inspect.Finding) bool {
+		return f.Rule != "deadlock" || slices.ContainsFunc(l.Findings, func(has inspect.Finding) bool { return has.Rule == f.Rule })
+	}
+	more := slices.DeleteFunc(slices.Clone(other.Findings), known)
+	if len(more) == 0 {
+		return one
+	}
+	with := *l
+	with.Findings = append(more, l.Findings...)
+	return one.With(&with)
+}
+
+// mayBlockEachOther says that a holder and a waiter of the lock are known, so that they can be sought on others.
+func mayBlockEachOther(l *inspect.Lock) bool {
+	known := func(c inspect.Contender) bool {
+		_, ok := c.Identity(l.ID.Backend)
+		return ok
+	}
+	return slices.ContainsFunc(l.Holders, known) && slices.ContainsFunc(l.Waiters, known)
+}
