@@ -167,7 +167,7 @@ func lockLies(was, now *inspect.Lock) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	holders := now.Unknown(inspect.AspectHolders)
-	waiters := holders || now.Unknown(inspect.AspectWaiters)
+	waiters := now.Unknown(inspect.AspectWaiters)
 	switch {
 	case now.State == was.State, now.State == inspect.StateUnknown && holders, now.State == inspect.StateHeld && was.State == inspect.StateContended && waiters:
 	default:

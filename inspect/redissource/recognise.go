@@ -134,6 +134,9 @@ func (m *master) blind(r *keyReading) {
 	}
 	if r.content != noFault {
 		r.keys.Main = recipe.Value{Type: recipe.TypeNone, Unknown: true}
+		u := r.own[len(r.own)-1]
+		u.Aspect = inspect.AspectWaiters // what is to be read beside it is not known either
+		r.own = append(r.own, u)
 	}
 	v.Present, v.Unseen = r.there == isPresent, append(r.own, v.Unseen...)
 	if r.there == thereUnknown {
