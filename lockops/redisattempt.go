@@ -78,17 +78,18 @@ func (a *redisAttempt) note(got answer) {
 }
 
 // promptly is how long a request may take in the goroutine of who asks, whose context cannot end it: a goroutine of its
-// own costs a wake-up of a processor, which is a fifth of a whole acquisition. Longer than most servers ever take.
-const promptly = 50 * time.Millisecond
+// own costs a wake-up of a processor, which is a fifth of a whole acquisition. Longer than most servers ever take. Where a
+// lock is contended all requests have their full limit: giving them up early makes an overloaded server slower yet.
+const promptly = 100 * time.Millisecond
 
 // soon is the limit of such a request; false when ctx may end before.
 func (k *redisKey) soon(ctx context.Context) (limit time.Duration, ok bool) {
-	limit = min(promptly, k.opts.limit)
 	if ctx.Done() == nil {
-		return limit, true
+		return k.opts.limit, true
 	}
+	limit = min(promptly, k.opts.limit)
 	d, has := ctx.Deadline()
-	return limit, ctx.Err() == nil && (!has || time.Until(d) > 2*limit)
+	return limit, !k.session.contended.is(k.lock) && ctx.Err() == nil && (!has || time.Until(d) > 2*limit)
 }
 
 // ask sends one request and waits for its answer or for the end of ctx; the answer is then due.

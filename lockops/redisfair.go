@@ -75,6 +75,7 @@ func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 
 // wait shows to be alive until it has the lock; until is how long it has it.
 func (m *RedisFairMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration) (until time.Time, err error) {
+	m.session.contended.mark(m.lock)
 	defer m.master.subscriber.listen(m.lock.name)()
 	m.opts.waiting(a.value)
 	for {

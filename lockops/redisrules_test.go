@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -140,11 +141,12 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 		const n = 9
 		order := make(chan int, n)
 		cancelled := make(chan error, 1)
+		var all sync.WaitGroup
 		for i := range n {
 			ctx, cancel := context.WithCancel(within(t))
 			defer cancel()
 			waits := make(chan string, 1)
-			go func() {
+			all.Go(func() {
 				h, err := lockops.NewRedisFairMutex(sessions[i%3], key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(ctx)
 				if err != nil {
 					cancelled <- err
@@ -154,7 +156,7 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 				if err := h.Release(within(t)); err != nil {
 					t.Error(err)
 				}
-			}()
+			})
 			<-waits
 			if i == 4 {
 				cancel()
@@ -175,6 +177,7 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 				t.Errorf("%d got it in the place of %d", got, i)
 			}
 		}
+		all.Wait()
 		noKey(t, "fair", masters, key)
 	})
 }
