@@ -21,6 +21,10 @@ test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 	$(GO) test $(RACE) -timeout 10m ./...
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
 
+.PHONY: partitions
+partitions: ## every partition of a real ZooKeeper ensemble that the locks must survive (10 minutes)
+	LOCKSCOPE_PARTITIONS=all $(GO) test ./lockops -run InAnyPartition -timeout 30m -v
+
 .PHONY: mutants
 mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
 	$(GO) run ./internal/mutants

@@ -1,0 +1,192 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+type silentZK struct{}
+
+func (silentZK) Printf(string, ...any) {}
+
+// zkPeer is a lock of ZooKeeper: join connects one contender, in a session of its own.
+type zkPeer struct {
+	name string
+	join func(b *testing.B, addr, path string) contender
+}
+
+func zkConn(b *testing.B, addr string) (*zk.Conn, func()) {
+	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silentZK{}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return conn, func() {
+		conn.Close()
+		for range events {
+		}
+	}
+}
+
+// zkFloor is what every lock has to do: create a node, and delete it.
+func zkFloor() zkPeer {
+	return zkPeer{"floor", func(b *testing.B, addr, path string) contender {
+		conn, end := zkConn(b, addr)
+		_, _ = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)) // it may be there
+		return funcs{func(context.Context) (func() error, error) {
+			node, err := conn.Create(path+"/n-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			return func() error { return conn.Delete(node, -1) }, err
+		}, end}
+	}}
+}
+
+func goZooKeeper() zkPeer {
+	return zkPeer{"go-zookeeper", func(b *testing.B, addr, path string) contender {
+		conn, end := zkConn(b, addr)
+		return funcs{func(context.Context) (func() error, error) {
+			l := zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
+			return l.Unlock, l.Lock()
+		}, end}
+	}}
+}
+
+func ourZKMutex() zkPeer {
+	return zkPeer{"lockscope", func(b *testing.B, addr, path string) contender {
+		s, err := lockops.NewZKSession(b.Context(), []string{addr})
+		if err != nil {
+			b.Fatal(err)
+		}
+		l := lockops.NewZKMutex(s, path)
+		return funcs{func(ctx context.Context) (func() error, error) {
+			h, err := l.Acquire(ctx)
+			return func() error { return h.Release(context.Background()) }, err
+		}, s.Close}
+	}}
+}
+
+// BenchmarkZKLockAlone is an acquire and a release without contention, each peer in turn, the median of several rounds.
+func BenchmarkZKLockAlone(b *testing.B) {
+	server := servertest.StartZooKeeper(b)
+	peers := []zkPeer{zkFloor(), goZooKeeper(), ourZKMutex()}
+	for b.Loop() {
+		p50, allocs := make([][]float64, len(peers)), make([][]float64, len(peers))
+		for range aloneRounds {
+			for i, p := range peers {
+				c := p.join(b, server.Addr, "/alone-"+p.name)
+				times, count := aloneZK(b, p, c)
+				c.close()
+				p50[i] = append(p50[i], float64(times[len(times)/2].Nanoseconds())/1e3)
+				allocs[i] = append(allocs[i], count)
+			}
+		}
+		for i, p := range peers {
+			b.ReportMetric(median(p50[i]), p.name+"-p50-µs")
+			b.ReportMetric(median(allocs[i]), p.name+"-allocs")
+		}
+		b.ReportMetric(median(p50[2])/median(p50[0]), "×floor")
+	}
+}
+
+func aloneZK(b *testing.B, p zkPeer, c contender) (sorted []time.Duration, allocs float64) {
+	one := func() time.Duration {
+		start := time.Now()
+		release, err := c.acquire(b.Context())
+		if err == nil {
+			err = release()
+		}
+		if err != nil {
+			b.Fatalf("%s: %v", p.name, err)
+		}
+		return time.Since(start)
+	}
+	for range 100 {
+		one()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for end := time.Now().Add(aloneFor); time.Now().Before(end); {
+		sorted = append(sorted, one())
+	}
+	runtime.ReadMemStats(&after)
+	slices.Sort(sorted)
+	return sorted, float64(after.Mallocs-before.Mallocs) / float64(len(sorted))
+}
+
+// BenchmarkZKLockContended lets 8 and 64 clients take a lock in turns as fast as they can: owner changes a second, each
+// peer in turn, the median of several rounds. Two holders at once end it.
+func BenchmarkZKLockContended(b *testing.B) {
+	server := servertest.StartZooKeeper(b)
+	for _, k := range []int{8, 64} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			peers := []zkPeer{goZooKeeper(), ourZKMutex()}
+			for b.Loop() {
+				rates := make([][]float64, len(peers))
+				for range aloneRounds {
+					for i, p := range peers {
+						rates[i] = append(rates[i], contendZK(b, server.Addr, p, k))
+					}
+				}
+				for i, p := range peers {
+					b.ReportMetric(median(rates[i]), p.name+"-changes/s")
+				}
+				b.ReportMetric(median(rates[1])/median(rates[0]), "×go-zookeeper")
+			}
+		})
+	}
+}
+
+const zkContendedFor = 2 * time.Second
+
+func contendZK(b *testing.B, addr string, p zkPeer, k int) (changesPerSecond float64) {
+	ctx, cancel := context.WithCancel(b.Context())
+	var all sync.WaitGroup
+	var inside, changes atomic.Int64
+	var last atomic.Int64
+	members := make([]contender, k)
+	for i := range members {
+		members[i] = p.join(b, addr, "/contended-"+p.name)
+	}
+	for i, c := range members {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				release, err := c.acquire(ctx)
+				if err != nil {
+					if ctx.Err() == nil {
+						b.Errorf("%s: %v", p.name, err)
+					}
+					return
+				}
+				if inside.Add(1) != 1 {
+					b.Errorf("%s: two holders", p.name)
+				}
+				if last.Swap(int64(i)) != int64(i) {
+					changes.Add(1)
+				}
+				inside.Add(-1)
+				if err := release(); err != nil {
+					b.Errorf("%s: %v", p.name, err)
+				}
+			}
+		})
+	}
+	time.Sleep(ramp)
+	before, start := changes.Load(), time.Now()
+	time.Sleep(zkContendedFor)
+	rate := float64(changes.Load()-before) / time.Since(start).Seconds()
+	cancel()
+	all.Wait()
+	for _, c := range members {
+		c.close()
+	}
+	return rate
+}
