@@ -29,8 +29,8 @@ type arena struct {
 	heal func(t *testing.T)
 	// left lists what the locks of a round left behind; empty when nothing is.
 	left func(ctx context.Context, cfg Config) ([]string, error)
-	// watches counts the watches that there are on the servers; nil where there are none.
-	watches func() (int, error)
+	// watches are the paths that are watched on the servers; nil where there are none.
+	watches func() ([]string, error)
 }
 
 const (
@@ -142,7 +142,7 @@ func newZooKeeperArena(t *testing.T) *arena {
 	}
 	a.faults = append(a.faults, forcedOnZooKeeper(direct)...)
 	a.left = func(ctx context.Context, cfg Config) ([]string, error) { return leftOnZooKeeper(ctx, direct, cfg) }
-	a.watches = func() (int, error) { return watchesOn(direct) }
+	a.watches = func() ([]string, error) { return watchesOn(direct) }
 	return a
 }
 
@@ -327,7 +327,7 @@ func leftOnRedis(ctx context.Context, servers []string, cfg Config) ([]string, e
 			}
 			for _, key := range keys {
 				if !strings.Contains(key, "fence") {
-					left = append(left, addr+" "+key)
+					left = append(left, fmt.Sprintf("%s %s for another %v", addr, key, c.PTTL(ctx, key).Val()))
 				}
 			}
 		}

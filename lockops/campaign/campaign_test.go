@@ -175,7 +175,7 @@ func progress(t *testing.T, cfg Config) {
 
 // nothingLeft waits until nothing of the round is on the servers: what was killed goes with its lease.
 func nothingLeft(t *testing.T, a *arena, cfg Config) {
-	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + 2*time.Second
+	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + 10*time.Second // the order of a Redlock's waiters expires by itself
 	var left []string
 	var err error
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -189,11 +189,11 @@ func nothingLeft(t *testing.T, a *arena, cfg Config) {
 	if a.watches == nil {
 		return
 	}
-	watches := 0
+	var watched []string
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if watches, err = a.watches(); err == nil && watches == 0 {
+		if watched, err = a.watches(); err == nil && len(watched) == 0 {
 			return
 		}
 	}
-	t.Errorf("%s: %d watches are left, %v", a.name, watches, err)
+	t.Errorf("%s: watches are left on %d paths: %.300s, %v", a.name, len(watched), fmt.Sprint(watched), err)
 }

@@ -11,5 +11,8 @@
 //   - a history that no lock could have had (github.com/anishathalye/porcupine)
 //   - goroutines, descriptors or watches that a clean end left behind
 //
+// TestSchedules does the same in one process: the ZooKeeper locks on an embedded ensemble, on a clock that jumps, where
+// nothing has to be excused, since a hold has ended or has not when the next is granted. Each seed is a schedule of faults.
+//
 // Controls are campaigns that break what the locks rest on, and must be found out.
 package campaign

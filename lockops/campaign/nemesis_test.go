@@ -122,29 +122,28 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 	return nil
 }
 
-// watchesOn counts the watches of clients on servers.
-func watchesOn(servers []string) (int, error) {
-	sum := 0
+// watchesOn are the paths on which servers have a watch.
+func watchesOn(servers []string) ([]string, error) {
+	var paths []string
 	for _, addr := range servers {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-		_, err = io.WriteString(conn, "wchs")
+		_, err = io.WriteString(conn, "wchp")
 		text, readErr := io.ReadAll(conn)
 		conn.Close()
 		if err := errors.Join(err, readErr); err != nil {
-			return 0, err
+			return nil, err
 		}
-		_, rest, ok := strings.Cut(string(text), "Total watches:")
-		var n int
-		if _, err := fmt.Sscan(rest, &n); !ok || err != nil {
-			return 0, fmt.Errorf("%s says %q", addr, text)
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "/") {
+				paths = append(paths, addr+strings.TrimSpace(line))
+			}
 		}
-		sum += n
 	}
-	return sum, nil
+	return paths, nil
 }
 
 // nemesis breaks things for a round.
