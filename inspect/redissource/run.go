@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/recipe"
 )
 
 // add makes found keys known and has all masters read those that are new.
@@ -45,63 +44,6 @@ func (r *run) wantAll(keys []string) {
 			}
 		}
 	}
-}
-
-// tick has the masters that do not push read known keys again. One that is still busy with the ones before is left out.
-func (r *run) tick() {
-	if r.cfg.Once {
-		return
-	}
-	now := time.Now()
-	var polled []*masterState
-	for _, p := range r.masters {
-		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {
-			continue
-		}
-		polled = append(polled, p)
-	}
-	r.poll(polled, now)
-	for _, p := range polled {
-		if p.up() && now.Sub(p.auditedAt) >= auditEvery {
-			r.audit(p, now)
-		}
-		p.probe = p.probe || len(p.wanted) == 0 && now.Sub(p.askedAt) >= retryEvery
-	}
-}
-
-// poll has masters read known keys again, the same ones on all, as many as their budgets have room for.
-func (r *run) poll(masters []*masterState, now time.Time) {
-	if len(masters) == 0 {
-		return
-	}
-	room := r.cfg.Budget.KeysPerTick
-	cost := func(string) int { return 1 }
-	if !r.cfg.Budget.Unlimited {
-		room, cost = r.polls.burst, masters[0].typed.cost
-		for _, p := range masters {
-			room = min(room, r.pollsOf(p).room(p.polled, now))
-		}
-	}
-	if room <= 0 {
-		return
-	}
-	for _, key := range r.table.choose(room, cost, r.focus, now) {
-		for _, p := range masters {
-			if _, ok := r.table.place(key, p.index); !ok {
-				continue
-			}
-			p.want(key, r.perKey, now)
-			p.polled = r.pollsOf(p).spend(p.polled, now, p.typed.cost(key))
-		}
-	}
-}
-
-// pollsOf is a master's limit of commands for known keys: half while it is slow.
-func (r *run) pollsOf(p *masterState) limit {
-	if p.pace.Slow {
-		return r.polls.slowed()
-	}
-	return r.polls
 }
 
 // read takes what the masters pushed.
@@ -449,28 +391,4 @@ func (r *run) finish(now time.Time) {
 	b := r.describe()
 	b.FirstPass = true
 	r.emit(inspect.Update{Backend: r.backend.Tell(now, b, true)})
-}
-
-// wanted says which pushed keys are of interest.
-func (r *run) wanted() func(key string) bool {
-	if r.cfg.Only != "" {
-		return func(key string) bool {
-			_, locks, _ := recipe.LockOf(key)
-			return key == r.cfg.Only || slices.Contains(locks, r.cfg.Only)
-		}
-	}
-	match := r.cfg.matcher().any
-	return func(key string) bool {
-		_, locks, helper := recipe.LockOf(key)
-		return !helper && match(key) || len(locks) > 0 && (match(key) || slices.ContainsFunc(locks, match))
-	}
-}
-
-// trackedPatterns are those that the pushed keys match.
-func (r *run) trackedPatterns() []string {
-	if r.cfg.Only != "" {
-		only := []string{globEscape.Replace(r.cfg.Only)}
-		return slices.Concat(only, recipe.HelperPatterns(only))
-	}
-	return slices.Concat(r.cfg.patterns(), recipe.HelperPatterns(r.cfg.Match))
 }

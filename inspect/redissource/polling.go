@@ -1,0 +1,60 @@
+package redissource
+
+import "time"
+
+// tick has the masters that do not push read known keys again. One that is still busy with the ones before is left out.
+func (r *run) tick() {
+	if r.cfg.Once {
+		return
+	}
+	now := time.Now()
+	var polled []*masterState
+	for _, p := range r.masters {
+		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {
+			continue
+		}
+		polled = append(polled, p)
+	}
+	r.poll(polled, now)
+	for _, p := range polled {
+		if p.up() && now.Sub(p.auditedAt) >= auditEvery {
+			r.audit(p, now)
+		}
+		p.probe = p.probe || len(p.wanted) == 0 && now.Sub(p.askedAt) >= retryEvery
+	}
+}
+
+// poll has masters read known keys again, the same ones on all, as many as their budgets have room for.
+func (r *run) poll(masters []*masterState, now time.Time) {
+	if len(masters) == 0 {
+		return
+	}
+	room := r.cfg.Budget.KeysPerTick
+	cost := func(string) int { return 1 }
+	if !r.cfg.Budget.Unlimited {
+		room, cost = r.polls.burst, masters[0].typed.cost
+		for _, p := range masters {
+			room = min(room, r.pollsOf(p).room(p.polled, now))
+		}
+	}
+	if room <= 0 {
+		return
+	}
+	for _, key := range r.table.choose(room, cost, r.focus, now) {
+		for _, p := range masters {
+			if _, ok := r.table.place(key, p.index); !ok {
+				continue
+			}
+			p.want(key, r.perKey, now)
+			p.polled = r.pollsOf(p).spend(p.polled, now, p.typed.cost(key))
+		}
+	}
+}
+
+// pollsOf is a master's limit of commands for known keys: half while it is slow.
+func (r *run) pollsOf(p *masterState) limit {
+	if p.pace.Slow {
+		return r.polls.slowed()
+	}
+	return r.polls
+}

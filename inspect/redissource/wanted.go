@@ -1,0 +1,31 @@
+package redissource
+
+import (
+	"slices"
+
+	"lockscope/inspect/recipe"
+)
+
+// wanted says which pushed keys are of interest.
+func (r *run) wanted() func(key string) bool {
+	if r.cfg.Only != "" {
+		return func(key string) bool {
+			_, locks, _ := recipe.LockOf(key)
+			return key == r.cfg.Only || slices.Contains(locks, r.cfg.Only)
+		}
+	}
+	match := r.cfg.matcher().any
+	return func(key string) bool {
+		_, locks, helper := recipe.LockOf(key)
+		return !helper && match(key) || len(locks) > 0 && (match(key) || slices.ContainsFunc(locks, match))
+	}
+}
+
+// trackedPatterns are those that the pushed keys match.
+func (r *run) trackedPatterns() []string {
+	if r.cfg.Only != "" {
+		only := []string{globEscape.Replace(r.cfg.Only)}
+		return slices.Concat(only, recipe.HelperPatterns(only))
+	}
+	return slices.Concat(r.cfg.patterns(), recipe.HelperPatterns(r.cfg.Match))
+}
