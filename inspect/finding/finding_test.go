@@ -125,7 +125,7 @@ var contract = map[inspect.Severity][]string{
 	inspect.Warning: {
 		"stuck-holder", "ghost-owner", "missing-watch", "herd", "alien-child", "no-ttl", "renewal-stopped", "zombie-renewal",
 		"minority-leftover", "thin-margin", "master-restarted", "clock-skew", "stale-fair-queue", "starvation", "eviction-risk",
-		"foreign-value", "suspect-target",
+		"foreign-value", "suspect-target", "servers-disagree",
 	},
 	inspect.Info: {"blind", "sequence-wrap", "self-wait"},
 }
@@ -228,9 +228,14 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 }
 
 func all(cases []inspect.Case, backend *inspect.Backend) (found []inspect.Finding) {
+	ensemble := &inspect.Backend{Kind: inspect.ZooKeeper, Servers: slices.Clone(backend.Servers)}
+	for i := range ensemble.Servers {
+		ensemble.Servers[i].Role = "standalone"
+	}
 	for _, r := range Rules() {
 		if r.Backend != nil {
 			found = append(found, r.Backend(backend, now)...)
+			found = append(found, r.Backend(ensemble, now)...)
 		}
 		if r.Lock == nil {
 			continue

@@ -26,6 +26,7 @@ func Rules() []inspect.Rule {
 		zombieRenewal(),
 		minorityLeftover(),
 		suspectTarget(),
+		serversDisagree(),
 		thinMargin(),
 		masterRestarted(),
 		clockSkew(),
