@@ -86,7 +86,7 @@ func TestBackendsTell(t *testing.T) {
 	}{
 		{"a backend", nil, []string{
 			"31/s of 50/s allowed, 12034 in all", "19214 of 20000 allowed", "by watch: the servers tell", "2 client sessions",
-			"a server stopped answering 2 times", "everything was looked at once; 214 directories", "blind", "4lw.commands.whitelist",
+			"a server stopped answering 2 times", "initial scan complete; 214 directories", "blind", "4lw.commands.whitelist",
 		}},
 		{"a server", []string{"j"}, []string{"leader", "3.8.0", "1.2 ms", "3h20m ago, 2026-05-04 08:40:00 UTC", "31/s of 50/s"}},
 		{"a server that was not asked", []string{"j", "j"}, []string{"10.1.0.2:2181"}},

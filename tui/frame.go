@@ -154,7 +154,7 @@ func (m *Model) badges() widget.Line {
 		l = l.Add(t.BadgeWarning, " PAUSED ").Add(t.Text, " ")
 	}
 	if n := m.inHand(); n > 0 {
-		l = l.Add(t.BadgeWarning, fmt.Sprintf(" IN HAND %d ", n)).Add(t.Text, " ")
+		l = l.Add(t.BadgeWarning, fmt.Sprintf(" HOLDING %d ", n)).Add(t.Text, " ")
 	}
 	if m.options.Sandbox {
 		l = l.Add(t.Badge.Inherit(t.Waiting), " SANDBOX ").Add(t.Text, " ")
@@ -211,7 +211,7 @@ func (m *Model) cost(watches bool) widget.Line {
 		rate += describe.Load(b.Cost)
 		count += b.Cost.Watches
 	}
-	text := "own cost " + describe.PerSecond(rate)
+	text := "our load " + describe.PerSecond(rate)
 	if watches {
 		text += fmt.Sprintf(" %s %s", m.theme.Glyphs.Dot, strings.Replace(describe.Count(count, "watch"), "watchs", "watches", 1))
 	}

@@ -84,22 +84,22 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := taken(t, f)
-	wantText(t, m, "held 0s", "8s", "_c_mine-lock-0000000606", "token 4711", "IN HAND 1", "you hold zk:/locks/orders")
+	wantText(t, m, "held 0s", "8s", "_c_mine-lock-0000000606", "token 4711", "HOLDING 1", "you hold zk:/locks/orders")
 	if o := f.orders[0]; o.Lock != fixture.Orders().ID || o.Recipe != "curator" || o.Try || o.Wait != 30*time.Second {
 		t.Errorf("asked for %+v", o)
 	}
 	settle(t, m, press(m, "+"))
 	wantText(t, m, "proved to the servers, and extended: 8.0s from now")
 	settle(t, m, press(m, "i"))
-	wantText(t, m, "IN HAND 2", "entered again")
+	wantText(t, m, "HOLDING 2", "entered again")
 	if f.counted("extend") != 1 || f.counted("reenter") != 1 {
 		t.Errorf("%v", f.counts)
 	}
 	settle(t, m, press(m, "r"))
-	wantText(t, m, "one of 2 holds of zk:/locks/orders released; still held", "IN HAND 1")
+	wantText(t, m, "one of 2 holds of zk:/locks/orders released; still held", "HOLDING 1")
 	settle(t, m, press(m, "r"))
 	wantText(t, m, " released zk:/locks/orders")
-	wantNoText(t, m, "still held", "IN HAND")
+	wantNoText(t, m, "still held", "HOLDING")
 	if f.counted("release") != 2 {
 		t.Errorf("%v", f.counts)
 	}
@@ -159,7 +159,7 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	sink(m)
 	press(m, "enter", "L")
 	wantText(t, m, "LOST: zookeeper session has expired; r takes it off this list")
-	wantNoText(t, m, "IN HAND", "must stop at once")
+	wantNoText(t, m, "HOLDING", "must stop at once")
 	press(m, "r")
 	if f.counted("release") != 0 {
 		t.Error("what is lost was released")

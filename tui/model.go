@@ -173,7 +173,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 
 func (m *Model) globalActions() []screen.Action {
 	list := append(m.goToActions(), []screen.Action{
-		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Help: "freeze the screen, and go on", Run: m.pause},
+		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Help: "pause, or resume", Run: m.pause},
 		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: auto, dark, light, high contrast, colour-blind", Run: screen.Do(m.nextTheme)},
 		{Keys: []string{":"}, Shown: ":", Hint: "go to", Help: "go to a screen, a lock or an action by its name", Vital: true, Run: screen.Do(m.goTo)},
 		{Keys: []string{"?"}, Shown: "?", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},

@@ -95,5 +95,5 @@ func TestHeldAtLeast(t *testing.T) {
 	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	wantText(t, m, "≥1m30s")
-	wantText(t, opening(t, l, 120, 36), "since before we looked, for 1m30s at least")
+	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (since before watching)")
 }

@@ -123,7 +123,7 @@ func TestScreenResultPerNode(t *testing.T) {
 	}}
 	p := inChain(t, f, fixture.Everything(), "cart", "3 of 5 votes")
 	p.keys("x")
-	p.wait("Type the path", "nobody that can be seen waits", "compare and delete")
+	p.wait("Type the path", "no visible waiters", "compare and delete")
 	p.keys("lock:cart:42\t")
 	p.wait("enter RELEASE")
 	p.keys("\r")
@@ -142,7 +142,7 @@ func TestScreenDisabledKeysSayWhy(t *testing.T) {
 		{"read-only", "orders", "holds it", "x", "read-only: start with --write", false, fixture.Orders()},
 		{"free", "nightly", "free: nobody", "x", "nobody holds it: there is nothing to release", true, fixture.FreeLock()},
 		{"a group", "library", "6 readers", "x", "open the group with enter and select one", true, library(6)},
-		{"nobody known", "invoices", "split 2·2", "\r", "it is not known who is behind it", true, fixture.Split()},
+		{"nobody known", "invoices", "split 2·2", "\r", "its owner is unknown", true, fixture.Split()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var f *fakeReleaser

@@ -69,11 +69,11 @@ func (h Held) String() string {
 	case Exactly:
 		return " for " + Age(h.Duration)
 	case AtMost:
-		return " since before we looked, for " + Age(h.Duration) + " at most"
+		return " for ≤" + Age(h.Duration) + " (since before watching)"
 	case AtLeast:
-		return " since before we looked, for " + Seconds(h.Duration) + " at least"
+		return " for ≥" + Seconds(h.Duration) + " (since before watching)"
 	default:
-		return " since before we looked"
+		return " (since before watching)"
 	}
 }
 

@@ -19,9 +19,9 @@ func TestHeldTime(t *testing.T) {
 	}{
 		{"seen", s(20), s(30), s(20), " for 20s"},
 		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s"},
-		{"between two that are not", time.Time{}, s(30), s(20), " since before we looked, for 30s at most"},
-		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " since before we looked, for 20s at least"},
-		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " since before we looked"},
+		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (since before watching)"},
+		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (since before watching)"},
+		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (since before watching)"},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
 		if got := view.Held(&inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}}, c).String(); got != test.want {

@@ -106,7 +106,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		text = v.holders(l)
 	}
 	if h.HeldSince.IsZero() {
-		text += " since before we looked"
+		text += " (since before watching)"
 	}
 	if n := len(l.Waiters); n > 0 {
 		text += "; " + Waiting(n) + ", next " + Owner(&l.Waiters[0])

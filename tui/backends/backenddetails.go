@@ -151,7 +151,7 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	d.fact("discovery", d.discovery(b), t.Text)
 	if b.Kind == inspect.ZooKeeper {
 		if sessions := d.Snapshot().Sessions(b.Name); sessions != nil {
-			d.fact("sessions", fmt.Sprintf("%s told by the servers", describe.Count(len(sessions), "client session")), t.Text)
+			d.fact("sessions", fmt.Sprintf("%s reported by the servers", describe.Count(len(sessions), "client session")), t.Text)
 		} else {
 			d.fact("sessions", "not known: no server told who its clients are", t.Unknown)
 		}
@@ -186,7 +186,7 @@ func (d *backendFacts) discovery(b *inspect.Backend) string {
 	}
 	switch {
 	case b.FirstPass:
-		return fmt.Sprintf("everything was looked at once; %s known", known)
+		return fmt.Sprintf("initial scan complete; %s known", known)
 	case b.State == inspect.Down:
 		return fmt.Sprintf("not finished: it cannot be reached; %s so far", known)
 	default:

@@ -73,7 +73,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, []screen.Action{
 		s.releaseAction(),
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(), Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter)},
-		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... by the terminal (OSC 52)", Run: s.copy},
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Run: s.copy},
 	}...)
 	list = append(list, screen.Action{
 		Keys: []string{"tab"}, Shown: "tab", Help: "next pane",
@@ -89,7 +89,7 @@ func (s *Screen) enter() {
 	}
 	about := s.Pane.Selected()
 	if about.Owner == (inspect.Identity{}) {
-		s.Flash("it is not known who is behind it")
+		s.Flash("its owner is unknown")
 		return
 	}
 	s.Go(screen.Clients, about)

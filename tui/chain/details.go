@@ -42,7 +42,7 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 	known := p.facts(widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named("host", o.Host.String()),
 		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
 	if o.Session == 0 && known[0].Text() == "   " {
-		known = p.facts(widget.Span{"who is behind it is not known", t.Unknown})
+		known = p.facts(widget.Span{"owner unknown", t.Unknown})
 	}
 	lines = append(lines, known...)
 	if o.Session != 0 {
@@ -64,9 +64,9 @@ func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 		words = append(words, "in the queue for "+describe.Age(since))
 	case c.State != inspect.Holding:
 	case held.Known == describe.Exactly && known && since-held.Duration >= describe.Near:
-		words = append(words, "held"+held.String(), "in the queue for "+describe.Age(since))
+		words = append(words, p.Theme().Glyphs.Put("held"+held.String()), "in the queue for "+describe.Age(since))
 	default:
-		words = append(words, "held"+held.String())
+		words = append(words, p.Theme().Glyphs.Put("held"+held.String()))
 	}
 	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.Now()) {
 		words = append(words, "expires in "+describe.Age(c.ExpiresAt.Sub(p.Now())))

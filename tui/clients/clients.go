@@ -365,7 +365,7 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "leave the pane, clear the filter, or go back", Run: screen.Do(s.leave)},
 		{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: "show only clients that have all these words: name, address, lock, deadlock...", Run: screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })},
 		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has", Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing })},
-		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy who the client is, by the terminal (OSC 52)", Disabled: none, Run: s.copyClient},
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient},
 	}
 	return append(list, screen.Moves(s.move, s.page)...)
 }

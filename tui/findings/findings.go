@@ -183,7 +183,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(
 		list,
 		screen.Action{
-			Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the command of the advice, the path... by the terminal (OSC 52)",
+			Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the command of the advice, the path... via the terminal's clipboard (OSC 52)",
 			Disabled: func() string {
 				if s.Chosen == nil {
 					return "no finding is selected"

@@ -28,7 +28,7 @@ func (s *Screen) handActions() []screen.Action {
 	hint, disabled := s.endHint()
 	return []screen.Action{
 		s.acquireHere(),
-		{Keys: []string{"r"}, Shown: "r", Hint: hint, Help: "release the selected hold; stop waiting; take what is over off the list", Writes: true, Disabled: disabled, Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) }},
+		{Keys: []string{"r"}, Shown: "r", Hint: hint, Help: "release the selected hold; stop waiting; clear what has finished", Writes: true, Disabled: disabled, Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) }},
 		{Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "prove the hold to the servers now, and extend it", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.extend(s.Hand.selected()) }},
 		{Keys: []string{"i"}, Shown: "i", Hint: "re-enter", Help: "take the lock once more inside of the selected hold", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.reenter(s.Hand.selected()) }},
 		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the selected lock's queue", Disabled: s.noLock, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
@@ -54,7 +54,7 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	case k.state == takeAsked || k.state == takeWaits:
 		return "stop waiting", nil
 	case k.over():
-		return "off the list", nil
+		return "clear", nil
 	case k.state == takeReleasing:
 		return "release", func() string { return "it is being released" }
 	default:

@@ -121,7 +121,7 @@ func masterFault(m Master) fault {
 		}
 	}
 	return fault{
-		label: "stop master " + describe.Printable(m.Addr), shows: "its votes are unknown: locks with a bare quorum hang by a thread",
+		label: "stop master " + describe.Printable(m.Addr), shows: "its votes are unknown: locks with a bare quorum have no spare votes",
 		do: func(s Faults) error { return s.StopMaster(m.Addr) },
 	}
 }

@@ -135,7 +135,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		waits.State = inspect.Waiting
 		next = &waits
 	}
-	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "nobody that can be seen waits"))}
+	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "no visible waiters"))}
 	if len(p.Warnings) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
 	}
@@ -200,7 +200,7 @@ func (d *Dialog) confirmLines() []widget.Line {
 	t := d.Theme()
 	path := inspect.Escape(d.request.Lock.ID.Path)
 	lines := []widget.Line{
-		{{"Type the path ", t.Text}, {path, t.Strong}, {" to allow it:", t.Text}},
+		{{"Type the path ", t.Text}, {path, t.Strong}, {" to confirm:", t.Text}},
 		append(widget.Line{{t.Glyphs.Crumb + " ", t.Waiting}}, d.field.View(t, 70)...),
 	}
 	note := widget.Span{"", t.Muted}
