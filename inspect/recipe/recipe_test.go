@@ -172,6 +172,17 @@ func TestDecodeTokens(t *testing.T) {
 	}
 }
 
+func TestRandomBytesAreALockOnlyUnderALocksName(t *testing.T) {
+	for key, want := range map[string]Confidence{
+		"lock:orders": Likely, "orders:lock": Likely, "my-mutex-1": Likely, "{redlock}x": Likely, "Lock/a": Likely,
+		"unlock:token:alice": Possible, "blocks:tip": Possible, "sess:lockable": Possible, "orders": Possible, "": Possible,
+	} {
+		if got := DecodeToken(key, "Y2NjY2NjY2NjY2NjY2NjYw=="); got.Recipe != "redsync" || got.Confidence != want {
+			t.Errorf("%q: %+v, want %s", key, got, want)
+		}
+	}
+}
+
 func TestRedisPyTokenTellsWhenItWasMade(t *testing.T) {
 	// python3 -c "import uuid; print(uuid.UUID('5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc').time)"
 	got := DecodeToken("k", "5f0c1d4ec6f511f0a1b23c5200aabbcc").Since

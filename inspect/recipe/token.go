@@ -3,6 +3,7 @@ package recipe
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 )
@@ -58,11 +59,27 @@ func lockscopeToken(_, value string) (Token, bool) {
 	return Token{Recipe: "lockscope", Confidence: Certain, Label: rest[23:]}, true
 }
 
-// redsync writes standard base64 of 16 random bytes: 24 characters that end in == (redsync mutex.go). So may anybody else: a
-// random token of 16 bytes is as common as its encoding.
-func redsync(_, value string) (Token, bool) {
+// redsync writes standard base64 of 16 random bytes: 24 characters that end in == (redsync mutex.go). So do many others
+// whose values are no locks, the tokens of sessions and e-mails above all, so that it is likely only under a key that says
+// what it is.
+func redsync(key, value string) (Token, bool) {
 	ok := len(value) == 24 && strings.HasSuffix(value, "==") && isBase64(base64.StdEncoding, value, 16)
+	if !namesLock(key) {
+		return Token{Recipe: "redsync", Confidence: Possible}, ok
+	}
 	return Token{Recipe: "redsync", Confidence: Likely}, ok
+}
+
+// namesLock says that one of a key's words is that of a lock: "lock:orders", "orders-mutex", not "unlock:orders".
+func namesLock(key string) bool {
+	words := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return slices.ContainsFunc(words, func(word string) bool {
+		switch word {
+		case "lock", "locks", "mutex", "mutexes", "redlock", "redsync":
+			return true
+		}
+		return false
+	})
 }
 
 // redislock (bsm) writes unpadded URL base64 of 16 random bytes and behind it the caller's metadata (redislock.go).
