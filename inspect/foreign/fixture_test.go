@@ -1,0 +1,191 @@
+package foreign
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// program is a script in programs and what its first lines say, comments of the form "KEY: VALUE".
+type program struct {
+	file string // its name in programs
+	// packages that it needs, by where they are from: npm, debian, go.
+	packages map[string][]string
+	// locks are those in its data that are some: a glob of their paths, and the recipe that may be called certain; empty: none.
+	locks map[string]string
+	// store that it writes to: redis or zookeeper.
+	store string
+}
+
+// entry is one line of recorded data: a word for what it is, and its fields.
+//
+//	string KEY TTL VALUE, list KEY TTL VALUE…, set …, hash KEY TTL FIELD VALUE …, zset KEY TTL MEMBER SCORE …,
+//	stream KEY TTL LENGTH FIELD VALUE … (of one entry, given that often); TTL in milliseconds, - for none
+//	node PATH SESSION COUNTER DATA: in the order of creation; SESSION 0 owns nothing, container is a container;
+//	    COUNTER: how many children have been created in it ever
+//	watch PATH SESSION
+type entry struct {
+	kind   string
+	fields []string
+}
+
+func (e entry) String() string {
+	words := []string{e.kind}
+	for i, f := range e.fields {
+		if plain := e.plain(i) && f != ""; plain {
+			words = append(words, f)
+		} else {
+			words = append(words, strconv.QuoteToASCII(f))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plain says that a field is a number or a word of ours.
+func (e entry) plain(i int) bool {
+	switch e.kind {
+	case "node":
+		return i == 1 || i == 2
+	case "stream":
+		return i == 1 || i == 2
+	default:
+		return i == 1
+	}
+}
+
+func parseEntry(line string) (entry, error) {
+	kind, rest, _ := strings.Cut(line, " ")
+	e := entry{kind: kind}
+	for rest != "" {
+		var field string
+		if rest[0] == '"' {
+			quoted, err := strconv.QuotedPrefix(rest)
+			if err != nil {
+				return e, fmt.Errorf("%s: %w", line, err)
+			}
+			if field, err = strconv.Unquote(quoted); err != nil {
+				return e, fmt.Errorf("%s: %w", line, err)
+			}
+			rest = rest[len(quoted):]
+		} else {
+			field, _, _ = strings.Cut(rest, " ")
+			rest = rest[len(field):]
+		}
+		e.fields = append(e.fields, field)
+		rest = strings.TrimPrefix(rest, " ")
+	}
+	return e, nil
+}
+
+// instant is a number that may be an instant, in seconds or milliseconds since 1970.
+var instant = regexp.MustCompile(`\b\d{10}(\d{3})?\b`)
+
+// moved is text in which instants near then are as near to now.
+func moved(text string, then, now time.Time) string {
+	return instant.ReplaceAllStringFunc(text, func(digits string) string {
+		n, _ := strconv.ParseInt(digits, 10, 64)
+		unit := time.Second
+		if len(digits) > 10 {
+			unit = time.Millisecond
+		}
+		at := time.UnixMilli(n * unit.Milliseconds())
+		if at.Sub(then).Abs() > 30*24*time.Hour {
+			return digits
+		}
+		return strconv.FormatInt(n+int64(now.Sub(then)/unit), 10)
+	})
+}
+
+// load reads what a program wrote, as if it had written it now.
+func load(t *testing.T, p program) []entry {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("programs", p.file+".data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []entry
+	var then time.Time
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		e, err := parseEntry(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.kind == "at" {
+			ms, _ := strconv.ParseInt(e.fields[0], 10, 64)
+			then = time.UnixMilli(ms)
+			continue
+		}
+		for i, f := range e.fields {
+			if p.store == "redis" {
+				e.fields[i] = moved(f, then, time.Now())
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// programs are all of a store.
+func programs(t *testing.T, store string) []program {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("programs", "*.data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []program
+	for _, f := range files {
+		if p := readProgram(t, strings.TrimSuffix(filepath.Base(f), ".data")); p.store == store {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func readProgram(t *testing.T, file string) program {
+	t.Helper()
+	p := program{file: file, packages: map[string][]string{}, locks: map[string]string{}, store: "redis"}
+	f, err := os.Open(filepath.Join("programs", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		comment := strings.TrimLeft(lines.Text(), "/#<?ph ")
+		key, value, ok := strings.Cut(comment, ": ")
+		if len(comment) == len(lines.Text()) && comment != "" {
+			break
+		}
+		words := strings.Fields(value)
+		switch {
+		case !ok || len(words) == 0:
+		case key == "npm" || key == "debian" || key == "go":
+			p.packages[key] = words
+		case key == "store":
+			p.store = words[0]
+		case key == "lock":
+			p.locks[words[0]] = strings.Join(words[1:], "")
+		}
+	}
+	return p
+}
+
+// lock finds the glob of a path that is a lock; a star stands for anything.
+func (p program) lock(name string) (glob string, ok bool) {
+	for glob := range p.locks {
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(glob), `\*`, `.*`)
+		if match, _ := regexp.MatchString("^"+pattern+"$", name); match {
+			return glob, true
+		}
+	}
+	return "", false
+}

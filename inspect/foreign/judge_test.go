@@ -1,0 +1,140 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+const stuckAfter = 10 * time.Minute // as the command line has it
+
+// once looks as doctor does.
+func once(t *testing.T, source inspect.Source) *inspect.Snapshot {
+	t.Helper()
+	o := inspect.NewObserver(time.Now, source)
+	o.Diagnose(finding.Rules(), stuckAfter)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := o.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return o.Snapshot()
+}
+
+// watch looks as the screen does, at all it finds, until everything was looked at and a while longer, since some rules speak
+// of what lasts.
+func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
+	t.Helper()
+	o := inspect.NewObserver(time.Now, source)
+	o.Diagnose(finding.Rules(), stuckAfter)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	sub := o.Subscribe()
+	defer sub.Close()
+	done := make(chan error, 1)
+	go func() { done <- o.Run(ctx) }()
+	for {
+		s, err := sub.Next(ctx)
+		if err != nil {
+			t.Fatalf("no first pass: %v", err)
+		}
+		if len(s.Backends) > 0 && s.Backends[0].FirstPass {
+			var ids []inspect.ID
+			for l := range s.Locks() {
+				ids = append(ids, l.ID)
+			}
+			o.Focus(ids...)
+			break
+		}
+	}
+	watched, stop := context.WithTimeout(ctx, watchFor)
+	defer stop()
+	var last *inspect.Snapshot
+	for {
+		s, err := sub.Next(watched)
+		if err != nil {
+			break
+		}
+		last = s
+	}
+	if last == nil {
+		last = o.Snapshot()
+	}
+	cancel()
+	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	return last
+}
+
+// watchFor is how long a backend is watched after everything was looked at.
+const watchFor = 1500 * time.Millisecond
+
+// judge demands that nothing in a program's data is called wrong, that nothing but its locks is taken for one, and that
+// these are listed.
+func judge(t *testing.T, p program, how string, s *inspect.Snapshot) {
+	t.Helper()
+	for _, c := range complaints(p, s) {
+		t.Errorf("%s: %s", how, c)
+	}
+}
+
+// complaints are what judge has to say.
+func complaints(p program, s *inspect.Snapshot) (all []string) {
+	complain := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for _, b := range s.Backends {
+		for _, f := range b.Findings {
+			if worse(f) {
+				complain("backend: %s %s: %s", f.Severity, f.Rule, f.Message)
+			}
+		}
+	}
+	found := map[string]bool{}
+	for l := range s.Locks() {
+		about := fmt.Sprintf("%s (%s, %s, %s)", l.ID, l.Recipe, l.Confidence, l.State)
+		glob, isLock := p.lock(l.ID.Path)
+		found[glob] = true
+		switch {
+		case !isLock && sure(l.Confidence):
+			complain("%s: taken for a lock", about)
+		case isLock && l.Confidence == recipe.Certain && l.Recipe != p.locks[glob]:
+			complain("%s: certain of the wrong recipe", about)
+		}
+		for _, f := range l.Findings {
+			switch {
+			case worse(f):
+				complain("%s: %s %s: %s", about, f.Severity, f.Rule, f.Message)
+			case advisesAction(f.Advice):
+				complain("%s: %s %s: advises %q", about, f.Severity, f.Rule, f.Advice)
+			}
+		}
+	}
+	for glob := range p.locks {
+		if !found[glob] {
+			complain("no lock like %s is listed", glob)
+		}
+	}
+	return all
+}
+
+func sure(c recipe.Confidence) bool { return c == recipe.Certain || c == recipe.Likely }
+
+func worse(f inspect.Finding) bool { return f.Severity != inspect.Info }
+
+// advisesAction says that an advice tells to change something on the servers.
+func advisesAction(advice string) bool {
+	return slices.ContainsFunc([]string{"lockscope release", "lockscope ttl", "delete", " DEL ", "PEXPIRE", "UNLINK", "CLIENT KILL", "deleteall"}, func(verb string) bool {
+		return strings.Contains(advice, verb)
+	})
+}

@@ -1,0 +1,183 @@
+package foreign
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+)
+
+var record = flag.String("record", "", "run the program of this `SCRIPT` in programs and keep what it writes")
+
+var modules = flag.String("modules", "", "a `DIRECTORY` node_modules that has npm's packages; else they are installed")
+
+// TestRecord makes the data of a program again; without -record it checks that every script has its data.
+func TestRecord(t *testing.T) {
+	if *record == "" {
+		scripts, err := filepath.Glob("programs/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scripts {
+			if strings.HasSuffix(s, ".data") {
+				continue
+			}
+			if _, err := os.Stat(s + ".data"); err != nil {
+				t.Errorf("%s was never recorded: %v", s, err)
+			}
+		}
+		return
+	}
+	p, runIn := readProgram(t, *record), t.TempDir()
+	var entries []entry
+	var err error
+	var version string
+	if p.store == "zookeeper" {
+		server := servertest.StartZooKeeper(t)
+		program := start(t, p, runIn, server.Addr)
+		entries, err = recordZooKeeper(server)
+		version = "zookeeper 3.8.0"
+		end(t, program)
+	} else {
+		server := servertest.StartRedis(t)
+		program := start(t, p, runIn, server.Addr)
+		entries, err = recordRedis(t.Context(), server.Addr)
+		version = "redis 7.0.15"
+		end(t, program)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) == 0 {
+		t.Fatal("it wrote nothing")
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "# What %s wrote to %s.\n", p.file, version)
+	for _, from := range []string{"npm", "debian", "go"} {
+		for _, pkg := range p.packages[from] {
+			fmt.Fprintf(&text, "# %s %s\n", from, pkg)
+		}
+	}
+	fmt.Fprintf(&text, "at %d\n", time.Now().UnixMilli())
+	for _, e := range entries {
+		for i, f := range e.fields { // where it ran is nobody's business
+			for _, place := range []string{runIn, *modules} {
+				if place != "" {
+					f = strings.ReplaceAll(f, place, "/app")
+				}
+			}
+			e.fields[i] = f
+		}
+		fmt.Fprintln(&text, e)
+	}
+	if err := os.WriteFile(filepath.Join("programs", p.file+".data"), []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// javaPath has what the Java programs need.
+const javaPath = "/usr/share/java/curator-recipes.jar:/usr/share/java/curator-framework.jar:/usr/share/java/curator-client.jar:" +
+	"/usr/share/java/curator-discovery.jar:/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar:/usr/share/java/guava.jar:" +
+	"/usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar:/usr/share/java/jackson-databind.jar:/usr/share/java/jackson-core.jar:" +
+	"/usr/share/java/jackson-annotations.jar"
+
+// running is a program that has written all it writes and keeps what it holds.
+type running struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+}
+
+// start runs a program until it says that it is ready. It gets the server's address as its argument.
+func start(t *testing.T, p program, dir, addr string) running {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	file, err := filepath.Abs(filepath.Join("programs", p.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+	}
+	var cmd *exec.Cmd
+	switch filepath.Ext(p.file) {
+	case ".js":
+		source, err := os.ReadFile(file) // it looks for its packages from where it stands
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, p.file), source, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if *modules == "" {
+			sh("npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"}, p.packages["npm"]...)...)
+		} else if err := os.Symlink(*modules, filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+		cmd = exec.CommandContext(ctx, "node", filepath.Join(dir, p.file), addr)
+	case ".py":
+		cmd = exec.CommandContext(ctx, "/usr/bin/python3", "-P", file, addr)
+	case ".rb":
+		cmd = exec.CommandContext(ctx, "ruby", file, addr)
+	case ".php":
+		cmd = exec.CommandContext(ctx, "php", file, addr)
+	case ".java":
+		cmd = exec.CommandContext(ctx, "java", "-cp", javaPath, file, addr)
+	case ".gosrc": // not .go: this module has not what it imports
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sh("go", "mod", "init", "foreign")
+		sh("go", append([]string{"get"}, p.packages["go"]...)...)
+		sh("go", "mod", "tidy")
+		sh("go", "build", "-o", "program", ".")
+		cmd = exec.CommandContext(ctx, filepath.Join(dir, "program"), addr)
+	default:
+		t.Fatalf("%s: unknown kind of script", p.file)
+	}
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() == "ready" {
+			return running{cmd, in}
+		}
+		t.Log(lines.Text())
+	}
+	t.Fatalf("it ended and was never ready: %v", cmd.Wait())
+	return running{}
+}
+
+func end(t *testing.T, r running) {
+	t.Helper()
+	r.in.Close()
+	r.cmd.Process.Kill()
+	r.cmd.Wait()
+}
