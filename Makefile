@@ -42,6 +42,10 @@ soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 ARENA
 	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run 'TestCampaign|TestControl|TestSchedules' ./lockops/campaign -args \
 		-campaign.for $(D) -campaign.seed $(SEED) -campaign.arenas '$(ARENAS)' -sim.seeds $(SEEDS) -sim.seed $(SEED) $(SOAKFLAGS)
 
+.PHONY: soak-look
+soak-look: ## watch servers on which nothing is wrong and everything happens, with faults: make soak-look D=1h SEED=7
+	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestSoak ./inspect/soak -args -soak.d $(D) -soak.seed $(SEED)
+
 .PHONY: bench
 bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,335 @@
+package soak
+
+import (
+	"bufio"
+	"context"
+	_ "embed" // the Python clients
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+//go:embed clients.py
+var pythonClients string
+
+// client is one contender that takes a lock again and again: a goroutine with a session of its own, started anew by its
+// nemesis.
+type client struct {
+	name, lock string // the lock as BACKEND:PATH
+	notes      *ledger
+	open       func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error)
+
+	mu   sync.Mutex
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// run starts the client.
+func (c *client) run(seed uint64) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	c.mu.Lock()
+	c.stop, c.done = stop, done
+	c.mu.Unlock()
+	go func() {
+		defer close(done)
+		c.life(ctx, rand.New(rand.NewPCG(seed, 1)))
+	}()
+}
+
+// end has the client release what it has and waits for it.
+func (c *client) end() {
+	c.mu.Lock()
+	stop, done := c.stop, c.done
+	c.mu.Unlock()
+	stop()
+	<-done
+}
+
+// life is that of a client until ctx ends: think, ask, hold, release.
+func (c *client) life(ctx context.Context, random *rand.Rand) {
+	var waiting string
+	locker, closeSession, err := c.openUntil(ctx, func(name string) {
+		waiting = name
+		c.notes.note("waited", c.lock, name, func(h *hold) { h.client, h.asked = c.name, time.Now() })
+	})
+	if err != nil {
+		return
+	}
+	defer closeSession()
+	for ctx.Err() == nil {
+		if !pause(ctx, between(random, 100, 1500)) {
+			return
+		}
+		asked := time.Now()
+		waiting = ""
+		try, cancel := context.WithTimeout(ctx, longestWait)
+		h, err := locker.Acquire(try)
+		cancel()
+		if err != nil {
+			if waiting == "" {
+				c.notes.failed(c.lock, asked)
+			} else {
+				c.notes.note("gave up", c.lock, waiting, func(h *hold) { h.lost = time.Now() })
+			}
+			continue
+		}
+		name := h.Name()
+		c.notes.note("acquired", c.lock, name, func(n *hold) {
+			n.client, n.acquired = c.name, time.Now()
+			if n.asked.IsZero() {
+				n.asked = asked
+			}
+		})
+		select {
+		case <-ctx.Done():
+		case <-time.After(holdFor(random)):
+		case <-h.Context().Done():
+			c.notes.note("lost", c.lock, name, func(n *hold) { n.lost = time.Now() })
+		}
+		c.notes.note("releasing", c.lock, name, func(n *hold) { n.releasing = time.Now() })
+		within, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		err = h.Release(within)
+		cancel()
+		c.notes.note("released", c.lock, name, func(n *hold) {
+			if n.released = time.Now(); errors.Is(err, lockops.ErrLost) && n.lost.IsZero() {
+				n.lost = n.releasing
+			}
+		})
+	}
+}
+
+// openUntil opens the client's session, again and again while servers are away.
+func (c *client) openUntil(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
+	for {
+		try, cancel := context.WithTimeout(ctx, 10*time.Second)
+		locker, end, err := c.open(try, onWaiting)
+		cancel()
+		if err == nil {
+			return locker, end, nil
+		}
+		if !pause(ctx, 200*time.Millisecond) {
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// holdFor is mostly short, at times longer than a renewal takes.
+func holdFor(random *rand.Rand) time.Duration {
+	if random.IntN(6) == 0 {
+		return between(random, 4000, 8000)
+	}
+	return between(random, 100, 1500)
+}
+
+func between(random *rand.Rand, low, high int) time.Duration {
+	return time.Duration(low+random.IntN(high-low)) * time.Millisecond
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// clients are all clients of our own library, and the Python ones.
+type clients struct {
+	own    []*client
+	python *pythons
+	notes  *ledger
+}
+
+const ttl = 6 * time.Second // of Redis locks
+
+func startClients(t *testing.T, w *world, notes *ledger, seed uint64) *clients {
+	t.Helper()
+	all := &clients{notes: notes}
+	add := func(n int, lock string, open func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error)) {
+		for range n {
+			all.own = append(all.own, &client{name: "own-" + strconv.Itoa(len(all.own)), lock: lock, notes: notes, open: open})
+		}
+	}
+	zookeeper := func(lock func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker) func(context.Context, func(string)) (lockops.Locker, func(), error) {
+		return func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
+			s, err := lockops.NewZKSession(ctx, wireAddrs(w.ensemble.Clients), lockops.WithSessionTimeout(8*time.Second))
+			if err != nil {
+				return nil, nil, err
+			}
+			return lock(s, lockops.OnWaiting(onWaiting)), s.Close, nil
+		}
+	}
+	add(3, zkName+":/soak/orders", zookeeper(func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker {
+		return lockops.NewZKMutex(s, "/soak/orders", opts...)
+	}))
+	add(2, zkName+":/soak/shared", zookeeper(func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker {
+		return lockops.NewZKRWMutex(s, "/soak/shared", opts...).Read()
+	}))
+	add(1, zkName+":/soak/shared", zookeeper(func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker {
+		return lockops.NewZKRWMutex(s, "/soak/shared", opts...).Write()
+	}))
+	session := func(options []*redis.UniversalOptions, lock func(s *lockops.RedisSession, waiting lockops.Option) lockops.Locker) func(context.Context, func(string)) (lockops.Locker, func(), error) {
+		return func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
+			s, err := lockops.NewRedisSession(ctx, options)
+			if err != nil {
+				return nil, nil, err
+			}
+			return lock(s, lockops.OnWaiting(onWaiting)), s.Close, nil
+		}
+	}
+	var five []*redis.UniversalOptions
+	for _, m := range w.masters {
+		five = append(five, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+	}
+	add(3, redlockName+":lock:redlock", session(five, func(s *lockops.RedisSession, _ lockops.Option) lockops.Locker {
+		return lockops.NewRedlock(s, "lock:redlock", lockops.WithTTL(ttl))
+	}))
+	sentinel := []*redis.UniversalOptions{{Addrs: redisAddrs(w.sentinels), MasterName: servertest.SentinelMaster}}
+	add(2, sentinelName+":lock:sentinel", session(sentinel, func(s *lockops.RedisSession, _ lockops.Option) lockops.Locker {
+		return lockops.NewRedisMutex(s, "lock:sentinel", lockops.WithTTL(ttl))
+	}))
+	add(3, sentinelName+":lock:fair", session(sentinel, func(s *lockops.RedisSession, waiting lockops.Option) lockops.Locker {
+		return lockops.NewRedisFairMutex(s, "lock:fair", lockops.WithTTL(ttl), waiting)
+	}))
+	cluster := []*redis.UniversalOptions{{Addrs: redisAddrs(w.cluster), IsClusterMode: true}}
+	for i := range 3 {
+		key := fmt.Sprintf("lock:slot:%d", i)
+		add(2, clusterName+":"+key, session(cluster, func(s *lockops.RedisSession, _ lockops.Option) lockops.Locker {
+			return lockops.NewRedisMutex(s, key, lockops.WithTTL(ttl))
+		}))
+	}
+	for i, c := range all.own {
+		c.run(seed + uint64(i))
+	}
+	all.python = startPythons(t, w, notes, seed)
+	return all
+}
+
+// end ends all clients; what they hold is released.
+func (c *clients) end(t *testing.T) {
+	t.Helper()
+	var ends sync.WaitGroup
+	for _, one := range c.own {
+		ends.Go(one.end)
+	}
+	ends.Wait()
+	c.python.end(t)
+}
+
+// pythons are the kazoo and redis-py clients: a process that a nemesis kills and starts again.
+type pythons struct {
+	w       *world
+	notes   *ledger
+	seed    uint64
+	started int
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	read    chan struct{}
+}
+
+func startPythons(t *testing.T, w *world, notes *ledger, seed uint64) *pythons {
+	t.Helper()
+	servertest.RequirePython(t, "kazoo")
+	p := &pythons{w: w, notes: notes, seed: seed}
+	p.start(t, servertest.RequirePython(t, "redis"))
+	t.Cleanup(p.kill)
+	return p
+}
+
+// name is that of the process that runs now, as the notes have it.
+func (p *pythons) name() string { return "python-" + strconv.Itoa(p.started) }
+
+func (p *pythons) start(t *testing.T, python string) {
+	t.Helper()
+	p.started++
+	master := p.w.masters[0].Addr
+	p.cmd = exec.Command(python, "-c", pythonClients, strings.Join(wireAddrs(p.w.ensemble.Clients), ","),
+		strings.Join(redisAddrs(p.w.sentinels), ","), servertest.SentinelMaster, master, strconv.FormatUint(p.seed+uint64(p.started), 10))
+	p.cmd.Stderr = os.Stderr
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.read = make(chan struct{})
+	go func(name string, done chan struct{}) {
+		defer close(done)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			p.note(name, lines.Text())
+		}
+	}(p.name(), p.read)
+}
+
+// note takes a line of the process: SECONDS KIND LOCK NAME.
+func (p *pythons) note(client, line string) {
+	words := strings.Fields(line)
+	if len(words) < 4 {
+		return
+	}
+	seconds, err := strconv.ParseFloat(words[0], 64)
+	if err != nil {
+		return
+	}
+	at := time.UnixMicro(int64(seconds * 1e6))
+	kind, lock, name := words[1], words[2], words[3]
+	if kind == "failed" {
+		p.notes.failed(lock, at)
+		return
+	}
+	p.notes.note(kind, lock, name, func(h *hold) {
+		h.client = client
+		switch kind {
+		case "asked":
+			h.asked = at
+		case "acquired":
+			h.acquired = at
+		case "releasing":
+			h.releasing = at
+		case "released":
+			h.released = at
+		case "lost":
+			h.lost = at
+		}
+	})
+}
+
+// kill ends the process without warning.
+func (p *pythons) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.read
+	_ = p.cmd.Wait()
+	p.notes.killed(p.name(), time.Now())
+}
+
+// end lets the process release what it has and end.
+func (p *pythons) end(t *testing.T) {
+	t.Helper()
+	p.in.Close()
+	select {
+	case <-p.read:
+	case <-time.After(40 * time.Second):
+		t.Error("the Python clients did not end")
+	}
+	p.kill()
+}

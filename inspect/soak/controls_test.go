@@ -1,0 +1,136 @@
+package soak
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// lies are what a wrong observer might tell. Each changes one event that was told rightly into a wrong one.
+var lies = []struct {
+	name string
+	of   string // kind of event
+	tell func(e *told, h hold)
+}{
+	{"a release is told as a loss", "released", func(e *told, _ hold) { e.Event = "lost" }},
+	{"a release is told as an expiry", "released", func(e *told, _ hold) { e.Event = "expired" }},
+	{"a release is told as forced", "released", func(e *told, _ hold) { e.Event = "forced" }},
+	{"a release is told before it was asked for", "released", func(e *told, h hold) { e.At = h.releasing.Add(-2 * time.Second) }},
+	{"a holder is told to be gone", "acquired", func(e *told, _ hold) { e.Event = "gone" }},
+	{"a grant is told after the release", "acquired", func(e *told, h hold) { e.At = h.released.Add(late + time.Second) }},
+	{"a grant is told of nobody", "acquired", func(e *told, _ hold) { e.Contender = &struct{ Name string }{"nobody"} }},
+	{"a grant is told on another lock", "acquired", func(e *told, _ hold) { e.Lock += "-2" }},
+	{"a lock is called wrong", "acquired", func(e *told, _ hold) {
+		e.Event, e.Finding = "finding", &inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning}
+	}},
+}
+
+// controls shows that the checkers see what they are for: each lie about events that were told rightly, on quiet ground, is
+// noticed every time, and so are a grant that nobody tells, a wrong picture, and a doctor that is wrong.
+func controls(t *testing.T, notes *ledger, f *faults, events []told, held picture) {
+	t.Helper()
+	quiet := func(e told) (hold, bool) {
+		h, known := notes.find(e.Lock, e.name())
+		if !known || h.released.IsZero() || h.releasing.Sub(h.acquired) < 3*time.Second || !h.lost.IsZero() {
+			return h, false
+		}
+		_, disturbed := f.during(h.asked.Add(-late), h.released.Add(2*late), after, backendOf(e.Lock), e.by)
+		return h, !disturbed
+	}
+	for _, lie := range lies {
+		told, noticed := 0, 0
+		for _, e := range events {
+			if e.Event != lie.of && (lie.of != "acquired" || e.Event != "handover") {
+				continue
+			}
+			h, ok := quiet(e)
+			if !ok {
+				continue
+			}
+			if what := newJudge(notes, f).event(e); what != "" {
+				continue // wrong as it is, and told
+			}
+			told++
+			lie.tell(&e, h)
+			if newJudge(notes, f).event(e) != "" {
+				noticed++
+			}
+		}
+		t.Logf("control: %s: noticed %d of %d times", lie.name, noticed, told)
+		if noticed < told {
+			t.Errorf("control: %s: noticed only %d of %d times", lie.name, noticed, told)
+		}
+	}
+	if len(held) > 0 {
+		wrong := picture{}
+		for lock := range held {
+			wrong[lock] = held[lock] + "x"
+		}
+		if len(differences(wrong, held)) != len(held) || len(differences(picture{}, held)) != len(held) {
+			t.Error("control: a wrong picture is not noticed")
+		}
+	}
+}
+
+// TestCheckersNoticeLies: the same without servers, so that every lie has its turn.
+func TestCheckersNoticeLies(t *testing.T) {
+	notes, f := newLedger(), &faults{}
+	at := time.Now().Add(-time.Minute)
+	notes.note("", "five:lock:a", "x", func(h *hold) {
+		h.client, h.asked, h.acquired = "c", at, at.Add(time.Second)
+		h.releasing, h.released = at.Add(6*time.Second), at.Add(6*time.Second+time.Millisecond)
+	})
+	tell := func(kind string, after time.Duration) told {
+		return told{Event: kind, At: at.Add(after), Lock: "five:lock:a", Contender: &struct{ Name string }{"x"}, by: observerName}
+	}
+	events := []told{tell("acquired", time.Second), tell("released", 6*time.Second)}
+	judge := newJudge(notes, f)
+	for _, e := range events {
+		if what := judge.event(e); what != "" {
+			t.Errorf("%s is told rightly: %s", e.Event, what)
+		}
+	}
+	controls(t, notes, f, events, picture{"five:lock:a": "x | "})
+	if missed(notes, f, events, observerName, at, time.Now()) != nil || len(missed(notes, f, nil, observerName, at, time.Now())) != 1 {
+		t.Error("a grant that nobody told is not noticed, or one that was told is")
+	}
+	if judge.event(events[0]) != "" || judge.event(events[0]) == "" {
+		t.Error("a second grant without an end between is not noticed")
+	}
+	notes.note("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
+	died := tell("released", 10*time.Second)
+	died.Contender = &struct{ Name string }{"dead"}
+	if judge.event(died) == "" {
+		t.Error("a client that died is told to have released, and that is not noticed")
+	}
+
+	doctor := cron{faults: f, notes: notes}
+	seen, err := json.Marshal(map[string]any{"locks": []any{map[string]any{
+		"id": "five:lock:a", "findings": []inspect.Finding{{Rule: "no-ttl", Severity: inspect.Warning}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := []int{1, 2, 3}
+	wrong := func() (n int) {
+		for _, code := range codes {
+			if doctor.judge(code, seen, at, at.Add(time.Second)) != "" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := wrong(); n != len(codes) {
+		t.Errorf("of doctor's wrong exit codes %v only %d are noticed", codes, n)
+	}
+	f.begin("pause master", redlockName)
+	if doctor.judge(3, nil, time.Now(), time.Now()) != "" || doctor.judge(0, nil, at, at) != "" {
+		t.Error("doctor's right exit codes are called wrong")
+	}
+	if !slices.Contains(allowed["restart master"], "master-restarted") || slices.Contains(allowed["pause master"], "master-restarted") {
+		t.Error("a restart is what makes master-restarted true")
+	}
+}

@@ -1,0 +1,120 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// cron runs doctor again and again, as cron does, and demands that it stays silent: exit code 0, or 3 while something could
+// really not be reached.
+type cron struct {
+	t       *testing.T
+	program string
+	targets []string
+	faults  *faults
+	notes   *ledger
+	dir     string
+
+	mu    sync.Mutex
+	codes map[int]int
+	wrong []string
+}
+
+// unreachable are the faults during which, and for a moment after which, something cannot be reached or is said to be away.
+var unreachable = []string{
+	"restart zookeeper", "pause zookeeper", "isolate zookeeper", "pause master", "restart master", "failover", "kill master", "restart sentinel",
+	"cluster failover", "move slot", "restart replica",
+}
+
+// run runs it every while until ctx ends.
+func (c *cron) run(ctx context.Context, every time.Duration) {
+	for pause(ctx, every) {
+		c.once(ctx)
+	}
+}
+
+func (c *cron) once(ctx context.Context) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.program, append([]string{"doctor", "-o", "json"}, c.targets...)...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+c.dir, "XDG_STATE_HOME="+c.dir)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	from := time.Now()
+	err := cmd.Run()
+	to := time.Now()
+	if ctx.Err() != nil {
+		return
+	}
+	code := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		c.t.Error(err)
+	}
+	wrong := c.judge(code, out.Bytes(), from, to)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.codes[code]++
+	if wrong != "" {
+		wrong = from.Format("15:04:05.000") + " doctor: " + wrong + "; " + strings.TrimSpace(errs.String())
+		c.wrong = append(c.wrong, wrong)
+		c.t.Error(wrong)
+	}
+}
+
+// judge says what is wrong with a run; empty: nothing.
+func (c *cron) judge(code int, out []byte, from, to time.Time) string {
+	switch code {
+	case 0:
+		return ""
+	case 3:
+		for _, kind := range unreachable {
+			if c.during(kind, from, to) {
+				return ""
+			}
+		}
+		return "exit code 3, and everything could be reached"
+	case 1:
+		var seen struct {
+			Backends, Locks []struct {
+				Name, ID string
+				Findings []inspect.Finding
+			}
+		}
+		if err := json.Unmarshal(out, &seen); err != nil {
+			return "exit code 1, and what it printed is no JSON: " + err.Error()
+		}
+		var false []string
+		for _, at := range append(seen.Backends, seen.Locks...) {
+			for _, f := range at.Findings {
+				if f.Severity != inspect.Info && !isTrue(c.faults, c.notes, at.Name+backendOf(at.ID), at.ID, f.Rule, from, to) {
+					false = append(false, at.Name+at.ID+" "+f.Rule+": "+f.Message)
+				}
+			}
+		}
+		if len(false) > 0 {
+			return strings.Join(false, "; ")
+		}
+		return ""
+	default:
+		return "exit code is neither 0 nor 3"
+	}
+}
+
+func (c *cron) during(kind string, from, to time.Time) bool {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	return slices.ContainsFunc(c.faults.list, func(f *fault) bool {
+		return f.kind == kind && !f.from.After(to) && (f.to.IsZero() || f.to.Add(late).After(from))
+	})
+}

@@ -1,0 +1,174 @@
+package soak
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// hold is one acquisition as its client noted it. Instants are zero where nothing was noted.
+type hold struct {
+	lock, name string // BACKEND:PATH, and the contender on the server
+	client     string
+	asked      time.Time // before the first request
+	acquired   time.Time // after the grant
+	releasing  time.Time // before the release was sent
+	released   time.Time // after it was confirmed
+	lost       time.Time // the client was told that it is lost, or was killed, or gave up waiting and took itself away
+}
+
+// over is the first instant at which the hold may end on the servers; false: it lasts.
+func (h *hold) over() (time.Time, bool) {
+	switch {
+	case !h.releasing.IsZero() && !h.lost.IsZero():
+		if h.releasing.Before(h.lost) {
+			return h.releasing, true
+		}
+		return h.lost, true
+	case !h.releasing.IsZero():
+		return h.releasing, true
+	default:
+		return h.lost, !h.lost.IsZero()
+	}
+}
+
+// try is an attempt to take a lock.
+type try struct{ from, to time.Time }
+
+// ledger holds what all clients noted. Its methods may be called by any goroutine.
+type ledger struct {
+	mu    sync.Mutex
+	holds map[[2]string]*hold // by lock and name
+	tries map[string][]try    // that failed and never told their names, by lock
+	count map[string]int      // of operations, by kind
+}
+
+func newLedger() *ledger {
+	return &ledger{holds: map[[2]string]*hold{}, tries: map[string][]try{}, count: map[string]int{}}
+}
+
+// note changes a hold; it is made when it is new.
+func (l *ledger) note(kind, lock, name string, change func(*hold)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count[kind]++
+	key := [2]string{lock, name}
+	h := l.holds[key]
+	if h == nil {
+		h = &hold{lock: lock, name: name}
+		l.holds[key] = h
+	}
+	change(h)
+}
+
+// failed notes an attempt that failed, by a client that never told its name.
+func (l *ledger) failed(lock string, from time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count["gave up"]++
+	l.tries[lock] = append(l.tries[lock], try{from, time.Now()})
+}
+
+// nameless says that an attempt without a known name was under way.
+func (l *ledger) nameless(lock string, at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.tries[lock], func(t try) bool {
+		return at.After(t.from.Add(-time.Second)) && at.Before(t.to.Add(after))
+	})
+}
+
+// find copies a hold.
+func (l *ledger) find(lock, name string) (hold, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.holds[[2]string{lock, name}]
+	if h == nil {
+		return hold{}, false
+	}
+	return *h, true
+}
+
+// all copies all holds.
+func (l *ledger) all() []hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]hold, 0, len(l.holds))
+	for _, h := range l.holds {
+		list = append(list, *h)
+	}
+	return list
+}
+
+// killed notes that a client is no more.
+func (l *ledger) killed(client string, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range l.holds {
+		if h.client == client && h.released.IsZero() && h.lost.IsZero() {
+			h.lost = at
+		}
+	}
+}
+
+func (l *ledger) counts() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := map[string]int{}
+	for k, n := range l.count {
+		counts[k] = n
+	}
+	return counts
+}
+
+// fault is something that a nemesis did: what it touches cannot be expected to be well from its beginning until a while
+// after its end.
+type fault struct {
+	kind     string
+	touches  []string // backends, servers and clients
+	from, to time.Time
+}
+
+// faults are all that there were. Its methods may be called by any goroutine.
+type faults struct {
+	mu   sync.Mutex
+	list []*fault
+}
+
+// begin notes a fault that has begun; the function returned, that it has ended.
+func (f *faults) begin(kind string, touches ...string) (end func()) {
+	one := &fault{kind: kind, touches: touches, from: time.Now()}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, one)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		one.to = time.Now()
+	}
+}
+
+// during finds a fault that touches one of these, or with none given any, in a time, or ended at most a while before.
+func (f *faults) during(from, to time.Time, after time.Duration, touched ...string) (fault, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(f.list) - 1; i >= 0; i-- {
+		one := f.list[i]
+		ended := !one.to.IsZero() && one.to.Add(after).Before(from)
+		if !ended && !one.from.After(to) && (len(touched) == 0 || shares(one.touches, touched)) {
+			return *one, true
+		}
+	}
+	return fault{}, false
+}
+
+func shares(a, b []string) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x == y {
+				return true
+			}
+		}
+	}
+	return false
+}

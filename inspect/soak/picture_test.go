@@ -1,0 +1,300 @@
+package soak
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/lockops"
+)
+
+// picture is all locks that somebody holds or waits for, by BACKEND:PATH, as "holder holder | waiter waiter".
+type picture map[string]string
+
+// pictured is a snapshot's.
+func pictured(s *inspect.Snapshot) picture {
+	p := picture{}
+	names := func(list []inspect.Contender) []string {
+		var all []string
+		for i := range list {
+			all = append(all, list[i].Name.String())
+		}
+		return all
+	}
+	for l := range s.Locks() {
+		if l.Contention() > 0 {
+			holders := names(l.Holders)
+			slices.Sort(holders)
+			p[l.ID.String()] = strings.Join(holders, " ") + " | " + strings.Join(names(l.Waiters), " ")
+		}
+	}
+	return p
+}
+
+// listed is what the program lists.
+func listed(t *testing.T, program string, targets []string) picture {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{"ls", "-o", "json"}, targets...)...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("ls: %v", err)
+	}
+	type contender struct{ Name string }
+	var list struct {
+		Locks []struct {
+			ID               string
+			Holders, Waiters []contender
+		}
+	}
+	if err := json.Unmarshal(out, &list); err != nil {
+		t.Errorf("ls: %v", err)
+	}
+	p := picture{}
+	names := func(list []contender) (all []string) {
+		for _, c := range list {
+			all = append(all, c.Name)
+		}
+		return all
+	}
+	for _, l := range list.Locks {
+		if len(l.Holders)+len(l.Waiters) > 0 {
+			holders := slices.Sorted(slices.Values(names(l.Holders)))
+			p[l.ID] = strings.Join(holders, " ") + " | " + strings.Join(names(l.Waiters), " ")
+		}
+	}
+	return p
+}
+
+// picture asks the servers themselves, with plain clients: who is in the ZooKeeper queues in which order, and which values
+// the lock keys have.
+func (w *world) picture(ctx context.Context) (picture, error) {
+	p := picture{}
+	if err := w.queues(p); err != nil {
+		return nil, err
+	}
+	five := map[string]map[string]int{} // votes by key and value
+	for _, m := range w.masters {
+		values, err := lockKeys(ctx, redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2}))
+		if err != nil {
+			return nil, err
+		}
+		for key, value := range values {
+			if five[key] == nil {
+				five[key] = map[string]int{}
+			}
+			five[key][value]++
+		}
+	}
+	for key, votes := range five {
+		for value, n := range votes {
+			if n > len(w.masters)/2 {
+				p[redlockName+":"+key] = value + " | "
+			}
+		}
+	}
+	for _, r := range w.watched {
+		if err := keysOfMaster(ctx, p, sentinelName, r.Addr); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range w.cluster {
+		if err := keysOfMaster(ctx, p, clusterName, r.Addr); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (w *world) queues(p picture) error {
+	c, events, err := zk.Connect(zkAddrs(w.zk), 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		c.Close()
+		for range events {
+		}
+	}()
+	if _, err := c.Sync("/soak"); err != nil {
+		return err
+	}
+	locks, _, err := c.Children("/soak")
+	if err != nil {
+		return err
+	}
+	for _, lock := range locks {
+		queue, _, err := c.Children("/soak/" + lock)
+		if err != nil {
+			return err
+		}
+		if len(queue) == 0 {
+			continue
+		}
+		number := func(name string) string { return name[max(0, len(name)-10):] }
+		slices.SortFunc(queue, func(a, b string) int { return strings.Compare(number(a), number(b)) })
+		holders := 1
+		for holders < len(queue) && isRead(queue[0]) && isRead(queue[holders]) {
+			holders++
+		}
+		first := slices.Sorted(slices.Values(queue[:holders]))
+		p[zkName+":/soak/"+lock] = strings.Join(first, " ") + " | " + strings.Join(queue[holders:], " ")
+	}
+	return nil
+}
+
+func isRead(name string) bool { return strings.Contains(name, "__READ__") }
+
+// keysOfMaster adds the locks of a server if it is a master.
+func keysOfMaster(ctx context.Context, p picture, backend, addr string) error {
+	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
+	role, err := c.Do(ctx, "ROLE").Slice()
+	if err != nil {
+		c.Close()
+		return err
+	}
+	if role[0] != "master" {
+		return c.Close()
+	}
+	values, err := lockKeys(ctx, c)
+	for key, value := range values {
+		p[backend+":"+key] = value + " | "
+	}
+	return err
+}
+
+// lockKeys are the strings under the keys of locks on a server; the client is closed.
+func lockKeys(ctx context.Context, c *redis.Client) (map[string]string, error) {
+	defer c.Close()
+	keys, err := c.Keys(ctx, "lock:*").Result()
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, key := range keys {
+		v, err := c.Get(ctx, key).Result()
+		if errors.Is(err, redis.Nil) || err != nil && strings.HasPrefix(err.Error(), "MOVED") {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		values[key] = v
+	}
+	return values, nil
+}
+
+// same waits until an observer's picture is the servers', and fails the test when it does not become so.
+func (w *world) same(t *testing.T, look func() *inspect.Snapshot) picture {
+	t.Helper()
+	var seen, held picture
+	var err error
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if held, err = w.picture(t.Context()); err != nil {
+			continue
+		}
+		if seen = pictured(look()); len(differences(seen, held)) == 0 {
+			return held
+		}
+	}
+	t.Errorf("the picture is not the servers' (%v):\n%s", err, strings.Join(differences(seen, held), "\n"))
+	return held
+}
+
+// differences are those between what is shown and what the servers hold, a line a lock.
+func differences(seen, held picture) (lines []string) {
+	all := picture{}
+	maps.Copy(all, seen)
+	maps.Copy(all, held)
+	for _, lock := range slices.Sorted(maps.Keys(all)) {
+		if seen[lock] != held[lock] {
+			lines = append(lines, fmt.Sprintf("  %s: shown %q, held %q", lock, seen[lock], held[lock]))
+		}
+	}
+	return lines
+}
+
+// pose has clients stand still on every lock: one has it, others wait where the servers know who waits. The returned function
+// ends them.
+func pose(t *testing.T, c *clients) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var closers []func()
+	holders := map[string]*lockops.Hold{}
+	waits := make(chan error, len(c.own))
+	waiting := 0
+	for _, one := range c.own {
+		queued := make(chan string, 10)
+		locker, closeSession, err := one.openUntil(ctx, func(name string) { queued <- name })
+		if err != nil {
+			t.Fatal(err)
+		}
+		closers = append(closers, closeSession)
+		if _, held := holders[one.lock]; !held {
+			try, stop := context.WithTimeout(ctx, 20*time.Second)
+			h, err := locker.Acquire(try)
+			stop()
+			if err != nil {
+				t.Fatalf("%s: %v", one.lock, err)
+			}
+			holders[one.lock] = h
+			continue
+		}
+		if !strings.HasPrefix(one.lock, zkName) {
+			continue
+		}
+		waiting++
+		entered := make(chan struct{})
+		go func() {
+			h, err := locker.Acquire(ctx)
+			if err == nil { // a reader beside another
+				close(entered)
+				<-ctx.Done()
+				err = h.Release(context.Background())
+			}
+			waits <- err
+		}()
+		select {
+		case <-queued:
+		case <-entered:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: nobody waits", one.lock)
+		}
+	}
+	return func() {
+		cancel()
+		for range waiting {
+			if err := <-waits; err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("waiter: %v", err)
+			}
+		}
+		for lock, h := range holders {
+			if err := h.Release(context.Background()); err != nil {
+				t.Errorf("%s: %v", lock, err)
+			}
+		}
+		for _, closeSession := range closers {
+			closeSession()
+		}
+	}
+}
+
+func (p picture) String() string {
+	var text strings.Builder
+	for _, lock := range slices.Sorted(maps.Keys(p)) {
+		fmt.Fprintf(&text, "\n  %s: %s", lock, p[lock])
+	}
+	return text.String()
+}

@@ -1,0 +1,226 @@
+package soak
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+var (
+	lasts = flag.Duration("soak.d", 0, "how `LONG` the faults go on; 0: no soak")
+	seed  = flag.Uint64("soak.seed", 0, "`SEED` of the schedule; 0: another one each time")
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(quiet{}) // it says of every server that is away that it is
+	servertest.Main(m)
+}
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+func TestSoak(t *testing.T) {
+	if *lasts == 0 {
+		t.Skip("SKIPPED: it takes its time: make soak-look runs it")
+	}
+	if *seed == 0 {
+		*seed = rand.Uint64N(1_000_000) + 1
+	}
+	t.Logf("seed %d: repeat with make soak-look SEED=%[1]d", *seed)
+	w := start(t)
+	plant(t, w)
+	notes, happened, tells := newLedger(), &faults{}, &story{}
+	path := program(t)
+	eye := observe(t, w, tells)
+	watch := startWatch(t, path, w.targets(), tells)
+	all := startClients(t, w, notes, *seed)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	doctor := &cron{t: t, program: path, targets: w.targets(), faults: happened, notes: notes, dir: t.TempDir(), codes: map[int]int{}}
+	judge := newJudge(notes, happened)
+	var beside sync.WaitGroup
+	beside.Go(func() { doctor.run(ctx, 4*time.Second) })
+	judged := make(chan int, 1)
+	beside.Go(func() { judged <- judgeOn(ctx, t, judge, tells) })
+
+	n := &nemesis{
+		t: t, w: w, clients: all, watch: watch, faults: happened, random: rand.New(rand.NewPCG(*seed, 2)), counts: map[string]int{},
+		longest: min(40*time.Second, max(4*time.Second, *lasts/10)),
+	}
+	from := time.Now()
+	for time.Since(from) < *lasts {
+		n.step()
+		time.Sleep(between(n.random, 500, 4000))
+		if time.Since(from) > time.Minute && sum(n.counts)%25 == 0 {
+			t.Logf("%s faults %d, operations %v, doctor %v", time.Now().Format("15:04:05"), sum(n.counts), notes.counts(), doctor.codes)
+		}
+	}
+	to := time.Now()
+	all.end(t)
+	free := w.same(t, eye.snapshot)
+	quiet := time.Now() // who stands still for the picture notes nothing
+	end := pose(t, all)
+	held := w.same(t, eye.snapshot)
+	if len(held) < 7 {
+		t.Errorf("too few locks to compare: %v", held)
+	}
+	t.Logf("at the end the servers held:%v and then%v", free, held)
+	if lines := differences(listed(t, path, w.targets()), held); len(lines) > 0 {
+		t.Errorf("ls does not list what the servers hold:\n%s", strings.Join(lines, "\n"))
+	}
+	noFindings(t, eye)
+	load(t, eye)
+	end()
+	stop()
+	beside.Wait()
+	events := tells.since(0, quiet)
+	judgeRest(t, judge, events[min(<-judged, len(events)):])
+	for _, by := range []string{observerName, watchName} {
+		for _, m := range missed(notes, happened, events, by, from, to) {
+			t.Errorf("%s never told: %s", by, m)
+		}
+	}
+	t.Logf("in %v: faults %v; operations %v; events %v; doctor's exit codes %v", to.Sub(from).Round(time.Second), n.counts, notes.counts(), judge.counts, doctor.codes)
+	if len(judge.said) > 0 {
+		t.Errorf("wrong events: %v", judge.said)
+	}
+	controls(t, notes, happened, events, held)
+	enough(t, to.Sub(from), sum(n.counts), notes.counts(), judge.counts, doctor.codes)
+	eye.end()
+	w.leftAlone(t)
+}
+
+// plant makes what has to be there before anybody looks.
+func plant(t *testing.T, w *world) {
+	t.Helper()
+	c, _, err := zk.Connect(zkAddrs(w.zk), 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Create("/soak", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// judgeOn judges events, each a while after it was told, so that the clients' notes are there, until ctx ends. It returns how
+// many it has judged.
+func judgeOn(ctx context.Context, t *testing.T, j *judge, tells *story) int {
+	n := 0
+	for pause(ctx, 2*time.Second) {
+		some := tells.since(n, time.Now().Add(-longestWait-after))
+		judgeRest(t, j, some)
+		n += len(some)
+	}
+	return n
+}
+
+func judgeRest(t *testing.T, j *judge, events []told) {
+	for _, e := range events {
+		if what := j.event(e); what != "" {
+			kind := strings.Join([]string{e.by, e.Event, about(e), backendOf(e.Lock)}, " ")
+			if j.said[kind]++; j.said[kind] > mostSaid {
+				t.Fail()
+				continue // the end of the soak says how many
+			}
+			t.Errorf("%s %s told %s %s of %s %s %s: %s", e.At.Local().Format("15:04:05.000"), e.by, e.Event, e.Certainty, e.Lock, e.name(), about(e), what)
+		}
+	}
+}
+
+// mostSaid is how often the same kind of wrong event is printed.
+const mostSaid = 10
+
+func about(e told) string {
+	if e.Finding != nil {
+		return e.Finding.Rule
+	}
+	return ""
+}
+
+// noFindings demands that nothing is called wrong when all is quiet.
+func noFindings(t *testing.T, e *eye) {
+	s := e.snapshot()
+	for _, b := range s.Backends {
+		for _, f := range b.Findings {
+			if f.Severity != "info" {
+				t.Errorf("at the end: %s: %s: %s", b.Name, f.Rule, f.Message)
+			}
+		}
+	}
+	for l := range s.Locks() {
+		for _, f := range l.Findings {
+			if f.Severity != "info" && f.Rule != "replica-failover" {
+				t.Errorf("at the end: %s: %s: %s", l.ID, f.Rule, f.Message)
+			}
+		}
+	}
+}
+
+// load demands that what the observer keeps on the servers and in itself did not grow.
+func load(t *testing.T, e *eye) {
+	for _, b := range e.snapshot().Backends {
+		t.Logf("%s: %s, %d requests, %d watches, lost %d times", b.Name, b.State, b.Cost.Requests, b.Cost.Watches, b.Lost)
+		if b.Cost.Watches > 20 {
+			t.Errorf("%s: %d watches on four directories", b.Name, b.Cost.Watches)
+		}
+		if b.State != "connected" {
+			t.Errorf("%s is %s: %s", b.Name, b.State, b.Error)
+		}
+	}
+	if n := runtime.NumGoroutine(); n > 600 {
+		t.Errorf("%d goroutines", n)
+	} else {
+		t.Logf("%d goroutines", n)
+	}
+}
+
+// leftAlone demands that no connection of the observer stays.
+func (w *world) leftAlone(t *testing.T) {
+	open := func() (n int) {
+		for _, p := range append(slices.Clone(w.zkLook), w.look...) {
+			n += p.Open()
+		}
+		return n
+	}
+	for deadline := time.Now().Add(10 * time.Second); open() > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections of the observer are still open", open())
+		}
+	}
+}
+
+// enough demands that something happened: a run in which little did shows nothing.
+func enough(t *testing.T, lasted time.Duration, faults int, operations, events map[string]int, doctor map[int]int) {
+	t.Helper()
+	least := func(what string, n int, every time.Duration) {
+		if want := int(lasted / every); n < want {
+			t.Errorf("%d %s in %v: at least %d are expected", n, what, lasted.Round(time.Second), want)
+		}
+	}
+	least("faults", faults, 12*time.Second)
+	least("acquisitions", operations["acquired"], time.Second)
+	least("releases", operations["released"], time.Second)
+	least("events of grants", events["acquired"]+events["handover"], time.Second)
+	least("events of ends", events["released"], time.Second)
+	least("runs of doctor", doctor[0]+doctor[1]+doctor[3], 15*time.Second)
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, one := range counts {
+		n += one
+	}
+	return n
+}

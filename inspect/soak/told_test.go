@@ -1,0 +1,207 @@
+package soak
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/redissource"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+// told is an event as watch writes it, and who told it.
+type told struct {
+	Event     string
+	At        time.Time
+	Lock      string
+	Contender *struct{ Name string }
+	From      *string
+	Certainty string
+	Finding   *inspect.Finding
+	Backend   *struct{ Name, State, Error string }
+	by        string
+}
+
+func (e told) name() string {
+	if e.Contender == nil {
+		return ""
+	}
+	return e.Contender.Name
+}
+
+// story is what observers told, in order. Its methods may be called by any goroutine.
+type story struct {
+	mu     sync.Mutex
+	events []told
+}
+
+func (s *story) add(t *testing.T, by string, line []byte) {
+	e := told{by: by}
+	if err := json.Unmarshal(line, &e); err != nil {
+		t.Errorf("%s told %q: %v", by, line, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+}
+
+// since returns the events from the n-th on that were told before a time.
+func (s *story) since(n int, before time.Time) []told {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end := n
+	for end < len(s.events) && s.events[end].At.Before(before) {
+		end++
+	}
+	return append([]told(nil), s.events[n:end]...)
+}
+
+// The names of those who tell.
+const (
+	observerName = "observer" // in this process, behind wires where it can be
+	watchName    = "watch"    // the real program, which is stopped at times
+)
+
+// eye is an Observer in this process, as the screen has one.
+type eye struct {
+	observer *inspect.Observer
+	stop     context.CancelFunc
+	done     chan struct{}
+}
+
+// observe watches all servers, those of ZooKeeper and the five masters through wires.
+func observe(t *testing.T, w *world, tells *story) *eye {
+	t.Helper()
+	var admins []string
+	for _, z := range w.zk {
+		admins = append(admins, z.Admin)
+	}
+	var five []*redis.UniversalOptions
+	for _, p := range w.look {
+		five = append(five, &redis.UniversalOptions{Addrs: []string{p.Addr()}})
+	}
+	o := inspect.NewObserver(time.Now,
+		zksource.New(zksource.Config{Backend: zkName, Servers: wireAddrs(w.zkLook), Admin: admins, Roots: []string{"/soak"}}),
+		redissource.New(redissource.Config{Backend: redlockName, Masters: five}),
+		redissource.New(redissource.Config{
+			Backend: sentinelName,
+			Masters: []*redis.UniversalOptions{{Addrs: redisAddrs(w.sentinels), MasterName: servertest.SentinelMaster}},
+		}),
+		redissource.New(redissource.Config{
+			Backend: clusterName,
+			Masters: []*redis.UniversalOptions{{Addrs: redisAddrs(w.cluster), IsClusterMode: true}},
+		}),
+	)
+	o.Diagnose(finding.Rules(), 10*time.Minute)
+	ctx, stop := context.WithCancel(context.Background())
+	e := &eye{observer: o, stop: stop, done: make(chan struct{})}
+	sub := o.Subscribe()
+	var both sync.WaitGroup
+	both.Go(func() {
+		if err := o.Run(ctx); err != nil {
+			t.Errorf("observer: %v", err)
+		}
+		stop()
+	})
+	both.Go(func() {
+		defer sub.Close()
+		for {
+			s, err := sub.Next(ctx)
+			if err != nil {
+				return
+			}
+			if s.Dropped > 0 {
+				t.Errorf("the observer dropped %d events", s.Dropped)
+			}
+			for _, event := range s.Events {
+				line, err := json.Marshal(inspect.EventJSON(event, 0))
+				if err != nil {
+					t.Error(err)
+				}
+				tells.add(t, observerName, line)
+			}
+		}
+	})
+	go func() {
+		both.Wait()
+		close(e.done)
+	}()
+	t.Cleanup(e.end)
+	return e
+}
+
+func (e *eye) end() {
+	e.stop()
+	<-e.done
+}
+
+// snapshot is what the observer shows now.
+func (e *eye) snapshot() *inspect.Snapshot { return e.observer.Snapshot() }
+
+// program is the real program, built once.
+func program(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("LOCKSCOPE_PROGRAM"); path != "" {
+		return path
+	}
+	path := t.TempDir() + "/lockscope"
+	build := exec.Command("go", "build", "-o", path, "lockscope")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the program: %v\n%s", err, out)
+	}
+	return path
+}
+
+// watcher is the real program, which watches all servers.
+type watcher struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+func startWatch(t *testing.T, program string, targets []string, tells *story) *watcher {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{"watch", "-o", "jsonl"}, targets...)...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w := &watcher{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			tells.add(t, watchName, lines.Bytes())
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-w.done
+		_ = cmd.Wait()
+	})
+	return w
+}
+
+func (w *watcher) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := w.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
