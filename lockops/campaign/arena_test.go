@@ -212,7 +212,6 @@ func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) 
 			say(t, i, "REPLICAOF", "127.0.0.1", "1") // where nobody is: it keeps what it has
 			return func() { say(t, i, "REPLICAOF", "NO", "ONE") }
 		})},
-		{name: "LOADING", do: each(func(t *testing.T, i int) func() { say(t, i, "DEBUG", "RELOAD"); return nil })},
 		{name: "a command blocks", do: each(func(t *testing.T, i int) func() { say(t, i, "DEBUG", "SLEEP", "0.4"); return nil })},
 	}
 	a.faults = append(a.faults, forcedOnRedis(addrsOf(masters))...)
