@@ -128,6 +128,38 @@ func TestRenewalsShowInTheTimesToLive(t *testing.T) {
 	}
 }
 
+// Five masters that are renewed, or read, one after the other prolong the quorum's time to live several times in a moment.
+func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
+	a := applying(t)
+	const ttl = 6 * time.Second
+	ends := []time.Duration{ttl, ttl, ttl, ttl, ttl}
+	u := Update{Backend: zkUp}
+	read := func(after time.Duration) {
+		v := ballots("x x x x x")
+		for i := range v {
+			v[i].ExpiresAt = now.Add(ends[i])
+		}
+		l := KeyLock(ID{"zk", "/l"}, v, now.Add(after))
+		u.Put = []*Lock{l}
+		a.clock.at = now.Add(after)
+		a.apply(sourceUpdate{0, u})
+		u.Backend = nil
+	}
+	read(0)
+	for renewal := 1; renewal <= 4; renewal++ {
+		begun := time.Duration(renewal) * 2 * time.Second
+		for i := range ends {
+			after := begun + time.Duration(i)*220*time.Millisecond
+			ends[i] = after + ttl
+			read(after)
+		}
+	}
+	r := a.history().Renewal
+	if r.Count != 4 || r.Every != 2*time.Second || r.Missed != 0 {
+		t.Errorf("four renewals, 2 s apart, are %+v", r)
+	}
+}
+
 // A master that comes and goes changes for how long a quorum lasts, and is no renewal.
 func TestAMasterThatComesAndGoesRenewsNothing(t *testing.T) {
 	a := applying(t)

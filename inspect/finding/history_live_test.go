@@ -109,7 +109,7 @@ func TestARealWatchdogStops(t *testing.T) {
 		w.do("HSET", w.id.Path, first, 1)
 		w.do("PEXPIRE", w.id.Path, 4000)
 		w.awaitLock("it is held", w.heldBy(first))
-		w.renew(6, 4*time.Second, 300*time.Millisecond)
+		w.renew(6, 4*time.Second, 800*time.Millisecond)
 		if l := w.observer.Snapshot().Lock(w.id); w.has(l, "renewal-stopped") {
 			t.Errorf("it is renewed: %+v", l.Findings)
 		}
