@@ -80,6 +80,10 @@ func TestSuspectTarget(t *testing.T) {
 		}
 		return inspect.Case{Backend: b, Now: now}
 	}
+	of := func(topology inspect.Topology, c inspect.Case) inspect.Case {
+		c.Backend.Topology = topology
+		return c
+	}
 	apart := inspect.Spread{Masters: 3, Locks: 4, OnOne: 4, Used: 3}
 	check(t, "suspect-target", []state{
 		{
@@ -91,6 +95,8 @@ func TestSuspectTarget(t *testing.T) {
 		{name: "one lock stands on several", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 4, Used: 3}, "master", "master", "master")},
 		{name: "a single lock", c: servers(inspect.Spread{Masters: 3, Locks: 1, OnOne: 1, Used: 1}, "master", "master", "master")},
 		{name: "a replica among them", c: servers(inspect.Spread{}, "master", "replica"), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r2 is a replica"}, evidence: map[string]any{"master": "r2"}},
+		{name: "a Cluster has replicas", c: of(inspect.Cluster, servers(inspect.Spread{}, "master", "replica"))},
+		{name: "behind Sentinels too", c: of(inspect.Sentinel, servers(inspect.Spread{}, "master", "replica"))},
 		{name: "replicas only", c: servers(inspect.Spread{}, "replica", "replica")},
 		{name: "masters", c: servers(inspect.Spread{}, "master", "master")},
 	})

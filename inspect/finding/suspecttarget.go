@@ -17,8 +17,8 @@ import (
 // Evidence: masters (addresses), locks and on_one (how many, and how many of them on one only), or replica and servers.
 func suspectTarget() inspect.Rule {
 	return backendRule("suspect-target", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
-		if b.Kind != inspect.Redis || len(b.Servers) < 2 {
-			return nil
+		if b.Kind != inspect.Redis || len(b.Servers) < 2 || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {
+			return nil // the servers say themselves who is a replica of whom
 		}
 		found := replicasAmong(b)
 		s := b.Spread
