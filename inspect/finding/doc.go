@@ -39,7 +39,7 @@
 //	suspect-target        given as masters of one lock, but it is not    masters, locks, on_one; master     give each as its own
 //	                      (backend)
 //	servers-disagree      given as one ensemble, and are none (backend) servers                          a target for each
-//	thin-margin           just a quorum of three or more masters       votes, quorum, without             bring the others back
+//	thin-margin           just a quorum of three or more masters       votes, quorum, without             see why they lack it
 //	master-restarted      a master lost the key in a restart           master, started_at                 delayed restart
 //	clock-skew            clocks more than 1 s apart (backend)         servers, between, apart_ms         fix NTP, slew
 //	stale-fair-queue      waiters of a fair queue are gone             contenders, stale, head            wait; release them

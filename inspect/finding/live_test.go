@@ -104,7 +104,7 @@ func TestRealMasterRestarts(t *testing.T) {
 		t.Errorf("before the restart: %v", found)
 	}
 	last.Kill(t)
-	if found := diagnosis(t, redissource.New(cfg), 0)[cfg.Only]; !slices.Equal(found, []string{"blind", "thin-margin"}) {
+	if found := diagnosis(t, redissource.New(cfg), 0)[cfg.Only]; !slices.Equal(found, []string{"blind"}) {
 		t.Errorf("while it is down: %v", found)
 	}
 	last.Restart(t)

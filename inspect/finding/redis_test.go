@@ -65,14 +65,16 @@ func TestMinorityLeftover(t *testing.T) {
 func TestThinMargin(t *testing.T) {
 	check(t, "thin-margin", []state{
 		{
-			name: "three of five", c: present(votes("aaa-!", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has:      []string{"only 3 of 5 masters", "r4 absent, r5 silent"},
-			evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{{"addr": "r4", "says": "absent"}, {"addr": "r5", "says": "no answer"}}},
+			name: "three of five", c: present(votes("aaa-b", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has:      []string{"only 3 of 5 masters", "r4 absent, r5 other value"},
+			evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{{"addr": "r4", "says": "absent"}, {"addr": "r5", "says": "b"}}},
 		},
 		{name: "two of three", c: present(votes("aab", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r3 other value"}},
 		{name: "set this moment: the others may follow", c: present(votes("aa-", time.Minute), seen(history()))},
 		{name: "it lasts", c: present(votes("aa-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "four of five", c: present(votes("aaaa-", time.Minute))},
+		{name: "a silent one may hold it: only we may be cut off from it", c: present(votes("aaa-!", time.Minute))},
+		{name: "two silent ones, that were seen to hold it or not", c: present(votes("aaa!!", time.Minute), seen(history()))},
 		{name: "a single master", c: present(votes("a", time.Minute))},
 		{name: "two masters", c: present(votes("aa", time.Minute))},
 		{name: "no quorum at all", c: present(votes("a--", time.Minute))},

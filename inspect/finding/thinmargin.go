@@ -9,10 +9,11 @@ import (
 )
 
 // thinMargin: exactly a quorum of three or more masters holds the lock. One more that fails or restarts empty, and a second
-// client can get it. A key that was set within the last moment is left alone: the other masters may be about to follow.
+// client can get it. A key that was set within the last moment is left alone: the other masters may be about to follow. So is
+// one of which a master does not tell us: we may be cut off from it while the lock's client is not (blind names it).
 //
-// Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that is down,
-// restarted or slow.
+// Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that was down or too
+// slow for the client, or that restarted empty.
 //
 // Evidence: votes, quorum, without (addr and says of each master that does not hold the value).
 func thinMargin() inspect.Rule {
@@ -28,6 +29,9 @@ func thinMargin() inspect.Rule {
 			if m.Agrees {
 				continue
 			}
+			if !m.Up || hidden(m) {
+				return nil
+			}
 			without = append(without, evidence{"addr": inspect.Escape(m.Addr), "says": says(m)})
 			if len(why) < 3 {
 				why = append(why, at(m.Addr)+" "+briefly(m))
@@ -41,9 +45,9 @@ func thinMargin() inspect.Rule {
 			Message:    fmt.Sprintf("only %d of %d masters hold it (%s): one more lost, and a second client can get it", l.Votes(), len(l.Masters), strings.Join(why, ", ")),
 			Evidence: evidence{
 				"votes": l.Votes(), "quorum": l.Quorum, "without": without,
-				"cause": "masters that are down or restarted, or a client that stops asking at the quorum (redsync #186)",
+				"cause": "masters that the client did not reach or that restarted empty, or a client that stops asking at the quorum (redsync #186)",
 			},
-			Advice: "bring these masters back, a restarted one only after the longest TTL, and restart no other meanwhile",
+			Advice: "see why these masters lack it, and restart no other meanwhile",
 		})
 	})
 }
@@ -51,10 +55,6 @@ func thinMargin() inspect.Rule {
 // briefly says in a word why a master does not vote with the most.
 func briefly(m *inspect.Vote) string {
 	switch {
-	case !m.Up:
-		return "silent"
-	case hidden(m):
-		return "not seen"
 	case !m.Present:
 		return "absent"
 	case m.Foreign:
