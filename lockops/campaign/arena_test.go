@@ -180,15 +180,7 @@ func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) 
 			}
 		}
 	}
-	// say tells a master something, unless another fault has it stopped or gone.
-	say := func(t *testing.T, i int, words ...any) {
-		c := redis.NewClient(&redis.Options{Addr: masters[i].Addr, MaxRetries: -1, ReadTimeout: time.Second})
-		defer c.Close()
-		var refused redis.Error
-		if err := c.Do(t.Context(), words...).Err(); errors.As(err, &refused) && !strings.HasPrefix(err.Error(), "LOADING") {
-			t.Errorf("%v: %v", words, err)
-		}
-	}
+	say := func(t *testing.T, i int, words ...any) { tell(t, masters[i].Addr, words...) }
 	a.faults = []fault{
 		{name: "masters are stopped", do: each(func(t *testing.T, i int) func() { masters[i].Pause(t); return func() { masters[i].Resume(t) } })},
 		{name: "masters are killed", do: each(func(t *testing.T, i int) func() {
@@ -212,6 +204,7 @@ func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) 
 			say(t, i, "REPLICAOF", "127.0.0.1", "1") // where nobody is: it keeps what it has
 			return func() { say(t, i, "REPLICAOF", "NO", "ONE") }
 		})},
+		{name: "LOADING", do: each(func(t *testing.T, i int) func() { reload(t, masters[i].Addr); return nil })},
 		{name: "a command blocks", do: each(func(t *testing.T, i int) func() { say(t, i, "DEBUG", "SLEEP", "0.4"); return nil })},
 	}
 	a.faults = append(a.faults, forcedOnRedis(addrsOf(masters))...)
@@ -230,6 +223,27 @@ func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) 
 		return leftOnRedis(ctx, addrsOf(masters), cfg)
 	}
 	return a
+}
+
+// tell says something to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
+func tell(t *testing.T, addr string, words ...any) string {
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
+	defer c.Close()
+	answer, err := c.Do(t.Context(), words...).Text()
+	var refused redis.Error
+	if errors.As(err, &refused) && !strings.HasPrefix(err.Error(), "LOADING") {
+		t.Errorf("%v: %v", words, err)
+	}
+	return answer
+}
+
+// reload has a master load its data anew: to others it says LOADING meanwhile. One that loads its append-only file still
+// is left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of all loading. Scripts
+// would then find half of the data, and the rest of the file would bring back what they found missing.
+func reload(t *testing.T, addr string) {
+	if strings.Contains(tell(t, addr, "INFO", "persistence"), "\nloading:0\r") {
+		tell(t, addr, "DEBUG", "RELOAD")
+	}
 }
 
 func addrsOf(masters []*servertest.Redis) []string {
