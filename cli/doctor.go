@@ -20,7 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor [TARGET…]",
 		Short: "Say what is wrong with the locks, why, and what to do",
-		Long: "doctor looks at every lock and backend once and names what is wrong: what was found, the evidence, and what to\n" +
+		Long: "doctor looks at every lock and backend once, and once more where what it finds may pass, and names what is wrong: what was found, the evidence, and what to\n" +
 			"do. What could not be seen is told at the end; it is never taken for fine. It fires no rule that needs to have\n" +
 			"watched for a while; the screen and watch do. Of a recording, named in place of targets, it tells what stood at its\n" +
 			"end, and fires them all.\n\n" +
@@ -44,7 +44,12 @@ func (a *app) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			snapshot, err := a.look(cmd.Context(), s, "")
+			look := func() (*inspect.Snapshot, error) { return a.look(cmd.Context(), s, "") }
+			if s.recording == "" { // what it ends with does not change
+				once := look
+				look = func() (*inspect.Snapshot, error) { return lookTwice(cmd.Context(), once, again) }
+			}
+			snapshot, err := look()
 			if err != nil {
 				return err
 			}
