@@ -80,7 +80,7 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 		}
 		done := make(chan outcome, 1)
 		go func() { done <- run(t, "acquire", "zk:"+path, target, "-o", "jsonl", "--", "true") }()
-		await(t, "our place in the queue", func(o outcome) bool { return strings.Contains(o.stdout, "1 waiting") }, "show", "zk:"+path, target)
+		await(t, "our place in the queue", func(o outcome) bool { return strings.Contains(o.stdout, "1 waits") }, "show", "zk:"+path, target)
 		peer.Release(t)
 		peer.Expect(t, "released")
 		got := <-done
@@ -293,7 +293,7 @@ func TestReleaseByALabelNamesTheContender(t *testing.T) {
 				peer.Expect(t, "acquired")
 			}
 		}
-		got := await(t, "all three", func(o outcome) bool { return strings.Contains(o.stdout, "2 waiting") }, "show", "zk:"+path, target, "-o", "tree")
+		got := await(t, "all three", func(o outcome) bool { return strings.Contains(o.stdout, "2 wait,") }, "show", "zk:"+path, target, "-o", "tree")
 		var l lock
 		if err := json.Unmarshal([]byte(run(t, "show", "zk:"+path, target, "-o", "json").stdout), &l); err != nil {
 			t.Fatalf("%v in %+v", err, got)
@@ -311,7 +311,7 @@ func TestReleaseByALabelNamesTheContender(t *testing.T) {
 			!strings.Contains(got.stderr, "2 contenders") || !strings.Contains(got.stderr, "lockscope show zk:"+path+" "+target+")") {
 			t.Errorf("two of a label: %+v", got)
 		}
-		if got := run(t, "release", "zk:"+path, target, "--owner", "nobody", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "no longer in the queue (look again: lockscope show zk:"+path+" "+target+")") {
+		if got := run(t, "release", "zk:"+path, target, "--owner", "nobody", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "no longer in the queue; nothing was done (look again: lockscope show zk:"+path+" "+target+")") {
 			t.Errorf("nobody: %+v", got)
 		}
 		if got := run(t, "release", "zk:"+path, target, "--owner", l.Holders[0].Name); got.code != 1 || got.stdout != "" ||

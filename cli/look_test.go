@@ -218,8 +218,8 @@ func TestDemoHeadless(t *testing.T) {
 		{"zk:/locks/accounts", "mutex", "curator", "deadlock"},
 		{"zk:/locks/ledger", "mutex", "curator", "deadlock"},
 		{"redis:lock:cart:42", "redlock", "lockscope", ""},
-		{"redis:lock:seats", "redlock", "token", "split-quorum"},
-		{"redis:lock:nightly", "redlock", "token", "no-ttl"},
+		{"redis:lock:seats", "redlock", "redsync", "split-quorum"},
+		{"redis:lock:nightly", "redlock", "redsync", "no-ttl"},
 	} {
 		l := s.lock(t, want.id)
 		if l.Kind != want.kind || l.Recipe != want.recipe {

@@ -20,6 +20,9 @@ func partial(s *inspect.Snapshot) []string {
 	}
 	var lines []string
 	for _, b := range s.Backends {
+		if b.State == inspect.Down {
+			continue // judgeStates says it
+		}
 		var parts []string
 		if unseen(b) {
 			parts = append(parts, "is "+string(b.State))
@@ -48,10 +51,11 @@ func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 // judgePartial is the exit code of a look of which not everything was seen. allowed: what was seen is enough, as long as
 // every backend showed something.
 func (a *app) judgePartial(s *inspect.Snapshot, allowed bool) error {
+	down := slices.DeleteFunc(slices.Clone(s.Backends), func(b *inspect.Backend) bool { return b.State != inspect.Down })
+	failed := a.judgeStates(down)
 	lines := partial(s)
-	down := slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State == inspect.Down })
-	if len(lines) == 0 || allowed && !down {
-		return nil
+	if len(lines) == 0 || allowed {
+		return failed
 	}
 	a.say("not everything was seen: %s (see `unseen` and the blind findings; --allow-partial takes what was seen for enough)", strings.Join(lines, "; "))
 	return exitError{code: exitUnreachable}

@@ -32,9 +32,10 @@ func advised(t *testing.T, advice string) []string {
 
 // What an advice says to run does what it says when it is pasted as it stands.
 func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
+	const hostile = "lockscope:Zm9vYmFyYmF6cXV4MTIzNA:v; w" // surely a lock's, with a label that a shell would run
 	server, other := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)
 	for _, s := range []*servertest.Redis{server, other} {
-		s.Mini.Set("lock:a b's", "v; w")
+		s.Mini.Set("lock:a b's", hostile)
 	}
 	home := t.TempDir()
 	config := filepath.Join(home, "my config.yaml")
@@ -67,14 +68,14 @@ func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 			t.Fatalf("%v: %+v", tt.args, got)
 		}
 		words := advised(t, l.Findings[0].Advice)
-		if got, want := strings.Join(words, " "), "release "+tt.lock+" "+tt.want+" --owner v; w"; got != want {
+		if got, want := strings.Join(words, " "), "release "+tt.lock+" "+tt.want+" --owner "+hostile; got != want {
 			t.Errorf("%v: %q, want %q", tt.args, got, want)
 		}
 		if got := runIn(t, t.Context(), env, append(words, "--dry-run")...); got.code != 0 {
 			t.Errorf("%q: %+v", words, got)
 		}
 		show := runIn(t, t.Context(), env, append([]string{"show", tt.lock}, tt.args...)...)
-		if !strings.Contains(show.stdout, "\n         lockscope release '") || !strings.Contains(show.stdout, "--owner 'v; w'\n") {
+		if !strings.Contains(show.stdout, "\n         lockscope release '") || !strings.Contains(show.stdout, "--owner '"+hostile+"'\n") {
 			t.Errorf("show: %+v", show)
 		}
 	}

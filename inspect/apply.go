@@ -228,8 +228,9 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 		}
 	}
 	o.events = append(o.events, events...)
+	l.ttlSeen = longestTTL(l)
 	if before != nil {
-		l.history = before.history
+		l.history, l.ttlSeen = before.history, max(l.ttlSeen, before.ttlSeen)
 	}
 	if l.State != StateUnknown && !p.once() {
 		o.remember(p, change{was: was, is: l, events: events, offset: offset, blind: blind}, now)

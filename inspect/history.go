@@ -55,7 +55,7 @@ func (t *track) note(c change) *History {
 	t.forget(c.is)
 	t.renewal.note(&c)
 	v := t.view
-	v.LongestTTL = max(v.LongestTTL, longestTTL(c.is))
+	v.LongestTTL = max(v.LongestTTL, c.is.ttlSeen)
 	t.view.LongestTTL = v.LongestTTL
 	v.Holds, v.Waits, v.Renewal = t.holds.spans(), t.waits.spans(), t.renewal.Renewal
 	v.Recent = slices.Clip(t.spans[max(0, len(t.spans)-recentSpans):])

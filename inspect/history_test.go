@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -157,6 +158,23 @@ func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 	r := a.history().Renewal
 	if r.Count != 4 || r.Every != 2*time.Second || r.Missed != 0 {
 		t.Errorf("four renewals, 2 s apart, are %+v", r)
+	}
+}
+
+// The longest time to live is that of the first look also where a key is read again and again and nothing happens to it: a
+// split vote that is taken for a fresh one each time is never told.
+func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
+	a := applying(t)
+	votes := ballots("x y z")
+	for i := range votes {
+		votes[i].ExpiresAt = now.Add(30 * time.Second)
+	}
+	for second := range 8 {
+		a.send(second, Update{Put: []*Lock{at(KeyLock(ID{"zk", "/l"}, slices.Clone(votes), now), second)}, Backend: zkUp})
+	}
+	l := a.locks.get(ID{"zk", "/l"})
+	if h := a.byName["zk"].historyOf(l); h == nil || h.LongestTTL != 30*time.Second {
+		t.Errorf("%+v", h)
 	}
 }
 

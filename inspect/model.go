@@ -77,8 +77,9 @@ type Lock struct {
 	Unseen   []Unseen
 	Findings []Finding
 
-	told    int      // how many of Findings, at its beginning, are the source's
-	history *History // nil before something happened
+	told    int           // how many of Findings, at its beginning, are the source's
+	history *History      // nil before something happened
+	ttlSeen time.Duration // the longest time to live that was seen on it, also before something happened
 }
 
 // Contention is the number of contenders of a lock, holders and waiters.

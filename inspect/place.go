@@ -75,10 +75,10 @@ func (p *place) historyOf(l *Lock) *History {
 		return nil
 	case l.history != nil:
 		return l.history
-	case longestTTL(l) == 0:
+	case l.ttlSeen == 0:
 		return p.quiet
 	default:
-		return &History{Since: p.since, LongestTTL: longestTTL(l)}
+		return &History{Since: p.since, LongestTTL: l.ttlSeen}
 	}
 }
 

@@ -77,7 +77,8 @@ func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 		conn, err := next(ctx, network, addr)
 		h.dials.Add(1)
 		if err != nil {
-			return failedConn{err: err}, nil
+			// Not to be unwrapped by go-redis, which takes a layer off what fails while it greets the server.
+			return failedConn{err: worded{err.Error(), []error{err}}}, nil
 		}
 		return conn, nil
 	}
