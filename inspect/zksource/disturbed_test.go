@@ -37,11 +37,11 @@ func TestWhenClientsHadToConnectAnew(t *testing.T) {
 		before, after serverAnswer
 		want          time.Time
 	}{
-		"it tells since when it serves": {serverAnswer{}, up("leader", time.Hour, 1), noon.Add(-time.Hour)},
-		"it serves anew":                {up("leader", time.Hour, 1), up("leader", time.Minute, 2), noon.Add(-time.Minute)},
-		"it went down":                  {up("leader", time.Hour, 1), down, noon},
-		"it is down":                    {down, down, time.Time{}},
-		"it does not tell, its oldest client does": {serverAnswer{}, oldest(up("follower", 0, 1), noon.Add(-time.Minute)), noon.Add(-time.Minute)},
+		"it tells since when it serves":              {serverAnswer{}, up("leader", time.Hour, 1), noon.Add(-time.Hour)},
+		"it serves anew":                             {up("leader", time.Hour, 1), up("leader", time.Minute, 2), noon.Add(-time.Minute)},
+		"it went down":                               {up("leader", time.Hour, 1), down, noon},
+		"it is down":                                 {down, down, time.Time{}},
+		"its oldest client tells it":                 {serverAnswer{}, oldest(up("follower", 0, 1), noon.Add(-time.Minute)), noon.Add(-time.Minute)},
 		"nobody tells":                               {serverAnswer{}, up("follower", 0, 1), noon},
 		"it does not tell, and served before":        {up("follower", 0, 1), oldest(up("follower", 0, 1), noon.Add(-time.Minute)), time.Time{}},
 		"it does not tell, and was elected":          {up("follower", 0, 1), oldest(up("leader", 0, 2), noon.Add(-time.Second)), noon.Add(-time.Second)},
