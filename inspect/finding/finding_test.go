@@ -212,6 +212,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: watchers}},
 			Cycle: &inspect.Cycle{Locks: []inspect.ID{zk.ID}, Owners: []string{text, text}}, Sessions: map[int64]inspect.Session{}, AllSessions: true,
 		},
+		{Lock: zk}, // its clients are not known to be away
 		{Lock: queue("kazoo", 2), Backend: &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}},
 		{Lock: redis, History: late},
 		present(redis, seen(zombie)),

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -10,48 +11,59 @@ import (
 
 // missingWatch: a waiter does not watch the contender that it waits for, so nothing wakes it up when that leaves, and all
 // behind it wait with it. The server's own watch table says so, between two looks at the same queue. Nodes of no known
-// library none of which watches another are a registry rather than a queue: silent.
+// library none of which watches another are a registry rather than a queue: silent. So is one whose client has no connection.
 //
 // Cause in the wild: CURATOR-527 and CURATOR-495 (a wake-up lost between reading and waiting), dolphinscheduler #2020;
 // tutorials that call exists() on a predecessor that is gone and wait all the same.
 //
-// Evidence: contender, owner, session, client, since; expected (whom it should watch); blocked_below. One finding for each
+// Evidence: contender, owner, session, client, since; expected (whom it should watch); watches_gone (what it
+// watches instead, if that is gone); blocked_below. One finding for each
 // such waiter, at most 10.
 func missingWatch() inspect.Rule {
 	return lockRule("missing-watch", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		missing, confirmed := 0, false
-		for i := range l.Waiters {
-			switch l.Waiters[i].Watch {
-			case inspect.Missing:
-				missing++
-			case inspect.Confirmed:
-				confirmed = true
-			}
-		}
-		if missing == 0 || !confirmed && l.Recipe == "sequential" && l.Confidence == recipe.Possible {
+		confirmed := slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
+		if !confirmed && l.Recipe == "sequential" && l.Confidence == recipe.Possible {
 			return nil
 		}
-		found := make([]inspect.Finding, 0, min(missing, listed))
+		var found []inspect.Finding
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
-			if w.Watch == inspect.Missing && len(found) < listed {
-				found = append(found, unwatching(l, w))
+			gone := watchesGone(c, w)
+			if (w.Watch == inspect.Missing || gone) && !away(c, w) && len(found) < listed {
+				found = append(found, unwatching(l, w, gone))
 			}
 		}
 		return found
 	})
 }
 
-func unwatching(l *inspect.Lock, w *inspect.Contender) inspect.Finding {
+// watchesGone says that a waiter watches a node that was gone when the lock was read, well before the table of watches was, and
+// not whom it waits for. Some clients leave such a watch behind when they look again, and then watch the right one.
+func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
+	return w.WatchesGone != "" && w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
+}
+
+// away says that a waiter's client has no connection, or may be about to have one again: its watches are gone until then, and
+// its session's end removes it if it does not come back.
+func away(c *inspect.Case, w *inspect.Contender) bool {
+	_, connected := c.Sessions[w.Owner.Session]
+	return c.AllSessions && !connected || returning(c, w)
+}
+
+func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Finding {
 	e := about(w)
 	e["expected"], e["blocked_below"] = w.Watches.String(), w.BlockedBelow
 	e["cause"] = "a wake-up that was lost between looking and waiting (CURATOR-527), or a client that does not look at the answer"
 	confidence := recipe.Certain
-	if l.Confidence != recipe.Certain {
+	if l.Confidence != recipe.Certain || w.Watch != inspect.Missing {
 		confidence = recipe.Likely
 	}
 	message := fmt.Sprintf("%s does not watch %s, whom it waits for: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.Watches))
+	if gone {
+		e["watches_gone"] = w.WatchesGone.String()
+		message = fmt.Sprintf("%s watches %s, which is gone, and nobody else: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
+	}
 	if w.BlockedBelow > 0 {
 		message += fmt.Sprintf("; %d behind it", w.BlockedBelow)
 	}

@@ -247,6 +247,36 @@ func TestMissingWatch(t *testing.T) {
 		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
 		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
 	})
+	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
+	gone := func(answer inspect.Confirmation, tableAfter time.Duration, changes ...func(*inspect.Case)) inspect.Case {
+		c := watching("curator", recipe.Certain, answer)
+		c.Lock.Waiters[0].WatchesGone = left
+		c.Watches = &inspect.WatchTable{ReadAt: c.Lock.ReadAt.Add(tableAfter)}
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
+	}
+	sessions := func(ids ...int64) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true
+			for _, id := range ids {
+				c.Sessions[id] = inspect.Session{ID: id}
+			}
+		}
+	}
+	disturbed := func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
+	check(t, "missing-watch", []state{
+		{
+			name: "it watches a node that is gone", c: gone(inspect.Unconfirmed, inspect.WatchSettle), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"which is gone", "nothing will wake it up"}, evidence: map[string]any{"watches_gone": left},
+		},
+		{name: "and surely not the right one", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1, 2)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"watches_gone": left}},
+		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
+		{name: "it watches the right one beside", c: gone(inspect.Confirmed, inspect.WatchSettle)},
+		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
+		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
+	})
 	many := make([]inspect.Confirmation, 25)
 	for i := range many {
 		many[i] = inspect.Missing
