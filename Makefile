@@ -36,10 +36,11 @@ SEED ?= 1
 ARENAS ?=
 SEEDS ?= 200
 SOAKFLAGS ?=
+SOAKTESTS ?= TestCampaign|TestControl|TestSchedules
 
 .PHONY: soak
 soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 ARENAS=zookeeper
-	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run 'TestCampaign|TestControl|TestSchedules' ./lockops/campaign -args \
+	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run '$(SOAKTESTS)' ./lockops/campaign -args \
 		-campaign.for $(D) -campaign.seed $(SEED) -campaign.arenas '$(ARENAS)' -sim.seeds $(SEEDS) -sim.seed $(SEED) $(SOAKFLAGS)
 
 .PHONY: soak-look

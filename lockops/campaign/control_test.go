@@ -61,8 +61,18 @@ func oneRedisConfig(addr string, mean time.Duration) func(int) Config {
 	}
 }
 
+// onlyInASoak leaves out what takes minutes on a busy machine. That the checkers find what they look for is tested without
+// servers, too.
+func onlyInASoak(t *testing.T) {
+	t.Helper()
+	if *campaignFor == 0 {
+		t.Skip("SKIPPED: it takes its time: make soak runs it")
+	}
+}
+
 // Holders who do not hear that their lease is over.
 func TestControlDeafHolders(t *testing.T) {
+	onlyInASoak(t)
 	server := servertest.StartRedis(t)
 	wire := servertest.StartWire(t, server.Addr)
 	c := oneRedisConfig(wire.Addr(), 4*lockTTL)
@@ -79,6 +89,7 @@ func TestControlDeafHolders(t *testing.T) {
 
 // Processes that are stopped while they hold, and a store that looks at no token.
 func TestControlTokensNotChecked(t *testing.T) {
+	onlyInASoak(t)
 	server := servertest.StartRedis(t)
 	c := oneRedisConfig(server.Addr, 50*time.Millisecond)
 	random := rand.New(rand.NewPCG(*campaignSeed, 2))
@@ -97,12 +108,14 @@ func TestControlTokensNotChecked(t *testing.T) {
 
 // A Redis that forgets everything when it is restarted.
 func TestControlNoPersistence(t *testing.T) {
+	onlyInASoak(t)
 	server := servertest.StartRedis(t)
 	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(t *testing.T, _ *team) { server.Restart(t) })
 }
 
 // A failover to a replica that has not heard of the lock.
 func TestControlFailover(t *testing.T) {
+	onlyInASoak(t)
 	master := servertest.StartRedis(t)
 	link, clients := servertest.StartWire(t, master.Addr), servertest.StartWire(t, master.Addr)
 	host, port, err := net.SplitHostPort(link.Addr())
@@ -131,6 +144,7 @@ func TestControlFailover(t *testing.T) {
 
 // A server's clock that jumps forward.
 func TestControlClockStep(t *testing.T) {
+	onlyInASoak(t)
 	server := servertest.StartEmbeddedRedis(t)
 	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { server.Mini.FastForward(time.Minute) })
 }
