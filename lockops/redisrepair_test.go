@@ -43,7 +43,7 @@ func TestTransientRepliesAreWaitedFor(t *testing.T) {
 			go redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, MaxRetries: -1}).Eval(context.Background(), "while true do end", nil)
 			eventually(t, "the server is busy", func() bool { return redis.HasErrorPrefix(c.Ping(within(t)).Err(), "BUSY") })
 		}, func() { c.ScriptKill(within(t)) }},
-		{"READONLY", func() { c.SlaveOf(within(t), "127.0.0.1", "1") }, func() { c.SlaveOf(within(t), "NO", "ONE") }},
+		{"READONLY", func() { c.ReplicaOf(within(t), "127.0.0.1", "1") }, func() { c.ReplicaOf(within(t), "NO", "ONE") }},
 	}
 	s := redisSession(t, m)
 	for _, kind := range oneRedisKinds {

@@ -49,7 +49,7 @@ func TestR7_FailoverIsToldAndTokensGrow(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		release(t, acquire(t, kind.make(connect(), "lock:"+kind.name))) // through the sentinel
 	}
-	redisClient(t, replica).SlaveOf(within(t), "127.0.0.1", "1") // it hears no more of the master
+	redisClient(t, replica).ReplicaOf(within(t), "127.0.0.1", "1") // it hears no more of the master
 	first := acquire(t, lockops.NewRedisMutex(connect(), "lock", lockops.WithTTL(time.Hour)))
 	before, _ := first.Token()
 	c := redisClient(t, master)

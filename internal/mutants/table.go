@@ -79,7 +79,7 @@ func parse(block string) (*mutant, error) {
 		case "equal:":
 			m.equivalent = value
 		default:
-			return nil, fmt.Errorf("%q is none of file:, -, +, test:, equal:", line)
+			return nil, fmt.Errorf("%q begins with none of file:, -, +, test:, equal: (one of them)", line)
 		}
 	}
 	m.old, m.new = strings.Join(old, "\n"), strings.Join(new, "\n")

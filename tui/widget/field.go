@@ -41,11 +41,7 @@ func (f *Field) Set(value string) {
 func (f *Field) Value() string { return f.input.Value() }
 
 // Press takes a key that edits or moves the cursor; false for one that does neither.
-func (f *Field) Press(msg tea.KeyPressMsg) bool { return f.update(msg) }
-
-func (f *Field) paste(msg tea.PasteMsg) bool { return f.update(msg) }
-
-func (f *Field) update(msg tea.Msg) bool {
+func (f *Field) Press(msg tea.KeyPressMsg) bool {
 	f.start()
 	value, at := f.input.Value(), f.input.Position()
 	f.input, _ = f.input.Update(msg) // its command makes the cursor blink, which ours does not
