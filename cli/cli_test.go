@@ -69,7 +69,7 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 		{"ls none.jsonl", "none.jsonl"},
 		{"watch ../screenshots/tour.jsonl.gz", "lockscope replay"},
 		{"ls zk://h ../screenshots/tour.jsonl.gz", "one at a time"},
-		{"ls testdata/../cli_test.go", "lockscope record"},
+		{"ls ../cli/cli_test.go", "lockscope record"},
 		{"replay none.jsonl", "none.jsonl: there is no such file (make one with: lockscope record"},
 		{"replay zk://h", "there is no such file"},
 		{"replay testdata", "lockscope record"},
