@@ -272,8 +272,12 @@ func (c *tapConn) Write(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := c.Conn.Write(p)
-	return min(n, given), err
+	if _, err := c.Conn.Write(p); err != nil {
+		// Told to the reader only: go-zookeeper (1.0.4, sendData) answers a request whose write failed, and once more when
+		// it flushes, for ever where its Close has made that requester leave.
+		c.Conn.Close()
+	}
+	return given, nil
 }
 
 // withReadOnly is a connect request with the flag readOnly behind it, which servers take since 3.4 (zookeeper.jute,
