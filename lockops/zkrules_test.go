@@ -556,7 +556,7 @@ func TestNoHeartbeatsWithoutAHold(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock")))
-	during := len(p.asked()) // on a busy machine it was held for longer than one heartbeat takes to come
+	p.asked() // until now: on a busy machine it was held for longer than one heartbeat takes to come
 	other := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithSessionTimeout(time.Second)), "/other"))
 	first, _ := other.Deadline()
 	eventually(t, "half a second of heartbeats elsewhere", func() bool {
@@ -564,7 +564,7 @@ func TestNoHeartbeatsWithoutAHold(t *testing.T) {
 		return !ok || now.Sub(first) > 500*time.Millisecond
 	})
 	release(t, other)
-	if asked := p.asked()[during:]; slices.Contains(asked, opMulti) {
+	if asked := p.asked(); slices.Contains(asked, opMulti) {
 		t.Errorf("asked %v after the release", asked)
 	}
 }
