@@ -86,7 +86,8 @@ func (r *Redis) Kill(t testing.TB) {
 	r.Mini.Close()
 }
 
-// Restart starts the server again on the same address, after stopping it if it runs. It is empty then: there is no persistence.
+// Restart starts the server again on the same address, after killing it if it runs. It is empty then, unless it was started with
+// an append-only file: then it answers INFO and DEBUG, and refuses the rest (LOADING), until that is read.
 func (r *Redis) Restart(t testing.TB) {
 	t.Helper()
 	r.own(t, "Restart")
