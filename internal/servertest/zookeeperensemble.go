@@ -106,7 +106,10 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	check(t, os.Mkdir(data, 0o700))
 	check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
 	check(t, configure(dir, ports[0], ports[1], lines.String()))
-	proc, err := startJVM(dir, fmt.Sprintf("-Dreadonlymode.enabled=%t", cfg.ReadOnly))
+	proc, err := startJVM(dir, fmt.Sprintf("-Dreadonlymode.enabled=%t", cfg.ReadOnly),
+		// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited for during 5 s (the
+		// defaults): elections among those who hear each other would take as long.
+		"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000")
 	check(t, err)
 	zk := &ZooKeeper{Addr: loopback(ports[0]), Admin: "http://" + loopback(ports[1]), Real: true, dir: dir, proc: proc, readOnly: cfg.ReadOnly}
 	t.Cleanup(zk.end)
@@ -174,10 +177,13 @@ func (e *Ensemble) LeaderNow() (int, bool) {
 	return 0, false
 }
 
+// electionTimeout is how long an ensemble may take to elect a leader, also on a machine that is busy with something else.
+const electionTimeout = 2 * time.Minute
+
 // Leader waits until one member leads and all others follow, and returns its index.
 func (e *Ensemble) Leader(t testing.TB) int {
 	t.Helper()
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(pollEvery) {
+	for deadline := time.Now().Add(electionTimeout); time.Now().Before(deadline); time.Sleep(pollEvery) {
 		leader, followers := -1, 0
 		for i, zk := range e.Members {
 			switch mode(zk.Addr) {
