@@ -28,7 +28,7 @@ func TestASessionExpiredInTheSandboxIsToldAsThat(t *testing.T) {
 		t.Fatal(err)
 	}
 	feed := observer.Subscribe()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
 	done := make(chan error, 1)
 	go func() { done <- observer.Run(ctx) }()
 	defer func() {

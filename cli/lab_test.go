@@ -224,7 +224,7 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.forget = observer.Forget
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
 	feed, watched := observer.Subscribe(), make(chan error, 1)
 	go func() { watched <- observer.Run(ctx) }()
 	defer func() {

@@ -19,7 +19,7 @@ import (
 // await runs a command line again and again until its output is as wanted.
 func await(t *testing.T, what string, ok func(outcome) bool, args ...string) outcome {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for {
 		got := run(t, args...)
 		if ok(got) {

@@ -53,7 +53,7 @@ func TestRecordAndReplay(t *testing.T) {
 // awaitInFile waits until a line of a file holds all texts.
 func awaitInFile(t *testing.T, path string, texts ...string) {
 	t.Helper()
-	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for limit := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -108,7 +108,7 @@ func (r *terminalRun) text() string {
 // await waits until the screen is as wanted.
 func (r *terminalRun) await(what string, ok func(screen string) bool) string {
 	r.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(60 * time.Second)
 	for {
 		if s := r.text(); ok(s) {
 			return s
@@ -150,7 +150,7 @@ func (r *terminalRun) exit() int {
 	r.t.Helper()
 	select {
 	case <-r.done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		r.t.Fatalf("the program does not end:\n%s", r.text())
 	}
 	r.cmd.Wait()

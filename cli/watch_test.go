@@ -67,7 +67,7 @@ func startWatch(t *testing.T, args ...string) *watching {
 // await reads lines until one holds all texts.
 func (w *watching) await(texts ...string) string {
 	w.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(60 * time.Second)
 	var seen []string
 	for {
 		select {
@@ -168,7 +168,7 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 		if text := stderr.String(); code != 0 || strings.Count(text, "\n") != 1 {
 			t.Errorf("exit code %d, says %q", code, text)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("it goes on")
 	}
 }

@@ -41,7 +41,7 @@ func queueUp(t testing.TB, ctx context.Context, m func(...lockops.Option) lockop
 	case name = <-waiting:
 	case a := <-got:
 		t.Fatalf("did not wait: %v", a.err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("neither waits nor holds")
 	}
 	return name, got
@@ -173,7 +173,7 @@ func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
 		}
 		select {
 		case <-h.Context().Done():
-		case <-time.After(20 * time.Second):
+		case <-time.After(60 * time.Second):
 			t.Fatal("was not told")
 		}
 		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {

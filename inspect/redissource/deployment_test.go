@@ -116,7 +116,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	replica := client(t, servertest.StartRedis(t, "--replicaof", host+" "+port))
-	for deadline := time.Now().Add(20 * time.Second); replica.Exists(ctx, "lock:a").Val() == 0; {
+	for deadline := time.Now().Add(60 * time.Second); replica.Exists(ctx, "lock:a").Val() == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is replicated")
 		}

@@ -23,7 +23,7 @@ func replicaOf(t *testing.T, m *servertest.Redis, key string) *servertest.Redis 
 	}
 	replica := servertest.StartRedis(t, "--replicaof", host+" "+port)
 	c := client(t, replica)
-	for deadline := time.Now().Add(20 * time.Second); c.Exists(context.Background(), key).Val() == 0; {
+	for deadline := time.Now().Add(60 * time.Second); c.Exists(context.Background(), key).Val() == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is replicated")
 		}

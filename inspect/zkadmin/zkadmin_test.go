@@ -39,7 +39,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 		if _, _, _, err := conn.GetW(path); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		for name, cfg := range map[string]Config{"admin": {Admin: zks.Admin}, "words": {Addr: zks.Addr}} {
 			t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func speak(t *testing.T, text string) string {
 }
 
 func TestWordsThatAreNotAllowed(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	s := New(Config{Addr: speak(t, "cons is not executed because it is not in the whitelist.\n")})
 	defer s.Close()
@@ -169,7 +169,7 @@ func TestWhyTheAdminServerFailedIsKeptWhenAWordAnswers(t *testing.T) {
 			w.Write([]byte(`{"num_total_watches":1}`))
 		}))
 		defer admin.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		s := New(Config{Addr: zks.Addr, Admin: admin.URL})
 		defer s.Close()
@@ -222,7 +222,7 @@ func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 }
 
 func TestAFailureIsOneLine(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	s := New(Config{Addr: "127.0.0.1:1", Admin: "http://127.0.0.1:1"})
 	defer s.Close()
@@ -233,7 +233,7 @@ func TestAFailureIsOneLine(t *testing.T) {
 }
 
 func TestHostileAdminServers(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc

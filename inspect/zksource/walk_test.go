@@ -100,7 +100,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 			}()
 			before, after := map[string]*inspect.Lock{}, map[string]*inspect.Lock{}
 			var table *inspect.WatchTable
-			timeout := time.After(20 * time.Second)
+			timeout := time.After(60 * time.Second)
 			left := func(l *inspect.Lock) bool { return l != nil && l.Contention() == 1 }
 			// A watch may tell of the leaver before the table comes: then nobody is left whose watch could be missing.
 			for after["/same"] == nil || !left(after["/l"]) && (once || !left(before["/l"])) {
@@ -202,7 +202,7 @@ func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("Run would not return")
 	}
 }

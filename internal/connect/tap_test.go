@@ -42,7 +42,7 @@ func through(t testing.TB, tap *Tap, timeout time.Duration, servers ...string) (
 
 func await(t testing.TB, states <-chan zk.State, want zk.State) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(60 * time.Second)
 	for {
 		select {
 		case s := <-states:

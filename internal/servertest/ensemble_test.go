@@ -69,7 +69,7 @@ func TestEnsembleIsPartitioned(t *testing.T) {
 	e := StartEnsemble(t, EnsembleConfig{Tick: 100 * time.Millisecond, SyncLimit: 5})
 	old := e.Leader(t)
 	e.Isolate(old)
-	deadline := time.Now().Add(electionTimeout)
+	deadline := time.Now().Add(startTimeout)
 	for led := false; !led; {
 		if time.Now().After(deadline) {
 			t.Fatal("the others did not elect a leader")

@@ -177,13 +177,10 @@ func (e *Ensemble) LeaderNow() (int, bool) {
 	return 0, false
 }
 
-// electionTimeout is how long an ensemble may take to elect a leader, also on a machine that is busy with something else.
-const electionTimeout = 2 * time.Minute
-
 // Leader waits until one member leads and all others follow, and returns its index.
 func (e *Ensemble) Leader(t testing.TB) int {
 	t.Helper()
-	for deadline := time.Now().Add(electionTimeout); time.Now().Before(deadline); time.Sleep(pollEvery) {
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(pollEvery) {
 		leader, followers := -1, 0
 		for i, zk := range e.Members {
 			switch mode(zk.Addr) {

@@ -132,7 +132,7 @@ func TestReleaseFitsTheLibrary(t *testing.T) {
 						if m.Payload != tt.message {
 							t.Errorf("told %q, want %q", m.Payload, tt.message)
 						}
-					case <-time.After(10 * time.Second):
+					case <-time.After(60 * time.Second):
 						t.Error("nobody was told")
 					}
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 // Limit is how long a test waits for what should happen soon.
-const Limit = 20 * time.Second
+const Limit = 60 * time.Second
 
 // View keeps what a source emitted. Its fields may be read in the function given to Await, and when the source has
 // ended.
