@@ -68,7 +68,7 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 	found := diagnose(s)
 	var err error
 	if output == "json" {
-		err = a.printJSON(s.JSON())
+		err = s.WriteJSON(a.Stdout)
 	} else {
 		_, err = fmt.Fprint(a.Stdout, report(s, found))
 	}

@@ -48,7 +48,7 @@ func (a *app) lsCommand() *cobra.Command {
 // printLocks prints a snapshot as ls does.
 func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 	if output == "json" {
-		return a.printJSON(s.JSON())
+		return s.WriteJSON(a.Stdout)
 	}
 	if s.Len() == 0 {
 		if !slices.ContainsFunc(s.Backends, unseen) { // else why is told, and that there are none is not known

@@ -1,7 +1,11 @@
 package inspect
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -16,15 +20,57 @@ const SchemaVersion = 1
 // JSON is the snapshot as the command line prints it: a value for encoding/json in the contract's form, with ages
 // and times to live as of TakenAt. Text from servers is escaped.
 func (s *Snapshot) JSON() any {
+	d := s.document()
+	for _, l := range s.byJSONID() {
+		d.Locks = append(d.Locks, s.lockJSON(l))
+	}
+	return d
+}
+
+// WriteJSON writes the same, indented by one space, lock by lock: of a large cluster the text is many times larger than the
+// snapshot. Its error is the writer's.
+func (s *Snapshot) WriteJSON(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	var text bytes.Buffer
+	encode := func(prefix string, v any) error {
+		text.Reset()
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		e.SetIndent(prefix, " ")
+		return e.Encode(v)
+	}
+	if err := encode("", s.document()); err != nil {
+		return err
+	}
+	const none = "[]\n}\n" // the document ends with an empty list of locks
+	out.Write(bytes.TrimSuffix(text.Bytes(), []byte(none)))
+	between, end := "[\n  ", none
+	for _, l := range s.byJSONID() {
+		if err := encode("  ", s.lockJSON(l)); err != nil {
+			return err
+		}
+		out.WriteString(between)
+		out.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+		between, end = ",\n  ", "\n ]\n}\n"
+	}
+	out.WriteString(end)
+	return out.Flush() // with the error of the first write that failed
+}
+
+// document is the snapshot's without its locks.
+func (s *Snapshot) document() document {
 	d := document{Version: SchemaVersion, TakenAt: stamp(s.TakenAt), Backends: []jsonBackend{}, Locks: []jsonLock{}}
 	for _, b := range s.Backends {
 		d.Backends = append(d.Backends, backendJSON(b))
 	}
-	for l := range s.Locks() {
-		d.Locks = append(d.Locks, s.lockJSON(l))
-	}
-	slices.SortFunc(d.Locks, func(a, b jsonLock) int { return cmp.Compare(a.ID, b.ID) })
 	return d
+}
+
+// byJSONID are the locks in the order of their IDs as they are written, which may differ from that of the servers' names.
+func (s *Snapshot) byJSONID() []*Lock {
+	locks := slices.Collect(s.Locks())
+	slices.SortFunc(locks, func(a, b *Lock) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
+	return locks
 }
 
 // LockJSON is one lock of the snapshot in the same form.

@@ -1,11 +1,15 @@
 package inspect
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -26,6 +30,32 @@ func validate(t *testing.T, text []byte) {
 		t.Errorf("the contract's schema says: %v\n%s", err, text)
 	}
 }
+
+// WriteJSON writes what encoding/json makes of JSON, however many locks there are; a writer that fails is told of.
+func TestJSONIsWrittenLockByLock(t *testing.T) {
+	backends := []*Backend{{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeOnce}}
+	var locks []*Lock
+	for _, path := range []string{"", "/<a>", "/b\x1b", "/bz"} { // as bytes ESC is before z, and escaped behind it
+		if path != "" {
+			locks = append(locks, DirectoryLock(ID{"zk", path}, []Znode{node(guid+"__lock__0000000000", -2)}, now))
+		}
+		s := NewSnapshot(now, backends, locks)
+		var want, got bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		if err := errors.Join(e.Encode(s.JSON()), s.WriteJSON(&got)); err != nil || got.String() != want.String() {
+			t.Errorf("%d locks, %v: %s", len(locks), err, cmp.Diff(want.String(), got.String()))
+		}
+		if err := s.WriteJSON(brokenPipe{}); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%d locks, to a pipe that nobody reads: %v", len(locks), err)
+		}
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestJSONKeepsTheContract(t *testing.T) {
 	queue := DirectoryLock(ID{"zk", "/l\x1b"}, []Znode{node(guid+"__lock__0000000000", -2), node(guid+"__lock__0000000001", 11)}, now)
