@@ -97,3 +97,19 @@ func TestPollingObeysTheBudget(t *testing.T) {
 		t.Errorf("%d of %d locks were asked for, the one on the screen %d times", len(asked), locks, asked["/l500"])
 	}
 }
+
+// A directory that has children is listed before its many siblings are looked at: the first lock shows at once, however wide
+// the tree is.
+func TestTheFirstLockShowsHoweverWideTheTreeIs(t *testing.T) {
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("l%03d", i))
+	}
+	r := testRun(t, Config{Roots: []string{"/"}})
+	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1, NumChildren: 1000}, nil, names...)
+	first, _, _ := r.queue.next(noon)
+	r.answer(first.kind, first.dir.path, "", noon, &zk.Stat{Czxid: 2, NumChildren: 5}, nil)
+	if next, _, ok := r.queue.next(noon); !ok || next.kind != jobList || next.dir != first.dir {
+		t.Errorf("after the Stat of %s came %+v", first.dir.path, next)
+	}
+}

@@ -47,12 +47,13 @@ type result struct {
 }
 
 // queue holds what is to be asked. What changed goes before what was never seen, and of that the rest of the walk,
-// which finds locks, mostly before the contenders of those that were found. What is only polled goes last.
+// which finds locks, mostly before the contenders of those that were found: first the lists of directories that are known to
+// be some, so that a lock shows at once however wide the tree is, then the Stats of others. What is only polled goes last.
 type queue struct {
-	urgent, reads, walk, polls []job
-	discovering, steady        bucket
-	pace                       sourcekit.Pace
-	turn                       int
+	urgent, reads, lists, walk, polls []job
+	discovering, steady               bucket
+	pace                              sourcekit.Pace
+	turn                              int
 }
 
 // readEvery: of so many requests to discover, one reads contenders while there is more to walk.
@@ -65,9 +66,11 @@ func newQueue(b Budget) queue {
 	return queue{discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady))}
 }
 
-func (q *queue) empty() bool { return len(q.urgent)+len(q.reads)+len(q.walk)+len(q.polls) == 0 }
+func (q *queue) empty() bool {
+	return len(q.urgent)+len(q.reads)+len(q.lists)+len(q.walk)+len(q.polls) == 0
+}
 
-func (q *queue) clear() { q.urgent, q.reads, q.walk, q.polls = nil, nil, nil, nil }
+func (q *queue) clear() { q.urgent, q.reads, q.lists, q.walk, q.polls = nil, nil, nil, nil, nil }
 
 // next takes the next job; when the budget has none left it says how long to wait.
 func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
@@ -76,8 +79,11 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 			return pop(&q.urgent), 0, true
 		}
 	}
-	list := &q.walk
-	if len(q.walk) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 {
+	list := &q.lists
+	if len(q.lists) == 0 {
+		list = &q.walk
+	}
+	if len(*list) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 {
 		list = &q.reads
 	}
 	if len(*list) > 0 {

@@ -183,7 +183,7 @@ func (r *run) stated(d *dir, res result) {
 		d.adopt(nil, res.stat, res.at)
 		r.judge(d)
 	default:
-		r.push(&r.queue.walk, job{kind: jobList, dir: d})
+		r.push(&r.queue.lists, job{kind: jobList, dir: d})
 	}
 	r.noteSeen(d)
 }
