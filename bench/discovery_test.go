@@ -51,7 +51,7 @@ func BenchmarkZooKeeperDiscovery(b *testing.B) {
 	})
 }
 
-func connect(b *testing.B, addr string) *zk.Conn {
+func connect(b testing.TB, addr string) *zk.Conn {
 	b.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
@@ -94,7 +94,7 @@ func fill(b *testing.B, clients ...*zk.Conn) []string {
 }
 
 // pipelined calls f for each path, width of them at the same time.
-func pipelined(b *testing.B, width int, paths []string, f func(i int, path string) error) {
+func pipelined(b testing.TB, width int, paths []string, f func(i int, path string) error) {
 	b.Helper()
 	next := make(chan int)
 	var group sync.WaitGroup
