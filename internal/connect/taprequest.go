@@ -3,6 +3,7 @@ package connect
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -154,7 +155,7 @@ func (c *tapConn) noteOwn(request sent, f *frames, code int32) {
 	r := Reply{Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Err: replyError(code)}
 	switch {
 	case f.size > maxOwnReply:
-		r.Err = fmt.Errorf("zookeeper: a reply of %d bytes is too long", f.size)
+		r.Err = fmt.Errorf("%w: %d bytes", ErrTooLong, f.size)
 	case len(f.head) > 16:
 		r.Body = bytes.Clone(f.head[16:])
 	}
@@ -229,8 +230,17 @@ func replyError(code int32) error {
 	return fmt.Errorf("zookeeper: error %d", code)
 }
 
+// Errors that package zk does not have.
+var (
+	// ErrUnimplemented: the server does not know the operation. It closes the connection, and the session, behind this answer.
+	ErrUnimplemented = errors.New("zookeeper: the server does not know this operation")
+	// ErrTooLong: the answer to a request of our own was too long to be taken.
+	ErrTooLong = errors.New("zookeeper: the reply is too long")
+)
+
 var replyErrors = map[int32]error{
 	errConnectionLoss: zk.ErrConnectionClosed,
+	-6:                ErrUnimplemented,
 	-8:                zk.ErrBadArguments,
 	-101:              zk.ErrNoNode,
 	-102:              zk.ErrNoAuth,

@@ -13,10 +13,8 @@ import (
 
 // The operations that the tests send.
 const (
-	opExists      = 3
-	opGetData     = 4
-	opGetChildren = 8
-	opSync        = 9
+	opExists = 3
+	opSync   = 9
 )
 
 // sendNow sends requests in the session of conn and waits for all replies.

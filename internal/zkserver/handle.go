@@ -84,7 +84,7 @@ func (s *Server) run(r request, xid int32) bool {
 	var name string
 	var answer body
 	var code errCode
-	if op, ok := operations[r.op]; ok {
+	if op, ok := operations[r.op]; ok && !s.lacks(r.op) {
 		name = op.name
 		answer, code = op.run(r)
 	} else if w, ok := writeOps[r.op]; ok && r.op != opCheck {
@@ -101,6 +101,11 @@ func (s *Server) run(r request, xid int32) bool {
 	r.c.ran(name, xid, s.zxid)
 	r.c.reply(xid, s.zxid, code, answer)
 	return true
+}
+
+// lacks says that the server is to be like one that does not know an operation.
+func (s *Server) lacks(op int32) bool {
+	return op == opMultiRead && s.cfg.WithoutMultiRead || op == opAddWatch && s.cfg.WithoutAddWatch
 }
 
 // ran notes a request for the cons command.

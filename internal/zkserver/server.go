@@ -23,6 +23,9 @@ type Config struct {
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 	// ReapInterval is how often empty containers and outlived TTL nodes are removed, default 60 s as in the real server.
 	ReapInterval time.Duration
+	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented, and the end of the
+	// session, are the answer.
+	WithoutMultiRead, WithoutAddWatch bool
 }
 
 func (c Config) withDefaults() Config {

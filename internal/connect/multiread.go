@@ -1,0 +1,176 @@
+package connect
+
+import (
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Operations that servers know since 3.6.0 (ZOOKEEPER-3402, ZOOKEEPER-1416).
+const (
+	opGetData     = 4
+	opGetChildren = 8
+	opMultiRead   = 22
+	opAddWatch    = 106
+	opError       = -1 // in the answer to several requests in one: the error of one of them
+
+	watchRecursive = 1 // AddWatchMode.PERSISTENT_RECURSIVE
+)
+
+// Read is one read of a multiRead: of a node's data and Stat, and with Children also of the names of its children. A multiRead
+// knows no exists: what may not be read has to be asked for by itself.
+type Read struct {
+	Path     string
+	Children bool
+}
+
+// Items are how many reads a server counts for it.
+func (r Read) Items() int {
+	if r.Children {
+		return 2
+	}
+	return 1
+}
+
+// ReadResult is what came of a Read.
+type ReadResult struct {
+	Data  []byte // part of the reply's body
+	Stat  zk.Stat
+	Names []string // of the children, when they were asked for
+	Err   error    // of this read alone: zk.ErrNoNode, zk.ErrNoAuth, ErrTorn
+}
+
+// ErrTorn is the error of a Read with Children whose names and Stat do not belong together. Servers execute a multiRead
+// between two changes (FinalRequestProcessor runs alone, or CommitProcessor waits for it); what stands in for a server may not.
+var ErrTorn = errors.New("zookeeper: a node changed while it was read")
+
+// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads.
+func MultiRead(reads []Read) Request {
+	size := 9
+	for _, r := range reads {
+		size += r.Items() * (9 + 4 + len(r.Path) + 1)
+	}
+	body := make([]byte, 0, size)
+	add := func(op int32, path string) {
+		body = appendMultiHeader(body, op, false, -1)
+		body = AppendBool(AppendString(body, path), false)
+	}
+	for _, r := range reads {
+		add(opGetData, r.Path)
+		if r.Children {
+			add(opGetChildren, r.Path)
+		}
+	}
+	return Request{Op: opMultiRead, Body: appendMultiHeader(body, opError, true, -1)}
+}
+
+func appendMultiHeader(b []byte, op int32, done bool, code int32) []byte {
+	return AppendInt(AppendBool(AppendInt(b, op), done), code)
+}
+
+// Reads is what the reply to a MultiRead of these reads says, in their order. Its error is the reply's, or ErrReply.
+func (r Reply) Reads(reads []Read) ([]ReadResult, error) {
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	d := Decoder{Rest: r.Body}
+	results := make([]ReadResult, len(reads))
+	for i, read := range reads {
+		res := &results[i]
+		d.item(res, opGetData)
+		if !read.Children {
+			continue
+		}
+		d.item(res, opGetChildren)
+		if res.Err == nil && int(res.Stat.NumChildren) != len(res.Names) {
+			res.Err = ErrTorn
+		}
+	}
+	if _, done, _ := d.multiHeader(); d.Err == nil && !done {
+		d.Err = ErrReply
+	}
+	return results, d.Err
+}
+
+// item reads one answer to an operation into a result. The first error of a result stays.
+func (d *Decoder) item(res *ReadResult, asked int32) {
+	op, done, _ := d.multiHeader()
+	switch {
+	case d.Err != nil:
+	case done || op != asked && op != opError:
+		d.Err = ErrReply
+	case op == opError:
+		if err := replyError(d.Int()); res.Err == nil {
+			res.Err = err
+		}
+		if res.Err == nil {
+			d.Err = ErrReply // an error that is none
+		}
+	case op == opGetData:
+		res.Data, res.Stat = d.Buffer(), d.Stat()
+	default:
+		res.Names = d.Strings()
+	}
+}
+
+func (d *Decoder) multiHeader() (op int32, done bool, code int32) { return d.Int(), d.Bool(), d.Int() }
+
+// WatchBelow is a request to be told of every change of a node and of all below it, again and again, until the connection
+// ends. The node need not exist. Events come where all others do: zk.EventNodeCreated, EventNodeDeleted and
+// EventNodeDataChanged with the path of what changed, never EventNodeChildrenChanged. Servers from 3.8.4 and 3.9.2 on say nothing
+// of nodes that the client may not read (CVE-2024-23944). A one-shot watch on the same path takes its place (ZOOKEEPER-4466).
+func WatchBelow(path string) Request {
+	return Request{Op: opAddWatch, Body: AppendInt(AppendString(nil, path), watchRecursive)}
+}
+
+// ReadSize learns how many items fit in a multiRead: the answer to one has no limit on the server, and one that is too long for
+// the client (maxOwnReply here, go-zookeeper's buffer, what stands between) is lost or ends the connection. The zero value is
+// ready. It is for one goroutine.
+type ReadSize struct {
+	most    int     // that may be asked for, as far as is known
+	limit   int     // half of the least that was too much; 0: none was
+	perItem float64 // bytes, of the answers so far; the newest counts a quarter
+}
+
+const (
+	// MostItems in one multiRead: more gain nothing, and others wait behind it.
+	MostItems = 200
+	// replyGoal is how long a reply is to be at most, in bytes: a request's limit as servers ship it (jute.maxbuffer).
+	replyGoal  = 1 << 20
+	firstItems = 50
+)
+
+// Items is how many items to ask for next, at least one.
+func (s *ReadSize) Items() int {
+	if s.most == 0 {
+		s.most = firstItems
+	}
+	if s.perItem > 0 {
+		return max(1, min(s.most, int(replyGoal/s.perItem)))
+	}
+	return s.most
+}
+
+// Answered takes in a reply's length: what worked may be doubled.
+func (s *ReadSize) Answered(items, bytes int) {
+	if items == 0 {
+		return
+	}
+	each := float64(bytes) / float64(items)
+	if s.perItem = (3*s.perItem + each) / 4; each > s.perItem {
+		s.perItem = each // longer answers count at once
+	}
+	if items < s.Items() {
+		return
+	}
+	s.most = min(MostItems, 2*s.most)
+	if s.limit > 0 {
+		s.most = min(s.most, s.limit)
+	}
+}
+
+// Broke takes in that a request of so many items was answered by the end of the connection, or by too much.
+func (s *ReadSize) Broke(items int) {
+	s.limit = max(1, min(s.Items(), items)/2)
+	s.most = max(1, s.limit/2)
+}

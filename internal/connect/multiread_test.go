@@ -1,0 +1,252 @@
+package connect_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+// tapped is a client whose connection is tapped. Its events are those that go-zookeeper hears.
+type tapped struct {
+	*zk.Conn
+	tap    *connect.Tap
+	events chan zk.Event
+}
+
+func dial(t testing.TB, addr string) tapped {
+	t.Helper()
+	c := tapped{tap: &connect.Tap{}, events: make(chan zk.Event, 1000)}
+	conn, all, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithDialer(c.tap.Dial), zk.WithHostProvider(new(connect.ServerList)),
+		zk.WithLogInfo(false), zk.WithEventCallback(func(e zk.Event) { c.events <- e }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range all {
+		}
+	})
+	c.Conn = conn
+	c.await(t, "a session", func(e zk.Event) bool { return e.State == zk.StateHasSession && e.Type == zk.EventSession })
+	return c
+}
+
+func (c tapped) await(t testing.TB, what string, is func(zk.Event) bool) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		select {
+		case e := <-c.events:
+			if is(e) {
+				return
+			}
+		case <-limit:
+			t.Fatalf("no event: %s", what)
+		}
+	}
+}
+
+func (c tapped) send(requests ...connect.Request) []connect.Reply {
+	replies := make([]connect.Reply, len(requests))
+	var all sync.WaitGroup
+	all.Add(len(requests))
+	c.tap.Send(c.SessionID(), func(i int, r connect.Reply) { replies[i] = r; all.Done() }, requests...)
+	all.Wait()
+	return replies
+}
+
+func (c tapped) make(t testing.TB, path string, data []byte, acl []zk.ACL) {
+	t.Helper()
+	if _, err := c.Create(path, data, 0, acl); err != nil {
+		t.Fatal(path, err)
+	}
+}
+
+// A multiRead says of each node what single reads say, and of one that is not there or may not be read its error alone.
+func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
+		c.make(t, root, nil, zk.WorldACL(zk.PermAll))
+		for i := range 40 {
+			c.make(t, fmt.Sprintf("%s/n%02d", root, i), bytes.Repeat([]byte{'x'}, i*100), zk.WorldACL(zk.PermAll))
+		}
+		reads := []connect.Read{{Path: root, Children: true}, {Path: root + "/none"}, {Path: root + "/none", Children: true}}
+		for i := range 40 {
+			reads = append(reads, connect.Read{Path: fmt.Sprintf("%s/n%02d", root, i), Children: i%2 == 0})
+		}
+		if zks.Real { // the embedded server knows no rights
+			c.make(t, root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
+			reads = append(reads, connect.Read{Path: root + "/shut", Children: true}, connect.Read{Path: root + "/shut"})
+		}
+		results, err := c.send(connect.MultiRead(reads))[0].Reads(reads)
+		if err != nil || len(results) != len(reads) {
+			t.Fatal(len(results), err)
+		}
+		for i, r := range reads {
+			got := results[i]
+			data, stat, err := c.Get(r.Path)
+			if !errors.Is(got.Err, err) || (err == nil) != (got.Err == nil) {
+				t.Errorf("%s: %v, alone %v", r.Path, got.Err, err)
+			}
+			if err != nil {
+				continue
+			}
+			if !bytes.Equal(got.Data, data) || got.Stat != *stat {
+				t.Errorf("%s: %d bytes, %+v; alone %d, %+v", r.Path, len(got.Data), got.Stat, len(data), *stat)
+			}
+			names, _, err := c.Children(r.Path)
+			slices.Sort(names)
+			slices.Sort(got.Names)
+			if err != nil || r.Children && !slices.Equal(names, got.Names) {
+				t.Errorf("%s: %q, alone %q, %v", r.Path, got.Names, names, err)
+			}
+		}
+	})
+}
+
+// One recursive watch tells of all that happens below a node, also while that does not exist, again and again.
+func TestWatchBelowTellsOfAllChanges(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
+		if err := c.send(connect.WatchBelow(root))[0].Err; err != nil {
+			t.Fatal(err)
+		}
+		told := func(what zk.EventType, path string) {
+			t.Helper()
+			c.await(t, what.String()+" "+path, func(e zk.Event) bool { return e.Type == what && e.Path == path })
+		}
+		for range 2 {
+			for _, p := range []string{root, root + "/a", root + "/a/b"} {
+				c.make(t, p, nil, zk.WorldACL(zk.PermAll))
+				told(zk.EventNodeCreated, p)
+				if _, err := c.Set(p, []byte("x"), -1); err != nil {
+					t.Fatal(err)
+				}
+				told(zk.EventNodeDataChanged, p)
+			}
+			for _, p := range []string{root + "/a/b", root + "/a", root} {
+				if err := c.Delete(p, -1); err != nil {
+					t.Fatal(err)
+				}
+				told(zk.EventNodeDeleted, p)
+			}
+		}
+	})
+}
+
+// A server of before 3.6 says that it does not know these, and ends the session.
+func TestAnOldServerSaysSo(t *testing.T) {
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
+	for _, r := range []connect.Request{connect.MultiRead([]connect.Read{{Path: "/"}}), connect.WatchBelow("/")} {
+		c := dial(t, zks.Addr)
+		if err := c.send(r)[0].Err; !errors.Is(err, connect.ErrUnimplemented) {
+			t.Errorf("operation %d: %v", r.Op, err)
+		}
+		c.await(t, "the end", func(e zk.Event) bool { return e.State == zk.StateDisconnected })
+	}
+}
+
+// An answer that is too long is an error of its request alone, and a smaller request is answered.
+func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
+	zks := servertest.StartZooKeeper(t)
+	c := dial(t, zks.Addr)
+	var reads []connect.Read
+	for i := range 8 {
+		p := fmt.Sprintf("/big%d", i)
+		c.make(t, p, make([]byte, 1_000_000), zk.WorldACL(zk.PermAll))
+		reads = append(reads, connect.Read{Path: p})
+	}
+	var size connect.ReadSize
+	var asked []int
+	for left := reads; len(left) > 0; {
+		n := min(len(left), size.Items())
+		asked = append(asked, n)
+		reply := c.send(connect.MultiRead(left[:n]))[0]
+		switch _, err := reply.Reads(left[:n]); {
+		case errors.Is(err, connect.ErrTooLong):
+			size.Broke(n)
+		case err != nil:
+			t.Fatal(err)
+		default:
+			size.Answered(n, len(reply.Body))
+			left = left[n:]
+		}
+	}
+	if asked[0] != 8 || slices.Max(asked[1:]) > 4 {
+		t.Errorf("asked for %d", asked)
+	}
+}
+
+func TestReadSizeLearns(t *testing.T) {
+	var s connect.ReadSize
+	first := s.Items()
+	for range 10 {
+		s.Answered(s.Items(), s.Items()*300)
+	}
+	if first >= connect.MostItems || s.Items() != connect.MostItems {
+		t.Errorf("%d at first, %d after short answers", first, s.Items())
+	}
+	s.Answered(s.Items(), s.Items()*100_000)
+	if n := s.Items(); n != 10 {
+		t.Errorf("%d after 100,000 bytes each", n)
+	}
+	s.Broke(10)
+	for range 10 {
+		s.Answered(s.Items(), s.Items())
+	}
+	if n := s.Items(); n != 5 {
+		t.Errorf("%d after 10 were too much", n)
+	}
+	for range 10 {
+		s.Broke(s.Items())
+	}
+	if n := s.Items(); n != 1 {
+		t.Errorf("%d after everything was too much", n)
+	}
+}
+
+// Names and a Stat that tells of another number of children do not belong together.
+func TestTornReadsAreTold(t *testing.T) {
+	header := func(b []byte, op int32, done bool) []byte {
+		return connect.AppendInt(connect.AppendBool(connect.AppendInt(b, op), done), -1)
+	}
+	reads := []connect.Read{{Path: "/a", Children: true}}
+	for children, want := range map[byte]error{1: nil, 2: connect.ErrTorn} {
+		stat := make([]byte, 68)
+		stat[59] = children
+		body := append(connect.AppendBuffer(header(nil, 4, false), nil), stat...)
+		body = connect.AppendString(connect.AppendInt(header(body, 8, false), 1), "only")
+		results, err := connect.Reply{Body: header(body, -1, true)}.Reads(reads)
+		if err != nil || !errors.Is(results[0].Err, want) || (want == nil) != (results[0].Err == nil) {
+			t.Errorf("%d children and one name: %v, %v", children, results, err)
+		}
+	}
+}
+
+// Whatever a server sends, nothing panics and each read has one result.
+func FuzzMultiReadReply(f *testing.F) {
+	reads := []connect.Read{{Path: "/a"}, {Path: "/b", Children: true}, {Path: "/c"}}
+	f.Add([]byte{})
+	f.Add([]byte("\x00\x00\x00\x04\x00\xff\xff\xff\xff\x00\x00\x00\x01x"))
+	f.Add([]byte("\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for n := range len(reads) + 1 {
+			results, err := connect.Reply{Body: body}.Reads(reads[:n])
+			if err == nil && len(results) != n {
+				t.Errorf("%d results of %d reads", len(results), n)
+			}
+		}
+	})
+}
