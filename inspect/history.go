@@ -150,9 +150,10 @@ type sawtooth struct {
 	began     time.Time // when the first master of the last renewal was read
 }
 
-// renewal is by how much the holder prolonged its key in a change; 0 when it is another or did not.
+// renewal is by how much the holder prolonged its key in a change; 0 when it is another or did not. A semaphore's key is
+// prolonged by whoever takes a permit.
 func renewal(c *change) time.Duration {
-	if c.was == nil || len(c.was.Holders) != 1 || len(c.is.Holders) != 1 {
+	if c.was == nil || c.is.Kind == KindSemaphore || len(c.was.Holders) != 1 || len(c.is.Holders) != 1 {
 		return 0
 	}
 	was, is := &c.was.Holders[0], &c.is.Holders[0]

@@ -102,7 +102,8 @@ type tally struct {
 	counts map[ballot]int
 	most   int // its votes
 	tie    bool
-	values int // different values
+	values int  // different values
+	shared bool // each stands for itself: they are permits
 	// masters that did not answer, have no such key, hold something that is no lock, or do not tell who holds it or do not let us
 	// see it
 	silent, absent, foreign, opaque int
@@ -113,6 +114,7 @@ func count(votes []Vote) tally {
 	partial := map[string]bool{}
 	for _, v := range votes {
 		list := ballotsOf(v)
+		t.shared = t.shared || v.Held != nil && Kind(v.Held.Kind) == KindSemaphore
 		switch {
 		case !v.Up:
 			t.silent++
@@ -163,9 +165,9 @@ func (t tally) verdict(quorum int) State {
 		return StateHeld
 	case t.most+t.silent+t.opaque >= quorum:
 		return StateUnknown // those that do not tell could give it its quorum
-	case t.values > 1:
+	case t.values > 1 && !t.shared:
 		return StateSplit
-	case t.values == 1:
+	case t.values > 0:
 		return StateMinority
 	case t.absent >= quorum && t.foreign == 0:
 		return StateFree

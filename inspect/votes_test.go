@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
@@ -82,5 +84,29 @@ func TestNoExpiryOnAQuorumNeverRunsOut(t *testing.T) {
 	l = KeyLock(ID{"redis", "k"}, votes, now)
 	if !l.Holders[0].NoExpiry || !l.ValidUntil.IsZero() {
 		t.Errorf("a quorum without expiry: %+v", l.Holders[0])
+	}
+}
+
+// Permits of a semaphore are no rivals: two clients whose attempts failed half-way do not split a quorum.
+func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
+	semaphore := func(members ...string) Vote {
+		r := &recipe.Record{Recipe: "redis-semaphore", Confidence: recipe.Likely, Kind: "semaphore"}
+		for _, m := range members {
+			r.Claims = append(r.Claims, recipe.Claim{Name: m, ExpiresAt: now.Add(time.Second)})
+		}
+		return Vote{Addr: strings.Join(members, ""), Up: true, Present: len(members) > 0, Held: r, ExpiresAt: now.Add(time.Second)}
+	}
+	for _, tt := range []struct {
+		votes   []Vote
+		state   State
+		holders int
+	}{
+		{[]Vote{semaphore("x"), semaphore("y"), {Up: true}}, StateMinority, 0},
+		{[]Vote{semaphore("x", "y"), semaphore("y"), semaphore("z")}, StateHeld, 1},
+		{[]Vote{semaphore("x", "y"), semaphore("y", "x"), semaphore("z")}, StateHeld, 2},
+	} {
+		if l := KeyLock(ID{"redis", "semaphore:k"}, tt.votes, now); l.State != tt.state || len(l.Holders) != tt.holders || l.Kind != KindSemaphore {
+			t.Errorf("%+v: %s, %d holders, a %s", tt.votes, l.State, len(l.Holders), l.Kind)
+		}
 	}
 }

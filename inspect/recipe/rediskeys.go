@@ -160,7 +160,7 @@ type Shape struct {
 // shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in tokens. They are
 // made once, since every key that is read is held against all.
 var shapes = sync.OnceValue(func() []Shape {
-	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), pythonSignal(), redbeatKeys(), lockscopeShape()}
+	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), pythonSignal(), redbeatKeys(), lockscopeShape()}
 })
 
 // Asks says what else to read to know the lock of a key; nothing for a plain string.

@@ -58,7 +58,10 @@ func TestEveryRecipesKeysAreScanned(t *testing.T) {
 }
 
 // uuid1 is a token as redis-py makes it.
-const uuid1 = "5f0c1d4ec6f511f0a1b23c5200aabbcc"
+const (
+	uuid1  = "5f0c1d4ec6f511f0a1b23c5200aabbcc"
+	uuidV1 = "5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc"
+)
 
 func redisPyToken(library string, sure Confidence) Token {
 	t, _ := redisPy("", uuid1)
@@ -88,7 +91,14 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"myapp:lock", uuid1, redisPyToken("redis-py", Likely)},
 		{"redbeat::locks", uuid1, redisPyToken("redis-py", Likely)},
 		{"registry:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
-		{"redlock:a", uuid, Token{Recipe: "token", Confidence: Possible}},
+		{"redlock:a", uuid, Token{Recipe: "redlock.net", Confidence: Likely}},
+		{"redlock:a", uuidV1, redisPyToken("token", Possible)}, // neither makes one
+		{"a:redlock:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
+		{"mutex:a", uuid, Token{Recipe: "redis-semaphore", Confidence: Likely, LibraryID: uuid}},
+		{"mutex:a", uuid + "-batch-7", Token{Recipe: "redis-semaphore", Confidence: Likely, LibraryID: uuid + "-batch-7", Label: "batch-7"}},
+		{"mutex:a", uuid + "-", Token{Recipe: "token", Confidence: Possible}},
+		{"mutex:a", "worker-7", Token{Recipe: "token", Confidence: Possible}},
+		{"mutex:a", uuidV1, redisPyToken("token", Possible)},
 		{"lock", uuid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "YWFhYWFhYWFhYWFhYWFhYWFh", Token{Recipe: "python-redis-lock", Confidence: Likely}},
 		{"other:a", "YWFhYWFhYWFhYWFhYWFhYQFh", Token{Recipe: "redislock", Confidence: Possible, Label: "Fh"}},
@@ -105,7 +115,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 
 // TestTimeUUIDTellsTimeAndMAC: ioredis-lock writes version 1 UUIDs with dashes.
 func TestTimeUUIDTellsTimeAndMAC(t *testing.T) {
-	got := DecodeToken("lock:a", "5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc")
+	got := DecodeToken("lock:a", uuidV1)
 	if got.Recipe != "token" || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2025 {
 		t.Errorf("%+v", got)
 	}
@@ -251,9 +261,10 @@ func FuzzDecodeKeys(f *testing.F) {
 	f.Add("{a}:timeout", "zset", "0123456789abcdef", "", 1.9e12, "x", 1.9e12, int64(0))
 	f.Add("rueidislock:0:a", "string", "x", "", 0.0, "x", 0.0, int64(0))
 	f.Add("uniquejobs:"+guid+":LOCKED", "hash", "job", "1763715600.5", 0.0, `{"limit":3}`, 0.0, int64(0))
+	f.Add("semaphore:a", "zset", uuid+"_0", "", 1.69e12, uuid+"_1", 1.69e12, int64(0))
 	f.Add("lock:a", "zset", SymfonyWrite, "", 1.9e12, strings.Repeat("YWFh", 10)+"YWE=", 1.9e12, int64(0))
 	f.Fuzz(func(t *testing.T, key, kind, name, text string, score float64, other string, otherScore float64, subscribed int64) {
-		v := Value{Type: KeyType(kind), Text: name, NoExpiry: true}
+		v := Value{Type: KeyType(kind), Text: name, NoExpiry: text != ""}
 		if v.Type != TypeString && v.Type != TypeNone {
 			v.Items = []Item{{Name: name, Text: text, Score: score}, {Name: other, Text: "1", Score: otherScore}}
 		}

@@ -67,15 +67,13 @@ func shedLockRedis(key, value string) (Token, bool) {
 }
 
 // springIntegration writes the UUID of its registry, one for each process, under registry:path (RedisLockRegistry.java).
-// Many others write a random UUID for each lock: their prefixes rule some out.
+// Many others write a random UUID for each lock; those with prefixes of their own are asked before.
 func springIntegration(key, value string) (Token, bool) {
-	if !isUUID(value) || value[14] != '4' || !strings.Contains(key, ":") {
+	if !isRandomUUID(value) || !strings.Contains(key, ":") {
 		return Token{}, false
 	}
-	for _, other := range []string{"redlock:", "mutex:", "bull:"} { // RedLock.net and pottery, redis-semaphore, Bull
-		if strings.HasPrefix(key, other) {
-			return Token{}, false
-		}
+	if strings.HasPrefix(key, "bull:") {
+		return Token{}, false
 	}
 	return Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: value}, true
 }

@@ -34,7 +34,7 @@ type Token struct {
 func tokens() []func(key, value string) (Token, bool) {
 	return []func(key, value string) (Token, bool){
 		lockscopeToken, bullMQ, daprLock, rqScheduler, shedLockRedis, madelsonToken, redbeatLock, redisPy, nodeRedlock, redsync, symfonyString, pythonRedisLock,
-		timeUUID, springIntegration, laravelLock, redislock,
+		timeUUID, redisSemaphoreToken, redLockNet, springIntegration, laravelLock, redislock,
 	}
 }
 

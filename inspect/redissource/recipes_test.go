@@ -100,6 +100,11 @@ func states() []written {
 		{recipe: "madelson-semaphore", lock: "semaphore:NAME", commands: `
 			ZADD semaphore:NAME +30s web1_1_` + guid + ` -3s web2_22_` + guidB + `
 			PEXPIRE semaphore:NAME 90000`},
+		{recipe: "redis-semaphore", lock: "semaphore:NAME", commands: `
+			ZADD semaphore:NAME -8s ` + uuidA + ` -1s ` + uuidB + `_0 -1s ` + uuidB + `_1 -20s 11111111-2222-4333-8444-555555555555
+			PEXPIRE semaphore:NAME 9000`},
+		{recipe: "redis-semaphore-mutex", lock: "mutex:NAME", commands: `SET mutex:NAME ` + uuidA + `-batch PX 10000 NX`},
+		{recipe: "redlock.net", lock: "redlock:NAME", commands: `SET redlock:NAME ` + uuidA + ` PX 30000 NX`},
 		{recipe: "python-redis-lock", lock: "lock:NAME", commands: `
 			SET lock:NAME YWFhYWFhYWFhYWFhYWFhYWFh EX 30
 			LPUSH lock-signal:NAME 1`},

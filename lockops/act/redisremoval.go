@@ -86,6 +86,8 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 			args = append(args, recipe.SymfonyWrite)
 		}
 		return memberRemoval(key, args...), true
+	case "redis-semaphore":
+		return permitsRemoval(l, c), true
 	case "rueidislock":
 		keys, _ := recipe.RueidisKeys(key)
 		return removal{
@@ -124,6 +126,22 @@ func memberRemoval(key string, members ...any) removal {
 		name: "member", keys: []string{key}, args: members,
 		says: "remove the member from " + inspect.Escape(key) + " (go on only if it is still in it)",
 	}
+}
+
+// permitsRemoval takes all permits that redis-semaphore's client has taken at once: it renews all of them while it finds
+// the first.
+func permitsRemoval(l *inspect.Lock, c *inspect.Contender) removal {
+	permits := []any{c.Name.Raw()}
+	for i := range l.Holders {
+		if h := &l.Holders[i]; h.Owner.LibraryID != "" && h.Owner.LibraryID == c.Owner.LibraryID && h.Name != c.Name {
+			permits = append(permits, h.Name.Raw())
+		}
+	}
+	r := memberRemoval(l.ID.Path, permits...)
+	if n := len(permits); n > 1 {
+		r.says = fmt.Sprintf("remove the %d permits of its client from %s (go on only if the one named is still in it)", n, inspect.Escape(l.ID.Path))
+	}
+	return r
 }
 
 // Redisson's channels and messages are those of its own forceUnlock and unlock (RedissonLock, RedissonWriteLock,

@@ -25,6 +25,7 @@ const (
 // TestReleaseFitsTheLibrary: the guarded delete of a lock that is more than a string leaves what the library's own
 // release leaves, and tells whom it tells.
 func TestReleaseFitsTheLibrary(t *testing.T) {
+	uuidA, uuidB, now := ownerA[:36], ownerB[:36], fmt.Sprint(time.Now().UnixMilli())
 	soon := fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
 	for _, tt := range []struct {
 		name, write, lock, owner string
@@ -36,6 +37,17 @@ func TestReleaseFitsTheLibrary(t *testing.T) {
 			name: "redisson", lock: "NAME", owner: ownerA,
 			write:   "HSET NAME " + ownerA + " 2;PEXPIRE NAME 30000;SET redisson_lock_token:{NAME} 4",
 			channel: "redisson_lock__channel:{NAME}", message: "0", left: []string{"redisson_lock_token:{NAME}"},
+		},
+		{
+			name: "permits-of-one-client", lock: "semaphore:NAME", owner: uuidA + "_1",
+			write: "ZADD semaphore:NAME " + now + " " + uuidA + "_0 " + now + " " + uuidA + "_1;PEXPIRE semaphore:NAME 60000",
+		},
+		{
+			name: "permit", lock: "semaphore:NAME", owner: uuidA,
+			write: "ZADD semaphore:NAME " + now + " " + uuidA + " " + now + " " + uuidB + ";PEXPIRE semaphore:NAME 60000", left: []string{"semaphore:NAME"},
+		},
+		{
+			name: "mutex-of-redis-semaphore", lock: "mutex:NAME", owner: uuidA, write: "SET mutex:NAME " + uuidA + " PX 60000",
 		},
 		{
 			name: "fair", lock: "NAME", owner: ownerA,

@@ -1,0 +1,98 @@
+package recipe
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	redisSemaphoreName   = "redis-semaphore"
+	redisSemaphorePrefix = "semaphore:"
+	redisSemaphoreMutex  = "mutex:"
+)
+
+// redisSemaphore is npm's redis-semaphore (5.8.0): a semaphore is a sorted set semaphore:NAME of who has a permit, by when
+// it was taken or last renewed, in milliseconds of that client's clock; the same script gives the key the lock timeout of
+// that client to live (lib/semaphore/acquire/lua.js, refresh/lua.js). A multi-semaphore is one too, in which a client that
+// took n permits has the members ID_0 to ID_n-1 with one score (lib/multiSemaphore/acquire/lua.js). Its Redlock variants
+// write the same on every master. How many permits there are and who waits is written nowhere.
+func redisSemaphore() Shape {
+	return Shape{Name: redisSemaphoreName, Decode: redisSemaphoreDecode}
+}
+
+// clockSlack is how far a client's clock may be ahead for its scores to be instants of the past: a queue of jobs, in which
+// they are those of the future, is no semaphore.
+const clockSlack = time.Minute
+
+// redisSemaphoreDecode: an entry counts until it is as old as the lock timeout of whoever writes next, which is what the
+// newest entry and the key's time to live are apart. That is at most too long: when the newest entry was given back, the
+// one before it is measured by the key's end.
+func redisSemaphoreDecode(k Keys) (Record, bool) {
+	v := k.Main
+	if v.Type != TypeZSet || len(v.Items) == 0 || v.NoExpiry || !strings.HasPrefix(k.Key, redisSemaphorePrefix) {
+		return Record{}, false
+	}
+	scores, newest := make(map[string]float64, len(v.Items)), 0.0
+	for _, m := range v.Items {
+		if m.Score < 1e12 || m.Score > 1e14 || m.Score != math.Trunc(m.Score) || k.local(m.Score).After(k.Now.Add(clockSlack)) {
+			return Record{}, false
+		}
+		scores[m.Name], newest = m.Score, max(newest, m.Score)
+	}
+	r := Record{Recipe: redisSemaphoreName, Confidence: Likely, Kind: "semaphore"}
+	for _, m := range v.Items {
+		c := Claim{Name: m.Name, Label: m.Name}
+		if id := takenBy(m.Name, scores); isIdentifier(id) {
+			c.LibraryID, c.Label = id, strings.TrimPrefix(id[36:], "-")
+		} else {
+			c.Label, r.Confidence = id, Possible // the program's own word for itself
+		}
+		if !v.ExpiresAt.IsZero() {
+			c.ExpiresAt = v.ExpiresAt.Add(-time.Duration(newest-m.Score) * time.Millisecond)
+			if !c.ExpiresAt.After(k.Now) {
+				continue // whoever comes next takes it out
+			}
+		}
+		r.Claims = append(r.Claims, c)
+	}
+	return r, true
+}
+
+// takenBy is the identifier of the client behind an entry: the entry itself or, of a multi-semaphore, what stands before
+// its number.
+func takenBy(entry string, scores map[string]float64) string {
+	id, number, ok := cutLast(entry, "_")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 || n >= len(scores) || strconv.Itoa(n) != number {
+		return entry
+	}
+	for i := range n + 1 {
+		if score, found := scores[id+"_"+strconv.Itoa(i)]; !found || score != scores[entry] {
+			return entry
+		}
+	}
+	if score, more := scores[id+"_1"]; n == 0 && !isIdentifier(id) && (!more || score != scores[entry]) {
+		return entry // a name that happens to end so
+	}
+	return id
+}
+
+// isIdentifier says that an identifier is one that the library makes: crypto.randomUUID, and behind it a dash and the
+// program's own suffix, where it gives one (lib/Lock.js).
+func isIdentifier(id string) bool {
+	return len(id) >= 36 && isRandomUUID(id[:36]) && (len(id) == 36 || id[36] == '-' && len(id) > 37)
+}
+
+// redisSemaphoreToken is the mutex of redis-semaphore: mutex:NAME, set with NX and PX (lib/mutex/acquire.js). An identifier
+// of the program's own choice tells nothing.
+func redisSemaphoreToken(key, value string) (Token, bool) {
+	if !strings.HasPrefix(key, redisSemaphoreMutex) || !isIdentifier(value) {
+		return Token{}, false
+	}
+	return Token{Recipe: redisSemaphoreName, Confidence: Likely, LibraryID: value, Label: strings.TrimPrefix(value[36:], "-")}, true
+}
+
+// isRandomUUID says that a UUID is of version 4.
+func isRandomUUID(s string) bool { return isUUID(s) && s[14] == '4' && strings.Contains("89ab", s[19:20]) }
