@@ -74,7 +74,7 @@ func (v View) holders(l *inspect.Lock) string {
 	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
 		return fmt.Sprintf("%d of %s used", n, Count(l.Limit, "permit"))
 	case l.Kind == inspect.KindSemaphore:
-		return Count(n, "permit") + " used"
+		return Count(n, "permit") + " used, of how many is written nowhere"
 	case n > 1 && h.Mode == recipe.Shared:
 		return fmt.Sprintf("%d readers hold it", n)
 	case n > 1 && oneSession(l.Holders):

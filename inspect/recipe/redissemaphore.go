@@ -95,4 +95,6 @@ func redisSemaphoreToken(key, value string) (Token, bool) {
 }
 
 // isRandomUUID says that a UUID is of version 4.
-func isRandomUUID(s string) bool { return isUUID(s) && s[14] == '4' && strings.Contains("89ab", s[19:20]) }
+func isRandomUUID(s string) bool {
+	return isUUID(s) && s[14] == '4' && strings.Contains("89ab", s[19:20])
+}
