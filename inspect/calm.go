@@ -22,7 +22,7 @@ func (o *Observer) tellFindings(was, is []Finding, e Event) {
 		about = ID{Backend: e.Backend.Name}
 	}
 	for _, e := range compareFindings(was, is, e) {
-		key := findingKey{about, e.Finding.key()}
+		key := findingKey{about, e.Finding.Key()}
 		before, again := o.cleared[key]
 		delete(o.cleared, key)
 		switch {

@@ -236,12 +236,12 @@ func compareFindings(was, is []Finding, e Event) []Event {
 		events = append(events, e)
 	}
 	for i := range is {
-		if old := before[is[i].key()]; old == nil || is[i].Severity.Rank() > old.Severity.Rank() {
+		if old := before[is[i].Key()]; old == nil || is[i].Severity.Rank() > old.Severity.Rank() {
 			tell(EventFinding, &is[i])
 		}
 	}
 	for i := range was {
-		if now[was[i].key()] == nil {
+		if now[was[i].Key()] == nil {
 			tell(EventCleared, &was[i])
 		}
 	}
@@ -251,7 +251,7 @@ func compareFindings(was, is []Finding, e Event) []Event {
 func byKey(fs []Finding) map[string]*Finding {
 	m := make(map[string]*Finding, len(fs))
 	for i := range fs {
-		m[fs[i].key()] = &fs[i]
+		m[fs[i].Key()] = &fs[i]
 	}
 	return m
 }

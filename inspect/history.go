@@ -198,6 +198,9 @@ func (s *sawtooth) note(c *change) {
 	s.Last, s.began = c.is.ReadAt, c.is.ReadAt
 }
 
+// LongestTTL is the longest time to live that was seen on a Redis lock, in this version or one before; 0: none was.
+func (l *Lock) LongestTTL() time.Duration { return max(l.ttlSeen, longestTTL(l)) }
+
 // longestTTL is the longest time to live that a version of a lock shows.
 func longestTTL(l *Lock) time.Duration {
 	var longest time.Duration

@@ -31,5 +31,5 @@ func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Sn
 // stillSays says that a finding is about the same as the one before, by the same votes.
 func stillSays(was, is *Finding) bool {
 	same := func(key string) bool { return reflect.DeepEqual(was.Evidence[key], is.Evidence[key]) }
-	return was.key() == is.key() && same("masters") && same("without")
+	return was.Key() == is.Key() && same("masters") && same("without")
 }

@@ -26,8 +26,9 @@ func (s *Subject) Is(c *Contender) bool {
 	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest
 }
 
-// key tells findings of one rule apart. The locks of a deadlock are not in it: it stands once on each.
-func (f *Finding) key() string {
+// Key tells a finding from the others on the same lock or backend. The locks of a deadlock are not in it: it stands once on
+// each.
+func (f *Finding) Key() string {
 	s := &f.Subject
 	if s.Contender == "" && s.Server == "" && s.Node == "" && s.Unseen == nil {
 		for _, key := range [...]string{"contender", "master"} { // recorded before findings had a subject

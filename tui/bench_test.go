@@ -252,3 +252,47 @@ func BenchmarkKeyToScreen(b *testing.B) {
 	b.ReportMetric(float64(p99(times).Microseconds())/1000, "p99-ms")
 	<-ended
 }
+
+// BenchmarkHidden100000 is what a snapshot of 100,000 locks, 50 of them changed, costs while another screen is in front, and
+// what it costs to open the table again after 20 of them.
+func BenchmarkHidden100000(b *testing.B) {
+	m, _ := manySnapshots(b, 100_000, locks.Arrangement{Order: locks.Order{By: locks.ByWorst}})
+	var snapshots []*inspect.Snapshot
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		s := *m.snapshot
+		s.Changed, s.Events, s.Dropped = nil, nil, 0
+		for range 50 {
+			s.Changed = append(s.Changed, inspect.ID{Backend: "zk", Path: fmt.Sprintf("/app-%03d/lock-%06d", r.IntN(100), r.IntN(100_000))})
+		}
+		snapshots = append(snapshots, &s)
+	}
+	for _, front := range []string{"locks", "b"} {
+		b.Run("in front "+front, func(b *testing.B) {
+			if front != "locks" {
+				press(m, front)
+			}
+			for i := range b.N {
+				send(m, snapshotArrivedMsg{snapshot: snapshots[i%len(snapshots)]})
+			}
+		})
+	}
+	send(m, answers(press(m, "esc"))...) // it has missed too much, and looks at everything
+	press(m, "b")
+	b.Run("open", func(b *testing.B) {
+		for range b.N {
+			b.StopTimer()
+			for _, s := range snapshots {
+				send(m, snapshotArrivedMsg{snapshot: s})
+			}
+			b.StartTimer()
+			press(m, "esc")
+			b.StopTimer()
+			if locksOf(m).Busy {
+				b.Fatal("the locks are arranged anew")
+			}
+			press(m, "b")
+			b.StartTimer()
+		}
+	})
+}

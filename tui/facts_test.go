@@ -9,7 +9,6 @@ import (
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
 )
 
 // Five masters, one of them stopped, and a holder that says who it is.
@@ -55,9 +54,13 @@ func TestDialogWords(t *testing.T) {
 // The lanes follow the details, and the grants those; the rest of the window is theirs.
 func TestGrantsFillTheRest(t *testing.T) {
 	m := opened(t, Options{}, 120, 40, fixture.Orders().ID)
-	for i := range 30 {
-		m.history.Add(fixture.Orders().ID, screen.Grant{Seen: fixture.Noon, To: "worker-1", From: "worker-2", Name: inspect.Untrusted(rune('a' + i))})
+	from := fixture.Znode(1, "worker-2", 0, nil, 0)
+	var events []inspect.Event
+	for i := range int32(30) {
+		to := fixture.Znode(2+i, "worker-1", 0, nil, 0)
+		events = append(events, inspect.Event{Kind: inspect.EventHandover, At: fixture.Noon, Lock: fixture.Orders().ID, Contender: &to, Previous: &from})
 	}
+	m.history.Add(events, m.snapshot, m.snapshot)
 	m.resize()
 	lines := strings.Split(content(m), "\n")
 	at := func(text string) int {

@@ -50,7 +50,7 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 		m.unseen = m.unseen[over:]
 		m.untold += msg.snapshot.Dropped + over
 	default:
-		m.note(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped)
+		m.addEvents(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped, msg.snapshot)
 		if cmd := m.show(msg.snapshot); cmd != nil {
 			return tea.Batch(cmd, m.nextSnapshot())
 		}
@@ -74,20 +74,15 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 	if m.sinceDrawn() >= screen.FastBeat {
 		m.now = m.options.now()
 	}
-	shown := screen.SnapshotMsg{Changed: s.Changed, All: s.Changed == nil || m.missed || !m.arrived}
+	all := s.Changed == nil || m.missed || !m.arrived
+	m.changes.add(s.Changed, all)
 	m.noteRecoveries(s)
 	m.snapshot, m.arrived, m.missed = s, true, false
-	if shown.All || m.events.Missed > m.forgot { // the ends of some locks may not have been told
+	if all || m.events.Missed > m.forgot { // the ends of some locks may not have been told
 		m.history.Keep(func(id inspect.ID) bool { return s.Lock(id) != nil })
 		m.forgot = m.events.Missed
 	}
-	var cmds []tea.Cmd
-	for _, screen := range m.screens {
-		if cmd := screen.Update(shown); cmd != nil {
-			cmds = append(cmds, cmd)
-		}
-	}
-	return tea.Batch(cmds...)
+	return m.front().Update(m.news()) // the others hear of it when they are opened
 }
 
 // nextTick waits for the next beat. Only the newest tick counts.

@@ -367,7 +367,7 @@ func BenchmarkFindingsOf100000Locks(b *testing.B) {
 	})
 	b.Run("reset", func(b *testing.B) {
 		for range b.N {
-			findings.NewFindingIndex().Update(s, screen.SnapshotMsg{All: true})
+			findings.NewFindingIndex(m.FoundAt).Update(s, screen.SnapshotMsg{All: true}, false)
 		}
 	})
 }

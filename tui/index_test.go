@@ -57,7 +57,7 @@ func TestEveryColumnSorts(t *testing.T) {
 		locksOf(m).SortBy(by)
 		last := ""
 		for _, e := range locksOf(m).Visible() {
-			if now := text(e.Row.Lock); now < last && now != "" {
+			if now := text(m.snapshot.Lock(e.Row.ID)); now < last && now != "" {
 				t.Errorf("by %s: %s after %s", by, now, last)
 			} else {
 				last = now
@@ -199,22 +199,23 @@ func TestBadFilterSaysSoAndHidesNothing(t *testing.T) {
 	wantText(t, m, "/ age>5m")
 }
 
+// A gauge's full length is the longest time to live that was seen, in front or not.
 func TestGaugesKeepTheirLength(t *testing.T) {
-	m := model(t, Options{}, 120, 36, fixture.Everything())
-	s := locksOf(m)
 	l := fixture.Thin()
-	for i := range l.Masters {
-		if !l.Masters[i].ExpiresAt.IsZero() {
-			l.Masters[i].ExpiresAt = l.Masters[i].ExpiresAt.Add(-3 * time.Second)
+	p := playing(t, Options{}, l, 120, 36)
+	press(p.Model, "b")
+	p.at(0, func(l *inspect.Lock) {
+		for i := range l.Masters {
+			if !l.Masters[i].ExpiresAt.IsZero() {
+				l.Masters[i].ExpiresAt = p.clock().Add(3 * time.Second)
+			}
 		}
-	}
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)}, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
-	if got := s.MaxTTLs.Of(l); got != 7100*time.Millisecond {
+		l.Holders[0].ExpiresAt = p.clock().Add(3 * time.Second)
+	})
+	press(p.Model, "esc")
+	wantText(t, p.Model, "╌   3.0s")
+	if got := p.snapshot.Lock(l.ID).LongestTTL(); got < 2*time.Minute {
 		t.Errorf("full length %v", got)
-	}
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID})})
-	if len(s.MaxTTLs) != 0 {
-		t.Error("a lock that is gone is remembered")
 	}
 }
 

@@ -29,9 +29,9 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 		t.Errorf("%q", box.calls)
 	}
 	next := fixture.Orders().Waiters[1]
-	m.note([]inspect.Event{
+	m.addEvents([]inspect.Event{
 		{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: fixture.Orders().ID, Contender: &next}, {Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Thin().ID},
-	}, 0)
+	}, 0, m.snapshot)
 	wantText(t, m, "12:00:00 expire the session of worker-7", "waits")
 	wantNoText(t, m, "lock found")
 }

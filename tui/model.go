@@ -32,7 +32,10 @@ type Model struct {
 	untold  int               // events before those that were too many to keep
 	forgot  int               // how many events were missed when what they may have told was last looked for
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
-	ticking int               // the generation of the tick under way
+	// changes of snapshots, and of which of them each screen has heard.
+	changes changes
+	heard   map[screen.Name]int
+	ticking int // the generation of the tick under way
 	tour    tour
 	focused []inspect.ID
 	// recovered are backends that were not well, by name.
@@ -51,7 +54,7 @@ func New(ctx context.Context, o Options) *Model {
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery)}
+	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), heard: make(map[screen.Name]int)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
@@ -238,13 +241,26 @@ func (m *Model) navigate() tea.Cmd {
 		m.opener = m.trail[len(m.trail)-1].Screen
 		m.trail = walk(m.trail, n.to)
 	}
-	here := m.trail[len(m.trail)-1]
-	m.inFront = here.Screen
-	m.screens[here.Screen].Open(here)
-	m.resize()
-	cmd := m.front().Update(screen.SnapshotMsg{})
+	return m.open(m.trail[len(m.trail)-1])
+}
+
+// open puts a screen in front. What changed since it was there it hears now, and only now.
+func (m *Model) open(p screen.Place) tea.Cmd {
+	var cmd tea.Cmd
+	if p.Screen != m.inFront {
+		cmd = m.screens[m.inFront].Update(screen.HiddenMsg{})
+		m.inFront = p.Screen
+	}
+	cmd = tea.Batch(cmd, m.screens[p.Screen].Open(p, m.news()))
 	m.resize()
 	return cmd
+}
+
+// news is what changed since the screen in front last heard of it.
+func (m *Model) news() screen.SnapshotMsg {
+	number := m.heard[m.inFront]
+	m.heard[m.inFront] = m.changes.next()
+	return m.changes.since(number)
 }
 
 // longestTrail is how many places back one can go; those after the first are forgotten first.
@@ -319,7 +335,7 @@ func (m *Model) pause() tea.Cmd {
 	if m.waiting == nil {
 		return nil
 	}
-	m.note(m.unseen, m.untold)
+	m.addEvents(m.unseen, m.untold, m.waiting)
 	cmd := m.show(m.waiting)
 	m.waiting, m.unseen, m.untold = nil, nil, 0
 	return cmd

@@ -51,14 +51,13 @@ func (m *Model) sceneActions() []screen.Action {
 // turnScene changes the scene and goes to its lock in the list.
 func (m *Model) turnScene(by int) {
 	m.tour.turn(by, m.options.now())
-	m.next = navigation{to: m.trail[0]}
 	m.showScene()
 }
 
+// showScene goes to the list of locks, and in it to the scene's.
 func (m *Model) showScene() {
-	if lock, first := m.tour.scene().Lock, m.trail[0].Screen; m.snapshot.Lock(lock) != nil {
-		m.screens[first].Open(screen.Place{Screen: first, Subject: screen.Subject{Lock: lock}})
-	}
+	m.trail, m.opener = m.trail[:1], m.inFront
+	m.Later(m.open(screen.Place{Screen: m.trail[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
 }
 
 // advanceTour keeps the selection on the scene's lock, and goes on to the next scene after a while, for as long as nobody

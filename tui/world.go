@@ -73,6 +73,10 @@ func (w *world) JustGranted(id inspect.ID, name inspect.Untrusted) bool {
 	return w.history.FreshGrant(id, name, w.now)
 }
 
+func (w *world) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool) {
+	return w.history.FoundAt(on, f)
+}
+
 func (w *world) Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	if w.options.Commands == nil {
 		return nil
@@ -115,9 +119,9 @@ func (w *world) close(d screen.Dialog) {
 	w.dialogs = slices.DeleteFunc(w.dialogs, func(o screen.Dialog) bool { return o == d })
 }
 
-// note takes over what happened, and how many events before that were too many to be told.
-func (w *world) note(events []inspect.Event, missed int) {
-	w.history.Note(events)
+// addEvents takes in what happened before a snapshot, and how many events before that were too many to be kept.
+func (w *world) addEvents(events []inspect.Event, missed int, s *inspect.Snapshot) {
+	w.history.Add(events, w.snapshot, s)
 	w.events.Add(events)
 	w.events.Missed += missed
 }

@@ -42,11 +42,12 @@ func New(host screen.Context) screen.Screen {
 }
 
 // Open selects the backend of the place's lock.
-func (s *Screen) Open(p screen.Place) {
+func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock.Backend != "" && p.Lock.Backend != s.Current.Backend {
 		s.Current, s.Below, s.inDetails = ServerKey{p.Lock.Backend, -1}, 0, false
 	}
 	s.refresh()
+	return nil
 }
 
 func (s *Screen) Selected() screen.Subject { return screen.Subject{} }

@@ -25,10 +25,13 @@ func New(host screen.Context, releaser func(backend string) (act.Releaser, bool)
 	return &Screen{Context: host, Pane: NewPane(host), releaser: releaser}
 }
 
-func (s *Screen) Open(p screen.Place) {
+func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) {
 		s.Pane.Show(p.Lock)
+	} else {
+		s.Pane.Refresh()
 	}
+	return s.seekRoot()
 }
 
 func (s *Screen) Selected() screen.Subject { return s.Pane.Selected() }
@@ -40,12 +43,10 @@ func (s *Screen) SetSize(width, height int) { s.Pane.SetSize(width, height) }
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
-		if s.InFront() != screen.Chain {
-			s.Pane.lanes.Forget()
-			return nil // it is looked at again when it comes to the front
-		}
 		s.Pane.Refresh()
 		return s.seekRoot()
+	case screen.HiddenMsg:
+		s.Pane.Hide()
 	case rootFoundMsg:
 		s.root.found(msg)
 		s.Pane.root = s.root.of(s.Pane.id)

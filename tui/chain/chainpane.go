@@ -25,8 +25,6 @@ type Pane struct {
 	// top is the first row shown; cursor the selected one, selected what it is: the cursor follows it.
 	top, Cursor int
 	selected    string
-	// longest is the longest time to live seen of the lock's keys: the full length of the gauges.
-	longest time.Duration
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int
 	// lanes are those of the strip below the rows, length the time that it shows.
@@ -65,11 +63,14 @@ func NewPane(host screen.Context) *Pane {
 // Show turns to a lock.
 func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
-		p.id, p.top, p.Cursor, p.selected, p.length, p.longest, p.root = id, 0, 0, "", 0, 0, nil
+		p.id, p.top, p.Cursor, p.selected, p.length, p.root = id, 0, 0, "", 0, nil
 		clear(p.opened)
 	}
 	p.Refresh()
 }
+
+// Hide lets go of the snapshot that was drawn last.
+func (p *Pane) Hide() { p.lanes.Forget() }
 
 // SetSize lays the pane out and draws it, as everything is by now.
 func (p *Pane) SetSize(width, height int) {
@@ -85,11 +86,7 @@ func (p *Pane) Refresh() {
 		return
 	}
 	for i := range l.Masters {
-		v := &l.Masters[i]
-		p.rows = append(p.rows, chainRow{vote: v})
-		if !v.ExpiresAt.IsZero() {
-			p.longest = max(p.longest, v.ExpiresAt.Sub(l.ReadAt))
-		}
+		p.rows = append(p.rows, chainRow{vote: &l.Masters[i]})
 	}
 	// One holder that nobody is seen to wait for is what the masters' values tell already.
 	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {

@@ -32,7 +32,7 @@ type rootCause struct {
 // seekRoot asks for it, where that is worth it.
 func (s *Screen) seekRoot() tea.Cmd {
 	r, l := &s.root, s.Snapshot().Lock(s.Pane.id)
-	if s.InFront() != screen.Chain || r.seeking || l == nil {
+	if r.seeking || l == nil {
 		return nil
 	}
 	if len(l.Holders) == 0 || len(l.Waiters) == 0 {

@@ -215,7 +215,7 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 			role = widget.Line{{describe.Printable(s.Role), t.Muted}}
 		}
 		if !s.StartedAt.IsZero() {
-			up = p.upCell(v, p.Now().Sub(s.StartedAt))
+			up = p.upCell(l, v, p.Now().Sub(s.StartedAt))
 		}
 		if s.ClockKnown {
 			offset = offsetCell(t, s.ClockOffset)
@@ -225,13 +225,13 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 	return []widget.Line{{{describe.Printable(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
-// mayForget says that a master without the key started later than the key's time to live ago.
-func (p *Pane) mayForget(v *inspect.Vote, up time.Duration) bool {
-	return !v.Present && up < p.longest
+// mayForget reports whether a master without the key started later than the key's time to live ago.
+func mayForget(l *inspect.Lock, v *inspect.Vote, up time.Duration) bool {
+	return !v.Present && up < l.LongestTTL()
 }
 
-func (p *Pane) upCell(v *inspect.Vote, up time.Duration) widget.Line {
-	if p.mayForget(v, up) {
+func (p *Pane) upCell(l *inspect.Lock, v *inspect.Vote, up time.Duration) widget.Line {
+	if mayForget(l, v, up) {
 		return widget.Line{{p.Theme().Glyphs.Warning + describe.Age(up), p.Theme().Warning}}
 	}
 	return widget.Line{{describe.Age(up), p.Theme().Muted}}
@@ -280,13 +280,13 @@ func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, 
 	if v.NoExpiry {
 		return mark, value, widget.Line{{"never expires", t.Warning}}
 	}
-	return mark, value, screen.Gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), p.longest, ttlWidth-7, v.Agrees)
+	return mark, value, screen.Gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), l.LongestTTL(), ttlWidth-7, v.Agrees)
 }
 
 // absence says that a master does not have the key, and whether it may have forgotten it.
 func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	t := p.Theme()
-	if s := p.server(l, v.Addr); s != nil && p.mayForget(v, p.Now().Sub(s.StartedAt)) {
+	if s := p.server(l, v.Addr); s != nil && mayForget(l, v, p.Now().Sub(s.StartedAt)) {
 		return widget.Line{{"absent, ", t.Muted}, {"restarted inside the TTL", t.Warning}}
 	}
 	return widget.Line{{"absent", t.Muted}}

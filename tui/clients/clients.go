@@ -37,6 +37,9 @@ type Screen struct {
 
 	// Making: a list is being made, or its maker rests; stale: there is a newer snapshot than that of the list.
 	Making, stale bool
+	// hidden: another screen is in front; hides counts how often one came.
+	hidden bool
+	hides  int
 }
 
 // entryKey tells a client's entries apart from one list to the next.
@@ -53,15 +56,25 @@ type ClientsListedMsg struct {
 	took time.Duration
 }
 
-// clientsDueMsg says that a newer list may be made.
-type clientsDueMsg struct{}
+// clientsDueMsg tells that a newer list may be made; clientsOldMsg that the screen was hidden for a while, the hides-th time.
+type (
+	clientsDueMsg struct{}
+	clientsOldMsg struct{ hides int }
+)
 
 func New(host screen.Context) screen.Screen {
 	return &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
 }
 
-// Open selects the owner of the place or, where it has a lock only, that lock's first holder.
-func (s *Screen) Open(p screen.Place) {
+func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
+	s.stale = s.stale || s.list == nil || missed.All || len(missed.Changed) > 0
+	s.hidden = false
+	s.choose(p)
+	return s.make()
+}
+
+// choose selects the owner of a place or, where it has a lock only, that lock's first holder.
+func (s *Screen) choose(p screen.Place) {
 	who := p.Owner
 	if l := s.Snapshot().Lock(p.Lock); who == (inspect.Identity{}) && l != nil && l.Contention() > 0 {
 		first := append(l.Holders[:len(l.Holders):len(l.Holders)], l.Waiters...)[0]
@@ -82,7 +95,7 @@ func (s *Screen) SetSize(width, height int) {
 	s.keepInSight()
 }
 
-// How long a maker of lists rests at least, and how old a list gets that nobody looks at.
+// How long a maker of lists rests at least, and how long a list is kept that nobody looks at: it keeps a snapshot in memory.
 const (
 	clientsRest = time.Second
 	clientsKept = 10 * time.Second
@@ -94,8 +107,18 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.stale = true
 		return s.make()
 	case ClientsListedMsg:
-		s.take(msg.List)
-		return s.rest(max(clientsRest, 10*msg.took)) // at most a tenth of a core
+		if !s.hidden || s.list != nil {
+			s.take(msg.List)
+		}
+		return s.after(max(clientsRest, 10*msg.took), clientsDueMsg{}) // at most a tenth of a core
+	case screen.HiddenMsg:
+		s.hidden = true
+		s.hides++
+		return s.after(clientsKept, clientsOldMsg{s.hides})
+	case clientsOldMsg:
+		if s.hidden && s.hides == msg.hides {
+			s.list, s.shown = nil, nil
+		}
 	case clientsDueMsg:
 		s.Making = false
 		return s.make()
@@ -109,13 +132,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 
 // make has a list made of the newest snapshot when one is wanted.
 func (s *Screen) make() tea.Cmd {
-	if s.InFront() != screen.Clients {
-		if s.list != nil && s.Now().Sub(s.list.of.TakenAt) > clientsKept {
-			s.list, s.shown = nil, nil // it keeps old locks in memory
-		}
-		return nil
-	}
-	if s.Making || !s.stale || !s.Arrived() {
+	if s.hidden || s.Making || !s.stale || !s.Arrived() {
 		return nil
 	}
 	s.Making, s.stale = true, false
@@ -127,7 +144,8 @@ func (s *Screen) make() tea.Cmd {
 	})
 }
 
-func (s *Screen) rest(d time.Duration) tea.Cmd {
+// after is a message to the screen after a while.
+func (s *Screen) after(d time.Duration, msg tea.Msg) tea.Cmd {
 	return s.Ask(screen.Clients, 0, func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
@@ -135,7 +153,7 @@ func (s *Screen) rest(d time.Duration) tea.Cmd {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			return clientsDueMsg{}
+			return msg
 		}
 	})
 }

@@ -36,10 +36,11 @@ func New(host screen.Context) screen.Screen {
 
 // Open shows a lock's events only when it was that lock's chain that one comes from: where the cursor was on some lock,
 // everything is asked for.
-func (s *Screen) Open(p screen.Place) {
+func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	switch s.Opener() {
-	case "":
-		return // gone back to
+	case "": // gone back to
+		s.take()
+		return nil
 	case screen.Chain, screen.Timeline:
 		s.Only = p.Lock
 	default:
@@ -47,6 +48,7 @@ func (s *Screen) Open(p screen.Place) {
 	}
 	s.Follow = true
 	s.again()
+	return nil
 }
 
 func (s *Screen) Title() string { return string(screen.Events) }

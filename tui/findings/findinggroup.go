@@ -148,24 +148,13 @@ func (g *foundGroup) show(everything bool) {
 	}
 }
 
-// findingKey tells the last of the findings on one lock from those before it: by its rule and whom it is about, and by
-// its number where that is not enough.
+// findingKey tells the last of the findings on one lock from those before it: by its key, and by its number where that is not
+// enough.
 func findingKey(list []inspect.Finding) string {
-	name := func(f *inspect.Finding) string {
-		for _, field := range []string{"contender", "master", "node"} {
-			if v, ok := f.Evidence[field]; ok {
-				if text, ok := v.(string); ok {
-					return f.Rule + "\x00" + text
-				}
-				return f.Rule + "\x00" + fmt.Sprint(v)
-			}
-		}
-		return f.Rule
-	}
-	last := name(&list[len(list)-1])
+	last := list[len(list)-1].Key()
 	number := 0
 	for i := range list[:len(list)-1] {
-		if list[i].Rule == list[len(list)-1].Rule && name(&list[i]) == last {
+		if list[i].Rule == list[len(list)-1].Rule && list[i].Key() == last {
 			number++
 		}
 	}

@@ -48,18 +48,23 @@ type findingIndex struct {
 	byPlace  map[inspect.ID][]*found
 	rings    map[string]map[*found]struct{}
 	twisted  map[string]struct{} // rings that have changed
+	// foundAt is when a finding came. See screen.Context.
+	foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)
 }
 
-func NewFindingIndex() *findingIndex {
+func NewFindingIndex(foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)) *findingIndex {
 	return &findingIndex{
+		foundAt: foundAt,
 		byPlace: make(map[inspect.ID][]*found), rings: make(map[string]map[*found]struct{}), twisted: make(map[string]struct{}),
 	}
 }
 
-// Update takes over the findings of all backends and of the locks that changed, or of all locks.
-func (x *findingIndex) Update(s *inspect.Snapshot, msg screen.SnapshotMsg) {
+// Update takes over the findings of all backends and of the locks that changed, or of all locks. late: they may have been
+// there for a while, as snapshots were missed.
+func (x *findingIndex) Update(s *inspect.Snapshot, msg screen.SnapshotMsg, late bool) {
+	late = late || msg.All
 	for _, b := range s.Backends {
-		x.put(inspect.ID{Backend: b.Name}, b.Findings, s.TakenAt, msg.All || !b.FirstPass)
+		x.put(inspect.ID{Backend: b.Name}, b.Findings, s.TakenAt, late || !b.FirstPass)
 	}
 	if msg.All {
 		x.all(s)
@@ -67,13 +72,10 @@ func (x *findingIndex) Update(s *inspect.Snapshot, msg screen.SnapshotMsg) {
 	for _, id := range msg.Changed {
 		b := s.Backend(id.Backend)
 		if l := s.Lock(id); l != nil {
-			x.put(id, l.Findings, s.TakenAt, b == nil || !b.FirstPass)
+			x.put(id, l.Findings, s.TakenAt, late || b == nil || !b.FirstPass)
 		} else {
 			x.put(id, nil, s.TakenAt, false)
 		}
-	}
-	for i := range s.Events {
-		x.date(&s.Events[i], s.TakenAt)
 	}
 	x.settle()
 }
@@ -102,22 +104,6 @@ func (x *findingIndex) all(s *inspect.Snapshot) {
 	}
 }
 
-// date takes over when a finding came that is new in the snapshot.
-func (x *findingIndex) date(e *inspect.Event, taken time.Time) {
-	if e.Kind != inspect.EventFinding {
-		return
-	}
-	on := e.Lock
-	if e.Backend != nil && on.Path == "" {
-		on.Backend = e.Backend.Name
-	}
-	for _, f := range x.byPlace[on] {
-		if f.Rule == e.Finding.Rule && f.since.Equal(taken) {
-			f.since = e.At
-		}
-	}
-}
-
 // put takes over the findings on one lock or backend.
 func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time, early bool) {
 	old := x.byPlace[on]
@@ -127,6 +113,9 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	var list_ []*found
 	for i := range list {
 		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, ring: cycleOf(&list[i]), source: &list[i]}
+		if at, exact := x.foundAt(on, &list[i]); exact || early && !at.IsZero() {
+			f.since, f.early = at, !exact
+		}
 		if at := slices.IndexFunc(old, func(o *found) bool { return o.key == f.key }); at >= 0 {
 			f.since, f.early = old[at].since, old[at].early
 		}

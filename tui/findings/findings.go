@@ -31,17 +31,19 @@ type Screen struct {
 }
 
 func New(host screen.Context) screen.Screen {
-	return &Screen{Context: host, Index: NewFindingIndex(), input: screen.NewFilterInput(screen.NewWords)}
+	return &Screen{Context: host, Index: NewFindingIndex(host.FoundAt), input: screen.NewFilterInput(screen.NewWords)}
 }
 
 // Open puts the cursor on the first finding of a lock.
-func (s *Screen) Open(p screen.Place) {
+func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
+	s.Index.Update(s.Snapshot(), missed, true)
+	s.follow()
 	if s.Opener() == "" || p.Lock == (inspect.ID{}) {
-		return // gone back to, or about nothing
+		return nil // gone back to, or about nothing
 	}
 	f := s.Index.first(p.Lock)
 	if f == nil {
-		return
+		return nil
 	}
 	if !f.match {
 		s.input.Clear()
@@ -50,6 +52,7 @@ func (s *Screen) Open(p screen.Place) {
 	f.group.open = true
 	s.moved = true
 	s.moveTo(s.Index.at(f.group, f))
+	return nil
 }
 
 func (s *Screen) Title() string { return string(screen.Findings) }
@@ -62,7 +65,7 @@ func (s *Screen) SetSize(width, height int) {
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
-		s.Index.Update(s.Snapshot(), msg)
+		s.Index.Update(s.Snapshot(), msg, false)
 		s.follow()
 	case findingsSoughtMsg:
 		s.sought(msg)

@@ -21,8 +21,8 @@ func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	all := make(map[inspect.ID]*inspect.Lock)
-	x := NewFindingIndex()
-	plain := NewFindingIndex()
+	x := NewFindingIndex(undated)
+	plain := NewFindingIndex(undated)
 	x.SettleSearch(x.StartSearch(screen.NewWords("w-")))
 	rules := []string{"a", "b", "blind", "deadlock"}
 	for step := range 600 {
@@ -46,16 +46,16 @@ func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 			locks = append(locks, l)
 		}
 		s := inspect.NewSnapshot(fixture.Noon, nil, locks)
-		x.Update(s, screen.SnapshotMsg{Changed: []inspect.ID{on}})
-		fresh := NewFindingIndex()
+		x.Update(s, screen.SnapshotMsg{Changed: []inspect.ID{on}}, false)
+		fresh := NewFindingIndex(undated)
 		fresh.SettleSearch(fresh.StartSearch(screen.NewWords("w-")))
-		fresh.Update(s, screen.SnapshotMsg{All: true})
+		fresh.Update(s, screen.SnapshotMsg{All: true}, false)
 		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
 			t.Fatalf("step %d: %s", step, diff)
 		}
-		whole := NewFindingIndex()
-		whole.Update(s, screen.SnapshotMsg{All: true})
-		plain.Update(s, screen.SnapshotMsg{Changed: []inspect.ID{on}})
+		whole := NewFindingIndex(undated)
+		whole.Update(s, screen.SnapshotMsg{All: true}, false)
+		plain.Update(s, screen.SnapshotMsg{Changed: []inspect.ID{on}}, false)
 		if diff := cmp.Diff(rowsOf(whole), rowsOf(plain)); diff != "" {
 			t.Fatalf("step %d, without a filter: %s", step, diff)
 		}
@@ -83,7 +83,7 @@ func TestFindingKeysDiffer(t *testing.T) {
 func TestFindingSearchWhileTheyChange(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
-	x, words := NewFindingIndex(), []screen.Filter{screen.NewWords("w-"), screen.NewWords("!w-"), screen.NewWords("l7"), {}}
+	x, words := NewFindingIndex(undated), []screen.Filter{screen.NewWords("w-"), screen.NewWords("!w-"), screen.NewWords("l7"), {}}
 	all := make(map[inspect.ID]*inspect.Lock)
 	snapshot := func() *inspect.Snapshot {
 		return inspect.NewSnapshot(fixture.Noon, nil, slices.Collect(maps.Values(all)))
@@ -102,30 +102,21 @@ func TestFindingSearchWhileTheyChange(t *testing.T) {
 				list = append(list, fixture.Trouble([]string{"a", "b"}[random.IntN(2)], inspect.Info, fmt.Sprintf("%c-", 'v'+rune(random.IntN(2)))))
 			}
 			all[on] = fixture.Sick(on.String(), list...)
-			x.Update(snapshot(), screen.SnapshotMsg{Changed: []inspect.ID{on}})
+			x.Update(snapshot(), screen.SnapshotMsg{Changed: []inspect.ID{on}}, false)
 		}
 		<-done
 		x.SettleSearch(search)
-		fresh := NewFindingIndex()
+		fresh := NewFindingIndex(undated)
 		fresh.SettleSearch(fresh.StartSearch(search.words))
-		fresh.Update(snapshot(), screen.SnapshotMsg{All: true})
+		fresh.Update(snapshot(), screen.SnapshotMsg{All: true}, false)
 		if diff := cmp.Diff(rowsOf(fresh), rowsOf(x)); diff != "" {
 			t.Fatalf("step %d: %s", step, diff)
 		}
 	}
 }
 
-// A snapshot that holds all that happened for a while, as after a pause or in a moment of a recording, tells when.
-func TestFindingsStandSinceTheirEvent(t *testing.T) {
-	l := fixture.Sick("zk:/a", fixture.Stuck())
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
-	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: fixture.Noon.Add(-90 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
-	x := NewFindingIndex()
-	x.Update(s, screen.SnapshotMsg{All: true})
-	if f := x.byPlace[l.ID][0]; !f.since.Equal(fixture.Noon.Add(-90 * time.Second)) {
-		t.Errorf("it stands since %v", f.since)
-	}
-}
+// undated knows of no finding when it came.
+func undated(inspect.ID, *inspect.Finding) (time.Time, bool) { return time.Time{}, false }
 
 // rowsOf are all findings that an index shows, with how many each group counts.
 func rowsOf(x *findingIndex) []string {

@@ -55,15 +55,19 @@ func New(host screen.Context, locks Driver, sandbox Faults) screen.Screen {
 	return s
 }
 
-func (s *Screen) Open(p screen.Place) {
-	if p.Lock == (inspect.ID{}) {
-		return
-	}
-	if p.Lock != s.about.Lock || p.Owner != (inspect.Identity{}) {
+func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
+	if p.Lock != (inspect.ID{}) && (p.Lock != s.about.Lock || p.Owner != (inspect.Identity{})) {
 		s.about = p.Subject
 		s.Faults.show(p.Subject)
 	}
+	return s.changed()
+}
+
+// changed looks again at what the faults are about.
+func (s *Screen) changed() tea.Cmd {
 	s.pinFaults()
+	s.Faults.noteLabel()
+	return s.Faults.look()
 }
 
 // pinFaults has the faults keep to whom they are about, for as long as the keys are theirs.
@@ -170,11 +174,7 @@ type AcquireMsg struct{}
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
-		if s.InFront() == screen.Lab {
-			s.pinFaults()
-			s.Faults.noteLabel()
-			return s.Faults.look()
-		}
+		return s.changed()
 	case AcquireMsg:
 		if s.InFront() == screen.Lab && !s.HasDialog() {
 			s.acquire()

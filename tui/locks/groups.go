@@ -38,7 +38,7 @@ func (g *lockGroup) worst() describe.Level {
 // count takes a row into account, by 1 or, when it goes, -1.
 func (g *lockGroup) count(r *row, by int) {
 	g.ranks[r.rank] += by
-	if r.contended() {
+	if r.contended {
 		g.contended += by
 	}
 }

@@ -18,15 +18,15 @@ type Arrangement struct {
 }
 
 // row is a lock in the table. It is replaced, never changed.
+// It does not keep the lock itself: what is drawn is the snapshot's, and no old one stays in memory.
 type row struct {
-	Lock *inspect.Lock
-	rank describe.Level
-	Key  key
+	ID        inspect.ID
+	rank      describe.Level
+	Key       key
+	contended bool
 	// shown: the filter lets it through.
 	shown bool
 }
-
-func (r *row) contended() bool { return len(r.Lock.Waiters)+r.Lock.WaitersAtLeast > 0 }
 
 // Index keeps all locks in an arrangement. A change costs as much as there are changes, whatever the number of locks.
 type Index struct {
@@ -64,7 +64,7 @@ func NewIndex(ctx context.Context, s *inspect.Snapshot, a Arrangement, now time.
 	}
 	members := make(map[Prefix][]*row)
 	for _, r := range shown {
-		p := prefixOf(r.Lock.ID)
+		p := prefixOf(r.ID)
 		members[p] = append(members[p], r)
 	}
 	groups := make([]*lockGroup, 0, len(members))
@@ -82,7 +82,10 @@ func NewIndex(ctx context.Context, s *inspect.Snapshot, a Arrangement, now time.
 }
 
 func (x *Index) row(p screen.FilterSubject) *row {
-	return &row{Lock: p.Lock, rank: describe.LevelOf(p.Lock), Key: x.Order.key(p.Lock), shown: x.Filter.Match(p)}
+	return &row{
+		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: x.Order.key(p.Lock),
+		contended: len(p.Waiters)+p.WaitersAtLeast > 0, shown: x.Filter.Match(p),
+	}
 }
 
 // update takes over the locks that changed.
@@ -111,7 +114,7 @@ func (x *Index) put(r *row) {
 		x.flat.put(r)
 		return
 	}
-	p := prefixOf(r.Lock.ID)
+	p := prefixOf(r.ID)
 	g := x.groups[p]
 	if g == nil {
 		g = &lockGroup{Prefix: p, rows: newSorted(x.Order.compare, nil)}
@@ -133,7 +136,7 @@ func (x *Index) take(r *row) {
 		x.flat.take(r)
 		return
 	}
-	g := x.groups[prefixOf(r.Lock.ID)]
+	g := x.groups[prefixOf(r.ID)]
 	x.list.take(g)
 	g.rows.take(r)
 	g.count(r, -1)
@@ -145,7 +148,7 @@ func (x *Index) take(r *row) {
 }
 
 func (x *Index) count(r *row, by int) {
-	if r.contended() {
+	if r.contended {
 		x.Contended += by
 	}
 	switch r.rank {

@@ -21,7 +21,7 @@ func (e tableLine) Selection() Selection {
 	case e.Group != nil:
 		return Selection{group: e.Group.Prefix}
 	case e.Row != nil:
-		return Selection{Lock: e.Row.Lock.ID}
+		return Selection{Lock: e.Row.ID}
 	default:
 		return Selection{}
 	}

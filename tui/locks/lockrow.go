@@ -27,7 +27,7 @@ const queueBar = 5
 const queueWidth = 8
 
 // cells turns a lock into the cells of its row.
-func CellsOf(host screen.Context, l *inspect.Lock, span time.Duration) lockCells {
+func CellsOf(host screen.Context, l *inspect.Lock) lockCells {
 	t := host.Theme()
 	c := lockCells{
 		Mark:    screen.Sign(t, l),
@@ -37,7 +37,7 @@ func CellsOf(host screen.Context, l *inspect.Lock, span time.Duration) lockCells
 		Holder:  holderCell(host, l),
 		Held:    heldCell(host, l),
 		Queue:   queueCell(host, l),
-		Ttl:     ttlCell(host, l, span),
+		Ttl:     ttlCell(host, l),
 	}
 	if len(l.Holders) == 1 {
 		if at := describe.Client(&l.Holders[0].Owner); at != "" && at != c.Holder.Text() {
@@ -149,8 +149,8 @@ func queueCell(host screen.Context, l *inspect.Lock) widget.Line {
 	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {count, t.Text}}
 }
 
-// ttlCell is what is left of a Redis lock's life, with a small gauge when its full length is known.
-func ttlCell(host screen.Context, l *inspect.Lock, span time.Duration) widget.Line {
+// ttlCell is what is left of a Redis lock's life, with a small gauge of the longest that was seen.
+func ttlCell(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
 	if len(l.Masters) == 0 || l.State == inspect.StateFree {
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
@@ -166,5 +166,5 @@ func ttlCell(host screen.Context, l *inspect.Lock, span time.Duration) widget.Li
 	if left <= 0 {
 		return widget.Line{{describe.Age(0), t.Warning}}
 	}
-	return screen.Gauge(host.Theme(), left, span, gaugeTTL-7, len(l.Holders) > 0)
+	return screen.Gauge(host.Theme(), left, l.LongestTTL(), gaugeTTL-7, len(l.Holders) > 0)
 }

@@ -2,8 +2,6 @@ package locks
 
 import (
 	"fmt"
-	"maps"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -29,18 +27,18 @@ type Screen struct {
 	inBeside   bool
 	input      screen.FilterInput
 	beside     *chain.Pane
-	MaxTTLs    maxTTLs
 	cachedRows map[inspect.ID]cachedRow
 }
 
 func New(host screen.Context) screen.Screen {
 	return &Screen{
 		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), beside: chain.NewPane(host),
-		MaxTTLs: make(maxTTLs), cachedRows: make(map[inspect.ID]cachedRow),
+		cachedRows: make(map[inspect.ID]cachedRow),
 	}
 }
 
-func (s *Screen) Open(p screen.Place) {
+func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
+	s.changed(missed)
 	if r := s.Index.Rows[p.Lock]; r != nil && r.shown {
 		s.Current, s.moved = Selection{Lock: p.Lock}, true
 		if s.Want.Grouped {
@@ -48,6 +46,13 @@ func (s *Screen) Open(p screen.Place) {
 		}
 		s.follow()
 	}
+	return nil
+}
+
+// changed brings the table up to date.
+func (s *Screen) changed(msg screen.SnapshotMsg) {
+	s.take(msg)
+	s.follow()
 }
 
 func (s *Screen) Selected() screen.Subject { return screen.Subject{Lock: s.Current.Lock} }
@@ -58,8 +63,10 @@ func (s *Screen) Title() string { return string(screen.Locks) }
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.keepInSight()
-	s.showBeside()
-	s.beside.SetSize(width-s.tableWidth()-3, height-1)
+	if s.wide() {
+		s.showBeside()
+		s.beside.SetSize(width-s.tableWidth()-3, height-1)
+	}
 	s.drawn = s.draw()
 }
 
@@ -83,12 +90,10 @@ func (s *Screen) ScrollPosition() (at, of, rows int) {
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
-		s.MaxTTLs.note(s.Snapshot(), s.Index, msg.Changed)
-		if msg.All {
-			maps.DeleteFunc(s.MaxTTLs, func(id inspect.ID, _ time.Duration) bool { return s.Snapshot().Lock(id) == nil })
-		}
-		s.take(msg)
-		s.follow()
+		s.changed(msg)
+	case screen.HiddenMsg:
+		s.beside.Hide()
+		clear(s.cachedRows)
 	case arrangedMsg:
 		if s.arranged(msg) {
 			s.follow()
@@ -310,7 +315,7 @@ func (s *Screen) Focus() []inspect.ID {
 	ids := make([]inspect.ID, 0, s.rows())
 	for _, e := range s.Visible() {
 		if e.Row != nil {
-			ids = append(ids, e.Row.Lock.ID)
+			ids = append(ids, e.Row.ID)
 		}
 	}
 	return ids
@@ -321,7 +326,10 @@ func (s *Screen) Visible() []tableLine { return s.Index.Slice(s.Opened, s.top, s
 
 func (s *Screen) NeedsFastTick() bool {
 	for _, e := range s.Visible() {
-		if e.Row != nil && screen.Tenths(s, e.Row.Lock) {
+		if e.Row == nil {
+			continue
+		}
+		if l := s.Snapshot().Lock(e.Row.ID); l != nil && screen.Tenths(s, l) {
 			return true
 		}
 	}

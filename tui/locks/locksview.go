@@ -164,48 +164,58 @@ func (s *Screen) header(width int) string {
 // cachedRow is a row as it was drawn, and from what.
 type cachedRow struct {
 	drawn  string
-	row    *row
-	inputs imageInputs
+	inputs rowInputs
 }
 
-// imageInputs is all, besides its lock, that a row is drawn from.
-type imageInputs struct {
+// rowInputs is all that a row is drawn from.
+type rowInputs struct {
+	lock                    *inspect.Lock
 	theme                   *theme.Theme
 	backend                 *inspect.Backend
 	now                     time.Time
 	width                   int
-	span                    time.Duration
 	selected, inside, fresh bool
 }
 
 // rowView draws a row, or takes what was drawn of it before where nothing is different: between two beats of the clock
 // most rows are the same.
 func (s *Screen) rowView(e tableLine, width int, selected bool) string {
-	l := e.Row.Lock
-	in := imageInputs{
-		s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.MaxTTLs.Of(l), selected, e.inside, s.highlight(e.Row) != nil,
+	l := s.Snapshot().Lock(e.Row.ID)
+	if l == nil { // until the locks are arranged anew
+		return s.goneRow(e.Row.ID, width, selected)
 	}
-	if before, ok := s.cachedRows[l.ID]; ok && before.row == e.Row && before.inputs == in {
+	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, selected, e.inside, s.highlight(l) != nil}
+	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
 	}
 	if len(s.cachedRows) > 4*s.rows() {
 		clear(s.cachedRows)
 	}
-	drawn := s.drawRow(e, width, selected)
-	s.cachedRows[l.ID] = cachedRow{drawn, e.Row, in}
+	drawn := s.drawRow(l, in)
+	s.cachedRows[l.ID] = cachedRow{drawn, in}
 	return drawn
 }
 
-func (s *Screen) drawRow(e tableLine, width int, selected bool) string {
-	t, r := s.Theme(), e.Row
-	c := CellsOf(s, r.Lock, s.MaxTTLs.Of(r.Lock))
-	if e.inside {
-		c.Lock = widget.Line{{"  ", t.Muted}, {inspect.Escape(r.Lock.ID.Path[len(prefixOf(r.Lock.ID).Path):]), t.Text}}
+// goneRow is the row of a lock that is no more.
+func (s *Screen) goneRow(id inspect.ID, width int, selected bool) string {
+	t := s.Theme()
+	l := widget.Line{{"   ", t.Text}, {id.String() + " is gone", t.Faint}}
+	if selected {
+		return l.Render(width, t.Glyphs.Ellipsis, t.Selected)
+	}
+	return l.Render(width, t.Glyphs.Ellipsis, nil)
+}
+
+func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
+	t, width := s.Theme(), in.width
+	c := CellsOf(s, lock)
+	if in.inside {
+		c.Lock = widget.Line{{"  ", t.Muted}, {inspect.Escape(lock.ID.Path[len(prefixOf(lock.ID).Path):]), t.Text}}
 	}
 	columns := lockColumns(width - widget.Margin - 1)
 	l := widget.Line{{" ", t.Text}, c.Mark, {" ", t.Text}}
-	over := s.highlight(r)
-	if selected {
+	over := s.highlight(lock)
+	if in.selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 		over = t.Selected
 	}
@@ -215,9 +225,9 @@ func (s *Screen) drawRow(e tableLine, width int, selected bool) string {
 }
 
 // highlight makes a row stand out whose lock has just changed hands.
-func (s *Screen) highlight(r *row) func(lipgloss.Style) lipgloss.Style {
-	for i := range r.Lock.Holders {
-		if s.JustGranted(r.Lock.ID, r.Lock.Holders[i].Name) {
+func (s *Screen) highlight(l *inspect.Lock) func(lipgloss.Style) lipgloss.Style {
+	for i := range l.Holders {
+		if s.JustGranted(l.ID, l.Holders[i].Name) {
 			return s.Theme().Fresh
 		}
 	}

@@ -75,7 +75,7 @@ func (o Order) compare(a, b *row) int {
 		c = -c
 	}
 	if c == 0 {
-		c = a.Lock.ID.Compare(b.Lock.ID)
+		c = a.ID.Compare(b.ID)
 	}
 	if o.By == byName && o.reversed {
 		c = -c

@@ -26,6 +26,9 @@ type Context interface {
 	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago.
 	Grants(id inspect.ID) []Grant
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
+	// FoundAt is when a finding came. Where it stood already when its backend was first watched it is not exact, and the time
+	// when that was; zero while that is not known.
+	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
 	Log() *EventLog
 	// ReadOnly says why nothing may be written; empty where it may be.

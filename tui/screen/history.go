@@ -2,6 +2,7 @@ package screen
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"lockscope/inspect"
@@ -23,33 +24,94 @@ type Grant struct {
 	Name     inspect.Untrusted
 }
 
-// History remembers who got which lock, by the observer's events.
+// History remembers, by the observer's events, who got which lock and when findings came.
 type History struct {
 	grants map[inspect.ID][]Grant
 	newest time.Time
+	// found are the times of findings by what they are on and their keys; of those that stood when their backend was first
+	// watched there is none. watched is when that was.
+	found   map[inspect.ID]map[string]time.Time
+	watched map[string]time.Time
 }
 
 func NewHistory() *History {
-	return &History{grants: make(map[inspect.ID][]Grant)}
+	return &History{
+		grants: make(map[inspect.ID][]Grant), found: make(map[inspect.ID]map[string]time.Time), watched: make(map[string]time.Time),
+	}
 }
 
-// Note takes over the grants among events.
-func (h *History) Note(events []inspect.Event) {
-	for _, e := range events {
-		switch e.Kind {
+// Add takes in what happened after a snapshot, and which backends are watched in the one that follows.
+func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
+	var back map[inspect.ID]map[string]bool // findings that were cleared since before
+	for i := range events {
+		switch e := &events[i]; e.Kind {
 		case inspect.EventAcquired, inspect.EventHandover:
-			h.Add(e.Lock, Grant{Seen: e.At, To: describe.Owner(e.Contender), From: previous(&e), Name: e.Contender.Name})
+			h.granted(e.Lock, Grant{Seen: e.At, To: describe.Owner(e.Contender), From: previous(e), Name: e.Contender.Name})
 		case inspect.EventGone:
 			if e.Contender == nil {
 				delete(h.grants, e.Lock)
+				delete(h.found, e.Lock)
 			}
+		case inspect.EventFinding:
+			on := findingPlace(e)
+			if !back[on][e.Finding.Key()] && stood(before, on, e.Finding) {
+				continue // it has only become more severe
+			}
+			if h.found[on] == nil {
+				h.found[on] = make(map[string]time.Time)
+			}
+			h.found[on][e.Finding.Key()] = e.At
+		case inspect.EventCleared:
+			on := findingPlace(e)
+			if delete(h.found[on], e.Finding.Key()); len(h.found[on]) == 0 {
+				delete(h.found, on)
+			}
+			if back == nil {
+				back = make(map[inspect.ID]map[string]bool)
+			}
+			if back[on] == nil {
+				back[on] = make(map[string]bool)
+			}
+			back[on][e.Finding.Key()] = true
 		}
 	}
+	for _, b := range s.Backends {
+		if _, ok := h.watched[b.Name]; b.FirstPass && !ok {
+			h.watched[b.Name] = s.TakenAt
+		}
+	}
+}
+
+// findingPlace is what an event's finding is on: a lock or, with an empty path, a backend.
+func findingPlace(e *inspect.Event) inspect.ID {
+	if e.Backend != nil && e.Lock.Path == "" {
+		return inspect.ID{Backend: e.Backend.Name}
+	}
+	return e.Lock
+}
+
+// stood reports whether a finding was there already in a snapshot, or may have been as its backend was not yet looked at
+// as a whole.
+func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
+	b := before.Backend(on.Backend)
+	if b == nil || !b.FirstPass {
+		return true
+	}
+	list := b.Findings
+	if on.Path != "" {
+		list = nil
+		if l := before.Lock(on); l != nil {
+			list = l.Findings
+		}
+	}
+	key := f.Key()
+	return slices.ContainsFunc(list, func(f inspect.Finding) bool { return f.Key() == key })
 }
 
 // Keep forgets the locks that are not wanted any more.
 func (h *History) Keep(wanted func(inspect.ID) bool) {
 	maps.DeleteFunc(h.grants, func(id inspect.ID, _ []Grant) bool { return !wanted(id) })
+	maps.DeleteFunc(h.found, func(id inspect.ID, _ map[string]time.Time) bool { return id.Path != "" && !wanted(id) })
 }
 
 // previous is who held the lock before a handover; empty for other events.
@@ -60,7 +122,7 @@ func previous(e *inspect.Event) string {
 	return describe.Owner(e.Previous)
 }
 
-func (h *History) Add(id inspect.ID, g Grant) {
+func (h *History) granted(id inspect.ID, g Grant) {
 	list := append(h.grants[id], g)
 	h.grants[id] = list[max(0, len(list)-grantsKept):]
 	h.newest = g.Seen
@@ -69,10 +131,18 @@ func (h *History) Add(id inspect.ID, g Grant) {
 // Of are the grants of a lock, the newest last.
 func (h *History) Of(id inspect.ID) []Grant { return h.grants[id] }
 
-// Fresh says that some lock has just changed hands.
+// FoundAt is when a finding came. See Context.
+func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool) {
+	if at, ok := h.found[on][f.Key()]; ok {
+		return at, true
+	}
+	return h.watched[on.Backend], false
+}
+
+// Fresh reports whether some lock has just changed hands.
 func (h *History) Fresh(now time.Time) bool { return now.Sub(h.newest) < FreshFor }
 
-// FreshGrant says that this contender has just got the lock.
+// FreshGrant reports whether this contender has just got the lock.
 func (h *History) FreshGrant(id inspect.ID, name inspect.Untrusted, now time.Time) bool {
 	for _, g := range h.grants[id] {
 		if g.Name == name && now.Sub(g.Seen) < FreshFor {

@@ -20,12 +20,16 @@ const (
 	SlowBeat = time.Second
 )
 
-// SnapshotMsg tells a screen that the world's snapshot is a new one. changed lists the locks that differ from
-// the one before; all says that it does not, and that everything must be looked at again.
+// SnapshotMsg tells the screen in front that the snapshot is a new one. Changed are the locks that differ from the one that
+// the screen saw before, each once; with All there may be others, and everything is to be looked at again.
 type SnapshotMsg struct {
 	Changed []inspect.ID
 	All     bool
 }
+
+// HiddenMsg tells a screen that another one is in front now. It hears of no snapshot until it is opened again, and is not to
+// keep one in memory.
+type HiddenMsg struct{}
 
 // TickMsg tells the screen in front that the drawn time is a later one.
 type TickMsg struct{}
@@ -48,13 +52,13 @@ type Place struct {
 // Screen is one page of the program.
 type Screen interface {
 	// Open shows the screen on what the place is about. What it shows already stays as it is, the cursor too, and so does
-	// everything where the place is about nothing.
-	Open(p Place)
+	// everything where the place is about nothing. missed is what changed since it was last in front.
+	Open(p Place, missed SnapshotMsg) tea.Cmd
 	// Title is its name in the title bar.
 	Title() string
 	SetSize(width, height int)
-	// Update takes snapshotShownMsg (an empty one when the screen comes to the front), mouse messages relative to the
-	// screen's corner, and what its own commands answer (see world.ask).
+	// Update takes, while the screen is in front, SnapshotMsg, TickMsg and mouse messages relative to the screen's corner;
+	// HiddenMsg; and at any time what its own commands answer (see Context.Ask).
 	Update(msg tea.Msg) tea.Cmd
 	// Actions are the keys it has now.
 	Actions() []Action

@@ -41,11 +41,11 @@ func New(host screen.Context, arrowsTaken bool) screen.Screen {
 	return &Screen{Context: host, source: lanes.NewSource(host), follow: true, arrowsTaken: arrowsTaken}
 }
 
-func (s *Screen) Open(p screen.Place) {
-	if p.Lock == (inspect.ID{}) || p.Lock == s.id {
-		return
+func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
+	if p.Lock != (inspect.ID{}) && p.Lock != s.id {
+		s.id, s.length, s.end, s.top, s.follow = p.Lock, 0, time.Time{}, 0, true
 	}
-	s.id, s.length, s.end, s.top, s.follow = p.Lock, 0, time.Time{}, 0, true
+	return nil
 }
 
 func (s *Screen) Title() string { return string(screen.Timeline) }
@@ -100,10 +100,8 @@ func (s *Screen) Selected() screen.Subject {
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case screen.SnapshotMsg:
-		if s.InFront() != screen.Timeline {
-			s.source.Forget()
-		}
+	case screen.HiddenMsg:
+		s.source.Forget()
 	case tea.MouseWheelMsg:
 		s.move(screen.Wheel(msg))
 	case tea.MouseClickMsg:

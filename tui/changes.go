@@ -1,0 +1,66 @@
+package tui
+
+import (
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// changesKept is how many changed locks are remembered for hidden screens. One that missed more looks at everything again.
+const changesKept = 4 * screen.AtOnce
+
+// changes are the locks that changed, snapshot by snapshot, for screens that were hidden meanwhile. A snapshot costs the
+// same however many screens there are.
+type changes struct {
+	lists [][]inspect.ID
+	first int // the number of the first list
+	ids   int // in all lists
+}
+
+// add takes in what changed with another snapshot; all: what did is not known.
+func (c *changes) add(changed []inspect.ID, all bool) {
+	if all {
+		c.forget(len(c.lists))
+		c.first++
+		return
+	}
+	c.lists = append(c.lists, changed)
+	c.ids += len(changed)
+	n := 0
+	for ids := c.ids; ids > changesKept || len(c.lists)-n > changesKept; n++ {
+		ids -= len(c.lists[n])
+	}
+	c.forget(n)
+}
+
+// forget drops the first n lists.
+func (c *changes) forget(n int) {
+	for _, list := range c.lists[:n] {
+		c.ids -= len(list)
+	}
+	c.lists, c.first = c.lists[n:], c.first+n
+}
+
+// next is the number of the list that comes next: who has heard of everything has heard up to there.
+func (c *changes) next() int { return c.first + len(c.lists) }
+
+// since are the locks that changed from a list on, each once.
+func (c *changes) since(number int) screen.SnapshotMsg {
+	if number < c.first {
+		return screen.SnapshotMsg{All: true}
+	}
+	lists := c.lists[number-c.first:]
+	if len(lists) == 1 {
+		return screen.SnapshotMsg{Changed: lists[0]}
+	}
+	var changed []inspect.ID
+	seen := make(map[inspect.ID]struct{})
+	for _, list := range lists {
+		for _, id := range list {
+			if _, ok := seen[id]; !ok {
+				seen[id] = struct{}{}
+				changed = append(changed, id)
+			}
+		}
+	}
+	return screen.SnapshotMsg{Changed: changed}
+}
