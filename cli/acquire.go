@@ -159,8 +159,9 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 		return exit(exitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
 	case errors.As(err, &mixed):
 		return exit(exitNo, "%w (%s)", err, q.insteadOf(mixed))
-	case errors.Is(err, lockops.ErrNoQuorum):
-		return exit(exitUnreachable, "%w", err)
+	case errors.Is(err, lockops.ErrNoQuorum) && !errors.As(err, new(*lockops.DeniedError)):
+		// Some server has answered, or there was no session: the lock cannot be had now.
+		return exit(exitNo, "%s: too few masters answered: %w (wait for them with --wait 30s)", q.id, err)
 	default:
 		return exit(exitUnreachable, "%w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,8 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 		done := make(chan outcome, 1)
 		go func() { done <- run(t, "acquire", "zk:"+path, target, "-o", "jsonl", "--", "true") }()
 		await(t, "our place in the queue", func(o outcome) bool { return strings.Contains(o.stdout, "1 waits") }, "show", "zk:"+path, target)
+		first := childrenOf(t, server.Addr, path)
+		slices.SortFunc(first, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 		peer.Release(t)
 		peer.Expect(t, "released")
 		got := <-done
@@ -91,6 +94,9 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 				t.Fatalf("%v in %q", err, line)
 			}
 			events = append(events, e.Event)
+			if e.Event == "waiting" && (e.Behind != first[0] || e.Position != 1 || e.Name != first[1]) {
+				t.Errorf("waiting in %q: %+v", first, e)
+			}
 			if e.Event == "acquired" && (e.Token == nil || e.Deadline == nil || !strings.Contains(e.Name, "__lock__")) {
 				t.Errorf("acquired %+v", e)
 			}
@@ -169,6 +175,53 @@ func TestRedlockByCommandLine(t *testing.T) {
 		}
 		if got := run(t, "show", "redis:"+key, target); got.code != 1 {
 			t.Errorf("left behind: %+v", got)
+		}
+	})
+}
+
+// Too few masters are waited for, and then it is the answer no, as for any lock that cannot be had now.
+func TestAcquireWaitsForTooFewMasters(t *testing.T) {
+	var servers []*servertest.Redis
+	var addrs []string
+	for range 3 {
+		s := servertest.StartEmbeddedRedis(t)
+		servers, addrs = append(servers, s), append(addrs, s.Addr)
+	}
+	servers[1].Stop(t)
+	servers[2].Stop(t)
+	target := "redis://" + strings.Join(addrs, ",")
+	for wait, want := range map[string]string{"0": "too few masters answered", "300ms": "not acquired within 300ms"} {
+		got := run(t, "acquire", "redis:lock:a", target, "--wait", wait, "--", "true")
+		if got.code != 1 || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("--wait %s: %+v, want %q", wait, got, want)
+		}
+	}
+	servers[0].Stop(t)
+	if got := run(t, "acquire", "redis:lock:a", target, "--wait", "300ms", "--", "true"); got.code != 3 {
+		t.Errorf("no server at all: %+v", got)
+	}
+}
+
+// What acquire creates has the access list that was asked for.
+func TestAcquireWithAnAccessList(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		got := run(t, "acquire", "zk:"+path, "zk://"+server.Addr, "--acl", "world:anyone:cdrw", "--", "true")
+		if got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
+		conn, events, err := zk.Connect([]string{server.Addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			conn.Close()
+			for range events {
+			}
+		}()
+		acl, _, err := conn.GetACL(path)
+		if want := zk.WorldACL(zk.PermCreate | zk.PermDelete | zk.PermRead | zk.PermWrite); err != nil || !slices.Equal(acl, want) {
+			t.Errorf("the directory has %+v, %v", acl, err)
 		}
 	})
 }

@@ -28,10 +28,12 @@ type lockChoice struct {
 	label  string
 	acl    string
 	ttl    time.Duration
+	given  func(flag string) bool // on the command line
 }
 
 func (q *lockChoice) flags(command *cobra.Command) {
 	flags := command.Flags()
+	q.given = flags.Changed
 	flags.StringVar(&q.kind, "kind", "", "mutex; read, write or semaphore=N on ZooKeeper; fair on Redis; redlock on several masters (default: mutex, or redlock)")
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
 	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
@@ -76,6 +78,8 @@ func (q *lockChoice) checkRecipe() error {
 	switch zookeeper := q.target.Service == connect.ZooKeeper; {
 	case q.acl != "" && !zookeeper:
 		return usageError("--acl %q: Redis keys have none", q.acl)
+	case zookeeper && q.given("ttl"):
+		return usageError("--ttl %v: a lock in ZooKeeper lasts as long as its session; it has none", q.ttl)
 	case q.ttl < shortestTTL:
 		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)
 	case q.recipe != "" && !known:
