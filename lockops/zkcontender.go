@@ -27,6 +27,7 @@ type contender struct {
 	session  int64   // that was alive before the node was asked for
 	creating *flight // of the create request, while its answer is due
 	reported string  // whom it was last said to wait for
+	alone    bool    // nobody else was in the directory when it was first
 }
 
 // contend queues once. Whatever it ends with but success, its node is gone, or its removal goes on in the background.
@@ -93,11 +94,13 @@ type blocked struct {
 
 func (b *blocked) Error() string { return "waits for " + b.by.Name }
 
-// enter asks for the node and, in the same flight, for the children.
+// enter asks for the node and, in the same flight, for the children, unless it is likely to be alone: then its name may
+// prove that it is.
 func (c *contender) enter(ctx context.Context) (listing, error) {
 	s := c.q.session
 	c.node.maybe = true
-	f := s.create(c.session, &c.node, []byte(c.q.opts.label), c.q.acl(), c.q.dir)
+	past, alone := c.q.alone.expect()
+	f := s.create(c.session, &c.node, []byte(c.q.opts.label), c.q.acl(), c.q.dir, !alone)
 	c.creating = f
 	if err := s.wait(ctx, f); err != nil {
 		return listing{}, err
@@ -105,6 +108,12 @@ func (c *contender) enter(ctx context.Context) (listing, error) {
 	c.creating = nil
 	if err := c.made(ctx, f); err != nil {
 		return listing{}, err
+	}
+	if alone {
+		if c.q.alone.proves(past, c.node.path, f.replies[0]) {
+			return listing{children: []string{c.node.name()}}, nil
+		}
+		return listing{}, errLook
 	}
 	list, err := listingOf(f.replies[1])
 	if errors.Is(err, zk.ErrNoNode) {
@@ -186,6 +195,7 @@ func (c *contender) check(list listing) error {
 	if c.inside != nil {
 		return c.checkInside(entries)
 	}
+	c.alone = len(list.children) == 1
 	before := c.q.opts.queue.Blocker(entries, i)
 	if before < 0 {
 		return nil
@@ -293,7 +303,7 @@ func (c *contender) granted(ctx context.Context) (*Hold, error) {
 	}
 	g := newGrant(ctx, c.q.lock)
 	g.shared = c.mode == recipe.Shared
-	z := &zkGrant{session: s, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid), inner: make(chan *Hold, 1)}
+	z := &zkGrant{session: s, queue: c.q, alone: c.alone, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid), inner: make(chan *Hold, 1)}
 	z.inner <- nil
 	if c.inside != nil {
 		g.inside = c.inside.grant

@@ -11,6 +11,8 @@ import (
 // zkGrant is an acquired ZooKeeper lock: a node of ours that is first in its queue.
 type zkGrant struct {
 	session *ZKSession
+	queue   *zkQueue
+	alone   bool // nobody else was in the directory when it was granted
 	grant   *grant
 	node    node
 	id      int64  // of the session that has the node
@@ -115,6 +117,7 @@ func (z *zkGrant) release(ctx context.Context) error {
 	z.end()
 	z.leaveInner(ctx)
 	if z.node.unique { // the usual case without a goroutine
+		watch := z.queue.leaving(z.id, z.alone)
 		f := s.send(z.id, nil, deleteRequest(z.node.path))
 		if err := s.wait(ctx, f); err != nil {
 			s.forgetBehind(z.id, z.node)
@@ -122,6 +125,7 @@ func (z *zkGrant) release(ctx context.Context) error {
 		}
 		switch err := f.replies[0].Err; {
 		case err == nil:
+			z.queue.alone.left(watch, z.node.path)
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			return errors.Join(ErrLost, errRemoved)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect/recipe"
+	"lockscope/internal/connect"
 	"lockscope/internal/zkserver"
 )
 
@@ -108,4 +109,49 @@ func leasedSession(t *testing.T) *ZKSession {
 	}
 	t.Cleanup(s.Close)
 	return s
+}
+
+// TestAloneIsProven: that nobody is before a node is taken from its number only while everything is as it was when the one
+// before was deleted: the watch, and the connection that it was set on.
+func TestAloneIsProven(t *testing.T) {
+	standing := func() *zkWatch {
+		w := &zkWatch{armed: make(chan struct{}), ended: make(chan struct{}), reply: connect.Reply{Conn: 3}}
+		close(w.armed)
+		return w
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(a *zkAlone)
+		path   string
+		conn   uint64
+		want   bool
+	}{
+		{"as it was", func(*zkAlone) {}, "/d/lock-0000000008", 3, true},
+		{"somebody came", func(*zkAlone) {}, "/d/lock-0000000009", 3, false},
+		{"another directory", func(a *zkAlone) { close(a.watch.ended) }, "/d/lock-0000000008", 3, false},
+		{"another connection", func(*zkAlone) {}, "/d/lock-0000000008", 4, false},
+		{"another watch", func(a *zkAlone) { a.watch = standing() }, "/d/lock-0000000008", 3, false},
+		{"the watch was taken off", func(a *zkAlone) { a.drop(a.watch) }, "/d/lock-0000000008", 3, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &zkAlone{watch: standing()}
+			a.left(a.watch, "/d/lock-0000000007")
+			past, ok := a.expect()
+			if !ok {
+				t.Fatal("not expected to be alone")
+			}
+			tt.change(a)
+			if got := a.proves(past, tt.path, connect.Reply{Conn: tt.conn}); got != tt.want {
+				t.Errorf("proven: %v, want %v", got, tt.want)
+			}
+			if _, again := a.expect(); again {
+				t.Error("a second contender relies on it")
+			}
+		})
+	}
+	a := &zkAlone{watch: &zkWatch{armed: make(chan struct{}), ended: make(chan struct{})}}
+	a.left(a.watch, "/d/lock-0000000007")
+	if _, ok := a.expect(); ok {
+		t.Error("expected to be alone by a watch that is not confirmed")
+	}
 }

@@ -83,16 +83,19 @@ type node struct {
 
 func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
 
-// create asks for an ephemeral node and, in the same flight, for the listing of a directory. What becomes of the node is
-// known when the flight is done; created reads it.
-func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, list string) *flight {
+// create asks for an ephemeral node and, if wanted, in the same flight for the listing of a directory. What becomes of the
+// node is known when the flight is done; created reads it.
+func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, dir string, list bool) *flight {
 	mode := int32(modeEphemeralSequential)
 	if n.numbered {
 		mode = modeEphemeral
 	}
-	requests := [...]connect.Request{createRequest(opCreate2, n.prefix, data, acl, mode), listRequest(list)}
+	requests := []connect.Request{createRequest(opCreate2, n.prefix, data, acl, mode)}
+	if list {
+		requests = append(requests, listRequest(dir))
+	}
 	if n.unique {
-		return s.send(session, nil, requests[:]...)
+		return s.send(session, nil, requests...)
 	}
 	s.creating.RLock()
 	f := &flight{done: make(chan struct{})}
@@ -104,7 +107,7 @@ func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, li
 		}
 		s.creating.RUnlock()
 	}
-	s.launch(session, f, requests[:]...)
+	s.launch(session, f, requests...)
 	return f
 }
 

@@ -29,6 +29,7 @@ type zkQueue struct {
 	// nodeACL is the access list of contenders' nodes, nil until the directory was looked at: it exists and has no
 	// contenders of another recipe.
 	nodeACL atomic.Pointer[[]zk.ACL]
+	alone   zkAlone
 }
 
 func newZKQueue(s *ZKSession, path string, opts []Option, rw bool) *zkQueue {

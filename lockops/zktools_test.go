@@ -75,7 +75,12 @@ func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session st
 // watchedBy are the paths that a session watches.
 func watchedBy(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession) (paths []string) {
 	t.Helper()
-	own := fmt.Sprintf("0x%x", uint64(s.Conn().SessionID()))
+	return watchedBySession(t, server, s.Conn().SessionID())
+}
+
+func watchedBySession(t testing.TB, server *servertest.ZooKeeper, id int64) (paths []string) {
+	t.Helper()
+	own := fmt.Sprintf("0x%x", uint64(id))
 	watches(t, server, func(path, session string) {
 		if session == own {
 			paths = append(paths, path)

@@ -33,6 +33,26 @@ type zkWatch struct {
 	err   error
 }
 
+// hasEnded says whether there is anything to look at.
+func (w *zkWatch) hasEnded() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// stands says whether the server has set the watch, and nothing was heard of it since.
+func (w *zkWatch) stands() bool {
+	select {
+	case <-w.armed:
+		return w.err == nil && !w.hasEnded()
+	default:
+		return false
+	}
+}
+
 // fire ends the watch of a path.
 func (w *zkWatches) fire(path string) {
 	w.mu.Lock()

@@ -45,6 +45,7 @@ type Tap struct {
 	requests  uint64
 	awaited   map[string][]chan struct{}
 
+	dials     uint64   // connections made so far
 	xid       int32    // of the newest request of our own
 	zxid      int64    // newest that a reply to one had
 	auth      [][]byte // bodies of the authentications of this client
@@ -68,8 +69,9 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 		return nil, t.dialErr
 	}
 	t.dialErr = nil
+	t.dials++
 	c := &tapConn{
-		Conn: raw, tap: t, addr: addr,
+		Conn: raw, tap: t, addr: addr, number: t.dials,
 		out: frames{keep: maxCreatePath + 12, limit: 1<<31 - 1},
 		in:  frames{keep: 16, limit: maxConnectReply},
 	}
@@ -233,8 +235,9 @@ type sent struct {
 // tapConn is a connection that is read along. Its state is guarded by the tap's mutex.
 type tapConn struct {
 	net.Conn
-	tap  *Tap
-	addr string
+	tap    *Tap
+	addr   string
+	number uint64 // among those of the tap
 
 	writing sync.Mutex // held while a request is written: those of go-zookeeper and our own alternate whole
 

@@ -24,6 +24,7 @@ type Request struct {
 type Reply struct {
 	Sent time.Time // just before the request was written, with a monotonic reading; zero when it was not
 	Zxid int64     // of the server's newest change
+	Conn uint64    // number of the connection that it came over, from 1; 0: over none
 	Err  error     // one of package zk's; ErrConnectionClosed: it may or may not have been executed
 	Body []byte    // without the header; the receiver's own
 }
@@ -152,7 +153,7 @@ func (c *tapConn) wanted(head []byte, size int) bool {
 
 // noteOwn passes on the reply to a request of our own.
 func (c *tapConn) noteOwn(request sent, f *frames, code int32) {
-	r := Reply{Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Err: replyError(code)}
+	r := Reply{Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Conn: c.number, Err: replyError(code)}
 	switch {
 	case f.size > maxOwnReply:
 		r.Err = fmt.Errorf("%w: %d bytes", ErrTooLong, f.size)

@@ -1,0 +1,125 @@
+package lockops_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// taken takes a lock again and again that nobody else wants, until no listing is asked for any more: a cycle is a creation
+// and a deletion. It returns the number of the last node.
+func taken(t *testing.T, s *lockops.ZKSession, l lockops.Locker) (number int32) {
+	t.Helper()
+	eventually(t, "a cycle of two requests", func() bool {
+		before := s.Requests()
+		h := acquire(t, l)
+		_, number, _ = recipe.SplitSequence(h.Name())
+		release(t, h)
+		return s.Requests()-before == 2
+	})
+	return number
+}
+
+// TestAloneSeesWhoCame: who has taken a lock alone, and so asks for no listing, is not granted it when others have come in
+// between: before its next node or, by the same number, in a directory that was made anew; also while it was not connected.
+func TestAloneSeesWhoCame(t *testing.T) {
+	// come creates n nodes of others before ours is created again.
+	come := func(t *testing.T, look *zk.Conn, path string, n int) (nodes []string) {
+		for range n {
+			node, err := look.CreateProtectedEphemeralSequential(path+"/lock-", nil, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes = append(nodes, node)
+		}
+		return nodes
+	}
+	makeAnew := func(t *testing.T, look *zk.Conn, path string) {
+		if err := look.Delete(path, -1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		others func(t *testing.T, look *zk.Conn, p *proxy, path string, number int32) []string
+	}{
+		{"somebody is before it", func(t *testing.T, look *zk.Conn, _ *proxy, path string, _ int32) []string {
+			return come(t, look, path, 1)
+		}},
+		{"the directory was made anew", func(t *testing.T, look *zk.Conn, _ *proxy, path string, number int32) []string {
+			makeAnew(t, look, path)
+			return come(t, look, path, int(number)+1)
+		}},
+		{"the directory was made anew during a cut", func(t *testing.T, look *zk.Conn, p *proxy, path string, number int32) []string {
+			p.noEvents.Store(true)
+			makeAnew(t, look, path)
+			nodes := come(t, look, path, int(number)+1)
+			p.cut()
+			p.noEvents.Store(false)
+			return nodes
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+				p := startProxy(t, server.Addr)
+				path := servertest.UniquePath(t)
+				s := zkSession(t, p.addr())
+				waiting := make(chan string, 10)
+				l := lockops.NewZKMutex(s, path, lockops.OnWaiting(func(name string) { waiting <- name }))
+				number := taken(t, s, l)
+				look := plain(t, server.Addr)
+				nodes := tt.others(t, look, p, path, number)
+				got := make(chan acquired, 1)
+				go func() {
+					h, err := l.Acquire(within(t))
+					got <- acquired{h, err}
+				}()
+				select {
+				case <-waiting:
+				case a := <-got:
+					t.Fatalf("granted before others: %v", a.err)
+				}
+				for _, n := range nodes {
+					if err := look.Delete(n, -1); err != nil {
+						t.Fatal(err)
+					}
+				}
+				a := <-got
+				if a.err != nil {
+					t.Fatal(a.err)
+				}
+				release(t, a.h)
+			})
+		})
+	}
+}
+
+// TestAloneWatchGoes: the watch on the directory stays while it is of use, and not after.
+func TestAloneWatchGoes(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		s := zkSession(t, server.Addr, lockops.WithSessionTimeout(time.Second))
+		l := lockops.NewZKMutex(s, servertest.UniquePath(t))
+		taken(t, s, l)
+		eventually(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
+		taken(t, s, l) // it is set again
+
+		s, conn := adopted(t, server.Addr)
+		l = lockops.NewZKMutex(s, servertest.UniquePath(t))
+		taken(t, s, l)
+		s.Close()
+		if _, err := l.Acquire(within(t)); !errors.Is(err, lockops.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+		own := conn.SessionID()
+		eventually(t, "no watch of the closed session is left", func() bool { return len(watchedBySession(t, server, own)) == 0 })
+	})
+}
