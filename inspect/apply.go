@@ -272,6 +272,7 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 		o.retire(id)
 	}
 	delete(o.hidden, id)
+	delete(o.suspicions.of, id)
 	delete(p.covered, id)
 	o.locks.remove(id)
 	p.spread.count(before, -1)

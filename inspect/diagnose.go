@@ -30,12 +30,22 @@ func (o *Observer) diagnosed(p *place, l *Lock, now time.Time) *Lock {
 	}
 	found := slices.Clip(l.Findings[:l.told])
 	c := o.caseOf(p, l, now)
+	var suspected []suspicion
 	for i := range o.rules {
 		r := &o.rules[i]
-		if r.Lock != nil && (!r.NeedsHistory || c.History != nil) {
-			found = append(found, r.Lock(c)...)
+		if r.Lock == nil || r.NeedsHistory && c.History == nil {
+			continue
+		}
+		of := r.Lock(c)
+		if r.AsOf == nil || p.once() {
+			found = append(found, of...)
+			continue
+		}
+		for _, f := range of {
+			suspected = append(suspected, suspicion{Finding: f, since: r.AsOf(c)})
 		}
 	}
+	found = append(found, o.suspicions.settle(l.ID, suspected, p.blindUntil, now)...)
 	if sameFindings(found, l.Findings) {
 		return l
 	}
@@ -115,6 +125,7 @@ func (o *Observer) onBeat(now time.Time) {
 			}
 		}
 	}
+	o.askAgain(now)
 	o.contended = o.lap(o.contended, contended, contendedBudget, now)
 	o.others = o.lap(o.others, expires, otherBudget, now)
 }

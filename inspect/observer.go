@@ -51,6 +51,7 @@ type Observer struct {
 	cycles     []Cycle
 	cycleOf    map[ID]*Cycle
 	tangled    bool // contended locks changed since cycles were sought
+	suspicions suspicions
 }
 
 // NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.

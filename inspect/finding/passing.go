@@ -1,12 +1,44 @@
 package finding
 
-// Passing says that what a rule finds can be what a single look saw halfway: an acquisition that asks one master after the
-// other, a waiter between creating its node and watching another, a client that moves from one server to the next, two locks
-// that were read one after the other. It is to be believed when a second look, a moment later, finds the same.
-func Passing(rule string) bool {
-	switch rule {
-	case "thin-margin", "minority-leftover", "split-quorum", "missing-watch", "ghost-owner", "deadlock":
-		return true
+import (
+	"time"
+
+	"lockscope/inspect"
+)
+
+// passing are the rules whose findings one look may see halfway: an acquisition that asks one master after the other, a
+// waiter between creating its node and watching another, a client that moves from one server to the next, two locks that
+// were read one after the other. With each, when what it rests on was last read.
+var passing = map[string]func(inspect.Case) time.Time{
+	"thin-margin":       votesRead,
+	"minority-leftover": votesRead,
+	"split-quorum":      votesRead,
+	"missing-watch":     watchesRead,
+	"ghost-owner":       sessionsRead,
+	"deadlock":          known,
+}
+
+// Passing reports whether what a rule finds is to be believed only when a second look, [inspect.SettleFor] later, finds the same.
+func Passing(rule string) bool { return passing[rule] != nil }
+
+// known is the instant up to which what is known of the lock holds.
+func known(c inspect.Case) time.Time { return c.Lock.AsOf(c.Backend, c.Now) }
+
+// votesRead is when the masters were asked for the key. A source reads a key again on which they do not agree.
+func votesRead(c inspect.Case) time.Time { return c.Lock.ReadAt }
+
+// watchesRead is when the servers were asked who watches what.
+func watchesRead(c inspect.Case) time.Time {
+	if c.Watches == nil {
+		return known(c)
 	}
-	return false
+	return c.Watches.ReadAt
+}
+
+// sessionsRead is when the servers were asked who is connected. Nothing but its keys tells of a Redis client.
+func sessionsRead(c inspect.Case) time.Time {
+	if c.SessionsAt.IsZero() {
+		return known(c)
+	}
+	return c.SessionsAt
 }

@@ -42,7 +42,7 @@ func Rules() []inspect.Rule {
 
 // lockRule is a rule about single locks. Its findings get its name, and its severity where they have none.
 func lockRule(name string, severity inspect.Severity, diagnose func(*inspect.Case) []inspect.Finding) inspect.Rule {
-	return inspect.Rule{Name: name, Lock: func(c inspect.Case) []inspect.Finding {
+	return inspect.Rule{Name: name, AsOf: passing[name], Lock: func(c inspect.Case) []inspect.Finding {
 		return tempered(&c, name, signed(name, severity, diagnose(&c)))
 	}}
 }

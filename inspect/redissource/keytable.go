@@ -61,6 +61,7 @@ type entry struct {
 	read      bool // at least once
 	readAt    time.Time
 	freeSince time.Time
+	dispute   dispute
 }
 
 func newKeyTable(cfg Config, masters []*master) *keyTable {
@@ -151,6 +152,7 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	if !ok {
 		return // it has moved
 	}
+	e.dispute.heard(at, now)
 	old := &e.votes[at]
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
@@ -252,9 +254,11 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	}
 	lock.Polled = b.polled
 	if e.lock != nil && e.lock.Polled == lock.Polled && sameVotes(e.lock.Masters, lock.Masters) {
-		if !b.polled || now.Sub(e.lock.ReadAt) < toldAgain {
+		if !e.dispute.confirmed(e.votes) && (!b.polled || now.Sub(e.lock.ReadAt) < toldAgain) {
 			return nil, false
 		}
+	} else {
+		e.dispute.of(lock)
 	}
 	b.identify(lock)
 	e.lock = lock

@@ -114,9 +114,10 @@ func (r *run) wake(now time.Time) {
 		if !e.freeSince.IsZero() {
 			r.dirty[key] = true
 		}
+		disputed := e.dispute.due(now)
 		for _, p := range r.masters {
 			at, ok := r.table.place(key, p.index)
-			if ok && e.votes[at].Up && overdue(e.votes[at], now.Add(jitter)) && !p.down() { // the instant shown may be so much too late
+			if ok && e.votes[at].Up && (disputed || overdue(e.votes[at], now.Add(jitter))) && !p.down() { // the instant shown may be so much too late
 				p.want(key, r.perKey, now)
 			}
 		}
@@ -145,6 +146,9 @@ func (r *run) remind(key string, now time.Time) {
 		if doubtful(v) {
 			r.expiries.set(key, now.Add(deadAfter))
 		}
+	}
+	if at := e.dispute.askAt; !at.IsZero() {
+		r.expiries.set(key, at)
 	}
 	if at := e.freeSince.Add(freeFor); !e.freeSince.IsZero() && at.After(now) {
 		r.expiries.set(key, at)

@@ -1,0 +1,61 @@
+package redissource
+
+import (
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// dispute is that the masters do not agree on a key. They are asked once more when it has stood for a while, although nothing
+// was pushed: a master of which the news are late may have changed long since.
+type dispute struct {
+	askAt   time.Time // when to ask them again; zero: no need
+	askedAt time.Time // when they were; zero: not yet, or all have answered
+	votesAt []time.Time
+}
+
+// heard takes in that a master told its vote.
+func (d *dispute) heard(vote int, now time.Time) {
+	if n := vote + 1 - len(d.votesAt); n > 0 {
+		d.votesAt = append(d.votesAt, make([]time.Time, n)...)
+	}
+	d.votesAt[vote] = now
+}
+
+// of takes in a newer version of the lock.
+func (d *dispute) of(l *inspect.Lock) {
+	d.askAt, d.askedAt = time.Time{}, time.Time{}
+	if disputed(l) {
+		d.askAt = l.ReadAt.Add(inspect.SettleFor + afterExpiry)
+	}
+}
+
+// due reports whether the masters are to be asked again now, and notes that they are.
+func (d *dispute) due(now time.Time) bool {
+	if d.askAt.IsZero() || d.askAt.After(now) {
+		return false
+	}
+	d.askAt, d.askedAt = time.Time{}, now
+	return true
+}
+
+// confirmed reports whether all masters that answer have been asked again and told the same.
+func (d *dispute) confirmed(votes []inspect.Vote) bool {
+	if d.askedAt.IsZero() || len(d.votesAt) < len(votes) {
+		return false
+	}
+	for i := range votes {
+		if votes[i].Up && d.votesAt[i].Before(d.askedAt) {
+			return false
+		}
+	}
+	d.askedAt = time.Time{}
+	return true
+}
+
+// disputed reports whether some masters vote for a value and others do not.
+func disputed(l *inspect.Lock) bool {
+	return slices.ContainsFunc(l.Masters, func(m inspect.Vote) bool { return m.Up && m.Present }) &&
+		slices.ContainsFunc(l.Masters, func(m inspect.Vote) bool { return m.Up && !m.Agrees })
+}

@@ -1,0 +1,173 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+)
+
+// halfway is a rule about what one look may see halfway: it finds what *evidence says, as of *read seconds; nothing while empty.
+func halfway(evidence *string, read *float64) []Rule {
+	return []Rule{{
+		Name: "halfway",
+		AsOf: func(Case) time.Time { return now.Add(time.Duration(*read * float64(time.Second))) },
+		Lock: func(Case) []Finding {
+			if *evidence == "" {
+				return nil
+			}
+			return []Finding{{Rule: "halfway", Severity: Warning, Message: "m", Evidence: map[string]any{"masters": *evidence}}}
+		},
+	}}
+}
+
+// What one look may have seen halfway is told when a second one, SettleFor later, has seen the same.
+func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
+	var evidence string
+	var read float64
+	down, gap := *zkUp, &Gap{Backend: "zk", From: now.Add(time.Second / 2), Until: now.Add(4 * time.Second)}
+	down.State = Down
+	steps := func(do ...func(a *applied)) []func(a *applied) { return do }
+	sees := func(at float64, what string) func(*applied) { // and the source reads the lock
+		return func(a *applied) {
+			evidence, read = what, at
+			l := queueOf(t, "11 12")
+			l.ReadAt = now.Add(time.Duration(at * float64(time.Second)))
+			a.clock.at = l.ReadAt
+			a.apply(sourceUpdate{0, Update{Put: []*Lock{l}}})
+		}
+	}
+	passes := func(from, to float64) func(*applied) { // nothing comes, nobody reads
+		return func(a *applied) {
+			for at := now.Add(time.Duration(from * float64(time.Second))); at.Before(now.Add(time.Duration(to * float64(time.Second)))); at = at.Add(beat) {
+				a.clock.at = at
+				a.onBeat(at)
+			}
+		}
+	}
+	knows := func(at float64) func(*applied) { return func(*applied) { read = at } } // a table that says the same
+	hears := func(u Update) func(*applied) { return func(a *applied) { a.apply(sourceUpdate{0, u}) } }
+	for _, c := range []struct {
+		name string
+		do   []func(*applied)
+		told string
+	}{
+		{"one look", steps(sees(0, "x"), passes(0.1, 10)), ""},
+		{"two looks, too soon after each other", steps(sees(0, "x"), sees(0.9, "x"), passes(1, 10)), ""},
+		{"two looks", steps(sees(0, "x"), sees(1.1, "x")), "finding halfway"},
+		{"it is told once", steps(sees(0, "x"), sees(1.1, "x"), sees(2.2, "x"), passes(2, 4)), "finding halfway"},
+		{"what it rests on was read again, the lock is as it was", steps(sees(0, "x"), knows(1), passes(0.1, 2.5)), "finding halfway"},
+		{"the same again and again, and gone in between", steps(sees(0, "x"), sees(0.6, ""), sees(1.1, "x"), passes(1.2, 2.2)), ""},
+		{"others each time", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "z"), sees(1.9, "x")), ""},
+		{"the second of two", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "y"), sees(1.7, "y")), "finding halfway"},
+		{"gone before the second look", steps(sees(0, "x"), passes(0.1, 1.1), sees(1.2, ""), passes(1.3, 5)), ""},
+		{"nobody looked in between", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 4.9)), ""},
+		{"the backend was down in between", steps(sees(0, "x"), hears(Update{Backend: &down}), passes(0.1, 3), hears(Update{Backend: zkUp}), sees(3, "x")), ""},
+		{"it stands after the gap", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), sees(5.6, "x")), "finding halfway"},
+		{"what was told stays over a gap", steps(sees(0, "x"), sees(1.1, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 12)), "finding halfway"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := applying(t)
+			a.Diagnose(halfway(&evidence, &read), time.Hour)
+			evidence = ""
+			a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+			a.told(t)
+			for _, do := range c.do {
+				do(a)
+			}
+			a.publish()
+			var told []Event
+			if len(a.sub.signal) > 0 {
+				s, err := a.sub.Next(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range s.Events {
+					if e.Kind == EventFinding || e.Kind == EventCleared {
+						told = append(told, e)
+					}
+				}
+			}
+			expect(t, c.name, short(told), c.told)
+			if has := rulesOf(a.locks.get(ID{"zk", "/l"})) != ""; has != (c.told != "") {
+				t.Errorf("the lock has findings: %v", has)
+			}
+		})
+	}
+}
+
+// A backend that is read once has no second look of its own: who reads it looks twice (see Lasting).
+func TestWhatMayPassIsToldAtOnceByOneLook(t *testing.T) {
+	once := *zkUp
+	once.Mode = ModeOnce
+	evidence, read := "x", 0.0
+	src := script{make(chan Update, 2)}
+	src.updates <- Update{Put: []*Lock{queueOf(t, "11 12")}}
+	src.updates <- Update{Backend: &once}
+	close(src.updates)
+	o := NewObserver(func() time.Time { return now }, src)
+	o.Diagnose(halfway(&evidence, &read), time.Hour)
+	if err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "halfway")
+}
+
+// Nothing is kept of locks that are gone, or of which nothing is found any more.
+func TestSuspicionsAreForgotten(t *testing.T) {
+	a := applying(t)
+	evidence, read := "x", 0.0
+	a.Diagnose(halfway(&evidence, &read), time.Hour)
+	other := queueOf(t, "11 12")
+	other.ID.Path = "/other"
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12"), other}, Backend: zkUp})
+	if s := &a.suspicions; len(s.of) != 2 || len(s.due) != 2 {
+		t.Fatalf("%d locks are suspected, %d due", len(s.of), len(s.due))
+	}
+	evidence = ""
+	a.send(1, Update{Gone: []ID{{"zk", "/l"}}})
+	a.onBeat(now.Add(SettleFor))
+	if s := &a.suspicions; len(s.of) != 0 || len(s.due) != 0 || len(s.queued) != 0 {
+		t.Errorf("%d locks are suspected, %d due, %d queued", len(s.of), len(s.due), len(s.queued))
+	}
+}
+
+func TestOnlyWhatLastsIsFoundByTwoLooks(t *testing.T) {
+	look := func(fs ...Finding) *Snapshot {
+		l := queueOf(t, "11 12")
+		l.Findings = fs
+		return NewSnapshot(now, nil, []*Lock{l})
+	}
+	passing := func(rule string) bool { return rule == "passes" }
+	about := func(rule, contender string) Finding {
+		return Finding{Rule: rule, Subject: Subject{Contender: Untrusted(contender)}}
+	}
+	votes := func(says string) Finding {
+		return Finding{Rule: "passes", Evidence: map[string]any{"masters": []map[string]any{{"addr": "r1", "says": says}}}}
+	}
+	for _, c := range []struct {
+		name           string
+		before, after  Finding
+		want           int
+		nothingAtFirst bool
+	}{
+		{name: "it lasts", before: about("passes", "a"), after: about("passes", "a"), want: 1},
+		{name: "it is another's", before: about("passes", "a"), after: about("passes", "b")},
+		{name: "it came since", after: about("passes", "a"), nothingAtFirst: true},
+		{name: "what stays is sure at once", after: about("stays", "a"), nothingAtFirst: true, want: 1},
+		{name: "the same votes", before: votes("x"), after: votes("x"), want: 1},
+		{name: "the votes of another attempt", before: votes("x"), after: votes("y")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before, after := look(c.before), look(c.after)
+			if c.nothingAtFirst {
+				before = NewSnapshot(now, nil, nil)
+			}
+			id := queueOf(t, "11").ID
+			if got := after.Lasting(before, passing).Lock(id).Findings; len(got) != c.want {
+				t.Errorf("%d findings: %+v, want %d", len(got), got, c.want)
+			}
+			if len(after.Lock(id).Findings) != 1 {
+				t.Error("the later snapshot was changed")
+			}
+		})
+	}
+}
