@@ -47,7 +47,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			look := func() (*inspect.Snapshot, error) { return a.look(cmd.Context(), s, "") }
 			if s.recording == "" { // what it ends with does not change
 				once := look
-				look = func() (*inspect.Snapshot, error) { return lookTwice(cmd.Context(), once, again) }
+				look = func() (*inspect.Snapshot, error) { return lookTwice(cmd.Context(), once, inspect.SettleFor) }
 			}
 			snapshot, err := look()
 			if err != nil {

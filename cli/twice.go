@@ -9,9 +9,6 @@ import (
 	"lockscope/inspect/finding"
 )
 
-// again is how long after a look that found what may pass the next one begins: acquisitions on all masters take less.
-const again = time.Second
-
 // lookTwice reads the targets, and once more, a moment later, where it finds what one look may have seen halfway; what the
 // second does not find is left out.
 func lookTwice(ctx context.Context, look func() (*inspect.Snapshot, error), wait time.Duration) (*inspect.Snapshot, error) {

@@ -38,7 +38,7 @@ func TestWhatMayPassIsLookedAtTwice(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lookTwice(ctx, func() (*inspect.Snapshot, error) { return found("thin-margin"), nil }, again*3600); !errors.Is(err, context.Canceled) {
+	if _, err := lookTwice(ctx, func() (*inspect.Snapshot, error) { return found("thin-margin"), nil }, inspect.SettleFor*3600); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted between two looks: %v", err)
 	}
 }

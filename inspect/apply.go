@@ -95,7 +95,8 @@ func (o *Observer) apply(u sourceUpdate) {
 		o.tell(u.source, u.Backend, now)
 	}
 	if p := o.told[u.source]; u.Sessions != nil && p != nil {
-		p.former, p.sessions, p.allSessions, p.sessionsAt = p.sessions, u.Sessions, u.AllSessions, now
+		p.former, p.allFormer, p.formerAt = p.sessions, p.allSessions, p.sessionsAt
+		p.sessions, p.allSessions, p.sessionsAt = u.Sessions, u.AllSessions, now
 		o.rejoin(p, now)
 		o.dirty = true
 	}
@@ -214,6 +215,7 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 	seen(l, now)
 	identify(l, p.sessions)
 	v := o.view(p, l.ID, was, blindFrom, now)
+	v.unseenSince = l.UnseenSince
 	v.first = v.first || before != nil // listed, but never looked at so far
 	var events []Event
 	switch {

@@ -17,6 +17,9 @@ type view struct {
 	first bool
 	// blindFrom is, by our clock, since when we could not look for a while between the two versions; zero where we could.
 	blindFrom time.Time
+	// unseenSince is, by our clock, when the lock was last seen as it was, where nothing told of the change; zero where it was
+	// told.
+	unseenSince time.Time
 	// forced, sessionEnded, sessionLived and restarted may be nil. They tell of a holder that left: whether this program
 	// freed it, whether its session is known to be gone, and whether it cannot have run out; and of a Redis master, whether
 	// it started after the version before.
@@ -28,6 +31,9 @@ type view struct {
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 
+// mostUnseen is how long before a key ran out it may have been seen last for its end to be taken for that.
+const mostUnseen = 500 * time.Millisecond
+
 // compare tells what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
 // Nothing can be told of a version in which the lock could not be looked at; the caller compares the ones around it.
 func compare(was, is *Lock, v view) []Event {
@@ -37,6 +43,8 @@ func compare(was, is *Lock, v view) []Event {
 		e.Certainty = certaintyOf(e, v)
 		if v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting) {
 			e.Between = Interval{v.blindFrom, v.at}
+		} else if e.Kind == EventEnded {
+			e.Between = Interval{v.unseenSince, v.at}
 		}
 	}
 	return events
@@ -49,6 +57,10 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 		return CertaintyUnknown
 	case EventLost:
 		return recipe.Likely
+	case EventExpired:
+		if !v.unseenSince.IsZero() {
+			return recipe.Likely // or it was released just before
+		}
 	case EventReleased:
 		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
 			return recipe.Likely
@@ -123,6 +135,9 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	case v.sessionEnded != nil && v.sessionEnded(h):
 		return EventExpired
 	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-expirySlack)):
+		if !v.unseenSince.IsZero() && v.unseenSince.Before(h.ExpiresAt.Add(-mostUnseen)) {
+			return EventEnded // it may have been released before
+		}
 		return EventExpired
 	case restartedWithout(was, is, v):
 		return EventLost

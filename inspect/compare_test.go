@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
 // queue is a lock of these sessions in this order; "r10" is a reader.
@@ -145,6 +147,29 @@ func TestCompareKeys(t *testing.T) {
 		v := view{at: now.Add(tt.after), restarted: func(addr string) bool { return addr == tt.restarted }}
 		if got := short(compare(key(tt.was, 0), key(tt.is, tt.after), v)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What nobody looked at for a while before it could have run out may have been released: it is not told to have expired.
+func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
+	id := ID{"redis", "k"} // it runs out 1 s after now
+	is := KeyLock(id, ballots("-"), now.Add(time.Second))
+	for name, tt := range map[string]struct {
+		seen time.Duration // after now
+		want string
+		sure recipe.Confidence
+	}{
+		"looked at just before":  {900 * time.Millisecond, "expired x", recipe.Likely},
+		"not looked at for long": {300 * time.Millisecond, "ended x", CertaintyUnknown},
+	} {
+		v := view{at: now.Add(time.Second), unseenSince: now.Add(tt.seen)}
+		events := compare(KeyLock(id, ballots("x"), now), is, v)
+		if got := short(events); got != tt.want || events[0].Certainty != tt.sure {
+			t.Errorf("%s: %q, %s", name, got, events[0].Certainty)
+		}
+		if got := events[0].Between; tt.want == "ended x" && got != (Interval{v.unseenSince, v.at}) {
+			t.Errorf("%s: between %v", name, got)
 		}
 	}
 }

@@ -331,6 +331,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 		"heard of less than its timeout before":              {zkUp, []map[int64]Session{heard(17)}, 25, false, EventReleased},
 		"heard of as long before":                            {zkUp, []map[int64]Session{heard(17)}, 27, true, EventReleased},
 		"heard of when it was told before":                   {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
+		"heard of as long before, and closed at once":        {zkUp, []map[int64]Session{heard(8), {}}, 19, true, EventReleased},
 		"connected to no server for as long as it may be so": {zkUp, []map[int64]Session{heard(15), {}}, 27, false, EventExpired},
 		"on its way to another server when it was asked":     {zkUp, []map[int64]Session{heard(17), {}}, 27, true, EventReleased},
 	} {

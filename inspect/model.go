@@ -73,6 +73,9 @@ type Lock struct {
 	ReadAt time.Time
 	// Polled: nothing tells of its changes, so that what is known of it is as old as ReadAt.
 	Polled bool
+	// UnseenSince is when, by our clock, it was last seen as it was before this version, where nothing told of the change; zero
+	// where it was told.
+	UnseenSince time.Time
 	// Unseen is what could not be looked at, and so is unknown of it.
 	Unseen   []Unseen
 	Findings []Finding

@@ -23,9 +23,10 @@ type place struct {
 	watched bool
 	// sessions as they were told last, former the time before.
 	sessions, former map[int64]Session
-	// allSessions: one that is not in sessions is gone. sessionsAt is when they were told, by our clock.
-	allSessions bool
-	sessionsAt  time.Time
+	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt and
+	// formerAt are when they were told, by our clock.
+	allSessions, allFormer bool
+	sessionsAt, formerAt   time.Time
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
 	watches *WatchTable
 	covered map[ID]*WatchTable
@@ -131,9 +132,10 @@ func (p *place) blind(readAt, now time.Time, count int) bool {
 	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(again))
 }
 
-// sessionEnded says that a holder's session is known to be gone: a table of all sessions that is newer than the holder
-// does not have it, and nobody heard of it since for as long as its timeout, or it was silent for so long that its time
-// was up. now and the table are by our clock, the holder's instants by the backend's.
+// sessionEnded says that the session of a holder that is gone now is known to have run out: a table of all sessions that is
+// newer than the holder did not have it for a while before (who lets go and closes it at once is not in the newest either), and
+// nobody heard of it since for as long as its timeout; or it was silent for so long that its time was up. now and the table
+// are by our clock, the holder's instants by the backend's.
 func (p *place) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
@@ -143,6 +145,13 @@ func (p *place) sessionEnded(c *Contender, now time.Time) bool {
 		before, known := p.former[c.Owner.Session]
 		if known && p.sessionsAt.Sub(before.LastContact) < before.Timeout/3 {
 			return false // it may have been between two servers, and come back since
+		}
+		missing := p.sessionsAt
+		if !known && p.allFormer && p.formerAt.After(p.came(c)) {
+			missing = p.formerAt
+		}
+		if now.Sub(missing) < SettleFor {
+			return false
 		}
 		return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
 	}

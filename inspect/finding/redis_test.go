@@ -128,6 +128,7 @@ func TestRenewalStopped(t *testing.T) {
 			evidence: map[string]any{"renewals": 9, "every_ms": int64(10000), "last_renewal": stamp(now.Add(-26 * time.Second))},
 		},
 		{name: "late, but only two and a half times", c: present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))},
+		{name: "nobody looked when it was due", c: present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.ReadAt = now.Add(-2 * time.Second) }), seen(renewing(26*time.Second)))},
 		{name: "too few renewals for a rhythm", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second, func(h *inspect.History) { h.Renewal.Count = 2 })))},
 		{name: "never renewed", c: present(votes("a", 4*time.Second), seen(history()))},
 		{name: "its life says that it was renewed", c: present(votes("a", 28*time.Second), seen(renewing(26*time.Second)))},

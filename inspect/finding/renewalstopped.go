@@ -17,7 +17,8 @@ const (
 )
 
 // renewalStopped: a holder that renewed its key in a rhythm has missed two renewals, and the key runs out while its owner
-// may still work. Silent while fewer than a quorum of masters answer: renewals cannot be seen then.
+// may still work. Silent while fewer than a quorum of masters answer: renewals cannot be seen then. What was not looked at
+// since they were due was not missed.
 //
 // Cause in the wild: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698, #3194, #2807); a paused
 // or overloaded process; a network that is cut.
@@ -27,7 +28,7 @@ func renewalStopped() inspect.Rule {
 	return historyRule("renewal-stopped", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l, r := c.Lock, c.History.Renewal
 		h := renewed(c)
-		if h == nil || c.Now.Sub(r.Last) <= time.Duration(lateAfter*float64(r.Every)) {
+		if h == nil || known(*c).Sub(r.Last) <= time.Duration(lateAfter*float64(r.Every)) {
 			return nil
 		}
 		if h.ExpiresAt.IsZero() || !h.ExpiresAt.After(c.Now) || agreeing(l) < l.Quorum {

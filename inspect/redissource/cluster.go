@@ -248,8 +248,16 @@ func (r *run) inherit(before *run) {
 		if !r.table.add(key, now) {
 			continue
 		}
-		r.table.entries[key].lock, r.table.entries[key].freeSince = e.lock, e.freeSince
+		r.table.entries[key].inherit(e)
 		r.wantOf(key, now)
+	}
+}
+
+// inherit takes over what was known of the key when the nodes were others.
+func (e *entry) inherit(before *entry) {
+	e.lock, e.freeSince, e.readAt, e.moved = before.lock, before.freeSince, before.readAt, true
+	for i := range e.votesAt {
+		e.votesAt[i] = before.readAt
 	}
 }
 
@@ -276,6 +284,7 @@ func (r *run) take(t *topology) bool {
 	now := time.Now()
 	for key := range r.table.entries {
 		if t.ownerOf(key) != old.ownerOf(key) {
+			r.table.entries[key].moved = true
 			r.wantOf(key, now)
 		}
 	}

@@ -12,15 +12,6 @@ import (
 type dispute struct {
 	askAt   time.Time // when to ask them again; zero: no need
 	askedAt time.Time // when they were; zero: not yet, or all have answered
-	votesAt []time.Time
-}
-
-// heard takes in that a master told its vote.
-func (d *dispute) heard(vote int, now time.Time) {
-	if n := vote + 1 - len(d.votesAt); n > 0 {
-		d.votesAt = append(d.votesAt, make([]time.Time, n)...)
-	}
-	d.votesAt[vote] = now
 }
 
 // of takes in a newer version of the lock.
@@ -40,13 +31,13 @@ func (d *dispute) due(now time.Time) bool {
 	return true
 }
 
-// confirmed reports whether all masters that answer have been asked again and told the same.
-func (d *dispute) confirmed(votes []inspect.Vote) bool {
-	if d.askedAt.IsZero() || len(d.votesAt) < len(votes) {
+// confirmed reports whether all masters that answer have been asked again. votesAt is when each vote was read.
+func (d *dispute) confirmed(votes []inspect.Vote, votesAt []time.Time) bool {
+	if d.askedAt.IsZero() {
 		return false
 	}
 	for i := range votes {
-		if votes[i].Up && d.votesAt[i].Before(d.askedAt) {
+		if votes[i].Up && votesAt[i].Before(d.askedAt) {
 			return false
 		}
 	}

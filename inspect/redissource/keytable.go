@@ -13,8 +13,19 @@ import (
 // jitter is how far a computed expiry may move without being a change: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
 
-// toldAgain is after how long a polled lock that did not change is told again: it was read since.
+// toldAgain is after how long a polled lock that did not change is told again, at the latest: it was read since.
 const toldAgain = 2 * time.Second
+
+// tellAgain is when to tell a polled lock again: what was not renewed is to be seen before it runs out.
+func tellAgain(l *inspect.Lock) time.Time {
+	after := toldAgain
+	for i := range l.Holders {
+		if at := l.Holders[i].ExpiresAt; !at.IsZero() {
+			after = min(after, at.Sub(l.ReadAt)/4)
+		}
+	}
+	return l.ReadAt.Add(after)
+}
 
 // unread is the error of a vote that was not asked for yet.
 const unread = "not read yet"
@@ -62,6 +73,11 @@ type entry struct {
 	readAt    time.Time
 	freeSince time.Time
 	dispute   dispute
+	// votesAt is when each vote was read, changedAfter when one that has changed since had been read before. moved: another
+	// node of the cluster has the key, and what changed meanwhile was not told.
+	votesAt      []time.Time
+	changedAfter time.Time
+	moved        bool
 }
 
 func newKeyTable(cfg Config, masters []*master) *keyTable {
@@ -101,6 +117,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if len(e.votes) == 0 {
 		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
+	e.votesAt = make([]time.Time, len(e.votes))
 	b.entries[key] = e
 	b.ring = append(b.ring, key)
 	b.trim()
@@ -152,8 +169,11 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	if !ok {
 		return // it has moved
 	}
-	e.dispute.heard(at, now)
 	old := &e.votes[at]
+	if old.Present != v.Present || old.Value != v.Value || old.Digest != v.Digest || old.Up != v.Up {
+		e.changedAfter = e.votesAt[at]
+	}
+	e.votesAt[at] = now
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
 	}
@@ -254,11 +274,15 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	}
 	lock.Polled = b.polled
 	if e.lock != nil && e.lock.Polled == lock.Polled && sameVotes(e.lock.Masters, lock.Masters) {
-		if !e.dispute.confirmed(e.votes) && (!b.polled || now.Sub(e.lock.ReadAt) < toldAgain) {
+		if !e.dispute.confirmed(e.votes, e.votesAt) && (!b.polled || now.Before(tellAgain(e.lock))) {
 			return nil, false
 		}
 	} else {
 		e.dispute.of(lock)
+		if b.polled || e.moved {
+			lock.UnseenSince = e.changedAfter
+		}
+		e.moved = false
 	}
 	b.identify(lock)
 	e.lock = lock

@@ -66,6 +66,56 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 	}
 }
 
+// A polled lock is told again as it was, so that nobody takes it for old: more often as its end comes near.
+func TestAPolledLockIsToldAgain(t *testing.T) {
+	told := func(left time.Duration, polled bool) (n int) {
+		b := testTable(1)
+		b.polled = polled
+		b.add("k", noon)
+		for at := time.Duration(0); at <= 4*time.Second; at += 250 * time.Millisecond {
+			now := noon.Add(at)
+			b.vote(0, "k", held(0, "a", left-at, now), now)
+			if l, _ := b.judge("k", now); l != nil {
+				n++
+			}
+		}
+		return n
+	}
+	if n := told(time.Hour, false); n != 1 {
+		t.Errorf("told %d times though its master pushes", n)
+	}
+	if n := told(time.Hour, true); n != 3 {
+		t.Errorf("told %d times in 4 s", n)
+	}
+	if n := told(4500*time.Millisecond, true); n < 6 {
+		t.Errorf("told %d times in its last 4 s", n)
+	}
+}
+
+// Where nobody pushes, or a key went to another node, a change is told with when it was not yet so.
+func TestAChangeThatWasNotToldHasABound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		polled, moved bool
+		want          time.Time
+	}{
+		"pushed": {want: time.Time{}}, "polled": {polled: true, want: noon.Add(time.Second)}, "moved": {moved: true, want: noon.Add(time.Second)},
+	} {
+		b := testTable(1)
+		b.polled = tt.polled
+		b.add("k", noon)
+		for at := range 2 {
+			now := noon.Add(time.Duration(at) * time.Second)
+			b.vote(0, "k", held(0, "a", time.Hour, now), now)
+			b.judge("k", now)
+		}
+		b.entries["k"].moved = tt.moved
+		b.vote(0, "k", absent(0), noon.Add(3*time.Second))
+		if l, _ := b.judge("k", noon.Add(3*time.Second)); l == nil || !l.UnseenSince.Equal(tt.want) {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
+
 func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
 	b := testTable(1)
 	b.add("k", noon)

@@ -1,5 +1,5 @@
 """Takes and releases locks of kazoo and redis-py again and again until its input ends, and notes each step in a line:
-SECONDS KIND LOCK NAME, where NAME is the contender on the server."""
+SECONDS KIND LOCK NAME, where NAME is the contender on the server, or, where it began, how its name begins."""
 import logging
 import random
 import sys
@@ -36,11 +36,11 @@ def kazoo(n):
     while not stopped.is_set():
         stopped.wait(rng.uniform(0.1, 1.5))
         lock = zk.Lock(path, "worker-%d" % n)
+        note("began", "zk:" + path, lock.prefix)
         asked = time.time()
         try:
             lock.acquire(timeout=20)
         except Exception:
-            note("failed", "zk:" + path, "-", asked)
             continue
         name = lock.node
         note("asked", "zk:" + path, name, asked)
@@ -62,16 +62,14 @@ def redis_py(n, client, backend, key):
         stopped.wait(rng.uniform(0.1, 1.5))
         lock = client.lock(key, timeout=10, sleep=0.1, blocking_timeout=20)
         token = uuid.uuid1().hex
-        asked = time.time()
+        note("asked", backend + ":" + key, token)
         try:
             if not lock.acquire(token=token):
-                note("failed", backend + ":" + key, "-", asked)
+                note("lost", backend + ":" + key, token)
                 continue
         except Exception:
-            note("asked", backend + ":" + key, token, asked)
             note("lost", backend + ":" + key, token)
             continue
-        note("asked", backend + ":" + key, token, asked)
         note("acquired", backend + ":" + key, token)
         hold(rng)
         note("releasing", backend + ":" + key, token)

@@ -155,7 +155,11 @@ type clients struct {
 	notes  *ledger
 }
 
-const ttl = 6 * time.Second // of Redis locks
+const (
+	ttl       = 6 * time.Second  // of Redis locks
+	pythonTTL = 10 * time.Second // of redis-py's
+	holdsFor  = 8 * time.Second  // at most
+)
 
 func startClients(t *testing.T, w *world, notes *ledger, seed uint64) *clients {
 	t.Helper()
@@ -293,8 +297,12 @@ func (p *pythons) note(client, line string) {
 	}
 	at := time.UnixMicro(int64(seconds * 1e6))
 	kind, lock, name := words[1], words[2], words[3]
-	if kind == "failed" {
+	switch kind {
+	case "failed":
 		p.notes.failed(lock, at)
+		return
+	case "began":
+		p.notes.began(lock, name)
 		return
 	}
 	p.notes.note(kind, lock, name, func(h *hold) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,9 +111,8 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 }
 
 func (c *cron) during(kind string, from, to time.Time) bool {
-	c.faults.mu.Lock()
-	defer c.faults.mu.Unlock()
-	return slices.ContainsFunc(c.faults.list, func(f *fault) bool {
+	_, found := c.faults.find(func(f *fault) bool {
 		return f.kind == kind && !f.from.After(to) && (f.to.IsZero() || f.to.Add(late).After(from))
 	})
+	return found
 }

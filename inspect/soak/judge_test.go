@@ -14,8 +14,10 @@ const (
 	late = 3 * time.Second
 	// sessionTimeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
-	// after is how long what a fault did may still show: a session's time or a key's, and the time to notice.
-	after = 15 * time.Second
+	// unconfirmed is how long before a failover what a master had confirmed may not have reached its replica.
+	unconfirmed = time.Second
+	// away is how long after a failover clients may still talk to the old master.
+	away = 2 * time.Second
 )
 
 // judge compares what observers told with what the clients noted.
@@ -61,14 +63,14 @@ func (j *judge) event(e told) string {
 	}
 	h, known := j.notes.find(e.Lock, e.name())
 	if !known {
-		if j.nameless(e) {
+		if j.notes.abandoned(e.Lock, e.name()) || j.notes.nameless(e.Lock, e.At) {
 			j.counts["of nobody known"]++
 			return ""
 		}
 		return "no client has this name"
 	}
 	if what := truth(e, h); what != "" {
-		if f, excused := j.endangered(e); excused {
+		if f, excused := j.forgotten(e, h); excused {
 			j.counts["excused: "+f.kind]++
 			return ""
 		}
@@ -80,14 +82,8 @@ func (j *judge) event(e told) string {
 // longestWait is how long a client waits for a lock before it gives up.
 const longestWait = 20 * time.Second
 
-// nameless says that somebody may have had the name of an event and noted nothing: who gave up, and who was killed.
-func (j *judge) nameless(e told) bool {
-	if j.notes.nameless(e.Lock, e.At) {
-		return true
-	}
-	_, killed := j.faults.during(e.At, e.At.Add(longestWait), after, e.Lock)
-	return killed
-}
+// isAdvisory reports whether waiting for a lock is no more than a hint on the server: a Redis mutex goes to whoever is there.
+func isAdvisory(lock string) bool { return backendOf(lock) != zkName }
 
 // truth says what is wrong with an event of a hold, if the servers kept what they were told.
 func truth(e told, h hold) string {
@@ -116,6 +112,9 @@ func truth(e told, h hold) string {
 			return "it was released"
 		}
 	case "ended", "gone":
+		if e.Event == "gone" && isAdvisory(e.Lock) && (h.acquired.IsZero() || e.At.Before(h.acquired.Add(time.Second/2))) {
+			return "" // who is slow to come when it is woken loses its place, and stands there again
+		}
 		if !ended || e.At.Before(over.Add(-time.Second)) {
 			return "it is still there"
 		}
@@ -133,22 +132,49 @@ func describe(h hold) string {
 	return fmt.Sprintf("%s asked %s acquired %s releasing %s released %s lost %s", h.client, at(h.asked), at(h.acquired), at(h.releasing), at(h.released), at(h.lost))
 }
 
-// endangering are the faults by which servers forget what they were told.
-var endangering = []string{"restart master", "failover", "kill master"}
-
-// endangered finds a fault by which what the clients know need not be what the servers have.
-func (j *judge) endangered(e told) (fault, bool) {
-	f, found := j.faults.during(e.At.Add(-late), e.At, after, backendOf(e.Lock))
-	return f, found && slices.Contains(endangering, f.kind)
+// forgetting are the faults by which servers forget what they confirmed, and for how long before and after them: a failover
+// loses what had not reached the replica, and what the old master was still told. The rest of a Redlock's masters is not
+// asked by a hold that has its quorum.
+var forgetting = map[string]struct{ before, after time.Duration }{
+	"restart master": {0, 0},
+	"failover":       {unconfirmed, away},
+	"kill master":    {unconfirmed, away},
 }
 
-// allowed are the rules above info that faults make true, by the kind of the fault.
-var allowed = map[string][]string{
-	"restart master": {"master-restarted"},
-	"pause master":   {"minority-leftover"},
-	"failover":       {"replica-failover", "master-restarted"},
-	"kill master":    {"replica-failover", "master-restarted"},
-	"kill clients":   {"ghost-owner"},
+// forgotten finds a fault by which the servers need not have what the client of a hold was told: it was asked for, held or
+// released meanwhile. It shows for as long as a key lives that nobody renews or deletes.
+func (j *judge) forgotten(e told, h hold) (fault, bool) {
+	over, ended := h.over()
+	if !h.released.IsZero() {
+		over = h.released
+	}
+	return j.faults.find(func(f *fault) bool {
+		span, forgets := forgetting[f.kind]
+		if !forgets || !slices.Contains(f.touches, backendOf(e.Lock)) {
+			return false
+		}
+		from, to := f.from.Add(-span.before), f.to.Add(span.after)
+		if f.to.IsZero() {
+			return !ended || over.After(from)
+		}
+		return h.asked.Before(to) && (!ended || over.After(from)) && e.At.After(from) && e.At.Before(to.Add(ttlOf(e.Lock)+late))
+	})
+}
+
+// ttlOf is the time to live of a lock's key.
+func ttlOf(lock string) time.Duration {
+	if strings.HasSuffix(lock, ":lock:redis-py") {
+		return pythonTTL
+	}
+	return ttl
+}
+
+// allowed are the rules above info that faults make true, by the kind of the fault, and for how long after it: until the
+// session of a client that died has run out, or the key that nobody could delete.
+var allowed = map[string]map[string]time.Duration{
+	"restart master": {"master-restarted": ttl + holdsFor + late},
+	"pause master":   {"minority-leftover": ttl + late},
+	"kill clients":   {"ghost-owner": sessionTimeout + late},
 }
 
 // finding says what is wrong with a finding.
@@ -167,13 +193,11 @@ func (j *judge) finding(e told) string {
 	return fmt.Sprintf("%s %s: %s (%v)", e.Finding.Severity, e.Finding.Rule, e.Finding.Message, e.Finding.Evidence)
 }
 
-// isTrue says that a fault makes a finding true that was told in a time.
+// isTrue reports whether a fault makes a finding true that was told in a time.
 func isTrue(f *faults, notes *ledger, backend, lock, rule string, from, to time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.list, func(one *fault) bool {
-		if !slices.Contains(one.touches, backend) || !slices.Contains(allowed[one.kind], rule) || one.from.After(to) ||
-			!one.to.IsZero() && one.to.Add(after).Before(from) {
+	_, found := f.find(func(one *fault) bool {
+		lasts, makes := allowed[one.kind][rule]
+		if !makes || !slices.Contains(one.touches, backend) || one.from.After(to) || !one.to.IsZero() && one.to.Add(lasts).Before(from) {
 			return false
 		}
 		// Who took a lock after a master came back has nothing to fear from its restart.
@@ -182,26 +206,25 @@ func isTrue(f *faults, notes *ledger, backend, lock, rule string, from, to time.
 			return (lock == "" || h.lock == lock) && !h.acquired.IsZero() && (one.to.IsZero() || h.asked.Before(one.to)) && (!ended || over.Add(late).After(from))
 		})
 	})
+	return found
 }
 
-// missed counts the holds that lasted long enough to be seen, while nothing held an observer up, and that it never told.
-func missed(notes *ledger, f *faults, tells []told, by string, from, to time.Time) []string {
+// missed lists the holds that an observer never told although it could look for long enough while they lasted.
+func missed(notes *ledger, f *faults, tells []told, by string, from, to time.Time) (all []string, looked int) {
 	acquired := map[[2]string]bool{}
 	for _, e := range tells {
 		if e.by == by && (e.Event == "acquired" || e.Event == "handover") {
 			acquired[[2]string{e.Lock, e.name()}] = true
 		}
 	}
-	var all []string
 	for _, h := range notes.all() {
 		over, ended := h.over()
-		if h.acquired.IsZero() || h.acquired.Before(from) || !ended || over.After(to) || over.Sub(h.acquired) < 2*time.Second {
+		if h.acquired.IsZero() || h.acquired.Before(from) || !ended || over.After(to) || f.sight(h.acquired, over, backendOf(h.lock), by) < 2*time.Second {
 			continue
 		}
-		if _, disturbed := f.during(h.acquired.Add(-late), over.Add(late), after); disturbed || acquired[[2]string{h.lock, h.name}] {
-			continue
+		if looked++; !acquired[[2]string{h.lock, h.name}] {
+			all = append(all, h.lock+" "+h.name+": "+describe(h))
 		}
-		all = append(all, h.lock+" "+h.name+": "+describe(h))
 	}
-	return all
+	return all, looked
 }

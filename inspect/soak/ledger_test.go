@@ -37,14 +37,15 @@ type try struct{ from, to time.Time }
 
 // ledger holds what all clients noted. Its methods may be called by any goroutine.
 type ledger struct {
-	mu    sync.Mutex
-	holds map[[2]string]*hold // by lock and name
-	tries map[string][]try    // that failed and never told their names, by lock
-	count map[string]int      // of operations, by kind
+	mu       sync.Mutex
+	holds    map[[2]string]*hold // by lock and name
+	tries    map[string][]try    // that failed and never told their names, by lock
+	count    map[string]int      // of operations, by kind
+	prefixes map[[2]string]bool  // of nodes that a client made or was about to make, by lock and beginning of the name
 }
 
 func newLedger() *ledger {
-	return &ledger{holds: map[[2]string]*hold{}, tries: map[string][]try{}, count: map[string]int{}}
+	return &ledger{holds: map[[2]string]*hold{}, tries: map[string][]try{}, count: map[string]int{}, prefixes: map[[2]string]bool{}}
 }
 
 // note changes a hold; it is made when it is new.
@@ -74,9 +75,26 @@ func (l *ledger) nameless(lock string, at time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.tries[lock], func(t try) bool {
-		return at.After(t.from.Add(-time.Second)) && at.Before(t.to.Add(after))
+		return at.After(t.from.Add(-time.Second)) && at.Before(t.to.Add(ttlOf(lock)+late))
 	})
 }
+
+// began notes that a client is about to make nodes of which the names begin so. kazoo makes another after its session ran out.
+func (l *ledger) began(lock, prefix string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.prefixes[[2]string{lock, prefix}] = true
+}
+
+// abandoned reports whether a name is one that its client made and knows nothing of.
+func (l *ledger) abandoned(lock, name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.prefixes[[2]string{lock, name[:max(0, len(name)-sequenceDigits)]}]
+}
+
+// sequenceDigits is how many digits ZooKeeper adds to the name of a sequential node.
+const sequenceDigits = 10
 
 // find copies a hold.
 func (l *ledger) find(lock, name string) (hold, bool) {
@@ -148,19 +166,46 @@ func (f *faults) begin(kind string, touches ...string) (end func()) {
 	}
 }
 
-// during finds a fault that touches one of these, or with none given any, in a time, or ended at most a while before.
-func (f *faults) during(from, to time.Time, after time.Duration, touched ...string) (fault, bool) {
+// find finds the newest fault of which ok says so.
+func (f *faults) find(ok func(*fault) bool) (fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := len(f.list) - 1; i >= 0; i-- {
-		one := f.list[i]
-		ended := !one.to.IsZero() && one.to.Add(after).Before(from)
-		if !ended && !one.from.After(to) && (len(touched) == 0 || shares(one.touches, touched)) {
+	for _, one := range slices.Backward(f.list) {
+		if ok(one) {
 			return *one, true
 		}
 	}
 	return fault{}, false
 }
+
+// during finds a fault that touches one of these, in a time, or ended at most a while before.
+func (f *faults) during(from, to time.Time, after time.Duration, touched ...string) (fault, bool) {
+	return f.find(func(one *fault) bool {
+		return (one.to.IsZero() || one.to.Add(after).After(from)) && !one.from.After(to) && shares(one.touches, touched)
+	})
+}
+
+// sight is the longest part of a time in which nothing touched any of these, nor had just done so.
+func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.list { // in the order in which they began
+		if !shares(one.touches, touched) || !one.from.Before(to) {
+			continue
+		}
+		longest = max(longest, one.from.Sub(from))
+		if one.to.IsZero() {
+			return longest
+		}
+		if again := one.to.Add(regained); again.After(from) {
+			from = again
+		}
+	}
+	return max(longest, to.Sub(from))
+}
+
+// regained is how long after a fault an observer may need to see again: it waits for a Sentinel's news, and dials anew.
+const regained = 5 * time.Second
 
 func shares(a, b []string) bool {
 	for _, x := range a {

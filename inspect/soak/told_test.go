@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -44,6 +46,7 @@ func (e told) name() string {
 type story struct {
 	mu     sync.Mutex
 	events []told
+	copy   io.Writer // of all of it; nil: nobody wants one
 }
 
 func (s *story) add(t *testing.T, by string, line []byte) {
@@ -55,6 +58,9 @@ func (s *story) add(t *testing.T, by string, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
+	if s.copy != nil {
+		fmt.Fprintf(s.copy, "%s %s %s\n", time.Now().Format("15:04:05.000"), by, line)
+	}
 }
 
 // since returns the events from the n-th on that were told before a time.
