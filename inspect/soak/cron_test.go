@@ -32,7 +32,7 @@ type cron struct {
 
 // unreachable are the faults during which, and for a moment after which, something cannot be reached or is said to be away.
 var unreachable = []string{
-	"restart zookeeper", "pause zookeeper", "isolate zookeeper", "pause master", "restart master", "failover", "kill master", "restart sentinel",
+	"ensemble", "restart zookeeper", "pause zookeeper", "isolate zookeeper", "pause master", "restart master", "failover", "kill master", "restart sentinel",
 	"cluster failover", "move slot", "restart replica",
 }
 

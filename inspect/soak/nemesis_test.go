@@ -373,6 +373,21 @@ func (n *nemesis) slowObserver() {
 	}
 }
 
+// attend notes when the ensemble is not whole by its members' own word, until ctx ends: after a fault they may elect a leader more
+// than once.
+func (f *faults) attend(ctx context.Context, e *servertest.Ensemble) {
+	var whole func()
+	for pause(ctx, 300*time.Millisecond) {
+		switch ok := e.Whole(); {
+		case !ok && whole == nil:
+			whole = f.begin("ensemble", zkName)
+		case ok && whole != nil:
+			whole()
+			whole = nil
+		}
+	}
+}
+
 // await polls until ok.
 func (n *nemesis) await(what string, ok func() bool) {
 	n.t.Helper()

@@ -181,21 +181,32 @@ func (e *Ensemble) LeaderNow() (int, bool) {
 func (e *Ensemble) Leader(t testing.TB) int {
 	t.Helper()
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(pollEvery) {
-		leader, followers := -1, 0
-		for i, zk := range e.Members {
-			switch mode(zk.Addr) {
-			case "leader":
-				leader = i
-			case "follower":
-				followers++
-			}
-		}
-		if leader >= 0 && followers == len(e.Members)-1 {
+		if leader, whole := e.leads(); whole {
 			return leader
 		}
 	}
 	t.Fatal("servertest: the ensemble found no leader")
 	return -1
+}
+
+// Whole reports whether one member says that it leads, and all others that they follow.
+func (e *Ensemble) Whole() bool {
+	_, whole := e.leads()
+	return whole
+}
+
+// leads is the index of the member that leads, and whether all others follow.
+func (e *Ensemble) leads() (leader int, whole bool) {
+	leader, followers := -1, 0
+	for i, zk := range e.Members {
+		switch mode(zk.Addr) {
+		case "leader":
+			leader = i
+		case "follower":
+			followers++
+		}
+	}
+	return leader, leader >= 0 && followers == len(e.Members)-1
 }
 
 // mode is what a server says that it is; empty when it does not serve.
