@@ -232,7 +232,7 @@ func (m *Model) hints() string {
 	if m.HasDialog() {
 		return screen.HintLine(t, m.top().Actions(), m.width).Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
-	if f, ok := m.front().(screen.Typist); ok && f.Typing() {
+	if f := m.filter(); f != nil && f.Open {
 		return screen.HintLine(t, screen.TypingActions(), m.width).Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	var vital, others []screen.Action

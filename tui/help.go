@@ -16,7 +16,7 @@ type help struct {
 	*world
 	here, everywhere []screen.Action
 	title            string
-	top              int
+	text             widget.Scroller
 	// rows and all are how many lines were in sight at last, and of how many.
 	rows, all int
 }
@@ -40,7 +40,7 @@ func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-func (h *help) scroll(by int) { h.top = max(0, min(h.top+by, h.all-h.rows)) }
+func (h *help) scroll(by int) { h.text.Scroll(by, h.all, h.rows) }
 
 // SetSize tells how much is in sight.
 func (h *help) SetSize(width, height int) {
@@ -58,7 +58,7 @@ func (h *help) Actions() []screen.Action {
 func (h *help) View(width, height int) string {
 	t := h.theme
 	width = min(width-4, 88)
-	lines := h.lines(width)[h.top:]
+	lines := h.lines(width)[h.text.Top:]
 	if more := len(lines) - h.rows; more > 0 {
 		lines = append(lines[:h.rows-1:h.rows-1], widget.Line{{fmt.Sprintf("%s %d more lines", t.Glyphs.Down, more+1), t.Waiting}})
 	}

@@ -114,8 +114,8 @@ func TestGroups(t *testing.T) {
 	if diff := cmp.Diff([]string{"[zk:/locks/]", "/locks/orders", "/locks/billing", fixture.Hostile().ID.Path, "/locks/nightly", "[redis:lock:cart:]"}, listed(m)); diff != "" {
 		t.Error(diff)
 	}
-	if s := locksOf(m); s.Current.Lock.Path != "/locks/orders" || s.Cursor != 1 {
-		t.Errorf("selected %v at %d", s.Current, s.Cursor)
+	if s := locksOf(m); s.Current.Lock.Path != "/locks/orders" || cursorOf(m) != 1 {
+		t.Errorf("selected %v at %d", s.Current, cursorOf(m))
 	}
 	press(m, "enter")
 	wantText(t, m, "▸ chain")

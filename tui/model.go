@@ -107,7 +107,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	case answeredMsg:
 		return m.answer(msg)
 	case tea.PasteMsg:
-		return m.toDialog(msg)
+		return m.paste(msg)
 	default:
 		return m.toDialogs(msg)
 	}
@@ -162,7 +162,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	m.tour.noteKey(msg)
 	front := m.front()
-	if taker, ok := front.(screen.Typist); ok && taker.TakeKey(msg) {
+	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil
 	}
 	for _, list := range [][]screen.Action{m.sceneActions(), front.Actions()} {
@@ -172,6 +172,23 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	cmd, _ := screen.Press(m, m.globalActions(), msg.String())
 	return cmd
+}
+
+// filter is the one of the list in front; nil where there is none.
+func (m *Model) filter() *screen.FilterInput {
+	if f, ok := m.front().(screen.Filtering); ok {
+		return f.Input()
+	}
+	return nil
+}
+
+// paste gives pasted text to the dialog on top or to the filter that is typed; anywhere else it does nothing.
+func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
+	if f := m.filter(); !m.HasDialog() && !m.small() && f != nil {
+		f.Update(msg)
+		return nil
+	}
+	return m.toDialog(msg)
 }
 
 func (m *Model) globalActions() []screen.Action {

@@ -45,7 +45,7 @@ type palette struct {
 	fixed   []choice // screens and actions
 	field   widget.Field
 	choices []choice // what matches
-	cursor  int
+	list    widget.Scroller
 	// generation is the number of the last search among the locks, other than those of palettes before; all counts what it found.
 	generation int
 	cancel     context.CancelFunc
@@ -93,7 +93,7 @@ func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.fi
 // search looks again after the text changed: at once where there are few locks.
 func (p *palette) search() tea.Cmd {
 	p.generation = p.Number()
-	p.cursor = 0
+	p.list.At = 0
 	p.stop()
 	typed, snapshot := p.typed(), p.snapshot
 	p.searching = typed != "" && snapshot.Len() > screen.AtOnce
@@ -144,7 +144,7 @@ func (p *palette) choose(f lockMatches) {
 	if typed != "" {
 		slices.SortStableFunc(p.choices, func(a, b choice) int { return a.well - b.well })
 	}
-	p.cursor = max(0, min(p.cursor, len(p.choices)-1))
+	p.move(0)
 }
 
 // lockWords say in a word or two how a lock is.
@@ -168,6 +168,10 @@ func (p *palette) Update(msg tea.Msg) (tea.Cmd, bool) {
 			p.searching = false
 			p.choose(msg.found)
 		}
+	case tea.PasteMsg:
+		if p.field.Paste(msg) {
+			return p.search(), false
+		}
 	case tea.KeyPressMsg:
 		cmd, done := p.key(msg)
 		if done {
@@ -183,9 +187,9 @@ func (p *palette) key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case "esc":
 		return nil, true
 	case "up", "ctrl+p", "shift+tab":
-		p.cursor = max(0, p.cursor-1)
+		p.move(-1)
 	case "down", "ctrl+n":
-		p.cursor = min(p.cursor+1, len(p.choices)-1)
+		p.move(1)
 	case "tab":
 		return p.complete(), false
 	case "enter":
@@ -204,20 +208,22 @@ func (p *palette) key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	return nil, false
 }
 
+func (p *palette) move(by int) { p.list.Center(p.list.At+by, len(p.choices), paletteRows) }
+
 // complete types the rest of the chosen match.
 func (p *palette) complete() tea.Cmd {
-	if p.cursor < 0 || p.cursor >= len(p.choices) {
+	if p.list.At < 0 || p.list.At >= len(p.choices) {
 		return nil
 	}
-	p.field.Set(p.choices[p.cursor].name)
+	p.field.Set(p.choices[p.list.At].name)
 	return p.search()
 }
 
 func (p *palette) run() (tea.Cmd, bool) {
-	if p.cursor < 0 || p.cursor >= len(p.choices) {
+	if p.list.At < 0 || p.list.At >= len(p.choices) {
 		return nil, false
 	}
-	c := p.choices[p.cursor]
+	c := p.choices[p.list.At]
 	if why := c.why(); why != "" { // also what has come to be so since the palette was opened
 		p.Flash(why)
 		return nil, false
@@ -239,14 +245,16 @@ func (p *palette) View(width, height int) string {
 	width = min(width-4, 92)
 	rows := max(1, min(paletteRows, height-5))
 	lines := []widget.Line{append(widget.Line{{":", t.Key}}, p.field.View(t, width-2)...), nil}
-	top := max(0, min(p.cursor-rows/2, len(p.choices)-rows))
+	list := p.list
+	list.Center(p.list.At, len(p.choices), rows)
+	top := list.Top
 	names := 12
 	for _, c := range p.choices[top:min(top+rows, len(p.choices))] {
 		names = max(names, min(ansi.StringWidth(c.name), width-24))
 	}
 	for i := range rows {
 		if at := top + i; at < len(p.choices) {
-			lines = append(lines, p.choiceLine(p.choices[at], at == p.cursor, names))
+			lines = append(lines, p.choiceLine(p.choices[at], at == p.list.At, names))
 		} else if i == 0 {
 			lines = append(lines, widget.Line{{"  " + p.nothing(), t.Muted}})
 		} else {

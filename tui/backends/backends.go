@@ -20,9 +20,8 @@ type Screen struct {
 	rows          []serverRow
 	table         widget.Scroller
 	Current       ServerKey
-	// Below is how far the details are scrolled; inDetails: the keys scroll them.
-	Below     int
-	inDetails bool
+	text          widget.Scroller // of the details
+	inDetails     bool            // the keys scroll them
 }
 
 // serverRow is a backend or one of its servers.
@@ -38,13 +37,15 @@ type ServerKey struct {
 }
 
 func New(host screen.Context) screen.Screen {
-	return &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
+	s := &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
+	s.input.Move, s.input.Changed = s.move, s.refresh
+	return s
 }
 
 // Open selects the backend of the place's lock.
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock.Backend != "" && p.Lock.Backend != s.Current.Backend {
-		s.Current, s.Below, s.inDetails = ServerKey{p.Lock.Backend, -1}, 0, false
+		s.Current, s.text.Top, s.inDetails = ServerKey{p.Lock.Backend, -1}, 0, false
 	}
 	s.refresh()
 	return nil
@@ -134,7 +135,7 @@ func (s *Screen) Row() (serverRow, bool) {
 func (s *Screen) moveTo(at int) {
 	s.table.To(at, len(s.rows), s.layout().rows)
 	if r, ok := s.Row(); ok && r.key() != s.Current {
-		s.Current, s.Below = r.key(), 0
+		s.Current, s.text.Top = r.key(), 0
 	}
 	s.scroll(0)
 }
@@ -142,7 +143,7 @@ func (s *Screen) moveTo(at int) {
 // scroll moves the details as far as there are any.
 func (s *Screen) scroll(by int) {
 	g := s.layout()
-	s.Below = max(0, min(s.Below+by, len(s.details(g.paneWidth))-g.paneRows))
+	s.text.Scroll(by, len(s.details(g.paneWidth)), g.paneRows)
 }
 
 func (s *Screen) move(by int) {
@@ -170,18 +171,8 @@ func (s *Screen) leave() {
 	s.Back()
 }
 
-func (s *Screen) Typing() bool { return s.input.Open }
-
-// TakeKey types into the filter while it is open.
-func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
-	if !s.input.Open {
-		return false
-	}
-	if s.input.Key(msg) {
-		s.refresh()
-	}
-	return true
-}
+// Input is the filter of the list.
+func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
 func (s *Screen) Actions() []screen.Action {
 	none := func() string {
@@ -198,7 +189,7 @@ func (s *Screen) Actions() []screen.Action {
 		Keys: []string{"tab", "enter", "l", "right"}, Shown: "tab enter", Hint: hint, Help: "next pane: the servers, or what is known of the selected one",
 		Disabled: none, Run: screen.Do(func() { s.inDetails = !s.inDetails }),
 	}}
-	list = append(list, s.input.Actions("show only servers that have all these words: address, role, backend, finding", s.refresh)...)
+	list = append(list, s.input.Actions("show only servers that have all these words: address, role, backend, finding")...)
 	list = append(list,
 		screen.Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to the servers, or to where you came from", Run: screen.Do(s.leave)},
 		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the server's address, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyAddress})

@@ -46,7 +46,8 @@ func (s *Screen) View() string {
 	}
 	summary := widget.Spread(s.summary(), s.input.View(t), s.width, t.Glyphs.Ellipsis).Render(s.width, t.Glyphs.Ellipsis, nil)
 	details := s.details(g.paneWidth)
-	shown := details[min(s.Below, len(details)):min(len(details), s.Below+g.paneRows)]
+	above, end := s.text.Sight(len(details), g.paneRows)
+	shown := details[above:end]
 	if g.left > 0 {
 		height := s.height - 1
 		wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", height), "\n")
@@ -62,13 +63,13 @@ func (s *Screen) View() string {
 func (s *Screen) rule(rows, of int) widget.Line {
 	t, name := s.Theme(), "details"
 	if of > rows {
-		name = fmt.Sprintf("details, lines %d to %d of %d: tab, then %s%s", s.Below+1, min(of, s.Below+rows), of, t.Glyphs.Up, t.Glyphs.Down)
+		name = fmt.Sprintf("details, lines %d to %d of %d: tab, then %s%s", s.text.Top+1, min(of, s.text.Top+rows), of, t.Glyphs.Up, t.Glyphs.Down)
 	}
-	l := widget.Section(s.Theme(), s.width, name)
+	style := t.Muted
 	if s.inDetails {
-		l[1].Style = t.Strong
+		style = t.Strong
 	}
-	return l
+	return widget.Divider(t, s.width, name, style)
 }
 
 func (s *Screen) summary() widget.Line {

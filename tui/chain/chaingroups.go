@@ -69,17 +69,17 @@ func readersFrom(rows []chainRow) int {
 // selectedGroup is the group that the cursor is on or in; nil when it is on or in none.
 func (p *Pane) selectedGroup() *group {
 	switch {
-	case p.Cursor >= len(p.rows):
+	case p.list.At >= len(p.rows):
 		return nil
 	case p.onGroup():
-		return p.rows[p.Cursor].group
+		return p.rows[p.list.At].group
 	default:
-		return p.rows[p.Cursor].within
+		return p.rows[p.list.At].within
 	}
 }
 
 func (p *Pane) onGroup() bool {
-	return p.Cursor < len(p.rows) && p.rows[p.Cursor].group != nil
+	return p.list.At < len(p.rows) && p.rows[p.list.At].group != nil
 }
 
 // toggle opens or closes the group that the cursor is on; false when it is on none.
@@ -87,7 +87,7 @@ func (p *Pane) toggle() bool {
 	if !p.onGroup() {
 		return false
 	}
-	g := p.rows[p.Cursor].group
+	g := p.rows[p.list.At].group
 	p.opened[g.key] = !g.open
 	p.Refresh()
 	return true

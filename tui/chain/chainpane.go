@@ -22,9 +22,9 @@ type Pane struct {
 	width, height int
 	drawn         string
 	rows          []chainRow
-	// top is the first row shown; cursor the selected one, selected what it is: the cursor follows it.
-	top, Cursor int
-	selected    string
+	list          widget.Scroller
+	// selected is what the cursor is on: the cursor follows it.
+	selected string
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int
 	// lanes are those of the strip below the rows, length the time that it shows.
@@ -63,7 +63,7 @@ func NewPane(host screen.Context) *Pane {
 // Show turns to a lock.
 func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
-		p.id, p.top, p.Cursor, p.selected, p.length, p.root = id, 0, 0, "", 0, nil
+		p.id, p.list, p.selected, p.length, p.root = id, widget.Scroller{}, "", 0, nil
 		clear(p.opened)
 	}
 	p.Refresh()
@@ -94,28 +94,28 @@ func (p *Pane) Refresh() {
 	}
 	p.rows = fold(p.rows, p.opened)
 	if at := p.find(p.selected); at >= 0 {
-		p.Cursor = at
+		p.list.At = at
 	}
 	p.Move(0)
 }
 
 // Move moves the cursor.
 func (p *Pane) Move(by int) {
-	p.Cursor = max(0, min(p.Cursor+by, len(p.rows)-1))
+	p.list.To(p.list.At+by, len(p.rows), max(1, p.room))
 	p.selected = ""
-	if p.Cursor < len(p.rows) {
-		p.selected = p.rows[p.Cursor].key()
+	if p.list.At < len(p.rows) {
+		p.selected = p.rows[p.list.At].key()
 	}
 }
 
 // Click selects the row at a line of the view; true when it was selected before.
 func (p *Pane) Click(y int) bool {
-	at := p.top + y - p.ListTop
+	at := p.list.Top + y - p.ListTop
 	if y < p.ListTop || at >= len(p.rows) || y-p.ListTop >= p.room {
 		return false
 	}
-	again := at == p.Cursor
-	p.Move(at - p.Cursor)
+	again := at == p.list.At
+	p.Move(at - p.list.At)
 	return again
 }
 
@@ -124,8 +124,8 @@ func (p *Pane) page() int { return max(1, p.height/2) }
 // Target is the contender that a release is about: the selected one, or the holder when a master is selected; nil
 // when there is none, as for a group.
 func (p *Pane) Target(l *inspect.Lock) *inspect.Contender {
-	if p.Cursor < len(p.rows) && (p.rows[p.Cursor].contender != nil || p.rows[p.Cursor].group != nil) {
-		return p.rows[p.Cursor].contender
+	if p.list.At < len(p.rows) && (p.rows[p.list.At].contender != nil || p.rows[p.list.At].group != nil) {
+		return p.rows[p.list.At].contender
 	}
 	if len(l.Holders) > 0 {
 		return &l.Holders[0]
@@ -180,7 +180,7 @@ func (p *Pane) draw() string {
 	widths := widget.Lay(columns, p.width-widget.Margin-1)
 	lines = append(lines, append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...))
 	p.ListTop, p.room = len(lines), room
-	lines = append(lines, p.list(l, row, room)...)
+	lines = append(lines, p.rowLines(l, row, room)...)
 	lines = append(lines, below...)
 	lines = append(lines, p.strip(p.height-len(lines))...)
 	return p.finish(append(lines, p.grants(p.height-len(lines))...))
@@ -341,13 +341,16 @@ func (p *Pane) strip(room int) []widget.Line {
 		return nil
 	}
 	at, selected := lanes.Present(shown), -1
-	if p.Cursor < len(p.rows) && p.rows[p.Cursor].contender != nil {
-		name := p.rows[p.Cursor].contender.Name
+	if p.list.At < len(p.rows) && p.rows[p.list.At].contender != nil {
+		name := p.rows[p.list.At].contender.Name
 		selected = slices.IndexFunc(shown, func(l *lanes.Lane) bool { return l.Present && l.Contender.Name == name })
 	}
 	if selected >= 0 {
 		at = selected
 	}
 	lines := []widget.Line{nil, widget.Section(p.Theme(), p.width, "the last "+describe.Exact(p.length)), v.Header()}
-	return append(lines, v.List(shown, widget.Around(at, len(shown), room-frame), room-frame, selected)...)
+	var list widget.Scroller
+	list.Center(at, len(shown), room-frame)
+	list.At = selected
+	return append(lines, v.List(shown, list, room-frame)...)
 }

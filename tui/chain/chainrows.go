@@ -64,26 +64,26 @@ func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Li
 	}
 }
 
-// list draws the rows in sight; what is above and below them is told in the first and the last line.
-func (p *Pane) list(l *inspect.Lock, row func(chainRow) widget.Line, room int) []widget.Line {
+// rowLines draws the rows in sight, with how many there are above and below them.
+func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room int) []widget.Line {
 	t := p.Theme()
-	p.top = max(0, min(p.top, len(p.rows)-room))
-	p.top = max(min(p.top, p.Cursor), p.Cursor-room+1)
+	p.list.To(p.list.At, len(p.rows), room)
+	from, to := p.list.Sight(len(p.rows), room)
 	var lines []widget.Line
-	for i := p.top; i < min(len(p.rows), p.top+room); i++ {
+	for i := from; i < to; i++ {
 		out := widget.Line{{"   ", t.Text}}
 		over := p.highlight(l, p.rows[i])
-		if i == p.Cursor {
+		if i == p.list.At {
 			out = widget.Line{{t.Glyphs.Cursor + "  ", t.Holding}}
 			over = t.Selected
 		}
 		out = append(out, row(p.rows[i])...)
 		lines = append(lines, out.Over(p.width, over))
 	}
-	if p.top > 0 {
-		lines[0] = p.more(lines[0], fmt.Sprintf("%s %d more", t.Glyphs.Up, p.top))
+	if from > 0 {
+		lines[0] = p.more(lines[0], fmt.Sprintf("%s %d more", t.Glyphs.Up, from))
 	}
-	if rest := len(p.rows) - p.top - room; rest > 0 {
+	if rest := len(p.rows) - to; rest > 0 {
 		lines[len(lines)-1] = p.more(lines[len(lines)-1], fmt.Sprintf("%s %d more", t.Glyphs.Down, rest))
 	}
 	return lines

@@ -13,11 +13,11 @@ import (
 
 // details is a strip with what is known of the selected row.
 func (p *Pane) details(l *inspect.Lock) []widget.Line {
-	if p.Cursor >= len(p.rows) || p.height < 14 {
+	if p.list.At >= len(p.rows) || p.height < 14 {
 		return nil
 	}
 	lines := []widget.Line{p.section("selected")}
-	r := p.rows[p.Cursor]
+	r := p.rows[p.list.At]
 	if r.vote != nil {
 		return append(lines, p.voteDetails(l, r.vote)...)
 	}

@@ -63,7 +63,10 @@ type (
 )
 
 func New(host screen.Context) screen.Screen {
-	return &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
+	s := &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
+	s.input.Move, s.input.Changed = s.move, s.filter
+	s.input.Chosen = func() { s.moved = s.moved || s.Row() != nil }
+	return s
 }
 
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
@@ -340,28 +343,8 @@ func (s *Screen) Selected() screen.Subject {
 	return about
 }
 
-func (s *Screen) Typing() bool { return s.input.Open }
-
-// TakeKey types into the filter while it is open.
-func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
-	if !s.input.Open {
-		return false
-	}
-	switch msg.String() {
-	case "up":
-		s.move(-1)
-	case "down":
-		s.move(1)
-	default:
-		if key := msg.String(); key == "esc" || key == "enter" {
-			s.moved = s.moved || s.Row() != nil
-		}
-		if s.input.Key(msg) {
-			s.filter()
-		}
-	}
-	return true
-}
+// Input is the filter of the list.
+func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
 func (s *Screen) Actions() []screen.Action {
 	none := func() string {

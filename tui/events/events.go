@@ -31,7 +31,9 @@ type Screen struct {
 }
 
 func New(host screen.Context) screen.Screen {
-	return &Screen{Context: host, Follow: true, input: screen.NewFilterInput(newEventWords)}
+	s := &Screen{Context: host, Follow: true, input: screen.NewFilterInput(newEventWords)}
+	s.input.Move, s.input.Changed = s.move, s.search
+	return s
 }
 
 // Open shows a lock's events only when it was that lock's chain that one comes from: where the cursor was on some lock,
@@ -125,11 +127,9 @@ func (s *Screen) keepInSight() {
 	if s.Follow {
 		s.Cursor = s.Shown[last]
 	}
-	at, rows := s.place(), s.rows()
-	s.Cursor = s.Shown[at]
-	top := max(0, min(s.first(), len(s.Shown)-rows))
-	top = max(min(top, at), at-rows+1)
-	s.top = s.Shown[top]
+	list := widget.Scroller{Top: s.first()}
+	list.To(s.place(), len(s.Shown), s.rows())
+	s.Cursor, s.top = s.Shown[list.At], s.Shown[list.Top]
 }
 
 // fresh is how many events came since following ended.
@@ -197,7 +197,7 @@ func (s *Screen) Actions() []screen.Action {
 		only,
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
 	}
-	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,lost chooses kinds", s.search)...)
+	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,lost chooses kinds")...)
 	return append(append(list, screen.BackAction(s.Context), screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 
@@ -225,12 +225,8 @@ func (s *Screen) copy() tea.Cmd {
 	return screen.CopyMenu(s, s.Snapshot().Lock(e.Lock), e.Contender)
 }
 
-func (s *Screen) Typing() bool { return s.input.Open }
-
-// TakeKey types into the filter while it is open.
-func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
-	return s.input.Take(msg, s.move, s.search)
-}
+// Input is the filter of the list.
+func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
 // Focus is the lock that the events are restricted to: which ones the others are about changes too fast.
 func (s *Screen) Focus() []inspect.ID {

@@ -8,6 +8,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // Screen lists what is wrong with any lock or backend, the worst first, and all that is known of the selected one.
@@ -17,21 +18,22 @@ type Screen struct {
 	input         screen.FilterInput
 	finder        finder
 	width, height int
-	// top is the first row shown, cursor the selected one; group and chosen what that is: the cursor follows it. chosen is
-	// nil on the row of a group.
-	top, cursor int
-	group       *foundGroup
-	Chosen      *found
+	list          widget.Scroller
+	// group and Chosen are what is selected: the cursor follows it. Chosen is nil on the row of a group.
+	group  *foundGroup
+	Chosen *found
 	// moved: somebody chose; until then the first row stays selected.
 	moved bool
-	// inDetails: the keys move in the details, of which scroll lines are above the first in sight; over are those below
-	// the last one.
-	inDetails    bool
-	scroll, over int
+	// inDetails: the keys move in the details, of which over lines are below the last in sight.
+	inDetails bool
+	text      widget.Scroller
+	over      int
 }
 
 func New(host screen.Context) screen.Screen {
-	return &Screen{Context: host, Index: NewFindingIndex(host.FoundAt), input: screen.NewFilterInput(screen.NewWords)}
+	s := &Screen{Context: host, Index: NewFindingIndex(host.FoundAt), input: screen.NewFilterInput(screen.NewWords)}
+	s.input.Move, s.input.Changed = s.move, s.search
+	return s
 }
 
 // Open puts the cursor on the first finding of a lock.
@@ -59,7 +61,7 @@ func (s *Screen) Title() string { return string(screen.Findings) }
 
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
-	s.keepInSight()
+	s.list.To(s.list.At, s.Index.Rows(), s.rows())
 }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
@@ -79,13 +81,13 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 
 // click selects a row; a click on the selected one opens it.
 func (s *Screen) click(msg tea.MouseClickMsg) {
-	at := s.top + msg.Y - 2
+	at := s.list.Top + msg.Y - 2
 	switch {
 	case msg.Button != tea.MouseLeft || msg.Y < 2:
 	case msg.X >= s.tableWidth() || msg.Y-2 >= s.rows():
 		s.inDetails = s.Chosen != nil || s.group != nil
 	case at >= s.Index.Rows():
-	case at == s.cursor:
+	case at == s.list.At:
 		s.enter()
 	default:
 		s.inDetails, s.moved = false, true
@@ -101,34 +103,27 @@ func (s *Screen) follow() {
 		}
 	}
 	if at := s.Index.at(s.group, s.Chosen); at >= 0 && s.moved {
-		s.cursor = at
+		s.list.At = at
 	}
-	s.moveTo(s.cursor)
+	s.moveTo(s.list.At)
 }
 
 func (s *Screen) move(by int) {
 	if s.inDetails {
-		s.scroll = max(0, min(s.scroll+by, s.scroll+s.over))
+		s.text.Top = max(0, s.text.Top+min(by, s.over))
 		return
 	}
 	s.moved = true
-	s.moveTo(s.cursor + by)
+	s.moveTo(s.list.At + by)
 }
 
 func (s *Screen) moveTo(at int) {
-	s.cursor = max(0, min(at, s.Index.Rows()-1))
-	group, chosen := s.Index.Row(s.cursor)
+	s.list.To(at, s.Index.Rows(), s.rows())
+	group, chosen := s.Index.Row(s.list.At)
 	if group != s.group || s.Chosen == nil != (chosen == nil) || chosen != nil && compareFound(chosen, s.Chosen) != 0 {
-		s.scroll, s.inDetails = 0, false
+		s.text.Top, s.inDetails = 0, false
 	}
 	s.group, s.Chosen = group, chosen
-	s.keepInSight()
-}
-
-func (s *Screen) keepInSight() {
-	rows := s.rows()
-	s.top = max(0, min(s.top, s.Index.Rows()-rows))
-	s.top = max(min(s.top, s.cursor), s.cursor-rows+1)
 }
 
 // enter opens or folds a group, and goes to a finding's lock or backend.
@@ -182,7 +177,7 @@ func (s *Screen) Actions() []screen.Action {
 		enter.Hint, enter.Help = "backends", "open the backends"
 	}
 	list := []screen.Action{enter}
-	list = append(list, s.input.Actions("show only findings that have all these words: rule, lock, message...", s.search)...)
+	list = append(list, s.input.Actions("show only findings that have all these words: rule, lock, message...")...)
 	list = append(
 		list,
 		screen.Action{
@@ -220,12 +215,8 @@ func (s *Screen) copy() tea.Cmd {
 	return nil
 }
 
-func (s *Screen) Typing() bool { return s.input.Open }
-
-// TakeKey types into the filter while it is open.
-func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
-	return s.input.Take(msg, s.move, s.search)
-}
+// Input is the filter of the list.
+func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
 // Focus are the locks of the selected finding, so that its evidence is as new as can be.
 func (s *Screen) Focus() []inspect.ID {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -44,7 +43,7 @@ func (s *Screen) rows() int {
 	return max(1, min(s.Index.Rows(), max(4, room*2/5)))
 }
 
-func (s *Screen) ScrollPosition() (at, of, rows int) { return s.cursor, s.Index.Rows(), s.rows() }
+func (s *Screen) ScrollPosition() (at, of, rows int) { return s.list.At, s.Index.Rows(), s.rows() }
 
 func (s *Screen) View() string {
 	t, tail := s.Theme(), s.Theme().Glyphs.Ellipsis
@@ -53,12 +52,13 @@ func (s *Screen) View() string {
 	columns := findingColumns(inner)
 	widths := widget.Lay(columns, inner)
 	lines := []string{append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(width, tail, nil)}
-	for i := s.top; i < min(s.top+s.rows(), s.Index.Rows()); i++ {
+	from, to := s.list.Sight(s.Index.Rows(), s.rows())
+	for i := from; i < to; i++ {
 		group, f := s.Index.Row(i)
 		mark, cells := s.findingCells(group, f)
 		l := append(widget.Line{{" ", t.Text}, mark, {" ", t.Text}}, widget.Join(columns, widths, cells, tail)...)
 		over := t.Selected
-		if i != s.cursor {
+		if i != s.list.At {
 			over = nil
 		} else {
 			l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
@@ -263,13 +263,13 @@ func (s *Screen) details(width, height int) []string {
 	body := s.detailLines(width)
 	head := s.detailHead(width)
 	room := max(0, height-len(head))
-	s.scroll = max(0, min(s.scroll, len(body)-room))
-	s.over = max(0, len(body)-room-s.scroll)
+	s.text.Top = max(0, min(s.text.Top, len(body)-room))
+	s.over = max(0, len(body)-room-s.text.Top)
 	if s.over > 0 || s.inDetails {
 		head[0] = s.detailRule(width)
 	}
 	var out []string
-	for _, l := range append(head, body[s.scroll:min(len(body), s.scroll+room)]...) {
+	for _, l := range append(head, body[s.text.Top:min(len(body), s.text.Top+room)]...) {
 		out = append(out, l.Render(width, t.Glyphs.Ellipsis, nil))
 	}
 	return out
@@ -289,17 +289,12 @@ func (s *Screen) detailRule(width int) widget.Line {
 	name := "selected"
 	style := t.Muted
 	switch {
-	case s.inDetails && s.scroll+s.over > 0:
+	case s.inDetails && s.text.Top+s.over > 0:
 		name, style = fmt.Sprintf("selected %s %s arrows move, tab: to the list", t.Glyphs.Dot, t.Glyphs.Up+t.Glyphs.Down), t.Waiting
 	case s.inDetails:
 		name, style = "selected "+t.Glyphs.Dot+" all of it is shown, tab: to the list", t.Waiting
 	case s.over > 0:
 		name = fmt.Sprintf("selected %s %s %s, tab", t.Glyphs.Dot, t.Glyphs.Down, describe.Count(s.over, "more line"))
 	}
-	rule := t.Glyphs.Rule
-	return widget.Line{
-		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
-		{name, style},
-		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
-	}
+	return widget.Divider(t, width, name, style)
 }

@@ -93,6 +93,12 @@ func (s *Screen) Title() string { return string(screen.Lab) }
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.rects = s.layout()
+	if r := s.rects[PaneHand]; r.width > 0 {
+		s.Hand.setSize(r.width, r.height-paneHead)
+	}
+	if r := s.rects[PaneFaults]; r.width > 0 {
+		s.Faults.setSize(r.width, r.height-paneHead)
+	}
 }
 
 // Panes are those that there are.
@@ -209,8 +215,8 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	row := msg.Y - s.rects[s.Pane].y - paneHead
 	switch {
 	case row < 0:
-	case s.Pane == PaneHand && s.Hand.top+row < len(s.Hand.Takes):
-		s.Hand.cursor = s.Hand.top + row
+	case s.Pane == PaneHand && s.Hand.list.Top+row < len(s.Hand.Takes):
+		s.Hand.list.At = s.Hand.list.Top + row
 	case s.Pane == PaneFaults:
 		s.Faults.click(row)
 	}
@@ -219,7 +225,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 func (s *Screen) move(by int) {
 	switch s.Pane {
 	case PaneHand:
-		s.Hand.cursor = max(0, min(s.Hand.cursor+by, len(s.Hand.Takes)-1))
+		s.Hand.list.At = max(0, min(s.Hand.list.At+by, len(s.Hand.Takes)-1))
 	case PaneFaults:
 		s.Faults.move(by)
 	}

@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // fault is one that can be done to the sandbox.
@@ -129,14 +130,14 @@ func masterFault(m Master) fault {
 // faults does things to the sandbox, and shows what comes of it.
 type faults struct {
 	screen.Context
-	sandbox     Faults // nil where there is none
-	about       inspect.ID
-	chosen      *inspect.Contender // as it was then; nil: the first in the lock, whoever that is
-	frozen      bool
-	Masters     []Master
-	looking     bool
-	looked      time.Time
-	cursor, top int
+	sandbox Faults // nil where there is none
+	about   inspect.ID
+	chosen  *inspect.Contender // as it was then; nil: the first in the lock, whoever that is
+	frozen  bool
+	Masters []Master
+	looking bool
+	looked  time.Time
+	list    widget.Scroller
 	// label is what the selected fault was called at last, changed when it became that by itself.
 	label   string
 	changed time.Time
@@ -222,7 +223,7 @@ func (f *faults) noteLabel() {
 // selected is the fault that the cursor is on.
 func (f *faults) selected() fault {
 	list := faultsOf(f.target())
-	return list[max(0, min(f.cursor, len(list)-1))]
+	return list[max(0, min(f.list.At, len(list)-1))]
 }
 
 func ContendersOf(l *inspect.Lock) []*inspect.Contender {
@@ -333,14 +334,14 @@ func (f *faults) inject() tea.Cmd {
 }
 
 func (f *faults) move(by int) {
-	f.cursor = max(0, min(f.cursor+by, len(faultsOf(f.target()))-1))
+	f.list.At = max(0, min(f.list.At+by, len(faultsOf(f.target()))-1))
 	f.repin()
 	f.read()
 }
 
 func (f *faults) click(row int) {
-	if at := f.top + row; at < len(faultsOf(f.target())) {
-		f.cursor = at
+	if at := f.list.Top + row; at < len(faultsOf(f.target())) {
+		f.list.At = at
 		f.repin()
 		f.read()
 	}

@@ -9,26 +9,35 @@ import (
 	"lockscope/tui/widget"
 )
 
+// below is how many lines tell what the selected fault shows.
+const below = 3
+
+// room is how many faults are in sight.
+func (f *faults) room(width, height int) int {
+	return max(2, min(len(faultsOf(f.target())), height-below-len(f.afterLines(width, max(2, height/3)))))
+}
+
+// setSize keeps the cursor in sight.
+func (f *faults) setSize(width, height int) {
+	f.list.To(f.list.At, len(faultsOf(f.target())), f.room(width, height))
+}
+
 // lines draws the faults, what the selected one will show, and what came of the last, in at most height lines. chosen:
 // the keys are for this pane.
 func (f *faults) lines(width, height int, chosen bool) []widget.Line {
 	t := f.Theme()
 	list := faultsOf(f.target())
-	f.cursor = max(0, min(f.cursor, len(list)-1))
-	const below = 3 // what the selected one shows
 	after := f.afterLines(width, max(2, height/3))
-	room := max(2, min(len(list), height-below-len(after)))
-	f.top = max(min(f.top, f.cursor), f.cursor-room+1)
-	f.top = max(0, min(f.top, len(list)-room))
+	from, to := f.list.Sight(len(list), f.room(width, height))
 	var lines []widget.Line
-	for i, x := range list[f.top:min(len(list), f.top+room)] {
-		lines = append(lines, f.row(x, chosen && f.top+i == f.cursor))
+	for i, x := range list[from:to] {
+		lines = append(lines, f.row(x, chosen && from+i == f.list.At))
 	}
-	widget.More(f.Theme(), lines, f.top, len(list), width)
+	widget.More(f.Theme(), lines, from, len(list), width)
 	if height-len(lines)-len(after) > below {
 		lines = append(lines, nil)
 	}
-	selected := &list[f.cursor]
+	selected := &list[max(0, min(f.list.At, len(list)-1))]
 	text, style := selected.shows, t.Muted
 	if selected.off != "" {
 		text = selected.off

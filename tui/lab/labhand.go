@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // takeState is how far an attempt to take a lock is.
@@ -104,11 +105,10 @@ const (
 // hand is what was taken by hand.
 type hand struct {
 	screen.Context
-	lab    Driver // nil where nothing may be written
-	Takes  []*Take
-	next   int
-	cursor int
-	top    int
+	lab   Driver // nil where nothing may be written
+	Takes []*Take
+	next  int
+	list  widget.Scroller
 }
 
 func newHand(host screen.Context, lab Driver) *hand { return &hand{Context: host, lab: lab, next: 1} }
@@ -123,11 +123,10 @@ func (h *hand) find(id int) *Take {
 
 // selected is the take that the cursor is on; nil when there is none.
 func (h *hand) selected() *Take {
-	h.cursor = max(0, min(h.cursor, len(h.Takes)-1))
-	if len(h.Takes) == 0 {
+	if h.list.At >= len(h.Takes) {
 		return nil
 	}
-	return h.Takes[h.cursor]
+	return h.Takes[h.list.At]
 }
 
 // ours says that a contender of that name was made by hand.
@@ -189,7 +188,7 @@ func (h *hand) Add(k *Take) *Take {
 	k.Id, k.asked = h.next, h.Clock()
 	h.next++
 	h.Takes = append(h.Takes, k)
-	h.cursor = len(h.Takes) - 1
+	h.list.At = len(h.Takes) - 1
 	return k
 }
 

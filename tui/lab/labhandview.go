@@ -19,15 +19,27 @@ func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 		return h.emptyLines(width)
 	}
 	details := h.detailLines(h.selected(), width)
-	room := max(1, min(len(h.Takes), height-len(details)-1))
-	h.top = max(min(h.top, h.cursor), h.cursor-room+1)
-	h.top = max(0, min(h.top, len(h.Takes)-room))
+	from, to := h.list.Sight(len(h.Takes), h.room(width, height))
 	var lines []widget.Line
-	for i, k := range h.Takes[h.top:min(len(h.Takes), h.top+room)] {
-		lines = append(lines, h.row(k, width, chosen && h.top+i == h.cursor))
+	for i, k := range h.Takes[from:to] {
+		lines = append(lines, h.row(k, width, chosen && from+i == h.list.At))
 	}
-	widget.More(h.Theme(), lines, h.top, len(h.Takes), width)
+	widget.More(h.Theme(), lines, from, len(h.Takes), width)
 	return append(append(lines, nil), details...)
+}
+
+// room is how many takes are in sight.
+func (h *hand) room(width, height int) int {
+	if len(h.Takes) == 0 {
+		return 1
+	}
+	return max(1, min(len(h.Takes), height-len(h.detailLines(h.selected(), width))-1))
+}
+
+// setSize keeps the cursor in sight.
+func (h *hand) setSize(width, height int) {
+	h.list.At = max(0, min(h.list.At, len(h.Takes)-1))
+	h.list.To(h.list.At, len(h.Takes), h.room(width, height))
 }
 
 // need is how high the pane is that shows everything.

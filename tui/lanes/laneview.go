@@ -227,11 +227,12 @@ func (v *View) glyph(c Cell) (string, lipgloss.Style) {
 	}
 }
 
-// List draws the lanes from top on.
-func (v *View) List(lanes []*Lane, top, room, cursor int) []widget.Line {
+// List draws the lanes in sight. A cursor that is on none of them is not drawn.
+func (v *View) List(lanes []*Lane, list widget.Scroller, room int) []widget.Line {
 	var lines []widget.Line
-	for i := top; i < min(len(lanes), top+room); i++ {
-		lines = append(lines, v.row(lanes[i], i == cursor))
+	from, to := list.Sight(len(lanes), room)
+	for i := from; i < to; i++ {
+		lines = append(lines, v.row(lanes[i], i == list.At))
 	}
 	return lines
 }

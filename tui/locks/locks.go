@@ -8,6 +8,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/tui/chain"
 	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // Screen lists all locks of all backends.
@@ -16,9 +17,9 @@ type Screen struct {
 	arranger
 	width, height int
 	drawn         string
-	// top is the first line shown, cursor the selected one, selected what it is: the cursor follows that.
-	top, Cursor int
-	Current     Selection
+	table         widget.Scroller
+	// Current is what is selected: the cursor follows that.
+	Current Selection
 	// moved: somebody chose; until then the first line stays selected.
 	moved bool
 	// Opened are the groups whose locks are shown.
@@ -31,10 +32,13 @@ type Screen struct {
 }
 
 func New(host screen.Context) screen.Screen {
-	return &Screen{
+	s := &Screen{
 		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), beside: chain.NewPane(host),
 		cachedRows: make(map[inspect.ID]cachedRow),
 	}
+	s.input.Move, s.input.Changed = s.move, s.filtered
+	s.input.Chosen = func() { s.moved = s.moved || s.input.Text() != "" && s.Current != (Selection{}) } // it stays selected
+	return s
 }
 
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
@@ -62,7 +66,7 @@ func (s *Screen) Title() string { return string(screen.Locks) }
 // SetSize lays the screen out and draws it, as everything is by now.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
-	s.keepInSight()
+	s.table.To(s.table.At, s.Index.Lines(s.Opened), s.rows())
 	if s.wide() {
 		s.showBeside()
 		s.beside.SetSize(width-s.tableWidth()-3, height-1)
@@ -84,7 +88,7 @@ func (s *Screen) tableWidth() int {
 func (s *Screen) rows() int { return max(1, s.height-2) }
 
 func (s *Screen) ScrollPosition() (at, of, rows int) {
-	return s.Cursor, s.Index.Lines(s.Opened), s.rows()
+	return s.table.At, s.Index.Lines(s.Opened), s.rows()
 }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
@@ -112,7 +116,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 
 // click selects a line; a click on the selected one opens it, one on a title sorts by its column.
 func (s *Screen) click(msg tea.MouseClickMsg) {
-	at := s.top + msg.Y - 2
+	at := s.table.Top + msg.Y - 2
 	switch {
 	case msg.Button != tea.MouseLeft || msg.X >= s.tableWidth() || msg.Y < 1:
 	case msg.Y == 1:
@@ -120,11 +124,11 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 			s.SortBy(by)
 		}
 	case at >= s.Index.Lines(s.Opened):
-	case at == s.Cursor:
+	case at == s.table.At:
 		s.enter()
 	default:
 		s.inBeside = false
-		s.move(at - s.Cursor)
+		s.move(at - s.table.At)
 	}
 }
 
@@ -132,10 +136,10 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 func (s *Screen) follow() {
 	if s.moved {
 		if at := s.Index.Line(s.Opened, s.Current); at >= 0 {
-			s.Cursor = at
+			s.table.At = at
 		}
 	}
-	s.moveTo(s.Cursor)
+	s.moveTo(s.table.At)
 }
 
 func (s *Screen) move(by int) {
@@ -144,30 +148,22 @@ func (s *Screen) move(by int) {
 		return
 	}
 	s.moved = true
-	s.moveTo(s.Cursor + by)
+	s.moveTo(s.table.At + by)
 }
 
 func (s *Screen) moveTo(at int) {
-	s.Cursor = max(0, min(at, s.Index.Lines(s.Opened)-1))
+	s.table.To(at, s.Index.Lines(s.Opened), s.rows())
 	s.Current = Selection{}
-	if here := s.Index.Slice(s.Opened, s.Cursor, 1); len(here) > 0 {
+	if here := s.Index.Slice(s.Opened, s.table.At, 1); len(here) > 0 {
 		s.Current = here[0].Selection()
 	}
 	s.showBeside()
-	s.keepInSight()
 }
 
 func (s *Screen) showBeside() {
 	if s.wide() {
 		s.beside.Show(s.Current.Lock)
 	}
-}
-
-func (s *Screen) keepInSight() {
-	rows := s.rows()
-	s.top = max(0, min(s.top, s.Index.Lines(s.Opened)-rows))
-	s.top = min(s.top, s.Cursor)
-	s.top = max(s.top, s.Cursor-rows+1)
 }
 
 // onGroup is the group whose head is selected.
@@ -256,7 +252,7 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none, Run: screen.Do(s.enter)},
 	}
-	list = append(list, s.input.Actions("show only locks with all these: "+screen.FieldNames, s.filtered)...)
+	list = append(list, s.input.Actions("show only locks with all these: "+screen.FieldNames)...)
 	list = append(list,
 		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
 		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "group by directory or key prefix, and not", Run: screen.Do(s.group)},
@@ -288,28 +284,8 @@ func (s *Screen) filtered() {
 	s.follow()
 }
 
-func (s *Screen) Typing() bool { return s.input.Open }
-
-// TakeKey types into the filter while it is open. The lock that a filter has found stays selected after it.
-func (s *Screen) TakeKey(msg tea.KeyPressMsg) bool {
-	if !s.input.Open {
-		return false
-	}
-	switch msg.String() {
-	case "up":
-		s.move(-1)
-		return true
-	case "down":
-		s.move(1)
-		return true
-	case "enter", "esc":
-		s.moved = s.moved || s.input.Text() != "" && s.Current != (Selection{})
-	}
-	if s.input.Key(msg) {
-		s.filtered()
-	}
-	return true
-}
+// Input is the filter of the list.
+func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
 func (s *Screen) Focus() []inspect.ID {
 	ids := make([]inspect.ID, 0, s.rows())
@@ -322,7 +298,7 @@ func (s *Screen) Focus() []inspect.ID {
 }
 
 // Visible are the lines in sight.
-func (s *Screen) Visible() []tableLine { return s.Index.Slice(s.Opened, s.top, s.rows()) }
+func (s *Screen) Visible() []tableLine { return s.Index.Slice(s.Opened, s.table.Top, s.rows()) }
 
 func (s *Screen) NeedsFastTick() bool {
 	for _, e := range s.Visible() {

@@ -23,7 +23,7 @@ func (s *Screen) draw() string {
 	table := []string{s.header(width)}
 	lines := s.Visible()
 	for i, e := range lines {
-		selected := s.top+i == s.Cursor
+		selected := s.table.Top+i == s.table.At
 		if e.Group != nil {
 			table = append(table, s.groupView(e.Group, width, selected))
 		} else {

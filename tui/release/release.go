@@ -62,8 +62,9 @@ type Dialog struct {
 	wrong      bool // enter was pressed with another path
 	hasty      bool // the button was chosen, or enter pressed without: then enter cancels
 	sent       bool // the release was asked for
-	// top is the first line in sight of the requests, hidden how many are not.
-	top, hidden int
+	// text is what is in sight of the requests, hidden how many lines are not.
+	text   widget.Scroller
+	hidden int
 }
 
 func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
@@ -157,9 +158,9 @@ func (d *Dialog) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	case "esc":
 		return nil, true
 	case "up":
-		d.top = max(0, d.top-1)
+		d.text.Scroll(-1, d.hidden, 0)
 	case "down":
-		d.top = min(d.top+1, d.hidden)
+		d.text.Scroll(1, d.hidden, 0)
 	case "tab", "shift+tab", "left", "right":
 		d.chosen, d.hasty = !d.chosen && d.matches(), true
 	case "enter":

@@ -119,7 +119,7 @@ func (d *Dialog) SetSize(width, height int) {
 			d.hidden = len(lines) - room + 1
 		}
 	}
-	d.top = max(0, min(d.top, d.hidden))
+	d.text.Scroll(0, d.hidden, 0)
 }
 
 // previewParts are the lines of a preview that scroll, in so much room, and those below that always fit with the title.
@@ -152,11 +152,11 @@ func (d *Dialog) scrolled(lines []widget.Line, room int) []widget.Line {
 	if len(lines) <= room {
 		return lines
 	}
-	note := fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Down, d.hidden-d.top)
-	if d.top == d.hidden {
-		note = fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Up, d.top)
+	note := fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Down, d.hidden-d.text.Top)
+	if d.text.Top == d.hidden {
+		note = fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Up, d.text.Top)
 	}
-	return append(slices.Clone(lines[d.top:d.top+room-1]), d.labelled("", widget.Line{{note, d.Theme().Waiting}}))
+	return append(slices.Clone(lines[d.text.Top:d.text.Top+room-1]), d.labelled("", widget.Line{{note, d.Theme().Waiting}}))
 }
 
 // sendLines is how many lines one request takes at most.

@@ -57,7 +57,7 @@ type Copying struct {
 	Context
 	Id      inspect.ID
 	Choices []describe.Command
-	cursor  int
+	list    widget.Scroller
 }
 
 // Update moves and chooses; a figure chooses at once.
@@ -70,11 +70,11 @@ func (d *Copying) Update(msg tea.Msg) (tea.Cmd, bool) {
 	case "esc", "q", "h", "left":
 		return nil, true
 	case "up", "k":
-		d.cursor = max(0, d.cursor-1)
+		d.move(-1)
 	case "down", "j", "tab":
-		d.cursor = min(d.cursor+1, len(d.Choices)-1)
+		d.move(1)
 	case "enter", "y":
-		return d.copy(d.cursor), true
+		return d.copy(d.list.At), true
 	default:
 		if at := strings.Index("123456789", s); len(s) == 1 && at >= 0 && at < len(d.Choices) {
 			return d.copy(at), true
@@ -82,6 +82,8 @@ func (d *Copying) Update(msg tea.Msg) (tea.Cmd, bool) {
 	}
 	return nil, false
 }
+
+func (d *Copying) move(by int) { d.list.To(d.list.At+by, len(d.Choices), len(d.Choices)) }
 
 func (d *Copying) copy(at int) tea.Cmd {
 	text := d.Choices[at].Text
@@ -109,7 +111,7 @@ func (d *Copying) View(width, height int) string {
 		if i > 8 {
 			l[1].Text = " "
 		}
-		if i == d.cursor {
+		if i == d.list.At {
 			l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 			l = l.Add(t.Strong, c.Text)
 		} else {

@@ -9,35 +9,65 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// FilterInput is the filter of a list and the line in which it is typed. A screen that has one gives it the keys while
-// it is open (TakeKey), has its action, and shows it (view).
+// FilterInput is the filter of a list and the line in which it is typed. A screen that has one names it (Filtering), has its
+// actions, and shows it (View).
 type FilterInput struct {
 	Filter
-	parse func(string) Filter
-	field widget.Field
-	Open  bool
+	Open bool
+	// Move moves the list's cursor while the filter is typed, Changed shows what it lets through now. Chosen, where it is not
+	// nil, is called before the line closes: what the cursor is on was looked for.
+	Move    func(by int)
+	Changed func()
+	Chosen  func()
+	parse   func(string) Filter
+	field   widget.Field
 }
 
-// NewFilterInput makes one whose text parse reads: newFilter for locks, newWords for anything else.
+// NewFilterInput makes one whose text parse reads: NewFilter for locks, NewWords for anything else.
 func NewFilterInput(parse func(string) Filter) FilterInput { return FilterInput{parse: parse} }
 
 // Text is what was typed.
 func (i *FilterInput) Text() string { return i.field.Value() }
 
-// Key takes a key while the line is open. changed: the filter is another than before.
-func (i *FilterInput) Key(msg tea.KeyPressMsg) (changed bool) {
-	switch msg.String() {
-	case "esc":
-		return i.Clear()
-	case "enter":
-		i.Open = false
-	default:
-		if i.field.Press(msg) {
-			i.Filter = i.parse(i.field.Value())
-			return true
+// Update takes a key or a paste while the line is open; false: it is closed.
+func (i *FilterInput) Update(msg tea.Msg) bool {
+	if !i.Open {
+		return false
+	}
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		i.key(msg)
+	case tea.PasteMsg:
+		if i.field.Paste(msg) {
+			i.typed()
 		}
 	}
-	return false
+	return true
+}
+
+func (i *FilterInput) key(msg tea.KeyPressMsg) {
+	switch msg.String() {
+	case "up":
+		i.Move(-1)
+	case "down":
+		i.Move(1)
+	case "enter", "esc":
+		if i.Chosen != nil {
+			i.Chosen()
+		}
+		if i.Open = false; msg.String() == "esc" && i.Clear() {
+			i.Changed()
+		}
+	default:
+		if i.field.Press(msg) {
+			i.typed()
+		}
+	}
+}
+
+func (i *FilterInput) typed() {
+	i.Filter = i.parse(i.field.Value())
+	i.Changed()
 }
 
 // Clear closes the line and shows everything again; false when everything was shown before.
@@ -47,29 +77,13 @@ func (i *FilterInput) Clear() (changed bool) {
 	return changed
 }
 
-// Take gives a key to the filter while it is open, the arrows to the list below it: move moves its cursor, search is called
-// when the words have changed. false: the filter is closed.
-func (i *FilterInput) Take(msg tea.KeyPressMsg, move func(int), search func()) bool {
-	switch key := msg.String(); {
-	case !i.Open:
-		return false
-	case key == "up":
-		move(-1)
-	case key == "down":
-		move(1)
-	case i.Key(msg):
-		search()
-	}
-	return true
-}
-
-// Actions are the keys of a list's filter; cleared is called after it was cleared.
-func (i *FilterInput) Actions(help string, cleared func()) []Action {
+// Actions are the keys of a list's filter.
+func (i *FilterInput) Actions(help string) []Action {
 	list := []Action{{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: help, Run: Do(func() { i.Open = true })}}
 	if i.field.Value() != "" {
 		list = append(list, Action{Keys: []string{"esc"}, Shown: "esc", Hint: "show all", Help: "clear the filter", Run: Do(func() {
 			i.Clear()
-			cleared()
+			i.Changed()
 		})})
 	}
 	return list

@@ -72,11 +72,8 @@ type Screen interface {
 	NeedsFastTick() bool
 }
 
-// Typist is a screen that takes every key before the actions while a filter is typed in it.
-type Typist interface {
-	TakeKey(msg tea.KeyPressMsg) bool
-	Typing() bool
-}
+// Filtering is a screen whose list has a filter. While that is typed it gets every key and paste before the actions.
+type Filtering interface{ Input() *FilterInput }
 
 // Scrolling is a screen with a list. Sight is which row the cursor is on, counted from 0, of how many, and how many are in sight.
 type Scrolling interface {

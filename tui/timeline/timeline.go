@@ -24,9 +24,8 @@ type Screen struct {
 	// length of the window; 0: what fits the lock. end is where it ends; zero: now.
 	length time.Duration
 	end    time.Time
-	// top is the first lane shown, cursor the selected one of those in the window, and selected which it is; follow:
-	// whoever holds the lock.
-	top, Cursor int
+	list   widget.Scroller // of the lanes in the window
+	// selected is the lane that the cursor is on; follow: that of whoever holds the lock.
 	selected    lanes.Key
 	follow      bool
 	ListTop     int  // the line of the view where the lanes start
@@ -43,7 +42,7 @@ func New(host screen.Context, arrowsTaken bool) screen.Screen {
 
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && p.Lock != s.id {
-		s.id, s.length, s.end, s.top, s.follow = p.Lock, 0, time.Time{}, 0, true
+		s.id, s.length, s.end, s.list.Top, s.follow = p.Lock, 0, time.Time{}, 0, true
 	}
 	return nil
 }
@@ -76,14 +75,14 @@ func (s *Screen) LaneView() lanes.View {
 func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 	v := s.LaneView()
 	list := v.In(s.lanes())
-	s.Cursor = min(s.Cursor, max(0, len(list)-1))
+	s.list.At = min(s.list.At, max(0, len(list)-1))
 	if s.follow {
-		s.Cursor = lanes.Present(list)
+		s.list.At = lanes.Present(list)
 		return v, list
 	}
 	for i, l := range list {
 		if lanes.KeyOf(l.Contender) == s.selected || l.Present && l.Contender.Name == s.selected.Name {
-			s.Cursor = i
+			s.list.At = i
 		}
 	}
 	return v, list
@@ -92,8 +91,8 @@ func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 // Selected is the lock and who the selected lane is of.
 func (s *Screen) Selected() screen.Subject {
 	about := screen.Subject{Lock: s.id}
-	if _, list := s.shown(); s.Cursor < len(list) {
-		about.Owner, _ = list[s.Cursor].Contender.Identity(s.id.Backend)
+	if _, list := s.shown(); s.list.At < len(list) {
+		about.Owner, _ = list[s.list.At].Contender.Identity(s.id.Backend)
 	}
 	return about
 }
@@ -107,7 +106,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseClickMsg:
 		if at := msg.Y - s.ListTop; at >= 0 && at < s.room {
 			s.shown()
-			s.move(s.top + at - s.Cursor)
+			s.move(s.list.Top + at - s.list.At)
 		}
 	}
 	return nil
@@ -118,8 +117,8 @@ func (s *Screen) move(by int) {
 	if len(list) == 0 {
 		return
 	}
-	s.follow, s.Cursor = false, max(0, min(s.Cursor+by, len(list)-1))
-	s.selected = lanes.KeyOf(list[s.Cursor].Contender)
+	s.follow, s.list.At = false, max(0, min(s.list.At+by, len(list)-1))
+	s.selected = lanes.KeyOf(list[s.list.At].Contender)
 }
 
 func (s *Screen) page() int { return max(1, s.room-1) }
@@ -240,12 +239,12 @@ func (s *Screen) draw() string {
 	if len(list) == 0 {
 		lines = append(lines, widget.Line{{"   " + s.emptiness(&v), t.Muted}})
 	} else {
-		s.top = max(min(s.top, s.Cursor), s.Cursor-s.room+1)
-		s.top = max(0, min(s.top, len(list)-s.room))
 		if s.follow {
-			s.top = widget.Around(s.Cursor, len(list), s.room)
+			s.list.Center(s.list.At, len(list), s.room)
+		} else {
+			s.list.To(s.list.At, len(list), s.room)
 		}
-		lines = append(lines, v.List(list, s.top, s.room, s.Cursor)...)
+		lines = append(lines, v.List(list, s.list, s.room)...)
 	}
 	for len(lines) < s.height-len(below) {
 		lines = append(lines, nil)

@@ -83,5 +83,5 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane) []widget.Line {
 		return lines
 	}
 	lines = append(lines, widget.Section(s.Theme(), s.width, "selected"))
-	return append(lines, v.Facts(lanes[s.Cursor], s.width)...)
+	return append(lines, v.Facts(lanes[s.list.At], s.width)...)
 }

@@ -3,17 +3,21 @@ package widget
 import (
 	"strings"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/theme"
 )
 
 // Section is a rule with a name in it.
-func Section(t *theme.Theme, width int, name string) Line {
+func Section(t *theme.Theme, width int, name string) Line { return Divider(t, width, name, t.Muted) }
+
+// Divider is Section with the name in another style.
+func Divider(t *theme.Theme, width int, name string, style lipgloss.Style) Line {
 	rule := t.Glyphs.Rule
 	return Line{
 		{" " + strings.Repeat(rule, 2) + " ", t.Faint},
-		{name, t.Muted},
+		{name, style},
 		{" " + strings.Repeat(rule, max(0, width-ansi.StringWidth(name)-6)), t.Faint},
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Field is a line of text that is being typed. Its zero value is empty and ready. Pastes are messages of their own, and
-// reach it only where paste is called.
+// reach it only where Paste is called.
 type Field struct {
 	input textinput.Model
 	ready bool
@@ -46,6 +46,14 @@ func (f *Field) Press(msg tea.KeyPressMsg) bool {
 	value, at := f.input.Value(), f.input.Position()
 	f.input, _ = f.input.Update(msg) // its command makes the cursor blink, which ours does not
 	return f.input.Value() != value || f.input.Position() != at
+}
+
+// Paste puts text in at the cursor, without line breaks; false where there was nothing in it.
+func (f *Field) Paste(msg tea.PasteMsg) bool {
+	f.start()
+	before := f.input.Value()
+	f.input, _ = f.input.Update(msg)
+	return f.input.Value() != before
 }
 
 // View is the text with a cursor, which stays in sight.

@@ -59,9 +59,6 @@ func More(t *theme.Theme, rows []Line, top, all, width int) {
 	}
 }
 
-// Around is the first of n lanes to show so that the one at some place is in the middle.
-func Around(at, n, room int) int { return max(0, min(at-room/2, n-room)) }
-
 // Filled is exactly n lines.
 func Filled(lines []string, n int) []string {
 	for len(lines) < n {

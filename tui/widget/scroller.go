@@ -1,14 +1,24 @@
 package widget
 
-// Scroller is a cursor in a list of which a part is in sight.
+// Scroller is a cursor in a list, and the first line of it that is in sight. Every list and every text that scrolls has one.
+// Its zero value is at the start.
 type Scroller struct{ At, Top int }
 
-// To moves the cursor to a place in a list of n, of which rows are in sight.
+// To moves the cursor to a place in a list of n, of which rows are in sight, and what is in sight no more than it must.
 func (c *Scroller) To(at, n, rows int) {
 	c.At = max(0, min(at, n-1))
 	c.Top = max(0, min(c.Top, n-rows))
 	c.Top = min(c.Top, c.At)
 	c.Top = max(c.Top, c.At-rows+1)
+}
+
+// Scroll moves what is in sight of a text of n lines, which has no cursor.
+func (c *Scroller) Scroll(by, n, rows int) { c.Top = max(0, min(c.Top+by, n-rows)) }
+
+// Center is To with the cursor in the middle where there is more on both sides.
+func (c *Scroller) Center(at, n, rows int) {
+	c.At = max(0, min(at, n-1))
+	c.Top = max(0, min(c.At-rows/2, n-rows))
 }
 
 // Sight is the part of a list of n that is in sight.
