@@ -78,6 +78,7 @@ const (
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
 	besidePolls   = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
+	followEvery   = time.Second            // the sentinels are asked who the master is: one that was replaced may live on
 	topologyEvery = 2 * time.Second        // a cluster is asked who serves what
 	sweptEvery    = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
 	manyScans     = 20                     // of a pass: the next one looks at more keys at once

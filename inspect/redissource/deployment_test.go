@@ -85,6 +85,30 @@ func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
 	awaitPush(v)
 }
 
+// A master that was replaced lives on for a while as it was: it is left at once, and what happened meanwhile was not seen.
+func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
+	t.Parallel()
+	sentinel, master, replica := servertest.StartRedisSentinel(t)
+	set(t, master, "lock:a", "x", 0)
+	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}))
+	v.Await("held", holder(v, "lock:a", "x"))
+	if err := client(t, master).Wait(context.Background(), 1, 5*time.Second).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
+	defer c.Close()
+	for deadline := time.Now().Add(60 * time.Second); c.Failover(context.Background(), servertest.SentinelMaster).Err() != nil; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) { // its replica is not known to be ready
+			t.Fatal("no failover")
+		}
+	}
+	v.Await("the other master, and when it was not seen", func() bool {
+		return v.Backend.Servers[0].Addr == replica.Addr && v.Gap != nil && v.Gap.Until.After(v.Gap.From)
+	})
+	set(t, replica, "lock:a", "z", 0)
+	v.Await("what it holds", holder(v, "lock:a", "z"))
+}
+
 func TestASocketIsReadByPush(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "redis.sock")

@@ -47,6 +47,8 @@ type master struct {
 	// clientAt is where it connects to.
 	clientAt []string
 	addr     string // how it is shown; with Sentinel where the master was last found
+	// With Sentinel: when the master was last named so, and when the one before it was for the last time; zero: there was none.
+	namedAt, formerAt time.Time
 }
 
 func newMaster(addr string, options redis.UniversalOptions, timeout time.Duration) *master {
@@ -140,12 +142,16 @@ func (m *master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
+	asked := time.Now()
 	addr, err := connect.SentinelMaster(ctx, o, readOnly{&m.sent})
 	if err != nil {
 		return o, err
 	}
 	m.mu.Lock()
-	m.addr = addr
+	if addr != m.addr {
+		m.formerAt = m.namedAt
+	}
+	m.addr, m.namedAt = addr, asked
 	m.mu.Unlock()
 	o.Addrs, o.MasterName = []string{addr}, ""
 	return o, nil
@@ -167,6 +173,13 @@ func (m *master) follow(ctx context.Context) {
 	if replaced {
 		m.drop(client)
 	}
+}
+
+// replacedAfter is when the master before the present one was last known to be the master; zero: there was none.
+func (m *master) replacedAfter() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.formerAt
 }
 
 func (m *master) drop(client redis.UniversalClient) {

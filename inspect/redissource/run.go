@@ -219,12 +219,15 @@ func (r *run) report(rep report) {
 	p := r.masters[rep.master]
 	p.busy, p.late = false, false
 	r.release(p)
-	r.readdress(p)
+	replaced := r.readdress(p)
 	if rep.err != nil {
 		r.down(p, rep.err)
 		return
 	}
 	r.alive(p, rep.took)
+	if replaced {
+		return // the one before may have said it
+	}
 	p.pace.Add(rep.took - time.Duration(len(rep.keys))*perKey)
 	now := time.Now()
 	for i, key := range rep.keys {
@@ -285,17 +288,28 @@ func (r *run) status(rep statusReport) {
 	}
 }
 
-// readdress takes in where a master is now, which with Sentinel may change.
-func (r *run) readdress(p *masterState) {
+// readdress takes in where a master is now, which with Sentinel may change, and reports whether it took the place of another.
+// Nobody knows then what happened on it before it was known to be the master, nor how much it got of what the other had.
+func (r *run) readdress(p *masterState) (replaced bool) {
 	addr := p.address()
 	if r.table.addrs[p.index] == addr {
-		return
+		return false
 	}
 	r.table.addrs[p.index] = addr
-	for key, e := range r.table.entries {
+	for _, e := range r.table.entries {
 		e.votes[p.index].Addr = addr // Sentinel has one master
-		r.dirty[key] = true
 	}
+	from := p.replacedAfter()
+	if from.IsZero() {
+		for key := range r.table.entries {
+			r.dirty[key] = true
+		}
+		return false
+	}
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: time.Now()}})
+	r.readAll(p)
+	p.askStatusNow()
+	return true
 }
 
 // setReplica takes in whether a server is a replica: then it has no vote.

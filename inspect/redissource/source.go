@@ -230,6 +230,7 @@ func (r *run) start() {
 		r.tasks.Go(func() { r.askStatus(p) })
 		if !r.cfg.Once {
 			r.tasks.Go(func() { r.track(p) })
+			r.tasks.Go(func() { r.follow(p) })
 		}
 	}
 	if r.cfg.Only != "" {
@@ -248,6 +249,20 @@ func (r *run) askStatus(p *masterState) {
 		return
 	}
 	p.askStatus(r.ctx, func(st status, err error) bool { return send(r.ctx, r.statuses, statusReport{p.index, st, err}) })
+}
+
+// follow asks the sentinels who the master is, again and again, and has it asked about itself when it is another.
+func (r *run) follow(p *masterState) {
+	if p.options.MasterName == "" {
+		return
+	}
+	for at := p.address(); sleep(r.ctx, followEvery) == nil; {
+		p.follow(r.ctx)
+		if now := p.address(); now != at {
+			at = now
+			p.askStatusNow()
+		}
+	}
 }
 
 // scan goes over one master's keys, again and again unless one pass is all; more gently while the master pushes.

@@ -209,7 +209,8 @@ func isTrue(f *faults, notes *ledger, backend, lock, rule string, from, to time.
 	return found
 }
 
-// missed lists the holds that an observer never told although it could look for long enough while they lasted.
+// missed lists the holds that an observer never told although it could look for long enough while they lasted. One that its client
+// lost need not have been on a server that counts.
 func missed(notes *ledger, f *faults, tells []told, by string, from, to time.Time) (all []string, looked int) {
 	acquired := map[[2]string]bool{}
 	for _, e := range tells {
@@ -219,7 +220,7 @@ func missed(notes *ledger, f *faults, tells []told, by string, from, to time.Tim
 	}
 	for _, h := range notes.all() {
 		over, ended := h.over()
-		if h.acquired.IsZero() || h.acquired.Before(from) || !ended || over.After(to) || f.sight(h.acquired, over, backendOf(h.lock), by) < 2*time.Second {
+		if h.acquired.IsZero() || h.acquired.Before(from) || !ended || over.After(to) || !h.lost.IsZero() || f.sight(h.acquired, over, backendOf(h.lock), by) < 2*time.Second {
 			continue
 		}
 		if looked++; !acquired[[2]string{h.lock, h.name}] {

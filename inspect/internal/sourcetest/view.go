@@ -25,6 +25,7 @@ type View struct {
 	Sessions map[int64]inspect.Session
 	All      bool // Sessions are all there are
 	Watches  *inspect.WatchTable
+	Gap      *inspect.Gap // the newest
 
 	t        testing.TB
 	mu       sync.Mutex
@@ -62,6 +63,9 @@ func (v *View) Emit(u inspect.Update) {
 	}
 	if u.Watches != nil {
 		v.Watches = u.Watches
+	}
+	if u.Gap != nil {
+		v.Gap = u.Gap
 	}
 	close(v.changed)
 	v.changed = make(chan struct{})
