@@ -62,7 +62,7 @@ func findCycles(locks iter.Seq[*Lock]) []Cycle {
 // blocks says that who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a registry of
 // members looks like a queue.
 func blocks(l *Lock) bool {
-	return len(l.Waiters) > 0 && l.Confidence != recipe.Possible && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)
+	return len(l.Waiters) > 0 && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)
 }
 
 // tangled are the locks that a cycle may go through: at least two of its owners are in others of them, too. Most often

@@ -43,6 +43,9 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible && was.Confidence == recipe.Likely {
 		l.Confidence = recipe.Likely // the watches that were seen said so
 	}
+	if oldSemaphore(was) && readAsMutex(l) {
+		l.carryPermits(was)
+	}
 	before := indexOf(was)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
@@ -55,8 +58,8 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		}
 		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok && old.Watches == c.Watches {
-			c.Watch, c.WatchesGone = old.Watch, old.WatchesGone
-			if old.unwatched {
+			c.Watch, c.WatchesGone, c.awaits = old.Watch, old.WatchesGone, old.awaits
+			if old.unwatched && !oldSemaphore(l) {
 				c.Watch = Missing // still there after the table that does not know its watch
 			}
 		}
@@ -74,6 +77,9 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 			c.HeldSince = l.ReadAt.Add(offset)
 		}
 	})
+	if l.showsPermits() {
+		l.asPermits()
+	}
 }
 
 // follow gives a permit the instant at which its client entered the queue, where it stood by another entry that was made
@@ -164,6 +170,12 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 // that changed anything. A watch that is not in the table is only missing when the queue, read before the table and
 // again after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
+	if oldSemaphore(l) {
+		return l.confirmPermits(t)
+	}
+	if readAsMutex(l) {
+		l.noteAwaited(t)
+	}
 	changed := l.stepBack(func(c *Contender) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
 	})
@@ -185,6 +197,10 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		changed = changed || answer != c.Watch || unwatched != c.unwatched
 		c.Watch, c.unwatched = answer, unwatched
 	})
+	if l.showsPermits() {
+		l.asPermits()
+		changed = true
+	}
 	return changed
 }
 

@@ -80,6 +80,7 @@ type Lock struct {
 	Unseen   []Unseen
 	Findings []Finding
 
+	permits int           // how many of Curator's deprecated semaphore were taken while somebody waited; see carryPermits
 	told    int           // how many of Findings, at its beginning, are the source's
 	history *History      // nil before something happened
 	ttlSeen time.Duration // the longest time to live that was seen on it, also before something happened
@@ -166,7 +167,8 @@ type Contender struct {
 	// Reenters is the write of its own session that a reader holds beside, and watches if it waits after all; else empty.
 	Reenters Untrusted
 
-	unwatched bool // the watch table did not have its watch; see confirmWatches
+	unwatched bool      // the watch table did not have its watch; see confirmWatches
+	awaits    Untrusted // whom before it its session watches, by the table; see noteAwaited
 }
 
 // Owner is who stands behind a contender. Empty fields are unknown.

@@ -64,6 +64,9 @@ func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Findin
 		e["watches_gone"] = w.WatchesGone.String()
 		message = fmt.Sprintf("%s watches %s, which is gone, and nobody else: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
 	}
+	if l.MutexOrPermits() {
+		return maybePermit(l, w, e)
+	}
 	if w.BlockedBelow > 0 {
 		message += fmt.Sprintf("; %d behind it", w.BlockedBelow)
 	}
@@ -72,5 +75,16 @@ func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Findin
 		Message:    message,
 		Evidence:   e,
 		Advice:     "restart that client, so that it queues again; do not remove its znode while it runs, some clients then believe that they hold the lock",
+	}
+}
+
+// maybePermit is what is known where Curator's mutex and its deprecated semaphore look the same.
+func maybePermit(l *inspect.Lock, w *inspect.Contender, e evidence) inspect.Finding {
+	return inspect.Finding{
+		Severity: inspect.Info, Confidence: recipe.Possible,
+		Message: fmt.Sprintf("%s does not watch %s: it has a permit, if this is Curator's deprecated InterProcessSemaphore, and else nothing will wake it up",
+			describe.BriefOwner(w), describe.BriefName(w.Watches)),
+		Evidence: e,
+		Advice:   "find out which of the two these clients use; if it is a mutex, restart that client, so that it queues again",
 	}
 }

@@ -244,6 +244,11 @@ func TestMissingWatch(t *testing.T) {
 		},
 		{name: "plain nodes, some of which watch", c: watching("sequential", recipe.Likely, inspect.Confirmed, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "plain nodes, none of which watches: a registry", c: watching("sequential", recipe.Possible, inspect.Missing, inspect.Missing)},
+		{
+			name: "Curator's mutex, or two permits of its old semaphore", c: watching("curator", recipe.Certain, inspect.Missing), fires: true,
+			severity: inspect.Info, confidence: recipe.Possible, has: []string{"InterProcessSemaphore", "nothing will wake it up"}, advice: "find out",
+		},
+		{name: "kazoo has no such semaphore", c: watching("kazoo", recipe.Certain, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
 		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
 	})

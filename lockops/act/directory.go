@@ -16,12 +16,14 @@ type directory struct {
 	inspect.Directory
 	at      time.Time
 	recipes []recipe.Custom
-	writer  string // the library whose names the contenders have
+	seen    *inspect.Lock // as it was on the screen; may be nil
+	writer  string        // the library whose names the contenders have
 }
 
 // look reads a lock's znode, its children, and those of the directories that its recipe may keep parts of it in.
-func (z *ZooKeeper) look(ctx context.Context, id inspect.ID) (directory, error) {
-	d := directory{id: id, at: time.Now(), recipes: z.recipes}
+func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
+	id := r.ID
+	d := directory{id: id, at: time.Now(), recipes: z.recipes, seen: r.Lock}
 	p := z.path(id.Path)
 	if err := z.sync(ctx, p); err != nil {
 		return d, err
@@ -75,6 +77,7 @@ func (d *directory) lock() *inspect.Lock {
 	if l == nil {
 		return nil
 	}
+	l = inspect.ByWatches(l, d.seen)
 	d.writer = l.Recipe
 	return inspect.ReadBy(l, d.recipes)
 }

@@ -16,7 +16,7 @@ import (
 // told from the old one: only the name's GUID, where its recipe has one, rules that out.
 func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
-	d, err := z.look(ctx, p.Request.ID)
+	d, err := z.look(ctx, p.Request)
 	if err != nil {
 		return result, err
 	}
@@ -41,7 +41,7 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 
 // lookAfter says who has the lock now. A delete whose connection broke before its answer was done if the node is gone.
 func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, failed error) (Result, error) {
-	d, err := z.look(ctx, p.Request.ID)
+	d, err := z.look(ctx, p.Request)
 	if err != nil {
 		return result, errors.Join(failed, err)
 	}

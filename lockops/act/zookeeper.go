@@ -52,7 +52,7 @@ func (z *ZooKeeper) Close() {
 // Preview implements Releaser.
 func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	p := Preview{Request: r}
-	d, err := z.look(ctx, r.ID)
+	d, err := z.look(ctx, r)
 	if err != nil {
 		return p, err
 	}
