@@ -1,43 +1,42 @@
 // Command mutants breaks the locks on purpose, one small change at a time, and makes sure that a test notices each. A
 // mutant that survives is a missing test.
 //
-// The changes are in table/*.txt. They are made in a copy, which the compiler is shown in place of the file (go test
-// -overlay); the tree is never touched. Run from the module's root:
+// The changes are in table/*.txt. They are made in a copy, which the compiler is shown in place of the file (go build
+// -overlay); the tree is never touched. The tests run once without any change: one that fails by itself notices nothing.
+// Those that were quickest then come first. Run from the module's root:
 //
-//	go run ./internal/mutants [-only REGEXP] [-list]
+//	go run ./internal/mutants [-only REGEXP] [-p N] [-list]
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
-
-// limit is how long the tests of one mutant may run; one that hangs is dead.
-const limit = 2 * time.Minute
 
 func main() {
 	only := flag.String("only", "", "run the mutants whose name or file matches this regular expression")
 	list := flag.Bool("list", false, "show the mutants and run nothing")
+	parallel := flag.Int("p", 2, "how many mutants to build and test at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *only, *list); err != nil {
+	if err := run(ctx, *only, *list, *parallel); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only string, list bool) error {
+func run(ctx context.Context, only string, list bool, parallel int) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -46,88 +45,81 @@ func run(ctx context.Context, only string, list bool) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "mutants-")
+	all = slices.DeleteFunc(all, func(m *mutant) bool { return !pattern.MatchString(m.name) && !pattern.MatchString(m.file) })
+	if list {
+		for _, m := range all {
+			fmt.Printf("%-45s %s\n", m.name, m.file)
+		}
+		return nil
+	}
+	lab, err := newLab()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	var count, killed, equal int
-	var bad []string
+	defer lab.close()
+	var changing []*mutant
 	for _, m := range all {
-		if !pattern.MatchString(m.name) && !pattern.MatchString(m.file) {
-			continue
-		}
-		count++
-		if list {
-			fmt.Printf("%-45s %s\n", m.name, m.file)
-			continue
-		}
 		if m.equivalent != "" {
-			equal++
 			fmt.Printf("equal     %s: %s\n", m.name, m.equivalent)
 			continue
 		}
-		began := time.Now()
-		verdict, err := m.judge(ctx, dir)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
-		}
-		fmt.Printf("%-9s %s (%s, %.1f s)\n", verdict, m.name, m.tests, time.Since(began).Seconds())
-		if verdict == dead {
-			killed++
-		} else {
-			bad = append(bad, m.name)
-		}
+		changing = append(changing, m)
 	}
-	fmt.Printf("%d mutants: %d killed, %d change nothing, %d not killed\n", count, killed, equal, len(bad))
-	if len(bad) > 0 {
-		return fmt.Errorf("not killed: %s", strings.Join(bad, ", "))
+	err = lab.judgeAll(ctx, changing, parallel)
+	bad := lab.bad
+	fmt.Printf("%d mutants: %d killed, %d change nothing, %d not killed\n", len(all), lab.killed, len(all)-len(changing), len(bad))
+	if err == nil && len(bad) > 0 {
+		err = fmt.Errorf("not killed: %s", strings.Join(bad, ", "))
 	}
-	return nil
+	return err
 }
 
-// The verdicts on a mutant.
-const (
-	dead     = "killed"
-	survived = "SURVIVED"
-	unbuilt  = "NO BUILD"
-)
+// judgeAll runs the tests of all mutants, the quickest first.
+func (l *lab) judgeAll(ctx context.Context, mutants []*mutant, parallel int) error {
+	for _, m := range mutants {
+		if err := l.unchanged(ctx, m); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(mutants, func(a, b *mutant) int { return cmp.Compare(l.took[a.key()], l.took[b.key()]) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan *mutant)
+	var wg sync.WaitGroup
+	for range parallel {
+		wg.Go(func() {
+			for m := range next {
+				if err := l.judge(ctx, m); err != nil {
+					cancel(fmt.Errorf("%s: %w", m.name, err))
+				}
+			}
+		})
+	}
+	for _, m := range mutants {
+		select {
+		case next <- m:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	return context.Cause(ctx)
+}
 
-// judge runs the tests that are to kill a mutant.
-func (m *mutant) judge(ctx context.Context, dir string) (string, error) {
-	changed, err := m.apply(".")
+// judge runs the tests that are to kill a mutant, and counts it.
+func (l *lab) judge(ctx context.Context, m *mutant) error {
+	began := time.Now()
+	verdict, err := l.verdict(ctx, m)
 	if err != nil {
-		return "", err
+		return err
 	}
-	original, err := filepath.Abs(m.file)
-	if err != nil {
-		return "", err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Printf("%-9s %s (%s, %.1f s)\n", verdict, m.name, m.tests, time.Since(began).Seconds())
+	if verdict == dead {
+		l.killed++
+	} else {
+		l.bad = append(l.bad, m.name)
 	}
-	replacement, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {original: replacement}})
-	if err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(replacement, changed, 0o600); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*limit) // the build comes first
-	defer cancel()
-	args := []string{"test", "-overlay", overlay, "-count=1", "-failfast", "-timeout", limit.String(), "-run", m.pattern(), m.pkg}
-	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
-	switch {
-	case strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]"):
-		fmt.Fprintf(os.Stderr, "%s\n", out)
-		return unbuilt, nil
-	case strings.Contains(string(out), "no tests to run"):
-		return "", fmt.Errorf("no test is called %s in %s", m.tests, m.pkg)
-	case err == nil:
-		return survived, nil
-	case ctx.Err() != nil:
-		return dead, context.Cause(ctx)
-	}
-	return dead, nil
+	return nil
 }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// limit is how long the tests of one mutant may run; one that hangs is dead.
+const limit = 2 * time.Minute
+
+// The verdicts on a mutant.
+const (
+	dead     = "killed"
+	survived = "SURVIVED"
+	unbuilt  = "NO BUILD"
+)
+
+// lab is where mutants are built and tested.
+type lab struct {
+	dir   string
+	built map[string]string        // the unchanged test program of each package
+	took  map[string]time.Duration // how long the unchanged tests took, by mutant.key
+
+	mu     sync.Mutex
+	killed int
+	bad    []string
+}
+
+func newLab() (*lab, error) {
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return nil, err
+	}
+	return &lab{dir: dir, built: make(map[string]string), took: make(map[string]time.Duration)}, nil
+}
+
+func (l *lab) close() { os.RemoveAll(l.dir) }
+
+// unchanged runs a mutant's tests without its change: they must pass.
+func (l *lab) unchanged(ctx context.Context, m *mutant) error {
+	if _, ok := l.took[m.key()]; ok {
+		return nil
+	}
+	program, ok := l.built[m.pkg]
+	if !ok {
+		program = filepath.Join(l.dir, strings.ReplaceAll(m.pkg, "/", "-")+".test")
+		if out, err := build(ctx, program, "", m.pkg); err != nil {
+			return fmt.Errorf("%s: %w\n%s", m.pkg, err, out)
+		}
+		l.built[m.pkg] = program
+	}
+	began := time.Now()
+	switch passed, out, err := test(ctx, program, m); {
+	case err != nil:
+		return err
+	case !passed:
+		return fmt.Errorf("%s of %s fails without any change\n%s", m.tests, m.pkg, out)
+	}
+	l.took[m.key()] = time.Since(began)
+	return nil
+}
+
+// verdict builds a mutant and runs its tests.
+func (l *lab) verdict(ctx context.Context, m *mutant) (string, error) {
+	dir, err := os.MkdirTemp(l.dir, "")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.overlay(dir)
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "test")
+	if out, err := build(ctx, program, overlay, m.pkg); ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	} else if err != nil {
+		fmt.Fprintf(os.Stderr, "%s\n", out)
+		return unbuilt, nil
+	}
+	passed, _, err := test(ctx, program, m)
+	switch {
+	case err != nil:
+		return "", err
+	case passed:
+		return survived, nil
+	}
+	return dead, nil
+}
+
+// overlay writes the changed file and the list of what it replaces, which is returned.
+func (m *mutant) overlay(dir string) (string, error) {
+	changed, err := m.apply(".")
+	if err != nil {
+		return "", err
+	}
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	replacement, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {original: replacement}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(replacement, changed, 0o600); err != nil {
+		return "", err
+	}
+	return overlay, os.WriteFile(overlay, text, 0o600)
+}
+
+// build makes a package's test program, without what only a debugger needs.
+func build(ctx context.Context, program, overlay, pkg string) ([]byte, error) {
+	return exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "-overlay", overlay, "-vet=off", "-ldflags=-s -w", pkg).CombinedOutput()
+}
+
+// test runs a mutant's tests in their package's directory; one that hangs has not passed.
+func test(ctx context.Context, program string, m *mutant) (passed bool, out []byte, err error) {
+	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout", limit.String(), "-test.run", m.pattern())
+	cmd.Dir = m.pkg
+	out, err = cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return false, out, context.Cause(ctx)
+	case strings.Contains(string(out), "no tests to run"):
+		return false, out, fmt.Errorf("no test is called %s in %s", m.tests, m.pkg)
+	case errors.As(err, &exit):
+		return false, out, nil
+	}
+	return err == nil, out, err
+}
