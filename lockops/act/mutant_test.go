@@ -111,13 +111,36 @@ func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any)
 	return u.UniversalClient.Eval(ctx, "return 0", nil)
 }
 
+// The script itself says that it deleted, though its message is denied: what the key says afterwards may be out of reach.
+func TestDeniedWakeUpIsNoFailedScript(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, _ := redisMastersOf(t, []*servertest.Redis{server})
+	const key, value = "lock:string", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"
+	if err := admin[0].Set(t.Context(), key, value, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	way, ok := removalOf(&inspect.Lock{ID: inspect.ID{Backend: "redis", Path: key}}, &inspect.Contender{Name: value}, value)
+	if !ok {
+		t.Fatal("a plain string cannot be released")
+	}
+	way.args = append(way.args, 0) // no time limit
+	c := aclUser(t, server, "mute", "~"+key, "resetchannels", "+@all", "-@admin")
+	if deleted, err := way.run(t.Context(), c); !deleted || err != nil {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+}
+
 // The caller's end between the last look and the removal counts as well.
 func TestRemovalIsNotSentOnceTheCallerIsGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	z := NewZooKeeper(nil, Target{}, nil)
+	audit, _ := openAudit(t)
+	z := NewZooKeeper(nil, Target{}, audit)
 	sent := false
 	result, err := z.remove(ctx, func() (Reason, string, error) { sent = true; return "", "", nil }, Result{}, line{})
+	if result.Late != nil {
+		close(result.recorded) // so that Close has nothing to wait for
+	}
 	z.Close()
 	if sent || !errors.Is(err, errNotSent) || result.Unknown {
 		t.Errorf("sent %v: %+v, %v", sent, result, err)
