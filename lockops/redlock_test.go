@@ -187,6 +187,24 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 	})
 }
 
+// TestL9_AVoteThatIsMadeUpForDoesNotCountYet: who else had the key in between is not known, so that such a vote is none of
+// the majority that an extension needs.
+func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal()))
+		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		redisClient(t, masters[0]).Del(within(t), key)
+		if err := h.Extend(within(t)); err != nil { // the vote is found lost
+			t.Fatal(err)
+		}
+		redisClient(t, masters[1]).Del(within(t), key)
+		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("extended by one vote and one that was made up for: %v, want ErrLost", err)
+		}
+	})
+}
+
 // TestL10_ReleaseTellsEachMaster: a release without a majority says of each master whether the vote was lost or the
 // master did not answer.
 func TestL10_ReleaseTellsEachMaster(t *testing.T) {
