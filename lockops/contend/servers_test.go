@@ -433,17 +433,3 @@ func TestServersThatAreAway(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
-
-// A waiter is told of a release at once: by looking alone it would take 25 ms and more.
-func TestReleaseIsToldAtOnce(t *testing.T) {
-	masters := []*servertest.Redis{servertest.StartRedis(t)}
-	for _, kind := range []string{"mutex", "fair"} {
-		r := onRedis(masters, servertest.UniqueName(t))
-		r.Kinds = []lockops.Kind{kindOn(t, lockops.OnRedis, kind)}
-		cfg := brief
-		cfg.Contenders, cfg.Rounds, cfg.Hold, cfg.Think = 2, 40, time.Millisecond, 0
-		if r := fight(t, NewRedis(r), cfg); r.Handoff.P50 > 15*time.Millisecond {
-			t.Errorf("%s: half of the hand-overs took more than %v", kind, r.Handoff.P50)
-		}
-	}
-}

@@ -1,0 +1,87 @@
+package lockops_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// TestAReleaseTellsTheNext: whoever waits is told by the release itself, and does not find out by looking now and then.
+func TestAReleaseTellsTheNext(t *testing.T) {
+	m := servertest.StartRedis(t)
+	s, other := redisSession(t, m), redisSession(t, m)
+	for _, kind := range oneRedisKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			key := servertest.UniqueName(t)
+			heard := redisClient(t, m).PSubscribe(within(t), "lockscope:wake:@*")
+			defer heard.Close()
+			if _, err := heard.Receive(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			h := acquire(t, kind.make(s, key))
+			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return kind.make(other, key, opts...) })
+			release(t, h)
+			next := <-got
+			if next.err != nil {
+				t.Fatal(next.err)
+			}
+			release(t, next.h)
+			if messages := messagesOf(t, heard); !strings.Contains(messages, name) {
+				t.Errorf("no message was for %s, there were: %s", name, messages)
+			}
+		})
+	}
+}
+
+// messagesOf are all that were published until now.
+func messagesOf(t *testing.T, p *redis.PubSub) string {
+	t.Helper()
+	if err := p.Ping(within(t), "until now"); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for {
+		got, err := p.Receive(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m := got.(type) {
+		case *redis.Message:
+			all.WriteString(m.Payload + "\n")
+		case *redis.Pong:
+			return all.String()
+		}
+	}
+}
+
+// TestAnUnansweredRequestIsTakenBackLater: the key was set, the answer was lost, and the request that is to take it back
+// does not get through: that is tried again, though nobody waits for it any more.
+func TestAnUnansweredRequestIsTakenBackLater(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	for _, kind := range oneRedisKinds {
+		wire := servertest.StartWire(t, m.Addr)
+		s := redisSession(t, &servertest.Redis{Addr: wire.Addr()})
+		l := kind.make(s, "lock", lockops.WithMasterLimit(300*time.Millisecond), lockops.WithTTL(10*time.Minute))
+		release(t, acquire(t, l)) // connected, and the clock is known
+		wire.Stop(servertest.ToClient)
+		done := make(chan error, 1)
+		go func() { _, err := l.TryAcquire(context.Background()); done <- err }()
+		eventually(t, "the key is set", func() bool { return c.Exists(within(t), "lock").Val() == 1 })
+		wire.Refuse()
+		if err := <-done; err == nil {
+			t.Errorf("%s: granted without an answer", kind.name)
+		}
+		if c.Exists(within(t), "lock").Val() == 0 {
+			t.Fatalf("%s: the key went though no request could get through", kind.name)
+		}
+		wire.Heal()
+		eventually(t, "the key is taken back", func() bool { return c.Exists(within(t), "lock").Val() == 0 })
+	}
+}
