@@ -44,9 +44,11 @@ var (
 	rwRule     = Rule{Permits: 1, Tokens: true, Readers: "read"}
 	noTokens   = Rule{Permits: 1}
 	zkMutexes  = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
-	zkRWs      = []string{"curator", "kazoo"}
-	newArena   = map[string]func(t *testing.T) *arena{"zookeeper": newZooKeeperArena, "redis": newRedisArena, "redlock": newRedlockArena, "cluster": newClusterArena}
-	arenaOrder = []string{"zookeeper", "redis", "redlock", "cluster"}
+	zkRWs      = []string{"curator", "kazoo"} // and semaphores
+	newArena   = map[string]func(t *testing.T) *arena{
+		"zookeeper": newZooKeeperArena, "redis": newRedisArena, "redlock": newRedlockArena, "cluster": newClusterArena, "replica": newReplicaArena,
+	}
+	arenaOrder = []string{"zookeeper", "redis", "redlock", "cluster", "replica"}
 )
 
 func zooKeeperLocks(round int) []Lock {
@@ -57,6 +59,9 @@ func zooKeeperLocks(round int) []Lock {
 	}
 	for _, recipe := range zkRWs {
 		locks = append(locks, Lock{Name: path.Join(dir, "rw-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"read", "write"}, Recipe: recipe, Rule: rwRule})
+	}
+	for _, recipe := range zkRWs {
+		locks = append(locks, Lock{Name: path.Join(dir, "semaphore-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"semaphore=2"}, Recipe: recipe, Rule: Rule{Permits: 2}})
 	}
 	return locks
 }
@@ -227,7 +232,7 @@ func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) 
 
 // tell says something to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
 func tell(t *testing.T, addr string, words ...any) string {
-	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
+	c := dialAdmin(addr)
 	defer c.Close()
 	answer, err := c.Do(t.Context(), words...).Text()
 	var refused redis.Error
@@ -235,6 +240,10 @@ func tell(t *testing.T, addr string, words ...any) string {
 		t.Errorf("%v: %v", words, err)
 	}
 	return answer
+}
+
+func dialAdmin(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
 }
 
 // reload has a master load its data anew: to others it says LOADING meanwhile. One that loads its append-only file still
@@ -305,24 +314,31 @@ func newClusterArena(t *testing.T) *arena {
 	return a
 }
 
-// leftOnZooKeeper are the contenders of a campaign's locks that are still there.
+// leftOnZooKeeper are the contenders of a campaign's locks that are still there: the ephemeral nodes where they live.
 func leftOnZooKeeper(ctx context.Context, servers []string, cfg Config) ([]string, error) {
 	var left []string
 	err := withZooKeeper(servers, func(conn *zk.Conn) error {
 		left = nil
-		for _, l := range cfg.Locks {
-			names, _, err := conn.Children(l.Name)
+		var look func(node string) error
+		look = func(node string) error {
+			names, stat, err := conn.Children(node)
 			if err == zk.ErrNoNode {
-				continue
+				return nil
 			}
 			if err != nil {
 				return err
 			}
-			for _, name := range names {
-				left = append(left, path.Join(l.Name, name))
+			if stat.EphemeralOwner != 0 {
+				left = append(left, node)
 			}
+			for _, name := range names {
+				if err := errors.Join(look(path.Join(node, name)), ctx.Err()); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
-		return ctx.Err()
+		return look(path.Dir(cfg.Locks[0].Name)) // all are in one directory
 	})
 	return left, err
 }

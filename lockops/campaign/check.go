@@ -17,8 +17,7 @@ type Rule struct {
 	Permits int
 	// Readers is the kind that any number may hold together, while nobody holds it by another.
 	Readers string
-	// Tokens: it has fencing tokens, which grow from each holder to the next. Together: those who hold it together show
-	// theirs in any order.
+	// Tokens: it has fencing tokens, which grow from each holder to the next.
 	Tokens bool
 }
 
@@ -74,8 +73,8 @@ func Check(h *History, rule func(lock string) Rule) Verdict {
 		if promise.Tokens {
 			checkTokens(holds, promise, &v)
 		}
-		if promise.Permits == 1 && promise.Readers == "" {
-			checkLinear(h, lock, holds, &v)
+		if promise.Readers == "" {
+			checkLinear(h, lock, holds, promise.Permits, &v)
 		}
 	}
 	return v
@@ -87,6 +86,8 @@ const (
 	grain = int64(15 * time.Millisecond)
 	// before is how long before the next grant a stall may have delayed what the earlier holder was to be told.
 	before = 50 * time.Millisecond
+	// toldIn is how long a process may have run, between its stalls, before it was told what it had missed.
+	toldIn = 100 * time.Millisecond
 )
 
 // checkExclusion looks for two who held a lock at the same time.
@@ -115,7 +116,7 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 		switch {
 		case a.Until()-next.Granted <= grain:
 			return true
-		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()):
+		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()) && h.ran(a.Worker, next.Granted, a.Until()) <= toldIn:
 			paused = true
 			return true
 		case h.wasForced(a, next.Granted):
@@ -156,9 +157,9 @@ func checkTokens(holds []*Hold, rule Rule, v *Verdict) {
 	}
 }
 
-// checkLinear asks whether a lock could have had this history: grants while it is free, each ended by its release, or by
-// a loss at any time between its grant and when that was told.
-func checkLinear(h *History, lock string, holds []*Hold, v *Verdict) {
+// checkLinear asks whether a lock could have had this history: grants while it has a permit, each ended by its release, or
+// by a loss at any time between its grant and when that was told.
+func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict) {
 	var ops []porcupine.Operation
 	for i, hold := range holds {
 		ops = append(ops, porcupine.Operation{ClientId: 2 * i, Input: step{hold: i, take: true}, Call: hold.Called, Return: hold.Granted})
@@ -177,7 +178,7 @@ func checkLinear(h *History, lock string, holds []*Hold, v *Verdict) {
 		}
 		ops = append(ops, end)
 	}
-	switch porcupine.CheckOperationsTimeout(lockModel, ops, 20*time.Second) {
+	switch porcupine.CheckOperationsTimeout(lockModel(permits), ops, 20*time.Second) {
 	case porcupine.Illegal:
 		v.add("history", lock, "no lock could have had it (%d grants)", len(holds))
 	case porcupine.Unknown:
@@ -190,26 +191,28 @@ type step struct {
 	take bool
 }
 
-const free = -1
-
-// lockModel is a lock: whoever takes it must find it free, and only that one frees it.
-var lockModel = porcupine.Model{
-	Init: func() any { return free },
-	Step: func(state, input, _ any) (bool, any) {
-		s := input.(step)
-		if s.take {
-			return state == free, s.hold
-		}
-		return state == s.hold, free
-	},
-	Equal: func(a, b any) bool { return a == b },
-	DescribeOperation: func(input, _ any) string {
-		s := input.(step)
-		if s.take {
-			return fmt.Sprintf("%d takes it", s.hold)
-		}
-		return fmt.Sprintf("%d leaves it", s.hold)
-	},
+// lockModel is a lock with so many permits: whoever takes one must find it free, and only that one frees it. Its state is the
+// sorted list of who holds.
+func lockModel(permits int) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return []int(nil) },
+		Step: func(state, input, _ any) (bool, any) {
+			held, s := state.([]int), input.(step)
+			i, holds := slices.BinarySearch(held, s.hold)
+			if s.take {
+				return !holds && len(held) < permits, slices.Insert(slices.Clone(held), i, s.hold)
+			}
+			return holds, slices.Delete(slices.Clone(held), i, min(i+1, len(held)))
+		},
+		Equal: func(a, b any) bool { return slices.Equal(a.([]int), b.([]int)) },
+		DescribeOperation: func(input, _ any) string {
+			s := input.(step)
+			if s.take {
+				return fmt.Sprintf("%d takes it", s.hold)
+			}
+			return fmt.Sprintf("%d leaves it", s.hold)
+		},
+	}
 }
 
 // CheckStore looks at what a fenced store was told: no write with a smaller token than one seen before, and no write lost

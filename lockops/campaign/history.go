@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 )
 
 // never is an end that was not seen.
@@ -103,6 +104,15 @@ func (h *Hold) take(r Record) {
 // stalled reports whether a worker did not run for some of the time from from to to.
 func (h *History) stalled(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since < to && s.At > from })
+}
+
+// ran is for how long a worker ran between from and to: the time without its stalls.
+func (h *History) ran(worker int, from, to int64) time.Duration {
+	ran := to - from
+	for _, s := range h.stalls[worker] {
+		ran -= max(0, min(s.At, to)-max(s.Since, from))
+	}
+	return time.Duration(ran)
 }
 
 // wasForced reports whether the nemesis took a holder out of its lock until some time.

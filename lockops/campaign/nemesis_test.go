@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/lockops/act"
 )
 
@@ -55,7 +56,7 @@ func forcedOnZooKeeper(servers []string) []fault {
 	return []fault{
 		{name: "a contender is force-released", forces: func(t *testing.T, r *rand.Rand, lock Lock, audit *act.Audit) (name string, err error) {
 			err = withZooKeeper(servers, func(conn *zk.Conn) error {
-				names, _, err := conn.Children(lock.Name)
+				names, _, err := conn.Children(dirsOf(lock)[0])
 				if err != nil || len(names) == 0 {
 					return nil // nobody is there
 				}
@@ -71,18 +72,31 @@ func forcedOnZooKeeper(servers []string) []fault {
 		}},
 		{name: "a lock's directory is deleted", forces: func(_ *testing.T, _ *rand.Rand, lock Lock, _ *act.Audit) (string, error) {
 			return "", withZooKeeper(servers, func(conn *zk.Conn) error {
-				names, _, err := conn.Children(lock.Name)
-				if err != nil {
-					return nil // gone already
+				for _, dir := range append(dirsOf(lock), lock.Name) {
+					names, _, err := conn.Children(dir)
+					if err != nil {
+						continue // gone already
+					}
+					for _, name := range names {
+						_ = conn.Delete(path.Join(dir, name), -1) // or it went by itself
+					}
+					_ = conn.Delete(dir, -1) // unless somebody came
 				}
-				for _, name := range names {
-					_ = conn.Delete(path.Join(lock.Name, name), -1) // or it went by itself
-				}
-				_ = conn.Delete(lock.Name, -1) // unless somebody came
 				return nil
 			})
 		}},
 	}
+}
+
+// dirsOf are the directories of a lock's contenders, those of the holders first.
+func dirsOf(lock Lock) []string {
+	switch {
+	case !strings.HasPrefix(lock.Kinds[0], "semaphore"):
+		return []string{lock.Name}
+	case lock.Recipe == "curator":
+		return []string{path.Join(lock.Name, recipe.CuratorLeases), path.Join(lock.Name, recipe.CuratorLocks)}
+	}
+	return []string{lock.Name, recipe.KazooQueuePath(lock.Name)}
 }
 
 func forcedOnRedis(servers []string) []fault {

@@ -27,12 +27,10 @@ import (
 type Lock struct {
 	Name string
 	On   lockops.Servers
-	// Kinds are the names of the kinds that it is taken by, of lockops.Kinds: a read-write lock has two.
+	// Kinds are the names of the kinds that it is taken by, as lockops.KindNamed takes them: a read-write lock has two.
 	Kinds []string
-	// Recipe and Permits for those that have them.
-	Recipe  string
-	Permits int
-	Rule    Rule
+	Recipe string // of those that have one
+	Rule   Rule
 }
 
 // Config is what a worker process is told.
@@ -244,12 +242,11 @@ func lockersOf(l Lock, cfg Config, zk *lockops.ZKSession, masters *lockops.Redis
 }
 
 func newLocker(l Lock, name string, session lockops.Session, options []lockops.Option) (lockops.Locker, error) {
-	for _, k := range lockops.KindsOn(l.On) {
-		if k.Name == name {
-			return k.New(session, l.Name, options...)
-		}
+	k, err := lockops.KindNamed(l.On, name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("campaign: there is no kind %q", name)
+	return k.New(session, l.Name, options...)
 }
 
 // store is the fenced store that a lock guards.

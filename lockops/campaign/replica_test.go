@@ -1,0 +1,165 @@
+//go:build unix
+
+package campaign
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+)
+
+// replicated is a master and its replica, behind wires: one that clients take to whoever is the master, and one to each server
+// that the other replicates over.
+type replicated struct {
+	servers [2]*servertest.Redis
+	links   [2]*servertest.Wire
+	clients *servertest.Wire
+	master  int
+	down    bool // the replica was killed
+}
+
+// failoverLimit is how long the master waits for its replica before it gives a failover up.
+const failoverLimit = 1000 // ms
+
+// newReplicaArena: a failover that waits for the replica loses nothing, and no lock may be lost unnoticed by it. One that does
+// not wait is a control (TestControlFailover).
+func newReplicaArena(t *testing.T) *arena {
+	p := &replicated{}
+	for i := range p.servers {
+		p.servers[i], p.links[i] = redisMaster(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "2")
+		_, port, err := net.SplitHostPort(p.links[i].Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell(t, p.servers[i].Addr, "CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", port)
+	}
+	p.clients = servertest.StartWire(t, p.servers[0].Addr)
+	p.heal(t)
+	a := &arena{name: "replica", heal: p.heal}
+	a.config = func(round int) Config {
+		return Config{Redis: [][]string{{p.clients.Addr()}}, TTL: lockTTL, Locks: oneRedis(round)}
+	}
+	a.left = func(ctx context.Context, cfg Config) ([]string, error) {
+		return leftOnRedis(ctx, []string{p.servers[p.master].Addr}, cfg)
+	}
+	master := func() *servertest.Redis { return p.servers[p.master] }
+	replica := func() *servertest.Redis { return p.servers[1-p.master] }
+	stop := func(server func() *servertest.Redis) func(*testing.T, *rand.Rand) func() {
+		return func(t *testing.T, _ *rand.Rand) func() {
+			s := server()
+			s.Pause(t)
+			return func() { s.Resume(t) }
+		}
+	}
+	say := func(words ...any) func(*testing.T, *rand.Rand) func() {
+		return func(t *testing.T, _ *rand.Rand) func() { tell(t, master().Addr, words...); return nil }
+	}
+	failover := func(t *testing.T, _ *rand.Rand) func() { p.failover(t); return nil }
+	a.faults = []fault{
+		{name: "failover", do: failover},
+		{name: "failover", do: failover}, // twice as often
+		{name: "the replica is stopped", do: stop(replica)},
+		{name: "the master is stopped", do: stop(master)},
+		{name: "the replica is killed", do: func(t *testing.T, _ *rand.Rand) func() {
+			if role(t, replica().Addr) != "slave" {
+				return nil
+			}
+			replica().Kill(t)
+			p.down = true
+			return func() { p.revive(t) }
+		}},
+		{name: "the replica begins anew", do: func(t *testing.T, _ *rand.Rand) func() {
+			if role(t, replica().Addr) == "slave" {
+				tell(t, replica().Addr, "REPLICAOF", "NO", "ONE")
+			}
+			return func() { p.attach(t) }
+		}},
+		{name: "the replica is cut off in silence", do: func(*testing.T, *rand.Rand) func() {
+			link := p.links[p.master]
+			link.Stop()
+			return link.Heal
+		}},
+		{name: "clients are cut off in silence", do: func(*testing.T, *rand.Rand) func() { p.clients.Stop(); return p.clients.Heal }},
+		{name: "connections are reset", do: func(*testing.T, *rand.Rand) func() { p.clients.Reset(); p.links[p.master].Reset(); return nil }},
+		{name: "CLIENT PAUSE", do: say("CLIENT", "PAUSE", 700)},
+		{name: "SCRIPT FLUSH", do: say("SCRIPT", "FLUSH")},
+		{name: "a command blocks", do: say("DEBUG", "SLEEP", "0.4")},
+	}
+	a.faults = append(a.faults, forcedOnRedis([]string{p.clients.Addr()})...)
+	return a
+}
+
+// role is what a server says that it is: "master" or "slave", and nothing where it does not answer.
+func role(t *testing.T, addr string) string { return infoField(tell(t, addr, "INFO", "replication"), "role") }
+
+func infoField(info, name string) string {
+	_, rest, _ := strings.Cut("\r\n"+info, "\r\n"+name+":")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	return value
+}
+
+// failover has the replica take over when it has all that the master acknowledged, or nothing happens.
+func (p *replicated) failover(t *testing.T) {
+	from := p.servers[p.master].Addr
+	if role(t, from) != "master" { // it is stopped: it would do it later
+		return
+	}
+	host, port, err := net.SplitHostPort(p.links[1-p.master].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := dialAdmin(from)
+	defer c.Close()
+	if c.Do(t.Context(), "FAILOVER", "TO", host, port, "TIMEOUT", failoverLimit).Err() != nil {
+		return // it has no replica now
+	}
+	for t.Context().Err() == nil {
+		info := tell(t, from, "INFO", "replication")
+		if infoField(info, "role") == "slave" && infoField(info, "master_failover_state") == "no-failover" {
+			p.master = 1 - p.master
+			p.clients.Retarget(p.servers[p.master].Addr)
+			return
+		}
+		if infoField(info, "role") == "master" && infoField(info, "master_failover_state") == "no-failover" {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (p *replicated) revive(t *testing.T) {
+	if p.down {
+		p.servers[1-p.master].Restart(t)
+		p.down = false
+	}
+	p.attach(t)
+}
+
+// attach makes the other server the master's replica.
+func (p *replicated) attach(t *testing.T) {
+	host, port, err := net.SplitHostPort(p.links[p.master].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell(t, p.servers[1-p.master].Addr, "REPLICAOF", host, port)
+}
+
+// heal ends all faults and waits until the replica follows.
+func (p *replicated) heal(t *testing.T) {
+	for i := range p.servers {
+		p.servers[i].Resume(t)
+		p.links[i].Heal()
+	}
+	p.clients.Heal()
+	p.revive(t)
+	for end := time.Now().Add(progressLimit); infoField(tell(t, p.servers[1-p.master].Addr, "INFO", "replication"), "master_link_status") != "up"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the replica does not follow:\n%s", tell(t, p.servers[1-p.master].Addr, "INFO", "replication"))
+		}
+	}
+}
