@@ -1,0 +1,95 @@
+//go:build unix
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// onClock runs f with an ensemble inside the process, on the clock that jumps: how long something takes there depends on
+// nothing but the code. session makes one on a member of its own.
+func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession)) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		e, err := zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		f(t, n, func(addr string) *lockops.ZKSession {
+			s, err := lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		})
+	})
+}
+
+const member1, member2 = "10.0.0.1:2181", "10.0.0.2:2181"
+
+// An Acquire whose context ends on a server that hangs returns soon; what it asked for is taken back behind it.
+func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
+	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
+		s := session(member1)
+		defer s.Close()
+		m := lockops.NewZKMutex(s, "/lock")
+		h, err := m.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.hold(member1, true)
+		const wait = simTick
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		start := time.Now()
+		_, err = m.Acquire(ctx)
+		if late := time.Since(start) - wait; !errors.Is(err, context.DeadlineExceeded) || late > 100*time.Millisecond {
+			t.Errorf("returned %v after its context had ended: %v", late, err)
+		}
+		n.hold(member1, false)
+	})
+}
+
+// A waiter whose connection broke looks again as soon as it has another: its watch has gone with the old one.
+func TestAWatchGoesWithItsConnection(t *testing.T) {
+	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
+		first, second := session(member1), session(member2)
+		defer first.Close()
+		defer second.Close()
+		h, err := lockops.NewZKMutex(first, "/lock").Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits, granted := make(chan struct{}, 1), make(chan error, 1)
+		waiter := lockops.NewZKMutex(second, "/lock", lockops.OnWaiting(func(string) { waits <- struct{}{} }))
+		go func() {
+			_, err := waiter.Acquire(t.Context())
+			granted <- err
+		}()
+		<-waits
+		n.hold(member2, true)
+		n.cut(member2, false)
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.hold(member2, false)
+		start := time.Now()
+		if err := <-granted; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > simTimeout { // without: after three timeouts
+			t.Errorf("granted %v after the release", took)
+		}
+	})
+}
