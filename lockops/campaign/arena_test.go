@@ -40,12 +40,12 @@ const (
 )
 
 var (
-	mutexRule  = Rule{Permits: 1, Tokens: true}
-	rwRule     = Rule{Permits: 1, Tokens: true, Readers: "read"}
-	noTokens   = Rule{Permits: 1}
-	zkMutexes  = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
-	zkRWs      = []string{"curator", "kazoo"} // and semaphores
-	newArena   = map[string]func(t *testing.T) *arena{
+	mutexRule = Rule{Permits: 1, Tokens: true}
+	rwRule    = Rule{Permits: 1, Tokens: true, Readers: "read"}
+	noTokens  = Rule{Permits: 1}
+	zkMutexes = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
+	zkRWs     = []string{"curator", "kazoo"} // and semaphores
+	newArena  = map[string]func(t *testing.T) *arena{
 		"zookeeper": newZooKeeperArena, "redis": newRedisArena, "redlock": newRedlockArena, "cluster": newClusterArena, "replica": newReplicaArena,
 	}
 	arenaOrder = []string{"zookeeper", "redis", "redlock", "cluster", "replica"}

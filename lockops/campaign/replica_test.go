@@ -95,7 +95,9 @@ func newReplicaArena(t *testing.T) *arena {
 }
 
 // role is what a server says that it is: "master" or "slave", and nothing where it does not answer.
-func role(t *testing.T, addr string) string { return infoField(tell(t, addr, "INFO", "replication"), "role") }
+func role(t *testing.T, addr string) string {
+	return infoField(tell(t, addr, "INFO", "replication"), "role")
+}
 
 func infoField(info, name string) string {
 	_, rest, _ := strings.Cut("\r\n"+info, "\r\n"+name+":")

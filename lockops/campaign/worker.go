@@ -28,7 +28,7 @@ type Lock struct {
 	Name string
 	On   lockops.Servers
 	// Kinds are the names of the kinds that it is taken by, as lockops.KindNamed takes them: a read-write lock has two.
-	Kinds []string
+	Kinds  []string
 	Recipe string // of those that have one
 	Rule   Rule
 }
