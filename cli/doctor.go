@@ -150,7 +150,7 @@ func report(s *inspect.Snapshot, found []complaint) string {
 			continue
 		}
 		for _, server := range backend.Servers {
-			if server.State == inspect.ServerDown {
+			if silent(&server) {
 				fmt.Fprintf(&unseen, "  backend %s, server %s is down\n    %s\n", backend.Name, inspect.Escape(server.Addr), describe.Printable(cmp.Or(server.Error, "it did not answer")))
 			}
 		}

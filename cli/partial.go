@@ -28,7 +28,7 @@ func partial(s *inspect.Snapshot) []string {
 			parts = append(parts, "is "+string(b.State))
 		}
 		for _, server := range b.Servers {
-			if server.State == inspect.ServerDown {
+			if silent(&server) {
 				parts = append(parts, "has no answer from "+inspect.Escape(server.Addr))
 			}
 		}
@@ -43,6 +43,11 @@ func partial(s *inspect.Snapshot) []string {
 		}
 	}
 	return lines
+}
+
+// silent reports whether a server that has a say in locks does not answer. A replica of a cluster has none.
+func silent(s *inspect.Server) bool {
+	return s.State == inspect.ServerDown && !(s.Cluster && s.Role == "replica")
 }
 
 // hides says that a finding may be hidden in what was not seen. What happens between two readings is none of a look's.

@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,10 +53,15 @@ func (r *run) describe() *inspect.Backend {
 		b.Lost += p.lost
 		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
 	}
-	if r.cluster != nil {
-		for _, addr := range r.table.topology.replicas {
-			b.Servers = append(b.Servers, inspect.Server{Addr: addr, State: inspect.ServerUnknown, Role: roleReplica, Cluster: true, Latency: -1})
+	for _, p := range r.replicas {
+		server := p.server
+		server.Addr, server.Role, server.Cluster = p.address(), cmp.Or(server.Role, roleReplica), true
+		if server.State == "" {
+			server.State, server.Latency = inspect.ServerUnknown, -1
 		}
+		server.Requests = p.sent.commands.Load()
+		b.Servers = append(b.Servers, server)
+		b.Cost.Requests += server.Requests
 	}
 	if !r.cfg.Once {
 		b.Cost.Duty = r.cfg.Budget.Duty

@@ -228,6 +228,9 @@ func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 		}
 		r := s.newRun(ctx, emit, c.masters(t))
 		r.cluster, r.table.topology = c, t
+		for i, addr := range t.replicas {
+			r.replicas = append(r.replicas, newMasterState(c.node(addr), len(r.masters)+i))
+		}
 		r.inherit(before)
 		r.run()
 		if r.replaced == nil {

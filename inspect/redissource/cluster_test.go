@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
 	"lockscope/internal/servertest"
 )
 
@@ -97,6 +98,34 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 	cfg.Only = theirs
 	if l := once(t, cfg).Locks[theirs]; l == nil || l.State != inspect.StateUnknown {
 		t.Errorf("a lock of the dead node by its name: %+v", l)
+	}
+}
+
+// A replica has no keys of its own to tell, and no vote: it is asked how it is, and nothing else suffers where it is not.
+func TestTheReplicasOfAClusterAreAsked(t *testing.T) {
+	t.Parallel()
+	masters, replicas := servertest.StartRedisClusterWithReplicas(t, 1)
+	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{masters[0].Addr}, IsClusterMode: true})
+	replica := func(v *sourcetest.View) (s inspect.Server) {
+		if v.Backend != nil {
+			for _, s = range v.Backend.Servers {
+				if s.Addr == replicas[0].Addr {
+					return s
+				}
+			}
+		}
+		return inspect.Server{}
+	}
+	v, _ := watch(t, cfg)
+	v.Await("asked", func() bool {
+		s := replica(v)
+		return s.State == inspect.ServerUp && s.Role == "replica" && s.Version != "" && s.RunID != "" && s.Cluster
+	})
+	replicas[0].Kill(t)
+	v.Await("it does not answer", func() bool { return replica(v).State == inspect.ServerDown && replica(v).Error != "" })
+	pass := once(t, cfg)
+	if s := replica(pass); s.State != inspect.ServerDown || pass.Backend.State != inspect.Connected {
+		t.Errorf("one pass: %+v, %+v", s, pass.Backend)
 	}
 }
 

@@ -176,6 +176,17 @@ func (p *masterState) setStatus(st status) {
 	s.Latency = st.latency
 }
 
+// replicaStatus takes in what a replica of a cluster says of itself. It has no vote: nothing depends on it now.
+func (p *masterState) replicaStatus(rep statusReport) {
+	p.asked = true
+	if rep.err != nil {
+		p.failed(rep.err)
+		return
+	}
+	p.answered(rep.status.latency)
+	p.setStatus(rep.status)
+}
+
 // askStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
 func (p *masterState) askStatus(ctx context.Context, tell func(status, error) bool) {
 	for {

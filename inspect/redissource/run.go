@@ -271,6 +271,10 @@ func (r *run) down(p *masterState, err error) {
 
 // status takes in what a master says of itself.
 func (r *run) status(rep statusReport) {
+	if i := rep.master - len(r.masters); i >= 0 {
+		r.replicas[i].replicaStatus(rep)
+		return
+	}
 	p := r.masters[rep.master]
 	p.asked = true
 	r.readdress(p)
@@ -399,6 +403,9 @@ func (r *run) nextWake(now time.Time) time.Duration {
 
 // done says that everything was looked at once.
 func (r *run) done() bool {
+	if slices.ContainsFunc(r.replicas, func(p *masterState) bool { return !p.asked }) {
+		return false
+	}
 	return !slices.ContainsFunc(r.masters, func(p *masterState) bool {
 		return !p.down() && !(p.asked && p.passed && p.idle())
 	})

@@ -93,6 +93,7 @@ type run struct {
 	// Of a cluster; replaced is its topology where the nodes are others now.
 	cluster  *cluster
 	replaced *topology
+	replicas []*masterState // only asked about themselves
 }
 
 // inputs are what the loop waits for.
@@ -155,6 +156,7 @@ type passed struct {
 	err      error
 }
 
+// statusReport is what a master says of itself, or behind all masters a replica of a cluster.
 type statusReport struct {
 	master int
 	status status
@@ -232,6 +234,9 @@ func (r *run) start() {
 			r.tasks.Go(func() { r.track(p) })
 			r.tasks.Go(func() { r.follow(p) })
 		}
+	}
+	for _, p := range r.replicas {
+		r.tasks.Go(func() { r.askStatus(p) })
 	}
 	if r.cfg.Only != "" {
 		r.add([]string{r.cfg.Only})
