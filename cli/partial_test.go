@@ -32,6 +32,7 @@ func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 		{"a part of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Unseen: unseen(inspect.AspectWaiters)}, 3, 0, "hides something of 1 of its locks"},
 		{"a master of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Masters: []inspect.Vote{{Addr: "r1"}}}, 3, 0, "of 1 of its locks"},
 		{"a part of the backend", inspect.Backend{State: inspect.Connected, Unseen: unseen(inspect.AspectLocks)}, fine, 3, 0, "does not show everything"},
+		{"a dead replica of a cluster", inspect.Backend{State: inspect.Connected, Servers: []inspect.Server{{Addr: "r2:6379", State: inspect.ServerDown, Role: "replica", Cluster: true}}}, fine, 0, 0, ""},
 		{"a dead member", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerDown)}, fine, 3, 0, "no answer from z2:2181"},
 		{"a server that was not asked", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerUnknown)}, fine, 0, 0, ""},
 		{"a degraded backend", inspect.Backend{State: inspect.Degraded}, fine, 3, 0, "is degraded"},
