@@ -18,8 +18,9 @@ import (
 
 // The opcodes whose replies the tests cut.
 const (
-	opCreate = 15 // create2
-	opDelete = 2
+	opCreate  = 15 // create2
+	opGetData = 4
+	opDelete  = 2
 )
 
 type acquired struct {

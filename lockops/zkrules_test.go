@@ -217,6 +217,31 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	release(t, second)
 }
 
+// TestZ17_ExtendKnowsItsOwnNode: somebody else's node has the name of the hold's, which was deleted while no event came
+// through: only its czxid tells them apart.
+func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	look := plain(t, server.Addr)
+	p := startProxy(t, server.Addr)
+	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), "/lock", lockops.WithRecipe("sequential")))
+	eventually(t, "the holder watches its node", func() bool { return slices.Contains(p.asked(), opGetData) })
+	p.noEvents.Store(true)
+	for _, path := range []string{"/lock/" + h.Name(), "/lock"} {
+		if err := look.Delete(path, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+h.Name() {
+		t.Fatalf("created %q, %v; want %q again", got, err, h.Name())
+	}
+	if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("extended by somebody else's node: %v, want ErrLost", err)
+	}
+}
+
 // TestDeadlineCountsFromTheSending: with answers that are late, a hold's deadline is no later for that, and it is three
 // quarters of the session timeout.
 func TestDeadlineCountsFromTheSending(t *testing.T) {
