@@ -161,7 +161,7 @@ func TestVerdict(t *testing.T) {
 		{"vacant", "nobody holds it, though 1 waits; first in line is worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
 		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},
-		{"hash", "unknown: what the key holds does not tell who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},
+		{"hash", "unknown: the key's value does not tell who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},
 	} {
 		if got := v.Verdict(&tt.lock); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -35,7 +35,7 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 		length, phrase string
 	}{
 		{inspect.Lock{}, "0", "nobody waits"},
-		{inspect.Lock{Unseen: hidden}, "?", "who waits is not known"},
+		{inspect.Lock{Unseen: hidden}, "?", "waiters unknown"},
 		{inspect.Lock{Unseen: hidden, Waiters: waits}, "≥1", "1 waits"},
 		{inspect.Lock{WaitersAtLeast: 2}, "≥2", "at least 2 clients wait unseen"},
 		{inspect.Lock{Waiters: waits}, "1", "1 waits"},

@@ -25,11 +25,13 @@ func Aspect(a inspect.Aspect) string {
 	case inspect.AspectWatches:
 		return "who watches whom"
 	case inspect.AspectSessions:
-		return "which clients the sessions are"
+		return "which clients the sessions belong to"
 	case inspect.AspectOwner:
-		return "what clients say of themselves"
+		return "how the owners identify themselves"
 	case inspect.AspectServer:
 		return "the state of the server"
+	case inspect.AspectChanges:
+		return "what happens between two reads"
 	default:
 		return Printable(string(a))
 	}

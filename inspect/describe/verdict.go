@@ -38,7 +38,7 @@ func unknown(l *inspect.Lock) string {
 		}
 	}
 	if len(l.Masters) == 0 {
-		return "it could not be read; this does not say that nobody holds it"
+		return "it could not be read; it may be held"
 	}
 	if silent := Tally(l).Silent; silent > 0 {
 		do := " do"
@@ -48,9 +48,9 @@ func unknown(l *inspect.Lock) string {
 		return fmt.Sprintf("%d of %s not answer; too few are left to tell", silent, Count(len(l.Masters), "master")+do)
 	}
 	if Structured(l) {
-		return "what the key holds does not tell who holds the lock" + UnseenWaiters(l)
+		return "the key's value does not tell who holds the lock" + UnseenWaiters(l)
 	}
-	return "what the masters hold under this key is no lock"
+	return "what is under this key is not a lock"
 }
 
 // Structured reports whether a recipe found more than a plain string under the key of a Redis lock.
@@ -125,7 +125,7 @@ func (v View) queue(l *inspect.Lock) string {
 	n := len(l.Waiters)
 	switch {
 	case n == 0 && l.Unknown(inspect.AspectWaiters):
-		return "; who waits is not known"
+		return "; waiters unknown"
 	case n == 0:
 		return "; nobody waits"
 	}
@@ -153,9 +153,9 @@ func UnseenWaiters(l *inspect.Lock) string {
 	case 0:
 		return ""
 	case 1:
-		return "; at least one client waits unseen"
+		return "; at least one more client waits"
 	default:
-		return fmt.Sprintf("; at least %d clients wait unseen", n)
+		return fmt.Sprintf("; at least %d more clients wait", n)
 	}
 }
 
@@ -232,7 +232,7 @@ func (v View) redisHolder(l *inspect.Lock) string {
 	case !l.ValidUntil.IsZero() && l.ValidUntil.After(v.Now):
 		text += " · valid " + Age(l.ValidUntil.Sub(v.Now))
 	case !l.ValidUntil.IsZero():
-		text += " · validity run out"
+		text += " · validity expired"
 	}
 	return text
 }

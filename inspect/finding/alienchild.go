@@ -8,7 +8,7 @@ import (
 )
 
 // alienChild: a child that no library takes for a contender stands among them. What it does depends on the library:
-// go-zookeeper's Lock fails on it for good and leaves its own znode in the queue (go-zookeeper PR #44), Curator sorts it
+// go-zookeeper's Lock fails on it every time and leaves its own znode in the queue (go-zookeeper PR #44), Curator sorts it
 // into the queue and can wait for it for ever (Netflix/curator #281), kazoo and others ignore it.
 //
 // Cause in the wild: a configuration node or a README in the lock's directory; locks of two kinds on one path.
@@ -25,18 +25,18 @@ func alienChild() inspect.Rule {
 		if len(l.Aliens) > 1 {
 			what, stands = what+" and others", "stand"
 		}
-		harm, confidence := "go-zookeeper's Lock would fail on it for good", recipe.Possible
+		harm, confidence := "go-zookeeper's Lock would fail on it every time", recipe.Possible
 		switch writer := aliensHurt(l); writer {
 		case "go-zookeeper":
-			harm, confidence = "go-zookeeper's Lock fails on it for good", recipe.Certain
+			harm, confidence = "go-zookeeper's Lock fails on it every time", recipe.Certain
 		case "curator":
-			harm, confidence = "Curator can take it for a contender and wait for it for ever", recipe.Likely
+			harm, confidence = "Curator may treat it as a contender and wait for it forever", recipe.Likely
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,
 			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, stands, harm),
 			Evidence:   evidence{"children": escaped(l.Aliens), "cause": "another program keeps its data in the lock's directory"},
-			Advice: fmt.Sprintf("find out whose it is (%s), let that program keep it elsewhere, and then delete it",
+			Advice: fmt.Sprintf("find out which program writes it (%s), move it elsewhere, then delete it",
 				zkCLI(c, "stat", l.Node(&inspect.Contender{Name: l.Aliens[0]}))),
 		})
 	})

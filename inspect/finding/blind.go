@@ -100,7 +100,7 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 			if n := len(g.from); n > 1 {
 				f.Message = fmt.Sprintf("%d of %d masters did not answer: %s", n, masters, g.unknown())
 			}
-			f.Advice = "see why it does not answer (" + redisCLI(c, g.from[0].Where, "PING") + "); until it answers, count its vote for nobody"
+			f.Advice = "see why it does not answer (" + redisCLI(c, g.from[0].Where, "PING") + "); until then count its vote for no one"
 		}
 	}
 	return f
@@ -130,7 +130,7 @@ func (g *gap) finding() inspect.Finding {
 	f := inspect.Finding{
 		Confidence: recipe.Certain, Evidence: e, Subject: inspect.Subject{Unseen: g.aspects},
 		Message: g.cause() + ": " + g.unknown(),
-		Advice:  "see why it failed, and look again; until then take none of this for fine",
+		Advice:  "find out why it failed and look again; until then assume nothing about it",
 	}
 	if rights := g.texts(func(u *inspect.Unseen) string { return u.Right }); rights != nil {
 		e["rights"] = rights
@@ -175,7 +175,7 @@ func (g *gap) cause() string {
 	case where == "":
 		return what + " could not be read" + because(first.Reason)
 	default:
-		return where + " did not tell " + what + because(first.Reason)
+		return where + " did not answer " + what + because(first.Reason)
 	}
 }
 
@@ -197,9 +197,9 @@ func (g *gap) unknown() string {
 		words = append(words[:3], "more")
 	}
 	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1] + " are not known"
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1] + " are unknown"
 	}
-	return words[0] + " is not known"
+	return words[0] + " is unknown"
 }
 
 func aspectNames(list []inspect.Aspect) []string {
@@ -244,14 +244,14 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 		unseen, what = append(unseen, inspect.AspectWatches), append(what, fmt.Sprintf("whom %d of the waiters watch", n))
 	}
 	if c.Sessions == nil && known(inspect.AspectSessions) {
-		unseen, what = append(unseen, inspect.AspectSessions), append(what, "which clients the sessions are")
+		unseen, what = append(unseen, inspect.AspectSessions), append(what, "which clients the sessions belong to")
 	}
 	if unseen == nil {
 		return nil
 	}
 	return one(inspect.Finding{
 		Confidence: recipe.Certain,
-		Message:    "no server told " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would not show",
+		Message:    "no server reported " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would go unnoticed",
 		Evidence:   evidence{"unseen": aspectNames(unseen)},
 		Subject:    inspect.Subject{Unseen: unseen},
 		Advice:     "give every server and its AdminServer in the target (" + admins(b) + "), or allow cons, wchs and wchp in 4lw.commands.whitelist",

@@ -51,7 +51,7 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 		{
 			"one command",
 			[]inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange")},
-			[]want{{"r1:1 refused LRANGE: who waits for it is not known", "ACL SETUSER NAME +lrange", []inspect.Aspect{"waiters"}}},
+			[]want{{"r1:1 refused LRANGE: who waits for it is unknown", "ACL SETUSER NAME +lrange", []inspect.Aspect{"waiters"}}},
 		},
 		{
 			"two commands on two servers hide the same",
@@ -59,33 +59,33 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 				unseen("waiters", "r1:1", "LRANGE", "+lrange"), unseen("waiters", "r2:1", "LRANGE", "+lrange"),
 				unseen("waiters", "r1:1", "ZRANGE", "+zrange"),
 			},
-			[]want{{"r1:1 and 1 other refused LRANGE and 1 more: who waits for it is not known", "ACL SETUSER NAME +lrange +zrange", []inspect.Aspect{"waiters"}}},
+			[]want{{"r1:1 and 1 other refused LRANGE and 1 more: who waits for it is unknown", "ACL SETUSER NAME +lrange +zrange", []inspect.Aspect{"waiters"}}},
 		},
 		{
 			"one command hides two things, and another a third",
 			[]inspect.Unseen{unseen("kind", "r1:1", "TYPE", "+type"), unseen("expiry", "r1:1", "PTTL", "+pttl"), unseen("holders", "r1:1", "TYPE", "+type")},
 			[]want{
-				{"r1:1 refused TYPE: who holds it and what kind of lock it is are not known", "ACL SETUSER NAME +type", []inspect.Aspect{"holders", "kind"}},
-				{"r1:1 refused PTTL: when it expires is not known", "ACL SETUSER NAME +pttl", []inspect.Aspect{"expiry"}},
+				{"r1:1 refused TYPE: who holds it and what kind of lock it is are unknown", "ACL SETUSER NAME +type", []inspect.Aspect{"holders", "kind"}},
+				{"r1:1 refused PTTL: when it expires is unknown", "ACL SETUSER NAME +pttl", []inspect.Aspect{"expiry"}},
 			},
 		},
 		{
 			"a node",
 			[]inspect.Unseen{unseen("holders", "", "/locks/a b", "READ on /locks/a b")},
-			[]want{{"/locks/a b was refused: who holds it is not known", "credentials with 'READ on /locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
+			[]want{{"/locks/a b was refused: who holds it is unknown", "credentials with 'READ on /locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
 		},
 		{
 			"refused beside failed",
 			[]inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange"), {Aspect: "waiters", Where: "r2:1", Read: "LRANGE", Reason: "i/o timeout"}},
 			[]want{
-				{"r1:1 refused LRANGE: who waits for it is not known", "+lrange", []inspect.Aspect{"waiters"}},
-				{"r2:1 did not tell LRANGE (i/o timeout): who waits for it is not known", "see why it failed", []inspect.Aspect{"waiters"}},
+				{"r1:1 refused LRANGE: who waits for it is unknown", "+lrange", []inspect.Aspect{"waiters"}},
+				{"r2:1 did not answer LRANGE (i/o timeout): who waits for it is unknown", "find out why it failed", []inspect.Aspect{"waiters"}},
 			},
 		},
 		{
 			"a root that is not there",
 			[]inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
-			[]want{{"/lokcs could not be read (no such node): which locks there are is not known", "see why", []inspect.Aspect{"locks"}}},
+			[]want{{"/lokcs could not be read (no such node): which locks there are is unknown", "find out why", []inspect.Aspect{"locks"}}},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,13 +21,13 @@ func tempered(c *inspect.Case, rule string, found []inspect.Finding) []inspect.F
 		for i := range found {
 			f := &found[i]
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
-			f.Advice = "it is only possible that this is a lock: find out which program writes it before anything is done"
+			f.Advice = "this may not be a lock: find out which program writes it before you act"
 		}
 	case slices.ContainsFunc(restsOn(rule), l.Unknown):
 		for i := range found {
 			f := &found[i]
 			f.Confidence = recipe.Possible
-			f.Advice = "do nothing yet: not everything that this rests on could be seen (see blind); look again when it can be"
+			f.Advice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
 		}
 	}
 	return found

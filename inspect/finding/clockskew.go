@@ -86,18 +86,18 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 		}
 	}
 	ours := len(between) == 1 && len(servers) > 1 && apart-spread(b) > maxSkew
-	harm, confidence := "a step of it makes locks last longer or shorter", recipe.Certain
+	harm, confidence := "if it steps, locks last longer or shorter", recipe.Certain
 	switch {
 	case b.Kind == inspect.ZooKeeper:
-		harm, confidence = "its locks do not depend on it, times in logs do", recipe.Likely
+		harm, confidence = "locks do not depend on it, timestamps in logs do", recipe.Likely
 	case ours:
-		harm = "ages here are corrected for it, times that clients log are not"
+		harm = "ages here are corrected for it, timestamps in client logs are not"
 	}
 	return inspect.Finding{
 		Confidence: confidence,
 		Message:    skew(short, len(servers), apart, behind, ours) + ": " + harm,
-		Evidence:   evidence{"servers": servers, "between": between, "apart_ms": apart.Milliseconds(), "cause": "NTP that is off or steps the clock"},
-		Advice:     "run chronyc tracking on these hosts and here, and let the clock slew; a clock that is stepped frees locks early or keeps them too long",
+		Evidence:   evidence{"servers": servers, "between": between, "apart_ms": apart.Milliseconds(), "cause": "NTP is off, or it steps the clock"},
+		Advice:     "run chronyc tracking on these hosts and here, and let the clock slew: a stepped clock frees locks early or keeps them too long",
 	}
 }
 
@@ -109,9 +109,9 @@ func skew(between []string, servers int, apart time.Duration, behind string, our
 	}
 	switch {
 	case ours && behind == "":
-		return fmt.Sprintf("our own clock is about %s behind those of all %d servers", by, servers)
+		return fmt.Sprintf("our own clock is about %s behind all %d servers", by, servers)
 	case ours:
-		return fmt.Sprintf("our own clock is about %s ahead of those of all %d servers", by, servers)
+		return fmt.Sprintf("our own clock is about %s ahead of all %d servers", by, servers)
 	case len(between) == 2:
 		return "the clocks of " + strings.Join(between, " and ") + " are " + by + " apart"
 	case behind == "":

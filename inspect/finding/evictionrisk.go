@@ -29,7 +29,7 @@ func evictionRisk() inspect.Rule {
 				"addr": inspect.Escape(s.Addr), "policy": inspect.Escape(s.EvictionPolicy), "maxmemory": s.MaxMemory,
 			})
 			if first == "" {
-				first = fmt.Sprintf("%s evicts keys when it is full (%s, %s)", at(s.Addr), inspect.Untrusted(s.EvictionPolicy).Cut(20), bytes(s.MaxMemory))
+				first = fmt.Sprintf("%s evicts keys when its memory is full (%s, %s)", at(s.Addr), inspect.Untrusted(s.EvictionPolicy).Cut(20), bytes(s.MaxMemory))
 			}
 		}
 		if len(servers) == 0 {
@@ -42,7 +42,7 @@ func evictionRisk() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    first + ": a held lock may vanish",
 			Evidence:   evidence{"servers": servers, "cause": "locks share a server with a cache"},
-			Advice:     "keep locks on a server of their own with maxmemory-policy noeviction; do not switch a full cache to it, its writes would fail",
+			Advice:     "keep locks on a dedicated server with maxmemory-policy noeviction; do not switch a full cache to it: its writes would fail",
 		})
 	})
 }

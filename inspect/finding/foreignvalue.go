@@ -41,9 +41,9 @@ func foreignValue() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("%s under this key on %s is no lock: nobody gets its vote", what, where),
+			Message:    fmt.Sprintf("%s under this key on %s is not a lock: nobody gets that vote", what, where),
 			Evidence:   evidence{"masters": masters, "cause": "other data under the lock's name (node-redlock #168)"},
-			Advice:     "find out which program writes " + describe.Quote(inspect.Escape(c.Lock.ID.Path)) + " there, and give one of the two another name; do not delete it before",
+			Advice:     "find out which program writes " + describe.Quote(inspect.Escape(c.Lock.ID.Path)) + " there, and rename one of the two; do not delete it before that",
 		})
 	})
 }

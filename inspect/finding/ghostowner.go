@@ -52,7 +52,7 @@ func ghostOwner() inspect.Rule {
 		e["state"], e["count"] = string(first.State), n
 		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e}
 		if first.Owner.Session == 0 {
-			e["cause"] = "its client died; others keep the key that its entry stands in"
+			e["cause"] = "its client died; other clients keep alive the key that holds its entry"
 			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", describe.BriefOwner(first), verb(first))
 			f.Advice = "if no process has this id any more: " + releaseOf(c, first)
 		} else {
@@ -120,7 +120,7 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 	timeout := one.Owner.SessionTimeout
 	how := "is connected to no server"
 	if s, ok := c.Sessions[one.Owner.Session]; ok {
-		timeout, how = s.Timeout, "has not been heard of for longer than its timeout"
+		timeout, how = s.Timeout, "has been silent for longer than its timeout"
 		e["last_contact"] = stamp(s.LastContact)
 	}
 	e["cause"] = "its client was killed or cut off, and the session has not timed out yet"
@@ -130,7 +130,7 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 		e["session_timeout_ms"] = timeout.Milliseconds()
 		advice = fmt.Sprintf("wait for the session to time out (%s)", describe.Limit(timeout))
 	}
-	return message, advice + ". If it stays though its process is gone: " + releaseOf(c, one)
+	return message, advice + ". If it stays although its process is gone: " + releaseOf(c, one)
 }
 
 // owner names a contender, but not by its session.

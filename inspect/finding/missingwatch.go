@@ -54,15 +54,15 @@ func away(c *inspect.Case, w *inspect.Contender) bool {
 func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Finding {
 	e := about(w)
 	e["expected"], e["blocked_below"] = w.Watches.String(), w.BlockedBelow
-	e["cause"] = "a wake-up that was lost between looking and waiting (CURATOR-527), or a client that does not look at the answer"
+	e["cause"] = "a wake-up lost between check and wait (CURATOR-527), or a client that ignores the reply"
 	confidence := recipe.Certain
 	if l.Confidence != recipe.Certain || w.Watch != inspect.Missing {
 		confidence = recipe.Likely
 	}
-	message := fmt.Sprintf("%s does not watch %s, whom it waits for: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.Watches))
+	message := fmt.Sprintf("%s does not watch %s, which it waits for: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.Watches))
 	if gone {
 		e["watches_gone"] = w.WatchesGone.String()
-		message = fmt.Sprintf("%s watches %s, which is gone, and nobody else: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
+		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
 	}
 	if l.MutexOrPermits() {
 		return maybePermit(l, w, e)
@@ -74,7 +74,7 @@ func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Findin
 		Confidence: confidence,
 		Message:    message,
 		Evidence:   e,
-		Advice:     "restart that client, so that it queues again; do not remove its znode while it runs, some clients then believe that they hold the lock",
+		Advice:     "restart that client so that it queues again; do not remove its znode while it runs: some clients then believe that they hold the lock",
 	}
 }
 

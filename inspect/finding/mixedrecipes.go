@@ -50,7 +50,7 @@ func mixedRecipes() inspect.Rule {
 		slices.Sort(libraries)
 		advice := "stop the clients of all libraries but one, or give each its own path"
 		if counts["kazoo"] > 0 {
-			advice += `; kazoo can be taught other names: extra_lock_patterns=["-lock-"]`
+			advice += `; kazoo can be made to accept other names: extra_lock_patterns=["-lock-"]`
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,
@@ -78,10 +78,10 @@ func mixed(l *inspect.Lock) bool {
 func mixedCause(counts map[string]int) string {
 	switch {
 	case counts["kazoo"] > 0:
-		return "kazoo takes only its own names for contenders"
+		return "kazoo counts only its own names as contenders"
 	case counts["go-zookeeper"] > 0:
-		return "go-zookeeper takes read locks of others for exclusive ones, and fails on names that it cannot read"
+		return "go-zookeeper treats read locks of others as exclusive, and fails on names that it cannot parse"
 	default:
-		return "each library orders only the names that it writes itself"
+		return "each library orders only the names that it creates itself"
 	}
 }

@@ -56,10 +56,10 @@ func noTTL() inspect.Rule {
 		f.Message = fmt.Sprintf("the key of %s never expires: it stays when its client dies", name)
 		if endlessByDefault(l) {
 			f.Severity = inspect.Info
-			e["cause"] = l.Recipe + " writes no expiry unless it is told to"
-			f.Advice += ". Give its locks a time limit"
+			e["cause"] = l.Recipe + " sets no expiry by default"
+			f.Advice += ". Give its locks a TTL"
 		} else {
-			e["cause"] = "SETNX and EXPIRE in two steps with a crash in between (redis-py #554), or a lock without a limit"
+			e["cause"] = "SETNX and EXPIRE in two steps with a crash in between (redis-py #554), or a lock without a TTL"
 			f.Advice += ". Set value and expiry in one command (SET NX PX)"
 		}
 		f.Evidence = e

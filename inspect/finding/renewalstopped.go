@@ -39,12 +39,12 @@ func renewalStopped() inspect.Rule {
 		}
 		e := about(h)
 		e["renewals"], e["every_ms"], e["last_renewal"], e["expires_at"] = r.Count, r.Every.Milliseconds(), stamp(r.Last), stamp(h.ExpiresAt)
-		e["cause"] = "a watchdog that stopped without a word (Redisson #4698), or a process that is paused or cut off"
+		e["cause"] = "a watchdog that stopped silently (Redisson #4698), or a process that is paused or cut off"
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it runs out at %s", describe.BriefOwner(h), describe.Limit(r.Every), h.ExpiresAt.UTC().Format("15:04:05 MST")),
+			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s", describe.BriefOwner(h), describe.Limit(r.Every), h.ExpiresAt.UTC().Format("15:04:05 MST")),
 			Evidence:   e,
-			Advice:     "stop what this client does under the lock before its key expires, or make it renew: after that somebody else gets the lock",
+			Advice:     "before the key expires, stop what this client does under the lock or make it renew: after that somebody else gets the lock",
 		})
 	})
 }

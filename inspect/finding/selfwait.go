@@ -67,7 +67,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	if lasted := backendNow(c).Sub(since); !since.IsZero() && lasted > stuckAfter(c) {
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
 		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", describe.BriefOwner(w), describe.Over(lasted), describe.BriefName(h.Name))
-		f.Advice = "restart that client. If no thread of it works under the lock: " + releaseOf(c, h)
+		f.Advice = "restart that client. If none of its threads works under the lock: " + releaseOf(c, h)
 	}
 	return f
 }

@@ -37,7 +37,7 @@ func semaphoreOvercommit() inspect.Rule {
 				"cause": "clients that use different numbers of permits",
 			},
 			Advice: fmt.Sprintf("give all clients the same number of permits, and restart those that use more than %d; "+
-				"do not release leases: their owners would work on", l.Limit),
+				"do not release leases: their owners would keep working", l.Limit),
 		})
 	})
 }

@@ -35,7 +35,7 @@ func sequenceWrap() inspect.Rule {
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   evidence{"sequence": w.Sequence, "left": left, "cause": "the parent's counter is an int32 that counts every attempt"},
-			Advice:     "at a quiet time stop the clients, delete the empty directory (" + zkCLI(c, "delete", c.Lock.ID.Path) + "), start them: it counts from 0",
+			Advice:     "at a quiet time stop the clients, delete the empty directory (" + zkCLI(c, "delete", c.Lock.ID.Path) + ") and start them again: it counts from 0",
 		})
 	})
 }

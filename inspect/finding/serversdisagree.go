@@ -47,7 +47,7 @@ func serversDisagree() inspect.Rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("no ensemble: %s, %s", odd, other),
+			Message:    fmt.Sprintf("not one ensemble: %s, %s", odd, other),
 			Evidence:   evidence{"servers": servers, "cause": "the target names servers that do not belong together, or a member runs without the others"},
 			Advice:     "give each ensemble a target of its own; compare the lists of servers in the members' configurations (server.N lines)",
 		})

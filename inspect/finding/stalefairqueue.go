@@ -85,5 +85,5 @@ func lapse(l *inspect.Lock) string {
 	if l.Recipe == "redisson" {
 		return "wait: Redisson drops each within 5 min"
 	}
-	return "wait for their places to lapse"
+	return "wait for their places to expire"
 }

@@ -58,7 +58,7 @@ func starvation() inspect.Rule {
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s was overtaken %s%s", describe.BriefOwner(worst), describe.Count(most, "time"), text),
 			Evidence:   e,
-			Advice:     "see that its client still runs; then use a fair lock, one with a queue: any of ZooKeeper's, on Redis Redisson's fair lock",
+			Advice:     "check that its client still runs; then use a fair lock (one with a queue): any on ZooKeeper, Redisson's fair lock on Redis",
 		})
 	})
 }

@@ -80,7 +80,7 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	case atLeast:
 		text += " has held it for at least " + describe.Over(held)
 	default:
-		text += " holds it and came over " + describe.Over(held) + " ago"
+		text += " holds it and queued over " + describe.Over(held) + " ago"
 	}
 	if byHistory {
 		text += ", usually at most " + describe.Limit(c.History.Holds.P99)
@@ -89,14 +89,14 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 }
 
 func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
-	look := "see what its client does"
+	look := "see what its client is doing"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
-		look = "see what that process does (jstack, py-spy)"
+		look = "see what that process is doing (jstack, py-spy)"
 	}
 	if libraryOf(c.Lock, h) == "curator" {
 		look += "; if revocable, ask it first (data __REVOKE__)"
 	}
-	return look + ". Only if it hangs for good (this does not stop it): " + releaseOf(c, h)
+	return look + ". Only if it hangs for good (a release does not stop it): " + releaseOf(c, h)
 }
 
 func stuckCause(library string) string {
@@ -108,7 +108,7 @@ func stuckCause(library string) string {
 	case "go-zookeeper":
 		return "work that hangs, or a znode left behind by a lost reply to create (samuel/go-zookeeper #229)"
 	case "redisson":
-		return "work that hangs, or a watchdog that renews for ever (Redisson #1626)"
+		return "work that hangs, or a watchdog that renews forever (Redisson #1626)"
 	default:
 		return ""
 	}

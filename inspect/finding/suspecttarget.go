@@ -31,9 +31,9 @@ func suspectTarget() inspect.Rule {
 		}
 		return append(found, inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("each of %d locks stands on one of the %d servers only: they are no masters of one lock, but servers of their own", s.Locks, s.Masters),
+			Message:    fmt.Sprintf("each of %d locks is on only one of the %d servers: these are independent servers, not the masters of one Redlock", s.Locks, s.Masters),
 			Evidence:   evidence{"masters": addrs, "locks": s.Locks, "on_one": s.OnOne, "cause": "independent servers were given with commas, which means the masters of one Redlock"},
-			Advice:     "give each server as a target of its own (redis://HOST:PORT, one after the other); release nothing before: the locks are most likely held",
+			Advice:     "give each server as a target of its own (redis://HOST:PORT, one after the other); release nothing until then: the locks are most likely held",
 		})
 	})
 }
@@ -55,9 +55,9 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 		found = append(found, inspect.Finding{
 			Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
 			Confidence: recipe.Certain,
-			Message:    at(s.Addr) + " is a replica: what it holds is its master's vote once more, and no vote of its own",
+			Message:    at(s.Addr) + " is a replica: it repeats its master's vote and has none of its own",
 			Evidence:   evidence{"master": inspect.Escape(s.Addr), "role": "replica", "cause": "a replica was given as one of several masters"},
-			Advice:     "leave it out of the target, which takes the masters of one lock only",
+			Advice:     "leave it out of the target: name masters only",
 		})
 	}
 	return found

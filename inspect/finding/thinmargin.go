@@ -47,7 +47,7 @@ func thinMargin() inspect.Rule {
 				"votes": l.Votes(), "quorum": l.Quorum, "without": without,
 				"cause": "masters that the client did not reach or that restarted empty, or a client that stops asking at the quorum (redsync #186)",
 			},
-			Advice: "see why these masters lack it, and restart no other meanwhile",
+			Advice: "find out why these masters lack it, and restart no other until then",
 		})
 	})
 }

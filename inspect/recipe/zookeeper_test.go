@@ -115,7 +115,7 @@ func TestAWriterMayReadAtOnce(t *testing.T) {
 		{"behind another write", curator, rw("wwr", 1, 2, 1), []int{-1, 0, -1}, []int{1, 0, 0}},
 		{"another's", curator, rw("wr", 1, 2), []int{-1, 0}, []int{1, 0}},
 		{"the write waits itself", curator, rw("rwr", 9, 1, 1), []int{-1, 0, 1}, []int{2, 1, 0}},
-		{"sessions are not known", curator, rw("wr", 0, 0), []int{-1, 0}, []int{1, 0}},
+		{"sessions are unknown", curator, rw("wr", 0, 0), []int{-1, 0}, []int{1, 0}},
 		{"kazoo's wait", kazoo, rw("wr", 1, 1), []int{-1, 0}, []int{1, 0}},
 		{"with the write's number", kazoo, sameNumber(rw("wrw", 1, 1, 2)), []int{-1, -1, 1}, []int{1, 1, 0}},
 		{"the write has gone", kazoo, sameNumber(rw("wrw", 1, 1, 2))[1:], []int{-1, 0}, []int{1, 0}},
