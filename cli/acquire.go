@@ -34,14 +34,14 @@ func (a *app) acquireCommand() *cobra.Command {
 	q := &acquisition{lockChoice: lockChoice{app: a}}
 	command := &cobra.Command{
 		Use:   "acquire LOCK [TARGET…] [-- COMMAND…]",
-		Short: "Take a lock, hold it while COMMAND runs or until interrupted, and give it back",
+		Short: "Acquire a lock, hold it while COMMAND runs or until interrupted, then release it",
 		Example: "  lockscope acquire zk:/locks/deploy zk://localhost -- ./deploy.sh\n" +
 			"  lockscope acquire redis:lock:report redis://r1,r2,r3 --ttl 20s --wait 0 -o jsonl",
 		Args: lockFirst, ValidArgsFunction: q.completeLock,
 	}
 	q.flags(command)
-	command.Flags().DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: for ever)")
-	command.Flags().StringVar(&q.acl, "acl", "", "ZooKeeper: access list of what is created, as SCHEME:ID:cdrwa,… (default: as the directory above)")
+	command.Flags().DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: forever)")
+	command.Flags().StringVar(&q.acl, "acl", "", "ZooKeeper: ACL of created nodes, as SCHEME:ID:cdrwa,… (default: that of the parent)")
 	outputFlag(command, &q.output, "text", "jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -176,7 +176,7 @@ func (q *acquisition) insteadOf(mixed *lockops.RecipeError) string {
 	case mixed.FoundKind == "":
 		return "choose another path"
 	default:
-		return "give the --kind that they take, or another path"
+		return "give the --kind that its clients use, or another path"
 	}
 }
 

@@ -352,7 +352,7 @@ func TestReleaseByALabelNamesTheContender(t *testing.T) {
 			t.Fatalf("%v in %+v", err, got)
 		}
 		got = run(t, "release", "zk:"+path, target, "--owner", "nightly import", "--dry-run")
-		want := fmt.Sprintf("lockscope: zk:%s: not released: \"nightly import\" is what is shown of %s, which holds it, and not its name (if that one is meant: lockscope release zk:%s %s --owner %s --dry-run)\n",
+		want := fmt.Sprintf("lockscope: zk:%s: not released: \"nightly import\" is a label of %s, which holds it, and not its name (if you mean that one: lockscope release zk:%s %s --owner %s --dry-run)\n",
 			path, l.Holders[0].Name, path, target, l.Holders[0].Name)
 		if got.code != 1 || got.stdout != "" || got.stderr != want {
 			t.Errorf("%+v\nwant %s", got, want)
@@ -383,7 +383,7 @@ func TestReleaseByALabelOnRedis(t *testing.T) {
 		_, lines := started(t, "acquire", id, target, "--label", "night job")
 		awaitLine(t, lines, "holding")
 		got := run(t, "release", id, target, "--owner", "night job", "--dry-run")
-		if got.code != 1 || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, `not released: "night job" is what is shown of `) {
+		if got.code != 1 || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, `not released: "night job" is a label of `) {
 			t.Fatalf("%+v", got)
 		}
 		if got := run(t, advised(t, strings.TrimSuffix(got.stderr, "\n"))...); got.code != 0 || !strings.Contains(got.stdout, "owner   night job") {

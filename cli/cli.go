@@ -115,7 +115,7 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.profile, "profile", "p", "", "`NAME` of a profile of the configuration")
 	flags.StringVar(&a.config, "config", "", "configuration `FILE`")
-	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "give a server up after this time without progress")
+	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "give up on a server after this time without progress")
 	flags.StringVar(&a.budget, "budget", "default", "pace of reading: default, gentle or off")
 	flags.DurationVar(&a.stuckAfter, "stuck-after", 10*time.Minute, "a lock held longer while others wait is stuck")
 	flags.BoolVar(&a.noColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")

@@ -14,13 +14,13 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "config check|example|path",
-		Short: "Check the configuration, print one to start from, or say where it is",
+		Short: "Check the configuration, print an example, or print its path",
 		Args:  noSuchSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	command.AddCommand(
 		&cobra.Command{
-			Use: "check", Short: "Read the configuration and say whether it can be used", Args: noArguments,
+			Use: "check", Short: "Check that the configuration can be used", Args: noArguments,
 			RunE: func(*cobra.Command, []string) error {
 				path, err := a.configPath()
 				if err != nil {
@@ -38,14 +38,14 @@ func (a *app) configCommand() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "example", Short: "Print a configuration to start from", Args: noArguments,
+			Use: "example", Short: "Print an example configuration", Args: noArguments,
 			RunE: func(*cobra.Command, []string) error {
 				_, err := fmt.Fprint(a.Stdout, config.Example)
 				return err
 			},
 		},
 		&cobra.Command{
-			Use: "path", Short: "Print where the configuration is looked for", Args: noArguments,
+			Use: "path", Short: "Print the path of the configuration file", Args: noArguments,
 			RunE: func(*cobra.Command, []string) error {
 				path, err := a.configPath()
 				if err != nil {

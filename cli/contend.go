@@ -30,12 +30,12 @@ func (a *app) contendCommand() *cobra.Command {
 	q := &contention{lockChoice: lockChoice{app: a}}
 	command := &cobra.Command{
 		Use:   "contend LOCK [TARGET…] -n N",
-		Short: "Let N contenders fight for a lock, and report how fast and how fair it is",
-		Long: "contend lets N contenders, each with a session of its own, take a lock, hold it, give it back and come again,\n" +
-			"and reports grants, handoffs, waits, who overtook whom, and whether two ever held the lock at once. The times are\n" +
-			"drawn from the seed: the same seed gives every contender the same times again. The lock is made for the run and\n" +
-			"removed at its end. Until then it is a load on the servers: mind where you run it. With several kinds, as in\n" +
-			"--kind read,write, the contenders take them in turn.",
+		Short: "Let N contenders compete for a lock, and report how fast and how fair it is",
+		Long: "contend lets N contenders, each with a session of its own, acquire a lock, hold it, release it and try again,\n" +
+			"and reports grants, handoffs, waits, who overtook whom, and whether two ever held the lock at once. Hold and think\n" +
+			"times are drawn from the seed: the same seed repeats them. The lock is created for the run and removed at its\n" +
+			"end. Until then it is a load on the servers: mind where you run it. With several kinds, as in --kind read,write,\n" +
+			"the contenders get them in rotation.",
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
 			"  lockscope contend zk:/locks/try zk://localhost -n 9 --kind read,read,write --for 30s\n" +
 			"  lockscope contend redis:lock:try redis://localhost -n 8 --hold 10ms --think 5ms --rounds 100 -o json",
@@ -45,12 +45,12 @@ func (a *app) contendCommand() *cobra.Command {
 	q.flags(command)
 	flags := command.Flags()
 	flags.IntVarP(&q.config.Contenders, "contenders", "n", 8, "how many contenders")
-	flags.DurationVar(&q.config.Hold, "hold", 10*time.Millisecond, "how long each holds the lock, in the mean")
-	flags.DurationVar(&q.config.Think, "think", 10*time.Millisecond, "how long each stays away between two times, in the mean")
+	flags.DurationVar(&q.config.Hold, "hold", 10*time.Millisecond, "mean time that each holds the lock")
+	flags.DurationVar(&q.config.Think, "think", 10*time.Millisecond, "mean pause of each before it tries again")
 	flags.DurationVar(&q.config.For, "for", 0, "end after this time (default: 10s)")
-	flags.IntVar(&q.config.Rounds, "rounds", 0, "end when each was granted the lock so often")
+	flags.IntVar(&q.config.Rounds, "rounds", 0, "end after this many grants for each")
 	flags.Uint64Var(&q.config.Seed, "seed", 1, "seed of the hold and think times")
-	flags.BoolVar(&q.yes, "yes", false, "use a lock that exists and was not made for this")
+	flags.BoolVar(&q.yes, "yes", false, "use a lock that already exists")
 	outputFlag(command, &q.output, "text", "json")
 	return command
 }
@@ -70,7 +70,7 @@ func (q *contention) run(ctx context.Context, args []string) error {
 	case ctx.Err() != nil && err != nil:
 		return exitError{code: exitInterrupted}
 	case errors.Is(err, contend.ErrExists):
-		return exit(exitNo, "%s exists, and others may use it: not contended for (choose another name, or give --yes)", q.id)
+		return exit(exitNo, "%s already exists and others may use it: not contended for (choose another name, or give --yes)", q.id)
 	case err != nil:
 		return q.setup.explain(exit(exitUnreachable, "%s: %w%s", q.id, err, q.manyHint()))
 	}

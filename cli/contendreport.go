@@ -90,17 +90,17 @@ func (q *contention) printReport(r contend.Report) {
 		q.config.Hold, q.config.Think, r.Seed)
 	w := tabwriter.NewWriter(q.Stdout, 0, 0, 2, ' ', 0)
 	line := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }
-	line("grants", fmt.Sprintf("%d in %.2f s: %.4g a second", r.Grants, r.Duration.Seconds(), r.Rate()))
+	line("grants", fmt.Sprintf("%d in %.2f s: %.4g/s", r.Grants, r.Duration.Seconds(), r.Rate()))
 	line("fairness", fairness(r))
 	line("inversions", fmt.Sprintf("%d, by %s", r.Inversions, r.Order))
 	line("shares", shares(r))
-	line("handoff", spreadText(r.Handoff, "nobody ever waited for a release"))
+	line("handoff", spreadText(r.Handoff, "no waiter took over from a holder"))
 	line("wait", spreadText(r.Wait, "no grant"))
 	if r.LongestWaiter >= 0 {
 		line("longest wait", fmt.Sprintf("%s, contender %d", inMilliseconds(r.LongestWait), r.LongestWaiter+1))
 	}
 	if r.Grants > 0 {
-		line("requests", fmt.Sprintf("%.1f a grant", r.RequestsPerGrant()))
+		line("requests", fmt.Sprintf("%.1f per grant", r.RequestsPerGrant()))
 	}
 	line("overlaps", q.overlaps(r))
 	if r.Lost > 0 || r.Failed > 0 {
@@ -134,7 +134,7 @@ func fairness(r contend.Report) string {
 	if share < 1 {
 		word = "nearly first come, first served"
 	}
-	return fmt.Sprintf("%s: %s of grants overtook somebody who waited", word, text)
+	return fmt.Sprintf("%s: %s of grants overtook a waiter", word, text)
 }
 
 func shares(r contend.Report) string {
@@ -148,9 +148,9 @@ func shares(r contend.Report) string {
 func (q *contention) overlaps(r contend.Report) string {
 	switch shared := slices.ContainsFunc(q.kinds, func(k lockops.Kind) bool { return k.Shared }); {
 	case r.Overlaps == 0 && shared:
-		return "none: nobody was granted the lock while another held it who excludes them"
+		return "none: no grant while an excluding holder had it"
 	case r.Overlaps == 0:
-		return "none: nobody was granted the lock while another held it"
+		return "none: no grant while another held it"
 	}
 	return fmt.Sprintf("%d: GRANTED TO TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps, r.TokensBack)
 }

@@ -35,7 +35,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo [SCENARIO]",
 		Short: "Watch scripted clients on embedded servers: nothing to install",
 		Long: "demo starts a small ZooKeeper and five Redis masters inside this process, runs clients on them, and opens\n" +
-			"the screen on it all. It is a sandbox: everything in it may be tried, and is gone when you quit.\n\nScenarios:\n" +
+			"the screen. It is a sandbox: try anything, it is gone when you quit.\n\nScenarios:\n" +
 			scenarioList(),
 		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +51,7 @@ func (a *app) demoCommand() *cobra.Command {
 	flags.DurationVar(&d.length, "for", 0, "end after this time (default: when you quit; --headless: 3s)")
 	outputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
-	flags.StringVar(&d.record, "record", "", "with --headless: keep what is seen in this new file, for lockscope replay")
+	flags.StringVar(&d.record, "record", "", "with --headless: record to this new file, for lockscope replay")
 	return command
 }
 

@@ -20,13 +20,13 @@ func (a *app) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor [TARGET…]",
 		Short: "Say what is wrong with the locks, why, and what to do",
-		Long: "doctor looks at every lock and backend once, and once more where what it finds may pass, and names what is wrong: what was found, the evidence, and what to\n" +
-			"do. What could not be seen is told at the end; it is never taken for fine. It fires no rule that needs to have\n" +
-			"watched for a while; the screen and watch do. Of a recording, named in place of targets, it tells what stood at its\n" +
-			"end, and fires them all.\n\n" +
-			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but something that it was to see was refused\n" +
-			"or failed and could hide a finding: a command or node that is denied, a root that is not there, a server that is\n" +
-			"down. --allow-partial takes what was seen for enough, unless all of a backend is down.",
+		Long: "doctor reads every lock and backend once, looks again at what may only be passing, and reports each problem: what\n" +
+			"was found, the evidence, and what to do. What could not be seen is listed at the end; it never counts as healthy.\n" +
+			"Rules that need history do not run; the screen and watch run them. Given a recording in place of targets, it\n" +
+			"reports the state at its end, by all rules.\n\n" +
+			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but something was refused or failed that\n" +
+			"could hide a finding: a denied command or node, a missing root, a server that is down. --allow-partial accepts\n" +
+			"what was seen, unless all of a backend is down.",
 		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
 			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
 			"  lockscope doctor --stuck-after 1m zk://localhost\n" +
@@ -183,10 +183,10 @@ func tally(counts map[inspect.Severity]int) string {
 		parts = append(parts, describe.Count(n, "warning"))
 	}
 	if n := counts[inspect.Info]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d to know", n))
+		parts = append(parts, fmt.Sprintf("%d info", n))
 	}
 	if len(parts) == 0 {
-		return "nothing found wrong"
+		return "no problems found"
 	}
 	return strings.Join(parts, ", ")
 }

@@ -33,7 +33,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 		first     string
 		order     []string
 	}{
-		{"healthy", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a"), lock("/b")}, inspect.Info, 0, "nothing found wrong in 2 locks", nil},
+		{"healthy", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a"), lock("/b")}, inspect.Info, 0, "no problems found in 2 locks", nil},
 		{
 			"one finding on two locks is told once",
 			[]*inspect.Backend{healthy},
@@ -45,8 +45,8 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 			},
 		},
 		{"below the threshold", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", herd)}, inspect.Critical, 0, "1 warning in 1 lock", nil},
-		{"unseen is no warning", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", unseen)}, inspect.Warning, 0, "nothing found wrong in 1 lock, but not everything could be seen", nil},
-		{"a degraded backend", []*inspect.Backend{healthy, sick}, []*inspect.Lock{lock("/a")}, inspect.Warning, 3, "nothing found wrong in 1 lock, but not everything could be seen", []string{"backend redis is degraded", "r2: no answer"}},
+		{"unseen is no warning", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", unseen)}, inspect.Warning, 0, "no problems found in 1 lock, but not everything could be seen", nil},
+		{"a degraded backend", []*inspect.Backend{healthy, sick}, []*inspect.Lock{lock("/a")}, inspect.Warning, 3, "no problems found in 1 lock, but not everything could be seen", []string{"backend redis is degraded", "r2: no answer"}},
 		{"found wins over unreachable", []*inspect.Backend{sick}, []*inspect.Lock{lock("/a", herd)}, inspect.Warning, 1, "1 warning in 1 lock, but not everything could be seen", nil},
 		{"nothing answers", []*inspect.Backend{{Name: "zk", State: inspect.Down}}, nil, inspect.Warning, 3, "nothing could be seen", nil},
 	} {
@@ -91,7 +91,7 @@ func TestDoctorOnServers(t *testing.T) {
 		peer := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker")
 		peer.Expect(t, "acquired")
 		target := "zk://" + server.Addr + root + "?admin=" + server.Admin
-		if got := run(t, "doctor", target); got.code != 0 || !strings.HasPrefix(got.stdout, "nothing found wrong in 1 lock") {
+		if got := run(t, "doctor", target); got.code != 0 || !strings.HasPrefix(got.stdout, "no problems found in 1 lock") {
 			t.Errorf("a healthy lock: %+v", got)
 		}
 		got := run(t, "doctor", target, "-o", "json")

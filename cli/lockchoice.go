@@ -36,9 +36,9 @@ func (q *lockChoice) flags(command *cobra.Command) {
 	q.given = flags.Changed
 	flags.StringVar(&q.kind, "kind", "", "mutex; read, write or semaphore=N on ZooKeeper; fair on Redis; redlock on several masters (default: mutex, or redlock)")
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
-	flags.StringVar(&q.prefix, "prefix", "", "what names start with, for --recipe sequential (default lock-)")
-	flags.StringVar(&q.label, "label", "", "who you are, for others to see (default host:pid)")
-	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's life without renewal; it is renewed every third")
+	flags.StringVar(&q.prefix, "prefix", "", "prefix of names, for --recipe sequential (default lock-)")
+	flags.StringVar(&q.label, "label", "", "label that others see (default host:pid)")
+	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's TTL; it is renewed every third of it")
 }
 
 // choose reads LOCK and the targets, and makes sure of what needs no server.
@@ -89,7 +89,7 @@ func (q *lockChoice) checkRecipe() error {
 	case q.prefix != "" && q.recipe != "sequential":
 		return usageError("--prefix %q: it needs --recipe sequential", q.prefix)
 	case strings.Contains(q.prefix, "/"):
-		return usageError("--prefix %q: no slash may be in it", q.prefix)
+		return usageError("--prefix %q: it may not contain a slash", q.prefix)
 	}
 	return nil
 }

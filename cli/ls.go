@@ -18,7 +18,7 @@ func (a *app) lsCommand() *cobra.Command {
 		Short: "List the locks with holder, age and queue length",
 		Long: "ls reads every lock once and lists it. On a terminal the table is cut to fit, the least useful columns first;\n" +
 			"piped it is whole. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. In place of\n" +
-			"targets it takes a recording, and lists what stood at its end.",
+			"targets it takes a recording, and lists its last state.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
 			"  lockscope ls -p prod -o wide\n" +
 			"  lockscope ls 'redis://r1,r2,r3?match=lock:*' -o json | jq '.locks[] | select(.state == \"split\")'",
@@ -52,7 +52,7 @@ func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 	}
 	if s.Len() == 0 {
 		if !slices.ContainsFunc(s.Backends, unseen) { // else why is told, and that there are none is not known
-			a.say("no locks found where it was looked")
+			a.say("no locks found in these targets")
 		}
 		return nil
 	}

@@ -22,7 +22,7 @@ func (a *app) withOthers(ctx context.Context, s setup, one *inspect.Snapshot, id
 	defer cancel()
 	all, err := a.look(ctx, s, "")
 	if err != nil || ctx.Err() != nil || slices.ContainsFunc(all.Backends, unseen) {
-		a.say("the other locks could not all be read: a deadlock of several would not show (see: lockscope doctor)")
+		a.say("not all other locks could be read: a deadlock across locks would not show (see: lockscope doctor)")
 		return one
 	}
 	other := all.Lock(id)

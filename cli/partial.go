@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // partial says in words what doctor was to see and did not, so that a finding may be hidden in it: a line for each backend
@@ -29,14 +30,14 @@ func partial(s *inspect.Snapshot) []string {
 		}
 		for _, server := range b.Servers {
 			if silent(&server) {
-				parts = append(parts, "has no answer from "+inspect.Escape(server.Addr))
+				parts = append(parts, "got no answer from "+inspect.Escape(server.Addr))
 			}
 		}
 		if slices.ContainsFunc(b.Unseen, hides) {
-			parts = append(parts, "does not show everything")
+			parts = append(parts, "is seen in part")
 		}
 		if n := hiding[b.Name]; n > 0 {
-			parts = append(parts, fmt.Sprintf("hides something of %d of its locks", n))
+			parts = append(parts, fmt.Sprintf("has %s seen in part", describe.Count(n, "lock")))
 		}
 		if parts != nil {
 			lines = append(lines, fmt.Sprintf("backend %s %s", b.Name, strings.Join(parts, ", ")))
@@ -62,6 +63,6 @@ func (a *app) judgePartial(s *inspect.Snapshot, allowed bool) error {
 	if len(lines) == 0 || allowed {
 		return failed
 	}
-	a.say("not everything was seen: %s (see `unseen` and the blind findings; --allow-partial takes what was seen for enough)", strings.Join(lines, "; "))
+	a.say("partial view: %s (see `unseen` and the blind findings; --allow-partial accepts it)", strings.Join(lines, "; "))
 	return exitError{code: exitUnreachable}
 }

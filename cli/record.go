@@ -28,9 +28,9 @@ func (a *app) recordCommand() *cobra.Command {
 	r := &record{app: a}
 	command := &cobra.Command{
 		Use:   "record FILE [TARGET…]",
-		Short: "Keep what is seen of the locks in a file, to replay it later",
-		Long: "record watches the targets until it is interrupted and keeps everything that is seen, in a file that only its\n" +
-			"owner may read: names, values and addresses as the servers tell them, but no credentials.",
+		Short: "Record the locks to a file, to replay later",
+		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its owner may read:\n" +
+			"names, values and addresses as the servers report them, but no credentials.",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.jsonl -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",
@@ -49,7 +49,7 @@ func (a *app) recordCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args[0], args[1:]) },
 	}
 	command.Flags().DurationVar(&r.length, "for", 0, "end after this time (default: when interrupted)")
-	command.Flags().BoolVar(&r.force, "force", false, "replace FILE if it is there")
+	command.Flags().BoolVar(&r.force, "force", false, "replace FILE if it exists")
 	return command
 }
 
@@ -98,7 +98,7 @@ func createRecording(path string, replace bool) (*os.File, error) {
 	file, err := os.OpenFile(path, mode, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		return nil, usageError("%s is there already (name another file, or give --force to replace it)", path)
+		return nil, usageError("%s already exists (name another file, or give --force to replace it)", path)
 	case err != nil:
 		return nil, usageError("%w", err)
 	}

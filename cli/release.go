@@ -33,7 +33,7 @@ func (a *app) releaseCommand() *cobra.Command {
 	r := &release{app: a}
 	command := &cobra.Command{
 		Use:   "release LOCK [TARGET…] --owner NAME",
-		Short: "Force a stuck lock free, if its holder is still the one you saw",
+		Short: "Force-release a stuck lock, if its holder is still the one you saw",
 		Example: "  lockscope release zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope release redis:lock:orders redis://r1,r2,r3 --owner Y2NjY2NjY2NjY2NjY2NjYw== --yes",
 		Args: lockFirst, ValidArgsFunction: r.completeLock,
@@ -144,7 +144,7 @@ func (r *release) misnamed(p act.Preview) error {
 	case len(p.Alike) == 0 || p.Seen != nil:
 		return nil
 	case len(p.Alike) > 1:
-		return fmt.Errorf("%q is what is shown of %d contenders, and the name of none (choose one by its name: %s)", r.owner, len(p.Alike),
+		return fmt.Errorf("%q is a label of %d contenders, and the name of none (choose one by its name: %s)", r.owner, len(p.Alike),
 			r.setup.command("show", p.Request.ID))
 	}
 	one := &p.Alike[0]
@@ -160,14 +160,14 @@ func (r *release) misnamed(p act.Preview) error {
 	if r.dryRun {
 		flags = append(flags, "--dry-run")
 	}
-	return fmt.Errorf("%q is what is shown of %s, which %s, and not its name (if that one is meant: %s)", r.owner, name, does,
+	return fmt.Errorf("%q is a label of %s, which %s, and not its name (if you mean that one: %s)", r.owner, name, does,
 		r.setup.command("release", p.Request.ID, flags...))
 }
 
 // show prints a preview.
 func show(to io.Writer, p act.Preview) {
 	fmt.Fprintf(to, "release %s\n  owner   %s (%s)\n", p.Request.ID, p.Seen.Who(), p.Seen.Name)
-	next := "nobody is seen waiting"
+	next := "no visible waiters"
 	if p.Next != nil {
 		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
 	}
@@ -301,7 +301,7 @@ func (r *release) print(request act.Request, result act.Result) {
 	}
 	switch {
 	case result.Unknown:
-		fmt.Fprintf(r.Stdout, "whether %s was released is not known\n", request.ID)
+		fmt.Fprintf(r.Stdout, "unknown whether %s was released\n", request.ID)
 	case result.Released && len(result.HoldersAfter) == 0:
 		fmt.Fprintf(r.Stdout, "released %s; nobody holds it now\n", request.ID)
 	case result.Released:

@@ -22,9 +22,9 @@ func (a *app) replayCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Open the screen on a recording",
-		Long: "replay opens the screen on what record kept, as if it happened now. Nothing is asked of any server and nothing can\n" +
-			"be acted on. At the end the screen stays, with the clock stopped. FILE may be packed with gzip. ls, show and doctor take a\n" +
-			"recording too, in place of a target.",
+		Long: "replay opens the screen on a recording, as if it happened now. No server is contacted and nothing can be changed.\n" +
+			"At the end the screen stays, with the clock stopped. FILE may be gzipped. ls, show and doctor take a recording\n" +
+			"too, in place of a target.",
 		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -45,8 +45,8 @@ func (a *app) replayCommand() *cobra.Command {
 			return a.replay(cmd.Context(), args[0], speed)
 		},
 	}
-	command.Flags().Float64Var(&speed, "speed", 1, "how many times as fast as it was")
-	command.Flags().DurationVar(&at, "at", 0, "show the moment this long after the beginning, and stand still")
+	command.Flags().Float64Var(&speed, "speed", 1, "playback speed; 1 is real time")
+	command.Flags().DurationVar(&at, "at", 0, "show the moment this long after the beginning, and stop there")
 	return command
 }
 

@@ -20,10 +20,10 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show LOCK [TARGET…]",
 		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
 		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
-			"server's watch table, ⇠? not looked, ⇥✖ missing), or the vote of each Redis master, and at last what is wrong.\n" +
-			"Where clients that are known wait for it the other locks of the targets are read too, for 5 s at most: it may be a part\n" +
-			"of a deadlock. With owner_command in the configuration it names the command that looks at the holder's process. In\n" +
-			"place of targets it takes a recording, and shows what stood at its end.",
+			"server's watch table, ⇠? not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
+			"Where known clients wait for it the other locks of the targets are read too, for at most 5 s: it may be part of a\n" +
+			"deadlock. With owner_command in the configuration it prints the command that inspects the holder's process. In\n" +
+			"place of targets it takes a recording, and shows its last state.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o dot | dot -Tsvg > orders.svg",

@@ -34,10 +34,10 @@ func (a *app) watchCommand() *cobra.Command {
 	w := &watch{app: a}
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",
-		Short: "Print what happens to locks as it happens, a line an event",
-		Long: "watch prints a line for every lock that appears or goes, every contender that comes, is granted, releases, expires\n" +
-			"or is lost, every finding that comes or is cleared, and every backend that goes down or comes back, until it is\n" +
-			"interrupted. What was there before it looked is no event.",
+		Short: "Print lock events as they happen, one line each",
+		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is granted the lock,\n" +
+			"releases it, expires or is lost, every finding raised or cleared, and every backend that goes down or recovers,\n" +
+			"until interrupted. What was there before it started is no event.",
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"lost\" or .event == \"expired\")'\n" +
 			"  lockscope watch -p prod | grep --line-buffered finding",
@@ -189,13 +189,13 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 	}
 	switch e.Kind {
 	case inspect.EventEnded:
-		text += fmt.Sprintf(", some time after %s: nobody saw how", describe.Clock(e.Between.From))
+		text += fmt.Sprintf(", some time after %s: how is unknown", describe.Clock(e.Between.From))
 	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
 		if !c.HeldSince.IsZero() {
 			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))
 		}
 		if e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely {
-			text += "; or its session ran out"
+			text += "; or its session expired"
 		}
 	}
 	return text

@@ -41,7 +41,7 @@ var (
 	// ErrOther: the key on the master has somebody else's value.
 	ErrOther = errors.New("key belongs to somebody else")
 	// ErrDead: the master was not asked, since it has not answered the requests before.
-	ErrDead = errors.New("master is taken for dead and was not asked")
+	ErrDead = errors.New("master is considered dead and was not asked")
 )
 
 // NodeError is what went wrong on one server.

@@ -12,7 +12,7 @@ import (
 )
 
 // errNoACL is returned when it cannot be told whom a new node is to be open to.
-var errNoACL = errors.New("its access list cannot be read, and nobody is authenticated: who is to have access (WithACL, --acl)?")
+var errNoACL = errors.New("its ACL cannot be read and the session is not authenticated: give the ACL (WithACL, --acl)")
 
 // ACL is the access list that locks of this session give to what they create below a directory, whose path has the
 // session's chroot in it: that of WithACL, else the

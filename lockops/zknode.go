@@ -164,7 +164,7 @@ func (s *ZKSession) remove(session int64, n *node) removal {
 // stays is the error of a node that cannot be removed.
 func (s *ZKSession) stays(n *node, err error) error {
 	if errors.Is(err, zk.ErrNoAuth) {
-		return fmt.Errorf("node %s stays until the session ends: %w (it may be created but not deleted: give the right to delete, d, on %s)",
+		return fmt.Errorf("node %s stays until the session ends: %w (it may be created but not deleted: grant delete, d, on %s)",
 			n.path, err, n.dir)
 	}
 	return err

@@ -24,11 +24,11 @@ func fair() Scenario {
 		scenes: []Scene{
 			{
 				Title: "fair queue", Lock: "zk:/locks/orders",
-				Text: "Six workers take turns: first come, first served. enter: who waits on whom; t: their lanes in time.",
+				Text: "Six workers take turns: first come, first served. enter: who waits for whom; t: their timeline.",
 			},
 			{
 				Title: "slow holder", Lock: "zk:/locks/reports",
-				Text: "A report keeps it for most of a minute while two wait. enter shows them, x there frees it by force.",
+				Text: "A report holds it for most of a minute while two wait. enter shows them, x force-releases it.",
 			},
 		},
 		play: func(s *Sandbox) error {

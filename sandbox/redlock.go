@@ -23,7 +23,7 @@ func redlock() Scenario {
 			},
 			{
 				Title: "a race", Lock: "redis:lock:invoices",
-				Text: "redsync's lock has no queue: who waits tries again and again, and luck decides. enter: its votes run down.",
+				Text: "redsync's lock has no queue: waiters retry, and luck decides. enter: its votes expire.",
 			},
 		},
 		play: func(s *Sandbox) error {

@@ -13,7 +13,7 @@ import (
 func split() Scenario {
 	return Scenario{
 		Name:  "split",
-		About: "a Redis lock torn between three clients: nobody has three of five masters",
+		About: "a Redis lock split between three clients: nobody has three of five masters",
 		scenes: []Scene{
 			{
 				Title: "split vote", Lock: "redis:lock:seats",
@@ -21,7 +21,7 @@ func split() Scenario {
 			},
 			{
 				Title: "no expiry", Lock: "redis:lock:nightly",
-				Text: "Somebody sets this key without a time to live: it stays until somebody frees it. f: what is wrong; enter, x: free it.",
+				Text: "This key has no TTL: it stays until someone deletes it. f: what is wrong; enter, x: release it.",
 			},
 		},
 		play: func(s *Sandbox) error {

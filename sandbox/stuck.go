@@ -22,7 +22,7 @@ func stuck() Scenario {
 		scenes: []Scene{
 			{
 				Title: "left behind", Lock: "zk:/locks/invoices",
-				Text: "A dead script's node, owned by no session, blocks it until somebody removes that. f: what is wrong; enter, x: free it.",
+				Text: "A dead script's node, owned by no session, blocks it until someone removes it. f: what is wrong; enter, x: release it.",
 			},
 			{
 				Title: "hung holder", Lock: stuckLock,

@@ -15,9 +15,9 @@ func TestEventsOfBackendsInWords(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for what, want := range map[inspect.ChangeKind]string{
-		inspect.ChangedLeader: "b leads now, before it a\\u{1b}",
-		inspect.ChangedMaster: "b is the master now, before it a\\u{1b}",
-		inspect.Restarted:     "b started anew",
+		inspect.ChangedLeader: "b is the leader now; it was a\\u{1b}",
+		inspect.ChangedMaster: "b is the master now; it was a\\u{1b}",
+		inspect.Restarted:     "b restarted",
 	} {
 		if got := Change(&inspect.Change{What: what, From: "a\x1b", To: "b"}); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q", what, got)
@@ -37,7 +37,7 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 		{inspect.Lock{}, "0", "nobody waits"},
 		{inspect.Lock{Unseen: hidden}, "?", "waiters unknown"},
 		{inspect.Lock{Unseen: hidden, Waiters: waits}, "≥1", "1 waits"},
-		{inspect.Lock{WaitersAtLeast: 2}, "≥2", "at least 2 clients wait unseen"},
+		{inspect.Lock{WaitersAtLeast: 2}, "≥2", "at least 2 unseen waiters"},
 		{inspect.Lock{Waiters: waits}, "1", "1 waits"},
 	} {
 		tt.l.Holders, tt.l.State = holds, inspect.StateHeld

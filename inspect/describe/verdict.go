@@ -149,14 +149,10 @@ func Waiting(n int) string {
 
 // UnseenWaiters says how many clients wait besides, of whom only the number is known; empty for none.
 func UnseenWaiters(l *inspect.Lock) string {
-	switch n := l.WaitersAtLeast; n {
-	case 0:
+	if l.WaitersAtLeast == 0 {
 		return ""
-	case 1:
-		return "; at least one more client waits"
-	default:
-		return fmt.Sprintf("; at least %d more clients wait", n)
 	}
+	return "; at least " + Count(l.WaitersAtLeast, "unseen waiter")
 }
 
 // Votes is how the masters voted.

@@ -88,7 +88,7 @@ func TestSuspectTarget(t *testing.T) {
 	check(t, "suspect-target", []state{
 		{
 			name: "every lock stands on one of three", c: servers(apart, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has: []string{"each of 4 locks stands on one of the 3"}, evidence: map[string]any{"locks": 4, "masters": []string{"r1", "r2", "r3"}},
+			has: []string{"each of 4 locks is on only one of the 3"}, evidence: map[string]any{"locks": 4, "masters": []string{"r1", "r2", "r3"}},
 		},
 		{name: "many, all on the same one", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 5, Used: 1}, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "a failed attempt or two", c: servers(inspect.Spread{Masters: 3, Locks: 2, OnOne: 2, Used: 1}, "master", "master", "master")},

@@ -124,7 +124,7 @@ func TestRenewalStopped(t *testing.T) {
 	check(t, "renewal-stopped", []state{
 		{
 			name: "two renewals were missed", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has:      []string{"every 10s and stopped: it runs out at 03:14:19 UTC"},
+			has:      []string{"every 10s and stopped: it expires at 03:14:19 UTC"},
 			evidence: map[string]any{"renewals": 9, "every_ms": int64(10000), "last_renewal": stamp(now.Add(-26 * time.Second))},
 		},
 		{name: "late, but only two and a half times", c: present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))},
@@ -243,7 +243,7 @@ func TestClockSkew(t *testing.T) {
 			name: "from each other", c: clocks(inspect.Redis, 0, 700*time.Millisecond, -700*time.Millisecond), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"the clocks of r2 and r1 are 1.4s apart"},
 		},
-		{name: "it is ours", c: clocks(inspect.Redis, 0, time.Minute, time.Minute, time.Minute), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"our own clock", "behind those of all 3 servers"}},
+		{name: "it is ours", c: clocks(inspect.Redis, 0, time.Minute, time.Minute, time.Minute), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"our own clock", "behind all 3 servers"}},
 		{name: "ZooKeeper's is an estimate", c: clocks(inspect.ZooKeeper, 0, -5*time.Second), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"do not depend on it"}},
 		{name: "just a second", c: clocks(inspect.Redis, 0, time.Second)},
 		{name: "within half the round trip", c: clocks(inspect.Redis, 2*time.Second, 1900*time.Millisecond)},
@@ -302,7 +302,7 @@ func TestEvictionRisk(t *testing.T) {
 	check(t, "eviction-risk", []state{
 		{
 			name: "allkeys", c: full(inspect.Server{Addr: "r1", MaxMemory: 256 << 20, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r2", MaxMemory: 1 << 30, EvictionPolicy: "volatile-ttl"}), fires: true,
-			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 evicts keys when it is full (allkeys-lru, 256 MiB), and so 1 other"},
+			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 evicts keys when its memory is full (allkeys-lru, 256 MiB), and so 1 other"},
 			evidence: map[string]any{"servers": []map[string]any{
 				{"addr": "r1", "policy": "allkeys-lru", "maxmemory": int64(256 << 20)}, {"addr": "r2", "policy": "volatile-ttl", "maxmemory": int64(1 << 30)},
 			}},
@@ -318,7 +318,7 @@ func TestForeignValue(t *testing.T) {
 	check(t, "foreign-value", []state{
 		{
 			name: "a hash on one master", c: present(votes("aaf", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"a hash under this key on r3 is no lock"}, evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "type": "hash"}}},
+			has: []string{"a hash under this key on r3 is not a lock"}, evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "type": "hash"}}},
 		},
 		{name: "on every master, and nobody watched: it is no lock", c: present(votes("fff", time.Minute))},
 		{name: "on every master", c: present(votes("fff", time.Minute), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 and 2 others"}},

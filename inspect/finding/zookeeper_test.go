@@ -137,14 +137,14 @@ func TestStuckHolder(t *testing.T) {
 		{name: "too few holds to know the usual", c: present(held(12*time.Second), seen(fewHolds))},
 		warning("never later than the operator's limit", present(held(11*time.Minute), seen(slow)), recipe.Possible),
 		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
-		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "came over 1h ago"),
+		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "queued over 1h ago"),
 		{name: "came lately", c: present(came(time.Minute))},
 		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, "at least 10m"),
-		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "came over 1h ago"),
+		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "queued over 1h ago"),
 		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
 		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
-		}), recipe.Possible, "came over 1h ago"),
+		}), recipe.Possible, "queued over 1h ago"),
 		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
 		{name: "nothing is known of its time", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
 		{name: "the backend's clock is behind", c: present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })},
@@ -216,7 +216,7 @@ func TestGhostOwner(t *testing.T) {
 		{name: "its age is unknown", c: present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))},
 		{
 			name: "not heard of for longer than its timeout", c: present(old(time.Minute), known(true, now, heard(1, 11*time.Second), heard(2, 0))), fires: true,
-			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"not been heard of"}, evidence: map[string]any{"session_timeout_ms": int64(10000)},
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"been silent for longer"}, evidence: map[string]any{"session_timeout_ms": int64(10000)},
 		},
 		{name: "heard of within its timeout", c: present(old(time.Minute), known(true, now, heard(1, 9*time.Second), heard(2, 0)))},
 		{name: "the table is old, not the contact", c: present(old(time.Minute), known(true, now.Add(-20*time.Second), heard(1, 25*time.Second), heard(2, 25*time.Second)))},
@@ -336,7 +336,7 @@ func TestAlienChild(t *testing.T) {
 	check(t, "alien-child", []state{
 		{
 			name: "go-zookeeper fails on it", c: aliens("go-zookeeper", "README"), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"README stands", "for good"}, evidence: map[string]any{"children": []string{"README"}},
+			has: []string{"README stands", "every time"}, evidence: map[string]any{"children": []string{"README"}},
 		},
 		{name: "Curator may wait for it", c: aliens("curator", "README", "config"), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"README and others stand"}},
 		{name: "kazoo ignores it", c: aliens("kazoo", "README"), fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"would fail"}},

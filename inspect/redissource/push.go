@@ -153,7 +153,7 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case err != nil && !isReply(err):
 		return err
 	case err != nil || fields["proto"] != int64(3):
-		return refusal{"the server does not speak RESP3, by which changes are told", saidBy(err), rightOr(hello, newer)}
+		return refusal{"the server does not speak RESP3, which change notifications need", saidBy(err), rightOr(hello, newer)}
 	}
 	args := []any{"client", "tracking", "on", "bcast"}
 	for _, prefix := range p.prefixes {
@@ -168,7 +168,7 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case isDenied(err):
 		return refusal{"our user may not run CLIENT TRACKING", saidBy(err), rightFor(tracking, "")}
 	case isReply(err):
-		return refusal{"the server does not tell which keys change (CLIENT TRACKING)", saidBy(err), rightOr(tracking, newer)}
+		return refusal{"the server does not report which keys change (CLIENT TRACKING)", saidBy(err), rightOr(tracking, newer)}
 	default:
 		return err
 	}

@@ -80,7 +80,7 @@ profiles:
     # password_command: [pass, show, redis/prod-eu]
 # Shown by "lockscope show" below a holder of whom all these fields are known; never run.
 owner_command: ssh {host} jstack {pid}
-# Locks of your own making: where they are and what their names tell. Groups: host, pid, thread, label, library_id, mode.
+# Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id, mode.
 # Keys of Redis are looked for by these patterns too, where a target has no match=; paths below those of the targets.
 recipes:
   acme:

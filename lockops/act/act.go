@@ -137,7 +137,7 @@ func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
 func happened(r Result) string {
 	switch {
 	case r.Unknown:
-		return "whether it was released is not known"
+		return "unknown whether it was released"
 	case r.Released:
 		return "it was released"
 	default:
@@ -176,7 +176,7 @@ func otherRole(confirmed, now *inspect.Contender) (string, bool) {
 	}
 }
 
-const becameHolder = "it did not hold the lock when this was confirmed, and does by now"
+const becameHolder = "it did not hold the lock when this was confirmed, and does now"
 
 // nextNow is who was to be next, as the lock shows it after the release.
 func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
@@ -221,5 +221,5 @@ func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
 }
 
 // keepsRunning is what every force-release must say first.
-const keepsRunning = "the holder is not stopped: until its client notices, it works on as if it held the lock; " +
+const keepsRunning = "the holder is not stopped: until its client notices, it keeps working as if it held the lock; " +
 	"without fencing tokens two may write at once"

@@ -155,7 +155,7 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 		return removal{
 			name: "redisson_permit", keys: []string{key, recipe.RedissonSuffix(key, "timeout")},
 			args: []any{name, recipe.RedissonKey("redisson_sc", key)},
-			says: "give the permit back to " + inspect.Escape(key) + " and wake who waits (go on only if it is still taken)",
+			says: "return the permit to " + inspect.Escape(key) + " and wake its waiters (go on only if it is still taken)",
 		}
 	case c.State == inspect.Waiting:
 		return removal{
@@ -167,12 +167,12 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 		return removal{
 			name: "redisson_reader", keys: append([]string{key}, readHolds(key, name, c.Count)...),
 			args: []any{name, recipe.RedissonKey("redisson_rwlock", key)},
-			says: "remove the reader from " + inspect.Escape(key) + " (go on only if it is still in it), and wake who waits when it was the last",
+			says: "remove the reader from " + inspect.Escape(key) + " (go on only if it is still in it), and wake its waiters when it was the last",
 		}
 	}
 	r := removal{
 		name: "redisson", keys: []string{key, queue}, args: []any{name, channel, "0"},
-		says: "delete " + inspect.Escape(key) + " and wake who waits (go on only if the field seen still holds it)",
+		says: "delete " + inspect.Escape(key) + " and wake its waiters (go on only if the field seen still holds it)",
 	}
 	if l.Kind == inspect.KindRW {
 		r.args = []any{name, recipe.RedissonKey("redisson_rwlock", key), "1"}

@@ -134,7 +134,7 @@ func (z *ZooKeeper) remove(ctx context.Context, do deletion, result Result, inte
 
 var (
 	errNotSent    = errors.New("it was not sent")
-	errUnanswered = errors.New("it was sent, and whether it was done is not known")
+	errUnanswered = errors.New("it was sent, and its outcome is unknown")
 )
 
 // unanswered says that a request may have been executed although it failed.
