@@ -11,9 +11,9 @@ func TestLockGraph(t *testing.T) {
 	node := func(name string, session int64, label string) inspect.Znode {
 		return inspect.Znode{Name: name, Known: true, EphemeralOwner: session, Data: []byte(label)}
 	}
-	l := inspect.DirectoryLock(inspect.ID{Backend: "zk", Path: "/l"}, []inspect.Znode{
+	l, _ := inspect.Directory{Children: []inspect.Znode{
 		node("a0000000001", 1, `me "quoted" <b>`), node("b0000000002", 2, "you"),
-	}, time.Time{})
+	}}.Lock(inspect.ID{Backend: "zk", Path: "/l"}, time.Time{})
 	for form, want := range map[string]string{
 		"dot": `digraph lock {
   rankdir=RL;

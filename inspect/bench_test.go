@@ -25,7 +25,7 @@ func curatorLock(i int, from int) *Lock {
 		n.Data = []byte(fmt.Sprintf("10.0.%d.%d", j, i%250))
 		nodes = append(nodes, n)
 	}
-	return DirectoryLock(ID{"zk", fmt.Sprintf("/locks/%06d", i)}, nodes, now)
+	return directoryLock(ID{"zk", fmt.Sprintf("/locks/%06d", i)}, nodes, now)
 }
 
 func clients() map[int64]Session {

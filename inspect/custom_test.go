@@ -33,8 +33,8 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 	for i, name := range []string{"r-a-1-0000000001", "r-b-2-0000000002", "w-c-3-0000000003", "r-d-4-0000000004"} {
 		children = append(children, Znode{Name: name, Known: true, EphemeralOwner: int64(i + 1)})
 	}
-	l := DirectoryLock(ID{"zk", "/acme/orders"}, children, time.Now())
-	other := DirectoryLock(ID{"zk", "/other"}, children, time.Now())
+	l := directoryLock(ID{"zk", "/acme/orders"}, children, time.Now())
+	other := directoryLock(ID{"zk", "/other"}, children, time.Now())
 	var got Update
 	source := Recognise(oneUpdate{Put: []*Lock{l, other}}, []recipe.Custom{acme(t)})
 	if err := source.Run(t.Context(), func(u Update) { got = u }); err != nil {
@@ -60,11 +60,11 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 
 func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	recipes := []recipe.Custom{acme(t)}
-	foreign := DirectoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
+	foreign := directoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
 	if ReadBy(foreign, recipes) != foreign {
 		t.Error("a lock without a contender of the recipe")
 	}
-	mixed := DirectoryLock(ID{"zk", "/acme/x"}, []Znode{
+	mixed := directoryLock(ID{"zk", "/acme/x"}, []Znode{
 		{Name: "w-a-1-0000000001", Known: true, EphemeralOwner: 1}, {Name: "lock-0000000002", Known: true, EphemeralOwner: 2},
 	}, time.Now())
 	if read := ReadBy(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {

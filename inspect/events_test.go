@@ -98,12 +98,12 @@ func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 	reads := []Znode{curatorNode("__READ__", 2, 8, 2), curatorNode("__READ__", 3, 7, 3)}
 	for name, versions := range map[string][2]*Lock{
 		"a work item that stays": {
-			DirectoryLock(id, append(listed("item-1000000001"), item(2, 5), item(3, 6)), now),
-			DirectoryLock(id, []Znode{item(1, 0), item(2, 5), item(3, 6)}, now),
+			directoryLock(id, append(listed("item-1000000001"), item(2, 5), item(3, 6)), now),
+			directoryLock(id, []Znode{item(1, 0), item(2, 5), item(3, 6)}, now),
 		},
 		"a reader that holds beside its own write": {
-			DirectoryLock(id, listed(write.Name, reads[0].Name, reads[1].Name), now),
-			DirectoryLock(id, append([]Znode{write}, reads...), now),
+			directoryLock(id, listed(write.Name, reads[0].Name, reads[1].Name), now),
+			directoryLock(id, append([]Znode{write}, reads...), now),
 		},
 	} {
 		a := applying(t)

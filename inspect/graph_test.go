@@ -122,19 +122,6 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 	}
 }
 
-func TestWaitsFor(t *testing.T) {
-	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "a", "y"), chain("3", "b")}
-	s := NewSnapshot(now, nil, locks)
-	if e, ok := s.WaitsFor(locks[0]); !ok || e.Lock != locks[1] || e.Contender.Owner.Label != "b" {
-		t.Errorf("the holder of 1 waits for %+v", e)
-	}
-	for _, l := range []*Lock{locks[1], locks[2], {}} {
-		if e, ok := s.WaitsFor(l); ok {
-			t.Errorf("the holder of %s waits for %+v", l.ID, e)
-		}
-	}
-}
-
 // The same session id on another ensemble is another session, and a label alone is nobody.
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")

@@ -58,7 +58,7 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestJSONKeepsTheContract(t *testing.T) {
-	queue := DirectoryLock(ID{"zk", "/l\x1b"}, []Znode{node(guid+"__lock__0000000000", -2), node(guid+"__lock__0000000001", 11)}, now)
+	queue := directoryLock(ID{"zk", "/l\x1b"}, []Znode{node(guid+"__lock__0000000000", -2), node(guid+"__lock__0000000001", 11)}, now)
 	queue.Waiters[0].Watch = Missing
 	s := NewSnapshot(now.Add(1500*time.Millisecond), []*Backend{
 		{

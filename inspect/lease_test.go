@@ -65,14 +65,14 @@ func TestALeaseAndItsQueueAreOneLock(t *testing.T) {
 		}
 	}
 	for name, n := range map[string]Znode{"an ephemeral node": ephemeral, "data of another kind": garbage, "a node that was not read": {Name: recipe.LeaseNode}} {
-		if l := DirectoryLock(ID{"zk", "/lease"}, []Znode{n, leaseClient("b", 3)}, now); l == nil || l.Holders[0].Owner.Label != "b" || len(l.Aliens) != 1 {
+		if l := directoryLock(ID{"zk", "/lease"}, []Znode{n, leaseClient("b", 3)}, now); l == nil || l.Holders[0].Owner.Label != "b" || len(l.Aliens) != 1 {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
-	if l := DirectoryLock(ID{"zk", "/lease"}, []Znode{garbage}, now); l != nil {
+	if l := directoryLock(ID{"zk", "/lease"}, []Znode{garbage}, now); l != nil {
 		t.Errorf("no lease: %+v", l)
 	}
-	if l := DirectoryLock(ID{"zk", "/lease"}, []Znode{held, node("notes", 0)}, now); l == nil || !slices.Equal(l.Aliens, []Untrusted{"notes"}) {
+	if l := directoryLock(ID{"zk", "/lease"}, []Znode{held, node("notes", 0)}, now); l == nil || !slices.Equal(l.Aliens, []Untrusted{"notes"}) {
 		t.Errorf("aliens: %+v", l)
 	}
 }

@@ -58,7 +58,7 @@ func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 
 func lockOf(t *testing.T, nodes ...Znode) *Lock {
 	t.Helper()
-	l := DirectoryLock(ID{"zk", "/l"}, nodes, now)
+	l := directoryLock(ID{"zk", "/l"}, nodes, now)
 	if l == nil {
 		t.Fatal("no lock")
 	}

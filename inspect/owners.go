@@ -135,15 +135,6 @@ func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 	}
 }
 
-// WaitsFor is the first holder of the lock that l's first holder waits for itself: the next step to the culprit. false when
-// it is not known to wait for any.
-func (s *Snapshot) WaitsFor(l *Lock) (Entry, bool) {
-	if len(l.Holders) == 0 {
-		return Entry{}, false
-	}
-	return s.blocked(Entry{l, &l.Holders[0]}, map[ID]bool{l.ID: true})
-}
-
 // blocked is the first holder of a lock that the owner of an entry waits for and that was not seen yet: of several, the
 // one that blocks the most.
 func (s *Snapshot) blocked(at Entry, seen map[ID]bool) (Entry, bool) {

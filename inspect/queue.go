@@ -45,16 +45,9 @@ type Directory struct {
 	Now time.Time
 }
 
-// DirectoryLock makes the lock of a ZooKeeper directory from its children; nil when no recipe recognises any of
-// them as a contender. Names alone prove a lock only for libraries with names of their own; of other nodes at least
-// one must be known to be ephemeral.
-func DirectoryLock(id ID, children []Znode, readAt time.Time) *Lock {
-	l, _ := Directory{Children: children}.Lock(id, readAt)
-	return l
-}
-
-// Lock makes the lock of the directory; nil when no recipe recognises one. folded: it is a semaphore that has its Parts
-// folded in, so that they are no locks themselves.
+// Lock makes the lock of the directory; nil when no recipe recognises any of its children as a contender. Names alone
+// prove a lock only for libraries with names of their own; of other nodes at least one must be known to be ephemeral.
+// folded: it is a semaphore that has its Parts folded in, so that they are no locks themselves.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 	own, now := readQueue(d.Children, d.Created), d.Now
 	if now.IsZero() {

@@ -14,8 +14,13 @@ func node(name string, session int64) Znode {
 	return Znode{Name: name, Known: true, EphemeralOwner: session, Czxid: session, Created: now}
 }
 
+func directoryLock(id ID, children []Znode, readAt time.Time) *Lock {
+	l, _ := Directory{Children: children}.Lock(id, readAt)
+	return l
+}
+
 func TestDirectoryLockOrdersHoldersAndWaiters(t *testing.T) {
-	l := DirectoryLock(ID{"zk", "/l"}, []Znode{
+	l := directoryLock(ID{"zk", "/l"}, []Znode{
 		node(guid+"__lock__0000000002", 12),
 		node("README", 0),
 		node(guid+"__lock__0000000000", 10),
@@ -36,7 +41,7 @@ func TestDirectoryLockOrdersHoldersAndWaiters(t *testing.T) {
 }
 
 func TestReadersHoldTogether(t *testing.T) {
-	l := DirectoryLock(ID{"zk", "/l"}, []Znode{
+	l := directoryLock(ID{"zk", "/l"}, []Znode{
 		node(guid+"__rlock__0000000000", 10), node(guid+"__rlock__0000000001", 11),
 		node(guid+"__lock__0000000002", 12), node(guid+"__rlock__0000000003", 13),
 	}, now)
@@ -47,14 +52,14 @@ func TestReadersHoldTogether(t *testing.T) {
 
 func TestPlainSequentialNodesMustBeEphemeral(t *testing.T) {
 	id := ID{"zk", "/queue"}
-	if l := DirectoryLock(id, []Znode{node("item-0000000001", 0), node("item-0000000002", 0)}, now); l != nil {
+	if l := directoryLock(id, []Znode{node("item-0000000001", 0), node("item-0000000002", 0)}, now); l != nil {
 		t.Errorf("persistent work items are taken for a lock: %+v", l)
 	}
-	l := DirectoryLock(id, []Znode{node("foo0000000001", 7), node("item-0000000000", 0)}, now)
+	l := directoryLock(id, []Znode{node("foo0000000001", 7), node("item-0000000000", 0)}, now)
 	if l == nil || l.Recipe != "sequential" || l.Contention() != 1 || l.Confidence != recipe.Possible {
 		t.Errorf("tutorial's lock: %+v", l)
 	}
-	if l := DirectoryLock(id, []Znode{node("config", 0)}, now); l != nil {
+	if l := directoryLock(id, []Znode{node("config", 0)}, now); l != nil {
 		t.Errorf("no contender at all: %+v", l)
 	}
 }
@@ -65,7 +70,7 @@ func TestOtherChildrenAreNamed(t *testing.T) {
 		children = append(children, node(fmt.Sprintf("note-%02d", i), 0))
 	}
 	children = append(children, node(guid+"__lock__0000000002", 0), node("item-0000000003", 0))
-	l := DirectoryLock(ID{"zk", "/l"}, children, now)
+	l := directoryLock(ID{"zk", "/l"}, children, now)
 	if len(l.Aliens) != 16 || l.Aliens[0] != "item-0000000003" || l.Aliens[15] != "note-14" {
 		t.Errorf("aliens %v", l.Aliens)
 	}
@@ -77,7 +82,7 @@ func TestOtherChildrenAreNamed(t *testing.T) {
 func TestADirectoryOfLoneSequentialNodesIsARegistry(t *testing.T) {
 	id := ID{"zk", "/services"}
 	read := func(at time.Duration) *Lock {
-		return DirectoryLock(id, []Znode{node("s-0000000000", 1), node("s-0000000001", 2), node("s-0000000002", 3)}, now.Add(at))
+		return directoryLock(id, []Znode{node("s-0000000000", 1), node("s-0000000001", 2), node("s-0000000002", 3)}, now.Add(at))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -100,13 +105,13 @@ func TestADirectoryOfLoneSequentialNodesIsARegistry(t *testing.T) {
 }
 
 func TestPlainReadersAndAnotherLibrarysData(t *testing.T) {
-	l := DirectoryLock(ID{"zk", "/l"}, []Znode{node("read-0000000000", 1), node("read-0000000001", 2), node("write-0000000002", 3)}, now)
+	l := directoryLock(ID{"zk", "/l"}, []Znode{node("read-0000000000", 1), node("read-0000000001", 2), node("write-0000000002", 3)}, now)
 	if l.Recipe != "madelson" || l.Confidence != recipe.Possible || l.Kind != KindRW || len(l.Holders) != 2 {
 		t.Errorf("%+v", l)
 	}
 	labelled := node("read-0000000000", 1)
 	labelled.Data = []byte("web-1")
-	l = DirectoryLock(ID{"zk", "/l"}, []Znode{labelled, node("read-0000000001", 2), node("write-0000000002", 3)}, now)
+	l = directoryLock(ID{"zk", "/l"}, []Znode{labelled, node("read-0000000001", 2), node("write-0000000002", 3)}, now)
 	if l.Recipe != "sequential" || l.Kind != KindRW || len(l.Holders) != 2 || l.Holders[0].Owner.Label != "web-1" {
 		t.Errorf("%+v", l)
 	}
@@ -130,12 +135,12 @@ func FuzzDirectory(f *testing.F) {
 func TestElectionsByTheirPath(t *testing.T) {
 	candidate := []Znode{node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)}
 	for path, want := range map[string]Kind{"/app/leader": KindElection, "/app/leader-election": KindElection, "/app/orders": KindMutex, "/leaderboard": KindMutex} {
-		if l := DirectoryLock(ID{"zk", path}, candidate, now); l == nil || l.Kind != want {
+		if l := directoryLock(ID{"zk", path}, candidate, now); l == nil || l.Kind != want {
 			t.Errorf("%s: %+v, want %s", path, l, want)
 		}
 	}
 	readers := []Znode{node(guid+"__rlock__0000000011", 11)}
-	if l := DirectoryLock(ID{"zk", "/app/leader"}, readers, now); l.Kind != KindRW {
+	if l := directoryLock(ID{"zk", "/app/leader"}, readers, now); l.Kind != KindRW {
 		t.Errorf("readers elect nobody: %s", l.Kind)
 	}
 }

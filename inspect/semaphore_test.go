@@ -125,7 +125,7 @@ func TestMadelsonMarksWhoHasAPermit(t *testing.T) {
 		z.Data = []byte(data)
 		return z
 	}
-	l := DirectoryLock(ID{"zk", "/s"}, []Znode{granted(0, "ACQUIRED"), granted(1, "ACQUIRED"), granted(2, ""), granted(3, "")}, now)
+	l := directoryLock(ID{"zk", "/s"}, []Znode{granted(0, "ACQUIRED"), granted(1, "ACQUIRED"), granted(2, ""), granted(3, "")}, now)
 	if l == nil || l.Kind != KindSemaphore || l.Recipe != "madelson" || l.Confidence != recipe.Likely || len(l.Holders) != 2 || len(l.Waiters) != 2 {
 		t.Fatalf("%+v", l)
 	}

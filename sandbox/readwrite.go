@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"lockscope/inspect/recipe"
 	"lockscope/lockops"
 )
 
@@ -18,26 +17,23 @@ func readWrite() Scenario {
 			Text: "Readers hold it together; a writer waits for all of them, and readers behind it wait for the writer.",
 		}},
 		play: func(s *Sandbox) error {
-			writers, _ := recipe.QueueByName("kazoo")
-			readers := writers
-			readers.Prefix = func(guid string) string { return guid + "__rlock__" }
 			for _, r := range []struct {
 				names       []string
-				queue       recipe.Queue
+				side        func(*lockops.ZKRWMutex) lockops.Locker
 				work, think span
 			}{
-				{names("reader", 5), readers, span{2 * time.Second, 5 * time.Second}, span{300 * time.Millisecond, 2 * time.Second}},
-				{names("writer", 2), writers, span{time.Second, 3 * time.Second}, span{4 * time.Second, 9 * time.Second}},
+				{names("reader", 5), (*lockops.ZKRWMutex).Read, span{2 * time.Second, 5 * time.Second}, span{300 * time.Millisecond, 2 * time.Second}},
+				{names("writer", 2), (*lockops.ZKRWMutex).Write, span{time.Second, 3 * time.Second}, span{4 * time.Second, 9 * time.Second}},
 			} {
 				for _, name := range r.names {
 					session, err := s.session()
 					if err != nil {
 						return err
 					}
-					lock := lockops.NewZKMutex(session, "/locks/catalog", lockops.WithQueue(r.queue), lockops.WithLabel(name))
+					lock := lockops.NewZKRWMutex(session, "/locks/catalog", lockops.WithRecipe("kazoo"), lockops.WithLabel(name))
 					w := s.worker(name)
 					s.run(func(ctx context.Context) {
-						w.contend(ctx, lock, job{lock: "zk:/locks/catalog", work: r.work, think: r.think})
+						w.contend(ctx, r.side(lock), job{lock: "zk:/locks/catalog", work: r.work, think: r.think})
 					})
 				}
 			}

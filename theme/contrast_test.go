@@ -91,9 +91,9 @@ func TestContrast(t *testing.T) {
 				if name == HighContrast {
 					least = 7 - slack
 				}
-				papers := map[string]color.Color{"black": lipgloss.Color("#000000"), "dark": lipgloss.Color(darkPaper)}
+				papers := map[string]color.Color{"black": lipgloss.Color("#000000"), "dark": lipgloss.Color("#282c34")}
 				if th.Options.onLight() {
-					papers = map[string]color.Color{"white": lipgloss.Color("#ffffff"), "light": lipgloss.Color(lightPaper)}
+					papers = map[string]color.Color{"white": lipgloss.Color("#ffffff"), "light": lipgloss.Color("#f5f5f5")}
 				}
 				what := fmt.Sprintf("%s, light %v, %v", name, light, profile)
 				check := func(s lipgloss.Style, paper color.Color, where string, least float64) {

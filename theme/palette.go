@@ -31,12 +31,6 @@ type ink struct{ full, of256 string }
 // palette is all that themes differ in. An empty colour is the terminal's own; the text's always is.
 type palette [roles]ink
 
-// The backgrounds that the palettes are made for: text is readable on these and on whatever is darker or lighter.
-const (
-	darkPaper  = "#282c34"
-	lightPaper = "#f5f5f5"
-)
-
 func darkPalette() palette {
 	return palette{
 		muted: {"#a4acb9", "248"}, faint: {"#5a616d", "240"},

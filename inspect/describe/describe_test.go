@@ -123,14 +123,14 @@ func TestSeverityOrder(t *testing.T) {
 	}
 }
 
-func TestUnseenTellsReasonAndRight(t *testing.T) {
+func TestReasonsNameTheMissingRight(t *testing.T) {
 	u := inspect.Unseen{Aspect: inspect.AspectHolders, Where: "r1:6379", Read: "HGETALL lock\x1b", Reason: "NOPERM \x1b[31m", Right: "+hgetall"}
-	want := `who holds it is unknown: HGETALL lock\u{1b} on r1:6379: NOPERM \u{1b}[31m (allow +hgetall)`
-	if got := Unseen(u); got != want {
+	want := `HGETALL lock\u{1b} on r1:6379: NOPERM \u{1b}[31m (allow +hgetall)`
+	if got := Reason(u); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	l := &inspect.Lock{State: inspect.StateUnknown, Unseen: []inspect.Unseen{{Aspect: inspect.AspectSessions, Reason: "no"}, u, u}}
-	if got := (View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil)}).Verdict(l); got != "unknown: "+Reason(u) {
+	if got := (View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil)}).Verdict(l); got != "unknown: "+want {
 		t.Errorf("verdict %q", got)
 	}
 }

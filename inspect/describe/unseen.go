@@ -37,11 +37,7 @@ func Aspect(a inspect.Aspect) string {
 	}
 }
 
-// Unseen says what is unknown, why, and which right is missing: "who holds it is unknown: GET on 10.0.0.3:6379: NOPERM …
-// (allow +get)".
-func Unseen(u inspect.Unseen) string { return Aspect(u.Aspect) + " is unknown: " + Reason(u) }
-
-// Reason is why something could not be seen, and which right is missing.
+// Reason is why something could not be seen, and which right is missing: "GET on 10.0.0.3:6379: NOPERM … (allow +get)".
 func Reason(u inspect.Unseen) string {
 	text := Printable(u.Read)
 	if u.Where != "" {

@@ -21,7 +21,7 @@ func TestWhatWasOnlyListedFiresNothing(t *testing.T) {
 			nodes[i].Name = fmt.Sprintf(pattern, i)
 		}
 		id := inspect.ID{Backend: "zk", Path: "/l"}
-		l := inspect.DirectoryLock(id, nodes, now.Add(-time.Minute))
+		l, _ := inspect.Directory{Children: nodes}.Lock(id, now.Add(-time.Minute))
 		if l == nil || l.Contention() != len(nodes) {
 			t.Fatalf("%s: %+v", pattern, l)
 		}

@@ -96,7 +96,7 @@ func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
 	if libraryOf(c.Lock, h) == "curator" {
 		look += "; if revocable, ask it first (data __REVOKE__)"
 	}
-	return look + ". Only if it hangs for good (release does not stop it): " + releaseOf(c, h)
+	return look + ". Only if it hangs for good (it keeps running): " + releaseOf(c, h)
 }
 
 func stuckCause(library string) string {

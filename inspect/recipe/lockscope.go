@@ -10,8 +10,6 @@ const (
 	lockscopeName = "lockscope"
 	// lockscopePrefix starts the value of every lock that our own package takes.
 	lockscopePrefix = "lockscope:"
-	// lockscopeSession is how many characters behind the prefix tell the session: 9 of the 16 random bytes.
-	lockscopeSession = 12
 )
 
 // What our own package keeps beside a lock's key, each in a key of this prefix and the lock's name (see LockscopeKey).
@@ -114,11 +112,6 @@ func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
 
 // LockscopeSessionChannel is the channel on which one session is told that one of its waiters is next.
 func LockscopeSessionChannel(session string) string { return "lockscope:wake:@" + session }
-
-// LockscopeSession is the part of a value of our own that names the session of its contender.
-func LockscopeSession(value string) string {
-	return value[len(lockscopePrefix) : len(lockscopePrefix)+lockscopeSession]
-}
 
 // lockscopeShape: the waiters of our own package's locks. What it keeps beside a lock makes none known by itself, but for
 // the queues: they name the lock that they belong to.

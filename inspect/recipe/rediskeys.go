@@ -214,12 +214,6 @@ func MayBelongTo(key string) (lock string, ok bool) {
 	return "", false
 }
 
-// HelperKey says that a Redis key belongs to some other lock and is none itself: fencing counters, queues, wake-up lists.
-func HelperKey(key string) bool {
-	_, _, helper := LockOf(key)
-	return helper
-}
-
 // RedisPatterns are the SCAN patterns that find the keys of every recipe with a prefix of its own, besides the
 // generic words that most people put in a lock's name.
 func RedisPatterns() []string {

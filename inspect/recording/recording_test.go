@@ -47,7 +47,8 @@ func node(number int, session int64, data string) inspect.Znode {
 }
 
 func directory(path string, nodes ...inspect.Znode) *inspect.Lock {
-	return inspect.DirectoryLock(inspect.ID{Backend: "zk", Path: path}, nodes, now)
+	l, _ := inspect.Directory{Children: nodes}.Lock(inspect.ID{Backend: "zk", Path: path}, now)
+	return l
 }
 
 // runs are what two sources tell: names that are no text, watches, sessions, votes, findings.

@@ -153,7 +153,7 @@ func oneLetsIn(l *inspect.Lock) bool {
 }
 
 // obstacles are the first holders of two locks that an owner waits for: the one that blocks the most, as
-// inspect.Snapshot.WaitsFor has it, and the one that does in the others; empty where there is none.
+// inspect.Snapshot.Culprit goes on, and the one that does in the others; empty where there is none.
 func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	for _, e := range entries {
 		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !oneLetsIn(e.Lock) {
