@@ -251,7 +251,7 @@ func TestReleaseByCommandLine(t *testing.T) {
 		if got, j := release("--owner", l.Holders[0].Name); got.code != 1 || j.Reason != "declined" || !strings.Contains(got.stderr, "--yes") {
 			t.Errorf("without a terminal and --yes: %+v", got)
 		}
-		if got, j := release("--owner", l.Holders[0].Name, "--dry-run"); got.code != 0 || !j.DryRun || j.Released || j.Next == nil || !strings.Contains(got.stderr, "works on") {
+		if got, j := release("--owner", l.Holders[0].Name, "--dry-run"); got.code != 0 || !j.DryRun || j.Released || j.Next == nil || !strings.Contains(got.stderr, "keeps working") {
 			t.Errorf("dry run: %+v", got)
 		}
 		if got, j := release("--owner", l.Waiters[0].Name, "--yes"); got.code != 1 || j.Reason != "not-holder" {

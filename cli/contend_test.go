@@ -61,7 +61,7 @@ func TestContendOfReadersAndWriters(t *testing.T) {
 			t.Errorf("%s", got.stdout)
 		}
 		got = run(t, args...)
-		if got.code != 0 || !strings.Contains(got.stdout, "read,read,write (curator)") || !strings.Contains(got.stdout, "nobody was granted the lock while another held it who excludes") {
+		if got.code != 0 || !strings.Contains(got.stdout, "read,read,write (curator)") || !strings.Contains(got.stdout, "no grant while an excluding holder had it") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -71,7 +71,7 @@ func TestContendForPeople(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		got := run(t, "contend", "redis:"+key, "redis://"+masters[0].Addr, "-n", "6", "--hold", "1ms", "--think", "1ms", "--for", "400ms")
-		for _, want := range []string{"redis:" + key, "6 contenders", "fairness  ", "inversions", "Jain", "nobody was granted the lock while another held it"} {
+		for _, want := range []string{"redis:" + key, "6 contenders", "fairness  ", "inversions", "Jain", "no grant while another held it"} {
 			if !strings.Contains(got.stdout, want) {
 				t.Errorf("%q is missing in:\n%s%s", want, got.stdout, got.stderr)
 			}
@@ -173,8 +173,8 @@ func TestFairnessInWords(t *testing.T) {
 	}{
 		{0, 0, "no grant"},
 		{100, 0, "first come, first served: 0 inversions"},
-		{100, 37, "a race: 37 % of grants overtook somebody who waited"},
-		{1000, 1, "nearly first come, first served: 0.1 % of grants overtook somebody who waited"},
+		{100, 37, "a race: 37 % of grants overtook a waiter"},
+		{1000, 1, "nearly first come, first served: 0.1 % of grants overtook a waiter"},
 	} {
 		if got := fairness(contend.Report{Grants: tt.grants, Inversions: tt.inversions}); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

@@ -92,7 +92,7 @@ func TestWaiterThatHoldsByNowIsNotRemoved(t *testing.T) {
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.remove(t, 0)
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		if err != nil || result.Released || result.Reason != Changed || !strings.Contains(result.Detail, "does by now") || !q.there(t, 1) {
+		if err != nil || result.Released || result.Reason != Changed || !strings.Contains(result.Detail, "does now") || !q.there(t, 1) {
 			t.Errorf("result %+v, %v", result, err)
 		}
 	})
