@@ -74,7 +74,7 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return q.setup.explain(q.notAcquired(ctx, err))
 	}
-	q.tell("acquired", hold)
+	q.report("acquired", hold)
 	err = q.keep(ctx, hold)
 	return errors.Join(err, q.giveBack(hold))
 }
@@ -192,7 +192,7 @@ func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
 	case <-ctx.Done():
 		return nil
 	case <-hold.Context().Done():
-		q.tell("lost", hold)
+		q.report("lost", hold)
 		return exit(exitLost, "%w", context.Cause(hold.Context()))
 	}
 }
@@ -207,7 +207,7 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	case err != nil:
 		return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
 	}
-	q.tell("released", hold)
+	q.report("released", hold)
 	return nil
 }
 
@@ -224,8 +224,8 @@ type lockEvent struct {
 	Position int    `json:"position,omitempty"`
 }
 
-// tell reports an event of a hold.
-func (q *acquisition) tell(event string, hold *lockops.Hold) {
+// report reports an event of a hold.
+func (q *acquisition) report(event string, hold *lockops.Hold) {
 	var token *uint64
 	var deadline *time.Time
 	if event == "acquired" {

@@ -41,31 +41,31 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 			return commandCode(err)
 		case s := <-signals:
 			if number, ok := s.(syscall.Signal); ok && (!onTerminal || number != syscall.SIGINT) {
-				tell(c.Process.Pid, number, !onTerminal)
+				sendSignal(c.Process.Pid, number, !onTerminal)
 			}
 		case <-hold.Context().Done():
-			q.tell("lost", hold)
+			q.report("lost", hold)
 			stop(c.Process.Pid, !onTerminal, ended)
 			return exit(exitLost, "%w (%s was stopped)", context.Cause(hold.Context()), inspect.Escape(q.command[0]))
 		}
 	}
 }
 
-// tell sends a signal to a process, or to all of its group.
-func tell(pid int, s syscall.Signal, group bool) {
+// sendSignal sends a signal to a process, or to all of its group.
+func sendSignal(pid int, s syscall.Signal, group bool) {
 	if group {
 		pid = -pid
 	}
-	_ = syscall.Kill(pid, s) // it may have ended meanwhile, which Wait tells
+	_ = syscall.Kill(pid, s) // it may have ended meanwhile, which Wait reports
 }
 
 // stop asks a process, or all of its group, to end, then kills it.
 func stop(pid int, group bool, ended <-chan error) {
-	tell(pid, syscall.SIGTERM, group)
+	sendSignal(pid, syscall.SIGTERM, group)
 	select {
 	case <-ended:
 	case <-time.After(killAfter):
-		tell(pid, syscall.SIGKILL, group)
+		sendSignal(pid, syscall.SIGKILL, group)
 		<-ended
 	}
 }

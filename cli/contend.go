@@ -61,11 +61,11 @@ func (q *contention) run(ctx context.Context, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	arena, err := q.arena(ctx)
+	target, err := q.contendTarget(ctx)
 	if err != nil {
 		return q.setup.explain(err)
 	}
-	run, err := contend.Start(ctx, arena, q.config)
+	run, err := contend.Start(ctx, target, q.config)
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return exitError{code: exitInterrupted}
@@ -118,8 +118,8 @@ func (q *contention) check(ctx context.Context, args []string) error {
 	return q.setup.mayWrite()
 }
 
-// arena is the lock as the contenders take it.
-func (q *contention) arena(ctx context.Context) (contend.Arena, error) {
+// contendTarget is the lock as the contenders take it.
+func (q *contention) contendTarget(ctx context.Context) (contend.Target, error) {
 	site := contend.Site{
 		Backend: q.id.Backend + ":", Name: q.id.Path, Kinds: q.kinds, Options: q.options(), Label: q.label, Existing: q.yes,
 	}

@@ -195,11 +195,11 @@ func (l *labDriver) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, err
 	if err := l.setup.mayWrite(); err != nil {
 		return nil, err
 	}
-	arena, err := l.arena(c)
+	target, err := l.contendTarget(c)
 	if err != nil {
 		return nil, err
 	}
-	run, err := contend.Start(ctx, arena, contend.Config{
+	run, err := contend.Start(ctx, target, contend.Config{
 		Contenders: c.Contenders, Hold: c.Hold, Think: c.Think, For: c.For, Seed: c.Seed, Connect: l.app.timeout,
 	})
 	if err != nil {
@@ -239,7 +239,7 @@ func ended(r *contend.Run) bool {
 	}
 }
 
-func (l *labDriver) arena(c lab.RunOptions) (contend.Arena, error) {
+func (l *labDriver) contendTarget(c lab.RunOptions) (contend.Target, error) {
 	kind, first := c.Target, c.Target == onFirst
 	if first {
 		kind = lockops.KindsOn(lockops.OnRedisMasters)[0].Name

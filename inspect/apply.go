@@ -88,31 +88,31 @@ func (o *Observer) dropPassed(now time.Time) {
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
 	if u.Gap != nil {
-		o.events = append(o.events, o.place(u.source, u.Gap.Backend).skipped(*u.Gap, now)...)
+		o.events = append(o.events, o.backend(u.source, u.Gap.Backend).skipped(*u.Gap, now)...)
 		o.dirty = true
 	}
 	if u.Backend != nil {
-		o.tell(u.source, u.Backend, now)
+		o.updateBackend(u.source, u.Backend, now)
 	}
-	if p := o.told[u.source]; u.Sessions != nil && p != nil {
+	if p := o.reported[u.source]; u.Sessions != nil && p != nil {
 		p.former, p.allFormer, p.formerAt = p.sessions, p.allSessions, p.sessionsAt
 		p.sessions, p.allSessions, p.sessionsAt = u.Sessions, u.AllSessions, now
 		o.rejoin(p, now)
 		o.dirty = true
 	}
 	for _, l := range u.Put {
-		o.put(o.place(u.source, l.ID.Backend), l, now)
+		o.put(o.backend(u.source, l.ID.Backend), l, now)
 	}
 	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
-		o.watch(o.told[u.source], now) // after the locks of the first pass, which were there before
+		o.watch(o.reported[u.source], now) // after the locks of the first pass, which were there before
 	}
 	for _, id := range u.Gone {
-		o.drop(o.place(u.source, id.Backend), id, now)
+		o.drop(o.backend(u.source, id.Backend), id, now)
 	}
 	if u.Watches != nil {
-		o.confirm(o.place(u.source, u.Watches.Backend), u.Watches, now)
+		o.confirm(o.backend(u.source, u.Watches.Backend), u.Watches, now)
 	}
-	for _, p := range o.places {
+	for _, p := range o.backends {
 		if suspect := p.spreadNow().Suspect(); suspect != p.suspect {
 			p.suspect = suspect
 			if !p.once() {
@@ -122,11 +122,11 @@ func (o *Observer) apply(u sourceUpdate) {
 	}
 }
 
-// tell takes in a newer state of a backend.
-func (o *Observer) tell(source int, b *Backend, now time.Time) {
-	p := o.place(source, b.Name)
-	o.events = append(o.events, p.tell(b, now)...)
-	o.told[source] = p
+// updateBackend takes in a newer state of a backend.
+func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
+	p := o.backend(source, b.Name)
+	o.events = append(o.events, p.update(b, now)...)
+	o.reported[source] = p
 	if by := b.ClockOffset() - p.offset; by.Abs() >= time.Second {
 		p.offset = b.ClockOffset()
 		o.moveGrants(p, by)
@@ -136,7 +136,7 @@ func (o *Observer) tell(source int, b *Backend, now time.Time) {
 }
 
 // moveGrants moves the instants of grants that we saw, which were told by what was then taken for the backend's clock.
-func (o *Observer) moveGrants(p *place, by time.Duration) {
+func (o *Observer) moveGrants(p *backendState, by time.Duration) {
 	ours := func(c Contender) bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
 	for l := range o.locks.all() {
 		if l.ID.Backend != p.name || !slices.ContainsFunc(l.Holders, ours) {
@@ -154,7 +154,7 @@ func (o *Observer) moveGrants(p *place, by time.Duration) {
 }
 
 // watch notes that all of a backend was looked at once.
-func (o *Observer) watch(p *place, now time.Time) {
+func (o *Observer) watch(p *backendState, now time.Time) {
 	if p.watched {
 		return
 	}
@@ -170,7 +170,7 @@ type hiddenLock struct {
 
 // known is the newest version of a lock that tells something, and since when we could not look, by our clock; zero where we
 // could.
-func (o *Observer) known(p *place, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
+func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
 	was = o.locks.get(id)
 	switch {
 	case was != nil && was.State == StateUnknown:
@@ -185,7 +185,7 @@ func (o *Observer) known(p *place, id ID, now time.Time) (was *Lock, blindFrom t
 	return was, time.Time{}
 }
 
-func (o *Observer) view(p *place, id ID, was *Lock, blindFrom, now time.Time) view {
+func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.Time) view {
 	v := view{at: now, blindFrom: blindFrom, first: !p.watched}
 	if was != nil {
 		v.forced = func(name Untrusted) bool { return o.wasForced(id, name, now) }
@@ -198,10 +198,10 @@ func (o *Observer) view(p *place, id ID, was *Lock, blindFrom, now time.Time) vi
 	return v
 }
 
-func (o *Observer) put(p *place, read *Lock, now time.Time) {
+func (o *Observer) put(p *backendState, read *Lock, now time.Time) {
 	l := clone(read)
 	l.admitUnknown()
-	l.told = len(l.Findings)
+	l.reported = len(l.Findings)
 	offset := p.state.ClockOffset()
 	before := o.locks.get(l.ID)
 	was, blindFrom := o.known(p, l.ID, now)
@@ -241,7 +241,7 @@ func (o *Observer) put(p *place, read *Lock, now time.Time) {
 }
 
 // remember writes a change into the lock's history.
-func (o *Observer) remember(p *place, c change, now time.Time) {
+func (o *Observer) remember(p *backendState, c change, now time.Time) {
 	t := o.tracks[c.is.ID]
 	if t == nil {
 		if !c.eventful() {
@@ -256,7 +256,7 @@ func (o *Observer) remember(p *place, c change, now time.Time) {
 	c.is.history = t.note(c)
 }
 
-func (o *Observer) drop(p *place, id ID, now time.Time) {
+func (o *Observer) drop(p *backendState, id ID, now time.Time) {
 	before := o.locks.get(id)
 	if before == nil {
 		return
@@ -267,7 +267,7 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	}
 	events := compare(was, nil, o.view(p, id, was, blindFrom, now))
 	o.events = append(o.events, events...)
-	o.tellFindings(before.Findings, nil, Event{At: now, Lock: id})
+	o.reportFindings(before.Findings, nil, Event{At: now, Lock: id})
 	if !p.once() {
 		gone := &Lock{ID: id, ReadAt: now, Masters: was.Masters}
 		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(), blind: !blindFrom.IsZero()}, now)
@@ -279,7 +279,7 @@ func (o *Observer) drop(p *place, id ID, now time.Time) {
 	o.locks.remove(id)
 	p.spread.count(before, -1)
 	o.changed[id] = struct{}{}
-	o.tangled = o.tangled || len(before.Waiters) > 0
+	o.cyclesStale = o.cyclesStale || len(before.Waiters) > 0
 }
 
 // retire keeps the history of a lock that is gone until so many others have gone after it.
@@ -297,7 +297,7 @@ func (o *Observer) retire(id ID) {
 }
 
 // replace puts a newer version of a lock, with what its source found, in place of the one before, which may be nil.
-func (o *Observer) replace(p *place, before, l *Lock, now time.Time) {
+func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	if p.state != nil && !p.once() {
 		l = o.diagnosed(p, l, now)
 	}
@@ -306,18 +306,18 @@ func (o *Observer) replace(p *place, before, l *Lock, now time.Time) {
 	if before != nil {
 		old, waited = before.Findings, len(before.Waiters) > 0
 	}
-	o.tellFindings(old, l.Findings, Event{At: now, Lock: l.ID})
+	o.reportFindings(old, l.Findings, Event{At: now, Lock: l.ID})
 	o.locks.put(l)
 	p.spread.count(before, -1)
 	p.spread.count(l, 1)
 	o.changed[l.ID] = struct{}{}
-	o.tangled = o.tangled || waited || len(l.Waiters) > 0
+	o.cyclesStale = o.cyclesStale || waited || len(l.Waiters) > 0
 }
 
 // rejoin puts a new table of sessions into the locks of a backend that it says something new about.
-func (o *Observer) rejoin(p *place, now time.Time) {
+func (o *Observer) rejoin(p *backendState, now time.Time) {
 	for l := range o.locks.all() {
-		if l.ID.Backend == p.name && l.tellsNew(p.sessions) {
+		if l.ID.Backend == p.name && l.outdated(p.sessions) {
 			joined := reread(l)
 			identify(joined, p.sessions)
 			o.replace(p, l, joined, now)
@@ -326,7 +326,7 @@ func (o *Observer) rejoin(p *place, now time.Time) {
 }
 
 // confirm compares the waiters' expected watches with the server's table.
-func (o *Observer) confirm(p *place, t *WatchTable, now time.Time) {
+func (o *Observer) confirm(p *backendState, t *WatchTable, now time.Time) {
 	p.keep(t)
 	check := func(l *Lock) {
 		if l == nil || l.ID.Backend != t.Backend || !l.Watched() {
@@ -353,6 +353,6 @@ func (o *Observer) confirm(p *place, t *WatchTable, now time.Time) {
 // reread is a copy of a lock, to be changed, with no findings but its source's.
 func reread(l *Lock) *Lock {
 	c := clone(l)
-	c.Findings = l.Findings[:l.told]
+	c.Findings = l.Findings[:l.reported]
 	return c
 }

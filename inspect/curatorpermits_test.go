@@ -51,7 +51,7 @@ func (g *gate) list(words string) string {
 	was := g.l
 	l := FreeDirectory(ID{"zk", "/l"}, was, g.at)
 	if len(nodes) > 0 {
-		l = DirectoryLock(ID{"zk", "/l"}, nodes, g.at)
+		l = directoryLock(ID{"zk", "/l"}, nodes, g.at)
 	}
 	g.l = clone(l)
 	if was == nil {

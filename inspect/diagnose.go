@@ -24,11 +24,11 @@ func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
 }
 
 // diagnosed is l with what the rules find in it now behind what its source found; l itself when that is what it has.
-func (o *Observer) diagnosed(p *place, l *Lock, now time.Time) *Lock {
+func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	if len(o.rules) == 0 {
 		return l
 	}
-	found := slices.Clip(l.Findings[:l.told])
+	found := slices.Clip(l.Findings[:l.reported])
 	c := o.caseOf(p, l, now)
 	var suspected []suspicion
 	for i := range o.rules {
@@ -54,7 +54,7 @@ func (o *Observer) diagnosed(p *place, l *Lock, now time.Time) *Lock {
 	return &d
 }
 
-func (o *Observer) caseOf(p *place, l *Lock, now time.Time) Case {
+func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) Case {
 	return Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
 		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: p.watchTable(l.ID),
@@ -63,18 +63,18 @@ func (o *Observer) caseOf(p *place, l *Lock, now time.Time) Case {
 }
 
 // diagnose asks the rules about a lock again.
-func (o *Observer) diagnose(p *place, l *Lock, now time.Time) {
+func (o *Observer) diagnose(p *backendState, l *Lock, now time.Time) {
 	d := o.diagnosed(p, l, now)
 	if d == l {
 		return
 	}
-	o.tellFindings(l.Findings, d.Findings, Event{At: now, Lock: l.ID})
+	o.reportFindings(l.Findings, d.Findings, Event{At: now, Lock: l.ID})
 	o.locks.put(d)
 	o.changed[l.ID] = struct{}{}
 }
 
 // diagnoseAll asks the rules about all locks of a backend, and the backend itself.
-func (o *Observer) diagnoseAll(p *place, now time.Time) {
+func (o *Observer) diagnoseAll(p *backendState, now time.Time) {
 	for l := range o.locks.all() {
 		if l.ID.Backend == p.name {
 			o.diagnose(p, l, now)
@@ -84,7 +84,7 @@ func (o *Observer) diagnoseAll(p *place, now time.Time) {
 }
 
 // diagnoseBackend puts what the rules find in a backend behind what its source found.
-func (o *Observer) diagnoseBackend(p *place, now time.Time) {
+func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 	if p.state == nil {
 		return
 	}
@@ -107,19 +107,19 @@ func (o *Observer) diagnoseBackend(p *place, now time.Time) {
 		old = before.Findings
 	}
 	p.shown = &shownBackend{Backend: &shown, from: p.state}
-	o.tellFindings(old, found, Event{At: now, Backend: &shown})
+	o.reportFindings(old, found, Event{At: now, Backend: &shown})
 	o.dirty = true
 }
 
 // onBeat does what time alone makes due, and asks the rules about the next of the locks whose findings depend on time.
 func (o *Observer) onBeat(now time.Time) {
-	o.tellCleared(now)
+	o.reportCleared(now)
 	o.dropPassed(now)
 	if len(o.rules) == 0 {
 		return
 	}
 	if o.beaten++; o.beaten%beats == 0 {
-		for _, p := range o.places {
+		for _, p := range o.backends {
 			if !p.once() {
 				o.diagnoseBackend(p, now)
 			}
@@ -158,22 +158,22 @@ func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now 
 func contended(l *Lock) bool { return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 }
 
 func expires(l *Lock) bool {
-	return !contended(l) && (len(l.Findings) > l.told || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
+	return !contended(l) && (len(l.Findings) > l.reported || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
 		l.State == StateSplit || l.State == StateMinority)
 }
 
 // finish asks the rules about the backends that were read once.
 func (o *Observer) finish(now time.Time) {
-	o.tangle(findCycles(o.locks.all()), now)
-	for _, p := range o.places {
+	o.setCycles(findCycles(o.locks.all()), now)
+	for _, p := range o.backends {
 		if p.once() || !p.watched {
 			o.diagnoseAll(p, now)
 		}
 	}
 }
 
-// tangle takes in the wait-for cycles, and asks the rules about the locks in those that came or went.
-func (o *Observer) tangle(cycles []Cycle, now time.Time) {
+// setCycles takes in the wait-for cycles, and asks the rules about the locks in those that came or went.
+func (o *Observer) setCycles(cycles []Cycle, now time.Time) {
 	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool {
 		return a.Cheapest == b.Cheapest && slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners) &&
 			slices.Equal(a.Identities, b.Identities)

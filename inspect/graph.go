@@ -32,25 +32,25 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	}
 }
 
-// maxCycles bounds how many cycles are told, and searchFrom from how many owners of a knot a shortest one is sought.
+// maxCycles bounds how many cycles are told, and searchFrom from how many owners of a component a shortest one is sought.
 const (
 	maxCycles  = 100
 	searchFrom = 200
 )
 
-// findCycles finds the wait-for cycles among the owners of these locks: for each knot of owners that wait for one
+// findCycles finds the wait-for cycles among the owners of these locks: for each component of owners that wait for one
 // another the shortest cycle in it. An owner that waits for itself is none. Elections are left out, since their
 // candidates do other things meanwhile, and so are semaphores of several permits, where any holder may let a waiter in.
 func findCycles(locks iter.Seq[*Lock]) []Cycle {
 	g := graph{nodes: make(map[Identity]int)}
 	known := make(map[ID]*Lock)
-	for _, l := range tangled(locks) {
+	for _, l := range cycleCandidates(locks) {
 		known[l.ID] = l
 		g.add(l)
 	}
 	var cycles []Cycle
-	for _, knot := range g.knots() {
-		if c := g.shortest(knot); len(c.Owners) > 1 && len(cycles) < maxCycles {
+	for _, component := range g.components() {
+		if c := g.shortest(component); len(c.Owners) > 1 && len(cycles) < maxCycles {
 			c.Cheapest = c.cheapest(func(id ID) *Lock { return known[id] })
 			cycles = append(cycles, c)
 		}
@@ -65,9 +65,9 @@ func blocks(l *Lock) bool {
 	return len(l.Waiters) > 0 && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)
 }
 
-// tangled are the locks that a cycle may go through: at least two of its owners are in others of them, too. Most often
+// cycleCandidates are the locks that a cycle may go through: at least two of its owners are in others of them, too. Most often
 // there are none, and no graph is needed.
-func tangled(locks iter.Seq[*Lock]) []*Lock {
+func cycleCandidates(locks iter.Seq[*Lock]) []*Lock {
 	type presence struct {
 		lock *Lock // the first one it is in
 		many bool
@@ -171,15 +171,15 @@ func (g *graph) connect(from, to int, lock ID) {
 	}
 }
 
-// knots are the strongly connected components of more than one node (Tarjan 1972), without recursion: a queue may be
+// components are the strongly connected components of more than one node (Tarjan 1972), without recursion: a queue may be
 // long.
-func (g *graph) knots() [][]int {
+func (g *graph) components() [][]int {
 	type frame struct{ node, next int }
 	order := make([]int, len(g.edges)) // 0: not visited
 	low := make([]int, len(g.edges))
 	onStack := make([]bool, len(g.edges))
 	var stack []int
-	var knots [][]int
+	var components [][]int
 	visited := 0
 	for root := range g.edges {
 		if order[root] != 0 {
@@ -215,24 +215,24 @@ func (g *graph) knots() [][]int {
 					onStack[m] = false
 				}
 				if len(stack)-at > 1 {
-					knots = append(knots, slices.Clone(stack[at:]))
+					components = append(components, slices.Clone(stack[at:]))
 				}
 				stack = stack[:at]
 			}
 		}
 	}
-	return knots
+	return components
 }
 
-// shortest is a shortest cycle through the nodes of a knot, from its smallest lock on.
-func (g *graph) shortest(knot []int) Cycle {
-	slices.SortFunc(knot, func(a, b int) int { return cmp.Compare(g.names[a], g.names[b]) })
-	in := make(map[int]bool, len(knot))
-	for _, n := range knot {
+// shortest is a shortest cycle through the nodes of a component, from its smallest lock on.
+func (g *graph) shortest(component []int) Cycle {
+	slices.SortFunc(component, func(a, b int) int { return cmp.Compare(g.names[a], g.names[b]) })
+	in := make(map[int]bool, len(component))
+	for _, n := range component {
 		in[n] = true
 	}
 	var best Cycle
-	for _, start := range knot[:min(len(knot), searchFrom)] {
+	for _, start := range component[:min(len(component), searchFrom)] {
 		if c := g.around(start, in); len(c.Owners) > 0 && (len(best.Owners) == 0 || len(c.Owners) < len(best.Owners)) {
 			best = c
 		}
@@ -240,7 +240,7 @@ func (g *graph) shortest(knot []int) Cycle {
 			break
 		}
 	}
-	return best.turned()
+	return best.rotated()
 }
 
 // around is a shortest way from a node to itself, breadth first.
@@ -279,8 +279,8 @@ func (g *graph) around(start int, in map[int]bool) Cycle {
 	return Cycle{}
 }
 
-// turned is the same cycle, begun at its smallest lock.
-func (c Cycle) turned() Cycle {
+// rotated is the same cycle, begun at its smallest lock.
+func (c Cycle) rotated() Cycle {
 	at := 0
 	for i := range c.Locks {
 		if c.Locks[i].Compare(c.Locks[at]) < 0 {

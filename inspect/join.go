@@ -144,8 +144,8 @@ func identify(l *Lock, sessions map[int64]Session) {
 	}
 }
 
-// tellsNew says that the sessions tell something of a contender that was not known.
-func (l *Lock) tellsNew(sessions map[int64]Session) bool {
+// outdated says that the sessions tell something of a contender that was not known.
+func (l *Lock) outdated(sessions map[int64]Session) bool {
 	changed := false
 	everyContender(l, func(c *Contender) { changed = changed || c.Owner != c.Owner.of(sessions) })
 	return changed

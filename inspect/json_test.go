@@ -37,7 +37,7 @@ func TestJSONIsWrittenLockByLock(t *testing.T) {
 	var locks []*Lock
 	for _, path := range []string{"", "/<a>", "/b\x1b", "/bz"} { // as bytes ESC is before z, and escaped behind it
 		if path != "" {
-			locks = append(locks, DirectoryLock(ID{"zk", path}, []Znode{node(guid+"__lock__0000000000", -2)}, now))
+			locks = append(locks, directoryLock(ID{"zk", path}, []Znode{node(guid+"__lock__0000000000", -2)}, now))
 		}
 		s := NewSnapshot(now, backends, locks)
 		var want, got bytes.Buffer

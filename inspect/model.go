@@ -80,10 +80,10 @@ type Lock struct {
 	Unseen   []Unseen
 	Findings []Finding
 
-	permits int           // how many of Curator's deprecated semaphore were taken while somebody waited; see carryPermits
-	told    int           // how many of Findings, at its beginning, are the source's
-	history *History      // nil before something happened
-	ttlSeen time.Duration // the longest time to live that was seen on it, also before something happened
+	permits  int           // how many of Curator's deprecated semaphore were taken while somebody waited; see carryPermits
+	reported int           // how many of Findings, at its beginning, are the source's
+	history  *History      // nil before something happened
+	ttlSeen  time.Duration // the longest time to live that was seen on it, also before something happened
 }
 
 // Contention is the number of contenders of a lock, holders and waiters.

@@ -28,30 +28,30 @@ type Observer struct {
 	passed map[ID]time.Time // see Forget
 
 	// Owned by the goroutine of Run.
-	locks   table
-	places  []*place // in the order of the sources
-	byName  map[string]*place
-	told    []*place // by source: the backend that it told of last
-	hidden  map[ID]hiddenLock
-	tracks  map[ID]*track
-	former  []ID // locks that are gone, and may still have a track
-	changed map[ID]struct{}
-	events  []Event
-	cleared map[findingKey]Event // findings that are gone, which is not told yet
+	locks    table
+	backends []*backendState // in the order of the sources
+	byName   map[string]*backendState
+	reported []*backendState // by source: the backend that it told of last
+	hidden   map[ID]hiddenLock
+	tracks   map[ID]*track
+	former   []ID // locks that are gone, and may still have a track
+	changed  map[ID]struct{}
+	events   []Event
+	cleared  map[findingKey]Event // findings that are gone, which is not told yet
 	// clearing is when each was, in that order.
 	clearing []clearing
 	dirty    bool
 
-	rules      []Rule
-	stuckAfter time.Duration
-	reach      map[string]Reach
-	contended  ID // where the next beat goes on among these
-	others     ID
-	beaten     int
-	cycles     []Cycle
-	cycleOf    map[ID]*Cycle
-	tangled    bool // contended locks changed since cycles were sought
-	suspicions suspicions
+	rules       []Rule
+	stuckAfter  time.Duration
+	reach       map[string]Reach
+	contended   ID // where the next beat goes on among these
+	others      ID
+	beaten      int
+	cycles      []Cycle
+	cycleOf     map[ID]*Cycle
+	cyclesStale bool // contended locks changed since cycles were sought
+	suspicions  suspicions
 }
 
 // NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.
@@ -64,8 +64,8 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		forced:        make(map[freed]time.Time),
 		ended:         make(map[endedSession]time.Time),
 		passed:        make(map[ID]time.Time),
-		byName:        make(map[string]*place),
-		told:          make([]*place, len(sources)),
+		byName:        make(map[string]*backendState),
+		reported:      make([]*backendState, len(sources)),
 		hidden:        make(map[ID]hiddenLock),
 		tracks:        make(map[ID]*track),
 		changed:       make(map[ID]struct{}),
@@ -155,13 +155,13 @@ func (o *Observer) join(updates <-chan sourceUpdate) {
 			published = time.Now()
 		case <-beats.C:
 			o.onBeat(o.now())
-			if o.tangled && search.start(&o.locks) {
-				o.tangled = false
+			if o.cyclesStale && search.start(&o.locks) {
+				o.cyclesStale = false
 			}
 			due()
 		case cycles := <-search.found:
 			search.done()
-			o.tangle(cycles, o.now())
+			o.setCycles(cycles, o.now())
 			due()
 		}
 	}
@@ -174,8 +174,8 @@ func (o *Observer) publish() {
 	if !o.pending() {
 		return
 	}
-	s := &Snapshot{TakenAt: o.now(), locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.places))}
-	for _, p := range o.places {
+	s := &Snapshot{TakenAt: o.now(), locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.backends))}
+	for _, p := range o.backends {
 		if p.shown != nil {
 			s.Backends = append(s.Backends, p.shown.Backend)
 		}

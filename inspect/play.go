@@ -18,9 +18,9 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 		}
 		for last.Before(now) {
 			o.onBeat(last)
-			if o.tangled {
-				o.tangled = false
-				o.tangle(findCycles(o.locks.all()), last)
+			if o.cyclesStale {
+				o.cyclesStale = false
+				o.setCycles(findCycles(o.locks.all()), last)
 			}
 			step := pace(last.Sub(quietFrom))
 			if last = last.Add(step); step > beat && last.After(now) {

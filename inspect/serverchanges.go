@@ -89,13 +89,13 @@ func (k *cluster) moved(servers []Server) (moves [][2]string) {
 
 // wentBlind takes in that nobody could look at a backend from one instant to another, and tells it. What was told of the
 // same time already is not told again.
-func (p *place) wentBlind(i Interval, at time.Time) []Event {
-	if i.From.Before(p.blindTold) {
-		i.From = p.blindTold
+func (p *backendState) wentBlind(i Interval, at time.Time) []Event {
+	if i.From.Before(p.blindReported) {
+		i.From = p.blindReported
 	}
 	if p.state == nil || !p.watched || !i.To.After(i.From) {
 		return nil
 	}
-	p.blindTold = i.To
+	p.blindReported = i.To
 	return []Event{{Kind: EventBlind, At: at, Backend: p.state, Certainty: recipe.Certain, Between: i}}
 }

@@ -25,7 +25,7 @@ type spread struct {
 }
 
 // spreadNow is how the locks stand once all of them were looked at; nothing is counted before.
-func (p *place) spreadNow() Spread {
+func (p *backendState) spreadNow() Spread {
 	if s := &p.spread; p.watched || p.once() {
 		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on)}
 	}

@@ -200,7 +200,7 @@ func (w *subscriber) receive(m any) {
 	switch m := m.(type) {
 	case *redis.Message:
 		if m.Channel == w.own {
-			w.session.waiters.tell(m.Payload)
+			w.session.waiters.notify(m.Payload)
 			return
 		}
 		if lock := m.Channel[len(recipe.LockscopeChannel("")):]; lock != "" {

@@ -47,8 +47,8 @@ func (ws *waiters) remove(value string) {
 	delete(ws.byName, value)
 }
 
-// tell passes on "token seconds microseconds grant value", as wake.lua and fair.lua publish it; grant is in µs.
-func (ws *waiters) tell(message string) {
+// notify passes on "token seconds microseconds grant value", as wake.lua and fair.lua publish it; grant is in µs.
+func (ws *waiters) notify(message string) {
 	var n [4]int64
 	for i := range n {
 		field, rest, ok := strings.Cut(message, " ")

@@ -80,15 +80,15 @@ func signed(name string, severity inspect.Severity, fs []inspect.Finding) []insp
 // locks that stay as they are cost less when what follows from that is not put together again.
 func again(c *inspect.Case, rule, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
 	for _, f := range c.Lock.Findings {
-		if f.Rule == rule && f.Message == message && f.Confidence == confidence && tellsOf(f.Evidence, about) {
+		if f.Rule == rule && f.Message == message && f.Confidence == confidence && describes(f.Evidence, about) {
 			return one(f)
 		}
 	}
 	return nil
 }
 
-// tellsOf says that evidence is of a contender, with all that is known of who it is: the advice names it.
-func tellsOf(e evidence, c *inspect.Contender) bool {
+// describes says that evidence is of a contender, with all that is known of who it is: the advice names it.
+func describes(e evidence, c *inspect.Contender) bool {
 	has := func(key, want string) bool {
 		text, _ := e[key].(string)
 		return text == want

@@ -63,7 +63,7 @@ func staleFairQueue() inspect.Rule {
 			Confidence: confidence,
 			Message:    message,
 			Evidence:   e,
-			Advice:     lapse(l) + ". If its client is gone: " + releaseOf(c, &stale[0]),
+			Advice:     expiryAdvice(l) + ". If its client is gone: " + releaseOf(c, &stale[0]),
 		})
 	})
 }
@@ -80,8 +80,8 @@ func are(n int) string {
 	return "are"
 }
 
-// lapse says when dead waiters fall out of the queue by themselves.
-func lapse(l *inspect.Lock) string {
+// expiryAdvice says when dead waiters fall out of the queue by themselves.
+func expiryAdvice(l *inspect.Lock) string {
 	if l.Recipe == "redisson" {
 		return "wait: Redisson drops each within 5 min"
 	}

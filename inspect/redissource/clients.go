@@ -192,7 +192,7 @@ func (b *keyTable) meet(master int, list clients) []*inspect.Lock {
 	}
 	var changed []*inspect.Lock
 	for _, e := range b.entries {
-		if e.lock == nil || !b.tellsNew(e.lock, other) {
+		if e.lock == nil || !b.outdated(e.lock, other) {
 			continue
 		}
 		l := *e.lock
@@ -218,8 +218,8 @@ func (c clients) other(list clients) map[string]bool {
 	return names
 }
 
-// tellsNew says that one of these names is a contender's, and its client not the one that was told.
-func (b *keyTable) tellsNew(l *inspect.Lock, names map[string]bool) bool {
+// outdated says that one of these names is a contender's, and its client not the one that was told.
+func (b *keyTable) outdated(l *inspect.Lock, names map[string]bool) bool {
 	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
 			c := &list[i]

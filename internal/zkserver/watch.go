@@ -82,14 +82,14 @@ func (w *watches) fire(ch change) {
 	}
 	maps.Copy(watchers, w[watchPersistent][ch.path])
 	w.collectRecursive(ch.path, watchers)
-	tell(watchers, ch.kind, ch.path)
+	notifyAll(watchers, ch.kind, ch.path)
 	if ch.kind == nodeDataChanged {
 		return
 	}
 	clear(watchers)
 	w.take(watchChild, parent, watchers)
 	maps.Copy(watchers, w[watchPersistent][parent])
-	tell(watchers, nodeChildrenChanged, parent)
+	notifyAll(watchers, nodeChildrenChanged, parent)
 }
 
 // take moves the watchers of one path, whose watches fire once, into a set.
@@ -113,7 +113,7 @@ func (w *watches) collectRecursive(path string, into map[*conn]struct{}) {
 	}
 }
 
-func tell(watchers map[*conn]struct{}, kind eventType, path string) {
+func notifyAll(watchers map[*conn]struct{}, kind eventType, path string) {
 	for c := range watchers {
 		c.notify(kind, path)
 	}

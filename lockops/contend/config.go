@@ -19,7 +19,7 @@ type Config struct {
 	Rounds int
 	// Seed of the hold and think times.
 	Seed uint64
-	// Connect is how long it may take to open the arena and to connect everybody. 0: as long as the context.
+	// Connect is how long it may take to open the target and to connect everybody. 0: as long as the context.
 	Connect time.Duration
 	// Stall ends a run by Rounds with ErrStalled when for this long all that is done is waiting for the servers. 0: never.
 	Stall time.Duration

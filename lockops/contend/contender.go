@@ -46,7 +46,7 @@ func (r *Run) contend(ctx context.Context, i int) {
 
 // round takes the lock once, holds it and gives it back.
 func (r *Run) round(ctx context.Context, i int, length time.Duration) (granted bool) {
-	r.tell(func(at time.Time) Event {
+	r.record(func(at time.Time) Event {
 		r.ledger.queue(i, at)
 		return Event{Kind: Queued, Contender: i, At: at}
 	})
@@ -56,7 +56,7 @@ func (r *Run) round(ctx context.Context, i int, length time.Duration) (granted b
 		r.ledger.arrive(i, place)
 	})
 	if err != nil {
-		r.tell(func(at time.Time) Event {
+		r.record(func(at time.Time) Event {
 			if ctx.Err() != nil {
 				return Event{Kind: Left, Contender: i, At: at}
 			}
@@ -64,7 +64,7 @@ func (r *Run) round(ctx context.Context, i int, length time.Duration) (granted b
 		})
 		return false
 	}
-	r.tell(func(at time.Time) Event { return r.ledger.grant(i, at) })
+	r.record(func(at time.Time) Event { return r.ledger.grant(i, at) })
 	r.hold(ctx, i, h, length)
 	r.release(ctx, i, h)
 	return true
@@ -101,7 +101,7 @@ func (r *Run) fence(i int, h Hold) {
 // release gives the lock back, on a time limit of its own: the run may have ended.
 func (r *Run) release(ctx context.Context, i int, h Hold) {
 	lost := h.Context().Err() != nil
-	r.tell(func(at time.Time) Event {
+	r.record(func(at time.Time) Event {
 		e := r.ledger.release(i, at, !lost)
 		if lost {
 			e = r.ledger.lose(i, at, context.Cause(h.Context()))
@@ -113,9 +113,9 @@ func (r *Run) release(ctx context.Context, i int, h Hold) {
 	switch err := h.Release(ctx); {
 	case err == nil:
 	case !errors.Is(err, lockops.ErrLost):
-		r.tell(func(at time.Time) Event { return r.ledger.fail(i, at, err) })
+		r.record(func(at time.Time) Event { return r.ledger.fail(i, at, err) })
 	case !lost:
-		r.tell(func(at time.Time) Event { return r.ledger.lose(i, at, err) })
+		r.record(func(at time.Time) Event { return r.ledger.lose(i, at, err) })
 	}
 }
 
@@ -126,8 +126,8 @@ func (r *Run) note(take func(at time.Time)) {
 	take(time.Now())
 }
 
-// tell is note, and passes the event on if there is room for it.
-func (r *Run) tell(take func(at time.Time) Event) {
+// record is note, and passes the event on if there is room for it.
+func (r *Run) record(take func(at time.Time) Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {

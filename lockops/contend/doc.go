@@ -2,8 +2,8 @@
 // handoff and a wait take, whether the first to come was the first to be served, how evenly the grants fell, what it cost
 // the servers, and whether two ever held the lock at once.
 //
-//	arena := contend.NewZooKeeper(contend.ZooKeeper{Servers: servers, Site: contend.Site{Name: "/locks/try", Kinds: kinds}})
-//	run, err := contend.Start(ctx, arena, contend.Config{Contenders: 8, Hold: 10 * time.Millisecond, For: 10 * time.Second})
+//	target := contend.NewZooKeeper(contend.ZooKeeper{Servers: servers, Site: contend.Site{Name: "/locks/try", Kinds: kinds}})
+//	run, err := contend.Start(ctx, target, contend.Config{Contenders: 8, Hold: 10 * time.Millisecond, For: 10 * time.Second})
 //	…
 //	report, err := run.Wait()
 //

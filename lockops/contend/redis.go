@@ -22,14 +22,14 @@ type Redis struct {
 	Session []lockops.RedisOption
 }
 
-// NewRedis makes the arena of such a lock. Keys that stay beside a free lock are removed at the end of the run, unless
+// NewRedis makes the target of such a lock. Keys that stay beside a free lock are removed at the end of the run, unless
 // they were there before.
-func NewRedis(r Redis) Arena {
+func NewRedis(r Redis) Target {
 	r.Label = labelOf(r.Label)
-	return &redisArena{Redis: r}
+	return &redisTarget{Redis: r}
 }
 
-type redisArena struct {
+type redisTarget struct {
 	Redis
 	clients []redis.UniversalClient // one a master, beside those of the contenders
 	ours    bool                    // what stays beside the lock was made by runs
@@ -37,13 +37,13 @@ type redisArena struct {
 }
 
 const (
-	// clientLimit is how long a master may take to answer a request of the arena.
+	// clientLimit is how long a master may take to answer a request of the target.
 	clientLimit = 2 * time.Second
 	// markLife is for how long a run that was killed leaves word that what stays beside the lock is its own.
 	markLife = 24 * time.Hour
 )
 
-func (a *redisArena) Describe() Description {
+func (a *redisTarget) Describe() Description {
 	if a.Kinds[0].On == lockops.OnRedisMasters {
 		return a.describe(OrderOfCalls)
 	}
@@ -51,7 +51,7 @@ func (a *redisArena) Describe() Description {
 }
 
 // besides are the keys that stay beside the lock.
-func (a *redisArena) besides() (keys []string) {
+func (a *redisTarget) besides() (keys []string) {
 	for _, k := range a.Kinds {
 		for _, key := range k.Beside(a.Name) {
 			if !slices.Contains(keys, key) {
@@ -63,7 +63,7 @@ func (a *redisArena) besides() (keys []string) {
 }
 
 // Open looks whether the lock exists on any master that answers; most must.
-func (a *redisArena) Open(ctx context.Context) error {
+func (a *redisTarget) Open(ctx context.Context) error {
 	for _, m := range a.Masters {
 		o := *m
 		o.Addrs = slices.Clone(m.Addrs)
@@ -103,7 +103,7 @@ func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuoru
 
 // mark leaves word of the run, and says whether somebody else uses the lock: something stays beside it that no run has
 // left.
-func (a *redisArena) mark(ctx context.Context, keys []string, exists bool) (used bool, err error) {
+func (a *redisTarget) mark(ctx context.Context, keys []string, exists bool) (used bool, err error) {
 	c := a.clients[0]
 	there, err := c.Exists(ctx, keys...).Result()
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *redisArena) mark(ctx context.Context, keys []string, exists bool) (used
 }
 
 // each asks all masters at once. The failures are NodeErrors.
-func each[T any](ctx context.Context, a *redisArena, ask func(context.Context, redis.UniversalClient) (T, error)) (answers []T, failed []error) {
+func each[T any](ctx context.Context, a *redisTarget, ask func(context.Context, redis.UniversalClient) (T, error)) (answers []T, failed []error) {
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
 	answers = make([]T, len(a.clients))
@@ -140,7 +140,7 @@ func each[T any](ctx context.Context, a *redisArena, ask func(context.Context, r
 }
 
 // Join opens a session with all masters and makes the lock on it.
-func (a *redisArena) Join(ctx context.Context, contender int) (Member, error) {
+func (a *redisTarget) Join(ctx context.Context, contender int) (Member, error) {
 	session, err := lockops.NewRedisSession(ctx, a.Masters, a.Session...)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (m *redisMember) Close() { m.session.Close() }
 
 // Close looks for the lock's key with a contender's value, and removes the keys beside it that the run has made. They
 // stay, until they expire, when somebody else holds the lock.
-func (a *redisArena) Close(ctx context.Context) (left []string, err error) {
+func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	defer func() {
 		for _, c := range a.clients {
 			_ = c.Close() // nothing is under way any more
@@ -218,7 +218,7 @@ const (
 	stranger
 )
 
-func (a *redisArena) owner(ctx context.Context, c redis.UniversalClient) (owner, error) {
+func (a *redisTarget) owner(ctx context.Context, c redis.UniversalClient) (owner, error) {
 	value, err := c.Get(ctx, a.Name).Result()
 	var reply redis.Error
 	switch {

@@ -11,7 +11,7 @@ import (
 // Run is a run that has been started.
 type Run struct {
 	cfg     Config
-	arena   Arena
+	target  Target
 	about   Description
 	members []Member
 	before  uint64 // requests that were sent to connect
@@ -35,22 +35,22 @@ const (
 	releaseLimit = 5 * time.Second  // to give a lock back once the run has ended
 )
 
-// Start opens the arena, connects all contenders, and starts the run; whatever fails, it leaves nothing behind. The run
+// Start opens the target, connects all contenders, and starts the run; whatever fails, it leaves nothing behind. The run
 // lasts as the configuration says, and no longer than ctx. Wait must be called for its end, or Stop.
-func Start(ctx context.Context, arena Arena, cfg Config) (*Run, error) {
+func Start(ctx context.Context, target Target, cfg Config) (*Run, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	if cfg.Events == 0 {
 		cfg.Events = defaultEvents
 	}
-	members, err := enter(ctx, arena, cfg)
+	members, err := enter(ctx, target, cfg)
 	if err != nil {
 		closeAll(members)
-		return nil, errors.Join(err, closeArena(ctx, arena))
+		return nil, errors.Join(err, closeTarget(ctx, target))
 	}
 	r := &Run{
-		cfg: cfg, arena: arena, about: arena.Describe(), members: members, done: make(chan struct{}),
+		cfg: cfg, target: target, about: target.Describe(), members: members, done: make(chan struct{}),
 		events: make(chan Event, cfg.Events),
 	}
 	shared := make([]bool, len(members))
@@ -64,28 +64,28 @@ func Start(ctx context.Context, arena Arena, cfg Config) (*Run, error) {
 	return r, nil
 }
 
-// enter opens the arena and connects the contenders, within the time for that.
-func enter(ctx context.Context, arena Arena, cfg Config) ([]Member, error) {
+// enter opens the target and connects the contenders, within the time for that.
+func enter(ctx context.Context, target Target, cfg Config) ([]Member, error) {
 	if cfg.Connect > 0 {
 		limited, cancel := context.WithTimeout(ctx, cfg.Connect)
 		defer cancel()
 		ctx = limited
 	}
-	if err := arena.Open(ctx); err != nil {
+	if err := target.Open(ctx); err != nil {
 		return nil, err
 	}
-	return join(ctx, arena, cfg.Contenders)
+	return join(ctx, target, cfg.Contenders)
 }
 
-func closeArena(ctx context.Context, arena Arena) error {
+func closeTarget(ctx context.Context, target Target) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
-	_, err := arena.Close(ctx)
+	_, err := target.Close(ctx)
 	return err
 }
 
 // join connects the contenders. With an error it returns those that did connect.
-func join(ctx context.Context, arena Arena, n int) ([]Member, error) {
+func join(ctx context.Context, target Target, n int) ([]Member, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all sync.WaitGroup
@@ -95,7 +95,7 @@ func join(ctx context.Context, arena Arena, n int) ([]Member, error) {
 		turns <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turns }()
-			if members[i], failures[i] = arena.Join(ctx, i); failures[i] != nil {
+			if members[i], failures[i] = target.Join(ctx, i); failures[i] != nil {
 				members[i] = nil // not an interface with a nil in it
 				cancel()
 			}
@@ -213,7 +213,7 @@ func (r *Run) run(ctx context.Context) {
 func (r *Run) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
-	if r.left, r.err = r.arena.Close(ctx); r.err != nil {
+	if r.left, r.err = r.target.Close(ctx); r.err != nil {
 		r.err = fmt.Errorf("contend: clean up %s: %w", r.about.Lock, r.err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"lockscope/lockops"
 )
 
-// fakeArena is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose says who is
+// fakeTarget is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose says who is
 // next, and permits how many may hold it at once although it says one.
-type fakeArena struct {
+type fakeTarget struct {
 	permits int
 	choose  func(waiting []*fakeMember) int
 	shown   bool // tells who came when
@@ -31,7 +31,7 @@ type fakeArena struct {
 }
 
 type fakeMember struct {
-	arena  *fakeArena
+	target *fakeTarget
 	number int
 	turn   chan struct{}
 	asked  uint64
@@ -41,13 +41,13 @@ func fifo([]*fakeMember) int { return 0 }
 
 func lifo(waiting []*fakeMember) int { return len(waiting) - 1 }
 
-func (a *fakeArena) Describe() Description {
+func (a *fakeTarget) Describe() Description {
 	return Description{Lock: "fake", Kind: "mutex", Order: "this test", Permits: 1}
 }
 
-func (a *fakeArena) Open(context.Context) error { return nil }
+func (a *fakeTarget) Open(context.Context) error { return nil }
 
-func (a *fakeArena) Join(_ context.Context, contender int) (Member, error) {
+func (a *fakeTarget) Join(_ context.Context, contender int) (Member, error) {
 	if a.refuses != nil {
 		if err := a.refuses(contender); err != nil {
 			return nil, err
@@ -56,17 +56,17 @@ func (a *fakeArena) Join(_ context.Context, contender int) (Member, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open++
-	return &fakeMember{arena: a, number: contender, turn: make(chan struct{}, 1)}, nil
+	return &fakeMember{target: a, number: contender, turn: make(chan struct{}, 1)}, nil
 }
 
-func (a *fakeArena) Close(context.Context) ([]string, error) {
+func (a *fakeTarget) Close(context.Context) ([]string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
 	return nil, nil
 }
 
-func (a *fakeArena) next() {
+func (a *fakeTarget) next() {
 	for a.holding < a.permits && len(a.waiting) > 0 {
 		i := a.choose(a.waiting)
 		a.waiting[i].turn <- struct{}{}
@@ -76,7 +76,7 @@ func (a *fakeArena) next() {
 }
 
 func (m *fakeMember) Acquire(ctx context.Context, arrived func(int64)) (Hold, error) {
-	a := m.arena
+	a := m.target
 	if a.fails != nil {
 		if err := a.fails(m.number); err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func (m *fakeMember) Acquire(ctx context.Context, arrived func(int64)) (Hold, er
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.token++
-	h := &fakeHold{arena: a, token: a.token}
+	h := &fakeHold{target: a, token: a.token}
 	h.ctx, h.end = context.WithCancelCause(context.Background())
 	if a.loses {
 		h.end(lockops.ErrLost)
@@ -110,7 +110,7 @@ func (m *fakeMember) Acquire(ctx context.Context, arrived func(int64)) (Hold, er
 	return h, nil
 }
 
-func (a *fakeArena) withdraw(m *fakeMember) bool {
+func (a *fakeTarget) withdraw(m *fakeMember) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := slices.Index(a.waiting, m)
@@ -121,22 +121,22 @@ func (a *fakeArena) withdraw(m *fakeMember) bool {
 }
 
 func (m *fakeMember) Requests() uint64 {
-	m.arena.mu.Lock()
-	defer m.arena.mu.Unlock()
+	m.target.mu.Lock()
+	defer m.target.mu.Unlock()
 	return m.asked
 }
 
 func (m *fakeMember) Close() {
-	m.arena.mu.Lock()
-	defer m.arena.mu.Unlock()
-	m.arena.open--
+	m.target.mu.Lock()
+	defer m.target.mu.Unlock()
+	m.target.open--
 }
 
 type fakeHold struct {
-	arena *fakeArena
-	ctx   context.Context
-	end   context.CancelCauseFunc
-	token uint64
+	target *fakeTarget
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	token  uint64
 }
 
 func (h *fakeHold) Context() context.Context { return h.ctx }
@@ -145,7 +145,7 @@ func (h *fakeHold) Token() (uint64, bool) { return h.token, true }
 
 func (h *fakeHold) Release(context.Context) error {
 	h.end(lockops.ErrReleased)
-	a := h.arena
+	a := h.target
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.holding--
@@ -157,9 +157,9 @@ func (h *fakeHold) Release(context.Context) error {
 }
 
 // fight runs to the end.
-func fight(t *testing.T, arena Arena, cfg Config) Report {
+func fight(t *testing.T, target Target, cfg Config) Report {
 	t.Helper()
-	run, err := Start(t.Context(), arena, cfg)
+	run, err := Start(t.Context(), target, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +176,8 @@ func fight(t *testing.T, arena Arena, cfg Config) Report {
 var small = Config{Contenders: 5, Hold: 200 * time.Microsecond, Think: 100 * time.Microsecond, Rounds: 20, Seed: 1}
 
 func TestAFairLock(t *testing.T) {
-	arena := &fakeArena{permits: 1, choose: fifo, shown: true}
-	r := fight(t, arena, small)
+	target := &fakeTarget{permits: 1, choose: fifo, shown: true}
+	r := fight(t, target, small)
 	if r.Grants != 100 || r.Jain() != 1 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -187,13 +187,13 @@ func TestAFairLock(t *testing.T) {
 	if r.RequestsPerGrant() != 1 || r.Rate() <= 0 || r.Order != "this test" {
 		t.Errorf("%v requests a grant, %v grants a second, order %s", r.RequestsPerGrant(), r.Rate(), r.Order)
 	}
-	if !arena.closed || arena.open != 0 {
-		t.Errorf("arena closed: %v, %d sessions open", arena.closed, arena.open)
+	if !target.closed || target.open != 0 {
+		t.Errorf("target closed: %v, %d sessions open", target.closed, target.open)
 	}
 }
 
 func TestALockThatGrantsToTwoAtOnceIsFoundOut(t *testing.T) {
-	r := fight(t, &fakeArena{permits: 2, choose: fifo, shown: true}, small)
+	r := fight(t, &fakeTarget{permits: 2, choose: fifo, shown: true}, small)
 	if r.Overlaps == 0 {
 		t.Error("no overlap was reported")
 	}
@@ -202,7 +202,7 @@ func TestALockThatGrantsToTwoAtOnceIsFoundOut(t *testing.T) {
 func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
 	cfg := small
 	cfg.Think = 0
-	r := fight(t, &fakeArena{permits: 1, choose: lifo, shown: true}, cfg)
+	r := fight(t, &fakeTarget{permits: 1, choose: lifo, shown: true}, cfg)
 	if r.Inversions < r.Grants/4 || r.Overlaps != 0 {
 		t.Errorf("%d inversions of %d grants, %d overlaps", r.Inversions, r.Grants, r.Overlaps)
 	}
@@ -212,14 +212,14 @@ func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
 func TestWithoutPlacesTheCallsCount(t *testing.T) {
 	cfg := small
 	cfg.Think = 0
-	r := fight(t, &fakeArena{permits: 1, choose: lifo}, cfg)
+	r := fight(t, &fakeTarget{permits: 1, choose: lifo}, cfg)
 	if r.Inversions < r.Grants/4 || r.Order != OrderOfCalls {
 		t.Errorf("%d inversions of %d grants by %s", r.Inversions, r.Grants, r.Order)
 	}
 }
 
 func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
-	r := fight(t, &fakeArena{permits: 1, choose: fifo, shown: true, loses: true}, small)
+	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, loses: true}, small)
 	if r.Grants != 100 || r.Lost != 100 || r.Failed != 0 || !errors.Is(r.LastError, lockops.ErrLost) {
 		t.Errorf("grants %d, lost %d, failed %d: %v", r.Grants, r.Lost, r.Failed, r.LastError)
 	}
@@ -228,7 +228,7 @@ func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
 func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
 	broken := errors.New("broken")
 	calls := 0
-	arena := &fakeArena{permits: 1, choose: fifo, shown: true, fails: func(contender int) error {
+	target := &fakeTarget{permits: 1, choose: fifo, shown: true, fails: func(contender int) error {
 		if contender != 3 {
 			return nil
 		}
@@ -237,7 +237,7 @@ func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
 		}
 		return broken
 	}}
-	r := fight(t, arena, small)
+	r := fight(t, target, small)
 	if r.Failed != 2 || r.Contenders[3].Failed != 2 || !errors.Is(r.LastError, broken) || r.Grants != 100 {
 		t.Errorf("%+v", r)
 	}
@@ -245,23 +245,23 @@ func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
 
 func TestWhoCannotJoinEndsTheRunBeforeItBegins(t *testing.T) {
 	refused := errors.New("refused")
-	arena := &fakeArena{permits: 1, choose: fifo, refuses: func(contender int) error {
+	target := &fakeTarget{permits: 1, choose: fifo, refuses: func(contender int) error {
 		if contender == 2 {
 			return refused
 		}
 		return nil
 	}}
-	if _, err := Start(t.Context(), arena, small); !errors.Is(err, refused) {
+	if _, err := Start(t.Context(), target, small); !errors.Is(err, refused) {
 		t.Errorf("%v", err)
 	}
-	if !arena.closed || arena.open != 0 {
-		t.Errorf("arena closed: %v, %d sessions open", arena.closed, arena.open)
+	if !target.closed || target.open != 0 {
+		t.Errorf("target closed: %v, %d sessions open", target.closed, target.open)
 	}
 }
 
 func TestBadConfigurations(t *testing.T) {
 	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Rounds: -1}} {
-		if _, err := Start(t.Context(), &fakeArena{}, cfg); err == nil {
+		if _, err := Start(t.Context(), &fakeTarget{}, cfg); err == nil {
 			t.Errorf("%+v is taken", cfg)
 		}
 	}
@@ -279,16 +279,16 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 		if name == "time" {
 			cfg.For = 20 * time.Millisecond
 		}
-		arena := &fakeArena{permits: 1, choose: fifo, shown: true}
+		target := &fakeTarget{permits: 1, choose: fifo, shown: true}
 		ctx, cancel := context.WithCancel(t.Context())
-		run, err := Start(ctx, arena, cfg)
+		run, err := Start(ctx, target, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f(run, cancel)
 		r, err := run.Wait()
-		if err != nil || !r.Ended || arena.open != 0 || arena.holding != 0 || len(arena.waiting) != 0 {
-			t.Errorf("%s: %v, %d open, %d hold, %d wait", name, err, arena.open, arena.holding, len(arena.waiting))
+		if err != nil || !r.Ended || target.open != 0 || target.holding != 0 || len(target.waiting) != 0 {
+			t.Errorf("%s: %v, %d open, %d hold, %d wait", name, err, target.open, target.holding, len(target.waiting))
 		}
 		for _, c := range r.Contenders {
 			if c.State != Done {
@@ -300,10 +300,10 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 }
 
 func TestARunThatDoesNotGetOnEnds(t *testing.T) {
-	arena := &fakeArena{permits: 0, choose: fifo, shown: true} // nobody is ever granted it
+	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // nobody is ever granted it
 	cfg := small
 	cfg.Stall = 30 * time.Millisecond
-	run, err := Start(t.Context(), arena, cfg)
+	run, err := Start(t.Context(), target, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 func TestEvents(t *testing.T) {
 	cfg := small
 	cfg.Events = 1000
-	run, err := Start(t.Context(), &fakeArena{permits: 1, choose: fifo, shown: true}, cfg)
+	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,13 +343,13 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%d events, %d dropped, want 300 and none", n, r.Dropped)
 	}
 	cfg.Events = 1
-	if r := fight(t, &fakeArena{permits: 1, choose: fifo, shown: true}, cfg); r.Dropped != 299 || r.Grants != 100 {
+	if r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg); r.Dropped != 299 || r.Grants != 100 {
 		t.Errorf("unread: %d dropped, %d grants", r.Dropped, r.Grants)
 	}
 }
 
 func TestSnapshotsOfARunUnderWay(t *testing.T) {
-	run, err := Start(t.Context(), &fakeArena{permits: 1, choose: fifo, shown: true}, Config{Contenders: 2, Hold: time.Hour})
+	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{Contenders: 2, Hold: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,15 +378,15 @@ func BenchmarkMonitor(b *testing.B) {
 	place := int64(0)
 	for b.Loop() {
 		place++
-		run.tell(func(at time.Time) Event { run.ledger.queue(0, at); return Event{Kind: Queued, At: at} })
+		run.record(func(at time.Time) Event { run.ledger.queue(0, at); return Event{Kind: Queued, At: at} })
 		run.mu.Lock()
 		run.ledger.arrive(0, place)
 		run.mu.Unlock()
-		run.tell(func(at time.Time) Event { return run.ledger.grant(0, at) })
+		run.record(func(at time.Time) Event { return run.ledger.grant(0, at) })
 		run.mu.Lock()
 		run.ledger.fence(0, uint64(place))
 		run.mu.Unlock()
-		run.tell(func(at time.Time) Event { return run.ledger.release(0, at, true) })
+		run.record(func(at time.Time) Event { return run.ledger.release(0, at, true) })
 		run.note(func(at time.Time) { run.ledger.think(0, at) })
 	}
 }

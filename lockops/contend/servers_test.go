@@ -110,9 +110,9 @@ func TestReadersAndWritersFight(t *testing.T) {
 		for _, name := range kinds[0].Recipes {
 			t.Run(name, func(t *testing.T) {
 				path := servertest.UniquePath(t)
-				arena := onZooKeeper(server, path, lockops.WithRecipe(name))
-				arena.Kinds = kinds
-				run, err := Start(t.Context(), NewZooKeeper(arena), brief)
+				target := onZooKeeper(server, path, lockops.WithRecipe(name))
+				target.Kinds = kinds
+				run, err := Start(t.Context(), NewZooKeeper(target), brief)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -226,12 +226,12 @@ func TestRedlockOnFiveMasters(t *testing.T) {
 
 // However a run is cut short, nothing of it is left.
 func TestCancelledRunsLeaveNothing(t *testing.T) {
-	cut := func(t *testing.T, arena Arena) {
+	cut := func(t *testing.T, target Target) {
 		t.Helper()
 		cfg := Config{Contenders: 8, Hold: time.Hour}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		run, err := Start(ctx, arena, cfg)
+		run, err := Start(ctx, target, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,9 +313,9 @@ func TestALockOfOthersIsLeftAlone(t *testing.T) {
 }
 
 // wantExists starts a run that must be refused.
-func wantExists(t *testing.T, arena Arena) {
+func wantExists(t *testing.T, target Target) {
 	t.Helper()
-	if _, err := Start(t.Context(), arena, brief); !errors.Is(err, ErrExists) {
+	if _, err := Start(t.Context(), target, brief); !errors.Is(err, ErrExists) {
 		t.Errorf("%v, want ErrExists", err)
 	}
 }
@@ -324,17 +324,17 @@ func wantExists(t *testing.T, arena Arena) {
 func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		killed := NewZooKeeper(onZooKeeper(server, path)).(*zkArena)
+		killed := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
 		if err := killed.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		killed.keeper.Close()
+		killed.adminClient.Close()
 		fight(t, NewZooKeeper(onZooKeeper(server, path)), brief)
 		wantNoNode(t, server, path)
 	})
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
-		killed := NewRedis(onRedis(masters, key)).(*redisArena)
+		killed := NewRedis(onRedis(masters, key)).(*redisTarget)
 		if err := killed.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -24,17 +24,17 @@ type ZooKeeper struct {
 	Session []lockops.ZKOption
 }
 
-// NewZooKeeper makes the arena of such a lock. The lock's directory, and what is missing above it, is made when the run
+// NewZooKeeper makes the target of such a lock. The lock's directory, and what is missing above it, is made when the run
 // starts and removed at its end.
-func NewZooKeeper(z ZooKeeper) Arena {
+func NewZooKeeper(z ZooKeeper) Target {
 	z.Label = labelOf(z.Label)
-	return &zkArena{ZooKeeper: z}
+	return &zkTarget{ZooKeeper: z}
 }
 
-type zkArena struct {
+type zkTarget struct {
 	ZooKeeper
-	keeper *lockops.ZKSession
-	made   []string // full paths of directories, the topmost first
+	adminClient *lockops.ZKSession
+	made        []string // full paths of directories, the topmost first
 
 	mu   sync.Mutex
 	ours map[int64]bool // sessions of contenders
@@ -47,7 +47,7 @@ const directoryMark = "lockscope contend"
 // tokenIsKnown: package lockops reads the czxid when a hold has lasted for 5 ms; and the answer.
 const tokenIsKnown = 15 * time.Millisecond
 
-func (a *zkArena) Describe() Description {
+func (a *zkTarget) Describe() Description {
 	d := a.describe("ZooKeeper's sequence numbers")
 	if d.Permits > 1 {
 		d.Order = OrderOfCalls // a permit's name does not tell when its owner came
@@ -56,21 +56,21 @@ func (a *zkArena) Describe() Description {
 	return d
 }
 
-func (a *zkArena) session(ctx context.Context) (*lockops.ZKSession, error) {
+func (a *zkTarget) session(ctx context.Context) (*lockops.ZKSession, error) {
 	return lockops.NewZKSession(ctx, a.Servers, append(slices.Clone(a.Session), lockops.WithChroot(a.Chroot))...)
 }
 
-func (a *zkArena) full() string { return strings.TrimRight(a.Chroot, "/") + a.Name }
+func (a *zkTarget) full() string { return strings.TrimRight(a.Chroot, "/") + a.Name }
 
 // Open makes the directory, unless it is there.
-func (a *zkArena) Open(ctx context.Context) (err error) {
+func (a *zkTarget) Open(ctx context.Context) (err error) {
 	if !strings.HasPrefix(a.Name, "/") || strings.HasSuffix(a.Name, "/") {
 		return fmt.Errorf("contend: %s is no path of a znode: it starts with a slash and does not end in one", a.Name)
 	}
-	if a.keeper, err = a.session(ctx); err != nil {
+	if a.adminClient, err = a.session(ctx); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, a.keeper.Close)() // go-zookeeper's requests know no context
+	defer context.AfterFunc(ctx, a.adminClient.Close)() // go-zookeeper's requests know no context
 	path := a.full()
 	there, err := a.look(path)
 	if err == nil && there && !a.Existing {
@@ -88,8 +88,8 @@ func (a *zkArena) Open(ctx context.Context) (err error) {
 }
 
 // look says whether a lock's directory exists. One that an earlier run has left does not, since it is ours.
-func (a *zkArena) look(path string) (there bool, err error) {
-	data, stat, err := a.keeper.Conn().Get(path)
+func (a *zkTarget) look(path string) (there bool, err error) {
+	data, stat, err := a.adminClient.Conn().Get(path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return false, nil
@@ -115,8 +115,8 @@ func upTo(path string) (all []string) {
 
 // make creates a directory that is missing: a container, so that it vanishes by itself should we be killed. The lock's own
 // gets the mark, and must not have been made by somebody else meanwhile.
-func (a *zkArena) make(ctx context.Context, path string, own bool) error {
-	conn := a.keeper.Conn()
+func (a *zkTarget) make(ctx context.Context, path string, own bool) error {
+	conn := a.adminClient.Conn()
 	there, _, err := conn.Exists(path)
 	switch {
 	case err != nil:
@@ -128,7 +128,7 @@ func (a *zkArena) make(ctx context.Context, path string, own bool) error {
 	if own {
 		data = []byte(directoryMark)
 	}
-	acl, err := a.keeper.ACL(ctx, parentOf(path))
+	acl, err := a.adminClient.ACL(ctx, parentOf(path))
 	if err != nil {
 		return err
 	}
@@ -148,12 +148,12 @@ func (a *zkArena) make(ctx context.Context, path string, own bool) error {
 }
 
 // Join opens a session and makes the lock on it.
-func (a *zkArena) Join(ctx context.Context, contender int) (Member, error) {
+func (a *zkTarget) Join(ctx context.Context, contender int) (Member, error) {
 	session, err := a.session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := &zkMember{arena: a, session: session}
+	m := &zkMember{target: a, session: session}
 	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)), lockops.OnWaiting(m.place))
 	m.byCall = a.Kinds[0].Permits > 1
 	if m.lock, err = a.kind(contender).New(session, a.Name, options...); err != nil {
@@ -166,7 +166,7 @@ func (a *zkArena) Join(ctx context.Context, contender int) (Member, error) {
 
 // zkMember is a contender with its session.
 type zkMember struct {
-	arena   *zkArena
+	target  *zkTarget
 	session *lockops.ZKSession
 	lock    lockops.Locker
 	byCall  bool              // names do not tell the order of arrival
@@ -198,12 +198,12 @@ func (m *zkMember) Requests() uint64 { return m.session.Requests() }
 
 // note remembers the session, to look for what it left.
 func (m *zkMember) note() {
-	m.arena.mu.Lock()
-	defer m.arena.mu.Unlock()
-	if m.arena.ours == nil {
-		m.arena.ours = make(map[int64]bool)
+	m.target.mu.Lock()
+	defer m.target.mu.Unlock()
+	if m.target.ours == nil {
+		m.target.ours = make(map[int64]bool)
 	}
-	m.arena.ours[m.session.Conn().SessionID()] = true
+	m.target.ours[m.session.Conn().SessionID()] = true
 }
 
 func (m *zkMember) Close() {
@@ -212,12 +212,12 @@ func (m *zkMember) Close() {
 }
 
 // Close removes the directories, unless somebody else uses them by now, and looks for nodes of the contenders.
-func (a *zkArena) Close(ctx context.Context) (left []string, err error) {
-	if a.keeper == nil {
+func (a *zkTarget) Close(ctx context.Context) (left []string, err error) {
+	if a.adminClient == nil {
 		return nil, nil
 	}
-	defer a.keeper.Close()
-	defer context.AfterFunc(ctx, a.keeper.Close)()
+	defer a.adminClient.Close()
+	defer context.AfterFunc(ctx, a.adminClient.Close)()
 	if left, err = a.leftBelow(a.full()); err == nil && len(left) == 0 {
 		for _, path := range slices.Backward(a.made) {
 			if err = a.remove(path); err != nil {
@@ -235,8 +235,8 @@ func (a *zkArena) Close(ctx context.Context) (left []string, err error) {
 }
 
 // leftBelow are the contenders' nodes below a path, at most two levels deep.
-func (a *zkArena) leftBelow(path string) (left []string, err error) {
-	conn := a.keeper.Conn()
+func (a *zkTarget) leftBelow(path string) (left []string, err error) {
+	conn := a.adminClient.Conn()
 	if _, err := conn.Sync(path); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
@@ -251,8 +251,8 @@ func (a *zkArena) leftBelow(path string) (left []string, err error) {
 }
 
 // walk visits what is below a path.
-func (a *zkArena) walk(path string, depth int, visit func(path string, stat *zk.Stat)) error {
-	children, _, err := a.keeper.Conn().Children(path)
+func (a *zkTarget) walk(path string, depth int, visit func(path string, stat *zk.Stat)) error {
+	children, _, err := a.adminClient.Conn().Children(path)
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
 		return nil
 	}
@@ -261,7 +261,7 @@ func (a *zkArena) walk(path string, depth int, visit func(path string, stat *zk.
 	}
 	for _, child := range children {
 		full := path + "/" + child
-		there, stat, err := a.keeper.Conn().Exists(full)
+		there, stat, err := a.adminClient.Conn().Exists(full)
 		if err != nil {
 			return err
 		}
@@ -280,7 +280,7 @@ func (a *zkArena) walk(path string, depth int, visit func(path string, stat *zk.
 
 // remove deletes a directory that a run has made, with the directories that the recipe has made in it. It stays when
 // there is anything else in it: somebody uses it.
-func (a *zkArena) remove(path string) error {
+func (a *zkTarget) remove(path string) error {
 	var inner []string
 	used := false
 	err := a.walk(path, 2, func(path string, stat *zk.Stat) {
@@ -292,7 +292,7 @@ func (a *zkArena) remove(path string) error {
 	}
 	slices.Reverse(inner)
 	for _, p := range append(inner, path) {
-		err := a.keeper.Conn().Delete(p, -1)
+		err := a.adminClient.Conn().Delete(p, -1)
 		if errors.Is(err, zk.ErrNotEmpty) {
 			return nil
 		}

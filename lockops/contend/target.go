@@ -7,9 +7,9 @@ import (
 	"lockscope/lockops"
 )
 
-// Arena is one lock on its servers: where contenders meet. NewZooKeeper and NewRedis make those of package lockops;
-// other people's locks can be measured with an Arena of one's own.
-type Arena interface {
+// Target is one lock on its servers: where contenders meet. NewZooKeeper and NewRedis make those of package lockops;
+// other people's locks can be measured with a Target of one's own.
+type Target interface {
 	// Describe is the lock's name and kind, and by what arrivals are ordered.
 	Describe() Description
 	// Open makes sure that the lock is there and may be used, or returns an error, for one that wraps ErrExists.

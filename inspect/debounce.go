@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// calm is how long a finding must be gone before that is told: some come and go with every change of hands.
-const calm = 5 * time.Second
+// debounce is how long a finding must be gone before that is told: some come and go with every change of hands.
+const debounce = 5 * time.Second
 
 // findingKey tells a finding from others: of a lock or, with an empty path, of a backend.
 type findingKey struct {
@@ -15,8 +15,8 @@ type findingKey struct {
 	subject string
 }
 
-// tellFindings tells which findings came, and notes which went. One that comes again soon was never gone.
-func (o *Observer) tellFindings(was, is []Finding, e Event) {
+// reportFindings tells which findings came, and notes which went. One that comes again soon was never gone.
+func (o *Observer) reportFindings(was, is []Finding, e Event) {
 	about := e.Lock
 	if e.Backend != nil {
 		about = ID{Backend: e.Backend.Name}
@@ -41,10 +41,10 @@ type clearing struct {
 	at time.Time
 }
 
-// tellCleared tells of the findings that have been gone for long enough.
-func (o *Observer) tellCleared(now time.Time) {
+// reportCleared tells of the findings that have been gone for long enough.
+func (o *Observer) reportCleared(now time.Time) {
 	var gone []findingKey
-	for len(o.clearing) > 0 && now.Sub(o.clearing[0].at) >= calm {
+	for len(o.clearing) > 0 && now.Sub(o.clearing[0].at) >= debounce {
 		first := o.clearing[0]
 		o.clearing = o.clearing[1:]
 		if e, ok := o.cleared[first.findingKey]; ok && e.At.Equal(first.at) { // it has not come again since

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// place is what the Observer knows of one backend besides its locks. A source tells of one, a recording of several.
-type place struct {
+// backendState is what the Observer knows of one backend besides its locks. A source tells of one, a recording of several.
+type backendState struct {
 	source int
 	name   string
 	// state is nil until it was told; shown is that with what the rules found.
@@ -31,9 +31,9 @@ type place struct {
 	watches *WatchTable
 	covered map[ID]*WatchTable
 	// blindFrom and blindUntil are when we last lost sight of all of it, and had it again. unheard is since when it had not
-	// answered then, and blindTold up to when blindness was told.
-	blindFrom, blindUntil, unheard, blindTold time.Time
-	cluster                                   cluster
+	// answered then, and blindReported up to when blindness was reported.
+	blindFrom, blindUntil, unheard, blindReported time.Time
+	cluster                                       cluster
 	// spread is counted as locks come and go; suspect is what it came to when the locks were last judged by it.
 	spread  spread
 	suspect bool
@@ -46,17 +46,17 @@ type shownBackend struct {
 }
 
 // once says that the backend is read once.
-func (p *place) once() bool { return p.state != nil && p.state.Mode == ModeOnce }
+func (p *backendState) once() bool { return p.state != nil && p.state.Mode == ModeOnce }
 
 // watchTable is the newest table that speaks of a lock.
-func (p *place) watchTable(id ID) *WatchTable {
+func (p *backendState) watchTable(id ID) *WatchTable {
 	if t := p.covered[id]; t != nil {
 		return t
 	}
 	return p.watches
 }
 
-func (p *place) keep(t *WatchTable) {
+func (p *backendState) keep(t *WatchTable) {
 	if t.Covers == nil {
 		p.watches, p.covered = t, nil
 		return
@@ -70,7 +70,7 @@ func (p *place) keep(t *WatchTable) {
 }
 
 // historyOf is what was seen of a lock; nil while nobody watches it.
-func (p *place) historyOf(l *Lock) *History {
+func (p *backendState) historyOf(l *Lock) *History {
 	switch {
 	case p.since.IsZero():
 		return nil
@@ -83,20 +83,20 @@ func (p *place) historyOf(l *Lock) *History {
 	}
 }
 
-// place finds a backend by its name, or makes it.
-func (o *Observer) place(source int, name string) *place {
+// backend finds a backend by its name, or makes it.
+func (o *Observer) backend(source int, name string) *backendState {
 	if p := o.byName[name]; p != nil {
 		return p
 	}
-	p := &place{source: source, name: name}
+	p := &backendState{source: source, name: name}
 	o.byName[name] = p
-	o.places = append(o.places, p)
-	slices.SortStableFunc(o.places, func(a, b *place) int { return cmp.Compare(a.source, b.source) })
+	o.backends = append(o.backends, p)
+	slices.SortStableFunc(o.backends, func(a, b *backendState) int { return cmp.Compare(a.source, b.source) })
 	return p
 }
 
-// tell takes in a newer state of the backend, and says what that means.
-func (p *place) tell(b *Backend, now time.Time) []Event {
+// update takes in a newer state of the backend, and says what that means.
+func (p *backendState) update(b *Backend, now time.Time) []Event {
 	was := p.state
 	events := compareBackends(was, b, now)
 	p.state = b
@@ -114,7 +114,7 @@ func (p *place) tell(b *Backend, now time.Time) []Event {
 }
 
 // skipped takes in that nobody looked for a while, and tells it.
-func (p *place) skipped(g Gap, now time.Time) []Event {
+func (p *backendState) skipped(g Gap, now time.Time) []Event {
 	if p.state != nil && p.state.State == Down {
 		return nil // it goes on
 	}
@@ -124,7 +124,7 @@ func (p *place) skipped(g Gap, now time.Time) []Event {
 
 // blind says that we lost sight of the backend after a lock's version was read and, so short a time after we had it
 // again, may not have read the lock since. count is the number of locks to be read again.
-func (p *place) blind(readAt, now time.Time, count int) bool {
+func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	if p.blindFrom.IsZero() || readAt.After(p.blindFrom) && (p.blindUntil.IsZero() || readAt.After(p.blindUntil)) {
 		return false
 	}
@@ -136,7 +136,7 @@ func (p *place) blind(readAt, now time.Time, count int) bool {
 // newer than the holder did not have it for a while before (who lets go and closes it at once is not in the newest either), and
 // nobody heard of it since for as long as its timeout; or it was silent for so long that its time was up. now and the table
 // are by our clock, the holder's instants by the backend's.
-func (p *place) sessionEnded(c *Contender, now time.Time) bool {
+func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
 	}
@@ -173,7 +173,7 @@ const (
 
 // sessionLived says that a contender's session cannot have run out at an instant: less than its timeout has passed since
 // its client was heard of, when it made the entry or as the servers told since.
-func (p *place) sessionLived(c *Contender, at time.Time) bool {
+func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 	var heard time.Time
 	if p.state.ClockKnown() && !c.Since.IsZero() {
 		heard = c.Since.Add(-p.state.ClockOffset())
@@ -195,7 +195,7 @@ func (p *place) sessionLived(c *Contender, at time.Time) bool {
 const arrived = 5 * time.Second
 
 // came is when, by our clock, a contender was there at the latest.
-func (p *place) came(c *Contender) time.Time {
+func (p *backendState) came(c *Contender) time.Time {
 	if p.state.ClockKnown() && !c.Since.IsZero() {
 		return c.Since.Add(-p.state.ClockOffset())
 	}
@@ -203,7 +203,7 @@ func (p *place) came(c *Contender) time.Time {
 }
 
 // restarted says that a server started after an instant.
-func (p *place) restarted(addr string, since time.Time) bool {
+func (p *backendState) restarted(addr string, since time.Time) bool {
 	if p.state == nil {
 		return false
 	}
