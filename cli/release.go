@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func (r *release) misnamed(p act.Preview) error {
 // show prints a preview.
 func show(to io.Writer, p act.Preview) {
 	fmt.Fprintf(to, "release %s\n  owner   %s (%s)\n", p.Request.ID, p.Seen.Who(), p.Seen.Name)
-	next := "no visible waiters"
+	next := cmp.Or(p.NextUnknown, "no visible waiters")
 	if p.Next != nil {
 		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
 	}

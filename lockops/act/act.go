@@ -47,6 +47,9 @@ type Preview struct {
 	Alike []inspect.Contender
 	// Next is who would get the lock, as it waits now; nil when nobody waits or waiters cannot be seen.
 	Next *inspect.Contender
+	// NextUnknown is why it is not known who that would be, escaped for printing; empty where nobody waits as far as can be
+	// told.
+	NextUnknown string
 	// Refused is why it cannot be done; empty when it can. Detail says more where the reason does not say all.
 	Refused Reason
 	Detail  string

@@ -15,6 +15,8 @@ var (
 	inScript = regexp.MustCompile(`refused (\w+): (.*)`)
 	// denied is how Redis 6 and 7 refuse a command: "User ops has no permissions to run the 'get' command".
 	denied = regexp.MustCompile(`no permissions to run the '([^']+)' command`)
+	// ofScript is what Redis adds to the error of a script: its digest, and the line.
+	ofScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @?user_script:\d+\.?$`)
 )
 
 // deniedIn is the refusal in an error: of a command or a key, by the access control of Redis. Empty for another error.
@@ -57,27 +59,33 @@ func (r *Redis) failed(i int, command, key string, err error) error {
 // refusedBy names the right that is missing where the server says that one is.
 func refusedBy(command, key, text string, err error) error {
 	if deniedText(text) == "" {
-		if strings.Contains(text, "too late") {
+		text = ofScript.ReplaceAllString(text, "")
+		switch {
+		case strings.Contains(text, "too late"):
 			return errTooLate
+		case strings.HasPrefix(text, "READONLY"):
+			return refused{"it is a replica, which takes no writes (give its master)", err}
+		case text != err.Error():
+			return refused{strings.ToUpper(command) + ": " + inspect.Escape(text), err}
 		}
 		return connect.Plain(err)
 	}
 	if strings.Contains(text, "key") && !strings.Contains(text, "run this command") {
-		return missingRight{"the user may not access " + inspect.Escape(key) + " (grant ~" + inspect.Escape(key) + ")", err}
+		return refused{"the user may not access " + inspect.Escape(key) + " (grant ~" + inspect.Escape(key) + ")", err}
 	}
 	if m := denied.FindStringSubmatch(text); m != nil {
 		command = m[1]
 	}
-	return missingRight{fmt.Sprintf("the user may not run %s (grant +%s)", strings.ToUpper(command), command), err}
+	return refused{fmt.Sprintf("the user may not run %s (grant +%s)", strings.ToUpper(command), command), err}
 }
 
 var errTooLate = errors.New("it came too late to the master, and was not done")
 
-// missingRight is a refusal in words that say what to grant; the server's own are wrapped.
-type missingRight struct {
+// refused is a refusal in words that say what to grant or do; the server's own are wrapped.
+type refused struct {
 	text string
 	err  error
 }
 
-func (m missingRight) Error() string { return m.text }
-func (m missingRight) Unwrap() error { return m.err }
+func (m refused) Error() string { return m.text }
+func (m refused) Unwrap() error { return m.err }

@@ -59,8 +59,11 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 // release needs anyway. A value longer than is shown is read in full: it is what the release compares.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v, err := redissource.ReadKey(ctx, r.masters[i], r.target.Servers[i], key, r.limit)
-	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" {
-		return r.plainVote(ctx, i, key)
+	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" || refusedValue(v) {
+		plain, value, plainErr := r.plainVote(ctx, i, key)
+		if refused != "" || !plain.Foreign { // else it is no string, and what was refused is what could be read
+			return plain, value, plainErr
+		}
 	}
 	switch {
 	case err != nil:
@@ -73,6 +76,11 @@ func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, stri
 		return inspect.Vote{Addr: v.Addr, Error: errMoving.Error()}, "", fmt.Errorf("master %s: %w", v.Addr, errMoving)
 	}
 	return v, value, r.failed(i, "get", key, err)
+}
+
+// refusedValue reports whether who holds the key is unknown for want of a right.
+func refusedValue(v inspect.Vote) bool {
+	return slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectHolders && u.Right != "" })
 }
 
 var errMoving = errors.New("the value changed while it was read (try again)")
@@ -191,7 +199,7 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 	rd := r.read(ctx, req.ID)
 	p.Seen = rd.seen(req.Owner)
 	if p.Seen == nil {
-		if err := rd.unanswered(); err != nil {
+		if err := errors.Join(rd.unanswered(), rd.unread()); err != nil {
 			return p, err
 		}
 		p.Refused, p.Alike = rd.missing(), alike(rd.lock, req.Owner)
@@ -211,7 +219,9 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 			p.Sends = append(p.Sends, r.target.Servers[i]+": "+way.says)
 		}
 	}
-	p.Next = rd.next(p.Seen)
+	if p.Next = rd.next(p.Seen); p.Next == nil && p.Seen.State == inspect.Holding {
+		p.NextUnknown = rd.unseenWaiters()
+	}
 	p.Warnings = redisWarnings(rd, p.Seen)
 	return p, nil
 }
@@ -369,6 +379,43 @@ func (rd reading) unanswered() error {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return nil
+}
+
+// unread is what was refused or failed on masters that answer, where an owner who was not found may be all the same.
+func (rd reading) unread() error {
+	if why := rd.gaps(inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes); why != "" {
+		return fmt.Errorf("%w: whether it is there is not known: %s", ErrUnreachable, why)
+	}
+	return nil
+}
+
+// unseenWaiters says that others wait, or may wait, than the waiters that were read; empty where nobody does.
+func (rd reading) unseenWaiters() string {
+	switch why := rd.gaps(inspect.AspectWaiters); {
+	case rd.lock.WaitersAtLeast > 0:
+		return fmt.Sprintf("not known: at least %d wait unseen", rd.lock.WaitersAtLeast)
+	case why != "":
+		return "not known: " + why
+	}
+	return ""
+}
+
+// gaps says what was refused or failed so that these aspects of the lock are unknown; empty for nothing. It is safe to print.
+func (rd reading) gaps(aspects ...inspect.Aspect) string {
+	var all []string
+	for _, u := range rd.lock.Unseen {
+		if !slices.Contains(aspects, u.Aspect) {
+			continue
+		}
+		why := fmt.Sprintf("%s of master %s: %s", u.Read, u.Where, u.Reason)
+		if u.Right != "" {
+			why = fmt.Sprintf("the user may not run %s on master %s (grant %s)", u.Read, u.Where, u.Right)
+		}
+		if why = inspect.Escape(why); !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // missing says why the value asked for is not there: the key holds another one, or none.

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -135,7 +136,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		waits.State = inspect.Waiting
 		next = &waits
 	}
-	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, "no visible waiters"))}
+	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, cmp.Or(p.NextUnknown, "no visible waiters")))}
 	if len(p.Warnings) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
 	}
