@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -294,4 +295,28 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a server refuses to everybody is no missing right of the user; what it refuses to the user is named as a command or
+// as keys.
+func TestOnlyDenialsAreDenials(t *testing.T) {
+	sc := newScript("local a = 1\nredis.call('SET', KEYS[1], 'x')")
+	for text, want := range map[string]struct{ right, says string }{
+		"READONLY You can't write against a read only replica. script: 527d, on @user_script:2.":                               {},
+		"OOM command not allowed when used memory > 'maxmemory'. script: 527d, on @user_script:2":                              {},
+		"ERR The user executing the script can't run this command or subcommand script: 5, on @user_script:2.":                 {"+set", "may not run SET"},
+		"ERR The user executing the script can't access at least one of the keys mentioned in the command, on @user_script:2.": {"~lock", "may not use keys"},
+		"NOPERM this user has no permissions to access one of the keys used as arguments":                                      {"~lock", "may not use keys"},
+		"NOPERM this user has no permissions to run the 'evalsha' command":                                                     {"+evalsha", "may not run EVALSHA"},
+		"NOPERM ACL failure in script: User ops has no permissions to run the 'pexpire' command script: 5, on @user_script:2.": {"+pexpire", "may not run PEXPIRE"},
+	} {
+		err := explain(reply(text), sc, []string{"lock"})
+		var denied *DeniedError
+		switch is := errors.As(err, &denied); {
+		case is != (want.right != ""):
+			t.Errorf("%q: denied is %v (%v)", text, is, err)
+		case is && (denied.Right != want.right || !strings.Contains(err.Error(), want.says)):
+			t.Errorf("%q: right %q, says %v", text, denied.Right, err)
+		}
+	}
 }

@@ -53,8 +53,11 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	if e.Right == "" {
+	switch {
+	case e.Right == "":
 		return e.Err.Error()
+	case !strings.HasPrefix(e.Right, "+"):
+		return fmt.Sprintf("the user may not use keys or channels of the lock (ACL SETUSER … %s): %s", e.Right, e.Err)
 	}
 	return fmt.Sprintf("the user may not run %s (ACL SETUSER … %s): %s", strings.ToUpper(e.Command), e.Right, e.Err)
 }
@@ -67,6 +70,10 @@ var (
 	scriptCommand = regexp.MustCompile(`redis\.p?call\('(\w+)', ([A-Za-z]+(?:\[\d\])?)?`)
 	deniedCommand = regexp.MustCompile(`permissions to run the '([^']+)' command`)
 )
+
+// deniedInScript is how Redis refuses a command, a key or a channel to a script's user, unlike what it refuses to everybody
+// (READONLY You can't write against a read only replica).
+const deniedInScript = "The user executing the script can't "
 
 // explain turns a denial into a DeniedError. Of a script, servers tell only the line, which is looked up here.
 func explain(err error, sc *script, keys []string) error {
@@ -81,7 +88,7 @@ func explain(err error, sc *script, keys []string) error {
 		if m := deniedCommand.FindStringSubmatch(text); m != nil {
 			command = m[1]
 		}
-	case sc != nil && strings.Contains(text, "can't "):
+	case sc != nil && strings.Contains(text, deniedInScript):
 		command, key = sc.commandAt(text, keys)
 		if command == "" {
 			return err

@@ -393,9 +393,9 @@ func (rd reading) unread() error {
 func (rd reading) unseenWaiters() string {
 	switch why := rd.gaps(inspect.AspectWaiters); {
 	case rd.lock.WaitersAtLeast > 0:
-		return fmt.Sprintf("not known: at least %d wait unseen", rd.lock.WaitersAtLeast)
+		return fmt.Sprintf("unknown: at least %d wait unseen", rd.lock.WaitersAtLeast)
 	case why != "":
-		return "not known: " + why
+		return "unknown: " + why
 	}
 	return ""
 }
