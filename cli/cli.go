@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -186,8 +187,12 @@ func (a *app) complain(err error) {
 	a.say("%s", strings.ReplaceAll(text, "\n", "; "))
 }
 
-// withoutPackages is the text of an error without the packages that it came from, which only programmers know.
+// ofScript is what Redis adds to the error of a script: its digest, and the line.
+var ofScript = regexp.MustCompile(`,? script: [0-9a-f]{40}, on @?user_script:\d+\.?`)
+
+// withoutPackages is the text of an error without the packages and scripts that it came from, which only programmers know.
 func withoutPackages(text string) string {
+	text = strings.ReplaceAll(ofScript.ReplaceAllString(text, ""), context.DeadlineExceeded.Error(), "not done in time")
 	for _, name := range []string{"inspect", "lockops", "contend", "act"} {
 		text = strings.ReplaceAll(strings.TrimPrefix(text, name+": "), ": "+name+": ", ": ")
 	}

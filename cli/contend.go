@@ -123,18 +123,19 @@ func (q *contention) contendTarget(ctx context.Context) (contend.Target, error) 
 	site := contend.Site{
 		Backend: q.id.Backend + ":", Name: q.id.Path, Kinds: q.kinds, Options: q.options(), Label: q.label, Existing: q.yes,
 	}
-	config, err := q.target.TLS.Config()
-	if err != nil {
-		return nil, err
-	}
 	if q.target.Service != connect.ZooKeeper {
-		return contend.NewRedis(contend.Redis{Site: site, Masters: q.target.RedisOptions(q.setup.secrets, config)}), nil
+		masters, err := q.masters(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return contend.NewRedis(contend.Redis{Site: site, Masters: masters}), nil
 	}
 	name := q.recipe
 	if name == "" {
 		name = q.kinds[0].Recipes[0]
 	}
 	if q.yes {
+		var err error
 		if name, err = q.chooseRecipe(ctx, q.kinds[0]); err != nil {
 			return nil, err
 		}

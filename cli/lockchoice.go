@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
@@ -171,19 +172,37 @@ func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
 		if acl, err := parseACL(q.acl); err == nil && acl != nil { // it was checked before
 			options = append(options, lockops.WithACL(acl...))
 		}
-		s, err := lockops.NewZKSession(ctx, q.target.Servers, options...)
+		s, err := q.zkSession(ctx, q.setup, q.target, options...)
 		if err != nil {
 			return nil, err
 		}
 		return s, nil
 	}
-	config, err := q.target.TLS.Config()
+	masters, err := q.masters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := lockops.NewRedisSession(ctx, q.target.RedisOptions(q.setup.secrets, config))
+	s, err := lockops.NewRedisSession(ctx, masters)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// masters are the options of the target's Redis masters. Of Sentinels one must know the master: what go-redis says of it is
+// that none can be reached.
+func (q *lockChoice) masters(ctx context.Context) ([]*redis.UniversalOptions, error) {
+	config, err := q.target.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	masters := q.target.RedisOptions(q.setup.secrets, config)
+	if q.target.Service == connect.RedisSentinel {
+		ctx, cancel := context.WithTimeout(ctx, q.timeout)
+		defer cancel()
+		if _, err := connect.SentinelMaster(ctx, *masters[0]); err != nil {
+			return nil, err
+		}
+	}
+	return masters, nil
 }

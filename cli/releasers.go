@@ -2,13 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
 	"lockscope/lockops/act"
@@ -161,7 +164,27 @@ func (r *releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.Z
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.app.timeout)
 	defer cancel()
-	return lockops.NewZKSession(ctx, t.Servers, options...)
+	return r.app.zkSession(ctx, r.setup, t, options...)
+}
+
+// quorumWithin is how long the servers are asked why no session can be had with them.
+const quorumWithin = 3 * time.Second
+
+// zkSession is a session with a target's servers. Where none can be had, the error says whether they have no quorum.
+func (a *app) zkSession(ctx context.Context, s setup, t connect.Target, options ...lockops.ZKOption) (*lockops.ZKSession, error) {
+	session, err := lockops.NewZKSession(ctx, t.Servers, options...)
+	if err == nil || !connect.Unreachable(err) || errors.Is(ctx.Err(), context.Canceled) {
+		return session, err
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), quorumWithin)
+	defer cancel()
+	s.targets = []connect.Target{t}
+	if snapshot, lookErr := a.look(asking, s, "/"); lookErr == nil {
+		if why := describe.Failure(snapshot.Backend(t.Name)); strings.Contains(why, "no quorum") {
+			return nil, fmt.Errorf("%w: %s", err, why)
+		}
+	}
+	return nil, err
 }
 
 // zkOptions are a target's options for a session of the lock package.

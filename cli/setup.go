@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-zookeeper/zk"
-
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 	"lockscope/internal/config"
@@ -170,36 +168,6 @@ func (s setup) backendOf(id inspect.ID) (connect.Target, error) {
 		return t, usageError("%s is no path of a znode (write %s:%s)", id, id.Backend, inspect.Escape(path.Clean("/"+id.Path)))
 	}
 	return t, err
-}
-
-// explain adds to an error about missing or wrong credentials whose they were, and what to do.
-func (s setup) explain(err error) error {
-	var user, variables string
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOPERM"):
-		user, variables = s.secrets.RedisUsername, "LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
-		if user == "" {
-			user = "default"
-		}
-	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
-		if user, _, _ = digestParts(s.secrets); user == "" {
-			user = "nobody"
-		}
-		variables = "LOCKSCOPE_ZK_AUTH"
-	default:
-		return err
-	}
-	var servers []string
-	for _, t := range s.targets {
-		servers = append(servers, t.Servers...)
-	}
-	var e exitError
-	code := exitUnreachable
-	if errors.As(err, &e) {
-		code = e.code
-	}
-	return exit(code, "%w (server %s, as user %s; set %s)", err, strings.Join(servers, ","), user, variables)
 }
 
 // mayWrite refuses writing commands where the profile says so.

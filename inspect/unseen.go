@@ -43,6 +43,9 @@ type Unseen struct {
 	// Right is what would allow it, as people grant it: "+type", "READ on /locks", "cons in 4lw.commands.whitelist". Empty
 	// where no right is missing: the server is down, the reply was cut.
 	Right string `json:"right"`
+	// Advice is what to do where the target is at fault rather than a right or a server: it names a replica, or a node that is
+	// not there. Reason then says what Where is.
+	Advice string `json:"advice,omitempty"`
 }
 
 // Unknown reports whether an aspect of the lock could not be seen.
@@ -80,6 +83,7 @@ func unseenJSON(list []Unseen) []Unseen {
 	escaped := slices.Clone(list)
 	for i := range escaped {
 		u := &escaped[i]
+		u.Advice = Escape(u.Advice)
 		u.Where, u.Read, u.Right, u.Reason = Escape(u.Where), Escape(u.Read), Escape(u.Right), Untrusted(u.Reason).Cut(240)
 	}
 	return escaped

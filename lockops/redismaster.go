@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +98,16 @@ func awaitReleases(votes []chan struct{}, limit time.Duration) {
 	}
 }
 
-func (m *master) failed(err error) error { return &NodeError{Node: m.name, Err: err} }
+// failed names the server of an error: of a Cluster, where it is known, the one that could not be reached, and not those that
+// it was asked for by.
+func (m *master) failed(err error) error {
+	node := m.name
+	var op *net.OpError
+	if m.cluster && errors.As(err, &op) && op.Addr != nil {
+		node = op.Addr.String()
+	}
+	return &NodeError{Node: node, Err: err}
+}
 
 // counts is "1" where PUBLISH counts all who hear a message: a Cluster's servers count their own clients only.
 func (m *master) counts() string {

@@ -69,7 +69,9 @@ func gapsOf(list []inspect.Unseen) []gap {
 	for _, u := range reads {
 		aspects := hides[read{u.Right, u.Where, u.Read}]
 		slices.Sort(aspects)
-		at := slices.IndexFunc(gaps, func(g gap) bool { return g.refused() == (u.Right != "") && slices.Equal(g.aspects, aspects) })
+		at := slices.IndexFunc(gaps, func(g gap) bool {
+			return g.refused() == (u.Right != "") && g.from[0].Advice == u.Advice && slices.Equal(g.aspects, aspects)
+		})
 		if at < 0 {
 			at, gaps = len(gaps), append(gaps, gap{aspects: aspects})
 		}
@@ -136,6 +138,9 @@ func (g *gap) finding() inspect.Finding {
 		e["rights"] = rights
 		f.Advice = grant(rights)
 	}
+	if advice := g.from[0].Advice; advice != "" {
+		f.Advice = inspect.Escape(advice)
+	}
 	return f
 }
 
@@ -166,6 +171,8 @@ func (g *gap) cause() string {
 		what += fmt.Sprintf(" and %d more", n)
 	}
 	switch {
+	case first.Advice != "":
+		return where + ": " + inspect.Untrusted(first.Reason).Cut(160)
 	case what == "":
 		return where + " did not answer"
 	case g.refused() && where == "":
@@ -258,12 +265,17 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 	})
 }
 
-// admins is a target's option for the AdminServers of a backend's servers, where they stand by default.
+// admins is a target's option for the AdminServers of a backend's servers, where they stand by default. Servers of one host
+// have other ports.
 func admins(b *inspect.Backend) string {
 	var list []string
 	for i := range b.Servers {
 		if host, _, err := net.SplitHostPort(b.Servers[i].Addr); err == nil && len(list) < listed {
-			list = append(list, "http://"+net.JoinHostPort(inspect.Escape(host), "8080"))
+			at := "http://" + net.JoinHostPort(inspect.Escape(host), "8080")
+			if slices.Contains(list, at) {
+				return "admin=http://HOST:PORT,… in their order"
+			}
+			list = append(list, at)
 		}
 	}
 	return "admin=" + cmp.Or(strings.Join(list, ","), "http://HOST:8080")

@@ -83,6 +83,11 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 			},
 		},
 		{
+			"a replica that was given",
+			[]inspect.Unseen{{Aspect: "locks", Where: "r1:6379", Read: "ROLE", Reason: "it is a replica of r0:6379, has no vote", Advice: "give r0:6379 instead"}},
+			[]want{{"r1:6379: it is a replica of r0:6379, has no vote: which locks there are is unknown", "give r0:6379 instead", []inspect.Aspect{"locks"}}},
+		},
+		{
 			"a root that is not there",
 			[]inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
 			[]want{{"/lokcs could not be read (no such node): which locks there are is unknown", "find out why", []inspect.Aspect{"locks"}}},

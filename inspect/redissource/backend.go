@@ -135,7 +135,7 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	if p.server.Cluster && p.keys == nil {
 		unseen = append(unseen, inspect.Unseen{
 			Aspect: inspect.AspectLocks, Where: p.address(), Read: "the keys of its Redis Cluster",
-			Reason: fmt.Sprintf("it is one node of a Redis Cluster, and has only the keys of its own slots (give redis+cluster://%s)", p.address()),
+			Reason: "it is one node of a Redis Cluster, and has only the keys of its own slots", Advice: "give redis+cluster://" + p.address(),
 		})
 	}
 	if p.unsought != nil {
@@ -154,7 +154,11 @@ func (p *masterState) cannotLook() string {
 	if right := p.unsought.Right; strings.HasPrefix(right, "+") {
 		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.address(), p.user(), inspect.Escape(p.user()), right)
 	}
-	return fmt.Sprintf("master %s: keys cannot be looked for: %s", p.address(), inspect.Escape(p.unsought.Reason))
+	text := fmt.Sprintf("master %s: keys cannot be looked for: %s", p.address(), strings.TrimSpace(inspect.Escape(p.unsought.Reason)))
+	if right := p.unsought.Right; right != "" {
+		text += " (it takes " + inspect.Escape(right) + ")"
+	}
+	return text
 }
 
 // blind says which keys match but may not be read, so that nothing but their names is known.

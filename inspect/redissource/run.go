@@ -320,9 +320,9 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 func (r *run) setReplica(p *masterState, st status) {
 	var u *inspect.Unseen
 	if st.role == roleReplica {
-		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.address(), Read: "ROLE", Reason: "it is a replica: it has no vote, and may lag behind its master"}
+		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.address(), Read: "ROLE", Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead"}
 		if st.master != "" {
-			u.Reason = fmt.Sprintf("it is a replica of %s: it has no vote, and may lag behind (give %s instead)", st.master, st.master)
+			u.Reason, u.Advice = fmt.Sprintf("it is a replica of %s, has no vote, and may lag behind", st.master), fmt.Sprintf("give %s instead", st.master)
 		}
 	}
 	old := r.table.replicas[p.index]

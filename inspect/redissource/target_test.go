@@ -34,7 +34,7 @@ func replicaOf(t *testing.T, m *servertest.Redis, key string) *servertest.Redis 
 func unseenOf(list []inspect.Unseen, aspect inspect.Aspect, where string) string {
 	for _, u := range list {
 		if u.Aspect == aspect && u.Where == where {
-			return u.Reason
+			return u.Reason + " (" + u.Advice + ")"
 		}
 	}
 	return ""

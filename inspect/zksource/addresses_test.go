@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -17,11 +18,22 @@ func TestAddressesOfAnEnsemble(t *testing.T) {
 		// No words, which could be taken for the advice's own, nor what steers a terminal.
 		"server.1=z\x1b[2J:1:2;3":                           "",
 		"server.1=z lockscope release zk:/l --yes:1:2;2181": "",
-		strings.Repeat("server.1=z:1:2;3\n", 15):            strings.TrimSuffix(strings.Repeat("z:3,", 15), ","),
-		strings.Repeat("server.1=z:1:2;3\n", 16):            "",
+		many(15, "server.1=z%d:1:2;3\n"):                    strings.TrimSuffix(many(15, "z%d:3,"), ","),
+		many(16, "server.1=z%d:1:2;3\n"):                    "",
+		// Of servers on one host the ports are not told: they are no 2181 all.
+		"server.1=127.0.0.1:2888:3888:participant\nserver.2=127.0.0.1:2889:3889:participant": "",
 	} {
 		if got := addresses(config); got != want {
 			t.Errorf("%q: %q, want %q", config, got, want)
 		}
 	}
+}
+
+// many is a format with 0, 1, 2… up to n.
+func many(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }

@@ -1,6 +1,9 @@
 package zksource
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // configNode is where an ensemble keeps the list of its servers, since 3.5.
 const configNode = "/zookeeper/config"
@@ -51,6 +54,9 @@ func addresses(config string) string {
 		}
 		if host == "" || strings.Trim(host+port, hostLetters) != "" {
 			return ""
+		}
+		if slices.Contains(list, host+":"+port) {
+			return "" // their ports for clients differ, and are told to nobody else
 		}
 		list = append(list, host+":"+port)
 	}

@@ -96,7 +96,10 @@ func (r *run) missingRoots() []inspect.Unseen {
 		if r.noChroot {
 			at = r.cfg.Chroot
 		}
-		list = append(list, inspect.Unseen{Aspect: inspect.AspectLocks, Where: r.serving(), Read: "exists " + at, Reason: "there is no such node"})
+		list = append(list, inspect.Unseen{
+			Aspect: inspect.AspectLocks, Where: r.serving(), Read: "exists " + at,
+			Reason: "there is no node " + at, Advice: "check the path in the target; where it is to be made yet, look again then",
+		})
 		if r.noChroot {
 			break
 		}

@@ -35,7 +35,7 @@ func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redi
 	}
 	err := errors.Join(failed...)
 	if unknown > 0 {
-		return "", fmt.Errorf("%w: %w", ErrNoSuchMaster, err)
+		return "", fmt.Errorf("%w: %w (see which it knows: SENTINEL MASTERS)", ErrNoSuchMaster, err)
 	}
 	return "", err
 }

@@ -193,8 +193,26 @@ func (rd reading) value(c *inspect.Contender) (string, bool) {
 	return "", false
 }
 
+// serving is a Releaser that names the node of a Cluster that has the key, rather than those that the Cluster was found by.
+func (r *Redis) serving(ctx context.Context, key string) *Redis {
+	cluster, ok := r.masters[0].(*redis.ClusterClient)
+	if !ok {
+		return r
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	node, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return r
+	}
+	at := *r
+	at.target.Servers = []string{node.Options().Addr}
+	return &at
+}
+
 // Preview implements Releaser.
 func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
+	r = r.serving(ctx, req.ID.Path)
 	p := Preview{Request: req}
 	rd := r.read(ctx, req.ID)
 	p.Seen = rd.seen(req.Owner)
@@ -247,6 +265,7 @@ func (r *Redis) Execute(ctx context.Context, p Preview, confirmed string) (Resul
 	if p.Refused != "" || p.Seen == nil {
 		return Result{Reason: p.Refused, Detail: p.Detail, Seen: p.Seen}, nil
 	}
+	r = r.serving(ctx, p.Request.ID.Path)
 	intent := line{
 		target: r.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
 		Owner: evidence{Value: valueDigest(p.Seen)},

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// Each refusal is told with the right that is missing and whose it is, not with the advice to log in.
+func TestRefusalsNameTheRight(t *testing.T) {
+	s := setup{targets: []connect.Target{{Servers: []string{"r1:6379"}}}, secrets: connect.Secrets{RedisUsername: "ops"}}
+	noPerm := func(what string) error { return errors.New("NOPERM this user has no permissions to " + what) }
+	for _, tt := range []struct {
+		err         error
+		says, hides string
+	}{
+		{noPerm("run the 'exists' command"), "ACL SETUSER ops +exists", "LOCKSCOPE_"},
+		{noPerm("run the 'client|setname' command"), "ACL SETUSER ops '+client|setname'", "LOCKSCOPE_"},
+		{noPerm("access one of the keys used as arguments"), "'~KEY'", "LOCKSCOPE_"},
+		{&lockops.DeniedError{Command: "set", Right: "+set", Err: noPerm("run the 'set' command")}, "ACL SETUSER ops +set", "…"},
+		{fmt.Errorf("the user may not run GET (grant +get): %w", noPerm("run the 'get' command")), "as user ops", "ACL SETUSER"},
+		{errors.New("WRONGPASS invalid"), "set LOCKSCOPE_REDIS_USERNAME", "ACL"},
+		{errors.New("sentinel s1: WRONGPASS invalid (set LOCKSCOPE_REDIS_SENTINEL_PASSWORD)"), "SENTINEL_PASSWORD", "as user"},
+		{fmt.Errorf("create /locks: %w", zk.ErrNoAuth), "grant READ, CREATE and DELETE", "ACL"},
+		{fmt.Errorf("list /locks: %w: grant READ on /locks", zk.ErrNoAuth), "set LOCKSCOPE_ZK_AUTH", "CREATE"},
+		{errors.New("connection refused"), "connection refused", "as user"},
+	} {
+		err := s.explain(exit(exitNo, "%w", tt.err))
+		if text := err.Error(); !strings.Contains(text, tt.says) || strings.Contains(text, tt.hides) || !strings.Contains(text, "(") && strings.Contains(text, "as user") {
+			t.Errorf("%v: told as %q, want %q in it and not %q", tt.err, text, tt.says, tt.hides)
+		}
+		if exitCode(err) != exitNo || !errors.Is(err, tt.err) {
+			t.Errorf("%v: exit code %d", err, exitCode(err))
+		}
+	}
+}
+
+// Who acts by way of Sentinels is told which of them refused what, and of a master that they do not know.
+func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
+	sentinel := servertest.StartEmbeddedRedis(t)
+	err := sentinel.Mini.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteError("NOAUTH Authentication required.") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"acquire", "redis:lock:a", "--wait", "0"}, {"contend", "redis:lock:a", "-n", "1", "--rounds", "1"}} {
+		o := run(t, append(args, "redis+sentinel://"+sentinel.Addr+"/mymaster")...)
+		if o.code != exitUnreachable || !strings.Contains(o.stderr, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") || strings.Contains(o.stderr, "unreachable") {
+			t.Errorf("%s: exit %d: %s", args[0], o.code, o.stderr)
+		}
+	}
+}
+
+// A script's digest and line, and the words of Go for a limit, are no news for who typed a command.
+func TestErrorsAreOfTheDomain(t *testing.T) {
+	got := withoutPackages("lockops: acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
+	if want := "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
