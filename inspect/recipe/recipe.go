@@ -3,6 +3,11 @@
 // package (lockops) stand on. One file a library, one line each in the tables of this file.
 package recipe
 
+import (
+	"slices"
+	"sync"
+)
+
 // Mode says whether a contender shares the lock with others.
 type Mode uint8
 
@@ -74,15 +79,18 @@ const (
 )
 
 // Queues are the recipes of queues in the order in which a name is shown to them: the surest first.
-func Queues() []Queue {
+func Queues() []Queue { return slices.Clone(queues()) }
+
+// queues are made once: a name is shown to them for every node that is read. Nobody changes them.
+var queues = sync.OnceValue(func() []Queue {
 	return []Queue{
 		curator(), kazoo(), goZooKeeper(), zooKeeperRecipes(), hbase(), hive(), solr(), madelson(), zkRuby(), sequential(),
 	}
-}
+})
 
 // QueueByName finds a recipe of a queue; false for a name that is none.
 func QueueByName(name string) (Queue, bool) {
-	for _, q := range Queues() {
+	for _, q := range queues() {
 		if q.Name == name {
 			return q, true
 		}
@@ -92,21 +100,21 @@ func QueueByName(name string) (Queue, bool) {
 
 // Proves says that a name like this is a contender's: a recipe, and nobody else, writes such names.
 func Proves(child string) bool {
-	e, ok := classify(Queues(), child)
+	e, ok := classify(child)
 	return ok && e.Confidence == Certain
 }
 
 // Contends says that a name like this may be a contender's.
 func Contends(child string) bool {
-	_, ok := classify(Queues(), child)
+	_, ok := classify(child)
 	return ok
 }
 
 // classify asks the recipes about a name, the surest first.
-func classify(queues []Queue, child string) (Entry, bool) {
-	for i := range queues {
-		if e, ok := queues[i].Parse(child); ok {
-			e.Name, e.Recipe = child, queues[i].Name
+func classify(child string) (Entry, bool) {
+	for _, q := range queues() {
+		if e, ok := q.Parse(child); ok {
+			e.Name, e.Recipe = child, q.Name
 			return e, true
 		}
 	}
@@ -117,10 +125,9 @@ func classify(queues []Queue, child string) (Entry, bool) {
 // client orders what it can parse. It returns them in queue order, and the recipe that wrote most of them; at equal
 // counts the surer one. There are none when no recipe knows any.
 func Read(children []string) (Queue, []Entry) {
-	queues := Queues()
 	var entries []Entry
 	for _, c := range children {
-		if e, ok := classify(queues, c); ok {
+		if e, ok := classify(c); ok {
 			entries = append(entries, e)
 		}
 	}
@@ -136,7 +143,7 @@ func Writer(entries []Entry) Queue {
 		counts[entries[i].Recipe]++
 	}
 	var best Queue
-	for _, q := range Queues() {
+	for _, q := range queues() {
 		if counts[q.Name] > counts[best.Name] {
 			best = q
 		}
