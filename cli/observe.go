@@ -42,7 +42,7 @@ func (a *app) source(t connect.Target, s setup, once bool, only string) (inspect
 		Once: once, Timeout: a.timeout, Budget: zksource.Budget{Unlimited: a.budget == "off"},
 	}
 	if once && gentle {
-		c.Budget.Discovering = 500
+		c.Budget.Discovering, c.Budget.Requests, c.Budget.Items, c.Budget.Bytes = 500, 200, 40_000, 4<<20
 	}
 	user, password, err := digestParts(s.secrets)
 	if err != nil {

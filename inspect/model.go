@@ -274,6 +274,8 @@ type Backend struct {
 	Findings []Finding
 	// Cost is what our reading costs its servers.
 	Cost Cost
+	// Reading is how it is read, in words for people: what a request asks for, and what tells of changes. Empty: not told.
+	Reading string
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int

@@ -42,6 +42,7 @@ func (r *run) describe() *inspect.Backend {
 	if r.cfg.Once {
 		b.Mode = inspect.ModeOnce
 	}
+	b.Reading = r.reading()
 	if denied := r.deniedRoot(); denied != "" {
 		b.State, b.Error = inspect.Degraded, denied
 	}
@@ -55,7 +56,11 @@ func (r *run) describe() *inspect.Backend {
 	b.Cost = inspect.Cost{Requests: r.spent, Watches: r.watches, Slowed: r.queue.pace.Slow}
 	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
 		b.Cost.Limit, b.Cost.WatchLimit = r.cfg.Budget.Steady, r.cfg.Budget.Watches
-		if !r.firstPass {
+		switch {
+		case r.firstPass:
+		case r.manyReads:
+			b.Cost.Limit = r.cfg.Budget.Requests
+		default:
 			b.Cost.Limit = r.cfg.Budget.Discovering
 		}
 	}

@@ -14,6 +14,21 @@ func newBucket(rate, burst float64) bucket { return bucket{rate: rate, burst: bu
 
 // take takes a token; when there is none it says how long until there is.
 func (b *bucket) take(now time.Time) (wait time.Duration) {
+	if wait = b.await(now); wait == 0 {
+		b.spend(1)
+	}
+	return wait
+}
+
+// spend takes tokens, also more than there are: what comes next then waits for longer.
+func (b *bucket) spend(tokens float64) {
+	if b.rate > 0 {
+		b.tokens -= tokens
+	}
+}
+
+// await says how long until there is a token; zero when there is one.
+func (b *bucket) await(now time.Time) (wait time.Duration) {
 	if b.rate == 0 {
 		return 0
 	}
@@ -26,7 +41,6 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 	}
 	b.last = now
 	if b.tokens >= 1 {
-		b.tokens--
 		return 0
 	}
 	return time.Duration((1-b.tokens)/rate*float64(time.Second)) + time.Microsecond

@@ -1,6 +1,7 @@
 // Package zksource is an inspect.Source that watches the locks of a ZooKeeper ensemble. It walks the tree from its
-// roots, sets a child watch on every directory, lists again what changed at a bounded rate, and reads only children
-// that are new. Who stands behind a session it asks the servers themselves at a slow beat (package zkadmin). It never
+// roots, many reads a request, with one watch on each root that tells of all changes below, lists again what changed at a
+// bounded rate, and reads only children that are new. On servers before 3.6 it reads one by one, with a watch on every
+// directory. Who stands behind a session it asks the servers themselves at a slow beat (package zkadmin). It never
 // writes.
 package zksource
 
@@ -48,6 +49,14 @@ type Budget struct {
 	// Discovering and Steady are reads a second, of what was never seen and of what changed; defaults 500 and 50, for
 	// one pass 5000.
 	Discovering, Steady float64
+	// Requests for many reads a second while discovering, on servers from 3.6 on; default 200, for one pass without bound.
+	// Afterwards, for what changed, there are Steady.
+	Requests float64
+	// Items and Bytes are how many reads, and how much of answers, those may be for a second; defaults 40 000 and 4 MiB, for
+	// one pass 100 000 and 10 MiB.
+	Items, Bytes float64
+	// Events a second that the servers may tell of, before only what is watched by itself is told of; default 20 000.
+	Events float64
 	// Watches that may be set at the same time; default 20 000. Directories over it are polled.
 	Watches int
 	// Relists a second of one lock; default 4, and as many at once after a rest.
@@ -81,12 +90,15 @@ type beats struct {
 	// poll: between looking whether something is to be asked for that no watch tells. Of that, focused: what is on the
 	// screen; others: the rest; doubtful: what may not be read, or may be so no longer.
 	poll, focused, others, doubtful time.Duration
+	// sweep is how long it takes until each directory was compared with its Stat, where a watch on the root tells of changes.
+	sweep time.Duration
 }
 
 func usualBeats() beats {
 	return beats{
 		session: 10 * time.Second, identity: 10 * time.Second,
 		poll: time.Second, focused: 2 * time.Second, others: 10 * time.Second, doubtful: 10 * time.Second,
+		sweep: time.Minute,
 	}
 }
 
@@ -116,7 +128,14 @@ func (c Config) withDefaults() Config {
 	b := &c.Budget
 	if c.Once {
 		setDefault(&b.Discovering, 5000)
+		setDefault(&b.Items, 100_000)
+		setDefault(&b.Bytes, 10<<20)
+	} else {
+		setDefault(&b.Requests, 200)
 	}
+	setDefault(&b.Items, 40_000)
+	setDefault(&b.Bytes, 4<<20)
+	setDefault(&b.Events, 20_000)
 	setDefault(&b.Discovering, 500)
 	setDefault(&b.Steady, 50)
 	setDefault(&b.Watches, 20_000)

@@ -8,6 +8,7 @@ func NewHasty(cfg Config) *Source {
 	s.beats = beats{
 		session: 3 * time.Second, identity: time.Second,
 		poll: 50 * time.Millisecond, focused: 100 * time.Millisecond, others: 200 * time.Millisecond, doubtful: 200 * time.Millisecond,
+		sweep: 500 * time.Millisecond,
 	}
 	return s
 }

@@ -10,6 +10,10 @@ import (
 // fired takes in that a watch fired: of a directory's children, of its own data, or of a child's data.
 func (r *run) fired(p string, what zk.EventType, at time.Time) {
 	d := r.dirs[p]
+	if r.covered(p) && what != zk.EventNodeChildrenChanged {
+		r.changedBelow(p, what, at)
+		return
+	}
 	if d == nil {
 		r.childFired(p, at)
 		return
@@ -38,12 +42,17 @@ func (r *run) childFired(p string, at time.Time) {
 	delete(d.live, name)
 	r.watches--
 	if _, listed := d.nodes[name]; listed {
-		if d.reread == nil {
-			d.reread = map[string]bool{}
-		}
-		d.reread[name] = true
+		d.rereads(name)
 	}
 	r.touch(d, at)
+}
+
+// rereads notes that a child that was read is to be read again.
+func (d *dir) rereads(name string) {
+	if d.reread == nil {
+		d.reread = map[string]bool{}
+	}
+	d.reread[name] = true
 }
 
 // touch has a directory listed again, no sooner than its budget allows.

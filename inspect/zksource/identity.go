@@ -212,6 +212,9 @@ func (r *run) identify(who identity) {
 	for range len(r.results) { // read before the table was: told before it
 		r.result(<-r.results)
 	}
+	for _, e := range r.inbox.take() {
+		r.event(e)
+	}
 	r.asking = false
 	r.disturbedBy(who.servers)
 	r.answers = who.servers

@@ -14,10 +14,7 @@ func (d *dir) rereadLease() {
 	if !d.hasLease() {
 		return
 	}
-	if d.reread == nil {
-		d.reread = map[string]bool{}
-	}
-	d.reread[recipe.LeaseNode] = true
+	d.rereads(recipe.LeaseNode)
 }
 
 func (d *dir) hasLease() bool {

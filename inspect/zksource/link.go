@@ -32,25 +32,32 @@ type link struct {
 	errors   map[string]string // why each server could not be reached
 }
 
+// maxReply is the longest answer that does not end a connection, in bytes: the first request for many reads is for a few dozen
+// nodes, each of which may have a megabyte (jute.maxbuffer) before it shows that they have.
+const maxReply = 64 << 20
+
 var errSpent = errors.New("this connection is not made again")
 
 // linkEvent is what go-zookeeper told of a link.
 type linkEvent struct {
-	link *link
-	at   time.Time
-	kind linkKind
-	path string       // of a watch
-	what zk.EventType // why that fired
+	link  *link
+	at    time.Time
+	kind  linkKind
+	path  string       // of a watch
+	what  zk.EventType // why that fired
+	batch *batch       // what came of it
 }
 
 type linkKind uint8
 
 const (
-	linkUp     linkKind = iota // there is a session
-	linkLost                   // there was one
-	linkFailed                 // no server could be reached
-	linkFired                  // a watch fired
-	linkIn                     // logged in, on a connection that only reads contenders
+	linkUp       linkKind = iota // there is a session
+	linkLost                     // there was one
+	linkFailed                   // no server could be reached
+	linkFired                    // a watch fired
+	linkIn                       // logged in, on a connection that only reads contenders
+	linkAnswered                 // a request for many reads was answered, or never will be
+	linkNoWatch                  // the watch of all below a root was refused
 )
 
 // inbox queues events without bound: go-zookeeper must not be held up, and a watch that is not heard is lost.
@@ -90,7 +97,7 @@ func open(cfg Config, servers []string, readOnly bool, session time.Duration, in
 	conn, events, err := zk.Connect(servers, session,
 		zk.WithDialer(l.dial), zk.WithHostProvider(new(connect.ServerList)),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false),
-		zk.WithMaxBufferSize(16<<20), zk.WithMaxConnBufferSize(64<<10),
+		zk.WithMaxBufferSize(maxReply), zk.WithMaxConnBufferSize(64<<10),
 		zk.WithEventCallback(func(e zk.Event) { <-ready; l.event(e) }))
 	if err != nil {
 		return nil, err

@@ -16,6 +16,9 @@ func (r *run) poll(now time.Time) {
 		if d.phase == leaf {
 			told = d.dataWatched || !d.dataWanted
 		}
+		if r.covered(d.path) {
+			told = d.phase != crowded && (d.watched || !d.secretive)
+		}
 		if _, refused := r.refused[d.path]; told || d.busy || r.due[d] || refused {
 			continue
 		}
@@ -35,6 +38,7 @@ func (r *run) poll(now time.Time) {
 	if now.Sub(r.doubts.at) >= r.beats.focused {
 		r.doubt(now)
 	}
+	r.sweep(now)
 }
 
 // tried is when a directory was last read or could not be.

@@ -18,6 +18,8 @@ type job struct {
 	live bool      // the child's data change while it is there
 	// onFirst: no other connection than the first one may ask it.
 	onFirst bool
+	// watch: it sets one. denied: it may not be read, as was told already; only what needs no right is asked for.
+	watch, denied bool
 }
 
 type jobKind uint8
@@ -27,6 +29,7 @@ const (
 	jobList
 	jobGet
 	jobData // of the directory itself
+	jobCompare
 	jobLogin
 )
 
@@ -51,9 +54,13 @@ type result struct {
 // be some, so that a lock shows at once however wide the tree is, then the Stats of others. What is only polled goes last.
 type queue struct {
 	urgent, reads, lists, walk, polls []job
-	discovering, steady               bucket
-	pace                              sourcekit.Pace
-	turn                              int
+	// alone are those that cannot share a request, where the others do.
+	alone               []job
+	discovering, steady bucket // requests for one read each, or for what changed
+	// Of requests for many reads.
+	requests, items, bytes bucket
+	pace                   sourcekit.Pace
+	turn                   int
 }
 
 // readEvery: of so many requests to discover, one reads contenders while there is more to walk.
@@ -63,14 +70,57 @@ func newQueue(b Budget) queue {
 	if b.Unlimited {
 		return queue{}
 	}
-	return queue{discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady))}
+	return queue{
+		discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady)),
+		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: newBucket(b.Items, b.Items/10), bytes: newBucket(b.Bytes, b.Bytes/10),
+	}
 }
 
-func (q *queue) empty() bool {
-	return len(q.urgent)+len(q.reads)+len(q.lists)+len(q.walk)+len(q.polls) == 0
+func (q *queue) empty() bool { return !q.shared() && len(q.alone) == 0 }
+
+// shared says that there are jobs that can share a request.
+func (q *queue) shared() bool { return q.discovers() || len(q.urgent)+len(q.polls) > 0 }
+
+func (q *queue) discovers() bool { return len(q.reads)+len(q.lists)+len(q.walk) > 0 }
+
+func (q *queue) clear() {
+	q.urgent, q.reads, q.lists, q.walk, q.polls, q.alone = nil, nil, nil, nil, nil, nil
 }
 
-func (q *queue) clear() { q.urgent, q.reads, q.lists, q.walk, q.polls = nil, nil, nil, nil, nil }
+// takeRequest says how long the next request for many reads has to wait; where that is not at all, it is counted.
+func (q *queue) takeRequest(now time.Time) time.Duration {
+	if wait := max(q.items.await(now), q.bytes.await(now)); wait > 0 {
+		return wait
+	}
+	if q.discovers() {
+		return q.requests.take(now)
+	}
+	return q.steady.take(now)
+}
+
+// pick takes the next job for a request with others.
+func (q *queue) pick() job {
+	switch {
+	case len(q.urgent) > 0:
+		return pop(&q.urgent)
+	case q.discovers():
+		q.turn++
+		return pop(q.discovery())
+	}
+	return pop(&q.polls)
+}
+
+// discovery is the list that the next job comes from of what was never seen.
+func (q *queue) discovery() *[]job {
+	list := &q.lists
+	if len(q.lists) == 0 {
+		list = &q.walk
+	}
+	if len(*list) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 {
+		list = &q.reads
+	}
+	return list
+}
 
 // next takes the next job; when the budget has none left it says how long to wait.
 func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
@@ -79,14 +129,7 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 			return pop(&q.urgent), 0, true
 		}
 	}
-	list := &q.lists
-	if len(q.lists) == 0 {
-		list = &q.walk
-	}
-	if len(*list) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 {
-		list = &q.reads
-	}
-	if len(*list) > 0 {
+	if list := q.discovery(); len(*list) > 0 {
 		later := q.discovering.take(now)
 		if later == 0 {
 			q.turn++
@@ -107,7 +150,9 @@ func (q *queue) next(now time.Time) (j job, wait time.Duration, ok bool) {
 // answered takes in how long a request took: while the servers answer slowly they are asked half as often.
 func (q *queue) answered(took time.Duration) {
 	q.pace.Add(took)
-	q.discovering.halved, q.steady.halved = q.pace.Slow, q.pace.Slow
+	for _, b := range [...]*bucket{&q.discovering, &q.steady, &q.requests, &q.items, &q.bytes} {
+		b.halved = q.pace.Slow
+	}
 }
 
 func pop(list *[]job) job {
@@ -122,8 +167,14 @@ func pop(list *[]job) job {
 func (l *link) ask(cfg Config, j job, watch bool) result {
 	r := result{job: j, link: l, sent: l.now()}
 	p := cfg.onServer(j.dir.path)
+	if j.denied && j.kind != jobStat && j.kind != jobCompare {
+		r.err = zk.ErrNoAuth
+		l.askSealed(&r, p, j.name, watch)
+		r.at = l.now()
+		return r
+	}
 	switch j.kind {
-	case jobStat:
+	case jobStat, jobCompare:
 		var exists bool
 		exists, r.stat, r.err = l.conn.Exists(p)
 		if r.err == nil && !exists {
@@ -140,7 +191,7 @@ func (l *link) ask(cfg Config, j job, watch bool) result {
 	case jobData:
 		r.data, r.stat, r.err = l.get(p, watch)
 	}
-	if errors.Is(r.err, zk.ErrNoAuth) && j.kind != jobStat {
+	if errors.Is(r.err, zk.ErrNoAuth) && j.kind != jobStat && j.kind != jobCompare {
 		l.askSealed(&r, p, j.name, watch)
 	}
 	if errors.Is(r.err, zk.ErrNoNode) && j.dir.root && cfg.Chroot != "" {
@@ -183,9 +234,22 @@ func (l *link) get(p string, watch bool) (data []byte, stat *zk.Stat, err error)
 	return l.conn.Get(p)
 }
 
-// watch says whether a request sets a watch, and counts it from now on. One-shot commands set none.
+// setsWatch says whether a request sets a watch, and notes what that means for its directory.
+func (r *run) setsWatch(j *job) bool {
+	j.watch = r.watch(*j)
+	if d := j.dir; j.kind == jobList || j.kind == jobData && d.phase == leaf {
+		d.polled = !j.watch && !r.cfg.Once && !r.followed(d)
+	}
+	return j.watch
+}
+
+// watch says whether a request sets a watch, and counts it from now on. One-shot commands set none, and nobody does where one on
+// the root tells all, but for the lists of directories that have what may not be read.
 func (r *run) watch(j job) bool {
 	d, set := j.dir, false
+	if r.covered(d.path) && !(j.kind == jobList && d.secretive) {
+		return false
+	}
 	switch j.kind {
 	case jobList:
 		set = d.watched

@@ -51,7 +51,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
-		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, crowds: map[string]*dir{},
+		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{},
 	}
 }
 
@@ -76,6 +76,16 @@ type run struct {
 	spentOn   map[string]uint64 // the same by server
 	lostLinks int
 
+	// What the servers are able to, see ability.go.
+	manyReads            bool
+	lacks                map[string]lacking // by server
+	below                []string           // roots with a watch of all below
+	heat                 heat
+	toSweep              []*dir
+	sweepAt              time.Time
+	sweepEvery           time.Duration
+	itemsRead, bytesRead uint64
+
 	// More connections to read contenders on, of a pass without a budget.
 	opened           bool
 	opening, readers []*link
@@ -84,6 +94,8 @@ type run struct {
 	// What is to be asked, and what comes back.
 	queue    queue
 	flying   int
+	batches  int // requests for many reads on their way
+	size     connect.ReadSize
 	results  chan result
 	progress time.Time
 	throttle time.Duration // until the budget has a token again; zero: nothing waits for it
@@ -175,6 +187,7 @@ func (r *run) loop() {
 			r.refocus(focus)
 		case <-beat.C:
 			r.poll(r.cfg.Now())
+			r.measureHeat(r.cfg.Now())
 		case <-wake.C:
 		}
 	}
@@ -234,10 +247,16 @@ func (r *run) dropLink() {
 
 // event takes in what go-zookeeper told.
 func (r *run) event(e linkEvent) {
+	if e.kind == linkAnswered {
+		r.answered(e.link, e.batch, e.at)
+		return
+	}
 	if r.readerEvent(e) || e.link != r.link {
 		return
 	}
 	switch e.kind {
+	case linkNoWatch:
+		r.unable(lacking{watchBelow: true}, e.at)
 	case linkUp:
 		r.login()
 	case linkLost, linkFailed:
@@ -280,12 +299,18 @@ func (r *run) lost(e linkEvent) {
 	} else if e.link.readOnly {
 		r.readOnlyFailed = true
 	}
+	r.forgetLink()
+	r.backoff(e.at)
+}
+
+// forgetLink ends the link, and forgets what only held on it.
+func (r *run) forgetLink() {
 	r.dropLink()
 	r.backend.stale = true
-	r.backoff(e.at)
 	r.queue.clear()
 	clear(r.due)
-	r.watches = 0
+	r.watches, r.batches, r.manyReads, r.below = 0, 0, false, nil
+	r.toSweep, r.sweepAt = nil, time.Time{}
 	for _, d := range r.dirs {
 		d.watched, d.busy, d.again, d.answers, d.waiting, d.fresh, d.due = false, false, false, false, nil, nil, time.Time{}
 		d.firedAt = time.Time{}
@@ -319,8 +344,11 @@ func (r *run) deliver(res result) {
 // started reads everything that is known again, what is on the screen first, and then walks on.
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
-	r.openReaders()
 	r.readyAt = r.cfg.Now()
+	if r.manyReads, _ = r.able(r.readyAt); !r.manyReads {
+		r.openReaders()
+	}
+	r.watchBelow(r.readyAt)
 	if r.lostLinks > 0 {
 		r.disturb(r.readyAt) // others may have lost it, too
 	}
@@ -356,30 +384,41 @@ func (r *run) push(list *[]job, j job) {
 // dispatch sends as many requests as the budgets allow.
 func (r *run) dispatch(now time.Time) {
 	r.throttle = 0
+	if r.ready && r.manyReads {
+		r.dispatchMany(now)
+		return
+	}
 	for r.ready && r.flying < inFlight*(1+len(r.readers)) && !r.queue.empty() {
 		j, wait, ok := r.queue.next(now)
 		if !ok {
 			r.throttle = wait
 			return
 		}
-		if r.dirs[j.dir.path] != j.dir || j.kind == jobGet && !j.dir.waiting[j.name] {
-			continue // gone meanwhile
+		if !r.wanted(j) {
+			continue
 		}
-		watch := r.watch(j)
-		if d := j.dir; j.kind == jobList || j.kind == jobData && d.phase == leaf {
-			d.polled = !watch && !r.cfg.Once
-		}
-		r.flying++
-		first, l := r.link, r.link
-		if j.kind == jobGet && !j.onFirst {
-			l = r.reader()
-		}
-		r.tasks.Go(func() {
-			res := l.ask(r.cfg, j, watch)
-			res.link, res.onReader = first, l != first
-			r.deliver(res)
-		})
+		r.setsWatch(&j)
+		r.sendAlone(j)
 	}
+}
+
+// wanted says that what a job asks for was not gone meanwhile.
+func (r *run) wanted(j job) bool {
+	return r.dirs[j.dir.path] == j.dir && (j.kind != jobGet || j.dir.waiting[j.name])
+}
+
+// sendAlone sends a request for one read.
+func (r *run) sendAlone(j job) {
+	r.flying++
+	first, l := r.link, r.link
+	if j.kind == jobGet && !j.onFirst {
+		l = r.reader()
+	}
+	r.tasks.Go(func() {
+		res := l.ask(r.cfg, j, j.watch)
+		res.link, res.onReader = first, l != first
+		r.deliver(res)
+	})
 }
 
 // finishPass notes when everything was looked at once.
@@ -397,7 +436,7 @@ func (r *run) finishPass(now time.Time) {
 		r.done = !readOnly || r.readOnlyFailed
 		return
 	}
-	if !r.ready || r.flying > 0 || !r.queue.empty() {
+	if !r.ready || r.flying > 0 || r.batches > 0 || !r.queue.empty() {
 		return
 	}
 	if !r.firstPass {

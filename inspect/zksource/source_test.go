@@ -345,7 +345,7 @@ func TestADirectoryThatMayNotBeReadIsSkipped(t *testing.T) {
 }
 
 func TestDirectoriesOverABudget(t *testing.T) {
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutAddWatch: true})
 	c := client(t, zks)
 	create(t, c, "/big", "", 0)
 	for range 6 {
@@ -368,7 +368,7 @@ func TestDirectoriesOverABudget(t *testing.T) {
 }
 
 func TestLongQueuesAreReadInFullWhenLookedAt(t *testing.T) {
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true})
 	c := client(t, zks)
 	create(t, c, "/long", "", 0)
 	for i := range 100 {

@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
 )
 
 // After a restart of the server clients are on their way back for as long as their sessions last: nobody is gone, and no watch
@@ -88,19 +89,17 @@ func TestALockOfAServerThatHangsIsOld(t *testing.T) {
 }
 
 func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
-		create(t, c, root+"/l", "", 0)
-		create(t, c, root+"/l/"+guid+"__lock__", "a", contender)
-		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}, Budget: zksource.Budget{Watches: 1}})
-		v.Await("polled", func() bool { l := v.Locks[root+"/l"]; return l != nil && l.Polled })
-		read := v.Locks[root+"/l"].ReadAt
-		v.Await("read again though nothing changed", func() bool { return v.Locks[root+"/l"].ReadAt.After(read) })
-		if l := v.Locks[root+"/l"]; !l.AsOf(v.Backend, time.Now()).Equal(l.ReadAt) {
-			t.Errorf("as of %v, read at %v", l.AsOf(v.Backend, time.Now()), l.ReadAt)
-		}
-	})
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutAddWatch: true})
+	c := client(t, zks)
+	create(t, c, "/l", "", 0)
+	create(t, c, "/l/"+guid+"__lock__", "a", contender)
+	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Watches: 1}})
+	v.Await("polled", func() bool { l := v.Locks["/l"]; return l != nil && l.Polled })
+	read := v.Locks["/l"].ReadAt
+	v.Await("read again though nothing changed", func() bool { return v.Locks["/l"].ReadAt.After(read) })
+	if l := v.Locks["/l"]; !l.AsOf(v.Backend, time.Now()).Equal(l.ReadAt) {
+		t.Errorf("as of %v, read at %v", l.AsOf(v.Backend, time.Now()), l.ReadAt)
+	}
 }
 
 // ensembleLock is an ensemble with a lock, and the targets' servers.

@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -33,6 +34,7 @@ type dir struct {
 	count   int32 // of its children, by its newest Stat; -1: not known
 	created int64 // children ever created in it; 0: not known
 	czxid   int64
+	pzxid   int64
 	names   []string
 	nodes   map[string]*inspect.Znode
 	waiting map[string]bool // children whose Get is on its way
@@ -79,10 +81,12 @@ type dir struct {
 	again   bool // it changed meanwhile
 	answers bool // the list on its way answers an event
 	watched bool
-	polled  bool      // for lack of a watch
-	firedAt time.Time // when its watch fired, until it was listed
-	relists bucket
-	due     time.Time // when it may be listed again; zero: it need not
+	// secretive: it has nodes that may not be read, of which servers may not tell.
+	secretive bool
+	polled    bool      // for lack of a watch
+	firedAt   time.Time // when its watch fired, until it was listed
+	relists   bucket
+	due       time.Time // when it may be listed again; zero: it need not
 }
 
 // adopt takes a new list of children and returns what changed.
@@ -93,7 +97,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		d.dataStale = d.dataStale || d.dataRead
 	}
 	old := d.names
-	d.names, d.czxid, d.count, d.created, d.readAt = names, stat.Czxid, stat.NumChildren, creations(stat), at
+	d.names, d.czxid, d.pzxid, d.count, d.created, d.readAt = names, stat.Czxid, stat.Pzxid, stat.NumChildren, creations(stat), at
 	for len(old) > 0 || len(names) > 0 { // both are sorted
 		switch {
 		case len(old) == 0 || len(names) > 0 && names[0] < old[0]:
@@ -108,6 +112,12 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		default:
 			old, names = old[1:], names[1:]
 		}
+	}
+	if len(d.nodes) > len(d.names) { // some were read before they were listed, and never were
+		maps.DeleteFunc(d.nodes, func(name string, _ *inspect.Znode) bool {
+			_, listed := slices.BinarySearch(d.names, name)
+			return !listed
+		})
 	}
 	return added, removed
 }

@@ -110,7 +110,6 @@ func (r *run) result(res result) {
 	if res.link != r.link {
 		return
 	}
-	d := res.job.dir
 	if res.job.kind == jobLogin {
 		r.loggedIn(res)
 		return
@@ -125,8 +124,21 @@ func (r *run) result(res result) {
 		return
 	}
 	r.queue.answered(res.at.Sub(res.sent))
+	r.apply(res)
+}
+
+// apply takes in the answer to one read.
+func (r *run) apply(res result) {
+	d := res.job.dir
 	if r.dirs[d.path] != d {
 		return
+	}
+	if res.sealed || res.job.denied {
+		in := d
+		if res.job.kind != jobGet {
+			in = r.dirs[parent(d.path)]
+		}
+		r.keepsSecret(in)
 	}
 	switch res.job.kind {
 	case jobStat:
@@ -140,6 +152,8 @@ func (r *run) result(res result) {
 		r.gotData(d, res)
 	case jobGet:
 		r.got(d, res)
+	case jobCompare:
+		r.compared(d, res)
 	}
 	if d.again && !d.busy {
 		d.again = false
@@ -304,7 +318,7 @@ func (r *run) listed(d *dir, res result) {
 	}
 	if d.phase == crowded || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
-	} else if !r.firstPass && d.told == nil {
+	} else if !r.cfg.Once && !r.firstPass && d.told == nil {
 		r.judgeEarly(d)
 	}
 	if len(added)+len(removed) > 0 {
@@ -329,7 +343,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 
 // readWanted queues the contenders that are to be read. Those in born, which is sorted, were made a moment ago.
 func (r *run) readWanted(d *dir, list *[]job, born []string) {
-	for _, e := range d.wanted(r.cfg.Once || r.inFocus(d)) {
+	for _, e := range d.wanted(r.cfg.Once || r.manyReads || r.inFocus(d)) {
 		d.await(e.Name)
 		delete(d.reread, e.Name)
 		j := job{kind: jobGet, dir: d, name: e.Name, live: e.Live}

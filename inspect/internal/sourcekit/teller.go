@@ -78,7 +78,7 @@ func (r *rateMeter) perSecond() float64 {
 
 // same compares what has to be told at once.
 func same(a, b *inspect.Backend) bool {
-	return a.State == b.State && a.Mode == b.Mode && a.Error == b.Error && a.FirstPass == b.FirstPass && slices.Equal(a.Unseen, b.Unseen) &&
+	return a.State == b.State && a.Mode == b.Mode && a.Error == b.Error && a.Reading == b.Reading && a.FirstPass == b.FirstPass && slices.Equal(a.Unseen, b.Unseen) &&
 		slices.EqualFunc(a.Findings, b.Findings, func(x, y inspect.Finding) bool { return x.Message == y.Message }) &&
 		slices.EqualFunc(a.Servers, b.Servers, func(x, y inspect.Server) bool {
 			return x.Addr == y.Addr && x.State == y.State && x.Role == y.Role && x.Error == y.Error &&

@@ -1,0 +1,193 @@
+package zksource_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// generations are servers of before 3.6, what knows one half, and newer ones.
+var generations = map[string]zkserver.Config{
+	"3.5":             {WithoutMultiRead: true, WithoutAddWatch: true},
+	"multiRead alone": {WithoutAddWatch: true},
+	"addWatch alone":  {WithoutMultiRead: true},
+	"3.6":             {},
+}
+
+// Whatever a server lacks, the picture is the same, follows changes, comes back after a lost connection, and says how it is read.
+func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
+	for name, cfg := range generations {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zks := servertest.StartEmbeddedZooKeeper(t, cfg)
+			c := client(t, zks)
+			create(t, c, "/locks", "", 0)
+			lock := func(i int) string { return fmt.Sprintf("/locks/l%03d", i) }
+			var first string
+			for i := range 300 {
+				create(t, c, lock(i), "", 0)
+				first = create(t, c, lock(i)+"/"+guid+"__lock__", "a", contender)
+				create(t, c, lock(i)+"/"+guid2+"__lock__", "b", contender)
+			}
+			v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{"/locks"}})
+			whole := func() bool {
+				for i := range 300 {
+					if l := v.Locks[lock(i)]; l == nil || l.State != inspect.StateContended || l.Waiters[0].Owner.Label != "b" {
+						return false
+					}
+				}
+				return true
+			}
+			v.Await("all", func() bool { return whole() && v.Backend.FirstPass })
+			b := v.Backend
+			if many, below := strings.Contains(b.Reading, "many reads a request"), strings.Contains(b.Reading, "one watch a root"); many == cfg.WithoutMultiRead || below == cfg.WithoutAddWatch {
+				t.Errorf("reading: %q", b.Reading)
+			}
+			if below := b.Cost.Watches == 1; below == cfg.WithoutAddWatch || b.Lost > 0 || b.State != inspect.Connected {
+				t.Errorf("%d watches, %d lost, %s", b.Cost.Watches, b.Lost, b.State)
+			}
+			follows := func(generation int) {
+				t.Helper()
+				label := fmt.Sprint("c", generation)
+				created := create(t, c, lock(299)+"/"+guid+"__lock__", label, contender)
+				v.Await("a third contender", func() bool {
+					l := v.Locks[lock(299)]
+					return len(l.Waiters) > 0 && string(l.Waiters[len(l.Waiters)-1].Owner.Label) == label
+				})
+				before := v.Locks[lock(299)].Contention()
+				remove(t, c, created)
+				v.Await("that leaves", func() bool { return v.Locks[lock(299)].Contention() == before-1 })
+				fresh := fmt.Sprint("/locks/new", generation)
+				create(t, c, fresh, "", 0)
+				create(t, c, fresh+"/"+guid+"__lock__", "d", contender)
+				v.Await("a new lock", func() bool { return v.Locks[fresh] != nil && v.Locks[fresh].State == inspect.StateHeld })
+			}
+			follows(1)
+			v.Await("the session is lost and made anew", func() bool {
+				for _, id := range zks.Embedded.Sessions() {
+					if id != c.SessionID() {
+						_ = zks.Embedded.ExpireSession(id)
+					}
+				}
+				return v.Backend.Lost > 0
+			})
+			remove(t, c, first)
+			v.Await("what changed meanwhile", func() bool { return v.Locks[lock(299)].State == inspect.StateHeld })
+			follows(2)
+		})
+	}
+}
+
+// A node that is deleted and made again under its name is another, also where the list of its directory looks as before.
+func TestANodeMadeAnewIsReadAnew(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		create(t, c, root+"/l", "", 0)
+		node := create(t, c, root+"/l/"+guid+"__lock__", "first", contender)
+		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		v.Await("first", func() bool { l := v.Locks[root+"/l"]; return l != nil && l.Holders[0].Owner.Label == "first" })
+		for i := range 5 {
+			label := fmt.Sprint("again ", i)
+			_, err := c.Multi(&zk.DeleteRequest{Path: node, Version: -1},
+				&zk.CreateRequest{Path: node, Data: []byte(label), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.Await(label, func() bool { return string(v.Locks[root+"/l"].Holders[0].Owner.Label) == label })
+		}
+	})
+}
+
+// Newer servers say nothing of a node that may not be read: its directory is watched by itself from when one was seen.
+func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	create(t, c, "/l", "", 0)
+	create(t, c, "/l/"+guid+"__lock__", "a", contender)
+	secret := func() string {
+		t.Helper()
+		made, err := c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	first := secret()
+	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
+	v.Await("a waiter that may not be read", func() bool {
+		l := v.Locks["/l"]
+		return l != nil && len(l.Waiters) == 1 && l.Unknown(inspect.AspectOwner) && v.Backend.FirstPass
+	})
+	second := secret()
+	v.Await("another", func() bool { return len(v.Locks["/l"].Waiters) == 2 })
+	remove(t, c, second)
+	remove(t, c, first)
+	v.Await("both gone", func() bool { return len(v.Locks["/l"].Waiters) == 0 })
+}
+
+// What came in silence is found by comparing directories with their Stats.
+func TestWhatCameInSilenceIsFound(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	create(t, c, "/l", "", 0)
+	create(t, c, "/l/"+guid+"__lock__", "a", contender)
+	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
+	v.Await("held", func() bool { l := v.Locks["/l"]; return l != nil && v.Backend.FirstPass })
+	if _, err := c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable); err != nil {
+		t.Fatal(err)
+	}
+	v.Await("a waiter that may not be read", func() bool { return len(v.Locks["/l"].Waiters) == 1 })
+}
+
+// A tree that changes too fast to be told of all is watched by directory, and said to be.
+func TestAHotTreeIsWatchedByDirectory(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	c := client(t, zks)
+	for _, p := range []string{"/a", "/b"} {
+		create(t, c, p, "", 0)
+		create(t, c, p+"/"+guid+"__lock__", "first", contender)
+	}
+	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Events: 1}})
+	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+	v.Await("too hot", func() bool {
+		remove(t, c, create(t, c, "/a/"+guid2+"__lock__", "second", contender))
+		return strings.Contains(v.Backend.Reading, "changes too fast")
+	})
+	v.Await("a watch a directory", func() bool { return v.Backend.Cost.Watches > 1 })
+	if v.Backend.Lost > 0 || v.Backend.State != inspect.Connected {
+		t.Errorf("%d lost, %s", v.Backend.Lost, v.Backend.State)
+	}
+	create(t, c, "/b/"+guid2+"__lock__", "last", contender)
+	v.Await("followed all the same", func() bool { return len(v.Locks["/b"].Waiters) == 1 })
+}
+
+// Nodes that have so much data that the answer to a usual request would be too long are read all the same.
+func TestNodesWithMuchDataAreRead(t *testing.T) {
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	c := client(t, zks)
+	create(t, c, "/l", "", 0)
+	const contenders = 30
+	for range contenders {
+		create(t, c, "/l/"+guid+"__lock__", strings.Repeat("x", 900_000), contender)
+	}
+	l := once(t, zksource.Config{Servers: []string{zks.Addr}}).Locks["/l"]
+	if l == nil || l.Contention() != contenders {
+		t.Fatalf("%+v", l)
+	}
+	for _, w := range l.Waiters {
+		if w.Owner.Session != c.SessionID() {
+			t.Errorf("%s was not read", w.Name)
+		}
+	}
+}

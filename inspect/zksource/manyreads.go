@@ -1,0 +1,165 @@
+package zksource
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
+)
+
+const (
+	// requestsInFlight is how many requests for many reads are on the way at the same time: a server answers one session's one
+	// after the other, so that more would only wait there, in front of what is urgent.
+	requestsInFlight = 4
+	// listGoal is how many bytes of names one request asks for, by what is known before; nameBytes is what one takes.
+	listGoal, nameBytes = 512 << 10, 64
+)
+
+// batch is one request for many reads.
+type batch struct {
+	jobs  []job
+	reads []connect.Read
+	items int
+	sent  time.Time
+
+	results []connect.ReadResult
+	bytes   int
+	err     error
+}
+
+// read is what a job asks for in a request with others.
+func (j *job) read(cfg Config) connect.Read {
+	p := cfg.onServer(j.dir.path)
+	if j.kind == jobGet {
+		p = join(p, j.name)
+	}
+	return connect.Read{Path: p, Children: j.kind == jobList}
+}
+
+// dispatchMany sends as much as the budgets allow: what can be with others in one request, and then what cannot.
+func (r *run) dispatchMany(now time.Time) {
+	for r.batches < requestsInFlight && r.queue.shared() {
+		if r.throttle = r.queue.takeRequest(now); r.throttle > 0 {
+			break
+		}
+		r.sendMany(r.gather(), now)
+	}
+	for r.flying < inFlight && len(r.queue.alone) > 0 {
+		pace := &r.queue.discovering
+		if r.firstPass {
+			pace = &r.queue.steady
+		}
+		if wait := pace.take(now); wait > 0 {
+			if r.throttle == 0 || wait < r.throttle {
+				r.throttle = wait
+			}
+			return
+		}
+		if j := pop(&r.queue.alone); r.wanted(j) {
+			r.sendAlone(j)
+		}
+	}
+}
+
+// gather takes jobs from the queue for one request. Those that need one of their own are set aside.
+func (r *run) gather() *batch {
+	b, most, names := &batch{}, r.size.Items(), 0
+	for r.queue.shared() && b.items < most && names < listGoal {
+		j := r.queue.pick()
+		if !r.wanted(j) {
+			continue
+		}
+		if r.setsWatch(&j) {
+			r.queue.alone = append(r.queue.alone, j)
+			continue
+		}
+		if j.kind == jobList {
+			names += int(j.dir.count) * nameBytes
+		}
+		read := j.read(r.cfg)
+		b.jobs, b.reads, b.items = append(b.jobs, j), append(b.reads, read), b.items+read.Items()
+	}
+	return b
+}
+
+func (r *run) sendMany(b *batch, now time.Time) {
+	if len(b.jobs) == 0 {
+		return
+	}
+	b.sent = now
+	r.queue.items.spend(float64(b.items))
+	r.batches++
+	l := r.link
+	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
+		b.results, b.err = reply.Reads(b.reads)
+		b.bytes = len(reply.Body)
+		r.inbox.put(linkEvent{link: l, at: l.now(), kind: linkAnswered, batch: b})
+	}, connect.MultiRead(b.reads))
+}
+
+// answered takes in what came of a request for many reads.
+func (r *run) answered(l *link, b *batch, at time.Time) {
+	if l != r.link {
+		return
+	}
+	r.batches--
+	switch {
+	case b.err == nil:
+	case isBroken(b.err):
+		return // the link's own event says so too, and then everything is asked again
+	case errors.Is(b.err, connect.ErrTooLong):
+		r.tooLong(b)
+		return
+	default: // it does not know the request, or answers what is no answer to it
+		r.unable(lacking{manyReads: true}, at)
+		return
+	}
+	r.progress = at
+	r.size.Answered(b.items, b.bytes)
+	r.queue.bytes.spend(float64(b.bytes))
+	r.itemsRead += uint64(b.items)
+	r.bytesRead += uint64(b.bytes)
+	r.queue.answered(b.pace(at))
+	for i, j := range b.jobs {
+		r.answeredOne(result{job: j, link: l, sent: b.sent, at: at}, &b.results[i])
+		if r.link != l {
+			return
+		}
+	}
+}
+
+// pace is how long a request took, as if it had been for one read: twenty take about as long again as the way.
+func (b *batch) pace(at time.Time) time.Duration {
+	const twice = 20
+	return at.Sub(b.sent) * twice / time.Duration(twice+b.items)
+}
+
+// tooLong asks again, for less at a time.
+func (r *run) tooLong(b *batch) {
+	r.size.Broke(b.items)
+	if len(b.jobs) == 1 {
+		r.queue.alone = append(r.queue.alone, b.jobs[0])
+		return
+	}
+	r.queue.urgent = append(b.jobs, r.queue.urgent...)
+}
+
+// answeredOne takes in one of many answers. What was refused, failed or is in doubt is asked for once more by itself, in the
+// way that tells what can be known without the right, or that there is no chroot.
+func (r *run) answeredOne(res result, got *connect.ReadResult) {
+	j := &res.job
+	gone := errors.Is(got.Err, zk.ErrNoNode)
+	if got.Err != nil && (!gone || j.dir.root) {
+		if r.wanted(*j) {
+			j.denied = errors.Is(got.Err, zk.ErrNoAuth)
+			r.queue.alone = append(r.queue.alone, *j)
+		}
+		return
+	}
+	if res.err = got.Err; !gone {
+		res.names, res.data, res.stat = got.Names, got.Data, &got.Stat
+	}
+	r.apply(res)
+}
