@@ -25,6 +25,7 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	zk.Servers[0].StartedAt = fixture.Ago(3*time.Hour + 20*time.Minute)
 	zk.Cost = inspect.Cost{Requests: 12_034, Trips: 12_034, PerSecond: 31, TripsPerSecond: 31, Limit: 50, Watches: 19_214, WatchLimit: 20_000}
 	zk.Lost = 2
+	zk.Reading = "many reads a request, a watch a directory: 10.1.0.1:2181 does not know addWatch (ZooKeeper 3.6)"
 	zk.Findings = []inspect.Finding{{
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Message: "server 10.1.0.3:2181 does not tell who its clients are",
 		Advice: "give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",

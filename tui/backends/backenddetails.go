@@ -148,6 +148,7 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 		d.fact("error", describe.Printable(text), mark.Style)
 	}
 	d.fact("changes", modeWords(b.Mode), t.Text)
+	d.fact("reading", describe.Printable(b.Reading), t.Text)
 	d.fact("discovery", d.discovery(b), t.Text)
 	if b.Kind == inspect.ZooKeeper {
 		if sessions := d.Snapshot().Sessions(b.Name); sessions != nil {
