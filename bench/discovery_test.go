@@ -39,6 +39,12 @@ func BenchmarkZooKeeperDiscovery(b *testing.B) {
 			bareReads(b, conns, dirs)
 		}
 	})
+	b.Run("bare-multiread", func(b *testing.B) {
+		conn := tap(b, server.Addr)
+		for b.Loop() {
+			conn.bareReads(b, dirs)
+		}
+	})
 	b.Run("lockscope", func(b *testing.B) {
 		var first, listed, complete time.Duration
 		for b.Loop() {

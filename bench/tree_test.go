@@ -1,10 +1,21 @@
 package bench
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
 )
 
 // tree is a cluster's worth of locks: so many in each directory below /locks, with a contender of each client in each.
@@ -50,4 +61,107 @@ func inMultis(b testing.TB, conn *zk.Conn, changes []any) {
 		_, err := conn.Multi(changes[i*most : min((i+1)*most, len(changes))]...)
 		return err
 	})
+}
+
+// BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, by the default budgets: ls as a program
+// of its own, and what a screen gets to see.
+func BenchmarkLargeZooKeeper(b *testing.B) {
+	server := servertest.StartZooKeeper(b)
+	var clients []*zk.Conn
+	for range 5 {
+		clients = append(clients, connect(b, server.Addr))
+	}
+	large.plant(b, clients...)
+	b.Run("ls-json", func(b *testing.B) {
+		program := filepath.Join(b.TempDir(), "lockscope")
+		if text, err := exec.Command("go", "build", "-C", "..", "-o", program, ".").CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, text)
+		}
+		for b.Loop() {
+			ls := exec.Command(program, "ls", "zk://"+server.Addr+"/locks", "-o", "json")
+			ls.Stderr = os.Stderr
+			if err := ls.Run(); err != nil {
+				b.Fatal(err)
+			}
+			used := ls.ProcessState.SysUsage().(*syscall.Rusage)
+			b.ReportMetric((ls.ProcessState.UserTime() + ls.ProcessState.SystemTime()).Seconds(), "processor-s")
+			b.ReportMetric(float64(used.Maxrss)/1024, "MiB")
+		}
+	})
+	b.Run("screen", func(b *testing.B) {
+		for b.Loop() {
+			b.ReportMetric(0, "ns/op")
+			before := heap()
+			w := watchLarge(b, server.Addr, len(clients))
+			b.ReportMetric(w.first.Seconds()*1000, "first-ms")
+			b.ReportMetric(w.listed.Seconds(), "listed-s")
+			b.ReportMetric(w.complete.Seconds(), "complete-s")
+			b.ReportMetric(float64(w.heap-before)/(1<<20), "heap-MiB")
+			b.ReportMetric(float64(w.watches), "watches")
+			b.ReportMetric(w.requests, "requests-at-rest/s")
+			b.ReportMetric(w.processor, "%processor-at-rest")
+		}
+	})
+}
+
+// largeWatch is how long it took until the first lock was there, all were with the lengths of their queues, and all contenders
+// were read, and what it takes from then on.
+type largeWatch struct {
+	first, listed, complete time.Duration
+	heap                    uint64
+	watches                 int
+	requests, processor     float64
+}
+
+func watchLarge(b *testing.B, addr string, contenders int) (w largeWatch) {
+	b.Helper()
+	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{"/locks"}})
+	observer := inspect.NewObserver(time.Now, source)
+	observer.Diagnose(finding.Rules(), 10*time.Minute)
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan struct{})
+	start := time.Now()
+	go func() {
+		observer.Run(ctx)
+		close(ended)
+	}()
+	defer func() { cancel(); <-ended }()
+	sub := observer.Subscribe()
+	defer sub.Close()
+	lengths, read := map[inspect.ID]bool{}, map[inspect.ID]bool{}
+	locks := large.directories * large.locks
+	for w.complete == 0 {
+		s, err := sub.Next(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, id := range s.Changed {
+			l := s.Lock(id)
+			if l == nil || l.Contention() != contenders {
+				continue
+			}
+			lengths[id] = true
+			if l.Waiters[contenders-2].Owner.Session != 0 {
+				read[id] = true
+			}
+		}
+		now := time.Since(start)
+		if w.first == 0 && s.Len() > 0 {
+			w.first = now
+		}
+		if w.listed == 0 && len(lengths) == locks {
+			w.listed = now
+		}
+		if len(read) == locks {
+			w.complete = now
+		}
+	}
+	time.Sleep(10 * time.Second) // the rules have seen all, and what a first pass leaves to do is done
+	w.heap = heap()
+	used, before := processTime(), zkPackets(b, addr)
+	time.Sleep(atRest)
+	w.requests = (zkPackets(b, addr) - before) / atRest.Seconds()
+	w.processor = 100 * (processTime() - used).Seconds() / atRest.Seconds()
+	w.watches = observer.Snapshot().Backends[0].Cost.Watches
+	return w
 }
