@@ -3,6 +3,7 @@ package zksource_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -45,8 +46,8 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 				}
 				return true
 			}
-			v.Await("all", func() bool { return whole() && v.Backend.FirstPass })
-			b := v.Backend
+			var b *inspect.Backend
+			v.Await("all", func() bool { b = v.Backend; return whole() && b.FirstPass })
 			if many, below := strings.Contains(b.Reading, "many reads a request"), strings.Contains(b.Reading, "one watch a root"); many == cfg.WithoutMultiRead || below == cfg.WithoutAddWatch {
 				t.Errorf("reading: %q", b.Reading)
 			}
@@ -57,11 +58,12 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 				t.Helper()
 				label := fmt.Sprint("c", generation)
 				created := create(t, c, lock(299)+"/"+guid+"__lock__", label, contender)
+				before := 0
 				v.Await("a third contender", func() bool {
 					l := v.Locks[lock(299)]
+					before = l.Contention()
 					return len(l.Waiters) > 0 && string(l.Waiters[len(l.Waiters)-1].Owner.Label) == label
 				})
-				before := v.Locks[lock(299)].Contention()
 				remove(t, c, created)
 				v.Await("that leaves", func() bool { return v.Locks[lock(299)].Contention() == before-1 })
 				fresh := fmt.Sprint("/locks/new", generation)
@@ -160,13 +162,29 @@ func TestAHotTreeIsWatchedByDirectory(t *testing.T) {
 	}
 	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Events: 1}})
 	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-	v.Await("too hot", func() bool {
-		remove(t, c, create(t, c, "/a/"+guid2+"__lock__", "second", contender))
-		return strings.Contains(v.Backend.Reading, "changes too fast")
+	stop := make(chan struct{})
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, err := c.Set("/a", nil, -1)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
 	})
-	v.Await("a watch a directory", func() bool { return v.Backend.Cost.Watches > 1 })
-	if v.Backend.Lost > 0 || v.Backend.State != inspect.Connected {
-		t.Errorf("%d lost, %s", v.Backend.Lost, v.Backend.State)
+	v.Await("too hot", func() bool { return strings.Contains(v.Backend.Reading, "changes too fast") })
+	close(stop)
+	changing.Wait()
+	var b *inspect.Backend
+	v.Await("a watch a directory", func() bool { b = v.Backend; return b.Cost.Watches > 1 })
+	if b.Lost > 0 || b.State != inspect.Connected {
+		t.Errorf("%d lost, %s", b.Lost, b.State)
 	}
 	create(t, c, "/b/"+guid2+"__lock__", "last", contender)
 	v.Await("followed all the same", func() bool { return len(v.Locks["/b"].Waiters) == 1 })
