@@ -371,7 +371,7 @@ func TestTimedOutSaysHeld(t *testing.T) {
 			h := acquire(t, locker())
 			waiter := locker()
 			for range 2 { // on the servers, and in the session
-				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // that is enough to hear of the holder
 				_, err := waiter.Acquire(ctx)
 				cancel()
 				if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
