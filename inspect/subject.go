@@ -12,7 +12,7 @@ type Subject struct {
 	Server Untrusted `json:"server,omitzero"`
 	// Node is the path of a znode.
 	Node Untrusted `json:"node,omitzero"`
-	// Locks that the finding is about besides the one that it stands on.
+	// Locks of a finding that is about several: it stands on each of them.
 	Locks []ID `json:"locks,omitzero"`
 	// Unseen are the aspects that a blind finding speaks of.
 	Unseen []Aspect `json:"unseen,omitzero"`
@@ -30,7 +30,7 @@ func (s *Subject) Is(c *Contender) bool {
 // each.
 func (f *Finding) Key() string {
 	s := &f.Subject
-	if s.Contender == "" && s.Server == "" && s.Node == "" && s.Unseen == nil {
+	if s.Contender == "" && s.Server == "" && s.Node == "" && s.Unseen == nil && s.Locks == nil {
 		for _, key := range [...]string{"contender", "master"} { // recorded before findings had a subject
 			if text, ok := f.Evidence[key].(string); ok {
 				return f.Rule + "\x00" + text

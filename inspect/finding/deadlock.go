@@ -29,32 +29,32 @@ func deadlock() inspect.Rule {
 			ids[i] = id.String()
 		}
 		owners := make([]string, len(c.Cycle.Owners))
-		ring := make([]string, 0, len(c.Cycle.Owners)+1)
+		cycle := make([]string, 0, len(c.Cycle.Owners)+1)
 		for i, o := range c.Cycle.Owners {
 			owners[i] = inspect.Escape(o)
-			ring = append(ring, inspect.Untrusted(o).Cut(40))
+			cycle = append(cycle, inspect.Untrusted(o).Cut(40))
 		}
-		if len(ring) > 4 {
-			ring = append(ring[:3], "…")
+		if len(cycle) > 4 {
+			cycle = append(cycle[:3], "…")
 		}
-		if len(ring) > 0 {
-			ring = append(ring, ring[0])
+		if len(cycle) > 0 {
+			cycle = append(cycle, cycle[0])
 		}
 		e := evidence{"locks": ids, "owners": owners, "cause": "the same locks are taken in different orders"}
 		if len(c.Lock.Holders) > 0 {
 			e["contender"] = c.Lock.Holders[0].Name.String()
 		}
-		advice := "stop one of these clients, and let all take these locks in one order"
+		advice := "stop one of these clients, then have all take these locks in one order"
 		if free := c.Cycle.Cheapest; free.Owner >= 0 && free.Owner < len(owners) && free.Name != "" {
 			e["cheapest"] = free.Lock.String()
-			advice = "stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) + ", which costs the least, or only free its lock (it keeps running): " +
-				release(c, free.Lock, free.Name, free.Digest) + ". Then let all clients take these locks in one order"
+			advice = "cheapest fix: stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) + ", or release its lock (it keeps running): " +
+				release(c, free.Lock, free.Name, free.Digest) + ". Then have all clients take these locks in one order"
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("deadlock over %s: %s wait for each other", describe.Count(len(ids), "lock"), strings.Join(ring, " → ")),
-			Evidence:   e,
-			Advice:     advice,
+			Message:    fmt.Sprintf("deadlock over %s: %s wait for each other", describe.Count(len(ids), "lock"), strings.Join(cycle, " → ")),
+			Evidence:   e, Subject: inspect.Subject{Locks: c.Cycle.Locks},
+			Advice: advice,
 		})
 	})
 }

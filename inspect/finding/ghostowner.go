@@ -50,7 +50,7 @@ func ghostOwner() inspect.Rule {
 		}
 		e := about(first)
 		e["state"], e["count"] = string(first.State), n
-		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e}
+		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e, Subject: first.Subject()}
 		if first.Owner.Session == 0 {
 			e["cause"] = "its client died; other clients keep alive the key that holds its entry"
 			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", describe.BriefOwner(first), verb(first))

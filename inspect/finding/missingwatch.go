@@ -73,8 +73,8 @@ func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Findin
 	return inspect.Finding{
 		Confidence: confidence,
 		Message:    message,
-		Evidence:   e,
-		Advice:     "restart that client so that it queues again; do not remove its znode while it runs: some clients then believe that they hold the lock",
+		Evidence:   e, Subject: w.Subject(),
+		Advice: "restart that client so that it queues again; do not remove its znode while it runs: some clients then believe that they hold the lock",
 	}
 }
 

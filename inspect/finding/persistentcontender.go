@@ -43,8 +43,8 @@ func persistentContender() inspect.Rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    message,
-			Evidence:   e,
-			Advice:     "only if its client is gone: " + releaseOf(c, first) + ". Let clients create ephemeral nodes",
+			Evidence:   e, Subject: first.Subject(),
+			Advice: "only if its client is gone: " + releaseOf(c, first) + ". Let clients create ephemeral nodes",
 		})
 	})
 }

@@ -43,8 +43,8 @@ func renewalStopped() inspect.Rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s", describe.BriefOwner(h), describe.Limit(r.Every), h.ExpiresAt.UTC().Format("15:04:05 MST")),
-			Evidence:   e,
-			Advice:     "before the key expires, stop what this client does under the lock or make it renew: after that somebody else gets the lock",
+			Evidence:   e, Subject: h.Subject(),
+			Advice: "before the key expires, stop what this client does under the lock or make it renew: after that somebody else gets the lock",
 		})
 	})
 }

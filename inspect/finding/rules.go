@@ -80,21 +80,20 @@ func signed(name string, severity inspect.Severity, fs []inspect.Finding) []insp
 // locks that stay as they are cost less when what follows from that is not put together again.
 func again(c *inspect.Case, rule, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
 	for _, f := range c.Lock.Findings {
-		if f.Rule == rule && f.Message == message && f.Confidence == confidence && describes(f.Evidence, about) {
+		if f.Rule == rule && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
 			return one(f)
 		}
 	}
 	return nil
 }
 
-// describes says that evidence is of a contender, with all that is known of who it is: the advice names it.
-func describes(e evidence, c *inspect.Contender) bool {
+// tracesTo reports whether evidence has all that is known of who stands behind a contender: the advice names it.
+func tracesTo(e evidence, c *inspect.Contender) bool {
 	has := func(key, want string) bool {
 		text, _ := e[key].(string)
 		return text == want
 	}
-	return has("contender", c.Name.String()) && has("value_digest", c.Digest) && has("session", inspect.SessionID(c.Owner.Session)) &&
-		has("client", inspect.Escape(c.Owner.Client))
+	return has("session", inspect.SessionID(c.Owner.Session)) && has("client", inspect.Escape(c.Owner.Client))
 }
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }

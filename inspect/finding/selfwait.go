@@ -57,8 +57,8 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	f := inspect.Finding{
 		Confidence: recipe.Possible,
 		Message:    fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s", describe.BriefOwner(w), describe.BriefName(h.Name), describe.BriefName(w.Name)),
-		Evidence:   e,
-		Advice:     "wait: threads of one client share its session. If it lasts, see what that client's threads do",
+		Evidence:   e, Subject: w.Subject(),
+		Advice: "wait: threads of one client share its session. If it lasts, see what that client's threads do",
 	}
 	since := w.Since
 	if h.HeldSince.After(since) {

@@ -57,8 +57,8 @@ func starvation() inspect.Rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s was overtaken %s%s", describe.BriefOwner(worst), describe.Count(most, "time"), text),
-			Evidence:   e,
-			Advice:     "check that its client still runs; then use a fair lock (one with a queue): any on ZooKeeper, Redisson's fair lock on Redis",
+			Evidence:   e, Subject: worst.Subject(),
+			Advice: "check that its client still runs; then use a fair lock (one with a queue): any on ZooKeeper, Redisson's fair lock on Redis",
 		})
 	})
 }

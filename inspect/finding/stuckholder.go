@@ -57,7 +57,7 @@ func stuckHolder() inspect.Rule {
 		if cause := stuckCause(libraryOf(l, h)); cause != "" {
 			e["cause"] = cause
 		}
-		return one(inspect.Finding{Confidence: confidence, Message: message, Evidence: e, Advice: stuckAdvice(c, h)})
+		return one(inspect.Finding{Confidence: confidence, Message: message, Evidence: e, Subject: h.Subject(), Advice: stuckAdvice(c, h)})
 	})
 }
 

@@ -41,8 +41,8 @@ func zombieRenewal() inspect.Rule {
 		return one(inspect.Finding{
 			Confidence: confidence,
 			Message:    fmt.Sprintf("%s has renewed its key every %s for over %s%s", describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
-			Evidence:   e,
-			Advice:     "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(c, h),
+			Evidence:   e, Subject: h.Subject(),
+			Advice: "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(c, h),
 		})
 	})
 }

@@ -32,7 +32,7 @@ func TestDeadlock(t *testing.T) {
 				c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 			}),
 			evidence: map[string]any{"cheapest": "redis:b"},
-			advice:   "stop web-1, which costs the least, or only free its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then let all clients take these locks in one order",
+			advice:   "cheapest fix: stop web-1, or release its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then have all clients take these locks in one order",
 		},
 		{name: "a chain that ends", c: present(queue("kazoo", 2))},
 		{name: "an empty circle", c: present(queue("kazoo", 2), in(&inspect.Cycle{}))},

@@ -156,7 +156,7 @@ func fill[T comparable](at *T, to T) {
 // isGhost says that a rule found the entry's owner to be gone.
 func isGhost(e inspect.Entry) bool {
 	return slices.ContainsFunc(e.Lock.Findings, func(f inspect.Finding) bool {
-		return f.Rule == "ghost-owner" && f.Evidence["contender"] == e.Contender.Name.String()
+		return f.Rule == "ghost-owner" && f.Subject.Is(e.Contender)
 	})
 }
 

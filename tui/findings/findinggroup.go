@@ -166,17 +166,12 @@ func findingKey(list []inspect.Finding) string {
 
 // cycleOf are the locks that a finding is about, where it is about several: it says the same on each of them.
 func cycleOf(f *inspect.Finding) []string {
-	var ids []string
-	switch list := f.Evidence["locks"].(type) {
-	case []string:
-		ids = list
-	case []any: // of a recording
-		for _, v := range list {
-			ids = append(ids, fmt.Sprint(v))
-		}
-	}
-	if len(ids) < 2 {
+	if len(f.Subject.Locks) < 2 {
 		return nil
+	}
+	ids := make([]string, len(f.Subject.Locks))
+	for i, id := range f.Subject.Locks {
+		ids[i] = id.String()
 	}
 	return ids
 }

@@ -152,12 +152,11 @@ func (s *Screen) Selected() screen.Subject {
 	return about
 }
 
-// contender is the one that the evidence names; nil when it names none or that one is gone.
+// contender is the one that the finding is about; nil when it is about none or that one is gone.
 func (s *Screen) contender() *inspect.Contender {
-	name, ok := s.Chosen.Evidence["contender"].(string)
 	l := s.Snapshot().Lock(s.Chosen.on)
-	if raw, err := inspect.Unescape(name); ok && err == nil && l != nil {
-		if c, ok := l.Contender(inspect.Untrusted(raw)); ok {
+	if name := s.Chosen.Subject.Contender; name != "" && l != nil {
+		if c, ok := l.Contender(name); ok {
 			return &c
 		}
 	}
