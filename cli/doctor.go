@@ -168,7 +168,7 @@ func report(s *inspect.Snapshot, found []complaint) string {
 	return b.String()
 }
 
-// blank says that no backend could be read at all.
+// blank reports whether no backend could be read at all.
 func blank(s *inspect.Snapshot) bool {
 	return s.Len() == 0 && !slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
 }

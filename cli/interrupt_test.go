@@ -110,7 +110,7 @@ func TestLossStopsWhatTheCommandStarted(t *testing.T) {
 	}
 }
 
-// alive says whether a process runs; one that has ended and that nobody has waited for does not.
+// alive reports whether a process runs; one that has ended and that nobody has waited for does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

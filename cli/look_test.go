@@ -238,7 +238,7 @@ func TestDemoHeadless(t *testing.T) {
 	}
 }
 
-// A waiter that watches nothing is told from one that was not looked at.
+// A waiter that watches nothing is distinguished from one that was not looked at.
 func TestMissingWatchIsFalseNotNull(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

@@ -136,7 +136,7 @@ func (a *app) judgeStates(backends []*inspect.Backend) error {
 	return failed
 }
 
-// unseen says that a backend could not be read in full.
+// unseen reports whether a backend could not be read in full.
 func unseen(b *inspect.Backend) bool { return b.State != inspect.Connected }
 
 // printJSON writes v as indented JSON.

@@ -41,7 +41,7 @@ func (a *app) withOthers(ctx context.Context, s setup, one *inspect.Snapshot, id
 	return one.With(&with)
 }
 
-// mayBlockEachOther says that a holder and a waiter of the lock are known, so that they can be sought on others.
+// mayBlockEachOther reports whether a holder and a waiter of the lock are known, so that they can be sought on others.
 func mayBlockEachOther(l *inspect.Lock) bool {
 	known := func(c inspect.Contender) bool {
 		_, ok := c.Identity(l.ID.Backend)

@@ -51,7 +51,7 @@ func silent(s *inspect.Server) bool {
 	return s.State == inspect.ServerDown && !(s.Cluster && s.Role == "replica")
 }
 
-// hides says that a finding may be hidden in what was not seen. What happens between two readings is none of a look's.
+// hides reports whether a finding may be hidden in what was not seen. What happens between two readings is none of a look's.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
 // judgePartial is the exit code of a look of which not everything was seen. allowed: what was seen is enough, as long as

@@ -57,7 +57,7 @@ func (a *app) welcome(ctx context.Context) error {
 	return (&demo{app: a, output: "table", seed: 1}).run(ctx, nil)
 }
 
-// interactive says that somebody sits in front of it.
+// interactive reports whether somebody sits in front of it.
 func (a *app) interactive() bool {
 	_, in := terminal(a.Stdin)
 	_, out := terminal(a.Stdout)
@@ -135,7 +135,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	return errors.Join(err, <-watched)
 }
 
-// speaksUTF8 says whether the locale's character set is UTF-8, which the screen's glyphs need.
+// speaksUTF8 reports whether the locale's character set is UTF-8, which the screen's glyphs need.
 func speaksUTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := getenv(name); value != "" {

@@ -39,7 +39,7 @@ func (a *app) setUpLook(ctx context.Context, args []string) (setup, error) {
 	return setup{recording: args[0], config: cfg}, err
 }
 
-// isFile says that an argument names a file rather than servers.
+// isFile reports whether an argument names a file rather than servers.
 func isFile(arg string) bool {
 	info, err := os.Stat(arg)
 	return err == nil && !info.IsDir()

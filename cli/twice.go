@@ -28,7 +28,7 @@ func lookTwice(ctx context.Context, look func() (*inspect.Snapshot, error), wait
 	return second.Lasting(first, finding.Passing), nil
 }
 
-// mayPass says that something was found that may be gone a moment later.
+// mayPass reports whether something was found that may be gone a moment later.
 func mayPass(s *inspect.Snapshot) bool {
 	for l := range s.Locks() {
 		if slices.ContainsFunc(l.Findings, func(f inspect.Finding) bool { return finding.Passing(f.Rule) }) {

@@ -109,7 +109,7 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	return w.lines.Flush()
 }
 
-// lookedAt says that every backend has been looked at once or cannot be.
+// lookedAt reports whether every backend has been looked at once or cannot be.
 func lookedAt(s *inspect.Snapshot) bool {
 	for _, b := range s.Backends {
 		if !b.FirstPass && b.State != inspect.Down {

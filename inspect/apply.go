@@ -12,7 +12,7 @@ type freed struct {
 	name Untrusted
 }
 
-// forcedFor is how long after it was told a holder's end is taken for our doing.
+// forcedFor is how long after it was reported a holder's end is taken for our doing.
 const forcedFor = 10 * time.Second
 
 // Forced tells the observer that this program is about to free a holder, so that its end is known for what it is.
@@ -22,7 +22,7 @@ func (o *Observer) Forced(id ID, holder Untrusted) {
 	o.forced[freed{id, holder}] = o.now()
 }
 
-// wasForced says that this program freed a holder, and forgets it.
+// wasForced reports whether this program freed a holder, and forgets it.
 func (o *Observer) wasForced(id ID, holder Untrusted, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,7 +52,7 @@ func (o *Observer) Expired(backend string, session int64) (undo func()) {
 	}
 }
 
-// wasExpired says that this program ended a session.
+// wasExpired reports whether this program ended a session.
 func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +60,7 @@ func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool
 	return ok && now.Sub(at) <= forcedFor
 }
 
-// passingFor is how long after it was told a free lock is taken for one that nobody needs any more.
+// passingFor is how long after it was reported a free lock is taken for one that nobody needs any more.
 const passingFor = 2 * time.Minute
 
 // Forget tells the observer that a lock, which this program made for a while, is needed no more: as soon as nobody holds it

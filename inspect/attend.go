@@ -14,7 +14,7 @@ const (
 )
 
 // Attend is a source that notices when this process, or the whole machine, stood still: it emits a Gap before whatever it
-// reads next. A debugger, SIGSTOP and a closed lid do that; no server tells afterwards what happened meanwhile.
+// reads next. A debugger, SIGSTOP and a closed lid do that; no server reports afterwards what happened meanwhile.
 func Attend(s Source) Source { return attended{Source: s, now: wallClock, every: attentionEvery} }
 
 // wallClock is without the monotonic part, which stands still with the machine.

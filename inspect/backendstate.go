@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// backendState is what the Observer knows of one backend besides its locks. A source tells of one, a recording of several.
+// backendState is what the Observer knows of one backend besides its locks. A source reports one, a recording of several.
 type backendState struct {
 	source int
 	name   string
-	// state is nil until it was told; shown is that with what the rules found.
+	// state is nil until it was reported; shown is that with what the rules found.
 	state *Backend
 	shown *shownBackend
 	// since when, by our clock, all of it is watched; zero before that.
@@ -21,7 +21,7 @@ type backendState struct {
 	quiet *History
 	// watched: everything was looked at once, so that what comes now is new.
 	watched bool
-	// sessions as they were told last, former the time before.
+	// sessions as last reported, former the time before.
 	sessions, former map[int64]Session
 	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt and
 	// formerAt are when they were told, by our clock.
@@ -45,7 +45,7 @@ type shownBackend struct {
 	from *Backend
 }
 
-// once says that the backend is read once.
+// once reports whether the backend is read once.
 func (p *backendState) once() bool { return p.state != nil && p.state.Mode == ModeOnce }
 
 // watchTable is the newest table that speaks of a lock.
@@ -122,7 +122,7 @@ func (p *backendState) skipped(g Gap, now time.Time) []Event {
 	return p.wentBlind(Interval{g.From, g.Until}, now)
 }
 
-// blind says that we lost sight of the backend after a lock's version was read and, so short a time after we had it
+// blind reports whether we lost sight of the backend after a lock's version was read and, so short a time after we had it
 // again, may not have read the lock since. count is the number of locks to be read again.
 func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	if p.blindFrom.IsZero() || readAt.After(p.blindFrom) && (p.blindUntil.IsZero() || readAt.After(p.blindUntil)) {
@@ -132,7 +132,7 @@ func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(again))
 }
 
-// sessionEnded says that the session of a holder that is gone now is known to have run out: a table of all sessions that is
+// sessionEnded reports whether the session of a holder that is gone now is known to have run out: a table of all sessions that is
 // newer than the holder did not have it for a while before (who lets go and closes it at once is not in the newest either), and
 // nobody heard of it since for as long as its timeout; or it was silent for so long that its time was up. now and the table
 // are by our clock, the holder's instants by the backend's.
@@ -171,8 +171,8 @@ const (
 	contactSlack = 250 * time.Millisecond
 )
 
-// sessionLived says that a contender's session cannot have run out at an instant: less than its timeout has passed since
-// its client was heard of, when it made the entry or as the servers told since.
+// sessionLived reports whether a contender's session cannot have run out at an instant: less than its timeout has passed since
+// its client was heard of, when it made the entry or as the servers reported since.
 func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 	var heard time.Time
 	if p.state.ClockKnown() && !c.Since.IsZero() {
@@ -202,7 +202,7 @@ func (p *backendState) came(c *Contender) time.Time {
 	return c.Seen
 }
 
-// restarted says that a server started after an instant.
+// restarted reports whether a server started after an instant.
 func (p *backendState) restarted(addr string, since time.Time) bool {
 	if p.state == nil {
 		return false

@@ -34,7 +34,7 @@ func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 // mostUnseen is how long before a key ran out it may have been seen last for its end to be taken for that.
 const mostUnseen = 500 * time.Millisecond
 
-// compare tells what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
+// compare reports what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
 // Nothing can be told of a version in which the lock could not be looked at; the caller compares the ones around it.
 func compare(was, is *Lock, v view) []Event {
 	events := changes(was, is, v)
@@ -112,7 +112,7 @@ func (x index) same(c *Contender) (*Contender, bool) {
 	return other, ok && same(other, c)
 }
 
-// ended tells of the holders that are in the lock no more, and returns them.
+// ended reports the holders that are in the lock no more, and returns them.
 func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 	now := indexOf(is)
 	for i := range was.Holders {
@@ -146,7 +146,7 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	}
 }
 
-// restartedWithout says that a master which voted for the holder has restarted and does not have the key any more.
+// restartedWithout reports whether a master which voted for the holder has restarted and does not have the key any more.
 func restartedWithout(was, is *Lock, v view) bool {
 	if v.restarted == nil {
 		return false
@@ -159,7 +159,7 @@ func restartedWithout(was, is *Lock, v view) bool {
 	return false
 }
 
-// granted tells of the contenders that hold now and did not before. left are the holders that left in the same change.
+// granted reports the contenders that hold now and did not before. left are the holders that left in the same change.
 func granted(was, is *Lock, left []*Contender, v view) []Event {
 	before := indexOf(was)
 	var events []Event
@@ -182,7 +182,7 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 	return events
 }
 
-// joined tells of the waiters that were not there before.
+// joined reports the waiters that were not there before.
 func joined(was, is *Lock, v view) []Event {
 	before := indexOf(was)
 	var events []Event
@@ -194,7 +194,7 @@ func joined(was, is *Lock, v view) []Event {
 	return events
 }
 
-// gaveUp tells of the waiters that are in the queue no more and were not seen to hold.
+// gaveUp reports the waiters that are in the queue no more and were not seen to hold.
 func gaveUp(was, is *Lock, v view) []Event {
 	now := indexOf(is)
 	var events []Event
@@ -208,11 +208,11 @@ func gaveUp(was, is *Lock, v view) []Event {
 	return events
 }
 
-// isPermits says that a lock is a semaphore of ZooKeeper, where one client has an entry in the queue and then another, the
+// isPermits reports whether a lock is a semaphore of ZooKeeper, where one client has an entry in the queue and then another, the
 // lease, that it holds by.
 func isPermits(l *Lock) bool { return l.Kind == KindSemaphore && l.Masters == nil }
 
-// wentOn says that a client whose entry has left a semaphore's queue has a lease since, or has given up one that was not
+// wentOn reports whether a client whose entry has left a semaphore's queue has a lease since, or has given up one that was not
 // granted and stands in the queue again.
 func wentOn(is *Lock, w *Contender) bool {
 	if w.State == Pending {
@@ -238,7 +238,7 @@ func (x index) has(c *Contender) bool {
 	return ok
 }
 
-// compareFindings tells which findings came and which went. One finding is told from another by its rule and its subject,
+// compareFindings reports which findings came and which went. One finding is distinguished from another by its rule and its subject,
 // so that a message that counts does not come and go; it comes again when it becomes more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
 	if len(was) == 0 && len(is) == 0 {
@@ -271,7 +271,7 @@ func byKey(fs []Finding) map[string]*Finding {
 	return m
 }
 
-// sameFindings says that two lists tell the same.
+// sameFindings reports whether two lists tell the same.
 func sameFindings(a, b []Finding) bool {
 	if len(a) != len(b) {
 		return false
@@ -285,7 +285,7 @@ func sameFindings(a, b []Finding) bool {
 	return true
 }
 
-// compareBackends tells whether a backend's state or mode changed; was is nil before it told any.
+// compareBackends reports whether a backend's state or mode changed; was is nil before it reported any.
 func compareBackends(was, is *Backend, at time.Time) []Event {
 	if was == nil && is.State == Connected || was != nil && was.State == is.State && was.Mode == is.Mode {
 		return nil

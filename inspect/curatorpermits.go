@@ -10,7 +10,7 @@ import (
 // Curator's deprecated InterProcessSemaphore writes the nodes of its mutex. Whoever comes while all n permits are taken
 // watches the n-th node before its own and waits until that one goes; whoever has a permit watches none, and n is written
 // nowhere (Curator 5.4.0: InterProcessSemaphore, LockInternals.internalLockLoop, StandardLockInternalsDriver.getsTheLock).
-// Only the table of watches tells the two apart: in a mutex each node but the first watches the one right before it.
+// Only the table of watches distinguishes the two: in a mutex each node but the first watches the one right before it.
 
 // oldSemaphore reports whether a lock was found to be such a semaphore.
 func oldSemaphore(l *Lock) bool {

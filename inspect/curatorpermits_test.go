@@ -121,7 +121,7 @@ func TestCuratorsDeprecatedSemaphoreIsToldFromItsMutex(t *testing.T) {
 	}
 }
 
-// What is read once, before the table can have the watch of who has just come, and what no server tells, changes nothing.
+// What is read once, before the table can have the watch of who has just come, and what no server reports, changes nothing.
 func TestASemaphoreIsToldBySettledWatchesOnly(t *testing.T) {
 	g := newGate(t)
 	g.list("1 2 3 4>1")

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// debounce is how long a finding must be gone before that is told: some come and go with every change of hands.
+// debounce is how long a finding must be gone before that is reported: some come and go with every change of hands.
 const debounce = 5 * time.Second
 
-// findingKey tells a finding from others: of a lock or, with an empty path, of a backend.
+// findingKey distinguishes a finding from others: of a lock or, with an empty path, of a backend.
 type findingKey struct {
 	about   ID
 	subject string
 }
 
-// reportFindings tells which findings came, and notes which went. One that comes again soon was never gone.
+// reportFindings reports which findings came, and notes which went. One that comes again soon was never gone.
 func (o *Observer) reportFindings(was, is []Finding, e Event) {
 	about := e.Lock
 	if e.Backend != nil {
@@ -41,7 +41,7 @@ type clearing struct {
 	at time.Time
 }
 
-// reportCleared tells of the findings that have been gone for long enough.
+// reportCleared reports the findings that have been gone for long enough.
 func (o *Observer) reportCleared(now time.Time) {
 	var gone []findingKey
 	for len(o.clearing) > 0 && now.Sub(o.clearing[0].at) >= debounce {

@@ -20,7 +20,7 @@ const (
 	// EventWaiting: a contender joined the queue.
 	EventWaiting EventKind = "waiting"
 	// EventAcquired: a contender was granted. EventHandover stands in its place when another holder, From, left in the same
-	// change; the end of that one's hold is told before it.
+	// change; the end of that one's hold is reported before it.
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
 	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session is gone.
@@ -37,7 +37,7 @@ const (
 	// there for 5 s.
 	EventFinding EventKind = "finding"
 	EventCleared EventKind = "cleared"
-	// EventBackend: the state or mode of a backend changed, or the first one that it told is not connected.
+	// EventBackend: the state or mode of a backend changed, or the first one that it reported is not connected.
 	EventBackend EventKind = "backend"
 	// EventBlind: a backend could be looked at again; what happened Between was not seen.
 	EventBlind EventKind = "blind"
@@ -79,7 +79,7 @@ type Event struct {
 	// Contender it is about, as it was when it left or as it is; nil when it is about the lock or a backend.
 	Contender *Contender
 	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the servers
-	// tell no sessions, or what they last told of this one was too long ago.
+	// tell no sessions, or what they last reported of this one was too long ago.
 	Certainty recipe.Confidence
 	// Between is when it happened where that was not seen, or the time of an EventBlind; zero where it was seen at At.
 	Between Interval

@@ -32,7 +32,7 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	}
 }
 
-// maxCycles bounds how many cycles are told, and searchFrom from how many owners of a component a shortest one is sought.
+// maxCycles bounds how many cycles are reported, and searchFrom from how many owners of a component a shortest one is sought.
 const (
 	maxCycles  = 100
 	searchFrom = 200
@@ -59,7 +59,7 @@ func findCycles(locks iter.Seq[*Lock]) []Cycle {
 	return cycles
 }
 
-// blocks says that who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a registry of
+// blocks reports whether who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a registry of
 // members looks like a queue.
 func blocks(l *Lock) bool {
 	return len(l.Waiters) > 0 && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)

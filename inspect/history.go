@@ -37,7 +37,7 @@ type change struct {
 	blind   bool
 }
 
-// eventful says that there is something to remember.
+// eventful reports whether there is something to remember.
 func (c *change) eventful() bool {
 	return slices.ContainsFunc(c.events, func(e Event) bool { return e.Contender != nil }) || renewal(c) > 0
 }
@@ -166,7 +166,7 @@ func renewal(c *change) time.Duration {
 	return 0
 }
 
-// sameVoters says that the same masters agree. Otherwise the time to live of the quorum changes although nobody renewed it.
+// sameVoters reports whether the same masters agree. Otherwise the time to live of the quorum changes although nobody renewed it.
 func sameVoters(was, is *Lock) bool {
 	return slices.EqualFunc(was.Masters, is.Masters, func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
 }

@@ -27,7 +27,7 @@ func everyContender(l *Lock, f func(*Contender)) {
 	}
 }
 
-// same says that two versions of a contender are one and the same entry on the server. One that was only listed so far
+// same reports whether two versions of a contender are one and the same entry on the server. One that was only listed so far
 // has no czxid.
 func same(a, b *Contender) bool {
 	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
@@ -100,7 +100,7 @@ func follow(was *Lock, c, old *Contender, ok bool) bool {
 	return old.State != Holding
 }
 
-// misread says that what was taken for a contender by its name alone turned out to be none when it was read.
+// misread reports whether what was taken for a contender by its name alone turned out to be none when it was read.
 func misread(was, is *Lock) bool {
 	if len(is.Aliens) == 0 || was.Masters != nil {
 		return false
@@ -144,14 +144,14 @@ func identify(l *Lock, sessions map[int64]Session) {
 	}
 }
 
-// outdated says that the sessions tell something of a contender that was not known.
+// outdated reports whether the sessions tell something of a contender that was not known.
 func (l *Lock) outdated(sessions map[int64]Session) bool {
 	changed := false
 	everyContender(l, func(c *Contender) { changed = changed || c.Owner != c.Owner.of(sessions) })
 	return changed
 }
 
-// of is the owner with what the servers tell of its session.
+// of is the owner with what the servers report of its session.
 func (o Owner) of(sessions map[int64]Session) Owner {
 	s, ok := sessions[o.Session]
 	if !ok || o.Session == 0 {
@@ -204,12 +204,12 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 	return changed
 }
 
-// isRegistry says that plain ephemeral sequential nodes are no queue, most likely: nobody waits in it.
+// isRegistry reports whether plain ephemeral sequential nodes are no queue, most likely: nobody waits in it.
 func isRegistry(l *Lock, t *WatchTable) bool {
 	return l.Recipe == "sequential" && l.Confidence == recipe.Possible && !queues(l, t)
 }
 
-// queues says that contenders watch others before them and none behind: members of a registry that watch each other watch
+// queues reports whether contenders watch others before them and none behind: members of a registry that watch each other watch
 // all of them.
 func queues(l *Lock, t *WatchTable) bool {
 	place := make(map[int64]int, l.Contention()) // of a session's last entry

@@ -56,12 +56,12 @@ func (d *Directory) lease(own queue) (lease recipe.Single, node *Znode, ok bool)
 	return lease, node, ok
 }
 
-// mayBe says that an entry may be of the client that calls itself so: it is, or it was not read yet.
+// mayBe reports whether an entry may be of the client that calls itself so: it is, or it was not read yet.
 func (q *queue) mayBe(e recipe.Entry, label string) bool {
 	return !q.nodes[e.Name].Known || q.contender(e).Owner.Label == Untrusted(label)
 }
 
-// IsLease says that a znode keeps a kazoo NonBlockingLease.
+// IsLease reports whether a znode keeps a kazoo NonBlockingLease.
 func (n *Znode) IsLease() bool {
 	if n.Name != recipe.LeaseNode || !n.Known || n.EphemeralOwner != 0 {
 		return false
@@ -70,17 +70,17 @@ func (n *Znode) IsLease() bool {
 	return ok
 }
 
-// leased says that a contender holds by a lease: its znode stays until its time is up, and is made again to renew it.
+// leased reports whether a contender holds by a lease: its znode stays until its time is up, and is made again to renew it.
 func (c *Contender) leased() bool {
 	return c.Name == recipe.LeaseNode && c.Persistent && c.State == Holding && c.Owner.Label != ""
 }
 
-// renewed says that two contenders are one holder, which made its lease anew.
+// renewed reports whether two contenders are one holder, which made its lease anew.
 func renewed(a, b *Contender) bool {
 	return a.leased() && b.leased() && a.Owner.Label == b.Owner.Label
 }
 
-// tookLease says that a contender of kazoo's queue stood there for the lease that is held under its name: the queue and the
+// tookLease reports whether a contender of kazoo's queue stood there for the lease that is held under its name: the queue and the
 // lease are one client's one hold.
 func tookLease(l *Lock, c *Contender) bool {
 	return len(l.Holders) == 1 && l.Holders[0].leased() && c.Name != recipe.LeaseNode && c.Owner.Label == l.Holders[0].Owner.Label

@@ -379,13 +379,13 @@ type Server struct {
 	// empty when unknown.
 	MaxMemory      int64
 	EvictionPolicy string
-	// Persistence says how a Redis server survives a restart: "aof" or "rdb"; empty when unknown. INFO tells neither
+	// Persistence says how a Redis server survives a restart: "aof" or "rdb"; empty when unknown. INFO reports neither
 	// the fsync policy nor whether snapshots are configured, only whether there was one.
 	Persistence string
 	Error       string
 }
 
-// Session is what a ZooKeeper server tells of a client's session.
+// Session is what a ZooKeeper server reports of a client's session.
 type Session struct {
 	ID             int64
 	Client, Server string

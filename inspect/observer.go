@@ -31,13 +31,13 @@ type Observer struct {
 	locks    table
 	backends []*backendState // in the order of the sources
 	byName   map[string]*backendState
-	reported []*backendState // by source: the backend that it told of last
+	reported []*backendState // by source: the backend that it reported last
 	hidden   map[ID]hiddenLock
 	tracks   map[ID]*track
 	former   []ID // locks that are gone, and may still have a track
 	changed  map[ID]struct{}
 	events   []Event
-	cleared  map[findingKey]Event // findings that are gone, which is not told yet
+	cleared  map[findingKey]Event // findings that are gone, which is not reported yet
 	// clearing is when each was, in that order.
 	clearing []clearing
 	dirty    bool

@@ -152,13 +152,13 @@ func (q *queue) disordered() bool {
 	return false
 }
 
-// strange says that the library of the entry's name does not write such data.
+// strange reports whether the library of the entry's name does not write such data.
 func (q *queue) strange(e recipe.Entry) bool {
 	n := q.nodes[e.Name]
 	return e.Recipe == q.writer.Name && n.Known && !n.Sealed && !q.writer.Writes(n.Data)
 }
 
-// proven says that there is a contender for sure: by its name, or by its session.
+// proven reports whether there is a contender for sure: by its name, or by its session.
 func (q *queue) proven() bool {
 	return slices.ContainsFunc(q.entries, func(e recipe.Entry) bool {
 		return e.Confidence == recipe.Certain || e.Session != 0
@@ -303,7 +303,7 @@ func owner(n *Znode, read func(data []byte) (host, label string)) Owner {
 // Node is the path of a contender's znode.
 func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
 
-// Watched says whether the servers' tables of watches can tell anything of the lock.
+// Watched reports whether the servers' tables of watches can tell anything of the lock.
 func (l *Lock) Watched() bool {
 	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" })
 }

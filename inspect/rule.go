@@ -20,11 +20,11 @@ type Rule struct {
 // Case is a lock and what is known around it.
 type Case struct {
 	Lock    *Lock
-	Backend *Backend // nil while it has not told its state
+	Backend *Backend // nil while it has not reported its state
 	// Now is by our clock. Offset is the backend's clock minus ours.
 	Now    time.Time
 	Offset time.Duration
-	// Sessions of the lock's backend; nil when no server told. All of them only when AllSessions.
+	// Sessions of the lock's backend; nil when no server reported. All of them only when AllSessions.
 	Sessions    map[int64]Session
 	AllSessions bool
 	// SessionsAt is when, by our clock, Sessions were read; zero when unknown.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// SettleFor is how long what a finding rests on must have stood before it is told, where one look may see a state halfway (see
+// SettleFor is how long what a finding rests on must have stood before it is reported, where one look may see a state halfway (see
 // [Rule.AsOf]): who asks one master after the other, sets its watch after its node or moves to another server takes less.
 const SettleFor = time.Second
 
-// suspicion is a finding that may pass, and as of which read, by our clock, it has stood. Settled ones are told.
+// suspicion is a finding that may pass, and as of which read, by our clock, it has stood. Settled ones are reported.
 type suspicion struct {
 	Finding
 	since   time.Time
@@ -31,7 +31,7 @@ type dueSuspicion struct {
 
 // settle takes in what the rules found of a lock that may pass, each with the instant as of which that is known, and
 // removes what has not stood for long enough. blindUntil is when we last had sight again: nobody knows that a state
-// which was not told yet stood in between.
+// which was not reported yet stood in between.
 func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time) (told []Finding) {
 	before := s.of[id]
 	if len(found) == 0 {

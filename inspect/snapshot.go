@@ -58,7 +58,7 @@ func (s *Snapshot) Locks() iter.Seq[*Lock] { return s.locks.all() }
 // Lock finds a lock by its id; nil when there is none.
 func (s *Snapshot) Lock(id ID) *Lock { return s.locks.get(id) }
 
-// Session is what the servers of l's backend last told of a contender's session; false when they did not.
+// Session is what the servers of l's backend last reported of a contender's session; false when they did not.
 func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 	session, ok := s.sessions[l.ID.Backend][c.Owner.Session]
 	return session, ok && c.Owner.Session != 0
@@ -97,7 +97,7 @@ func (b *Backend) ClockOffset() time.Duration {
 	return 0
 }
 
-// ClockKnown says that ClockOffset is known and not only taken for 0.
+// ClockKnown reports whether ClockOffset is known and not only taken for 0.
 func (b *Backend) ClockKnown() bool {
 	return b != nil && slices.ContainsFunc(b.Servers, func(s Server) bool { return s.ClockKnown })
 }

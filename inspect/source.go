@@ -58,7 +58,7 @@ type WatchTable struct {
 	Covers []ID
 }
 
-// hears says that the table has all watches of a session.
+// hears reports whether the table has all watches of a session.
 func (t *WatchTable) hears(session int64) bool {
 	_, unheard := slices.BinarySearch(t.Unheard, session)
 	return !unheard

@@ -26,7 +26,7 @@ func (s *Subject) Is(c *Contender) bool {
 	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest
 }
 
-// Key tells a finding from the others on the same lock or backend. The locks of a deadlock are not in it: it stands once on
+// Key distinguishes a finding from the others on the same lock or backend. The locks of a deadlock are not in it: it stands once on
 // each.
 func (f *Finding) Key() string {
 	s := &f.Subject

@@ -129,7 +129,7 @@ func (h *Hold) Token() (uint64, bool) { return h.grant.backend.token() }
 // Name is the contender as the servers know it: the name of its znode, or the value of its Redis key.
 func (h *Hold) Name() string { return h.grant.backend.name() }
 
-// lockKey tells locks apart: the same name on the same session is the same lock.
+// lockKey distinguishes locks: the same name on the same session is the same lock.
 type lockKey struct {
 	session any
 	kind    string

@@ -157,7 +157,7 @@ func (k *redisKey) releaseOnce(limit time.Duration, value string) error {
 	return k.master.compare(context.Background(), k.release, k.releaseKeys, limit, append(args, k.releaseArgs...)...)
 }
 
-// settled says that a release left nothing of ours on the master.
+// settled reports whether a release left nothing of ours on the master.
 func settled(err error) bool {
 	return err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrOther)
 }

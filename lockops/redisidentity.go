@@ -24,13 +24,13 @@ var ErrRestarted = errors.New("master was restarted within the TTL, and does not
 type identity struct {
 	known bool
 	runID string // empty: it does not tell
-	// started is the latest instant at which it can have been started: INFO tells whole seconds.
+	// started is the latest instant at which it can have been started: INFO reports whole seconds.
 	started time.Time
 	dials   uint64 // connections made before it was read
 	read    time.Time
 }
 
-// identities tell a session's masters apart.
+// identities distinguish a session's masters.
 type identities struct {
 	mu    sync.Mutex
 	owner map[string]*master // by run id
@@ -159,7 +159,7 @@ func (m *master) mayVote(ttl time.Duration) error {
 	return m.failed(fmt.Errorf("%w, until %s", ErrRestarted, until.Format(time.TimeOnly)))
 }
 
-// young says that no majority of the masters is known to be older than a TTL: all were started together.
+// young reports whether no majority of the masters is known to be older than a TTL: all were started together.
 func (s *RedisSession) young(ttl time.Duration) bool {
 	old := 0
 	for _, m := range s.masters {

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// answered says that the server has replied, be it with an error.
+// answered reports whether the server has replied, be it with an error.
 func answered(err error) bool {
 	if err == nil {
 		return true
@@ -23,7 +23,7 @@ func answered(err error) bool {
 // the protocol; Cluster specification).
 var transientReplies = [...]string{"LOADING", "READONLY", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}
 
-// transient says that a reply is about the state that the server is in, so that it is worth asking again.
+// transient reports whether a reply is about the state that the server is in, so that it is worth asking again.
 func transient(err error) bool {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
@@ -42,7 +42,7 @@ func transient(err error) bool {
 	return false
 }
 
-// refused says that a server has answered with an error that it will answer with again.
+// refused reports whether a server has answered with an error that it will answer with again.
 func refused(err error) bool { return err != nil && answered(err) && !transient(err) }
 
 // DeniedError is the reply of a server whose user may not do what a lock needs.
@@ -75,7 +75,7 @@ var (
 // (READONLY You can't write against a read only replica).
 const deniedInScript = "The user executing the script can't "
 
-// explain turns a denial into a DeniedError. Of a script, servers tell only the line, which is looked up here.
+// explain turns a denial into a DeniedError. Of a script, servers report only the line, which is looked up here.
 func explain(err error, sc *script, keys []string) error {
 	var reply redis.Error
 	if !errors.As(err, &reply) {

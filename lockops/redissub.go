@@ -215,7 +215,7 @@ func (w *subscriber) receive(m any) {
 	}
 }
 
-// set says whether messages come; true when that is news.
+// set reports whether messages come; true when that is news.
 func (w *subscriber) set(stands bool, failed error) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -60,7 +60,7 @@ func aclOf(r connect.Reply) ([]zk.ACL, error) {
 	return d.ACL(), d.Err
 }
 
-// repeatable says whether an access list is whole: servers show "user:x" in place of digests to those who may not change
+// repeatable reports whether an access list is whole: servers show "user:x" in place of digests to those who may not change
 // it.
 func repeatable(acl []zk.ACL) bool {
 	for _, a := range acl {

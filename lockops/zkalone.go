@@ -48,7 +48,7 @@ func (a *zkAlone) expect() (past alonePast, ok bool) {
 	return alonePast{a.number, a.watch}, ok
 }
 
-// proves says whether the node of a reply is the first in its directory, since nothing was created there in between.
+// proves reports whether the node of a reply is the first in its directory, since nothing was created there in between.
 func (a *zkAlone) proves(past alonePast, path string, r connect.Reply) bool {
 	_, number, ok := recipe.SplitSequence(path)
 	a.mu.Lock()

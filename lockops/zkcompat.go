@@ -34,7 +34,7 @@ func (q *zkQueue) entries(children []string) (entries []recipe.Entry, stranger *
 	return entries, stranger
 }
 
-// queuesWith says that a contender of ours and one that a recipe's client wrote wait for each other.
+// queuesWith reports whether a contender of ours and one that a recipe's client wrote wait for each other.
 func (q *zkQueue) queuesWith(writer string, e *recipe.Entry) bool {
 	own := q.opts.queue.Name
 	if family(writer) != family(own) {

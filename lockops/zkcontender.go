@@ -214,7 +214,7 @@ func (c *contender) checkInside(entries []recipe.Entry) error {
 	return nil
 }
 
-// behind says whether a contender of another recipe was there first; it may hold the lock.
+// behind reports whether a contender of another recipe was there first; it may hold the lock.
 func (c *contender) behind(stranger *RecipeError) bool {
 	_, seq, ok := recipe.SplitSequence(stranger.Child)
 	_, own, ownOK := recipe.SplitSequence(c.node.path)

@@ -37,7 +37,7 @@ func (s *ZKSession) lease() (session int64, deadline time.Time) {
 	return session, s.sleep.correct(sent, sent.Add(trust-trust/100-earlyZK))
 }
 
-// leased says whether a session is certain to live for a while: long enough to begin a hold.
+// leased reports whether a session is certain to live for a while: long enough to begin a hold.
 func (s *ZKSession) leased(session int64) bool {
 	current, deadline := s.lease()
 	_, timeout := s.tap.Session()

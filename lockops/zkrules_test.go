@@ -218,7 +218,7 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 }
 
 // TestZ17_ExtendKnowsItsOwnNode: somebody else's node has the name of the hold's, which was deleted while no event came
-// through: only its czxid tells them apart.
+// through: only its czxid distinguishes them.
 func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look := plain(t, server.Addr)

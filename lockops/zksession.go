@@ -276,7 +276,7 @@ func (s *ZKSession) aliveUntil(ctx context.Context, closed <-chan struct{}) (ses
 	}
 }
 
-// lostInTransit says that a request may or may not have been executed, or was not sent: look again when connected.
+// lostInTransit reports whether a request may or may not have been executed, or was not sent: look again when connected.
 func lostInTransit(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
 		errors.Is(err, zk.ErrSessionMoved)

@@ -89,7 +89,7 @@ func watchedBySession(t testing.TB, server *servertest.ZooKeeper, id int64) (pat
 	return paths
 }
 
-// watchedByOthers says that a session other than s watches a path.
+// watchedByOthers reports whether a session other than s watches a path.
 func watchedByOthers(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession, path string) (watched bool) {
 	t.Helper()
 	own := fmt.Sprintf("0x%x", uint64(s.Conn().SessionID()))

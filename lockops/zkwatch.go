@@ -33,7 +33,7 @@ type zkWatch struct {
 	err   error
 }
 
-// hasEnded says whether there is anything to look at.
+// hasEnded reports whether there is anything to look at.
 func (w *zkWatch) hasEnded() bool {
 	select {
 	case <-w.ended:
@@ -43,7 +43,7 @@ func (w *zkWatch) hasEnded() bool {
 	}
 }
 
-// stands says whether the server has set the watch, and nothing was heard of it since.
+// stands reports whether the server has set the watch, and nothing was heard of it since.
 func (w *zkWatch) stands() bool {
 	select {
 	case <-w.armed:

@@ -34,7 +34,7 @@ func (s *Sandbox) Thaw(lock string) {
 	}
 }
 
-// Frozen says whether the holder of a lock is frozen.
+// Frozen reports whether the holder of a lock is frozen.
 func (s *Sandbox) Frozen(lock string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Sandbox) thawed(lock string) <-chan struct{} {
 // Masters are the addresses of the Redis masters.
 func (s *Sandbox) Masters() []string { return slices.Clone(s.addrs) }
 
-// Stopped says whether a Redis master is stopped.
+// Stopped reports whether a Redis master is stopped.
 func (s *Sandbox) Stopped(addr string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,7 +47,7 @@ func (o Options) Next() Options {
 	return o
 }
 
-// onLight says that the theme is one for a light background.
+// onLight reports whether the theme is one for a light background.
 func (o Options) onLight() bool { return o.Name == Light || o.Name != Dark && o.Light }
 
 // Theme is a set of styles and glyphs. It is built once and not changed.

@@ -44,7 +44,7 @@ func TestNoColour(t *testing.T) {
 	}
 }
 
-// In every profile, light or dark, the two accents, the warning and the critical red are told apart.
+// In every profile, light or dark, the two accents, the warning and the critical red are distinguished.
 func TestAccentsDiffer(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.Unknown, colorprofile.ANSI, colorprofile.ANSI256, colorprofile.TrueColor} {
 		for i := range 2 * len(Names()) {

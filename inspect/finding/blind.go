@@ -47,7 +47,7 @@ type gap struct {
 	from    []inspect.Unseen // each right or read once a server
 }
 
-// refused says that a right is missing.
+// refused reports whether a right is missing.
 func (g *gap) refused() bool { return g.from[0].Right != "" }
 
 // gapsOf groups what is unseen by what is unknown for it: first what one missing right or failed read hides, and then all
@@ -108,7 +108,7 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 	return f
 }
 
-// silent says that servers did not answer at all.
+// silent reports whether servers did not answer at all.
 func (g *gap) silent() bool { return !g.refused() && g.from[0].Read == "" }
 
 func (g *gap) finding() inspect.Finding {

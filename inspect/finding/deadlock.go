@@ -12,7 +12,7 @@ import (
 // deadlock: owners that wait for each other in a circle, so that none of them ever goes on. It stands on each lock of the
 // circle.
 //
-// Only likely: owners are told apart by session or process, and two threads of one client can each wait for something else.
+// Only likely: owners are distinguished by session or process, and two threads of one client can each wait for something else.
 //
 // Cause in the wild: the same locks taken in different orders; a reader that asks for the write lock (Curator's read-write
 // lock never grants it); tools that show the circle were asked for in Redisson #755.

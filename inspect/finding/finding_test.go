@@ -269,7 +269,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	}
 }
 
-// unquoted says that a word stands outside of a shell's single quotes.
+// unquoted reports whether a word stands outside of a shell's single quotes.
 func unquoted(text, word string) bool {
 	outside := true
 	for i := 0; i < len(text); i++ {

@@ -19,7 +19,7 @@ const (
 
 // ghostOwner: a contender whose owner is not there any more.
 //
-// ZooKeeper: all servers told who is connected, and the session is connected to none of them (likely: its client may be
+// ZooKeeper: all servers reported who is connected, and the session is connected to none of them (likely: its client may be
 // on its way back), or the last its server heard of it is older than its timeout. Without all servers' tables it is silent.
 // Nor does it speak while clients may be on their way back, since a server has just begun to serve (Backend.DisturbedAt).
 // Redis: what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter in a
@@ -87,7 +87,7 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 }
 
 // longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2 s. Where it grants
-// more, sessions that it told before are known by theirs.
+// more, sessions that it reported before are known by theirs.
 const longestUsual = 40 * time.Second
 
 // returning reports whether a client may be on its way back: the servers take each session up for its whole timeout when they
@@ -108,10 +108,10 @@ func returning(c *inspect.Case, one *inspect.Contender) bool {
 	return !disturbed.IsZero() && at.Sub(disturbed) < timeout && !one.Since.Add(-c.Offset).After(disturbed)
 }
 
-// readOnce says that the backend is read once: its locks first, and then who its clients are.
+// readOnce reports whether the backend is read once: its locks first, and then who its clients are.
 func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode == inspect.ModeOnce }
 
-// overdue says that a session's server had not heard of it for longer than its timeout when it was asked.
+// overdue reports whether a session's server had not heard of it for longer than its timeout when it was asked.
 func overdue(c *inspect.Case, s inspect.Session) bool {
 	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 && c.SessionsAt.Sub(s.LastContact) > s.Timeout
 }

@@ -63,7 +63,7 @@ func (w *watched) awaitLock(what string, ok func(*inspect.Lock) bool) {
 	})
 }
 
-// has says that a rule found something in the lock.
+// has reports whether a rule found something in the lock.
 func (w *watched) has(l *inspect.Lock, rule string) bool {
 	return slices.ContainsFunc(l.Findings, func(f inspect.Finding) bool {
 		if f.Rule == rule {

@@ -83,7 +83,7 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	return 0, unknown
 }
 
-// waits says that somebody is known to wait for the lock.
+// waits reports whether somebody is known to wait for the lock.
 func waits(l *inspect.Lock) bool {
 	return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || l.State == inspect.StateContended
 }

@@ -54,7 +54,7 @@ func server(b *inspect.Backend, addr string) *inspect.Server {
 	return nil
 }
 
-// startSlack is how far off the instant of a start may be: servers tell it in seconds.
+// startSlack is how far off the instant of a start may be: servers report it in seconds.
 const startSlack = 2 * time.Second
 
 const forEver = time.Duration(1<<63 - 1)
@@ -77,10 +77,10 @@ func longestTTL(c *inspect.Case) time.Duration {
 	return ttl
 }
 
-// knownSince says that it is known when the lock was granted.
+// knownSince reports whether it is known when the lock was granted.
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
-// forgot says that a master which does not have the key has lost it with its start. What was seen decides: whether the key
+// forgot reports whether a master which does not have the key has lost it with its start. What was seen decides: whether the key
 // stood there before; where nobody looked before the start, when the lock was granted; and where that is not known, whether
 // the lock was there before the start as far as its life tells.
 func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {

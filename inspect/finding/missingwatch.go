@@ -38,13 +38,13 @@ func missingWatch() inspect.Rule {
 	})
 }
 
-// watchesGone says that a waiter watches a node that was gone when the lock was read, well before the table of watches was, and
+// watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the table of watches was, and
 // not whom it waits for. Some clients leave such a watch behind when they look again, and then watch the right one.
 func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 	return w.WatchesGone != "" && w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
 }
 
-// away says that a waiter's client has no connection, or may be about to have one again: its watches are gone until then, and
+// away reports whether a waiter's client has no connection, or may be about to have one again: its watches are gone until then, and
 // its session's end removes it if it does not come back.
 func away(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]

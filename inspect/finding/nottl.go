@@ -70,7 +70,7 @@ func noTTL() inspect.Rule {
 	})
 }
 
-// endlessByDefault says that the lock's library sets no expiry unless it is told to.
+// endlessByDefault reports whether the lock's library sets no expiry unless it is told to.
 func endlessByDefault(l *inspect.Lock) bool {
 	switch l.Recipe {
 	case "redis-py", "python-redis-lock", "laravel", "sidekiq-unique-jobs":

@@ -49,7 +49,7 @@ func persistentContender() inspect.Rule {
 	})
 }
 
-// expiresByItself says that a znode says until when it holds, as kazoo's lease does.
+// expiresByItself reports whether a znode says until when it holds, as kazoo's lease does.
 func expiresByItself(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
 
 func persistentByDesign(library string) bool {

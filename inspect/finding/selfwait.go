@@ -45,7 +45,7 @@ func selfWait() inspect.Rule {
 // settled is how long a client waits for itself before who watches on is told: threads of one client take turns.
 const settled = 5 * time.Second
 
-// lasting says that a client has waited for itself for a while. Who looks only once cannot tell.
+// lasting reports whether a client has waited for itself for a while. Who looks only once cannot tell.
 func lasting(c *inspect.Case, h, w *inspect.Contender) bool {
 	return c.History == nil || c.Now.Sub(h.Seen) > settled && c.Now.Sub(w.Seen) > settled
 }
@@ -72,7 +72,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	return f
 }
 
-// sameClient says that one client stands behind both: one session, or one thread of one library instance.
+// sameClient reports whether one client stands behind both: one session, or one thread of one library instance.
 func sameClient(a, b *inspect.Contender) bool {
 	if a.Owner.Session != 0 || b.Owner.Session != 0 {
 		return a.Owner.Session == b.Owner.Session
@@ -80,7 +80,7 @@ func sameClient(a, b *inspect.Contender) bool {
 	return a.Owner.LibraryID != "" && a.Owner.Thread != "" && a.Owner.LibraryID == b.Owner.LibraryID && a.Owner.Thread == b.Owner.Thread
 }
 
-// allOf says that one client holds every lease.
+// allOf reports whether one client holds every lease.
 func allOf(l *inspect.Lock, h *inspect.Contender) bool {
 	for i := range l.Holders {
 		if !sameClient(h, &l.Holders[i]) {

@@ -68,7 +68,7 @@ func staleFairQueue() inspect.Rule {
 	})
 }
 
-// inFairQueue says that a contender waits in a queue that its Redis library keeps.
+// inFairQueue reports whether a contender waits in a queue that its Redis library keeps.
 func inFairQueue(l *inspect.Lock, w *inspect.Contender) bool {
 	return len(l.Masters) > 0 && w.State != inspect.Holding
 }

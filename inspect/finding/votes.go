@@ -15,10 +15,10 @@ func each(l *inspect.Lock, f func(*inspect.Vote)) {
 	}
 }
 
-// hidden says that who holds the key on the master could not be seen.
+// hidden reports whether who holds the key on the master could not be seen.
 func hidden(m *inspect.Vote) bool { return m.Held == nil && m.Unknown(inspect.AspectHolders) }
 
-// settling says that all votes on a key were set a moment ago, so that the others may be about to follow or to be taken
+// settling reports whether all votes on a key were set a moment ago, so that the others may be about to follow or to be taken
 // back. Only a history knows, by the longest time to live that was seen.
 func settling(c *inspect.Case) bool {
 	if c.History == nil || c.History.LongestTTL <= 0 {
@@ -44,7 +44,7 @@ func ending(l *inspect.Lock) (at time.Time, never bool) {
 	return at, never
 }
 
-// endless says that a plain key never expires. Keys of structures may be there without an expiry while nobody holds the
+// endless reports whether a plain key never expires. Keys of structures may be there without an expiry while nobody holds the
 // lock; their holders have expiries of their own.
 func endless(m *inspect.Vote) bool { return m.NoExpiry && m.Held == nil }
 

@@ -47,7 +47,7 @@ func (e entry) String() string {
 	return strings.Join(words, " ")
 }
 
-// plain says that a field is a number or a word of ours.
+// plain reports whether a field is a number or a word of ours.
 func (e entry) plain(i int) bool {
 	switch e.kind {
 	case "node":

@@ -69,7 +69,7 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 	return c, nil
 }
 
-// Owns says that a lock of this path or key is of the recipe.
+// Owns reports whether a lock of this path or key is of the recipe.
 func (c Custom) Owns(path string) bool { return c.lock.MatchString(path) }
 
 // CustomEntry is what a Custom read of a contender. Empty fields are not told.

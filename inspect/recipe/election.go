@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ElectsByPath says that a directory's name tells that who stands in it are candidates. Curator's LeaderSelector and kazoo's
+// ElectsByPath reports whether a directory's name tells that who stands in it are candidates. Curator's LeaderSelector and kazoo's
 // Election write the nodes of a mutex, so that nothing else does; the word is a guess, as good as its writer's choice of it.
 func ElectsByPath(path string) bool {
 	segments := strings.Split(strings.Trim(path, "/"), "/")

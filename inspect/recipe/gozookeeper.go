@@ -3,7 +3,7 @@ package recipe
 import "strings"
 
 // goZooKeeper is the Lock of github.com/go-zookeeper/zk (and samuel/go-zookeeper): protected like Curator's, but
-// the GUID has no dashes, which tells the two apart (lock.go, conn.go CreateProtectedEphemeralSequential).
+// the GUID has no dashes, which distinguishes the two (lock.go, conn.go CreateProtectedEphemeralSequential).
 func goZooKeeper() Queue {
 	return Queue{
 		Name:        "go-zookeeper",

@@ -77,5 +77,5 @@ func KazooLimit(data []byte) (int, bool) {
 	return int(n), err == nil && n > 0
 }
 
-// IsPermit says that a name looks like a permit of a kazoo Semaphore.
+// IsPermit reports whether a name looks like a permit of a kazoo Semaphore.
 func IsPermit(child string) bool { return len(child) == 32 && isHex(child) }

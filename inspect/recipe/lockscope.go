@@ -159,7 +159,7 @@ func lockscopeTwin(key string) string {
 	return ""
 }
 
-// lockscopeTwinWaits says that what waits beside an absent key waits for its twin: that one is held, or, while neither is, it
+// lockscopeTwinWaits reports whether what waits beside an absent key waits for its twin: that one is held, or, while neither is, it
 // is the one that people use.
 func lockscopeTwinWaits(k Keys) bool {
 	twin := lockscopeTwin(k.Key)

@@ -30,5 +30,5 @@ func parseMadelson(child string) (Entry, bool) {
 	return e, ok
 }
 
-// Granted says that a semaphore's node of madelson's library has its permit.
+// Granted reports whether a semaphore's node of madelson's library has its permit.
 func Granted(data []byte) bool { return string(data) == "ACQUIRED" }

@@ -98,13 +98,13 @@ func QueueByName(name string) (Queue, bool) {
 	return Queue{}, false
 }
 
-// Proves says that a name like this is a contender's: a recipe, and nobody else, writes such names.
+// Proves reports whether a name like this is a contender's: a recipe, and nobody else, writes such names.
 func Proves(child string) bool {
 	e, ok := classify(child)
 	return ok && e.Confidence == Certain
 }
 
-// Contends says that a name like this may be a contender's.
+// Contends reports whether a name like this may be a contender's.
 func Contends(child string) bool {
 	_, ok := classify(child)
 	return ok
@@ -175,7 +175,7 @@ func (q Queue) Blocker(entries []Entry, i int) int {
 	return found
 }
 
-// reenters says that a reader behind a write holds all the same, since its own client holds that write: Curator lets
+// reenters reports whether a reader behind a write holds all the same, since its own client holds that write: Curator lets
 // the thread that writes read at once. Since 5.5 such a reader has the write's own number, as that of package lockops has
 // with any recipe; before, it queued up, and looks like a reader of another thread that waits
 // (InterProcessReadWriteLock.getSortingSequence, CURATOR-621).

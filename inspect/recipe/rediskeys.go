@@ -82,7 +82,7 @@ func (k Keys) local(ms float64) time.Time {
 	return time.UnixMilli(int64(ms)).Add(-k.Offset).UTC()
 }
 
-// may says that the key may belong to a recipe although nothing is under it now.
+// may reports whether the key may belong to a recipe although nothing is under it now.
 func (k Keys) may(recipe string) bool { return k.Named || k.Hint == recipe }
 
 // Claim is one entry of a lock that Redis keys hold: a holder or, Waiting, a waiter.
@@ -138,7 +138,7 @@ func (r *Record) Equal(o *Record) bool {
 		slices.Equal(r.Claims, o.Claims) && slices.Equal(r.Partial, o.Partial)
 }
 
-// Held says that a claim holds the lock.
+// Held reports whether a claim holds the lock.
 func (r *Record) Held() bool {
 	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return !c.Waiting })
 }

@@ -79,7 +79,7 @@ func takenBy(entry string, scores map[string]float64) string {
 	return id
 }
 
-// isIdentifier says that an identifier is one that the library makes: crypto.randomUUID, and behind it a dash and the
+// isIdentifier reports whether an identifier is one that the library makes: crypto.randomUUID, and behind it a dash and the
 // program's own suffix, where it gives one (lib/Lock.js).
 func isIdentifier(id string) bool {
 	return len(id) >= 36 && isRandomUUID(id[:36]) && (len(id) == 36 || id[36] == '-' && len(id) > 37)
@@ -94,7 +94,7 @@ func redisSemaphoreToken(key, value string) (Token, bool) {
 	return Token{Recipe: redisSemaphoreName, Confidence: Likely, LibraryID: value, Label: strings.TrimPrefix(value[36:], "-")}, true
 }
 
-// isRandomUUID says that a UUID is of version 4.
+// isRandomUUID reports whether a UUID is of version 4.
 func isRandomUUID(s string) bool {
 	return isUUID(s) && s[14] == '4' && strings.Contains("89ab", s[19:20])
 }

@@ -172,7 +172,7 @@ func redissonOwnChannel(key, owner string) string {
 	return RedissonKey(redissonLockChannel, key) + ":" + owner
 }
 
-// redissonCounter says that a string may be the permits of a semaphore or the count of a latch: a number without an expiry,
+// redissonCounter reports whether a string may be the permits of a semaphore or the count of a latch: a number without an expiry,
 // as far as is known.
 func redissonCounter(v Value) bool {
 	return v.Type == TypeString && v.ExpiresAt.IsZero() && len(v.Text) <= 10 && isNumber(v.Text)
@@ -192,7 +192,7 @@ func redissonDecode(k Keys) (Record, bool) {
 		}
 		redissonWaiters(k, &r)
 	case k.Main.Type == TypeNone && k.may(redissonName):
-		// A lock that is named {x} has the same helper keys as x: its hash tells them apart, x is the likelier.
+		// A lock that is named {x} has the same helper keys as x: its hash distinguishes them, x is the likelier.
 		if _, _, other := redissonHash(k.Beside["{"+k.Key+"}"]); other || isBraced(k.Key) {
 			return Record{}, false
 		}

@@ -79,7 +79,7 @@ func springIntegration(key, value string) (Token, bool) {
 }
 
 // laravelLock writes 16 random letters and digits (Cache/Lock.php), which PHP's serializer may wrap. go-zero writes
-// 16 letters, so that only a digit or the key's name tells them apart.
+// 16 letters, so that only a digit or the key's name distinguishes them.
 func laravelLock(key, value string) (Token, bool) {
 	if inner, ok := strings.CutPrefix(value, `s:16:"`); ok {
 		value = strings.TrimSuffix(inner, `";`)

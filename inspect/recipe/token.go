@@ -70,7 +70,7 @@ func redsync(key, value string) (Token, bool) {
 	return Token{Recipe: "redsync", Confidence: Likely}, ok
 }
 
-// namesLock says that one of a key's words is that of a lock: "lock:orders", "orders-mutex", not "unlock:orders".
+// namesLock reports whether one of a key's words is that of a lock: "lock:orders", "orders-mutex", not "unlock:orders".
 func namesLock(key string) bool {
 	words := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return slices.ContainsFunc(words, func(word string) bool {

@@ -32,7 +32,7 @@ func parseZooKeeperRecipes(child string) (Entry, bool) {
 	return Entry{Name: child, Sequence: seq, Confidence: Certain}, ok && isSession(session)
 }
 
-// isSession says that s is a session's id as the recipes write it.
+// isSession reports whether s is a session's id as the recipes write it.
 func isSession(s string) bool {
 	if len(s) == 16 && isHex(s) {
 		return true

@@ -106,7 +106,7 @@ func (r *Replay) Now() time.Time {
 	}
 }
 
-// Cut says that the last line was not whole, as after a crash; what was before it has been played.
+// Cut reports whether the last line was not whole, as after a crash; what was before it has been played.
 func (r *Replay) Cut() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -116,7 +116,7 @@ func (r *run) mode() inspect.Mode {
 	return mode
 }
 
-// complete says that every known key was read on every master.
+// complete reports whether every known key was read on every master.
 func (b *keyTable) complete() bool {
 	for _, e := range b.entries {
 		if e.unread() {

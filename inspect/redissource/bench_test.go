@@ -94,7 +94,7 @@ func ours(b *testing.B, masters []*servertest.Redis, match []string) (all, first
 	return time.Since(start), first
 }
 
-// BenchmarkDuty tells which share of a server's time reading takes with the defaults, while it goes over 1 000 000 keys, and
+// BenchmarkDuty reports which share of a server's time reading takes with the defaults, while it goes over 1 000 000 keys, and
 // how long 99 of 100 commands of another program take at most: before and after it, and meanwhile; and what that would be if
 // as many keys were looked at at once as one-shot commands look at.
 func BenchmarkDuty(b *testing.B) {

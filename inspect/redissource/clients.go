@@ -218,7 +218,7 @@ func (c clients) other(list clients) map[string]bool {
 	return names
 }
 
-// outdated says that one of these names is a contender's, and its client not the one that was told.
+// outdated reports whether one of these names is a contender's, and its client not the one that was told.
 func (b *keyTable) outdated(l *inspect.Lock, names map[string]bool) bool {
 	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {

@@ -25,7 +25,7 @@ type topology struct {
 	owner             [slots]int16 // of a slot, in masters; -1: nobody
 }
 
-// sameNodes says that only slots have moved.
+// sameNodes reports whether only slots have moved.
 func (t *topology) sameNodes(o *topology) bool {
 	return slices.Equal(t.masters, o.masters) && slices.Equal(t.replicas, o.replicas)
 }

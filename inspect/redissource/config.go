@@ -1,6 +1,6 @@
 // Package redissource is an inspect.Source that reads locks from Redis. It finds keys with SCAN. A master that can
 // pushes which keys change (CLIENT TRACKING in broadcast mode), and only these are read again; on the others the known
-// keys are, with one pipeline a tick. When a key runs out is timed here, since servers tell that late. A master that is
+// keys are, with one pipeline a tick. When a key runs out is timed here, since servers report that late. A master that is
 // slow or gone never holds up the others. Nothing but reading commands can leave it: see ErrRefused.
 package redissource
 

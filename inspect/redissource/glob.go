@@ -33,7 +33,7 @@ func newMatcher(patterns []string) matcher {
 	return m
 }
 
-// any says that one of the patterns matches.
+// any reports whether one of the patterns matches.
 func (m matcher) any(key string) bool {
 	return slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(key, w) }) ||
 		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) ||
@@ -41,7 +41,7 @@ func (m matcher) any(key string) bool {
 		slices.ContainsFunc(m.custom, func(c recipe.Custom) bool { return c.Owns(key) })
 }
 
-// glob says whether a SCAN pattern matches a key, as Redis does (util.c stringmatchlen): * and ? match any bytes, a
+// glob reports whether a SCAN pattern matches a key, as Redis does (util.c stringmatchlen): * and ? match any bytes, a
 // class [a-c^] or [^a] one, a backslash takes the next byte literally. It never backtracks over more than one star.
 func glob(pattern, key string) bool {
 	p, k := 0, 0

@@ -131,7 +131,7 @@ func (b *keyTable) trim() {
 	}
 }
 
-// due says that something in a vote has run out since it was read, or has to be confirmed.
+// due reports whether something in a vote has run out since it was read, or has to be confirmed.
 func (e *entry) due(now time.Time) bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up && overdue(v, now) })
 }
@@ -289,12 +289,12 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	return lock, false
 }
 
-// unread says that a master was not asked yet. One that does not answer is known as down before long.
+// unread reports whether a master was not asked yet. One that does not answer is known as down before long.
 func (e *entry) unread() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
 }
 
-// isLock says that at least one master holds a string under the key, a structure that a recipe knows, or what may be one of
+// isLock reports whether at least one master holds a string under the key, a structure that a recipe knows, or what may be one of
 // the two for all that can be seen.
 func (e *entry) isLock() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool {
@@ -302,12 +302,12 @@ func (e *entry) isLock() bool {
 	})
 }
 
-// hides says that a master may have a lock under the key that cannot be seen.
+// hides reports whether a master may have a lock under the key that cannot be seen.
 func hides(v inspect.Vote) bool {
 	return v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectWaiters) || v.Unknown(inspect.AspectKind)
 }
 
-// forbidden says that our user may not read the key itself, whatever the command: then nothing but its name is known.
+// forbidden reports whether our user may not read the key itself, whatever the command: then nothing but its name is known.
 func (e *entry) forbidden(v inspect.Vote) bool {
 	return !v.Up && slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Right == "~"+e.key })
 }

@@ -64,7 +64,7 @@ func newMaster(addr string, options redis.UniversalOptions, timeout time.Duratio
 	return &master{addr: addr, options: options, timeout: timeout, slots: make(chan struct{}, connections)}
 }
 
-// isCluster says that these options are of a Redis Cluster.
+// isCluster reports whether these options are of a Redis Cluster.
 func isCluster(o *redis.UniversalOptions) bool {
 	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
 }
@@ -207,7 +207,7 @@ func newClient(o redis.UniversalOptions, hook redis.Hook) *redis.Client {
 	return client
 }
 
-// isReply says that the server answered, if only with an error.
+// isReply reports whether the server answered, if only with an error.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

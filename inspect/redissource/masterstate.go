@@ -74,10 +74,10 @@ func newMasterState(m *master, index int) *masterState {
 	}
 }
 
-// up says that the master answered last time.
+// up reports whether the master answered last time.
 func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 
-// down says that it did not.
+// down reports whether it did not.
 func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
 
 // want puts a key on the list of those to read.
@@ -110,7 +110,7 @@ func (p *masterState) take(n int, perKey limit, now time.Time) []string {
 	return keys
 }
 
-// idle says that nothing is to be read and nothing is being read.
+// idle reports whether nothing is to be read and nothing is being read.
 func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
 // nextRead is when there may be something to read, as far as that depends on the clock; false when it does not.

@@ -141,7 +141,7 @@ func (m *master) askSubscribers(ctx context.Context, p redis.Pipeliner, channels
 	return s
 }
 
-// elsewhere says that clients may subscribe on replicas of the server, which tell it nothing of that: it has some, or does
+// elsewhere reports whether clients may subscribe on replicas of the server, which tell it nothing of that: it has some, or does
 // not let us know.
 func (s subscribers) elsewhere() bool {
 	if s.replication == nil {

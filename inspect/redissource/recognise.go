@@ -66,7 +66,7 @@ func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 			return nil
 		}
 		_, err := p.Exec(ctx)
-		return onlyBroken(err) // not every server tells
+		return onlyBroken(err) // not every server reports
 	})
 	if err != nil {
 		return err

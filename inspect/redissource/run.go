@@ -131,7 +131,7 @@ func (r *run) wake(now time.Time) {
 	}
 }
 
-// remind notes when a key is due next: when its votes run out, since a server tells that late or never, or when it
+// remind notes when a key is due next: when its votes run out, since a server reports that late or never, or when it
 // has been free for long enough.
 func (r *run) remind(key string, now time.Time) {
 	if r.cfg.Once {
@@ -401,7 +401,7 @@ func (r *run) nextWake(now time.Time) time.Duration {
 	return max(0, wake.Sub(now))
 }
 
-// done says that everything was looked at once.
+// done reports whether everything was looked at once.
 func (r *run) done() bool {
 	if slices.ContainsFunc(r.replicas, func(p *masterState) bool { return !p.asked }) {
 		return false

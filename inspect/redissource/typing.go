@@ -130,7 +130,7 @@ func (s sizes) decide(r *keyReading) (kind recipe.KeyType, again bool) {
 	return "", false
 }
 
-// worth says that the key is worth reading by that type: one more time, and not too large. It bounds the reading by the
+// worth reports whether the key is worth reading by that type: one more time, and not too large. It bounds the reading by the
 // server's memory that the key takes, or where that may not be asked for, by its items.
 func (s sizes) worth(r *keyReading, t recipe.KeyType) bool {
 	if t == r.shape.kind {

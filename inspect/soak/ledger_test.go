@@ -70,7 +70,7 @@ func (l *ledger) failed(lock string, from time.Time) {
 	l.tries[lock] = append(l.tries[lock], try{from, time.Now()})
 }
 
-// nameless says that an attempt without a known name was under way.
+// nameless reports whether an attempt without a known name was under way.
 func (l *ledger) nameless(lock string, at time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

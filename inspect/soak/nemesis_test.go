@@ -165,7 +165,7 @@ func (n *nemesis) masterAddr() string {
 	return ""
 }
 
-// replicates says that the master has its replica.
+// replicates reports whether the master has its replica.
 func (n *nemesis) replicates() bool {
 	master := n.masterAddr()
 	for _, r := range n.w.watched {

@@ -3,7 +3,7 @@
 // nothing here resets, closes or configures anything. Answers come from the network and are taken as hostile: bounded,
 // parsed strictly, never interpreted.
 //
-// Each server tells of its own connections and watches only: ask every member of an ensemble.
+// Each server reports its own connections and watches only: ask every member of an ensemble.
 package zkadmin
 
 import (
@@ -136,7 +136,7 @@ func (s *Server) Connections(ctx context.Context) ([]Connection, error) {
 	return ask(ctx, s, "connections", parseConnections, "cons", parseCons)
 }
 
-// WatchesByPath tells which sessions watch which paths on this server: data and exists watches only. It is dear:
+// WatchesByPath reports which sessions watch which paths on this server: data and exists watches only. It is dear:
 // look at WatchSummary first.
 func (s *Server) WatchesByPath(ctx context.Context) (map[string][]int64, error) {
 	return ask(ctx, s, "watches_by_path", parseWatches, "wchp", parseWchp)

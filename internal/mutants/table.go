@@ -101,7 +101,7 @@ func (m *mutant) apply(root string) ([]byte, error) {
 	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
 }
 
-// key tells apart what is run.
+// key distinguishes what is run.
 func (m *mutant) key() string { return m.pkg + " " + m.tests }
 
 // pattern is what go test -run takes: each test by its whole name, or by its path.

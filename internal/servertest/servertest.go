@@ -87,7 +87,7 @@ func (s *sharedServers) stop() {
 	s.zkEmbedded, s.zkReal, s.redisEmbedded, s.redisReal = nil, nil, nil, nil
 }
 
-// required says whether a missing real server or peer is a failure.
+// required reports whether a missing real server or peer is a failure.
 func required() bool { return os.Getenv("LOCKSCOPE_REAL") == "require" }
 
 // missingError names a program or library that is not installed here.

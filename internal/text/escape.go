@@ -40,7 +40,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// printable says that a rune shows itself and nothing else.
+// printable reports whether a rune shows itself and nothing else.
 func printable(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

@@ -275,7 +275,7 @@ func (m *member) follow() {
 	}
 }
 
-// beat is the leader's: pings every half tick, what followers tell with them, who is silent for too long, and the end of
+// beat is the leader's: pings every half tick, what followers report with them, who is silent for too long, and the end of
 // sessions.
 func (e *Ensemble) beat() {
 	ticks := time.NewTicker(e.cfg.TickTime / 2)

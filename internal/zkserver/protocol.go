@@ -98,7 +98,7 @@ type acl struct {
 	id     string
 }
 
-// knownScheme says whether an ACL or an authentication may name this scheme.
+// knownScheme reports whether an ACL or an authentication may name this scheme.
 func knownScheme(scheme string) bool {
 	switch scheme {
 	case "world", "digest", "ip", "auth":

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// watchKind tells the tables of watches apart.
+// watchKind distinguishes the tables of watches.
 type watchKind int
 
 const (

@@ -54,7 +54,7 @@ func scriptText(name string) string {
 	return string(prelude) + string(text)
 }
 
-// structured says that the masters hold more than a plain string under the lock's key.
+// structured reports whether the masters hold more than a plain string under the lock's key.
 func structured(l *inspect.Lock) bool {
 	for i := range l.Masters {
 		if l.Masters[i].Held != nil {
@@ -185,7 +185,7 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	return r
 }
 
-// readMode says that only readers hold the lock.
+// readMode reports whether only readers hold the lock.
 func readMode(l *inspect.Lock) bool {
 	for _, h := range l.Holders {
 		if h.Mode == recipe.Exclusive {
@@ -203,7 +203,7 @@ func readHolds(key, owner string, count int) []string {
 	return keys
 }
 
-// stands says that a master still has the contender that was seen.
+// stands reports whether a master still has the contender that was seen.
 func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 	if v.Held == nil {
 		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest

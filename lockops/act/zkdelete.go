@@ -137,7 +137,7 @@ var (
 	errUnanswered = errors.New("it was sent, and its outcome is unknown")
 )
 
-// unanswered says that a request may have been executed although it failed.
+// unanswered reports whether a request may have been executed although it failed.
 func unanswered(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrSessionExpired)
 }

@@ -47,7 +47,7 @@ type Record struct {
 	Client int    `json:"c,omitempty"`
 	Lock   string `json:"lock,omitempty"`
 	Kind   string `json:"kind,omitempty"`
-	// Hold tells the attempts of one worker apart.
+	// Hold distinguishes the attempts of one worker.
 	Hold  int64  `json:"h,omitempty"`
 	Token uint64 `json:"token,omitempty"`
 	Name  string `json:"name,omitempty"`

@@ -42,7 +42,7 @@ type lane struct {
 // holders are those who hold the lock now.
 type holders struct{ exclusive, shared int }
 
-// excludes says that a grant beside these holders is an overlap.
+// excludes reports whether a grant beside these holders is an overlap.
 func (h holders) excludes(shared bool, permits int) bool {
 	if shared {
 		return h.exclusive > 0
@@ -145,7 +145,7 @@ func (l *ledger) arrive(i int, place int64) {
 	l.forget()
 }
 
-// excluded says that two contenders cannot hold the lock together.
+// excluded reports whether two contenders cannot hold the lock together.
 func excluded(a, b bool) bool { return !a || !b }
 
 // grant notes that a contender has got the lock.
@@ -179,7 +179,7 @@ func (l *ledger) grant(i int, at time.Time) Event {
 	return Event{Kind: Granted, Contender: i, At: at, Wait: wait, Overtook: overtook, Overlap: c.overlap}
 }
 
-// overtakes says that somebody waits who came before contender i and cannot hold the lock together with it. For those
+// overtakes reports whether somebody waits who came before contender i and cannot hold the lock together with it. For those
 // before it there may be permits, too, which they are about to hear of.
 func (l *ledger) overtakes(i int) bool {
 	c := &l.lanes[i]

@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect"
 )
 
-// slowBeat is how often figures that hardly change are told.
+// slowBeat is how often figures that hardly change are reported.
 const slowBeat = 10 * time.Second
 
 // Teller decides when the state of a backend is worth telling: at once when it or a server came or went, at most
@@ -76,7 +76,7 @@ func (r *rateMeter) perSecond() float64 {
 	return float64(r.counts[newest]-r.counts[oldest]) / r.times[newest].Sub(r.times[oldest]).Seconds()
 }
 
-// same compares what has to be told at once.
+// same compares what has to be reported at once.
 func same(a, b *inspect.Backend) bool {
 	return a.State == b.State && a.Mode == b.Mode && a.Error == b.Error && a.Reading == b.Reading && a.FirstPass == b.FirstPass && slices.Equal(a.Unseen, b.Unseen) &&
 		slices.EqualFunc(a.Findings, b.Findings, func(x, y inspect.Finding) bool { return x.Message == y.Message }) &&
@@ -87,7 +87,7 @@ func same(a, b *inspect.Backend) bool {
 		})
 }
 
-// noticeable says that a figure changed so much that somebody who looks at it should see it.
+// noticeable reports whether a figure changed so much that somebody who looks at it should see it.
 func noticeable(a, b *inspect.Backend) bool {
 	if differs(a.Cost.PerSecond, b.Cost.PerSecond, 1) || a.Scanned != b.Scanned || a.Cost.Watches != b.Cost.Watches {
 		return true
@@ -100,7 +100,7 @@ func noticeable(a, b *inspect.Backend) bool {
 	return false
 }
 
-// differs says that two figures are more than a quarter, and more than least, apart.
+// differs reports whether two figures are more than a quarter, and more than least, apart.
 func differs(a, b, least float64) bool {
 	apart := max(a, b) - min(a, b)
 	return apart > least && apart > max(a, b)/4
