@@ -123,3 +123,23 @@ func TestAloneWatchGoes(t *testing.T) {
 		eventually(t, "no watch of the closed session is left", func() bool { return len(watchedBySession(t, server, own)) == 0 })
 	})
 }
+
+// TestCloseLeavesNoWatch: a session that is closed while it holds, waits and keeps a directory has no watches on the server.
+func TestCloseLeavesNoWatch(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		taken(t, s, lockops.NewZKMutex(s, path+"-alone"))
+		acquire(t, lockops.NewZKMutex(s, path))
+		_, got := queueUp(t, within(t), mutexOn(s, path))
+		eventually(t, "a watch each on the hold's node and on the directory", func() bool {
+			return len(watchedBy(t, server, s)) == 2 // who waits shares the hold's
+		})
+		id := s.Conn().SessionID()
+		s.Close()
+		if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
+			t.Error(a.err)
+		}
+		eventually(t, "no watch is left", func() bool { return len(watchedBySession(t, server, id)) == 0 })
+	})
+}

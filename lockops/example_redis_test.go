@@ -1,0 +1,141 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/lockops"
+)
+
+// exampleRedis starts a Redis of this process and a session with it.
+func exampleRedis() (server *miniredis.Miniredis, session *lockops.RedisSession, end func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	session, err = lockops.NewRedisSession(context.Background(), []*redis.UniversalOptions{{Addrs: []string{server.Addr()}}})
+	if err != nil {
+		panic(err)
+	}
+	return server, session, func() {
+		session.Close()
+		server.Close()
+	}
+}
+
+// A function under a lock in Redis: who comes meanwhile does not get it, and nothing is left behind.
+func ExampleDo_redis() {
+	ctx := context.Background()
+	server, session, end := exampleRedis()
+	defer end()
+	lock := lockops.NewRedisMutex(session, "lock:report", lockops.WithoutToken())
+	err := lockops.Do(ctx, lock, func(context.Context) error {
+		_, err := lock.TryAcquire(ctx)
+		fmt.Println("somebody else:", errors.Is(err, lockops.ErrHeld))
+		return nil
+	})
+	fmt.Println(err, server.Keys())
+	// Output:
+	// somebody else: true
+	// <nil> []
+}
+
+// A lock that is not renewed lasts for its TTL, unless it is extended.
+func ExampleHold_Extend_redis() {
+	ctx := context.Background()
+	server, session, end := exampleRedis()
+	defer end()
+	lock := lockops.NewRedisMutex(session, "lock:payout", lockops.WithTTL(time.Minute), lockops.WithoutRenewal())
+	hold, err := lock.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server.FastForward(40 * time.Second)
+	fmt.Println(server.TTL("lock:payout"))
+	fmt.Println(hold.Extend(ctx), server.TTL("lock:payout"))
+	server.FastForward(time.Minute) // nobody has extended it in time
+	fmt.Println(errors.Is(hold.Extend(ctx), lockops.ErrLost), errors.Is(context.Cause(hold.Context()), lockops.ErrLost))
+	_ = hold.Release(ctx)
+	// Output:
+	// 20s
+	// <nil> 1m0s
+	// true true
+}
+
+// A key may run out while its holder is stopped and cannot notice. A resource that checks the fencing token refuses what it
+// writes afterwards.
+func ExampleHold_Token_redis() {
+	ctx := context.Background()
+	server, session, end := exampleRedis()
+	defer end()
+	lock, resource := lockops.NewRedisMutex(session, "lock:report"), new(store)
+	stopped, err := lock.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	old, _ := stopped.Token()
+	server.FastForward(time.Minute)
+	second, err := lock.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	token, _ := second.Token()
+	fmt.Println(resource.write(token, "new"))
+	fmt.Println(resource.write(old, "late"))
+	fmt.Println(errors.Is(stopped.Release(ctx), lockops.ErrLost), second.Release(ctx))
+	// Output:
+	// <nil>
+	// a newer holder was here
+	// true <nil>
+}
+
+// A function that takes a lock which its caller may hold already: the last release frees it.
+func ExampleWithReentry_redis() {
+	ctx := context.Background()
+	server, session, end := exampleRedis()
+	defer end()
+	lock := lockops.NewRedisFairMutex(session, "lock:report", lockops.WithReentry())
+	outer, err := lock.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	inner, err := lock.Acquire(outer.Context())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(outer.Release(ctx), server.Exists("lock:report"))
+	fmt.Println(inner.Release(ctx), server.Exists("lock:report"))
+	// Output:
+	// <nil> true
+	// <nil> false
+}
+
+// Locks on a client that the program has anyway. It has to leave it to the lock when to give up, and when to ask again.
+func ExampleAdoptRedis() {
+	ctx := context.Background()
+	server, _, end := exampleRedis()
+	defer end()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	session, err := lockops.AdoptRedis(ctx, []redis.UniversalClient{client})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = lockops.Do(ctx, lockops.NewRedisMutex(session, "lock:report"), func(context.Context) error {
+		return client.Set(ctx, "report", "done", 0).Err()
+	})
+	session.Close() // the client stays open
+	fmt.Println(err, client.Get(ctx, "report").Val())
+	// Output: <nil> done
+}
