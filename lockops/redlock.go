@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -104,7 +105,8 @@ type candidate struct {
 	tries  int
 	lost   int     // elections that were lost since it was told to be next
 	since  int64   // its place among the waiters (see acquire.lua)
-	orders *master // where it stands, nil: nowhere
+	orders *master // whom it asked first the last time
+	stands []*vote // requests after which it may stand among a master's waiters: the newest of each, and all without an answer
 	w      *waiter
 }
 
@@ -122,6 +124,8 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	first.queue, first.name, first.since, first.polite = l.turns, c.name, c.since, c.tries == 0
 	c.tries++
 	c.orders = first.master
+	c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v.master == first.master && v.at != 0 })
+	c.stands = append(c.stands, first)
 	e.ask(first)
 	if err := e.await(ctx, func() bool { return e.open == 0 }); err != nil {
 		e.withdraw()
@@ -136,7 +140,11 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 		return nil, ErrHeld
 	}
 	e.askAll()
-	return e.decide(ctx)
+	h, err := e.decide(ctx)
+	if h != nil && first.at != 0 { // who gets the key of a master does not stand there any more
+		c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v == first })
+	}
+	return h, err
 }
 
 const (
@@ -177,17 +185,27 @@ func (c *candidate) pause(ctx context.Context, failed error) error {
 	return nil
 }
 
-// close leaves the waiters.
+// close leaves the waiters of all masters, in the background.
 func (c *candidate) close() {
-	if c.w == nil {
-		return
+	if c.w != nil {
+		c.l.session.waiters.remove(c.name)
 	}
-	l, s, m := c.l, c.l.session, c.orders
-	s.waiters.remove(c.name)
-	if m != nil {
-		s.goDo(func() {
-			_ = m.compare(context.Background(), turnScript, []string{l.lock.name, l.turns}, l.opts.limit, m.counts(), c.name)
-		})
+	for _, v := range c.stands {
+		c.l.session.goDo(func() { c.leave(v) })
+	}
+}
+
+// leave takes it out of a master's waiters, behind its request, and again when that may have been executed late.
+func (c *candidate) leave(v *vote) {
+	l := c.l
+	leave := func() error {
+		return v.master.compare(context.Background(), turnScript, []string{l.lock.name, l.turns}, l.opts.limit, v.master.counts(), c.name)
+	}
+	v.requestMu.Lock()
+	lateUntil := v.lateUntil
+	v.requestMu.Unlock()
+	if err := leave(); !settled(err) || time.Now().Before(lateUntil) {
+		l.session.removeLater(lateUntil, l.opts.limit, leave)
 	}
 }
 

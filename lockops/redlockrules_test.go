@@ -3,12 +3,14 @@ package lockops_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect/recipe"
 	"lockscope/internal/servertest"
 	"lockscope/lockops"
 )
@@ -268,4 +270,36 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 			t.Errorf("the key is on %d masters, want the other's one", n)
 		}
 	})
+}
+
+// TestRedlockWaiterLeavesAllMasters: who gives up stands among the waiters of no master any more, also not of one that
+// ordered them before another did.
+func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	turns := recipe.LockscopeKey(recipe.TurnPrefix, "lock")
+	stands := func(m *servertest.Redis) bool {
+		return redisClient(t, m).Exists(within(t), turns).Val() == 1
+	}
+	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock"))
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	got := make(chan error, 1)
+	waiter := redisSession(t, masters...)
+	go func() {
+		_, err := lockops.NewRedlock(waiter, "lock").Acquire(ctx)
+		got <- err
+	}()
+	eventually(t, "it stands on the first master", func() bool { return stands(masters[0]) })
+	masters[0].Pause(t)
+	eventually(t, "it stands on the second master", func() bool { return stands(masters[1]) })
+	masters[0].Resume(t)
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for i, m := range masters {
+		redisClient(t, m).Persist(within(t), turns) // it would go by itself, later
+		eventually(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(m) })
+	}
+	release(t, h)
 }
