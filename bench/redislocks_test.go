@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,17 +51,22 @@ func client(m *servertest.Redis) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true})
 }
 
+func newSession(b *testing.B, masters []*servertest.Redis) *lockops.RedisSession {
+	var options []*redis.UniversalOptions
+	for _, m := range masters {
+		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+	}
+	s, err := lockops.NewRedisSession(b.Context(), options)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
 // ours is a lock of package lockops.
 func ours(name string, lock func(*lockops.RedisSession, string, ...lockops.Option) lockops.Locker) peer {
 	return peer{name, func(b *testing.B, masters []*servertest.Redis, key string) contender {
-		var options []*redis.UniversalOptions
-		for _, m := range masters {
-			options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
-		}
-		s, err := lockops.NewRedisSession(b.Context(), options)
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := newSession(b, masters)
 		l := lock(s, key, lockops.WithTTL(lockTTL))
 		return funcs{func(ctx context.Context) (func() error, error) {
 			h, err := l.Acquire(ctx)
@@ -209,41 +215,54 @@ const (
 
 func alone(b *testing.B, masters []*servertest.Redis, peers []peer) {
 	for b.Loop() {
-		p50, cpu := make([][]float64, len(peers)), make([][]float64, len(peers))
+		p50, cpu, allocs := make([][]float64, len(peers)), make([][]float64, len(peers)), make([][]float64, len(peers))
 		for range aloneRounds {
 			for i, p := range peers {
 				c := p.join(b, masters, "lock:alone:"+p.name)
-				one := func() time.Duration {
-					start := time.Now()
-					release, err := c.acquire(b.Context())
-					if err == nil {
-						err = release()
-					}
-					if err != nil {
-						b.Fatalf("%s: %v", p.name, err)
-					}
-					return time.Since(start)
-				}
-				for range 100 {
-					one()
-				}
-				var times []time.Duration
-				before := processor()
-				for end := time.Now().Add(aloneFor); time.Now().Before(end); {
-					times = append(times, one())
-				}
-				used := processor() - before
-				slices.Sort(times)
-				p50[i] = append(p50[i], float64(times[len(times)/2].Nanoseconds())/1e3)
-				cpu[i] = append(cpu[i], float64(used.Nanoseconds())/1e3/float64(len(times)))
+				used := processor()
+				times, count := cycles(b, p.name, c)
+				used = processor() - used
 				c.close()
+				p50[i] = append(p50[i], float64(times[len(times)/2].Nanoseconds())/1e3)
+				cpu[i] = append(cpu[i], float64(used.Nanoseconds())/1e3/float64(len(times)+warmUp))
+				allocs[i] = append(allocs[i], count)
 			}
 		}
 		for i, p := range peers {
 			b.ReportMetric(median(p50[i]), p.name+"-p50-µs")
 			b.ReportMetric(median(cpu[i]), p.name+"-cpu-µs")
+			b.ReportMetric(median(allocs[i]), p.name+"-allocs")
 		}
 	}
+}
+
+const warmUp = 100
+
+// cycles acquires and releases for a while: how long each took, in order of length, and what each allocated.
+func cycles(b *testing.B, name string, c contender) (sorted []time.Duration, allocs float64) {
+	one := func() time.Duration {
+		start := time.Now()
+		release, err := c.acquire(b.Context())
+		if err == nil {
+			err = release()
+		}
+		if err != nil {
+			b.Fatalf("%s: %v", name, err)
+		}
+		return time.Since(start)
+	}
+	for range warmUp {
+		one()
+	}
+	sorted = make([]time.Duration, 0, 1<<15)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for end := time.Now().Add(aloneFor); time.Now().Before(end); {
+		sorted = append(sorted, one())
+	}
+	runtime.ReadMemStats(&after)
+	slices.Sort(sorted)
+	return sorted, float64(after.Mallocs-before.Mallocs) / float64(len(sorted))
 }
 
 func median(values []float64) float64 {
@@ -253,36 +272,48 @@ func median(values []float64) float64 {
 
 // BenchmarkRedisLockContended lets 8 and 64 clients take a lock in turns as fast as they can.
 func BenchmarkRedisLockContended(b *testing.B) {
-	masters := startMasters(b, 1)
-	for _, k := range []int{8, 64} {
-		for _, p := range []peer{bareHandOff(), rueidisLock(), ourMutex(), ourFairMutex()} {
-			b.Run(fmt.Sprintf("%d/%s", k, p.name), func(b *testing.B) { contended(b, masters, p, k, 0) })
-		}
-	}
+	compare(b, startMasters(b, 1), []peer{bareHandOff(), rueidisLock(), ourMutex(), ourFairMutex()}, 0)
 }
 
 // BenchmarkRedisLockGap holds for 2 ms and lets somebody else in between: the gap between release and next grant.
 func BenchmarkRedisLockGap(b *testing.B) {
-	masters := startMasters(b, 1)
-	for _, k := range []int{8, 64} {
-		for _, p := range []peer{bareHandOff(), rueidisLock(), ourMutex(), ourFairMutex()} {
-			b.Run(fmt.Sprintf("%d/%s", k, p.name), func(b *testing.B) { contended(b, masters, p, k, 2*time.Millisecond) })
-		}
-	}
+	compare(b, startMasters(b, 1), []peer{bareHandOff(), rueidisLock(), ourMutex(), ourFairMutex()}, 2*time.Millisecond)
 }
 
 func BenchmarkRedlockContended(b *testing.B) {
-	masters := startMasters(b, 5)
+	compare(b, startMasters(b, 5), []peer{redsyncLock("redsync"), ourRedlock()}, 0)
+}
+
+// compare lets 8 and 64 clients contend, each peer in turn, several rounds, and reports the medians.
+func compare(b *testing.B, masters []*servertest.Redis, peers []peer, hold time.Duration) {
 	for _, k := range []int{8, 64} {
-		for _, p := range []peer{redsyncLock("redsync"), ourRedlock()} {
-			b.Run(fmt.Sprintf("%d/%s", k, p.name), func(b *testing.B) { contended(b, masters, p, k, 0) })
-		}
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			for b.Loop() {
+				results := make([]map[string][]float64, len(peers))
+				for i := range peers {
+					results[i] = make(map[string][]float64)
+				}
+				for range aloneRounds {
+					for i, p := range peers {
+						for what, value := range contended(b, masters, p, k, hold) {
+							results[i][what] = append(results[i][what], value)
+						}
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+				for i, p := range peers {
+					for what, values := range results[i] {
+						b.ReportMetric(median(values), p.name+"-"+what)
+					}
+				}
+			}
+		})
 	}
 }
 
 const (
-	ramp        = 500 * time.Millisecond
-	contendedIn = 3 * time.Second
+	ramp        = 300 * time.Millisecond
+	contendedIn = 1200 * time.Millisecond
 )
 
 type tally struct {
@@ -297,38 +328,41 @@ type tally struct {
 	inside, twice int
 }
 
-func contended(b *testing.B, masters []*servertest.Redis, p peer, k int, hold time.Duration) {
-	for b.Loop() {
-		t := &tally{grants: make([]int, k), last: -1}
-		ctx, cancel := context.WithCancel(b.Context())
-		key := "lock:" + strings.ReplaceAll(b.Name(), "/", ":")
-		var all sync.WaitGroup
-		members := make([]contender, k)
-		for i := range k {
-			members[i] = p.join(b, masters, key)
-		}
-		for i, c := range members {
-			all.Go(func() { t.run(b, ctx, p, c, i, hold) })
-		}
-		time.Sleep(ramp)
-		before := commands(b, masters)
-		t.mu.Lock()
-		t.counting = true
-		t.mu.Unlock()
-		start := time.Now()
-		time.Sleep(contendedIn)
-		t.mu.Lock()
-		t.counting = false
-		t.mu.Unlock()
-		took := time.Since(start).Seconds()
-		after := commands(b, masters)
-		cancel()
-		all.Wait()
-		for _, c := range members {
-			c.close()
-		}
-		t.report(b, took, after-before, k)
+var runs atomic.Int64
+
+// contended lets k clients take one lock in turns, and says how fast and how fair that went.
+func contended(b *testing.B, masters []*servertest.Redis, p peer, k int, hold time.Duration) map[string]float64 {
+	t := &tally{grants: make([]int, k), last: -1}
+	ctx, cancel := context.WithCancel(b.Context())
+	key := fmt.Sprintf("lock:%s:%s:%d", strings.ReplaceAll(b.Name(), "/", ":"), p.name, runs.Add(1)) // the bare hand-off leaves its queue
+	var all sync.WaitGroup
+	members := make([]contender, k)
+	for i := range k {
+		members[i] = p.join(b, masters, key)
 	}
+	for i, c := range members {
+		all.Go(func() { t.run(b, ctx, p, c, i, hold) })
+	}
+	time.Sleep(ramp)
+	before := commands(b, masters)
+	t.count(true)
+	start := time.Now()
+	time.Sleep(contendedIn)
+	t.count(false)
+	took := time.Since(start).Seconds()
+	after := commands(b, masters)
+	cancel()
+	all.Wait()
+	for _, c := range members {
+		c.close()
+	}
+	return t.figures(b, took, after-before, k)
+}
+
+func (t *tally) count(on bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counting = on
 }
 
 func (t *tally) run(b *testing.B, ctx context.Context, p peer, c contender, i int, hold time.Duration) {
@@ -377,7 +411,7 @@ func (t *tally) left() {
 	t.released = time.Now()
 }
 
-func (t *tally) report(b *testing.B, seconds float64, commands, k int) {
+func (t *tally) figures(b *testing.B, seconds float64, commands, k int) map[string]float64 {
 	var sum, squares float64
 	for _, n := range t.grants {
 		sum += float64(n)
@@ -391,15 +425,16 @@ func (t *tally) report(b *testing.B, seconds float64, commands, k int) {
 	}
 	slices.Sort(t.gaps)
 	slices.Sort(t.waits)
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(math.Round(float64(t.changes)/seconds), "changes/s")
-	b.ReportMetric(math.Round(sum/seconds), "grants/s")
-	b.ReportMetric(float64(commands)/sum, "wire/grant")
-	b.ReportMetric(sum*sum/(float64(k)*squares), "jain")
-	if len(t.gaps) > 0 {
-		b.ReportMetric(float64(t.gaps[len(t.gaps)/2].Microseconds()), "gap-p50-µs")
+	figures := map[string]float64{
+		"changes/s":  math.Round(float64(t.changes) / seconds),
+		"wire/grant": float64(commands) / sum,
+		"jain":       sum * sum / (float64(k) * squares),
+		"longest-ms": float64(t.waits[len(t.waits)-1].Milliseconds()),
 	}
-	b.ReportMetric(float64(t.waits[len(t.waits)-1].Milliseconds()), "longest-ms")
+	if len(t.gaps) > 0 {
+		figures["gap-p50-µs"] = float64(t.gaps[len(t.gaps)/2].Microseconds())
+	}
+	return figures
 }
 
 // commands is how many commands the masters have got over the wire: those in scripts are told apart by not being sent as

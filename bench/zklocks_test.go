@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,6 +58,14 @@ func goZooKeeper() zkPeer {
 	}}
 }
 
+var newestTokens sync.Map // by path
+
+// tokens keeps the newest token of a lock, which are in the order in which its contenders came.
+func tokens(path string) *atomic.Uint64 {
+	newest, _ := newestTokens.LoadOrStore(path, new(atomic.Uint64))
+	return newest.(*atomic.Uint64)
+}
+
 func ourZKMutex() zkPeer {
 	return zkPeer{"lockscope", func(b *testing.B, addr, path string) contender {
 		s, err := lockops.NewZKSession(b.Context(), []string{addr})
@@ -67,9 +73,16 @@ func ourZKMutex() zkPeer {
 			b.Fatal(err)
 		}
 		l := lockops.NewZKMutex(s, path)
+		newest := tokens(path)
 		return funcs{func(ctx context.Context) (func() error, error) {
 			h, err := l.Acquire(ctx)
-			return func() error { return h.Release(context.Background()) }, err
+			if err != nil {
+				return nil, err
+			}
+			if t, ok := h.Token(); ok && newest.Swap(t) > t {
+				b.Error("lockscope: a contender was granted the lock before one that had come earlier")
+			}
+			return func() error { return h.Release(context.Background()) }, nil
 		}, s.Close}
 	}}
 }
@@ -83,7 +96,7 @@ func BenchmarkZKLockAlone(b *testing.B) {
 		for range aloneRounds {
 			for i, p := range peers {
 				c := p.join(b, server.Addr, "/alone-"+p.name)
-				times, count := aloneZK(b, p, c)
+				times, count := cycles(b, p.name, c)
 				c.close()
 				p50[i] = append(p50[i], float64(times[len(times)/2].Nanoseconds())/1e3)
 				allocs[i] = append(allocs[i], count)
@@ -95,31 +108,6 @@ func BenchmarkZKLockAlone(b *testing.B) {
 		}
 		b.ReportMetric(median(p50[2])/median(p50[0]), "×floor")
 	}
-}
-
-func aloneZK(b *testing.B, p zkPeer, c contender) (sorted []time.Duration, allocs float64) {
-	one := func() time.Duration {
-		start := time.Now()
-		release, err := c.acquire(b.Context())
-		if err == nil {
-			err = release()
-		}
-		if err != nil {
-			b.Fatalf("%s: %v", p.name, err)
-		}
-		return time.Since(start)
-	}
-	for range 100 {
-		one()
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for end := time.Now().Add(aloneFor); time.Now().Before(end); {
-		sorted = append(sorted, one())
-	}
-	runtime.ReadMemStats(&after)
-	slices.Sort(sorted)
-	return sorted, float64(after.Mallocs-before.Mallocs) / float64(len(sorted))
 }
 
 // BenchmarkZKLockContended lets 8 and 64 clients take a lock in turns as fast as they can: owner changes a second, each

@@ -52,7 +52,7 @@ func (m *master) readClock(key string, limit time.Duration) (clockReading, error
 	}
 	m.note(err)
 	if err != nil {
-		return clockReading{}, m.failed(explain(err, clockScript, []string{key}))
+		return clockReading{}, m.failed(explain(err, clockScript, keysOf(key)))
 	}
 	return m.setClock(key, clockReading{at, before, time.Now(), dials}), nil
 }

@@ -29,7 +29,7 @@ const beatMost = time.Second
 // Acquire fails.
 func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMutex {
 	m := &RedisFairMutex{newRedisKey(s, "redis-fair", key, redisMutexKeeps, opts)}
-	m.keys = []string{key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key)}
+	m.keys = keysOf(key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key))
 	if m.opts.fence {
 		m.keys = append(m.keys, recipe.FenceKey(key))
 	}

@@ -85,14 +85,14 @@ const probeLife = 10 * time.Second
 
 // probe sets a key of the session's on a master: one that finds another master's is the same server.
 func (m *master) probe(limit time.Duration) error {
-	keys := []string{recipe.ProbePrefix + m.session.id}
+	keys := keysOf(recipe.ProbePrefix + m.session.id)
 	m.mu.Lock()
 	probed := m.identity.known
 	m.mu.Unlock()
 	if probed {
 		return nil
 	}
-	now, err := m.clockFor(keys[0], limit)
+	now, err := m.clockFor(keys.name(0), limit)
 	if err != nil {
 		return err
 	}

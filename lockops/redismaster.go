@@ -146,13 +146,10 @@ func (m *master) breakerOpen() bool {
 }
 
 // eval runs a script, by its digest when the server knows it.
-func (m *master) eval(ctx context.Context, sc *script, keys []string, args ...any) (string, error) {
+func (m *master) eval(ctx context.Context, sc *script, keys scriptKeys, args ...any) (string, error) {
 	request := make([]any, 3, 3+len(keys)+len(args))
 	request[0], request[1], request[2] = "evalsha", sc.sha, len(keys)
-	for _, k := range keys {
-		request = append(request, k)
-	}
-	request = append(request, args...)
+	request = append(append(request, keys...), args...)
 	m.requests.Add(1)
 	cmd := redis.NewStringCmd(ctx, request...)
 	_ = m.client.Process(ctx, cmd)
@@ -181,7 +178,7 @@ type verdict struct {
 // request is what a script that takes a lock is told.
 type request struct {
 	script *script
-	keys   []string
+	keys   scriptKeys
 	value  string
 	ttl    time.Duration
 	since  int64         // by when to stand in the queue (see acquire.lua)
@@ -198,7 +195,7 @@ func (m *master) take(r request, limit time.Duration) verdict {
 	if m.breakerOpen() {
 		return verdict{err: m.failed(ErrDead)}
 	}
-	clock, err := m.clockFor(r.keys[0], limit)
+	clock, err := m.clockFor(r.keys.name(0), limit)
 	if err != nil {
 		return verdict{err: err}
 	}
@@ -224,7 +221,7 @@ func (m *master) take(r request, limit time.Duration) verdict {
 		}
 		return v
 	}
-	return m.judge(reply, r.keys[0], clockReading{before: before, after: after, dials: dials})
+	return m.judge(reply, r.keys.name(0), clockReading{before: before, after: after, dials: dials})
 }
 
 // judge reads "verdict detail seconds microseconds".
@@ -255,7 +252,7 @@ var errLate = errors.New("the request came too late to the master, or its clock 
 
 // timeByKey asks the server of a Cluster that has a key for its time, in µs since 1970.
 func (m *master) timeByKey(key string, limit time.Duration) (int64, error) {
-	reply, err := m.eval(within(limit), clockScript, []string{key})
+	reply, err := m.eval(within(limit), clockScript, keysOf(key))
 	if err != nil {
 		return 0, err
 	}
@@ -267,13 +264,13 @@ func (m *master) timeByKey(key string, limit time.Duration) (int64, error) {
 
 // compare runs a script that acts on a key if it has our value: nil when it did, otherwise a *NodeError with ErrGone,
 // ErrOther, or why there was no answer.
-func (m *master) compare(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) error {
+func (m *master) compare(ctx context.Context, sc *script, keys scriptKeys, limit time.Duration, args ...any) error {
 	_, err := m.compareReply(ctx, sc, keys, limit, args...)
 	return err
 }
 
 // compareReply is compare, and what the script has said.
-func (m *master) compareReply(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) (string, error) {
+func (m *master) compareReply(ctx context.Context, sc *script, keys scriptKeys, limit time.Duration, args ...any) (string, error) {
 	deadline := time.Now().Add(limit)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d

@@ -21,7 +21,7 @@ type RedisMutex struct{ redisKey }
 // WithMasterLimit, WithReentry, OnWaiting, OnRenew, OnAsked. On a session with several masters every Acquire fails.
 func NewRedisMutex(s *RedisSession, key string, opts ...Option) *RedisMutex {
 	m := &RedisMutex{newRedisKey(s, "redis", key, redisMutexKeeps, opts)}
-	m.keys = []string{key, recipe.LockscopeKey(recipe.WaitPrefix, key)}
+	m.keys = keysOf(key, recipe.LockscopeKey(recipe.WaitPrefix, key))
 	if m.opts.fence {
 		m.keys = append(m.keys, recipe.FenceKey(key))
 	}
@@ -36,9 +36,9 @@ type redisKey struct {
 	master      *master
 	opts        options
 	lock        lockKey
-	keys        []string // of the script that takes it
+	keys        scriptKeys // of the script that takes it
 	acquire     *script
-	releaseKeys []string
+	releaseKeys scriptKeys
 	release     *script
 	releaseArgs []any // behind the value
 	beat        time.Duration

@@ -36,12 +36,36 @@ var fairReleaseLua string
 //go:embed lua/clock.lua
 var clockLua string
 
-// script is a Lua script and the digest that servers know it by.
-type script struct{ source, sha string }
+// script is a Lua script and the digest that servers know it by, a string that is an argument of every request.
+type script struct {
+	source string
+	sha    any
+}
 
 func newScript(source string) *script {
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // what EVALSHA takes
 	return &script{source, hex.EncodeToString(sum[:])}
+}
+
+// scriptKeys are the keys of a script: strings, made arguments of its requests once.
+type scriptKeys []any
+
+func keysOf(names ...string) scriptKeys {
+	keys := make(scriptKeys, len(names))
+	for i, n := range names {
+		keys[i] = n
+	}
+	return keys
+}
+
+func (k scriptKeys) name(i int) string { return k[i].(string) }
+
+func (k scriptKeys) names() []string {
+	names := make([]string, len(k))
+	for i := range k {
+		names[i] = k.name(i)
+	}
+	return names
 }
 
 var (

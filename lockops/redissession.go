@@ -57,9 +57,10 @@ type RedisSession struct {
 	contended  recently
 	identities identities
 
-	mu     sync.Mutex
-	closed bool
-	work   sync.WaitGroup // with mu: nobody enters after closed
+	mu      sync.Mutex
+	closed  bool
+	work    sync.WaitGroup // with mu: nobody enters after closed
+	workers workers
 }
 
 // sessionBytes is how much of a value's sixteen random bytes is the session's.
@@ -183,6 +184,7 @@ func (s *RedisSession) Close() {
 	s.end(ErrClosed)
 	s.leases.loseAll()
 	s.work.Wait()
+	s.workers.wait()
 	if closed || s.lent {
 		return
 	}
@@ -204,7 +206,13 @@ func (s *RedisSession) enter() bool {
 func (s *RedisSession) leave() { s.work.Done() }
 
 // goDo runs f in a goroutine that Close waits for. Its caller has entered, or runs in such a goroutine.
-func (s *RedisSession) goDo(f func()) { s.work.Go(f) }
+func (s *RedisSession) goDo(f func()) {
+	s.work.Add(1)
+	s.workers.do(s.ctx.Done(), func() {
+		defer s.work.Done()
+		f()
+	})
+}
 
 // pause waits for news or for the time to look; it ends with an error when ctx or the session does.
 func (s *RedisSession) pause(ctx context.Context, wait time.Duration, news <-chan struct{}) error {

@@ -25,7 +25,8 @@ type Redlock struct {
 	session *RedisSession
 	opts    options
 	lock    lockKey
-	turns   string // the key of who waits
+	// The keys of scripts: the lock's, and with that of who waits.
+	key, keyAndTurns scriptKeys
 }
 
 // NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL, WithoutRenewal,
@@ -33,7 +34,7 @@ type Redlock struct {
 // one, unless it was made WithUncheckedMasters.
 func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	l := &Redlock{session: s, opts: newOptions(redlockKeeps, opts), lock: lockKey{s, "redlock", key}}
-	l.turns = recipe.LockscopeKey(recipe.TurnPrefix, key)
+	l.key, l.keyAndTurns = keysOf(key), keysOf(key, recipe.LockscopeKey(recipe.TurnPrefix, key))
 	if l.opts.limit <= 0 {
 		l.opts.limit = min(max(l.opts.ttl/20, 50*time.Millisecond), 500*time.Millisecond, l.opts.ttl/3)
 	}
@@ -121,7 +122,7 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 		return e.decide(ctx)
 	}
 	first := e.first()
-	first.queue, first.name, first.since, first.polite = l.turns, c.name, c.since, c.tries == 0
+	first.queues, first.name, first.since, first.polite = true, c.name, c.since, c.tries == 0
 	c.tries++
 	c.orders = first.master
 	c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v.master == first.master && v.at != 0 })
@@ -199,7 +200,7 @@ func (c *candidate) close() {
 func (c *candidate) leave(v *vote) {
 	l := c.l
 	leave := func() error {
-		return v.master.compare(context.Background(), turnScript, []string{l.lock.name, l.turns}, l.opts.limit, v.master.counts(), c.name)
+		return v.master.compare(context.Background(), turnScript, l.keyAndTurns, l.opts.limit, v.master.counts(), c.name)
 	}
 	v.requestMu.Lock()
 	lateUntil := v.lateUntil

@@ -185,7 +185,7 @@ const wakeDelay = time.Millisecond
 func (e *election) wake(delay time.Duration) {
 	_ = e.l.session.sleep(delay)
 	m := e.first().master
-	_ = m.compare(context.Background(), turnScript, []string{e.l.lock.name, e.l.turns}, e.l.opts.limit, m.counts(), "")
+	_ = m.compare(context.Background(), turnScript, e.l.keyAndTurns, e.l.opts.limit, m.counts(), "")
 }
 
 // redlockGrant is an acquired majority.

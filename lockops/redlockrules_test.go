@@ -277,8 +277,16 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	turns := recipe.LockscopeKey(recipe.TurnPrefix, "lock")
-	stands := func(m *servertest.Redis) bool {
-		return redisClient(t, m).Exists(within(t), turns).Val() == 1
+	var clients []*redis.Client
+	for _, m := range masters {
+		clients = append(clients, redisClient(t, m))
+	}
+	stands := func(i int) bool {
+		n, err := clients[i].Exists(within(t), turns).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n == 1
 	}
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock"))
 	ctx, cancel := context.WithCancel(within(t))
@@ -289,17 +297,19 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		_, err := lockops.NewRedlock(waiter, "lock").Acquire(ctx)
 		got <- err
 	}()
-	eventually(t, "it stands on the first master", func() bool { return stands(masters[0]) })
+	eventually(t, "it stands on the first master", func() bool { return stands(0) })
 	masters[0].Pause(t)
-	eventually(t, "it stands on the second master", func() bool { return stands(masters[1]) })
+	eventually(t, "it stands on the second master", func() bool { return stands(1) })
 	masters[0].Resume(t)
 	cancel()
 	if err := <-got; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for i, m := range masters {
-		redisClient(t, m).Persist(within(t), turns) // it would go by itself, later
-		eventually(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(m) })
+	for i, c := range clients {
+		if err := c.Persist(within(t), turns).Err(); err != nil { // it would go by itself, later
+			t.Fatal(err)
+		}
+		eventually(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(i) })
 	}
 	release(t, h)
 }

@@ -13,10 +13,11 @@ type vote struct {
 	master *master
 	asked  bool // of who counts
 
-	// On the master that orders the waiters: their key, the waiter's name and place, whether it lets others go first.
-	queue, name string
-	since       int64
-	polite      bool
+	// On the master that orders the waiters: that it is, the waiter's name and place, whether it lets others go first.
+	queues bool
+	name   string
+	since  int64
+	polite bool
 
 	requestMu sync.Mutex // held while a request is under way; guards all below
 	over      bool       // taken back: no more requests but releases
@@ -39,11 +40,11 @@ func (v *vote) ask(before []chan struct{}) {
 	}
 }
 
-func (v *vote) keys() []string {
-	if v.queue == "" {
-		return []string{v.e.l.lock.name}
+func (v *vote) keys() scriptKeys {
+	if v.queues {
+		return v.e.l.keyAndTurns
 	}
-	return []string{v.e.l.lock.name, v.queue}
+	return v.e.l.key
 }
 
 // set asks the master for the key, if it is one that may vote. requestMu is held.
@@ -110,11 +111,11 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 	case v.over || ctx.Err() != nil:
 		return v.master.failed(errNoVote)
 	case !v.has:
-		v.since, v.queue, v.name, v.polite = notInQueue, "", "", false
+		v.since, v.queues, v.name, v.polite = notInQueue, false, "", false
 		v.set()
 		return errNoVote
 	}
-	err := v.master.compare(ctx, extendScript, []string{v.e.l.lock.name}, o.limit, v.e.value, o.ttl.Milliseconds())
+	err := v.master.compare(ctx, extendScript, v.e.l.key, o.limit, v.e.value, o.ttl.Milliseconds())
 	if errors.Is(err, ErrGone) || errors.Is(err, ErrOther) {
 		v.has = false
 	}
@@ -155,9 +156,9 @@ func (v *vote) takeBack(back chan<- error, done func()) {
 // release deletes the key; waits says that somebody waits for the lock.
 func (v *vote) release() (waits bool, err error) {
 	l := v.e.l
-	keys := []string{l.lock.name}
+	keys := l.key
 	if v.e.first() == v {
-		keys = append(keys, l.turns)
+		keys = l.keyAndTurns
 	}
 	reply, err := v.master.compareReply(context.Background(), voteReleaseScript, keys, l.opts.limit, v.e.value)
 	return reply == "2", err

@@ -1,0 +1,48 @@
+package lockops
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// workers run functions in goroutines, of which a few are kept for the next: a request of go-redis needs a deeper stack
+// than a new goroutine has, and to grow one costs as much as the rest of sending it.
+type workers struct {
+	start sync.Once
+	next  chan func() // to those that have nothing to do
+	idle  atomic.Int32
+	all   sync.WaitGroup
+}
+
+// mostIdle is how many goroutines are kept, of about 8 KiB each: a Redlock on five masters has ten at once.
+const mostIdle = 16
+
+// do runs f; until closed is closed, its goroutine may be kept afterwards.
+func (w *workers) do(closed <-chan struct{}, f func()) {
+	w.start.Do(func() { w.next = make(chan func()) })
+	select {
+	case w.next <- f:
+	default:
+		w.all.Go(func() { w.work(closed, f) })
+	}
+}
+
+func (w *workers) work(closed <-chan struct{}, f func()) {
+	for {
+		f()
+		if w.idle.Add(1) > mostIdle {
+			w.idle.Add(-1)
+			return
+		}
+		select {
+		case f = <-w.next:
+			w.idle.Add(-1)
+		case <-closed:
+			w.idle.Add(-1)
+			return
+		}
+	}
+}
+
+// wait waits for all that have run something, once they were closed and no more is to be done.
+func (w *workers) wait() { w.all.Wait() }
