@@ -310,7 +310,7 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                                     {"+evalsha", "may not run EVALSHA"},
 		"NOPERM ACL failure in script: User ops has no permissions to run the 'pexpire' command script: 5, on @user_script:2.": {"+pexpire", "may not run PEXPIRE"},
 	} {
-		err := explain(reply(text), sc, []string{"lock"})
+		err := explain(reply(text), sc, keysOf("lock"))
 		var denied *DeniedError
 		switch is := errors.As(err, &denied); {
 		case is != (want.right != ""):
