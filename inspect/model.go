@@ -329,6 +329,11 @@ type Cost struct {
 	TripsPerSecond float64
 	Limit          float64
 	Slowed         bool
+	// Items are the reads that requests for many carried, and Bytes how long their answers were, since the start; their rates
+	// over the last seconds; and how many a second our budget allows, 0 where it sets no bound or no request carries many.
+	Items, Bytes                   uint64
+	ItemsPerSecond, BytesPerSecond float64
+	ItemLimit, ByteLimit           float64
 	// Heartbeats are the signs of life that we sent besides, on connections on which a server speaks by itself.
 	Heartbeats uint64
 	// Watches set by us on the servers now, and WatchLimit how many there may be; 0: no bound.

@@ -71,6 +71,10 @@ func (r *run) describe() *inspect.Backend {
 		b.Cost.Requests += a.Requests()
 	}
 	b.Cost.Trips = b.Cost.Requests
+	b.Cost.Items, b.Cost.Bytes = r.itemsRead, r.bytesRead
+	if r.manyReads && !r.cfg.Budget.Unlimited {
+		b.Cost.ItemLimit, b.Cost.ByteLimit = r.cfg.Budget.Items, r.cfg.Budget.Bytes
+	}
 	return b
 }
 

@@ -210,6 +210,14 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 	if b.Kind == inspect.Redis && c.PerSecond > rate {
 		d.fact("", fmt.Sprintf("with %s, as one request may carry many", describe.PerSecond(c.PerSecond)+" commands"), t.Muted)
 	}
+	if c.ItemLimit > 0 {
+		items, bytes := c.ItemLimit, c.ByteLimit
+		if c.Slowed {
+			items, bytes = items/2, bytes/2
+		}
+		d.gauge("our reads", c.ItemsPerSecond, items, fmt.Sprintf("%.0f of %.0f a second allowed, %d in all", c.ItemsPerSecond, items, c.Items))
+		d.gauge("answers", c.BytesPerSecond, bytes, fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
+	}
 	if c.WatchLimit > 0 {
 		d.gauge("our watches", float64(c.Watches), float64(c.WatchLimit), fmt.Sprintf("%d of %d allowed", c.Watches, c.WatchLimit))
 	}

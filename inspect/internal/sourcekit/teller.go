@@ -18,6 +18,8 @@ type Teller struct {
 	toldAt time.Time
 	rates  rateMeter
 	trips  rateMeter
+	items  rateMeter
+	bytes  rateMeter
 	// servers are the rates by address. There are few, and hardly ever new ones.
 	servers map[string]*rateMeter
 }
@@ -42,6 +44,10 @@ func (t *Teller) Tell(now time.Time, b *inspect.Backend, always bool) *inspect.B
 	}
 	t.trips.add(now, b.Cost.Trips)
 	b.Cost.TripsPerSecond = t.trips.perSecond()
+	t.items.add(now, b.Cost.Items)
+	b.Cost.ItemsPerSecond = t.items.perSecond()
+	t.bytes.add(now, b.Cost.Bytes)
+	b.Cost.BytesPerSecond = t.bytes.perSecond()
 	if t.Told != nil && !always && same(t.Told, b) {
 		age := now.Sub(t.toldAt)
 		if age < time.Second || age < slowBeat && !noticeable(t.Told, b) {
