@@ -199,9 +199,9 @@ func withoutPackages(text string) string {
 	return text
 }
 
-// withCheck says what to look at when a server cannot be reached, unless an error says that itself.
+// withCheck says what to look at when a server cannot be reached, unless an error says that itself, or is a reply.
 func withCheck(text string) string {
-	if strings.HasSuffix(text, ")") {
+	if strings.HasSuffix(text, ")") || strings.Contains(text, ": ERR ") {
 		return text
 	}
 	return text + " (check the address, and that the server runs)"

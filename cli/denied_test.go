@@ -64,4 +64,7 @@ func TestErrorsAreOfTheDomain(t *testing.T) {
 	if want := "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got := withCheck("master r1:6379: keys cannot be looked for: ERR DB index is out of range"); strings.Contains(got, "check the address") {
+		t.Errorf("of a server that answers: %q", got)
+	}
 }

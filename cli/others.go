@@ -11,23 +11,27 @@ import (
 // othersWithin is how long the other locks of the targets are read for what they tell of one.
 const othersWithin = 5 * time.Second
 
-// withOthers is a look at one lock with what only the others tell of it, which are read where it may be a part of a
-// deadlock: somebody who is known waits for it. Where they cannot all be read in time that is said.
+// withOthers is a look at one lock with what only the others tell of it. They are read where it may be a part of a deadlock,
+// since somebody who is known waits for it, and where it has no quorum, since its servers may be no masters of one lock. Where
+// they cannot all be read in time that is said.
 func (a *app) withOthers(ctx context.Context, s setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
 	l := one.Lock(id)
-	if l == nil || !mayBlockEachOther(l) {
+	if l == nil || !mayBlockEachOther(l) && l.State != inspect.StateMinority {
 		return one
 	}
 	ctx, cancel := context.WithTimeout(ctx, othersWithin)
 	defer cancel()
 	all, err := a.look(ctx, s, "")
 	if err != nil || ctx.Err() != nil || slices.ContainsFunc(all.Backends, unseen) {
-		a.say("not all other locks could be read: a deadlock across locks would not show (see: lockscope doctor)")
+		a.say("not all other locks could be read: a deadlock across locks, or servers that are no masters of one lock, would not show (see: lockscope doctor)")
 		return one
 	}
 	other := all.Lock(id)
-	if other == nil {
+	switch own := all.Backend(id.Backend); {
+	case other == nil:
 		return one
+	case own != nil && own.Spread.Suspect():
+		return all
 	}
 	known := func(f inspect.Finding) bool {
 		return f.Rule != "deadlock" || slices.ContainsFunc(l.Findings, func(has inspect.Finding) bool { return has.Rule == f.Rule })

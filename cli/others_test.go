@@ -67,3 +67,33 @@ func TestShowFindsADeadlock(t *testing.T) {
 		}
 	})
 }
+
+// Servers that were given with commas, each with locks of its own, are suspect, and not the lock that is shown of them: the
+// other locks tell. Where these stand on a quorum, a lock that does not is a leftover.
+func TestShowSuspectsServersRatherThanTheLock(t *testing.T) {
+	var masters []*servertest.Redis
+	var addrs []string
+	for range 3 {
+		m := servertest.StartEmbeddedRedis(t)
+		masters, addrs = append(masters, m), append(addrs, m.Addr)
+	}
+	put := func(key string, on ...int) {
+		for _, i := range on {
+			if err := masters[i].Mini.Set(key, "Zm9vYmFyYmF6cXV4MTIzNA=="); err != nil {
+				t.Fatal(err)
+			}
+			masters[i].Mini.SetTTL(key, time.Minute)
+		}
+	}
+	target := "redis://" + strings.Join(addrs, ",")
+	put("lock:a", 0)
+	put("lock:b", 1)
+	got := run(t, "show", "redis:lock:a", target)
+	if said := got.stdout + got.stderr; strings.Contains(said, "nobody holds") || strings.Contains(said, "minority-leftover") || !strings.Contains(said, "suspect-target") {
+		t.Errorf("independent servers: exit %d\n%s", got.code, said)
+	}
+	put("lock:c", 0, 1, 2)
+	if got := run(t, "show", "redis:lock:a", target); !strings.Contains(got.stdout, "minority-leftover") {
+		t.Errorf("masters of one lock: exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+}

@@ -158,6 +158,7 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"held", "worker-1 (10.0.0.1:5) holds it for 1m00s; 1 waits, next worker-2, longest 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
 		{"free", "free: nobody holds it and nobody waits", inspect.Lock{State: inspect.StateFree}},
+		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock at all, nobody holds it", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
 		{"vacant", "nobody holds it, though 1 waits; first in line is worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
 		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},

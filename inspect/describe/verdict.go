@@ -22,6 +22,9 @@ func (v View) Verdict(l *inspect.Lock) string {
 		return v.redisVerdict(l)
 	}
 	if len(l.Holders) == 0 {
+		if l.Kind == inspect.KindUnknown {
+			return vacant(l, "no contender of a known recipe is in it: if it is a lock at all, nobody holds it")
+		}
 		return vacant(l, "free: nobody holds it and nobody waits")
 	}
 	return v.holders(l) + v.queue(l)
@@ -194,6 +197,9 @@ func (v View) redisVerdict(l *inspect.Lock) string {
 		if len(t.Counts) == 0 {
 			return "nobody holds it: a client has some of the lock's keys, but too few"
 		}
+		if v.suspect(l) {
+			return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock", t.Counts[0], n)
+		}
 		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], n, l.Quorum, v.clearsIn(l))
 	}
 	text := v.redisHolder(l)
@@ -201,6 +207,15 @@ func (v View) redisVerdict(l *inspect.Lock) string {
 		text += v.queue(l)
 	}
 	return text + UnseenWaiters(l)
+}
+
+// suspect reports whether the masters of a lock are most likely servers of their own.
+func (v View) suspect(l *inspect.Lock) bool {
+	if v.Snapshot == nil {
+		return false
+	}
+	b := v.Snapshot.Backend(l.ID.Backend)
+	return b != nil && b.Spread.Suspect()
 }
 
 func (v View) redisHolder(l *inspect.Lock) string {

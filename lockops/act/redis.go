@@ -249,7 +249,7 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 	if _, queued := find(rd.lock, seen.Name); queued && seen.State == inspect.Waiting {
 		warnings = waiterWarnings(seen)
 	} else if seen.State != inspect.Holding {
-		warnings = []string{"this value has no quorum: nobody holds the lock by it; deleting it clears the way for others"}
+		warnings = []string{"this value has no quorum: nobody holds the lock by it, if these are the masters of one lock (the other locks were not read: see lockscope doctor); deleting it clears the way for others"}
 	}
 	if len(rd.lock.Masters) > 1 {
 		warnings = append(warnings, "whether it has a quorum is read from all masters right before; each then compares and deletes by itself, not all in one step")
