@@ -4,6 +4,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/fairness"
 )
 
 const (
@@ -91,21 +94,27 @@ func (t *track) granted(c change, e *Event) {
 		place = len(queue) // it came after all of them
 	}
 	if place > 0 && !c.blind {
-		t.overtake(queue[:place], c.is)
+		t.overtake(h, queue[:place], c.is)
 	}
 }
 
-// overtake counts a grant for those that waited before the one who got it and wait still.
-func (t *track) overtake(before []Contender, is *Lock) {
+// overtake counts a grant for those that waited before the one who got it, wait still, and are overtaken by it.
+func (t *track) overtake(granted *Contender, before []Contender, is *Lock) {
 	now := indexOf(is)
-	counts := maps.Clone(t.view.Overtaken)
+	var waiters []*Contender
+	var claims []fairness.Claim
 	for i := range before {
 		if w, ok := now.same(&before[i]); ok && w.State == Waiting {
-			if counts == nil {
-				counts = make(map[Untrusted]int)
-			}
-			counts[w.Name]++
+			waiters, claims = append(waiters, w), append(claims, fairness.Claim{Place: int64(i), Shared: w.Mode == recipe.Shared})
 		}
+	}
+	last := fairness.Claim{Place: int64(len(before)), Shared: granted.Mode == recipe.Shared}
+	counts := maps.Clone(t.view.Overtaken)
+	for _, i := range fairness.Overtaken(last, claims, is.Limit-len(is.Holders)) {
+		if counts == nil {
+			counts = make(map[Untrusted]int)
+		}
+		counts[waiters[i].Name]++
 	}
 	t.view.Overtaken = counts
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect/recipe"
 )
 
 func (a *applied) history() *History { return a.locks.get(ID{"zk", "/l"}).history }
@@ -99,6 +101,22 @@ func TestOvertakingIsCountedForWhoWaits(t *testing.T) {
 	if h := b.history(); len(h.Overtaken) != 0 {
 		t.Errorf("%v overtaken in a fair queue (%s)", h.Overtaken, name(12))
 	}
+}
+
+// Readers hold the lock together: one that is granted first takes nothing from another.
+func TestReadersDoNotOvertakeReaders(t *testing.T) {
+	a := applying(t)
+	key := func(holder string, mode recipe.Mode, waiters ...Contender) *Lock {
+		l := KeyLock(ID{"zk", "/l"}, ballots(holder), now)
+		l.Holders[0].Mode = mode
+		l.Waiters = waiters
+		return l
+	}
+	first, second := Contender{Name: "12", State: Waiting, Mode: recipe.Shared}, Contender{Name: "13", State: Waiting, Mode: recipe.Shared}
+	writer := Contender{Name: "14", State: Waiting}
+	a.send(0, Update{Put: []*Lock{key("11", recipe.Exclusive, first, writer, second)}, Backend: zkUp})
+	a.send(1, Update{Put: []*Lock{key("13", recipe.Shared, first, writer)}})
+	expectOvertaken(t, a.history(), map[Untrusted]int{"14": 1})
 }
 
 func expectOvertaken(t *testing.T, h *History, want map[Untrusted]int) {

@@ -2,6 +2,8 @@ package contend
 
 import (
 	"time"
+
+	"lockscope/internal/fairness"
 )
 
 // ledger is what has happened in a run, and what follows from it. It is a plain value without clock or lock: who calls
@@ -61,9 +63,8 @@ func (h *holders) add(shared bool, n int) {
 // pastGrant is a grant that will turn out to have overtaken somebody, if a waiter whose place is not known yet was
 // there before it.
 type pastGrant struct {
-	place    int64
+	claim    fairness.Claim
 	arrivals uint64 // that had been when it was granted
-	shared   bool
 }
 
 // maxPast bounds the memory of such grants; older ones then count as fair.
@@ -135,7 +136,7 @@ func (l *ledger) arrive(i int, place int64) {
 	c.place = place
 	kept := l.past[:0]
 	for _, g := range l.past {
-		if g.arrivals >= c.arrival && place-g.place < 0 && excluded(g.shared, c.shared) {
+		if g.arrivals >= c.arrival && g.claim.Overtakes(c.claim()) {
 			l.inversions++
 			continue
 		}
@@ -145,8 +146,7 @@ func (l *ledger) arrive(i int, place int64) {
 	l.forget()
 }
 
-// excluded reports whether two contenders cannot hold the lock together.
-func excluded(a, b bool) bool { return !a || !b }
+func (c *lane) claim() fairness.Claim { return fairness.Claim{Place: c.place, Shared: c.shared} }
 
 // grant notes that a contender has got the lock.
 func (l *ledger) grant(i int, at time.Time) Event {
@@ -169,7 +169,7 @@ func (l *ledger) grant(i int, at time.Time) Event {
 	case overtook:
 		l.inversions++
 	case l.unplaced > 0 && len(l.past) < maxPast:
-		l.past = append(l.past, pastGrant{c.place, l.arrivals, c.shared})
+		l.past = append(l.past, pastGrant{c.claim(), l.arrivals})
 	}
 	c.overlap = l.holders.excludes(c.shared, l.permits)
 	if c.overlap {
@@ -179,18 +179,15 @@ func (l *ledger) grant(i int, at time.Time) Event {
 	return Event{Kind: Granted, Contender: i, At: at, Wait: wait, Overtook: overtook, Overlap: c.overlap}
 }
 
-// overtakes reports whether somebody waits who came before contender i and cannot hold the lock together with it. For those
-// before it there may be permits, too, which they are about to hear of.
+// overtakes reports whether contender i, who gets the lock now, overtakes somebody who waits.
 func (l *ledger) overtakes(i int) bool {
-	c := &l.lanes[i]
-	before := 0
+	var waiters []fairness.Claim
 	for j := range l.lanes {
-		o := &l.lanes[j]
-		if j != i && o.State == Waiting && o.placed && o.place-c.place < 0 && excluded(o.shared, c.shared) {
-			before++
+		if o := &l.lanes[j]; j != i && o.State == Waiting && o.placed {
+			waiters = append(waiters, o.claim())
 		}
 	}
-	return before > max(l.permits-l.holders.exclusive-1, 0)
+	return len(fairness.Overtaken(l.lanes[i].claim(), waiters, l.permits-l.holders.exclusive-1)) > 0
 }
 
 // fence takes the fencing token of contender i, who holds the lock: it must be above those before. Those who may hold

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
 )
@@ -16,6 +17,21 @@ func BenchmarkLanesOfAVeryLongQueue(b *testing.B) {
 	l := veryLongQueue()
 	for b.Loop() {
 		LanesOf(l, PastLock{}, fixture.Noon)
+	}
+}
+
+// Readers hold the lock together: one that is granted first takes nothing from another.
+func TestReadersDoNotOvertakeReaders(t *testing.T) {
+	at := func(d time.Duration) time.Time { return fixture.Ago(time.Minute - d) }
+	lane := func(queued, granted time.Duration, mode recipe.Mode) Lane {
+		return Lane{Contender: &inspect.Contender{Mode: mode, State: inspect.Holding}, Queued: at(queued), Granted: at(granted), Present: true}
+	}
+	list := []Lane{lane(1*time.Second, 9*time.Second, recipe.Shared), lane(2*time.Second, 8*time.Second, recipe.Exclusive), lane(3*time.Second, 5*time.Second, recipe.Shared)}
+	overtakings(list, fixture.Noon)
+	for i, want := range []int{1, 1, 0} { // the first by the writer only
+		if got := len(list[i].Overtaken); got != want {
+			t.Errorf("lane %d is overtaken %d times, not %d", i, got, want)
+		}
 	}
 }
 

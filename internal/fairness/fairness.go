@@ -1,0 +1,39 @@
+// Package fairness tells who overtook whom in a queue: the one rule for locks that are watched, for what is drawn of their
+// past, and for contention runs.
+package fairness
+
+// Claim is a contender's claim to a lock.
+type Claim struct {
+	// Place in the order of arrival. Only differences count, as servers' numbers wrap around.
+	Place int64
+	// Shared: it can hold the lock together with others that can.
+	Shared bool
+}
+
+// Overtakes reports whether a grant to c overtakes a waiter: one that came before it, and with which it cannot hold the lock
+// together.
+func (c Claim) Overtakes(waiter Claim) bool {
+	return waiter.Place-c.Place < 0 && !(c.Shared && waiter.Shared)
+}
+
+// Overtaken are the waiters that a grant overtakes, by their index. spare is how many contenders more could hold the lock beside
+// those that do, as with a semaphore: so many of the first in line may be about to hear of grants of their own, and are not
+// overtaken.
+func Overtaken(granted Claim, waiters []Claim, spare int) []int {
+	var passed []int
+	for i, w := range waiters {
+		if granted.Overtakes(w) {
+			passed = append(passed, i)
+		}
+	}
+	for ; spare > 0 && len(passed) > 0; spare-- {
+		first := 0
+		for i := range passed {
+			if waiters[passed[i]].Place-waiters[passed[first]].Place < 0 {
+				first = i
+			}
+		}
+		passed = append(passed[:first], passed[first+1:]...)
+	}
+	return passed
+}
