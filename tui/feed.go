@@ -48,7 +48,7 @@ func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
 		m.unseen = append(m.unseen, ownEvents(msg.snapshot.Events)...)
 		over := max(0, len(m.unseen)-unseenKept)
 		m.unseen = m.unseen[over:]
-		m.untold += msg.snapshot.Dropped + over
+		m.skipped += msg.snapshot.Dropped + over
 	default:
 		m.addEvents(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped, msg.snapshot)
 		if cmd := m.show(msg.snapshot); cmd != nil {
@@ -78,7 +78,7 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 	m.changes.add(s.Changed, all)
 	m.noteRecoveries(s)
 	m.snapshot, m.arrived, m.missed = s, true, false
-	if all || m.events.Missed > m.forgot { // the ends of some locks may not have been told
+	if all || m.events.Missed > m.forgot { // the ends of some locks may have been missed
 		m.history.Keep(func(id inspect.ID) bool { return s.Lock(id) != nil })
 		m.forgot = m.events.Missed
 	}

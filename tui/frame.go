@@ -130,7 +130,7 @@ func (m *Model) titleBar() string {
 	if m.options.Title != "" {
 		left = left.Add(t.Text, describe.Printable(m.options.Title)+" ")
 	}
-	for _, p := range m.trail {
+	for _, p := range m.backStack {
 		left = left.Add(t.Muted, t.Glyphs.Crumb+" ").Add(t.Strong, m.screens[p.Screen].Title()+" ")
 	}
 	badges := m.badges()

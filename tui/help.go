@@ -42,7 +42,7 @@ func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 
 func (h *help) scroll(by int) { h.text.Scroll(by, h.all, h.rows) }
 
-// SetSize tells how much is in sight.
+// SetSize lays the text out.
 func (h *help) SetSize(width, height int) {
 	h.rows, h.all = height-2, len(h.lines(min(width-4, 88)))
 	h.scroll(0)

@@ -16,7 +16,7 @@ import (
 // meant for something else.
 const ackDelay = 500 * time.Millisecond
 
-// lossLine tells of losses at the foot of the window while another dialog lies over it; nil when there are none.
+// lossLine names the losses at the foot of the window while another dialog lies over it; nil when there are none.
 func (w *world) lossLine() widget.Line {
 	if _, shown := w.top().(*lossBox); shown || len(w.losses) == 0 {
 		return nil

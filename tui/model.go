@@ -24,13 +24,13 @@ type Model struct {
 	*world
 	width, height int
 	screens       map[screen.Name]screen.Screen
-	// trail is how the user came here, the screen in front last.
-	trail []screen.Place
+	// backStack is how the user came here, the screen in front last.
+	backStack []screen.Place
 
 	waiting *inspect.Snapshot // the newest, kept back while paused
 	unseen  []inspect.Event   // what happened while paused
-	untold  int               // events before those that were too many to keep
-	forgot  int               // how many events were missed when what they may have told was last looked for
+	skipped int               // events before those that were too many to keep
+	forgot  int               // how many events had been missed when the history was last pruned for it
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
 	// changes of snapshots, and of which of them each screen has heard.
 	changes changes
@@ -58,8 +58,8 @@ func New(ctx context.Context, o Options) *Model {
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
-	m.trail = []screen.Place{{Screen: screenList()[0].name}}
-	m.inFront = m.trail[0].Screen
+	m.backStack = []screen.Place{{Screen: screenList()[0].name}}
+	m.inFront = m.backStack[0].Screen
 	m.tour.scenes = o.Scenes
 	m.resize()
 	return m
@@ -243,22 +243,22 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) front() screen.Screen { return m.screens[m.trail[len(m.trail)-1].Screen] }
+func (m *Model) front() screen.Screen { return m.screens[m.backStack[len(m.backStack)-1].Screen] }
 
 // navigate goes where the screen in front asked for.
 func (m *Model) navigate() tea.Cmd {
 	n := m.next
 	m.next = navigation{}
 	switch {
-	case n.back && len(m.trail) > 1:
-		m.trail, m.opener = m.trail[:len(m.trail)-1], ""
+	case n.back && len(m.backStack) > 1:
+		m.backStack, m.opener = m.backStack[:len(m.backStack)-1], ""
 	case m.screens[n.to.Screen] == nil:
 		return nil
 	default:
-		m.opener = m.trail[len(m.trail)-1].Screen
-		m.trail = walk(m.trail, n.to)
+		m.opener = m.backStack[len(m.backStack)-1].Screen
+		m.backStack = walk(m.backStack, n.to)
 	}
-	return m.open(m.trail[len(m.trail)-1])
+	return m.open(m.backStack[len(m.backStack)-1])
 }
 
 // open puts a screen in front. What changed since it was there it hears now, and only now.
@@ -280,18 +280,18 @@ func (m *Model) news() screen.SnapshotMsg {
 	return m.changes.since(number)
 }
 
-// longestTrail is how many places back one can go; those after the first are forgotten first.
-const longestTrail = 16
+// longestBackStack is how many places back one can go; those after the first are forgotten first.
+const longestBackStack = 16
 
-// walk is the trail after going to a place: one that was on it is gone back to.
-func walk(trail []screen.Place, to screen.Place) []screen.Place {
-	if at := slices.Index(trail, to); at >= 0 {
-		return trail[:at+1]
+// walk is the back stack after going to a place: one that is on it is gone back to.
+func walk(stack []screen.Place, to screen.Place) []screen.Place {
+	if at := slices.Index(stack, to); at >= 0 {
+		return stack[:at+1]
 	}
-	if len(trail) == longestTrail {
-		trail = slices.Delete(trail, 1, 2)
+	if len(stack) == longestBackStack {
+		stack = slices.Delete(stack, 1, 2)
 	}
-	return append(trail, to)
+	return append(stack, to)
 }
 
 // goToActions are the keys that open the screens, at what is selected on the one in front.
@@ -313,7 +313,7 @@ func (m *Model) goToActions() []screen.Action {
 	return list
 }
 
-// refocus tells the sources what is looked at now, when that is something else than before.
+// refocus names to the sources the locks in sight, when they are others than before.
 func (m *Model) refocus() {
 	if m.options.Focus == nil {
 		return
@@ -352,9 +352,9 @@ func (m *Model) pause() tea.Cmd {
 	if m.waiting == nil {
 		return nil
 	}
-	m.addEvents(m.unseen, m.untold, m.waiting)
+	m.addEvents(m.unseen, m.skipped, m.waiting)
 	cmd := m.show(m.waiting)
-	m.waiting, m.unseen, m.untold = nil, nil, 0
+	m.waiting, m.unseen, m.skipped = nil, nil, 0
 	return cmd
 }
 

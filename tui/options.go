@@ -23,7 +23,7 @@ type Feed interface {
 // Options are what a screen is made of. Only Feed is needed.
 type Options struct {
 	Feed Feed
-	// Focus is told which locks are on the screen, as inspect.Observer.Focus is. It must not block.
+	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
 	Focus func(ids ...inspect.ID)
 	// Release finds who force-releases locks of a backend; false: nobody can. A nil Release makes everything
 	// read-only: no key that writes is bound.

@@ -56,15 +56,15 @@ func (m *Model) turnScene(by int) {
 
 // showScene goes to the list of locks, and in it to the scene's.
 func (m *Model) showScene() {
-	m.trail, m.opener = m.trail[:1], m.inFront
-	m.Later(m.open(screen.Place{Screen: m.trail[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
+	m.backStack, m.opener = m.backStack[:1], m.inFront
+	m.Later(m.open(screen.Place{Screen: m.backStack[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
 }
 
 // advanceTour keeps the selection on the scene's lock, and goes on to the next scene after a while, for as long as nobody
 // presses a key.
 func (m *Model) advanceTour() {
 	g := &m.tour
-	if len(g.scenes) == 0 || g.stopped || m.paused || m.HasDialog() || len(m.trail) > 1 {
+	if len(g.scenes) == 0 || g.stopped || m.paused || m.HasDialog() || len(m.backStack) > 1 {
 		return
 	}
 	now := m.options.now()

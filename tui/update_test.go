@@ -403,10 +403,10 @@ func TestAScreenIsOnTheTrailOnce(t *testing.T) {
 		}
 		m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 		press(m, e.key)
-		settled := slices.Clone(m.trail)
+		settled := slices.Clone(m.backStack)
 		press(m, "j", e.key, "j", "j", e.key)
-		if !slices.Equal(m.trail, settled) {
-			t.Errorf("%s: the trail is %v instead of %v", e.key, m.trail, settled)
+		if !slices.Equal(m.backStack, settled) {
+			t.Errorf("%s: the trail is %v instead of %v", e.key, m.backStack, settled)
 		}
 		wantText(t, m, string(e.name)+" is what you see")
 	}

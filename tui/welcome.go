@@ -14,7 +14,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Welcome shows what the program is, and how to tell it where to look, until the user asks for the demonstration (true) or
+// Welcome shows what the program is, and how to say where to look, until the user asks for the demonstration (true) or
 // leaves.
 func Welcome(ctx context.Context, o theme.Options, options ...tea.ProgramOption) (demo bool, err error) {
 	w := &welcome{theme: theme.New(o), width: minWidth, height: minHeight, options: o}

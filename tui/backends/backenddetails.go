@@ -67,7 +67,7 @@ func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint}, {"  " + text, t.Text}})
 }
 
-// server tells of one server.
+// server adds what is known of one server.
 func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	t := d.Theme()
 	mark := serverSign(t, v)
@@ -133,7 +133,7 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// backend tells of a backend: how it is read, what that costs, and what is wrong.
+// backend adds what is known of a backend: how it is read, what that costs, and what is wrong.
 func (d *backendFacts) backend(b *inspect.Backend) {
 	t := d.Theme()
 	mark := screen.BackendSign(t, b.State)
@@ -229,15 +229,15 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 	}
 }
 
-// toldFindings is how many findings of a backend are told.
-const toldFindings = 100
+// findingsShown is how many findings of a backend are shown.
+const findingsShown = 100
 
 // findings of the backend, the worst first, in full.
 func (d *backendFacts) findings(b *inspect.Backend) {
 	t, tail := d.Theme(), d.Theme().Glyphs.Ellipsis
 	found := slices.Clone(b.Findings)
 	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
-	rest := max(0, len(found)-toldFindings)
+	rest := max(0, len(found)-findingsShown)
 	for _, f := range found[:len(found)-rest] {
 		mark := screen.SeveritySign(t, f.Severity)
 		d.lines = append(d.lines, nil)

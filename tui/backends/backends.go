@@ -30,7 +30,7 @@ type serverRow struct {
 	Server  *inspect.Server // nil for the backend itself
 }
 
-// ServerKey tells rows apart from one snapshot to the next. A server may be named twice in a target.
+// ServerKey identifies a row from one snapshot to the next. A server may be named twice in a target.
 type ServerKey struct {
 	Backend string
 	Server  int // -1 for the backend itself

@@ -138,7 +138,7 @@ func (g *group) oldest() time.Time {
 	return oldest
 }
 
-// groupCells are a group's cells in the queue's columns. What is wrong with any of its members is told.
+// groupCells are a group's cells in the queue's columns. What is wrong with any of its members is shown.
 func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	t, g := p.Theme(), r.group
 	dash := widget.Line{{t.Glyphs.Dash, t.Faint}}
@@ -167,7 +167,7 @@ func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	return []widget.Line{number, state, screen.ModeCell(t, first), p.groupTitle(g), nil, nil, since, blocks, p.groupWatch(l, g)}
 }
 
-// groupWatch is what a group watches: that one of them does not is told before all else.
+// groupWatch is what a group watches: that one of them does not comes first.
 func (p *Pane) groupWatch(l *inspect.Lock, g *group) widget.Line {
 	t := p.Theme()
 	missing, same := 0, true

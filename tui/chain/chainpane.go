@@ -45,7 +45,7 @@ type chainRow struct {
 	prefix    string // of the tree
 }
 
-// key tells rows apart from one snapshot to the next.
+// key identifies a row from one snapshot to the next.
 func (r chainRow) key() string {
 	switch {
 	case r.vote != nil:
@@ -88,7 +88,7 @@ func (p *Pane) Refresh() {
 	for i := range l.Masters {
 		p.rows = append(p.rows, chainRow{vote: &l.Masters[i]})
 	}
-	// One holder that nobody is seen to wait for is what the masters' values tell already.
+	// One holder that nobody is seen to wait for is what the masters' values show already.
 	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {
 		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.Theme().Glyphs.Branch, p.Theme().Glyphs.LastBranch)...)
 	}

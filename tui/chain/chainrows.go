@@ -179,7 +179,7 @@ func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 // ttlOfMaster is the place of TTL in the masters' columns.
 const ttlOfMaster = 3
 
-// masterColumns leaves out what no master tells.
+// masterColumns leaves out what no master reports.
 func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 	columns := []widget.Column{
 		{Title: "MASTER", Width: 15, Grow: 2, Most: 24},
@@ -190,15 +190,15 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 		{Title: "UP", Width: 6, Right: true, From: 76},
 		{Title: "CLOCK", Width: 7, Right: true, From: 86},
 	}
-	var told [3]bool
+	var known [3]bool
 	for i := range l.Masters {
 		if s := p.server(l, l.Masters[i].Addr); s != nil && l.Masters[i].Up {
-			told[0] = told[0] || s.Role != ""
-			told[1] = told[1] || !s.StartedAt.IsZero()
-			told[2] = told[2] || s.ClockKnown
+			known[0] = known[0] || s.Role != ""
+			known[1] = known[1] || !s.StartedAt.IsZero()
+			known[2] = known[2] || s.ClockKnown
 		}
 	}
-	for i, any := range told {
+	for i, any := range known {
 		if !any {
 			columns[ttlOfMaster+1+i].From = widget.Never
 		}

@@ -19,7 +19,7 @@ type clientRow struct {
 	owner    inspect.Owner
 	backends []string
 	session  inspect.Session
-	known    bool // the servers told of the session
+	known    bool // the servers reported the session
 	// entries are what it holds, what blocks most first, and then what it waits for, the longest wait first.
 	entries      []inspect.Entry
 	holds, waits int

@@ -1,10 +1,8 @@
 package clients
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -42,25 +40,13 @@ type Screen struct {
 	hides  int
 }
 
-// entryKey tells a client's entries apart from one list to the next.
+// entryKey identifies a client's entry from one list to the next.
 type entryKey struct {
 	lock inspect.ID
 	name inspect.Untrusted
 }
 
 func entryKeyOf(e inspect.Entry) entryKey { return entryKey{e.Lock.ID, e.Contender.Name} }
-
-// ClientsListedMsg is a new list, and how long that took.
-type ClientsListedMsg struct {
-	List *clientList
-	took time.Duration
-}
-
-// clientsDueMsg tells that a newer list may be made; clientsOldMsg that the screen was hidden for a while, the hides-th time.
-type (
-	clientsDueMsg struct{}
-	clientsOldMsg struct{ hides int }
-)
 
 func New(host screen.Context) screen.Screen {
 	s := &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
@@ -98,12 +84,6 @@ func (s *Screen) SetSize(width, height int) {
 	s.keepInSight()
 }
 
-// How long a maker of lists rests at least, and how long a list is kept that nobody looks at: it keeps a snapshot in memory.
-const (
-	clientsRest = time.Second
-	clientsKept = 10 * time.Second
-)
-
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
@@ -131,34 +111,6 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.click(msg)
 	}
 	return nil
-}
-
-// make has a list made of the newest snapshot when one is wanted.
-func (s *Screen) make() tea.Cmd {
-	if s.hidden || s.Making || !s.stale || !s.Arrived() {
-		return nil
-	}
-	s.Making, s.stale = true, false
-	snapshot := s.Snapshot()
-	return s.Ask(screen.Clients, 0, func(context.Context) tea.Msg {
-		start := time.Now()
-		list := ListClients(snapshot)
-		return ClientsListedMsg{list, time.Since(start)}
-	})
-}
-
-// after is a message to the screen after a while.
-func (s *Screen) after(d time.Duration, msg tea.Msg) tea.Cmd {
-	return s.Ask(screen.Clients, 0, func(ctx context.Context) tea.Msg {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-			return msg
-		}
-	})
 }
 
 func (s *Screen) take(list *clientList) {

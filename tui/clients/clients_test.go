@@ -73,7 +73,7 @@ func TestWaitGraph(t *testing.T) {
 			for _, r := range x.rows {
 				rows = append(rows, strings.Repeat(">", r.depth)+r.lock.ID.Path)
 			}
-			parts = append(parts, fmt.Sprintf("tangle: %s; %d wait", strings.Join(rows, " "), x.waiting))
+			parts = append(parts, fmt.Sprintf("tree: %s; %d wait", strings.Join(rows, " "), x.waiting))
 		}
 		for _, b := range g.blind {
 			parts = append(parts, fmt.Sprintf("blind: %d of %d on %s", b.unknown, b.of, b.backend))
@@ -114,12 +114,12 @@ func TestWaitGraph(t *testing.T) {
 		{
 			"a chain over three locks",
 			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", m, fixture.Bob, fixture.Cat), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan, fixture.Eve)},
-			"tangle: /a >/b >>/c; 4 wait",
+			"tree: /a >/b >>/c; 4 wait",
 		},
 		{
 			"who holds up most is first",
 			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", m, fixture.Bob, fixture.Fay), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan), fixture.QueueOf("/d", m, fixture.Dan, fixture.Eve, nobody)},
-			"tangle: /c >/d; 3 wait\ntangle: /a >/b; 2 wait\nblind: 1 of 9 on zk",
+			"tree: /c >/d; 3 wait\ntree: /a >/b; 2 wait\nblind: 1 of 9 on zk",
 		},
 		{"candidates do other things", []*inspect.Lock{election, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
 	} {

@@ -114,10 +114,10 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 	t := s.Theme()
 	d := drawing{Screen: s, width: width}
 	for i := range g.cycles {
-		d.ring(&g.cycles[i], i)
+		d.cycle(&g.cycles[i], i)
 	}
 	for i := range g.trees {
-		d.tangle(&g.trees[i])
+		d.tree(&g.trees[i])
 	}
 	if len(g.cycles)+len(g.trees) == 0 {
 		d.add(nil)
@@ -179,8 +179,8 @@ func railOf(t *theme.Theme) rail {
 	return rail{b.TopLeft, b.Left, b.BottomLeft, b.Top}
 }
 
-// ring draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
-func (d *drawing) ring(r *cycle, number int) {
+// cycle draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
+func (d *drawing) cycle(r *cycle, number int) {
 	t, rail, n := d.Theme(), railOf(d.Theme()), len(r.links)
 	head := fmt.Sprintf("deadlock: %d clients wait for one another in a ring: none goes on until one gives up or loses its lock", n)
 	d.words(widget.Line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
@@ -198,7 +198,7 @@ func (d *drawing) ring(r *cycle, number int) {
 			name = name.Add(t.Muted, "  session "+inspect.SessionID(id))
 		}
 		d.add(name)
-		key := fmt.Sprintf("ring %s %d ", r.links[0].has.Lock.ID, i)
+		key := fmt.Sprintf("cycle %s %d ", r.links[0].has.Lock.ID, i)
 		d.entry(append(widget.Line{{lead + "  ", t.Critical}}, d.hasWords(l)...), l.has, key+"has")
 		if i == n-1 {
 			lead = "   " + rail.bottom + rail.bar + rail.bar + rail.bar
@@ -257,7 +257,7 @@ func (d *drawing) since(e inspect.Entry) string {
 	return ""
 }
 
-// advice says how to end a ring at the least cost.
+// advice says how to break a cycle at the least cost.
 func (d *drawing) advice(r *cycle) []string {
 	text := "Nobody in it holds a lock that could be freed: stop one of these clients."
 	if r.cheapest >= 0 {
@@ -279,8 +279,8 @@ func (d *drawing) advice(r *cycle) []string {
 	return out
 }
 
-// tangle draws a culprit and the locks that wait for it.
-func (d *drawing) tangle(x *blockingTree) {
+// tree draws a culprit and the locks that wait for it.
+func (d *drawing) tree(x *blockingTree) {
 	t := d.Theme()
 	root := x.rows[0].lock
 	culprit := &root.Holders[0]
@@ -308,7 +308,7 @@ func (d *drawing) tangle(x *blockingTree) {
 			{{strings.TrimSpace(d.since(h)), t.Text}},
 			{{describe.Waiting(len(r.lock.Waiters)), t.Waiting}},
 		}
-		d.entry(append(widget.Line{{"   ", t.Text}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tangle %s %d", r.lock.ID, i))
+		d.entry(append(widget.Line{{"   ", t.Text}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tree %s %d", r.lock.ID, i))
 	}
 	if x.leftOut > 0 {
 		d.add(widget.Line{{fmt.Sprintf("   and %s", describe.Count(x.leftOut, "more lock")), t.Muted}})

@@ -12,8 +12,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// shownRing is how many locks of a finding about several are named.
-const shownRing = 12
+// shownCycle is how many locks of a finding about several are named.
+const shownCycle = 12
 
 // detailLines are what is known of the selected finding: what to do before why, and why before what was seen. Of a group
 // it is the first one's.
@@ -60,16 +60,16 @@ const (
 // onLines name all locks that a finding is about.
 func (s *Screen) onLines(f *found, width int) []widget.Line {
 	t := s.Theme()
-	if len(f.ring) == 0 {
+	if len(f.cycle) == 0 {
 		return indented(t.Strong, "   ", f.Place(), width)
 	}
-	ring := f.ring
+	cycle := f.cycle
 	rest := 0
-	if len(ring) > shownRing {
-		ring, rest = ring[:shownRing], len(ring)-shownRing
+	if len(cycle) > shownCycle {
+		cycle, rest = cycle[:shownCycle], len(cycle)-shownCycle
 	}
 	var lines []widget.Line
-	for _, id := range ring {
+	for _, id := range cycle {
 		lines = append(lines, indented(t.Strong, "   ", describe.Printable(id), width)...)
 	}
 	if rest > 0 {

@@ -148,7 +148,7 @@ func (g *foundGroup) show(everything bool) {
 	}
 }
 
-// findingKey tells the last of the findings on one lock from those before it: by its key, and by its number where that is not
+// findingKey identifies the last of the findings on one lock among them: by its key, and by its number where that is not
 // enough.
 func findingKey(list []inspect.Finding) string {
 	last := list[len(list)-1].Key()

@@ -17,14 +17,14 @@ import (
 type found struct {
 	inspect.Finding
 	on inspect.ID
-	// key tells it from the others on the same lock.
+	// key identifies it among those on the same lock.
 	key string
 	// since is when it was first seen; early: it may have stood before.
 	since time.Time
 	early bool
-	// ring are all locks of a finding about several, such as a deadlock, which stands on each of them; shadow: another
+	// cycle are all locks of a finding about several, such as a deadlock, which stands on each of them; shadow: another
 	// of them is in the list for it.
-	ring   []string
+	cycle  []string
 	shadow bool
 
 	group       *foundGroup
@@ -43,11 +43,11 @@ func (f *found) aboutBackend() bool { return f.on.Path == "" }
 type findingIndex struct {
 	words screen.Filter
 	// searched numbers the words.
-	searched int
-	groups   []*foundGroup // the worst first
-	byPlace  map[inspect.ID][]*found
-	rings    map[string]map[*found]struct{}
-	twisted  map[string]struct{} // rings that have changed
+	searched      int
+	groups        []*foundGroup // the worst first
+	byPlace       map[inspect.ID][]*found
+	cycles        map[string]map[*found]struct{}
+	changedCycles map[string]struct{} // cycles that have changed
 	// foundAt is when a finding came. See screen.Context.
 	foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)
 }
@@ -55,7 +55,7 @@ type findingIndex struct {
 func NewFindingIndex(foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)) *findingIndex {
 	return &findingIndex{
 		foundAt: foundAt,
-		byPlace: make(map[inspect.ID][]*found), rings: make(map[string]map[*found]struct{}), twisted: make(map[string]struct{}),
+		byPlace: make(map[inspect.ID][]*found), cycles: make(map[string]map[*found]struct{}), changedCycles: make(map[string]struct{}),
 	}
 }
 
@@ -112,7 +112,7 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	}
 	var list_ []*found
 	for i := range list {
-		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, ring: cycleOf(&list[i]), source: &list[i]}
+		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, cycle: cycleOf(&list[i]), source: &list[i]}
 		if at, exact := x.foundAt(on, &list[i]); exact || early && !at.IsZero() {
 			f.since, f.early = at, !exact
 		}
@@ -125,7 +125,7 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	for _, f := range old {
 		f.gone, f.group.dirty = true, true
 		f.group.left = append(f.group.left, f)
-		x.leaveRing(f)
+		x.leaveCycle(f)
 	}
 	if len(list_) == 0 {
 		delete(x.byPlace, on)
@@ -143,7 +143,7 @@ func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 		return true
 	}
 	for i, f := range old {
-		if f.key != findingKey(list[:i+1]) || f.Severity != list[i].Severity || !slices.Equal(f.ring, cycleOf(&list[i])) {
+		if f.key != findingKey(list[:i+1]) || f.Severity != list[i].Severity || !slices.Equal(f.cycle, cycleOf(&list[i])) {
 			return false
 		}
 	}
@@ -160,27 +160,27 @@ func (x *findingIndex) enter(f *found) {
 	f.group = x.group(f.Rule, f.Severity)
 	f.group.fresh, f.group.dirty = append(f.group.fresh, f), true
 	f.match, f.searched = f.matches(x.words, f.source), x.searched
-	if f.ring == nil {
+	if f.cycle == nil {
 		return
 	}
-	name := f.ringName()
-	if x.rings[name] == nil {
-		x.rings[name] = make(map[*found]struct{})
+	name := f.cycleName()
+	if x.cycles[name] == nil {
+		x.cycles[name] = make(map[*found]struct{})
 	}
-	x.rings[name][f] = struct{}{}
-	x.twisted[name] = struct{}{}
+	x.cycles[name][f] = struct{}{}
+	x.changedCycles[name] = struct{}{}
 }
 
-func (x *findingIndex) leaveRing(f *found) {
-	if f.ring == nil {
+func (x *findingIndex) leaveCycle(f *found) {
+	if f.cycle == nil {
 		return
 	}
-	name := f.ringName()
-	delete(x.rings[name], f)
-	if len(x.rings[name]) == 0 {
-		delete(x.rings, name)
+	name := f.cycleName()
+	delete(x.cycles[name], f)
+	if len(x.cycles[name]) == 0 {
+		delete(x.cycles, name)
 	}
-	x.twisted[name] = struct{}{}
+	x.changedCycles[name] = struct{}{}
 }
 
 // group finds the group of a rule, or puts a new one where it belongs.
@@ -195,25 +195,25 @@ func (x *findingIndex) group(rule string, s inspect.Severity) *foundGroup {
 
 // settle brings the groups up to date that were touched.
 func (x *findingIndex) settle() {
-	for name := range x.twisted {
+	for name := range x.changedCycles {
 		first := true
-		for _, f := range slices.SortedFunc(maps.Keys(x.rings[name]), compareFound) {
+		for _, f := range slices.SortedFunc(maps.Keys(x.cycles[name]), compareFound) {
 			f.shadow, first = !first, false
 			f.group.dirty = true
 		}
 	}
-	clear(x.twisted)
+	clear(x.changedCycles)
 	for _, g := range x.groups {
 		if g.dirty {
-			g.settle(x.words.Empty(), len(x.rings) > 0)
+			g.settle(x.words.Empty(), len(x.cycles) > 0)
 		}
 	}
 }
 
 func compareFound(a, b *found) int { return cmp.Or(a.on.Compare(b.on), cmp.Compare(a.key, b.key)) }
 
-// ringName tells a finding about several locks from another.
-func (f *found) ringName() string { return f.Rule + " " + strings.Join(f.ring, " ") }
+// cycleName identifies a finding about several locks.
+func (f *found) cycleName() string { return f.Rule + " " + strings.Join(f.cycle, " ") }
 
 // Place is what a finding is on, escaped.
 func (f *found) Place() string {
@@ -296,7 +296,7 @@ func (x *findingIndex) first(on inspect.ID) *found {
 	}
 	slices.SortStableFunc(list, func(a, b *found) int { return compareGroups(a.group, b.group) })
 	f := list[0]
-	for other := range x.rings[f.ringName()] {
+	for other := range x.cycles[f.cycleName()] {
 		if f.shadow && !other.shadow {
 			return other
 		}

@@ -223,7 +223,7 @@ func (s *Screen) Focus() []inspect.ID {
 		return nil
 	}
 	ids := []inspect.ID{s.Chosen.on}
-	for _, text := range s.Chosen.ring {
+	for _, text := range s.Chosen.cycle {
 		if id, err := inspect.ParseID(text); err == nil && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}

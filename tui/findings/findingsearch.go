@@ -130,7 +130,7 @@ func (f *found) matches(words screen.Filter, source *inspect.Finding) bool {
 	}
 	known := f.text.Load()
 	if known == nil || known.of != source {
-		parts := append([]string{source.Rule, string(source.Severity), f.Place(), source.Message}, f.ring...)
+		parts := append([]string{source.Rule, string(source.Severity), f.Place(), source.Message}, f.cycle...)
 		known = &foundText{source, strings.ToLower(strings.Join(parts, "\n"))}
 		f.text.Store(known)
 	}

@@ -157,8 +157,8 @@ func (s *Screen) onCell(f *found) widget.Line {
 		return widget.Line{{describe.Printable(f.on.Backend), t.Text}}
 	}
 	l := widget.Line{{describe.Printable(f.on.Backend) + ":", t.Muted}, {inspect.Escape(f.on.Path), t.Text}}
-	if len(f.ring) > 1 {
-		l = l.Add(t.Muted, fmt.Sprintf(" +%d", len(f.ring)-1))
+	if len(f.cycle) > 1 {
+		l = l.Add(t.Muted, fmt.Sprintf(" +%d", len(f.cycle)-1))
 	}
 	return l
 }

@@ -145,7 +145,7 @@ func (c *runs) Beat(side int, b *Side) tea.Cmd {
 			msg.Events, msg.over = Drain(run.Events()), true
 		case <-ctx.Done():
 			run.Stop()
-			_, _ = run.Wait() // nobody is there any more to be told
+			_, _ = run.Wait() // nobody is there any more to hear of it
 			return nil
 		}
 		msg.At = c.Clock()

@@ -9,7 +9,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// below is how many lines tell what the selected fault shows.
+// below is how many lines the selected fault's effect takes.
 const below = 3
 
 // room is how many faults are in sight.
@@ -69,7 +69,7 @@ func (f *faults) row(x fault, selected bool) widget.Line {
 	return append(l, widget.Span{x.label, style})
 }
 
-// afterLines tell what has happened since the last fault to its lock and that lock's backend.
+// afterLines are what has happened since the last fault to its lock and that lock's backend.
 func (f *faults) afterLines(width, room int) []widget.Line {
 	t := f.Theme()
 	if f.done == "" {

@@ -71,7 +71,7 @@ type TakeDoneMsg struct {
 	Err  error
 }
 
-// TakeFencedMsg tells a fencing token.
+// TakeFencedMsg reports a fencing token.
 type TakeFencedMsg struct {
 	Id    int
 	Token uint64
@@ -171,7 +171,7 @@ func (h *hand) begin(o Order) tea.Cmd {
 	return tea.Batch(acquire, h.hear(ctx, id, names))
 }
 
-// hear waits until it is told under which name a take waits, or until the take ends.
+// hear waits for the name under which a take waits, or until the take ends.
 func (h *hand) hear(ctx context.Context, id int, names <-chan string) tea.Cmd {
 	return h.Ask(screen.Lab, 0, func(program context.Context) tea.Msg {
 		select {
@@ -285,7 +285,7 @@ func (h *hand) Done(msg TakeDoneMsg) tea.Cmd {
 		}))
 }
 
-// ended tells a loss, loudly. The end of what is being released is told by the release.
+// ended reports a loss, over every screen. The end of what is being released is reported by the release.
 func (h *hand) ended(msg TakeEndedMsg) {
 	k := h.find(msg.Id)
 	if k == nil || k.state != takeHolds {

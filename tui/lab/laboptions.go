@@ -13,7 +13,7 @@ import (
 type Driver interface {
 	// Backends are those that locks can be taken on.
 	Backends() []Backend
-	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is told under which name it waits,
+	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is called with the name under which it waits,
 	// again when that changes; it must not block.
 	Acquire(ctx context.Context, o Order, waiting func(name string)) (Held, error)
 	// Contend starts a contention run on a lock of its own, which is removed at the end. It ends with ctx at the latest.
@@ -41,7 +41,7 @@ type Order struct {
 	// Recipe and Prefix (for "sequential"; empty: the usual one) are of ZooKeeper queues, TTL is of Redis keys.
 	Recipe, Prefix string
 	TTL            time.Duration
-	// Try does not wait. Otherwise Wait is for how long; 0: until it is told to stop.
+	// Try does not wait. Otherwise Wait is for how long; 0: until it is stopped.
 	Try  bool
 	Wait time.Duration
 }

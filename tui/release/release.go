@@ -37,7 +37,7 @@ type ReleaseExecutedMsg struct {
 type phase int
 
 const (
-	warning    phase = iota // a waiter: wants to be told so explicitly
+	warning    phase = iota // a waiter: to be confirmed first
 	previewing              // the preview is under way
 	confirming              // the path is being typed
 	executing               // the release is under way

@@ -88,7 +88,7 @@ func (d *Dialog) person(c *inspect.Contender, nobody string) widget.Line {
 }
 
 // known is a contender with the client that the screen knows behind its session, which the server that was asked does
-// not tell.
+// not report.
 func (d *Dialog) known(c *inspect.Contender) *inspect.Contender {
 	for _, l := range []*inspect.Lock{d.Snapshot().Lock(d.request.ID), d.request.Lock} {
 		if l == nil || c.Owner.Client != "" {

@@ -55,7 +55,7 @@ type Context interface {
 	// dialogs. f must end with its context: after limit (0: none) or with the program.
 	Ask(to Name, limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
 	Command(limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
-	// Number is another one each time, so that an answer to a dialog that is gone can be told.
+	// Number is another one each time, so that a late answer is recognised.
 	Number() int
 	// Life ends with the program.
 	Life() context.Context

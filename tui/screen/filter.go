@@ -29,7 +29,7 @@ type term struct {
 	test    func(FilterSubject) bool
 }
 
-// FilterSubject is a lock that a filter is asked about, with what its times are told from.
+// FilterSubject is a lock that a filter is asked about, with what its ages are computed from.
 type FilterSubject struct {
 	*inspect.Lock
 	Snapshot *inspect.Snapshot

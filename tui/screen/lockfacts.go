@@ -63,7 +63,7 @@ func Expiry(l *inspect.Lock) time.Time {
 	return last
 }
 
-// ages is what ages are told by.
+// Ages has the snapshot and the time by which ages are worded.
 func Ages(host Context) describe.View {
 	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
 }

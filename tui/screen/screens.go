@@ -20,18 +20,18 @@ const (
 	SlowBeat = time.Second
 )
 
-// SnapshotMsg tells the screen in front that the snapshot is a new one. Changed are the locks that differ from the one that
+// SnapshotMsg reports a new snapshot to the screen in front. Changed are the locks that differ from the one that
 // the screen saw before, each once; with All there may be others, and everything is to be looked at again.
 type SnapshotMsg struct {
 	Changed []inspect.ID
 	All     bool
 }
 
-// HiddenMsg tells a screen that another one is in front now. It hears of no snapshot until it is opened again, and is not to
+// HiddenMsg reports to a screen that another one is in front now. It hears of no snapshot until it is opened again, and is not to
 // keep one in memory.
 type HiddenMsg struct{}
 
-// TickMsg tells the screen in front that the drawn time is a later one.
+// TickMsg reports to the screen in front that the drawn time is a later one.
 type TickMsg struct{}
 
 // Name names a screen.

@@ -29,7 +29,7 @@ func (l Line) Width() int {
 
 func (l Line) Add(style lipgloss.Style, text string) Line { return append(l, Span{text, style}) }
 
-// TextWidth is how many cells text takes. Most of it is ASCII, where that is quickly told.
+// TextWidth is how many cells text takes. Most of it is ASCII, whose width is its length.
 func TextWidth(s string) int {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {

@@ -1,0 +1,56 @@
+package clients
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/tui/screen"
+)
+
+// ClientsListedMsg is a new list, and how long that took.
+type ClientsListedMsg struct {
+	List *clientList
+	took time.Duration
+}
+
+// clientsDueMsg comes when a newer list may be made, clientsOldMsg when the screen was hidden for a while, the hides-th time.
+type (
+	clientsDueMsg struct{}
+	clientsOldMsg struct{ hides int }
+)
+
+// How long a maker of lists rests at least, and how long a list is kept that nobody looks at: it keeps a snapshot in memory.
+const (
+	clientsRest = time.Second
+	clientsKept = 10 * time.Second
+)
+
+// make has a list made of the newest snapshot when one is wanted.
+func (s *Screen) make() tea.Cmd {
+	if s.hidden || s.Making || !s.stale || !s.Arrived() {
+		return nil
+	}
+	s.Making, s.stale = true, false
+	snapshot := s.Snapshot()
+	return s.Ask(screen.Clients, 0, func(context.Context) tea.Msg {
+		start := time.Now()
+		list := ListClients(snapshot)
+		return ClientsListedMsg{list, time.Since(start)}
+	})
+}
+
+// after is a message to the screen after a while.
+func (s *Screen) after(d time.Duration, msg tea.Msg) tea.Cmd {
+	return s.Ask(screen.Clients, 0, func(ctx context.Context) tea.Msg {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			return msg
+		}
+	})
+}
