@@ -149,7 +149,7 @@ func (w *world) dial(name string) *wire {
 // client opens a new session.
 func (w *world) client(name string) *wire {
 	c := w.dial(name)
-	c.hello(4000)
+	c.hello(20_000) // it sends no pings
 	return c
 }
 
