@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"runtime"
@@ -89,8 +90,15 @@ func (p *process) stop() {
 	}
 }
 
-// freePort finds a loopback port that nobody listens on just now.
+// freePort finds a loopback port that nobody listens on just now, and if it can one below those that systems give to
+// connections that go out: none of these takes it before the server does.
 func freePort() (int, error) {
+	for range startTries {
+		port := 15000 + rand.IntN(17000)
+		if l, err := net.Listen("tcp", loopback(port)); err == nil {
+			return port, l.Close()
+		}
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("servertest: no free port: %w", err)
