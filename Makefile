@@ -29,7 +29,7 @@ partitions: ## every partition of a real ZooKeeper ensemble that the locks must 
 mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
 	$(GO) run ./internal/mutants
 
-# How long to soak, the seed of the first round, arenas (zookeeper,redis,redlock,cluster; empty: all), and how many schedules
+# How long to soak, the seed of the first round, arenas (zookeeper,redis,redlock,cluster,replica; empty: all), and how many schedules
 # of a minute each to run in one process.
 D ?= 10m
 SEED ?= 1
@@ -37,10 +37,12 @@ ARENAS ?=
 SEEDS ?= 200
 SOAKFLAGS ?=
 SOAKTESTS ?= TestCampaign|TestControl|TestSchedules
+# Workers stand still where it hurts most (internal/failpoint); empty: nowhere.
+TAGS ?= failpoints
 
 .PHONY: soak
 soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 ARENAS=zookeeper
-	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run '$(SOAKTESTS)' ./lockops/campaign -args \
+	LOCKSCOPE_REAL=require $(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run '$(SOAKTESTS)' ./lockops/campaign -args \
 		-campaign.for $(D) -campaign.seed $(SEED) -campaign.arenas '$(ARENAS)' -sim.seeds $(SEEDS) -sim.seed $(SEED) $(SOAKFLAGS)
 
 .PHONY: soak-look
@@ -55,6 +57,7 @@ bench: ## the benchmarks; those in bench/ compare with the wire and with peers o
 .PHONY: lint
 lint: ## vet, tidy modules, formatting and staticcheck
 	$(GO) vet ./... && $(GO) mod tidy -diff
+	$(GO) vet -tags failpoints ./internal/failpoint ./lockops/...
 	cd bench && $(GO) vet . && $(GO) mod tidy -diff
 	cd screenshots && $(GO) vet . && $(GO) mod tidy -diff
 	@unformatted=$$($(TOOL) gofumpt -l .); test -z "$$unformatted" || { echo "not gofumpt'ed:"; echo "$$unformatted"; exit 1; }

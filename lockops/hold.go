@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"lockscope/internal/failpoint"
 )
 
 // Locker is a lock that can be taken. It may be used by any number of goroutines; each Acquire is a contender of its own,
@@ -192,6 +194,7 @@ func (g *grant) held() bool {
 
 // hold makes a Hold that ends with the grant and carries the values of ctx.
 func (g *grant) hold(ctx context.Context) *Hold {
+	failpoint.At(failpoint.Granted)
 	own, end := context.WithCancelCause(g.ctx)
 	return &Hold{grant: g, ctx: valuesOf{own, ctx}, end: end}
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"lockscope/internal/failpoint"
 )
 
 // lease keeps an acquisition with a TTL: it renews in time and tells the loss before the TTL has run out on any server.
@@ -156,7 +158,9 @@ func (l *lease) listen() {
 }
 
 func (l *lease) renew() {
+	failpoint.At(failpoint.Renewing)
 	err := l.extend(l.grant.ctx)
+	failpoint.At(failpoint.Renewed)
 	l.mu.Lock()
 	l.renewing = false
 	if l.ended {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect/recipe"
+	"lockscope/internal/failpoint"
 )
 
 // attempt says how a contender queues.
@@ -54,6 +55,7 @@ func (q *zkQueue) contend(ctx context.Context, a attempt) (*Hold, error) {
 // queue creates the node, waits until it is first, and makes the hold.
 func (c *contender) queue(ctx context.Context) (*Hold, error) {
 	list, err := c.enter(ctx)
+	failpoint.At(failpoint.Created)
 	for {
 		if err == nil {
 			err = c.check(list)

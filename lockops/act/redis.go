@@ -18,6 +18,7 @@ import (
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/redissource"
 	"lockscope/internal/connect"
+	"lockscope/internal/failpoint"
 )
 
 // Redis is a Releaser of locks that one Redis or several independent masters hold. Make one with NewRedis.
@@ -305,6 +306,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 		result.HoldersAfter = before.lock.Holders
 		return result, before.unanswered()
 	}
+	failpoint.At(failpoint.Deleting)
 	ctx = context.WithoutCancel(ctx)
 	r.each(ctx, func(ctx context.Context, i int) {
 		m := &result.Masters[i]

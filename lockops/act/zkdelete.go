@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/internal/failpoint"
 )
 
 // release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed: node,
@@ -32,6 +33,7 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 		result.HoldersAfter = l.Holders
 		return result, nil
 	}
+	failpoint.At(failpoint.Deleting)
 	result, err = z.remove(ctx, z.deletion(p.Request.ID, l, p.Seen), result, intent)
 	if result.Late != nil {
 		return result, err

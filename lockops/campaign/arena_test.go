@@ -29,8 +29,9 @@ type arena struct {
 	heal func(t *testing.T)
 	// left lists what the locks of a round left behind; empty when nothing is.
 	left func(ctx context.Context, cfg Config) ([]string, error)
-	// watches are the paths that are watched on the servers; nil where there are none.
-	watches func() ([]string, error)
+	// watches are the paths that connected sessions watch, and the number of sessions that have ended whose watches a server
+	// still has; nil where there are none.
+	watches func() (paths []string, leaked int, err error)
 }
 
 const (
@@ -147,7 +148,7 @@ func newZooKeeperArena(t *testing.T) *arena {
 	}
 	a.faults = append(a.faults, forcedOnZooKeeper(direct)...)
 	a.left = func(ctx context.Context, cfg Config) ([]string, error) { return leftOnZooKeeper(ctx, direct, cfg) }
-	a.watches = func() ([]string, error) { return watchesOn(direct) }
+	a.watches = func() ([]string, int, error) { return watchesOn(direct) }
 	return a
 }
 

@@ -37,6 +37,8 @@ type Verdict struct {
 	Operations, Grants      int
 	// Losses are the holds that were lost, by their reason.
 	Losses int
+	// Stood is how often somebody stood still at a failpoint.
+	Stood int
 	// Undecided are histories that porcupine gave up on.
 	Undecided int
 }
@@ -52,6 +54,8 @@ func Check(h *History, rule func(lock string) Rule) Verdict {
 		switch r.Op {
 		case OpAcquire, OpTry, OpRelease, OpExtend, OpEntered, OpRead, OpWrote:
 			v.Operations++
+		case OpStood:
+			v.Stood++
 		case OpExit:
 			if r.Goroutines > 0 || r.Files > 0 {
 				v.add("left behind", "", "worker %d ended with %d more goroutines and %d more descriptors\n%s", r.Worker, r.Goroutines, r.Files, r.Text)

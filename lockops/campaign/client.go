@@ -71,8 +71,13 @@ func (c *client) attempt(ctx context.Context) {
 
 // hold works under a lock.
 func (c *client) hold(r Record, h *lockops.Hold, lock Lock, locker lockops.Locker) {
-	r.Op, r.Name = OpGranted, h.Name()
 	granted := Now()
+	if err := context.Cause(h.Context()); err != nil { // lost before it came here
+		r.Op, r.Err = OpRefused, err.Error()
+		c.report.Add(r)
+		return
+	}
+	r.Op, r.Name = OpGranted, h.Name()
 	if !c.cfg.Deaf {
 		ended := r
 		ended.Op, ended.Name = OpEnded, ""

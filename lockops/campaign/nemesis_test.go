@@ -136,28 +136,47 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 	return nil
 }
 
-// watchesOn are the paths on which servers have a watch.
-func watchesOn(servers []string) ([]string, error) {
-	var paths []string
+// watchesOn are the paths that sessions watch which are connected to one of the servers, and of how many sessions that are not
+// servers still keep watches: nobody can take those off any more. A server leaks them itself when a session's connection ends
+// while its request for a watch is being executed, as those do that hang on a server that was stopped.
+func watchesOn(servers []string) (paths []string, leaked int, err error) {
 	for _, addr := range servers {
-		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		watches, err := fourLetters(addr, "wchc")
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-		_, err = io.WriteString(conn, "wchp")
-		text, readErr := io.ReadAll(conn)
-		conn.Close()
-		if err := errors.Join(err, readErr); err != nil {
-			return nil, err
+		connections, err := fourLetters(addr, "cons")
+		if err != nil {
+			return nil, 0, err
 		}
-		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "/") {
-				paths = append(paths, addr+strings.TrimSpace(line))
+		connected := false
+		for line := range strings.Lines(watches) {
+			line = strings.TrimRight(line, "\n")
+			switch path, ofSession := strings.CutPrefix(line, "\t"); {
+			case line == "":
+			case !ofSession: // a session, "0x" and its id
+				if connected = strings.Contains(connections, "sid="+line+","); !connected {
+					leaked++
+				}
+			case connected:
+				paths = append(paths, addr+path)
 			}
 		}
 	}
-	return paths, nil
+	return paths, leaked, nil
+}
+
+// fourLetters asks a ZooKeeper server one of its four-letter words.
+func fourLetters(addr, word string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, err = io.WriteString(conn, word)
+	text, readErr := io.ReadAll(conn)
+	return string(text), errors.Join(err, readErr)
 }
 
 // nemesis breaks things for a round.
@@ -180,6 +199,7 @@ func newNemesis(t *testing.T, a *arena, seed uint64, dir string, crew *team) *ne
 	if err != nil {
 		t.Fatal(err)
 	}
+	stopAtFailpoints(report, seed, forceLimit/6)
 	return &nemesis{arena: a, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
 }
 

@@ -73,6 +73,20 @@ func (c *team) start(t *testing.T) {
 	c.live = append(c.live, p)
 }
 
+// awaitGrant waits until a worker was granted a lock: on a busy machine they take their time.
+func (c *team) awaitGrant(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(progressLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for _, p := range c.live {
+			text, err := os.ReadFile(filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", p.number)))
+			if err == nil && bytes.Contains(text, []byte(`"op":"granted"`)) {
+				return
+			}
+		}
+	}
+	t.Fatalf("nobody was granted a lock within %v", progressLimit)
+}
+
 func (c *team) pause(t *testing.T, r *rand.Rand) func() {
 	p := c.live[r.IntN(len(c.live))]
 	p.signal(t, syscall.SIGSTOP)

@@ -89,6 +89,7 @@ func runWorker(text string) error {
 	var watching sync.WaitGroup
 	watched, unwatch := context.WithCancel(context.Background())
 	watching.Go(func() { w.watchStalls(watched) })
+	stopAtFailpoints(report, cfg.Seed+uint64(cfg.Worker), max(cfg.SessionTimeout, cfg.TTL))
 	report.Add(Record{Op: OpStart})
 	before := inUse()
 	for ctx.Err() == nil {
