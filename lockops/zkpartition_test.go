@@ -86,6 +86,12 @@ func TestLossIsReportedBeforeTheNextGrantInAnyPartition(t *testing.T) {
 				})
 			}
 		}
+		if !all && p.name != "follower cut from leader" {
+			continue
+		}
+		for _, over := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/stopped/over the end %v", strings.ReplaceAll(p.name, " ", "_"), over), func(t *testing.T) { p.runStopped(t, e, over) })
+		}
 	}
 }
 

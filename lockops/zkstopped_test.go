@@ -1,0 +1,177 @@
+package lockops_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+	"lockscope/lockops/campaign"
+)
+
+// stoppedEnv has the server, the session timeout and the path of a holder that is a process of its own.
+const stoppedEnv = "LOCKSCOPE_TEST_HOLDER"
+
+// A process that is told so by its environment holds a lock, says when its hold has ended and why, and releases it.
+func init() {
+	words := strings.Fields(os.Getenv(stoppedEnv))
+	if len(words) != 3 {
+		return
+	}
+	err := func() error {
+		timeout, err := time.ParseDuration(words[1])
+		if err != nil {
+			return err
+		}
+		s, err := lockops.NewZKSession(context.Background(), words[:1], lockops.WithSessionTimeout(timeout))
+		if err != nil {
+			return err
+		}
+		h, err := lockops.NewZKMutex(s, words[2]).Acquire(context.Background())
+		if err != nil {
+			return err
+		}
+		fmt.Println("holds")
+		<-h.Context().Done()
+		fmt.Println("ended", campaign.Now(), errors.Is(context.Cause(h.Context()), lockops.ErrLost))
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test has ended
+		return nil
+	}()
+	if err != nil {
+		fmt.Println("failed", err)
+	}
+	os.Exit(0)
+}
+
+// runStopped is a partition during which the holder's process is stopped around the end of its lease: it is told as soon as
+// it goes on, without a word from a server. When it goes on before the end, that is before the next is granted the lock.
+func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) {
+	const timeout = partitionLimit * partitionTick
+	x, leader := p.member(t, e)
+	other := 3 - x - leader
+	if p.onLeader {
+		other = (x + 1) % len(e.Members)
+	}
+	path := servertest.UniquePath(t)
+	holder := startHolder(t, e.Clients[x].Addr(), timeout, path)
+	_, got := queueUp(t, within(t), mutexOn(zkSession(t, e.Members[other].Addr, lockops.WithSessionTimeout(20*time.Second)), path))
+	defer func() {
+		if p.mend != nil {
+			p.mend(t, e, x)
+		}
+		e.Heal(t)
+	}()
+	cut := time.Now()
+	p.cut(t, e, x, leader)
+	// The lease ends between 5/8 and 3/4 of the timeout after the cut.
+	time.Sleep(timeout / 4)
+	holder.signal(t, syscall.SIGSTOP)
+	time.Sleep(timeout / 8)
+	var next acquired
+	if over {
+		next = <-got
+	}
+	holder.signal(t, syscall.SIGCONT)
+	inTime := time.Since(cut) < timeout/2 // as it was meant, on a machine that is not too busy
+	told, lost := holder.ended(t)
+	if !lost {
+		t.Error("the hold ended, and it was not lost")
+	}
+	if !over {
+		next = <-got
+	}
+	granted := campaign.Now()
+	if next.err != nil {
+		t.Fatal(next.err)
+	}
+	if !over && inTime && told > granted {
+		t.Errorf("two holders: told %v after the next was granted the lock", time.Duration(told-granted))
+	}
+	release(t, next.h)
+}
+
+// holderProcess is a holder in a process of its own.
+type holderProcess struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+func startHolder(t *testing.T, server string, timeout time.Duration, path string) *holderProcess {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v %s", stoppedEnv, server, timeout, path))
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Process.Kill() // also when it is stopped
+		_ = cmd.Wait()
+	})
+	h := &holderProcess{cmd, bufio.NewScanner(out)}
+	if line := h.line(t); line != "holds" {
+		t.Fatal(line)
+	}
+	return h
+}
+
+func (h *holderProcess) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := h.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// line is what it says next.
+func (h *holderProcess) line(t *testing.T) string {
+	t.Helper()
+	said := make(chan string, 1)
+	go func() {
+		h.lines.Scan()
+		said <- h.lines.Text()
+	}()
+	select {
+	case line := <-said:
+		return line
+	case <-within(t).Done():
+		_ = h.cmd.Process.Kill() // ends the scan
+		t.Fatal("the holder says nothing: " + <-said)
+	}
+	return ""
+}
+
+// ended waits until the hold has ended: when, by CLOCK_MONOTONIC, and whether it was lost.
+func (h *holderProcess) ended(t *testing.T) (at int64, lost bool) {
+	t.Helper()
+	words := strings.Fields(h.line(t))
+	if len(words) != 3 || words[0] != "ended" {
+		t.Fatalf("the holder says %q", words)
+	}
+	at, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at, words[2] == "true"
+}
