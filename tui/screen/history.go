@@ -94,7 +94,10 @@ func findingPlace(e *inspect.Event) inspect.ID {
 // as a whole.
 func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
 	b := before.Backend(on.Backend)
-	if b == nil || !b.FirstPass {
+	switch {
+	case b == nil:
+		return false // the first snapshot of a moment of a recording: its events are of the time before that moment
+	case !b.FirstPass:
 		return true
 	}
 	list := b.Findings

@@ -1,0 +1,36 @@
+package screen
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+)
+
+// A finding is as old as its event says, also where that comes with the first snapshot, as of a moment of a recording; one
+// that stood already, or has only become more severe, is at least as old as the looking at its backend.
+func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
+	f := fixture.Stuck()
+	l := fixture.Sick("zk:/a", f)
+	at := fixture.Ago(90 * time.Second)
+	came := []inspect.Event{{Kind: inspect.EventFinding, At: at, Lock: l.ID, Finding: &f}}
+	nothing := inspect.NewSnapshot(fixture.Ago(time.Hour), nil, nil)
+	healthy := inspect.NewSnapshot(fixture.Ago(time.Hour), fixture.Backends(), nil)
+	ill := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+	for name, test := range map[string]struct {
+		before *inspect.Snapshot
+		exact  bool
+	}{"of a recording": {nothing, true}, "new": {healthy, true}, "more severe": {ill, false}} {
+		h := NewHistory()
+		h.Add(nil, nothing, test.before)
+		h.Add(came, test.before, ill)
+		if got, exact := h.FoundAt(l.ID, &f); exact != test.exact || exact && !got.Equal(at) {
+			t.Errorf("%s: %v, exact %v", name, got, exact)
+		}
+		h.Add([]inspect.Event{{Kind: inspect.EventCleared, At: fixture.Noon, Lock: l.ID, Finding: &f}, came[0]}, ill, ill)
+		if got, exact := h.FoundAt(l.ID, &f); !exact || !got.Equal(at) {
+			t.Errorf("%s, cleared and come again: %v, exact %v", name, got, exact)
+		}
+	}
+}
