@@ -62,6 +62,30 @@ func TestShowFindsADeadlock(t *testing.T) {
 		if got := rules("/chain"); slices.Contains(got, "deadlock") {
 			t.Errorf("in none: %v", got)
 		}
+		// So does the preview of a release, and who only holds one thing has no more.
+		release := func(lock string) (outcome, *releaseOthers) {
+			var l struct{ Holders []struct{ Name string } }
+			if err := json.Unmarshal([]byte(run(t, "show", "zk:"+root+lock, target, "-o", "json").stdout), &l); err != nil || len(l.Holders) != 1 {
+				t.Fatalf("%v %+v", err, l)
+			}
+			got := run(t, "release", "zk:"+root+lock, target, "--owner", l.Holders[0].Name, "--dry-run", "-o", "json")
+			var j releaseJSON
+			if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || j.Others == nil {
+				t.Fatalf("%v %+v", err, got)
+			}
+			return got, j.Others
+		}
+		got, others := release("/b")
+		if !others.Read || !others.Known || others.Deadlock != "ends" || len(others.Holds) != 0 || !slices.Equal(others.Waits, []string{"zk:" + root + "/a", "zk:" + root + "/chain"}) ||
+			!strings.Contains(got.stderr, "the deadlock that it stands in ends with it") {
+			t.Errorf("release of one in a deadlock: %+v, %s", others, got.stderr)
+		}
+		if _, others := release("/a"); others.Deadlock != "stays" || !slices.Equal(others.Holds, []string{"zk:" + root + "/chain"}) || !slices.Equal(others.Waits, []string{"zk:" + root + "/b"}) {
+			t.Errorf("release of one whose owner lets the other wait elsewhere, too: %+v", others)
+		}
+		if _, others := release("/chain"); others.Deadlock != "none" || !slices.Equal(others.Holds, []string{"zk:" + root + "/a"}) {
+			t.Errorf("release of one in none: %+v", others)
+		}
 		if got := run(t, "show", "zk:"+root+"/a", target); !strings.Contains(got.stdout, "deadlock over 2 locks") {
 			t.Errorf("%s", got.stdout)
 		}

@@ -28,6 +28,7 @@ type release struct {
 	yes    bool
 	output string
 	setup  setup
+	others *act.Others // nil: they were not looked at
 }
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -71,6 +72,12 @@ func (r *release) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return r.report(request, act.Result{Seen: preview.Seen}, s.explain(err))
 	}
+	if r.dryRun || !r.yes {
+		if preview, err = r.consider(ctx, releaser, preview); err != nil {
+			return r.report(request, act.Result{Seen: preview.Seen}, s.explain(err))
+		}
+		r.others = &preview.Others
+	}
 	looked := act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused, Detail: preview.Detail}
 	if preview.Refused != "" {
 		return r.report(request, looked, r.misnamed(preview))
@@ -99,6 +106,31 @@ func (r *release) preview(ctx context.Context, releaser act.Releaser, request ac
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	return releaser.Preview(ctx, request)
+}
+
+// consider reads the other locks for what they tell of the release. Where only watches tell who holds, it goes by them.
+func (r *release) consider(ctx context.Context, releaser act.Releaser, p act.Preview) (act.Preview, error) {
+	if p.Seen == nil {
+		return p, nil
+	}
+	looking, cancel := context.WithTimeout(ctx, othersWithin)
+	defer cancel()
+	s, err := r.look(looking, r.setup, "")
+	if err != nil || looking.Err() != nil {
+		s = nil
+	}
+	if s != nil && p.Refused == act.NotHolder {
+		if l := s.Lock(p.Request.ID); l != nil {
+			if c, ok := l.Contender(p.Seen.Name); ok && c.State == inspect.Holding {
+				p.Request.Lock = l
+				if p, err = r.preview(ctx, releaser, p.Request); err != nil {
+					return p, err
+				}
+			}
+		}
+	}
+	p.Consider(s)
+	return p, nil
 }
 
 // execute releases. Interrupted, or out of time, it says what is known: a removal that was sent is waited for a little longer.
@@ -176,6 +208,9 @@ func show(to io.Writer, p act.Preview) {
 	for _, s := range p.Sends {
 		fmt.Fprintf(to, "  sends   %s\n", s)
 	}
+	for _, o := range p.Others.Lines() {
+		fmt.Fprintf(to, "  others  %s\n", o)
+	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(to, "  note    %s\n", w)
 	}
@@ -210,6 +245,15 @@ type releaseJSON struct {
 	Next         any             `json:"next"`
 	HoldersAfter []any           `json:"holders_after"`
 	Masters      []releaseMaster `json:"masters"`
+	Others       *releaseOthers  `json:"others"`
+}
+
+type releaseOthers struct {
+	Read     bool         `json:"read"`
+	Known    bool         `json:"known"`
+	Holds    []string     `json:"holds"`
+	Waits    []string     `json:"waits"`
+	Deadlock act.Deadlock `json:"deadlock"`
 }
 
 type releaseMaster struct {
@@ -269,6 +313,9 @@ func (r *release) json(result act.Result) releaseJSON {
 		Released: result.Released, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Seen: r.contender(result.Seen),
 		Next: r.contender(result.Next), HoldersAfter: []any{}, Masters: []releaseMaster{},
 	}
+	if o := r.others; o != nil {
+		j.Others = &releaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock}
+	}
 	for i := range result.HoldersAfter {
 		j.HoldersAfter = append(j.HoldersAfter, r.contender(&result.HoldersAfter[i]))
 	}
@@ -280,6 +327,14 @@ func (r *release) json(result act.Result) releaseJSON {
 		j.Masters = append(j.Masters, master)
 	}
 	return j
+}
+
+func idStrings(ids []inspect.ID) []string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.String()
+	}
+	return names
 }
 
 func (r *release) contender(c *inspect.Contender) any {

@@ -6,8 +6,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// findGoneWatches notes which waiters watch a node of the lock that is gone, and reports whether that is news. Such a watch never
-// fires: it was set by asking whether the node exists, when it did so no more, and its client waits all the same.
+// findGoneWatches notes which contenders watch a node of the lock that is gone, and reports whether that is news. Such a watch
+// never fires: it was set by asking whether the node exists, when it did so no more.
 func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 	there := make(map[string]bool, l.Contention())
 	places := make(map[string]bool, 2)
@@ -27,11 +27,14 @@ func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 			}
 		}
 	}
-	for i := range l.Waiters {
-		c := &l.Waiters[i]
-		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone {
+	settled := t.ReadAt.Sub(l.ReadAt) >= WatchSettle
+	everyContender(l, func(c *Contender) {
+		if c.State == Holding && !settled {
+			return // it may have gone, and been looked for, since the table was read
+		}
+		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone && c.Owner.Session != 0 {
 			c.WatchesGone, changed = name, true
 		}
-	}
+	})
 	return changed
 }

@@ -13,7 +13,15 @@ func TestAWatchOnANodeThatIsGoneIsNamed(t *testing.T) {
 		l.Node(waiter):                        {other.Owner.Session},
 		l.ID.Path + "/" + "x-" + "0000000009": {4711}, // of nobody here
 	}}
-	if !findGoneWatches(l, table) || waiter.WatchesGone != left || other.WatchesGone != "" {
+	holder := &l.Holders[0]
+	table.Sessions[l.ID.Path+"/"+left] = append(table.Sessions[l.ID.Path+"/"+left], holder.Owner.Session)
+	if !findGoneWatches(l, table) || holder.WatchesGone != "" {
+		t.Errorf("of a holder by a table that is not settled: %q", holder.WatchesGone)
+	}
+	if table.ReadAt = l.ReadAt.Add(WatchSettle); !findGoneWatches(l, table) || holder.WatchesGone != left {
+		t.Errorf("of a holder: %q", holder.WatchesGone)
+	}
+	if waiter.WatchesGone != left || other.WatchesGone != "" {
 		t.Errorf("%q, %q", waiter.WatchesGone, other.WatchesGone)
 	}
 	if findGoneWatches(l, table) {

@@ -51,7 +51,7 @@ func restsOn(rule string) []inspect.Aspect {
 		return []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}
 	case "ghost-owner":
 		return []inspect.Aspect{inspect.AspectHolders, inspect.AspectSessions}
-	case "missing-watch", "herd":
+	case "missing-watch", "lost-wakeup", "herd":
 		return []inspect.Aspect{inspect.AspectWatches}
 	case "no-ttl", "renewal-stopped", "zombie-renewal":
 		return []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry}

@@ -29,6 +29,8 @@
 //	                                                                   limit_ms, hold_p99_ms, waiters
 //	ghost-owner           its owner is connected nowhere, or dead      contender, session, last_contact   wait for the session to time out
 //	missing-watch         a waiter that nothing will wake up           contender, expected                restart that client
+//	lost-wakeup           the first in line watches a node that is gone  contender, watches_gone          see what it does; restart it
+//	                      (info where its library may have looked again)
 //	herd                  10 sessions watch one node                   node, watchers, sessions           watch the predecessor only
 //	alien-child           a child that is no contender                 children                           move it elsewhere
 //	no-ttl                a key that never expires (info where the     contender or value, masters        release it when its client is gone
@@ -53,6 +55,6 @@
 //	blind                 what could not be seen, beside what sources  unseen, masters                    allow it, or count it for nobody
 //	                      tell themselves
 //	sequence-wrap         numbers about to wrap, or wrapped            sequence, left                     a new directory
-//	self-wait             a client waits for itself (a warning after   contender, holder                  wait; restart it
-//	                      StuckAfter)
+//	self-wait             a client waits for itself (a warning after   contender, holder or behind        wait; restart it
+//	                      StuckAfter, or behind an entry it has lost)
 package finding

@@ -141,7 +141,7 @@ func TestDiagnosisOfRealQueues(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, dir := range []string{"", "/fine", "/mixed", "/alien", "/persistent", "/itself", "/unwatched"} {
+		for _, dir := range []string{"", "/fine", "/mixed", "/alien", "/persistent", "/itself", "/unwatched", "/orphan", "/threads", "/late", "/alone"} {
 			create(0, dir, 0)
 		}
 		behind(1, join(0, "/fine/"+curator), "/fine/"+curator)
@@ -153,11 +153,32 @@ func TestDiagnosisOfRealQueues(t *testing.T) {
 		join(0, "/unwatched/"+curator)
 		join(1, "/unwatched/"+curator)
 
+		// A lost reply to create: its client queues behind what it made; and two threads that wait, each for its own.
+		join(0, "/orphan/"+gozk)
+		behind(1, join(1, "/orphan/"+gozk), "/orphan/"+gozk)
+		behind(1, join(0, "/threads/"+gozk), "/threads/"+gozk)
+		behind(1, join(1, "/threads/"+gozk), "/threads/"+gozk)
+		// WriteLock's way of waiting for one that is gone by then, with others behind it and alone.
+		late := func(dir string, client int) {
+			gone := join(1-client, dir+"/x-72057675180539904-")
+			join(client, dir+"/x-72057675180539905-")
+			if err := clients[1].Delete(gone, -1); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, _, err := clients[client].ExistsW(gone); err != nil {
+				t.Fatal(err)
+			}
+		}
+		late("/late", 0)
+		behind(1, root+"/late", "/late/x-72057675180539904-")
+		late("/alone", 1)
+
 		cfg := zksource.Config{Backend: "zk", Servers: []string{server.Addr}, Admin: []string{server.Admin}, Roots: []string{root}, Once: true}
 		found := diagnosis(t, zksource.New(cfg), 0)
 		for dir, want := range map[string][]string{
 			"/fine": nil, "/mixed": {"mixed-recipes"}, "/alien": {"alien-child"}, "/persistent": {"persistent-contender"},
 			"/itself": {"self-wait"}, "/unwatched": {"missing-watch"},
+			"/orphan": {"self-wait"}, "/threads": {"self-wait"}, "/late": {"lost-wakeup", "missing-watch"}, "/alone": {"lost-wakeup"},
 		} {
 			if got, there := found[root+dir]; !there || !slices.Equal(got, want) {
 				t.Errorf("%s: found %v (listed: %v), want %v", dir, got, there, want)

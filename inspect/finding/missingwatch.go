@@ -22,6 +22,7 @@ import (
 func missingWatch() inspect.Rule {
 	return lockRule("missing-watch", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
+		lost, _ := lostEntry(c)
 		confirmed := slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
 		if !confirmed && l.Recipe == "sequential" && l.Confidence == recipe.Possible {
 			return nil
@@ -30,7 +31,7 @@ func missingWatch() inspect.Rule {
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
 			gone := watchesGone(c, w)
-			if (w.Watch == inspect.Missing || gone) && !away(c, w) && len(found) < listed {
+			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && len(found) < listed {
 				found = append(found, unwatching(l, w, gone))
 			}
 		}

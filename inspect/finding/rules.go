@@ -19,6 +19,7 @@ func Rules() []inspect.Rule {
 		stuckHolder(),
 		ghostOwner(),
 		missingWatch(),
+		lostWakeUp(),
 		herd(),
 		alienChild(),
 		noTTL(),

@@ -13,15 +13,22 @@ import (
 // share its session (info; who watches on is told after a few seconds); once it has lasted longer than StuckAfter it is a
 // warning. On a semaphore only when the client holds every lease.
 //
+// A waiter behind another one of its own, which does not watch whom it waits for, although the one behind does: that entry
+// nobody waits with, and when its turn comes the lock stays with it until the session ends (a warning).
+//
 // Cause in the wild: a lost reply to create leaves an orphan that the same client then queues behind (samuel/go-zookeeper
 // #229); a lock that is not re-entrant taken twice (kazoo blocks for ever).
 //
-// Evidence: contender, owner, session, client, since of the waiter; holder (its own entry that holds).
+// Evidence: contender, owner, session, client, since of the waiter; holder (its own entry that holds) or behind (its own entry
+// that it waits behind).
 func selfWait() inspect.Rule {
 	return lockRule("self-wait", inspect.Info, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Holders) == 0 || len(l.Waiters) == 0 {
 			return nil
+		}
+		if lost, behind := lostEntry(c); lost != nil {
+			return one(waitingBehindItself(lost, behind))
 		}
 		for i := range l.Holders {
 			h := &l.Holders[i]
@@ -40,6 +47,35 @@ func selfWait() inspect.Rule {
 		}
 		return nil
 	})
+}
+
+// lostEntry is a waiter that does not watch whom it waits for, and one of the same client behind it that does.
+func lostEntry(c *inspect.Case) (lost, behind *inspect.Contender) {
+	l := c.Lock
+	for i := range l.Waiters {
+		w := &l.Waiters[i]
+		if w.Watch != inspect.Missing || away(c, w) {
+			continue
+		}
+		for j := i + 1; j < len(l.Waiters); j++ {
+			if b := &l.Waiters[j]; b.Watch == inspect.Confirmed && sameClient(w, b) && b.Mode == w.Mode {
+				return w, b
+			}
+		}
+	}
+	return nil, nil
+}
+
+func waitingBehindItself(lost, behind *inspect.Contender) inspect.Finding {
+	e := about(behind)
+	e["behind"] = lost.Name.String()
+	e["cause"] = "an entry left behind by a lost reply to create (samuel/go-zookeeper #229)"
+	return inspect.Finding{
+		Severity: inspect.Warning, Confidence: recipe.Likely,
+		Message:  fmt.Sprintf("%s waits behind its own %s, with which nothing waits: when its turn comes, the lock stays with it", describe.BriefOwner(behind), describe.BriefName(lost.Name)),
+		Evidence: e,
+		Advice:   "restart that client before its turn comes: the end of its session removes both",
+	}
 }
 
 // settled is how long a client waits for itself before who watches on is told: threads of one client take turns.

@@ -383,6 +383,18 @@ func TestSelfWait(t *testing.T) {
 		l.Waiters[0].Owner = inspect.Owner{LibraryID: id, Thread: thread}
 		return present(l)
 	}
+	lost := func(change func(*inspect.Lock)) inspect.Case { // 1 holds, 2 waits twice, and 3 between
+		return present(with(queue("go-zookeeper", 4), func(l *inspect.Lock) {
+			l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
+			l.Waiters[0].Watch, l.Waiters[1].Watch, l.Waiters[2].Watch = inspect.Missing, inspect.Confirmed, inspect.Confirmed
+			if change != nil {
+				change(l)
+			}
+		}))
+	}
+	if found := ask(t, "missing-watch", lost(nil)); len(found) != 0 {
+		t.Errorf("told by two rules: %v", found)
+	}
 	check(t, "self-wait", []state{
 		{
 			name: "for a while", c: twice(time.Minute), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"waits for itself"},
@@ -401,6 +413,15 @@ func TestSelfWait(t *testing.T) {
 			l.Holders[0].Owner, l.Waiters[0].Owner, l.Waiters[1].Owner = inspect.Owner{}, inspect.Owner{}, inspect.Owner{}
 		}))},
 		{name: "it waits twice, and another holds", c: present(with(queue("go-zookeeper", 3), waiter(func(w *inspect.Contender) { w.Owner.Session = 3 })))},
+		{
+			name: "behind an entry that it has lost", c: lost(nil), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"behind its own"},
+			evidence: map[string]any{"behind": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000001", "contender": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000003"}, advice: "restart",
+		},
+		{name: "behind one that another thread of it waits with", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Confirmed })},
+		{name: "nobody could look", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Unconfirmed })},
+		{name: "neither watches: its client is away", c: lost(func(l *inspect.Lock) { l.Waiters[2].Watch = inspect.Missing })},
+		{name: "another's has lost its watch", c: lost(func(l *inspect.Lock) { l.Waiters[2].Owner.Session = 4 })},
+		{name: "the one in front is a reader's", c: lost(func(l *inspect.Lock) { l.Waiters[0].Mode = recipe.Shared })},
 		{name: "a lease that is not granted yet", c: twice(time.Hour, func(l *inspect.Lock) { l.Waiters[1].State = inspect.Pending })},
 		{name: "one of several leases is its own", c: twice(time.Hour, func(l *inspect.Lock) {
 			l.Kind, l.Limit = inspect.KindSemaphore, 2
@@ -440,4 +461,39 @@ func TestOver(t *testing.T) {
 			t.Errorf("describe.Limit(%v) is %q, want %q", d, got, want)
 		}
 	}
+}
+
+func TestLostWakeUp(t *testing.T) {
+	const left = "x-72057675180539904-0000000003"
+	first := func(library string, sure recipe.Confidence, changes ...func(*inspect.Case)) inspect.Case {
+		l := queue(library, 2)
+		l.Confidence = sure
+		for i, c := range []*inspect.Contender{&l.Holders[0], &l.Waiters[0]} {
+			c.Sequence = int32(4 + i)
+		}
+		l.Holders[0].WatchesGone = left
+		c := present(l, func(c *inspect.Case) { c.Watches = &inspect.WatchTable{} })
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
+	}
+	lock := func(change func(*inspect.Lock)) func(*inspect.Case) { return func(c *inspect.Case) { change(c.Lock) } }
+	check(t, "lost-wakeup", []state{
+		{
+			name: "ZooKeeper's own WriteLock", c: first("zookeeper-recipes", recipe.Certain), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"first in line", "its turn has come", "1 behind it"}, evidence: map[string]any{"watches_gone": left, "blocked_below": 1},
+		},
+		{
+			name: "nobody else waits", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters, l.Holders[0].BlockedBelow = nil, 0 })), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely,
+		},
+		{name: "plain nodes: it may have looked at the answer", c: first("sequential", recipe.Likely), fires: true, severity: inspect.Info, confidence: recipe.Possible},
+		{name: "the watches were not read", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Watches = nil })},
+		{name: "it watches none", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "" }))},
+		{name: "one that stood behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "x-72057675180539904-0000000005" }))},
+		{name: "another thread of it waits, and may have left it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))},
+		{name: "its client was killed", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })},
+		{name: "its client may be on its way back", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} })},
+	})
 }

@@ -57,6 +57,8 @@ type Preview struct {
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
 	Warnings []string
+	// Others is what the other locks tell; see Consider.
+	Others Others
 }
 
 // MasterResult is what became of the release on one Redis master.

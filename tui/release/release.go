@@ -89,9 +89,10 @@ func (d *Dialog) Start() tea.Cmd {
 
 func (d *Dialog) ask() tea.Cmd {
 	d.phase = previewing
-	releaser, request, generation := d.releaser, d.request, d.generation
+	releaser, request, generation, known := d.releaser, d.request, d.generation, d.Snapshot()
 	return d.Command(previewLimit, func(ctx context.Context) tea.Msg {
 		p, err := releaser.Preview(ctx, request)
+		p.Consider(known)
 		return releasePreviewedMsg{generation, p, err}
 	})
 }

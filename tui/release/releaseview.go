@@ -137,8 +137,8 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		next = &waits
 	}
 	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, cmp.Or(p.NextUnknown, "no visible waiters")))}
-	if len(p.Warnings) > 0 {
-		lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
+	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
+		lines = append(append(lines, nil), d.bullets(width, notes...)...)
 	}
 	tail = append([]widget.Line{nil}, d.confirmLines()...)
 	if text := d.overtaken(); text != "" {

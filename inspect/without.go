@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"slices"
+
+	"lockscope/inspect/recipe"
+)
+
+// Elsewhere lists the other locks of a snapshot that whoever stands behind a contender holds and waits for. known is false where
+// who that is is not known.
+func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool) {
+	who, known := c.Identity(id.Backend)
+	if !known {
+		return nil, nil, false
+	}
+	for l := range s.Locks() {
+		if l.ID == id {
+			continue
+		}
+		is := func(o Contender) bool { other, ok := o.Identity(l.ID.Backend); return ok && other == who }
+		if slices.ContainsFunc(l.Holders, is) {
+			holds = append(holds, l.ID)
+		}
+		if slices.ContainsFunc(l.Waiters, is) {
+			waits = append(waits, l.ID)
+		}
+	}
+	return holds, waits, true
+}
+
+// DeadlockWithout reports whether a lock stands in a deadlock, and whether its owners would still wait for each other were one
+// of its contenders gone, so that the next in line holds.
+func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
+	l := s.Lock(id)
+	if l == nil {
+		return false, false
+	}
+	var tangled []ID
+	for _, c := range findCycles(s.Locks()) {
+		if slices.Contains(c.Locks, id) {
+			tangled = append(tangled, c.Locks...)
+		}
+	}
+	if len(tangled) == 0 {
+		return false, false
+	}
+	for _, c := range findCycles(s.With(l.without(gone)).Locks()) {
+		if slices.ContainsFunc(c.Locks, func(other ID) bool { return slices.Contains(tangled, other) }) {
+			return true, true
+		}
+	}
+	return true, false
+}
+
+// without is a lock without one of its contenders; where nobody holds it then, those hold that come next together.
+func (l *Lock) without(gone *Contender) *Lock {
+	rest := clone(l)
+	is := func(c Contender) bool { return same(&c, gone) }
+	rest.Holders, rest.Waiters = slices.DeleteFunc(rest.Holders, is), slices.DeleteFunc(rest.Waiters, is)
+	for len(rest.Waiters) > 0 && (len(rest.Holders) == 0 || rest.Holders[0].Mode == recipe.Shared && rest.Waiters[0].Mode == recipe.Shared) {
+		next := rest.Waiters[0]
+		next.State = Holding
+		rest.Holders, rest.Waiters = append(rest.Holders, next), rest.Waiters[1:]
+	}
+	return rest
+}

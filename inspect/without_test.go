@@ -1,0 +1,64 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// named is a queue of these sessions.
+func named(path, sessions string) *Lock {
+	var nodes []Znode
+	for i, word := range strings.Fields(sessions) {
+		session, _ := strconv.ParseInt(word, 10, 64)
+		nodes = append(nodes, node(fmt.Sprintf("%s__lock__%010d", guid, i), session))
+	}
+	return directoryLock(ID{"zk", path}, nodes, now)
+}
+
+func TestWhatAnOwnerHasElsewhere(t *testing.T) {
+	s := NewSnapshot(now, nil, []*Lock{named("/a", "11 12"), named("/b", "12 11"), named("/c", "11"), named("/d", "13 14")})
+	a := s.Lock(ID{"zk", "/a"})
+	holds, waits, known := s.Elsewhere(a.ID, &a.Holders[0])
+	if !known || !slices.Equal(holds, []ID{{"zk", "/c"}}) || !slices.Equal(waits, []ID{{"zk", "/b"}}) {
+		t.Errorf("%v %v %v", holds, waits, known)
+	}
+	if holds, waits, known := s.Elsewhere(a.ID, &Contender{Name: "token"}); known || holds != nil || waits != nil {
+		t.Errorf("of nobody that is known: %v %v %v", holds, waits, known)
+	}
+}
+
+func TestADeadlockEndsWithTheRightRelease(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		locks     map[string]string
+		gone      func(a *Lock) *Contender // of /a
+		now, then bool
+	}{
+		{"two owners", map[string]string{"/a": "11 12", "/b": "12 11"}, func(a *Lock) *Contender { return &a.Holders[0] }, true, false},
+		{"its waiter goes", map[string]string{"/a": "11 12", "/b": "12 11"}, func(a *Lock) *Contender { return &a.Waiters[0] }, true, false},
+		{"a third waits in front", map[string]string{"/a": "11 13 12", "/b": "12 11", "/c": "12 13"}, func(a *Lock) *Contender { return &a.Holders[0] }, true, true},
+		{"somebody else's waiter goes", map[string]string{"/a": "11 12 13", "/b": "12 11"}, func(a *Lock) *Contender { return &a.Waiters[1] }, true, true},
+		{"none", map[string]string{"/a": "11 12", "/b": "11 12"}, func(a *Lock) *Contender { return &a.Holders[0] }, false, false},
+		{"elsewhere", map[string]string{"/a": "13", "/b": "11 12", "/c": "12 11"}, func(a *Lock) *Contender { return &a.Holders[0] }, false, false},
+	} {
+		var locks []*Lock
+		for path, words := range tt.locks {
+			locks = append(locks, named(path, words))
+		}
+		s := NewSnapshot(now, nil, locks)
+		a := s.Lock(ID{"zk", "/a"})
+		contenders := a.Contention()
+		if now, then := s.DeadlockWithout(a.ID, tt.gone(a)); now != tt.now || then != tt.then {
+			t.Errorf("%s: %v, then %v", tt.name, now, then)
+		}
+		if a.Contention() != contenders || len(a.Holders) != 1 || a.Holders[0].State != Holding {
+			t.Errorf("%s: the snapshot was changed: %+v", tt.name, a)
+		}
+	}
+	if now, then := NewSnapshot(now, nil, nil).DeadlockWithout(ID{"zk", "/a"}, &Contender{}); now || then {
+		t.Error("of a lock that is not there")
+	}
+}

@@ -1,0 +1,98 @@
+package act
+
+import (
+	"fmt"
+	"strings"
+
+	"lockscope/inspect"
+)
+
+// Deadlock is what a release does to a deadlock that its lock stands in. The values are the command line's contract.
+type Deadlock string
+
+// The answers.
+const (
+	NoDeadlock      Deadlock = "none"
+	DeadlockEnds    Deadlock = "ends"
+	DeadlockStays   Deadlock = "stays" // the same owners wait for each other all the same
+	DeadlockUnknown Deadlock = "unknown"
+)
+
+// Others is what the other locks tell about a release.
+type Others struct {
+	// Read: all of them could be read. Known: who the contender's owner is, so that it can be sought there.
+	Read, Known bool
+	// Holds and Waits are the other locks that the owner holds and waits for, as far as they were read.
+	Holds, Waits []inspect.ID
+	Deadlock     Deadlock
+}
+
+// Consider takes into a preview what the other locks tell, as they were last seen; nil: they were not read.
+func (p *Preview) Consider(s *inspect.Snapshot) {
+	p.Others = Others{Deadlock: DeadlockUnknown}
+	if s == nil || p.Seen == nil {
+		return
+	}
+	o := &p.Others
+	o.Read = readWhere(s, p.Request.ID.Backend)
+	o.Holds, o.Waits, o.Known = s.Elsewhere(p.Request.ID, p.Seen)
+	switch now, then := s.DeadlockWithout(p.Request.ID, p.Seen); {
+	case now && then:
+		o.Deadlock = DeadlockStays
+	case now:
+		o.Deadlock = DeadlockEnds
+	case o.Read:
+		o.Deadlock = NoDeadlock
+	}
+}
+
+// readWhere reports whether all was read where an owner known on a backend may be known, too: a ZooKeeper session is so on its
+// own ensemble only, a client of Redis on every backend of that kind.
+func readWhere(s *inspect.Snapshot, backend string) bool {
+	own := s.Backend(backend)
+	if own == nil {
+		return false
+	}
+	for _, b := range s.Backends {
+		shared := b.Kind == own.Kind && own.Kind != inspect.ZooKeeper
+		if (b == own || shared) && (!b.FirstPass || b.State != inspect.Connected) {
+			return false
+		}
+	}
+	return true
+}
+
+// Lines are what there is to say of the other locks, for people; none where they tell nothing.
+func (o *Others) Lines() []string {
+	var lines []string
+	if !o.Read {
+		lines = append(lines, "the other locks could not all be read: what else its owner holds, and whether a deadlock ends, is not known for sure")
+	}
+	switch o.Deadlock {
+	case DeadlockEnds:
+		lines = append(lines, "the deadlock that it stands in ends with it")
+	case DeadlockStays:
+		lines = append(lines, "the deadlock that it stands in does not end with it")
+	}
+	if len(o.Holds) > 0 {
+		lines = append(lines, "its owner keeps what else it holds: "+listed(o.Holds))
+	}
+	if len(o.Waits) > 0 {
+		lines = append(lines, "its owner goes on waiting for "+listed(o.Waits))
+	}
+	return lines
+}
+
+// shownLocks is how many locks a line names.
+const shownLocks = 3
+
+func listed(ids []inspect.ID) string {
+	var names []string
+	for _, id := range ids[:min(len(ids), shownLocks)] {
+		names = append(names, id.String())
+	}
+	if more := len(ids) - shownLocks; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}

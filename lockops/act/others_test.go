@@ -1,0 +1,51 @@
+package act
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
+	id := inspect.ID{Backend: "zk", Path: "/a"}
+	lock := func(path string, session int64) *inspect.Lock {
+		l, _ := inspect.Directory{Children: []inspect.Znode{
+			{Name: "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__0000000001", Known: true, EphemeralOwner: session, Czxid: session},
+		}}.Lock(inspect.ID{Backend: "zk", Path: path}, time.Now())
+		return l
+	}
+	whole := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
+	locks := []*inspect.Lock{lock("/a", 1), lock("/b", 1), lock("/c", 1), lock("/d", 1), lock("/e", 1), lock("/f", 2)}
+	for _, tt := range []struct {
+		name     string
+		backend  *inspect.Backend
+		locks    []*inspect.Lock
+		deadlock Deadlock
+		lines    []string
+	}{
+		{"all was read", whole, locks, NoDeadlock, []string{"keeps what else it holds: zk:/b, zk:/c, zk:/d, and 1 more"}},
+		{"nothing to tell", whole, locks[:1], NoDeadlock, nil},
+		{"not all was read", &inspect.Backend{Name: "zk", State: inspect.Degraded, FirstPass: true}, locks[:2], DeadlockUnknown, []string{"could not all be read", "zk:/b"}},
+		{"it is being read", &inspect.Backend{Name: "zk", State: inspect.Connected}, locks[:1], DeadlockUnknown, []string{"could not all be read"}},
+		{"nothing was", nil, nil, DeadlockUnknown, []string{"could not all be read"}},
+	} {
+		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
+		var s *inspect.Snapshot
+		if tt.backend != nil {
+			s = inspect.NewSnapshot(time.Now(), []*inspect.Backend{tt.backend}, tt.locks)
+		}
+		p.Consider(s)
+		lines := p.Others.Lines()
+		if p.Others.Deadlock != tt.deadlock || len(lines) != len(tt.lines) {
+			t.Errorf("%s: %+v %q", tt.name, p.Others, lines)
+			continue
+		}
+		for i, want := range tt.lines {
+			if !strings.Contains(lines[i], want) {
+				t.Errorf("%s: %q lacks %q", tt.name, lines[i], want)
+			}
+		}
+	}
+}
