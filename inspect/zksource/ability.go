@@ -9,29 +9,29 @@ import (
 // watch on each directory is the way for those, and, as to watches, for a tree that changes so fast that telling us of every
 // change costs more than reading what is looked at.
 
-// lacking is what a server does not know.
+// lacking records the requests that a server refused as unknown.
 type lacking struct {
 	manyReads, watchBelow bool
 	since                 time.Time
 }
 
 const (
-	// lackingFor is how long a server is believed not to know something: it may be another version after that.
+	// lackingFor bounds that belief: the server may be upgraded meanwhile.
 	lackingFor = time.Hour
-	// hotFor is how long a tree that was hot is read in the other way.
+	// hotFor keeps a tree that was hot on watches by directory, so that the way of reading does not flap.
 	hotFor = 10 * time.Minute
-	// hotBeats is how many beats a tree must be hot for.
+	// hotBeats in a row make a tree hot: a single burst does not.
 	hotBeats = 5
 )
 
-// heat is how fast a tree changes.
+// heat counts the events of a tree.
 type heat struct {
 	events int // since the last beat
 	beats  int // in a row with too many
 	until  time.Time
 }
 
-// able is what the server that we are connected to is not known to lack.
+// able leaves out what the server of our connection has refused as unknown.
 func (r *run) able(now time.Time) (manyReads, watchBelow bool) {
 	lacks := r.lacks[r.link.connectedTo()]
 	if now.Sub(lacks.since) > lackingFor {
@@ -77,7 +77,7 @@ func (r *run) measureHeat(now time.Time) {
 	}
 }
 
-// reading is how the servers are read, for people.
+// reading describes the way of reading for Backend.Reading; empty while there is no session.
 func (r *run) reading() string {
 	if !r.ready {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"lockscope/inspect/internal/sourcekit"
 )
 
-// backendState is what was last told of the backend.
+// backendState was reported last; a new report is compared with it.
 type backendState struct {
 	sourcekit.Teller
 	lookedAt time.Time
@@ -98,7 +98,7 @@ func (r *run) requestsTo(i int) uint64 {
 	return n
 }
 
-// describeLink says whether there is a connection, and to what.
+// describeLink fills in the backend's state, error and server.
 func (r *run) describeLink(b *inspect.Backend) {
 	none := r.noQuorum()
 	switch {
@@ -121,7 +121,7 @@ func (r *run) hear() {
 	}
 }
 
-// serverState is what is known of one server: what it said of itself, and what our connection to it shows.
+// serverState joins what a server reports of itself with what our connection to it shows.
 func (r *run) serverState(i int) inspect.Server {
 	s := inspect.Server{Addr: r.cfg.Servers[i], State: inspect.ServerUnknown, Latency: -1, Requests: r.requestsTo(i)}
 	if a := r.answers[i]; a.asked {
@@ -158,7 +158,7 @@ func (r *run) startedAt(i int, uptime time.Duration) time.Time {
 	return at
 }
 
-// deniedRoot is why a root cannot be looked at; empty when each can.
+// deniedRoot returns the refusal of the first root that cannot be read; empty when each can.
 func (r *run) deniedRoot() string {
 	for _, p := range r.cfg.Roots {
 		d := r.dirs[p]
@@ -173,10 +173,10 @@ func (r *run) deniedRoot() string {
 	return ""
 }
 
-// mostReason is how much of a reason is shown, in cells.
+// mostReason limits a reason on the screen, in cells.
 const mostReason = 240
 
-// credentials is what to do about what may not be read.
+// credentials is the advice for nodes that may not be read.
 const credentials = "give credentials with READ on it: LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD"
 
 // asUser names who we are to the servers; empty when we gave no credentials.

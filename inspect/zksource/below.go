@@ -45,7 +45,7 @@ func (r *run) watchBelow(now time.Time) {
 	}, requests...)
 }
 
-// covered says that a watch on a root tells of all changes of a node.
+// covered reports whether a watch on a root tells of all changes of a node.
 func (r *run) covered(p string) bool {
 	for _, root := range r.below {
 		if root == "/" || p == root || strings.HasPrefix(p, root) && p[len(root)] == '/' {
@@ -55,7 +55,7 @@ func (r *run) covered(p string) bool {
 	return false
 }
 
-// followed says that a directory's own changes, and those of its children, are told of without a watch on it.
+// followed reports whether a directory's own changes, and those of its children, are told of without a watch on it.
 func (r *run) followed(d *dir) bool { return !d.secretive && r.covered(d.path) }
 
 // changedBelow takes in that a node below a watched root was created or deleted, or its data changed.
@@ -110,7 +110,7 @@ func (r *run) dataChanged(d, in *dir, name string, at time.Time) {
 	}
 }
 
-// isLive says that a child was read whose data change while it is there.
+// isLive reports whether a child was read whose data change while it is there.
 func (d *dir) isLive(name string) bool {
 	if _, read := d.nodes[name]; !read && !d.waiting[name] {
 		return false

@@ -27,7 +27,7 @@ func (b *bucket) spend(tokens float64) {
 	}
 }
 
-// await says how long until there is a token; zero when there is one.
+// await returns the time until the next token; zero when there is one.
 func (b *bucket) await(now time.Time) (wait time.Duration) {
 	if b.rate == 0 {
 		return 0

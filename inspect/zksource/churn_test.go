@@ -115,7 +115,7 @@ func ensembleClient(t *testing.T, addrs []string) *zk.Conn {
 	return conn
 }
 
-// lost says that a request failed because its server went away.
+// lost reports whether a request failed because its server went away.
 func lost(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
 }

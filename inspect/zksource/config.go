@@ -14,13 +14,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Config says what to read and how gently.
+// Config holds the servers, the roots and the budgets of a source.
 type Config struct {
 	// Backend is its name, the first part of every lock's ID.
 	Backend string
 	// Servers of the ensemble as host:port.
 	Servers []string
-	// Roots are where to look, default "/". A root may itself be a lock.
+	// Roots of the walk, default "/". A root may itself be a lock.
 	Roots []string
 	// Only is a lock directory to read, and nothing else; empty to discover.
 	Only string
@@ -34,7 +34,7 @@ type Config struct {
 	Admin []string
 	// Once makes Run return after one pass.
 	Once bool
-	// Timeout is how long a pass may go without progress before it gives up; default 10 s.
+	// Timeout of a pass without progress; default 10 s.
 	Timeout time.Duration
 	// Budget bounds what reading costs the servers.
 	Budget Budget
@@ -68,19 +68,21 @@ type Budget struct {
 }
 
 const (
-	// inFlight is how many requests are on the way at the same time.
+	// inFlight limits the requests without an answer yet.
 	inFlight = 128
-	// fullQueue is how many contenders of a lock are read although nobody looks at it.
+	// fullQueue limits the contenders that are read of a lock off the screen.
 	fullQueue = 64
-	// watchTableLimit is how many watches a server may have before its table is too dear to ask for.
+	// watchTableLimit, in watches of a server: above it the table is too dear to ask for (50 000 watches: 4.6 MB, a
+	// second).
 	watchTableLimit = 20_000
 
-	// promptly is how soon after its watch fired a directory is listed when no budget holds that up.
+	// promptly is the delay from a watch's event to the next list, within the budget: events that come together make one
+	// list.
 	promptly = 20 * time.Millisecond
 	maxData  = 1 << 10
 )
 
-// beats are how long it takes until what happens again and again happens again.
+// beats are the intervals of everything periodic.
 type beats struct {
 	// session is its timeout. It is short: the session owns nothing, and a server that hangs is left after two thirds
 	// of it.
@@ -90,7 +92,7 @@ type beats struct {
 	// poll: between looking whether something is to be asked for that no watch tells. Of that, focused: what is on the
 	// screen; others: the rest; doubtful: what may not be read, or may be so no longer.
 	poll, focused, others, doubtful time.Duration
-	// sweep is how long it takes until each directory was compared with its Stat, where a watch on the root tells of changes.
+	// sweep is the interval in which each directory is compared with its Stat, where a watch on the root reports changes.
 	sweep time.Duration
 }
 

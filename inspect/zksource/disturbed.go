@@ -14,7 +14,7 @@ func (r *run) disturb(at time.Time) {
 	}
 }
 
-// jitter is how far an instant may move that is read from how long ago it was.
+// jitter allowed to an instant that was computed from an age: round trips vary.
 const jitter = 5 * time.Second
 
 // disturbedBy reads from what servers say of themselves when clients last had reason to connect anew: when each began to serve,
@@ -38,7 +38,7 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 	}
 }
 
-// stallLimit is how long the loop must not have come around, which it does every beat, for this process to have been stopped.
+// stallLimit without a beat of the loop means that this process was stopped.
 const stallLimit = 3 * time.Second
 
 // stalled tells of a time in which this process did not run.

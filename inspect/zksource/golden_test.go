@@ -111,7 +111,7 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 	}
 }
 
-// nobodyOf says that a session has no contender.
+// nobodyOf reports whether a session has no contender.
 func nobodyOf(l *inspect.Lock, session int64) bool {
 	for _, c := range append(slices.Clone(l.Holders), l.Waiters...) {
 		if c.Owner.Session == session {
@@ -121,7 +121,7 @@ func nobodyOf(l *inspect.Lock, session int64) bool {
 	return true
 }
 
-// settled says that nobody is half way: every semaphore's new permit is granted or pending, and no client stands in two
+// settled reports whether nobody is half way: every semaphore's new permit is granted or pending, and no client stands in two
 // places.
 func settled(l *inspect.Lock, kind string) bool {
 	if !strings.HasPrefix(kind, "semaphore") || l.Recipe != "curator" || len(l.Waiters) == 0 {
@@ -181,7 +181,7 @@ func observe(t *testing.T, cfg zksource.Config, rules ...inspect.Rule) *inspect.
 	return o.Snapshot()
 }
 
-// varying is what differs from run to run: ids, which keep their order of appearance, times and ports.
+// varying parts differ from run to run: ids, which keep their order of appearance, times and ports.
 var varying = []struct {
 	form *regexp.Regexp
 	as   string

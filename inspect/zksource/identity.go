@@ -17,7 +17,7 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// identity is what came of one inquiry.
+// identity holds the result of one inquiry.
 type identity struct {
 	asked   time.Time // when the first table of watches was
 	servers []serverAnswer
@@ -31,7 +31,7 @@ type identity struct {
 	missed      missed
 }
 
-// missed is what servers did not tell. That of the watches is kept until these are asked for again.
+// missed collects refusals and failures of servers. Those of the watches stay until these are asked for again.
 type missed struct {
 	unseen, watches           []inspect.Unseen
 	neverGiven, neverWatching []inspect.Finding
@@ -113,8 +113,8 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 	}
 }
 
-// settling is how long after it connected again a client may be without its watches: it sets them anew on each connection,
-// right after the server took it. It allows for a server's clock that is behind ours.
+// settling after it connected again a client may be without its watches: it sets them anew on each connection, right
+// after the server took it. It allows for a server's clock that is behind ours.
 const settling = 2 * time.Second
 
 // hears reports whether the table of watches has all of a contender's session. One that is connected nowhere may be on its way
@@ -178,13 +178,13 @@ func (r *run) askWho(now time.Time) {
 }
 
 const (
-	// soonest is how soon the servers are asked again because of sessions that are short, when there are few.
+	// soonest is the beat for short sessions, when there are few.
 	soonest = 2500 * time.Millisecond
 	few     = 1000
 )
 
-// identityBeat is how long to wait before the servers are asked again: not for longer than half of the shortest timeout of
-// the sessions that they told, so that one that runs out is seen without its client before.
+// identityBeat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
+// that expires is seen without its client before.
 func (r *run) identityBeat() time.Duration {
 	if r.link != nil && r.link.readOnly {
 		return soonest // a quorum may be back
@@ -192,7 +192,8 @@ func (r *run) identityBeat() time.Duration {
 	return min(r.beats.identity, max(soonest, r.shortest/2))
 }
 
-// shortestTimeout is that of the sessions but our own; where there are many, or none, it is of no use and long.
+// shortestTimeout leaves out our own session. With many sessions, or none, it returns a long time: asking so often would
+// be too dear, or for nothing.
 func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration {
 	shortest := 2 * r.beats.identity
 	if len(sessions) > few || r.link == nil {

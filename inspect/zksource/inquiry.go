@@ -22,7 +22,7 @@ type inquiry struct {
 	covers []inspect.ID // locks whose watches are wanted; none: they are not asked for
 }
 
-// serverAnswer is what a server last said of itself.
+// serverAnswer is the last report of a server about itself.
 type serverAnswer struct {
 	asked  bool
 	at     time.Time // when
@@ -30,7 +30,7 @@ type serverAnswer struct {
 	took   time.Duration
 	err    string // for people, escaped
 	failed error
-	// oldest is when, by its clock, the oldest of its connections was made; zero when it did not tell.
+	// oldest of its connections, by its own clock; zero when unknown.
 	oldest time.Time
 }
 
@@ -44,7 +44,7 @@ const roleReadOnly = "read-only"
 // lacksQuorum reports whether a server runs and is part of no quorum.
 func (a *serverAnswer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.ErrNoQuorum) }
 
-// tables are what one server answered.
+// tables holds the answers of one server.
 type tables struct {
 	status      serverAnswer
 	sessions    map[int64]inspect.Session
@@ -181,7 +181,7 @@ func askWatches(ctx context.Context, admin *zkadmin.Server) (map[string][]int64,
 	return watches, readWatches, err
 }
 
-// lagGrace is how long a server has to catch up with what the leader had before it is told to lag.
+// lagGrace in which a server may catch up with the leader before it is reported to lag.
 const lagGrace = time.Second
 
 // findLag asks the servers again that had less than the leader: nothing is at the same instant on two servers.

@@ -22,11 +22,11 @@ func (d *dir) hasLease() bool {
 	return found
 }
 
-// wantsLease says that the directory's lease has to be read.
+// wantsLease reports whether the directory's lease has to be read.
 func (d *dir) wantsLease() bool {
 	_, known := d.nodes[recipe.LeaseNode]
 	return d.hasLease() && !d.waiting[recipe.LeaseNode] && (!known || d.reread[recipe.LeaseNode])
 }
 
-// betweenLeases says that the directory had a lease and has none: it may be about to be made anew.
+// betweenLeases reports whether the directory had a lease and has none: it may be about to be made anew.
 func (d *dir) betweenLeases() bool { return d.lease != nil && !d.hasLease() }

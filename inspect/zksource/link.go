@@ -38,7 +38,7 @@ const maxReply = 64 << 20
 
 var errSpent = errors.New("this connection is not made again")
 
-// linkEvent is what go-zookeeper told of a link.
+// linkEvent carries a change of a link's session, a watch's event or an answer to the loop.
 type linkEvent struct {
 	link  *link
 	at    time.Time
@@ -172,7 +172,7 @@ func (l *link) connectedTo() string {
 	return l.server
 }
 
-// reasons is why each server could not be reached.
+// reasons returns the newest failure of each server, by address.
 func (l *link) reasons() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// requestsInFlight is how many requests for many reads are on the way at the same time: a server answers one session's one
-	// after the other, so that more would only wait there, in front of what is urgent.
+	// requestsInFlight limits the requests for many reads without an answer yet: a server answers one session's one after
+	// the other, so that more would only wait there, in front of what is urgent.
 	requestsInFlight = 4
-	// listGoal is how many bytes of names one request asks for, by what is known before; nameBytes is what one takes.
+	// listGoal limits the names that one request asks for, in bytes, by the counts known before; a name is taken for
+	// nameBytes.
 	listGoal, nameBytes = 512 << 10, 64
 )
 
@@ -29,7 +30,7 @@ type batch struct {
 	err     error
 }
 
-// read is what a job asks for in a request with others.
+// read returns a job's part of a shared request.
 func (j *job) read(cfg Config) connect.Read {
 	p := cfg.onServer(j.dir.path)
 	if j.kind == jobGet {
@@ -130,7 +131,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	}
 }
 
-// pace is how long a request took, as if it had been for one read: twenty take about as long again as the way.
+// pace returns the duration of a request as if it had been for one read: twenty take about as long again as the way.
 func (b *batch) pace(at time.Time) time.Duration {
 	const twice = 20
 	return at.Sub(b.sent) * twice / time.Duration(twice+b.items)

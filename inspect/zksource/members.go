@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// configNode is where an ensemble keeps the list of its servers, since 3.5.
+// configNode holds the list of the ensemble's servers, since 3.5.
 const configNode = "/zookeeper/config"
 
-// members is how many servers the ensemble has, whether they are in our target or not, and where these say that they are;
-// 0 when that is not known.
+// members counts the ensemble's servers, in our target or not, and lists their addresses for clients; 0 when the count is
+// unknown.
 func (who *identity) members(l *link) (count int, at string, err error) {
 	if len(who.servers) == 1 && who.servers[0].status.Role == "standalone" {
 		return 1, "", nil
@@ -24,9 +24,9 @@ func (who *identity) members(l *link) (count int, at string, err error) {
 	return strings.Count("\n"+string(config), "\nserver."), addresses(string(config)), nil
 }
 
-// addresses are where clients reach the servers of a configuration, "server.ID=HOST:PORT:PORT[:ROLE][;[CLIENT:]PORT]" a line
-// (https://zookeeper.apache.org/doc/r3.5.0-alpha/zookeeperReconfig.html); empty where it does not tell that of all of them,
-// or of more than can be typed.
+// addresses lists the client addresses of a configuration, "server.ID=HOST:PORT:PORT[:ROLE][;[CLIENT:]PORT]" a line
+// (https://zookeeper.apache.org/doc/r3.5.0-alpha/zookeeperReconfig.html); empty where one of them is missing, or there
+// are more than can be typed.
 func addresses(config string) string {
 	const most = 15
 	var list []string
@@ -63,5 +63,5 @@ func addresses(config string) string {
 	return strings.Join(list, ",")
 }
 
-// hostLetters are what names, addresses and ports of servers consist of; what has others in it could be read as words.
+// hostLetters make up names, addresses and ports of servers; a text with others could be read as words.
 const hostLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%"

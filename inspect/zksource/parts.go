@@ -58,7 +58,7 @@ func (r *run) findParts(d *dir) (complete bool, hidden, waiters []inspect.Unseen
 	return complete, hidden, waiters
 }
 
-// complete says that enough was read of a directory to tell who contends in it.
+// complete reports whether enough was read of a directory to tell who contends in it.
 func (d *dir) complete() bool {
 	return !d.readAt.IsZero() && (d.judged || len(d.waiting) == 0) && (d.dataRead || !d.dataWanted)
 }
@@ -160,10 +160,10 @@ func (d *dir) queued() bool {
 	return len(entries) > 0
 }
 
-// holdBack is how long news of a semaphore may wait for those of its other directory.
+// holdBack limits the wait of a semaphore's news for those of its other directory.
 const holdBack = 500 * time.Millisecond
 
-// awaitsPart says that a semaphore's permits changed, or its queue lost somebody, and that news of the other directory are on
+// awaitsPart reports whether a semaphore's permits changed, or its queue lost somebody, and that news of the other directory are on
 // their way: who leaves the queue has made a permit before, and who has made one leaves the queue before the next makes
 // another. A server answers in order, and tells of a change before it shows it.
 func (r *run) awaitsPart(d *dir) bool {
@@ -185,7 +185,7 @@ func (r *run) awaitsPart(d *dir) bool {
 	return now.Sub(d.heldBack) < holdBack
 }
 
-// behind says that one directory has changed since, or may have, when the other was read.
+// behind reports whether one directory has changed since, or may have, when the other was read.
 func (r *run) behind(d, other *dir) bool {
 	return len(d.fresh) > 0 || !d.sentAt.After(other.readAt) && (d.busy || r.due[d])
 }
@@ -223,7 +223,7 @@ func (r *run) wantData(d *dir) {
 	}
 }
 
-// hasPermits says that children look like permits of a kazoo Semaphore.
+// hasPermits reports whether children look like permits of a kazoo Semaphore.
 func (d *dir) hasPermits() bool {
 	for name, z := range d.nodes {
 		if z.EphemeralOwner != 0 && recipe.IsPermit(name) {
@@ -242,7 +242,7 @@ func (r *run) askData(d *dir) {
 	}
 }
 
-// inFocus says that somebody looks at the directory's lock.
+// inFocus reports whether somebody looks at the directory's lock.
 func (r *run) inFocus(d *dir) bool {
 	if len(r.focus) == 0 || r.focus[d.path] {
 		return len(r.focus) > 0

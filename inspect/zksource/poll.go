@@ -41,7 +41,7 @@ func (r *run) poll(now time.Time) {
 	r.sweep(now)
 }
 
-// tried is when a directory was last read or could not be.
+// tried returns the last attempt to read a directory, successful or not.
 func (d *dir) tried() time.Time {
 	if d.triedAt.After(d.readAt) {
 		return d.triedAt
@@ -66,7 +66,7 @@ func (r *run) askAgain(d *dir, list *[]job, now time.Time) {
 	}
 }
 
-// doubts are when something was last asked for although nothing says that it changed, and whose turn it was.
+// doubts times the reads of what no watch reports, in turn.
 type doubts struct {
 	at   time.Time
 	turn int
@@ -94,7 +94,7 @@ func (r *run) doubt(now time.Time) {
 	}
 }
 
-// refusedAt is when the nodes were tried that could not be read.
+// refusedAt returns the last attempts at the nodes that could not be read.
 func (r *run) refusedAt() map[string]time.Time {
 	tried := make(map[string]time.Time, len(r.refused)+len(r.sealed))
 	for _, kept := range [...]map[string]refusal{r.sealed, r.refused} {
@@ -105,7 +105,7 @@ func (r *run) refusedAt() map[string]time.Time {
 	return tried
 }
 
-// onScreen is when the directories of the locks that somebody looks at were tried.
+// onScreen returns the last attempts at the directories in focus.
 func (r *run) onScreen() map[string]time.Time {
 	tried := make(map[string]time.Time, len(r.focus))
 	for p := range r.focus {

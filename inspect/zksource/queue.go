@@ -33,7 +33,7 @@ const (
 	jobLogin
 )
 
-// result is what came of a job.
+// result of a job.
 type result struct {
 	job      job
 	link     *link // the first one when it was sent
@@ -78,7 +78,7 @@ func newQueue(b Budget) queue {
 
 func (q *queue) empty() bool { return !q.shared() && len(q.alone) == 0 }
 
-// shared says that there are jobs that can share a request.
+// shared reports whether there are jobs that can share a request.
 func (q *queue) shared() bool { return q.discovers() || len(q.urgent)+len(q.polls) > 0 }
 
 func (q *queue) discovers() bool { return len(q.reads)+len(q.lists)+len(q.walk) > 0 }
@@ -87,7 +87,7 @@ func (q *queue) clear() {
 	q.urgent, q.reads, q.lists, q.walk, q.polls, q.alone = nil, nil, nil, nil, nil, nil
 }
 
-// takeRequest says how long the next request for many reads has to wait; where that is not at all, it is counted.
+// takeRequest returns the wait before the next request for many reads; a request that need not wait is counted.
 func (q *queue) takeRequest(now time.Time) time.Duration {
 	if wait := max(q.items.await(now), q.bytes.await(now)); wait > 0 {
 		return wait
@@ -234,7 +234,7 @@ func (l *link) get(p string, watch bool) (data []byte, stat *zk.Stat, err error)
 	return l.conn.Get(p)
 }
 
-// setsWatch says whether a request sets a watch, and notes what that means for its directory.
+// setsWatch reports whether a request sets a watch, and notes what that means for its directory.
 func (r *run) setsWatch(j *job) bool {
 	j.watch = r.watch(*j)
 	if d := j.dir; j.kind == jobList || j.kind == jobData && d.phase == leaf {
@@ -243,7 +243,7 @@ func (r *run) setsWatch(j *job) bool {
 	return j.watch
 }
 
-// watch says whether a request sets a watch, and counts it from now on. One-shot commands set none, and nobody does where one on
+// watch reports whether a request sets a watch, and counts it from now on. One-shot commands set none, and nobody does where one on
 // the root tells all, but for the lists of directories that have what may not be read.
 func (r *run) watch(j job) bool {
 	d, set := j.dir, false

@@ -44,8 +44,8 @@ func (r *run) leaveReadOnly(now time.Time) {
 	}
 }
 
-// noQuorum says that the ensemble has no quorum, and what each server says; empty when a server serves all clients, or none
-// says that it lacks one.
+// noQuorum lists the answers of the servers of an ensemble without a quorum; empty when a server serves all clients, or
+// none reports that it lacks one.
 func (r *run) noQuorum() string {
 	lacking := false
 	says := make([]string, 0, len(r.cfg.Servers))

@@ -2,8 +2,8 @@ package zksource
 
 import "slices"
 
-// moreReaders is how many connections besides the first one a pass without a budget reads contenders on: a server
-// answers the requests of one session one after the other.
+// moreReaders are the further connections on which a pass without a budget reads contenders: a server answers the
+// requests of one session one after the other.
 const moreReaders = 2
 
 // openReaders opens them; until they are there, and where they fail, the first connection does it all.

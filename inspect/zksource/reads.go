@@ -34,13 +34,13 @@ const (
 	readWatches
 )
 
-// blindness is what is unknown without a read.
+// blindness lists the aspects that stay unknown without a read.
 type blindness struct {
 	// name of the request; for what servers tell of themselves the AdminServer's command, and word the four-letter word.
 	name, word string
 	// ofLock: what is unknown of a lock that the read was for; ofBackend: of the backend where it was for no lock.
 	ofLock, ofBackend []inspect.Aspect
-	// right is what the read needs, with the node in place of %s; empty: none.
+	// right needed for the read, with the node in place of %s; empty: none.
 	right string
 }
 
@@ -78,7 +78,7 @@ func (r *run) note(kept map[string]refusal, p string, what read, res result) {
 	r.backend.stale = r.backend.stale || was != (res.err != nil)
 }
 
-// unseen is what is unknown because of a node that could not be read.
+// unseen returns the aspects that are unknown because of a node that could not be read.
 func (r *run) unseen(of []inspect.Aspect, p string, why refusal) []inspect.Unseen {
 	b, node := &reads[why.read], r.cfg.onServer(p)
 	one := inspect.Unseen{Where: r.serving(), Read: b.name + " " + node, Reason: reason(why.err)}
@@ -115,7 +115,7 @@ func (r *run) serving() string {
 	return strings.Join(r.cfg.Servers, ",")
 }
 
-// configUnseen is what is unknown because the list of the ensemble's servers may not be read.
+// configUnseen returns the aspects that are unknown without the list of the ensemble's servers.
 func configUnseen(l *link, err error) []inspect.Unseen {
 	b := &reads[readConfig]
 	return each(b.ofBackend, inspect.Unseen{
@@ -123,8 +123,8 @@ func configUnseen(l *link, err error) []inspect.Unseen {
 	})
 }
 
-// serverUnseen is what is unknown because a server did not tell it. Where no AdminServer was given, a four-letter word that is
-// not allowed is nothing that anybody asked for: the finding is for that.
+// serverUnseen returns the aspects that are unknown without a server's answer. Where no AdminServer was given, a
+// four-letter word that is not allowed is nothing that anybody asked for: the finding is for that.
 func serverUnseen(s *zkadmin.Server, what read, err error) ([]inspect.Unseen, *inspect.Finding) {
 	if err == nil {
 		return nil, nil
@@ -166,7 +166,7 @@ func why(err error) string {
 
 const adminCredentials = "AdminServer credentials"
 
-// adminUnseen says why an AdminServer that was given did not answer, whether a four-letter word did instead or not.
+// adminUnseen reports that an AdminServer that was given did not answer, also where a four-letter word did instead.
 func adminUnseen(f *zkadmin.Failure) []inspect.Unseen {
 	if f == nil {
 		return nil

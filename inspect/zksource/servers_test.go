@@ -16,7 +16,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// adminFault is how an AdminServer fails.
+// adminFault makes an AdminServer fail in one way.
 type adminFault struct {
 	name          string
 	fail          http.HandlerFunc

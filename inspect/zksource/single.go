@@ -83,7 +83,7 @@ func (r *run) findSingles(d *dir) {
 	}
 }
 
-// contended says that recipes take some of the children for contenders: then an ephemeral node beside them is no lock.
+// contended reports whether recipes take some of the children for contenders: then an ephemeral node beside them is no lock.
 func (d *dir) contended() bool {
 	if d.folded || d.told != nil && d.told.contention > 0 {
 		return true

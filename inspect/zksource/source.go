@@ -117,7 +117,7 @@ type run struct {
 	focus     map[string]bool
 	clock     clock
 
-	// Who is who.
+	// Identities of the sessions.
 	admins     []*zkadmin.Server
 	identities chan identity
 	asking     bool
@@ -193,7 +193,7 @@ func (r *run) loop() {
 	}
 }
 
-// untilNext is when something is to be done without anything having happened.
+// untilNext returns the time until the next deadline of the loop, if no event comes before.
 func (r *run) untilNext(now time.Time) time.Duration {
 	next := time.Minute
 	sooner := func(d time.Duration) { next = min(next, max(d, 0)) }
@@ -227,7 +227,7 @@ func (r *run) connect(now time.Time) {
 	r.link = l
 }
 
-// backoff says when to try again: soon at first, then every second.
+// backoff sets the next attempt to connect: soon at first, then every second.
 func (r *run) backoff(now time.Time) {
 	r.failures++
 	r.retryAt = now.Add(min(time.Second, 100*time.Millisecond<<min(r.failures, 8)))
@@ -276,7 +276,7 @@ func (r *run) takeIn(res result) {
 	r.result(res)
 }
 
-// dialReason is why the server tried last could not be reached, and which that was where there are several.
+// dialReason returns why the last dial failed, with the address where there are several servers.
 func (r *run) dialReason(err error) string {
 	var dial *connect.DialError
 	if errors.As(err, &dial) && len(r.cfg.Servers) > 1 {
@@ -402,7 +402,7 @@ func (r *run) dispatch(now time.Time) {
 	}
 }
 
-// wanted says that what a job asks for was not gone meanwhile.
+// wanted reports whether what a job asks for was not gone meanwhile.
 func (r *run) wanted(j job) bool {
 	return r.dirs[j.dir.path] == j.dir && (j.kind != jobGet || j.dir.waiting[j.name])
 }

@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// told is what is remembered of the lock that was last told of a directory: not its contenders, which the directory's
-// children say, but enough to see whether they changed.
+// told identifies the lock that was last reported of a directory: not its contenders, which the directory's children
+// give, but enough to see whether they changed.
 type told struct {
 	kind       inspect.Kind
 	recipe     string
@@ -21,7 +21,7 @@ type told struct {
 	readAt     time.Time // of a lock whose changes nothing tells: how old it is matters; else zero
 }
 
-// seed is what fingerprints start from: they are compared in this process only.
+// seed of this process's fingerprints: they are never compared with another's.
 var seed = maphash.MakeSeed()
 
 func remember(l *inspect.Lock) *told {

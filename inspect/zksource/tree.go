@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// phase is what is known of a node as a directory.
+// phase of a node on its way to a directory that is read.
 type phase uint8
 
 const (
@@ -122,7 +122,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 	return added, removed
 }
 
-// creations is how many children were ever created in a directory; 0 where the count no longer fits its Stat.
+// creations counts the children ever created in a directory; 0 where the count no longer fits its Stat.
 func creations(stat *zk.Stat) int64 {
 	if stat.Cversion < 0 {
 		return 0
@@ -255,7 +255,7 @@ func (d *dir) children() []inspect.Znode {
 	return children
 }
 
-// newest is when the directory and its parts were last read.
+// newest returns the last time that the directory or one of its parts was read.
 func (d *dir) newest() time.Time {
 	at := d.readAt
 	for _, part := range d.parts {
@@ -266,7 +266,7 @@ func (d *dir) newest() time.Time {
 	return at
 }
 
-// listedSince says that the directory and its parts were asked for after an instant.
+// listedSince reports whether the directory and its parts were asked for after an instant.
 func (d *dir) listedSince(at time.Time) bool {
 	for _, part := range d.parts {
 		if !part.sentAt.After(at) {

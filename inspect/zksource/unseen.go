@@ -10,7 +10,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// hidden is why it is not known who contends in a directory; nil when its children can be listed.
+// hidden returns what keeps the contenders of a directory unknown; nil when its children can be listed.
 func (r *run) hidden(d *dir) []inspect.Unseen {
 	switch why := r.refused[d.path]; d.phase {
 	case shut:
@@ -24,7 +24,7 @@ func (r *run) hidden(d *dir) []inspect.Unseen {
 	return nil
 }
 
-// crowd is what is unknown because a directory has too many children to list.
+// crowd returns the aspects that are unknown because a directory has too many children to list.
 func (r *run) crowd(of []inspect.Aspect, d *dir) []inspect.Unseen {
 	return each(of, inspect.Unseen{
 		Where: r.serving(), Read: "getChildren " + r.cfg.onServer(d.path),
@@ -32,10 +32,10 @@ func (r *run) crowd(of []inspect.Aspect, d *dir) []inspect.Unseen {
 	})
 }
 
-// mostNodes is how many nodes a backend names that could not be read.
+// mostNodes limits the unread nodes that a backend names.
 const mostNodes = 50
 
-// nodesUnseen is what is unknown of the backend because of nodes that could not be read and stand in no lock.
+// nodesUnseen returns the aspects of the backend that are unknown because of unread nodes outside of locks.
 func (r *run) nodesUnseen() []inspect.Unseen {
 	var list []inspect.Unseen
 	for _, kept := range [...]map[string]refusal{r.refused, r.sealed} {
@@ -107,10 +107,10 @@ func (r *run) missingRoots() []inspect.Unseen {
 	return list
 }
 
-// sealedShown is how many nodes with data that may not be read a lock names.
+// sealedShown limits the nodes with unreadable data that a lock names.
 const sealedShown = 3
 
-// contendersUnseen is what is unknown of a lock because of contenders whose data could not be read.
+// contendersUnseen returns the aspects of a lock that are unknown because of contenders whose data could not be read.
 func (r *run) contendersUnseen(d *dir) []inspect.Unseen {
 	var list []inspect.Unseen
 	shown := 0
@@ -138,8 +138,8 @@ func (r *run) contendersUnseen(d *dir) []inspect.Unseen {
 	return list
 }
 
-// undecidable is why it is not known who holds the lock of a directory although all was listed: the data that tell may not
-// be read. nil where they may be, or nothing depends on them.
+// undecidable returns what keeps the holder unknown although all children were listed: data that decide it and may not be
+// read. nil where they may be, or nothing depends on them.
 func (r *run) undecidable(d *dir) []inspect.Unseen {
 	for _, name := range d.names {
 		p := join(d.path, name)

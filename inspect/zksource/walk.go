@@ -43,8 +43,8 @@ func (r *run) child(d *dir, name string) {
 	r.push(&r.queue.walk, job{kind: r.firstLook(), dir: c})
 }
 
-// firstLook is how a directory is first looked at: its Stat says whether it is too big to list. Without a budget it is
-// listed at once, unless a list has already cost us the connection.
+// firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at once,
+// unless a list has already cost us the connection.
 func (r *run) firstLook() jobKind {
 	if r.cfg.Budget.Unlimited && r.lostLinks == 0 {
 		return jobList
@@ -170,7 +170,7 @@ func (r *run) loggedIn(res result) {
 	r.linkErr = "user " + r.user() + ": the server refused the login: " + res.err.Error() + " (check LOCKSCOPE_ZK_AUTH)"
 }
 
-// isBroken says that a request got no answer.
+// isBroken reports whether a request got no answer.
 func isBroken(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
 		errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrSessionMoved)
@@ -429,7 +429,7 @@ func (r *run) waiters(d *dir) []inspect.Contender {
 	return nil
 }
 
-// lacksWatch says that a waiter does not watch what it should, by the table.
+// lacksWatch reports whether a waiter does not watch what it should, by the table.
 func (r *run) lacksWatch(d *dir, t *inspect.WatchTable) bool {
 	l, _ := d.lock(r.id(d), r.cfg.Now())
 	return l != nil && slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {

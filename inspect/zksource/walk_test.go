@@ -136,7 +136,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 	}
 }
 
-// wholeQueue says that it is known who waits.
+// wholeQueue reports whether it is known who waits.
 func wholeQueue(l *inspect.Lock) bool {
 	return l != nil && len(l.Waiters) == 1 && l.Waiters[0].Owner.Session != 0
 }
