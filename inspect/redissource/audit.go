@@ -15,7 +15,7 @@ const (
 	auditSize   = 1000 // keys in one EXISTS
 	sweepSample = 2    // keys read in full
 	fewKeys     = 8    // are read rather than counted by halves
-	// auditEvery is how often a master that does not push is asked: it tells no deletion by itself.
+	// auditEvery is the interval of asking a master that does not push: it reports no deletion by itself.
 	auditEvery = 2 * time.Second
 )
 

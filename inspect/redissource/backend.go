@@ -87,7 +87,6 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
-// topology is how the servers belong together.
 func (r *run) topology() inspect.Topology {
 	switch m := r.masters[0].master; {
 	case m.options.MasterName != "":
@@ -99,7 +98,7 @@ func (r *run) topology() inspect.Topology {
 	}
 }
 
-// mode is how changes reach us: push only when no master that answers has to be polled.
+// mode is push only when no master that answers has to be polled.
 func (r *run) mode() inspect.Mode {
 	if r.cfg.Once {
 		return inspect.ModeOnce
@@ -126,7 +125,7 @@ func (b *keyTable) complete() bool {
 	return true
 }
 
-// blindness is what a master that answers does not let us see of what is no lock.
+// blindness returns what a master that answers refuses to show besides its locks.
 func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	unseen := slices.Clone(p.unseen)
 	if replica != nil {
@@ -161,7 +160,7 @@ func (p *masterState) cannotLook() string {
 	return text
 }
 
-// blind says which keys match but may not be read, so that nothing but their names is known.
+// blind reports the keys that match but may not be read, so that nothing but their names is known.
 func (b *keyTable) blind() []inspect.Unseen {
 	if len(b.denied) == 0 {
 		return nil

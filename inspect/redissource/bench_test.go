@@ -197,8 +197,8 @@ func median(took []time.Duration) time.Duration {
 	return took[len(took)/2]
 }
 
-// processorTime is what all masters and this process have used of the processors: what a look takes where they share
-// them, and on a busy machine steadier than its duration.
+// processorTime sums the processor time of all masters and this process: the cost of a look where they share the
+// processors, and on a busy machine steadier than its duration.
 func processorTime(b *testing.B, clients []*redis.Client) time.Duration {
 	b.Helper()
 	var self syscall.Rusage

@@ -12,7 +12,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// fault is what an error says about a request.
+// fault classifies the error of a request.
 type fault int8
 
 const (
@@ -56,8 +56,8 @@ func serverError(err error, cmds []redis.Cmder) error {
 	return nil
 }
 
-// serverError is that of a request about keys. Of a cluster, other nodes may have failed than this one: it has when nobody
-// answered.
+// serverError returns the error of a whole request about keys. Of a cluster, other nodes may have failed than this one:
+// it has when nobody answered.
 func (m *master) serverError(err error, cmds []redis.Cmder) error {
 	if m.keys != nil && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return faultOf(cmd.Err()) != serverFault }) {
 		return nil
@@ -70,7 +70,7 @@ func (m *master) miss(aspect inspect.Aspect, cmd redis.Cmder, right string) insp
 	return inspect.Unseen{Aspect: aspect, Where: m.address(), Read: readName(cmd), Reason: reason(cmd.Err()), Right: right}
 }
 
-// reason is why a command was not answered, in the server's words.
+// reason of a command without an answer, in the server's words.
 func reason(err error) string {
 	if err == nil {
 		return "no answer"
@@ -78,7 +78,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readName is how people write a command: PUBSUB NUMSUB.
+// readName returns a command as people write it: PUBSUB NUMSUB.
 func readName(cmd redis.Cmder) string {
 	return strings.ToUpper(strings.ReplaceAll(commandName(cmd.Args()), "|", " "))
 }
@@ -86,7 +86,7 @@ func readName(cmd redis.Cmder) string {
 // deniedCommand finds the command in "NOPERM … to run the 'pttl' command".
 var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z|]{1,40})'`)
 
-// rightFor is what would allow a command, as an ACL rule has it; empty where no right is missing. keys is the pattern of the
+// rightFor returns the ACL rule that would allow a command; empty where no right is missing. keys is the pattern of the
 // keys that it reads, empty where it reads none.
 func rightFor(cmd redis.Cmder, keys string) string {
 	err, name := cmd.Err(), commandName(cmd.Args())
@@ -119,7 +119,7 @@ func helperPattern(helper, lock string) string {
 	return strings.ReplaceAll(helper, lock, "*")
 }
 
-// aspectOf is what is unknown of a lock without a helper key or channel.
+// aspectOf maps a recipe's aspect to the one that is unknown without a helper key or channel.
 func aspectOf(p recipe.Aspect) inspect.Aspect {
 	switch p {
 	case recipe.Waiters:

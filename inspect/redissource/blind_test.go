@@ -120,8 +120,8 @@ func TestWhatIsRenamedIsUnknown(t *testing.T) {
 	}
 }
 
-// lies are what the second look says for sure and the first, with all rights, knows better; and what it does not know
-// without naming one of the rights that are missing.
+// lies are certain answers of the second look that contradict the first, which had all rights; and unknown ones without
+// one of the rights that are missing.
 func lies(all, some *inspect.Snapshot, rights []string) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxClients is how many connections a server may have for their list to be asked for: it makes the list in one go.
+	// maxClients, in connections of a server: above it their list, which it makes in one go, is not asked for.
 	maxClients = 1000
 	// A connection's name of fewer bytes is no identity, one of more is no value that is read whole.
 	minName, maxName = 4, 1 << 10
@@ -22,8 +22,8 @@ const (
 // clients says, by their name, where connections to one master come from; nil when it is not known.
 type clients map[string]origin
 
-// origin is where all connections of a name come from, as the server sees it: a host, and host:port when it is one
-// connection, else again the host. Both are empty when that is not one host for certain.
+// origin of all connections of a name, as the server sees it: a host, and host:port when it is one connection, else again
+// the host. Both are empty when that is not one host for certain.
 type origin struct{ host, client string }
 
 // readClients asks a master who is connected to it, where INFO says that these are few: the list of many is worth neither
@@ -118,8 +118,8 @@ func (o origin) and(other origin) origin {
 	return origin{o.host, o.host}
 }
 
-// of is where the connections come from that bear a name of a contender's owner: the whole value, its label or the id of
-// its library's instance.
+// of returns the origin of the connections that bear a name of a contender's owner: the whole value, its label or the id
+// of its library's instance.
 func (c clients) of(contender *inspect.Contender) origin {
 	names := namesOf(contender)
 	var all origin

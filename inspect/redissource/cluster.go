@@ -16,10 +16,10 @@ import (
 	"lockscope/inspect"
 )
 
-// slots is how many slots the keys of a Redis Cluster are spread over.
+// slots of a Redis Cluster, over which its keys are spread.
 const slots = 16384
 
-// topology is who serves what in a Redis Cluster.
+// topology of a Redis Cluster: its nodes, and the owner of each slot.
 type topology struct {
 	masters, replicas []string     // by address, in order
 	owner             [slots]int16 // of a slot, in masters; -1: nobody
@@ -115,7 +115,7 @@ func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
 	return nil, fmt.Errorf("%s", strings.Join(failed, "; "))
 }
 
-// cluster is what outlives a run over the nodes of a Redis Cluster.
+// cluster keeps the nodes of a Redis Cluster beyond a run.
 type cluster struct {
 	cfg   Config
 	seeds []*master // as the target names them

@@ -70,7 +70,7 @@ var commands = func() map[string]command {
 // not sent.
 var ErrRefused = errors.New("not a reading command: refused before it was sent")
 
-// check says why a command may not be sent; nil when it may.
+// check returns an error for a command off the read list; nil when it may be sent.
 func check(args []any) error {
 	if _, ok := commands[commandName(args)]; ok {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Config says what to read and how gently.
+// Config holds the masters, the patterns and the budgets of a source.
 type Config struct {
 	// Backend is its name, the first part of every lock's ID.
 	Backend string
@@ -44,25 +44,25 @@ type Budget struct {
 	Unlimited bool
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
-	// ScanCount is how many keys one SCAN looks at, for the time of which everybody else waits: at most 1000. Default 50; for
-	// one pass, without pauses, and between the long ones while the master pushes, 1000.
+	// ScanCount of one SCAN, in keys, for the time of which everybody else waits: at most 1000. Default 50; for one pass,
+	// without pauses, and between the long ones while the master pushes, 1000.
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
-	// KeysPerTick is how many keys are read in one pipeline; default 250.
+	// KeysPerTick in one pipeline; default 250.
 	KeysPerTick int
-	// Reads is how many pipelines a second a master gets for the keys that changed, after a burst of ten seconds'
-	// worth; default 50. Half of it while the master answers much more slowly than at the start.
+	// Reads limits the pipelines a second to a master for the keys that changed, after a burst of ten seconds' worth;
+	// default 50. Half of it while the master answers much more slowly than at the start.
 	Reads int
-	// Polls is how many commands a second a master that does not push gets for known keys, default 35: with looking for new keys
-	// (10 SCANs a second after the first pass) and asking for its status that makes no more than 50. Half of it while the
-	// master answers much more slowly than at the start.
+	// Polls limits the commands a second to a master that does not push, for known keys; default 35: with looking for new
+	// keys (10 SCANs a second after the first pass) and asking for its status that makes no more than 50. Half of it
+	// while the master answers much more slowly than at the start.
 	Polls int
-	// ReadsPerKey is how often a second one key is read, after a burst of as many: a lock that changes more often is
-	// shown as it is then; default 20.
+	// ReadsPerKey limits the reads a second of one key, after a burst of as many: a lock that changes more often is shown
+	// as it is then; default 20.
 	ReadsPerKey int
-	// Pushes is how many changed keys a second a master may push, matching or not, after a burst of two seconds' worth;
-	// default 5000. One where more change is polled, and asked again to push after a minute.
+	// Pushes limits the changed keys a second that a master may push, matching or not, after a burst of two seconds'
+	// worth; default 5000. One where more change is polled, and asked again to push after a minute.
 	Pushes int
 }
 
@@ -152,7 +152,7 @@ func (c Config) matcher() matcher {
 	return m
 }
 
-// addr is how master i is shown.
+// addr returns the name of master i for the screen.
 func (c Config) addr(i int) string {
 	if i < len(c.Addrs) {
 		return c.Addrs[i]

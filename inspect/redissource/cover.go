@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// coverLength is how many bytes in a row one pattern in the place of several looks for: more let the server send less,
-// and cost it more.
+// coverLength, in bytes in a row, of one pattern in the place of several: more let the server send less, and cost it
+// more.
 const coverLength = 3
 
 // cover is one pattern that matches whatever one of several does, and as little else as is simple, since SCAN takes one
@@ -95,14 +95,14 @@ func (s byteSets) add(word string) {
 	}
 }
 
-// price is how much more the sets cost with a word.
+// price of a word: what the sets cost more with it.
 func (s byteSets) price(word string) int {
 	with := slices.Clone(s)
 	with.add(word)
 	return with.cost() - s.cost()
 }
 
-// cost is what comparing takes: every byte of a key is held against the first set, and fewer and fewer against the others.
+// cost of comparing: every byte of a key is held against the first set, and fewer and fewer against the others.
 func (s byteSets) cost() int {
 	total := 0
 	for i, set := range s {

@@ -7,8 +7,8 @@ import (
 	"lockscope/inspect"
 )
 
-// dispute is that the masters do not agree on a key. They are asked once more when it has stood for a while, although nothing
-// was pushed: a master of which the news are late may have changed long since.
+// dispute of the masters about a key. They are asked once more when it has stood for a while, although nothing was
+// pushed: a master of which the news are late may have changed long since.
 type dispute struct {
 	askAt   time.Time // when to ask them again; zero: no need
 	askedAt time.Time // when they were; zero: not yet, or all have answered

@@ -29,7 +29,7 @@ type keyReading struct {
 	again   bool
 	// tried are the types by which it was read in vain.
 	tried []recipe.KeyType
-	// own is what could not be seen of the key itself: it counts only while the key may be there.
+	// own lists what could not be seen of the key itself: it counts only while the key may be there.
 	own []inspect.Unseen
 
 	// wanted are what has to be read besides, missing those of them that were not yet.
@@ -39,7 +39,7 @@ type keyReading struct {
 	large []recipe.Ask
 }
 
-// presence says whether a key is there.
+// presence of a key: there, not there, or unknown.
 type presence int8
 
 const (

@@ -10,13 +10,13 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// jitter is how far a computed expiry may move without being a change: round trips vary, and TTLs are in milliseconds.
+// jitter allowed to a computed expiry: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
 
 // toldAgain is after how long a polled lock that did not change is told again, at the latest: it was read since.
 const toldAgain = 2 * time.Second
 
-// tellAgain is when to tell a polled lock again: what was not renewed is to be seen before it runs out.
+// tellAgain returns the time to report a polled lock again: a missing renewal has to be seen before the key expires.
 func tellAgain(l *inspect.Lock) time.Time {
 	after := toldAgain
 	for i := range l.Holders {
@@ -51,7 +51,7 @@ type keyTable struct {
 	clients []clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
 	replicas []*inspect.Unseen
-	// topology says which master of a cluster has a key; nil where each has all.
+	// topology maps keys to the masters of a cluster; nil where each has all.
 	topology *topology
 	// polled: not every master pushes its changes.
 	polled bool
@@ -67,14 +67,14 @@ type postponed struct {
 type entry struct {
 	key   string
 	votes []inspect.Vote
-	// lock is what was last emitted; nil while the key was never seen to be a lock.
+	// lock was emitted last; nil while the key was never seen to be a lock.
 	lock      *inspect.Lock
 	read      bool // at least once
 	readAt    time.Time
 	freeSince time.Time
 	dispute   dispute
-	// votesAt is when each vote was read, changedAfter when one that has changed since had been read before. moved: another
-	// node of the cluster has the key, and what changed meanwhile was not told.
+	// votesAt dates the reading of each vote; changedAfter the reading before the newest change. moved: another node of
+	// the cluster has the key, and its changes meanwhile were not reported.
 	votesAt      []time.Time
 	changedAfter time.Time
 	moved        bool
@@ -92,7 +92,7 @@ func newKeyTable(cfg Config, masters []*master) *keyTable {
 	return b
 }
 
-// place is where the vote of a master stands in an entry's votes: of a cluster, only one master has one.
+// place returns the index of a master in an entry's votes: of a cluster, only one master has one.
 func (b *keyTable) place(key string, master int) (at int, ok bool) {
 	switch {
 	case b.topology == nil:
@@ -136,7 +136,7 @@ func (e *entry) due(now time.Time) bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up && overdue(v, now) })
 }
 
-// ends are when the key of a vote runs out, and when the entries in it do; without those that never do.
+// ends returns the expiries of a vote's key and of the entries in it, without those that never expire.
 func ends(v inspect.Vote) []time.Time {
 	var at []time.Time
 	if !v.ExpiresAt.IsZero() {

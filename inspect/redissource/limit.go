@@ -9,7 +9,7 @@ type limit struct {
 	burst int
 }
 
-// ready is when the next may be spent: now or later.
+// ready returns the time at which the next may be spent: now or later.
 func (l limit) ready(spent, now time.Time) time.Time {
 	if at := spent.Add(-l.every * time.Duration(l.burst-1)); at.After(now) {
 		return at
@@ -25,7 +25,7 @@ func (l limit) spend(spent, now time.Time, n int) time.Time {
 	return spent.Add(l.every * time.Duration(n))
 }
 
-// room is how many may be spent now.
+// room counts those that may be spent now.
 func (l limit) room(spent, now time.Time) int {
 	if spent.Before(now) {
 		spent = now

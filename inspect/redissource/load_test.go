@@ -10,7 +10,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// sum is how many commands a server has executed, but for this question and the replies to our signs of life.
+// sum counts the commands that a server has executed, but for this question and the replies to our signs of life.
 func sum(t *testing.T, m *servertest.Redis) int {
 	t.Helper()
 	n := 0

@@ -17,7 +17,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// connections is how many connections to one master there are at most.
+// connections to one master, at most.
 const connections = 2
 
 // master is one Redis master and our connections to it.
@@ -35,10 +35,10 @@ type master struct {
 	siblings []*master
 	silent   atomic.Int32 // 1 while it does not answer
 	offset   atomic.Int64 // the server's clock minus ours, in nanoseconds
-	// clock is why that is not known; nil when it is.
+	// clock holds why the offset is unknown; nil when it is known.
 	clock atomic.Pointer[inspect.Unseen]
-	// listRefused is why it is not known who is connected, who is not asked for before listAfter; of the goroutine that asks
-	// for the status.
+	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
+	// goroutine that asks for the status.
 	listRefused *inspect.Unseen
 	listAfter   time.Time
 
@@ -107,7 +107,7 @@ func (m *master) doKeys(ctx context.Context, request func(context.Context, redis
 	return m.explain(request(ctx, m.keys))
 }
 
-// address is how the master is shown.
+// address returns the master's name for the screen.
 func (m *master) address() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,7 +175,8 @@ func (m *master) follow(ctx context.Context) {
 	}
 }
 
-// replacedAfter is when the master before the present one was last known to be the master; zero: there was none.
+// replacedAfter returns the last instant at which the master before the present one was known to be the master; zero:
+// there was none.
 func (m *master) replacedAfter() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,7 +232,7 @@ func replyStarts(err error, words ...string) bool {
 	return false
 }
 
-// user is who we are to the server.
+// user returns our name as an ACL has it.
 func (m *master) user() string {
 	if m.options.Username == "" {
 		return "default"

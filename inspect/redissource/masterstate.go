@@ -31,7 +31,7 @@ type masterState struct {
 	inFlight
 }
 
-// tracking is whether a master pushes its changes.
+// tracking of a master's changes by its pushes.
 type tracking struct {
 	pushing bool
 	armedAt time.Time
@@ -113,7 +113,7 @@ func (p *masterState) take(n int, perKey limit, now time.Time) []string {
 // idle reports whether nothing is to be read and nothing is being read.
 func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
-// nextRead is when there may be something to read, as far as that depends on the clock; false when it does not.
+// nextRead returns the time of the next read, as far as it depends on the clock; false when it does not.
 func (p *masterState) nextRead(now time.Time, perMaster limit) (time.Time, bool) {
 	if p.busy || !p.asked {
 		return time.Time{}, false // its answer comes first; its clock and its role, too

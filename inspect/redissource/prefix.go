@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// prefixes are what every key that matches one of the patterns begins with: as few as possible, none the beginning of
-// another, since CLIENT TRACKING refuses those that overlap. The empty prefix is that of every key.
+// prefixes returns the literal beginnings of the patterns: as few as possible, none the beginning of another, since
+// CLIENT TRACKING refuses those that overlap. The empty prefix is that of every key.
 func prefixes(patterns []string) []string {
 	all := make([]string, len(patterns))
 	for i, p := range patterns {

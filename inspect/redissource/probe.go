@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// maxItems is how many fields or members of a key are read; one that has more than maxSize, or takes more than
+	// maxItems limits the fields or members that are read of a key; one that has more than maxSize, or takes more than
 	// maxBytes of the server's memory, is no lock.
 	maxItems = 512
 	maxSize  = 4096
 	maxBytes = 1 << 20
-	// channelsAtOnce is how many channels one PUBSUB NUMSUB asks about.
+	// channelsAtOnce limits the channels of one PUBSUB NUMSUB.
 	channelsAtOnce = 500
 )
 
@@ -51,7 +51,7 @@ func newProbe(ctx context.Context, p redis.Pipeliner, ask recipe.Ask) probe {
 // failed is the command without which it is not known what the key holds.
 func (pr probe) failed() redis.Cmder { return pr.body }
 
-// value is what the key holds; middle is the middle of the round trip. What cannot be known of its expiry is zero.
+// value decodes the answers; middle is the middle of the round trip. What cannot be known of its expiry is zero.
 func (pr probe) value(middle time.Time) recipe.Value {
 	switch faultOf(pr.body.Err()) {
 	case noFault:
@@ -151,7 +151,7 @@ func (s subscribers) elsewhere() bool {
 	return replicas > 0 || isDenied(s.replication.Err()) || isUnknownCommand(s.replication.Err())
 }
 
-// channelValue is who subscribes to a channel, and the command that failed where that is not known.
+// channelValue holds the subscribers of a channel, and the command that failed where they are unknown.
 type channelValue struct {
 	recipe.Value
 	failed redis.Cmder

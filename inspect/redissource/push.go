@@ -14,8 +14,8 @@ import (
 	"lockscope/inspect"
 )
 
-// refusal is why a master cannot push, although it answers. It is tried again at a slow beat. said is its own answer, right
-// what would allow it.
+// refusal of a master that answers to push. It is asked again at a slow beat. said is its own answer, right what would
+// allow it.
 type refusal struct{ why, said, right string }
 
 func (r refusal) String() string {
@@ -25,7 +25,7 @@ func (r refusal) String() string {
 	return r.why + ": " + r.said
 }
 
-// newer is what a server needs to push.
+// newer names the requirement, for a server without tracking.
 const newer = "Redis 6 or later, without a proxy before it"
 
 func (r refusal) Error() string { return r.why }
@@ -36,7 +36,7 @@ func asRefusal(err error) (refusal, bool) { return errors.AsType[refusal](err) }
 // errLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
 var errLost = errors.New("the tracking connection was lost")
 
-// pushState is what happened to a master's tracking connection.
+// pushState is a change of a master's tracking connection.
 type pushState struct {
 	master int
 	armed  bool
@@ -50,7 +50,7 @@ type inbox struct {
 	all  bool // everything may have changed
 }
 
-// most is how many keys an inbox holds before it says that all may have changed.
+// most keys in an inbox: above it all may have changed.
 const most = 100_000
 
 func (b *inbox) put(keys []string) {
@@ -182,7 +182,7 @@ func rightOr(cmd redis.Cmder, otherwise string) string {
 	return otherwise
 }
 
-// saidBy is what a server said, for the evidence; empty when it said nothing.
+// saidBy returns the server's own words, for the evidence; empty when there were none.
 func saidBy(err error) string {
 	if err == nil {
 		return ""

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// shown is how many bytes of a value are kept. One more is asked for, to see that there are more.
+	// shown limits the bytes that are kept of a value. One more is asked for, to see that there are more.
 	shown = 1 << 10
 	// hashed is the longest value whose digest is computed; chunk is how much of it is read at once.
 	hashed = 8 << 20
@@ -170,7 +170,7 @@ func (m *master) hash(ctx context.Context, key string, length int64) (string, er
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// downVote is what is said of every key on a master that does not answer.
+// downVote is the vote for every key on a master that does not answer.
 func downVote(addr string, err error) inspect.Vote {
 	return inspect.Vote{Addr: addr, Error: inspect.Escape(err.Error())}
 }

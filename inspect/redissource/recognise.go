@@ -13,7 +13,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// rounds is how many times what was read may raise new questions.
+// rounds limits the questions that arise from answers.
 const rounds = 3
 
 // recognise reads what recipes ask for beside the keys, and makes votes of what they know.

@@ -10,11 +10,11 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// deadAfter is how long an entry must look dead before it is said to be: between a library's commands it may look so
-// for a moment.
+// deadAfter this time an entry that looks dead is reported to be: between a library's commands it may look so for a
+// moment.
 const deadAfter = 300 * time.Millisecond
 
-// shape is how to read a key that is more than a plain string.
+// shape of a key that is more than a plain string, which decides the commands that read it.
 type shape struct {
 	kind recipe.KeyType
 	hint string
@@ -25,7 +25,7 @@ func (s shape) plain() bool {
 	return s.kind == recipe.TypeString && s.hint == "" && len(s.asks) == 0
 }
 
-// typedKeys is what a master remembers of keys that are more than plain strings, so that they take one round trip.
+// typedKeys remembers the shapes of a master's keys that are more than plain strings, so that they take one round trip.
 type typedKeys struct {
 	mu     sync.Mutex
 	shapes map[string]shape

@@ -374,7 +374,7 @@ func (r *run) flush(now time.Time) {
 	}
 }
 
-// nextWake is how long the loop may sleep.
+// nextWake returns the sleep of the loop until its next deadline.
 func (r *run) nextWake(now time.Time) time.Duration {
 	wake := now.Add(time.Hour)
 	sooner := func(at time.Time) {

@@ -80,7 +80,7 @@ func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, m
 	return node.Scan(ctx, cursor, match, int64(s.count()))
 }
 
-// count is how many keys one SCAN looks at. Between long pauses it may be many, unless the budget says how many.
+// count of one SCAN, in keys. Between long pauses it may be large, unless the budget gives it.
 func (s *scanner) count() int {
 	switch {
 	case s.budget.ScanCount > 0:

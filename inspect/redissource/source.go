@@ -96,7 +96,7 @@ type run struct {
 	replicas []*masterState // only asked about themselves
 }
 
-// inputs are what the loop waits for.
+// inputs of the loop.
 type inputs struct {
 	focused    sourcekit.Focus
 	reports    chan report
@@ -117,7 +117,7 @@ func newInputs(focused sourcekit.Focus) inputs {
 	}
 }
 
-// limits are what reading may cost: how often one key is read, pipelines of one master, commands for known keys of one.
+// limits on the cost of reading: reads of one key, pipelines of one master, commands for known keys of one.
 type limits struct{ perKey, perMaster, polls limit }
 
 func newLimits(cfg Config) limits {
@@ -148,7 +148,8 @@ type report struct {
 	err    error
 }
 
-// passed tells that a master's keys were gone over. An error means that it did not answer, unsought that it would not.
+// passed reports the end of a pass over a master's keys. An error means that it did not answer, unsought that it would
+// not.
 type passed struct {
 	master   int
 	start    time.Time
@@ -156,7 +157,7 @@ type passed struct {
 	err      error
 }
 
-// statusReport is what a master says of itself, or behind all masters a replica of a cluster.
+// statusReport carries the status of a master, or behind all masters of a replica of a cluster.
 type statusReport struct {
 	master int
 	status status

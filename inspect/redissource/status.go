@@ -13,7 +13,7 @@ import (
 	"lockscope/inspect"
 )
 
-// status is what a master says of itself. Each part may be missing.
+// status of a master by its own report. Each part may be missing.
 type status struct {
 	latency time.Duration
 	role    string
@@ -29,7 +29,7 @@ type status struct {
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	cluster bool
 	master  string
-	// unseen is what it did not tell.
+	// unseen lists what it did not report.
 	unseen  []inspect.Unseen
 	clients clients
 }
@@ -172,8 +172,8 @@ func versionOf(s string) string {
 	return s
 }
 
-// persistence says what INFO can tell: neither the fsync policy nor whether snapshots are configured, only whether
-// there was one.
+// persistence is limited to what INFO reports: neither the fsync policy nor whether snapshots are configured, only
+// whether there was one.
 func persistence(info string) string {
 	if infoField(info, "aof_enabled") == "1" {
 		return "aof"

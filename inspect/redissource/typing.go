@@ -15,7 +15,7 @@ func lockTypes() []recipe.KeyType {
 	return []recipe.KeyType{recipe.TypeString, recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet}
 }
 
-// sizes are how large a key is by the command of each type that it may have: those of another type refuse it.
+// sizes of a key by the command of each type that it may have: those of another type refuse it.
 type sizes struct {
 	by     map[recipe.KeyType]*redis.IntCmd
 	memory *redis.IntCmd

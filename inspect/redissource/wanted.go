@@ -6,7 +6,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// wanted says which pushed keys are of interest.
+// wanted returns the filter of pushed keys.
 func (r *run) wanted() func(key string) bool {
 	if r.cfg.Only != "" {
 		return func(key string) bool {
