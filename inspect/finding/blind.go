@@ -29,7 +29,7 @@ func blind() inspect.Rule {
 	return r
 }
 
-// unseenOf is what could not be seen of a lock, with the masters that did not answer.
+// unseenOf joins what could not be seen of a lock with the masters that did not answer.
 func unseenOf(l *inspect.Lock) []inspect.Unseen {
 	list := slices.Clip(l.Unseen)
 	for i := range l.Masters {
@@ -41,7 +41,7 @@ func unseenOf(l *inspect.Lock) []inspect.Unseen {
 	return list
 }
 
-// gap is what is unknown because of reads that were all refused, or all failed.
+// gap joins the unknown aspects of reads that were all refused, or all failed.
 type gap struct {
 	aspects []inspect.Aspect
 	from    []inspect.Unseen // each right or read once a server
@@ -156,7 +156,7 @@ func (g *gap) texts(field func(*inspect.Unseen) string) []string {
 	return list
 }
 
-// cause says who refused what, or what failed.
+// cause names the server and the refusal or the failure.
 func (g *gap) cause() string {
 	first := &g.from[0]
 	where, what := at(first.Where), inspect.Untrusted(first.Read).Cut(40)
@@ -194,7 +194,7 @@ func because(reason string) string {
 	return " (" + inspect.Untrusted(reason).Cut(48) + ")"
 }
 
-// unknown says what is not known.
+// unknown lists the unknown aspects in words.
 func (g *gap) unknown() string {
 	words := make([]string, len(g.aspects))
 	for i, a := range g.aspects {
@@ -217,7 +217,7 @@ func aspectNames(list []inspect.Aspect) []string {
 	return names
 }
 
-// grant says how to allow what is missing. Rights name what servers are asked for: they are quoted as their names are.
+// grant advises to allow what is missing. Rights name what servers are asked for: they are quoted as their names are.
 func grant(rights []string) string {
 	commands := true
 	quoted := make([]string, len(rights))
@@ -235,7 +235,7 @@ func grant(rights []string) string {
 	}
 }
 
-// neverAsked is what a one-shot command was given no way to ask for.
+// neverAsked reports the reads that a one-shot command was given no way to make.
 func neverAsked(c *inspect.Case) []inspect.Finding {
 	l, b := c.Lock, c.Backend
 	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper || len(l.Waiters) == 0 {

@@ -10,7 +10,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// maxSkew is how far two clocks may be apart, beyond half of the round trip that they were read over.
+// maxSkew between two clocks, beyond half of the round trip that they were read over.
 const maxSkew = time.Second
 
 // clockSkew: clocks of servers that are apart from each other or from ours. It concerns the backend. Redis counts times to
@@ -59,10 +59,10 @@ func clockSkew() inspect.Rule {
 	})
 }
 
-// doubt is how far the clock that was read may be off: half the round trip.
+// doubt about a clock that was read: half the round trip.
 func doubt(s *inspect.Server) time.Duration { return max(0, s.Latency) / 2 }
 
-// spread is how far the servers' clocks are apart from each other.
+// spread returns the widest gap between the servers' clocks.
 func spread(b *inspect.Backend) time.Duration {
 	first := true
 	var least, most time.Duration
@@ -101,7 +101,7 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 	}
 }
 
-// skew says whose clocks are apart. between are the servers of the gap, one when the other clock is ours.
+// skew words the gap. between are its servers, one when the other clock is ours.
 func skew(between []string, servers int, apart time.Duration, behind string, ours bool) string {
 	by := fmt.Sprintf("%gs", apart.Seconds())
 	if apart >= time.Minute {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// arrived is how much older than the table of sessions a contender must be to be missed in it: reading the tables of
-	// several servers takes a while.
+	// arrived this much before the table of sessions, a contender must be in it: reading the tables of several servers
+	// takes a while.
 	arrived = 5 * time.Second
 	// arrivedUntimed is the same when nobody knows how old the table is: longer than any source waits between two.
 	arrivedUntimed = time.Minute

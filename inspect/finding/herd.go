@@ -9,7 +9,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// herdSize is how many sessions make a herd.
+// herdSize in sessions on one node.
 const herdSize = 10
 
 // herd: many sessions watch one node of the lock although their recipe does not ask them to, so that each change wakes all

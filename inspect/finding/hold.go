@@ -12,10 +12,10 @@ import (
 const (
 	// defaultStuckAfter is --stuck-after where nobody set it.
 	defaultStuckAfter = 10 * time.Minute
-	// enough is how many complete spans make a percentile worth using.
+	// enough complete spans make a percentile worth using.
 	enough = 20
-	// timesUsual is how many times longer than the 99th percentile is not usual any more, and noticeable how long
-	// something must take at least before anybody should be told.
+	// timesUsual is the multiple of the 99th percentile from which a time is unusual; below noticeable nothing is
+	// reported, however unusual.
 	timesUsual = 10
 	noticeable = 10 * time.Second
 )
@@ -38,7 +38,7 @@ func usually(s inspect.Spans) time.Duration {
 	return max(timesUsual*s.P99, noticeable)
 }
 
-// knowledge says how a span is known.
+// knowledge orders the sources of a span, from a lower bound to an exact one.
 type knowledge int
 
 const (
@@ -62,8 +62,7 @@ func (k knowledge) confidence() recipe.Confidence {
 	}
 }
 
-// heldFor is how long a contender has held, as far as that reaches limit: the surest knowledge that says so, else the best
-// there is.
+// heldFor returns how long a contender has held: the surest knowledge that reaches limit, else the best there is.
 func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.Duration, knowledge) {
 	if !h.HeldSince.IsZero() {
 		return backendNow(c).Sub(h.HeldSince), exact
@@ -88,7 +87,7 @@ func waits(l *inspect.Lock) bool {
 	return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || l.State == inspect.StateContended
 }
 
-// queued says how many wait.
+// queued counts the waiters in words.
 func queued(l *inspect.Lock) string {
 	switch {
 	case l.WaitersAtLeast > 0:

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// diagnosis is what the rules find in one pass of a source: the names of the rules by lock, in the order of their names.
+// diagnosis returns the findings of one pass of a source: the names of the rules by lock, in the order of their names.
 func diagnosis(t *testing.T, source inspect.Source, stuckAfter time.Duration) map[string][]string {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)

@@ -44,13 +44,13 @@ func lostWakeUp() inspect.Rule {
 	})
 }
 
-// before says that a node that is gone stood before a contender, by the server's numbers.
+// before reports whether a node that is gone stood before a contender, by the server's numbers.
 func before(gone inspect.Untrusted, c *inspect.Contender) bool {
 	_, number, ok := recipe.SplitSequence(gone.Raw())
 	return ok && c.Sequential && number-c.Sequence < 0
 }
 
-// elsewhereToo says that a contender's session has another one in the lock, whose watch it may be.
+// elsewhereToo reports whether a contender's session has another one in the lock, whose watch it may be.
 func elsewhereToo(l *inspect.Lock, c *inspect.Contender) bool {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {

@@ -54,7 +54,7 @@ func server(b *inspect.Backend, addr string) *inspect.Server {
 	return nil
 }
 
-// startSlack is how far off the instant of a start may be: servers report it in seconds.
+// startSlack allowed to the instant of a start: servers report it in seconds.
 const startSlack = 2 * time.Second
 
 const forEver = time.Duration(1<<63 - 1)

@@ -79,7 +79,7 @@ func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Findin
 	}
 }
 
-// maybePermit is what is known where Curator's mutex and its deprecated semaphore look the same.
+// maybePermit weakens the finding where Curator's mutex and its deprecated semaphore look the same.
 func maybePermit(l *inspect.Lock, w *inspect.Contender, e evidence) inspect.Finding {
 	return inspect.Finding{
 		Severity: inspect.Info, Confidence: recipe.Possible,

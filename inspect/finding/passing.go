@@ -26,10 +26,10 @@ func Passing(rule string) bool { return passing[rule] != nil }
 // known is the instant up to which what is known of the lock holds.
 func known(c inspect.Case) time.Time { return c.Lock.AsOf(c.Backend, c.Now) }
 
-// votesRead is when the masters were asked for the key. A source reads a key again on which they do not agree.
+// votesRead dates the votes. A source reads a key again on which the masters do not agree.
 func votesRead(c inspect.Case) time.Time { return c.Lock.ReadAt }
 
-// watchesRead is when the servers were asked who watches what.
+// watchesRead dates the servers' tables of watches.
 func watchesRead(c inspect.Case) time.Time {
 	if c.Watches == nil {
 		return known(c)
@@ -37,7 +37,7 @@ func watchesRead(c inspect.Case) time.Time {
 	return c.Watches.ReadAt
 }
 
-// sessionsRead is when the servers were asked who is connected. Nothing but its keys tells of a Redis client.
+// sessionsRead dates the servers' tables of sessions. Nothing but its keys reports a Redis client.
 func sessionsRead(c inspect.Case) time.Time {
 	if c.SessionsAt.IsZero() {
 		return known(c)

@@ -56,7 +56,6 @@ func persistentByDesign(library string) bool {
 	return library == "shedlock" || library == "helix" || library == "hive"
 }
 
-// verb says what a contender does.
 func verb(c *inspect.Contender) string {
 	if c.State == inspect.Holding {
 		return "holds"

@@ -164,7 +164,7 @@ func TestZombieRenewal(t *testing.T) {
 	})
 }
 
-// last is when the key was last seen on the third master.
+// last dates the newest sight of the key on the third master.
 func last(ago time.Duration) func(*inspect.Lock) {
 	return func(l *inspect.Lock) { l.Masters[2].LastPresent = now.Add(-ago) }
 }

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// rhythm is how many renewals make a rhythm.
+	// rhythm needs so many renewals.
 	rhythm = 3
-	// lateAfter is how many intervals without a renewal are too many: two were missed.
+	// lateAfter this many intervals without a renewal, two were missed.
 	lateAfter = 2.5
 )
 
@@ -58,7 +58,7 @@ func renewed(c *inspect.Case) *inspect.Contender {
 	return &l.Holders[0]
 }
 
-// agreeing is how many masters answered and hold the value of the most.
+// agreeing counts the masters that answered and hold the most common value.
 func agreeing(l *inspect.Lock) int {
 	n := 0
 	for i := range l.Masters {

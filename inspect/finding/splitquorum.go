@@ -40,7 +40,7 @@ func splitQuorum() inspect.Rule {
 	})
 }
 
-// untilEnd says when the votes have run out, and notes it in the evidence.
+// untilEnd words the time until the votes expire, and notes it in the evidence.
 func untilEnd(l *inspect.Lock, e evidence) string {
 	at, never := ending(l)
 	switch {

@@ -80,7 +80,7 @@ func are(n int) string {
 	return "are"
 }
 
-// expiryAdvice says when dead waiters fall out of the queue by themselves.
+// expiryAdvice differs by library: each drops dead waiters after a time of its own.
 func expiryAdvice(l *inspect.Lock) string {
 	if l.Recipe == "redisson" {
 		return "wait: Redisson drops each within 5 min"

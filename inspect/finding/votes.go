@@ -33,7 +33,7 @@ func settling(c *inspect.Case) bool {
 	return young
 }
 
-// ending says when the last vote runs out, by our clock; never when one does not.
+// ending returns the expiry of the last vote, by our clock; never when one does not expire.
 func ending(l *inspect.Lock) (at time.Time, never bool) {
 	each(l, func(m *inspect.Vote) {
 		never = never || endless(m)

@@ -7,10 +7,10 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// evidence is what a finding rests on.
+// evidence of a finding, by name.
 type evidence = map[string]any
 
-// listed is how many names a finding lists; it counts the rest.
+// listed limits the names in a finding; it counts the rest.
 const listed = 10
 
 // stamp is an instant as evidence has it, to the millisecond.
