@@ -175,6 +175,10 @@ var allowed = map[string]map[string]time.Duration{
 	"restart master": {"master-restarted": ttl + holdsFor + late},
 	"pause master":   {"minority-leftover": ttl + late},
 	"kill clients":   {"ghost-owner": sessionTimeout + late},
+	// See poll.
+	"three of five":   {"thin-margin": late},
+	"split votes":     {"split-quorum": late},
+	"votes left over": {"minority-leftover": late},
 }
 
 // finding says what is wrong with a finding.

@@ -155,7 +155,12 @@ type faults struct {
 
 // begin notes a fault that has begun; the function returned, that it has ended.
 func (f *faults) begin(kind string, touches ...string) (end func()) {
-	one := &fault{kind: kind, touches: touches, from: time.Now()}
+	return f.since(time.Now(), kind, touches...)
+}
+
+// since is begin for what is noted some time later.
+func (f *faults) since(from time.Time, kind string, touches ...string) (end func()) {
+	one := &fault{kind: kind, touches: touches, from: from}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = append(f.list, one)
@@ -189,7 +194,7 @@ func (f *faults) during(from, to time.Time, after time.Duration, touched ...stri
 func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, one := range f.list { // in the order in which they began
+	for _, one := range f.list { // nearly in the order in which they began
 		if !shares(one.touches, touched) || !one.from.Before(to) {
 			continue
 		}
