@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -187,6 +188,29 @@ func TestOldRowsSayHowOld(t *testing.T) {
 	for _, text := range splitLines(content(m)) {
 		if strings.Contains(text, "nightly") && !strings.Contains(text, "42s old") || strings.Contains(text, " cart:42") && strings.Contains(text, "old") {
 			t.Error(text)
+		}
+	}
+}
+
+// A row that is polled too seldom says how old it is though its backend answers, whatever the service; one of which the changes
+// are told does not.
+func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
+	for age, want := range map[time.Duration]bool{42 * time.Second: true, 2 * time.Second: false} {
+		queue, key, told := fixture.FreeLock(), fixture.Minority(), fixture.Thin()
+		queue.ReadAt, queue.Polled = fixture.Ago(age), true
+		key.ReadAt, key.Polled = fixture.Ago(age), true
+		told.ReadAt = fixture.Ago(age)
+		m := model(t, Options{}, 160, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{queue, key, told}))
+		for row, old := range map[string]bool{"/locks/nightly": want, "lock:left": want, "lock:cart:42": false} {
+			found := false
+			for _, text := range splitLines(content(m)) {
+				if strings.Contains(text, row) {
+					found = found || strings.Contains(text, "42s old")
+				}
+			}
+			if found != old {
+				t.Errorf("%s, read %v ago: said to be old: %v", row, age, found)
+			}
 		}
 	}
 }

@@ -56,13 +56,18 @@ func CellsOf(host screen.Context, l *inspect.Lock) lockCells {
 	return c
 }
 
-// outdated is how old what we know of a lock is, when its backend cannot be reached; false while it can be.
+// noticeablyOld is how old what we know of a lock must be to be said while its backend answers: one that is polled is read anew
+// every few seconds, or less often where our budget allows no more.
+const noticeablyOld = 5 * time.Second
+
+// outdated is how old what we know of a lock is; false while it is new.
 func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 	b := host.Snapshot().Backend(l.ID.Backend)
-	if b == nil || b.State != inspect.Down || l.ReadAt.IsZero() {
+	if b == nil || l.ReadAt.IsZero() {
 		return 0, false
 	}
-	return max(0, host.Now().Sub(l.ReadAt)), true
+	old := max(0, host.Now().Sub(l.AsOf(b, host.Now())))
+	return old, b.State == inspect.Down || old >= noticeablyOld
 }
 
 func holderCell(host screen.Context, l *inspect.Lock) widget.Line {
