@@ -16,10 +16,10 @@ const (
 	recentRenewals = 8
 	// formerLocks is how many locks that are gone keep their history, should they come back.
 	formerLocks = 1000
-	// oneRenewal is the part of a time to live within which a key that is prolonged again is prolonged by the same renewal:
-	// several masters are told and read one after the other. Clients renew at a third of it, as a rule; who does so more often
-	// is seen to renew less often than it does, and never to have stopped too early.
-	oneRenewal = 6
+	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another renewal: several masters
+	// are told and read one after the other, and a reading is off by its round trip. Clients renew at a third of it, as a
+	// rule; who does so more often is seen to renew less often than it does, and never to have stopped too early.
+	oneRenewal = 4
 )
 
 // track is what the Observer remembers of a lock in which something happened: about 1 KB while little did, and at most
@@ -156,7 +156,7 @@ type sawtooth struct {
 	Renewal
 	intervals [recentRenewals]time.Duration
 	seen      int       // intervals so far
-	began     time.Time // when the first master of the last renewal was read
+	until     time.Time // when the key was to run out by the last renewal
 }
 
 // renewal is by how much the holder prolonged its key in a change; 0 when it is another or did not. A semaphore's key is
@@ -188,10 +188,15 @@ func (s *sawtooth) note(c *change) {
 	if renewal(c) == 0 {
 		return
 	}
-	s.TTL = c.is.Holders[0].ExpiresAt.Sub(c.is.ReadAt)
-	gap := c.is.ReadAt.Sub(s.began)
-	if s.Count > 0 && gap < s.TTL/oneRenewal {
-		s.Last = c.is.ReadAt // the next master of the same renewal
+	until := c.is.Holders[0].ExpiresAt
+	if s.until.IsZero() {
+		s.until = c.was.Holders[0].ExpiresAt
+	}
+	gap := until.Sub(s.until) // that between two readings is as far off as the readings are late
+	if gap < longestTTL(c.is)/oneRenewal {
+		if s.Count > 0 {
+			s.Last = c.is.ReadAt // the next master of the same renewal
+		}
 		return
 	}
 	if s.Count > 0 && !c.blind {
@@ -204,7 +209,7 @@ func (s *sawtooth) note(c *change) {
 		s.Every = known[(len(known)-1)/2]
 	}
 	s.Count++
-	s.Last, s.began = c.is.ReadAt, c.is.ReadAt
+	s.Last, s.TTL, s.until = c.is.ReadAt, until.Sub(c.is.ReadAt), until
 }
 
 // LongestTTL is the longest time to live that was seen on a Redis lock, in this version or one before; 0: none was.

@@ -179,6 +179,26 @@ func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 	}
 }
 
+// A reading that took long is off by as much: that is no renewal, and where one was, it was when its key says.
+func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
+	a := applying(t)
+	u := Update{Backend: zkUp}
+	for _, read := range []struct{ at, until time.Duration }{
+		{0, 6000}, {300, 6140}, {900, 6290}, {1100, 6010}, // not renewed yet
+		{3200, 8100}, {3300, 8000}, {4100, 10000}, {4900, 10200}, {6900, 12050},
+	} {
+		v := ballots("x")
+		v[0].ExpiresAt = now.Add(read.until * time.Millisecond)
+		u.Put = []*Lock{KeyLock(ID{"zk", "/l"}, v, now.Add(read.at*time.Millisecond))}
+		a.clock.at = now.Add(read.at * time.Millisecond)
+		a.apply(sourceUpdate{0, u})
+		u.Backend = nil
+	}
+	if r := a.history().Renewal; r.Count != 3 || r.Every < 1900*time.Millisecond || r.Every > 2100*time.Millisecond || r.Missed != 0 {
+		t.Errorf("three renewals, 2 s apart, are %+v", r)
+	}
+}
+
 // The longest time to live is that of the first look also where a key is read again and again and nothing happens to it: a
 // split vote that is taken for a fresh one each time is never told.
 func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 
 // auditSweep audits the masters that push.
 func (r *run) auditSweep() {
-	now := time.Now()
+	now := r.cfg.Now()
 	for key, at := range r.held {
 		if !r.dirty[key] && at.Before(now) {
 			delete(r.held, key)

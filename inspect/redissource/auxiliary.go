@@ -15,7 +15,7 @@ import (
 func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
 	channels := m.channels(readings)
-	start := time.Now()
+	start := m.now()
 	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, r := range readings {
@@ -41,7 +41,7 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	if err != nil {
 		return err
 	}
-	middle := start.Add(time.Since(start) / 2).Round(0)
+	middle := start.Add(m.now().Sub(start) / 2).Round(0)
 	counts := m.counts(channels, counted)
 	if m.siblings != nil {
 		counts = m.countEverywhere(ctx, channels)

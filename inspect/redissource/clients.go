@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,7 +32,7 @@ func (m *master) readClients(ctx context.Context, st *status, info string) error
 	if !ok || n > maxClients {
 		return nil
 	}
-	if refused := m.listRefused; refused != nil && time.Now().Before(m.listAfter) {
+	if refused := m.listRefused; refused != nil && m.now().Before(m.listAfter) {
 		st.unseen = append(st.unseen, *refused)
 		return nil
 	}
@@ -54,7 +53,7 @@ func (m *master) readClients(ctx context.Context, st *status, info string) error
 		return nil // the server has no such list
 	}
 	u := m.miss(inspect.AspectSessions, list, rightFor(list, ""))
-	m.listRefused, m.listAfter = &u, time.Now().Add(rearmEvery)
+	m.listRefused, m.listAfter = &u, m.now().Add(rearmEvery)
 	st.unseen = append(st.unseen, u)
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -131,7 +130,7 @@ func newCluster(cfg Config) *cluster {
 	for _, addr := range cfg.Masters[0].Addrs {
 		c.seeds = append(c.seeds, c.node(addr))
 	}
-	options := newMaster("", *cfg.Masters[0], cfg.Timeout).options
+	options := newMaster("", *cfg.Masters[0], cfg.Timeout, cfg.Now).options
 	o := options.Cluster()
 	o.MaxRedirects = 3
 	o.NewClient = func(node *redis.Options) *redis.Client {
@@ -151,7 +150,7 @@ func (c *cluster) node(addr string) *master {
 	}
 	options := *c.cfg.Masters[0]
 	options.Addrs, options.IsClusterMode = []string{addr}, false
-	m := newMaster(addr, options, c.cfg.Timeout)
+	m := newMaster(addr, options, c.cfg.Timeout, c.cfg.Now)
 	m.typed.named, m.typed.patient = c.cfg.Only, c.cfg.Once
 	c.sent.Store(addr, &m.sent)
 	c.nodes[addr] = m
@@ -245,7 +244,7 @@ func (r *run) inherit(before *run) {
 	if before == nil {
 		return
 	}
-	now := time.Now()
+	now := r.cfg.Now()
 	r.focus, r.backend = before.focus, before.backend
 	for key, e := range before.table.entries {
 		if !r.table.add(key, now) {
@@ -284,7 +283,7 @@ func (r *run) take(t *topology) bool {
 	if t.owner == old.owner {
 		return false
 	}
-	now := time.Now()
+	now := r.cfg.Now()
 	for key := range r.table.entries {
 		if t.ownerOf(key) != old.ownerOf(key) {
 			r.table.entries[key].moved = true

@@ -32,6 +32,8 @@ type Config struct {
 	Once bool
 	// Tick is the time between two readings of the known keys, default 250 ms.
 	Tick time.Duration
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
 	// Timeout bounds every request, the dial included; default 1 s.
 	Timeout time.Duration
 	// Budget bounds what reading costs the servers.
@@ -101,6 +103,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Tick <= 0 {
 		c.Tick = 250 * time.Millisecond
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = time.Second

@@ -24,6 +24,7 @@ const connections = 2
 type master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
+	now     func() time.Time
 	slots   chan struct{} // a place for each request at the same time
 	sent    traffic
 	digests digests
@@ -51,7 +52,7 @@ type master struct {
 	namedAt, formerAt time.Time
 }
 
-func newMaster(addr string, options redis.UniversalOptions, timeout time.Duration) *master {
+func newMaster(addr string, options redis.UniversalOptions, timeout time.Duration, now func() time.Time) *master {
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = timeout, timeout, timeout, timeout
 	options.ContextTimeoutEnabled = true
 	options.MaxRetries = -1
@@ -61,7 +62,7 @@ func newMaster(addr string, options redis.UniversalOptions, timeout time.Duratio
 	// Our own slots bound the connections. A pool that is never full starts no goroutine that dials in the background
 	// and outlives it.
 	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
-	return &master{addr: addr, options: options, timeout: timeout, slots: make(chan struct{}, connections)}
+	return &master{addr: addr, options: options, timeout: timeout, now: now, slots: make(chan struct{}, connections)}
 }
 
 // isCluster reports whether these options are of a Redis Cluster.
@@ -142,7 +143,7 @@ func (m *master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	asked := time.Now()
+	asked := m.now()
 	addr, err := connect.SentinelMaster(ctx, o, readOnly{&m.sent})
 	if err != nil {
 		return o, err

@@ -7,7 +7,7 @@ func (r *run) tick() {
 	if r.cfg.Once {
 		return
 	}
-	now := time.Now()
+	now := r.cfg.Now()
 	var polled []*masterState
 	for _, p := range r.masters {
 		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {

@@ -261,7 +261,7 @@ func (h *invalidations) HandlePushNotification(_ context.Context, _ push.Notific
 		h.all()
 		return nil
 	}
-	now := time.Now()
+	now := h.m.now()
 	if h.rate.ready(h.spent, now).After(now) {
 		h.once.Do(func() { close(h.over) })
 		return nil

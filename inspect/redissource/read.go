@@ -133,10 +133,10 @@ func (m *master) digest(ctx context.Context, key string, v *inspect.Vote, length
 	d, ok := m.digests.known[key]
 	m.digests.mu.Unlock()
 	renewed := v.ExpiresAt.Sub(d.expires) > jitter
-	if ok && d.start == v.Value && d.length == length && !renewed && time.Since(d.at) < rehash {
+	if ok && d.start == v.Value && d.length == length && !renewed && m.now().Sub(d.at) < rehash {
 		return d.digest, nil
 	}
-	d = digested{start: v.Value, length: length, expires: v.ExpiresAt, at: time.Now()}
+	d = digested{start: v.Value, length: length, expires: v.ExpiresAt, at: m.now()}
 	if length <= hashed {
 		var err error
 		if d.digest, err = m.hash(ctx, key, length); err != nil || d.digest == "" {

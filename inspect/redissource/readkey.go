@@ -12,14 +12,14 @@ import (
 // ReadKey reads one key as a Source does, with what belongs to it, over the caller's client, which it leaves open.
 // limit bounds each round trip. An error means that the master, shown as addr, could not be asked.
 func ReadKey(ctx context.Context, client redis.UniversalClient, addr, key string, limit time.Duration) (inspect.Vote, error) {
-	m := &master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true}
+	m := &master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: time.Now}
 	_, m.cluster = client.(*redis.ClusterClient)
 	m.typed.named, m.typed.patient = key, true
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		start := time.Now()
+		start := m.now()
 		at, err := c.Time(ctx).Result()
 		if err == nil {
-			m.offset.Store(int64(at.Sub(start.Add(time.Since(start) / 2))))
+			m.offset.Store(int64(at.Sub(start.Add(m.now().Sub(start) / 2))))
 		}
 		return onlyBroken(err)
 	})

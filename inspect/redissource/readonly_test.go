@@ -15,7 +15,7 @@ import (
 func TestOnlyReadingCommandsLeave(t *testing.T) {
 	mini := miniredis.RunT(t)
 	mini.Set("lock:a", "one")
-	m := newMaster("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, time.Second)
+	m := newMaster("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, time.Second, time.Now)
 	defer m.close()
 	ctx, sent := context.Background(), &m.sent.commands
 	client, err := m.connect(ctx)

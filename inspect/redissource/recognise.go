@@ -107,7 +107,7 @@ func (m *master) decode(r *keyReading) {
 	}
 	held := new(record) // few are
 	m.typed.remember(r.keys.Key, shape{kind: r.shape.kind, hint: held.Recipe, asks: r.wanted})
-	m.typed.doubt(r.keys.Key, held, time.Now())
+	m.typed.doubt(r.keys.Key, held, m.now())
 	m.hold(r, held)
 	m.blindClock(r)
 }

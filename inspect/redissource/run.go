@@ -11,7 +11,7 @@ import (
 
 // add makes found keys known and has all masters read those that are new.
 func (r *run) add(keys []string) {
-	now := time.Now()
+	now := r.cfg.Now()
 	for _, key := range keys {
 		if !r.table.add(key, now) {
 			continue
@@ -36,7 +36,7 @@ func (r *run) wantOf(key string, now time.Time) {
 
 // wantAll has all masters read keys that are known.
 func (r *run) wantAll(keys []string) {
-	now := time.Now()
+	now := r.cfg.Now()
 	for _, p := range r.masters {
 		for _, key := range keys {
 			if _, ok := r.table.place(key, p.index); ok {
@@ -48,7 +48,7 @@ func (r *run) wantAll(keys []string) {
 
 // read takes what the masters pushed.
 func (r *run) read() {
-	now := time.Now()
+	now := r.cfg.Now()
 	for _, p := range r.masters {
 		keys, all := p.inbox.take()
 		if all {
@@ -78,7 +78,7 @@ func (r *run) read() {
 
 // readAll has a master read every known key.
 func (r *run) readAll(p *masterState) {
-	now := time.Now()
+	now := r.cfg.Now()
 	for key := range r.table.entries {
 		if _, ok := r.table.place(key, p.index); ok {
 			p.want(key, r.perKey, now)
@@ -94,7 +94,7 @@ func (r *run) push(st pushState) {
 	p.refused, _ = asRefusal(st.err)
 	p.resting.Store(false) // until its keys were gone over once more
 	if st.armed {
-		p.armedAt = time.Now()
+		p.armedAt = r.cfg.Now()
 		p.retryAt = time.Time{}
 		p.askStatusNow()
 		r.readAll(p) // what changed before it pushed
@@ -183,9 +183,9 @@ func (r *run) ask(now time.Time) {
 			}
 		}
 		r.tasks.Go(func() {
-			start := time.Now()
+			start := r.cfg.Now()
 			votes, err := p.readVotes(r.ctx, keys)
-			send(r.ctx, r.reports, report{p.index, keys, votes, time.Since(start), err})
+			send(r.ctx, r.reports, report{p.index, keys, votes, r.cfg.Now().Sub(start), err})
 		})
 	}
 }
@@ -229,7 +229,7 @@ func (r *run) report(rep report) {
 		return // the one before may have said it
 	}
 	p.pace.Add(rep.took - time.Duration(len(rep.keys))*perKey)
-	now := time.Now()
+	now := r.cfg.Now()
 	for i, key := range rep.keys {
 		if !r.cfg.Once {
 			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
@@ -256,14 +256,14 @@ func (r *run) alive(p *masterState, latency time.Duration) {
 
 // down records that a master does not answer.
 func (r *run) down(p *masterState, err error) {
-	p.retryAt = time.Now().Add(retryEvery)
+	p.retryAt = r.cfg.Now().Add(retryEvery)
 	if r.ctx.Err() != nil {
 		return
 	}
 	p.failed(err)
 	p.silent.Store(1)
 	p.forgetReads()
-	r.table.silence(p.index, err, time.Now())
+	r.table.silence(p.index, err, r.cfg.Now())
 	for key := range r.table.entries {
 		r.dirty[key] = true
 	}
@@ -310,7 +310,7 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 		}
 		return false
 	}
-	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: time.Now()}})
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: r.cfg.Now()}})
 	r.readAll(p)
 	p.askStatusNow()
 	return true

@@ -38,14 +38,14 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 	var handed time.Time
 	hand := func(wait bool) {
 		if len(some) > 0 && found(some, wait) {
-			some, handed = nil, time.Now()
+			some, handed = nil, s.m.now()
 		}
 	}
 	defer func() { hand(true) }() // an error takes nothing back
 	from := s.calls
 	for cursor, done := uint64(0), false; !done; {
 		var cmd *redis.ScanCmd
-		start := time.Now()
+		start := s.m.now()
 		err := s.m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
 			cmd = s.scan(ctx, client, cursor, match)
 			return onlyBroken(cmd.Err())
@@ -60,10 +60,10 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		keys, next := cmd.Val() // of none where it was refused
 		cursor, done = next, next == 0
 		some = append(some, s.locks(keys)...)
-		took := time.Since(start)
+		took := s.m.now().Sub(start)
 		if !s.budget.Unlimited {
 			hand(true)
-		} else if time.Since(handed) >= gather { // each time takes of the processor, which the server may need
+		} else if s.m.now().Sub(handed) >= gather { // each time takes of the processor, which the server may need
 			hand(false)
 		}
 		if err := s.pause(ctx, took); err != nil {

@@ -39,7 +39,7 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 func (s *Source) masters() []*master {
 	list := make([]*master, len(s.cfg.Masters))
 	for i, options := range s.cfg.Masters {
-		list[i] = newMaster(s.cfg.addr(i), *options, s.cfg.Timeout)
+		list[i] = newMaster(s.cfg.addr(i), *options, s.cfg.Timeout, s.cfg.Now)
 		list[i].typed.named, list[i].typed.patient = s.cfg.Only, s.cfg.Once
 	}
 	return list
@@ -185,7 +185,7 @@ func (r *run) loop() {
 	defer alarm.Stop()
 	r.tick()
 	for {
-		now := time.Now()
+		now := r.cfg.Now()
 		r.wake(now)
 		r.flush(now)
 		r.ask(now)
@@ -274,21 +274,21 @@ func (r *run) follow(p *masterState) {
 // scan goes over one master's keys, again and again unless one pass is all; more gently while the master pushes.
 func (r *run) scan(p *masterState) {
 	if r.cfg.Only != "" {
-		send(r.ctx, r.passed, passed{master: p.index, start: time.Now()})
+		send(r.ctx, r.passed, passed{master: p.index, start: r.cfg.Now()})
 		return
 	}
 	s := newScanner(p.master, r.cfg)
 	s.resting = p.resting.Load
 	for {
-		start := time.Now()
+		start := r.cfg.Now()
 		unsought, err := s.pass(r.ctx, r.hand)
 		if !send(r.ctx, r.passed, passed{p.index, start, unsought, err}) || r.cfg.Once {
 			return
 		}
-		for first := true; first || time.Since(start) < r.scanEvery(p); first = false {
+		for first := true; first || r.cfg.Now().Sub(start) < r.scanEvery(p); first = false {
 			rest := min(r.cfg.Budget.ScanEvery, time.Second)
 			if first {
-				rest = max(r.cfg.Budget.ScanEvery-time.Since(start), r.cfg.Budget.ScanEvery/4)
+				rest = max(r.cfg.Budget.ScanEvery-r.cfg.Now().Sub(start), r.cfg.Budget.ScanEvery/4)
 			}
 			if first && (err != nil || unsought != nil) {
 				rest = max(rest, retryEvery)

@@ -40,7 +40,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	var st status
 	var clock *redis.TimeCmd
 	var info *redis.StringCmd
-	start := time.Now()
+	start := m.now()
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections
@@ -51,7 +51,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	if err != nil {
 		return st, err
 	}
-	end := time.Now()
+	end := m.now()
 	st.latency = end.Sub(start)
 	st.readInfo(info.Val(), end)
 	m.readClock(&st, clock, info.Val(), start.Add(st.latency/2))

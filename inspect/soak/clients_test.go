@@ -104,9 +104,13 @@ func (c *client) life(ctx context.Context, random *rand.Rand) {
 		within, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		err = h.Release(within)
 		cancel()
-		c.notes.note("released", c.lock, name, func(n *hold) {
-			if n.released = time.Now(); errors.Is(err, lockops.ErrLost) && n.lost.IsZero() {
-				n.lost = n.releasing
+		kind := "released"
+		if err != nil && !errors.Is(err, lockops.ErrLost) {
+			kind = "not released for sure"
+		}
+		c.notes.note(kind, c.lock, name, func(n *hold) {
+			if n.released = time.Now(); err != nil && n.lost.IsZero() {
+				n.lost = n.releasing // the servers may have it until it runs out
 			}
 		})
 	}

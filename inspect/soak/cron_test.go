@@ -96,7 +96,7 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 		var false []string
 		for _, at := range append(seen.Backends, seen.Locks...) {
 			for _, f := range at.Findings {
-				if f.Severity != inspect.Info && !isTrue(c.faults, c.notes, at.Name+backendOf(at.ID), at.ID, f.Rule, from, to) {
+				if f.Severity != inspect.Info && !isTrue(c.faults, c.notes, at.Name+backendOf(at.ID), at.ID, &f, from, to) {
 					false = append(false, at.Name+at.ID+" "+f.Rule+": "+f.Message)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 const (
@@ -190,7 +191,7 @@ func (j *judge) finding(e told) string {
 	if e.Lock == "" && e.Backend != nil {
 		on = e.Backend.Name
 	}
-	if isTrue(j.faults, j.notes, on, e.Lock, e.Finding.Rule, e.At, e.At) {
+	if isTrue(j.faults, j.notes, on, e.Lock, e.Finding, e.At, e.At) {
 		j.counts["true: "+e.Finding.Rule]++
 		return ""
 	}
@@ -198,19 +199,22 @@ func (j *judge) finding(e told) string {
 }
 
 // isTrue reports whether a fault makes a finding true that was told in a time.
-func isTrue(f *faults, notes *ledger, backend, lock, rule string, from, to time.Time) bool {
-	_, found := f.find(func(one *fault) bool {
-		lasts, makes := allowed[one.kind][rule]
+func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Finding, from, to time.Time) bool {
+	_, made := f.find(func(one *fault) bool {
+		lasts, makes := allowed[one.kind][found.Rule]
 		if !makes || !slices.Contains(one.touches, backend) || one.from.After(to) || !one.to.IsZero() && one.to.Add(lasts).Before(from) {
 			return false
 		}
+		if found.Rule != "master-restarted" || found.Confidence == recipe.Possible {
+			return true // one look cannot tell when a lock was taken, and says so
+		}
 		// Who took a lock after a master came back has nothing to fear from its restart.
-		return rule != "master-restarted" || slices.ContainsFunc(notes.all(), func(h hold) bool {
+		return slices.ContainsFunc(notes.all(), func(h hold) bool {
 			over, ended := h.over()
 			return (lock == "" || h.lock == lock) && !h.acquired.IsZero() && (one.to.IsZero() || h.asked.Before(one.to)) && (!ended || over.Add(late).After(from))
 		})
 	})
-	return found
+	return made
 }
 
 // missed lists the holds that an observer never told although it could look for long enough while they lasted. One that its client

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -122,14 +123,14 @@ func (n *nemesis) restartMaster() {
 
 func (n *nemesis) failOver() {
 	defer n.faults.begin("failover", sentinelName)()
-	old := n.masterAddr()
+	old := n.w.masterAddr()
 	s := redis.NewSentinelClient(&redis.Options{Addr: n.w.sentinels[0].Addr})
 	defer s.Close()
 	if err := s.Failover(context.Background(), servertest.SentinelMaster).Err(); err != nil {
 		n.t.Logf("failover: %v", err) // one is under way, or its replica is not ready
 		return
 	}
-	if !n.within(func() bool { return n.masterAddr() != old && n.replicates() }) {
+	if !n.within(func() bool { return n.w.masterAddr() != old && n.replicates() }) {
 		n.t.Log("failover: none within a minute") // the sentinels give one up that takes them too long
 	}
 }
@@ -139,11 +140,11 @@ func (n *nemesis) killWatchedMaster() {
 		return
 	}
 	defer n.faults.begin("kill master", sentinelName)()
-	old := n.masterAddr()
+	old := n.w.masterAddr()
 	for _, r := range n.w.watched {
 		if r.Addr == old {
 			r.Kill(n.t)
-			n.await("another master", func() bool { return n.masterAddr() != old })
+			n.await("another master", func() bool { return n.w.masterAddr() != old })
 			r.Restart(n.t)
 		}
 	}
@@ -151,15 +152,15 @@ func (n *nemesis) killWatchedMaster() {
 }
 
 // masterAddr is the master that most sentinels name.
-func (n *nemesis) masterAddr() string {
+func (w *world) masterAddr() string {
 	votes := map[string]int{}
-	for _, s := range n.w.sentinels {
+	for _, s := range w.sentinels {
 		c := redis.NewSentinelClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
 		at, err := c.GetMasterAddrByName(context.Background(), servertest.SentinelMaster).Result()
 		c.Close()
 		if err == nil {
 			addr := net.JoinHostPort(at[0], at[1])
-			if votes[addr]++; votes[addr] > len(n.w.sentinels)/2 {
+			if votes[addr]++; votes[addr] > len(w.sentinels)/2 {
 				return addr
 			}
 		}
@@ -169,7 +170,7 @@ func (n *nemesis) masterAddr() string {
 
 // replicates reports whether the master has its replica.
 func (n *nemesis) replicates() bool {
-	master := n.masterAddr()
+	master := n.w.masterAddr()
 	for _, r := range n.w.watched {
 		if r.Addr == master {
 			continue
@@ -192,13 +193,13 @@ func (n *nemesis) restartSentinel() {
 }
 
 // roles are the nodes of the cluster by what they are now: masters, and the replica of each.
-func (n *nemesis) roles() (masters []*servertest.Redis, replicas map[*servertest.Redis]*servertest.Redis) {
+func (w *world) roles() (masters []*servertest.Redis, replicas map[*servertest.Redis]*servertest.Redis) {
 	replicas = map[*servertest.Redis]*servertest.Redis{}
 	byAddr := map[string]*servertest.Redis{}
-	for _, r := range n.w.cluster {
+	for _, r := range w.cluster {
 		byAddr[r.Addr] = r
 	}
-	for _, r := range n.w.cluster {
+	for _, r := range w.cluster {
 		c := redis.NewClient(&redis.Options{Addr: r.Addr, MaxRetries: -1})
 		info, err := c.InfoMap(context.Background(), "replication").Result()
 		c.Close()
@@ -216,7 +217,7 @@ func (n *nemesis) roles() (masters []*servertest.Redis, replicas map[*servertest
 }
 
 func (n *nemesis) failOverCluster() {
-	masters, replicas := n.roles()
+	masters, replicas := n.w.roles()
 	if len(masters) != 3 || len(replicas) != 3 {
 		return
 	}
@@ -230,19 +231,19 @@ func (n *nemesis) failOverCluster() {
 		return
 	}
 	n.await("another master of the slots", func() bool {
-		_, now := n.roles()
+		_, now := n.w.roles()
 		return now[replica] == old
 	})
 }
 
 func (n *nemesis) restartClusterReplica() {
-	_, replicas := n.roles()
+	_, replicas := n.w.roles()
 	for _, m := range n.w.cluster {
 		if r := replicas[m]; r != nil {
 			defer n.faults.begin("restart replica", clusterName, r.Addr)()
 			r.Kill(n.t)
 			r.Restart(n.t)
-			n.await("the replica follows", func() bool { _, now := n.roles(); return len(now) == 3 })
+			n.await("the replica follows", func() bool { _, now := n.w.roles(); return len(now) == 3 })
 			return
 		}
 	}
@@ -250,7 +251,7 @@ func (n *nemesis) restartClusterReplica() {
 
 // moveSlot moves the slot of one lock to another master, key by key as redis-cli does.
 func (n *nemesis) moveSlot() {
-	masters, _ := n.roles()
+	masters, _ := n.w.roles()
 	if len(masters) != 3 {
 		return
 	}
@@ -375,19 +376,52 @@ func (n *nemesis) slowObserver() {
 	}
 }
 
-// attend notes when the ensemble is not whole by its members' own word, until ctx ends: after a fault they may elect a leader more
-// than once.
-func (f *faults) attend(ctx context.Context, e *servertest.Ensemble) {
+// attend notes what happens to the servers besides, as they tell it themselves, until ctx ends: on a busy machine an ensemble
+// elects a leader, and sentinels and nodes of a cluster replace a master, although nobody made them.
+func (f *faults) attend(ctx context.Context, w *world) {
 	var whole func()
+	var watched, cluster mastership
 	for pause(ctx, 300*time.Millisecond) {
-		switch ok := e.Whole(); {
+		switch ok := w.ensemble.Whole(); {
 		case !ok && whole == nil:
 			whole = f.begin("ensemble", zkName)
 		case ok && whole != nil:
 			whole()
 			whole = nil
 		}
+		asked := time.Now()
+		if from, changed := watched.is(w.masterAddr(), asked); changed {
+			f.since(from, "failover", sentinelName)()
+		}
+		masters, replicas := w.roles()
+		if len(masters) != 3 || len(replicas) != 3 {
+			continue // it is not over
+		}
+		if from, changed := cluster.is(strings.Join(redisAddrs(masters), ","), asked); changed {
+			_, ours := f.find(func(one *fault) bool { // one that is asked for loses nothing
+				return one.kind == "cluster failover" && (one.to.IsZero() || one.to.After(from))
+			})
+			if !ours {
+				f.since(from, "failover", clusterName)()
+			}
+		}
 	}
+}
+
+// mastership is who the masters were when they were last asked.
+type mastership struct {
+	addrs string
+	at    time.Time
+}
+
+// is takes in who they are, and reports since when they may be others.
+func (m *mastership) is(addrs string, asked time.Time) (since time.Time, changed bool) {
+	if addrs == "" {
+		return since, false
+	}
+	since, changed = m.at, m.addrs != "" && m.addrs != addrs
+	m.addrs, m.at = addrs, asked
+	return since, changed
 }
 
 // await polls until ok.

@@ -62,7 +62,7 @@ func TestSoak(t *testing.T) {
 	judge := newJudge(notes, happened)
 	var beside sync.WaitGroup
 	beside.Go(func() { doctor.run(ctx, 4*time.Second) })
-	beside.Go(func() { happened.attend(ctx, w.ensemble) })
+	beside.Go(func() { happened.attend(ctx, w) })
 	beside.Go(func() { happened.poll(ctx, w) })
 	judged := make(chan int, 1)
 	beside.Go(func() { judged <- judgeOn(ctx, t, judge, tells) })
