@@ -150,7 +150,7 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 		if !known && p.allFormer && p.formerAt.After(p.came(c)) {
 			missing = p.formerAt
 		}
-		if now.Sub(missing) < SettleFor {
+		if now.Sub(missing) < SettleFor || p.returning(c, missing) {
 			return false
 		}
 		return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
@@ -162,6 +162,22 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	silent := p.sessionsAt.Sub(s.LastContact)
 	return silent > s.Timeout*2/3 && !now.Before(s.LastContact.Add(s.Timeout))
 }
+
+// returning reports whether a client that was missed in the servers' tables at an instant may have been on its way back: a server
+// had stopped serving, or begun to, less than its timeout before.
+func (p *backendState) returning(c *Contender, missing time.Time) bool {
+	if p.state == nil || p.state.DisturbedAt.IsZero() {
+		return false
+	}
+	timeout := c.Owner.SessionTimeout
+	if s, ok := p.former[c.Owner.Session]; ok {
+		timeout = s.Timeout
+	}
+	return missing.Sub(p.state.DisturbedAt) < cmp.Or(timeout, longestUsual)
+}
+
+// longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2 s.
+const longestUsual = 40 * time.Second
 
 const (
 	// shortestTimeout is how long a session lives at least after its client was last heard of: servers refuse less than two

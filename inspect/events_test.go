@@ -315,6 +315,8 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 	known := *zkUp
 	known.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true}}
+	disturbed := *zkUp
+	disturbed.DisturbedAt = now.Add(12 * time.Second)
 	heard := func(second int) map[int64]Session {
 		return map[int64]Session{11: {ID: 11, Timeout: 10 * time.Second, LastContact: now.Add(time.Duration(second) * time.Second)}}
 	}
@@ -332,6 +334,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 		"heard of as long before":                            {zkUp, []map[int64]Session{heard(17)}, 27, true, EventReleased},
 		"heard of when it was told before":                   {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
 		"heard of as long before, and closed at once":        {zkUp, []map[int64]Session{heard(8), {}}, 19, true, EventReleased},
+		"connected to no server, since one stopped serving":  {&disturbed, []map[int64]Session{heard(15), {}}, 27, true, EventReleased},
 		"connected to no server for as long as it may be so": {zkUp, []map[int64]Session{heard(15), {}}, 27, false, EventExpired},
 		"on its way to another server when it was asked":     {zkUp, []map[int64]Session{heard(17), {}}, 27, true, EventReleased},
 	} {

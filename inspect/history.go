@@ -19,7 +19,7 @@ const (
 	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another renewal: several masters
 	// are told and read one after the other, and a reading is off by its round trip. Clients renew at a third of it, as a
 	// rule; who does so more often is seen to renew less often than it does, and never to have stopped too early.
-	oneRenewal = 4
+	oneRenewal = 6
 )
 
 // track is what the Observer remembers of a lock in which something happened: about 1 KB while little did, and at most

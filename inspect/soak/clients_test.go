@@ -62,9 +62,10 @@ func (c *client) end() {
 // life is that of a client until ctx ends: think, ask, hold, release.
 func (c *client) life(ctx context.Context, random *rand.Rand) {
 	var waiting string
+	var asked time.Time
 	locker, closeSession, err := c.openUntil(ctx, func(name string) {
 		waiting = name
-		c.notes.note("waited", c.lock, name, func(h *hold) { h.client, h.asked = c.name, time.Now() })
+		c.notes.note("waited", c.lock, name, func(h *hold) { h.client, h.asked = c.name, asked })
 	})
 	if err != nil {
 		return
@@ -74,7 +75,7 @@ func (c *client) life(ctx context.Context, random *rand.Rand) {
 		if !pause(ctx, between(random, 100, 1500)) {
 			return
 		}
-		asked := time.Now()
+		asked = time.Now()
 		waiting = ""
 		try, cancel := context.WithTimeout(ctx, longestWait)
 		h, err := locker.Acquire(try)
