@@ -87,7 +87,7 @@ func TestBackendsTell(t *testing.T) {
 		want []string
 	}{
 		{"a backend", nil, []string{
-			"31/s of 50/s allowed, 12034 in all", "19214 of 20000 allowed", "by watch: the servers tell", "2 client sessions",
+			"31/s of 50/s allowed, 12034 in all", "19214 of 20000 allowed", "by watch: the servers report", "2 client sessions",
 			"a server stopped answering 2 times", "initial scan complete; 214 directories", "blind", "4lw.commands.whitelist",
 		}},
 		{"a server", []string{"j"}, []string{"leader", "3.8.0", "1.2 ms", "3h20m ago, 2026-05-04 08:40:00 UTC", "31/s of 50/s"}},
@@ -97,7 +97,7 @@ func TestBackendsTell(t *testing.T) {
 			"clock-skew", "does not speak RESP3", "although the address could be resolved",
 		}},
 		{"a master with memory and a file", []string{"j", "j", "j", "j", "j"}, []string{"at most 512 MiB", "held locks too (allkeys-lru)", "append-only", "7.0.15", "abcdef0123"}},
-		{"a skewed master that tells little", []string{"G", "k", "k"}, []string{"+4200 ms from ours", "it did not tell"}},
+		{"a skewed master that tells little", []string{"G", "k", "k"}, []string{"+4200 ms from ours", "it did not report"}},
 		{"a master that is down", []string{"G"}, []string{"down", "no answer for 3.2s"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

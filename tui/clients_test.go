@@ -107,7 +107,7 @@ func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
 	if got := selectedName(m); got != "eve" {
 		t.Fatalf("opened at %q", got)
 	}
-	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "lasts 25s at least")
+	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "expires in ≥25s")
 	press(m, "enter", "j", "enter")
 	wantText(t, m, "chain", "dan (10.2.0.4:53124) holds it")
 	press(m, "esc")
@@ -125,9 +125,9 @@ func TestGraphOpensTheChain(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
 	press(m, "w")
-	wantText(t, m, "deadlock: 2 clients", "What to do: stop bob", "▲ dan holds up 2 contenders over 2 locks")
+	wantText(t, m, "deadlock: 2 clients", "Cheapest fix: stop bob", "▲ dan holds up 2 contenders over 2 locks")
 	press(m, "G")
-	wantText(t, m, "redis: of 2 of 2 contenders")
+	wantText(t, m, "redis: 2 of 2 contenders")
 	fits(t, m)
 	press(m, "g", "j", "j", "j", "j", "enter")
 	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) holds it")
@@ -186,7 +186,7 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	}{
 		{"down", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), "does not say that nobody holds"},
 		{"nothing", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, nil), "Nobody holds a lock"},
-		{"tokens", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{fixture.Thin()}), "Nobody is known"},
+		{"tokens", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{fixture.Thin()}), "No client is identified"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := inClients(t, Options{}, 80, 24, test.s, screen.Subject{})

@@ -225,7 +225,7 @@ func TestEventsWhilePaused(t *testing.T) {
 
 func TestEventsEmpty(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24)
-	wantText(t, m, "Nothing has happened since we began to look.", "0 events")
+	wantText(t, m, "No events since watching began.", "0 events")
 	press(m, "enter", "k", "G", "o", "y", "pgdown")
 	fits(t, m)
 	press(m, "esc")
@@ -233,7 +233,7 @@ func TestEventsEmpty(t *testing.T) {
 	m.navigate()
 	press(m, "e")
 	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
-	wantText(t, m, "Nothing has happened to zk:/locks/orders while we looked.")
+	wantText(t, m, "No events of zk:/locks/orders since watching began.")
 }
 
 func TestEventsMouse(t *testing.T) {

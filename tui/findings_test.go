@@ -77,8 +77,8 @@ func TestFindingsAreListed(t *testing.T) {
 		t.Error(diff)
 	}
 	wantText(
-		t, m, "✖ 1 critical · ▲ 7 warnings · i 1 to know · ? not all could be seen", "ring-a +1", "≥0s", "on 2 locks",
-		"critical · likely · stands ≥0s", "zk:/locks/ring-b", "do   stop one of these clients", "why  the same locks", "owners  worker-1, worker-2",
+		t, m, "✖ 1 critical · ▲ 7 warnings · i 1 info · ? partial view", "ring-a +1", "≥0s", "on 2 locks",
+		"critical · likely · open for ≥0s", "zk:/locks/ring-b", "do   stop one of these clients", "why  the same locks", "owners  worker-1, worker-2",
 		"lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602",
 	)
 	fits(t, m)
@@ -148,9 +148,9 @@ func TestFindingsStand(t *testing.T) {
 	if diff := cmp.Diff([]string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"}, findingRows(m)); diff != "" {
 		t.Error(diff)
 	}
-	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "stands ≥1m30s")
+	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "open for ≥1m30s")
 	press(m, "k")
-	wantText(t, m, "stands 0s")
+	wantText(t, m, "open for 0s")
 }
 
 // A deadlock whose first lock is freed first stands on the others still.
@@ -211,11 +211,11 @@ func TestNothingWrong(t *testing.T) {
 	wantText(t, m, "Nothing wrong that we can see.")
 	fits(t, m)
 	m = withFindings(t, Options{}, 80, 24, well(fixture.Backends()))
-	wantText(t, m, "? not all could be seen", "What we cannot see:", "redis is degraded", "10.2.1.5:6379: no answer")
+	wantText(t, m, "? partial view", "What we cannot see:", "redis is degraded", "10.2.1.5:6379: no answer")
 	busy := fixture.Backends()[:1]
 	busy[0].FirstPass = false
 	m = withFindings(t, Options{}, 80, 24, well(busy))
-	wantText(t, m, "still looking, 214 scanned", "We are still looking: 214")
+	wantText(t, m, "still scanning, 214 so far", "Still scanning: 214")
 	m = model(t, Options{}, 80, 24, nil)
 	press(m, "f")
 	wantText(t, m, "Nothing is known yet.")

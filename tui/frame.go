@@ -45,7 +45,7 @@ func (m *Model) content() string {
 func (m *Model) tooSmall() string {
 	words := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
 	if n := m.inHand(); n > 0 {
-		words += fmt.Sprintf("\nYou have %s in hand: ctrl+c releases and quits.", describe.Count(n, "lock"))
+		words += fmt.Sprintf("\nYou hold %s: ctrl+c releases and quits.", describe.Count(n, "lock"))
 	}
 	for _, l := range m.losses {
 		words += "\nLOST: " + text.Middle(l.Lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)

@@ -89,7 +89,7 @@ func TestTakeHoldAndRelease(t *testing.T) {
 		t.Errorf("asked for %+v", o)
 	}
 	settle(t, m, press(m, "+"))
-	wantText(t, m, "proved to the servers, and extended: 8.0s from now")
+	wantText(t, m, "confirmed with the servers, and extended: 8.0s from now")
 	settle(t, m, press(m, "i"))
 	wantText(t, m, "HOLDING 2", "entered again")
 	if f.counted("extend") != 1 || f.counted("reenter") != 1 {
@@ -158,7 +158,7 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	wantText(t, m, "LOST  zk:/locks/orders")
 	sink(m)
 	press(m, "enter", "L")
-	wantText(t, m, "LOST: zookeeper session has expired; r takes it off this list")
+	wantText(t, m, "LOST: zookeeper session has expired; r clears it")
 	wantNoText(t, m, "HOLDING", "must stop at once")
 	press(m, "r")
 	if f.counted("release") != 0 {
@@ -249,7 +249,7 @@ func TestATypedLock(t *testing.T) {
 	m.Go(screen.Lab, screen.Subject{})
 	m.navigate()
 	press(m, "a")
-	wantText(t, m, "Type a lock first", "after the lock")
+	wantText(t, m, "Type a lock first", "enter a lock first")
 	typeText(m, "no:x")
 	wantText(t, m, "no such backend; there are: zk, redis")
 	press(m, "backspace", "backspace", "backspace", "backspace")
@@ -260,7 +260,7 @@ func TestATypedLock(t *testing.T) {
 	if len(f.orders) != 1 || f.orders[0].Lock != fixture.Id("redis:lock:q") || f.orders[0].Kind != "redlock" || f.orders[0].TTL != 30*time.Second {
 		t.Errorf("asked for %+v", f.orders)
 	}
-	wantText(t, m, "somebody else has it; nothing was left there")
+	wantText(t, m, "someone else holds it; nothing was left there")
 }
 
 func TestAcquireFromAnotherScreen(t *testing.T) {
@@ -277,7 +277,7 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 		"this is a recording":           {Replay: true},
 	} {
 		m := inLab(t, o, 120, 36, fixture.Orders().ID)
-		wantText(t, m, "Nothing can be taken here: "+want, "Nothing can be run here: "+want)
+		wantText(t, m, "Nothing can be acquired here: "+want, "Nothing can be run here: "+want)
 		for _, key := range []string{"a", "r", "+", "i"} {
 			press(m, key)
 			wantText(t, m, want)
@@ -380,7 +380,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		m, s := inFaults(t, Options{}, box, size.width, size.height)
 		settle(t, m, press(m, "!"))
 		m.addEvents([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, At: fixture.Noon, Lock: fixture.Orders().ID}}, 0, m.snapshot)
-		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Let the same workers fight")
+		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Let the same workers compete")
 		wantNoText(t, m, "more")
 		if n := strings.Count(content(m), fixture.Orders().ID.String()+"  worker-3"); n != 1 {
 			t.Errorf("the lock stands there %d times", n)
@@ -474,7 +474,7 @@ func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
 	if cmd := press(m, "q"); cmd != nil {
 		t.Error("q quits unasked where the question cannot be seen")
 	}
-	wantText(t, m, "You have 1 lock in hand", "ctrl+c releases and quits")
+	wantText(t, m, "You hold 1 lock", "ctrl+c releases and quits")
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
 	if press(m, "q"); !m.HasDialog() {
 		t.Error("q does not ask in a large window")

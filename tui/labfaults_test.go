@@ -94,7 +94,7 @@ func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
 	box.frozen = fixture.Orders().ID.String() // the scenario does that itself
 	look()
 	settle(t, m, press(m, "!"))
-	wantText(t, m, "thaw the holder of /locks/orders", `this has become "thaw the holder of /locks/orders" only just now: press it again`)
+	wantText(t, m, "thaw the holder of /locks/orders", `this is now "thaw the holder of /locks/orders", since a moment ago: press again`)
 	if len(box.calls) != 0 {
 		t.Fatalf("did %q", box.calls)
 	}

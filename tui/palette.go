@@ -268,7 +268,7 @@ func (p *palette) nothing() string {
 	if p.searching {
 		return "searching" + p.theme.Glyphs.Ellipsis
 	}
-	return "nothing of that name: no screen, no key of this one, no lock"
+	return "no match: no screen, no key of this screen, no lock"
 }
 
 // count says how much there is that is not in sight.

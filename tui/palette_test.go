@@ -52,7 +52,7 @@ func TestPaletteGoes(t *testing.T) {
 		{"completed", "bill", []string{"tab"}, []string{":zk:/locks/billing"}},
 		{"an action", "sort", []string{"enter"}, []string{"LOCK ↑"}},
 		{"an action that opens a dialog", "copy", []string{"enter"}, []string{"Copy of"}},
-		{"nothing", "qqqq", []string{"enter"}, []string{"nothing of that name"}},
+		{"nothing", "qqqq", []string{"enter"}, []string{"no match"}},
 		{"closed", "orders", []string{"esc"}, []string{"sort: worst"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func screenList() []screenEntry {
 		{screen.Events, "e", "what happened, the newest at the bottom", bare(events.New)},
 		{screen.Clients, "c", "sessions and processes, all that each holds and waits for, deadlocks", bare(clients.New)},
 		{screen.Backends, "b", "servers and masters, how they are read, what that costs them, and what is wrong", bare(backends.New)},
-		{screen.Lab, "L", "take locks by hand, let contenders compete, make faults", func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) }},
+		{screen.Lab, "L", "acquire locks by hand, let contenders compete, inject faults", func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) }},
 	}
 }
 

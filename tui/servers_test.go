@@ -79,7 +79,7 @@ func TestDeadlockOnAServer(t *testing.T) {
 		p.keys("c")
 		p.wait("1 deadlock", "alice", "bob")
 		p.keys("w")
-		p.wait("deadlock: 2 clients wait for one another", "which alice holds", "which bob holds", "What to do: stop")
+		p.wait("deadlock: 2 clients wait for each other", "which alice holds", "which bob holds", "Cheapest fix: stop")
 		wait(locker("carl")("/a"))
 		p.wait("1 more waits behind it")
 	})

@@ -44,9 +44,9 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	wantText(t, m, "5 grants, 5 handovers in 2m00s, 2.5/min", "fair: nobody overtaken", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
 		"worker-1 holds it; 2 wait, next worker-2", "waited 50s", "holds for 12s")
 	press(m, "g")
-	wantText(t, m, "held since before we looked at 11:58:00", "released 11:58:30", "≥30s")
+	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")
 	m = unfairPlay(t, Options{}, 120, 36).timeline()
-	wantText(t, m, "▲ 1 overtaken, twice in all", "▲2", "───▲──")
+	wantText(t, m, "▲ 1 waiter overtaken, 2 overtakes", "▲2", "───▲──")
 	press(m, "G")
 	wantText(t, m, "left without the lock 11:59:30")
 	press(m, "g", "j", "j")
@@ -104,7 +104,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 	for range 20 {
 		press(m, "left")
 	}
-	wantText(t, m, "nothing is known before this")
+	wantText(t, m, "no data before this")
 	press(m, "l", "l", "l", "l", "l", "l", "l", "l")
 	wantText(t, m, " live ")
 	press(m, "l")
@@ -147,11 +147,11 @@ func TestEmptyTimelineSaysWhy(t *testing.T) {
 	m = model(t, Options{}, 80, 24, fixture.Everything())
 	m.Go(screen.Timeline, screen.Subject{Lock: fixture.FreeLock().ID})
 	m.navigate()
-	wantText(t, m, "free: nobody holds it", "Nobody has waited for it or held it in the 0s that we have looked")
+	wantText(t, m, "free: nobody holds it", "Nobody has waited for it or held it in the 0s since watching began")
 	fits(t, m)
 	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Id("zk:/gone")})
 	m.navigate()
-	wantText(t, m, "its servers do not list it", "Nothing was seen of it")
+	wantText(t, m, "its servers do not list it", "It has not been seen")
 }
 
 // A lock without a queue to be seen shows the holds, and does not call that fair.

@@ -42,7 +42,7 @@ func (m *Model) troubles() []string {
 		lines = append(lines, l.Render(m.width, t.Glyphs.Ellipsis, nil))
 	}
 	if m.feedError != nil {
-		put(t.Warning, t.Glyphs.Warning, "no more news:", describe.Printable(m.feedError.Error()))
+		put(t.Warning, t.Glyphs.Warning, "no more updates:", describe.Printable(m.feedError.Error()))
 	}
 	for _, b := range m.snapshot.Backends {
 		switch b.State {

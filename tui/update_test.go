@@ -166,7 +166,7 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		backends []*inspect.Backend
 		want     []string
 	}{
-		{"looking", []*inspect.Backend{looking}, []string{"Still looking: 42"}},
+		{"looking", []*inspect.Backend{looking}, []string{"Still scanning: 42"}},
 		{"nothing", []*inspect.Backend{found}, []string{"Nothing under these roots"}},
 		{"down", []*inspect.Backend{down}, []string{"no backend can be reached", "redis down", `refused\u{1b}[2J`}},
 		{"one down", []*inspect.Backend{found, down}, []string{"where we could look", "redis down"}},
@@ -284,7 +284,7 @@ func TestLongQueueScrolls(t *testing.T) {
 func TestFeedEndIsTold(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	send(m, snapshotArrivedMsg{err: errors.New("end of the recording")})
-	wantText(t, m, "no more news:  end of the recording", "invoices")
+	wantText(t, m, "no more updates:  end of the recording", "invoices")
 	fits(t, m)
 }
 

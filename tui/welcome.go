@@ -98,6 +98,6 @@ func (w *welcome) lines() []widget.Line {
 		command("lockscope config example", "a configuration to start from"),
 		nil,
 		{{"enter", t.Key}, {"  starts a demonstration on embedded servers: nothing to install", t.Waiting}},
-		{{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}, {" tells the rest", t.Muted}},
+		{{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}, {" lists the rest", t.Muted}},
 	}
 }

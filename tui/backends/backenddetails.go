@@ -76,16 +76,16 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	case inspect.ServerDown:
 		d.fact("down", orElse(describe.Printable(v.Error), "no reason was given"), t.Critical)
 	case inspect.ServerUnknown:
-		d.fact("unknown", orElse(describe.Printable(v.Error), "it has not been asked, or does not tell"), t.Unknown)
+		d.fact("unknown", orElse(describe.Printable(v.Error), "not asked yet, or it does not say"), t.Unknown)
 	default:
 		d.fact("error", describe.Printable(v.Error), t.Warning)
 	}
 	if v.Role == "" && v.State == inspect.ServerUp {
-		d.fact("role", "not known: the server does not tell, or it is one of a cluster", t.Unknown)
+		d.fact("role", "unknown: the server does not report it, or is part of a cluster", t.Unknown)
 	}
 	d.fact("version", describe.Printable(v.Version), t.Text)
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
-		d.fact("answers in", describe.Millis(v.Latency), t.Text)
+		d.fact("latency", describe.Millis(v.Latency), t.Text)
 	}
 	if v.ClockKnown {
 		d.fact("clock", offsetWords(v.ClockOffset)+" from ours", clockStyle(t, v.ClockOffset))
@@ -104,7 +104,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	}
 	switch {
 	case v.RunID == "" && v.Persistence == "":
-		d.fact("restart", "what it keeps over one is not known: it did not tell", t.Unknown)
+		d.fact("restart", "unknown: it did not report what it keeps over a restart", t.Unknown)
 	case v.Persistence == "aof":
 		d.fact("restart", "writes an append-only file: locks are still there, but for the last moment before a crash", t.Text)
 	case v.Persistence == "rdb":
@@ -154,11 +154,11 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 		if sessions := d.Snapshot().Sessions(b.Name); sessions != nil {
 			d.fact("sessions", fmt.Sprintf("%s reported by the servers", describe.Count(len(sessions), "client session")), t.Text)
 		} else {
-			d.fact("sessions", "not known: no server told who its clients are", t.Unknown)
+			d.fact("sessions", "unknown: no server reported its clients", t.Unknown)
 		}
 	}
 	if b.Lost > 0 {
-		d.fact("lost", "a server stopped answering "+strings.Replace(describe.Count(b.Lost, "time"), "1 time", "once", 1)+" while we looked", t.Warning)
+		d.fact("lost", "a server stopped answering "+strings.Replace(describe.Count(b.Lost, "time"), "1 time", "once", 1)+" since watching began", t.Warning)
 	}
 	d.cost(b)
 	d.findings(b)
@@ -168,9 +168,9 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 func modeWords(m inspect.Mode) string {
 	switch m {
 	case inspect.ModeWatch:
-		return "by watch: the servers tell of changes as they happen"
+		return "by watch: the servers report changes as they happen"
 	case inspect.ModePush:
-		return "by push: the masters tell of changed keys as they happen"
+		return "by push: the masters report changed keys as they happen"
 	case inspect.ModePoll:
 		return "by poll: known keys are read again and again, and what happens in between is not seen"
 	case inspect.ModeOnce:
@@ -189,9 +189,9 @@ func (d *backendFacts) discovery(b *inspect.Backend) string {
 	case b.FirstPass:
 		return fmt.Sprintf("initial scan complete; %s known", known)
 	case b.State == inspect.Down:
-		return fmt.Sprintf("not finished: it cannot be reached; %s so far", known)
+		return fmt.Sprintf("initial scan not finished: it cannot be reached; %s so far", known)
 	default:
-		return fmt.Sprintf("still looking for the first time; %s so far", known)
+		return fmt.Sprintf("initial scan under way; %s so far", known)
 	}
 }
 

@@ -113,7 +113,7 @@ func serverColumns() []widget.Column {
 		{Title: "STATE", Width: 9},
 		{Title: "ROLE", Width: 10},
 		{Title: "VERSION", Width: 8, From: 90},
-		{Title: "ANSWERS", Width: 8, Right: true},
+		{Title: "LATENCY", Width: 8, Right: true},
 		{Title: "CLOCK", Width: 8, Right: true},
 		{Title: "UP FOR", Width: 6, Right: true},
 		{Title: "NOTE", Width: 22, Grow: 4, Most: 60, From: 100},
@@ -147,7 +147,7 @@ func (s *Screen) backendCells(b *inspect.Backend) (widget.Span, []widget.Line) {
 
 // brief is a backend's load and findings in a few words.
 func (s *Screen) brief(b *inspect.Backend) string {
-	text := describe.PerSecond(describe.Load(b.Cost)) + " from us"
+	text := "our load " + describe.PerSecond(describe.Load(b.Cost))
 	if n := len(b.Findings); n > 0 {
 		text += " " + s.Theme().Glyphs.Dot + " " + describe.Count(n, "finding")
 	}

@@ -270,7 +270,7 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 		}
 	}
 	if rest > 0 {
-		lines = append(lines, widget.Line{{fmt.Sprintf("   and %s (lockscope doctor tells all)", describe.Count(rest, "more finding")), t.Muted}})
+		lines = append(lines, widget.Line{{fmt.Sprintf("   and %s (lockscope doctor lists all)", describe.Count(rest, "more finding")), t.Muted}})
 	}
 	return lines
 }

@@ -121,7 +121,7 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 	if s := p.server(l, v.Addr); s != nil && v.Up {
 		latency := ""
 		if s.Latency >= 0 {
-			latency = fmt.Sprintf("answers in %.1f ms", float64(s.Latency.Microseconds())/1000)
+			latency = fmt.Sprintf("latency %.1f ms", float64(s.Latency.Microseconds())/1000)
 		}
 		offset := "clock unknown"
 		if s.ClockKnown {

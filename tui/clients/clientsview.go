@@ -110,7 +110,7 @@ func clientColumns(width int) []widget.Column {
 		{Title: "WAITS", Width: 5, Right: true},
 		{Title: "LONGEST", Width: 7, Right: true},
 		{Title: "BLOCKS", Width: 6, Right: true},
-		{Title: "SIGN", Width: 8},
+		{Title: "STATUS", Width: 8},
 	}
 }
 
@@ -224,7 +224,7 @@ func entryColumns() []widget.Column {
 		{Title: "LOCK", Middle: true, Width: 20, Grow: 5, Most: 60},
 		{Title: "FOR", Width: 7, Right: true},
 		{Title: "BLOCKS", Width: 6, Right: true},
-		{Title: "BEFORE IT", Middle: true, Width: 16, Grow: 4, Most: 40},
+		{Title: "BLOCKED BY", Middle: true, Width: 16, Grow: 4, Most: 40},
 	}
 }
 
@@ -295,7 +295,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 		contact = "last contact " + describe.Seconds(d) + " ago"
 	}
 	if d, ok := s.expiresIn(r); ok && d >= time.Second {
-		expires = "lasts " + describe.Seconds(d) + " at least"
+		expires = "expires in " + s.Theme().Glyphs.AtLeast + describe.Seconds(d)
 	}
 	if r.idle {
 		timeout, contact = "", ""
@@ -325,7 +325,7 @@ func counted(what string, n int) string {
 func (s *Screen) summary() widget.Line {
 	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
 	if s.list == nil {
-		return widget.Line{{" finding out who is who", t.Muted}}
+		return widget.Line{{" identifying clients", t.Muted}}
 	}
 	left := widget.Line{{" " + describe.Count(len(s.list.rows), "client"), t.Strong}}
 	if s.input.Text() != "" {
@@ -348,7 +348,7 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Muted, dot).Add(t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
 	}
 	if n := s.list.nameless; n > 0 {
-		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d of unknown clients", t.Glyphs.Unknown, n))
+		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, n))
 	}
 	right := widget.Line{{"sort: ", t.Muted}, {"blocks most ", t.Text}}
 	if filter := s.input.View(t); filter != nil {
@@ -359,7 +359,7 @@ func (s *Screen) summary() widget.Line {
 
 // emptyLines say why there is nobody to see.
 func (s *Screen) emptyLines() []widget.Line {
-	text, more := "Finding out who is who"+s.Theme().Glyphs.Ellipsis, ""
+	text, more := "Identifying clients"+s.Theme().Glyphs.Ellipsis, ""
 	scanned, busy := screen.Scanned(s)
 	switch {
 	case s.list == nil && s.Arrived():
@@ -370,10 +370,10 @@ func (s *Screen) emptyLines() []widget.Line {
 	case len(s.Snapshot().Backends) == 0:
 		text, more = "Connecting"+s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case s.list != nil && s.list.nameless > 0:
-		text = "Nobody is known."
-		more = fmt.Sprintf("%s, but what the servers have does not tell who is behind: no session, host or process.", describe.Count(s.list.nameless, "contender"))
+		text = "No client is identified."
+		more = fmt.Sprintf("%s, but nothing on the servers identifies their clients: no session, host or process.", describe.Count(s.list.nameless, "contender"))
 	case busy:
-		text, more = "No clients so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
+		text, more = "No clients so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
 	case screen.Down(s) > 0:
 		text, more = "No clients where we could look.", "A backend is down, see above: this does not say that nobody holds a lock."
 	default:

@@ -127,14 +127,14 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 		case screen.Down(s) > 0:
 			text = "No deadlock where we could look; a backend cannot be reached."
 		case busy:
-			text = "No deadlock so far: still looking."
+			text = "No deadlock so far: still scanning."
 		}
 		d.words(widget.Line{{"   ", t.Text}}, text, t.Text)
 		d.add(nil)
 	}
 	for _, b := range g.blind {
 		d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
-			"%s: of %d of %s that hold or wait nobody is known (no session, host or process): a deadlock through them does not show.",
+			"%s: %d of %s that hold or wait are unidentified (no session, host or process): a deadlock through them does not show.",
 			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender")), t.Unknown)
 	}
 	for _, b := range s.Snapshot().Backends {
@@ -182,7 +182,7 @@ func railOf(t *theme.Theme) rail {
 // cycle draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
 func (d *drawing) cycle(r *cycle, number int) {
 	t, rail, n := d.Theme(), railOf(d.Theme()), len(r.links)
-	head := fmt.Sprintf("deadlock: %d clients wait for one another in a ring: none goes on until one gives up or loses its lock", n)
+	head := fmt.Sprintf("deadlock: %d clients wait for each other: none continues until one gives up or loses its lock", n)
 	d.words(widget.Line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
 	for i, l := range r.links {
 		lead := "   " + rail.side + "   "
@@ -259,17 +259,17 @@ func (d *drawing) since(e inspect.Entry) string {
 
 // advice says how to break a cycle at the least cost.
 func (d *drawing) advice(r *cycle) []string {
-	text := "Nobody in it holds a lock that could be freed: stop one of these clients."
+	text := "Nobody in it holds a lock that could be released: stop one of these clients."
 	if r.cheapest >= 0 {
 		l := r.links[r.cheapest]
 		why := fmt.Sprintf("fewest wait for it there (%d)", l.has.Contender.BlockedBelow)
 		if slices.ContainsFunc(r.links, func(o link) bool {
 			return o.has != l.has && o.holds() && o.has.Contender.BlockedBelow == l.has.Contender.BlockedBelow
 		}) {
-			why = "it got there last"
+			why = "it joined last"
 		}
 		name := d.short(l.has.Contender)
-		text = fmt.Sprintf("What to do: stop %s, or free it from %s (x in its chain): %s. If it is only freed it keeps running, and must notice.",
+		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (x in its chain): %s. A client whose lock is released keeps running, and must notice.",
 			name, l.has.Lock.ID, why)
 	}
 	out := []string{text, "Then have all clients take these locks in the same order."}

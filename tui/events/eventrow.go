@@ -145,12 +145,12 @@ func (s *Screen) emptyWords() (text, more string) {
 	case s.input.Text() != "":
 		return "No event matches the filter.", "esc shows all of them."
 	case s.Only != inspect.ID{} && len(s.Log().List) > 0:
-		return "Nothing has happened to " + s.Only.String() + " while we looked.", "o shows the events of all locks."
+		return "No events of " + s.Only.String() + " since watching began.", "o shows the events of all locks."
 	case s.Log().Dropped+len(s.Log().List) > 0:
 		return "No event is left to show.", ""
 	case !s.Arrived():
 		return "Nothing is known yet.", "No server has answered so far."
 	default:
-		return "Nothing has happened since we began to look.", "What is acquired, released, expired or handed over from now on comes here."
+		return "No events since watching began.", "Grants, releases, expiries and handovers appear here as they happen."
 	}
 }

@@ -36,7 +36,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	if s.Chosen == nil {
 		title = title.Add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.Shown)))
 	} else {
-		title = title.Add(t.Muted, dot+"stands ").Add(t.Muted, s.stands(f).Text())
+		title = title.Add(t.Muted, dot+"open for ").Add(t.Muted, s.stands(f).Text())
 	}
 	lines := []widget.Line{title}
 	lines = append(lines, s.onLines(f, width)...)

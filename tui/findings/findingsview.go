@@ -17,7 +17,7 @@ func findingColumns(width int) []widget.Column {
 	return []widget.Column{
 		{Title: "RULE", Width: 20, Grow: 1, Most: 22},
 		{Title: "LOCK", Middle: true, Width: 19, Grow: 1, Most: 36},
-		{Title: "STANDS", Width: 7, Right: true},
+		{Title: "OPEN FOR", Width: 8, Right: true},
 		{Title: "MESSAGE", Width: 20, Grow: 5, Most: max(20, width)},
 	}
 }
@@ -204,20 +204,20 @@ func (s *Screen) summary() widget.Line {
 		part(t.Warning, t.Glyphs.Warning+" "+describe.Count(n, "warning"))
 	}
 	if n := counts[inspect.Info]; n > 0 {
-		part(t.Info, fmt.Sprintf("%s %s to know", t.Glyphs.Info, describe.Thousands(n)))
+		part(t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(n)))
 	}
 	if left.Width() == 1 && s.Arrived() {
 		part(t.Strong, "nothing wrong that we can see")
 	}
 	if unseen > 0 || screen.BlindBackends(s) {
-		part(t.Unknown, t.Glyphs.Unknown+" not all could be seen")
+		part(t.Unknown, t.Glyphs.Unknown+" partial view")
 	}
 	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}
 	left = left.Add(t.Muted, dot+describe.Count(s.Snapshot().Len(), "lock"))
 	if scanned, busy := screen.Scanned(s); busy {
-		left = left.Add(t.Waiting, fmt.Sprintf("%sstill looking, %d scanned", dot, scanned))
+		left = left.Add(t.Waiting, fmt.Sprintf("%sstill scanning, %d so far", dot, scanned))
 	}
 	return widget.KeepRight(left, s.input.View(t), s.width, t.Glyphs.Ellipsis)
 }
@@ -242,7 +242,7 @@ func (s *Screen) emptyLines(width int) []widget.Line {
 	}
 	lines := append([]widget.Line{nil}, say(t.Text, "Nothing wrong that we can see.")...)
 	if scanned, busy := screen.Scanned(s); busy {
-		lines = append(lines, say(t.Muted, fmt.Sprintf("We are still looking: %d directories and keys scanned so far.", scanned))...)
+		lines = append(lines, say(t.Muted, fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned))...)
 	}
 	if !screen.BlindBackends(s) {
 		return lines

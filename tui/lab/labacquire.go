@@ -19,7 +19,7 @@ func (s *Screen) handActions() []screen.Action {
 		case s.ReadOnly() != "":
 			return s.ReadOnly()
 		case k == nil:
-			return "you hold nothing: a takes a lock"
+			return "you hold nothing: a acquires a lock"
 		case k.state != takeHolds:
 			return "it is not held"
 		}
@@ -49,7 +49,7 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 			if why := s.ReadOnly(); why != "" {
 				return why
 			}
-			return "you hold nothing: a takes a lock"
+			return "you hold nothing: a acquires a lock"
 		}
 	case k.state == takeAsked || k.state == takeWaits:
 		return "stop waiting", nil
@@ -86,7 +86,7 @@ const (
 
 // ways and times are what can be chosen for how long to wait, and lives for the life of a key.
 func waits() (names []string, times []time.Duration) {
-	return []string{"try once", "10 s", "30 s", "2 min", "until I stop"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
+	return []string{"try once", "10 s", "30 s", "2 min", "until stopped"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
 }
 
 func lives() (names []string, times []time.Duration) {
@@ -163,7 +163,7 @@ func (d *acquireForm) suitKind(wanted string) {
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	id, err := inspect.ParseID(d.Rows[acquireLock].Typed.Value())
 	if err != nil {
-		return nil, id, "after the lock: BACKEND:PATH"
+		return nil, id, "enter a lock first: BACKEND:PATH"
 	}
 	var names []string
 	for i := range d.Backends {

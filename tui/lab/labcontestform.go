@@ -93,7 +93,7 @@ func newRunForm(c *runs) *runForm {
 		{Label: "workers", Choices: []string{"2", "4", "6", "8", "12", "16", "32"}, At: 2},
 		{Label: "hold", Choices: []string{"1ms", "10ms", "50ms", "150ms", "500ms", "2s"}, At: 3},
 		{Label: "think", Choices: []string{"0s", "10ms", "100ms", "500ms", "2s"}, At: 2},
-		{Label: "for", Choices: []string{"10s", "20s", "1m", "until I stop"}, At: 1},
+		{Label: "for", Choices: []string{"10s", "20s", "1m", "until stopped"}, At: 1},
 		{Label: "seed", Typed: widget.NewField("1")},
 	}
 	if right < 0 {
@@ -105,7 +105,7 @@ func newRunForm(c *runs) *runForm {
 // orders are the runs that are asked for, or why they cannot be had.
 func (d *runForm) orders() (orders []RunOptions, why string) {
 	if len(d.targets) == 0 {
-		return nil, "There is no backend that locks can be taken on."
+		return nil, "There is no backend on which locks can be acquired."
 	}
 	seed, err := strconv.ParseUint(d.Rows[contestSeed].Typed.Value(), 10, 64)
 	if err != nil {
@@ -153,7 +153,7 @@ func (d *runForm) Actions() []screen.Action { return screen.FormActions(&d.Form)
 func (d *runForm) View(width, height int) string {
 	t := d.Theme()
 	width = min(width-4, 74)
-	lines := append([]widget.Line{{{"Let contenders fight for locks", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
+	lines := append([]widget.Line{{{"Let contenders compete for locks", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
 	orders, why := d.orders()
 	text := "Makes a lock of its own on each, and a session for every worker; all of it is removed at the end. Until then it is a load on the servers."
 	if why != "" {

@@ -44,7 +44,7 @@ func (c *runs) lines(width, height int) []widget.Line {
 
 func (c *runs) emptyLines(width int) []widget.Line {
 	t := c.Theme()
-	text := "Let the same workers fight for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
+	text := "Let the same workers compete for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
 		"In this pane (tab) n starts it, on locks made for it and removed at its end."
 	if why := c.ReadOnly(); why != "" {
 		text = "Nothing can be run here: " + why + "."
@@ -156,7 +156,7 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		lines = append(lines, widget.Line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		put("grants", fmt.Sprintf("%d, %.3g/s, Jain %.2f of 1", r.Grants, r.Rate(), r.Jain()))
+		put("grants", fmt.Sprintf("%d, %.3g/s, fairness %.0f %%", r.Grants, r.Rate(), 100*r.Jain()))
 		put("handoff", handoffWords(r.Handoff))
 		put("waited", waitedWords(r))
 		put("overtook", overtookWords(r))

@@ -323,7 +323,7 @@ func (f *faults) inject() tea.Cmd {
 	f.noteLabel()
 	chosen := f.selected()
 	if f.Clock().Sub(f.changed) < relabelGuard {
-		f.Flash("this has become " + strconv.Quote(chosen.label) + " only just now: press it again")
+		f.Flash("this is now " + strconv.Quote(chosen.label) + ", since a moment ago: press again")
 		return nil
 	}
 	f.done, f.at, f.first, f.from = chosen.label, f.Clock(), f.Log().End(), f.about
@@ -358,7 +358,7 @@ func (f *faults) actions() []screen.Action {
 		return ""
 	}
 	return []screen.Action{
-		{Keys: []string{"!", "enter"}, Shown: "! enter", Hint: "do it", Help: "do the selected fault to the sandbox", Writes: true, Disabled: off, Run: f.inject},
+		{Keys: []string{"!", "enter"}, Shown: "! enter", Hint: "inject", Help: "inject the selected fault into the sandbox", Writes: true, Disabled: off, Run: f.inject},
 		{Keys: []string{"w"}, Shown: "w", Hint: "who", Help: "the next contender of the lock", Disabled: few, Run: screen.Do(f.nextWho)},
 	}
 }

@@ -312,7 +312,7 @@ func (h *hand) released(msg takeReleasedMsg) {
 	case isLoss(msg.err):
 		h.lose(k, msg.err)
 	default:
-		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; it is tried on while the session lives, and freed at the latest when that or the TTL ends"
+		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; it is retried while the session lives; the lock is free at the latest when the session or the TTL ends"
 		h.Flash(name + ": " + k.text)
 	}
 }
@@ -344,6 +344,6 @@ func (h *hand) extended(msg takeExtendedMsg) {
 		if at, ok := k.hold.Deadline(); ok {
 			left = fmt.Sprintf(": %s from now", describe.Age(at.Sub(h.Clock())))
 		}
-		h.Flash("proved to the servers, and extended" + left)
+		h.Flash("confirmed with the servers, and extended" + left)
 	}
 }

@@ -47,9 +47,9 @@ func (h *hand) need() int { return paneHead + len(h.Takes) + 6 }
 
 func (h *hand) emptyLines(width int) []widget.Line {
 	t := h.Theme()
-	text := "You hold nothing. a takes the lock that is selected, or one whose name you type: try once, or wait for it in its queue."
+	text := "You hold nothing. a acquires the selected lock, or one whose name you type: try once, or wait in its queue."
 	if why := h.ReadOnly(); why != "" {
-		text = "Nothing can be taken here: " + why + "."
+		text = "Nothing can be acquired here: " + why + "."
 	}
 	var lines []widget.Line
 	for _, part := range widget.Wrap(text, width-2, 4, t.Glyphs.Ellipsis) {
@@ -159,11 +159,11 @@ func (h *hand) detailLines(k *Take, width int) []widget.Line {
 	case takeWaits:
 		style, text = t.Waiting, placeWords(h.Snapshot().Lock(k.Order.Lock), k.name)+h.limitWords(k)
 	case takeLost:
-		style, text = t.Critical, k.text+"; r takes it off this list"
+		style, text = t.Critical, k.text+"; r clears it"
 	case takeFailed:
-		style, text = t.Warning, k.text+"; r takes it off this list"
+		style, text = t.Warning, k.text+"; r clears it"
 	case takeHolds:
-		if text = "it is proved again and again; the bar is how long it would last if the servers fell silent"; k.within != 0 {
+		if text = "renewed continuously; the bar is the time left if the servers stop responding"; k.within != 0 {
 			text = "entered again: the lock is free when the last of its holds is released"
 		}
 	}

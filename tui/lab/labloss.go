@@ -13,7 +13,7 @@ func isLoss(err error) bool { return errors.Is(err, lockops.ErrLost) }
 // lossWords say why a lock was lost.
 func lossWords(cause error) string {
 	if cause == nil {
-		return "nobody knows why"
+		return "reason unknown"
 	}
 	text := cause.Error()
 	if _, after, ok := strings.Cut(text, lockops.ErrLost.Error()+": "); ok {

@@ -83,7 +83,7 @@ func takingPreview(b *Backend, o *Order) []string {
 	case b.ZooKeeper && o.Try:
 		return []string{
 			"an ephemeral sequential node below " + name + ", as " + o.Recipe + " names it",
-			"it is deleted at once when somebody else is before it",
+			"it is deleted at once when someone else is ahead of it",
 		}
 	case b.ZooKeeper:
 		before := "the one"
@@ -117,7 +117,7 @@ func notTaken(o *Order, err error) string {
 	case errors.As(err, &mixed):
 		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there", describe.Printable(mixed.Found), describe.Printable(mixed.Want))
 	case errors.Is(err, lockops.ErrHeld):
-		return "somebody else has it; nothing was left there"
+		return "someone else holds it; nothing was left there"
 	case errors.Is(err, context.Canceled):
 		return "stopped waiting; nothing is left on servers that answer"
 	case errors.Is(err, context.DeadlineExceeded) && !o.Try && o.Wait > 0:
@@ -143,11 +143,11 @@ func placeWords(l *inspect.Lock, name string) string {
 		}
 		return fmt.Sprintf("waits: %s of %d, behind %s", ordinal(at+1), len(l.Waiters), before)
 	case len(l.Masters) > 0 && len(l.Holders) > 0:
-		return "waits for " + describe.Owner(&l.Holders[0]) + "; Redis keeps no queue: no place to tell"
+		return "waits for " + describe.Owner(&l.Holders[0]) + "; Redis keeps no queue: position unknown"
 	case len(l.Masters) > 0:
-		return "waits; Redis keeps no queue: no place to tell"
+		return "waits; Redis keeps no queue: position unknown"
 	default:
-		return "waits; its place is not seen yet"
+		return "waits; its position is not known yet"
 	}
 }
 

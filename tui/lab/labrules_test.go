@@ -66,9 +66,9 @@ func TestPlaceInTheQueue(t *testing.T) {
 	}{
 		{l, l.Waiters[0].Name.Raw(), "waits: next, after worker-3, who holds it"},
 		{l, l.Waiters[2].Name.Raw(), "waits: 3rd of 3, behind 10.2.0.4:53122"},
-		{l, "unseen", "waits; its place is not seen yet"},
+		{l, "unseen", "waits; its position is not known yet"},
 		{nil, "x", "waits; the screen has not seen the lock yet"},
-		{fixture.Thin(), "x", "waits for Y2NjY2NjY2NjY2NjY2NjYw==; Redis keeps no queue: no place to tell"},
+		{fixture.Thin(), "x", "waits for Y2NjY2NjY2NjY2NjY2NjYw==; Redis keeps no queue: position unknown"},
 	} {
 		if got := placeWords(tt.lock, tt.name); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
@@ -168,7 +168,7 @@ func TestWhyNothingWasTaken(t *testing.T) {
 			"refused: it is a read-write lock of curator clients, which do not queue with those of a mutex; nothing was left there",
 		},
 		{Order{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left there"},
-		{Order{Try: true}, fmt.Errorf("lockops: %w", lockops.ErrHeld), "somebody else has it; nothing was left there"},
+		{Order{Try: true}, fmt.Errorf("lockops: %w", lockops.ErrHeld), "someone else holds it; nothing was left there"},
 		{Order{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing is left on servers that answer"},
 		{Order{Try: true}, context.DeadlineExceeded, "failed: context deadline exceeded"},
 		{Order{}, context.Canceled, "stopped waiting; nothing is left on servers that answer"},

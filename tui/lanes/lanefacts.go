@@ -20,7 +20,7 @@ func (v *View) Legend(width int) widget.Line {
 		{[]Cell{cellHolding, cellHolding}, "holds"},
 		{[]Cell{cellOvertaken}, "overtaken"},
 		{[]Cell{cellLeft}, "left, not seen granted"},
-		{[]Cell{cellOpen, cellUnclear}, "before we looked"},
+		{[]Cell{cellOpen, cellUnclear}, "before watching"},
 		{[]Cell{cellStart}, "start"},
 	} {
 		next := v.Cells(part.cells).Add(t.Muted, " "+part.text+"  ")
@@ -75,7 +75,7 @@ func (v *View) story(l *Lane) []string {
 		}
 	}
 	if l.early {
-		words = append(words, "held since before we looked at "+l.since(v.Looked).Format("15:04:05"))
+		words = append(words, "held since before watching began at "+l.since(v.Looked).Format("15:04:05"))
 	} else {
 		words = append(words, clock("granted", l.Granted))
 	}

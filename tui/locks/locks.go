@@ -255,7 +255,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, s.input.Actions("show only locks with all these: "+screen.FieldNames)...)
 	list = append(list,
 		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
-		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "group by directory or key prefix, and not", Run: screen.Do(s.group)},
+		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
 		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(func() { s.SortBy(s.Want.Order.By) })},
 	)

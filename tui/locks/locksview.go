@@ -92,7 +92,7 @@ func (s *Screen) looking() widget.Line {
 	if !busy {
 		return nil
 	}
-	return widget.Line{{fmt.Sprintf(" %s still looking, %d scanned", s.Theme().Glyphs.Dot, scanned), s.Theme().Waiting}}
+	return widget.Line{{fmt.Sprintf(" %s still scanning, %d so far", s.Theme().Glyphs.Dot, scanned), s.Theme().Waiting}}
 }
 
 // empty says why there is nothing to see.
@@ -125,7 +125,7 @@ func (s *Screen) emptyWords() (text, more string) {
 	case len(s.Snapshot().Backends) == 0:
 		return "Connecting" + s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case busy:
-		return "No locks so far.", fmt.Sprintf("Still looking: %d directories and keys scanned.", scanned)
+		return "No locks so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
 	case down == len(s.Snapshot().Backends):
 		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
 	case down > 0:

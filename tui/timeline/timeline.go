@@ -166,7 +166,7 @@ func (s *Screen) seek(quarters int) {
 	end = end.Add(time.Duration(quarters) * length / 4)
 	if first := s.first().Add(length / 4); end.Before(first) {
 		if end = first; !s.end.IsZero() && !first.Before(s.end) || !first.Before(s.Now()) {
-			s.Flash("nothing is known before this")
+			s.Flash("no data before this")
 			return
 		}
 	}
@@ -281,7 +281,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	}
 	lines := []widget.Line{widget.Spread(left.Cut(s.width-right.Width()-1, t.Glyphs.Ellipsis), right, s.width, "")}
 	if l == nil {
-		return append(lines, widget.Line{{" " + t.Glyphs.Unknown + " its servers do not list it (any more)", t.Unknown}})
+		return append(lines, widget.Line{{" " + t.Glyphs.Unknown + " its servers do not list it", t.Unknown}})
 	}
 	mark := screen.Sign(t, l)
 	return append(lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Put(screen.Ages(s).Standing(l)), t.Text}})
@@ -293,8 +293,8 @@ func (s *Screen) emptiness(v *lanes.View) string {
 	case len(s.lanes()) > 0:
 		return "Nobody waited for it or held it in this time."
 	case s.Snapshot().Lock(s.id) == nil:
-		return "Nothing was seen of it."
+		return "It has not been seen."
 	default:
-		return fmt.Sprintf("Nobody has waited for it or held it in the %s that we have looked.", describe.Seconds(s.Now().Sub(v.Looked)))
+		return fmt.Sprintf("Nobody has waited for it or held it in the %s since watching began.", describe.Seconds(s.Now().Sub(v.Looked)))
 	}
 }

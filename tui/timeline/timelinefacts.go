@@ -14,7 +14,7 @@ import (
 func (s *Screen) figures() []widget.Line {
 	t, h := s.Theme(), s.Snapshot().History(s.id)
 	if h == nil {
-		return []widget.Line{{{"   nothing changed in it since we look, for " + describe.Seconds(s.Now().Sub(s.source.Started)), t.Muted}}}
+		return []widget.Line{{{"   no change since watching began, " + describe.Seconds(s.Now().Sub(s.source.Started)), t.Muted}}}
 	}
 	first := widget.Line{{"   ", t.Text}}
 	first = append(append(first, s.spans("hold", h.Holds)...), widget.Span{"  ", t.Text})
@@ -40,7 +40,7 @@ func (s *Screen) spans(name string, d inspect.Spans) widget.Line {
 	t := s.Theme()
 	l := widget.Line{{name + " ", t.Muted}}
 	if d.Count == 0 {
-		return l.Add(t.Muted, "none ended yet")
+		return widget.Line{{"no completed " + name + "s", t.Muted}}
 	}
 	for _, part := range []struct {
 		name string
@@ -65,11 +65,11 @@ func (s *Screen) fairness() widget.Line {
 	lead := "  " + t.Glyphs.Dot + "  "
 	switch {
 	case times > 0:
-		return widget.Line{{lead, t.Muted}, {fmt.Sprintf("%s %d overtaken, %s in all", t.Glyphs.Warning, whom, describe.Times(times)), t.Warning}}
+		return widget.Line{{lead, t.Muted}, {fmt.Sprintf("%s %s overtaken, %s", t.Glyphs.Warning, describe.Count(whom, "waiter"), describe.Count(times, "overtake")), t.Warning}}
 	case queue:
 		return widget.Line{{lead, t.Muted}, {"fair: nobody overtaken", t.Holding}}
 	default:
-		return widget.Line{{lead, t.Muted}, {"no queue to be seen: only the holds", t.Muted}}
+		return widget.Line{{lead, t.Muted}, {"no visible queue: only holds", t.Muted}}
 	}
 }
 
