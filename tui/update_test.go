@@ -324,7 +324,7 @@ func TestCells(t *testing.T) {
 	}{
 		{fixture.Orders(), "▲ zk:/locks/orders mutex curator worker-3 13m58s ▇▇▇ 3 – stuck-holder"},
 		{fixture.Readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s ▇▇▇ 3 –"},
-		{fixture.FreeLock(), "· zk:/locks/nightly unknown – free – – –"},
+		{fixture.FreeLock(), "· zk:/locks/nightly mutex – free – – –"},
 		{fixture.Thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ━━━━   6.9s"},
 		{fixture.Split(), "✖ redis:lock:invoices redlock token split 2·2 – – ━━━━   7.0s"},
 		{fixture.Minority(), "▲ redis:lock:left redlock token minority 1/5 – – ━━━━  1m10s"},
