@@ -18,7 +18,7 @@
 // the session expire. So while a hold is in hand, its session sends every eighth of its timeout a transaction that checks
 // that its nodes are there and changes nothing: with the default timeout of 10 s, one in 1.25 s for all holds of a session
 // together, and none for holds that are shorter. Clock rates may differ by up to one percent. While a machine is suspended
-// nothing can be told; on Linux a hold whose time ran out meanwhile is lost at the next heartbeat after it, elsewhere when
+// nothing can be noticed; on Linux a hold whose time ran out meanwhile is lost at the next heartbeat after it, elsewhere when
 // as much time has passed again. ZooKeeper 3.5 or newer is needed.
 //
 // Redis: TTLs follow the server's wall clock; a step of that clock frees a lock early or late. Replication is
@@ -28,7 +28,7 @@
 // is first come, first served; the plain one nearly, but for clients of other libraries. Redis 5 or newer is needed.
 //
 // Redlock: a master that restarts empty within the TTL can give the lock to a second holder. Where the user may run
-// INFO, such masters are told by it and do not vote before the TTL is over; where not, keep them out yourself.
+// INFO, such masters are recognised and do not vote before the TTL is over; where not, keep them out yourself.
 //
 // # Names on the servers
 //

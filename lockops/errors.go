@@ -44,7 +44,7 @@ var (
 	ErrDead = errors.New("master is considered dead and was not asked")
 )
 
-// NodeError is what went wrong on one server.
+// NodeError is the failure of one server where a lock or a session has several.
 type NodeError struct {
 	Node string // host:port
 	Err  error

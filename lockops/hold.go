@@ -31,7 +31,7 @@ type Hold struct {
 }
 
 // Context ends when the hold does: context.Cause is ErrReleased after Release, and otherwise wraps ErrLost with the
-// reason, told before anybody else can be granted the lock. It carries the values of the context given to Acquire, but
+// reason, before anybody else can be granted the lock. It carries the values of the context given to Acquire, but
 // not its end (see With). Acquire of the same lock with this context, or one derived from it, re-enters (see WithReentry).
 func (h *Hold) Context() context.Context { return h.ctx }
 
@@ -47,7 +47,7 @@ func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.Canc
 	}
 }
 
-// releaseLimit is how long Do waits for its release to be confirmed; it goes on behind.
+// releaseLimit bounds Do's wait for an answer to its release. The release itself goes on in the background.
 const releaseLimit = 10 * time.Second
 
 // Do runs fn under the lock: it waits for its turn until ctx ends, and gives the lock back when fn returns or panics. The
@@ -233,7 +233,7 @@ func (c valuesOf) Value(key any) any {
 	return c.values.Value(key)
 }
 
-// begin is what every Acquire does first: it re-enters, or fails, if ctx comes from a hold of this lock, and it fails when
+// begin opens every Acquire: it re-enters, or fails, if ctx comes from a hold of this lock, and it fails when
 // ctx has ended or the options are wrong. Both results are nil when there is work to do.
 func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
 	if err := ready(ctx, lock, opts); err != nil {

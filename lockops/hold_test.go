@@ -120,7 +120,7 @@ func TestWithEndsWithEither(t *testing.T) {
 	})
 }
 
-// TestDoHoldsTheLockWhileItRuns, gives it back whatever happens inside, and tells a loss.
+// TestDoHoldsTheLockWhileItRuns, gives it back whatever happens inside, and returns a loss.
 func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l, inside := lock(), errors.New("inside")
@@ -155,7 +155,7 @@ func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
 		release(t, h)
 		ctx, cancel := context.WithCancel(within(t))
 		err = lockops.Do(ctx, l, func(inside context.Context) error {
-			cancel() // the caller gives up: fn is told, and the lock is given back all the same
+			cancel() // the caller gives up: fn's context ends, and the lock is given back all the same
 			<-inside.Done()
 			return inside.Err()
 		})

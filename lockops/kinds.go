@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Session is what a lock stands on: a *ZKSession or a *RedisSession.
+// Session is a *ZKSession or a *RedisSession. Locks last no longer than the session that they were made with.
 type Session interface {
 	// Requests counts what the session has asked of its servers so far, all that keeps the connection up left out.
 	Requests() uint64
@@ -16,7 +16,7 @@ type Session interface {
 	Close()
 }
 
-// Servers are what a kind of lock needs.
+// Servers is the deployment that a kind of lock needs.
 type Servers uint8
 
 // The servers that locks live on.
@@ -30,13 +30,13 @@ const (
 type Kind struct {
 	Name string
 	On   Servers
-	// Permits is how many may hold it at once.
+	// Permits is the number of simultaneous holders.
 	Permits int
 	// Shared: it may be held by all at once who hold it by this kind, such as readers.
 	Shared bool
 	// Readers is the kind of those who may hold the same lock together while nobody holds it by this kind; empty: none.
 	Readers string
-	// Recipes are what WithRecipe takes, the usual one first; empty on Redis.
+	// Recipes are the values of WithRecipe, the default first; empty on Redis.
 	Recipes []string
 
 	lock   func(s Session, name string, opts []Option) (Locker, error)

@@ -36,7 +36,7 @@ func TestEveryKindOfLockCanBeHeld(t *testing.T) {
 	}
 }
 
-// The master's clock tells in which order two contenders came, also when they got the lock in another one.
+// OnAsked gives the order of arrival by the master's clock, even where the lock was granted in another order.
 func TestOnAskedTellsTheOrderOfArrival(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)

@@ -11,13 +11,13 @@ import (
 	"lockscope/internal/failpoint"
 )
 
-// lease keeps an acquisition with a TTL: it renews in time and tells the loss before the TTL has run out on any server.
+// lease keeps an acquisition with a TTL: it renews in time and reports the loss before the TTL has run out on any server.
 type lease struct {
 	session *RedisSession
 	grant   *grant
 	opts    *options
 	prolong func(ctx context.Context) error // sets the TTL anew on the servers
-	cleanUp func()                          // what is to be done once the holder knows that prolong found it lost; may be nil
+	cleanUp func()                          // runs after the hold's context has ended because prolong found the lock lost; may be nil
 
 	mu       sync.Mutex
 	until    time.Time
@@ -34,13 +34,13 @@ func newLease(s *RedisSession, g *grant, opts *options, prolong func(context.Con
 	return &lease{session: s, grant: g, opts: opts, prolong: prolong, until: until}
 }
 
-// expiry is when a holder stops to trust a TTL that was set by a request sent at an instant.
+// expiry counts from the sending: the server may have set the TTL at any time after that.
 func expiry(sent time.Time, ttl time.Duration) time.Time { return sent.Add(ttl - drift(ttl)) }
 
 const (
-	// early is how much before the deadline the holder is told.
+	// early leaves the holder's goroutines time to see its context end before the deadline.
 	early = 2 * time.Millisecond
-	// listenAfter is when a holder begins to hear that its lock was taken away: shorter holds do without.
+	// listenAfter spares shorter holds the subscription that reports a lock taken away.
 	listenAfter = time.Second
 )
 
@@ -65,7 +65,7 @@ func (l *lease) run() bool {
 	return true
 }
 
-// next is when there is something to do.
+// next is the instant of the next renewal, subscription or expiry, whichever is first.
 func (l *lease) next() time.Time {
 	at := l.until.Add(-early)
 	if !l.renewing && !l.renewAt.IsZero() && l.renewAt.Before(at) {

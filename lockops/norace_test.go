@@ -2,5 +2,5 @@
 
 package lockops_test
 
-// underRaceDetector says that the tests look for data races, also for those of other people's code.
+// underRaceDetector lets tests leave out what makes go-zookeeper race.
 const underRaceDetector = false

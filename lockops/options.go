@@ -29,7 +29,7 @@ type options struct {
 	err       error
 }
 
-// optionSet says which options were given, or which a kind of lock keeps.
+// optionSet has a bit for each option: those given, or those that a kind of lock supports.
 type optionSet uint16
 
 const (
@@ -90,7 +90,7 @@ func newOptions(keeps optionSet, opts []Option) options {
 	return o
 }
 
-// WithLabel says who the owner is, for people: the data of the znode, or the end of the Redis value. Default empty.
+// WithLabel names the owner to people: it is the data of the znode, or the end of the Redis value. Default empty.
 func WithLabel(label string) Option {
 	return func(o *options) {
 		o.given |= optLabel
@@ -191,7 +191,7 @@ func OnWaiting(f func(name string)) Option {
 	}
 }
 
-// Queue is where a contender stands that waits.
+// Queue is the place of a waiting contender, as it was when it last looked.
 type Queue struct {
 	Name string // of the contender
 	// Holder is the name of whoever is first and so holds the lock, among others perhaps; Position counts the contenders

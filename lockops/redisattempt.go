@@ -54,7 +54,7 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 	}
 }
 
-// note keeps what an answer tells of what is on the server.
+// note keeps what an answer reveals about the server's state.
 func (a *redisAttempt) note(got answer) {
 	if got.lateUntil.After(a.lateUntil) {
 		a.lateUntil = got.lateUntil
@@ -77,7 +77,7 @@ func (a *redisAttempt) note(got answer) {
 	}
 }
 
-// promptly is how long a request may take in the goroutine of who asks, whose context cannot end it: a goroutine of its
+// promptly bounds a request made in the caller's goroutine, which the context cannot end: a goroutine of its
 // own costs a wake-up of a processor, which is a fifth of a whole acquisition. Longer than most servers ever take. Where a
 // lock is contended all requests have their full limit: giving them up early makes an overloaded server slower yet.
 const promptly = 100 * time.Millisecond
@@ -117,7 +117,7 @@ func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 	}
 }
 
-// cleanUpGrace is how long a failed Acquire waits until a server that answers has nothing of it any more. With one that
+// cleanUpGrace bounds the wait of a failed Acquire for its clean-up on servers that answer. With one that
 // does not, the clean-up goes on behind.
 const cleanUpGrace = 25 * time.Millisecond
 
@@ -162,7 +162,7 @@ func settled(err error) bool {
 	return err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrOther)
 }
 
-// removeAttempts is how often a removal that nobody waits for is tried. The TTL does the rest.
+// removeAttempts bounds a removal that nobody waits for. The TTL does the rest.
 const removeAttempts = 5
 
 // removeLater removes a key once no request of ours can take it any more: also while the session is being closed, since
@@ -255,7 +255,8 @@ func (r *redisGrant) abandon() {
 	s.goDo(func() { _ = r.remove(nil) })
 }
 
-// remove deletes the key, asking again while there is no answer; unanswered is why there was none to a request before.
+// remove deletes the key, asking again while there is no answer; unanswered is the error of an earlier request that
+// // had none.
 func (r *redisGrant) remove(unanswered error) error {
 	k := r.k
 	expires, _ := r.deadline()

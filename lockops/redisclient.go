@@ -14,10 +14,10 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// clientName is what CLIENT LIST shows of connections whose options name none.
+// clientName shows in CLIENT LIST for connections whose options name none.
 const clientName = "lockscope"
 
-// dialClient makes a client that does what it is told, once, in the time it is given. dials counts its connections: each
+// dialClient makes a client that sends each request once, within its limit. dials counts its connections: each
 // may lead to another server than the one before.
 func dialClient(given *redis.UniversalOptions, limit time.Duration, dials *atomic.Uint64) redis.UniversalClient {
 	o := *given
@@ -71,7 +71,7 @@ func withName(name string, next func(context.Context, *redis.Conn) error) func(c
 // prints failed dials to the standard error of whoever imports us.
 type dialHook struct{ dials *atomic.Uint64 }
 
-// DialHook is what redis.Hook asks for.
+// DialHook implements redis.Hook.
 func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
@@ -147,5 +147,5 @@ type until struct {
 // within is the context of a request that may take limit.
 func within(limit time.Duration) until { return until{context.Background(), time.Now().Add(limit)} }
 
-// Deadline is when the request is given up.
+// Deadline implements context.Context.
 func (u until) Deadline() (time.Time, bool) { return u.at, true }

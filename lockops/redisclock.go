@@ -13,8 +13,8 @@ type clockReading struct {
 	dials         uint64 // connections made before it was read: a later one may lead to another server
 }
 
-// clockMaxAge is how old a reading may be. Two clocks may differ by 2 ms for each second of it (see latest), which is for
-// how much longer than its limit a request that nobody waits for could take a lock.
+// clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see latest), and by
+// so much longer than its limit could a request that nobody waits for take a lock.
 const clockMaxAge = 10 * time.Second
 
 // clockFor is a reading of the clock of the server that has a key: in a Cluster, each slot has its own.
@@ -68,7 +68,7 @@ func (m *master) setClock(key string, c clockReading) clockReading {
 	return c
 }
 
-// latest turns an instant of ours into the server's clock, rounded up by what is not known: how long the answer
+// latest turns an instant of ours into the server's clock, rounded up by what is not known: the time that the answer
 // travelled, and a millisecond a second for clocks that run at different rates. slack is that amount.
 func (c *clockReading) latest(at time.Time) (server int64, slack time.Duration) {
 	drift := at.Sub(c.before) / 1000

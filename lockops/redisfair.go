@@ -11,7 +11,7 @@ import (
 )
 
 // RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Who waits stands in a queue
-// beside the key; who releases hands the key to the first waiter that is alive, in the same script, and tells it alone.
+// beside the key; who releases hands the key to the first waiter that is alive, in the same script, and notifies it alone.
 //
 // A waiter that keeps silent for two heartbeats loses its place in the queue to others, one that dies between two of them
 // costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. What was handed over has a TTL of one
@@ -54,7 +54,7 @@ func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 		return nil, acquireError(m.lock, ErrClosed)
 	}
 	defer m.session.leave()
-	// Who cannot be told anything loses its place in the queue: the session's first Acquire waits until it can.
+	// A waiter that hears no message loses its place: the session's first Acquire waits for the subscription.
 	if _, err := m.master.subscriber.ready(ctx, m.opts.limit); err != nil {
 		return nil, acquireError(m.lock, m.master.failed(err))
 	}
@@ -73,7 +73,7 @@ func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return a.granted(ctx, until)
 }
 
-// wait shows to be alive until it has the lock; until is how long it has it.
+// wait sends heartbeats until it has the lock; until is the end of the validity.
 func (m *RedisFairMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration) (until time.Time, err error) {
 	m.session.contended.mark(m.lock)
 	defer m.master.subscriber.listen(m.lock.name)()
@@ -91,7 +91,7 @@ func (m *RedisFairMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, p
 	}
 }
 
-// nextBeat is when to show to be alive again: early enough that two of three may be lost, and as soon as the holder's
+// nextBeat is the time to the next heartbeat: short enough that two of three may be lost, and no later than the holder's
 // TTL ends.
 func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 	wait := m.beat*2/5 + rand.N(m.beat*3/10)
@@ -102,7 +102,7 @@ func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 }
 
 // handed reads the message of who handed the lock over, and returns until when it is ours without asking again: the
-// server's clock tells how long after our newest request the TTL began, and that request was sent at a time of ours. When
+// server's clock gives the time from our newest request to the start of the TTL, and that request was sent at a time of ours. When
 // the message was under way, or we were asleep, for most of that TTL, the server has to be asked.
 func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok bool) {
 	if t == nil || t.at == 0 || a.at == 0 || t.at < a.at || !m.opts.renew {

@@ -19,11 +19,11 @@ var ErrSameServer = errors.New("is the same server as another of the masters")
 // somebody holds.
 var ErrRestarted = errors.New("master was restarted within the TTL, and does not vote yet")
 
-// identity is who a master is, by INFO server. A server that does not tell that (ACL, proxies, imitations) was at least
-// shown to be distinct from the other masters; whether it is restarted cannot be told.
+// identity is a master's run id and start, from INFO server. A server that hides them (ACL, proxies, imitations) was at least
+// shown to be distinct from the other masters; its restarts go unnoticed.
 type identity struct {
 	known bool
-	runID string // empty: it does not tell
+	runID string // empty: hidden
 	// started is the latest instant at which it can have been started: INFO reports whole seconds.
 	started time.Time
 	dials   uint64 // connections made before it was read
@@ -108,7 +108,7 @@ func (m *master) probe(limit time.Duration) error {
 	return nil
 }
 
-// claim gives a run id to a master, and takes back the one that it had; other is who has it already.
+// claim gives a run id to a master in place of the one that it had; other is the master that has it already.
 func (i *identities) claim(runID, before string, m *master) (other *master) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -135,7 +135,7 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// mayVote says whether a master may vote for a lock with a TTL: ErrRestarted when it was restarted within that, that is
+// mayVote returns ErrRestarted for a master that was restarted within the lock's TTL, that is
 // when it was another server before, or when it is younger than the TTL and a majority of the masters is not.
 func (m *master) mayVote(ttl time.Duration) error {
 	s := m.session

@@ -290,7 +290,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			if n := m.client.Exists(t.Context(), l.lock.name).Val(); n != 0 {
 				t.Errorf("%s: a late request took the lock", l.lock.kind)
 			}
-			if v := m.take(r, time.Second); !v.taken { // it has told its clock
+			if v := m.take(r, time.Second); !v.taken { // its answer carried its clock
 				t.Errorf("%s: %+v", l.lock.kind, v)
 			}
 		}

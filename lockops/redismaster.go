@@ -175,7 +175,7 @@ type verdict struct {
 	lateUntil time.Time
 }
 
-// request is what a script that takes a lock is told.
+// request holds the arguments of a script that takes a lock.
 type request struct {
 	script *script
 	keys   scriptKeys
@@ -190,7 +190,7 @@ type request struct {
 // notInQueue is since of a request that takes the lock or leaves nothing.
 const notInQueue = -1
 
-// take runs such a script. limit is how long the answer may take, and how long the script may be under way.
+// take runs such a script. limit bounds the wait for the answer; a script that arrives later takes nothing.
 func (m *master) take(r request, limit time.Duration) verdict {
 	if m.breakerOpen() {
 		return verdict{err: m.failed(ErrDead)}
@@ -287,6 +287,6 @@ func (m *master) compareReply(ctx context.Context, sc *script, keys scriptKeys, 
 	return reply, nil
 }
 
-// drift is how much earlier than the TTL a holder stops to trust its lock: one percent for clocks that run at different
+// drift shortens a holder's trust in its TTL: by one percent for clocks that run at different
 // rates and two milliseconds for the granularity of Redis (redis.io, "Distributed locks").
 func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }

@@ -30,7 +30,7 @@ func NewRedisMutex(s *RedisSession, key string, opts ...Option) *RedisMutex {
 	return m
 }
 
-// redisKey is what the mutexes on one Redis have in common.
+// redisKey is the common part of RedisMutex and RedisFairMutex.
 type redisKey struct {
 	session     *RedisSession
 	master      *master
@@ -55,8 +55,8 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 	return k
 }
 
-// Acquire waits until it gets the key. It is told when it is next, and it looks by itself, so as to notice expiry and
-// clients that tell nobody. Failures of the connection, and servers that load, fail over or run a script, are waited
+// Acquire waits until it gets the key. It is notified when it is next, and it polls, so as to notice expiry and
+// clients that notify nobody. Failures of the connection, and servers that load, fail over or run a script, are waited
 // for until ctx ends; other error replies (no permission, key of another type) are returned. When ctx ends while
 // somebody else has the lock, the error wraps ErrHeld too.
 func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
@@ -73,7 +73,7 @@ func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	}
 	defer leave()
 	a := m.attempt(0)
-	var w *waiter // known before it can be told anything
+	var w *waiter // registered before a message can come
 	if m.session.contended.is(m.lock) {
 		w = m.session.waiters.add(m.lock.name, a.value)
 		defer m.session.waiters.remove(a.value)
@@ -89,13 +89,13 @@ func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return a.granted(ctx, expiry(a.sent, m.opts.ttl))
 }
 
-// wait looks again when it is told to, and from time to time.
+// wait looks again at each message, and after pollAfter without one.
 func (m *RedisMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration) (err error) {
 	m.session.contended.mark(m.lock)
 	if w == nil {
 		w = m.session.waiters.add(m.lock.name, a.value)
 		defer m.session.waiters.remove(a.value)
-		w.poke() // it may have been told before
+		w.poke() // a message may have come before
 	}
 	defer m.master.subscriber.listen(m.lock.name)()
 	m.opts.waiting(a.value)
@@ -137,7 +137,7 @@ const (
 	pollMost  = 500 * time.Millisecond
 )
 
-// pollAfter is how long to wait before looking again, without a message: growing, jittered by half, and not past the
+// pollAfter is the longest wait for a message: growing, jittered by half, and not past the
 // end of the holder's TTL.
 func pollAfter(pttl time.Duration, polls int) time.Duration {
 	wait := min(pollFirst<<min(polls, 10), pollMost)

@@ -167,7 +167,7 @@ func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
 	})
 }
 
-// TestR5_RenewalAndItsLoss: the key outlives its TTL while it is held; when it is deleted the holder is told.
+// TestR5_RenewalAndItsLoss: the key outlives its TTL while it is held; when it is deleted the hold ends.
 func TestR5_RenewalAndItsLoss(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
@@ -315,7 +315,7 @@ func noKey(t testing.TB, what string, masters []*servertest.Redis, key string) {
 	}
 }
 
-// eventually waits for something that no event tells.
+// eventually polls for what no event reports.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {

@@ -214,7 +214,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 }
 
 // TestCosmeticDenialsFailNothing: a user who may neither name a connection nor publish takes, waits for and gives back
-// locks; where a waiter cannot be told, it looks by itself.
+// locks; a waiter that cannot be notified polls.
 func TestCosmeticDenialsFailNothing(t *testing.T) {
 	m := servertest.StartRedis(t)
 	asUser(t, m, "~*", "resetchannels", "+@all", "-client|setname", "-publish")
@@ -383,7 +383,7 @@ func TestTimedOutSaysHeld(t *testing.T) {
 	})
 }
 
-// logged is what go-redis would print.
+// logged collects the lines that go-redis would print.
 type logged struct {
 	mu    sync.Mutex
 	lines []string

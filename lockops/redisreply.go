@@ -48,7 +48,7 @@ func refused(err error) bool { return err != nil && answered(err) && !transient(
 // DeniedError is the reply of a server whose user may not do what a lock needs.
 type DeniedError struct {
 	Command string // the command that was denied
-	Right   string // what is missing, as ACL SETUSER takes it; empty when the reply does not tell
+	Right   string // what is missing, as ACL SETUSER takes it; empty when the reply does not name it
 	Err     error  // the server's reply
 }
 
@@ -71,7 +71,7 @@ var (
 	deniedCommand = regexp.MustCompile(`permissions to run the '([^']+)' command`)
 )
 
-// deniedInScript is how Redis refuses a command, a key or a channel to a script's user, unlike what it refuses to everybody
+// deniedInScript begins Redis's refusal of a command, a key or a channel to a script's user, unlike one to everybody
 // (READONLY You can't write against a read only replica).
 const deniedInScript = "The user executing the script can't "
 

@@ -33,7 +33,7 @@ func lostWithin(t testing.TB, h *lockops.Hold, limit time.Duration) {
 	}
 }
 
-// TestR7_FailoverIsToldAndTokensGrow: a replica that has not got the lock is promoted. The holder is told, far from its
+// TestR7_FailoverIsToldAndTokensGrow: a replica that has not got the lock is promoted. The hold ends, far from its
 // deadline, since the server went; the next holder's token is above its own. That both may hold in between is not
 // prevented: replication is asynchronous.
 func TestR7_FailoverIsToldAndTokensGrow(t *testing.T) {
@@ -73,7 +73,7 @@ func TestR7_FailoverIsToldAndTokensGrow(t *testing.T) {
 	release(t, second)
 }
 
-// TestR8_RestartIsTold: a master that restarts empty has lost the lock; the holder is told when it comes back, long
+// TestR8_RestartIsTold: a master that restarts empty has lost the lock; the hold ends when it comes back, long
 // before it would have renewed, and tokens go on.
 func TestR8_RestartIsTold(t *testing.T) {
 	m := servertest.StartRedis(t)
@@ -97,7 +97,7 @@ func TestR8_RestartIsTold(t *testing.T) {
 	}
 }
 
-// TestR9_ClockSteps: when the server's clock leaps the key is gone early: the holder is told at its next renewal at the
+// TestR9_ClockSteps: when the server's clock leaps the key is gone early: the hold ends at its next renewal at the
 // latest. When it is set back the key stays longer, and the holder's deadline does not: it goes by our own clock.
 func TestR9_ClockSteps(t *testing.T) {
 	m := servertest.StartRedis(t)
@@ -106,7 +106,7 @@ func TestR9_ClockSteps(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		s := redisSession(t, m)
 		h := acquire(t, kind.make(s, "lock", lockops.WithTTL(ttl)))
-		c.PExpire(within(t), "lock", time.Millisecond) // what a leap of the clock does to it
+		c.PExpire(within(t), "lock", time.Millisecond) // a leap of the clock has the same effect
 		lostWithin(t, h, ttl)
 		start := time.Now()
 		h = acquire(t, kind.make(s, "other", lockops.WithTTL(ttl), lockops.WithoutRenewal()))
@@ -184,7 +184,8 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 
 const holderEnv = "LOCKOPS_TEST_HOLDER"
 
-// TestHolderProcess is no test: it is what the tests of a paused client run. It takes a lock and says what happens.
+// TestHolderProcess is no test but the process that the tests of a paused client start. It takes a lock and prints what
+// // happens.
 func TestHolderProcess(t *testing.T) {
 	config := os.Getenv(holderEnv)
 	if config == "" {
@@ -280,7 +281,7 @@ func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 }
 
 // TestL6_PausedHolderIsToldWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another holds the lock;
-// it is told as soon as it goes on, and its late release does the other no harm.
+// its hold ends as soon as it goes on, and its late release does the other no harm.
 func TestL6_PausedHolderIsToldWhenItGoesOn(t *testing.T) {
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, kind := range []string{"mutex", "fair", "redlock"} {

@@ -63,7 +63,7 @@ type RedisSession struct {
 	workers workers
 }
 
-// sessionBytes is how much of a value's sixteen random bytes is the session's.
+// sessionBytes of a value's sixteen random bytes are the session's.
 const sessionBytes = 9
 
 // NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3 or 5), and waits until

@@ -14,7 +14,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// subscriber is a session's one subscription on a master: the channel on which the session's waiters are told that they
+// subscriber is a session's one subscription on a master: the channel on which the session's waiters hear that they
 // are next, and those of locks that are held or waited for. Messages get lost (a subscription is no queue): whoever waits
 // looks by itself, too.
 type subscriber struct {
@@ -27,7 +27,7 @@ type subscriber struct {
 	pubsub  *redis.PubSub
 	locks   map[string]*listeners // by channel
 	stands  bool                  // the server has confirmed the own channel
-	failed  error                 // why it never will
+	failed  error                 // its last failure; nil while it stands or is under way
 	changed chan struct{}         // closed when one of the two above changes
 }
 
@@ -38,9 +38,9 @@ type listeners struct {
 }
 
 const (
-	// lingers is how long the subscription to a lock's channel is kept for the next who listens.
+	// lingers keeps an idle subscription to a lock's channel for the next hold of that lock.
 	lingers = 30 * time.Second
-	// subscriberBeat is how long a subscription may be silent before it is asked whether it is alive.
+	// subscriberBeat is the silence after which a subscription is pinged.
 	subscriberBeat = 3 * time.Second
 	// subscriberRest is the least time between two attempts to make a subscription work.
 	subscriberRest = 50 * time.Millisecond
@@ -125,7 +125,7 @@ func (w *subscriber) run() {
 	stop := context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
 	defer func() { stop(); pubsub.Close() }()
 	w.request(pubsub.Subscribe, w.own)
-	asked := false // whether it is alive
+	asked := false // a ping is unanswered
 	for w.session.ctx.Err() == nil {
 		m, err := pubsub.ReceiveTimeout(context.Background(), subscriberBeat)
 		var network net.Error
@@ -208,7 +208,7 @@ func (w *subscriber) receive(m any) {
 		}
 	case *redis.Subscription:
 		if m.Channel == w.own && m.Kind == "subscribe" {
-			if w.set(true, nil) { // what was said before then may have been missed
+			if w.set(true, nil) { // messages sent before then may have been missed
 				w.session.look("")
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waiters are a session's contenders that can be told something, by the value that they stand in a queue with.
+// waiters are a session's contenders that messages can reach, by the value that they stand in a queue with.
 type waiters struct {
 	mu     sync.Mutex
 	byName map[string]*waiter

@@ -12,7 +12,7 @@ import (
 	"lockscope/lockops"
 )
 
-// TestAReleaseTellsTheNext: whoever waits is told by the release itself, and does not find out by looking now and then.
+// TestAReleaseTellsTheNext: the release itself wakes the waiter, not the next poll.
 func TestAReleaseTellsTheNext(t *testing.T) {
 	m := servertest.StartRedis(t)
 	s, other := redisSession(t, m), redisSession(t, m)

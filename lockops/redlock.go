@@ -47,8 +47,8 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 // ErrMasters: the session's masters are not such as a kind of lock needs.
 var ErrMasters = errors.New("wrong number of masters")
 
-// Acquire tries until it has a majority or ctx ends: when it is told that it is next, and by itself after a random pause.
-// When ctx ends the error also wraps why the last try failed: ErrHeld, or ErrNoQuorum with a NodeError for each master
+// Acquire tries until it has a majority or ctx ends: when a message says that it is next, and after a random pause.
+// When ctx ends the error also wraps that of the last try: ErrHeld, or ErrNoQuorum with a NodeError for each master
 // that did not answer as needed.
 func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, l.lock, &l.opts); h != nil || err != nil {
@@ -104,7 +104,7 @@ type candidate struct {
 	l      *Redlock
 	name   string
 	tries  int
-	lost   int     // elections that were lost since it was told to be next
+	lost   int     // elections that were lost since the message that it is next
 	since  int64   // its place among the waiters (see acquire.lua)
 	orders *master // whom it asked first the last time
 	stands []*vote // requests after which it may stand among a master's waiters: the newest of each, and all without an answer
@@ -142,7 +142,7 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	}
 	e.askAll()
 	h, err := e.decide(ctx)
-	if h != nil && first.at != 0 { // who gets the key of a master does not stand there any more
+	if h != nil && first.at != 0 { // a master takes its waiter out when it gives it the key
 		c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v == first })
 	}
 	return h, err
@@ -153,8 +153,8 @@ const (
 	redlockMost  = 200 * time.Millisecond
 )
 
-// pause waits until it is told to be next, or for a random time, so that contenders that split the votes do not do so
-// again. Who was told, and found masters that have not heard of the release yet, tries again soon.
+// pause waits for the message that it is next, or for a random time, so that contenders that split the votes do not do so
+// again. A contender that is next, and found masters that have not heard of the release yet, tries again soon.
 func (c *candidate) pause(ctx context.Context, failed error) error {
 	s := c.l.session
 	var news <-chan struct{}
@@ -217,9 +217,9 @@ type recently struct {
 }
 
 const (
-	// contendedFor is how long a lock that somebody waited for is taken to be contended.
+	// contendedFor is the time for which a lock counts as contended after somebody waited for it.
 	contendedFor = 100 * time.Millisecond
-	// recentlyMost is how many locks are remembered before old ones are looked for.
+	// recentlyMost is the size at which old entries are swept out.
 	recentlyMost = 64
 )
 

@@ -95,8 +95,8 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; whatever it executes first
-// when it goes on, no key stays.
+// TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; in whichever order it executes them
+// afterwards, no key stays.
 func TestLateSetLeavesNoKey(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)

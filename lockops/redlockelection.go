@@ -156,7 +156,7 @@ func (e *election) takeBack(back chan<- error) (started int) {
 }
 
 // tookBack notes that a master has answered to that, or has not in time. When so many are free that somebody else can
-// win, who waits is told: at once when all are, otherwise after wakeDelay.
+// win, the next waiter is notified: at once when all are, otherwise after wakeDelay.
 func (e *election) tookBack(v *vote, deleted, waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -179,7 +179,7 @@ func (e *election) tookBack(v *vote, deleted, waits bool) {
 	e.l.session.goDo(func() { e.wake(delay) })
 }
 
-// wakeDelay is how long slow masters are waited for before the next is told that a majority is free.
+// wakeDelay gives slow masters time to be freed before the next waiter hears of a free majority.
 const wakeDelay = time.Millisecond
 
 func (e *election) wake(delay time.Duration) {

@@ -31,7 +31,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	defer s.Close()
 	const ttl = 3 * time.Second
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl))
-	release(t, acquire(t, l)) // who they are
+	release(t, acquire(t, l)) // learns their identities
 	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
 	masters[1].Restart(t) // the other two were somebody else's majority
@@ -212,7 +212,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 	})
 }
 
-// TestAbandonedWaiterPassesItsTurnOn: who was told to be next and gives up tells the one behind it.
+// TestAbandonedWaiterPassesItsTurnOn: a waiter that is next and gives up notifies the one behind it.
 func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)

@@ -66,7 +66,7 @@ func (v *vote) set() {
 	}
 }
 
-// entitled says whether the master is one of its own that may vote.
+// entitled returns an error for a master that is the same server as another, or that may not vote yet.
 func (v *vote) entitled() error {
 	o := &v.e.l.opts
 	if v.master.breakerOpen() {
@@ -78,7 +78,7 @@ func (v *vote) entitled() error {
 	return v.master.mayVote(o.ttl)
 }
 
-// result is whether the vote counts. What a master has given that may not vote is taken back with the others.
+// result reports whether the vote counts. One that does not is taken back with the others, though the master gave it.
 func (v *vote) result() (taken bool, err error) {
 	v.requestMu.Lock()
 	defer v.requestMu.Unlock()

@@ -8,11 +8,11 @@ import (
 // sleepClock corrects deadlines for the time that the machine was suspended: Go's monotonic clock, and so its timers, stand
 // still meanwhile, while the servers' clocks go on.
 type sleepClock struct {
-	read func() time.Duration // how long the machine has been suspended since it was started; nil: it cannot be told
+	read func() time.Duration // total suspension of the machine since its start; nil: the system does not count it
 
 	mu      sync.Mutex
 	total   time.Duration // as last read
-	noticed time.Time     // when it was last seen to have grown, and by how much
+	noticed time.Time     // of the last growth, with its amount
 	slept   time.Duration
 }
 

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended is how long the machine has been suspended since it was started: what CLOCK_BOOTTIME counts and
+// suspended is the total suspension of the machine since its start: the time that CLOCK_BOOTTIME counts and
 // CLOCK_MONOTONIC does not.
 func suspended() time.Duration {
 	var boot, running unix.Timespec

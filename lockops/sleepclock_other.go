@@ -4,5 +4,5 @@ package lockops
 
 import "time"
 
-// suspension cannot be told here; a hold that outlasts a suspended machine is reported late.
+// suspension is not counted on this system; a hold that outlasts a suspended machine is reported late.
 var suspension func() time.Duration

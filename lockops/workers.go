@@ -14,7 +14,7 @@ type workers struct {
 	all   sync.WaitGroup
 }
 
-// mostIdle is how many goroutines are kept, of about 8 KiB each: a Redlock on five masters has ten at once.
+// mostIdle bounds the goroutines kept, of about 8 KiB each: a Redlock on five masters has ten at once.
 const mostIdle = 16
 
 // do runs f; until closed is closed, its goroutine may be kept afterwards.

@@ -11,7 +11,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// errNoACL is returned when it cannot be told whom a new node is to be open to.
+// errNoACL is returned rather than create a node that is open to more users than its directory, or to none.
 var errNoACL = errors.New("its ACL cannot be read and the session is not authenticated: give the ACL (WithACL, --acl)")
 
 // ACL is the access list that locks of this session give to what they create below a directory, whose path has the

@@ -20,25 +20,25 @@ type zkAlone struct {
 	mu     sync.Mutex
 	inRow  int // holds one after another that were alone
 	watch  *zkWatch
-	used   time.Time // when the watch was last of use
+	used   time.Time // last use of the watch
 	number int32     // of our node that was alone and has been deleted
 	known  bool      // there is such a number
 }
 
 const (
-	// aloneInRow is how many holds in a row were alone before the next is taken to be: a lock that is taken once needs no watch.
+	// aloneInRow holds were alone, one after another, before a watch is set: a lock that is taken once needs none.
 	aloneInRow = 2
-	// alonePart of the session timeout is how long the watch is kept without use.
+	// alonePart divides the session timeout into the time that an unused watch is kept.
 	alonePart = 2
 )
 
-// alonePast is that a node was alone when it was deleted, and the watch that stood then.
+// alonePast is the number of a deleted node that was alone in its directory, with the watch that stood then.
 type alonePast struct {
 	number int32
 	watch  *zkWatch
 }
 
-// expect says whether the next node is likely to be alone. One contender only may rely on that.
+// expect reports whether the next node is likely to be alone. It does so once: only one contender may rely on that.
 func (a *zkAlone) expect() (past alonePast, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +61,7 @@ func (a *zkAlone) proves(past alonePast, path string, r connect.Reply) bool {
 	return false
 }
 
-// leaving is told before a node is deleted whether it was alone; it returns the watch that stands then, if one is wanted.
+// leaving comes before a node is deleted, and left after it; it returns the watch that stands then, if one is wanted.
 func (q *zkQueue) leaving(session int64, alone bool) *zkWatch {
 	a, s := &q.alone, q.session
 	a.mu.Lock()
@@ -85,7 +85,7 @@ func (q *zkQueue) leaving(session int64, alone bool) *zkWatch {
 	return a.watch
 }
 
-// left is told when a node was deleted that leaving had returned a watch for.
+// left follows the deletion of a node, with the watch that leaving returned for it.
 func (a *zkAlone) left(watch *zkWatch, path string) {
 	_, number, ok := recipe.SplitSequence(path)
 	a.mu.Lock()

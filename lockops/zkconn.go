@@ -18,7 +18,7 @@ import (
 func (s *ZKSession) Conn() *zk.Conn { return s.conn }
 
 // ZKDialer connects a *zk.Conn so that a ZKSession can adopt it: give its Dial to zk.Connect as the zk.Dialer, and a dialer
-// of its own to each connection. It sees every frame, and so learns what go-zookeeper does not tell and locks need: when
+// of its own to each connection. It sees every frame, and so learns what go-zookeeper hides and locks need: when
 // the requests were sent that a quorum has committed.
 type ZKDialer struct{ tap connect.Tap }
 
@@ -51,7 +51,7 @@ func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOpti
 	return s, nil
 }
 
-// errForeignDialer says so when a connection cannot be one of this dialer's.
+// errForeignDialer refuses a connection that cannot be this dialer's, whose frames would be missing from the lease.
 func errForeignDialer(d *ZKDialer) error {
 	if id, _ := d.tap.Session(); id == 0 && d.tap.DialError() == nil {
 		return errors.New("the connection was not made with this dialer (zk.WithDialer)")

@@ -12,7 +12,7 @@ import (
 	"lockscope/internal/failpoint"
 )
 
-// attempt says how a contender queues.
+// attempt is the side and the patience that a contender queues with.
 type attempt struct {
 	mode recipe.Mode
 	wait bool
@@ -88,10 +88,10 @@ func (c *contender) queue(ctx context.Context) (*Hold, error) {
 
 var errLook = errors.New("look again")
 
-// blocked says who is before a contender.
+// blocked lists the nodes before a contender.
 type blocked struct {
-	by    recipe.Entry   // whom it watches
-	first []recipe.Entry // all who are before it, in order
+	by    recipe.Entry   // the one it watches
+	first []recipe.Entry // all of them, in order
 }
 
 func (b *blocked) Error() string { return "waits for " + b.by.Name }
@@ -228,7 +228,7 @@ func (c *contender) await(ctx context.Context, b *blocked) error {
 	return c.q.session.awaitChange(ctx, c.session, c.q.dir+"/"+b.by.Name, func() { c.report(b) })
 }
 
-// report says, once a watch is set, that it waits, and behind whom.
+// report calls OnWaiting and OnBehind, once a watch is set.
 func (c *contender) report(b *blocked) {
 	if c.reported == "" {
 		c.q.opts.waiting(c.node.name())

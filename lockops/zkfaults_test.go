@@ -161,7 +161,7 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestZ5_OwnNodeDeletedWhileHolding: an operator deletes the holder's node; the holder is told, Release too.
+// TestZ5_OwnNodeDeletedWhileHolding: an operator deletes the holder's node; its hold ends, and Release returns the loss.
 func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -277,7 +277,7 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestZ13_LossIsToldBeforeTheNextGrant: the holder's link becomes a black hole. It is told without any server, and before
+// TestZ13_LossIsToldBeforeTheNextGrant: the holder's link becomes a black hole. Its hold ends without any server, and before
 // the next contender is granted the lock.
 func TestZ13_LossIsToldBeforeTheNextGrant(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -26,10 +26,10 @@ func (z *zkGrant) name() string { return z.node.name() }
 
 func (z *zkGrant) token() (uint64, bool) { return z.number, z.number != 0 }
 
-// errRemoved is why a hold was lost whose node an operator, or another client, deleted.
+// errRemoved is the cause of a loss where an operator, or another client, deleted the node.
 var errRemoved = errors.New("its node was deleted")
 
-// watchAfter is how long a hold lasts before its own node is watched. Shorter ones save the request.
+// watchAfter delays the watch on the holder's own node. Shorter holds save the request.
 const watchAfter = 5 * time.Millisecond
 
 // begin looks after the hold from now on.
@@ -37,7 +37,7 @@ func (z *zkGrant) begin() {
 	_, timeout := z.session.tap.Session()
 	z.timer = time.AfterFunc(watchAfter, func() { z.session.goDo(z.watch) })
 	z.session.held.add(z, timeout)
-	if z.session.ctx.Err() != nil { // what keeps the holds may have ended before it was added
+	if z.session.ctx.Err() != nil { // the session may have ended before the hold was added
 		z.lost(ErrClosed)
 	}
 }
@@ -74,7 +74,7 @@ func (z *zkGrant) leaveInner(ctx context.Context) {
 // abandon has nothing to do: lost has done it.
 func (z *zkGrant) abandon() {}
 
-// watch watches the own node while it is held, so as to tell at once when somebody deletes it.
+// watch ends the hold as soon as somebody deletes its node.
 func (z *zkGrant) watch() {
 	for z.grant.ctx.Err() == nil {
 		if _, err := z.session.alive(z.grant.ctx); err != nil {
@@ -138,7 +138,7 @@ func (z *zkGrant) release(ctx context.Context) error {
 	return z.released(ctx, s.forget(ctx, z.id, z.node), false)
 }
 
-// released says what a release has come to. asked: it was asked for before, and the answer was lost.
+// released turns the outcome of a removal into the error of Release. asked: an earlier request's answer was lost.
 func (z *zkGrant) released(ctx context.Context, r removal, asked bool) error {
 	now, _ := z.session.tap.Session()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// A hold in ZooKeeper lasts as long as its session certainly lives. Of that only a quorum of the servers can tell: a
+// A hold in ZooKeeper lasts as long as its session certainly lives. Only a quorum of the servers can confirm that: a
 // follower that is cut off from its leader goes on to answer reads and pings by itself, and a leader that is cut off
 // from its followers answers sync, while the others let the session expire.
 //
@@ -21,7 +21,7 @@ import (
 // request was sent.
 const (
 	beatsPerTimeout = 8
-	// earlyZK is how much before that a hold is ended, besides one percent for clocks that run at different rates.
+	// earlyZK ends a hold before that, besides one percent for clocks that run at different rates.
 	earlyZK = 2 * time.Millisecond
 )
 
@@ -58,7 +58,7 @@ func (s *ZKSession) prove(ctx context.Context, session int64, path string) error
 type heldNodes struct {
 	mu    sync.Mutex
 	holds map[*zkGrant]struct{}
-	beat  time.Time     // when the newest heartbeat was sent
+	beat  time.Time     // sending of the newest heartbeat
 	next  time.Time     // not before when they are looked after next
 	wake  chan struct{} // look now
 }
@@ -105,7 +105,7 @@ func (h *heldNodes) beatNow() {
 	h.beat = time.Time{}
 }
 
-// due says whether a heartbeat is due, and if so that it is sent now; and when the next one is. A request that a quorum
+// due reports whether a heartbeat is due, and counts it as sent; next is the time of the next one. A request that a quorum
 // has committed is as good as one.
 func (h *heldNodes) due(now, committed time.Time, every time.Duration) (due bool, next time.Time) {
 	h.mu.Lock()
@@ -186,7 +186,7 @@ func (s *ZKSession) look(holds []*zkGrant, every time.Duration) (next time.Durat
 	return min(again.Sub(now), deadline.Sub(now))
 }
 
-// maxChecks is how many holds one heartbeat checks: 100 bytes each, of the megabyte that a request may have.
+// maxChecks bounds the holds that one heartbeat checks: 100 bytes each, of the megabyte that a request may have.
 const maxChecks = 1000
 
 // heartbeat sends a transaction that checks the nodes of holds. One answer proves the session of all of them.

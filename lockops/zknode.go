@@ -122,14 +122,14 @@ func created(r connect.Reply) (nodeID, error) {
 	return nodeID{path, stat.Czxid}, d.Err
 }
 
-// removal says what became of a node.
+// removal is the outcome of deleting a node.
 type removal struct {
 	was bool // the node was there, or may have been, until it was removed
 	err error
 }
 
 // remove deletes a node of a session for as long as it takes: until a server says that it is gone, or there is another
-// session or none, which has removed it too. It is what Curator calls a guaranteed delete (CURATOR-45).
+// session or none, which has removed it too. Curator calls this a guaranteed delete (CURATOR-45).
 func (s *ZKSession) remove(session int64, n *node) removal {
 	var result removal
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -226,8 +226,8 @@ func (s *ZKSession) removeOnce(session int64, n *node) error {
 	return s.deleteNow(session, n.path)
 }
 
-// removeUnconfirmed deletes the nodes of create requests whose answers were lost, if they were executed. Their names tell
-// nothing: they are the session's that it has not been told of.
+// removeUnconfirmed deletes the nodes of create requests whose answers were lost, if they were executed. Their names prove
+// nothing: they are those of the session's nodes that no answer has named.
 func (s *ZKSession) removeUnconfirmed(session int64, n *node) error {
 	s.creating.Lock()
 	defer s.creating.Unlock()

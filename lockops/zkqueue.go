@@ -144,7 +144,7 @@ func (q *zkQueue) look(ctx context.Context) ([]recipe.Entry, error) {
 		list, err := listingOf(f.replies[0])
 		if errors.Is(err, zk.ErrNoNode) {
 			if err = s.makeDir(ctx, session, q.dir); err == nil || errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
-				continue // what was above it may be gone again
+				continue // its parent may be gone again
 			}
 		}
 		switch {

@@ -106,7 +106,7 @@ func missing(r connect.Reply) (i int, err error) {
 
 const codeNoNode = -101
 
-// maxFlight is how many requests are sent in one go.
+// maxFlight requests at most are sent without waiting for an answer between them.
 const maxFlight = 3
 
 // flight is requests that were sent in one go, and their replies when they are in.

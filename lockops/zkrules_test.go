@@ -93,7 +93,7 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	}
 }
 
-// TestZ19_NoChangeOfTheSessionIsMissed: however often the connection breaks, the hold outlives it, and its end is told.
+// TestZ19_NoChangeOfTheSessionIsMissed: however often the connection breaks, the hold outlives it, and its end is reported.
 func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
@@ -190,7 +190,7 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	p := startProxy(t, server.Addr)
 	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock", lockops.WithRecipe("sequential"))
 	first := acquire(t, m)
-	p.noEvents.Store(true) // it is not told of the deletion
+	p.noEvents.Store(true) // the deletion's event is withheld
 	for _, path := range []string{"/lock/" + first.Name(), "/lock"} {
 		if err := look.Delete(path, -1); err != nil {
 			t.Fatal(err)
@@ -551,7 +551,7 @@ func TestADeletedNodeIsToldAtOnce(t *testing.T) {
 	awaitEnd(t, h, time.Second)
 }
 
-// TestALostCreationSparesOtherHolds: without a GUID, the node of a lost creation is told from those of other holds, of this
+// TestALostCreationSparesOtherHolds: without a GUID, the node of a lost creation is distinguished from those of other holds, of this
 // session and of others.
 func TestALostCreationSparesOtherHolds(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -22,7 +22,7 @@ import (
 //
 //   - Acquire of the same side re-enters.
 //   - Read inside of a write is granted at once, and lasts on when the write is released: the lock is then held for reading,
-//     and no other writer had it in between. This is how to downgrade. The read has a node of its own, with the number of
+//     and no other writer had it in between: a downgrade. The read has a node of its own, with the number of
 //     the write's, as Curator writes it since 5.5.
 //   - Write inside of a read would wait for itself for ever: it fails with ErrUpgrade. Only a read inside of a write that is
 //     still held may write again.

@@ -50,8 +50,8 @@ func TestZKRWMutexWhoWaitsForWhom(t *testing.T) {
 		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr)}
 		for _, tt := range []struct {
 			come  string
-			hold  []string // who holds the lock after the first came, after the first holders left, and so on
-			tries string   // who could take it at once when all have come
+			hold  []string // holders after the first arrival, after the first holders left, and so on
+			tries string   // sides that could take it at once when all have come
 		}{
 			{"r", []string{"0"}, "r"},
 			{"w", []string{"0"}, ""},

@@ -81,7 +81,7 @@ func (m *ZKSemaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, true)
 }
 
-// tryPatience is how long a TryAcquire waits for others who are just taking a permit while there are free ones.
+// tryPatience bounds the wait of a TryAcquire for others who are just taking a permit while there are free ones.
 const tryPatience = 250 * time.Millisecond
 
 // TryAcquire takes a permit if one is free and nobody waits.
@@ -306,7 +306,7 @@ func (c *contender) recoverTurn(ctx context.Context) error {
 	return errLook
 }
 
-// report says that it waits for a permit, as the next.
+// report calls OnWaiting and OnBehind for the first in the queue, which waits for a permit.
 func (m *ZKSemaphore) report(c *contender, turn *Hold, b *blocked) {
 	if c.reported == b.by.Name {
 		return

@@ -86,7 +86,7 @@ func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 	})
 }
 
-// TestZKSemaphoreWaitsAndTries: with all permits taken a try fails at once and leaves nothing, a waiter is told that it
+// TestZKSemaphoreWaitsAndTries: with all permits taken a try fails at once and leaves nothing, a waiter learns that it
 // waits and behind whom, and a cancelled one leaves nothing; the first released permit goes to the first in the queue.
 func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {

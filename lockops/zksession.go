@@ -38,8 +38,8 @@ func WithTLS(config *tls.Config) ZKOption {
 	return func(o *zkOptions) { o.tls, o.dials = config, o.dials || config != nil }
 }
 
-// WithDialContext makes connections otherwise than by a net.Dialer: through a proxy, or a tunnel. TLS, if any, is spoken over
-// what it returns.
+// WithDialContext replaces the net.Dialer, for a proxy or a tunnel. TLS, if any, is spoken over the connection that
+// dial returns.
 func WithDialContext(dial func(ctx context.Context, network, addr string) (net.Conn, error)) ZKOption {
 	return func(o *zkOptions) { o.dialer, o.dials = dial, true }
 }
@@ -120,7 +120,7 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 	}
 	s.conn = conn
 	s.goDo(func() {
-		for range events { // the tap tells more; closed when go-zookeeper has ended
+		for range events { // the tap sees more; closed when go-zookeeper has ended
 		}
 	})
 	s.goDo(s.keepHolds)

@@ -22,7 +22,7 @@ import (
 // stoppedEnv has the server, the session timeout and the path of a holder that is a process of its own.
 const stoppedEnv = "LOCKSCOPE_TEST_HOLDER"
 
-// A process that is told so by its environment holds a lock, says when its hold has ended and why, and releases it.
+// A process with this in its environment holds a lock, prints the end of its hold and the cause, and releases it.
 func init() {
 	words := strings.Fields(os.Getenv(stoppedEnv))
 	if len(words) != 3 {
@@ -53,7 +53,7 @@ func init() {
 	os.Exit(0)
 }
 
-// runStopped is a partition during which the holder's process is stopped around the end of its lease: it is told as soon as
+// runStopped is a partition during which the holder's process is stopped around the end of its lease: its hold ends as soon as
 // it goes on, without a word from a server. When it goes on before the end, that is before the next is granted the lock.
 func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) {
 	const timeout = partitionLimit * partitionTick
@@ -144,7 +144,7 @@ func (h *holderProcess) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// line is what it says next.
+// line reads the next line of its output.
 func (h *holderProcess) line(t *testing.T) string {
 	t.Helper()
 	said := make(chan string, 1)

@@ -169,7 +169,7 @@ func (s *ZKSession) awaitChange(ctx context.Context, session int64, path string,
 	if err := s.awaitEnd(ctx, watch); err != nil {
 		return err
 	}
-	s.watches.end(path, watch) // if it was seldom: whether it stands is what is in doubt, all set it anew
+	s.watches.end(path, watch) // the watch may be gone: all who need it set it anew
 	return nil
 }
 
