@@ -20,7 +20,7 @@ const (
 	lackingFor = time.Hour
 	// hotFor keeps a tree that was hot on watches by directory, so that the way of reading does not flap.
 	hotFor = 10 * time.Minute
-	// hotBeats in a row make a tree hot: a single burst does not.
+	// hotBeats is the number of beats in a row that make a tree hot: a single burst does not.
 	hotBeats = 5
 )
 

@@ -11,7 +11,7 @@ type clock struct {
 	since        time.Time
 }
 
-// window after which a bound is replaced, since clocks drift; a bound serves for this window and the next.
+// window is the time after which a bound is replaced, since clocks drift; it serves for this window and the next.
 const window = 10 * time.Minute
 
 // created takes in a creation that was seen live.

@@ -14,7 +14,7 @@ func (r *run) disturb(at time.Time) {
 	}
 }
 
-// jitter allowed to an instant that was computed from an age: round trips vary.
+// jitter is the tolerance of an instant that was computed from an age: round trips vary.
 const jitter = 5 * time.Second
 
 // disturbedBy reads from what servers say of themselves when clients last had reason to connect anew: when each began to serve,
@@ -38,7 +38,7 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 	}
 }
 
-// stallLimit without a beat of the loop means that this process was stopped.
+// stallLimit is the time without a beat of the loop after which this process must have been stopped.
 const stallLimit = 3 * time.Second
 
 // stalled tells of a time in which this process did not run.

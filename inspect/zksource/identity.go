@@ -113,8 +113,8 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 	}
 }
 
-// settling after it connected again a client may be without its watches: it sets them anew on each connection, right
-// after the server took it. It allows for a server's clock that is behind ours.
+// settling is the time after connecting again in which a client may be without its watches: it sets them anew on each
+// connection, right after the server took it. It allows for a server's clock that is behind ours.
 const settling = 2 * time.Second
 
 // hears reports whether the table of watches has all of a contender's session. One that is connected nowhere may be on its way

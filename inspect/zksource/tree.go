@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// phase of a node on its way to a directory that is read.
+// phase is the result of reading a node as a directory.
 type phase uint8
 
 const (
