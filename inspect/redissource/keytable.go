@@ -10,7 +10,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// jitter allowed to a computed expiry: round trips vary, and TTLs are in milliseconds.
+// jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
 
 // toldAgain is after how long a polled lock that did not change is told again, at the latest: it was read since.

@@ -10,8 +10,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// deadAfter this time an entry that looks dead is reported to be: between a library's commands it may look so for a
-// moment.
+// deadAfter is the time for which an entry has to look dead before it is reported so: between a library's commands it may
+// look dead for a moment.
 const deadAfter = 300 * time.Millisecond
 
 // shape of a key that is more than a plain string, which decides the commands that read it.
