@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// arrived this much before the table of sessions, a contender must be in it: reading the tables of several servers
-	// takes a while.
+	// arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading the tables of
+	// several servers takes a while.
 	arrived = 5 * time.Second
 	// arrivedUntimed is the same when nobody knows how old the table is: longer than any source waits between two.
 	arrivedUntimed = time.Minute

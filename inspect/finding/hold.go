@@ -12,7 +12,7 @@ import (
 const (
 	// defaultStuckAfter is --stuck-after where nobody set it.
 	defaultStuckAfter = 10 * time.Minute
-	// enough complete spans make a percentile worth using.
+	// enough is the number of complete spans that makes a percentile worth using.
 	enough = 20
 	// timesUsual is the multiple of the 99th percentile from which a time is unusual; below noticeable nothing is
 	// reported, however unusual.
@@ -38,7 +38,7 @@ func usually(s inspect.Spans) time.Duration {
 	return max(timesUsual*s.P99, noticeable)
 }
 
-// knowledge orders the sources of a span, from a lower bound to an exact one.
+// knowledge of a span, the weakest first.
 type knowledge int
 
 const (

@@ -54,7 +54,7 @@ func server(b *inspect.Backend, addr string) *inspect.Server {
 	return nil
 }
 
-// startSlack allowed to the instant of a start: servers report it in seconds.
+// startSlack is the tolerance of the instant of a start: servers report it in seconds.
 const startSlack = 2 * time.Second
 
 const forEver = time.Duration(1<<63 - 1)

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// rhythm needs so many renewals.
+	// rhythm is the least number of renewals that make an interval the usual one.
 	rhythm = 3
-	// lateAfter this many intervals without a renewal, two were missed.
+	// lateAfter, in usual intervals without a renewal: two were missed.
 	lateAfter = 2.5
 )
 

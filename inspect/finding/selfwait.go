@@ -78,7 +78,7 @@ func waitingBehindItself(lost, behind *inspect.Contender) inspect.Finding {
 	}
 }
 
-// settled waits on oneself are reported only after this time: threads of one client take turns.
+// settled is the age of a client's wait for itself from which it is reported: threads of one client take turns.
 const settled = 5 * time.Second
 
 // lasting reports whether a client has waited for itself for a while. Who looks only once cannot tell.

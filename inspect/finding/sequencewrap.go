@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// wrapNear the end of an int32, in numbers, there is still time to act.
+// wrapNear is the distance from the end of an int32, in numbers, at which there is still time to act.
 const wrapNear = 1_000_000
 
 // sequenceWrap: the numbers that the server gives to the directory's nodes are about to wrap from 2147483647 to

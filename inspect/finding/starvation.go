@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// overtakenBy so many grants to later contenders, a waiter starves, however short the time.
+// overtakenBy is the number of grants to later contenders that makes starvation, however short the time.
 const overtakenBy = 10
 
 // starvation: a waiter that others overtake. Either ten contenders that came after it were granted the lock, or some were
