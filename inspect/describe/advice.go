@@ -35,11 +35,11 @@ func Phrases(advice string) []Phrase {
 	return list
 }
 
-// programs are what a command in an advice begins with.
+// programs begin a command in an advice.
 func programs() []string { return []string{"lockscope ", "zkCli.sh ", "redis-cli "} }
 
-// commandAt is where the first command begins; -1 when there is none. What is quoted is a name from a server, and no command
-// whatever it says.
+// commandAt returns the index of the first command; -1 when there is none. What is quoted is a name from a server, and no
+// command whatever it reads like.
 func commandAt(s string) int {
 	for i := 0; i < len(s); i++ {
 		if i > 0 && s[i-1] != ' ' && s[i-1] != '(' {
@@ -56,7 +56,7 @@ func commandAt(s string) int {
 	return -1
 }
 
-// quotedLength is how long the quoted word is that a text begins with, an escaped quote in it taken along.
+// quotedLength returns the length of the quoted word at the beginning of a text, an escaped quote in it included.
 func quotedLength(s string) int {
 	const escaped = `'\''`
 	for i := 1; i < len(s); i++ {
@@ -71,7 +71,7 @@ func quotedLength(s string) int {
 	return len(s)
 }
 
-// commandLength is how long the command is that a text begins with.
+// commandLength returns the length of the command at the beginning of a text.
 func commandLength(s string) int {
 	quoted := false
 	for i := range len(s) {

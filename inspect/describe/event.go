@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect"
 )
 
-// QueueLength is how many wait for a lock: a bound where not all can be seen, and ? where nobody could be.
+// QueueLength of a lock: a bound where not all waiters can be seen, and ? where none could be.
 func QueueLength(l *inspect.Lock) string {
 	n := len(l.Waiters) + l.WaitersAtLeast
 	switch hidden := l.Unknown(inspect.AspectWaiters); {
@@ -28,7 +28,7 @@ func Blind(i inspect.Interval) string {
 	return fmt.Sprintf("nothing was seen from %s to %s (%v)", Clock(i.From), Clock(i.To), i.To.Sub(i.From).Round(time.Second))
 }
 
-// Change says what became of a backend's servers.
+// Change words a change of a backend's servers.
 func Change(c *inspect.Change) string {
 	from, to := inspect.Escape(c.From), inspect.Escape(c.To)
 	switch c.What {

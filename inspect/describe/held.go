@@ -6,13 +6,13 @@ import (
 	"lockscope/inspect"
 )
 
-// View is what ages are told by: a snapshot, and the time that is drawn by our clock.
+// View holds what ages are computed from: a snapshot, and the time that is drawn by our clock.
 type View struct {
 	Snapshot *inspect.Snapshot
 	Now      time.Time
 }
 
-// Bound says how a time is known.
+// Bound qualifies a time.
 type Bound uint8
 
 // The bounds; the zero value is a time that is not known.
@@ -23,17 +23,17 @@ const (
 	AtLeast
 )
 
-// Held is how long a lock has been held, as far as that is known.
+// Held is the time for which a lock has been held, as far as it is known.
 type Held struct {
 	time.Duration
 	Known Bound
 }
 
-// Near is how far apart two bounds may be that tell a time together.
+// Near is the gap below which two bounds give one time together.
 const Near = time.Second
 
-// Held is how long a contender has held its lock. Where its grant was not seen, its entry gives the upper bound and our
-// own watching the lower one.
+// Held returns the time for which a contender has held its lock. Where its grant was not seen, its entry gives the upper
+// bound and our own watching the lower one.
 func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok {
 		return Held{d, Exactly}
@@ -63,7 +63,7 @@ func (b Bound) Sign() string {
 	}
 }
 
-// String is how long a lock is held, to be put behind "holds it" or "held".
+// String returns words to be put behind "holds it" or "held".
 func (h Held) String() string {
 	switch h.Known {
 	case Exactly:
@@ -77,12 +77,13 @@ func (h Held) String() string {
 	}
 }
 
-// LongestWait is how long the oldest waiter has waited; false where that is not known.
+// LongestWait returns the wait of the oldest waiter; false where that is unknown.
 func (v View) LongestWait(l *inspect.Lock) (time.Duration, bool) {
 	return v.Snapshot.Age(l, OldestWaiter(l), v.Now)
 }
 
-// OldestWaiter is when the waiter came that has waited longest, by the backend's clock; zero where unknown.
+// OldestWaiter returns the time at which the waiter came that has waited longest, by the backend's clock; zero where
+// unknown.
 func OldestWaiter(l *inspect.Lock) time.Time {
 	var oldest time.Time
 	for i := range l.Waiters {

@@ -33,7 +33,7 @@ func Millis(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
 
-// Load is how many requests a second we send, a pipeline counted as one where that is known.
+// Load returns our requests a second, a pipeline counted as one where that is known.
 func Load(c inspect.Cost) float64 {
 	if c.Trips == 0 {
 		return c.PerSecond

@@ -1,6 +1,6 @@
 package describe
 
-// Refusal says why nothing was released, by the reason that release gives in its JSON.
+// Refusal words the reason that release gives in its JSON for releasing nothing.
 func Refusal(reason string) string {
 	switch reason {
 	case "not-holder":

@@ -21,7 +21,7 @@ func Worst(findings []inspect.Finding) *inspect.Finding {
 	return worst
 }
 
-// Level is how bad a lock is, the worst last: a free one before a held one, both before one that is unknown.
+// Level orders locks by severity, the worst last: a free one before a held one, both before one that is unknown.
 type Level int
 
 // The levels.
@@ -34,7 +34,7 @@ const (
 	LevelCritical
 )
 
-// LevelOf is how bad a lock is, by its state and its worst finding.
+// LevelOf returns the level of a lock by its state and its worst finding.
 func LevelOf(l *inspect.Lock) Level {
 	states := []inspect.State{
 		LevelHeld: inspect.StateHeld, LevelContended: inspect.StateContended, LevelUnknown: inspect.StateUnknown,

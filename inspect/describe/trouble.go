@@ -6,7 +6,8 @@ import (
 	"lockscope/inspect"
 )
 
-// Failure is why a backend cannot be read in full, on one line and whole, for a log that has nothing else of it.
+// Failure returns the reason why a backend cannot be read in full, on one line and whole, for a log that has nothing else
+// of it.
 func Failure(b *inspect.Backend) string {
 	if b.Error != "" {
 		return Printable(strings.ReplaceAll(b.Error, "\n", "; "))
@@ -19,8 +20,8 @@ func Failure(b *inspect.Backend) string {
 	return "not every server answered"
 }
 
-// Trouble is what is wrong with a backend that cannot be read in full: its own error, else those of its servers, each
-// server named once.
+// Trouble returns the errors of a backend that cannot be read in full: its own, else those of its servers, each server
+// named once.
 func Trouble(b *inspect.Backend) string {
 	var parts []string
 	for _, s := range b.Servers {

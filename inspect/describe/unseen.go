@@ -37,7 +37,7 @@ func Aspect(a inspect.Aspect) string {
 	}
 }
 
-// Reason is why something could not be seen, and which right is missing: "GET on 10.0.0.3:6379: NOPERM … (allow +get)".
+// Reason words a failed read and the right that is missing: "GET on 10.0.0.3:6379: NOPERM … (allow +get)".
 func Reason(u inspect.Unseen) string {
 	text := Printable(u.Read)
 	if u.Where != "" {
@@ -60,7 +60,7 @@ func Reason(u inspect.Unseen) string {
 	return text
 }
 
-// Reasons are why some aspects are unknown, each once; empty where all of them were seen.
+// Reasons joins the reasons why some aspects are unknown, each once; empty where all of them were seen.
 func Reasons(list []inspect.Unseen, aspects ...inspect.Aspect) string {
 	var parts []string
 	for _, u := range list {

@@ -30,7 +30,7 @@ func (v View) Verdict(l *inspect.Lock) string {
 	return v.holders(l) + v.queue(l)
 }
 
-// unknown is why nobody can tell who holds a lock: what was refused or failed, where a source said so.
+// unknown gives the reason why the holder is unknown: what was refused or failed, where a source reported it.
 func unknown(l *inspect.Lock) string {
 	if why := Reasons(l.Unseen, inspect.AspectHolders, inspect.AspectVotes, inspect.AspectKind); why != "" {
 		return why
@@ -61,7 +61,7 @@ func Structured(l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
 }
 
-// vacant says that nobody holds a lock, or that somebody waits for it all the same.
+// vacant words a lock without a holder, for which somebody may wait all the same.
 func vacant(l *inspect.Lock, free string) string {
 	if len(l.Waiters) == 0 {
 		return free
@@ -69,7 +69,6 @@ func vacant(l *inspect.Lock, free string) string {
 	return fmt.Sprintf("nobody holds it, though %s; first in line is %s", Waiting(len(l.Waiters)), Owner(&l.Waiters[0]))
 }
 
-// holders says who holds a lock that has some.
 func (v View) holders(l *inspect.Lock) string {
 	h := &l.Holders[0]
 	n := len(l.Holders)
@@ -123,7 +122,7 @@ func oneSession(holders []inspect.Contender) bool {
 	return first != 0 && !slices.ContainsFunc(holders, func(c inspect.Contender) bool { return c.Owner.Session != first })
 }
 
-// queue says who waits for a lock that is held.
+// queue words the waiters for a lock that is held.
 func (v View) queue(l *inspect.Lock) string {
 	n := len(l.Waiters)
 	switch {
@@ -150,7 +149,7 @@ func Waiting(n int) string {
 	return fmt.Sprintf("%d wait", n)
 }
 
-// UnseenWaiters says how many clients wait besides, of whom only the number is known; empty for none.
+// UnseenWaiters counts the clients that wait besides without visible entries; empty for none.
 func UnseenWaiters(l *inspect.Lock) string {
 	if l.WaitersAtLeast == 0 {
 		return ""
@@ -158,7 +157,7 @@ func UnseenWaiters(l *inspect.Lock) string {
 	return "; at least " + Count(l.WaitersAtLeast, "unseen waiter")
 }
 
-// Votes is how the masters voted.
+// Votes of the masters.
 type Votes struct {
 	// Counts of votes by value, the most first.
 	Counts []int
@@ -248,7 +247,7 @@ func (v View) redisHolder(l *inspect.Lock) string {
 	return text
 }
 
-// clearsIn is when the last of the votes expires.
+// clearsIn gives the time until the last of the votes expires.
 func (v View) clearsIn(l *inspect.Lock) string {
 	var last time.Time
 	for _, m := range l.Masters {
