@@ -72,7 +72,7 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 // Owns reports whether a lock of this path or key is of the recipe.
 func (c Custom) Owns(path string) bool { return c.lock.MatchString(path) }
 
-// CustomEntry is what a Custom read of a contender. Empty fields are not told.
+// CustomEntry holds the groups that a Custom matched in a contender. Empty fields are unknown.
 type CustomEntry struct {
 	Host, PID, Thread, Label, LibraryID string
 	Mode                                Mode

@@ -12,7 +12,7 @@ const (
 	kazooQueue    = "-__lock__"
 )
 
-// KazooQueue is where a kazoo Semaphore at p keeps its queue, seen from p: a directory beside it.
+// KazooQueue returns the path of the queue of a kazoo Semaphore at p, seen from p: a directory beside it.
 func KazooQueue(p string) string { return "../" + path.Base(p) + kazooQueue }
 
 // KazooQueuePath is the path of that directory.

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Mode says whether a contender shares the lock with others.
+// Mode of a contender: whether it shares the lock with others.
 type Mode uint8
 
 // The modes of a contender.
@@ -17,7 +17,7 @@ const (
 	Shared
 )
 
-// Role says what a contender contends for.
+// Role of a contender's znode in its lock.
 type Role uint8
 
 // The roles of a contender.
@@ -46,7 +46,7 @@ type Entry struct {
 	Session int64
 }
 
-// Queue is how one library writes a lock as a directory of znodes.
+// Queue describes the form of one library's locks as directories of znodes.
 type Queue struct {
 	// Name of the recipe as the command line and its JSON spell it.
 	Name string
@@ -63,7 +63,7 @@ type Queue struct {
 	CarriesGUID             bool
 	// Owner reads a contender's data: the host that the library wrote by itself, the label that its user chose.
 	Owner func(e Entry, data []byte) (host, label string)
-	// Writes says whether the library writes such data; nil: it may write anything.
+	// Writes reports whether the library writes such data; nil: it may write anything.
 	Writes func(data []byte) bool
 	// readerWatches is the write before a reader that the reader watches.
 	readerWatches writer

@@ -27,7 +27,7 @@ type Item struct {
 	Score      float64
 }
 
-// Value is what one master holds under one key, as much of it as a reader takes.
+// Value of one key on one master, as much of it as a reader takes.
 type Value struct {
 	Type KeyType
 	// Unknown: it could not be read.
@@ -52,7 +52,7 @@ type Ask struct {
 	Feeds Aspect
 }
 
-// Aspect is what a helper key or channel tells of its lock, and so what is unknown where it cannot be read.
+// Aspect of a lock that is unknown where its helper key or channel cannot be read.
 type Aspect string
 
 // The aspects of a lock.
@@ -62,7 +62,7 @@ const (
 	Limit   Aspect = "limit"
 )
 
-// Keys is what one master holds under a lock's key and under what was asked for besides.
+// Keys holds the values of one master under a lock's key and under those asked for besides.
 type Keys struct {
 	Key  string
 	Main Value
@@ -87,7 +87,7 @@ func (k Keys) may(recipe string) bool { return k.Named || k.Hint == recipe }
 
 // Claim is one entry of a lock that Redis keys hold: a holder or, Waiting, a waiter.
 type Claim struct {
-	// Name is what identifies it on the server: the field of a hash, the member of a set, the value of a string.
+	// Name identifies it on the server: the field of a hash, the member of a set, the value of a string.
 	Name    string
 	Mode    Mode
 	Waiting bool
@@ -95,9 +95,9 @@ type Claim struct {
 	Count int
 	// What the name tells of the owner; empty is unknown.
 	Label, Host, PID, Thread, LibraryID string
-	// Since is when it was taken, by the clock of its client; zero when the entry does not tell.
+	// Since is the time of the acquisition, by the clock of its client; zero when the entry does not have it.
 	Since time.Time
-	// ExpiresAt is when its entry runs out, by our clock; zero with NoExpiry or where it has no time of its own.
+	// ExpiresAt is the expiry of its entry, by our clock; zero with NoExpiry or where it has no time of its own.
 	ExpiresAt time.Time
 	NoExpiry  bool
 	// Dead: what its library keeps alive beside the entry is gone.
@@ -118,7 +118,7 @@ type Record struct {
 	Partial []string
 	// Opaque: without a claim it is not known whether somebody holds it; otherwise it is free then.
 	Opaque bool
-	// WaitersAtLeast is how many client instances are known to wait, without their entries.
+	// WaitersAtLeast counts the client instances that are known to wait, without their entries.
 	WaitersAtLeast int
 	// Beside: keys beside the one that names the lock hold it, which itself is absent.
 	Beside bool
@@ -143,17 +143,18 @@ func (r *Record) Held() bool {
 	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return !c.Waiting })
 }
 
-// Shape is how one library writes locks that are more than one plain string.
+// Shape describes the form of one library's locks that are more than one plain string.
 type Shape struct {
 	// Name of the recipe.
 	Name string
 	// Patterns are SCAN patterns of its keys.
 	Patterns []string
-	// LockOf says that a key is a helper by its name alone, and which locks it may belong to; none for noise. May be nil.
+	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for noise. May
+	// be nil.
 	LockOf func(key string) (locks []string, helper bool)
-	// Asks says what else to read of a lock, as far as it is known. It is asked again with what was read then.
+	// Asks returns what else to read of a lock, as far as it is known. It is asked again with what was read then.
 	Asks func(Keys) []Ask
-	// Decode says what lock it is; false when it is none of this library.
+	// Decode returns the lock; false when it is none of this library.
 	Decode func(Keys) (Record, bool)
 }
 
@@ -163,7 +164,7 @@ var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), pythonSignal(), redbeatKeys(), lockscopeShape()}
 })
 
-// Asks says what else to read to know the lock of a key; nothing for a plain string.
+// Asks returns what else to read to know the lock of a key; nothing for a plain string.
 func Asks(k Keys) []Ask {
 	var asks []Ask
 	for _, s := range shapes() {
@@ -174,8 +175,8 @@ func Asks(k Keys) []Ask {
 	return asks
 }
 
-// DecodeKeys says what lock a key is part of that is more than a plain string; false for a plain string and for what
-// is no lock.
+// DecodeKeys returns the lock that a key is part of when that is more than a plain string; false for a plain string and
+// for what is no lock.
 func DecodeKeys(k Keys) (Record, bool) {
 	for _, s := range shapes() {
 		if s.Decode == nil {
@@ -188,8 +189,8 @@ func DecodeKeys(k Keys) (Record, bool) {
 	return Record{}, false
 }
 
-// LockOf says that a key is a helper of some lock by its name: which recipe writes it, and the keys of the locks that
-// it may belong to, none when it is noise.
+// LockOf recognises a helper key of some lock by its name: it returns the recipe that writes it, and the keys of the
+// locks that it may belong to, none when it is noise.
 func LockOf(key string) (recipe string, locks []string, helper bool) {
 	for _, s := range shapes() {
 		if s.LockOf == nil {

@@ -22,7 +22,7 @@ func redisSemaphore() Shape {
 	return Shape{Name: redisSemaphoreName, Decode: redisSemaphoreDecode}
 }
 
-// clockSlack is how far a client's clock may be ahead for its scores to be instants of the past: a queue of jobs, in which
+// clockSlack by which a client's clock may be ahead for its scores to be instants of the past: a queue of jobs, in which
 // they are those of the future, is no semaphore.
 const clockSlack = time.Minute
 

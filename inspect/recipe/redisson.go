@@ -167,7 +167,7 @@ func redissonReadHold(key, owner string, n int) string {
 	return RedissonSuffix(key, fmt.Sprintf("%s:rwlock_timeout:%d", owner, n))
 }
 
-// redissonOwnChannel is where a waiter of a fair lock is told that it is its turn.
+// redissonOwnChannel returns the channel that wakes a waiter of a fair lock for its turn.
 func redissonOwnChannel(key, owner string) string {
 	return RedissonKey(redissonLockChannel, key) + ":" + owner
 }

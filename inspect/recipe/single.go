@@ -16,12 +16,12 @@ type Single struct {
 	Until time.Time
 	// Free: the node stays, and its data say that nobody holds.
 	Free bool
-	// Label is what the owner says of itself.
+	// Label that the owner gives itself.
 	Label string
 }
 
-// Singles says what to read of a directory's children that no recipe takes for contenders. EphemeralNodes: each
-// ephemeral one may be a lock, not only one that is alone. Persistent: persistent ones are locks.
+// Singles returns which children that no recipe takes for contenders have to be read. ephemeralNodes: each ephemeral one
+// may be a lock, not only one that is alone. persistent: persistent ones are locks.
 func Singles(dir string) (ephemeralNodes, persistent bool) {
 	return dir == "/", path.Base(dir) == "shedlock" || isHelix(dir)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Confidence says how sure a decoded fact is.
+// Confidence in a decoded fact.
 type Confidence string
 
 // The levels of confidence.
@@ -25,7 +25,7 @@ type Token struct {
 	Confidence Confidence
 	// Label, Host and PID are what the owner says of itself, LibraryID is the id of its client's instance.
 	Label, Host, PID, LibraryID string
-	// Since is when the owner asked for the lock, by its own clock; zero when the value does not tell.
+	// Since is the time of asking for the lock, by the owner's clock; zero when the value does not have it.
 	Since time.Time
 }
 
@@ -38,8 +38,8 @@ func tokens() []func(key, value string) (Token, bool) {
 	}
 }
 
-// DecodeToken says which library wrote the string value of a lock key, and what the value tells of its owner.
-// A value of no known shape is a "token", possibly.
+// DecodeToken recognises the library that wrote the string value of a lock key, and decodes the owner from it. A value of
+// no known shape is a "token", possibly.
 func DecodeToken(key, value string) Token {
 	for _, decode := range tokens() {
 		if t, ok := decode(key, value); ok {
