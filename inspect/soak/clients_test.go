@@ -59,7 +59,7 @@ func (c *client) end() {
 	<-done
 }
 
-// life is that of a client until ctx ends: think, ask, hold, release.
+// life of a client until ctx ends: think, ask, hold, release.
 func (c *client) life(ctx context.Context, random *rand.Rand) {
 	var waiting string
 	var asked time.Time
@@ -260,7 +260,7 @@ func startPythons(t *testing.T, w *world, notes *ledger, seed uint64) *pythons {
 	return p
 }
 
-// name is that of the process that runs now, as the notes have it.
+// name of the process that runs now, as the notes have it.
 func (p *pythons) name() string { return "python-" + strconv.Itoa(p.started) }
 
 func (p *pythons) start(t *testing.T, python string) {

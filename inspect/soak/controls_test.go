@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect"
 )
 
-// lies are what a wrong observer might tell. Each changes one event that was told rightly into a wrong one.
+// lies of a wrong observer. Each turns one event that was reported rightly into a wrong one.
 var lies = []struct {
 	name string
 	of   string // kind of event

@@ -71,7 +71,7 @@ func (c *cron) once(ctx context.Context) {
 	}
 }
 
-// judge says what is wrong with a run; empty: nothing.
+// judge returns what is wrong with a run; empty: nothing.
 func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 	switch code {
 	case 0:

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// late is how much later than it happened something may be told by an observer that nothing holds up.
+	// late is the longest delay of a report by an observer that nothing holds up.
 	late = 3 * time.Second
 	// sessionTimeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
-	// unconfirmed is how long before a failover what a master had confirmed may not have reached its replica.
+	// unconfirmed is the time before a failover in which writes that a master confirmed may not have reached its replica.
 	unconfirmed = time.Second
-	// away is how long after a failover clients may still talk to the old master.
+	// away is the time after a failover in which clients may still talk to the old master.
 	away = 2 * time.Second
 )
 
@@ -34,13 +34,13 @@ func newJudge(notes *ledger, f *faults) *judge {
 	return &judge{notes: notes, faults: f, holds: map[[3]string]bool{}, counts: map[string]int{}, said: map[string]int{}}
 }
 
-// backendOf is that of a lock given as BACKEND:PATH.
+// backendOf splits BACKEND:PATH.
 func backendOf(lock string) string {
 	name, _, _ := strings.Cut(lock, ":")
 	return name
 }
 
-// event says what is wrong with one event; empty: nothing.
+// event returns what is wrong with one event; empty: nothing.
 func (j *judge) event(e told) string {
 	j.counts[e.Event]++
 	if e.Event == "finding" {
@@ -80,13 +80,13 @@ func (j *judge) event(e told) string {
 	return ""
 }
 
-// longestWait is how long a client waits for a lock before it gives up.
+// longestWait is a client's limit, after which it gives up.
 const longestWait = 20 * time.Second
 
 // isAdvisory reports whether waiting for a lock is no more than a hint on the server: a Redis mutex goes to whoever is there.
 func isAdvisory(lock string) bool { return backendOf(lock) != zkName }
 
-// truth says what is wrong with an event of a hold, if the servers kept what they were told.
+// truth returns what is wrong with an event of a hold, if the servers kept what was written to them.
 func truth(e told, h hold) string {
 	over, ended := h.over()
 	clean := !h.releasing.IsZero() && h.lost.IsZero()
@@ -182,7 +182,7 @@ var allowed = map[string]map[string]time.Duration{
 	"votes left over": {"minority-leftover": late},
 }
 
-// finding says what is wrong with a finding.
+// finding returns what is wrong with a finding.
 func (j *judge) finding(e told) string {
 	if e.Finding == nil || e.Finding.Severity == inspect.Info {
 		return ""

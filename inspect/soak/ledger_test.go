@@ -93,7 +93,7 @@ func (l *ledger) abandoned(lock, name string) bool {
 	return l.prefixes[[2]string{lock, name[:max(0, len(name)-sequenceDigits)]}]
 }
 
-// sequenceDigits is how many digits ZooKeeper adds to the name of a sequential node.
+// sequenceDigits that ZooKeeper adds to the name of a sequential node.
 const sequenceDigits = 10
 
 // find copies a hold.
@@ -209,7 +209,8 @@ func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Dura
 	return max(longest, to.Sub(from))
 }
 
-// regained is how long after a fault an observer may need to see again: it waits for a Sentinel's news, and dials anew.
+// regained is the time that an observer may need after a fault to see again: it waits for a Sentinel's news, and dials
+// anew.
 const regained = 5 * time.Second
 
 func shares(a, b []string) bool {

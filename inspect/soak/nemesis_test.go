@@ -59,7 +59,7 @@ func (n *nemesis) step() {
 	one.do()
 }
 
-// briefly is how long a fault lasts that clients are to survive.
+// briefly lasts a fault that clients are to survive.
 func (n *nemesis) briefly() { time.Sleep(between(n.random, 500, 2500)) }
 
 func (n *nemesis) restartZooKeeper() {

@@ -43,7 +43,7 @@ func pictured(s *inspect.Snapshot) picture {
 	return p
 }
 
-// listed is what the program lists.
+// listed runs the program's ls.
 func listed(t *testing.T, program string, targets []string) picture {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"ls", "-o", "json"}, targets...)...)

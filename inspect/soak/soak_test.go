@@ -154,7 +154,7 @@ func judgeRest(t *testing.T, j *judge, events []told) {
 	}
 }
 
-// mostSaid is how often the same kind of wrong event is printed.
+// mostSaid limits the printed events of one kind.
 const mostSaid = 10
 
 func about(e told) string {

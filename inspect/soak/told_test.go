@@ -42,7 +42,7 @@ func (e told) name() string {
 	return e.Contender.Name
 }
 
-// story is what observers told, in order. Its methods may be called by any goroutine.
+// story collects the events of observers, in order. Its methods may be called by any goroutine.
 type story struct {
 	mu     sync.Mutex
 	events []told
@@ -153,7 +153,7 @@ func (e *eye) end() {
 	<-e.done
 }
 
-// snapshot is what the observer shows now.
+// snapshot returns the observer's newest one.
 func (e *eye) snapshot() *inspect.Snapshot { return e.observer.Snapshot() }
 
 // program is the real program, built once.
