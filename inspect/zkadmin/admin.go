@@ -12,25 +12,25 @@ type Connection struct {
 	Client  string
 	// Timeout of the session as negotiated; zero when unknown.
 	Timeout time.Duration
-	// Established is when the connection was made, by the server's wall clock; zero when unknown.
+	// Established is the time of connecting, by the server's wall clock; zero when unknown.
 	Established time.Time
-	// LastResponse is when the server answered last, on a clock of its own that counts from no known instant: only
-	// differences between connections of one server mean something.
+	// LastResponse of the server, on a clock of its own that counts from no known instant: only differences between
+	// connections of one server mean something.
 	LastResponse time.Duration
 }
 
 // WatchSummary counts data and exists watches.
 type WatchSummary struct{ Connections, Paths, Watches int }
 
-// Status is what a server says of itself.
+// Status of a server by its own report.
 type Status struct {
 	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves clients that only read); empty
 	// when it is none of them.
 	Role string
 	// Version such as 3.8.0, without the build's hash; empty when unknown.
 	Version string
-	// Uptime is how long the server serves in this role: it starts anew with each election (ServerStats is the serving
-	// ZooKeeperServer's, not the process's). Zero when it does not tell.
+	// Uptime of the server in this role: it starts anew with each election (ServerStats is the serving ZooKeeperServer's,
+	// not the process's). Zero when it is not reported.
 	Uptime time.Duration
 	// Zxid is its newest transaction: the election's number in the upper half, a count in the lower; zero when unknown.
 	Zxid uint64

@@ -42,7 +42,7 @@ var (
 	ErrNoAddress = errors.New("no AdminServer and no client port to ask")
 )
 
-// Failure is why one way of asking a server gave no answer.
+// Failure of one way of asking a server.
 type Failure struct {
 	// Where is the AdminServer's URL, or host:port of the client port; Read the AdminServer's command, or the four-letter word.
 	Where, Read string
@@ -73,7 +73,7 @@ func (fs Failures) Unwrap() []error {
 	return errs
 }
 
-// Config says how to reach one server.
+// Config for reaching one server.
 type Config struct {
 	// Addr is host:port of the client port, for four-letter words; empty: they are not used.
 	Addr string
@@ -121,11 +121,11 @@ func (s *Server) Addr() string {
 // HasAdmin reports whether an AdminServer is configured.
 func (s *Server) HasAdmin() bool { return s.cfg.Admin != "" }
 
-// Requests is how many requests reached the wire so far.
+// Requests counts those that reached the wire so far.
 func (s *Server) Requests() uint64 { return s.requests.Load() }
 
-// AdminFailure is why the AdminServer did not answer the newest question, also where a four-letter word then did; nil when
-// it did, and where none is configured.
+// AdminFailure of the AdminServer at the newest question, also where a four-letter word then answered; nil when it
+// answered itself, and where none is configured.
 func (s *Server) AdminFailure() *Failure { return s.admin.Load() }
 
 // Close ends idle connections.
@@ -302,7 +302,7 @@ func readAll(r io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// notServing is what a server without quorum answers to most questions.
+// notServing is the answer of a server without quorum to most questions.
 const notServing = "This ZooKeeper instance is not currently serving requests"
 
 // decode reads an AdminServer's answer, which is one JSON object with an error field.
