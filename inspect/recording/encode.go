@@ -39,7 +39,7 @@ func lines(at time.Time, u inspect.Update) ([][]byte, error) {
 	}
 }
 
-// fitting is how many of the locks go on one line.
+// fitting counts the locks that go on one line.
 func fitting(put []*inspect.Lock) int {
 	contenders := 0
 	for i, l := range put {

@@ -20,7 +20,7 @@ import (
 type Replay struct {
 	name string
 	open func() (io.ReadCloser, error)
-	// speed is how many times as fast as it was; 0 is without any pause.
+	// speed relative to the recorded time; 0 is without any pause.
 	speed float64
 	shift bool
 
