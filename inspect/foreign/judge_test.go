@@ -78,7 +78,7 @@ func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	return last
 }
 
-// watchFor is how long a backend is watched after everything was looked at.
+// watchFor is the time for late findings, after everything was looked at.
 const watchFor = 1500 * time.Millisecond
 
 // judge demands that nothing in a program's data is called wrong, that nothing but its locks is taken for one, and that
@@ -90,7 +90,7 @@ func judge(t *testing.T, p program, how string, s *inspect.Snapshot) {
 	}
 }
 
-// complaints are what judge has to say.
+// complaints collects everything that judge finds wrong.
 func complaints(p program, s *inspect.Snapshot) (all []string) {
 	complain := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, b := range s.Backends {
