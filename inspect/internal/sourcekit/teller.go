@@ -7,13 +7,13 @@ import (
 	"lockscope/inspect"
 )
 
-// slowBeat is how often figures that hardly change are reported.
+// slowBeat for reports of figures that hardly change.
 const slowBeat = 10 * time.Second
 
 // Teller decides when the state of a backend is worth telling: at once when it or a server came or went, at most
 // once a second when figures changed noticeably, and otherwise at a slow beat.
 type Teller struct {
-	// Told is what was told last; nil before. It must not be changed.
+	// Told is the last report; nil before. It must not be changed.
 	Told   *inspect.Backend
 	toldAt time.Time
 	rates  rateMeter

@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect"
 )
 
-// Limit is how long a test waits for what should happen soon.
+// Limit of a test's wait for what should happen soon; generous, for a busy machine.
 const Limit = 60 * time.Second
 
 // View keeps what a source emitted. Its fields may be read in the function given to Await, and when the source has
