@@ -12,7 +12,7 @@ type freed struct {
 	name Untrusted
 }
 
-// forcedFor is how long after it was reported a holder's end is taken for our doing.
+// forcedFor is the time after our force-release in which a holder's end is taken for its effect.
 const forcedFor = 10 * time.Second
 
 // Forced tells the observer that this program is about to free a holder, so that its end is known for what it is.
@@ -60,7 +60,7 @@ func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool
 	return ok && now.Sub(at) <= forcedFor
 }
 
-// passingFor is how long after it was reported a free lock is taken for one that nobody needs any more.
+// passingFor is the time after which a free lock that nobody waits for is taken for abandoned.
 const passingFor = 2 * time.Minute
 
 // Forget tells the observer that a lock, which this program made for a while, is needed no more: as soon as nobody holds it
@@ -162,7 +162,7 @@ func (o *Observer) watch(p *backendState, now time.Time) {
 	o.diagnoseAll(p, now)
 }
 
-// hiddenLock is what was last known of a lock that cannot be looked at now, and since when, by our clock.
+// hiddenLock keeps the last known version of a lock that cannot be read now. since is by our clock.
 type hiddenLock struct {
 	*Lock
 	since time.Time

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// attentionEvery is how often a source that is attended is known to run.
+	// attentionEvery is the interval in which a source that is attended shows that it runs.
 	attentionEvery = 250 * time.Millisecond
-	// stoppedFor is how long nothing of us must have run for that to be a gap.
+	// stoppedFor is the pause of this process above which events may have gone unseen.
 	stoppedFor = 3 * time.Second
 )
 

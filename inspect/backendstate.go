@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// backendState is what the Observer knows of one backend besides its locks. A source reports one, a recording of several.
+// backendState is the Observer's knowledge of one backend besides its locks. A source reports one, a recording of
+// several.
 type backendState struct {
 	source int
 	name   string
@@ -23,8 +24,8 @@ type backendState struct {
 	watched bool
 	// sessions as last reported, former the time before.
 	sessions, former map[int64]Session
-	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt and
-	// formerAt are when they were told, by our clock.
+	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt
+	// and formerAt date the reports, by our clock.
 	allSessions, allFormer bool
 	sessionsAt, formerAt   time.Time
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
@@ -69,7 +70,7 @@ func (p *backendState) keep(t *WatchTable) {
 	}
 }
 
-// historyOf is what was seen of a lock; nil while nobody watches it.
+// historyOf returns the history of a lock; nil while nobody watches it.
 func (p *backendState) historyOf(l *Lock) *History {
 	switch {
 	case p.since.IsZero():
@@ -180,10 +181,10 @@ func (p *backendState) returning(c *Contender, missing time.Time) bool {
 const longestUsual = 40 * time.Second
 
 const (
-	// shortestTimeout is how long a session lives at least after its client was last heard of: servers refuse less than two
-	// of their ticks, which nobody sets to less than half a second.
+	// shortestTimeout that a session can have: servers refuse less than two of their ticks, which nobody sets to less
+	// than half a second.
 	shortestTimeout = time.Second
-	// contactSlack is how far the instant may be off at which a client was last heard of: the round trip of the question.
+	// contactSlack is the tolerance of a client's last contact: the round trip of the question.
 	contactSlack = 250 * time.Millisecond
 )
 
@@ -206,11 +207,11 @@ func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
 }
 
-// arrived is how much older than the table of sessions a contender must be to be missed in it: reading the tables of
+// arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading the tables of
 // several servers takes a while.
 const arrived = 5 * time.Second
 
-// came is when, by our clock, a contender was there at the latest.
+// came returns the latest instant, by our clock, at which a contender entered.
 func (p *backendState) came(c *Contender) time.Time {
 	if p.state.ClockKnown() && !c.Since.IsZero() {
 		return c.Since.Add(-p.state.ClockOffset())

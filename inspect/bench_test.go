@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// heap is how many bytes live on the heap.
+// heap returns the live bytes.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

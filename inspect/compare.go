@@ -6,12 +6,12 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// expirySlack is how far the computed end of a Redis key may be off: half a round trip and the clocks' rounding.
+// expirySlack is the tolerance of the computed end of a Redis key: half a round trip and the clocks' rounding.
 const expirySlack = 50 * time.Millisecond
 
-// view is how we saw a lock change from one version to the next.
+// view qualifies the sight of a lock's change from one version to the next.
 type view struct {
-	// at is when, by our clock.
+	// at our clock.
 	at time.Time
 	// first: the lock was met while its backend was looked at for the first time; what is in it was there before.
 	first bool
@@ -31,7 +31,7 @@ type view struct {
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 
-// mostUnseen is how long before a key ran out it may have been seen last for its end to be taken for that.
+// mostUnseen is the longest time between the last sight of a key and its expiry for its end to be taken for that.
 const mostUnseen = 500 * time.Millisecond
 
 // compare reports what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
@@ -50,7 +50,7 @@ func compare(was, is *Lock, v view) []Event {
 	return events
 }
 
-// certaintyOf is how sure it is that an event was what its kind says.
+// certaintyOf grades the kind of an event: an end may look like another.
 func certaintyOf(e *Event, v view) recipe.Confidence {
 	switch e.Kind {
 	case EventEnded:

@@ -79,7 +79,7 @@ func (g *gate) seen(words string) string {
 	return g.stands()
 }
 
-// stands says what the lock is, and who holds and who waits for whom.
+// stands words the lock's state, with its holders and each waiter's predecessor.
 func (g *gate) stands() string {
 	number := func(name Untrusted) string {
 		n, _ := strconv.Atoi(name.Raw()[len(name)-10:])

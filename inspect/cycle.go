@@ -50,7 +50,7 @@ func cheaper(a, b *Contender) bool {
 	return heldFrom(a).After(heldFrom(b))
 }
 
-// heldFrom is when a holder got its lock or, not knowing that, came.
+// heldFrom returns the time of the grant or, where that is unknown, of entering the queue.
 func heldFrom(c *Contender) time.Time {
 	if c.HeldSince.IsZero() {
 		return c.Since

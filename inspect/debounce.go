@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// debounce is how long a finding must be gone before that is reported: some come and go with every change of hands.
+// debounce is the delay of a finding's end: some come and go with every change of hands.
 const debounce = 5 * time.Second
 
 // findingKey distinguishes a finding from others: of a lock or, with an empty path, of a backend.

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// beat is how often the locks are looked at whose findings depend on time; each is once in beats of them.
+	// beat is the interval of looking at the locks whose findings depend on time; each is once in beats of them.
 	beat  = 100 * time.Millisecond
 	beats = 20
 	// contendedBudget and otherBudget are how long the rules may run in a beat on locks that somebody waits for, and on the

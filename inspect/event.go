@@ -6,7 +6,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// EventKind is what happened.
+// EventKind names an event in the JSON of lockscope watch.
 type EventKind string
 
 // The kinds of events, as in the JSON of watch.
@@ -51,7 +51,7 @@ const CertaintyUnknown recipe.Confidence = "unknown"
 // Interval is a time by our clock.
 type Interval struct{ From, To time.Time }
 
-// ChangeKind is what became of a server.
+// ChangeKind names a change of a backend's servers.
 type ChangeKind string
 
 // The kinds of changes.
@@ -63,7 +63,7 @@ const (
 	Restarted ChangeKind = "restarted"
 )
 
-// Change is what became of a backend's servers. From and To are addresses, as of a target; equal for Restarted.
+// Change of a backend's servers. From and To are addresses, as of a target; equal for Restarted.
 type Change struct {
 	What     ChangeKind
 	From, To string
@@ -72,7 +72,7 @@ type Change struct {
 // Event is one change that was seen. Nobody may change what it points to.
 type Event struct {
 	Kind EventKind
-	// At is when, by our clock, it was seen.
+	// At our clock, when it was seen.
 	At time.Time
 	// Lock it is about; zero for a backend's.
 	Lock ID
@@ -81,7 +81,8 @@ type Event struct {
 	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the servers
 	// tell no sessions, or what they last reported of this one was too long ago.
 	Certainty recipe.Confidence
-	// Between is when it happened where that was not seen, or the time of an EventBlind; zero where it was seen at At.
+	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
+	// at At.
 	Between Interval
 	// Previous is the holder before, as it was, of a handover; else nil.
 	Previous *Contender

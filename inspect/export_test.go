@@ -2,7 +2,7 @@ package inspect
 
 import "time"
 
-// Beat is what Run does at every beat. lapped says that it came to the last of the locks that somebody waits for.
+// Beat runs one beat of Run. lapped reports whether it came to the last of the locks that somebody waits for.
 func (o *Observer) Beat(at time.Time) (lapped bool) {
 	o.onBeat(at)
 	return o.contended == (ID{})

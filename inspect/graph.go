@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Identity is who stands behind contenders, on whatever locks: a ZooKeeper session of a backend, or a process (or a
-// thread of it, where its library names one) on Redis. Never a label: two processes may bear the same.
+// Identity of a contender across locks: a ZooKeeper session of a backend, or a process (or a thread of it, where its
+// library names one) on Redis. Never a label: two processes may bear the same.
 type Identity struct {
 	backend string
 	session int64
@@ -17,7 +17,7 @@ type Identity struct {
 	library, host, pid, thread Untrusted
 }
 
-// Identity tells who stands behind a contender of a backend's lock; false when that is not known.
+// Identity returns the identity behind a contender of a backend's lock; false when that is unknown.
 func (c *Contender) Identity(backend string) (Identity, bool) {
 	o := &c.Owner
 	switch {

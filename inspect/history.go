@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// recentSpans is how many of a lock's last holds are kept.
+	// recentSpans limits the last holds that are kept of a lock.
 	recentSpans = 32
-	// recentRenewals is how many intervals between renewals the usual one is taken of.
+	// recentRenewals limits the intervals between renewals of which the usual one is taken.
 	recentRenewals = 8
-	// formerLocks is how many locks that are gone keep their history, should they come back.
+	// formerLocks limits the histories that are kept of locks that are gone, should they come back.
 	formerLocks = 1000
 	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another renewal: several masters
 	// are told and read one after the other, and a reading is off by its round trip. Clients renew at a third of it, as a
@@ -22,9 +22,9 @@ const (
 	oneRenewal = 6
 )
 
-// track is what the Observer remembers of a lock in which something happened: about 1 KB while little did, and at most
-// 16 KB, of which 7 are the last holds (their texts are those of the lock) and 3 each of two histograms, which are
-// made at the 33rd span. BenchmarkHistoryMemory measures both.
+// track holds the history of a lock in which something happened: about 1 KB while little did, and at most 16 KB, of which
+// 7 are the last holds (their texts are those of the lock) and 3 each of two histograms, which are made at the 33rd span.
+// BenchmarkHistoryMemory measures both.
 type track struct {
 	view         History // without what is computed when it is published
 	holds, waits durations
@@ -151,7 +151,7 @@ func (t *track) ended(c change, e *Event) {
 	}
 }
 
-// sawtooth is how the present holder prolonged its key.
+// sawtooth follows the renewals of the present holder in its key's time to live.
 type sawtooth struct {
 	Renewal
 	intervals [recentRenewals]time.Duration

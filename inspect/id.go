@@ -37,7 +37,7 @@ func (id ID) Compare(other ID) int {
 	return cmp.Compare(id.Path, other.Path)
 }
 
-// MarshalText is what String writes.
+// MarshalText returns the form of String.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
 // UnmarshalText reads it back; unlike ParseID it takes an empty backend or path.

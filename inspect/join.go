@@ -133,8 +133,8 @@ func appeared(l *Lock, offset time.Duration) {
 	}
 }
 
-// WatchSettle is how long before the watch table a queue must have been read for the table to tell that a watch is
-// missing: who has just come, or whose predecessor has just gone, takes a few of its round trips to set it.
+// WatchSettle is the age that a queue must have before the watch table shows that a watch is missing: a contender that
+// has just come, or whose predecessor has just gone, takes a few of its round trips to set it.
 const WatchSettle = 200 * time.Millisecond
 
 // identify fills in the clients behind the sessions.

@@ -19,7 +19,7 @@ const (
 	Redis     BackendKind = "redis"
 )
 
-// Kind is what a lock is.
+// Kind of a lock.
 type Kind string
 
 // The kinds of locks, as in the JSON.
@@ -32,7 +32,7 @@ const (
 	KindUnknown   Kind = "unknown"
 )
 
-// State is what can be said of a lock as a whole.
+// State of a lock as a whole.
 type State string
 
 // The states of a lock; Split and Minority only with several Redis masters (see Verdict).
@@ -59,8 +59,8 @@ type Lock struct {
 	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender
-	// WaitersAtLeast is how many client instances are known to wait although their entries cannot be seen, from the
-	// subscribers of the channel on which a Redis library tells its waiters.
+	// WaitersAtLeast counts the client instances that are known to wait although their entries cannot be seen, from the
+	// subscribers of the channel on which a Redis library wakes its waiters.
 	WaitersAtLeast int
 	// Masters has a vote for each master of a Redis backend; empty for ZooKeeper.
 	Masters []Vote
@@ -69,14 +69,14 @@ type Lock struct {
 	// ValidUntil is until when, by our clock, a Redis holder may trust its lock; zero when nobody holds it, the
 	// lock never expires or we cannot tell.
 	ValidUntil time.Time
-	// ReadAt is when, by our clock, the lock was last read. See AsOf for how old that makes it.
+	// ReadAt is the time, by our clock, of the lock's newest reading. See AsOf for its age.
 	ReadAt time.Time
 	// Polled: nothing tells of its changes, so that what is known of it is as old as ReadAt.
 	Polled bool
-	// UnseenSince is when, by our clock, it was last seen as it was before this version, where nothing told of the change; zero
-	// where it was told.
+	// UnseenSince is the time, by our clock, at which the lock was last seen as it was before this version, where the
+	// change was not reported; zero where it was.
 	UnseenSince time.Time
-	// Unseen is what could not be looked at, and so is unknown of it.
+	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
 	Findings []Finding
 
@@ -101,7 +101,7 @@ func (l *Lock) Contender(name Untrusted) (Contender, bool) {
 	return Contender{}, false
 }
 
-// ContenderState says whether a contender holds or waits.
+// ContenderState is that of a contender in the queue.
 type ContenderState string
 
 // The states of a contender. Pending: a semaphore lease that exists but is not granted.
@@ -127,8 +127,8 @@ type Contender struct {
 	// there and Digest holds sha256:HEX of the whole.
 	Name   Untrusted
 	Digest string
-	// Place is where its znode is, seen from the lock's path, where that is not the lock's own directory: below it
-	// ("leases"), or beside it (".." when the lock's path is the znode itself). See Lock.Node.
+	// Place of its znode, seen from the lock's path, where that is not the lock's own directory: below it ("leases"), or
+	// beside it (".." when the lock's path is the znode itself). See Lock.Node.
 	Place string
 	// Recipe is the library that wrote it where that is another than the lock's; else empty.
 	Recipe string
@@ -140,12 +140,12 @@ type Contender struct {
 	// Count is the re-entrancy; 1 where the library does not record it.
 	Count int
 	Owner Owner
-	// Since is when it entered the queue and HeldSince when it was granted, both by the backend's clock; zero when
+	// Since is the time of entering the queue and HeldSince that of the grant, both by the backend's clock; zero when
 	// unknown.
 	Since, HeldSince time.Time
 	// Seen is since when, by our clock, an Observer has seen it in its state without interruption; zero before.
 	Seen time.Time
-	// ExpiresAt is when a Redis key runs out, by our clock; zero when it never does (NoExpiry) or there is no TTL.
+	// ExpiresAt is the expiry of a Redis key, by our clock; zero when it never expires (NoExpiry) or there is no TTL.
 	ExpiresAt time.Time
 	NoExpiry  bool
 	// Watches is the predecessor that a waiter should watch by its recipe's rule, and Watch whether it does.
@@ -171,7 +171,7 @@ type Contender struct {
 	awaits    Untrusted // whom before it its session watches, by the table; see noteAwaited
 }
 
-// Owner is who stands behind a contender. Empty fields are unknown.
+// Owner is the client behind a contender. Empty fields are unknown.
 type Owner struct {
 	Label Untrusted
 	// Session is the ZooKeeper session; 0 is none.
@@ -187,13 +187,14 @@ type Owner struct {
 	SessionTimeout time.Duration
 }
 
-// Vote is what one Redis master says of a key.
+// Vote of one Redis master about a key.
 type Vote struct {
 	Addr string
 	// Up is false when the master did not answer; Error says why.
 	Up    bool
 	Error string
-	// LastPresent is when, by our clock, the key was last seen on the master; zero when it was not, or is there.
+	// LastPresent is the time, by our clock, at which the key was last seen on the master; zero when it was not, or is
+	// there.
 	LastPresent time.Time
 	// Present: the key exists. Foreign: it holds something that is no lock (Value then names the type).
 	Present, Foreign bool
@@ -207,8 +208,8 @@ type Vote struct {
 	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
 	// holders, with a space between two.
 	Held *recipe.Record
-	// Unseen is what could not be read of the key on this master although it answered, and so is unknown there. Without the
-	// holders (AspectHolders) the master may give its vote to anybody.
+	// Unseen lists the refused and failed reads of the key on this master although it answered. Without the holders
+	// (AspectHolders) the master may give its vote to anybody.
 	Unseen []Unseen
 }
 
@@ -229,7 +230,7 @@ func (s Severity) Rank() int { return slices.Index([]Severity{Info, Warning, Cri
 type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// Subject is what in the lock or backend it is about, for programs; Evidence is for people to read.
+	// Subject in the lock or backend, for programs; Evidence is for people to read.
 	Subject    Subject           `json:"subject,omitzero"`
 	Message    string            `json:"message"`
 	Evidence   map[string]any    `json:"evidence"`
@@ -237,7 +238,7 @@ type Finding struct {
 	Confidence recipe.Confidence `json:"confidence"`
 }
 
-// BackendState is how well a backend can be read.
+// BackendState grades the reading of a backend.
 type BackendState string
 
 // The states of a backend. Degraded: a part of it does not answer.
@@ -247,7 +248,7 @@ const (
 	Down      BackendState = "down"
 )
 
-// Mode is how changes on a backend reach us.
+// Mode of learning of changes on a backend.
 type Mode string
 
 // The modes of reading.
@@ -267,28 +268,29 @@ type Backend struct {
 	Error string
 	// Servers in the order of the target; of a Redis Cluster all nodes, with Sentinel the master.
 	Servers []Server
-	// Topology is how a Redis backend's servers belong together; empty for ZooKeeper.
+	// Topology of a Redis backend's servers; empty for ZooKeeper.
 	Topology Topology
-	// Unseen is what could not be looked at beside the locks' own, and so could hide some of them or a finding.
+	// Unseen lists the refused and failed reads beside the locks' own, which could hide some locks or a finding.
 	Unseen   []Unseen
 	Findings []Finding
-	// Cost is what our reading costs its servers.
+	// Cost of our reading to its servers.
 	Cost Cost
-	// Reading is how it is read, in words for people: what a request asks for, and what tells of changes. Empty: not told.
+	// Reading describes the way of reading for people: the contents of a request, and what reports changes. Empty:
+	// unknown.
 	Reading string
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int
-	// Spread is how its locks stand on its masters, as counted by the Observer.
+	// Spread of its locks over its masters, as counted by the Observer.
 	Spread Spread
 	// Lost counts how often the servers, or one of them, stopped answering while we looked.
 	Lost int
-	// HeardAt is when, by our clock, one of its servers last answered us; zero when none did or that is not told. It is as of
-	// the telling: while the backend answers it is newer than that.
+	// HeardAt is the time, by our clock, at which one of its servers last answered us; zero when none did or that was not
+	// reported. It is as of the report: while the backend answers it is newer than that.
 	HeardAt time.Time
-	// DisturbedAt is when, by our clock, clients last had reason to connect anew, at the latest: a server started, another
-	// leader was elected, a server stopped answering, or we could not look. Whoever is missing from the servers' tables less
-	// than a session timeout after it may be on the way back. Zero: not known to have happened.
+	// DisturbedAt is the latest time, by our clock, at which clients last had reason to connect anew: a server started,
+	// another leader was elected, a server stopped answering, or we could not look. Whoever is missing from the servers'
+	// tables less than a session timeout after it may be on the way back. Zero: not known to have happened.
 	DisturbedAt time.Time
 }
 
@@ -306,7 +308,7 @@ func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	return l.ReadAt
 }
 
-// Topology is how the servers of a Redis backend belong together.
+// Topology of the servers of a Redis backend.
 type Topology string
 
 // The topologies of Redis.
@@ -342,7 +344,7 @@ type Cost struct {
 	Duty float64
 }
 
-// ServerState says whether a server answered.
+// ServerState grades the answers of a server.
 type ServerState string
 
 // The states of a server.
@@ -371,7 +373,7 @@ type Server struct {
 	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown.
 	ClockOffset time.Duration
 	ClockKnown  bool
-	// StartedAt is when the server process started, by our clock; of a ZooKeeper server since when it serves in its role, which
+	// StartedAt is the start of the server process, by our clock; of a ZooKeeper server the beginning of its role, which
 	// each election begins anew. Zero when unknown.
 	StartedAt time.Time
 	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when unknown. Lagging: it
@@ -384,18 +386,18 @@ type Server struct {
 	// empty when unknown.
 	MaxMemory      int64
 	EvictionPolicy string
-	// Persistence says how a Redis server survives a restart: "aof" or "rdb"; empty when unknown. INFO reports neither
-	// the fsync policy nor whether snapshots are configured, only whether there was one.
+	// Persistence of a Redis server over a restart: "aof" or "rdb"; empty when unknown. INFO reports neither the fsync
+	// policy nor whether snapshots are configured, only whether there was one.
 	Persistence string
 	Error       string
 }
 
-// Session is what a ZooKeeper server reports of a client's session.
+// Session of a client, as reported by a ZooKeeper server.
 type Session struct {
 	ID             int64
 	Client, Server string
 	Timeout        time.Duration
-	// LastContact is when, by our clock, the server last heard of the client; Established by the server's. Both zero when
-	// unknown.
+	// LastContact is the time, by our clock, at which the server last heard of the client; Established is by the
+	// server's. Both zero when unknown.
 	LastContact, Established time.Time
 }

@@ -38,7 +38,7 @@ type Observer struct {
 	changed  map[ID]struct{}
 	events   []Event
 	cleared  map[findingKey]Event // findings that are gone, which is not reported yet
-	// clearing is when each was, in that order.
+	// clearing holds the debounced ends of findings, the earliest first.
 	clearing []clearing
 	dirty    bool
 

@@ -6,7 +6,7 @@ import "sync"
 // 250 ms. An owner is a ZooKeeper session, or a process or its thread on Redis.
 func (s *Snapshot) Cycles() []Cycle { return s.cycles }
 
-// History is what was seen of a lock while it was watched; nil when nothing happened to it.
+// History of a lock while it was watched; nil when nothing happened to it.
 func (s *Snapshot) History(id ID) *History {
 	if l := s.Lock(id); l != nil {
 		return l.history

@@ -37,10 +37,10 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 	return err
 }
 
-// longestQuiet is how much of a time in which nothing happened is played: its end.
+// longestQuiet of a time without events is played: its end.
 const longestQuiet = time.Hour
 
-// pace is how far time moves on at once where nothing has happened for so long.
+// pace returns the step of playback after so long without an event.
 func pace(quiet time.Duration) time.Duration {
 	switch {
 	case quiet < 5*time.Second:

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxValue is how many bytes of a value are shown and decoded.
+	// maxValue limits the bytes of a value that are shown and decoded.
 	maxValue = 1 << 10
-	// maxAliens is how many children that are no contenders a lock names.
+	// maxAliens limits the children that are no contenders in a lock's list.
 	maxAliens = 16
 )
 
@@ -29,11 +29,11 @@ type Znode struct {
 	Created, Modified time.Time
 }
 
-// Directory is what was read of a lock directory.
+// Directory holds what was read of a lock directory.
 type Directory struct {
 	Children []Znode
-	// Created is how many children were ever created in it, which is the number that the server gives next: half of the sum
-	// of a Stat's cversion and numChildren (DataNode.copyStat). Zero is unknown.
+	// Created counts the children ever created in it, which is the number that the server gives next: half of the sum of
+	// a Stat's cversion and numChildren (DataNode.copyStat). Zero is unknown.
 	Created int64
 	// Data of the directory itself; nil when it was not read.
 	Data []byte
@@ -41,7 +41,7 @@ type Directory struct {
 	Parts map[string][]Znode
 	// Lease is the znode of a lease (Znode.IsLease) that there was when it was last seen; nil where none is remembered.
 	Lease *Znode
-	// Now is when, by our clock, leases are to be judged; zero is when it was read.
+	// Now is the time, by our clock, for which leases are judged; zero means the time of reading.
 	Now time.Time
 }
 
@@ -116,7 +116,7 @@ func readQueue(children []Znode, created int64) queue {
 	return q
 }
 
-// prefix is what stands before an entry's number.
+// prefix of an entry's name, before its number.
 func prefix(e recipe.Entry) string {
 	before, _, _ := recipe.SplitSequence(e.Name)
 	return before

@@ -1,11 +1,11 @@
 package inspect
 
-// Reach is how commands reach a backend, as words of a shell: quoted, and never with a secret. What is empty is not known,
-// as of a recording.
+// Reach holds what commands need to reach a backend, as words of a shell: quoted, and never with a secret. What is empty
+// is unknown, as of a recording.
 type Reach struct {
 	// Target names it to lockscope: a target or a profile.
 	Target string
-	// Client is what the service's own client needs: all of it for zkCli.sh, what comes besides host and port for redis-cli.
+	// Client arguments of the service's own client: all of them for zkCli.sh, those besides host and port for redis-cli.
 	Client string
 }
 

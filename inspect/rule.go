@@ -27,23 +27,23 @@ type Case struct {
 	// Sessions of the lock's backend; nil when no server reported. All of them only when AllSessions.
 	Sessions    map[int64]Session
 	AllSessions bool
-	// SessionsAt is when, by our clock, Sessions were read; zero when unknown.
+	// SessionsAt is the time, by our clock, at which Sessions were read; zero when unknown.
 	SessionsAt time.Time
 	// Watches is the newest watch table that speaks of the lock; nil when none was read.
 	Watches *WatchTable
-	// History is what was seen of the lock so far; nil in a one-shot command.
+	// History of the lock so far; nil in a one-shot command.
 	History *History
-	// Spread is how the locks of the backend stand on its masters.
+	// Spread of the backend's locks over its masters.
 	Spread Spread
 	// Cycle are the locks of a wait-for cycle that this one is in, and the owners between them; nil when in none.
 	Cycle *Cycle
-	// StuckAfter is how long a holder may hold while others wait before that is worth telling.
+	// StuckAfter is the time for which a holder may hold while others wait before that is reported.
 	StuckAfter time.Duration
-	// Reach is how commands reach the backends, by their names.
+	// Reach of the backends by command, by name of the backend.
 	Reach map[string]Reach
 }
 
-// History is what was seen of one lock while we watched.
+// History of one lock while we watched.
 type History struct {
 	// Since when, by our clock, it was watched.
 	Since time.Time
@@ -68,19 +68,19 @@ type Span struct {
 	Queued, Granted, Ended time.Time
 }
 
-// Spans are how long something took, many times.
+// Spans summarise many durations of one kind.
 type Spans struct {
 	Count         int
 	P50, P99, Max time.Duration
 }
 
-// Renewal is how a holder prolongs its key, read from its times to live.
+// Renewal of a holder's key, read from its times to live.
 type Renewal struct {
 	// Count of renewals that were seen, Every is the usual time between two, Last the newest.
 	Count int
 	Every time.Duration
 	Last  time.Time
-	// TTL is what a renewal sets.
+	// TTL that a renewal sets.
 	TTL time.Duration
 	// Missed counts the renewals that should have been between two others and were not.
 	Missed int

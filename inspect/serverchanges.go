@@ -13,7 +13,7 @@ type run struct {
 	started time.Time
 }
 
-// cluster is what was last known of who serves a backend, also while it could not be asked.
+// cluster is the last known composition of a backend's servers, kept while it cannot be asked.
 type cluster struct {
 	leader  string
 	masters []string // in the order of the servers

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// SettleFor is how long what a finding rests on must have stood before it is reported, where one look may see a state halfway (see
-// [Rule.AsOf]): who asks one master after the other, sets its watch after its node or moves to another server takes less.
+// SettleFor is the time for which the state that a finding rests on must have stood before it is reported, where one look
+// may see a state halfway (see [Rule.AsOf]): who asks one master after the other, sets its watch after its node or moves
+// to another server takes less.
 const SettleFor = time.Second
 
 // suspicion is a finding that may pass, and as of which read, by our clock, it has stood. Settled ones are reported.
@@ -17,7 +18,7 @@ type suspicion struct {
 	settled bool
 }
 
-// suspicions are what rules found that may pass, and the locks to ask about again, the soonest first.
+// suspicions are findings that may pass, and the locks to ask about again, the soonest first.
 type suspicions struct {
 	of     map[ID][]suspicion
 	due    []dueSuspicion

@@ -30,7 +30,7 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	return l
 }
 
-// entered is when the lock was taken: a node that stays is written anew each time.
+// entered returns the time of taking the lock: a node that stays is written anew each time.
 func entered(n Znode) time.Time {
 	if n.EphemeralOwner == 0 {
 		return n.Modified

@@ -16,8 +16,8 @@ type Snapshot struct {
 	// Changed are the locks that were put or removed since the snapshot that the same subscription saw before; nil
 	// in its first one.
 	Changed []ID
-	// Events are what happened since that snapshot, the oldest first, and Dropped how many before them were too many to
-	// keep; none in the first one.
+	// Events since that snapshot, the oldest first, and the number Dropped before them as too many to keep; none in the
+	// first one.
 	Events   []Event
 	Dropped  int
 	locks    table
@@ -58,7 +58,7 @@ func (s *Snapshot) Locks() iter.Seq[*Lock] { return s.locks.all() }
 // Lock finds a lock by its id; nil when there is none.
 func (s *Snapshot) Lock(id ID) *Lock { return s.locks.get(id) }
 
-// Session is what the servers of l's backend last reported of a contender's session; false when they did not.
+// Session of a contender, as the servers of l's backend last reported it; false when they did not.
 func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 	session, ok := s.sessions[l.ID.Backend][c.Owner.Session]
 	return session, ok && c.Owner.Session != 0
@@ -77,7 +77,7 @@ func (s *Snapshot) Backend(name string) *Backend {
 	return nil
 }
 
-// Age is how long ago an instant of the lock's backend was, by that backend's clock; false when t is zero.
+// Age of an instant by the clock of the lock's backend; false when t is zero.
 func (s *Snapshot) Age(l *Lock, t time.Time, now time.Time) (time.Duration, bool) {
 	if t.IsZero() {
 		return 0, false

@@ -17,8 +17,8 @@ type Source interface {
 	Focus(ids []ID)
 }
 
-// Update is what a source saw, as whole values, never as deltas. Nobody may change what it points to, neither
-// the source after emitting it nor the receiver.
+// Update of a source, in whole values, never as deltas. Nobody may change what it points to, neither the source after
+// emitting it nor the receiver.
 type Update struct {
 	// Put holds new versions of locks, Gone the locks that no longer exist.
 	Put  []*Lock
@@ -43,18 +43,18 @@ type Gap struct {
 	From, Until time.Time
 }
 
-// WatchTable says which sessions watch which paths: data and exists watches only, child watches are not in the
-// servers' tables.
+// WatchTable lists the sessions that watch a path: data and exists watches only, child watches are not in the servers'
+// tables.
 type WatchTable struct {
 	Backend string
-	// ReadAt is when, by our clock, the servers were asked.
+	// ReadAt is the time, by our clock, at which the servers were asked.
 	ReadAt time.Time
 	// Sessions by path.
 	Sessions map[string][]int64
 	// Unheard are sessions, in order, whose watches the table does not have: no server that told them its watches said
 	// that it serves them.
 	Unheard []int64
-	// Covers says which lock directories the table speaks of; nil means all.
+	// Covers lists the lock directories of which the table is complete; nil means all.
 	Covers []ID
 }
 

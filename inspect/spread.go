@@ -1,7 +1,7 @@
 package inspect
 
-// Spread is how the locks of a backend of several Redis masters stand on them, counted over those of which every master
-// answered and at least one has the key.
+// Spread of the locks of a backend over its Redis masters, counted over those of which every master answered and at least
+// one has the key.
 type Spread struct {
 	// Masters there are, Locks that were counted, and OnOne those of which no value stands on more than one master.
 	Masters, Locks, OnOne int
@@ -15,7 +15,7 @@ func (s Spread) Suspect() bool {
 	return s.Masters > 1 && s.OnOne == s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
 }
 
-// suspectLocks is how many locks must stand on one and the same of several masters for that to be no failed attempts.
+// suspectLocks on one and the same of several masters are too many for failed attempts.
 const suspectLocks = 5
 
 // spread counts, as locks come and go.
@@ -24,7 +24,7 @@ type spread struct {
 	on                    map[string]int // locks of onOne by master
 }
 
-// spreadNow is how the locks stand once all of them were looked at; nothing is counted before.
+// spreadNow returns the spread once all locks were looked at; nothing is counted before.
 func (p *backendState) spreadNow() Spread {
 	if s := &p.spread; p.watched || p.once() {
 		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on)}

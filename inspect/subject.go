@@ -2,8 +2,8 @@ package inspect
 
 import "strings"
 
-// Subject is what a finding is about within its lock or backend: what tells it from others of its rule. The zero value is
-// the lock or backend as a whole.
+// Subject of a finding within its lock or backend, which distinguishes it from others of its rule. The zero value is the
+// lock or backend as a whole.
 type Subject struct {
 	// Contender by its name on the server, and Digest where that is cut. See [Contender].
 	Contender Untrusted `json:"contender,omitzero"`

@@ -2,7 +2,7 @@ package inspect
 
 import "context"
 
-// maxEvents is how many events a subscription keeps for a reader that does not take them.
+// maxEvents limits the events that a subscription keeps for a reader that does not take them.
 const maxEvents = 10_000
 
 // Subscription hands out snapshots to one reader, always the newest, each with the changes and the events since the

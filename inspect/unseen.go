@@ -40,11 +40,11 @@ type Unseen struct {
 	Read  string `json:"read"`
 	// Reason why it was not answered, in the server's words where it gave any; not escaped.
 	Reason string `json:"reason"`
-	// Right is what would allow it, as people grant it: "+type", "READ on /locks", "cons in 4lw.commands.whitelist". Empty
-	// where no right is missing: the server is down, the reply was cut.
+	// Right that would allow the read, as people grant it: "+type", "READ on /locks", "cons in 4lw.commands.whitelist".
+	// Empty where no right is missing: the server is down, the reply was cut.
 	Right string `json:"right"`
-	// Advice is what to do where the target is at fault rather than a right or a server: it names a replica, or a node that is
-	// not there. Reason then says what Where is.
+	// Advice where the target is at fault rather than a right or a server: it names a replica, or a node that is not
+	// there. Reason then describes Where.
 	Advice string `json:"advice,omitempty"`
 }
 

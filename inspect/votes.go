@@ -55,7 +55,7 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	return l
 }
 
-// recognise says which library wrote the most common value, or the structure that the masters hold.
+// recognise decodes the recipe of the most common value, or of the structure that the masters hold.
 func (l *Lock) recognise(t tally) {
 	for i := range l.Masters {
 		r := l.Masters[i].Held
@@ -73,7 +73,7 @@ func (l *Lock) recognise(t tally) {
 	}
 }
 
-// ballot is what a master votes for: the whole value of a plain string, or each holder of a structure.
+// ballot of a master: the whole value of a plain string, or each holder of a structure.
 type ballot struct {
 	value  Untrusted
 	digest string
@@ -176,8 +176,8 @@ func (t tally) verdict(quorum int) State {
 	}
 }
 
-// quorumExpiry is when the quorum falls apart: the quorum-th longest expiry among the votes. noExpiry when so many
-// never expire that it does not.
+// quorumExpiry returns the time at which the quorum falls apart: the quorum-th longest expiry among the votes. noExpiry
+// when so many never expire that it does not.
 func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	ends := make([]time.Time, 0, len(l.Masters))
 	forever := 0
@@ -215,5 +215,5 @@ func validUntil(l *Lock, now time.Time) time.Time {
 	return now.Add(left - left/100 - 2*time.Millisecond)
 }
 
-// Votes is how many masters hold the value that most masters hold.
+// Votes counts the masters that hold the most common value.
 func (l *Lock) Votes() int { return l.Margin + l.Quorum }

@@ -25,7 +25,7 @@ func (c *Contender) Who() Untrusted {
 	}
 }
 
-// Ballot is how many masters hold each value, most first: 2·2·1.
+// Ballot counts the masters of each value, most first: 2·2·1.
 func (l *Lock) Ballot() string {
 	counts := make(map[Untrusted]int)
 	for _, m := range l.Masters {
