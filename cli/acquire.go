@@ -167,7 +167,7 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	}
 }
 
-// insteadOf says what to do about a lock that others use in another way.
+// insteadOf advises on a lock that others use in another way.
 func (q *acquisition) insteadOf(mixed *lockops.RecipeError) string {
 	kind, _ := q.kindNamed(q.kind)
 	switch {

@@ -34,7 +34,7 @@ const (
 	exitInterrupted = 130
 )
 
-// Environment is what the program gets from outside.
+// Environment holds what the program gets from outside, so that tests can replace it.
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -187,7 +187,7 @@ func (a *app) complain(err error) {
 	a.say("%s", strings.ReplaceAll(text, "\n", "; "))
 }
 
-// ofScript is what Redis adds to the error of a script: its digest, and the line.
+// ofScript matches what Redis adds to the error of a script: its digest, and the line.
 var ofScript = regexp.MustCompile(`,? script: [0-9a-f]{40}, on @?user_script:\d+\.?`)
 
 // withoutPackages is the text of an error without the packages and scripts that it came from, which only programmers know.
@@ -199,7 +199,7 @@ func withoutPackages(text string) string {
 	return text
 }
 
-// withCheck says what to look at when a server cannot be reached, unless an error says that itself, or is a reply.
+// withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a reply.
 func withCheck(text string) string {
 	if strings.HasSuffix(text, ")") || strings.Contains(text, ": ERR ") {
 		return text
@@ -212,7 +212,7 @@ func (a *app) say(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, "lockscope: "+describe.Printable(fmt.Sprintf(format, args...)))
 }
 
-// terminal says whether w is a terminal, and how wide.
+// terminal returns the width of w, in cells; false when w is no terminal.
 func terminal(w any) (width int, ok bool) {
 	f, isFile := w.(*os.File)
 	if !isFile || !term.IsTerminal(f.Fd()) {
@@ -225,7 +225,7 @@ func terminal(w any) (width int, ok bool) {
 	return width, true
 }
 
-// width is how wide what is printed may be: the terminal's width, 0 without limit when it is printed elsewhere.
+// width of what is printed: the terminal's, in cells; 0, without limit, when it is printed elsewhere.
 func (a *app) width() int {
 	width, _ := terminal(a.Stdout)
 	return width

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// outcome is what a run of the program left.
+// outcome of a run of the program.
 type outcome struct {
 	code           int
 	stdout, stderr string

@@ -14,7 +14,7 @@ import (
 	"lockscope/lockops"
 )
 
-// killAfter is how long COMMAND may take to end when it is told to.
+// killAfter is the time that COMMAND gets between SIGTERM and SIGKILL.
 const killAfter = 5 * time.Second
 
 // runCommand runs COMMAND under the lock and passes its exit code on. When the lock is lost COMMAND is told to end,

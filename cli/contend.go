@@ -149,7 +149,7 @@ func (q *contention) contendTarget(ctx context.Context) (contend.Target, error) 
 	return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
 }
 
-// manyHint is what may be wrong when many sessions cannot be had.
+// manyHint names the likely cause when many sessions cannot be had.
 func (q *contention) manyHint() string {
 	if q.target.Service == connect.ZooKeeper && q.config.Contenders > 50 {
 		return " (a server takes maxClientCnxns connections of one host, 60 by default: try a smaller -n)"
@@ -177,7 +177,6 @@ func (q *contention) watch(run *contend.Run) {
 	}
 }
 
-// contentionProgress says how far a run is.
 func contentionProgress(r contend.Report, c contend.Config) string {
 	waiting := 0
 	for _, c := range r.Contenders {

@@ -70,7 +70,7 @@ func (s setup) servers() []string {
 
 var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z|]+)' command`)
 
-// missingRight is what a refusal says is missing, as ACL SETUSER takes it in a shell.
+// missingRight returns the right that a refusal names, as ACL SETUSER takes it in a shell.
 func missingRight(text string) string {
 	if said := deniedCommand.FindStringSubmatch(text); said != nil {
 		return describe.Quote("+" + strings.ToLower(said[1]))

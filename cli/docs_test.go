@@ -15,7 +15,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// section is what docs/cli.md says of one command.
+// section of docs/cli.md about one command.
 type section struct{ title, text string }
 
 func commandSections(t *testing.T) map[string]section {

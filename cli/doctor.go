@@ -173,7 +173,7 @@ func blank(s *inspect.Snapshot) bool {
 	return s.Len() == 0 && !slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
 }
 
-// tally says how much was found, such as "2 critical, 1 warning".
+// tally counts the findings in words, such as "2 critical, 1 warning".
 func tally(counts map[inspect.Severity]int) string {
 	var parts []string
 	if n := counts[inspect.Critical]; n > 0 {
@@ -216,7 +216,7 @@ func advice(text string) string {
 	return strings.Join(lines, "\n         ")
 }
 
-// named is how many places a complaint lists before it counts the rest.
+// named limits the places that a complaint lists; it counts the rest.
 const named = 4
 
 func enumerate(on []string) string {

@@ -64,7 +64,7 @@ func (w *ward) watch(conn *zk.Conn, path string) {
 	}
 }
 
-// kazoo is how kazoo's Lock names a contender; the server adds the number.
+// kazoo makes the name of a contender as kazoo's Lock does; the server adds the number.
 func (w *ward) kazoo() string {
 	w.made++
 	return fmt.Sprintf("%032x__lock__", w.made)
@@ -132,7 +132,7 @@ func (w *ward) breakZooKeeper(root string) map[string][]string {
 	}
 }
 
-// diagnosis is which rules a run of doctor names, by lock or backend, and what it says.
+// diagnosis of a run of doctor: its rules, by lock or backend, and its output.
 type diagnosis struct {
 	code  int
 	rules map[string][]string

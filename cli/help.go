@@ -37,7 +37,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noCommand says what to do with a first argument that is neither a command nor a target.
+// noCommand advises on a first argument that is neither a command nor a target.
 func noCommand(root *cobra.Command, arg string) error {
 	if advice := noTarget(arg); advice != nil {
 		return advice

@@ -25,7 +25,7 @@ type labDriver struct {
 	app   *app
 	setup setup
 	label string
-	// forget tells that a lock, made for a run, is needed no more.
+	// forget a lock that was made for a run and is needed no more.
 	forget func(inspect.ID)
 
 	mu       sync.Mutex
@@ -80,7 +80,7 @@ func (l *labDriver) Backends() []lab.Backend {
 	return list
 }
 
-// choice is how a lock of a backend is taken.
+// choice returns the way of taking a lock of a backend.
 func (l *labDriver) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
 	target, err := l.setup.backend(backend)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *labDriver) held(ctx context.Context, locker lockops.Locker, acquire fun
 	return h, nil
 }
 
-// session is that of a backend; it connects if there is none yet.
+// session returns that of a backend; it connects if there is none yet.
 func (l *labDriver) session(ctx context.Context, q *lockChoice) (lockops.Session, error) {
 	l.mu.Lock()
 	if l.closed {
@@ -283,7 +283,7 @@ func (l *labDriver) contendTarget(c lab.RunOptions) (contend.Target, error) {
 	return contend.NewRedis(contend.Redis{Site: site, Masters: masters}), nil
 }
 
-// labClose is how long giving everything back may take.
+// labClose limits the time for giving everything back.
 const labClose = 5 * time.Second
 
 func (l *labDriver) release(h *labHold) {

@@ -95,7 +95,7 @@ func (q *lockChoice) checkRecipe() error {
 	return nil
 }
 
-// servers are what the lock stands on.
+// servers returns those of the lock, in the form that lockops takes.
 func (q *lockChoice) servers() lockops.Servers {
 	switch {
 	case q.target.Service == connect.ZooKeeper:

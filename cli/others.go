@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect"
 )
 
-// othersWithin is how long the other locks of the targets are read for what they tell of one.
+// othersWithin limits the reading of the targets' other locks, of which some may bear on one.
 const othersWithin = 5 * time.Second
 
 // withOthers is a look at one lock with what only the others tell of it. They are read where it may be a part of a deadlock,

@@ -43,7 +43,7 @@ func (a *app) observeOnce(ctx context.Context, observer *inspect.Observer) error
 	}
 }
 
-// progress says how far a look is.
+// progress words the first pass so far, by backend.
 func progress(s *inspect.Snapshot) string {
 	var parts []string
 	for _, b := range s.Backends {

@@ -8,8 +8,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// reach is how commands that are typed into a shell reach each backend as this program does. What a shell could not be told
-// is left out.
+// reach returns the words with which commands that are typed into a shell reach each backend as this program does. What
+// cannot be put into a shell's words is left out.
 func (s setup) reach() map[string]inspect.Reach {
 	all := make(map[string]inspect.Reach, len(s.targets))
 	for _, t := range s.targets {
@@ -34,7 +34,7 @@ func (s setup) targetWords(t connect.Target) string {
 	return words
 }
 
-// clientWords are what the service's own client needs to be told of a backend; of a Redis master besides its address.
+// clientWords returns the arguments of the service's own client for a backend; of a Redis master besides its address.
 func clientWords(t connect.Target) string {
 	parts := redisOptions(t)
 	if t.Service == connect.ZooKeeper {

@@ -170,8 +170,8 @@ func (r *release) check(ctx context.Context, args []string) (act.Request, error)
 	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter}, err
 }
 
-// misnamed is what to do where the owner is what is shown of a contender rather than its name; nil where it is not. Which
-// one is meant is not guessed.
+// misnamed advises where the owner is what is shown of a contender rather than its name; nil where it is not. Which one
+// is meant is not guessed.
 func (r *release) misnamed(p act.Preview) error {
 	switch {
 	case len(p.Alike) == 0 || p.Seen != nil:
@@ -216,7 +216,7 @@ func show(to io.Writer, p act.Preview) {
 	}
 }
 
-// confirm is how the operator agreed; an error says why not.
+// confirm returns the form of the operator's agreement, for the audit; without it, an error with the reason.
 func (r *release) confirm(p act.Preview) (string, error) {
 	if r.yes {
 		return "--yes", nil
@@ -287,7 +287,7 @@ func (r *release) report(request act.Request, result act.Result, err error) erro
 	return nil
 }
 
-// why says what a refusal means, and what to do.
+// why explains a refusal, with advice.
 func (r *release) why(request act.Request, result act.Result) string {
 	again := " (look again: " + r.setup.command("show", request.ID) + ")"
 	if result.Detail != "" {

@@ -114,7 +114,7 @@ func (r *releasers) connected(ctx context.Context, t connect.Target) (act.Releas
 	return made, nil
 }
 
-// perMaster is how long one Redis master may take to answer one request of a release.
+// perMaster limits the answer of one Redis master to one request of a release.
 const perMaster = 2 * time.Second
 
 func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser, func(), error) {
@@ -167,7 +167,7 @@ func (r *releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.Z
 	return r.app.zkSession(ctx, r.setup, t, options...)
 }
 
-// quorumWithin is how long the servers are asked why no session can be had with them.
+// quorumWithin limits asking the servers why no session can be had with them.
 const quorumWithin = 3 * time.Second
 
 // zkSession is a session with a target's servers. Where none can be had, the error says whether they have no quorum.

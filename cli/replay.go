@@ -81,7 +81,7 @@ func (a *app) lookAtRecording(path string) (*inspect.Snapshot, error) {
 	return observer.Snapshot(), nil
 }
 
-// recordingTitle is how a screen names a recording.
+// recordingTitle names a recording on the screen.
 func recordingTitle(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gz") }
 
 // showMoment opens the screen on a moment of a recording, with all instants as they were.
@@ -147,7 +147,7 @@ func (s *stage) Now() time.Time {
 	return s.Replay.Now()
 }
 
-// caption says when the recording has ended.
+// caption announces the end of the recording.
 func (s *stage) caption(time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ func (s setup) title() string {
 	return strings.Join(names, " ")
 }
 
-// screenOptions is what differs between the screen on real targets, the demo's, and a recording's.
+// screenOptions distinguish the screens of real targets, of the demo and of a recording.
 type screenOptions struct {
 	title   string
 	sandbox bool
@@ -84,7 +84,7 @@ type screenOptions struct {
 	caption func(time.Time) string
 	faults  lab.Faults // of the sandbox
 	audit   string     // the audit file; empty is the default one
-	// still is what the screen shows of an observer that does not run; nil where it does.
+	// still replaces the subscription to an observer that does not run; nil where it runs.
 	still *inspect.Subscription
 }
 

@@ -16,7 +16,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// setup is where a command looks, and with which secrets.
+// setup holds the targets of a command, and the secrets for them.
 type setup struct {
 	targets     []connect.Target
 	named       bool   // the targets, in the arguments; else they are the profile's
@@ -45,7 +45,7 @@ func isFile(arg string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// noTarget says what to do with an argument that is meant well but names no servers; nil where nothing is known of it.
+// noTarget advises on an argument that is meant well but names no servers; nil where nothing is known of it.
 func noTarget(arg string) error {
 	switch {
 	case arg == "demo":

@@ -120,7 +120,7 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 	return b.String()
 }
 
-// ownerFields are what an owner_command may name.
+// ownerFields returns the names that an owner_command may use.
 func ownerFields(l *inspect.Lock, c *inspect.Contender) map[string]string {
 	o := c.Owner
 	return map[string]string{

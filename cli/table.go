@@ -12,13 +12,13 @@ type table struct {
 	rows    [][]string // a cell for each column
 }
 
-// column says how the cells below a head stand, and what happens to them when a line is too wide.
+// column sets how the cells below a head are aligned, and cut when a line is too wide.
 type column struct {
 	head  string
 	right bool
 	// worth is 0 for a column that is always there; of the others those worth least are left out first.
 	worth int
-	// least is how many cells it may be cut to; 0: it is never cut.
+	// least width, in cells, to which it may be cut; 0: it is never cut.
 	least int
 }
 
@@ -52,7 +52,7 @@ func (t table) render(width int) string {
 	return b.String()
 }
 
-// fit is how wide each column is; 0: it is left out.
+// fit returns the width of each column, in cells; 0: it is left out.
 func (t table) fit(width int) []int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
@@ -92,7 +92,7 @@ func (t table) fit(width int) []int {
 	return widths
 }
 
-// total is how wide a line is; cut: with every column that may be cut as narrow as it can get.
+// total returns the width of a line, in cells; cut: with every column that may be cut as narrow as it can get.
 func (t table) total(widths []int, cut bool) int {
 	total := -len(gap)
 	for i, w := range widths {

@@ -138,7 +138,7 @@ func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {
 	return err
 }
 
-// widestName is where the column of names stops growing.
+// widestName limits the column of names, in cells.
 const widestName = 40
 
 // text is an event as a line: local time, what, where, who or why. offset is the backend's clock minus ours.
@@ -156,7 +156,7 @@ func pad(text string, cells int) string {
 	return text + strings.Repeat(" ", max(0, cells-ansi.StringWidth(text)))
 }
 
-// eventDetail says who it was, or what was found.
+// eventDetail words the owner or the finding of an event.
 func eventDetail(e inspect.Event, offset time.Duration) string {
 	switch {
 	case e.Finding != nil:
