@@ -28,7 +28,7 @@ func linearOf(c color.Color) linear {
 	return out
 }
 
-// contrast is that of WCAG 2.
+// contrast ratio of WCAG 2.
 func contrast(a, b color.Color) float64 {
 	light := func(c color.Color) float64 {
 		l := linearOf(c)

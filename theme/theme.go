@@ -35,8 +35,8 @@ type Options struct {
 	NoColor bool
 	// ASCII draws with 7-bit characters only.
 	ASCII bool
-	// Profile is what the terminal can show. Its zero value, unknown, is taken for true colour: what is written
-	// then is converted further down.
+	// Profile of the terminal's colours. Its zero value, unknown, is taken for true colour: what is written then is
+	// converted further down.
 	Profile colorprofile.Profile
 }
 
