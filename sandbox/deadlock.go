@@ -68,7 +68,7 @@ func transfer(ctx context.Context, first, then lockops.Locker, both *meeting) {
 	pause(ctx, 3*time.Second)
 }
 
-// meeting is where two clients wait for each other.
+// meeting lets two clients come to hold one lock each before either asks for the other's.
 type meeting struct {
 	mu    sync.Mutex
 	other chan struct{}

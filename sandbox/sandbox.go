@@ -16,7 +16,6 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// mastersCount is how many independent Redis masters there are.
 const mastersCount = 5
 
 // Scenario is a script of clients.

@@ -8,5 +8,5 @@ type Scene struct {
 	Lock string
 }
 
-// Scenes are what there is to see in the scenarios that are played, in the order of a guided tour.
+// Scenes of the scenarios that are played, in the order of a guided tour.
 func (s *Sandbox) Scenes() []Scene { return s.scenes }

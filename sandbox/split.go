@@ -32,7 +32,7 @@ func split() Scenario {
 	}
 }
 
-// rounds are who gets which master, in turn: a tie, a majority without any margin, a rest below the majority.
+// rounds give the masters to clients, in turn: a tie, a majority without any margin, a rest below the majority.
 var rounds = []struct {
 	winner [mastersCount]string
 	ttl    time.Duration

@@ -10,7 +10,7 @@ import (
 
 const (
 	stuckLock = "zk:/locks/payments"
-	// grantsBefore is how often the lock works well before its holder hangs: often enough to know what is usual.
+	// grantsBefore the holder hangs: enough to know what is usual.
 	grantsBefore = 30
 )
 
