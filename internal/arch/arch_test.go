@@ -96,7 +96,8 @@ var screens = map[string][]string{
 	"tui/timeline": {"tui/lanes"},
 }
 
-// rules are what a folder, and those below it, may import of the module; the ground, internal, is open to all.
+// rules list the imports from the module that a folder, and those below it, may have; the ground, internal, is open to
+// all.
 var rules = []struct {
 	of   string
 	only bool // the folder itself alone

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pathLike is what a page names between backquotes: a folder (it ends in a slash) or a file below one.
+// pathLike matches a folder (it ends in a slash) or a file below one between backquotes.
 var pathLike = regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*(?:/[a-zA-Z0-9_.-]+)*(?:/|/[a-z0-9_]+\\.(?:go|md|json)))`")
 
 // The papers that tell where things are stay true: each folder and file that they name is there.

@@ -30,7 +30,7 @@ type Config struct {
 }
 
 // Recipe describes locks of no known library by regular expressions, each of which has to match all of its text. Named
-// groups say what the parts are: host, pid, thread, label, library_id, mode.
+// groups extract the parts: host, pid, thread, label, library_id, mode.
 type Recipe struct {
 	// Backend is zookeeper or redis, Kind is mutex, rw, semaphore or election.
 	Backend string `yaml:"backend"`

@@ -12,7 +12,7 @@ import (
 // "ssh {host} jstack {pid}". It is shown, never run.
 type OwnerCommand string
 
-// OwnerFields are what an OwnerCommand may name in braces: what is known of the owner, and the lock's and the
+// OwnerFields returns the names that an OwnerCommand may use in braces: fields of the owner, and the lock's and the
 // contender's names.
 func OwnerFields() []string {
 	return []string{"host", "pid", "thread", "session", "client", "server", "label", "library_id", "lock", "name"}

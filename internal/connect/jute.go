@@ -36,7 +36,7 @@ func AppendACL(b []byte, acl []zk.ACL) []byte {
 	return b
 }
 
-// ErrReply says that a reply does not have what its operation promises.
+// ErrReply is the error of a reply that lacks what its operation promises.
 var ErrReply = errors.New("zookeeper: the server sent a reply that is none")
 
 // Decoder reads a reply's fields one after the other. After a field that is not there, all are zero and Err is set.

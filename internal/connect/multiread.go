@@ -24,7 +24,7 @@ type Read struct {
 	Children bool
 }
 
-// Items are how many reads a server counts for it.
+// Items counts the reads that a server counts for it.
 func (r Read) Items() int {
 	if r.Children {
 		return 2
@@ -32,7 +32,7 @@ func (r Read) Items() int {
 	return 1
 }
 
-// ReadResult is what came of a Read.
+// ReadResult of a Read.
 type ReadResult struct {
 	Data  []byte // part of the reply's body
 	Stat  zk.Stat
@@ -68,7 +68,7 @@ func appendMultiHeader(b []byte, op int32, done bool, code int32) []byte {
 	return AppendInt(AppendBool(AppendInt(b, op), done), code)
 }
 
-// Reads is what the reply to a MultiRead of these reads says, in their order. Its error is the reply's, or ErrReply.
+// Reads decodes the reply to a MultiRead of these reads, in their order. Its error is the reply's, or ErrReply.
 func (r Reply) Reads(reads []Read) ([]ReadResult, error) {
 	if r.Err != nil {
 		return nil, r.Err
@@ -135,12 +135,12 @@ type ReadSize struct {
 const (
 	// MostItems in one multiRead: more gain nothing, and others wait behind it.
 	MostItems = 200
-	// replyGoal is how long a reply is to be at most, in bytes: a request's limit as servers ship it (jute.maxbuffer).
+	// replyGoal limits a reply, in bytes, to a request's limit as servers ship it (jute.maxbuffer).
 	replyGoal  = 1 << 20
 	firstItems = 50
 )
 
-// Items is how many items to ask for next, at least one.
+// Items returns the number of items to ask for next, at least one.
 func (s *ReadSize) Items() int {
 	if s.most == 0 {
 		s.most = firstItems

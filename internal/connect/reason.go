@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// DialError is why there is no connection with a server.
+// DialError of a connection with a server.
 type DialError struct {
 	Addr string
 	Err  error
@@ -59,7 +59,7 @@ func Reason(err error) string {
 	}
 }
 
-// Unreachable says that an error is about a server that could not be reached or did not answer.
+// Unreachable reports whether an error is about a server that could not be reached or did not answer.
 func Unreachable(err error) bool {
 	var dial *DialError
 	var op *net.OpError

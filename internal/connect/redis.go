@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Secrets are what the servers ask of a client. They come from the environment or a profile, never from a URL, and
-// are never printed.
+// Secrets that the servers ask of a client. They come from the environment or a profile, never from a URL, and are never
+// printed.
 type Secrets struct {
 	RedisUsername, RedisPassword string
 	// SentinelUsername and SentinelPassword are for the sentinels themselves, which may have a login of their own.

@@ -122,7 +122,7 @@ func (t *Tap) Server() string {
 	return t.server
 }
 
-// LastAck is when the newest request, ping or connect request that a server has acknowledged in this session was sent:
+// LastAck is the send time of the newest request, ping or connect request that a server has acknowledged in this session:
 // the session cannot expire before LastAck + timeout. It carries a monotonic reading; zero when there is no session.
 func (t *Tap) LastAck() time.Time {
 	t.mu.Lock()
@@ -154,15 +154,15 @@ func (t *Tap) Requests() uint64 {
 	return t.requests
 }
 
-// DialError is why the newest attempt to connect failed, also when a server accepted and then never answered;
-// nil after a success. go-zookeeper only logs it.
+// DialError of the newest attempt to connect, also when a server accepted and then never answered; nil after a success.
+// go-zookeeper only logs it.
 func (t *Tap) DialError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.dialErr
 }
 
-// Latency is how long the newest acknowledged request, ping or connect request took, from send to answer; 0 before.
+// Latency of the newest acknowledged request, ping or connect request, from send to answer; 0 before.
 func (t *Tap) Latency() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -591,7 +591,7 @@ type ServerList struct {
 	brief     int // connections in a row that came within a second of the one before
 }
 
-// maxBrief is how many such connections are made before the next one has to wait.
+// maxBrief limits such connections in a row before the next one has to wait.
 const maxBrief = 4
 
 // Init takes the host:port of every server, in the order in which they are to be tried.

@@ -283,7 +283,7 @@ func (h *hang) cut() {
 	}
 }
 
-// newest is what the client of the newest connection has sent.
+// newest returns the bytes that the client of the newest connection has sent.
 func (h *hang) newest() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -40,7 +40,7 @@ const (
 	opCreateTTL       = 21
 )
 
-// commits says whether a successful reply to an operation proves that a quorum has committed it.
+// commits reports whether a successful reply to an operation proves that a quorum has committed it.
 func commits(op int32) bool {
 	switch op {
 	case opCreate, opDelete, opSetData, opSetACL, opMulti, opCreate2, opCreateContainer, opCreateTTL:
@@ -177,7 +177,7 @@ func (c *tapConn) noteEvent(body []byte) {
 	c.due = append(c.due, notice{event: t.onEvent, path: string(body[12 : 12+size])})
 }
 
-// notice is what somebody is to be told: a reply, an event, or a change.
+// notice carries a reply, an event or a change to its callback.
 type notice struct {
 	reply   func(i int, r Reply)
 	i       int
@@ -255,7 +255,7 @@ var replyErrors = map[int32]error{
 	errSessionMoved:   zk.ErrSessionMoved,
 }
 
-// Authenticated says whether this client has authenticated as somebody.
+// Authenticated reports whether this client has authenticated as somebody.
 func (t *Tap) Authenticated() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

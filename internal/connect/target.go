@@ -46,7 +46,7 @@ type Target struct {
 	TLS    *TLS
 }
 
-// TLS says how a connection is encrypted. Files are PEM.
+// TLS of a connection. Files are PEM.
 type TLS struct{ CA, Cert, Key, ServerName string }
 
 // ErrTarget is wrapped by every error about a target that cannot be used as written.
@@ -180,7 +180,7 @@ func parseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// holdsSecret says that a target has an @ before its first option's value: user and password of some kind, whatever
+// holdsSecret reports whether a target has an @ before its first option's value: user and password of some kind, whatever
 // slashes and question marks stand in them.
 func holdsSecret(rest string) bool {
 	at, query := strings.IndexByte(rest, '@'), strings.IndexByte(rest, '?')

@@ -50,7 +50,7 @@ func (t Target) scheme() string {
 	return string(t.Service)
 }
 
-// baseName is what a backend without a name is called, before a number where there are several.
+// baseName of a backend without a name, before a number where there are several.
 func (s Service) baseName() string {
 	if s == ZooKeeper {
 		return "zk"

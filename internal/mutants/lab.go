@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// limit is how long the tests of one mutant may run; one that hangs is dead.
+// limit on the tests of one mutant; one that hangs is dead.
 const limit = 2 * time.Minute
 
 // The verdicts on a mutant.
@@ -23,7 +23,7 @@ const (
 	unbuilt  = "NO BUILD"
 )
 
-// lab is where mutants are built and tested.
+// lab builds and tests mutants.
 type lab struct {
 	dir   string
 	built map[string]string        // the unchanged test program of each package

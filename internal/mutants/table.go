@@ -104,7 +104,7 @@ func (m *mutant) apply(root string) ([]byte, error) {
 // key distinguishes what is run.
 func (m *mutant) key() string { return m.pkg + " " + m.tests }
 
-// pattern is what go test -run takes: each test by its whole name, or by its path.
+// pattern returns the argument of go test -run: each test by its whole name, or by its path.
 func (m *mutant) pattern() string {
 	tests := strings.Fields(m.tests)
 	name, sub, _ := strings.Cut(tests[0], "/")

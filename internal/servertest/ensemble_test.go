@@ -86,7 +86,7 @@ func TestEnsembleIsPartitioned(t *testing.T) {
 
 func TestWireRefusesAndDelays(t *testing.T) {
 	w := StartWire(t, StartEmbeddedRedis(t).Addr)
-	// ping says why a new connection does not answer; nil when it does.
+	// ping returns why a new connection does not answer; nil when it does.
 	ping := func() error {
 		c, err := net.Dial("tcp", w.Addr())
 		if err != nil {

@@ -28,7 +28,7 @@ var redisPyLock string
 //go:embed Locks.java
 var javaLocks string
 
-// javaLocksJars are what Locks.java needs on its class path.
+// javaLocksJars are the class path of Locks.java.
 var javaLocksJars = []string{
 	"curator-recipes.jar", "curator-framework.jar", "curator-client.jar", "zookeeper.jar", "zookeeper-jute.jar",
 	"zookeeper-recipes-lock.jar", "zookeeper-recipes-election.jar", "guava.jar", "slf4j-api.jar", "slf4j-nop.jar",
@@ -136,7 +136,7 @@ func run(t testing.TB, cmd *exec.Cmd) *Peer {
 	return p
 }
 
-// peerLimit is how long a peer may take to say its next line.
+// peerLimit on a peer's wait before its next line.
 const peerLimit = 30 * time.Second
 
 // Expect waits for the peer's next line, which must start with want.

@@ -24,7 +24,7 @@ type Wire struct {
 	conns   map[net.Conn]struct{}
 }
 
-// Direction is that of bytes on a Wire.
+// Direction of bytes on a Wire.
 type Direction int
 
 // The directions of a Wire.

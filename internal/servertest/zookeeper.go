@@ -25,8 +25,8 @@ const (
 
 const jarDir = "/usr/share/java"
 
-// zookeeperJars are what ZooKeeper needs on its class path: its manifest names the rest, but neither the servlet API
-// (without which the AdminServer silently does not start) nor a logger.
+// zookeeperJars are ZooKeeper's class path: its manifest names the rest, but neither the servlet API (without which the
+// AdminServer silently does not start) nor a logger.
 var zookeeperJars = []string{"zookeeper.jar", "servlet-api.jar", "slf4j-simple.jar"}
 
 // ZooKeeper is a running standalone server.
@@ -215,7 +215,7 @@ func startEmbeddedZooKeeper(cfg zkserver.Config) (*ZooKeeper, error) {
 	return &ZooKeeper{Addr: server.Addr(), Admin: "http://" + server.AdminAddr(), Embedded: server}, nil
 }
 
-// zookeeperInstalled says what is missing.
+// zookeeperInstalled returns an error with what is missing.
 func zookeeperInstalled() error {
 	if _, err := exec.LookPath("java"); err != nil {
 		return missingError{"ZooKeeper's Java runtime (java)"}

@@ -19,7 +19,7 @@ func StartZooKeeperEnsemble(t testing.TB, members int) []*ZooKeeper {
 	return StartEnsemble(t, EnsembleConfig{Members: members}).Members
 }
 
-// EnsembleConfig says what ensemble to start. Zero values: three members, the tick of all servers here, ten ticks.
+// EnsembleConfig of an ensemble to start. Zero values: three members, the tick of all servers here, ten ticks.
 type EnsembleConfig struct {
 	Members int
 	// Tick is the servers' unit of time: a session's timeout is at least two, and at most 40 s.
@@ -209,7 +209,7 @@ func (e *Ensemble) leads() (leader int, whole bool) {
 	return leader, leader >= 0 && followers == len(e.Members)-1
 }
 
-// mode is what a server says that it is; empty when it does not serve.
+// mode of a server by its own report; empty when it does not serve.
 func mode(addr string) string {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -55,7 +55,7 @@ type entry struct {
 	body    []byte
 }
 
-// outcome is what a change was answered.
+// outcome of a change, as it is answered.
 type outcome struct {
 	zxid int64
 	code errCode
@@ -308,7 +308,7 @@ func (e *Ensemble) beat() {
 	}
 }
 
-// ping is what one beat does for a member. Callers hold e.mu.
+// ping does one beat for a member. Callers hold e.mu.
 func (e *Ensemble) ping(m *member, now time.Time) {
 	leader := e.servers[0]
 	switch {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// errMalformed says that a record ended early or held an impossible length.
+// errMalformed reports a record that ended early or held an impossible length.
 var errMalformed = errors.New("zkserver: malformed record")
 
 // decoder reads jute records: big endian, lengths before strings, buffers and vectors. The first failure sticks in err,

@@ -8,7 +8,7 @@ import (
 // maxPacket is the longest packet taken from a client, in bytes: jute.maxbuffer as the real server ships it.
 const maxPacket = 0xfffff
 
-// sessionlessTimeout is how long a connection may stay without a session.
+// sessionlessTimeout limits the life of a connection without a session.
 const sessionlessTimeout = 10 * time.Second
 
 // Request codes, and the special xids. Numbers are the wire protocol's (ZooDefs.OpCode).

@@ -214,7 +214,7 @@ func (p *player) events() string {
 	return text
 }
 
-// show is what of a stat does not depend on when and where it was made.
+// show leaves out of a stat what depends on when and where it was made.
 func show(s *zk.Stat) string {
 	if s == nil {
 		return "-"

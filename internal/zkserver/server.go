@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Config says how a server listens and how patient it is. The zero value is a usable server on free loopback ports.
+// Config of a server. The zero value is a usable server on free loopback ports.
 type Config struct {
 	// Addr is the TCP address for clients and four-letter words; default 127.0.0.1:0, a free port.
 	Addr string
@@ -21,7 +21,7 @@ type Config struct {
 	TickTime time.Duration
 	// MinSessionTimeout and MaxSessionTimeout limit what a client may negotiate; default 2 and 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
-	// ReapInterval is how often empty containers and outlived TTL nodes are removed, default 60 s as in the real server.
+	// ReapInterval of removing empty containers and outlived TTL nodes, default 60 s as in the real server.
 	ReapInterval time.Duration
 	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented, and the end of the
 	// session, are the answer.

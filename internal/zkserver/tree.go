@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// stat is what a client sees of a node besides its data. Times are milliseconds since 1970.
+// stat of a node, as clients see it besides its data. Times are milliseconds since 1970.
 type stat struct {
 	czxid, mzxid, ctime, mtime  int64
 	version, cversion, aversion int32

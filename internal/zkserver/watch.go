@@ -16,7 +16,7 @@ const (
 	watchKinds
 )
 
-// watchTable says which connections watch which path.
+// watchTable lists the connections that watch a path.
 type watchTable map[string]map[*conn]struct{}
 
 // watches are all watches of all connections. They belong to a connection and end with it; clients set them again
@@ -119,7 +119,7 @@ func notifyAll(watchers map[*conn]struct{}, kind eventType, path string) {
 	}
 }
 
-// missed is what setWatches asks for: to watch these paths again.
+// missed is a client's request (setWatches) to watch these paths again.
 type missed struct {
 	since                 int64 // the last zxid the client has seen
 	data, exist, child    []string
