@@ -51,7 +51,7 @@ func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-// TestWhatIsDeniedIsUnknown denies every command, and every two, over every recipe.
+// TestWhatIsDeniedIsUnknown denies every command, every two, and most that tell whether a key is there, over every recipe.
 func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -63,7 +63,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	if n := len(slices.Collect(all.Locks())); n < len(states()) {
 		t.Fatalf("%d locks of %d recipes", n, len(states()))
 	}
-	var sets [][]string
+	sets := [][]string{{"exists", "pttl", "type"}, {"exists", "pttl", "hlen"}}
 	for i, a := range deniable {
 		sets = append(sets, []string{a})
 		for _, b := range deniable[i+1:] {
@@ -88,8 +88,14 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 			for i, d := range denied {
 				rights[i] = "+" + d
 			}
-			for _, wrong := range lies(all, diagnosed(t, cfg), rights) {
+			some := diagnosed(t, cfg)
+			for _, wrong := range lies(all, some, rights) {
 				t.Errorf("without %v: %s", denied, wrong)
+			}
+			for l := range some.Locks() {
+				if n, err := c.Exists(context.Background(), l.ID.Path).Result(); err != nil || n == 0 && all.Lock(l.ID) == nil {
+					t.Errorf("without %v: %s is there, of which there is no key (%v)", denied, l.ID, err)
+				}
 			}
 			return nil
 		})

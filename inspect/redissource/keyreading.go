@@ -117,17 +117,22 @@ func (m *master) takeMain(r *keyReading) {
 }
 
 // settle asks the questions that some replies raise, in one pipeline: TYPE of what is no string or could not be read,
-// EXISTS of what may not be there, STRLEN of what is long.
+// EXISTS of what may not be there, STRLEN of what is long. Where PTTL was refused, TYPE and HLEN tell too whether there is an
+// empty string or no key: HLEN has no answer to a string.
 func (m *master) settle(ctx context.Context, readings []*keyReading) error {
-	types, exists, lengths := make([]*redis.StatusCmd, len(readings)), make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings))
+	types := make([]*redis.StatusCmd, len(readings))
+	exists, fields, lengths := make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings))
 	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		for i, r := range readings {
 			if r.there == isAbsent || r.content == elsewhere {
 				continue
 			}
-			if r.content != noFault {
+			if r.content != noFault || r.there == thereUnknown {
 				types[i] = p.Type(ctx, r.keys.Key)
+			}
+			if r.content == noFault && r.there == thereUnknown {
+				fields[i] = p.HLen(ctx, r.keys.Key)
 			}
 			if r.empty || r.there == thereUnknown {
 				exists[i] = p.Exists(ctx, r.keys.Key)
@@ -149,6 +154,9 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 		if cmd := exists[i]; cmd != nil && cmd.Err() == nil {
 			r.there = presentIf(cmd.Val() > 0)
 		}
+		if cmd := fields[i]; cmd != nil && r.there == thereUnknown {
+			r.takeFields(cmd)
+		}
 		if types[i] != nil {
 			r.takeType(types[i])
 		}
@@ -165,6 +173,7 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 // takeType takes in what type the key has.
 func (r *keyReading) takeType(cmd *redis.StatusCmd) {
 	switch kind := recipe.KeyType(cmd.Val()); {
+	case faultOf(cmd.Err()) != noFault && r.content == noFault: // it was read
 	case faultOf(cmd.Err()) != noFault:
 		r.untyped = cmd
 	case kind == recipe.TypeNone:
@@ -174,6 +183,16 @@ func (r *keyReading) takeType(cmd *redis.StatusCmd) {
 	default:
 		r.there, r.content = isPresent, otherType
 		r.vote.Value = inspect.Untrusted(kind)
+	}
+}
+
+// takeFields takes in whether what reads as an empty string has fields: none where there is no key, WRONGTYPE where there is.
+func (r *keyReading) takeFields(cmd *redis.IntCmd) {
+	switch faultOf(cmd.Err()) {
+	case noFault:
+		r.there = presentIf(cmd.Val() > 0)
+	case otherType:
+		r.there = isPresent
 	}
 }
 

@@ -134,6 +134,8 @@ func (m *master) blind(r *keyReading) {
 	}
 	if r.content != noFault {
 		r.keys.Main = recipe.Value{Type: recipe.TypeNone, Unknown: true}
+	}
+	if r.content != noFault || r.there == thereUnknown {
 		u := r.own[len(r.own)-1]
 		u.Aspect = inspect.AspectWaiters // what is to be read beside it is not known either
 		r.own = append(r.own, u)
