@@ -48,8 +48,7 @@ def kazoo(n):
         hold(rng)
         note("releasing", "zk:" + path, name)
         try:
-            lock.release()
-            note("released", "zk:" + path, name)
+            note("released" if lock.release() else "lost", "zk:" + path, name)
         except Exception:
             note("lost", "zk:" + path, name)
     zk.stop()
