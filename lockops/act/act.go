@@ -1,6 +1,6 @@
 // Package act holds the operator's guarded actions on other people's locks. Each goes the same way: Preview shows
 // what would happen and to whom, Execute does it only if the server still shows what the operator saw, then looks
-// again and says who has the lock now. A line is written to the audit file before and after; no audit, no action.
+// again and reports the holders. A line is written to the audit file before and after; no audit, no action.
 package act
 
 import (
@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect"
 )
 
-// Reason says why a release did not happen; empty when it did. The values are the command line's contract.
+// Reason for which a release did not happen; empty when it did. The values are the command line's contract.
 type Reason string
 
 // The reasons.
@@ -38,30 +38,30 @@ type Request struct {
 	Waiter bool
 }
 
-// Preview is what a release would do, told before it is done.
+// Preview shows the effects of a release before it is done.
 type Preview struct {
 	Request Request
 	// Seen is the contender that would be deleted; nil when it is not in the queue (see Refused).
 	Seen *inspect.Contender
 	// Alike are the contenders that the request's owner is the label, client, host or session of, where none has that name.
 	Alike []inspect.Contender
-	// Next is who would get the lock, as it waits now; nil when nobody waits or waiters cannot be seen.
+	// Next is the contender that would get the lock, as it waits now; nil when nobody waits or waiters cannot be seen.
 	Next *inspect.Contender
-	// NextUnknown is why it is not known who that would be, escaped for printing; empty where nobody waits as far as can be
-	// told.
+	// NextUnknown is the reason why Next cannot be known, escaped for printing; empty where Next is nil because nobody
+	// waits.
 	NextUnknown string
-	// Refused is why it cannot be done; empty when it can. Detail says more where the reason does not say all.
+	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
 	Refused Reason
 	Detail  string
 	// Sends are the commands that would be sent, one line each, escaped for printing.
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
 	Warnings []string
-	// Others is what the other locks tell; see Consider.
+	// Others are the effects on the owner's other locks; see Consider.
 	Others Others
 }
 
-// MasterResult is what became of the release on one Redis master.
+// MasterResult is the outcome on one Redis master.
 type MasterResult struct {
 	Addr string
 	// Deleted: the contender is gone from this master. Where its answer was lost, it was there right before and is no
@@ -70,7 +70,7 @@ type MasterResult struct {
 	Err     error
 }
 
-// Result is what a release did.
+// Result is the outcome of a release.
 type Result struct {
 	Released bool
 	// Unknown: the removal was sent and its answer is missing. It may have been done, or may be done yet.
@@ -79,12 +79,12 @@ type Result struct {
 	// at the latest when the Releaser is. Nil unless Unknown. The audit file has it too, as a line of phase late.
 	Late   <-chan Result
 	Reason Reason
-	// Detail says more where the reason does not say all.
+	// Detail adds to the reason.
 	Detail string
 	Seen   *inspect.Contender
-	// Next is who was to get the lock: as it holds where it was seen to, and else as it waited.
+	// Next is the contender that was to get the lock: as it holds where it was seen to, and else as it waited.
 	Next *inspect.Contender
-	// HoldersAfter is who holds the lock after the release, read from the servers again.
+	// HoldersAfter are the holders after the release, read from the servers again.
 	HoldersAfter []inspect.Contender
 	// Masters has a result for each Redis master; empty on ZooKeeper.
 	Masters []MasterResult
@@ -92,7 +92,7 @@ type Result struct {
 	recorded chan<- struct{} // closed when the result is in the audit file, so that what comes late stands after it
 }
 
-// Settled waits for what an Unknown result turns out to be, until ctx ends; err is what Execute returned beside it. Other
+// Settled waits until ctx ends for the outcome of an Unknown result; err is the one that Execute returned with it. Other
 // results, and one that stays unknown, come back as they are.
 func (r Result) Settled(ctx context.Context, err error) (Result, error) {
 	if r.Late == nil {
@@ -138,7 +138,7 @@ func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
 	return result, err
 }
 
-// happened says what a result is, for the one who could not read it in the audit file.
+// happened is a result in words, for an error about an audit line that could not be written.
 func happened(r Result) string {
 	switch {
 	case r.Unknown:
@@ -167,7 +167,7 @@ func refusal(r Request, seen *inspect.Contender) Reason {
 	return ""
 }
 
-// otherRole says that a contender no longer has the role that the operator confirmed: who only waited may hold the lock
+// otherRole reports whether a contender has lost the role that the operator confirmed: one that only waited may hold the lock
 // by now. Pending and waiting are one role.
 func otherRole(confirmed, now *inspect.Contender) (string, bool) {
 	was, is := confirmed.State == inspect.Holding, now.State == inspect.Holding
@@ -183,7 +183,7 @@ func otherRole(confirmed, now *inspect.Contender) (string, bool) {
 
 const becameHolder = "it did not hold the lock when this was confirmed, and does now"
 
-// nextNow is who was to be next, as the lock shows it after the release.
+// nextNow finds the contender that was to be next in the lock as read after the release.
 func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
 	if next == nil || after == nil {
 		return next
@@ -225,6 +225,6 @@ func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
 	return list
 }
 
-// keepsRunning is what every force-release must say first.
+// keepsRunning is the first warning of every force-release.
 const keepsRunning = "the holder is not stopped: until its client notices, it keeps working as if it held the lock; " +
 	"without fencing tokens two may write at once"

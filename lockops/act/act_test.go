@@ -153,7 +153,7 @@ func TestReleaseRefusesWaitersUnlessAllowed(t *testing.T) {
 	})
 }
 
-// The same name can come again when the directory is made anew, at version 0: czxid and session tell the difference.
+// The same name can come again when the directory is made anew, at version 0: czxid and session differ.
 func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)

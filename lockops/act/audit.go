@@ -22,7 +22,7 @@ type Audit struct {
 	actor actor
 }
 
-// Target says which servers a Releaser acts on, for the audit file.
+// Target names the servers of a Releaser in the audit file.
 type Target struct {
 	// Name of the backend, and its servers as host:port.
 	Name    string
@@ -33,7 +33,7 @@ type Target struct {
 	DB int
 }
 
-// actor is who acts: the same in every line of a run.
+// actor is the same in every line of a run.
 type actor struct {
 	User    string `json:"user"`
 	Host    string `json:"host"`
@@ -42,7 +42,7 @@ type actor struct {
 	Profile string `json:"profile"`
 }
 
-// target is where: chroot only with ZooKeeper, db only with Redis.
+// target has a chroot only with ZooKeeper, and a db only with Redis.
 type target struct {
 	Backend string   `json:"backend"`
 	Servers []string `json:"servers"`
@@ -50,7 +50,7 @@ type target struct {
 	DB      *int     `json:"db,omitempty"`
 }
 
-// phase is what a line tells of an action.
+// phase of an action that a line records.
 type phase string
 
 // The phases: what is about to be done, what became of it, and what became of one whose answer was still missing then.
@@ -69,9 +69,9 @@ type line struct {
 	target
 	Lock  string   `json:"lock"`
 	Owner evidence `json:"owner"`
-	// Role is what the owner was confirmed to do: holding, waiting, pending.
+	// Role of the owner that was confirmed: holding, waiting, pending.
 	Role inspect.ContenderState `json:"role"`
-	// Confirmed says how the operator confirmed: typed, yes.
+	// Confirmed is the operator's way of confirming: typed, yes.
 	Confirmed string `json:"confirmed"`
 	Released  *bool  `json:"released,omitempty"`
 	// Unknown: the removal was sent and its answer is missing.

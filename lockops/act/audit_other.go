@@ -16,7 +16,7 @@ func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, mode)
 }
 
-// links is how many names a file has; not told here.
+// links is always 1: this system's FileInfo has no count of hard links.
 func links(fs.FileInfo) uint64 { return 1 }
 
 // lockFile does nothing: appending is one step here.

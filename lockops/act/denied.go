@@ -11,11 +11,11 @@ import (
 )
 
 var (
-	// inScript is how our scripts say which of their commands failed (lua/prelude.lua).
+	// inScript matches the error by which our scripts name the command that failed (lua/prelude.lua).
 	inScript = regexp.MustCompile(`refused (\w+): (.*)`)
-	// denied is how Redis 6 and 7 refuse a command: "User ops has no permissions to run the 'get' command".
+	// denied matches the refusal of a command by Redis 6 and 7: "User ops has no permissions to run the 'get' command".
 	denied = regexp.MustCompile(`no permissions to run the '([^']+)' command`)
-	// ofScript is what Redis adds to the error of a script: its digest, and the line.
+	// ofScript matches the end that Redis gives to the error of a script: its digest, and the line.
 	ofScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @?user_script:\d+\.?$`)
 )
 

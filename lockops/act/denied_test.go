@@ -12,7 +12,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A user who may not read a part of a lock is told which right is missing: neither that its holder is gone or another, nor
+// A user who may not read a part of a lock sees the right that is missing: neither that its holder is gone or another, nor
 // that nobody waits.
 func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 	server := servertest.StartRedis(t)
@@ -35,7 +35,7 @@ func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 	for _, tt := range []struct {
 		key, owner, denied string
 		found              bool   // all the same
-		next               string // in what is told of who is next
+		next               string // part of NextUnknown
 	}{
 		{key: "lock:plain", owner: base64, denied: "getrange", found: true},
 		{key: "lock:plain", owner: base64, denied: "type", found: true},

@@ -68,7 +68,7 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 	return l, nil
 }
 
-// lock is what the directory, or the znode by itself, is; nil when it is no lock.
+// lock reads the directory, or the znode by itself, as a lock; nil when it is none.
 func (d *directory) lock() *inspect.Lock {
 	l, _ := d.Lock(d.id, d.at)
 	if l == nil {
@@ -82,7 +82,7 @@ func (d *directory) lock() *inspect.Lock {
 	return inspect.ReadBy(l, d.recipes)
 }
 
-// next is who would hold the lock without the contender seen; nil when nobody new would.
+// next is the contender that would hold the lock without the one seen; nil when no new one would.
 func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) *inspect.Contender {
 	rest := *d
 	gone := func(n inspect.Znode) bool { return n.Name == seen.Name.Raw() && n.Czxid == seen.Czxid }

@@ -140,7 +140,7 @@ func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
 	})
 }
 
-// When it ends while the delete is on its way, the outcome is unknown; it is told, and in the audit file, when it is known.
+// When it ends while the delete is on its way, the outcome is unknown; Late delivers it, and the audit file has it, when it is known.
 func TestLateDeleteIsToldAndAudited(t *testing.T) {
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -361,7 +361,7 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 	})
 }
 
-// A master that was stopped when the removal was sent does not do it later, after the operator was told that it did not.
+// A master that was stopped when the removal was sent does not do it later, after the operator has read that it did not.
 func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	server := servertest.StartRedis(t)
 	clients, addrs := redisMastersOf(t, []*servertest.Redis{server})

@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect"
 )
 
-// Deadlock is what a release does to a deadlock that its lock stands in. The values are the command line's contract.
+// Deadlock is the effect of a release on a deadlock that its lock stands in. The values are the command line's contract.
 type Deadlock string
 
 // The answers.
@@ -18,7 +18,7 @@ const (
 	DeadlockUnknown Deadlock = "unknown"
 )
 
-// Others is what the other locks tell about a release.
+// Others is the effect of a release beyond its own lock.
 type Others struct {
 	// Read: all of them could be read. Known: who the contender's owner is, so that it can be sought there.
 	Read, Known bool
@@ -27,7 +27,7 @@ type Others struct {
 	Deadlock     Deadlock
 }
 
-// Consider takes into a preview what the other locks tell, as they were last seen; nil: they were not read.
+// Consider fills in Others from the other locks as they were last seen; nil: they were not read.
 func (p *Preview) Consider(s *inspect.Snapshot) {
 	p.Others = Others{Deadlock: DeadlockUnknown}
 	if s == nil || p.Seen == nil {
@@ -62,7 +62,7 @@ func readWhere(s *inspect.Snapshot, backend string) bool {
 	return true
 }
 
-// Lines are what there is to say of the other locks, for people; none where they tell nothing.
+// Lines are the sentences about the other locks, for people; none where there is nothing to warn of.
 func (o *Others) Lines() []string {
 	var lines []string
 	if !o.Read {
@@ -83,7 +83,7 @@ func (o *Others) Lines() []string {
 	return lines
 }
 
-// shownLocks is how many locks a line names.
+// shownLocks bounds the locks that a line names.
 const shownLocks = 3
 
 func listed(ids []inspect.ID) string {

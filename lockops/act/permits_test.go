@@ -10,7 +10,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// Curator's deprecated semaphore has the nodes of its mutex, and only the watches that were seen tell who has a permit: a
+// Curator's deprecated semaphore has the nodes of its mutex, and only the watches that were seen show the holders of permits: a
 // release goes by what was on the screen.
 func TestReleaseOfAPermitThatOnlyWatchesTell(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

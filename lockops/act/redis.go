@@ -35,14 +35,14 @@ func NewRedis(masters []redis.UniversalClient, target Target, limit time.Duratio
 	return &Redis{masters: masters, target: target, audit: audit, limit: limit}
 }
 
-// reading is what the masters hold under a key: the lock, and each master's whole value where that is a plain string.
+// reading is a key as read from all masters: the lock, and each master's whole value where that is a plain string.
 type reading struct {
 	lock   *inspect.Lock
 	values []string
 	errs   []error
 }
 
-// maxShown is how much of a value a contender's name holds; longer ones are known by their digest.
+// maxShown is the longest value, in bytes, that is a contender's name; longer ones go by their digest.
 const maxShown = 1 << 10
 
 // read asks every master at once, each for at most the limit.
@@ -62,7 +62,7 @@ func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, stri
 	v, err := redissource.ReadKey(ctx, r.masters[i], r.target.Servers[i], key, r.limit)
 	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" || refusedValue(v) {
 		plain, value, plainErr := r.plainVote(ctx, i, key)
-		if refused != "" || !plain.Foreign { // else it is no string, and what was refused is what could be read
+		if refused != "" || !plain.Foreign { // else it is no string, and the refused read was the right one
 			return plain, value, plainErr
 		}
 	}
@@ -137,7 +137,7 @@ func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote,
 		v.Value, v.Digest = inspect.Untrusted(value[:maxShown]), digest(value)
 	}
 	switch left := ttl.Val(); {
-	case ttl.Err() != nil: // when it expires decides nothing here
+	case ttl.Err() != nil: // its expiry decides nothing here
 	case left < 0:
 		v.NoExpiry = true
 	default:
@@ -173,7 +173,7 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 	return nil
 }
 
-// next is who gets the lock when the contender is gone; nil when nobody waits, or others hold it still.
+// next is the waiter that gets the lock when the contender is gone; nil when nobody waits, or others hold it still.
 func (rd reading) next(c *inspect.Contender) *inspect.Contender {
 	if len(rd.lock.Waiters) == 0 || c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
 		return nil
@@ -326,7 +326,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 }
 
 // remove takes the contender out on one master. The request carries a time limit by that master's clock, so that one
-// that was stopped does not do it later, when the operator has been told that it did not.
+// that was stopped does not do it later, when the operator has read that it did not.
 func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (bool, error) {
 	way.args = append(slices.Clone(way.args), r.timeLimit(ctx, i))
 	deleted, err := way.run(ctx, r.masters[i])
@@ -336,8 +336,8 @@ func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (boo
 	return deleted, r.explain(way.name, key, err)
 }
 
-// timeLimit is until when, in milliseconds of the master's clock, a request may be executed; 0 for no limit where the
-// clock may not be read, or is that of any node of a Cluster.
+// timeLimit is the last instant, in milliseconds of the master's clock, at which a request may be executed; 0 where the
+// clock may not be read, or is that of any node of a Cluster: no limit.
 func (r *Redis) timeLimit(ctx context.Context, i int) int64 {
 	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster {
 		return 0
@@ -360,7 +360,7 @@ func settle(masters []MasterResult, seen *inspect.Contender, before, after readi
 	}
 }
 
-// outcome says whether the release freed the lock: it did when some master deleted the value and no quorum is left
+// outcome reports whether the release freed the lock: it did when some master deleted the value and no quorum is left
 // that could still hold it, silent masters counted against us.
 func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 	deleted, left := 0, 0
@@ -382,7 +382,7 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 	}
 }
 
-// otherRole says that the contender has gained or lost its role, or its quorum, since it was confirmed.
+// otherRole reports whether the contender has gained or lost its role, or its quorum, since it was confirmed.
 func (rd reading) otherRole(confirmed *inspect.Contender) (string, bool) {
 	now := rd.seen(confirmed.Name)
 	if confirmed.Digest != "" {
@@ -402,7 +402,7 @@ func (rd reading) unanswered() error {
 	return nil
 }
 
-// unread is what was refused or failed on masters that answer, where an owner who was not found may be all the same.
+// unread is the error of reads refused or failed on masters that answer: an owner who was not found may be there.
 func (rd reading) unread() error {
 	if why := rd.gaps(inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes); why != "" {
 		return fmt.Errorf("%w: whether it is there is not known: %s", ErrUnreachable, why)
@@ -410,7 +410,7 @@ func (rd reading) unread() error {
 	return nil
 }
 
-// unseenWaiters says that others wait, or may wait, than the waiters that were read; empty where nobody does.
+// unseenWaiters is the reason why others than the waiters that were read wait or may wait; empty where none can.
 func (rd reading) unseenWaiters() string {
 	switch why := rd.gaps(inspect.AspectWaiters); {
 	case rd.lock.WaitersAtLeast > 0:
@@ -421,7 +421,7 @@ func (rd reading) unseenWaiters() string {
 	return ""
 }
 
-// gaps says what was refused or failed so that these aspects of the lock are unknown; empty for nothing. It is safe to print.
+// gaps lists the refused and failed reads that leave these aspects of the lock unknown; empty for none, safe to print.
 func (rd reading) gaps(aspects ...inspect.Aspect) string {
 	var all []string
 	for _, u := range rd.lock.Unseen {
@@ -439,7 +439,7 @@ func (rd reading) gaps(aspects ...inspect.Aspect) string {
 	return strings.Join(all, "; ")
 }
 
-// missing says why the value asked for is not there: the key holds another one, or none.
+// missing distinguishes a key that others still have a part in (Changed) from one that is free of the owner (Gone).
 func (rd reading) missing() Reason {
 	for _, m := range rd.lock.Masters {
 		if m.Present && m.Held == nil { // a queue or a set has others in it: he is gone

@@ -24,17 +24,17 @@ type removal struct {
 	args []any
 	// wakeList is the list by which the library wakes one who waits; none when empty.
 	wakeList string
-	// says is what it does, for the preview.
+	// says describes the command in the preview.
 	says string
 }
 
-// run says whether the contender was there and has been taken out.
+// run reports whether the contender was there and has been taken out.
 func (r removal) run(ctx context.Context, c redis.UniversalClient) (bool, error) {
 	n, err := redis.NewScript(scriptText(r.name)).Run(ctx, c, r.keys, r.args...).Int()
 	return err == nil && n == 1, err
 }
 
-// wakeFor is how long the list keeps what wakes one who waits; python-redis-lock's own is a second.
+// wakeFor is the TTL of the list that wakes a waiter, as in python-redis-lock.
 const wakeFor = time.Second
 
 // wake puts one element on the list, as the library's release does. Not in the script: the list is in another slot of a
@@ -64,7 +64,7 @@ func structured(l *inspect.Lock) bool {
 	return false
 }
 
-// removalOf is how a contender is taken out of its lock; value is the whole value of a plain string. False where that is
+// removalOf chooses the script for the lock's library; value is the whole value of a plain string. False where the way is
 // not known of the library.
 func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bool) {
 	key := l.ID.Path
@@ -108,12 +108,12 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 	return removal{}, false
 }
 
-// unsupported says what to do where the library's lock cannot be released.
+// unsupported advises where no guarded removal is known for the library.
 func unsupported(l *inspect.Lock) string {
 	return fmt.Sprintf("a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand", l.Kind, l.Recipe)
 }
 
-// role tells a script what was confirmed.
+// role is the confirmed role, as the scripts take it.
 func role(c *inspect.Contender) string {
 	if c.State == inspect.Holding {
 		return "holds"

@@ -23,7 +23,7 @@ const (
 )
 
 // TestReleaseFitsTheLibrary: the guarded delete of a lock that is more than a string leaves what the library's own
-// release leaves, and tells whom it tells.
+// release leaves, and notifies the same clients.
 func TestReleaseFitsTheLibrary(t *testing.T) {
 	uuidA, uuidB, now := ownerA[:36], ownerB[:36], fmt.Sprint(time.Now().UnixMilli())
 	soon := fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())

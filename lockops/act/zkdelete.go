@@ -14,7 +14,7 @@ import (
 // release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed: node,
 // session and role. What the protocol lets be one step is one: the node's version, and that a waiter still has whom it
 // waits for before it. A node of the same name made anew, at version 0 again, between the look and the delete is not
-// told from the old one: only the name's GUID, where its recipe has one, rules that out.
+// distinguished from the old one: only the name's GUID, where its recipe has one, rules that out.
 func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
 	d, err := z.look(ctx, p.Request)
@@ -41,7 +41,7 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 	return z.lookAfter(ctx, p, result, err)
 }
 
-// lookAfter says who has the lock now. A delete whose connection broke before its answer was done if the node is gone.
+// lookAfter reads the lock again. A delete whose connection broke before its answer was done if the node is gone.
 func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, failed error) (Result, error) {
 	d, err := z.look(ctx, p.Request)
 	if err != nil {

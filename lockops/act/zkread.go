@@ -83,7 +83,7 @@ func (z *ZooKeeper) node(ctx context.Context, node string) (inspect.Znode, error
 	return n, z.failed("read", node, err)
 }
 
-// inFlight is how many children are asked for at once.
+// inFlight bounds the requests for children that wait for an answer.
 const inFlight = 32
 
 // children reads every child of a directory; nil when there is no such directory.
@@ -126,7 +126,7 @@ func znode(name string, data []byte, stat *zk.Stat) inspect.Znode {
 	}
 }
 
-// rights are what ZooKeeper asks for; of a delete it is the directory's.
+// rights of ZooKeeper's ACLs by what is asked for; for a delete it is the directory's.
 var rights = map[string]string{"read": "READ", "list": "READ", "delete": "DELETE"}
 
 // failed names the request that failed and, where a right is missing, that.

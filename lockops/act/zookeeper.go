@@ -12,7 +12,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// ZKConn is what a release needs of a ZooKeeper connection; *zk.Conn has it.
+// ZKConn is the part of *zk.Conn that a release needs.
 type ZKConn interface {
 	Sync(path string) (string, error)
 	Children(path string) ([]string, *zk.Stat, error)
@@ -102,7 +102,7 @@ func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 	return warnings
 }
 
-// maxAhead is how many nodes a request checks beside its delete.
+// maxAhead bounds the nodes that a request checks beside its delete, so that it stays far below jute.maxbuffer (1 MB).
 const maxAhead = 1000
 
 // ahead are contenders without one of which a waiter could hold the lock: as long as all of them are there, it waits.

@@ -23,7 +23,7 @@ import (
 type arena struct {
 	name   string
 	config func(round int) Config
-	// faults that the locks promise to survive, or to tell in time.
+	// faults that the locks promise to survive, or to report in time.
 	faults []fault
 	// heal ends all faults and waits until the servers serve.
 	heal func(t *testing.T)
@@ -207,7 +207,7 @@ func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) 
 			return func() { say(t, i, "CONFIG", "SET", "maxmemory", "0") }
 		})},
 		{name: "READONLY", do: each(func(t *testing.T, i int) func() {
-			say(t, i, "REPLICAOF", "127.0.0.1", "1") // where nobody is: it keeps what it has
+			say(t, i, "REPLICAOF", "127.0.0.1", "1") // no server there: it keeps its data
 			return func() { say(t, i, "REPLICAOF", "NO", "ONE") }
 		})},
 		{name: "LOADING", do: each(func(t *testing.T, i int) func() { reload(t, masters[i].Addr); return nil })},
@@ -231,7 +231,7 @@ func redisArena(t *testing.T, name string, n int, locks func(round int) []Lock) 
 	return a
 }
 
-// tell says something to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
+// tell sends a command to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
 func tell(t *testing.T, addr string, words ...any) string {
 	c := dialAdmin(addr)
 	defer c.Close()

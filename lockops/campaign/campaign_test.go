@@ -22,7 +22,7 @@ type totals struct {
 	rounds, histories, operations, grants, faults, losses, paused, forced, refused, stood, undecided, failed int
 }
 
-// TestCampaign hunts the locks on real servers, arena after arena, for as long as it is told.
+// TestCampaign hunts the locks on real servers, arena after arena, for the time given by the flags.
 func TestCampaign(t *testing.T) {
 	names := arenaOrder
 	if *campaignOn != "" {
@@ -54,7 +54,7 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// calm is how long the workers work undisturbed before the first fault and after the last.
+// calm leaves the workers undisturbed before the first fault and after the last.
 const calm = 400 * time.Millisecond
 
 // hunt is one round: workers, a nemesis, and what came of it.
@@ -130,7 +130,7 @@ func keep(t *testing.T, dir, name string) {
 	fmt.Printf("reports of the failed round: %s\n", to)
 }
 
-// progressLimit is how long after healing each lock must have been granted once more.
+// progressLimit bounds the time from healing to one more grant of each lock.
 const progressLimit = time.Minute
 
 // progress takes each lock once, among the workers.

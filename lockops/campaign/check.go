@@ -11,9 +11,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Rule says what a lock promises, for Check.
+// Rule is a lock's promise, for Check.
 type Rule struct {
-	// Permits is how many may hold it at once, by kinds that exclude each other.
+	// Permits is the number of simultaneous holders, by kinds that exclude each other.
 	Permits int
 	// Readers is the kind that any number may hold together, while nobody holds it by another.
 	Readers string
@@ -28,7 +28,7 @@ type Violation struct {
 
 func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Check, v.Lock, v.Text) }
 
-// Verdict is what the checks found.
+// Verdict has the violations, and counts that show that there was something to check.
 type Verdict struct {
 	Violations []Violation
 	// Excused are overlaps while the earlier holder's process was stopped or the lock was forced: no lease excludes them,
@@ -37,7 +37,7 @@ type Verdict struct {
 	Operations, Grants      int
 	// Losses are the holds that were lost, by their reason.
 	Losses int
-	// Stood is how often somebody stood still at a failpoint.
+	// Stood counts stops at a failpoint.
 	Stood int
 	// Undecided are histories that porcupine gave up on.
 	Undecided int
@@ -85,12 +85,12 @@ func Check(h *History, rule func(lock string) Rule) Verdict {
 }
 
 const (
-	// grain is the precision of the times: on a busy machine a record is written a little after what it tells. What takes
+	// grain is the precision of the times: on a busy machine a record is written a little after the event. What takes
 	// longer is a stall.
 	grain = int64(15 * time.Millisecond)
-	// before is how long before the next grant a stall may have delayed what the earlier holder was to be told.
+	// before is the time ahead of a grant in which a stall may have delayed the notice to the earlier holder.
 	before = 50 * time.Millisecond
-	// toldIn is how long a process may have run, between its stalls, before it was told what it had missed.
+	// toldIn bounds the running time, stalls left out, in which a process must notice its loss.
 	toldIn = 100 * time.Millisecond
 )
 
@@ -162,7 +162,7 @@ func checkTokens(holds []*Hold, rule Rule, v *Verdict) {
 }
 
 // checkLinear asks whether a lock could have had this history: grants while it has a permit, each ended by its release, or
-// by a loss at any time between its grant and when that was told.
+// by a loss at any time between its grant and the report of it.
 func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict) {
 	var ops []porcupine.Operation
 	for i, hold := range holds {
@@ -178,7 +178,7 @@ func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict
 			end.Return = hold.Ended + grain
 		}
 		if h.stalled(hold.Worker, hold.Granted, hold.Until()) || h.wasForced(hold, hold.Until()) {
-			end.Call = hold.Called // it may have been lost long before it was told
+			end.Call = hold.Called // it may have been lost long before the report
 		}
 		ops = append(ops, end)
 	}
@@ -219,7 +219,7 @@ func lockModel(permits int) porcupine.Model {
 	}
 }
 
-// CheckStore looks at what a fenced store was told: no write with a smaller token than one seen before, and no write lost
+// CheckStore checks the writes to a fenced store: none with a smaller token than one seen before, and no write lost
 // that was acknowledged.
 func CheckStore(h *History, lock string, s Store, v *Verdict) error {
 	type access struct {

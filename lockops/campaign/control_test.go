@@ -18,7 +18,7 @@ import (
 
 // A control breaks what the locks rest on. A campaign that does not find that out proves nothing when it finds nothing.
 
-// controlLimit is how long a control may take to be found out.
+// controlLimit bounds the time until a control is found out.
 const controlLimit = 3 * time.Minute
 
 // control repeats a disturbance, each time among new workers, until the checks find what is wanted.

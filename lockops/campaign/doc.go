@@ -2,7 +2,7 @@
 //
 // Worker processes (Worker) take, extend, re-enter, cancel and release locks at random and append a Record of each step
 // to a file, with the time of CLOCK_MONOTONIC, which all processes of a machine share; a file survives its writer's
-// SIGKILL. Meanwhile a nemesis breaks servers, networks and workers. A History is what the files of one round say; Check
+// SIGKILL. Meanwhile a nemesis breaks servers, networks and workers. A History is read from the files of one round; Check
 // looks for what must not be in it:
 //
 //   - two who held a lock that one may hold, though neither was stopped and nobody had forced it

@@ -17,10 +17,10 @@ type Hold struct {
 	Worker, Client int
 	ID             int64
 	Lock, Kind     string
-	// Called is when it was asked for, and Granted when that returned, 0 if it was not.
+	// Called is the start of the acquire and Granted its successful return, 0 without; ns of CLOCK_MONOTONIC, as all here.
 	Called, Granted int64
-	// Released is when the holder stopped, right before its release, and Confirmed when that returned without an error;
-	// Ended when the hold's context was seen to end otherwise. Never where it was not seen: its process was killed, or
+	// Released is right before the release, when the holder has stopped, and Confirmed its return without an error;
+	// Ended is the end of the hold's context without a release. Never where none was seen: its process was killed, or
 	// the history ends before.
 	Released, Confirmed, Ended int64
 	Cause                      string
@@ -28,10 +28,10 @@ type Hold struct {
 	Name                       string
 }
 
-// Until is when the holder stopped relying on the lock.
+// Until is the instant from which the holder no longer relied on the lock.
 func (h *Hold) Until() int64 { return min(h.Released, h.Ended) }
 
-// History is what all reports of a round say.
+// History is the merged reports of a round.
 type History struct {
 	Records []Record // by time
 	Holds   []*Hold  // those that were granted, by the time of it

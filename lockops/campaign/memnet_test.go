@@ -35,7 +35,7 @@ type listener struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
-	held  bool // what goes over its connections waits; guarded by network.mu
+	held  bool // bytes on its connections wait; guarded by network.mu
 }
 
 func (n *network) listen(addr string) *listener {

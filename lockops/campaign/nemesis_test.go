@@ -49,7 +49,6 @@ func withZooKeeper(servers []string, f func(*zk.Conn) error) error {
 	return f(conn)
 }
 
-// forceLimit is how long a forced release may take.
 const forceLimit = 3 * time.Second
 
 func forcedOnZooKeeper(servers []string) []fault {

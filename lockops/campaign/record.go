@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Op is a step that a record tells.
+// Op is the kind of step of a record.
 type Op string
 
 // The steps. Acquire, try, release, extend and enter are calls; the ones behind each are their answers.
@@ -36,7 +36,7 @@ const (
 	OpStood    Op = "stood"    // somebody stood still at a place of package failpoint
 	OpExit     Op = "exit"     // a clean end, with what was left behind
 	OpForced   Op = "forced"   // the nemesis removed a contender, a key or a directory
-	OpFault    Op = "fault"    // what the nemesis did, in words
+	OpFault    Op = "fault"    // by the nemesis, in words
 	OpHealed   Op = "healed"
 )
 
@@ -56,9 +56,9 @@ type Record struct {
 	// Seq is the place of a read or write in the order of the store, and Value what was read or written.
 	Seq   int64 `json:"seq,omitempty"`
 	Value int64 `json:"v,omitempty"`
-	// Since is when a stall began.
+	// Since is the start of a stall, ns of CLOCK_MONOTONIC.
 	Since int64 `json:"since,omitempty"`
-	// Goroutines and Files are how many more there were at the end than at the start.
+	// Goroutines and Files are the excess at the end over the start.
 	Goroutines int    `json:"goroutines,omitempty"`
 	Files      int    `json:"files,omitempty"`
 	Text       string `json:"text,omitempty"`

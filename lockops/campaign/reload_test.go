@@ -14,7 +14,7 @@ import (
 func TestReloadWhileLoading(t *testing.T) {
 	// 0.1 ms for each command in the file. Redis looks at its clients once in 1024 of them.
 	master, _ := redisMaster(t, "--appendfsync", "no", "--key-load-delay", "100")
-	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // nothing but what it is told
+	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // no commands of its own
 	defer c.Close()
 	if _, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range 20 * 1024 {

@@ -23,7 +23,7 @@ type replicated struct {
 	down    bool // the replica was killed
 }
 
-// failoverLimit is how long the master waits for its replica before it gives a failover up.
+// failoverLimit is the time after which the master gives a failover up.
 const failoverLimit = 1000 // ms
 
 // newReplicaArena: a failover that waits for the replica loses nothing, and no lock may be lost unnoticed by it. One that does
@@ -94,7 +94,7 @@ func newReplicaArena(t *testing.T) *arena {
 	return a
 }
 
-// role is what a server says that it is: "master" or "slave", and nothing where it does not answer.
+// role is "master" or "slave", by INFO replication, and empty where it does not answer.
 func role(t *testing.T, addr string) string {
 	return infoField(tell(t, addr, "INFO", "replication"), "role")
 }

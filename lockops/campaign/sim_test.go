@@ -90,7 +90,7 @@ type sim struct {
 	mu      sync.Mutex
 	counts  simCounts
 	holders map[string]map[*simHold]bool
-	forced  map[string]bool // locks whose contenders the schedule takes out: their holders are told afterwards
+	forced  map[string]bool // locks whose contenders the schedule takes out: their holders hear of it afterwards
 	tokens  map[string]uint64
 }
 
@@ -100,7 +100,7 @@ type simHold struct {
 	who    string
 }
 
-// simulate runs a schedule; in one that is not told, holders rely on a lock until they release it.
+// simulate runs a schedule; unless told, holders ignore losses and rely on a lock until they release it.
 func simulate(t *testing.T, seed uint64, told bool) simCounts {
 	s := &sim{
 		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), told: told,
@@ -186,7 +186,7 @@ func (s *sim) count(f func(*simCounts)) {
 	f(&s.counts)
 }
 
-// simForced is the lock whose nodes the schedule deletes: that its holders are told before the next is granted it is not
+// simForced is the lock whose nodes the schedule deletes: a loss reported before the next grant is not
 // promised then.
 const simForced = "/sim/forced"
 
@@ -275,7 +275,7 @@ func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who strin
 	_ = hold.Release(releasing) // a loss shows in its context
 }
 
-// granted makes sure that everybody who had the lock, and may not have it together, has been told before.
+// granted checks that the losses of all earlier holders whom it excludes have been reported before.
 func (s *sim) granted(name string, h *simHold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,7 @@ func (s Store) Write(token uint64, value int64) (seq int64, err error) {
 	return seq, err
 }
 
-// Value is what the counter is.
+// Value reads the counter without a token.
 func (s Store) Value() (value int64, err error) {
 	err = s.step(func(st *state) error {
 		value = st.Value

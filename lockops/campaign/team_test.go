@@ -116,7 +116,6 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// endLimit is how long a worker may take to end.
 const endLimit = 20 * time.Second
 
 // end asks all workers to end and waits for them; what hangs shows its goroutines.
@@ -141,7 +140,7 @@ func (c *team) end(t *testing.T) {
 	c.live = nil
 }
 
-// history is what all reports of the round say.
+// history merges the workers' and the nemesis' reports.
 func (c *team) history(t *testing.T) *History {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(c.dir, "*.jsonl"))

@@ -33,7 +33,7 @@ type Lock struct {
 	Rule   Rule
 }
 
-// Config is what a worker process is told.
+// Config of a worker process, passed in its environment.
 type Config struct {
 	Worker  int
 	Seed    uint64
@@ -47,7 +47,7 @@ type Config struct {
 	Redis          [][]string
 	Cluster        bool
 	TTL            time.Duration
-	// Mean is how long a lock is held most times; default 2 ms.
+	// Mean holding time of most holds; default 2 ms.
 	Mean time.Duration
 	// Deaf workers do not hear that a hold has ended, and Unfenced ones give their tokens to stores that look at none: both
 	// are controls.
@@ -57,7 +57,7 @@ type Config struct {
 // workerEnv names the environment variable with a worker's Config.
 const workerEnv = "LOCKSCOPE_CAMPAIGN_WORKER"
 
-// WorkerMain is what a program that starts workers calls first: in a worker it runs it and never returns.
+// WorkerMain must come first in a program that starts workers: in a worker process it runs the worker and never returns.
 func WorkerMain() {
 	text := os.Getenv(workerEnv)
 	if text == "" {
@@ -133,7 +133,7 @@ func (w *worker) watchStalls(ctx context.Context) {
 	}
 }
 
-// use is what a process has in use.
+// use counts a process' goroutines and open descriptors.
 type use struct{ goroutines, files int }
 
 func inUse() use {
@@ -141,10 +141,10 @@ func inUse() use {
 	return use{runtime.NumGoroutine(), len(files)}
 }
 
-// settleTime is how long a clean end may take to give everything back.
+// settleTime lets goroutines and connections end after a clean end.
 const settleTime = 3 * time.Second
 
-// left is what a clean end left behind.
+// left is the record of a clean end, with the stacks where goroutines or descriptors are left behind.
 func left(before use) Record {
 	r := Record{Op: OpExit}
 	for end := time.Now().Add(settleTime); ; time.Sleep(heartbeat) {
@@ -162,7 +162,7 @@ func left(before use) Record {
 	}
 }
 
-// sessionTime is how long a worker keeps a session at most, and connectTime how long it waits for one.
+// sessionTime bounds the life of a worker's session, and connectTime the wait for a new one.
 const (
 	sessionTime = 4 * time.Second
 	connectTime = 5 * time.Second
@@ -259,7 +259,6 @@ func (c Config) store(lock string) Store {
 
 func storePath(dir, lock string) string { return filepath.Join(dir, "store-"+filepath.Base(lock)) }
 
-// errText is what a report says of an error.
 func errText(err error) string {
 	if err == nil {
 		return ""

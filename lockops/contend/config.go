@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Config says what a run does.
+// Config of a run.
 type Config struct {
-	// Contenders is how many there are, from 1 to MaxContenders.
+	// Contenders, from 1 to MaxContenders.
 	Contenders int
-	// Hold and Think are how long a lock is held, and how long a contender stays away before it comes (again), in the mean.
+	// Hold is the mean time that a lock is held, Think that between a contender's release and its next acquire.
 	Hold, Think time.Duration
 	// For ends the run after a time, Rounds when each contender has been granted the lock so often. With neither, the
 	// run lasts until its context ends.
@@ -19,15 +19,15 @@ type Config struct {
 	Rounds int
 	// Seed of the hold and think times.
 	Seed uint64
-	// Connect is how long it may take to open the target and to connect everybody. 0: as long as the context.
+	// Connect bounds the time to open the target and to connect everybody. 0: the context alone does.
 	Connect time.Duration
 	// Stall ends a run by Rounds with ErrStalled when for this long all that is done is waiting for the servers. 0: never.
 	Stall time.Duration
-	// Events is how many events wait for a slow reader before more are dropped; 0 means 4096.
+	// Events is the number that may wait for a slow reader before more are dropped; 0 means 4096.
 	Events int
 }
 
-// MaxContenders is how many contenders a run can have.
+// MaxContenders is the upper bound of Config.Contenders: each has connections of its own.
 const MaxContenders = 1000
 
 const defaultEvents = 4096

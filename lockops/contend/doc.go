@@ -8,7 +8,7 @@
 //	report, err := run.Wait()
 //
 // Every contender has a session of its own, as if it were a process. All run in this process, so that one monotonic clock
-// tells who came when.
+// orders arrivals and grants.
 //
 // # What is measured
 //

@@ -2,7 +2,7 @@ package contend
 
 import "time"
 
-// EventKind says what happened to a contender.
+// EventKind is the step of a contender that an Event reports.
 type EventKind uint8
 
 // What happens to contenders.
@@ -10,7 +10,7 @@ const (
 	Queued   EventKind = iota // it asks for the lock
 	Granted                   // it holds the lock
 	Released                  // it begins to give the lock back
-	Lost                      // it was told that it has lost the lock
+	Lost                      // its hold's context ended before a release
 	Failed                    // an acquire or a release went wrong
 	Left                      // it stopped waiting because the run ends
 )
@@ -30,11 +30,11 @@ type Event struct {
 	Wait     time.Duration
 	Overtook bool
 	Overlap  bool
-	// Err is why, of Lost and Failed.
+	// Err is the cause of Lost and Failed.
 	Err error
 }
 
-// State is what a contender does.
+// State of a contender; it changes with each Event.
 type State uint8
 
 // What contenders do.

@@ -6,8 +6,8 @@ import (
 	"lockscope/internal/fairness"
 )
 
-// ledger is what has happened in a run, and what follows from it. It is a plain value without clock or lock: who calls
-// it says when, and calls one method after another.
+// ledger is what has happened in a run, and what follows from it. It is a plain value without clock or lock: the caller
+// gives the times, and calls one method after another.
 type ledger struct {
 	permits int
 	lanes   []lane

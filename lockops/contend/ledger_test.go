@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// story is a run told step by step, a millisecond each.
+// story is a run step by step, a millisecond each.
 type story struct {
 	*ledger
 	now time.Time

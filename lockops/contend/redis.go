@@ -32,14 +32,14 @@ func NewRedis(r Redis) Target {
 type redisTarget struct {
 	Redis
 	clients []redis.UniversalClient // one a master, beside those of the contenders
-	ours    bool                    // what stays beside the lock was made by runs
+	ours    bool                    // all keys beside the lock were made by runs
 	unread  bool                    // too few masters answered: nothing was made
 }
 
 const (
-	// clientLimit is how long a master may take to answer a request of the target.
+	// clientLimit bounds each request of the target to one master.
 	clientLimit = 2 * time.Second
-	// markLife is for how long a run that was killed leaves word that what stays beside the lock is its own.
+	// markLife keeps the mark by which a later run knows the keys that a killed one left.
 	markLife = 24 * time.Hour
 )
 
@@ -96,7 +96,7 @@ func (a *redisTarget) Open(ctx context.Context) error {
 	return nil
 }
 
-// oneSilent is ErrNoQuorum where there is only one Redis: what it says is why that one did not answer.
+// oneSilent is ErrNoQuorum where there is only one Redis: its text is that one's error alone.
 type oneSilent struct{ error }
 
 func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }

@@ -2,10 +2,10 @@ package contend
 
 import "time"
 
-// Report is what a run came to, or is at so far.
+// Report has a run's figures, of so far while it goes on.
 type Report struct {
 	Lock, Kind string
-	// Order is by what it was told who came first.
+	// Order names the clock or counter that ordered the arrivals, as in Description.
 	Order    string
 	Seed     uint64
 	Duration time.Duration // 0 before the run has begun
@@ -21,7 +21,7 @@ type Report struct {
 	Inversions uint64
 	// Overlaps are the grants beside another holder; TokensBack those of them that were noticed by their fencing token.
 	Overlaps, TokensBack uint64
-	// Lost are the holds that were lost, Failed the acquires and releases that went wrong; LastError is why the last did.
+	// Lost are the holds that were lost, Failed the acquires and releases that went wrong; LastError is that of the last.
 	Lost, Failed uint64
 	LastError    error
 	// Requests that were sent to the servers.
@@ -30,11 +30,11 @@ type Report struct {
 	Dropped uint64
 
 	Contenders []Contender
-	// Left is what the run left on the servers, looked for at the end. There should be nothing.
+	// Left lists keys or nodes of the run found on the servers after its end. There should be none.
 	Left []string
 }
 
-// Contender is how one contender fares.
+// Contender has one contender's figures.
 type Contender struct {
 	State       State
 	Since       time.Time // it is in that state
@@ -66,7 +66,7 @@ func (r *Report) Jain() float64 {
 	return sum * sum / (float64(len(r.Contenders)) * squares)
 }
 
-// RequestsPerGrant is what a grant cost the servers; 0 without grants.
+// RequestsPerGrant is the mean; 0 without grants.
 func (r *Report) RequestsPerGrant() float64 {
 	if r.Grants == 0 {
 		return 0

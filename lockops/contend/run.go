@@ -133,7 +133,7 @@ func sent(members []Member) (sum uint64) {
 	return sum
 }
 
-// Stop ends the run. What it came to, Wait tells.
+// Stop ends the run; Wait returns its report.
 func (r *Run) Stop() { r.cancel(nil) }
 
 // Wait waits until the run has ended and everything of it is gone from the servers. The report is whole also with an
@@ -146,7 +146,7 @@ func (r *Run) Wait() (Report, error) {
 // Done is closed when the run has ended and everything is cleaned up.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Events are what happens, in the order in which it does. Reading them is not required: while the channel is full, events
+// Events come in the order in which they happen. Reading them is not required: while the channel is full, events
 // are dropped and counted. It is closed at the end.
 func (r *Run) Events() <-chan Event { return r.events }
 

@@ -16,7 +16,7 @@ import (
 type fakeTarget struct {
 	permits int
 	choose  func(waiting []*fakeMember) int
-	shown   bool // tells who came when
+	shown   bool // has an order of arrival
 	loses   bool // every hold is lost at once
 	fails   func(contender int) error
 	refuses func(contender int) error // to join
@@ -208,7 +208,7 @@ func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
 	}
 }
 
-// A lock that does not tell who came when is judged by the calls, and the report says so.
+// A lock without an order of arrival is judged by the calls, and the report says so.
 func TestWithoutPlacesTheCallsCount(t *testing.T) {
 	cfg := small
 	cfg.Think = 0
@@ -312,7 +312,7 @@ func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 	}
 }
 
-// Events tell each contender's life in order; who does not read them misses them and disturbs nothing.
+// Events report each contender's steps in order; not reading them loses events and disturbs nothing.
 func TestEvents(t *testing.T) {
 	cfg := small
 	cfg.Events = 1000

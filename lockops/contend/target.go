@@ -20,16 +20,16 @@ type Target interface {
 	Close(ctx context.Context) (left []string, err error)
 }
 
-// Description says what is contended for.
+// Description of the lock that is contended for.
 type Description struct {
 	Lock, Kind string
 	// Order is by what arrivals are ordered, as in "first come, first served by …".
 	Order string
-	// Permits is how many may hold the lock at once.
+	// Permits is the number of simultaneous holders.
 	Permits int
-	// Shared says of a contender whether it may hold the lock together with others of its kind; nil: none may.
+	// Shared reports whether a contender may hold the lock together with others of its kind; nil: none may.
 	Shared func(contender int) bool
-	// TokenAfter is how long a hold must last for its fencing token to be known without a request of its own. The
+	// TokenAfter is the shortest hold whose fencing token is known without a request of its own. The
 	// tokens of shorter holds are not looked at.
 	TokenAfter time.Duration
 }
@@ -56,13 +56,13 @@ type Hold interface {
 
 // Site is a lock of package lockops that is contended for.
 type Site struct {
-	// Backend is what comes before the name when the lock is shown, such as "zk:"; Name is the path or the key.
+	// Backend goes before the name where the lock is shown, such as "zk:"; Name is the path or the key.
 	Backend, Name string
 	// Kinds of lock: contender i takes the one at i modulo their number, so that readers and writers can be mixed.
 	Kinds []lockops.Kind
 	// Options of every lock.
 	Options []lockops.Option
-	// Label is what contenders are labelled with, and a number behind it; default one of its own for each run.
+	// Label of the contenders, with a number behind it; default one of its own for each run.
 	Label string
 	// Existing allows a lock that exists and that no run has made for itself.
 	Existing bool

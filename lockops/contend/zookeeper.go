@@ -41,7 +41,7 @@ type zkTarget struct {
 }
 
 // directoryMark is the data of a lock's directory that a run has made. A directory with it and without contenders is
-// what a run left that was killed.
+// the remains of a killed run.
 const directoryMark = "lockscope contend"
 
 // tokenIsKnown: package lockops reads the czxid when a hold has lasted for 5 ms; and the answer.
@@ -50,7 +50,7 @@ const tokenIsKnown = 15 * time.Millisecond
 func (a *zkTarget) Describe() Description {
 	d := a.describe("ZooKeeper's sequence numbers")
 	if d.Permits > 1 {
-		d.Order = OrderOfCalls // a permit's name does not tell when its owner came
+		d.Order = OrderOfCalls // a permit's name has no sequence number of its owner's arrival
 	}
 	d.TokenAfter = tokenIsKnown
 	return d
@@ -87,7 +87,7 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 	return nil
 }
 
-// look says whether a lock's directory exists. One that an earlier run has left does not, since it is ours.
+// look reports whether somebody else's lock directory exists: one that an earlier run has left does not count.
 func (a *zkTarget) look(path string) (there bool, err error) {
 	data, stat, err := a.adminClient.Conn().Get(path)
 	switch {
@@ -169,7 +169,7 @@ type zkMember struct {
 	target  *zkTarget
 	session *lockops.ZKSession
 	lock    lockops.Locker
-	byCall  bool              // names do not tell the order of arrival
+	byCall  bool              // names do not show the order of arrival
 	arrived func(place int64) // of the present Acquire
 }
 
@@ -186,8 +186,8 @@ func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold
 	return h, nil
 }
 
-// place tells a node's number. In the upper half of 64 bits, the difference of two numbers is right also after the
-// server's counter of 32 bits has wrapped.
+// place reports a node's number as the arrival. In the upper half of 64 bits, the difference of two numbers is right after the
+// server's counter of 32 bits has wrapped, too.
 func (m *zkMember) place(name string) {
 	if _, seq, ok := recipe.SplitSequence(name); ok && !m.byCall {
 		m.arrived(int64(seq) << 32)
