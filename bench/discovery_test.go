@@ -140,8 +140,8 @@ func bareReads(b *testing.B, conns []*zk.Conn, dirs []string) {
 	})
 }
 
-// discover runs one pass and says when the first lock was there, when all were with the lengths of their queues, and
-// when all contenders were read.
+// discover runs one pass and returns the times to the first lock, to all of them with the lengths of their queues, and
+// to all contenders.
 func discover(b *testing.B, addr string) (first, listed, complete time.Duration) {
 	b.Helper()
 	s := zksource.New(zksource.Config{

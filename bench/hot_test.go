@@ -80,14 +80,14 @@ func hotQueue(b *testing.B, conn *zk.Conn) func() string {
 	}
 }
 
-// sight is what the watching process sees, and what that took so far.
+// sight is the lock as the watching process sees it, with the cost so far.
 type sight struct {
 	Holder   string
 	Requests uint64
 	CPU      time.Duration
 }
 
-// watchHotLock watches as the terminal UI does, and tells what it sees whenever a line is read, until there are no more.
+// watchHotLock watches as the terminal UI does, and prints a sight for each line of its input, until that ends.
 func watchHotLock(addr string) {
 	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{hotLock}})
 	observer := inspect.NewObserver(time.Now, source)
@@ -123,7 +123,7 @@ func watchHotLock(addr string) {
 	<-ended
 }
 
-// watcher is that process.
+// watcher is that process, from the benchmark's side.
 type watcher struct {
 	b       *testing.B
 	ask     io.Writer
@@ -163,7 +163,7 @@ func (w *watcher) tell() (s sight) {
 	return s
 }
 
-// settle is how long it takes until the last holder is seen.
+// settle measures the time until the last holder is seen.
 func (w *watcher) settle(last string) time.Duration {
 	start := time.Now()
 	for ; ; time.Sleep(time.Millisecond) {

@@ -119,7 +119,7 @@ func (e *expectations) wait(n int) {
 	}
 }
 
-// open says that a lock was not seen to have changed yet.
+// open reports whether a change of a lock is expected and not yet seen.
 func (e *expectations) open(id inspect.ID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -190,7 +190,7 @@ func measureChanges(b *testing.B, source inspect.Source, newLock func(inspect.ID
 			<-tick.C
 			i := n % locks
 			if e.open(ids[i]) {
-				continue // what polling sees is at most one change a tick
+				continue // polling sees at most one change a tick
 			}
 			name := change[i]()
 			e.set(ids[i], name, time.Now())

@@ -14,8 +14,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// BenchmarkMemory watches 2,000 locks of 10 contenders each and says how much memory all of it takes, source, observer,
-// histories and findings, for a contender; what watching takes without any lock, which is connections' buffers, is told
+// BenchmarkMemory watches 2,000 locks of 10 contenders each and reports the memory of source, observer,
+// histories and findings for a contender; that of watching without any lock, which is connections' buffers, is reported
 // apart.
 func BenchmarkMemory(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
@@ -35,7 +35,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// watching is how much memory it takes to watch so many locks below a directory.
+// watching measures the bytes of heap that it takes to watch so many locks below a directory.
 func watching(b *testing.B, addr, root string, locks int) float64 {
 	before := heap()
 	source := zksource.New(zksource.Config{
@@ -62,7 +62,7 @@ func watching(b *testing.B, addr, root string, locks int) float64 {
 	return float64(heap()) - float64(before)
 }
 
-// heap is how many bytes are in use.
+// heap is the bytes in use after garbage was collected twice: a sync.Pool outlives the first.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

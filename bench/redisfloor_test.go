@@ -31,7 +31,7 @@ func newRedsync(masters []*servertest.Redis, clients *[]*redis.Client) *redsync.
 
 const deleteScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
 
-// rawFloor is what the wire needs: SET NX PX and a compare-and-delete by digest, written to all masters and then read.
+// rawFloor is the least that the wire needs: SET NX PX and a compare-and-delete by digest, written to all masters and then read.
 func rawFloor() peer {
 	return peer{"floor", func(b *testing.B, masters []*servertest.Redis, key string) contender {
 		var conns []net.Conn

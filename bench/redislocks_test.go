@@ -156,7 +156,7 @@ if n then redis.call('SET', KEYS[1], n, 'PX', 10000) redis.call('PUBLISH', n, ''
 )
 
 // bareHandOff is the least that a fair lock in Redis needs: the releasing script gives the key to the first waiter and
-// tells it. Nothing is done about cancellation, lost messages, dead waiters or holders.
+// notifies it. Nothing is done about cancellation, lost messages, dead waiters or holders.
 func bareHandOff() peer {
 	return peer{"bare-hand-off", func(b *testing.B, masters []*servertest.Redis, key string) contender {
 		c := client(masters[0])
@@ -437,7 +437,7 @@ func (t *tally) figures(b *testing.B, seconds float64, commands, k int) map[stri
 	return figures
 }
 
-// commands is how many commands the masters have got over the wire: those in scripts are told apart by not being sent as
+// commands counts the commands that the masters have got over the wire: those in scripts are known by not being sent as
 // such by any of the peers.
 func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 	b.Helper()
@@ -462,5 +462,5 @@ func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 }
 
 // onWire are the commands that the measured peers send outside of scripts. redsync and rueidislock send SET and GET
-// plainly, but those within scripts of others cannot be told apart: of them only the scripts are counted, which is too few.
+// plainly, but those within scripts of others cannot be distinguished: of them only the scripts are counted, which is too few.
 var onWire = map[string]bool{"evalsha": true, "eval": true, "subscribe": true, "unsubscribe": true, "ping": true, "info": true}

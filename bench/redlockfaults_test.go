@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// knownAfter is how many cycles a package has to find out which masters are dead.
+	// knownAfter cycles let a package find out which masters are dead.
 	knownAfter   = 30
 	stoppedTurns = 1000
 )

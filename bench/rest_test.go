@@ -20,7 +20,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// atRest is how long the counters are watched.
+// atRest is the length of the measurement, in which several pings of each connection fall.
 const atRest = 20 * time.Second
 
 // BenchmarkAtRest watches 1,000 locks that nobody touches and says what reaches the servers meanwhile, by their own
@@ -99,7 +99,7 @@ func processTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// zkPackets is how many packets a server received so far.
+// zkPackets reads the packets received from srvr.
 func zkPackets(b *testing.B, addr string) float64 {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -112,7 +112,7 @@ func zkPackets(b *testing.B, addr string) float64 {
 	return counterIn(b, conn, "Received: ")
 }
 
-// redisCommands is how many commands a server ran so far.
+// redisCommands reads total_commands_processed from INFO.
 func redisCommands(b *testing.B, client *redis.Client) float64 {
 	info, err := client.Info(b.Context(), "stats").Result()
 	if err != nil {

@@ -104,8 +104,8 @@ func BenchmarkLargeZooKeeper(b *testing.B) {
 	})
 }
 
-// largeWatch is how long it took until the first lock was there, all were with the lengths of their queues, and all contenders
-// were read, and what it takes from then on.
+// largeWatch has the times to the first lock, to all of them with the lengths of their queues, and to all contenders
+// read, and the load from then on.
 type largeWatch struct {
 	first, listed, complete time.Duration
 	heap                    uint64

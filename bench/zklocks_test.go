@@ -36,7 +36,7 @@ func zkConn(b *testing.B, addr string) (*zk.Conn, func()) {
 	}
 }
 
-// zkFloor is what every lock has to do: create a node, and delete it.
+// zkFloor is the least that any lock needs: a create and a delete.
 func zkFloor() zkPeer {
 	return zkPeer{"floor", func(b *testing.B, addr, path string) contender {
 		conn, end := zkConn(b, addr)
