@@ -1,5 +1,5 @@
 // Command screenshots makes the pictures of the program: it runs the real one in a pseudo-terminal, types keys, waits for
-// what should appear, and draws the terminal's cells as SVG, which rsvg-convert turns into PNG.
+// the expected text, and draws the terminal's cells as SVG, which rsvg-convert turns into PNG.
 //
 //	go run .             # all pictures, into this directory
 //	go run . locks       # one of them
@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// pictureTime is how long one picture may take; the slowest waits for something to happen in the demo.
+// pictureTime bounds the making of one picture; the slowest waits for an event in the demo.
 const pictureTime = 90 * time.Second
 
 func main() {
@@ -101,8 +101,8 @@ func choose(list []picture, names []string, live bool) ([]picture, error) {
 type studio struct {
 	program, recording string
 	calm               time.Duration // as of terminal
-	temp               string        // where the program is
-	dir                string        // where the pictures go
+	temp               string        // of the built program
+	dir                string        // for the pictures
 	zoom               int
 }
 

@@ -31,7 +31,7 @@ const (
 	strike
 )
 
-// look is how a cell is drawn: its colours after reverse and faint.
+// look is a cell's style, its colours those after reverse and faint.
 type look struct {
 	ink, paper                      color.RGBA
 	bold, italic, underline, strike bool

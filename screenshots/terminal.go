@@ -14,7 +14,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// quiet is how long no byte may come for a frame to count as whole on a machine that does nothing else. The program writes
+// quiet is the silence after which a frame counts as whole on a machine that does nothing else. The program writes
 // each frame at once.
 const quiet = 60 * time.Millisecond
 
@@ -41,7 +41,7 @@ type terminal struct {
 	cmd   *exec.Cmd
 	tty   *os.File
 	home  string
-	calm  time.Duration // how long no byte may come for a frame to count as whole
+	calm  time.Duration // silence after which a frame counts as whole
 	tasks sync.WaitGroup
 	ended chan struct{} // closed when the program's output has ended
 
@@ -75,7 +75,7 @@ func start(program string, args []string, p picture, calm time.Duration) (*termi
 		return nil, err
 	}
 	t.tasks.Go(t.read)
-	t.tasks.Go(func() { io.Copy(t.tty, t.screen) }) // what the terminal answers to the program's questions
+	t.tasks.Go(func() { io.Copy(t.tty, t.screen) }) // the terminal's answers to the program's queries
 	return t, nil
 }
 
