@@ -35,7 +35,7 @@ const (
 // State of a lock as a whole.
 type State string
 
-// The states of a lock; Split and Minority only with several Redis masters (see Verdict).
+// The states of a lock; Split and Minority only with several Redis masters (see KeyLock).
 const (
 	StateFree      State = "free"
 	StateHeld      State = "held"

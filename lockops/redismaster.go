@@ -75,7 +75,7 @@ func (m *master) releasing(key string) (done func()) {
 	}
 }
 
-// released returns what awaitReleases is to wait for: the votes for a key that are being taken back now.
+// releases is what awaitReleases is to wait for: the votes for a key that are being taken back now.
 func (m *master) releases(key string) []chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()

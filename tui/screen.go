@@ -21,7 +21,7 @@ type screenEntry struct {
 	make  func(screen.Context, Options) screen.Screen
 }
 
-// screenList are all screens; the first is shown at the start. A new screen is a file of its own and a line here.
+// screenList are all screens; the first is shown at the start. A new screen is a folder of its own, a name in package screen and a line here.
 func screenList() []screenEntry {
 	return []screenEntry{
 		{screen.Locks, "", "all locks of all backends", bare(locks.New)},

@@ -7,7 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// fired takes in that a watch fired: of a directory's children, of its own data, or of a child's data.
+// fired takes in that a watch fired: of all below a root, of a directory's children, of its own data, or of a child's data.
 func (r *run) fired(p string, what zk.EventType, at time.Time) {
 	d := r.dirs[p]
 	if r.covered(p) && what != zk.EventNodeChildrenChanged {

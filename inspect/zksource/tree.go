@@ -42,7 +42,7 @@ type dir struct {
 	judged  bool            // once, with all that was wanted read
 	told    *told           // nil: it is no lock
 
-	// Its own data, for recipes that keep something there; see dataWanted.
+	// Its own data, for recipes that keep something there; see wantData.
 	dataWanted  bool
 	dataRead    bool
 	dataStale   bool // it has changed since

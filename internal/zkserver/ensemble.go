@@ -411,7 +411,7 @@ func (s *Server) apply(e entry) outcome {
 	return out
 }
 
-// connectMember is connect on a member of an ensemble.
+// connect is a server's own connect, on a member of an ensemble.
 func (m *member) connect(c *conn, r connectRequest) bool {
 	s := m.server
 	m.mu.Lock()

@@ -71,7 +71,7 @@ type line struct {
 	Owner evidence `json:"owner"`
 	// Role of the owner that was confirmed: holding, waiting, pending.
 	Role inspect.ContenderState `json:"role"`
-	// Confirmed is the operator's way of confirming: typed, yes.
+	// Confirmed is the operator's way of confirming: typed, --yes.
 	Confirmed string `json:"confirmed"`
 	Released  *bool  `json:"released,omitempty"`
 	// Unknown: the removal was sent and its answer is missing.

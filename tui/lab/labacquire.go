@@ -84,11 +84,12 @@ const (
 	acquireWait
 )
 
-// ways and times are what can be chosen for how long to wait, and lives for the life of a key.
+// waits are what can be chosen for how long to wait.
 func waits() (names []string, times []time.Duration) {
 	return []string{"try once", "10 s", "30 s", "2 min", "until stopped"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
 }
 
+// lives are what can be chosen for the life of a key.
 func lives() (names []string, times []time.Duration) {
 	return []string{"5 s", "10 s", "30 s", "2 min"}, []time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute}
 }

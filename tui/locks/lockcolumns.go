@@ -6,7 +6,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// lockColumns are those of a table of some width. A finding, whose longest name takes 20 cells, says more than a gauge, a
+// lockColumns are those of a table of some width, in the order of Sorting. A finding, whose longest name takes 20 cells, says more than a gauge, a
 // kind or a library: they go first.
 func lockColumns(width int) []widget.Column {
 	lock, ttl, finding := 19, bareTTL, 12
@@ -31,22 +31,19 @@ func lockColumns(width int) []widget.Column {
 // How wide TTL is without and with a gauge.
 const bareTTL, gaugeTTL = 6, 11
 
-// list is the cells in the order of the columns. The holder's client is added where there is room for all of it.
+// list is the cells in the order of lockColumns. The holder's client is added where there is room for all of it.
 func (c *lockCells) list(widths []int) []widget.Line {
-	if holder := append(c.Holder[:len(c.Holder):len(c.Holder)], c.client...); holder.Width() <= widths[holderColumn] {
+	if holder := append(c.Holder[:len(c.Holder):len(c.Holder)], c.client...); holder.Width() <= widths[ByHolder] {
 		c.Holder = holder
 	}
-	if n := len(c.Ttl); c.Ttl.Width() > widths[ttlColumn] {
+	if n := len(c.Ttl); c.Ttl.Width() > widths[byTTL] {
 		c.Ttl = widget.Line{{strings.TrimSpace(c.Ttl[n-1].Text), c.Ttl[n-1].Style}}
 	}
 	if len(c.Finding) > 0 && len(c.old) > 0 {
 		c.old = append(append(c.Finding[:len(c.Finding):len(c.Finding)], widget.Span{Text: "  "}), c.old...)
 	}
-	if len(c.Finding) == 0 || len(c.old) > 0 && c.old.Width() <= widths[findingColumn] {
+	if len(c.Finding) == 0 || len(c.old) > 0 && c.old.Width() <= widths[ByWorst] {
 		c.Finding = c.old
 	}
 	return []widget.Line{c.Lock, c.Kind, c.Library, c.Holder, c.Held, c.Queue, c.Ttl, c.Finding}
 }
-
-// The places of HOLDER, TTL and FINDING in the columns.
-const holderColumn, ttlColumn, findingColumn = 3, 6, 7

@@ -26,7 +26,7 @@ const queueBar = 5
 // queueWidth is how wide the queue's column is.
 const queueWidth = 8
 
-// cells turns a lock into the cells of its row.
+// CellsOf turns a lock into the cells of its row.
 func CellsOf(host screen.Context, l *inspect.Lock) lockCells {
 	t := host.Theme()
 	c := lockCells{

@@ -99,7 +99,7 @@ func (f *Form) edit(msg tea.KeyPressMsg) (changed bool) {
 	return true
 }
 
-// lines are the rows.
+// FormLines are the rows.
 func FormLines(t *theme.Theme, f *Form, width int) []Line {
 	var lines []Line
 	for i := range f.Rows {
@@ -144,7 +144,7 @@ func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	return Line{{"< ", t.Muted}, {"[" + text.Printable(r.Choice()) + "]", chosen}, {" >", t.Muted}}
 }
 
-// buttons are Cancel and the form's own.
+// FormButtons are Cancel and the form's own.
 func FormButtons(t *theme.Theme, f *Form, refused bool) Line {
 	cancel, confirm := t.Strong.Reverse(true), t.Text
 	switch {
