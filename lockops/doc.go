@@ -2,8 +2,9 @@
 //
 // A session owns what locks need from a connection (NewZKSession, NewRedisSession). On it stand lockers, which are cheap
 // values: NewZKMutex is a fair queue that can share its directory with Curator, kazoo or go-zookeeper; NewZKRWMutex is one
-// of readers and writers; NewRedisMutex is a plain key that can be shared with every SET NX PX client; NewRedlock spreads a
-// lock over several masters. A successful Acquire gives a Hold. Its Context is to be passed to all that is done under the
+// of readers and writers, NewZKSemaphore one of several permits; NewRedisMutex is a plain key that can be shared with every
+// SET NX PX client, NewRedisFairMutex one that is first come, first served; NewRedlock spreads a lock over several masters. [Kinds]
+// lists them all. A successful Acquire gives a Hold. Its Context is to be passed to all that is done under the
 // lock: it ends when the lock is lost.
 //
 // # What is not guaranteed
