@@ -82,7 +82,7 @@ func (r *run) count(p *masterState, keys []string) {
 	for chunk := range slices.Chunk(keys, auditSize) {
 		gone, err := p.gone(r.ctx, chunk)
 		if err != nil || len(gone) > 0 && !send(r.ctx, r.audited, gone) {
-			return // whoever reads will tell
+			return // the next read reports it
 		}
 		if len(keys) > auditSize && sleep(r.ctx, rest) != nil {
 			return
@@ -129,7 +129,7 @@ func (m *master) joined(ctx context.Context, channels map[string]subscribed) []s
 		return onlyBroken(err)
 	})
 	if err != nil {
-		return nil // whoever reads will tell
+		return nil // the next read reports it
 	}
 	var locks []string
 	for channel, v := range m.counts(names, counted) {

@@ -11,8 +11,8 @@ import (
 	"lockscope/inspect"
 )
 
-// changedBackend is the backend's state when it is worth telling again. Before any master has answered or failed there is
-// none: it is not known to be down.
+// changedBackend returns the backend's state when a report is due, else nil. Before any master has answered or failed
+// there is none: it is not known to be down.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if !slices.ContainsFunc(r.masters, func(p *masterState) bool {
 		return p.server.State == inspect.ServerUp || p.server.State == inspect.ServerDown

@@ -74,8 +74,8 @@ func bare(b *testing.B, masters []*servertest.Redis) time.Duration {
 	return time.Since(start)
 }
 
-// ours has a source look once with the budget off, by the default patterns or others; it tells when the first lock was
-// emitted, too.
+// ours has a source look once with the budget off, by the default patterns or others; first is the time until the first
+// lock was emitted.
 func ours(b *testing.B, masters []*servertest.Redis, match []string) (all, first time.Duration) {
 	b.Helper()
 	cfg := config(masters)

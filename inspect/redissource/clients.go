@@ -25,7 +25,7 @@ type clients map[string]origin
 // the host. Both are empty when that is not one host for certain.
 type origin struct{ host, client string }
 
-// readClients asks a master who is connected to it, where INFO says that these are few: the list of many is worth neither
+// readClients asks a master for its connections, where INFO says that these are few: the list of many is worth neither
 // what it costs the server nor anything else that rests on it. One that was refused is not asked for again for a while.
 func (m *master) readClients(ctx context.Context, st *status, info string) error {
 	n, ok := infoNumber(info, "connected_clients")
@@ -217,7 +217,7 @@ func (c clients) other(list clients) map[string]bool {
 	return names
 }
 
-// outdated reports whether one of these names is a contender's, and its client not the one that was told.
+// outdated reports whether one of these names is a contender's, and its client not the one that was reported.
 func (b *keyTable) outdated(l *inspect.Lock, names map[string]bool) bool {
 	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {

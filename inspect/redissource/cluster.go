@@ -91,7 +91,7 @@ func slotOf(key string) int {
 	return int(crc % slots)
 }
 
-// readTopology reads a cluster's topology from the first node of these that tells it.
+// readTopology reads a cluster's topology from the first of these nodes that answers.
 func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
 	var failed []string
 	for _, m := range seeds {
@@ -263,7 +263,7 @@ func (e *entry) inherit(before *entry) {
 	}
 }
 
-// watchTopology tells the loop who serves what, again and again.
+// watchTopology sends the topology to the loop, again and again.
 func (r *run) watchTopology() {
 	for sleep(r.ctx, topologyEvery) == nil {
 		if t, err := r.cluster.read(r.ctx); err == nil && !send(r.ctx, r.topologies, t) {

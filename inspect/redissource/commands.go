@@ -11,8 +11,8 @@ import (
 // command is one that may be sent, and what is unknown where it is denied, renamed, or fails.
 type command struct {
 	name string // as ACL rules have it
-	// blinds is what cannot be known without it. Of a command that reads what a key holds, it is what that key was asked for:
-	// empty here, see recipe.Ask.Feeds. Also empty where something else tells the same: instead.
+	// blinds is the aspect that is unknown without it. For a command that reads a key's value it depends on the key:
+	// empty here, see recipe.Ask.Feeds. Also empty where another command answers the same: instead.
 	blinds  inspect.Aspect
 	instead string
 }

@@ -89,7 +89,7 @@ const (
 	gather        = 40 * time.Millisecond  // one pass reads no sooner what it found, so that pipelines are long
 	burstSeconds  = 10                     // of a master's reads
 
-	// While a master pushes, passes over its keys only look for what a push cannot tell.
+	// While a master pushes, passes over its keys only look for what is never pushed.
 	restingScanEvery = 30 * time.Second
 	restingScanPause = 2500 * time.Millisecond
 )

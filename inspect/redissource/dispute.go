@@ -31,7 +31,7 @@ func (d *dispute) due(now time.Time) bool {
 	return true
 }
 
-// confirmed reports whether all masters that answer have been asked again. votesAt is when each vote was read.
+// confirmed reports whether all masters that answer have been asked again. votesAt dates each vote.
 func (d *dispute) confirmed(votes []inspect.Vote, votesAt []time.Time) bool {
 	if d.askedAt.IsZero() {
 		return false

@@ -71,7 +71,7 @@ func glob(pattern, key string) bool {
 	return p == len(pattern)
 }
 
-// globOne matches one byte against the first element of a pattern, and tells how long that element is.
+// globOne matches one byte against the first element of a pattern, and returns the length of that element.
 func globOne(p string, c byte) (size int, ok bool) {
 	switch p[0] {
 	case '?':

@@ -43,7 +43,7 @@ type keyReading struct {
 type presence int8
 
 const (
-	thereUnknown presence = iota // nothing that may be asked tells
+	thereUnknown presence = iota // no permitted command decides it
 	isPresent
 	isAbsent
 )

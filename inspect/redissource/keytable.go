@@ -13,7 +13,7 @@ import (
 // jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
 
-// toldAgain is after how long a polled lock that did not change is told again, at the latest: it was read since.
+// toldAgain is the longest time until a polled lock that did not change is reported again: it was read since.
 const toldAgain = 2 * time.Second
 
 // tellAgain returns the time to report a polled lock again: a missing renewal has to be seen before the key expires.
@@ -45,9 +45,9 @@ type keyTable struct {
 	// parts are keys that turned out to belong to the lock of another, found the locks among these that are to be added.
 	parts map[string]string
 	found []string
-	// denied are those of them that our user may not read.
+	// denied keys match, but our user may not read them.
 	denied map[string]bool
-	// clients are, by master, who is connected to it.
+	// clients lists each master's connections.
 	clients []clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
 	replicas []*inspect.Unseen
@@ -57,7 +57,7 @@ type keyTable struct {
 	polled bool
 }
 
-// postponed is a key that is no lock: when to look again, and how long that was put off.
+// postponed is a key that is no lock, with the time of the next look and the delay until then.
 type postponed struct {
 	until time.Time
 	wait  time.Duration

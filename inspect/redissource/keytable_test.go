@@ -66,7 +66,7 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 	}
 }
 
-// A polled lock is told again as it was, so that nobody takes it for old: more often as its end comes near.
+// A polled lock is reported again as it was, so that nobody takes it for old: more often as its end comes near.
 func TestAPolledLockIsToldAgain(t *testing.T) {
 	told := func(left time.Duration, polled bool) (n int) {
 		b := testTable(1)
@@ -92,7 +92,7 @@ func TestAPolledLockIsToldAgain(t *testing.T) {
 	}
 }
 
-// Where nobody pushes, or a key went to another node, a change is told with when it was not yet so.
+// Where nobody pushes, or a key went to another node, a change is reported with the last instant of the state before.
 func TestAChangeThatWasNotToldHasABound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		polled, moved bool

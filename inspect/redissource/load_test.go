@@ -83,7 +83,7 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	}
 }
 
-// TestEveryCommandIsCounted: what is told is what the server counted.
+// TestEveryCommandIsCounted: our figure is what the server counted.
 func TestEveryCommandIsCounted(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

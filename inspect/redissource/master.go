@@ -45,7 +45,7 @@ type master struct {
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed
-	// clientAt is where it connects to.
+	// clientAt holds the addresses that it connects to.
 	clientAt []string
 	addr     string // how it is shown; with Sentinel where the master was last found
 	// With Sentinel: when the master was last named so, and when the one before it was for the last time; zero: there was none.
@@ -165,7 +165,7 @@ func (m *master) follow(ctx context.Context) {
 	}
 	now, err := m.direct(ctx)
 	if err != nil {
-		return // whoever reads will tell
+		return // the next read reports it
 	}
 	m.mu.Lock()
 	client := m.client

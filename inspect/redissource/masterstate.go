@@ -22,7 +22,7 @@ type masterState struct {
 	err      error           // why it does not answer; nil when it does
 	lost     int             // how often it stopped answering
 	server   inspect.Server
-	unseen   []inspect.Unseen // what it did not tell of itself
+	unseen   []inspect.Unseen // what it did not report of itself
 	restart  chan struct{}    // its status is wanted now
 
 	tracking

@@ -141,8 +141,8 @@ func (m *master) askSubscribers(ctx context.Context, p redis.Pipeliner, channels
 	return s
 }
 
-// elsewhere reports whether clients may subscribe on replicas of the server, which tell it nothing of that: it has some, or does
-// not let us know.
+// elsewhere reports whether clients may subscribe on replicas of the server, which do not report that to it: it has some,
+// or hides them.
 func (s subscribers) elsewhere() bool {
 	if s.replication == nil {
 		return false

@@ -82,7 +82,7 @@ func (b *inbox) take() (keys map[string]bool, all bool) {
 	return keys, all
 }
 
-// pusher has one master tell us which keys change, over a connection of its own: client-side caching's invalidation
+// pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
 // messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
 type pusher struct {
 	m        *master
@@ -93,7 +93,7 @@ type pusher struct {
 	all      func()
 }
 
-// run keeps the connection until the context ends and tells its states.
+// run keeps the connection until the context ends and reports its states.
 func (p *pusher) run(ctx context.Context, tell func(armed bool, err error)) {
 	for ctx.Err() == nil {
 		rest := retryEvery

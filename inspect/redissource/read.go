@@ -17,7 +17,7 @@ import (
 const (
 	// shown limits the bytes that are kept of a value. One more is asked for, to see that there are more.
 	shown = 1 << 10
-	// hashed is the longest value whose digest is computed; chunk is how much of it is read at once.
+	// hashed is the length of the longest value whose digest is computed; chunk of it is read at once. Both in bytes.
 	hashed = 8 << 20
 	chunk  = 1 << 20
 	// rehash is after how long a long value is read in full again although its beginning and its length are the same.

@@ -352,7 +352,7 @@ func TestNothingIsToldWhileNothingChanges(t *testing.T) {
 			v.Await("another", state(v, other, inspect.StateHeld))
 		}
 		peek(v, func() {
-			if v.Puts < 6 || v.Puts > 6+10 { // a few more on a machine that is busy: it cannot tell these from renewals
+			if v.Puts < 6 || v.Puts > 6+10 { // a few more on a machine that is busy: these look like renewals
 				t.Errorf("%d locks were put: a TTL that runs down is no change", v.Puts)
 			}
 		})

@@ -29,12 +29,12 @@ type status struct {
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	cluster bool
 	master  string
-	// unseen lists what it did not report.
+	// unseen lists the refused and failed questions.
 	unseen  []inspect.Unseen
 	clients clients
 }
 
-// readStatus asks a master about itself. Parts that it will not tell stay empty; an error means that it did not answer.
+// readStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
 func (m *master) readStatus(ctx context.Context) (status, error) {
 	m.follow(ctx)
 	var st status
@@ -81,7 +81,7 @@ func (m *master) readClock(st *status, clock *redis.TimeCmd, info string, middle
 	m.clock.Store(nil)
 }
 
-// readRole asks for the role where INFO did not tell it: ROLE also names a replica's master, HELLO needs no right.
+// readRole asks for the role where INFO does not have it: ROLE also names a replica's master, HELLO needs no right.
 func (m *master) readRole(ctx context.Context, st *status) error {
 	if st.role != "" {
 		return nil

@@ -144,7 +144,7 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 	})
 }
 
-// TestAMasterThatLostAKeyIsTellable: when it was last seen there.
+// TestAMasterThatLostAKeyIsTellable: by the time when it was last seen there.
 func TestAMasterThatLostAKeyIsTellable(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -94,7 +94,7 @@ func (r *keyReading) askSizes(ctx context.Context, p redis.Pipeliner) sizes {
 // decide says by which type the key is to be read once more, or puts into the reading why it is not: it is gone, no lock,
 // or cannot be read.
 func (s sizes) decide(r *keyReading) (kind recipe.KeyType, again bool) {
-	var possible []recipe.KeyType // nobody tells that the key is not of these
+	var possible []recipe.KeyType // nothing excludes these types
 	empty := 0
 	for _, t := range lockTypes() {
 		cmd := s.by[t]
