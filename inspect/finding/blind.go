@@ -241,7 +241,7 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper || len(l.Waiters) == 0 {
 		return nil
 	}
-	known := func(a inspect.Aspect) bool { return !l.Unknown(a) && !b.Unknown(a) } // else why is told already
+	known := func(a inspect.Aspect) bool { return !l.Unknown(a) && !b.Unknown(a) } // else the reason is reported already
 	var unseen []inspect.Aspect
 	var what []string
 	if c.Watches == nil && known(inspect.AspectWatches) {

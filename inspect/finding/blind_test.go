@@ -117,7 +117,7 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 	}
 }
 
-// What is told to be unseen is not told a second time as never asked for, and a silent master not twice.
+// What is reported unseen is not reported a second time as never asked for, and a silent master not twice.
 func TestUnseenIsNotToldTwice(t *testing.T) {
 	refused := queue("kazoo", 2)
 	refused.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWatches, Where: "z1:2181", Read: "wchp", Reason: "not in the whitelist", Right: "wchp in 4lw.commands.whitelist"}}

@@ -10,7 +10,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// What is only possibly a lock sets off no alarm, and nobody is told to release anything of it: it may be a registry of
+// What is only possibly a lock sets off no alarm, and no advice is to release anything of it: it may be a registry of
 // members, a counter, a cache or a queue of jobs.
 func TestPossibleLocksStayQuiet(t *testing.T) {
 	cases, _ := everything("x")

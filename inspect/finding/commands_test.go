@@ -48,7 +48,7 @@ func TestCommandsNameTheirServers(t *testing.T) {
 	}
 }
 
-// What a lock was told to have is told again only as long as it is of the same holder, as much as is known of that.
+// A finding stays reported only as long as it is about the same holder, as far as that is known.
 func TestAStuckLocksCommandIsAboutWhoHoldsIt(t *testing.T) {
 	stuck := func(change func(*inspect.Contender)) *inspect.Lock {
 		return with(queue("curator", 3), holder(func(h *inspect.Contender) {

@@ -79,7 +79,8 @@ func TestDiagnosisOfRealMasters(t *testing.T) {
 			":endless": {"no-ttl"}, ":foreign": {"foreign-value", "thin-margin"},
 		} {
 			got, there := found[name+key]
-			// These servers have been up for less than the keys live, and that is told too: TestRealMasterRestarts has it.
+			// These servers have been up for less than the keys live, and that is a finding too: TestRealMasterRestarts
+			// has it.
 			got = slices.DeleteFunc(got, func(rule string) bool { return rule == "master-restarted" })
 			if !there || !slices.Equal(got, want) {
 				t.Errorf("%s: found %v (listed: %v), want %v", key, got, there, want)

@@ -9,8 +9,8 @@ import (
 )
 
 // noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for libraries
-// that write it so unless they are told otherwise. Silent about values of no known shape: counters, flags, caches, bitmaps
-// and queues of jobs have no expiry either.
+// that write it so by default. Silent about values of no known shape: counters, flags, caches, bitmaps and queues of jobs
+// have no expiry either.
 //
 // Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738, ShedLock #65,
 // Sentry PR #1509. By default no TTL: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0 seconds),
@@ -70,7 +70,7 @@ func noTTL() inspect.Rule {
 	})
 }
 
-// endlessByDefault reports whether the lock's library sets no expiry unless it is told to.
+// endlessByDefault reports whether the lock's library sets no expiry by default.
 func endlessByDefault(l *inspect.Lock) bool {
 	switch l.Recipe {
 	case "redis-py", "python-redis-lock", "laravel", "sidekiq-unique-jobs":

@@ -10,8 +10,8 @@ import (
 )
 
 // selfWait: a client waits for a lock that it holds itself. For a while that is normal, since the threads of one client
-// share its session (info; who watches on is told after a few seconds); once it has lasted longer than StuckAfter it is a
-// warning. On a semaphore only when the client holds every lease.
+// share its session (info; to a continued watch it is reported after a few seconds); once it has lasted longer than
+// StuckAfter it is a warning. On a semaphore only when the client holds every lease.
 //
 // A waiter behind another one of its own, which does not watch whom it waits for, although the one behind does: that entry
 // nobody waits with, and when its turn comes the lock stays with it until the session ends (a warning).
@@ -81,7 +81,7 @@ func waitingBehindItself(lost, behind *inspect.Contender) inspect.Finding {
 // settled is the age of a client's wait for itself from which it is reported: threads of one client take turns.
 const settled = 5 * time.Second
 
-// lasting reports whether a client has waited for itself for a while. Who looks only once cannot tell.
+// lasting reports whether a client has waited for itself for a while. A single look cannot show it.
 func lasting(c *inspect.Case, h, w *inspect.Contender) bool {
 	return c.History == nil || c.Now.Sub(h.Seen) > settled && c.Now.Sub(w.Seen) > settled
 }
