@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// ElectsByPath reports whether a directory's name tells that who stands in it are candidates. Curator's LeaderSelector and kazoo's
-// Election write the nodes of a mutex, so that nothing else does; the word is a guess, as good as its writer's choice of it.
+// ElectsByPath reports whether a directory's name makes its contenders candidates of an election. Curator's
+// LeaderSelector and kazoo's Election write the nodes of a mutex, so that nothing else does; the word is a guess, as good
+// as its writer's choice of it.
 func ElectsByPath(path string) bool {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	if n := len(segments); n > 2 {

@@ -97,8 +97,8 @@ func tagOf(want uint16) string {
 	}
 }
 
-// WakeChannel is the channel on which who waits for a plain string lock hears of its release, by the library that
-// wrote the value; empty where the library tells nobody.
+// WakeChannel is the channel on which waiters for a plain string lock hear of its release, by the library that wrote the
+// value; empty where the library publishes none.
 func WakeChannel(key, value string) string {
 	if strings.HasPrefix(value, lockscopePrefix) {
 		return LockscopeChannel(key)
@@ -110,7 +110,7 @@ func WakeChannel(key, value string) string {
 // with an empty message: it was taken away by force.
 func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
 
-// LockscopeSessionChannel is the channel on which one session is told that one of its waiters is next.
+// LockscopeSessionChannel is the channel that wakes one session when one of its waiters is next.
 func LockscopeSessionChannel(session string) string { return "lockscope:wake:@" + session }
 
 // lockscopeShape: the waiters of our own package's locks. What it keeps beside a lock makes none known by itself, but for

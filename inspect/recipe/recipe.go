@@ -40,7 +40,7 @@ type Entry struct {
 	Recipe string
 	// Confidence: a name proves a contender only when it is Certain. What has another must be seen to be ephemeral.
 	Confidence Confidence
-	// Live: its data tells its state and changes while it is there.
+	// Live: its data holds its state and changes while it is there.
 	Live bool
 	// Session that owns the node, filled in by who read it; 0 is unknown.
 	Session int64

@@ -5,9 +5,9 @@ import "strings"
 // redbeatPrefix is the usual redbeat_key_prefix.
 const redbeatPrefix = "redbeat:"
 
-// redbeatLock is the lock by which one beat of several runs: a redis-py Lock under the key prefix and ":lock", so that the
-// usual key has two colons. It lives for five of the longest intervals, 1500 s, and is renewed at every tick
-// (redbeat/schedulers.py). Of other prefixes the key alone does not tell who wrote it.
+// redbeatLock is the lock by which one beat of several runs: a redis-py Lock under the key prefix and ":lock", so that
+// the usual key has two colons. It lives for five of the longest intervals, 1500 s, and is renewed at every tick
+// (redbeat/schedulers.py). Of other prefixes the key alone does not identify the writer.
 func redbeatLock(key, value string) (Token, bool) {
 	prefix, ok := strings.CutSuffix(key, ":lock")
 	if !ok {

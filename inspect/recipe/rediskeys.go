@@ -93,7 +93,7 @@ type Claim struct {
 	Waiting bool
 	// Count is the re-entrancy; 0 where it is not recorded.
 	Count int
-	// What the name tells of the owner; empty is unknown.
+	// Decoded from the name; empty is unknown.
 	Label, Host, PID, Thread, LibraryID string
 	// Since is the time of the acquisition, by the clock of its client; zero when the entry does not have it.
 	Since time.Time

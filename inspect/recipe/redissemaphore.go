@@ -22,8 +22,8 @@ func redisSemaphore() Shape {
 	return Shape{Name: redisSemaphoreName, Decode: redisSemaphoreDecode}
 }
 
-// clockSlack by which a client's clock may be ahead for its scores to be instants of the past: a queue of jobs, in which
-// they are those of the future, is no semaphore.
+// clockSlack is the time by which a client's clock may be ahead for its scores to be instants of the past: a queue of
+// jobs, in which they are those of the future, is no semaphore.
 const clockSlack = time.Minute
 
 // redisSemaphoreDecode: an entry counts until it is as old as the lock timeout of whoever writes next, which is what the
@@ -60,8 +60,8 @@ func redisSemaphoreDecode(k Keys) (Record, bool) {
 	return r, true
 }
 
-// takenBy is the identifier of the client behind an entry: the entry itself or, of a multi-semaphore, what stands before
-// its number.
+// takenBy returns the identifier of the client behind an entry: the entry itself or, of a multi-semaphore, its part
+// before the number.
 func takenBy(entry string, scores map[string]float64) string {
 	id, number, ok := cutLast(entry, "_")
 	n, err := strconv.Atoi(number)
@@ -85,8 +85,8 @@ func isIdentifier(id string) bool {
 	return len(id) >= 36 && isRandomUUID(id[:36]) && (len(id) == 36 || id[36] == '-' && len(id) > 37)
 }
 
-// redisSemaphoreToken is the mutex of redis-semaphore: mutex:NAME, set with NX and PX (lib/mutex/acquire.js). An identifier
-// of the program's own choice tells nothing.
+// redisSemaphoreToken is the mutex of redis-semaphore: mutex:NAME, set with NX and PX (lib/mutex/acquire.js). An
+// identifier of the program's own choice identifies nothing.
 func redisSemaphoreToken(key, value string) (Token, bool) {
 	if !strings.HasPrefix(key, redisSemaphoreMutex) || !isIdentifier(value) {
 		return Token{}, false

@@ -14,9 +14,9 @@ const (
 	sidekiqLocked = ":LOCKED"
 )
 
-// sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id: when it was taken, as seconds
-// since 1970 (versions 7 and 8) or in a JSON object (9). The lock is shown under that key; the limit is in DIGEST:INFO
-// where the application has it written (locksmith.rb, lua/lock.lua).
+// sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id, with the time of taking it,
+// as seconds since 1970 (versions 7 and 8) or in a JSON object (9). The lock is shown under that key; the limit is in
+// DIGEST:INFO where the application has it written (locksmith.rb, lua/lock.lua).
 func sidekiqUniqueJobs() Shape {
 	return Shape{
 		Name: sidekiqName, Patterns: []string{"*" + sidekiqPrefix + "*"},

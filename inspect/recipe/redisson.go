@@ -24,7 +24,7 @@ func redissonLockOf(key string) ([]string, bool) {
 		case "redisson_lock_queue", "redisson_lock_timeout": // RedissonFairLock
 			return braced(rest), true
 		case "redisson_lock_token", "redisson_unlock_latch", "redisson_bqs":
-			// RedissonFencedLock, RedissonBaseLock, RedissonBoundedBlockingQueue: they tell neither who holds nor who waits.
+			// RedissonFencedLock, RedissonBaseLock, RedissonBoundedBlockingQueue: they show neither holders nor waiters.
 			return nil, true
 		}
 	}
@@ -80,7 +80,7 @@ func RedissonSuffix(name, suffix string) string {
 	return "{" + name + "}:" + suffix
 }
 
-// Channels on which Redisson tells waiters: of a lock, of a read-write lock, of a semaphore, of a latch.
+// Channels on which Redisson wakes waiters: of a lock, of a read-write lock, of a semaphore, of a latch.
 const (
 	redissonLockChannel  = "redisson_lock__channel"
 	redissonRWChannel    = "redisson_rwlock"
@@ -282,8 +282,8 @@ func (r *Record) subscribers(k Keys, channel string) {
 	r.WaitersAtLeast = v.Subscribers
 }
 
-// redissonCounted is a semaphore or a latch. A plain counter tells neither holders nor limit, and looks like any
-// other number: only who waits for it, its permits, or its name give it away.
+// redissonCounted is a semaphore or a latch. A plain counter shows neither holders nor limit, and looks like any other
+// number: only who waits for it, its permits, or its name give it away.
 func redissonCounted(k Keys) (Record, bool) {
 	available, err := strconv.Atoi(k.Main.Text)
 	if err != nil {

@@ -9,7 +9,7 @@ const rueidisPrefix = "rueidislock:"
 
 // rueidislock writes one lock under three keys of the same deployment, rueidislock:0:NAME to rueidislock:2:NAME, and
 // holds it with two of them (rueidislock/lock.go: KeyMajority 2). The lock is named by the first. Other majorities and
-// prefixes are settings of the client that the server does not tell.
+// prefixes are settings of the client that the server does not know.
 func rueidislock() Shape {
 	return Shape{Name: "rueidislock", LockOf: rueidisLockOf, Asks: rueidisAsks, Decode: rueidisDecode}
 }

@@ -23,14 +23,14 @@ type Token struct {
 	// Recipe and how sure it is: values of different libraries often have the same shape.
 	Recipe     string
 	Confidence Confidence
-	// Label, Host and PID are what the owner says of itself, LibraryID is the id of its client's instance.
+	// Label, Host and PID are the owner's own report, LibraryID is the id of its client's instance.
 	Label, Host, PID, LibraryID string
 	// Since is the time of asking for the lock, by the owner's clock; zero when the value does not have it.
 	Since time.Time
 }
 
-// tokens are the recipes of plain string locks: each says whether a key's value is one of its own. The first that
-// says yes wins, so the surest stand first.
+// tokens are the recipes of plain string locks: each reports whether a key's value is one of its own. The first that does
+// wins, so the surest stand first.
 func tokens() []func(key, value string) (Token, bool) {
 	return []func(key, value string) (Token, bool){
 		lockscopeToken, bullMQ, daprLock, rqScheduler, shedLockRedis, madelsonToken, redbeatLock, redisPy, nodeRedlock, redsync, symfonyString, pythonRedisLock,
