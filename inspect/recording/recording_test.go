@@ -116,7 +116,7 @@ func TestARecordingPlaysWhatWasSeen(t *testing.T) {
 		record(t, runs()...),
 		record(t, Read(bytes.NewReader(record(t, runs()...)), Speed(0), Kept())), // a recording of a recording
 	} {
-		// Both backends come in one source now; which of them told first is not fixed.
+		// Both backends come in one source now; which of them reports first is not fixed.
 		replayed := final(t, fixed, Read(bytes.NewReader(file), Speed(0), Kept()))
 		if diff := cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)); diff != "" {
 			t.Error(diff)
@@ -162,7 +162,7 @@ func TestTheTeePassesOnWhatItWrites(t *testing.T) {
 	}
 }
 
-// Large updates are split, and are one again when read; a lock is never first told to be looked at after it was.
+// Large updates are split, and are one again when read; a lock is never first reported unread after it was read.
 func TestALargeUpdateIsSeveralLines(t *testing.T) {
 	var put []*inspect.Lock
 	for i := range 10_000 {
@@ -385,7 +385,7 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 		r := Read(bytes.NewReader(kept.Bytes()), Speed(0), Kept())
 		o := inspect.NewObserver(r.Now, r)
 		feed := o.Subscribe()
-		for range 2 { // the first tells no events
+		for range 2 { // the first has no events
 			s, err := feed.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)

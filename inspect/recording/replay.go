@@ -25,9 +25,9 @@ type Replay struct {
 	shift bool
 
 	mu      sync.Mutex
-	offset  time.Duration // from an instant of the recording to the one that is told
+	offset  time.Duration // from an instant of the recording to the one that is emitted
 	started time.Time     // by the real clock
-	at      time.Time     // the newest line's instant as it is told, without pause; else the first one's
+	at      time.Time     // the newest line's instant as it is emitted, without pause; else the first one's
 	cut     bool
 }
 
@@ -92,7 +92,7 @@ func newReplay(name string, open func() (io.ReadCloser, error), options []Option
 // Focus does nothing: a recording holds what it holds.
 func (r *Replay) Focus([]inspect.ID) {}
 
-// Now is the clock that goes with the instants that are told: that of an Observer of this source, and of a screen.
+// Now is the clock of the emitted instants: that of an Observer of this source, and of a screen.
 func (r *Replay) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 )
 
 // New is a source that does as the given ones do together, and writes everything that they emit to w, each line by one
-// call, before it passes it on. Run fails when w does. What is told of sessions is written with the backend that the
-// source reported before, since a recording has no other way to know whose they are.
+// call, before it passes it on. Run fails when w does. Reports of sessions are written with the backend that the source
+// reported before, since a recording has no other way to know whose they are.
 func New(w io.Writer, sources ...inspect.Source) inspect.Source {
 	return &tee{w: w, sources: sources}
 }
