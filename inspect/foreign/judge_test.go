@@ -132,7 +132,7 @@ func sure(c recipe.Confidence) bool { return c == recipe.Certain || c == recipe.
 
 func worse(f inspect.Finding) bool { return f.Severity != inspect.Info }
 
-// advisesAction reports whether an advice tells to change something on the servers.
+// advisesAction reports whether an advice is to change something on the servers.
 func advisesAction(advice string) bool {
 	return slices.ContainsFunc([]string{"lockscope release", "lockscope ttl", "delete", " DEL ", "PEXPIRE", "UNLINK", "CLIENT KILL", "deleteall"}, func(verb string) bool {
 		return strings.Contains(advice, verb)
