@@ -1,5 +1,5 @@
-// Package sourcekit is what the sources have in common: how the focus reaches them, and when the state of a backend
-// is worth telling.
+// Package sourcekit is what the sources have in common: the delivery of the focus, and the timing of reports of a
+// backend.
 package sourcekit
 
 import "lockscope/inspect"

@@ -10,8 +10,8 @@ import (
 // slowBeat for reports of figures that hardly change.
 const slowBeat = 10 * time.Second
 
-// Teller decides when the state of a backend is worth telling: at once when it or a server came or went, at most
-// once a second when figures changed noticeably, and otherwise at a slow beat.
+// Teller times the reports of a backend's state: at once when it or a server came or went, at most once a second when
+// figures changed noticeably, and otherwise at a slow beat.
 type Teller struct {
 	// Told is the last report; nil before. It must not be changed.
 	Told   *inspect.Backend
@@ -24,7 +24,7 @@ type Teller struct {
 	servers map[string]*rateMeter
 }
 
-// Tell fills in the rates of our requests and returns what to emit, or nil when b says nothing new. always tells it
+// Tell fills in the rates of our requests and returns what to emit, or nil when b has nothing new. always reports it
 // anyway.
 func (t *Teller) Tell(now time.Time, b *inspect.Backend, always bool) *inspect.Backend {
 	t.rates.add(now, b.Cost.Requests)
