@@ -60,7 +60,7 @@ func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool
 	return ok && now.Sub(at) <= forcedFor
 }
 
-// passingFor is the time after which a free lock that nobody waits for is taken for abandoned.
+// passingFor is the time within which a lock that was given to Forget is dropped once it is free.
 const passingFor = 2 * time.Minute
 
 // Forget tells the observer that a lock, which this program made for a while, is needed no more: as soon as nobody holds it
@@ -135,7 +135,8 @@ func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 	o.dirty = true
 }
 
-// moveGrants moves the instants of grants that we saw, which were told by what was then taken for the backend's clock.
+// moveGrants moves the instants of grants that we saw, which were computed from what was then taken for the backend's
+// clock.
 func (o *Observer) moveGrants(p *backendState, by time.Duration) {
 	ours := func(c Contender) bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
 	for l := range o.locks.all() {
@@ -168,8 +169,8 @@ type hiddenLock struct {
 	since time.Time
 }
 
-// known is the newest version of a lock that tells something, and since when we could not look, by our clock; zero where we
-// could.
+// known is the newest version of a lock that could be read, and the time, by our clock, since when none could; zero where
+// it can.
 func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
 	was = o.locks.get(id)
 	switch {

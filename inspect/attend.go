@@ -59,7 +59,7 @@ type attention struct {
 	backend string
 }
 
-// pass hands an update over, after the gap before it; told: there is one.
+// pass hands an update over, after the gap before it; told: there is a gap to report.
 func (w *attention) pass(u Update, told bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A process that stood still tells so before anything that it reads afterwards; one that was only busy does not.
+// A process that stood still reports that before anything that it reads afterwards; one that was only busy does not.
 func TestAttendedSourcesTellThatTheyStoodStill(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stood   time.Duration

@@ -16,7 +16,7 @@ type backendState struct {
 	shown *shownBackend
 	// since when, by our clock, all of it is watched; zero before that.
 	since time.Time
-	// offset is the backend's clock minus ours as the grants that we saw were told by, to the second.
+	// offset is the backend's clock minus ours, to the second, as used for the grants that we saw.
 	offset time.Duration
 	// quiet is the history of a lock in which nothing happened since.
 	quiet *History
@@ -31,11 +31,11 @@ type backendState struct {
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
 	watches *WatchTable
 	covered map[ID]*WatchTable
-	// blindFrom and blindUntil are when we last lost sight of all of it, and had it again. unheard is since when it had not
-	// answered then, and blindReported up to when blindness was reported.
+	// blindFrom and blindUntil bound the last time without sight of all of it. unheard is the beginning of its silence
+	// then, and blindReported the end of the blindness that was reported.
 	blindFrom, blindUntil, unheard, blindReported time.Time
 	cluster                                       cluster
-	// spread is counted as locks come and go; suspect is what it came to when the locks were last judged by it.
+	// spread is counted as locks come and go; suspect is the verdict by which the locks were last judged.
 	spread  spread
 	suspect bool
 }
@@ -114,7 +114,7 @@ func (p *backendState) update(b *Backend, now time.Time) []Event {
 	return append(events, p.cluster.changed(b, now)...)
 }
 
-// skipped takes in that nobody looked for a while, and tells it.
+// skipped takes in that nobody looked for a while, and reports it.
 func (p *backendState) skipped(g Gap, now time.Time) []Event {
 	if p.state != nil && p.state.State == Down {
 		return nil // it goes on

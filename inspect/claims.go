@@ -84,7 +84,7 @@ func contenderOf(c recipe.Claim) Contender {
 	return out
 }
 
-// queue fills in who waits, as far as the masters tell: in the order of the longest queue, then whom only others know.
+// queue fills in the waiters that the masters list: in the order of the longest queue, then those of others only.
 func (l *Lock) queue(readAt time.Time) {
 	records := make([]*recipe.Record, 0, len(l.Masters))
 	for _, m := range l.Masters {

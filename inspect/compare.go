@@ -17,12 +17,12 @@ type view struct {
 	first bool
 	// blindFrom is, by our clock, since when we could not look for a while between the two versions; zero where we could.
 	blindFrom time.Time
-	// unseenSince is, by our clock, when the lock was last seen as it was, where nothing told of the change; zero where it was
-	// told.
+	// unseenSince is the time, by our clock, at which the lock was last seen as it was, where nothing reported the
+	// change; zero where it was reported.
 	unseenSince time.Time
-	// forced, sessionEnded, sessionLived and restarted may be nil. They tell of a holder that left: whether this program
-	// freed it, whether its session is known to be gone, and whether it cannot have run out; and of a Redis master, whether
-	// it started after the version before.
+	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
+	// program freed it, whether its session is known to be gone, and whether it cannot have run out; and of a Redis
+	// master, whether it started after the version before.
 	forced       func(Untrusted) bool
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
@@ -35,7 +35,8 @@ func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 const mostUnseen = 500 * time.Millisecond
 
 // compare reports what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
-// Nothing can be told of a version in which the lock could not be looked at; the caller compares the ones around it.
+// Nothing can be concluded from a version in which the lock could not be looked at; the caller compares the ones around
+// it.
 func compare(was, is *Lock, v view) []Event {
 	events := changes(was, is, v)
 	for i := range events {
@@ -98,7 +99,7 @@ func changes(was, is *Lock, v view) []Event {
 	}
 }
 
-// index finds contenders by name, and says whether what it found is the same entry.
+// index finds contenders by name, and reports whether the one it found is the same entry.
 type index map[Untrusted]*Contender
 
 func indexOf(l *Lock) index {
@@ -167,7 +168,7 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 	for i := range is.Holders {
 		h := &is.Holders[i]
 		if old, ok := before.same(h); ok && (old.State == Holding || old.Czxid == 0 && h.Czxid != 0) {
-			continue // or it was only listed so far: what was read told who holds
+			continue // or it was only listed so far: the reading showed who holds
 		}
 		if len(was.Holders) == 1 && tookLease(is, &was.Holders[0]) {
 			continue
@@ -271,7 +272,7 @@ func byKey(fs []Finding) map[string]*Finding {
 	return m
 }
 
-// sameFindings reports whether two lists tell the same.
+// sameFindings reports whether two lists are the same.
 func sameFindings(a, b []Finding) bool {
 	if len(a) != len(b) {
 		return false

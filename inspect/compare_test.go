@@ -151,7 +151,8 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
-// What nobody looked at for a while before it could have run out may have been released: it is not told to have expired.
+// What nobody looked at for a while before it could have run out may have been released: it is not reported to have
+// expired.
 func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
 	id := ID{"redis", "k"} // it runs out 1 s after now
 	is := KeyLock(id, ballots("-"), now.Add(time.Second))

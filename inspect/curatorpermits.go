@@ -149,8 +149,8 @@ func (l *Lock) confirmPermits(t *WatchTable) (changed bool) {
 	return changed
 }
 
-// ByWatches is a lock as it was read again by itself, with what only watches that were seen before tell of it: was, which may
-// be nil, and read too.
+// ByWatches is a lock as it was read again by itself, with what only earlier watches show of it: was, which may be nil,
+// and read too.
 func ByWatches(read, was *Lock) *Lock {
 	if read == nil || was == nil || !oldSemaphore(was) || !readAsMutex(read) {
 		return read
@@ -186,7 +186,7 @@ func (l *Lock) carryPermits(was *Lock) {
 			c.stand(true)
 			c.unwatched = old.unwatched
 		case waits || l.permits > 0 && holding >= l.permits:
-			c.stand(true) // whom it watches the next table tells
+			c.stand(true) // the next table has its watch
 		default:
 			holding++
 			c.stand(false)

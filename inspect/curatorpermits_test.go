@@ -107,7 +107,7 @@ func TestCuratorsDeprecatedSemaphoreIsToldFromItsMutex(t *testing.T) {
 	for _, tt := range []struct{ name, nodes, want string }{
 		{"three permits, two wait", "1 2 3 4>1 5>2", "semaphore: 1 2 3 4>1 5>2"},
 		{"one client has two of them", "1@7 2@7 3@8 4@9>1", "semaphore: 1 2 3 4>1"},
-		{"and waits for a third", "1@7 2@7 3@7>1", "mutex: 1 2>1 3>2!"}, // it watches its own: nothing tells
+		{"and waits for a third", "1@7 2@7 3@7>1", "mutex: 1 2>1 3>2!"}, // it watches its own: no evidence
 		{"and waits for another's", "1@8 2@7 3@7>1", "semaphore: 1 2 3>1"},
 		{"room for all", "1 2 3", "semaphore: 1 2 3"},
 		{"room for two, or a lost wake-up", "1 2", "mutex: 1 2>1!"},

@@ -9,9 +9,9 @@ const (
 	// beat is the interval of looking at the locks whose findings depend on time; each is once in beats of them.
 	beat  = 100 * time.Millisecond
 	beats = 20
-	// contendedBudget and otherBudget are how long the rules may run in a beat on locks that somebody waits for, and on the
-	// others: 4 % of a core. Where that is not enough, each is looked at as often as it allows: 100 000 locks that somebody
-	// waits for every 5 s, every 10 s when all are stuck (BenchmarkBeatOfAllRules).
+	// contendedBudget and otherBudget limit the time of the rules in a beat, on locks that somebody waits for and on the
+	// others: 4 % of a core together. Where that is not enough, each is looked at as often as it allows: 100 000 locks
+	// that somebody waits for every 5 s, every 10 s when all are stuck (BenchmarkBeatOfAllRules).
 	contendedBudget, otherBudget = beat * 3 / 100, beat / 100
 )
 
@@ -154,7 +154,7 @@ func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now 
 	return ID{} // from the beginning again
 }
 
-// contended and expires say that what is wrong with a lock may change although it does not.
+// contended and expires report locks whose findings may change although they do not.
 func contended(l *Lock) bool { return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 }
 
 func expires(l *Lock) bool {

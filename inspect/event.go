@@ -78,8 +78,8 @@ type Event struct {
 	Lock ID
 	// Contender it is about, as it was when it left or as it is; nil when it is about the lock or a backend.
 	Contender *Contender
-	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the servers
-	// tell no sessions, or what they last reported of this one was too long ago.
+	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the
+	// servers report no sessions, or what they last reported of this one was too long ago.
 	Certainty recipe.Confidence
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.

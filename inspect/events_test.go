@@ -23,7 +23,7 @@ type moving struct{ at time.Time }
 
 func (m *moving) now() time.Time { return m.at }
 
-// applied is an observer that takes updates without running, and what it told.
+// applied is an observer that takes updates without running, and its events.
 type applied struct {
 	*Observer
 	clock *moving
@@ -82,7 +82,7 @@ func TestEventsBeginAfterTheFirstPass(t *testing.T) {
 	expect(t, "still", a.told(t), "")
 }
 
-// What reading tells of contenders that were only listed is no event, and no grant that was seen.
+// What reading shows of contenders that were only listed is no event, and no grant that was seen.
 func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 	listed := func(names ...string) (nodes []Znode) {
 		for _, n := range names {
@@ -177,7 +177,7 @@ func TestOurOwnForcingIsKnown(t *testing.T) {
 	expect(t, "long after", a.told(t), "released 12")
 }
 
-// A sandbox ends a session at once: without being told, nobody could know that from a release.
+// A sandbox ends a session at once: without a notice from us nothing distinguishes that from a release.
 func TestASessionThatWeEndIsKnown(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -311,7 +311,7 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	}
 }
 
-// A release is told for sure only where the session cannot have run out instead.
+// A release is certain only where the session cannot have run out instead.
 func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 	known := *zkUp
 	known.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true}}
@@ -322,7 +322,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		backend  *Backend
-		sessions []map[int64]Session // told at 18 s and 19 s
+		sessions []map[int64]Session // reported at 18 s and 19 s
 		end      int
 		unsure   bool
 		want     EventKind
@@ -392,7 +392,7 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 	}
 }
 
-// A finding that goes and comes with every change of hands is told once, and that it is gone when it stays away.
+// A finding that goes and comes with every change of hands is reported once, and its end when it stays away.
 func TestFindingsThatComeAndGoAreToldOnce(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c Case) []Finding {

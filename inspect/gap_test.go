@@ -47,7 +47,7 @@ func TestALockIsAsOldAsItsBackendWasHeardOf(t *testing.T) {
 	}
 }
 
-// What happened while nobody looked is told as such, with the time in which it was, and the gap itself once.
+// What happened while nobody looked is reported as such, with the time in which it was, and the gap itself once.
 func TestGapsAreTold(t *testing.T) {
 	down, up := *zkUp, *zkUp
 	down.State, down.HeardAt = Down, now.Add(8*time.Second)
@@ -60,7 +60,7 @@ func TestGapsAreTold(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		steps []step
-		from  int // of all that is told of the gap
+		from  int // of all events about the gap
 		until int // of the blind event
 	}{
 		"the process stood still":              {[]step{{41, gap(8, 41)}}, 8, 41},

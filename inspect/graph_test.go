@@ -162,7 +162,7 @@ func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
 	}
 }
 
-// The observer finds a deadlock over two locks while they are watched, tells the rules, and sees it end.
+// The observer finds a deadlock over two locks while they are watched, hands it to the rules, and sees it end.
 func TestObserverTellsOfDeadlocks(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(func() time.Time { return now }, src)

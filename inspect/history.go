@@ -16,9 +16,10 @@ const (
 	recentRenewals = 8
 	// formerLocks limits the histories that are kept of locks that are gone, should they come back.
 	formerLocks = 1000
-	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another renewal: several masters
-	// are told and read one after the other, and a reading is off by its round trip. Clients renew at a third of it, as a
-	// rule; who does so more often is seen to renew less often than it does, and never to have stopped too early.
+	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another renewal: several
+	// masters are renewed and read one after the other, and a reading is off by its round trip. Clients renew at a third
+	// of it, as a rule; who does so more often is seen to renew less often than it does, and never to have stopped too
+	// early.
 	oneRenewal = 6
 )
 

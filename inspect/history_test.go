@@ -199,8 +199,8 @@ func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 	}
 }
 
-// The longest time to live is that of the first look also where a key is read again and again and nothing happens to it: a
-// split vote that is taken for a fresh one each time is never told.
+// The longest time to live is that of the first look also where a key is read again and again and nothing happens to it:
+// a split vote that is taken for a fresh one each time is never reported.
 func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
 	a := applying(t)
 	votes := ballots("x y z")

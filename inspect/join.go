@@ -33,12 +33,12 @@ func same(a, b *Contender) bool {
 	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
 }
 
-// carry takes over what the version of the lock before knew and a single reading cannot tell: when its holders were
-// granted, and which watches were confirmed. offset is the backend's clock minus ours. blind: we could not look for a
-// while between the two; who was granted in it was so at a time that we do not know.
+// carry takes over what the version of the lock before knew and a single reading cannot show: the times of its holders'
+// grants, and the confirmed watches. offset is the backend's clock minus ours. blind: we could not look for a while
+// between the two; who was granted in it was so at a time that we do not know.
 func carry(was, l *Lock, offset time.Duration, blind bool) {
 	if l.Recipe == "" {
-		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: no value tells
+		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: there is no value to decode
 	}
 	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible && was.Confidence == recipe.Likely {
 		l.Confidence = recipe.Likely // the watches that were seen said so
@@ -83,7 +83,7 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 }
 
 // follow gives a permit the instant at which its client entered the queue, where it stood by another entry that was made
-// before. ok: old is the permit itself as it was before. It says whether its client waited.
+// before. ok: old is the permit itself as it was before. It reports whether its client waited.
 func follow(was *Lock, c, old *Contender, ok bool) bool {
 	if !ok {
 		i := slices.IndexFunc(was.Waiters, func(w Contender) bool {
@@ -121,8 +121,8 @@ func seen(l *Lock, now time.Time) {
 	})
 }
 
-// appeared sets when the holders of a lock that came while we watched were granted: ZooKeeper tells when they
-// entered the queue, a Redis key came between two readings.
+// appeared sets when the holders of a lock that came while we watched were granted: ZooKeeper dates their entering the
+// queue, a Redis key came between two readings.
 func appeared(l *Lock, offset time.Duration) {
 	for i := range l.Holders {
 		h := &l.Holders[i]
@@ -144,7 +144,7 @@ func identify(l *Lock, sessions map[int64]Session) {
 	}
 }
 
-// outdated reports whether the sessions tell something of a contender that was not known.
+// outdated reports whether the sessions identify a contender that was unknown.
 func (l *Lock) outdated(sessions map[int64]Session) bool {
 	changed := false
 	everyContender(l, func(c *Contender) { changed = changed || c.Owner != c.Owner.of(sessions) })
@@ -166,9 +166,9 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 	return o
 }
 
-// confirmWatches sets for each waiter whether it watches what it should, by the server's table, and says whether
-// that changed anything. A watch that is not in the table is only missing when the queue, read before the table and
-// again after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
+// confirmWatches sets for each waiter whether it watches what it should, by the server's table, and reports whether that
+// changed anything. A watch that is not in the table is only missing when the queue, read before the table and again
+// after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
 	if oldSemaphore(l) {
 		return l.confirmPermits(t)
@@ -228,8 +228,8 @@ func queues(l *Lock, t *WatchTable) bool {
 	return before && !behind
 }
 
-// stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do:
-// they are another thread's of that client. It says whether there are any.
+// stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do: they
+// are another thread's of that client. It reports whether there are any.
 func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" }) {
 		return false

@@ -6,8 +6,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// EventJSON is one line of watch in the contract's form. offset is the clock of the event's backend minus ours, which
-// its times are told by.
+// EventJSON is one line of watch in the contract's form. offset is the clock of the event's backend minus ours, which its
+// times are given in.
 func EventJSON(e Event, offset time.Duration) any {
 	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Certainty: e.Certainty, Finding: e.Finding}
 	if e.Lock != (ID{}) {

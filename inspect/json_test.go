@@ -31,7 +31,7 @@ func validate(t *testing.T, text []byte) {
 	}
 }
 
-// WriteJSON writes what encoding/json makes of JSON, however many locks there are; a writer that fails is told of.
+// WriteJSON writes what encoding/json makes of JSON, however many locks there are; the error of a writer is returned.
 func TestJSONIsWrittenLockByLock(t *testing.T) {
 	backends := []*Backend{{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeOnce}}
 	var locks []*Lock

@@ -66,12 +66,12 @@ type Lock struct {
 	Masters []Vote
 	// Quorum and Margin (votes - quorum) are meaningful when Masters is not empty.
 	Quorum, Margin int
-	// ValidUntil is until when, by our clock, a Redis holder may trust its lock; zero when nobody holds it, the
-	// lock never expires or we cannot tell.
+	// ValidUntil is the end, by our clock, of a Redis holder's trust in its lock; zero when nobody holds it, the lock
+	// never expires or that is unknown.
 	ValidUntil time.Time
 	// ReadAt is the time, by our clock, of the lock's newest reading. See AsOf for its age.
 	ReadAt time.Time
-	// Polled: nothing tells of its changes, so that what is known of it is as old as ReadAt.
+	// Polled: nothing reports its changes, so that what is known of it is as old as ReadAt.
 	Polled bool
 	// UnseenSince is the time, by our clock, at which the lock was last seen as it was before this version, where the
 	// change was not reported; zero where it was.
@@ -176,9 +176,9 @@ type Owner struct {
 	Label Untrusted
 	// Session is the ZooKeeper session; 0 is none.
 	Session int64
-	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is where the connections come
-	// from that are named exactly like the owner's value, label or library id: the ip:port of a single one, the ip alone
-	// where there are several from one host, or several masters.
+	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is the origin of the
+	// connections that are named exactly like the owner's value, label or library id: the ip:port of a single one, the ip
+	// alone where there are several from one host, or several masters.
 	Client, Server    string
 	Host, PID, Thread Untrusted
 	// LibraryID is the id of the client's library instance.
@@ -294,8 +294,8 @@ type Backend struct {
 	DisturbedAt time.Time
 }
 
-// AsOf is the instant, by our clock, up to which what is known of a lock holds; b is its backend, which may be nil. A lock
-// whose changes are told by themselves is up to date while its backend answers.
+// AsOf is the instant, by our clock, up to which what is known of a lock holds; b is its backend, which may be nil. A
+// lock whose changes are pushed is up to date while its backend answers.
 func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	switch {
 	case l.Polled || b == nil || b.Mode != ModeWatch && b.Mode != ModePush:

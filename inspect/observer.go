@@ -199,7 +199,7 @@ func (o *Observer) Snapshot() *Snapshot {
 	return o.latest
 }
 
-// Focus tells every source which locks somebody looks at.
+// Focus gives every source the locks that somebody looks at.
 func (o *Observer) Focus(ids ...ID) {
 	for _, s := range o.sources {
 		s.Focus(ids)

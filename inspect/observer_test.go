@@ -163,7 +163,7 @@ func TestOneShotRunEndsWithEverythingInTheSnapshot(t *testing.T) {
 	}
 }
 
-// dying is a source that tells its backend to be down when it is made to end, as if its servers had failed.
+// dying is a source that reports its backend down when it is made to end, as if its servers had failed.
 type dying struct{}
 
 func (dying) Run(ctx context.Context, emit func(Update)) error {

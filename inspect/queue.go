@@ -303,8 +303,8 @@ func owner(n *Znode, read func(data []byte) (host, label string)) Owner {
 // Node is the path of a contender's znode.
 func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
 
-// Watched reports whether the servers' tables of watches can tell anything of the lock. Of one that nobody waits for they can where
-// its library asks whether the node before exists: that leaves a watch also when it does not.
+// Watched reports whether the servers' tables of watches can hold anything about the lock. Of one that nobody waits for
+// they can where its library asks whether the node before exists: that leaves a watch also when it does not.
 func (l *Lock) Watched() bool {
 	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool {
 		return c.Reenters != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")

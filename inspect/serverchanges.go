@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// run is one run of a Redis server, as it was last told.
+// run is one run of a Redis server, as it was last reported.
 type run struct {
 	id      string
 	started time.Time
@@ -20,7 +20,7 @@ type cluster struct {
 	runs    map[string]run
 }
 
-// changed takes in a newer state of a backend and tells what became of its servers.
+// changed takes in a newer state of a backend and returns the changes of its servers.
 func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	if b.State == Down {
 		return nil
@@ -62,8 +62,8 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	return events
 }
 
-// moved are the masters that others have become, each from and to. Which came for which is told by their place in the list,
-// or where one went and one came.
+// moved are the masters that others have become, each from and to. Which came for which is known by their place in the
+// list, or where one went and one came.
 func (k *cluster) moved(servers []Server) (moves [][2]string) {
 	var now []string
 	for i := range servers {
@@ -87,8 +87,8 @@ func (k *cluster) moved(servers []Server) (moves [][2]string) {
 	return moves
 }
 
-// wentBlind takes in that nobody could look at a backend from one instant to another, and tells it. What was told of the
-// same time already is not told again.
+// wentBlind takes in that nobody could look at a backend from one instant to another, and reports it. What was reported
+// of the same time already is not reported again.
 func (p *backendState) wentBlind(i Interval, at time.Time) []Event {
 	if i.From.Before(p.blindReported) {
 		i.From = p.blindReported

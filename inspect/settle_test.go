@@ -19,7 +19,7 @@ func halfway(evidence *string, read *float64) []Rule {
 	}}
 }
 
-// What one look may have seen halfway is told when a second one, SettleFor later, has seen the same.
+// What one look may have seen halfway is reported when a second one, SettleFor later, has seen the same.
 func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 	var evidence string
 	var read float64

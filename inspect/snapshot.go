@@ -64,7 +64,7 @@ func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 	return session, ok && c.Owner.Session != 0
 }
 
-// Sessions are those of a backend that its servers last told, by id; nil when none did. Do not change it.
+// Sessions of a backend by its servers' last report, by id; nil when none did. Do not change it.
 func (s *Snapshot) Sessions(backend string) map[int64]Session { return s.sessions[backend] }
 
 // Backend finds a backend by its name; nil when there is none.

@@ -8,9 +8,9 @@ import (
 
 // Source reads one backend. zksource and redissource are Sources, and so is a recording.
 type Source interface {
-	// Run reads until ctx ends, or, where it was made for one pass, until that is done, and emits what it finds.
-	// A server that cannot be reached is no error of Run: it is told in the Backend of an Update. emit must not be
-	// called concurrently nor after Run has returned.
+	// Run reads until ctx ends, or, where it was made for one pass, until that is done, and emits what it finds. A server
+	// that cannot be reached is no error of Run: it is reported in the Backend of an Update. emit must not be called
+	// concurrently nor after Run has returned.
 	Run(ctx context.Context, emit func(Update)) error
 	// Focus names the locks that somebody looks at: these are read in full and first, the rest may be only counted
 	// and watched. It replaces the focus before and does not block; ids of other backends are ignored.
@@ -25,15 +25,15 @@ type Update struct {
 	Gone []ID
 	// Sessions is the whole table of sessions, by id, when it was read again; nil otherwise.
 	Sessions map[int64]Session
-	// AllSessions: every server of the ensemble told its sessions, so that one that is not in the table is gone.
+	// AllSessions: every server of the ensemble reported its sessions, so that one that is not in the table is gone.
 	AllSessions bool
 	// Watches is the server's watch table, when it was read again; nil otherwise. It holds the paths below the
 	// locks it was asked for.
 	Watches *WatchTable
 	// Backend is the backend's state when it changed; nil otherwise.
 	Backend *Backend
-	// Gap is a time in which the source did not look, such as while this process was stopped; nil otherwise. It comes before
-	// what was read after it. (That a backend was down is told by its state.)
+	// Gap is a time in which the source did not look, such as while this process was stopped; nil otherwise. It comes
+	// before what was read after it. (A backend that was down has a state for that.)
 	Gap *Gap
 }
 
@@ -51,8 +51,8 @@ type WatchTable struct {
 	ReadAt time.Time
 	// Sessions by path.
 	Sessions map[string][]int64
-	// Unheard are sessions, in order, whose watches the table does not have: no server that told them its watches said
-	// that it serves them.
+	// Unheard are sessions, in order, whose watches the table does not have: no server that reported its watches reported
+	// to serve them.
 	Unheard []int64
 	// Covers lists the lock directories of which the table is complete; nil means all.
 	Covers []ID

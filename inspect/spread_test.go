@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// A backend of which every lock stands on one master is told once all of it was looked at, and no sooner or longer.
+// A backend of which every lock stands on one master is reported once all of it was looked at, and no sooner or longer.
 func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "suspect", Backend: func(b *Backend, _ time.Time) []Finding {

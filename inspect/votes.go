@@ -10,8 +10,8 @@ import (
 // KeyLock makes the lock of a Redis key from what each master says of it. Votes must be in the order of the
 // masters; Agrees is filled in here. It never returns nil: a key that is gone everywhere is a free lock.
 //
-// Verdict (as the Redis documentation's Redlock asks for it): with N masters a value needs N/2+1 votes. One that has
-// them is held; several values without a quorum are split, one is a minority; too few answers to tell is unknown.
+// Verdict (as the Redis documentation's Redlock asks for it): with N masters a value needs N/2+1 votes. One that has them
+// is held; several values without a quorum are split, one is a minority; too few answers to decide is unknown.
 func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	l := &Lock{
 		ID:         id,
@@ -98,14 +98,13 @@ func ballotsOf(v Vote) []ballot {
 // tally is the count of the votes on one key.
 type tally struct {
 	ballot              // the most common one
-	token  recipe.Token // what that tells as the value of a plain string
+	token  recipe.Token // decoded as the value of a plain string
 	counts map[ballot]int
 	most   int // its votes
 	tie    bool
 	values int  // different values
 	shared bool // each stands for itself: they are permits
-	// masters that did not answer, have no such key, hold something that is no lock, or do not tell who holds it or do not let us
-	// see it
+	// masters that did not answer, have no such key, hold something that is no lock, or hide its holder or the key itself
 	silent, absent, foreign, opaque int
 }
 
@@ -164,7 +163,7 @@ func (t tally) verdict(quorum int) State {
 	case t.most >= quorum:
 		return StateHeld
 	case t.most+t.silent+t.opaque >= quorum:
-		return StateUnknown // those that do not tell could give it its quorum
+		return StateUnknown // those that hide it could give it its quorum
 	case t.values > 1 && !t.shared:
 		return StateSplit
 	case t.values > 0:
