@@ -88,7 +88,7 @@ func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 		return usageError("--wait %v: give 0 or more", q.wait)
 	}
 	if len(q.command) > 0 {
-		if _, err := exec.LookPath(q.command[0]); err != nil { // told before anybody waits for it
+		if _, err := exec.LookPath(q.command[0]); err != nil { // fail before waiting for the lock
 			return usageError("cannot run %q: %w", inspect.Escape(q.command[0]), err)
 		}
 	}
@@ -203,7 +203,7 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case errors.Is(err, lockops.ErrLost):
-		return nil // told when it happened
+		return nil // reported when it happened
 	case err != nil:
 		return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
 	}
@@ -219,7 +219,7 @@ type lockEvent struct {
 	Name     string  `json:"name"`
 	Token    *uint64 `json:"token"`
 	Deadline *string `json:"deadline"`
-	// While waiting on ZooKeeper: who is first in the queue, and how many are before us.
+	// While waiting on ZooKeeper: the first of the queue, and the number before us.
 	Behind   string `json:"behind,omitempty"`
 	Position int    `json:"position,omitempty"`
 }

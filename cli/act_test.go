@@ -59,7 +59,7 @@ type silentZK struct{}
 
 func (silentZK) Printf(string, ...any) {}
 
-// A kazoo client holds; our acquire queues behind it by its own recipe, without being told which.
+// A kazoo client holds; our acquire queues behind it by its own recipe, without a flag for it.
 func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -302,7 +302,8 @@ func TestMissingCredentialsNameServerAndUser(t *testing.T) {
 	}
 }
 
-// A value below quorum holds nothing: while masters are silent nobody can tell, and a leftover is not taken for a holder.
+// A value below quorum holds nothing: while masters are silent the holder is unknown, and a leftover is not taken for a
+// holder.
 func TestReleaseWithoutAQuorum(t *testing.T) {
 	var addrs []string
 	var servers []*servertest.Redis
@@ -327,7 +328,7 @@ func TestReleaseWithoutAQuorum(t *testing.T) {
 	}
 }
 
-// What cannot be run is told before the lock is asked for.
+// What cannot be run fails before the lock is asked for.
 func TestAcquireLooksForItsCommandFirst(t *testing.T) {
 	got := run(t, "acquire", "zk:/l", "zk://127.0.0.1:1", "--", "no-such-command-anywhere")
 	if got.code != 2 || !strings.Contains(got.stderr, "no-such-command-anywhere") || got.stdout != "" {
@@ -335,7 +336,7 @@ func TestAcquireLooksForItsCommandFirst(t *testing.T) {
 	}
 }
 
-// What is shown of a contender is not its name: which one is meant is told, and never guessed.
+// What is shown of a contender is not its name: the candidates are listed, and never guessed among.
 func TestReleaseByALabelNamesTheContender(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

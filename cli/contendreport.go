@@ -107,7 +107,7 @@ func (q *contention) printReport(r contend.Report) {
 		line("trouble", fmt.Sprintf("%s lost, %s; the last: %s", count(r.Lost, "hold"), count(r.Failed, "failure"),
 			inspect.Escape(fmt.Sprint(r.LastError))))
 	}
-	_ = w.Flush() // what cannot be written to standard output is not told there
+	_ = w.Flush() // what cannot be written to standard output cannot be reported there
 }
 
 func spreadText(q contend.Quantiles, none string) string {

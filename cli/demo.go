@@ -130,8 +130,8 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 	})
 }
 
-// sandboxFaults tell the observer which session is about to be ended: a sandbox does that before its time is up, as no
-// server does.
+// sandboxFaults announce to the observer the session that is about to be ended: a sandbox does that before its time is
+// up, as no server does.
 type sandboxFaults struct {
 	*sandbox.Sandbox
 	observer *inspect.Observer

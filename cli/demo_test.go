@@ -10,7 +10,7 @@ import (
 	"lockscope/sandbox"
 )
 
-// The Lab's expiry of a holder's session is told as an expiry.
+// The Lab's expiry of a holder's session is reported as an expiry.
 func TestASessionExpiredInTheSandboxIsToldAsThat(t *testing.T) {
 	box, err := sandbox.Start("fair", 1)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"lockscope/lockops"
 )
 
-// Each refusal is told with the right that is missing and whose it is, not with the advice to log in.
+// Each refusal is reported with the right that is missing and whose it is, not with the advice to log in.
 func TestRefusalsNameTheRight(t *testing.T) {
 	s := setup{targets: []connect.Target{{Servers: []string{"r1:6379"}}}, secrets: connect.Secrets{RedisUsername: "ops"}}
 	noPerm := func(what string) error { return errors.New("NOPERM this user has no permissions to " + what) }
@@ -43,7 +43,7 @@ func TestRefusalsNameTheRight(t *testing.T) {
 	}
 }
 
-// Who acts by way of Sentinels is told which of them refused what, and of a master that they do not know.
+// An action by way of Sentinels names those that refused, and a master that they do not know.
 func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	sentinel := servertest.StartEmbeddedRedis(t)
 	err := sentinel.Mini.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteError("NOAUTH Authentication required.") })

@@ -191,7 +191,7 @@ func tally(counts map[inspect.Severity]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// text is a complaint in a few lines below a head; at is when what it tells was seen.
+// text is a complaint in a few lines below a head; at is the time of the look.
 func (c complaint) text(head string, at time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %s\n    %s\n", head, describe.Printable(c.Message))

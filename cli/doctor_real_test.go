@@ -438,7 +438,7 @@ func awaitUptime(t *testing.T, masters []*redis.Client, least time.Duration) {
 			if time.Duration(seconds)*time.Second >= least {
 				break
 			}
-			time.Sleep(100 * time.Millisecond) // the server's own clock, which tells nobody when it moves
+			time.Sleep(100 * time.Millisecond) // the server's own clock, which announces no move
 		}
 	}
 }

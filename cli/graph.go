@@ -7,8 +7,8 @@ import (
 	"lockscope/inspect"
 )
 
-// graphForm is a language for graphs: what it writes before and after them, a node and its text, and an edge by its
-// two nodes and its text.
+// graphForm is a language for graphs: the text before and after them, a node with its text, and an edge by its two nodes
+// with its text.
 type graphForm struct {
 	head, node, edge, tail string
 	quote                  *strings.Replacer // makes text safe between its quotes

@@ -302,7 +302,7 @@ func (l *labDriver) close() {
 	var all sync.WaitGroup
 	for _, r := range runs {
 		r.Stop()
-		all.Go(func() { _, _ = r.Wait() }) // nobody is there any more to be told
+		all.Go(func() { _, _ = r.Wait() }) // nobody reads the result any more
 	}
 	for _, h := range holds {
 		all.Go(func() { l.release(h) })

@@ -17,7 +17,7 @@ import (
 	"lockscope/lockops"
 )
 
-// lockChoice is the lock that a command takes: where it is, and how it is to be taken.
+// lockChoice is the lock that a command takes: its backend, name, kind and recipe.
 type lockChoice struct {
 	*app
 	id     inspect.ID
@@ -134,7 +134,7 @@ func (q *lockChoice) checkKind(k lockops.Kind) error {
 	return nil
 }
 
-// options are those of the lock that servers do not change.
+// options of the lock that do not depend on the servers.
 func (q *lockChoice) options() []lockops.Option {
 	options := []lockops.Option{lockops.WithLabel(q.label)}
 	if q.servers() != lockops.OnZooKeeper {

@@ -51,7 +51,7 @@ func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 		return s.WriteJSON(a.Stdout)
 	}
 	if s.Len() == 0 {
-		if !slices.ContainsFunc(s.Backends, unseen) { // else why is told, and that there are none is not known
+		if !slices.ContainsFunc(s.Backends, unseen) { // else the reason is reported, and that there are none is unknown
 			a.say("no locks found in these targets")
 		}
 		return nil

@@ -16,7 +16,7 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-// show finds the deadlock that doctor finds: it is told by the other locks only.
+// show finds the deadlock that doctor finds: only the other locks show it.
 func TestShowFindsADeadlock(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
@@ -92,8 +92,8 @@ func TestShowFindsADeadlock(t *testing.T) {
 	})
 }
 
-// Servers that were given with commas, each with locks of its own, are suspect, and not the lock that is shown of them: the
-// other locks tell. Where these stand on a quorum, a lock that does not is a leftover.
+// Servers that were given with commas, each with locks of its own, are suspect, and not the lock that is shown of them:
+// the other locks show that. Where these stand on a quorum, a lock that does not is a leftover.
 func TestShowSuspectsServersRatherThanTheLock(t *testing.T) {
 	var masters []*servertest.Redis
 	var addrs []string

@@ -35,7 +35,7 @@ func TestProgressNamesWhatIsRead(t *testing.T) {
 	}
 }
 
-// A server that accepts and says nothing makes a look take long: on a terminal that is told, elsewhere it is not.
+// A server that accepts and says nothing makes a look take long: on a terminal that is reported, elsewhere it is not.
 func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -131,7 +131,7 @@ func TestRecordAndReplayRefuseBadUse(t *testing.T) {
 	}
 }
 
-// ls, show and doctor take a recording in place of a target, packed or not, and tell what stood at its end.
+// ls, show and doctor take a recording in place of a target, packed or not, and show its end.
 func TestARecordingIsLookedAt(t *testing.T) {
 	t.Parallel()
 	const packed = "../screenshots/tour.jsonl.gz"

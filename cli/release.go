@@ -108,7 +108,8 @@ func (r *release) preview(ctx context.Context, releaser act.Releaser, request ac
 	return releaser.Preview(ctx, request)
 }
 
-// consider reads the other locks for what they tell of the release. Where only watches tell who holds, it goes by them.
+// consider reads the other locks for what they show about the release. Where only watches decide the holder, it goes by
+// them.
 func (r *release) consider(ctx context.Context, releaser act.Releaser, p act.Preview) (act.Preview, error) {
 	if p.Seen == nil {
 		return p, nil

@@ -23,7 +23,7 @@ type releasers struct {
 	app   *app
 	setup setup
 	audit *act.Audit
-	// forcing is told which holder is about to be freed; may be nil.
+	// forcing is called with the holder that is about to be freed; may be nil.
 	forcing func(inspect.ID, inspect.Untrusted)
 
 	mu     sync.Mutex
@@ -170,7 +170,7 @@ func (r *releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.Z
 // quorumWithin limits asking the servers why no session can be had with them.
 const quorumWithin = 3 * time.Second
 
-// zkSession is a session with a target's servers. Where none can be had, the error says whether they have no quorum.
+// zkSession is a session with a target's servers. Where none can be had, the error reports a missing quorum.
 func (a *app) zkSession(ctx context.Context, s setup, t connect.Target, options ...lockops.ZKOption) (*lockops.ZKSession, error) {
 	session, err := lockops.NewZKSession(ctx, t.Servers, options...)
 	if err == nil || !connect.Unreachable(err) || errors.Is(ctx.Err(), context.Canceled) {

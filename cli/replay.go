@@ -95,7 +95,7 @@ func (a *app) showMoment(ctx context.Context, path string, at time.Duration) err
 	observer := inspect.NewObserver(played.Now, played)
 	observer.Diagnose(finding.Rules(), a.stuckAfter)
 	feed := observer.Subscribe()
-	if _, err := feed.Next(ctx); err != nil { // the first one, which tells no events
+	if _, err := feed.Next(ctx); err != nil { // the first one, which has no events
 		return err
 	}
 	if err := observer.Play(func(emit func(inspect.Update)) error { return played.To(at, emit) }); err != nil {

@@ -17,14 +17,14 @@ import (
 // killAfter is the time that COMMAND gets between SIGTERM and SIGKILL.
 const killAfter = 5 * time.Second
 
-// runCommand runs COMMAND under the lock and passes its exit code on. When the lock is lost COMMAND is told to end,
-// then killed.
+// runCommand runs COMMAND under the lock and passes its exit code on. When the lock is lost COMMAND gets SIGTERM, then
+// SIGKILL.
 func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = q.Stdin, q.Stdout, q.Stderr
 	c.Env = append(os.Environ(), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
-	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us. Elsewhere it gets
-	// a group of its own, so that all that it started can be told and stopped.
+	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us. Elsewhere it gets a
+	// group of its own, so that all that it started can be signalled and stopped.
 	_, onTerminal := terminal(q.Stdin)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
 	signals := make(chan os.Signal, 4)

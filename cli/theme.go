@@ -9,7 +9,7 @@ import (
 )
 
 // theme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in the demo and in a replay,
-// which use nothing else of it. What is wrong with the configuration is told by those who need it.
+// which use nothing else of it. Errors in the configuration are reported by the commands that need it.
 func (a *app) theme() (theme.Options, error) {
 	o := theme.Options{
 		Name:    a.Getenv("LOCKSCOPE_THEME"),
