@@ -53,9 +53,10 @@ func (r *run) unnote(c *dir) {
 	}
 }
 
-// findSingles finds the children of a directory that are locks by themselves.
+// findSingles finds the children of a directory that are locks by themselves, once all were looked at that are: which answers
+// first depends on how the reads were sent.
 func (r *run) findSingles(d *dir) {
-	if d.unseen > 0 || d.gone {
+	if d.unseen > 0 || len(d.waiting) > 0 || d.gone {
 		return
 	}
 	everyOne, persistent := recipe.Singles(d.path)

@@ -339,6 +339,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 	if recipe.Contends(name) && (d.judged || len(d.waiting) == 0) && (r.cfg.Once || !d.betweenLeases()) {
 		r.judge(d)
 	}
+	r.findSingles(d)
 }
 
 // readWanted queues the contenders that are to be read. Those in born, which is sorted, were made a moment ago.
@@ -393,6 +394,7 @@ func (r *run) got(d *dir, res result) {
 	}
 	if len(d.waiting) == 0 {
 		r.judge(d)
+		r.findSingles(d)
 	}
 }
 

@@ -52,6 +52,43 @@ func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
 	}
 }
 
+// TestALoneNodeIsOneInEveryOrderOfAnswers: a node beside another ephemeral one is no lock by itself, and one beside a node that
+// was gone when it was read is, whichever of the two is answered first.
+func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
+	const plain, numbered = "host-a", "host-1234567890"
+	member := &zk.Stat{Czxid: 5, EphemeralOwner: 7}
+	for _, once := range []bool{true, false} {
+		for _, plainFirst := range []bool{true, false} {
+			for _, gone := range []bool{true, false} {
+				t.Run(fmt.Sprintf("once %v, plain first %v, gone %v", once, plainFirst, gone), func(t *testing.T) {
+					r := testRun(t, Config{Roots: []string{"/web"}, Once: once})
+					r.answer(jobStat, "/web", "", noon, &zk.Stat{NumChildren: 2}, nil)
+					r.answer(jobList, "/web", "", noon, &zk.Stat{Czxid: 1, NumChildren: 2}, nil, numbered, plain)
+					answers := []func(){
+						func() { r.answer(jobStat, "/web/"+plain, "", noon, member, nil) },
+						func() {
+							if gone {
+								r.answer(jobGet, "/web", numbered, noon, nil, zk.ErrNoNode)
+							} else {
+								r.answer(jobGet, "/web", numbered, noon, member, nil)
+							}
+						},
+					}
+					if !plainFirst {
+						slices.Reverse(answers)
+					}
+					for _, answer := range answers {
+						answer()
+					}
+					if d := r.dirs["/web/"+plain]; d == nil || d.single != gone {
+						t.Errorf("%+v", d)
+					}
+				})
+			}
+		}
+	}
+}
+
 func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
