@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +32,31 @@ func validate(t *testing.T, text []byte) {
 	}
 	if err := schema.Validate(document); err != nil {
 		t.Errorf("the contract's schema says: %v\n%s", err, text)
+	}
+}
+
+// The schema has every field of what is unseen.
+func TestTheSchemaHasAllOfUnseen(t *testing.T) {
+	text, err := os.ReadFile("../docs/snapshot.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs struct {
+			Unseen struct{ Properties map[string]any }
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for f := range reflect.TypeFor[Unseen]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		want = append(want, name)
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))); diff != "" {
+		t.Error(diff)
 	}
 }
 
