@@ -59,9 +59,9 @@ func findCycles(locks iter.Seq[*Lock]) []Cycle {
 	return cycles
 }
 
-// blocks reports whether who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a registry of
-// members looks like a queue.
-func blocks(l *Lock) bool {
+// Blocks reports whether who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a
+// registry of members looks like a queue.
+func (l *Lock) Blocks() bool {
 	return len(l.Waiters) > 0 && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)
 }
 
@@ -76,7 +76,7 @@ func cycleCandidates(locks iter.Seq[*Lock]) []*Lock {
 	var candidates []*Lock
 	many := false
 	for l := range locks {
-		if !blocks(l) {
+		if !l.Blocks() {
 			continue
 		}
 		candidates = append(candidates, l)

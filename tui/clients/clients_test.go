@@ -11,6 +11,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
 	"lockscope/tui/internal/fixture"
 )
 
@@ -84,6 +85,8 @@ func TestWaitGraph(t *testing.T) {
 	nobody := fixture.Person{Name: "?", Session: 0}
 	election := fixture.QueueOf("/e", m, fixture.Ann, fixture.Cat)
 	election.Kind = inspect.KindElection
+	members := fixture.QueueOf("/members", m, fixture.Ann, fixture.Cat)
+	members.Confidence = recipe.Possible
 	for _, test := range []struct {
 		name  string
 		locks []*inspect.Lock
@@ -122,6 +125,7 @@ func TestWaitGraph(t *testing.T) {
 			"tree: /c >/d; 3 wait\ntree: /a >/b; 2 wait\nblind: 1 of 9 on zk",
 		},
 		{"candidates do other things", []*inspect.Lock{election, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
+		{"what is only possibly a lock blocks nobody", []*inspect.Lock{members, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: test.locks})

@@ -124,7 +124,7 @@ func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 		}
 		for _, e := range entries {
 			l := e.Lock
-			if len(l.Holders) == 0 || e.Contender != &l.Holders[0] || !oneLetsIn(l) {
+			if len(l.Holders) == 0 || e.Contender != &l.Holders[0] || !l.Blocks() {
 				continue
 			}
 			in := best
@@ -147,16 +147,11 @@ func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	return children
 }
 
-// oneLetsIn says that somebody waits for a lock, and that its first holder alone may let it in.
-func oneLetsIn(l *inspect.Lock) bool {
-	return len(l.Waiters) > 0 && l.Kind != inspect.KindElection && (l.Kind != inspect.KindSemaphore || l.Limit == 1)
-}
-
 // obstacles are the first holders of two locks that an owner waits for: the one that blocks the most, as
 // inspect.Snapshot.Culprit goes on, and the one that does in the others; empty where there is none.
 func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	for _, e := range entries {
-		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !oneLetsIn(e.Lock) {
+		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !e.Lock.Blocks() {
 			continue
 		}
 		at := inspect.Entry{Lock: e.Lock, Contender: &e.Lock.Holders[0]}
