@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// Servers from 3.6 on answer many reads in one request, and tell of all changes below a node with one watch. One that knows
-// neither says so and closes the connection; then the next is made without, and told what it lacks. Reading one by one with a
-// watch on each directory is the way for those, and, as to watches, for a tree that changes so fast that telling us of every
-// change costs more than reading what is looked at.
+// Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One that knows
+// neither answers so and closes the connection; the next is made without, and the lack is remembered. Reading one by one
+// with a watch on each directory is the way for those, and, as to watches, for a tree that changes so fast that reporting
+// every change costs more than reading what is looked at.
 
 // lacking records the requests that a server refused as unknown.
 type lacking struct {

@@ -18,10 +18,10 @@ import (
 type backendState struct {
 	sourcekit.Teller
 	lookedAt time.Time
-	stale    bool // something changed that has to be told at once
+	stale    bool // something changed that has to be reported at once
 }
 
-// changedBackend is the backend's state when it is worth telling again.
+// changedBackend returns the backend's state when a report is due, else nil.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if r.link != nil && !r.ready && r.linkErr == "" && !r.done {
 		return nil // still connecting for the first time
@@ -147,7 +147,7 @@ func (r *run) serverState(i int) inspect.Server {
 	return s
 }
 
-// startedAt keeps the instant that was told before when it only jittered.
+// startedAt keeps the instant that was reported before when it only jittered.
 func (r *run) startedAt(i int, uptime time.Duration) time.Time {
 	at := r.askedAt.Add(-uptime).Round(0)
 	if told := r.backend.Told; told != nil && i < len(told.Servers) {

@@ -12,9 +12,9 @@ import (
 	"lockscope/internal/connect"
 )
 
-// One watch on a root tells of all changes below it, and no other is needed there. But newer servers say nothing of a node that
-// we may not read (CVE-2024-23944): a directory that has such nodes gets a watch of its own, and every directory is compared
-// with its Stat from time to time, which shows what came in silence.
+// One watch on a root reports all changes below it, and no other is needed there. But newer servers report nothing of a
+// node that we may not read (CVE-2024-23944): a directory that has such nodes gets a watch of its own, and every
+// directory is compared with its Stat from time to time, which shows what came in silence.
 
 // watchBelow sets a watch on each root that is not below another, before anything is read.
 func (r *run) watchBelow(now time.Time) {
@@ -45,7 +45,7 @@ func (r *run) watchBelow(now time.Time) {
 	}, requests...)
 }
 
-// covered reports whether a watch on a root tells of all changes of a node.
+// covered reports whether a watch on a root reports all changes of a node.
 func (r *run) covered(p string) bool {
 	for _, root := range r.below {
 		if root == "/" || p == root || strings.HasPrefix(p, root) && p[len(root)] == '/' {
@@ -55,7 +55,7 @@ func (r *run) covered(p string) bool {
 	return false
 }
 
-// followed reports whether a directory's own changes, and those of its children, are told of without a watch on it.
+// followed reports whether a directory's own changes, and those of its children, are reported without a watch on it.
 func (r *run) followed(d *dir) bool { return !d.secretive && r.covered(d.path) }
 
 // changedBelow takes in that a node below a watched root was created or deleted, or its data changed.
@@ -119,8 +119,8 @@ func (d *dir) isLive(name string) bool {
 	return slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == name && e.Live })
 }
 
-// keepsSecret notes that a directory has a node that may not be read, of whose end the servers may not tell, and sets a watch on
-// the directory itself.
+// keepsSecret notes that a directory has a node that may not be read, whose end the servers may not report, and sets a
+// watch on the directory itself.
 func (r *run) keepsSecret(in *dir) {
 	if in == nil || in.secretive {
 		return

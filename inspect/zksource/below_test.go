@@ -151,7 +151,7 @@ func TestWhatCameInSilenceIsFound(t *testing.T) {
 	v.Await("a waiter that may not be read", func() bool { return len(v.Locks["/l"].Waiters) == 1 })
 }
 
-// A tree that changes too fast to be told of all is watched by directory, and said to be.
+// A tree that changes too fast for reports of all changes is watched by directory, and reported to be.
 func TestAHotTreeIsWatchedByDirectory(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

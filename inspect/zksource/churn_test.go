@@ -24,8 +24,9 @@ var (
 	churnLocks = flag.Int("churn.locks", 30, "locks in TestThePictureUnderChurn")
 )
 
-// Locks come, change and go on a real ensemble while its servers are restarted one after another. In the end what is told is
-// what is on the servers, of every lock, with one watch on the root. (That no goroutine is left, goleak checks at the end.)
+// Locks come, change and go on a real ensemble while its servers are restarted one after another. In the end what is
+// reported is what is on the servers, of every lock, with one watch on the root. (That no goroutine is left, goleak
+// checks at the end.)
 func TestThePictureUnderChurn(t *testing.T) {
 	t.Parallel()
 	servers := servertest.StartZooKeeperEnsemble(t, 3)
@@ -140,7 +141,7 @@ func until(t *testing.T, request func() error) {
 // pause is between two changes of one goroutine.
 const pause = 5 * time.Millisecond
 
-// run changes a lock every few milliseconds until it is told to stop; what fails with its server is left as it is.
+// run changes a lock every few milliseconds until stop is closed; what fails with its server is left as it is.
 func (c *churner) run(t *testing.T, seed uint64, stop <-chan struct{}) {
 	random := rand.New(rand.NewPCG(seed, 12))
 	acl := zk.WorldACL(zk.PermAll)

@@ -1,8 +1,7 @@
-// Package zksource is an inspect.Source that watches the locks of a ZooKeeper ensemble. It walks the tree from its
-// roots, many reads a request, with one watch on each root that tells of all changes below, lists again what changed at a
-// bounded rate, and reads only children that are new. On servers before 3.6 it reads one by one, with a watch on every
-// directory. Who stands behind a session it asks the servers themselves at a slow beat (package zkadmin). It never
-// writes.
+// Package zksource is an inspect.Source that watches the locks of a ZooKeeper ensemble. It walks the tree from its roots,
+// many reads a request, with one watch on each root that reports all changes below, lists again what changed at a bounded
+// rate, and reads only children that are new. On servers before 3.6 it reads one by one, with a watch on every directory.
+// The clients of sessions it learns from the servers themselves at a slow beat (package zkadmin). It never writes.
 package zksource
 
 import (
@@ -52,10 +51,10 @@ type Budget struct {
 	// Requests for many reads a second while discovering, on servers from 3.6 on; default 200, for one pass without bound.
 	// Afterwards, for what changed, there are Steady.
 	Requests float64
-	// Items and Bytes are how many reads, and how much of answers, those may be for a second; defaults 40 000 and 4 MiB, for
-	// one pass 100 000 and 10 MiB.
+	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one pass 100 000 and 10
+	// MiB.
 	Items, Bytes float64
-	// Events a second that the servers may tell of, before only what is watched by itself is told of; default 20 000.
+	// Events limits the reports a second of a watch on a root; a tree above it is watched by directory. Default 20 000.
 	Events float64
 	// Watches that may be set at the same time; default 20 000. Directories over it are polled.
 	Watches int
@@ -87,10 +86,10 @@ type beats struct {
 	// session is its timeout. It is short: the session owns nothing, and a server that hangs is left after two thirds
 	// of it.
 	session time.Duration
-	// identity: between asking the servers who is who.
+	// identity: between inquiries into sessions and watches.
 	identity time.Duration
-	// poll: between looking whether something is to be asked for that no watch tells. Of that, focused: what is on the
-	// screen; others: the rest; doubtful: what may not be read, or may be so no longer.
+	// poll: between checks for reads of what no watch reports. Of that, focused: what is on the screen; others: the rest;
+	// doubtful: what may not be read, or may be so no longer.
 	poll, focused, others, doubtful time.Duration
 	// sweep is the interval in which each directory is compared with its Stat, where a watch on the root reports changes.
 	sweep time.Duration

@@ -17,8 +17,8 @@ func (r *run) disturb(at time.Time) {
 // jitter is the tolerance of an instant that was computed from an age: round trips vary.
 const jitter = 5 * time.Second
 
-// disturbedBy reads from what servers say of themselves when clients last had reason to connect anew: when each began to serve,
-// which it does anew after an election, and when one stopped to. answers are the new ones, r.answers those before.
+// disturbedBy derives from the servers' reports the last time that clients had reason to connect anew: a server began to
+// serve, which each does anew after an election, or stopped. answers are the new ones, r.answers those before.
 func (r *run) disturbedBy(answers []serverAnswer) {
 	for i := range answers {
 		a, before := &answers[i], r.answers[i]
@@ -29,7 +29,8 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 		case a.status.Uptime > 0:
 			r.disturb(a.at.Add(-a.status.Uptime))
 		case before.serves() && before.status.Role == a.status.Role && before.status.Zxid>>32 == a.status.Zxid>>32:
-			// It does not tell since when it serves, and has served all the time between two answers, most likely.
+			// It does not report the beginning of its service, and has served all the time between two answers, most
+			// likely.
 		case !a.oldest.IsZero():
 			r.disturb(a.oldest.Add(-r.clock.offset())) // it serves since then at least
 		default:
@@ -41,7 +42,7 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 // stallLimit is the time without a beat of the loop after which this process must have been stopped.
 const stallLimit = 3 * time.Second
 
-// stalled tells of a time in which this process did not run.
+// stalled reports a time in which this process did not run.
 func (r *run) stalled(now time.Time) {
 	from, stalled := r.stall.Beat(now, stallLimit)
 	if !stalled {

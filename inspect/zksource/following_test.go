@@ -10,7 +10,7 @@ import (
 	"lockscope/inspect/zksource"
 )
 
-// following is an Observer that runs until the test ends, and the events of one lock that it told so far.
+// following is an Observer that runs until the test ends, and its events of one lock so far.
 type following struct {
 	*inspect.Observer
 	id     inspect.ID
@@ -72,7 +72,7 @@ func (o *following) next(what string) {
 	}
 }
 
-// kinds are those of the events so far, without the ones left out.
+// kinds returns those of the events so far, without the ones left out.
 func (o *following) kinds(leftOut ...inspect.EventKind) (kinds []inspect.EventKind) {
 	for _, e := range o.events {
 		out := false

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// step is one thing that a real client is told to do: its words, with the path between the client and what follows, and
-// how many contenders there are then.
+// step is one command for a real client: its words, with the path between the client and what follows, and how many
+// contenders there are then.
 type step struct {
 	kind, client, word string
 	then               int

@@ -26,7 +26,7 @@ type identity struct {
 	allSessions bool // every server of the ensemble answered
 	watches     map[string][]int64
 	allWatches  bool                // every server of the ensemble answered
-	connected   map[int64]time.Time // sessions on the servers that told who watches what, and since when
+	connected   map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
 	covers      []inspect.ID
 	missed      missed
 }
@@ -37,7 +37,7 @@ type missed struct {
 	neverGiven, neverWatching []inspect.Finding
 }
 
-// note takes in that a server did not tell something; err may be nil.
+// note takes in that a server did not answer a question; err may be nil.
 func (m *missed) note(a *zkadmin.Server, what read, err error) {
 	unseen, never := serverUnseen(a, what, err)
 	list, findings := &m.unseen, &m.neverGiven
@@ -157,8 +157,7 @@ func (who *identity) count(l *link, answers []tables) {
 	}
 }
 
-// askWho asks the servers who is who when it is time: when the first pass is done or no server lets us in, and then at a slow
-// beat.
+// askWho starts an inquiry when one is due: when the first pass is done or no server lets us in, and then at a slow beat.
 func (r *run) askWho(now time.Time) {
 	if r.asking || r.done || now.Before(r.askAt) || !r.ready && r.failures == 0 || r.cfg.Once && r.identified {
 		return
@@ -210,7 +209,7 @@ func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration 
 
 // identify takes in what came of an inquiry.
 func (r *run) identify(who identity) {
-	for range len(r.results) { // read before the table was: told before it
+	for range len(r.results) { // read before the table was: emitted before it
 		r.result(<-r.results)
 	}
 	for _, e := range r.inbox.take() {

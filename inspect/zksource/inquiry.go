@@ -14,7 +14,7 @@ import (
 // askLimit bounds a question to one server.
 const askLimit = 3 * time.Second
 
-// inquiry asks all servers who they are, who their clients are, and what these watch.
+// inquiry asks all servers for their status, their sessions and the watches of these.
 type inquiry struct {
 	now    func() time.Time
 	admins []*zkadmin.Server
@@ -141,7 +141,7 @@ func (q *inquiry) askSessions(ctx context.Context, admin *zkadmin.Server) (map[i
 	if err != nil {
 		return nil, oldest, err
 	}
-	// Its clock for the last answers is not ours: our own session, if it is there, tells how they relate.
+	// Its clock for the last answers is not ours: our own session, if it is there, relates the two.
 	var ours time.Duration
 	var acked time.Time
 	if q.link != nil {
@@ -205,7 +205,7 @@ func (q *inquiry) findLag(ctx context.Context, servers []serverAnswer) {
 	asking.Wait()
 }
 
-// leaderZxid is the leader's newest transaction; zero when no leader told.
+// leaderZxid returns the leader's newest transaction; zero when no leader answered.
 func leaderZxid(servers []serverAnswer) uint64 {
 	for i := range servers {
 		if servers[i].status.Role == "leader" {

@@ -127,7 +127,7 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 	return conn, nil
 }
 
-// attemptFailed notes why a server did not give a session, and tells when it was the last one. mu is held.
+// attemptFailed notes why a server did not give a session, and reports the failure of the last one. mu is held.
 func (l *link) attemptFailed(addr string, err error) {
 	l.errors[addr] = connect.Reason(err)
 	if l.attempts >= l.servers && !l.failed {
@@ -196,7 +196,7 @@ func (l *link) close() {
 	}
 }
 
-// silent is a zk.Logger: what matters of its messages is told in the backend's state.
+// silent is a zk.Logger: what matters of its messages is in the backend's state.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}

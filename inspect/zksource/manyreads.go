@@ -147,8 +147,8 @@ func (r *run) tooLong(b *batch) {
 	r.queue.urgent = append(b.jobs, r.queue.urgent...)
 }
 
-// answeredOne takes in one of many answers. What was refused, failed or is in doubt is asked for once more by itself, in the
-// way that tells what can be known without the right, or that there is no chroot.
+// answeredOne takes in one of many answers. What was refused, failed or is in doubt is asked for once more by itself, in
+// the way that shows what can be known without the right, or that there is no chroot.
 func (r *run) answeredOne(res result, got *connect.ReadResult) {
 	j := &res.job
 	gone := errors.Is(got.Err, zk.ErrNoNode)

@@ -56,7 +56,7 @@ func addresses(config string) string {
 			return ""
 		}
 		if slices.Contains(list, host+":"+port) {
-			return "" // their ports for clients differ, and are told to nobody else
+			return "" // their ports for clients differ, and are not in the configuration
 		}
 		list = append(list, host+":"+port)
 	}

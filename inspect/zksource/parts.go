@@ -58,7 +58,7 @@ func (r *run) findParts(d *dir) (complete bool, hidden, waiters []inspect.Unseen
 	return complete, hidden, waiters
 }
 
-// complete reports whether enough was read of a directory to tell who contends in it.
+// complete reports whether enough was read of a directory to know its contenders.
 func (d *dir) complete() bool {
 	return !d.readAt.IsZero() && (d.judged || len(d.waiting) == 0) && (d.dataRead || !d.dataWanted)
 }
@@ -90,7 +90,7 @@ func (r *run) judgeWithout(d *dir) {
 	}
 }
 
-// judgeEarly tells of a queue and its length before who stands in it was read.
+// judgeEarly emits a queue and its length before its contenders were read.
 func (r *run) judgeEarly(d *dir) {
 	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {
 		r.put(d.judge(r.id(d), false, r.cfg.Now(), nil))
@@ -163,9 +163,9 @@ func (d *dir) queued() bool {
 // holdBack limits the wait of a semaphore's news for those of its other directory.
 const holdBack = 500 * time.Millisecond
 
-// awaitsPart reports whether a semaphore's permits changed, or its queue lost somebody, and that news of the other directory are on
-// their way: who leaves the queue has made a permit before, and who has made one leaves the queue before the next makes
-// another. A server answers in order, and tells of a change before it shows it.
+// awaitsPart reports whether a semaphore's permits changed, or its queue lost somebody, and that news of the other
+// directory are on their way: who leaves the queue has made a permit before, and who has made one leaves the queue before
+// the next makes another. A server answers in order, and reports a change before it shows it.
 func (r *run) awaitsPart(d *dir) bool {
 	permits, queue := d, d.parts[recipe.KazooQueue(d.path)]
 	if queue == nil {
@@ -192,7 +192,7 @@ func (r *run) behind(d, other *dir) bool {
 
 func (r *run) named(d *dir) bool { return d.path == r.cfg.Only }
 
-// put emits a lock, unless that is what was last told.
+// put emits a lock, unless it equals the last one emitted.
 func (r *run) put(lock *inspect.Lock, changed bool) {
 	if changed {
 		delete(r.gone, lock.ID.Path)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// poll asks again for what no watch tells: roots that do not exist yet, directories with too many children or over the
+// poll asks again for what no watch reports: roots that do not exist yet, directories with too many children or over the
 // watch budget.
 func (r *run) poll(now time.Time) {
 	if !r.ready || r.cfg.Once {
@@ -72,8 +72,7 @@ type doubts struct {
 	turn int
 }
 
-// doubt asks again for one of what might not be read, or is on the screen, in turn: whom an ACL shuts out or lets in again
-// no watch tells.
+// doubt asks again for one of what might not be read, or is on the screen, in turn: no watch reports a change of an ACL.
 func (r *run) doubt(now time.Time) {
 	both := [...]map[string]time.Time{r.refusedAt(), r.onScreen()}
 	r.doubts.turn++

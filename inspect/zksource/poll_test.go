@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// At rest nothing but what no watch tells is asked for, and that seldom: everything in turn.
+// At rest nothing but what no watch reports is asked for, and that seldom: everything in turn.
 func TestWhatIsOnTheScreenIsAskedForInTurn(t *testing.T) {
 	const locks, shut = 40, 200
 	var names []string
@@ -53,7 +53,7 @@ func TestWhatIsOnTheScreenIsAskedForInTurn(t *testing.T) {
 	}
 }
 
-// What no watch tells is asked for within the budget, each in its turn, what is on the screen first.
+// What no watch reports is asked for within the budget, each in its turn, what is on the screen first.
 func TestPollingObeysTheBudget(t *testing.T) {
 	const locks, seconds, perSecond = 1000, 60, 50
 	r := testRun(t, Config{Roots: []string{"/"}, Budget: Budget{Steady: perSecond}})

@@ -18,7 +18,7 @@ type job struct {
 	live bool      // the child's data change while it is there
 	// onFirst: no other connection than the first one may ask it.
 	onFirst bool
-	// watch: it sets one. denied: it may not be read, as was told already; only what needs no right is asked for.
+	// watch: it sets one. denied: it may not be read, as was reported already; only what needs no right is asked for.
 	watch, denied bool
 }
 
@@ -202,8 +202,8 @@ func (l *link) ask(cfg Config, j job, watch bool) result {
 	return r
 }
 
-// askSealed asks for what needs no right of a node that may not be read: whether it exists, who owns it, how many children
-// it has. A watch for its data tells of its end, too.
+// askSealed asks for what needs no right of a node that may not be read: whether it exists, who owns it, how many
+// children it has. A watch for its data reports its end, too.
 func (l *link) askSealed(r *result, p, name string, watch bool) {
 	var exists bool
 	var stat *zk.Stat
@@ -243,8 +243,8 @@ func (r *run) setsWatch(j *job) bool {
 	return j.watch
 }
 
-// watch reports whether a request sets a watch, and counts it from now on. One-shot commands set none, and nobody does where one on
-// the root tells all, but for the lists of directories that have what may not be read.
+// watch reports whether a request sets a watch, and counts it from now on. One-shot commands set none, and nobody does
+// where one on the root reports all, but for the lists of directories that have what may not be read.
 func (r *run) watch(j job) bool {
 	d, set := j.dir, false
 	if r.covered(d.path) && !(j.kind == jobList && d.secretive) {

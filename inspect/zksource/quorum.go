@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// candidates are the servers to try next. While none serves all clients, and some say that they serve those that only read,
-// it is these (https://cwiki.apache.org/confluence/display/ZOOKEEPER/GSoCReadOnlyMode).
+// candidates returns the servers to try next: while none serves all clients, those that serve clients which only read
+// (https://cwiki.apache.org/confluence/display/ZOOKEEPER/GSoCReadOnlyMode).
 func (r *run) candidates() (servers []string, readOnly bool) {
 	if r.failures == 0 {
 		return r.cfg.Servers, false
@@ -26,7 +26,7 @@ func (r *run) candidates() (servers []string, readOnly bool) {
 	return servers, true
 }
 
-// leaveReadOnly connects anew when a server serves all clients again: what one without quorum shows grows old.
+// leaveReadOnly connects anew when a server serves all clients again: the data of one without quorum grow old.
 func (r *run) leaveReadOnly(now time.Time) {
 	r.readOnlyFailed = false
 	if !r.ready && r.link == nil {

@@ -36,7 +36,7 @@ const (
 
 // blindness lists the aspects that stay unknown without a read.
 type blindness struct {
-	// name of the request; for what servers tell of themselves the AdminServer's command, and word the four-letter word.
+	// name of the request; for the servers' own reports the AdminServer's command, and word the four-letter word.
 	name, word string
 	// ofLock: what is unknown of a lock that the read was for; ofBackend: of the backend where it was for no lock.
 	ofLock, ofBackend []inspect.Aspect
@@ -149,7 +149,7 @@ func serverUnseen(s *zkadmin.Server, what read, err error) ([]inspect.Unseen, *i
 	return each(b.ofBackend, one), nil
 }
 
-// why is the reason of an error of zkadmin, without what the reader is told beside it.
+// why returns the reason of an error of zkadmin, without the names that stand beside it.
 func why(err error) string {
 	failures, ok := errors.AsType[zkadmin.Failures](err)
 	if !ok {
@@ -178,7 +178,7 @@ func adminUnseen(f *zkadmin.Failure) []inspect.Unseen {
 	return each(aspects(inspect.AspectServer), one)
 }
 
-// neverGiven is the finding about what a server would tell if it were allowed or an AdminServer were given.
+// neverGiven is the finding about what a server would report with the four-letter word allowed or its AdminServer given.
 func neverGiven(addr string, b *blindness) *inspect.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	return &inspect.Finding{

@@ -19,7 +19,7 @@ import (
 // shape is a lock as its library writes it: nodes below a root of its own, in the order of their making.
 type shape struct {
 	nodes []shapeNode
-	// locks there are when all may be read, by path below the root.
+	// locks when all may be read, by path below the root.
 	locks []string
 }
 
@@ -144,7 +144,7 @@ func lookAt(t *testing.T, zks *servertest.ZooKeeper, root string, unlimited bool
 	})}
 }
 
-// compare demands that what is told is what was told when all could be read, but for what is said to be unknown.
+// compare demands the same report as when all could be read, but for what is reported unknown.
 func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
 	t.Helper()
 	named := func(list []inspect.Unseen) {

@@ -44,15 +44,15 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 			return l != nil && l.Kind == inspect.KindSemaphore && l.State == inspect.StateFree && l.Limit == limit
 		}
 		v.Await("both are free", func() bool { return free(v, kazoo, 2) && free(v, curator, 0) && len(v.Locks) == 2 })
-		// Of kazoo's, its limit and its queue are still there to tell.
+		// Of kazoo's, its limit and its queue are still there.
 		if w := once(t, cfg); !free(w, kazoo, 2) || len(w.Locks) != 1 {
 			t.Errorf("one pass: %v", w.Describe())
 		}
 	})
 }
 
-// One client after the other gets the only permit: each comes, waits and is granted, and nobody is told to have given up but
-// who did.
+// One client after the other gets the only permit: each comes, waits and is granted, and only those that gave up are
+// reported so.
 func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -43,8 +43,8 @@ var adminReads = map[string]inspect.Aspect{
 	"watch_summary": inspect.AspectWatches, "watches_by_path": inspect.AspectWatches,
 }
 
-// Each thing that servers tell of themselves is refused or cut, one by one and in pairs, with the four-letter words closed:
-// that is said, with the right that is missing, and no client is missing and no watch for it.
+// Each answer of the servers about themselves is refused or cut, one by one and in pairs, with the four-letter words
+// closed: that is reported, with the missing right, and no client or watch is called missing for it.
 func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf")
 	l := contended(t, zks, "/l")
@@ -69,7 +69,7 @@ func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
 					sameButForWatches(t, got, l)
 					for _, read := range []string{first, second} {
 						if read == "server_stats" || read == "watches_by_path" && first == "watch_summary" {
-							continue // srvr, which no whitelist closes, tells the same; the table is not asked for when its size is not known
+							continue // srvr, which no whitelist closes, answers the same; the table is not asked for when its size is not known
 						}
 						demandUnseen(t, b, inspect.Unseen{Aspect: adminReads[read], Where: zks.Addr, Read: read}, fault)
 					}
@@ -168,7 +168,7 @@ func TestClosedWordsAreNotUnseen(t *testing.T) {
 	}
 }
 
-// An AdminServer that was given and does not answer is told although the four-letter words tell the same.
+// An AdminServer that was given and does not answer is reported although the four-letter words answer the same.
 func TestAnAdminServerThatDoesNotAnswerIsUnseen(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)

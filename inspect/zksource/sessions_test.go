@@ -24,8 +24,8 @@ func TestAllSessionsAreKnownWhenEveryServerTold(t *testing.T) {
 	})
 }
 
-// A client that is killed and one that says good-bye leave the same way; the sessions tell which was which, although they
-// are shorter than the usual time between two looks at them.
+// A client that is killed and one that says good-bye leave the same way; the sessions distinguish them, although they are
+// shorter than the usual time between two looks at them.
 func TestAKilledClientsHoldHasExpired(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -58,7 +58,7 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 	})
 }
 
-// Where nobody tells the sessions, nobody can tell.
+// Without the servers' sessions the two cannot be distinguished.
 func TestWithoutSessionsAnEndIsUnsure(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -161,7 +161,7 @@ func (r *run) comesBack(in, c *dir) {
 	r.push(&r.queue.urgent, job{kind: jobStat, dir: c})
 }
 
-// expiresWith notes when a lock runs out by itself, so that it is told then.
+// expiresWith notes when a lock runs out by itself, so that it is reported then.
 func (r *run) expiresWith(d *dir, lock *inspect.Lock) {
 	delete(r.expiring, d)
 	if lock == nil {
@@ -174,7 +174,7 @@ func (r *run) expiresWith(d *dir, lock *inspect.Lock) {
 	}
 }
 
-// expire tells of the locks that have run out.
+// expire emits the locks that have run out.
 func (r *run) expire(now time.Time) {
 	for d, at := range r.expiring {
 		if !now.Before(at) {

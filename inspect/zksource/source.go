@@ -128,7 +128,7 @@ type run struct {
 	answers    []serverAnswer
 	missed     missed // of what they were asked
 	inquiries  int    // that have ended
-	identified bool   // who is who, since all was looked at once
+	identified bool   // an inquiry has ended since the first pass
 
 	// What happened to the servers, and to us.
 	heardAt        time.Time // when a server last answered
@@ -245,7 +245,7 @@ func (r *run) dropLink() {
 	r.dropReaders()
 }
 
-// event takes in what go-zookeeper told.
+// event takes in an event of a link.
 func (r *run) event(e linkEvent) {
 	if e.kind == linkAnswered {
 		r.answered(e.link, e.batch, e.at)
@@ -423,7 +423,7 @@ func (r *run) sendAlone(j job) {
 
 // finishPass notes when everything was looked at once.
 func (r *run) finishPass(now time.Time) {
-	waiting := !r.firstPass || r.identified // and not for the servers to say who is who, which has a limit of its own
+	waiting := !r.firstPass || r.identified // and not for an inquiry, which has a limit of its own
 	if r.cfg.Once && waiting && now.Sub(r.progress) > r.cfg.Timeout {
 		if r.linkErr == "" {
 			r.linkErr = "no answer within " + r.cfg.Timeout.String()
@@ -462,7 +462,7 @@ func (r *run) refocus(focus map[string]bool) {
 		}
 	}
 	if now := r.cfg.Now(); fresh && now.Sub(r.watchesAt) >= r.beats.identity {
-		r.askAt = now // a chain was opened: who watches whom is worth asking
+		r.askAt = now // a chain was opened: its watches are worth asking for
 	}
 }
 

@@ -27,7 +27,7 @@ func watch(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Sourc
 	return sourcetest.Watch(t, s), s
 }
 
-// watchHastily runs a source until the test ends, which looks often at what no watch tells.
+// watchHastily runs a source until the test ends, which looks often at what no watch reports.
 func watchHastily(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Source) {
 	t.Helper()
 	cfg.Backend = "zk"

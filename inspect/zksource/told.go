@@ -16,9 +16,9 @@ type told struct {
 	confidence recipe.Confidence
 	limit      int
 	contention int
-	watched    bool // the servers' tables of watches can tell something of it
+	watched    bool // the servers' tables of watches can hold something about it
 	print      uint64
-	readAt     time.Time // of a lock whose changes nothing tells: how old it is matters; else zero
+	readAt     time.Time // of a lock whose changes nothing reports: its age matters; else zero
 }
 
 // seed of this process's fingerprints: they are never compared with another's.
@@ -36,7 +36,7 @@ func remember(l *inspect.Lock) *told {
 	}
 }
 
-// tell remembers the lock, and says whether it is another than before.
+// tell remembers the lock, and reports whether it is another than before.
 func (d *dir) tell(l *inspect.Lock) (changed bool) {
 	now := remember(l)
 	if d.told != nil && *d.told == *now {

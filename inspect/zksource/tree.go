@@ -51,9 +51,9 @@ type dir struct {
 
 	// What belongs together; see parts.go.
 	parts map[string]*dir // by place
-	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last told.
+	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last emitted.
 	lost, gained bool
-	// heldBack is since when the lock is not told, since not all of its parts were read again.
+	// heldBack is the time since which the lock is not emitted, because not all of its parts were read again.
 	heldBack time.Time
 	folded   bool // its parts are no locks themselves
 	decided  bool // whether they are is known
@@ -74,14 +74,14 @@ type dir struct {
 
 	readAt  time.Time
 	sentAt  time.Time // when the list that was read at readAt was asked for
-	recheck time.Time // a list asked for after this is told even when nothing changed; zero: only changes are
+	recheck time.Time // a list asked for after this is emitted even when nothing changed; zero: only changes are
 	triedAt time.Time // when it was polled, or could not be read
 
 	busy    bool // a Stat or a list is queued or on its way
 	again   bool // it changed meanwhile
 	answers bool // the list on its way answers an event
 	watched bool
-	// secretive: it has nodes that may not be read, of which servers may not tell.
+	// secretive: it has nodes that may not be read, of which servers may not report anything.
 	secretive bool
 	polled    bool      // for lack of a watch
 	firedAt   time.Time // when its watch fired, until it was listed

@@ -68,7 +68,7 @@ func (r *run) nodesUnseen() []inspect.Unseen {
 	return append(r.missingRoots(), list...)
 }
 
-// standsInLock reports whether what could not be read of a node is told on a lock.
+// standsInLock reports whether what could not be read of a node is reported on a lock.
 func (r *run) standsInLock(p string) bool {
 	d := r.dirs[p]
 	if d == nil {

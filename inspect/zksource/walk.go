@@ -304,7 +304,8 @@ func (r *run) listed(d *dir, res result) {
 			r.child(d, name)
 		}
 	}
-	// Who left changes who holds: that is told at once, and who came, who stands behind the others, when it was read.
+	// A contender that left changes the holder: that is emitted at once, and one that came, behind the others, when it
+	// was read.
 	if d.judged && len(d.waiting) > 0 {
 		if d.fresh == nil {
 			d.fresh = map[string]bool{}
@@ -400,8 +401,8 @@ func (r *run) got(d *dir, res result) {
 
 func (r *run) id(d *dir) inspect.ID { return inspect.ID{Backend: r.cfg.Backend, Path: d.path} }
 
-// recheck has the locks listed again of which a table lacks a watch that should be there: who was already gone when the
-// table was read can then be told from who watches the wrong node.
+// recheck has the locks listed again of which a table lacks a watch that should be there: a predecessor that was already
+// gone when the table was read is then distinguished from a watch on the wrong node.
 func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 	for _, id := range t.Covers {
 		d := r.dirs[id.Path]
