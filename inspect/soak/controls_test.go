@@ -27,8 +27,8 @@ var lies = []struct {
 	}},
 }
 
-// controls shows that the checkers see what they are for: each lie about events that were told rightly, on quiet ground, is
-// noticed every time, and so are a grant that nobody tells, a wrong picture, and a doctor that is wrong.
+// controls shows that the checkers see what they are for: each lie about events that were reported rightly, on quiet
+// ground, is noticed every time, and so are a grant that nobody reports, a wrong picture, and a doctor that is wrong.
 func controls(t *testing.T, notes *ledger, f *faults, events []told, held picture) {
 	t.Helper()
 	quiet := func(e told) (hold, bool) {
@@ -50,7 +50,7 @@ func controls(t *testing.T, notes *ledger, f *faults, events []told, held pictur
 				continue
 			}
 			if what := newJudge(notes, f).event(e); what != "" {
-				continue // wrong as it is, and told
+				continue // wrong as it is, and reported
 			}
 			told++
 			lie.tell(&e, h)

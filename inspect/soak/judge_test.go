@@ -21,13 +21,13 @@ const (
 	away = 2 * time.Second
 )
 
-// judge compares what observers told with what the clients noted.
+// judge compares what observers reported with what the clients noted.
 type judge struct {
 	notes  *ledger
 	faults *faults
-	holds  map[[3]string]bool // by teller, lock and name: told that it holds
+	holds  map[[3]string]bool // by observer, lock and name: reported to hold
 	counts map[string]int
-	said   map[string]int // how often something wrong was told, by what it is
+	said   map[string]int // wrong reports of each kind
 }
 
 func newJudge(notes *ledger, f *faults) *judge {
@@ -133,17 +133,17 @@ func describe(h hold) string {
 	return fmt.Sprintf("%s asked %s acquired %s releasing %s released %s lost %s", h.client, at(h.asked), at(h.acquired), at(h.releasing), at(h.released), at(h.lost))
 }
 
-// forgetting are the faults by which servers forget what they confirmed, and for how long before and after them: a failover
-// loses what had not reached the replica, and what the old master was still told. The rest of a Redlock's masters is not
-// asked by a hold that has its quorum.
+// forgetting are the faults by which servers forget what they confirmed, and for how long before and after them: a
+// failover loses what had not reached the replica, and what the old master still confirmed. The rest of a Redlock's
+// masters is not asked by a hold that has its quorum.
 var forgetting = map[string]struct{ before, after time.Duration }{
 	"restart master": {0, 0},
 	"failover":       {unconfirmed, away},
 	"kill master":    {unconfirmed, away},
 }
 
-// forgotten finds a fault by which the servers need not have what the client of a hold was told: it was asked for, held or
-// released meanwhile. It shows for as long as a key lives that nobody renews or deletes.
+// forgotten finds a fault by which the servers need not have what the client of a hold was promised: it was asked for,
+// held or released meanwhile. It shows for as long as a key lives that nobody renews or deletes.
 func (j *judge) forgotten(e told, h hold) (fault, bool) {
 	over, ended := h.over()
 	if !h.released.IsZero() {
@@ -198,7 +198,7 @@ func (j *judge) finding(e told) string {
 	return fmt.Sprintf("%s %s: %s (%v)", e.Finding.Severity, e.Finding.Rule, e.Finding.Message, e.Finding.Evidence)
 }
 
-// isTrue reports whether a fault makes a finding true that was told in a time.
+// isTrue reports whether a fault makes a finding true that was reported in a time.
 func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Finding, from, to time.Time) bool {
 	_, made := f.find(func(one *fault) bool {
 		lasts, makes := allowed[one.kind][found.Rule]
@@ -206,7 +206,7 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 			return false
 		}
 		if found.Rule != "master-restarted" || found.Confidence == recipe.Possible {
-			return true // one look cannot tell when a lock was taken, and says so
+			return true // one look cannot know when a lock was taken, and reports that
 		}
 		// Who took a lock after a master came back has nothing to fear from its restart.
 		return slices.ContainsFunc(notes.all(), func(h hold) bool {
@@ -217,8 +217,8 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 	return made
 }
 
-// missed lists the holds that an observer never told although it could look for long enough while they lasted. One that its client
-// lost need not have been on a server that counts.
+// missed lists the holds that an observer never reported although it could look for long enough while they lasted. One
+// that its client lost need not have been on a server that counts.
 func missed(notes *ledger, f *faults, tells []told, by string, from, to time.Time) (all []string, looked int) {
 	acquired := map[[2]string]bool{}
 	for _, e := range tells {

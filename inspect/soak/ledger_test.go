@@ -14,7 +14,7 @@ type hold struct {
 	acquired   time.Time // after the grant
 	releasing  time.Time // before the release was sent
 	released   time.Time // after it was confirmed
-	lost       time.Time // the client was told that it is lost, or was killed, or gave up waiting and took itself away
+	lost       time.Time // the client learnt of the loss, or was killed, or gave up waiting and took itself away
 }
 
 // over is the first instant at which the hold may end on the servers; false: it lasts.
@@ -39,7 +39,7 @@ type try struct{ from, to time.Time }
 type ledger struct {
 	mu       sync.Mutex
 	holds    map[[2]string]*hold // by lock and name
-	tries    map[string][]try    // that failed and never told their names, by lock
+	tries    map[string][]try    // that failed with their names unknown, by lock
 	count    map[string]int      // of operations, by kind
 	prefixes map[[2]string]bool  // of nodes that a client made or was about to make, by lock and beginning of the name
 }
@@ -62,7 +62,7 @@ func (l *ledger) note(kind, lock, name string, change func(*hold)) {
 	change(h)
 }
 
-// failed notes an attempt that failed, by a client that never told its name.
+// failed notes an attempt that failed, by a client whose name stayed unknown.
 func (l *ledger) failed(lock string, from time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -376,8 +376,8 @@ func (n *nemesis) slowObserver() {
 	}
 }
 
-// attend notes what happens to the servers besides, as they tell it themselves, until ctx ends: on a busy machine an ensemble
-// elects a leader, and sentinels and nodes of a cluster replace a master, although nobody made them.
+// attend notes what happens to the servers besides, as they report it themselves, until ctx ends: on a busy machine an
+// ensemble elects a leader, and sentinels and nodes of a cluster replace a master, although nobody made them.
 func (f *faults) attend(ctx context.Context, w *world) {
 	var whole func()
 	var watched, cluster mastership
@@ -408,7 +408,7 @@ func (f *faults) attend(ctx context.Context, w *world) {
 	}
 }
 
-// mastership is who the masters were when they were last asked.
+// mastership holds the masters as of the last question.
 type mastership struct {
 	addrs string
 	at    time.Time

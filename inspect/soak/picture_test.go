@@ -78,8 +78,8 @@ func listed(t *testing.T, program string, targets []string) picture {
 	return p
 }
 
-// picture asks the servers themselves, with plain clients: who is in the ZooKeeper queues in which order, and which values
-// the lock keys have.
+// picture asks the servers themselves, with plain clients: for the ZooKeeper queues in their order, and for the values of
+// the lock keys.
 func (w *world) picture(ctx context.Context) (picture, error) {
 	p := picture{}
 	if err := w.queues(p); err != nil {

@@ -129,8 +129,8 @@ func plant(t *testing.T, w *world) {
 	}
 }
 
-// judgeOn judges events, each a while after it was told, so that the clients' notes are there, until ctx ends. It returns how
-// many it has judged.
+// judgeOn judges events, each a while after it was reported, so that the clients' notes are there, until ctx ends. It
+// returns how many it has judged.
 func judgeOn(ctx context.Context, t *testing.T, j *judge, tells *story) int {
 	n := 0
 	for pause(ctx, 2*time.Second) {

@@ -22,7 +22,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// told is an event as watch writes it, and who told it.
+// told is an event as watch writes it, with the observer that reported it.
 type told struct {
 	Event     string
 	At        time.Time
@@ -63,7 +63,7 @@ func (s *story) add(t *testing.T, by string, line []byte) {
 	}
 }
 
-// since returns the events from the n-th on that were told before a time.
+// since returns the events from the n-th on that were reported before a time.
 func (s *story) since(n int, before time.Time) []told {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *story) since(n int, before time.Time) []told {
 	return append([]told(nil), s.events[n:end]...)
 }
 
-// The names of those who tell.
+// The names of the observers.
 const (
 	observerName = "observer" // in this process, behind wires where it can be
 	watchName    = "watch"    // the real program, which is stopped at times

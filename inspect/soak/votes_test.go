@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ballot is what the five masters say of the one key, as plain clients read it one after the other.
+// ballot holds the five masters' values of the one key, as plain clients read them one after the other.
 type ballot [5]string
 
 // silent stands for a master that did not answer.
@@ -38,7 +38,7 @@ func (b ballot) state() string {
 	}
 }
 
-// stands is how long a state must have stood to be one: clients that contend make others for a moment.
+// stands is the least duration of a state: clients that contend make others for a moment.
 const stands = 900 * time.Millisecond
 
 // poll notes as faults the states of the five masters' key that really stand, until ctx ends: on a busy machine a client may
