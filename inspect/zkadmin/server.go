@@ -1,7 +1,7 @@
-// Package zkadmin asks ZooKeeper servers about themselves: who is connected, who watches what, which role each plays.
-// It prefers the AdminServer (HTTP, JSON) and falls back to the four-letter words on the client port. It only reads:
-// nothing here resets, closes or configures anything. Answers come from the network and are taken as hostile: bounded,
-// parsed strictly, never interpreted.
+// Package zkadmin asks ZooKeeper servers about themselves: their connections, watches and roles. It prefers the
+// AdminServer (HTTP, JSON) and falls back to the four-letter words on the client port. It only reads: nothing here
+// resets, closes or configures anything. Answers come from the network and are taken as hostile: bounded, parsed
+// strictly, never interpreted.
 //
 // Each server reports its own connections and watches only: ask every member of an ensemble.
 package zkadmin
@@ -25,7 +25,7 @@ import (
 // maxAnswer bounds an answer, in bytes: 50 000 watches take 4.6 MB.
 const maxAnswer = 16 << 20
 
-// Errors that callers tell apart.
+// Errors that callers branch on.
 var (
 	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the AdminServer does not give
 	// the command's answer.
@@ -147,8 +147,8 @@ func (s *Server) WatchSummary(ctx context.Context) (WatchSummary, error) {
 	return ask(ctx, s, "watch_summary", parseSummary, "wchs", parseWchs)
 }
 
-// Status tells the server's role, version, newest transaction and since when it serves. The four-letter word it falls back to
-// is allowed by default, but tells the uptime only where mntr is allowed too.
+// Status returns the server's role, version, newest transaction and uptime. The four-letter word it falls back to is
+// allowed by default, but has the uptime only where mntr is allowed too.
 func (s *Server) Status(ctx context.Context) (Status, error) {
 	return ask(ctx, s, "server_stats", parseStats, "srvr", func(text string) (Status, error) {
 		st, err := parseSrvr(text)
