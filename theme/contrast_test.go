@@ -166,7 +166,7 @@ func TestContrastOf16(t *testing.T) {
 	}
 }
 
-// Whoever lacks one kind of cones tells the states apart by their colours too.
+// The states differ in colour also without one kind of cones.
 func TestColourBlind(t *testing.T) {
 	least := func(o Options) float64 {
 		th := New(o)
@@ -209,7 +209,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A theme that is not for the terminal's background brings its own, where the terminal can be told.
+// A theme that is not for the terminal's background brings its own, where the terminal can be set.
 func TestPaint(t *testing.T) {
 	for _, test := range []struct {
 		o    Options

@@ -18,8 +18,8 @@ type Glyphs struct {
 	// Bar is the full cell of a bar; the rest are those of a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
 	Bar, BarFull, BarHalf, BarRest string
-	// The cells of a contender's lane: it waits, holds, did either before we looked, was there when we began to look, left
-	// without a grant. LaneStart is when we began to look.
+	// The cells of a contender's lane: it waits, holds, did either before we looked, was there when we began to look,
+	// left without a grant. LaneStart marks the beginning of our look.
 	LaneWait, LaneHold, LaneUnclear, LaneOpen, LaneLeft, LaneStart string
 	// Up and Down say that a list goes on; Opened and Closed that a group of rows is or is not shown.
 	Up, Down, Opened, Closed string

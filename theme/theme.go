@@ -158,8 +158,8 @@ func (t *Theme) with16() {
 	}
 }
 
-// paint makes the window light or dark where that was chosen and the terminal said that it is the other. Terminals of 16
-// colours or less cannot be told.
+// paint makes the window light or dark where that was chosen and the terminal reported the other. Terminals of 16 colours
+// or less cannot be set.
 func (t *Theme) paint() {
 	o := t.Options
 	few := o.NoColor || o.Profile == colorprofile.ANSI
