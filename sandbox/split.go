@@ -88,8 +88,8 @@ func closeAll(clients []*redis.Client) {
 	}
 }
 
-// redsyncValue is a value in redsync's form, 16 bytes in base64, always the same for a client: what is wrong with a lock is said
-// only where it is likely to be one.
+// redsyncValue is a value in redsync's form, 16 bytes in base64, always the same for a client: findings come only where a
+// key is likely to be a lock.
 func redsyncValue(client string) string {
 	sum := sha256.Sum256([]byte(client))
 	return base64.StdEncoding.EncodeToString(sum[:16])
