@@ -1,4 +1,4 @@
-// Package arch holds the arrows between the packages: what may import what.
+// Package arch tests the arrows between the packages: each one's imports.
 package arch
 
 import (
@@ -16,8 +16,8 @@ import (
 
 const module = "lockscope/"
 
-// imports has for each package of the module, by its folder, what its files import; those of tests are left out, and
-// other modules within.
+// imports maps each package of the module, by its folder, to the imports of its files; tests are left out, and other
+// modules within.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	root, err := filepath.Abs("../..")

@@ -11,7 +11,7 @@ import (
 // pathLike matches a folder (it ends in a slash) or a file below one between backquotes.
 var pathLike = regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*(?:/[a-zA-Z0-9_.-]+)*(?:/|/[a-z0-9_]+\\.(?:go|md|json)))`")
 
-// The papers that tell where things are stay true: each folder and file that they name is there.
+// The papers that map the repository stay true: each folder and file that they name is there.
 func TestThePapersNameWhatIsThere(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

@@ -116,7 +116,7 @@ func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 	})
 }
 
-// One recursive watch tells of all that happens below a node, also while that does not exist, again and again.
+// One recursive watch reports all that happens below a node, also while that does not exist, again and again.
 func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
@@ -217,7 +217,7 @@ func TestReadSizeLearns(t *testing.T) {
 	}
 }
 
-// Names and a Stat that tells of another number of children do not belong together.
+// Names and a Stat that counts another number of children do not belong together.
 func TestTornReadsAreTold(t *testing.T) {
 	header := func(b []byte, op int32, done bool) []byte {
 		return connect.AppendInt(connect.AppendBool(connect.AppendInt(b, op), done), -1)

@@ -16,10 +16,10 @@ import (
 )
 
 // Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client does not
-// tell (negotiated timeout, acknowledgements and when their requests were sent, dial errors), and it leaves a server
-// that accepts and then hangs, on which go-zookeeper alone would wait for several session timeouts. Give each
-// connection (zk.Connect) a Tap of its own, with Dial as the zk.Dialer. Methods may be called by any goroutine; the
-// fields must not change after the first Dial.
+// expose (negotiated timeout, acknowledgements and when their requests were sent, dial errors), and it leaves a server
+// that accepts and then hangs, on which go-zookeeper alone would wait for several session timeouts. Give each connection
+// (zk.Connect) a Tap of its own, with Dial as the zk.Dialer. Methods may be called by any goroutine; the fields must not
+// change after the first Dial.
 type Tap struct {
 	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the host dialled:
 	// use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
@@ -59,7 +59,7 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 	stale := t.current
 	t.mu.Unlock()
 	if stale != nil {
-		stale.Close() // go-zookeeper forgets the connection on which it was told that its session has expired
+		stale.Close() // go-zookeeper forgets the connection on which it learnt that its session has expired
 	}
 	raw, err := t.dial(network, addr, timeout)
 	t.mu.Lock()
@@ -350,7 +350,7 @@ func (c *tapConn) applyDeadline() error {
 	return c.Conn.SetReadDeadline(deadline)
 }
 
-// Close also tells the tap that there is no server now, and whoever waits for a reply that none will come.
+// Close also records in the tap that there is no server now, and ends the waits for replies.
 func (c *tapConn) Close() error {
 	t := c.tap
 	t.mu.Lock()
@@ -629,7 +629,7 @@ func (l *ServerList) Next() (server string, pause bool) {
 	return server, pause
 }
 
-// Connected is told when a session was made or resumed on the newest server.
+// Connected is called when a session was made or resumed on the newest server.
 func (l *ServerList) Connected() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -125,7 +125,7 @@ func (c *tapConn) send(session int64, reply func(i int, r Reply), requests []Req
 		_ = c.SetWriteDeadline(now.Add(limit))
 	}
 	if _, err := c.Conn.Write(packet); err != nil {
-		_ = c.Close() // tells whoever waits for a reply
+		_ = c.Close() // ends the waits for replies
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // URL is a target that reaches the same servers and gives the backend the same name when it is the only one. Roots,
-// patterns and AdminServers are left out: who acts on one lock needs none.
+// patterns and AdminServers are left out: an action on one lock needs none.
 func (t Target) URL() string {
 	var b strings.Builder
 	b.WriteString(t.scheme() + "://")

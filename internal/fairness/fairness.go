@@ -1,5 +1,5 @@
-// Package fairness tells who overtook whom in a queue: the one rule for locks that are watched, for what is drawn of their
-// past, and for contention runs.
+// Package fairness finds overtaking in a queue: one rule for locks that are watched, for drawings of their past, and for
+// contention runs.
 package fairness
 
 // Claim is a contender's claim to a lock.

@@ -34,8 +34,8 @@ var javaLocksJars = []string{
 	"zookeeper-recipes-lock.jar", "zookeeper-recipes-election.jar", "guava.jar", "slf4j-api.jar", "slf4j-nop.jar",
 }
 
-// Peer is a process that runs another library's client: it takes one lock, holds it until told, and says what it does
-// in a line each: started, acquired, released.
+// Peer is a process that runs another library's client: it takes one lock, holds it until a command, and reports its
+// steps in a line each: started, acquired, released.
 type Peer struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -67,13 +67,13 @@ func StartNamedRedisPy(t testing.TB, addr, key, name string) *Peer {
 	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key, name)
 }
 
-// StartKazooLocks starts a process that takes kazoo's locks as it is told; see kazoo_locks.py and Tell.
+// StartKazooLocks starts a process that takes kazoo's locks on command; see kazoo_locks.py and Tell.
 func StartKazooLocks(t testing.TB, addr string) *Peer {
 	t.Helper()
 	return startPeer(t, RequirePython(t, "kazoo"), kazooLocks, addr)
 }
 
-// StartCurator starts a process that takes Curator's locks, and those of ZooKeeper's own recipes, as it is told; see
+// StartCurator starts a process that takes Curator's locks, and those of ZooKeeper's own recipes, on command; see
 // Locks.java and Tell.
 func StartCurator(t testing.TB, addr string) *Peer {
 	t.Helper()
@@ -155,7 +155,7 @@ func (p *Peer) Tell(t testing.TB, words ...string) {
 	check(t, err)
 }
 
-// Release tells the peer to give its lock back and end.
+// Release has the peer give its lock back and end.
 func (p *Peer) Release(t testing.TB) {
 	t.Helper()
 	_, err := io.WriteString(p.in, "\n")

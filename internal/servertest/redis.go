@@ -236,7 +236,7 @@ func redisIs(pid int, addr string) error {
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		line := lines.Text()
 		if strings.HasPrefix(line, "-NOAUTH") || strings.HasPrefix(line, "-ERR unknown command") {
-			return nil // up, but it has a password, or INFO another name: it cannot tell us more
+			return nil // up, but it has a password, or INFO another name: it cannot answer more
 		}
 		if id, ok := strings.CutPrefix(line, "process_id:"); ok {
 			if id != strconv.Itoa(pid) {

@@ -167,7 +167,7 @@ func (e *Ensemble) Mend() {
 	}
 }
 
-// LeaderNow is the index of a member that says that it leads; false when none does.
+// LeaderNow returns the index of a member that reports to lead; false when none does.
 func (e *Ensemble) LeaderNow() (int, bool) {
 	for i, zk := range e.Members {
 		if mode(zk.Addr) == "leader" {
@@ -189,7 +189,7 @@ func (e *Ensemble) Leader(t testing.TB) int {
 	return -1
 }
 
-// Whole reports whether one member says that it leads, and all others that they follow.
+// Whole reports whether one member leads by its own report, and all others follow.
 func (e *Ensemble) Whole() bool {
 	_, whole := e.leads()
 	return whole

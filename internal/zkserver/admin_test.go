@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// busy is a server in a state that all admin commands have something to tell about.
+// busy is a server in a state that no admin command answers empty.
 type busy struct {
 	zk *servertest.ZooKeeper
 	w  *world

@@ -1,7 +1,8 @@
 // Package zkserver is a small ZooKeeper server that lives inside the process: for the demo, the sandbox and the tests.
 //
-// It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run against it, and it answers the AdminServer's HTTP commands and the four-letter words that tell who
-// holds and watches what. The same scenarios are asserted equal against Apache ZooKeeper 3.8 in its tests.
+// It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run against it, and it
+// answers the AdminServer's HTTP commands and the four-letter words about sessions and watches. The same scenarios are
+// asserted equal against Apache ZooKeeper 3.8 in its tests.
 //
 // It is a sandbox and says so: one server, everything in memory, no persistence, no quotas, no TLS. An Ensemble has
 // followers that lag and are cut off, for tests of what clients make of that, and no elections.

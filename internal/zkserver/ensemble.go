@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Ensemble is a leader and followers that replicate it, as far as clients can tell: every change is one entry of a log,
-// which the leader executes when a majority is in reach and each follower behind it, in order. A follower answers reads and
-// pings by itself, also while it is cut off, and tells the leader of the sessions that it heard of only with the
-// leader's pings, every half tick. Who is cut off for longer than the sync limit serves nobody. There are no elections: the
-// first server leads for ever. Methods may be called by any goroutine.
+// Ensemble is a leader and followers that replicate it, as far as clients can see: every change is one entry of a log,
+// which the leader executes when a majority is in reach and each follower behind it, in order. A follower answers reads
+// and pings by itself, also while it is cut off, and reports to the leader the sessions that it heard of only with the
+// leader's pings, every half tick. A member that is cut off for longer than the sync limit serves nobody. There are no
+// elections: the first server leads for ever. Methods may be called by any goroutine.
 type Ensemble struct {
 	cfg       Config
 	syncLimit time.Duration
@@ -35,7 +35,7 @@ type member struct {
 	*Ensemble
 	server *Server
 	index  int
-	// toLeader and fromLeader are cut when true; lag is how much later than the leader it executes an entry.
+	// toLeader and fromLeader are cut when true; lag is its delay behind the leader in executing an entry.
 	toLeader, fromLeader bool
 	lag                  time.Duration
 	applied              int // entries of the log
@@ -102,7 +102,7 @@ func (e *Ensemble) Close() {
 	e.work.Wait()
 }
 
-// Cut holds back what a follower tells its leader, what it is told, or both. Heal ends that.
+// Cut holds back the messages from a follower to its leader, to the follower, or both. Heal ends that.
 func (e *Ensemble) Cut(follower int, toLeader, fromLeader bool) {
 	e.set(func() { e.members[follower].toLeader, e.members[follower].fromLeader = toLeader, fromLeader })
 }

@@ -14,7 +14,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// randomRuns tells the runs of one process apart, which share the real server.
+// randomRuns numbers the runs of one process, which share the real server.
 var randomRuns atomic.Int64
 
 // TestRandomRequestsAreAnsweredAlike sends the same random requests of two sessions, with ends of sessions between them, to
@@ -65,8 +65,8 @@ func (p *player) connect(i int) {
 		p.t.Fatal(err)
 	}
 	p.conns[i], p.ended[i] = conn, events
-	// Just after a session began go-zookeeper reads without a lock what answers write, if there is a watch by then. Nothing
-	// tells when it has done so.
+	// Just after a session began go-zookeeper reads without a lock what answers write, if there is a watch by then.
+	// Nothing signals that it has done so.
 	awaitState(p.t, events, zk.StateHasSession)
 	time.Sleep(10 * time.Millisecond)
 }
@@ -104,7 +104,7 @@ func (p *player) path() string {
 
 func (p *player) version() int32 { return int32(p.random.IntN(4) - 1) }
 
-// step makes one request and tells it with its answer and the events that it caused.
+// step makes one request and returns it with its answer and the events that it caused.
 func (p *player) step() string {
 	i := p.random.IntN(2)
 	c, path := p.conns[i], p.path()

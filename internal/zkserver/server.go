@@ -256,7 +256,7 @@ func (s *Server) begin(session int64) *txn {
 	return &txn{tree: s.tree, zxid: s.zxid, now: time.Now().UnixMilli(), session: session}
 }
 
-// commit tells the watchers.
+// commit fires the watches of a transaction.
 func (s *Server) commit(tx *txn) {
 	for _, ch := range tx.changes {
 		s.watches.fire(ch)

@@ -42,7 +42,7 @@ func (n *node) stat() stat {
 	}
 }
 
-// tree holds the nodes by path. It knows no clients: who watches is told by the changes that a txn collects.
+// tree holds the nodes by path. It knows no clients: watches are fired from the changes that a txn collects.
 type tree struct {
 	nodes      map[string]*node
 	ephemerals map[int64]map[string]struct{} // session -> paths

@@ -23,7 +23,7 @@ type watchTable map[string]map[*conn]struct{}
 // with setWatches. The kinds live side by side, also on one path (in 3.8 the newest replaces the others: ZOOKEEPER-4466).
 type watches [watchKinds]watchTable
 
-// watchedPaths is the same the other way round: what one connection watches.
+// watchedPaths is the inverse: the watches of one connection.
 type watchedPaths [watchKinds]map[string]struct{}
 
 func newWatches() *watches {
@@ -72,7 +72,7 @@ func (w *watches) drop(c *conn) {
 	}
 }
 
-// fire tells the watchers of one change, each connection once an event.
+// fire sends the events of one change, each connection one an event.
 func (w *watches) fire(ch change) {
 	parent, _, _ := parentOf(ch.path)
 	watchers := map[*conn]struct{}{}

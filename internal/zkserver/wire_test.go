@@ -216,7 +216,7 @@ func (c *wire) post(xid, op int32, p *packet) {
 	c.send(&packet{append(req().int(xid).int(op).b, p.b...)})
 }
 
-// do sends a request and writes down all that comes up to its reply, the reply told by show.
+// do sends a request and writes down all that comes up to its reply, the reply formatted by show.
 func (c *wire) do(what string, op int32, p *packet, show func(*result) string) {
 	c.xid++
 	xid := c.xid
