@@ -131,12 +131,12 @@ func BenchmarkOneChangeAmong100000(b *testing.B) {
 				times, cpu = append(times, time.Since(begin)), append(cpu, cpuTime(b, ofThread)-used)
 			}
 			b.ReportMetric(float64(p99(times).Microseconds())/1000, "p99-ms")
-			b.ReportMetric(float64(p99(cpu).Microseconds())/1000, "p99-cpu-ms") // what is left on a busy machine
+			b.ReportMetric(float64(p99(cpu).Microseconds())/1000, "p99-cpu-ms") // unlike wall time, hardly changed by a busy machine
 		})
 	}
 }
 
-// BenchmarkBytesPerTick is what a tick of 30 times to live sends to a terminal of 120x40.
+// BenchmarkBytesPerTick reports the bytes that a tick of 30 times to live sends to a terminal of 120x40.
 func BenchmarkBytesPerTick(b *testing.B) {
 	clock := newFakeClock()
 	p := start(b, Options{Now: clock.read}, 120, 40)
@@ -164,7 +164,7 @@ func newFakeClock() *fakeClock { return &fakeClock{} }
 func (c *fakeClock) read() time.Time         { return fixture.Noon.Add(time.Duration(c.ahead.Load())) }
 func (c *fakeClock) forward(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// BenchmarkIdle is what of a core it takes to show 1,000 locks to which nothing happens.
+// BenchmarkIdle reports the share of a core that it takes to show 1,000 locks to which nothing happens.
 func BenchmarkIdle(b *testing.B) {
 	begin := time.Now()
 	feed, quit := runDiscarding(b, Options{Now: func() time.Time { return fixture.Noon.Add(time.Since(begin)) }}, io.Discard)
@@ -220,7 +220,7 @@ func runDiscarding(tb testing.TB, o Options, w io.Writer) (feed fakeFeed, quit f
 func BenchmarkKeyToScreen(b *testing.B) {
 	p := start(b, Options{}, 120, 40)
 	list := fixture.ManyLocks(10_000)
-	next := publisher(b, list, 17) // a screen is told 60 times a second
+	next := publisher(b, list, 17) // a screen gets 60 snapshots a second
 	p.show(next())
 	p.wait("10000 locks")
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -253,8 +253,8 @@ func BenchmarkKeyToScreen(b *testing.B) {
 	<-ended
 }
 
-// BenchmarkHidden100000 is what a snapshot of 100,000 locks, 50 of them changed, costs while another screen is in front, and
-// what it costs to open the table again after 20 of them.
+// BenchmarkHidden100000 measures a snapshot of 100,000 locks, 50 of them changed, while another screen is in front, and
+// opening the table again after 20 of them.
 func BenchmarkHidden100000(b *testing.B) {
 	m, _ := manySnapshots(b, 100_000, locks.Arrangement{Order: locks.Order{By: locks.ByWorst}})
 	var snapshots []*inspect.Snapshot

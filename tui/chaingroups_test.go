@@ -43,7 +43,7 @@ func TestReadersAreGrouped(t *testing.T) {
 	wantNoText(t, m, "▸ chain")
 }
 
-// A few readers are shown as they are, and what is wrong with one of many is told.
+// A few readers are shown one by one, and a trouble of one among many is shown on the group.
 func TestGroupsHideNothingThatMatters(t *testing.T) {
 	wantText(t, showing(t, Options{}, 120, 30, library(3)), "reader-a", "reader-b", "reader-c", "▸ 5 readers", "⇢ 30")
 	l := library(6)
@@ -80,7 +80,7 @@ func TestGroupCannotBeReleased(t *testing.T) {
 	}
 }
 
-// The holder that waits itself is told, with the lock that it waits for.
+// A holder that waits itself is shown with the lock that it waits for.
 func TestRootCause(t *testing.T) {
 	orders, other := fixture.Orders(), fixture.Readers()
 	other.Kind = inspect.KindMutex

@@ -5,7 +5,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// changesKept is how many changed locks are remembered for hidden screens. One that missed more looks at everything again.
+// changesKept bounds the changed locks remembered for hidden screens. One that missed more looks at everything again.
 const changesKept = 4 * screen.AtOnce
 
 // changes are the locks that changed, snapshot by snapshot, for screens that were hidden meanwhile. A snapshot costs the

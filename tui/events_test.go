@@ -144,7 +144,7 @@ func TestEventsFilter(t *testing.T) {
 		if test.want == 0 {
 			wantText(t, m, "No event matches the filter.")
 		}
-		// what comes later is filtered too
+		// later events are filtered too
 		send(m, happening(allKinds()...))
 		if got := len(eventsOf(m).Shown); got != 2*test.want {
 			t.Errorf("%q shows %d events of twice as many, want %d", test.filter, got, 2*test.want)
@@ -187,7 +187,7 @@ func TestEventsOfOneLock(t *testing.T) {
 	wantText(t, m, "▸ backends", "10.2.1.1:6379")
 }
 
-// What is forgotten is told, and the cursor stays on what is left.
+// Forgotten events are mentioned, and the cursor stays on one that is left.
 func TestEventsForget(t *testing.T) {
 	t.Parallel()
 	m := withEvents(t, Options{}, 80, 24, handoffs(100)...)

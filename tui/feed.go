@@ -12,7 +12,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// unseenKept is how many events are kept while the screen is paused.
+// unseenKept bounds the events kept while the screen is paused.
 const unseenKept = 10_000
 
 // snapshotArrivedMsg is the feed's next snapshot, or why there is none.
@@ -21,7 +21,7 @@ type snapshotArrivedMsg struct {
 	err      error
 }
 
-// tickedMsg says that time went by.
+// tickedMsg is a beat of the clock; one of an older generation is dropped.
 type tickedMsg struct{ generation int }
 
 func (m *Model) nextSnapshot() tea.Cmd {

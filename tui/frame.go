@@ -85,7 +85,7 @@ func (m *Model) footRule() string {
 	return widget.Line{{strings.Repeat(rule, left), t.Faint}, {where, t.Muted}, {rule + rule, t.Faint}}.Render(m.width, "", nil)
 }
 
-// captionLines say what is going on, in at most two lines; always in two where scenes change, so that nothing jumps.
+// captionLines are the caption's title and text in at most two lines; always in two where scenes change, so that nothing jumps.
 func (m *Model) captionLines() []string {
 	t := m.theme
 	title, text := m.caption()
@@ -115,7 +115,7 @@ func (m *Model) captionLines() []string {
 	return lines
 }
 
-// titleBar says where we are, how the backends are, what we cost them, and what may be done. What does not fit is
+// titleBar has the route, the backends' states, our cost to them, and badges (read-only, paused). What does not fit is
 // left out, the least important first.
 func (m *Model) titleBar() string {
 	t := m.theme
@@ -168,12 +168,12 @@ func (m *Model) badges() widget.Line {
 	return l.Add(t.Badge, " READ-ONLY ").Add(t.Text, " ")
 }
 
-// signDetail is how much is said of a backend in the title bar.
+// signDetail is the length of a backend's sign in the title bar.
 type signDetail int
 
 const (
 	signOnly  signDetail = iota // its state
-	signCount                   // how many servers are up, too
+	signCount                   // the number of servers that are up, too
 	signMode                    // and how changes reach us
 )
 

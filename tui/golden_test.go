@@ -17,7 +17,7 @@ import (
 
 var sizes = []struct{ width, height int }{{80, 24}, {120, 36}, {200, 50}}
 
-// fits says that a frame is exactly as high as the window and nowhere wider, and returns it.
+// fits fails the test unless a frame is exactly as high as the window and nowhere wider, and returns it.
 func fits(t *testing.T, m *Model) (frame string) {
 	t.Helper()
 	frame = m.View().Content

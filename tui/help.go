@@ -17,7 +17,7 @@ type help struct {
 	here, everywhere []screen.Action
 	title            string
 	text             widget.Scroller
-	// rows and all are how many lines were in sight at last, and of how many.
+	// rows lines of all were in sight when it was last drawn.
 	rows, all int
 }
 

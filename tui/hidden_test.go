@@ -37,7 +37,7 @@ func (c *counting) Actions() []screen.Action  { c.asked++; return c.Screen.Actio
 func (c *counting) View() string              { c.asked++; return c.Screen.View() }
 func (c *counting) SetSize(width, height int) { c.asked++; c.Screen.SetSize(width, height) }
 
-// A hidden screen is asked and told nothing, whatever happens; opened, it hears once which locks changed meanwhile.
+// A hidden screen is asked nothing and gets no message, whatever happens; opened, it hears once which locks changed meanwhile.
 func TestHiddenScreensHearNothing(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	screens := make(map[screen.Name]*counting)

@@ -134,7 +134,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	wantText(t, m, "You hold nothing")
 }
 
-// expire ends what was taken, and tells it.
+// expire ends the holds, and delivers the messages of their end.
 func expire(m *Model, f *fakeLab) {
 	f.held.end(fmt.Errorf("lockops: /locks/orders: %w: %w", lockops.ErrLost, errors.New("zookeeper session has expired")))
 	id := m.screens[screen.Lab].(*lab.Screen).Hand.Takes[0].Id
@@ -195,7 +195,7 @@ func TestALossWaitsForItsTurnInSight(t *testing.T) {
 	}
 }
 
-// A session takes all its locks with it: one box tells of all.
+// A session takes all its locks with it: one box reports them all.
 func TestManyLossesAreOneBox(t *testing.T) {
 	m := model(t, Options{Lab: newFakeLab()}, 80, 24, fixture.Everything())
 	for i := range 9 {

@@ -12,7 +12,7 @@ import (
 	"lockscope/tui/lab"
 )
 
-// fakeHeld is a hold that ends when it is told to.
+// fakeHeld is a hold that ends when a test says so.
 type fakeHeld struct {
 	ctx      context.Context
 	end      context.CancelCauseFunc
@@ -46,7 +46,7 @@ func (h *fakeHeld) Reenter(context.Context) (lab.Held, error) {
 	return &inner, nil
 }
 
-// fakeLab grants, or fails, as it is told, and counts what it was asked.
+// fakeLab grants, or fails, as a test sets it, and counts the calls.
 type fakeLab struct {
 	mu     sync.Mutex
 	orders []lab.Order

@@ -47,7 +47,7 @@ func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Mod
 	return m, s
 }
 
-// Who a fault hits is who was read: it stays the same when the lock changes hands, and goes on with the next key.
+// A fault hits the contender that was on the screen, also when the lock has changed hands; the next key goes on to another.
 func TestAFaultHitsWhomItNamed(t *testing.T) {
 	t.Parallel()
 	box := &fakeFaults{}

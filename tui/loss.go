@@ -12,7 +12,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// ackDelay is how long a loss must have been on the screen for a key to acknowledge it: what was typed before it came was
+// ackDelay is the least time on the screen before a key acknowledges a loss: keys typed before it came were
 // meant for something else.
 const ackDelay = 500 * time.Millisecond
 
@@ -36,7 +36,7 @@ func (w *world) showLosses() {
 	}
 }
 
-// lossBox says over every screen that locks which we held are lost.
+// lossBox lies over every screen until the losses of our own locks are acknowledged.
 type lossBox struct{ *world }
 
 // Update acknowledges all of them with a key that leaves something.

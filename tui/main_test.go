@@ -142,7 +142,7 @@ var trueColor = colorprofile.TrueColor
 
 func splitLines(s string) []string { return strings.Split(s, "\n") }
 
-// cellOf is where text starts in a line, in cells.
+// cellOf is the cell of a line where text starts.
 func cellOf(line, text string) int {
 	before, _, _ := strings.Cut(line, text)
 	return ansi.StringWidth(before)

@@ -17,7 +17,7 @@ const (
 	noMatch
 )
 
-// matchText says how well a text matches what was typed, both in lower case.
+// matchText ranks a match; both are in lower case.
 func matchText(text, typed string) int {
 	at := strings.Index(text, typed)
 	switch {
@@ -41,7 +41,7 @@ func matchText(text, typed string) int {
 	return noMatch
 }
 
-// mostFound is how many locks a search lists.
+// mostFound bounds the locks that a search lists.
 const mostFound = 200
 
 // lockMatches are the locks that a search lists, the best matches first, and how many match in all.

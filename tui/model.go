@@ -24,13 +24,13 @@ type Model struct {
 	*world
 	width, height int
 	screens       map[screen.Name]screen.Screen
-	// backStack is how the user came here, the screen in front last.
+	// backStack is the way back, the screen in front last.
 	backStack []screen.Place
 
 	waiting *inspect.Snapshot // the newest, kept back while paused
-	unseen  []inspect.Event   // what happened while paused
+	unseen  []inspect.Event   // those that came while paused
 	skipped int               // events before those that were too many to keep
-	forgot  int               // how many events had been missed when the history was last pruned for it
+	forgot  int               // missed events up to the last pruning of the history
 	missed  bool              // snapshots were left out, so that their lists of changes say nothing
 	// changes of snapshots, and of which of them each screen has heard.
 	changes changes
@@ -273,14 +273,14 @@ func (m *Model) open(p screen.Place) tea.Cmd {
 	return cmd
 }
 
-// news is what changed since the screen in front last heard of it.
+// news are the changes since the last snapshot that the screen in front got.
 func (m *Model) news() screen.SnapshotMsg {
 	number := m.heard[m.inFront]
 	m.heard[m.inFront] = m.changes.next()
 	return m.changes.since(number)
 }
 
-// longestBackStack is how many places back one can go; those after the first are forgotten first.
+// longestBackStack bounds the places that one can go back; those after the first are forgotten first.
 const longestBackStack = 16
 
 // walk is the back stack after going to a place: one that is on it is gone back to.
@@ -339,7 +339,7 @@ func (m *Model) resize() {
 	}
 }
 
-// dialogSize is how large a dialog may be.
+// dialogSize leaves some of the screen in sight around a dialog.
 func (m *Model) dialogSize() (width, height int) { return m.width - 4, m.height - 2 }
 
 // pause freezes what is drawn, time included, or shows the newest again.

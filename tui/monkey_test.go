@@ -222,7 +222,7 @@ func (k *monkey) look() {
 	}
 }
 
-// inspect says how wide a line is. Most lines were drawn before.
+// inspect measures a line, and looks for control characters, once for each text: most lines were drawn before.
 func (k *monkey) inspect(drawn string) int {
 	if w, ok := k.lines[drawn]; ok {
 		return w

@@ -20,7 +20,7 @@ type Feed interface {
 	Next(ctx context.Context) (*inspect.Snapshot, error)
 }
 
-// Options are what a screen is made of. Only Feed is needed.
+// Options of the program. Only Feed is needed.
 type Options struct {
 	Feed Feed
 	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
@@ -30,9 +30,9 @@ type Options struct {
 	Release func(backend string) (act.Releaser, bool)
 	// Lab takes locks by hand and runs contention; nil where nothing may be written.
 	Lab lab.Driver
-	// Faults are what may be done to the sandbox; nil where there is none.
+	// Faults of the sandbox, for the lab; nil where there is none.
 	Faults lab.Faults
-	// ReadOnly says why nothing may be written, where that is not only because nobody asked to.
+	// ReadOnly is the reason why nothing may be written, where it is another than that nobody asked to.
 	ReadOnly string
 	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
 	// copied; nil: none.
@@ -41,11 +41,11 @@ type Options struct {
 	Title string
 	// Environment is production, staging, dev or empty, and shown as a badge.
 	Environment string
-	// Sandbox says on the screen that these are embedded servers.
+	// Sandbox labels the screen as one of embedded servers.
 	Sandbox bool
-	// Replay says on the screen that this is a recording.
+	// Replay labels the screen as one of a recording.
 	Replay bool
-	// Scenes are what a demonstration shows: the first at the start, others with the arrow keys.
+	// Scenes of a demonstration: the first at the start, others with the arrow keys.
 	Scenes []Scene
 	// Caption is a line that says what is going on, for demonstrations; nil or an empty answer: none.
 	Caption func(now time.Time) string
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	return fmt.Errorf("tui: %w", err)
 }
 
-// readOnly says why nothing may be written; empty when it may be.
+// readOnly is the reason why nothing may be written; empty when it may be.
 func (o Options) readOnly() string {
 	switch {
 	case o.Lab != nil:

@@ -16,7 +16,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// locksFoundMsg is what came of a palette's search.
+// locksFoundMsg has the result of a palette's search, by its generation.
 type locksFoundMsg struct {
 	generation int
 	found      lockMatches
@@ -25,13 +25,13 @@ type locksFoundMsg struct {
 // choice is one thing that the palette offers.
 type choice struct {
 	name, key, about string
-	// disabled says why it cannot be done; nil or empty: it can.
+	// disabled returns the reason why it cannot be done; nil or empty: it can.
 	disabled func() string
 	well     int
 	run      func() tea.Cmd
 }
 
-// why it cannot be done now; empty: it can.
+// why is the reason why it cannot be done now; empty: it can.
 func (c choice) why() string {
 	if c.disabled == nil {
 		return ""
@@ -44,7 +44,7 @@ type palette struct {
 	*world
 	fixed   []choice // screens and actions
 	field   widget.Field
-	choices []choice // what matches
+	choices []choice // those that match
 	list    widget.Scroller
 	// generation is the number of the last search among the locks, other than those of palettes before; all counts what it found.
 	generation int
@@ -75,7 +75,7 @@ func newPalette(w *world, at screen.Subject, actions []screen.Action) *palette {
 	return p
 }
 
-// nameOf an action is how it is typed; empty for one that is better done with its key.
+// nameOf is the name by which an action is typed; empty for one that is better done with its key.
 func nameOf(a *screen.Action) string {
 	switch {
 	case a.Moves || a.Run == nil:
@@ -87,7 +87,7 @@ func nameOf(a *screen.Action) string {
 	}
 }
 
-// typed is what is looked for.
+// typed is the search text, in lower case as the names it is compared with.
 func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.field.Value())) }
 
 // search looks again after the text changed: at once where there are few locks.
@@ -147,7 +147,7 @@ func (p *palette) choose(f lockMatches) {
 	p.move(0)
 }
 
-// lockWords say in a word or two how a lock is.
+// lockWords are a lock's state in a word or two.
 func (p *palette) lockWords(id inspect.ID) string {
 	l := p.snapshot.Lock(id)
 	if l == nil {
@@ -237,7 +237,7 @@ func (p *palette) Actions() []screen.Action {
 	}
 }
 
-// paletteRows is how many matches are in sight.
+// paletteRows bounds the matches in sight.
 const paletteRows = 12
 
 func (p *palette) View(width, height int) string {
@@ -271,7 +271,7 @@ func (p *palette) nothing() string {
 	return "no match: no screen, no key of this screen, no lock"
 }
 
-// count says how much there is that is not in sight.
+// count is the footer about matches that are not in sight.
 func (p *palette) count(below int) string {
 	switch {
 	case p.searching:

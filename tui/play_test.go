@@ -85,7 +85,7 @@ func (p *play) copy() *inspect.Lock {
 	return &l
 }
 
-// tell gives an update to the observer, and shows what it made of it.
+// tell gives an update to the observer, and its snapshot to the program.
 func (p *play) tell(u inspect.Update) {
 	p.t.Helper()
 	p.updates <- u

@@ -67,7 +67,7 @@ func walkValue(h io.Writer, v reflect.Value, seen map[uintptr]bool) {
 	}
 }
 
-// Drawing changes nothing: the layout is made when something happens, and so what is clicked is what was drawn.
+// Drawing changes nothing: the layout is made when something happens, so that a click hits the thing that was drawn.
 func TestViewChangesNothing(t *testing.T) {
 	f := newFakeReleaser()
 	for _, e := range screenList() {

@@ -26,7 +26,7 @@ func (m *Model) interrupt() tea.Cmd {
 	return m.quit()
 }
 
-// inHand is how many locks we hold ourselves, or wait for.
+// inHand counts the locks that we hold ourselves, or wait for.
 func (m *Model) inHand() int {
 	n := 0
 	for _, s := range m.screens {
@@ -37,7 +37,7 @@ func (m *Model) inHand() int {
 	return n
 }
 
-// quitting asks whether to quit although locks are held. To stay is what enter does.
+// quitting asks before held locks are released by quitting. Enter stays, so that a habit loses nothing.
 type quitting struct {
 	*world
 	held int

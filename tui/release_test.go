@@ -16,7 +16,7 @@ import (
 	"lockscope/tui/release"
 )
 
-// fakeReleaser answers as it is told and counts what it was asked to do.
+// fakeReleaser answers as a test sets it and counts the releases.
 type fakeReleaser struct {
 	mu       sync.Mutex
 	preview  act.Preview
@@ -107,7 +107,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	wantNoText(t, m, "Released")
 }
 
-// Who typed something else is told so, and nothing is sent.
+// Another path than the lock's is pointed out, and nothing is sent.
 func TestWrongPathIsSaid(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
@@ -121,7 +121,7 @@ func TestWrongPathIsSaid(t *testing.T) {
 	}
 }
 
-// A path may be typed as the screens show it, with its backend; and who forgets to choose Release is told.
+// A path may be typed as the screens show it, with its backend; and enter before Release is chosen shows a hint.
 func TestPathWithItsBackend(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())

@@ -112,7 +112,7 @@ func TestScreenWaiterNeedsAnExtraStep(t *testing.T) {
 	f.stays(t)
 }
 
-// The result is told for each master, and who has the lock now.
+// The result is shown for each master, with the present holder.
 func TestScreenResultPerNode(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()

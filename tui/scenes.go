@@ -18,7 +18,7 @@ type Scene struct {
 	Lock inspect.ID
 }
 
-// sceneTime is how long a scene stands before the tour goes on by itself.
+// sceneTime is the time after which the tour goes on by itself.
 const sceneTime = 14 * time.Second
 
 // tour leads through the scenes. It goes on by itself until somebody presses a key.

@@ -96,7 +96,7 @@ func (p *program) keys(text string) {
 	}
 }
 
-// patience is how long a screen may take on a machine that does much else.
+// patience is generous: other tests may keep the machine busy.
 const patience = 30 * time.Second
 
 // wait waits until the screen says all of these.
@@ -225,7 +225,7 @@ func TestScreenDropsStaleAnswers(t *testing.T) {
 	}
 }
 
-// slowReleaser answers a preview only when told to.
+// slowReleaser answers a preview only when the test lets it.
 type slowReleaser struct {
 	*fakeReleaser
 	answer chan struct{}

@@ -97,7 +97,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 	if sought > -40*time.Second || sought < -50*time.Second {
 		t.Errorf("a quarter before is %v", sought)
 	}
-	p.until(-30 * time.Second) // what is looked at stands still
+	p.until(-30 * time.Second) // the selected window stands still
 	if end() != sought {
 		t.Errorf("it moved to %v", end())
 	}

@@ -11,13 +11,13 @@ import (
 	"lockscope/tui/widget"
 )
 
-// recovery is when a backend got well, and what it was before.
+// recovery is a backend's return to Connected, from its state before.
 type recovery struct {
 	from inspect.BackendState
 	at   time.Time
 }
 
-// recoveryShown is how long the line about a backend stays once it is well: what is below it moves no more often than that.
+// recoveryShown keeps the line about a backend once it is well, so that the rows below it do not jump at each change.
 const recoveryShown = 5 * time.Second
 
 func unhealthy(b *inspect.Backend) bool {

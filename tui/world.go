@@ -18,7 +18,7 @@ import (
 type world struct {
 	options Options
 	theme   *theme.Theme
-	// snapshot is what is drawn; never nil, empty before the first one came.
+	// snapshot that is drawn; never nil, empty before the first one came.
 	snapshot *inspect.Snapshot
 	arrived  bool
 	// now is the time that is drawn; it stands still while paused.
@@ -26,7 +26,7 @@ type world struct {
 	paused  bool
 	history *screen.History
 	events  screen.EventLog
-	// feedError is why no more snapshots come.
+	// feedError has ended the feed; nil while snapshots may come.
 	feedError error
 
 	// dialogs lie over the screen, the last one on top.
@@ -49,7 +49,7 @@ type world struct {
 
 var _ screen.Context = (*world)(nil)
 
-// navigation is where a screen wants to go.
+// navigation is a screen's request, carried out by the root after its Update.
 type navigation struct {
 	to   screen.Place
 	back bool
@@ -102,7 +102,7 @@ func (w *world) Flash(text string) {
 }
 
 func (w *world) Report(l screen.Loss) {
-	w.flashText = "" // what it says of our locks is not so any more
+	w.flashText = "" // its text about our locks is outdated
 	w.losses = append(w.losses, l)
 }
 
@@ -126,7 +126,7 @@ func (w *world) addEvents(events []inspect.Event, missed int, s *inspect.Snapsho
 	w.events.Missed += missed
 }
 
-// answeredMsg is what came of a screen's own command, for its Update.
+// answeredMsg carries the answer of a screen's own command to its Update.
 type answeredMsg struct {
 	to screen.Name
 	tea.Msg

@@ -23,8 +23,8 @@ const (
 
 func (p LabPane) String() string { return [...]string{"by hand", "contention", "faults"}[p] }
 
-// Screen is where locks are taken by hand, where contenders fight for locks, and where the sandbox's servers and clients
-// get faults.
+// Screen has panes to take locks by hand, to let contenders fight for locks, and to give the sandbox's servers and clients
+// faults.
 type Screen struct {
 	screen.Context
 	about         screen.Subject // the lock, and the contender, that one came with
@@ -36,7 +36,7 @@ type Screen struct {
 	rects         [3]rect
 }
 
-// rect is where a pane is on the screen; width 0: it is not shown.
+// rect is a pane's place on the screen, in cells; width 0: it is not shown.
 type rect struct{ x, y, width, height int }
 
 func (r rect) has(x, y int) bool {
@@ -109,7 +109,7 @@ func (s *Screen) Panes() []LabPane {
 	return []LabPane{PaneHand, PaneRuns, PaneFaults}
 }
 
-// wide says that there is room for all panes.
+// wide reports whether there is room for all panes.
 func (s *Screen) wide() bool { return s.width >= LabWide && s.height >= labHigh }
 
 // headLines are above the panes: their names where only one is shown, and the lock that one came with.
@@ -266,7 +266,7 @@ func (s *Screen) Actions() []screen.Action {
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 
-// paneHead is how many lines are above a pane's list: its title.
+// paneHead is the line above a pane's list: its title.
 const paneHead = 1
 
 // View is exactly as high as the screen.
@@ -346,7 +346,7 @@ func (s *Screen) PaneTitle(p LabPane, width int) widget.Line {
 	return append(l, keys...)
 }
 
-// aboutLine says which lock one came with, and how it is.
+// aboutLine is the lock that the lab was opened on, with its state.
 func (s *Screen) aboutLine(width int) widget.Line {
 	t := s.Theme()
 	if s.about.Lock == (inspect.ID{}) {

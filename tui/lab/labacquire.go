@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Screen) handActions() []screen.Action {
-	// need is why an action that needs a hold cannot be done.
+	// need is the reason that disables an action on a hold.
 	need := func() string {
 		switch k := s.Hand.selected(); {
 		case s.ReadOnly() != "":
@@ -40,7 +40,7 @@ func (s *Screen) acquireHere() screen.Action {
 	return screen.Action{Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another: opens a form", Writes: true, Disabled: s.ReadOnly, Run: screen.Do(s.acquire)}
 }
 
-// endHint is what r does to the selected take, or why it does nothing.
+// endHint is the hint for r, whose effect depends on the selected take's state, and the reason that disables it.
 func (s *Screen) endHint() (hint string, disabled func() string) {
 	k := s.Hand.selected()
 	switch {
@@ -84,12 +84,12 @@ const (
 	acquireWait
 )
 
-// waits are what can be chosen for how long to wait.
+// waits are the choices of a time limit for Acquire; 0: try once, or no limit.
 func waits() (names []string, times []time.Duration) {
 	return []string{"try once", "10 s", "30 s", "2 min", "until stopped"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
 }
 
-// lives are what can be chosen for the life of a key.
+// lives are the choices of a TTL.
 func lives() (names []string, times []time.Duration) {
 	return []string{"5 s", "10 s", "30 s", "2 min"}, []time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute}
 }
@@ -176,7 +176,7 @@ func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	return nil, id, "no such backend; there are: " + strings.Join(names, ", ")
 }
 
-// taking is what the form asks for, or why it cannot be done.
+// taking is the form's order, or the reason why it cannot be carried out.
 func (d *acquireForm) taking() (b *Backend, o Order, why string) {
 	b, id, why := d.backend()
 	if why != "" {

@@ -36,14 +36,14 @@ type runs struct {
 
 func newRuns(host screen.Context, lab Driver) *runs { return &runs{Context: host, lab: lab} }
 
-// runStartedMsg says that a run has begun, or why not.
+// runStartedMsg has a run that has begun, or the error.
 type runStartedMsg struct {
 	generation, side int
 	run              Run
 	err              error
 }
 
-// RunTickMsg is how a run stands.
+// RunTickMsg has a run's report of so far, and the events since the last one.
 type RunTickMsg struct {
 	Generation, Side int
 	At               time.Time
@@ -53,7 +53,7 @@ type RunTickMsg struct {
 	err              error
 }
 
-// Running says that something of a contest is under way.
+// Running reports whether a side of a contest is under way.
 func (c *runs) Running() bool {
 	for _, b := range c.List {
 		if !b.Over {
@@ -177,7 +177,7 @@ func (b *Side) take(msg RunTickMsg) {
 	b.visits = forgetAttempts(b.visits, b.now.Add(-b.length()))
 }
 
-// trouble is why a run says nothing, or what went wrong in it; empty when nothing did.
+// trouble is the gravest error of a run, safe to print; empty without one.
 func (b *Side) trouble() string {
 	switch {
 	case errors.Is(b.err, context.Canceled):

@@ -11,7 +11,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// target is what a contention run can be about.
+// target is a kind of lock for a contention run.
 type target struct{ backend, name string }
 
 func (a target) String() string {
@@ -112,7 +112,7 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 		return nil, "The seed is a number from 0 on."
 	}
 	length := func(row int) time.Duration {
-		t, _ := time.ParseDuration(d.Rows[row].Choice()) // what is no time lasts until it is stopped
+		t, _ := time.ParseDuration(d.Rows[row].Choice()) // a choice that is no duration lasts until it is stopped
 		return t
 	}
 	workers, _ := strconv.Atoi(d.Rows[contestWorkers].Choice()) // they are numbers

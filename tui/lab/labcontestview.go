@@ -56,7 +56,7 @@ func (c *runs) emptyLines(width int) []widget.Line {
 	return lines
 }
 
-// contestWords say what both runs do.
+// contestWords are the options that both runs share.
 func contestWords(o *RunOptions) string {
 	text := fmt.Sprintf("%s, hold about %v, think about %v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
 	if o.For == 0 {
@@ -92,7 +92,7 @@ func (c *runs) boutLines(b *Side, width, height int) []widget.Line {
 	return append(lines, figures...)
 }
 
-// stage is how far a run is.
+// stage is a run's progress line.
 func (c *runs) stage(b *Side) widget.Line {
 	t := c.Theme()
 	switch {
@@ -148,7 +148,7 @@ func (c *runs) stateSign(s contend.State) widget.Span {
 	}
 }
 
-// figureLines are what a run came to, or is at so far.
+// figureLines are a run's figures, of so far while it goes on.
 func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	t, r := c.Theme(), &b.report
 	var lines []widget.Line
@@ -200,7 +200,7 @@ func overtookWords(r *contend.Report) string {
 	return fmt.Sprintf("%s in %s", describe.Count(int(r.Inversions), "inversion"), describe.Count(int(r.Grants), "grant"))
 }
 
-// verdictOf says in words who was served first.
+// verdictOf is the fairness of a run in words.
 func verdictOf(r *contend.Report) string {
 	share := 100 * float64(r.Inversions) / float64(max(1, r.Grants))
 	switch {

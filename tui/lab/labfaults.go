@@ -16,21 +16,21 @@ import (
 
 // fault is one that can be done to the sandbox.
 type fault struct {
-	// label names it, shows says what will be seen.
+	// label names it, shows announces the effect.
 	label, shows string
-	// off says why it cannot be done; empty: it can.
+	// off is the reason why it cannot be done; empty: it can.
 	off string
 	do  func(Faults) error
 }
 
-// faultTarget is what faults are about: a lock, and one of its contenders.
+// faultTarget is a lock, and one of its contenders, for the faults that hit one.
 type faultTarget struct {
 	lock      *inspect.Lock // nil when there is none
 	contender *inspect.Contender
 	left      bool // the contender is not in the lock now
 	frozen    bool
 	masters   []Master
-	// ours says of a contender's name that it is one of those taken by hand.
+	// ours reports whether a contender's name is one of those taken by hand.
 	ours func(name inspect.Untrusted) bool
 }
 
@@ -138,10 +138,10 @@ type faults struct {
 	looking bool
 	looked  time.Time
 	list    widget.Scroller
-	// label is what the selected fault was called at last, changed when it became that by itself.
+	// label of the selected fault when last drawn; changed is the time when it became that without a key.
 	label   string
 	changed time.Time
-	// done is what was done last, at some time; first is the number of the first event after it.
+	// done is the last fault's label, done at at; first is the number of the first event after it.
 	done  string
 	at    time.Time
 	first int
@@ -153,7 +153,7 @@ func newFaults(host screen.Context, sandbox Faults, ours func(inspect.Untrusted)
 	return &faults{Context: host, sandbox: sandbox, ours: ours}
 }
 
-// faultDoneMsg says what came of a fault, faultsSeenMsg how the sandbox is.
+// faultDoneMsg has the outcome of a fault, faultsSeenMsg the sandbox's state.
 type (
 	faultDoneMsg struct {
 		label string
@@ -166,10 +166,10 @@ type (
 	}
 )
 
-// relabelGuard is for how long a fault that has become another one is not done: nobody has read it.
+// relabelGuard holds back a fault that has just become another one: nobody has read it.
 const relabelGuard = time.Second
 
-// faultLimit is how long a fault may take.
+// faultLimit bounds a fault: stopping and starting servers takes seconds.
 const faultLimit = 10 * time.Second
 
 // show turns to another lock and contender.
@@ -250,7 +250,7 @@ func again(all []*inspect.Contender, was *inspect.Contender) *inspect.Contender 
 	return nil
 }
 
-// target is what faults are about now.
+// target is made of the newest snapshot: locks change hands meanwhile.
 func (f *faults) target() faultTarget {
 	t := faultTarget{lock: f.Snapshot().Lock(f.about), frozen: f.frozen, masters: f.Masters, ours: f.ours}
 	if t.lock == nil {

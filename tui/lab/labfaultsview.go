@@ -9,10 +9,10 @@ import (
 	"lockscope/tui/widget"
 )
 
-// below is how many lines the selected fault's effect takes.
+// below is the lines kept for the selected fault's effect.
 const below = 3
 
-// room is how many faults are in sight.
+// room is the number of faults in sight.
 func (f *faults) room(width, height int) int {
 	return max(2, min(len(faultsOf(f.target())), height-below-len(f.afterLines(width, max(2, height/3)))))
 }
@@ -48,7 +48,7 @@ func (f *faults) lines(width, height int, chosen bool) []widget.Line {
 	return append(append(lines, nil), after...)
 }
 
-// need is how high the pane is that shows everything, with room for what comes of a fault.
+// need is the height at which everything is in sight, with room for a fault's outcome.
 func (f *faults) need() int {
 	const shows, after = 4, 7
 	return paneHead + len(faultsOf(f.target())) + shows + after
@@ -69,7 +69,7 @@ func (f *faults) row(x fault, selected bool) widget.Line {
 	return append(l, widget.Span{x.label, style})
 }
 
-// afterLines are what has happened since the last fault to its lock and that lock's backend.
+// afterLines are the events since the last fault of its lock and that lock's backend.
 func (f *faults) afterLines(width, room int) []widget.Line {
 	t := f.Theme()
 	if f.done == "" {

@@ -14,7 +14,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// takeState is how far an attempt to take a lock is.
+// takeState is the progress of an attempt to take a lock.
 type takeState uint8
 
 const (
@@ -40,13 +40,13 @@ type Take struct {
 	got    time.Time
 	// full is the longest time that was seen to be left.
 	full time.Duration
-	text string // why it was lost or not taken
+	text string // the reason why it was lost or not taken
 	// waiting ends when the waiting does; stop ends it.
 	waiting context.Context
 	Stop    context.CancelFunc
 }
 
-// over says that nothing more will come of it.
+// over reports whether its state is final.
 func (k *Take) over() bool { return k.state == takeLost || k.state == takeFailed }
 
 // grant is the take that was first granted what this one holds.
@@ -57,14 +57,14 @@ func (k *Take) grant() int {
 	return k.Id
 }
 
-// TakeWaitsMsg says that a take stands in the queue under a name.
+// TakeWaitsMsg has the name under which a take stands in the queue.
 type TakeWaitsMsg struct {
 	Id    int
 	Name  string
 	Names <-chan string
 }
 
-// TakeDoneMsg says that a lock was taken, or why not.
+// TakeDoneMsg has the hold of a lock that was taken, or the error.
 type TakeDoneMsg struct {
 	Id   int
 	Hold Held
@@ -78,13 +78,13 @@ type TakeFencedMsg struct {
 	Ok    bool
 }
 
-// TakeEndedMsg says that a hold has ended.
+// TakeEndedMsg follows the end of a hold's context.
 type TakeEndedMsg struct {
 	Id    int
 	Cause error
 }
 
-// takeReleasedMsg says what came of a release, takeExtendedMsg of an extension.
+// takeReleasedMsg has the outcome of a release, takeExtendedMsg that of an extension.
 type (
 	takeReleasedMsg struct {
 		id  int
@@ -102,7 +102,7 @@ const (
 	extendLimit  = 5 * time.Second
 )
 
-// hand is what was taken by hand.
+// hand has the locks taken by hand, and the attempts.
 type hand struct {
 	screen.Context
 	lab   Driver // nil where nothing may be written
@@ -129,7 +129,7 @@ func (h *hand) selected() *Take {
 	return h.Takes[h.list.At]
 }
 
-// ours says that a contender of that name was made by hand.
+// ours reports whether a contender of that name was made by hand.
 func (h *hand) ours(name inspect.Untrusted) bool {
 	return slices.ContainsFunc(h.Takes, func(k *Take) bool { return k.name != "" && k.name == name.Raw() })
 }
@@ -317,7 +317,7 @@ func (h *hand) released(msg takeReleasedMsg) {
 	}
 }
 
-// releasedWords say what the release of a hold came to.
+// releasedWords are the outcome of a hold's release.
 func (h *hand) releasedWords(k *Take) string {
 	holds, name := 0, k.Order.Lock.String()
 	for _, o := range h.Takes {

@@ -9,7 +9,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// gaugeCells is how wide a hold's bar and the time beside it are.
+// gaugeCells is the width of a hold's bar with the time beside it.
 const gaugeCells = 15
 
 // lines draws what was taken by hand, in at most height lines: the list, and below it what is known of the selected one.
@@ -28,7 +28,7 @@ func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 	return append(append(lines, nil), details...)
 }
 
-// room is how many takes are in sight.
+// room is the number of takes in sight.
 func (h *hand) room(width, height int) int {
 	if len(h.Takes) == 0 {
 		return 1
@@ -42,7 +42,7 @@ func (h *hand) setSize(width, height int) {
 	h.list.To(h.list.At, len(h.Takes), h.room(width, height))
 }
 
-// need is how high the pane is that shows everything.
+// need is the height at which everything is in sight.
 func (h *hand) need() int { return paneHead + len(h.Takes) + 6 }
 
 func (h *hand) emptyLines(width int) []widget.Line {
@@ -96,7 +96,7 @@ func (h *hand) row(k *Take, width int, selected bool) widget.Line {
 	return widget.Spread(out, right, width-1, t.Glyphs.Ellipsis)
 }
 
-// standing is how a take stands, in a word or a bar.
+// standing is a take's state as a word, or a hold's validity as a bar.
 func (h *hand) standing(k *Take) widget.Line {
 	t, now := h.Theme(), h.Clock()
 	switch k.state {
@@ -131,7 +131,7 @@ func (h *hand) countdown(k *Take, left time.Duration) widget.Line {
 	return widget.Line{{full, style}, {rest, t.Faint}, {fmt.Sprintf("%5s", describe.Seconds(left)), t.Text}}
 }
 
-// detailLines say what is known of a take.
+// detailLines are a take's name, token and times, as far as known.
 func (h *hand) detailLines(k *Take, width int) []widget.Line {
 	t := h.Theme()
 	label := func(name, words string) widget.Line {
@@ -173,7 +173,7 @@ func (h *hand) detailLines(k *Take, width int) []widget.Line {
 	return lines
 }
 
-// limitWords say for how long it waits yet.
+// limitWords are the time that it waits yet.
 func (h *hand) limitWords(k *Take) string {
 	if k.Order.Wait == 0 {
 		return ""

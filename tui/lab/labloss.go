@@ -10,7 +10,7 @@ import (
 
 func isLoss(err error) bool { return errors.Is(err, lockops.ErrLost) }
 
-// lossWords say why a lock was lost.
+// lossWords are the cause of a loss, safe to print.
 func lossWords(cause error) string {
 	if cause == nil {
 		return "reason unknown"

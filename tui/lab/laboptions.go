@@ -24,17 +24,17 @@ type Driver interface {
 type Backend struct {
 	Name      string
 	ZooKeeper bool
-	// Masters is how many Redis masters a lock stands on.
+	// Masters is the number of Redis masters.
 	Masters int
 	// Kinds of locks, the usual one first.
 	Kinds []string
 	// Recipes are, by the kind of lock, those that can be queued with in ZooKeeper, the usual one first.
 	Recipes map[string][]string
-	// Targets are what contention runs can be about, the usual one first.
+	// Targets are the kinds of lock for contention runs, the usual one first.
 	Targets []string
 }
 
-// Order says which lock is to be taken, and how.
+// Order names a lock to be taken, with its options.
 type Order struct {
 	Lock inspect.ID
 	Kind string
@@ -59,7 +59,7 @@ type Held interface {
 	Reenter(ctx context.Context) (Held, error)
 }
 
-// RunOptions says what a contention run does. The lock is one of its own.
+// RunOptions of a contention run. The lock is one of its own.
 type RunOptions struct {
 	Backend, Target  string
 	Contenders       int
@@ -76,7 +76,7 @@ type Run interface {
 	Wait() (contend.Report, error)
 }
 
-// Faults are what people may do to a sandbox. *sandbox.Sandbox has them.
+// Faults that people may give to a sandbox; *sandbox.Sandbox implements them.
 type Faults interface {
 	// ExpireSession ends a ZooKeeper session, Cut its connection only.
 	ExpireSession(session int64) error

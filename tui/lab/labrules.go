@@ -14,8 +14,8 @@ import (
 	"lockscope/lockops"
 )
 
-// usualTaking is how a lock is taken if nobody says otherwise: as those take it who use it. l is what is known of the
-// lock; it may be nil.
+// usualTaking is the form's default: the recipe and mode of those who use the lock already. l is the
+// lock as seen; it may be nil.
 func usualTaking(b *Backend, id inspect.ID, l *inspect.Lock) Order {
 	o := Order{Lock: id, TTL: 30 * time.Second, Wait: 30 * time.Second}
 	if len(b.Kinds) > 0 {
@@ -38,7 +38,7 @@ func usualTaking(b *Backend, id inspect.ID, l *inspect.Lock) Order {
 	return o
 }
 
-// queuePrefix is what stands before the numbers of a lock whose recipe leaves that to its users.
+// queuePrefix stands before the sequence numbers where the recipe leaves that to its users.
 func queuePrefix(l *inspect.Lock) string {
 	if l.Recipe != "sequential" {
 		return ""
@@ -53,7 +53,7 @@ func queuePrefix(l *inspect.Lock) string {
 	return ""
 }
 
-// takingRefused says why a lock cannot be taken like that; empty when it can be tried.
+// takingRefused is the reason why a lock cannot be taken like that; empty when it can be tried.
 func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	switch {
 	case b.ZooKeeper && !isPath(o.Lock.Path):
@@ -76,7 +76,7 @@ func isPath(path string) bool {
 	return strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasSuffix(path, "/") && !strings.Contains(path, "//")
 }
 
-// takingPreview says what will be made on the servers.
+// takingPreview lists the nodes and keys that will be made on the servers.
 func takingPreview(b *Backend, o *Order) []string {
 	name := inspect.Escape(o.Lock.Path)
 	switch {
@@ -107,7 +107,7 @@ func takingPreview(b *Backend, o *Order) []string {
 	}
 }
 
-// notTaken says why a lock was not taken.
+// notTaken is the reason why a lock was not taken, safe to print.
 func notTaken(o *Order, err error) string {
 	var mixed *lockops.RecipeError
 	switch {
@@ -127,7 +127,7 @@ func notTaken(o *Order, err error) string {
 	}
 }
 
-// placeWords say where in the queue of a lock a name is, as well as that can be seen.
+// placeWords are the position of a name in a lock's queue, as well as that can be seen.
 func placeWords(l *inspect.Lock, name string) string {
 	if l == nil {
 		return "waits; the screen has not seen the lock yet"

@@ -31,7 +31,7 @@ func TestFaultsOf(t *testing.T) {
 		target faultTarget
 		at     int
 		label  string
-		says   string // what it shows, or why it cannot be done
+		says   string // the preview, or the reason why it cannot be done
 		off    bool
 	}{
 		{"freeze", target(&l.Holders[0]), 0, "freeze whoever holds /locks/orders", "now worker-3: it lives but does not release, as a process that hangs: the queue grows until you thaw it", false},
