@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ func (g *gap) finding() inspect.Finding {
 	}
 	if rights := g.texts(func(u *inspect.Unseen) string { return u.Right }); rights != nil {
 		e["rights"] = rights
-		f.Advice = grant(rights)
+		f.Advice = g.grant(rights)
 	}
 	if advice := g.from[0].Advice; advice != "" {
 		f.Advice = inspect.Escape(advice)
@@ -160,11 +161,11 @@ func (g *gap) texts(field func(*inspect.Unseen) string) []string {
 func (g *gap) cause() string {
 	first := &g.from[0]
 	where, what := at(first.Where), inspect.Untrusted(first.Read).Cut(40)
-	reads, wheres := map[string]bool{}, map[string]bool{}
+	reads := map[string]bool{}
 	for i := range g.from {
-		reads[g.from[i].Read], wheres[g.from[i].Where] = true, true
+		reads[g.from[i].Read] = true
 	}
-	if n := len(wheres) - 1; n > 0 {
+	if n := g.servers() - 1; n > 0 {
 		where += " and " + describe.Count(n, "other")
 	}
 	if n := len(reads) - 1; n > 0 {
@@ -184,6 +185,40 @@ func (g *gap) cause() string {
 	default:
 		return where + " did not answer " + what + because(first.Reason)
 	}
+}
+
+// servers counts the servers; an AdminServer's URL and a port for clients on the same host are one.
+func (g *gap) servers() int {
+	type ports struct{ admin, client int }
+	hosts, seen := map[string]*ports{}, map[string]bool{}
+	for i := range g.from {
+		where := g.from[i].Where
+		if seen[where] {
+			continue
+		}
+		seen[where] = true
+		addr, admin := strings.CutPrefix(where, "http://")
+		if !admin {
+			addr, admin = strings.CutPrefix(where, "https://")
+		}
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			host = addr
+		}
+		if hosts[host] == nil {
+			hosts[host] = &ports{}
+		}
+		if admin {
+			hosts[host].admin++
+		} else {
+			hosts[host].client++
+		}
+	}
+	n := 0
+	for _, p := range hosts {
+		n += max(p.admin, p.client)
+	}
+	return n
 }
 
 // because is a reason in brackets.
@@ -217,22 +252,45 @@ func aspectNames(list []inspect.Aspect) []string {
 	return names
 }
 
-// grant advises to allow what is missing. Rights name what servers are asked for: they are quoted as their names are.
-func grant(rights []string) string {
-	commands := true
+// refusedUser finds our user's name in "NOPERM User NAME has no permissions to run …", as Redis 7 has it.
+var refusedUser = regexp.MustCompile(`^NOPERM User (\S+) has no permissions`)
+
+// nodeRight begins the right to read a znode.
+const nodeRight = "READ on "
+
+// grant advises to allow what is missing. Names and rules are quoted, to be typed; sentences are not.
+func (g *gap) grant(rights []string) string {
+	acl := true
 	quoted := make([]string, len(rights))
 	for i, r := range rights {
-		quoted[i] = describe.Quote(r)
-		commands = commands && strings.HasPrefix(r, "+")
+		quoted[i] = r
+		if node, ok := strings.CutPrefix(r, nodeRight); ok {
+			quoted[i] = nodeRight + describe.Quote(node)
+		}
+		if strings.HasPrefix(r, "+") || strings.HasPrefix(r, "~") {
+			quoted[i] = describe.Quote(r)
+		} else {
+			acl = false
+		}
 	}
 	switch {
-	case commands:
-		return "allow it: ACL SETUSER NAME " + strings.Join(quoted, " ")
-	case strings.HasPrefix(rights[0], "READ on "):
+	case acl:
+		return "allow it: ACL SETUSER " + g.user() + " " + strings.Join(quoted, " ")
+	case strings.HasPrefix(rights[0], nodeRight):
 		return "give credentials with " + strings.Join(quoted, ", ") + " (LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD)"
 	default:
 		return "allow " + strings.Join(quoted, ", ")
 	}
+}
+
+// user is our user's name on Redis, where a server told it.
+func (g *gap) user() string {
+	for i := range g.from {
+		if said := refusedUser.FindStringSubmatch(g.from[i].Reason); said != nil {
+			return describe.Quote(inspect.Untrusted(said[1]).Cut(120))
+		}
+	}
+	return "NAME"
 }
 
 // neverAsked reports the reads that a one-shot command was given no way to make.

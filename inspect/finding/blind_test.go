@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -72,7 +73,39 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 		{
 			"a node",
 			[]inspect.Unseen{unseen("holders", "", "/locks/a b", "READ on /locks/a b")},
-			[]want{{"/locks/a b was refused: who holds it is unknown", "credentials with 'READ on /locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
+			[]want{{"/locks/a b was refused: who holds it is unknown", "credentials with READ on '/locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
+		},
+		{
+			"the user that was refused is known",
+			[]inspect.Unseen{{Aspect: "expiry", Where: "r1:1", Read: "PTTL", Reason: "NOPERM User viewer has no permissions to run the 'pttl' command", Right: "+pttl"}},
+			[]want{{"r1:1 refused PTTL: when it expires is unknown", "ACL SETUSER viewer +pttl", []inspect.Aspect{"expiry"}}},
+		},
+		{
+			"a right to keys",
+			[]inspect.Unseen{unseen("locks", "r1:1", "the keys that match", "~{a:lock}")},
+			[]want{{"r1:1 refused the keys that match: which locks there are is unknown", "ACL SETUSER NAME '~{a:lock}'", []inspect.Aspect{"locks"}}},
+		},
+		{
+			"a right in words",
+			[]inspect.Unseen{unseen("locks", "r1:1", "SCAN", "SCAN under its own name (rename-command)")},
+			[]want{{"r1:1 refused SCAN: which locks there are is unknown", "allow SCAN under its own name (rename-command)", []inspect.Aspect{"locks"}}},
+		},
+		{
+			"one server at both of its doors",
+			[]inspect.Unseen{
+				{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"}, {Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},
+			},
+			[]want{{"http://z1:8080 did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
+		},
+		{
+			"two servers of one host, and a third",
+			[]inspect.Unseen{
+				{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"},
+				{Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},
+				{Aspect: "server", Where: "z1:2182", Read: "srvr", Reason: "gone"},
+				{Aspect: "server", Where: "https://z2:8080", Read: "srvr", Reason: "gone"},
+			},
+			[]want{{"http://z1:8080 and 2 others did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
 		},
 		{
 			"refused beside failed",
