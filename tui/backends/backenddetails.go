@@ -34,7 +34,7 @@ type backendFacts struct {
 	lines []widget.Line
 }
 
-// names is how wide the names of facts are.
+// names is the width of the facts' names, in cells.
 const names = 13
 
 // fact adds a name and a text over as many lines as it needs.
@@ -164,7 +164,7 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	d.findings(b)
 }
 
-// modeWords say how changes reach us.
+// modeWords are the way by which changes reach us: watches, notifications, polling.
 func modeWords(m inspect.Mode) string {
 	switch m {
 	case inspect.ModeWatch:
@@ -229,7 +229,7 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 	}
 }
 
-// findingsShown is how many findings of a backend are shown.
+// findingsShown bounds the findings of a backend, each of which takes several lines.
 const findingsShown = 100
 
 // findings of the backend, the worst first, in full.

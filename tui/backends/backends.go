@@ -111,7 +111,7 @@ func (r serverRow) key() ServerKey {
 	return ServerKey{r.backend.Name, -1}
 }
 
-// words are what the filter looks in.
+// words are the texts that the filter searches.
 func (r serverRow) words() []string {
 	b := r.backend
 	words := []string{describe.Printable(b.Name), string(b.Kind), string(b.State), string(b.Mode)}

@@ -14,7 +14,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// backendsLayout is where the panes of the screen are.
+// backendsLayout places the panes, in cells, for drawing and for clicks.
 type backendsLayout struct {
 	tableWidth, rows               int
 	left, top, paneWidth, paneRows int
@@ -94,7 +94,7 @@ func (s *Screen) summary() widget.Line {
 	return l
 }
 
-// emptyLines say why there is no backend to see.
+// emptyLines are the reason for an empty list.
 func (s *Screen) emptyLines() []widget.Line {
 	t := s.Theme()
 	text, more := "Connecting"+t.Glyphs.Ellipsis, "No server has answered yet."

@@ -13,7 +13,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// grouped is how many readers one after another are shown as one row, unless it is opened.
+// grouped readers or more, one after another, are shown as one row, unless it is opened.
 const grouped = 4
 
 // group is a row that stands for several contenders.
@@ -117,7 +117,6 @@ func (p *Pane) find(key string) int {
 	})
 }
 
-// groupTitle is what a group is called.
 func (p *Pane) groupTitle(g *group) widget.Line {
 	t := p.Theme()
 	sign := t.Glyphs.Closed
@@ -167,7 +166,7 @@ func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	return []widget.Line{number, state, screen.ModeCell(t, first), p.groupTitle(g), nil, nil, since, blocks, p.groupWatch(l, g)}
 }
 
-// groupWatch is what a group watches: that one of them does not comes first.
+// groupWatch is the watch of a group's members; one that is missing comes before all that are set.
 func (p *Pane) groupWatch(l *inspect.Lock, g *group) widget.Line {
 	t := p.Theme()
 	missing, same := 0, true

@@ -23,7 +23,7 @@ type Pane struct {
 	drawn         string
 	rows          []chainRow
 	list          widget.Scroller
-	// selected is what the cursor is on: the cursor follows it.
+	// selected is the key of the cursor's row: the cursor follows it.
 	selected string
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int
@@ -32,7 +32,7 @@ type Pane struct {
 	length time.Duration
 	// opened are the groups of rows whose members are shown, by their key.
 	opened map[string]bool
-	// root is who blocks the lock at last, on another one; nil when the holder waits for nothing that we know.
+	// root is the root blocker, on another lock; nil when the holder waits for nothing that we know.
 	root *inspect.Entry
 }
 
@@ -88,7 +88,7 @@ func (p *Pane) Refresh() {
 	for i := range l.Masters {
 		p.rows = append(p.rows, chainRow{vote: &l.Masters[i]})
 	}
-	// One holder that nobody is seen to wait for is what the masters' values show already.
+	// One holder that nobody is seen to wait for stands in the masters' values already.
 	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {
 		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.Theme().Glyphs.Branch, p.Theme().Glyphs.LastBranch)...)
 	}
@@ -186,7 +186,7 @@ func (p *Pane) draw() string {
 	return p.finish(append(lines, p.grants(p.height-len(lines))...))
 }
 
-// leastRows is how many rows of the list stay when the window is low.
+// leastRows of the list stay when the window is low.
 const leastRows = 4
 
 // finish draws the lines of the pane; those of the list are drawn already.
@@ -275,7 +275,7 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 	return lines
 }
 
-// adviceLines are what to do. Each command has lines of its own, that can be copied and pasted.
+// adviceLines give each command lines of its own, that can be copied and pasted.
 func (p *Pane) adviceLines(advice string) []widget.Line {
 	t, width := p.Theme(), p.width-6
 	var lines []widget.Line

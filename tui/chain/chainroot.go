@@ -12,10 +12,10 @@ import (
 	"lockscope/tui/widget"
 )
 
-// rootEvery is how often it is sought who blocks a lock at last: all contenders of all locks are looked at for it.
+// rootEvery is the least time between two searches for the root blocker, each over all contenders of all locks.
 const rootEvery = time.Second
 
-// rootFoundMsg is who blocks a lock at last.
+// rootFoundMsg has the root blocker of a lock.
 type rootFoundMsg struct {
 	lock  inspect.ID
 	entry *inspect.Entry // nil: its own holder, or nobody
@@ -63,7 +63,7 @@ func (r *rootCause) of(id inspect.ID) *inspect.Entry {
 	return r.entry
 }
 
-// rootLines say that the holder itself waits, and for whom in the end. What has changed meanwhile is not said.
+// rootLines name the root blocker where the holder itself waits; none once it is not so any more.
 func (p *Pane) rootLines() []widget.Line {
 	if p.root == nil {
 		return nil

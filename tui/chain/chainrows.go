@@ -275,7 +275,7 @@ func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, 
 	}
 	value = widget.Line{{v.Value.String(), t.Text}}
 	if token := recipe.DecodeToken(l.ID.Path, v.Value.Raw()); token.Recipe == "lockscope" && token.Label != "" {
-		value = widget.Line{{inspect.Untrusted(token.Label).String(), t.Text}} // what is before it is random
+		value = widget.Line{{inspect.Untrusted(token.Label).String(), t.Text}} // the part before it is random
 	}
 	if v.NoExpiry {
 		return mark, value, widget.Line{{"never expires", t.Warning}}
@@ -283,7 +283,7 @@ func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, 
 	return mark, value, screen.Gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), l.LongestTTL(), ttlWidth-7, v.Agrees)
 }
 
-// absence says that a master does not have the key, and whether it may have forgotten it.
+// absence is the sign of a master without the key, one that may have forgotten it apart.
 func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	t := p.Theme()
 	if s := p.server(l, v.Addr); s != nil && mayForget(l, v, p.Now().Sub(s.StartedAt)) {
@@ -292,7 +292,7 @@ func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	return widget.Line{{"absent", t.Muted}}
 }
 
-// silence is why a master did not answer.
+// silence is the reason why a master did not answer.
 func silence(v *inspect.Vote) string {
 	if v.Error == "" {
 		return "no answer"
@@ -330,5 +330,5 @@ func (p *Pane) redisContender(l *inspect.Lock, r chainRow) widget.Line {
 	return append(out, note...)
 }
 
-// stateOfRedis is how wide the state of a Redis contender is.
+// stateOfRedis is the width of a Redis contender's state, in cells.
 const stateOfRedis = 13

@@ -54,7 +54,7 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 	return append(lines, p.long("name ", c.Name.String())...)
 }
 
-// times say since when a contender is in the queue and holds, and how long its entry lasts.
+// times are a contender's arrival and grant, and the expiry of its entry.
 func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	var words []string
 	since, known := p.Snapshot().Age(l, c.Since, p.Now())
@@ -85,7 +85,7 @@ func (p *Pane) long(name, text string) []widget.Line {
 	return lines
 }
 
-// sessionFacts say whether a contender's session is alive.
+// sessionFacts are the signs of life of a contender's session.
 func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line {
 	t := p.Theme()
 	s, ok := p.Snapshot().Session(l, c)
@@ -101,8 +101,8 @@ func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line
 	return p.facts(widget.Span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
 }
 
-// contactWords say when a session's server last heard of its client. That is as of a reading which grows old: past the
-// session's timeout it does not say that the client is gone, and nothing is said.
+// contactWords are the session's last contact as its server counts it. That is as of a reading which grows old: past the
+// session's timeout it does not prove that the client is gone, and the words are empty.
 func contactWords(d time.Duration, known bool, timeout time.Duration) string {
 	switch {
 	case !known:

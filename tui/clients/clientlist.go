@@ -20,14 +20,14 @@ type clientRow struct {
 	backends []string
 	session  inspect.Session
 	known    bool // the servers reported the session
-	// entries are what it holds, what blocks most first, and then what it waits for, the longest wait first.
+	// entries are its holds, the one that blocks most first, and then its waits, the longest first.
 	entries      []inspect.Entry
 	holds, waits int
 	// blocks are the contenders that it blocks over all its locks, through of them in locks that others hold who wait for it.
 	blocks, through int
 	// oldest is since when, by our clock, it waits the longest; zero when it does not wait or nobody knows.
 	oldest time.Time
-	// expires is when, by our clock, the first of its keys runs out; zero when none does.
+	// expires is the first expiry of its keys, by our clock; zero when none has one.
 	expires time.Time
 	dead    bool // a sign that nobody is there any more
 	inCycle bool // it is in a wait-for cycle
@@ -35,7 +35,7 @@ type clientRow struct {
 	text    string
 }
 
-// clientList is who stands behind all contenders of a snapshot, who blocks most first.
+// clientList has the owners of all contenders of a snapshot, the one that blocks most first.
 type clientList struct {
 	of   *inspect.Snapshot
 	rows []*clientRow
@@ -49,7 +49,7 @@ func (r *clientRow) resting() *clientRow {
 	return &clientRow{who: r.who, Name: r.Name, owner: r.owner, backends: r.backends, text: r.text, idle: true}
 }
 
-// placeOf is where an owner stands among rows; -1 when it is not there.
+// placeOf is an owner's index among rows; -1 when it is not there.
 func placeOf(rows []*clientRow, who inspect.Identity) int {
 	return slices.IndexFunc(rows, func(r *clientRow) bool { return r.who == who })
 }
@@ -114,7 +114,7 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	return r
 }
 
-// count takes in one of the entries, of a backend whose clock is that far ahead.
+// count takes in one of the entries; offset is the backend's clock minus ours.
 func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 	c := e.Contender
 	if c.State == inspect.Holding {
@@ -153,7 +153,7 @@ func fill[T comparable](at *T, to T) {
 	}
 }
 
-// isGhost says that a rule found the entry's owner to be gone.
+// isGhost reports whether a rule found the entry's owner to be gone.
 func isGhost(e inspect.Entry) bool {
 	return slices.ContainsFunc(e.Lock.Findings, func(f inspect.Finding) bool {
 		return f.Rule == "ghost-owner" && f.Subject.Is(e.Contender)
@@ -211,7 +211,7 @@ func nameOf(entries []inspect.Entry) string {
 // searched is in how many of its locks a client is sought by their names.
 const searched = 64
 
-// words are what the filter looks in.
+// words are the text that the filter searches.
 func (r *clientRow) words() string {
 	o := &r.owner
 	parts := append([]string{
@@ -232,7 +232,7 @@ func (r *clientRow) words() string {
 	return strings.ToLower(strings.Join(parts, "\n"))
 }
 
-// before says who a waiter waits for: its predecessor where its recipe has one, else the first holder; nil when that is
+// before is a waiter's blocker: its predecessor where its recipe has one, else the first holder; nil when that is
 // not known.
 func before(e inspect.Entry) *inspect.Contender {
 	if c, ok := e.Lock.Contender(e.Contender.Watches); ok && e.Contender.Watches != "" {

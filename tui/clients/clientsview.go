@@ -13,7 +13,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// clientsLayout is where the panes of the screen are.
+// clientsLayout places the panes, in cells, for drawing and for clicks.
 type clientsLayout struct {
 	tableWidth, tableTop, tableRows             int
 	left, paneWidth, EntriesTop, entryRows, top int // of the selected client's pane
@@ -198,8 +198,8 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 // timeout is the session's, as negotiated; 0 when unknown.
 func (r *clientRow) timeout() time.Duration { return max(r.owner.SessionTimeout, r.session.Timeout) }
 
-// silence is how long ago the session's server last heard of the client, as of a reading that grows old: past the
-// session's timeout it does not say that the client is gone, and is not known any more.
+// silence is the time since the session's server last heard of the client, as of a reading that grows old: past the
+// session's timeout it does not prove that the client is gone, and is unknown.
 func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	if !r.known || r.session.LastContact.IsZero() {
 		return 0, false
@@ -208,7 +208,7 @@ func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	return d, d < r.timeout() || r.dead
 }
 
-// expiresIn is how long the session lasts at least, or how long until the first of the process' keys runs out.
+// expiresIn is the least time that the session lasts yet, or the time to the first expiry of the process' keys.
 func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 	if r.owner.Session == 0 {
 		return max(0, r.expires.Sub(s.Now())), !r.expires.IsZero()
@@ -265,7 +265,7 @@ func (s *Screen) entryRow(e inspect.Entry, width int, selected bool) widget.Line
 	return l
 }
 
-// details are what is known of a client.
+// details are a client's counts, its owner, and signs of death.
 func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	mark := s.clientSign(r)
@@ -305,7 +305,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	return append(lines, widget.Facts(s.Theme(), width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
 }
 
-// through says how many of those that a client blocks wait in other locks than its own.
+// through counts those of the blocked that wait in other locks than the client's own.
 func (s *Screen) through(r *clientRow) string {
 	if r.through == 0 {
 		return ""
@@ -357,7 +357,7 @@ func (s *Screen) summary() widget.Line {
 	return widget.Spread(left, right, s.width, t.Glyphs.Ellipsis)
 }
 
-// emptyLines say why there is nobody to see.
+// emptyLines are the reason for an empty list.
 func (s *Screen) emptyLines() []widget.Line {
 	text, more := "Identifying clients"+s.Theme().Glyphs.Ellipsis, ""
 	scanned, busy := screen.Scanned(s)

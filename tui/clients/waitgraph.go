@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect"
 )
 
-// waitGraph is who waits for whom across locks.
+// waitGraph has the wait-for cycles and the blocking trees across locks.
 type waitGraph struct {
 	cycles []cycle
 	trees  []blockingTree
@@ -49,7 +49,7 @@ type treeRow struct {
 	depth int
 }
 
-// blindSpot says how many of the contenders of contended locks are nobody's.
+// blindSpot counts the contenders of contended locks whose owner is unknown.
 type blindSpot struct {
 	backend     string
 	unknown, of int

@@ -23,7 +23,7 @@ type graphRow struct {
 	key   string
 }
 
-// graphHeight is how many lines of the graph are in sight, below the summary.
+// graphHeight is the graph's lines in sight, below the summary.
 func (s *Screen) graphHeight() int { return max(1, s.height-1) }
 
 // graphRows are the drawn graph and the selected row; -1 when there is none to select.
@@ -71,7 +71,7 @@ func (s *Screen) moveInGraph(by int) {
 	}
 	s.followGraph()
 	if step > 0 && at >= 0 && !slices.ContainsFunc(rows[at+1:], func(r graphRow) bool { return r.key != "" }) {
-		s.graph.Top = max(s.graph.Top, len(rows)-s.graphHeight()) // what stands below the last one
+		s.graph.Top = max(s.graph.Top, len(rows)-s.graphHeight()) // the lines below the last one
 		s.graph.Top = max(0, min(s.graph.Top, at))
 	}
 }
@@ -242,7 +242,7 @@ func (d *drawing) path(e inspect.Entry, rest string) string {
 	return text.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
 }
 
-// since is how long an entry holds or waits; empty when that is not known.
+// since is the age of an entry's hold or wait; empty when unknown.
 func (d *drawing) since(e inspect.Entry) string {
 	c := e.Contender
 	if c.State == inspect.Holding {
@@ -257,7 +257,7 @@ func (d *drawing) since(e inspect.Entry) string {
 	return ""
 }
 
-// advice says how to break a cycle at the least cost.
+// advice is the way to break a cycle at the least cost.
 func (d *drawing) advice(r *cycle) []string {
 	text := "Nobody in it holds a lock that could be released: stop one of these clients."
 	if r.cheapest >= 0 {

@@ -75,7 +75,7 @@ func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths
 		s.timeCell(e.At),
 		{{screen.EventWord(e), screen.EventSign(t, e).Style}},
 		s.lockCell(e), s.whoCell(e, n, widths[eventWho]),
-		nil, // what is said before it may run on
+		nil, // empty: the cell before it may run on
 	}
 	words := screen.TookWords(t, e, n)
 	if narrow := widths[eventLasted] < len("waited 59m59s"); narrow {
@@ -107,7 +107,7 @@ func (s *Screen) lockCell(e *inspect.Event) widget.Line {
 	return nil
 }
 
-// whoCell is who it is about, or what. room is how wide it may be.
+// whoCell is the contender, finding or server that an event is about, in room cells at most.
 func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget.Line {
 	t := s.Theme()
 	switch c := e.Contender; {

@@ -36,7 +36,7 @@ func New(host screen.Context) screen.Screen {
 	return s
 }
 
-// Open shows a lock's events only when it was that lock's chain that one comes from: where the cursor was on some lock,
+// Open shows a lock's events only when it was opened from that lock's chain: from a list with the cursor on some lock,
 // everything is asked for.
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	switch s.Opener() {
@@ -60,7 +60,7 @@ func (s *Screen) SetSize(width, height int) {
 	s.keepInSight()
 }
 
-// rows is how many events are in sight, below the summary and the header.
+// rows of events are in sight below the summary and the header.
 func (s *Screen) rows() int { return max(1, s.height-2) }
 
 func (s *Screen) ScrollPosition() (at, of, rows int) { return s.place(), len(s.Shown), s.rows() }
@@ -132,7 +132,7 @@ func (s *Screen) keepInSight() {
 	s.Cursor, s.top = s.Shown[list.At], s.Shown[list.Top]
 }
 
-// fresh is how many events came since following ended.
+// fresh counts the events since following ended.
 func (s *Screen) fresh() int {
 	if s.Follow {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// eventText is what filters look in.
+// eventText is the text that filters search.
 func eventText(e *inspect.Event, n *screen.EventNote) string {
 	if n.Text != "" {
 		return n.Text
@@ -52,7 +52,7 @@ func newEventWords(text string) screen.Filter {
 	}), " "))
 }
 
-// matchesEvent says whether an event has the words and one of the kinds. A kind may be begun only, by either of its names.
+// matchesEvent reports whether an event has the words and one of the kinds. The start of a kind's name, either of the two, will do.
 func matchesEvent(words screen.Filter, kinds []string, e *inspect.Event, n *screen.EventNote) bool {
 	if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool {
 		return strings.HasPrefix(string(e.Kind), k) || strings.HasPrefix(screen.EventWord(e), k)

@@ -12,10 +12,10 @@ import (
 	"lockscope/tui/widget"
 )
 
-// shownCycle is how many locks of a finding about several are named.
+// shownCycle bounds the locks named of a finding about several.
 const shownCycle = 12
 
-// detailLines are what is known of the selected finding: what to do before why, and why before what was seen. Of a group
+// detailLines are the selected finding in full: advice before cause, and cause before evidence. Of a group
 // it is the first one's.
 func (s *Screen) detailLines(width int) []widget.Line {
 	t := s.Theme()
@@ -51,7 +51,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	return append(lines, s.factLines(f, width)...)
 }
 
-// detailIndent is how far the details stand in, behind their labels; many lines are all of them.
+// detailIndent is the room of the details' labels, in cells; many lines are all of them.
 const (
 	detailIndent = 8
 	many         = 1 << 20

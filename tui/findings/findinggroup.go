@@ -14,7 +14,7 @@ type foundGroup struct {
 	severity inspect.Severity
 	// all are sorted by what they are on; those that are shown are no shadows, and match.
 	all, Shown []*found
-	// count is how many are no shadows.
+	// count leaves shadows out.
 	count int
 	// open: its findings are listed below it.
 	open bool
@@ -27,12 +27,12 @@ type foundGroup struct {
 	places int
 }
 
-// foldedFrom is how many findings of one rule get a row of their own that opens.
+// foldedFrom findings of one rule or more get a row of their own that opens.
 const foldedFrom = 3
 
 func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }
 
-// rows is how many rows of the list the group takes.
+// rows counts the rows of the list that the group takes.
 func (g *foundGroup) rows() int {
 	switch {
 	case !g.folds():
@@ -87,7 +87,7 @@ func (g *foundGroup) settle(everything, shadows bool) {
 
 // edit settles a group of which all is shown.
 func (g *foundGroup) edit() {
-	near := func(at int, f *found) int { // how many neighbours are on the same lock
+	near := func(at int, f *found) int { // neighbours on the same lock, 0 to 2
 		n := 0
 		for _, i := range []int{at - 1, at} {
 			if i >= 0 && i < len(g.all) && g.all[i].on == f.on {

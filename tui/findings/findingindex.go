@@ -19,7 +19,7 @@ type found struct {
 	on inspect.ID
 	// key identifies it among those on the same lock.
 	key string
-	// since is when it was first seen; early: it may have stood before.
+	// since is its first sight; early: it may have stood before.
 	since time.Time
 	early bool
 	// cycle are all locks of a finding about several, such as a deadlock, which stands on each of them; shadow: another
@@ -28,14 +28,14 @@ type found struct {
 	shadow bool
 
 	group       *foundGroup
-	source      *inspect.Finding // what it was made of
+	source      *inspect.Finding // in the snapshot that it was made of
 	match, gone bool
 	// searched is the search after which it matches or not.
 	searched int
 	text     atomic.Pointer[foundText]
 }
 
-// aboutBackend says that it is about no lock.
+// aboutBackend reports whether it is about no lock.
 func (f *found) aboutBackend() bool { return f.on.Path == "" }
 
 // findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. What changes costs no more than
@@ -48,7 +48,7 @@ type findingIndex struct {
 	byPlace       map[inspect.ID][]*found
 	cycles        map[string]map[*found]struct{}
 	changedCycles map[string]struct{} // cycles that have changed
-	// foundAt is when a finding came. See screen.Context.
+	// foundAt: see screen.Context.
 	foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)
 }
 
@@ -215,7 +215,7 @@ func compareFound(a, b *found) int { return cmp.Or(a.on.Compare(b.on), cmp.Compa
 // cycleName identifies a finding about several locks.
 func (f *found) cycleName() string { return f.Rule + " " + strings.Join(f.cycle, " ") }
 
-// Place is what a finding is on, escaped.
+// Place is the lock or backend of a finding, escaped.
 func (f *found) Place() string {
 	if f.aboutBackend() {
 		return describe.Printable(f.on.Backend)
@@ -223,7 +223,7 @@ func (f *found) Place() string {
 	return f.on.String()
 }
 
-// Rows is how many rows there are.
+// Rows counts the rows of the list, closed groups as one.
 func (x *findingIndex) Rows() int {
 	n := 0
 	for _, g := range x.groups {

@@ -19,7 +19,7 @@ type Screen struct {
 	finder        finder
 	width, height int
 	list          widget.Scroller
-	// group and Chosen are what is selected: the cursor follows it. Chosen is nil on the row of a group.
+	// group and Chosen are the selection, which the cursor follows. Chosen is nil on the row of a group.
 	group  *foundGroup
 	Chosen *found
 	// moved: somebody chose; until then the first row stays selected.

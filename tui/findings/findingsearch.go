@@ -54,17 +54,17 @@ func (s *Screen) sought(msg findingsSoughtMsg) {
 	}
 }
 
-// foundText is what a filter looks in, lower case; it is made when a filter first asks for it.
+// foundText is the text that filters search, lower case; it is made when a filter first asks for it.
 type foundText struct {
 	of   *inspect.Finding
 	text string
 }
 
-// findingSearch is what a search goes through and what comes of it.
+// findingSearch has a search's input and its result, apart from the index, which changes meanwhile.
 type findingSearch struct {
 	words   screen.Filter
 	all     []*found
-	sources []*inspect.Finding // what each was made of when the search began
+	sources []*inspect.Finding // of each when the search began
 	matches []bool
 }
 
@@ -114,7 +114,7 @@ func (x *findingIndex) SettleSearch(q *findingSearch) {
 	}
 }
 
-// len is how many findings there are, shown or not.
+// len counts the findings, shown or not.
 func (x *findingIndex) len() int {
 	n := 0
 	for _, g := range x.groups {
@@ -123,7 +123,7 @@ func (x *findingIndex) len() int {
 	return n
 }
 
-// matches says that a finding, made of source, has all the words. It reads only what never changes.
+// matches reports whether a finding, made of source, has all the words. It reads only fields that never change.
 func (f *found) matches(words screen.Filter, source *inspect.Finding) bool {
 	if words.Empty() {
 		return true

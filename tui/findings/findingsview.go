@@ -22,10 +22,10 @@ func findingColumns(width int) []widget.Column {
 	}
 }
 
-// beside says that the details stand beside the list: only where that leaves room for what most messages say.
+// beside reports whether the details stand beside the list: only where that leaves room for most messages.
 func (s *Screen) beside() bool { return s.width >= screen.BesideWidth+40 }
 
-// tableWidth is what a wide window leaves beside the details.
+// tableWidth is the room that a wide window leaves beside the details.
 func (s *Screen) tableWidth() int {
 	if !s.beside() {
 		return s.width
@@ -33,7 +33,7 @@ func (s *Screen) tableWidth() int {
 	return s.width - 3 - max(74, s.width*2/5)
 }
 
-// rows is how many rows of the list are in sight: all there is room for beside the details, and above them two fifths of
+// rows of the list are in sight: all there is room for beside the details, and above them two fifths of
 // the height, so that it does not depend on what is selected.
 func (s *Screen) rows() int {
 	room := max(1, s.height-2)
@@ -128,7 +128,7 @@ func (g *foundGroup) oldest() *found {
 	return g.stood
 }
 
-// onHowMany says how many findings a group has, and on how many locks or backends they are.
+// onHowMany counts a group's findings, and the locks or backends that they are on.
 func onHowMany(g *foundGroup) string {
 	if g.places == 0 {
 		on := make(map[inspect.ID]bool)
@@ -163,7 +163,7 @@ func (s *Screen) onCell(f *found) widget.Line {
 	return l
 }
 
-// stands is how long a finding has been there, at least where it may have been there before we looked.
+// stands is the age of a finding, a lower bound where it may have been there before we looked.
 func (s *Screen) stands(f *found) widget.Line {
 	t := s.Theme()
 	l := widget.Line{}
@@ -222,7 +222,7 @@ func (s *Screen) summary() widget.Line {
 	return widget.KeepRight(left, s.input.View(t), s.width, t.Glyphs.Ellipsis)
 }
 
-// emptyLines say why there is nothing in the list and, where not everything could be seen, what not.
+// emptyLines are the reason for an empty list, with the parts that could not be seen.
 func (s *Screen) emptyLines(width int) []widget.Line {
 	t := s.Theme()
 	say := func(style lipgloss.Style, texts ...string) []widget.Line {
@@ -283,7 +283,7 @@ func (s *Screen) detailHead(width int) []widget.Line {
 	return []widget.Line{s.detailRule(width)}
 }
 
-// detailRule says that more is known than there is room for, and how to get at it.
+// detailRule names the key for the details that there is no room for.
 func (s *Screen) detailRule(width int) widget.Line {
 	t := s.Theme()
 	name := "selected"

@@ -58,7 +58,7 @@ func (v *View) Facts(l *Lane, width int) []widget.Line {
 	return append(lines, known...)
 }
 
-// story says in words what a lane shows.
+// story is a lane in words.
 func (v *View) story(l *Lane) []string {
 	clock := func(what string, at time.Time) string {
 		if at.IsZero() {
@@ -93,7 +93,7 @@ func (v *View) story(l *Lane) []string {
 	return words
 }
 
-// ending is how a lane ended.
+// ending is the end of a lane in words.
 func (v *View) ending(l *Lane) string {
 	at := " " + l.Ended.Format("15:04:05")
 	switch {

@@ -7,7 +7,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// leftKept is how many contenders that have left a lock are remembered.
+// leftKept bounds the remembered contenders that have left a lock.
 const leftKept = 400
 
 // laneMemory remembers the contenders that have left one lock, from the log of what happened while we looked.
@@ -59,7 +59,7 @@ func (m *laneMemory) note(e inspect.Event) {
 type Source struct {
 	screen.Context
 	memory laneMemory
-	// Started is when the program did.
+	// Started is the program's start: nothing was seen before.
 	Started time.Time
 	from    *inspect.Snapshot
 	at      time.Time

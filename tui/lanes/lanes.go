@@ -21,7 +21,7 @@ type Lane struct {
 	// Present: it is in the lock now. early: it held already when we began to look, or could look again. left: it left without a grant.
 	// unseenEnd: it ended while we could not look, at ended at the latest.
 	Present, early, Left, unseenEnd bool
-	// how it ended; empty when that is not known.
+	// how is the event that ended it; empty when unknown.
 	how inspect.EventKind
 	// Overtaken are the grants to contenders that came later, while it waited.
 	Overtaken []time.Time
@@ -37,10 +37,10 @@ func KeyOf(c *inspect.Contender) Key {
 	return Key{c.Name, c.Since.UnixNano(), c.HeldSince.UnixNano()}
 }
 
-// Waits says that it waits now.
+// Waits reports whether it waits now.
 func (l *Lane) Waits() bool { return l.Present && l.Contender.State != inspect.Holding }
 
-// Arrival is when it came; zero when that was before anything we know.
+// Arrival is the beginning of its wait, or its grant where no wait is known; zero when both came before we looked.
 func (l *Lane) Arrival() time.Time {
 	if l.Queued.IsZero() {
 		return l.Granted
@@ -48,7 +48,7 @@ func (l *Lane) Arrival() time.Time {
 	return l.Queued
 }
 
-// waited is how long it was in the queue before its grant, or has been so far; false when that is not known.
+// waited is its time in the queue before the grant, or so far; false when unknown.
 func (l *Lane) waited(now time.Time) (time.Duration, bool) {
 	switch {
 	case l.Queued.IsZero() || l.early:
@@ -72,7 +72,7 @@ func (l *Lane) since(looked time.Time) time.Time {
 	return looked
 }
 
-// held is how long it held, or has held so far; false when that is not known.
+// held is the length of its hold, or so far; false when unknown.
 func (l *Lane) held(now time.Time) (time.Duration, bool) {
 	switch {
 	case l.Granted.IsZero() || l.early || l.unseenEnd:
@@ -84,12 +84,12 @@ func (l *Lane) held(now time.Time) (time.Duration, bool) {
 	}
 }
 
-// PastLock is what is known of a lock's past.
+// PastLock is the part of a lock's past that its present state does not show.
 type PastLock struct {
 	// spans are the last holds that the observer knows, ended the events of contenders that left.
 	spans []inspect.Span
 	ended []inspect.Event
-	// joined is when, by our clock, those came whose entries do not say.
+	// joined has the arrivals, by our clock, of those whose entries do not carry one.
 	joined map[Key]time.Time
 	// offset is the backend's clock minus ours.
 	offset time.Duration
@@ -197,7 +197,7 @@ func inArrival(a, b Lane) int {
 	return 0 // as they stand in the queue
 }
 
-// betweenLooks is how much later than it happened a change on a busy lock may be seen: it is read four times a second.
+// betweenLooks bounds the delay with which a change on a busy lock is seen: it is read four times a second.
 const betweenLooks = 500 * time.Millisecond
 
 // claim is the lane's place in the queue.

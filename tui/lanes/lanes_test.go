@@ -177,7 +177,7 @@ func TestLanesOfAVeryLongQueue(t *testing.T) {
 	}
 }
 
-// The entry of a waiter on Redis may not tell since when it waits; when it was seen to come does.
+// The entry of a waiter on Redis may carry no time of arrival; the time at which it was first seen stands in.
 func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
 	lock := fixture.Id("redis:fair")
 	waiter := inspect.Contender{Name: "w", State: inspect.Waiting}

@@ -24,12 +24,12 @@ type View struct {
 	// Live: the window ends now.
 	Live bool
 	kind inspect.Kind
-	// label is how wide the names are; times: there is room for how long each waited and held.
+	// label is the width of the names, in cells; times: there is room for the columns of waits and holds.
 	label int
 	times bool
 }
 
-// timesWidth is how wide the two columns of times are with the gaps before them.
+// timesWidth is that of the two columns of times with the gaps before them, in cells.
 const timesWidth = 2 * (7 + widget.Gap)
 
 // NewView lays out a window of that length which ends at some time; zero: now.
@@ -116,7 +116,7 @@ func (v *View) time(d time.Duration, over bool) string {
 	return describe.Seconds(d)
 }
 
-// waitTime is how long a lane's contender waited, or has so far.
+// waitTime is the length of a lane's wait, or so far.
 func (v *View) waitTime(l *Lane) string {
 	d, known := l.waited(v.Now())
 	if !known {
@@ -125,7 +125,7 @@ func (v *View) waitTime(l *Lane) string {
 	return v.time(d, !l.Waits())
 }
 
-// heldTime is how long a lane's contender held; of one that held before we looked, at least how long we saw it.
+// heldTime is the length of a lane's hold; of one that began before we looked, a lower bound: the time that we saw.
 func (v *View) heldTime(l *Lane) string {
 	if l.early {
 		end := l.Ended
@@ -141,7 +141,7 @@ func (v *View) heldTime(l *Lane) string {
 	return v.time(d, !l.Present)
 }
 
-// name is who a lane is of, and how often it was overtaken.
+// name is the lane's owner, with the number of times that it was overtaken.
 func (v *View) name(l *Lane) widget.Line {
 	t := v.Theme()
 	s, style := laneSign(v, l), t.Text
@@ -167,7 +167,7 @@ func (v *View) name(l *Lane) widget.Line {
 	return append(append(widget.Line{s, {" " + mode, t.Muted}}, name...), note...)
 }
 
-// Overtaken is how often a later comer was granted while a lane waited: as often as is drawn, or as the observer counted.
+// Overtaken counts grants to later comers while a lane waited: those drawn, or those that the observer counted if more.
 func (v *View) Overtaken(l *Lane) int {
 	n := len(l.Overtaken)
 	if h := v.Snapshot().History(v.id); h != nil && l.Waits() {

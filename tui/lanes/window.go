@@ -6,7 +6,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Cell is what stands in one cell of a lane.
+// Cell is the sign in one cell of a lane.
 type Cell uint8
 
 // The cells; a later one goes over an earlier one.
@@ -46,7 +46,7 @@ func (w Window) at(t time.Time) int {
 
 func (w Window) End() time.Time { return w.From.Add(w.Step * time.Duration(w.Cells)) }
 
-// Shows says that some of a lane is in the window.
+// Shows reports whether some of a lane is in the window.
 func (w Window) Shows(l *Lane) bool {
 	from := l.Arrival()
 	if !from.IsZero() && !from.Before(w.End()) {
@@ -55,7 +55,7 @@ func (w Window) Shows(l *Lane) bool {
 	return l.Present || !l.Ended.Before(w.From)
 }
 
-// Draw makes the cells of a lane. looked is when we began to look.
+// Draw makes the cells of a lane. looked is the beginning of our watching.
 func (w Window) Draw(l *Lane, looked, now time.Time) []Cell {
 	row := make([]Cell, w.Cells)
 	put := func(from, to int, c Cell) {

@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// Prefix is what the locks of a group have in common: a backend, and the directory of a znode or a key up to its last
+// Prefix is common to the locks of a group: a backend, and the directory of a znode or a key up to its last
 // colon or slash, with that; empty where there is none.
 type Prefix struct{ Backend, Path string }
 

@@ -10,7 +10,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// Arrangement is how the locks are shown: in which order, which of them, and whether in groups.
+// Arrangement has the options of the table's order, filter and groups.
 type Arrangement struct {
 	Order   Order
 	Filter  screen.Filter

@@ -10,7 +10,7 @@ type tableLine struct {
 	inside bool
 }
 
-// Selection is what the cursor is on, whatever line that is: a lock or, without one, a group.
+// Selection is a lock or, without one, a group; the cursor follows it from line to line.
 type Selection struct {
 	Lock  inspect.ID
 	group Prefix
@@ -72,7 +72,7 @@ func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 	return out
 }
 
-// Line is where a thing stands; that of its group where that is closed, -1 when it is not shown.
+// Line is a thing's line, from 0; that of its group where that is closed, -1 when it is not shown.
 func (x *Index) Line(open map[Prefix]bool, t Selection) int {
 	r := x.Rows[t.Lock]
 	switch {

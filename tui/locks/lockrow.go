@@ -20,10 +20,10 @@ type lockCells struct {
 	Lock, Kind, Library, Holder, client, Held, Queue, Ttl, Finding, old widget.Line
 }
 
-// queueBar is how many cells a queue's bar has at most.
+// queueBar bounds a queue's bar, in cells.
 const queueBar = 5
 
-// queueWidth is how wide the queue's column is.
+// queueWidth is that of the queue's column, in cells.
 const queueWidth = 8
 
 // CellsOf turns a lock into the cells of its row.
@@ -56,11 +56,11 @@ func CellsOf(host screen.Context, l *inspect.Lock) lockCells {
 	return c
 }
 
-// noticeablyOld is how old what we know of a lock must be to be said while its backend answers: one that is polled is read anew
+// noticeablyOld is the age from which a reading is marked as old while its backend answers: a polled lock is read anew
 // every few seconds, or less often where our budget allows no more.
 const noticeablyOld = 5 * time.Second
 
-// outdated is how old what we know of a lock is; false while it is new.
+// outdated is the age of the newest reading of a lock; false while it is new.
 func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 	b := host.Snapshot().Backend(l.ID.Backend)
 	if b == nil || l.ReadAt.IsZero() {
@@ -115,7 +115,7 @@ func oneHolder(host screen.Context, l *inspect.Lock) widget.Line {
 	return out
 }
 
-// answered is how many masters could be asked; empty for ZooKeeper.
+// answered is masters that answered of all, as n/m; empty for ZooKeeper.
 func answered(l *inspect.Lock) string {
 	if len(l.Masters) == 0 {
 		return ""
@@ -123,7 +123,7 @@ func answered(l *inspect.Lock) string {
 	return fmt.Sprintf(" %d/%d up", len(l.Masters)-describe.Tally(l).Silent, len(l.Masters))
 }
 
-// heldCell is how long it is held; with ≤ or ≥ when only a bound is known.
+// heldCell is the age of the hold; with ≤ or ≥ when only a bound is known.
 func heldCell(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
 	if len(l.Holders) > 0 {
@@ -140,7 +140,7 @@ func heldCell(host screen.Context, l *inspect.Lock) widget.Line {
 	return widget.Line{{t.Glyphs.Dash, t.Faint}}
 }
 
-// queueCell is how many wait, at least when more are known to wait unseen, behind a bar as far as there is room for it.
+// queueCell counts the waiters, a lower bound when more wait unseen, behind a bar as far as there is room for it.
 func queueCell(host screen.Context, l *inspect.Lock) widget.Line {
 	t, n := host.Theme(), len(l.Waiters)+l.WaitersAtLeast
 	if n == 0 {
@@ -154,7 +154,7 @@ func queueCell(host screen.Context, l *inspect.Lock) widget.Line {
 	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {count, t.Text}}
 }
 
-// ttlCell is what is left of a Redis lock's life, with a small gauge of the longest that was seen.
+// ttlCell is the rest of a Redis lock's TTL, with a small gauge of the longest that was seen.
 func ttlCell(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
 	if len(l.Masters) == 0 || l.State == inspect.StateFree {

@@ -18,7 +18,7 @@ type Screen struct {
 	width, height int
 	drawn         string
 	table         widget.Scroller
-	// Current is what is selected: the cursor follows that.
+	// Current is the selection, which the cursor follows.
 	Current Selection
 	// moved: somebody chose; until then the first line stays selected.
 	moved bool
@@ -76,7 +76,7 @@ func (s *Screen) SetSize(width, height int) {
 
 func (s *Screen) wide() bool { return s.width >= screen.BesideWidth }
 
-// tableWidth is what a wide window leaves beside the chain, which needs 74 cells.
+// tableWidth is the room that a wide window leaves beside the chain, which needs 74 cells.
 func (s *Screen) tableWidth() int {
 	if !s.wide() {
 		return s.width
@@ -84,7 +84,7 @@ func (s *Screen) tableWidth() int {
 	return s.width - 3 - max(74, s.width*2/5)
 }
 
-// rows is how many lines of the table fit below the summary and the header.
+// rows of the table fit below the summary and the header.
 func (s *Screen) rows() int { return max(1, s.height-2) }
 
 func (s *Screen) ScrollPosition() (at, of, rows int) {
@@ -203,7 +203,7 @@ func (s *Screen) group() {
 	s.Want.Grouped = !s.Want.Grouped
 	s.moved = s.moved || s.Current != (Selection{})
 	if s.Want.Grouped && s.Current.Lock != (inspect.ID{}) {
-		s.Opened[prefixOf(s.Current.Lock)] = true // what one looks at stays in sight
+		s.Opened[prefixOf(s.Current.Lock)] = true // the selected lock stays in sight
 	}
 	s.arrange()
 	s.follow()

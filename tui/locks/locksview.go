@@ -51,7 +51,7 @@ func (s *Screen) summary() widget.Line {
 	if s.input.Open || s.input.Problem() != "" {
 		found, words := s.found(), s.input.Bar(t, "words, or: "+screen.FieldNames)
 		if s.input.Problem() != "" && words.Width()+found.Width() >= s.width {
-			found = nil // what is wrong comes first
+			found = nil // errors come first
 		}
 		words = words.Cut(max(0, s.width-found.Width()-1), tail)
 		return widget.Spread(words, found, s.width, tail)
@@ -86,7 +86,7 @@ func (s *Screen) found() widget.Line {
 	return widget.Line{{fmt.Sprintf("%d of %s", s.Index.Shown, describe.Count(len(s.Index.Rows), "lock")), s.Theme().Strong}}
 }
 
-// looking says how far the first look around is.
+// looking is the progress of the first pass.
 func (s *Screen) looking() widget.Line {
 	scanned, busy := screen.Scanned(s)
 	if !busy {
@@ -95,7 +95,7 @@ func (s *Screen) looking() widget.Line {
 	return widget.Line{{fmt.Sprintf(" %s still scanning, %d so far", s.Theme().Glyphs.Dot, scanned), s.Theme().Waiting}}
 }
 
-// empty says why there is nothing to see.
+// empty is the reason for an empty table.
 func (s *Screen) empty(width int) []string {
 	t := s.Theme()
 	text, more := s.emptyWords()

@@ -28,7 +28,7 @@ func (s Sorting) String() string {
 	return [...]string{"name", "kind", "library", "holder", "held longest", "longest queue", "expires first", "worst, longest wait"}[s]
 }
 
-// descends says that the largest comes first where the order is not turned round.
+// descends reports whether the largest comes first where the order is not turned round.
 func (s Sorting) descends() bool { return s == ByHeld || s == byQueue || s == ByWorst }
 
 // Order is a sorting, from its usual end or from the other.
@@ -44,7 +44,7 @@ func (o Order) String() string {
 	return o.By.String()
 }
 
-// key is what locks are compared by: the numbers, then the text, the smallest first. It holds instants, so that it does
+// key orders locks by the numbers, then the text, the smallest first. It holds instants, so that it does
 // not change with time.
 type key struct {
 	// Missing: the lock has nothing in that column. It comes last either way.

@@ -2,7 +2,7 @@ package locks
 
 import "slices"
 
-// pageSize is how many things a page of a sorted list starts with; one twice as long is cut in two.
+// pageSize is the length of a new page of a sorted list; one twice as long is cut in two.
 const pageSize = 256
 
 // sorted is a list in order, in pages: finding, putting and taking one among very many costs little.
@@ -72,7 +72,7 @@ func (s *sorted[T]) take(thing T) bool {
 	return true
 }
 
-// place is how many things stand before this one; -1 when it is not there.
+// place is a thing's index over all pages; -1 when it is not there.
 func (s *sorted[T]) place(thing T) int {
 	page, at, found := s.find(thing)
 	if !found {

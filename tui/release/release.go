@@ -19,21 +19,21 @@ const (
 	executeLimit = 20 * time.Second
 )
 
-// releasePreviewedMsg answers the preview that a dialog asked for.
+// releasePreviewedMsg has the preview that a dialog asked for, by its generation.
 type releasePreviewedMsg struct {
 	generation int
 	preview    act.Preview
 	err        error
 }
 
-// ReleaseExecutedMsg answers the release that a dialog asked for.
+// ReleaseExecutedMsg has the result of the release that a dialog asked for, by its generation.
 type ReleaseExecutedMsg struct {
 	Generation int
 	Result     act.Result
 	err        error
 }
 
-// phase is how far a release dialog is.
+// phase of a release dialog.
 type phase int
 
 const (
@@ -62,7 +62,7 @@ type Dialog struct {
 	wrong      bool // enter was pressed with another path
 	hasty      bool // the button was chosen, or enter pressed without: then enter cancels
 	sent       bool // the release was asked for
-	// text is what is in sight of the requests, hidden how many lines are not.
+	// text scrolls the requests, of which hidden lines are out of sight.
 	text   widget.Scroller
 	hidden int
 }
@@ -140,7 +140,7 @@ func (d *Dialog) key(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	key := msg.String()
 	switch d.phase {
 	case executing:
-		return nil, false // what was sent cannot be called back; its result must be seen
+		return nil, false // a request that was sent cannot be called back; its result must be seen
 	case warning:
 		if key == "w" {
 			d.request.Waiter = true
@@ -169,10 +169,10 @@ func (d *Dialog) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 		case d.chosen && d.matches():
 			return d.execute(), false
 		case d.field.Value() != "" && !d.matches():
-			d.wrong, d.pasted = true, false // who typed means it: say what is wrong, rather than close without a word
+			d.wrong, d.pasted = true, false // after typing, enter is meant: show the mistake, rather than close without a word
 			return nil, false
 		case d.matches() && !d.hasty:
-			d.hasty = true // who typed the path means it, and enter alone must not act: say which key goes on
+			d.hasty = true // the path was typed, and enter alone must not act: name the key that goes on
 			return nil, false
 		}
 		return nil, true
@@ -184,7 +184,7 @@ func (d *Dialog) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	return nil, false
 }
 
-// matches says that the lock's path was typed, as it is or escaped, with its backend before it or without.
+// matches reports whether the lock's path was typed, as it is or escaped, with its backend before it or without.
 func (d *Dialog) matches() bool {
 	id := d.request.Lock.ID
 	typed, path := strings.TrimPrefix(d.field.Value(), id.Backend+":"), id.Path

@@ -13,7 +13,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// widest is how wide the dialog is at most.
+// widest bounds the dialog's width, in cells, so that its sentences stay readable.
 const widest = 86
 
 // View draws the dialog.
@@ -160,7 +160,7 @@ func (d *Dialog) scrolled(lines []widget.Line, room int) []widget.Line {
 	return append(slices.Clone(lines[d.text.Top:d.text.Top+room-1]), d.labelled("", widget.Line{{note, d.Theme().Waiting}}))
 }
 
-// sendLines is how many lines one request takes at most.
+// sendLines bounds the lines of one request; a longer one is cut.
 const sendLines = 12
 
 // sends are the requests that a release sends.
@@ -182,7 +182,7 @@ func (d *Dialog) sends(width int) []widget.Line {
 	return lines
 }
 
-// overtaken says that the lock has changed hands since the preview, so that nothing will be done.
+// overtaken warns that the lock has changed hands since the preview, so that nothing will be done; empty when it has not.
 func (d *Dialog) overtaken() string {
 	l := d.Snapshot().Lock(d.request.Lock.ID)
 	if d.preview.Seen == nil {

@@ -15,8 +15,8 @@ import (
 type Action struct {
 	// Keys as tea.KeyPressMsg.String spells them.
 	Keys []string
-	// Shown is how the keys are written in help and footer, hint a word or two for the footer (empty: not there),
-	// help a line.
+	// Shown has the keys as help and footer write them, Hint a word or two for the footer (empty: not there),
+	// Help a line.
 	Shown, Hint, Help string
 	// Moves: it only moves a cursor.
 	Moves bool
@@ -24,7 +24,7 @@ type Action struct {
 	Vital bool
 	// Writes marks what changes something on a server.
 	Writes bool
-	// Disabled says why it cannot be done now; nil or empty: it can.
+	// Disabled returns the reason why it cannot be done now; nil or empty: it can.
 	Disabled func() string
 	Run      func() tea.Cmd
 }
@@ -44,7 +44,7 @@ func Press(host Context, actions []Action, key string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// Why says why the action cannot be done now; empty: it can.
+// Why is the reason why the action cannot be done now; empty: it can.
 func (a *Action) Why() string {
 	if a.Disabled == nil {
 		return ""
@@ -75,7 +75,7 @@ func BackAction(host Context) Action {
 	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from", Run: Do(host.Back)}
 }
 
-// OnePane says what tab does where there is one pane.
+// OnePane is tab where there is one pane: disabled, with that reason.
 func OnePane() Action {
 	return Action{Keys: []string{"tab"}, Shown: "tab", Help: "next pane", Disabled: func() string { return "this screen has one pane" }}
 }

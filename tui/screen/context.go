@@ -11,11 +11,11 @@ import (
 	"lockscope/theme"
 )
 
-// Context is what a screen or a dialog sees of the program, and what it may ask for. Only the root changes it.
+// Context shows the program to a screen or a dialog, and takes its requests. Only the root changes it.
 type Context interface {
-	// Snapshot is what is drawn; never nil, empty before the first one came.
+	// Snapshot that is drawn; never nil, empty before the first one came.
 	Snapshot() *inspect.Snapshot
-	// Arrived reports whether a snapshot has come; FeedError is why no more will come.
+	// Arrived reports whether a snapshot has come; FeedError has ended the feed; nil while they may come.
 	Arrived() bool
 	FeedError() error
 	Theme() *theme.Theme
@@ -26,12 +26,12 @@ type Context interface {
 	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago.
 	Grants(id inspect.ID) []Grant
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
-	// FoundAt is when a finding came. Where it stood already when its backend was first watched it is not exact, and the time
-	// when that was; zero while that is not known.
+	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and
+	// the time of that; zero while that is not known.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
 	Log() *EventLog
-	// ReadOnly says why nothing may be written; empty where it may be.
+	// ReadOnly is the reason why nothing may be written; empty where it may be.
 	ReadOnly() string
 	// Commands are lines for a shell about a lock and a contender of it (nil: nobody), to be copied.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
@@ -47,7 +47,7 @@ type Context interface {
 	HasDialog() bool
 	// Flash shows a short message in the footer for a while.
 	Flash(text string)
-	// Report says over every screen that a lock which we held is lost, until that is acknowledged.
+	// Report shows the loss of a lock of ours over every screen, until that is acknowledged.
 	Report(l Loss)
 	// Later runs a command that what is under way cannot return.
 	Later(cmd tea.Cmd)

@@ -24,7 +24,7 @@ func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	return nil
 }
 
-// CopyChoices are what can be copied of a lock and a contender, all of it escaped as it is printed, which every argument
+// CopyChoices are the texts to copy of a lock and a contender, all of them escaped as they are printed, which every argument
 // and dialog accepts.
 func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	path := "path"
@@ -52,7 +52,7 @@ func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe
 	return some
 }
 
-// Copying is the menu of what to copy. It keeps what it was opened with: what is copied is what was read.
+// Copying is the menu of what to copy. It keeps the texts that it was opened with: the copy is the text that was read.
 type Copying struct {
 	Context
 	Id      inspect.ID

@@ -1,3 +1,3 @@
-// Package screen is what a screen of the program is: its interface, its actions, the Context that it sees the program by,
-// the dialogs that it opens, and what several screens say in the same way: signs, filters, what can be copied, the events.
+// Package screen has the parts of every screen: its interface, its actions, the Context by which it sees the program,
+// the dialogs that it opens, and the wording that several screens share: signs, filters, what can be copied, the events.
 package screen

@@ -11,7 +11,7 @@ import (
 	"lockscope/theme"
 )
 
-// EventsKept is how many events the log remembers.
+// EventsKept bounds the log.
 const EventsKept = 5000
 
 // EventLog remembers what happened while we looked, the newest last. Events are numbered from 0 on as they come, so that
@@ -26,14 +26,14 @@ type EventLog struct {
 	Offset func(backend string) time.Duration
 }
 
-// EventNote is what the log works out about an event when it comes.
+// EventNote is worked out from the log when an event comes, since what came before it is forgotten in time.
 type EventNote struct {
-	// From is who held the lock before a handover, escaped.
+	// From is the previous holder of a handover, escaped.
 	From string
-	// took is how long a hold or a wait was that has ended; 0 when not known. atMost: it may have been shorter.
+	// took is the length of a hold or a wait that has ended; 0 when unknown. atMost: it may have been shorter.
 	took   time.Duration
 	atMost bool
-	// Text is what filters look in, lower case; made when one first asks.
+	// Text that filters search, lower case; made when one first asks.
 	Text string
 }
 
@@ -64,7 +64,7 @@ func (l *EventLog) At(number int) (*inspect.Event, *EventNote) {
 	return &l.List[number-l.Dropped], &l.notes[number-l.Dropped]
 }
 
-// lasted is how long the hold or the wait was that an event ends, by the backend's clock.
+// lasted is the length of the hold or the wait that an event ends, by the backend's clock.
 func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost bool) {
 	c, at := e.Contender, e.At.Add(offset)
 	between := func(from, to time.Time) time.Duration {
@@ -94,7 +94,7 @@ func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost b
 // After is the place in a list of numbers, the smallest first, of the first that is not below number.
 func After(numbers []int, number int) int { return sort.SearchInts(numbers, number) }
 
-// EventWord is what a kind of event is called on the screen.
+// EventWord is the name of a kind of event on the screen.
 func EventWord(e *inspect.Event) string {
 	switch e.Kind {
 	case inspect.EventAppeared:
@@ -118,7 +118,7 @@ func EventWord(e *inspect.Event) string {
 	}
 }
 
-// TookWords say how long the hold or the wait was that an event ends; empty where that is not known or nothing.
+// TookWords are the length of the hold or the wait that an event ends; empty where that is unknown or nothing.
 func TookWords(t *theme.Theme, e *inspect.Event, n *EventNote) string {
 	what := "held "
 	switch e.Kind {

@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// Filter says which things of a list are shown: those that match all of its terms. A term is a word that occurs in what
+// Filter selects the things of a list that match all of its terms. A term is a word that occurs in what
 // is shown of a thing, or, on locks, a field such as held, age>5m or lib=curator; ! before it turns it round. The zero
 // filter matches everything.
 type Filter struct {
@@ -72,13 +72,13 @@ func negation(word string) (rest string, negated bool) {
 	return rest, negated
 }
 
-// Problem says what is wrong with the filter; empty when nothing is.
+// Problem is the filter's syntax errors, for people; empty without any.
 func (f Filter) Problem() string { return strings.Join(f.problems, "; ") }
 
-// Empty says that everything matches.
+// Empty reports whether everything matches.
 func (f Filter) Empty() bool { return len(f.terms) == 0 }
 
-// MatchText says that what is shown of a thing has all the words.
+// MatchText reports whether the texts shown of a thing have all the words.
 func (f Filter) MatchText(parts ...string) bool {
 	for _, t := range f.terms {
 		if t.word != "" && slices.ContainsFunc(parts, t.in) == t.negated {
@@ -88,7 +88,7 @@ func (f Filter) MatchText(parts ...string) bool {
 	return true
 }
 
-// Match says that a lock matches.
+// Match reports whether a lock matches.
 func (f Filter) Match(p FilterSubject) bool {
 	for _, t := range f.terms {
 		found := false
@@ -190,7 +190,7 @@ func textFields() map[string]func(FilterSubject, string) bool {
 	}
 }
 
-// startsWith says that an address starts with a part of one: 10.2.0.4 is no part of 10.2.0.41.
+// startsWith reports whether an address starts with a part of one: 10.2.0.4 is no part of 10.2.0.41.
 func startsWith(addr, part string) bool {
 	rest, ok := strings.CutPrefix(addr, part)
 	return ok && (rest == "" || part == "" || !digit(rest[0]) || !digit(part[len(part)-1]))

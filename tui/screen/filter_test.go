@@ -29,7 +29,7 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// What cannot be read is told and hides nothing.
+// A term that cannot be read is pointed out and hides nothing.
 func TestBadFieldsAreTold(t *testing.T) {
 	s := fixture.Everything()
 	all := matching(s, "")

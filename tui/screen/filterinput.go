@@ -26,7 +26,7 @@ type FilterInput struct {
 // NewFilterInput makes one whose text parse reads: NewFilter for locks, NewWords for anything else.
 func NewFilterInput(parse func(string) Filter) FilterInput { return FilterInput{parse: parse} }
 
-// Text is what was typed.
+// Text as typed, not trimmed.
 func (i *FilterInput) Text() string { return i.field.Value() }
 
 // Update takes a key or a paste while the line is open; false: it is closed.

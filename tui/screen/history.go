@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// grantsKept is how many grants of a lock are remembered.
+	// grantsKept bounds the remembered grants of a lock.
 	grantsKept = 24
-	// FreshFor is how long a lock that changed hands stands out.
+	// FreshFor is the time for which a lock that changed hands stands out.
 	FreshFor = 1500 * time.Millisecond
 )
 
@@ -28,8 +28,8 @@ type Grant struct {
 type History struct {
 	grants map[inspect.ID][]Grant
 	newest time.Time
-	// found are the times of findings by what they are on and their keys; of those that stood when their backend was first
-	// watched there is none. watched is when that was.
+	// found are the times of findings by place and key, without those that stood when their backend was first
+	// watched, at the time in watched.
 	found   map[inspect.ID]map[string]time.Time
 	watched map[string]time.Time
 }
@@ -82,7 +82,7 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 	}
 }
 
-// findingPlace is what an event's finding is on: a lock or, with an empty path, a backend.
+// findingPlace is the place of an event's finding: a lock or, with an empty path, a backend.
 func findingPlace(e *inspect.Event) inspect.ID {
 	if e.Backend != nil && e.Lock.Path == "" {
 		return inspect.ID{Backend: e.Backend.Name}
@@ -117,7 +117,7 @@ func (h *History) Keep(wanted func(inspect.ID) bool) {
 	maps.DeleteFunc(h.found, func(id inspect.ID, _ map[string]time.Time) bool { return id.Path != "" && !wanted(id) })
 }
 
-// previous is who held the lock before a handover; empty for other events.
+// previous is the holder before a handover; empty for other events.
 func previous(e *inspect.Event) string {
 	if e.Previous == nil {
 		return ""
@@ -134,7 +134,7 @@ func (h *History) granted(id inspect.ID, g Grant) {
 // Of are the grants of a lock, the newest last.
 func (h *History) Of(id inspect.ID) []Grant { return h.grants[id] }
 
-// FoundAt is when a finding came. See Context.
+// FoundAt: see Context.
 func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool) {
 	if at, ok := h.found[on][f.Key()]; ok {
 		return at, true

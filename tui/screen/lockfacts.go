@@ -29,7 +29,7 @@ func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widge
 	return out.Add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
 }
 
-// Tenths says that a row shows something that changes several times a second.
+// Tenths reports whether a row shows a time in tenths of a second, which needs the fast beat.
 func Tenths(host Context, l *inspect.Lock) bool {
 	if at := Expiry(l); describe.InTenths(at.Sub(host.Now())) {
 		return true
@@ -38,7 +38,7 @@ func Tenths(host Context, l *inspect.Lock) bool {
 	return ok && describe.InTenths(held)
 }
 
-// HeldSince is when the first holder got the lock or, not knowing that, came.
+// HeldSince is the time of the first holder's grant or, where that is unknown, of its arrival, by the backend's clock.
 func HeldSince(l *inspect.Lock) time.Time {
 	if len(l.Holders) == 0 {
 		return time.Time{}
@@ -49,7 +49,7 @@ func HeldSince(l *inspect.Lock) time.Time {
 	return l.Holders[0].HeldSince
 }
 
-// Expiry is when a held lock runs out or, when nobody holds it, the last of its votes; zero when never.
+// Expiry of a held lock or, when nobody holds it, of the last of its votes; zero when never.
 func Expiry(l *inspect.Lock) time.Time {
 	if len(l.Holders) > 0 {
 		return l.Holders[0].ExpiresAt
@@ -68,12 +68,12 @@ func Ages(host Context) describe.View {
 	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
 }
 
-// Verdict says in plain words who holds a lock, since when, and who waits.
+// Verdict is a sentence on the holder of a lock, the time of its hold, and the waiters.
 func Verdict(host Context, l *inspect.Lock) string {
 	return host.Theme().Glyphs.Put(Ages(host).Verdict(l))
 }
 
-// Say is what a rule says, safe to print, and with the signs of the terminal's character set.
+// Say makes a rule's text safe to print, with the signs of the terminal's character set.
 func Say(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Put(text)) }
 
 func Scanned(host Context) (n int, busy bool) {
@@ -95,7 +95,7 @@ func Down(host Context) int {
 	return n
 }
 
-// BlindBackends says that a part of some backend does not answer.
+// BlindBackends reports whether a part of some backend does not answer.
 func BlindBackends(host Context) bool {
 	for _, b := range host.Snapshot().Backends {
 		if b.State != inspect.Connected {

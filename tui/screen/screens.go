@@ -11,7 +11,7 @@ import (
 // BesideWidth is the width from which the selected lock's chain stands beside the table.
 const BesideWidth = 160
 
-// AtOnce is how many locks are arranged while the user waits; more are in a command.
+// AtOnce bounds the locks arranged while the user waits; more go into a command.
 const AtOnce = 1000
 
 // The beat of the clock: while something is shown in tenths, and otherwise.
@@ -37,7 +37,7 @@ type TickMsg struct{}
 // Name names a screen.
 type Name string
 
-// Subject is what a screen is about: a lock, an owner, both or neither.
+// Subject of a screen: a lock, an owner, both or neither.
 type Subject struct {
 	Lock  inspect.ID
 	Owner inspect.Identity
@@ -52,7 +52,7 @@ type Place struct {
 // Screen is one page of the program.
 type Screen interface {
 	// Open shows the screen on what the place is about. What it shows already stays as it is, the cursor too, and so does
-	// everything where the place is about nothing. missed is what changed since it was last in front.
+	// everything where the place is about nothing. missed has the changes since it was last in front.
 	Open(p Place, missed SnapshotMsg) tea.Cmd
 	// Title is its name in the title bar.
 	Title() string
@@ -64,11 +64,11 @@ type Screen interface {
 	Actions() []Action
 	// View is exactly as many lines as its height, none wider than its width.
 	View() string
-	// Selected is what the cursor is on, for another screen to open at; zero where nothing is.
+	// Selected is the subject under the cursor, for another screen to open at; zero where there is none.
 	Selected() Subject
 	// Focus are the locks it shows.
 	Focus() []inspect.ID
-	// NeedsFastTick says that something on it changes several times a second.
+	// NeedsFastTick reports whether something on it changes several times a second.
 	NeedsFastTick() bool
 }
 

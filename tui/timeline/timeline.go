@@ -21,7 +21,7 @@ type Screen struct {
 	id            inspect.ID
 	width, height int
 	drawn         string
-	// length of the window; 0: what fits the lock. end is where it ends; zero: now.
+	// length of the window; 0: fitted to the lock's lanes. end of the window by our clock; zero: now.
 	length time.Duration
 	end    time.Time
 	list   widget.Scroller // of the lanes in the window
@@ -29,7 +29,7 @@ type Screen struct {
 	selected    lanes.Key
 	follow      bool
 	ListTop     int  // the line of the view where the lanes start
-	room        int  // how many lanes there is room for
+	room        int  // for so many lanes
 	arrowsTaken bool // they change the scene
 }
 
@@ -57,7 +57,7 @@ func (s *Screen) SetSize(width, height int) {
 
 func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.id} }
 
-// NeedsFastTick says that a cell is worth less than the slow beat.
+// NeedsFastTick reports whether a cell is shorter than the slow beat.
 func (s *Screen) NeedsFastTick() bool {
 	return s.end.IsZero() && len(s.lanes()) > 0 && s.LaneView().Window.Step < screen.SlowBeat
 }
@@ -263,7 +263,7 @@ func (s *Screen) finish(lines []widget.Line) string {
 	return strings.Join(out, "\n")
 }
 
-// head says which lock this is, what time is shown, and who holds it.
+// head is the lock, the window's time, and the holder.
 func (s *Screen) head(v *lanes.View) []widget.Line {
 	t, w := s.Theme(), &v.Window
 	left := widget.Line{{" " + s.id.String(), t.Strong}}
@@ -287,7 +287,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	return append(lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Put(screen.Ages(s).Standing(l)), t.Text}})
 }
 
-// emptiness says why there is no lane.
+// emptiness is the reason why there is no lane.
 func (s *Screen) emptiness(v *lanes.View) string {
 	switch {
 	case len(s.lanes()) > 0:

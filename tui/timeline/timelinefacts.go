@@ -10,7 +10,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// figures are what was seen of the lock so far.
+// figures are of the time since the observer began to watch the lock.
 func (s *Screen) figures() []widget.Line {
 	t, h := s.Theme(), s.Snapshot().History(s.id)
 	if h == nil {
@@ -27,7 +27,7 @@ func (s *Screen) figures() []widget.Line {
 	return []widget.Line{first, append(second, s.fairness()...)}
 }
 
-// rate is how many a minute, in two digits.
+// rate is per minute, in two digits.
 func rate(n int, in time.Duration) string {
 	perMinute := float64(n) / in.Minutes()
 	if perMinute < 9.95 {
@@ -51,7 +51,7 @@ func (s *Screen) spans(name string, d inspect.Spans) widget.Line {
 	return l.Add(t.Muted, fmt.Sprintf("of %d", d.Count))
 }
 
-// fairness says whether somebody was granted before one who came earlier.
+// fairness counts grants before somebody who came earlier, as the lanes show them.
 func (s *Screen) fairness() widget.Line {
 	t, v := s.Theme(), s.LaneView()
 	queue := false
@@ -73,7 +73,7 @@ func (s *Screen) fairness() widget.Line {
 	}
 }
 
-// below is what the cells mean, and what is known of the selected lane.
+// below is the key of the cells, and the selected lane in words.
 func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane) []widget.Line {
 	if len(lanes) == 0 {
 		return nil

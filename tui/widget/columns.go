@@ -10,7 +10,7 @@ type Column struct {
 	Right bool
 	// Middle cuts what is too wide in its middle rather than at its end.
 	Middle bool
-	// Width is the least; grow says how much of the room that is left over goes to it; most is where it stops.
+	// Width is the least, in cells; Grow is its share of the room that is left over; Most bounds it.
 	Width, Grow, Most int
 	// From is the table's width from which it is shown at all.
 	From int

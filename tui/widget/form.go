@@ -13,7 +13,7 @@ type FormRow struct {
 	Typed   *Field // nil: chosen
 	Choices []string
 	At      int
-	Off     string // why there is nothing to choose; said in its place
+	Off     string // the reason why there is nothing to choose, shown in its place
 }
 
 func (r *FormRow) Choice() string {
@@ -41,7 +41,7 @@ type Form struct {
 	Note   string
 }
 
-// Paste says that pasting is off; a paste never reaches a field.
+// Paste shows a note: a paste never reaches a field.
 func (f *Form) Paste() { f.Note = "pasting is off here: type it" }
 
 // Press takes a key. confirmed: the button was entered; closed: the form is left; changed: something is asked for

@@ -22,7 +22,7 @@ func Sheet(t *theme.Theme, lines []Line, width, height int) string {
 	return strings.Join(out, "\n")
 }
 
-// RowsAbove is how many of n rows a list shows above the details of the selected one, of the lines that both have. It does
+// RowsAbove is the number of n rows that a list shows above the details of the selected one; both share the lines. It does
 // not depend on what is selected, so that nothing jumps.
 func RowsAbove(n, lines int) int {
 	details := max(9, min(14, lines*2/5))
@@ -67,5 +67,5 @@ func Filled(lines []string, n int) []string {
 	return lines[:max(1, n)]
 }
 
-// Deepest is where the tree stops to lean to the right: a queue of a hundred stays readable.
+// Deepest is the depth from which a tree indents no further: a queue of a hundred stays readable.
 const Deepest = 5

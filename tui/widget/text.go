@@ -29,7 +29,7 @@ func (l Line) Width() int {
 
 func (l Line) Add(style lipgloss.Style, text string) Line { return append(l, Span{text, style}) }
 
-// TextWidth is how many cells text takes. Most of it is ASCII, whose width is its length.
+// TextWidth is in cells. Most text is ASCII, whose width is its length.
 func TextWidth(s string) int {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -181,7 +181,7 @@ func Wrap(s string, width, n int, tail string) []string {
 	rest := ""
 	for _, word := range strings.Fields(s) {
 		if len(lines) > n {
-			break // what follows is cut off
+			break // the rest is cut off
 		}
 		switch {
 		case rest == "":

@@ -44,7 +44,7 @@ func TestWrapOfWideCharacters(t *testing.T) {
 	}
 }
 
-// cells is how a terminal shows text, one cell after the other.
+// cells are the text on a terminal, one cell after the other.
 func cells(t *testing.T, text string) string {
 	t.Helper()
 	screen := vt.NewEmulator(5, 1)
