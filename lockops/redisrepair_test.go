@@ -354,6 +354,27 @@ func TestAForcedReleaseIsHeardOf(t *testing.T) {
 	}
 }
 
+// TestTimedOutInAnElectionSaysHeld: the time ends while masters that hang are asked again; that the lock was held is known.
+func TestTimedOutInAnElectionSaysHeld(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock"))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	hang := lockops.OnWaiting(func(string) {
+		for _, m := range masters {
+			m.Pause(t)
+		}
+	})
+	_, err := lockops.NewRedlock(redisSession(t, masters...), "lock", hang, lockops.WithMasterLimit(time.Minute), lockops.WithTTL(5*time.Minute)).Acquire(ctx)
+	if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want DeadlineExceeded and ErrHeld", err)
+	}
+	for _, m := range masters {
+		m.Resume(t)
+	}
+	release(t, h)
+}
+
 // TestTimedOutSaysHeld: of every kind.
 func TestTimedOutSaysHeld(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {

@@ -66,16 +66,20 @@ func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 	defer leave()
 	c := &candidate{l: l, name: s.newValue(l.opts.label)}
 	defer c.close()
+	var seen error // why the newest election failed whose end was waited for
 	for {
 		h, failed := c.try(ctx)
 		if h != nil {
 			return h, nil
 		}
+		if ctx.Err() == nil || !errors.Is(failed, ctx.Err()) {
+			seen = failed
+		}
 		if err := c.pause(ctx, failed); err != nil {
-			if ctx.Err() != nil && errors.Is(failed, ctx.Err()) {
+			if seen == nil {
 				return nil, acquireError(l.lock, failed)
 			}
-			return nil, acquireError(l.lock, fmt.Errorf("%w (%w)", err, failed))
+			return nil, acquireError(l.lock, fmt.Errorf("%w (%w)", err, seen))
 		}
 	}
 }
