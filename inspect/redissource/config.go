@@ -1,7 +1,3 @@
-// Package redissource is an inspect.Source that reads locks from Redis. It finds keys with SCAN. A master that can
-// pushes which keys change (CLIENT TRACKING in broadcast mode), and only these are read again; on the others the known
-// keys are, with one pipeline a tick. When a key runs out is timed here, since servers report that late. A master that is
-// slow or gone never holds up the others. Nothing but reading commands can leave it: see ErrRefused.
 package redissource
 
 import (

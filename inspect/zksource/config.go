@@ -1,7 +1,3 @@
-// Package zksource is an inspect.Source that watches the locks of a ZooKeeper ensemble. It walks the tree from its roots,
-// many reads a request, with one watch on each root that reports all changes below, lists again what changed at a bounded
-// rate, and reads only children that are new. On servers before 3.6 it reads one by one, with a watch on every directory.
-// The clients of sessions it learns from the servers themselves at a slow beat (package zkadmin). It never writes.
 package zksource
 
 import (

@@ -1,5 +1,3 @@
-// Package connect is the ground under everything that talks to a server: targets as people write them, secrets, TLS,
-// the dialer that reads along on ZooKeeper connections, and options for go-redis.
 package connect
 
 import (
