@@ -14,7 +14,7 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// generations are servers of before 3.6, what knows one half, and newer ones.
+// generations of servers: before 3.6, with one half of the abilities, and newer ones.
 var generations = map[string]zkserver.Config{
 	"3.5":             {WithoutMultiRead: true, WithoutAddWatch: true},
 	"multiRead alone": {WithoutAddWatch: true},

@@ -20,7 +20,7 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// spend takes tokens, also more than there are: what comes next then waits for longer.
+// spend takes tokens, also more than there are: the next request then waits for longer.
 func (b *bucket) spend(tokens float64) {
 	if b.rate > 0 {
 		b.tokens -= tokens

@@ -49,7 +49,7 @@ func TestAnEnsemble(t *testing.T) {
 		t.Errorf("servers: %+v", v.Backend.Servers)
 	}
 
-	// The waiter's server is not in the target: nobody may say that it watches nothing.
+	// The waiter's server is not in the target: its watch is unknown.
 	w := observe(t, zksource.Config{Servers: addrs[:2], Admin: admins[:2]})
 	l := w.Lock(inspect.ID{Backend: "zk", Path: "/l"})
 	if l == nil || len(l.Waiters) != 1 || l.Waiters[0].Watch != inspect.Unconfirmed {

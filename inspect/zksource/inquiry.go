@@ -56,7 +56,7 @@ type tables struct {
 	admin       *zkadmin.Failure // of the AdminServer, the first
 }
 
-// waitUntil lets an instant come: who has just joined a queue needs a moment to set its watch.
+// waitUntil lets an instant come: a contender that has just joined a queue needs a moment to set its watch.
 func (q *inquiry) waitUntil(ctx context.Context, at time.Time) {
 	timer := time.NewTimer(at.Sub(q.now()))
 	defer timer.Stop()

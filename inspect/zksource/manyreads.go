@@ -39,7 +39,7 @@ func (j *job) read(cfg Config) connect.Read {
 	return connect.Read{Path: p, Children: j.kind == jobList}
 }
 
-// dispatchMany sends as much as the budgets allow: what can be with others in one request, and then what cannot.
+// dispatchMany sends as much as the budgets allow: the jobs that can share requests, and then the others.
 func (r *run) dispatchMany(now time.Time) {
 	for r.batches < requestsInFlight && r.queue.shared() {
 		if r.throttle = r.queue.takeRequest(now); r.throttle > 0 {

@@ -164,8 +164,8 @@ func (d *dir) queued() bool {
 const holdBack = 500 * time.Millisecond
 
 // awaitsPart reports whether a semaphore's permits changed, or its queue lost somebody, and that news of the other
-// directory are on their way: who leaves the queue has made a permit before, and who has made one leaves the queue before
-// the next makes another. A server answers in order, and reports a change before it shows it.
+// directory are on their way: a client makes its permit before it leaves the queue, and leaves it before the next makes
+// another. A server answers in order, and reports a change before it shows it.
 func (r *run) awaitsPart(d *dir) bool {
 	permits, queue := d, d.parts[recipe.KazooQueue(d.path)]
 	if queue == nil {

@@ -202,8 +202,8 @@ func (l *link) ask(cfg Config, j job, watch bool) result {
 	return r
 }
 
-// askSealed asks for what needs no right of a node that may not be read: whether it exists, who owns it, how many
-// children it has. A watch for its data reports its end, too.
+// askSealed asks for what needs no right of a node that may not be read: its existence, its owner, its number of
+// children. A watch for its data reports its end, too.
 func (l *link) askSealed(r *result, p, name string, watch bool) {
 	var exists bool
 	var stat *zk.Stat

@@ -30,7 +30,7 @@ func (r *run) candidates() (servers []string, readOnly bool) {
 func (r *run) leaveReadOnly(now time.Time) {
 	r.readOnlyFailed = false
 	if !r.ready && r.link == nil {
-		r.retryAt = now // they may have told where to go
+		r.retryAt = now // their answers may name the server to try
 	}
 	if !r.ready || !r.link.readOnly {
 		return

@@ -38,7 +38,7 @@ const (
 type blindness struct {
 	// name of the request; for the servers' own reports the AdminServer's command, and word the four-letter word.
 	name, word string
-	// ofLock: what is unknown of a lock that the read was for; ofBackend: of the backend where it was for no lock.
+	// ofLock: unknown aspects of the lock that the read was for; ofBackend: of the backend where it was for no lock.
 	ofLock, ofBackend []inspect.Aspect
 	// right needed for the read, with the node in place of %s; empty: none.
 	right string

@@ -159,7 +159,7 @@ func (r *run) undecidable(d *dir) []inspect.Unseen {
 	return nil
 }
 
-// only are those of a list about one aspect.
+// only keeps those about one aspect.
 func only(a inspect.Aspect, list []inspect.Unseen) []inspect.Unseen {
 	return slices.DeleteFunc(list, func(u inspect.Unseen) bool { return u.Aspect != a })
 }

@@ -288,7 +288,8 @@ func (r *run) listed(d *dir, res result) {
 	if live || r.inFocus(d) {
 		list = &r.queue.urgent
 	}
-	// For the clock: what came with a list that was asked for as soon as the watch fired was made a moment ago.
+	// For the clock: children that are new in a list which was asked for as soon as the watch fired were made a moment
+	// ago.
 	var born []string
 	if late := res.sent.Sub(d.firedAt); !d.firedAt.IsZero() && late >= 0 { // negative: this list was on its way already
 		if late < promptly {
@@ -424,7 +425,7 @@ func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 	}
 }
 
-// waiters are those of a directory's lock.
+// waiters returns those of a directory's lock.
 func (r *run) waiters(d *dir) []inspect.Contender {
 	if lock, _ := d.lock(r.id(d), r.cfg.Now()); lock != nil {
 		return lock.Waiters
