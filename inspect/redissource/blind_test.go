@@ -51,7 +51,8 @@ func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-// TestWhatIsDeniedIsUnknown denies every command, every two, and most that tell whether a key is there, over every recipe.
+// TestWhatIsDeniedIsUnknown denies every command, every two, and most that show the existence of a key, over every
+// recipe.
 func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -216,7 +217,7 @@ func lockLies(was, now *inspect.Lock) []string {
 	return wrong
 }
 
-// TestHelperKeysThatMayNotBeRead: the lock is seen, who waits for it is unknown, and the pattern is named.
+// TestHelperKeysThatMayNotBeRead: the lock is seen, its waiters are unknown, and the pattern is named.
 func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -174,7 +174,7 @@ func (c *cluster) read(ctx context.Context) (*topology, error) {
 	return readTopology(ctx, ask)
 }
 
-// masters are those of a topology, which know each other.
+// masters returns the nodes of a topology, connected with each other.
 func (c *cluster) masters(t *topology) []*master {
 	list := make([]*master, len(t.masters))
 	for i, addr := range t.masters {

@@ -138,7 +138,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// patterns are those of all keys to look for; matcher then says which of the keys that they match are.
+// patterns returns those that match all keys to look for, and maybe more; matcher then decides each key.
 func (c Config) patterns() []string {
 	all := slices.Clone(c.Match)
 	for _, r := range c.Custom {

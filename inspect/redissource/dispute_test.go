@@ -56,7 +56,7 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 
 	b = start(t, thin...)
 	ask(t, b)
-	b.silence(2, errors.New("timed out"), noon.Add(later+1)) // another state: what the third has is not known
+	b.silence(2, errors.New("timed out"), noon.Add(later+1)) // another state: the third's vote is unknown
 	if l := read(b, later+2, thin[:2]...); l == nil || l.Masters[2].Up {
 		t.Errorf("%+v", l)
 	}

@@ -16,7 +16,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestARedissonLockOfThreeMastersNeedsAQuorum: the owner's field is what a master votes for.
+// TestARedissonLockOfThreeMastersNeedsAQuorum: a master votes for the owner's field.
 func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)

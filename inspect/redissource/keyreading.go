@@ -21,7 +21,7 @@ type keyReading struct {
 
 	there   presence
 	content fault // what became of reading what the key holds
-	// An empty string has to be told from no key, a long one digested.
+	// An empty string has to be distinguished from no key, a long one digested.
 	empty, long bool
 	// untyped is the TYPE that was not answered, where another type is meant or possible. again: it is read once more, by
 	// another type.
@@ -32,7 +32,7 @@ type keyReading struct {
 	// own lists what could not be seen of the key itself: it counts only while the key may be there.
 	own []inspect.Unseen
 
-	// wanted are what has to be read besides, missing those of them that were not yet.
+	// wanted lists the further keys and channels to read, missing those of them without an answer yet.
 	wanted, missing []recipe.Ask
 	probes          []probe
 	// large are those that are not read.
@@ -116,9 +116,9 @@ func (m *master) takeMain(r *keyReading) {
 	}
 }
 
-// settle asks the questions that some replies raise, in one pipeline: TYPE of what is no string or could not be read,
-// EXISTS of what may not be there, STRLEN of what is long. Where PTTL was refused, TYPE and HLEN tell too whether there is an
-// empty string or no key: HLEN has no answer to a string.
+// settle asks the questions that some replies raise, in one pipeline: TYPE of a key that is no string or could not be
+// read, EXISTS of one that may not be there, STRLEN of a long one. Where PTTL was refused, TYPE and HLEN also distinguish
+// an empty string from no key: HLEN has no answer to a string.
 func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 	types := make([]*redis.StatusCmd, len(readings))
 	exists, fields, lengths := make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings))

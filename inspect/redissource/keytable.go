@@ -341,8 +341,8 @@ func (b *keyTable) forget(e *entry, now time.Time) {
 	}
 }
 
-// postpone puts off the next look at a key that is no lock, each time for longer: what a name is used for hardly
-// changes, and there may be many.
+// postpone puts off the next look at a key that is no lock, each time for longer: the use of a name hardly changes, and
+// there may be many.
 func (b *keyTable) postpone(key string, now time.Time) {
 	wait := min(max(foreignFor, 4*b.foreign[key].wait), time.Hour)
 	b.foreign[key] = postponed{now.Add(wait), wait}

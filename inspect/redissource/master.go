@@ -48,7 +48,7 @@ type master struct {
 	// clientAt holds the addresses that it connects to.
 	clientAt []string
 	addr     string // how it is shown; with Sentinel where the master was last found
-	// With Sentinel: when the master was last named so, and when the one before it was for the last time; zero: there was none.
+	// namedAt and formerAt date Sentinel's last answers with this master and with the one before it; zero: none.
 	namedAt, formerAt time.Time
 }
 

@@ -211,7 +211,7 @@ func (m *master) hold(r *keyReading, held *recipe.Record) {
 	}
 }
 
-// blindClock: where entries run out by a clock that is not known, it is not known whether they have.
+// blindClock marks entries as unknown that expire by a clock which is unknown.
 func (m *master) blindClock(r *keyReading) {
 	unseen := m.clock.Load()
 	timed := r.keys.Main.Type == recipe.TypeZSet

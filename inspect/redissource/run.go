@@ -131,8 +131,8 @@ func (r *run) wake(now time.Time) {
 	}
 }
 
-// remind notes when a key is due next: when its votes run out, since a server reports that late or never, or when it
-// has been free for long enough.
+// remind notes a key's next deadline: the expiry of its votes, which a server reports late or never, or the end of its
+// time as a free lock.
 func (r *run) remind(key string, now time.Time) {
 	if r.cfg.Once {
 		return

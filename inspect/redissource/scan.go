@@ -16,7 +16,7 @@ type scanner struct {
 	patterns []string
 	match    matcher
 	budget   Budget
-	// least and usual time of one SCAN: what is above the least is time on the server.
+	// least and usual time of one SCAN: the difference is time on the server.
 	least, usual, first time.Duration
 	// resting: the master pushes what changes, so that there is no hurry.
 	resting func() bool
@@ -31,7 +31,7 @@ func newScanner(m *master, cfg Config) *scanner {
 }
 
 // pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
-// made to wait it may refuse them; they come again then. unsought is why the server would not have its keys looked at.
+// made to wait it may refuse them; they come again then. unsought is the server's refusal of the scan.
 func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool) bool) (unsought *inspect.Unseen, err error) {
 	match := cover(s.patterns) // so that the server sends less; what else it matches is sifted out here
 	var some []string
@@ -76,7 +76,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 }
 
 func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) *redis.ScanCmd {
-	// Of any type: what a key of another type costs, see keyTable.forget, is less than another pass over all keys.
+	// Of any type: keys of other types, see keyTable.forget, cost less than another pass over all keys.
 	return node.Scan(ctx, cursor, match, int64(s.count()))
 }
 
@@ -116,7 +116,7 @@ func (s *scanner) pause(ctx context.Context, took time.Duration) error {
 	if s.budget.Unlimited {
 		return ctx.Err()
 	}
-	// At least 1.4 µs a key, and 40 µs a call: what it costs a server, with the match, wherever it was measured.
+	// At least 1.4 µs a key, and 40 µs a call: the cost to a server, with the match, wherever it was measured.
 	work := max(took-s.least, time.Duration(s.count())*1400*time.Nanosecond+40*time.Microsecond)
 	rest := time.Duration(float64(work) * (1/s.budget.Duty - 1))
 	if s.usual > 3*s.first {

@@ -35,7 +35,7 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return nil
 }
 
-// masters are those of the target.
+// masters returns those of the target.
 func (s *Source) masters() []*master {
 	list := make([]*master, len(s.cfg.Masters))
 	for i, options := range s.cfg.Masters {
