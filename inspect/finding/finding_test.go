@@ -386,8 +386,8 @@ func BenchmarkAllRules(b *testing.B) {
 	}
 }
 
-// A screen of 80 columns has two lines for a message beside the rule's name, and as many for an advice: what is usual
-// fits.
+// A screen of 80 columns has two lines for a message beside the rule's name, and as many for an advice: the usual ones
+// fit.
 func TestFindingsFitTheScreen(t *testing.T) {
 	for _, f := range all(everything("web-7.prod")) {
 		if n, room := len([]rune(f.Message)), 2*(72-len(f.Rule)); n > room {

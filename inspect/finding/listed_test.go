@@ -8,7 +8,8 @@ import (
 	"lockscope/inspect"
 )
 
-// Of contenders of which only the names were listed so far no rule says anything, whatever the tables tell of others.
+// Of contenders of which only the names were listed so far no rule reports anything, whatever the tables hold about
+// others.
 func TestWhatWasOnlyListedFiresNothing(t *testing.T) {
 	const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 	for _, pattern := range []string{

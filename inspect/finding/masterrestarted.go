@@ -80,9 +80,9 @@ func longestTTL(c *inspect.Case) time.Duration {
 // knownSince reports whether it is known when the lock was granted.
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
-// forgot reports whether a master which does not have the key has lost it with its start. What was seen decides: whether
-// the key stood there before; where nobody looked before the start, when the lock was granted; and where that is not
-// known, whether the lock was there before the start as far as its time to live shows.
+// forgot reports whether a master which does not have the key has lost it with its start. Decided by an earlier sight of
+// the key on it; where nobody looked before the start, by the time of the grant; and where that is unknown, by the lock's
+// age as its time to live shows it.
 func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {
 	switch {
 	case c.Now.Sub(s.StartedAt) >= ttl:

@@ -40,7 +40,7 @@ func sequenceWrap() inspect.Rule {
 	})
 }
 
-// newest is the contender with the newest number: the last in the queue, who waits if anybody does.
+// newest returns the contender with the newest number: the last in the queue, which waits if any does.
 func newest(l *inspect.Lock) *inspect.Contender {
 	for _, list := range [2][]inspect.Contender{l.Waiters, l.Holders} {
 		for i := len(list) - 1; i >= 0; i-- {

@@ -431,7 +431,7 @@ func TestSelfWait(t *testing.T) {
 	})
 }
 
-// Names are long and begin alike: what a message shows of them must tell them apart.
+// Names are long and begin alike: a message has to show the part in which they differ.
 func TestShortNamesDiffer(t *testing.T) {
 	shown := map[string]bool{}
 	for i := range 3 {
