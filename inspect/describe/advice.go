@@ -11,8 +11,8 @@ type Phrase struct {
 	Command bool
 }
 
-// Phrases finds the commands in a finding's advice, so that each can be shown alone and copied. One ends where its sentence
-// does: what has blanks in it is quoted.
+// Phrases finds the commands in a finding's advice, so that each can be shown alone and copied. One ends where its
+// sentence does: arguments with blanks are quoted.
 func Phrases(advice string) []Phrase {
 	var list []Phrase
 	add := func(text string, command bool) {

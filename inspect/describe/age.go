@@ -100,8 +100,8 @@ var steps = [...]struct {
 	{100 * time.Millisecond, "0.1s"},
 }
 
-// Over is the longest round figure that d has reached. Findings say that rather than a running age, so that the same
-// state gives the same finding from one second to the next.
+// Over returns the longest round figure that d has reached. Findings give that rather than a running age, so that the
+// same state gives the same finding from one second to the next.
 func Over(d time.Duration) string {
 	for _, s := range steps {
 		if d >= s.d {

@@ -40,8 +40,8 @@ func Words(parts []string) (string, bool) {
 	return strings.Join(words, " "), true
 }
 
-// Lockscope is a command of this program about a lock; target is how it reaches the backend, and rest what follows, both
-// as words of a shell.
+// Lockscope returns a command of this program about a lock; target names the backend, and rest follows it, both as words
+// of a shell.
 func Lockscope(verb string, id inspect.ID, target, rest string) string {
 	parts := []string{"lockscope", verb, Quote(id.String())}
 	for _, more := range []string{target, rest} {
@@ -66,8 +66,9 @@ func Release(id inspect.ID, target string, name inspect.Untrusted, digest string
 	return Lockscope("release", id, target, rest)
 }
 
-// ZooKeeperCLI is a command of ZooKeeper's own client; client is how it reaches the servers (see inspect.Reach). The path
-// is one argument, blanks and quotes included: zkCli.sh splits what it reads itself, but not its arguments.
+// ZooKeeperCLI returns a command of ZooKeeper's own client; client holds the arguments that reach the servers (see
+// inspect.Reach). The path is one argument, blanks and quotes included: zkCli.sh splits what it reads itself, but not its
+// arguments.
 func ZooKeeperCLI(client, verb, path string) string {
 	command := "zkCli.sh "
 	if client != "" {
@@ -76,8 +77,8 @@ func ZooKeeperCLI(client, verb, path string) string {
 	return command + verb + " " + Quote(inspect.Escape(path))
 }
 
-// RedisCLI is a command of Redis' own client for a master: host:port, or the path of a socket. options are what it needs
-// besides (see inspect.Reach).
+// RedisCLI returns a command of Redis' own client for a master: host:port, or the path of a socket. options are its
+// further arguments (see inspect.Reach).
 func RedisCLI(addr, options, command string) string {
 	words := "redis-cli -s " + Quote(inspect.Escape(addr))
 	if host, port, err := net.SplitHostPort(addr); err == nil {
@@ -111,7 +112,7 @@ func Look(kind inspect.BackendKind, l *inspect.Lock, c *inspect.Contender, clien
 	return list
 }
 
-// lookRedis reads the key on every master: how depends on what the key holds.
+// lookRedis reads the key on every master, by the command for the key's type.
 func lookRedis(l *inspect.Lock, options string) []Command {
 	var list []Command
 	key, ok := Word(l.ID.Path)

@@ -140,7 +140,7 @@ func textOf(s string, now time.Time) string {
 	}
 }
 
-// numberText is a number or, where its name says that it is one of milliseconds, a time.
+// numberText formats a number or, where its name gives milliseconds as its unit, a duration.
 func numberText(name string, v reflect.Value) string {
 	if !strings.HasSuffix(name, "_ms") || !v.CanInt() && !v.CanFloat() {
 		return Printable(fmt.Sprint(v))

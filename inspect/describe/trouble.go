@@ -53,7 +53,7 @@ func briefError(b *inspect.Backend) string {
 	return strings.Join(lines, "; ")
 }
 
-// Cause is the end of a server's error: what comes before it names the server, which whoever reads it knows.
+// Cause returns the end of a server's error, without the server's name, which stands beside it.
 func Cause(text, addr string) string {
 	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
 		text = text[at+len(addr)+2:]

@@ -54,8 +54,7 @@ func BriefOwner(c *inspect.Contender) string {
 	return BriefName(c.Name)
 }
 
-// BriefName is a contender's name in few cells. The end of a znode's name tells it apart; the beginning is the same for
-// all.
+// BriefName shortens a contender's name. The end of a znode's name distinguishes it; the beginning is the same for all.
 func BriefName(name inspect.Untrusted) string {
 	const start, end = 12, 20
 	raw := name.Raw()
