@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Custom is a recipe that somebody describes by patterns: how a lock of theirs is named, and the meaning of its
-// contenders' names, values and data. Keys of Redis are looked for by it (KeyPattern). In ZooKeeper, where everything is
-// walked, what has to be a lock by its shape is read by it: nodes that the server numbered, or one ephemeral node alone.
+// Custom is a user's recipe in patterns: for the names of locks, and for the parts of their contenders' names, values and
+// data. Keys of Redis are looked for by it (KeyPattern). In ZooKeeper, where everything is walked, it decodes the
+// directories that are locks by their shape: with nodes that the server numbered, or one ephemeral node alone.
 type Custom struct {
 	// Name as it is shown.
 	Name string

@@ -25,7 +25,7 @@ const (
 	QueuePrefix = "lockscope:queue:"
 	// AlivePrefix: a hash of when each of these was last heard of, in µs of the server's clock.
 	AlivePrefix = "lockscope:alive:"
-	// ProbePrefix: a string for a few seconds, by which a session tells the masters of a Redlock apart.
+	// ProbePrefix: a string for a few seconds, by which a session distinguishes the masters of a Redlock.
 	ProbePrefix = "lockscope:probe:"
 	// RunPrefix: a string, while a contention run uses the lock.
 	RunPrefix = "lockscope:run:"

@@ -17,7 +17,7 @@ func sequential() Queue {
 	}
 }
 
-// readPrefix and writePrefix are those of the ZooKeeper recipes page ("Shared Locks").
+// readPrefix and writePrefix come from the ZooKeeper recipes page ("Shared Locks").
 func readPrefix(string) string  { return "read-" }
 func writePrefix(string) string { return "write-" }
 

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Single is a lock that one znode is by itself, without a queue: who creates it holds.
+// Single is a lock of one znode, without a queue: its creator holds it.
 type Single struct {
 	Recipe     string
 	Confidence Confidence
 	// Until is the instant until which the lock is held, where its data says so; zero: as long as the node is there.
 	Until time.Time
-	// Free: the node stays, and its data say that nobody holds.
+	// Free: the node stays, and its data mark it free.
 	Free bool
 	// Label that the owner gives itself.
 	Label string
