@@ -139,8 +139,7 @@ func (l *ledger) counts() map[string]int {
 	return counts
 }
 
-// fault is something that a nemesis did: what it touches cannot be expected to be well from its beginning until a while
-// after its end.
+// fault is an act of a nemesis: nothing is demanded of its objects from its beginning until a while after its end.
 type fault struct {
 	kind     string
 	touches  []string // backends, servers and clients
