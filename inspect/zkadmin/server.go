@@ -53,7 +53,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Where + ": " + f.Read + ": " + f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Failures are those of all ways that were tried, in the order of trying. It is the error of all questions.
+// Failures of all ways that were tried, in the order of trying. It is the error of all questions.
 type Failures []*Failure
 
 func (fs Failures) Error() string {

@@ -128,7 +128,8 @@ func TestWordsThatAreNotAllowed(t *testing.T) {
 	}
 }
 
-// An answer that ends anywhere before its end must not be taken for a shorter one: who is cut off would be gone.
+// An answer that ends anywhere before its end must not be taken for a shorter one: the sessions after the cut would be
+// called gone.
 func TestWordsThatAreCut(t *testing.T) {
 	const (
 		conns   = " /127.0.0.1:1[1](queued=0,recved=9,sent=9,sid=0x1,lop=PING,est=1,to=40000)\n /127.0.0.1:2[0](queued=0,recved=1,sent=0)\n\n"
