@@ -96,7 +96,7 @@ type running struct {
 	in  io.WriteCloser
 }
 
-// start runs a program until it says that it is ready. It gets the server's address as its argument.
+// start runs a program until it reports to be ready. It gets the server's address as its argument.
 func start(t *testing.T, p program, dir, addr string) running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
