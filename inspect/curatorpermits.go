@@ -35,8 +35,8 @@ func (l *Lock) MutexOrPermits() bool {
 	return readAsMutex(l) && len(l.Waiters) == 1 && l.Waiters[0].Watch == Missing && l.Waiters[0].awaits == "" && l.Waiters[0].WatchesGone == ""
 }
 
-// showsPermits reports whether the watches say that what was read as a mutex is such a semaphore: somebody waits for another
-// than the one right before it, or several wait for nobody.
+// showsPermits reports whether the watches show a lock that was read as a mutex to be such a semaphore: somebody waits
+// for another than the one right before it, or several wait for nobody.
 func (l *Lock) showsPermits() bool {
 	if !readAsMutex(l) {
 		return false
@@ -160,8 +160,8 @@ func ByWatches(read, was *Lock) *Lock {
 	return l
 }
 
-// carryPermits makes such a semaphore of a newer reading: who held holds, who waited waits as long as the one that it watches
-// is there, and whoever comes waits behind those, or while as many hold as did when somebody waited.
+// carryPermits makes such a semaphore of a newer reading: a holder holds on, a waiter waits as long as the one that it
+// watches is there, and a newcomer waits behind those, or while as many hold as did when somebody waited.
 func (l *Lock) carryPermits(was *Lock) {
 	before, queue := indexOf(was), l.inOrder()
 	if l.permits = was.permits; len(was.Waiters) > 0 {

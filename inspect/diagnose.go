@@ -16,14 +16,14 @@ const (
 )
 
 // Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when somebody waits
-// for it, it can expire, no value has a quorum or it has findings (of many locks less often, see contendedBudget), and, where a backend is read
-// once, at the end. What they find is added to what the sources found. stuckAfter is handed to the rules. Call it before
-// Run.
+// for it, it can expire, no value has a quorum or it has findings (of many locks less often, see contendedBudget), and,
+// where a backend is read once, at the end. Their findings are added to the sources'. stuckAfter is handed to the rules.
+// Call it before Run.
 func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
 	o.rules, o.stuckAfter = rules, stuckAfter
 }
 
-// diagnosed is l with what the rules find in it now behind what its source found; l itself when that is what it has.
+// diagnosed returns l with the rules' present findings behind its source's; l itself when it has these already.
 func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	if len(o.rules) == 0 {
 		return l

@@ -76,7 +76,7 @@ type Event struct {
 	At time.Time
 	// Lock it is about; zero for a backend's.
 	Lock ID
-	// Contender it is about, as it was when it left or as it is; nil when it is about the lock or a backend.
+	// Contender of the event, as it was when it left or as it is; nil for an event of the lock or a backend.
 	Contender *Contender
 	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the
 	// servers report no sessions, or what they last reported of this one was too long ago.

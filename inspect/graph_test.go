@@ -11,7 +11,7 @@ import (
 )
 
 // chain is a lock of these contenders in queue order, the first of which holds; "a" is a session of that label, "?" one
-// of which nobody is known, "r:a" a reader. A ! before the name says that it is a lock of Redis, with a process.
+// of which nobody is known, "r:a" a reader. A ! before the name marks a lock of Redis, with a process.
 func chain(name string, words ...string) *Lock {
 	l := &Lock{ID: ID{"zk", "/" + name}, Kind: KindMutex}
 	reading := true

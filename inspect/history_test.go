@@ -179,7 +179,7 @@ func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 	}
 }
 
-// A reading that took long is off by as much: that is no renewal, and where one was, it was when its key says.
+// A reading that took long is off by as much: that is no renewal, and a true one is dated by its key.
 func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}

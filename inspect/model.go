@@ -98,7 +98,7 @@ func (l *Lock) Contender(name Untrusted) (Contender, bool) {
 	return Contender{}, false
 }
 
-// ContenderState is that of a contender in the queue.
+// ContenderState distinguishes holders from waiters.
 type ContenderState string
 
 // The states of a contender. Pending: a semaphore lease that exists but is not granted.
@@ -120,7 +120,7 @@ const (
 
 // Contender is one entry in a lock's queue.
 type Contender struct {
-	// Name is the znode's name, or the Redis value: what force-release guards by. Values longer than 1 KiB are cut
+	// Name is the znode's name, or the Redis value: force-release is guarded by it. Values longer than 1 KiB are cut
 	// there and Digest holds sha256:HEX of the whole.
 	Name   Untrusted
 	Digest string
@@ -321,9 +321,9 @@ type Cost struct {
 	// seconds.
 	Requests  uint64
 	PerSecond float64
-	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is how many of them a
-	// second our budget allows on all servers together, short bursts not counted; 0: it sets no bound. Half of it while
-	// Slowed: the servers answer much more slowly than at the start.
+	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is the rate that
+	// our budget allows on all servers together, short bursts not counted; 0: it sets no bound. Half of it while Slowed:
+	// the servers answer much more slowly than at the start.
 	Trips          uint64
 	TripsPerSecond float64
 	Limit          float64

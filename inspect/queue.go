@@ -25,7 +25,7 @@ type Znode struct {
 	Czxid          int64
 	Version        int32
 	EphemeralOwner int64
-	// Created, and Modified: when its data were last written.
+	// Created, and Modified for the last write of its data, by the server's clock.
 	Created, Modified time.Time
 }
 
@@ -39,7 +39,7 @@ type Directory struct {
 	Data []byte
 	// Parts are the children of those directories of recipe.Parts that exist, by place.
 	Parts map[string][]Znode
-	// Lease is the znode of a lease (Znode.IsLease) that there was when it was last seen; nil where none is remembered.
+	// Lease is the last znode of a lease (Znode.IsLease) that was seen; nil where none is remembered.
 	Lease *Znode
 	// Now is the time, by our clock, for which leases are judged; zero means the time of reading.
 	Now time.Time

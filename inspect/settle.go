@@ -31,8 +31,8 @@ type dueSuspicion struct {
 }
 
 // settle takes in what the rules found of a lock that may pass, each with the instant as of which that is known, and
-// removes what has not stood for long enough. blindUntil is when we last had sight again: nobody knows that a state
-// which was not reported yet stood in between.
+// removes what has not stood for long enough. blindUntil is the end of our last blindness: a state that was not reported
+// yet need not have stood in between.
 func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time) (told []Finding) {
 	before := s.of[id]
 	if len(found) == 0 {
@@ -89,8 +89,9 @@ func (o *Observer) askAgain(now time.Time) {
 	}
 }
 
-// Lasting is the snapshot without the findings about locks that an earlier one did not have, of the rules that passing names:
-// what one look sees halfway is gone at the next. Votes that have changed since are another state of the lock.
+// Lasting returns the snapshot without the findings about locks that an earlier one did not have, of the rules that
+// passing names: what one look sees halfway is gone at the next. Votes that have changed since are another state of the
+// lock.
 func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Snapshot {
 	lasting := *s
 	lasting.locks, lasting.owners = table{}, &owners{}

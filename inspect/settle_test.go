@@ -94,7 +94,7 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 	}
 }
 
-// A backend that is read once has no second look of its own: who reads it looks twice (see Lasting).
+// A backend that is read once has no second look of its own: its reader looks twice (see Lasting).
 func TestWhatMayPassIsToldAtOnceByOneLook(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce

@@ -9,25 +9,25 @@ type Aspect string
 const (
 	// AspectLocks: which locks there are; of a backend, or of a directory or pattern in it.
 	AspectLocks Aspect = "locks"
-	// AspectKind: whether it is a lock, of which kind and library.
+	// AspectKind: its being a lock, its kind and its library.
 	AspectKind Aspect = "kind"
-	// AspectHolders: who holds it. The lock's state is then unknown, unless other masters decide it.
+	// AspectHolders: the holders. The lock's state is then unknown, unless other masters decide it.
 	AspectHolders Aspect = "holders"
-	// AspectWaiters: who waits for it; there may be more than are listed.
+	// AspectWaiters: the waiters; there may be more than are listed.
 	AspectWaiters Aspect = "waiters"
-	// AspectExpiry: when it expires.
+	// AspectExpiry: the time of its expiry.
 	AspectExpiry Aspect = "expiry"
-	// AspectVotes: what one or more masters hold under its key.
+	// AspectVotes: the values of one or more masters under its key.
 	AspectVotes Aspect = "votes"
-	// AspectWatches: who watches whom.
+	// AspectWatches: the waiters' watches.
 	AspectWatches Aspect = "watches"
 	// AspectSessions: which clients the sessions are, and whether they live.
 	AspectSessions Aspect = "sessions"
-	// AspectOwner: what the contenders' data says of who they are.
+	// AspectOwner: the owners, as the contenders' data names them.
 	AspectOwner Aspect = "owner"
 	// AspectServer: a server's role, start, clock, memory or persistence.
 	AspectServer Aspect = "server"
-	// AspectChanges: what happens between two readings, on a server that is polled.
+	// AspectChanges: the events between two readings, on a server that is polled.
 	AspectChanges Aspect = "changes"
 )
 
