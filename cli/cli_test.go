@@ -175,7 +175,7 @@ func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
 	}
 }
 
-// A server that answers and refuses us is there: what to check is the login, and nothing else is said.
+// A server that answers and refuses us is there: the advice is about the login, and nothing else.
 func TestARefusedLoginSaysWhatToCheck(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)

@@ -226,7 +226,7 @@ func enumerate(on []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(on[:named], ", "), len(on)-named)
 }
 
-// evidence puts what a finding rests on into words, but for its cause; of one that is not certain it says that too.
+// evidence words the evidence of a finding, but for its cause, and the confidence of one that is not certain.
 func evidence(f inspect.Finding, at time.Time) string {
 	var parts []string
 	for _, fact := range describe.Evidence(f.Evidence, at, "cause") {

@@ -52,7 +52,7 @@ func (a *app) newLab(s setup, forget func(inspect.ID)) *labDriver {
 // onFirst is the name of a contention on the first of several masters.
 const onFirst = "mutex on one master"
 
-// Backends are those of the targets.
+// Backends returns those of the targets.
 func (l *labDriver) Backends() []lab.Backend {
 	list := make([]lab.Backend, len(l.setup.targets))
 	for i, t := range l.setup.targets {

@@ -189,8 +189,8 @@ func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
 	return s, nil
 }
 
-// masters are the options of the target's Redis masters. Of Sentinels one must know the master: what go-redis says of it is
-// that none can be reached.
+// masters returns the options of the target's Redis masters. Of Sentinels one must know the master, since go-redis only
+// reports that none can be reached.
 func (q *lockChoice) masters(ctx context.Context) ([]*redis.UniversalOptions, error) {
 	config, err := q.target.TLS.Config()
 	if err != nil {

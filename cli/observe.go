@@ -115,7 +115,7 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 func (a *app) judge(backends []*inspect.Backend) error {
 	for _, b := range backends {
 		if b.State == inspect.Down {
-			continue // that is said below, and is why nothing of it was seen
+			continue // reported below, and the cause that nothing of it was seen
 		}
 		for _, f := range b.Findings {
 			a.say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice)

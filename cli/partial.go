@@ -54,8 +54,8 @@ func silent(s *inspect.Server) bool {
 // hides reports whether a finding may be hidden in what was not seen. What happens between two readings is none of a look's.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
-// judgePartial is the exit code of a look of which not everything was seen. allowed: what was seen is enough, as long as
-// every backend showed something.
+// judgePartial returns the exit code of an incomplete look. allowed: what was seen is enough, as long as every backend
+// showed something.
 func (a *app) judgePartial(s *inspect.Snapshot, allowed bool) error {
 	down := slices.DeleteFunc(slices.Clone(s.Backends), func(b *inspect.Backend) bool { return b.State != inspect.Down })
 	failed := a.judgeStates(down)

@@ -171,8 +171,8 @@ func (r *release) check(ctx context.Context, args []string) (act.Request, error)
 	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter}, err
 }
 
-// misnamed advises where the owner is what is shown of a contender rather than its name; nil where it is not. Which one
-// is meant is not guessed.
+// misnamed advises where the owner was given by a contender's label rather than its name; nil where it was not. No choice
+// is guessed.
 func (r *release) misnamed(p act.Preview) error {
 	switch {
 	case len(p.Alike) == 0 || p.Seen != nil:

@@ -141,7 +141,8 @@ func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {
 // widestName limits the column of names, in cells.
 const widestName = 40
 
-// text is an event as a line: local time, what, where, who or why. offset is the backend's clock minus ours.
+// text returns an event as a line: local time, kind, lock, then owner or reason. offset is the backend's clock minus
+// ours.
 func (w *watch) text(e inspect.Event, offset time.Duration) string {
 	name := e.Lock.String()
 	if e.Lock == (inspect.ID{}) && e.Backend != nil {
