@@ -14,8 +14,8 @@ func (t *Theme) Bar(n, most, width int) string {
 	return strings.Repeat(t.Glyphs.Bar, min(width, max(1, cells)))
 }
 
-// Gauge is a bar that runs down, width cells in all: the part that is left and the part that is gone. fraction is what
-// is left, 0 to 1. It moves by half cells where there is a glyph for them.
+// Gauge returns a bar that runs down, width cells in all: the part that is left and the part that is gone. fraction is
+// left, 0 to 1. It moves by half cells where there is a glyph for them.
 func (t *Theme) Gauge(fraction float64, width int) (full, rest string) {
 	g := t.Glyphs
 	width = max(0, width)

@@ -15,13 +15,13 @@ type Glyphs struct {
 	Branch, LastBranch string
 	// Crumb stands between breadcrumbs, Dot between facts, Rule fills a line, Cursor marks the selected row.
 	Crumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost, AtLeast string
-	// Bar is the full cell of a bar; the rest are those of a bar that runs down. They are low, so that bars in rows below
+	// Bar is the full cell of a bar; the others are for a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
 	Bar, BarFull, BarHalf, BarRest string
 	// The cells of a contender's lane: it waits, holds, did either before we looked, was there when we began to look,
 	// left without a grant. LaneStart marks the beginning of our look.
 	LaneWait, LaneHold, LaneUnclear, LaneOpen, LaneLeft, LaneStart string
-	// Up and Down say that a list goes on; Opened and Closed that a group of rows is or is not shown.
+	// Up and Down mark a list that goes on; Opened and Closed a group of rows that is or is not shown.
 	Up, Down, Opened, Closed string
 	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events that no state's sign stands for.
 	Handover, Expired, Forced, Cleared, Came, Went string

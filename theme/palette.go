@@ -119,7 +119,7 @@ func colour(name string) color.Color {
 	return lipgloss.Color(name)
 }
 
-// colours are those of a theme on a terminal.
+// colours returns a theme's, for a terminal's background and profile.
 func colours(o Options) [roles]color.Color {
 	var out [roles]color.Color
 	of16 := of16(o)
