@@ -17,8 +17,8 @@ const (
 	watchRecursive = 1 // AddWatchMode.PERSISTENT_RECURSIVE
 )
 
-// Read is one read of a multiRead: of a node's data and Stat, and with Children also of the names of its children. A multiRead
-// knows no exists: what may not be read has to be asked for by itself.
+// Read is one read of a multiRead: of a node's data and Stat, and with Children also of the names of its children. A
+// multiRead knows no exists: a node that may not be read has to be asked for by itself.
 type Read struct {
 	Path     string
 	Children bool
@@ -152,7 +152,7 @@ func (s *ReadSize) Items() int {
 	return s.most
 }
 
-// Answered takes in a reply's length: what worked may be doubled.
+// Answered takes in a reply's length: a size that worked may be doubled.
 func (s *ReadSize) Answered(items, bytes int) {
 	if items == 0 {
 		return

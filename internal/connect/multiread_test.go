@@ -146,7 +146,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 	})
 }
 
-// A server of before 3.6 says that it does not know these, and ends the session.
+// A server before 3.6 answers that it does not know these, and ends the session.
 func TestAnOldServerSaysSo(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
 	for _, r := range []connect.Request{connect.MultiRead([]connect.Read{{Path: "/"}}), connect.WatchBelow("/")} {

@@ -107,8 +107,8 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 	return conn, nil
 }
 
-// Session returns the id and the negotiated timeout of the newest connect response; zeros before the first, and after
-// the server said that the session has expired.
+// Session returns the id and the negotiated timeout of the newest connect response; zeros before the first, and after the
+// server reported the session as expired.
 func (t *Tap) Session() (id int64, timeout time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,9 +16,9 @@ func (c Claim) Overtakes(waiter Claim) bool {
 	return waiter.Place-c.Place < 0 && !(c.Shared && waiter.Shared)
 }
 
-// Overtaken are the waiters that a grant overtakes, by their index. spare is how many contenders more could hold the lock beside
-// those that do, as with a semaphore: so many of the first in line may be about to hear of grants of their own, and are not
-// overtaken.
+// Overtaken returns the waiters that a grant overtakes, by their index. spare is the number of further contenders that
+// could hold the lock beside those that do, as with a semaphore: so many of the first in line may be about to hear of
+// grants of their own, and are not overtaken.
 func Overtaken(granted Claim, waiters []Claim, spare int) []int {
 	var passed []int
 	for i, w := range waiters {

@@ -116,7 +116,7 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	return zk
 }
 
-// Cut holds back, in silence, what one member sends to another.
+// Cut holds back, in silence, the bytes from one member to another.
 func (e *Ensemble) Cut(from, to int) {
 	for _, w := range e.wires[[2]int{from, to}] {
 		w.Stop(ToServer)

@@ -275,8 +275,8 @@ func (m *member) follow() {
 	}
 }
 
-// beat is the leader's: pings every half tick, what followers report with them, who is silent for too long, and the end of
-// sessions.
+// beat does the leader's work of every half tick: pings, the followers' reports with them, members that are silent for
+// too long, and the end of sessions.
 func (e *Ensemble) beat() {
 	ticks := time.NewTicker(e.cfg.TickTime / 2)
 	defer ticks.Stop()
@@ -509,7 +509,7 @@ func (s *Server) cutOff(id int64) {
 	}
 }
 
-// handle is Server.handle on a member of an ensemble: what reads is answered here, what changes goes through the log.
+// handle is Server.handle on a member of an ensemble: reads are answered here, changes go through the log.
 func (m *member) handle(c *conn, packet []byte) bool {
 	s := m.server
 	d := &decoder{buf: packet}
