@@ -199,7 +199,7 @@ func (g *grant) hold(ctx context.Context) *Hold {
 	return &Hold{grant: g, ctx: valuesOf{own, ctx}, end: end}
 }
 
-// leave takes one hold off and says whether it was the last.
+// leave takes one hold off and reports whether it was the last.
 func (g *grant) leave() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

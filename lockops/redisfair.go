@@ -10,8 +10,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Who waits stands in a queue
-// beside the key; who releases hands the key to the first waiter that is alive, in the same script, and notifies it alone.
+// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters stand in a queue
+// beside the key; a release hands the key to the first waiter that is alive, in the same script, and notifies it alone.
 //
 // A waiter that keeps silent for two heartbeats loses its place in the queue to others, one that dies between two of them
 // costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. What was handed over has a TTL of one
@@ -101,7 +101,7 @@ func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 	return wait
 }
 
-// handed reads the message of who handed the lock over, and returns until when it is ours without asking again: the
+// handed reads the message of a handover, and returns the end of our validity without asking again: the
 // server's clock gives the time from our newest request to the start of the TTL, and that request was sent at a time of ours. When
 // the message was under way, or we were asleep, for most of that TTL, the server has to be asked.
 func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok bool) {
@@ -121,6 +121,6 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 	return until, true
 }
 
-// TryAcquire asks once, or again while answers are lost, for at most two request limits. It never queues: who waits goes
+// TryAcquire asks once, or again while answers are lost, for at most two request limits. It never queues: waiters go
 // before it.
 func (m *RedisFairMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }

@@ -39,7 +39,7 @@ type identities struct {
 // lentIdentity is for how long what an adopted client's server said of itself holds: its connections are not seen.
 const lentIdentity = time.Second
 
-// identify asks a master who it is, unless it was asked since the newest connection was made.
+// identify reads a master's identity, unless it was asked since the newest connection was made.
 func (m *master) identify(limit time.Duration) error {
 	s := m.session
 	if len(s.masters) == 1 || s.opts.unchecked {

@@ -35,7 +35,7 @@ type master struct {
 	pendingReleases  map[string][]chan struct{} // votes that are being taken back, by key
 }
 
-// meet reads a master's clock and who it is.
+// meet reads a master's clock and identity.
 func (m *master) meet(limit time.Duration) error {
 	if err := m.identify(limit); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (m *master) meet(limit time.Duration) error {
 	return err
 }
 
-// releasing notes that a vote is about to be taken back; done says that the master has answered, or has not in time.
+// releasing notes that a vote is about to be taken back, until done is called: the master has answered, or has not in time.
 func (m *master) releasing(key string) (done func()) {
 	ended := make(chan struct{})
 	m.mu.Lock()
@@ -75,7 +75,7 @@ func (m *master) releasing(key string) (done func()) {
 	}
 }
 
-// releases is what awaitReleases is to wait for: the votes for a key that are being taken back now.
+// releases are the votes for a key that are being taken back now; awaitReleases waits for them.
 func (m *master) releases(key string) []chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,7 +184,7 @@ type request struct {
 	since  int64         // by when to stand in the queue (see acquire.lua)
 	beat   time.Duration // the heartbeat of a fair lock, else 0
 	name   string        // of the waiter, when it is not the value
-	polite bool          // let all who wait go first
+	polite bool          // let all waiters go first
 }
 
 // notInQueue is since of a request that takes the lock or leaves nothing.

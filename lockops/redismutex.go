@@ -13,7 +13,7 @@ import (
 // RedisMutex is an exclusive lock in one Redis: a key with a random value and a TTL (redis.io, "Distributed locks", single
 // instance). Any client that takes the same key by SET NX PX is kept out, and keeps out.
 //
-// Who waits stands in a sorted set beside the key. A release wakes the first of them, which for 20 ms goes before all
+// Waiters stand in a sorted set beside the key. A release wakes the first of them, which for 20 ms goes before all
 // others of this package: about first come, first served, but a client of another library may take the key at any time.
 type RedisMutex struct{ redisKey }
 

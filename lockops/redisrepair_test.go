@@ -331,7 +331,7 @@ func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
 	})
 }
 
-// TestAForcedReleaseIsHeardOf: who takes a lock away publishes on its channel, and the holder knows at once, long before
+// TestAForcedReleaseIsHeardOf: a forced release publishes on the lock's channel, and the holder knows at once, long before
 // it would have renewed.
 func TestAForcedReleaseIsHeardOf(t *testing.T) {
 	m := servertest.StartRedis(t)

@@ -132,7 +132,7 @@ func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
 	return s, nil
 }
 
-// meet asks all masters at once for their time and, where there are several, who they are. It waits for a majority.
+// meet asks all masters at once for their time and, where there are several, their identities. It waits for a majority.
 func (s *RedisSession) meet(ctx context.Context) error {
 	if !s.enter() {
 		return ErrClosed

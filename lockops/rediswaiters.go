@@ -22,7 +22,7 @@ type waiter struct {
 	turn *turn
 }
 
-// turn is the message to who is next.
+// turn is the message to the next waiter.
 type turn struct {
 	token uint64
 	at    int64         // the server's clock when it gave the lock, in µs since 1970; 0: it only said to look
@@ -70,7 +70,7 @@ func (ws *waiters) notify(message string) {
 	w.poke()
 }
 
-// look lets all look who wait for a lock, or for any.
+// look wakes all waiters for a lock, or for any, to look again.
 func (ws *waiters) look(lock string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // (redis.io, "Distributed locks with Redis": the Redlock algorithm). The key is a plain one: clients of other Redlock
 // libraries are kept out, and keep out. The masters must be an odd number of distinct servers; see WithUncheckedMasters.
 //
-// Who waits stands in a sorted set on the first master that answers, and who finds the lock contended asks that master
+// Waiters stand in a sorted set on the first master that answers, and a contender that finds the lock contended asks that master
 // alone before the others, so that votes are seldom split. That is for speed only: the votes decide.
 //
 // It has no fencing token; see the package documentation for what else it cannot promise.
@@ -25,7 +25,7 @@ type Redlock struct {
 	session *RedisSession
 	opts    options
 	lock    lockKey
-	// The keys of scripts: the lock's, and with that of who waits.
+	// The keys of scripts: the lock's, and with that of its waiters.
 	key, keyAndTurns scriptKeys
 }
 

@@ -18,7 +18,7 @@ type election struct {
 	cast  chan *vote
 	over  atomic.Bool // taken back: nobody needs to be asked any more
 
-	// of who counts
+	// used by the counting goroutine alone
 	open, yes int
 	refusals  []*vote // of masters on which somebody else has the key
 	bad       []error

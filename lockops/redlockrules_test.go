@@ -272,7 +272,7 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 	})
 }
 
-// TestRedlockWaiterLeavesAllMasters: who gives up stands among the waiters of no master any more, also not of one that
+// TestRedlockWaiterLeavesAllMasters: a waiter that gives up stands among those of no master any more, also not of one that
 // ordered them before another did.
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

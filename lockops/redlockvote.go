@@ -11,7 +11,7 @@ import (
 type vote struct {
 	e      *election
 	master *master
-	asked  bool // of who counts
+	asked  bool // used by the counting goroutine alone
 
 	// On the master that orders the waiters: that it is, the waiter's name and place, whether it lets others go first.
 	queues bool
@@ -153,7 +153,7 @@ func (v *vote) takeBack(back chan<- error, done func()) {
 	}
 }
 
-// release deletes the key; waits says that somebody waits for the lock.
+// release deletes the key; waits reports whether somebody waits for the lock.
 func (v *vote) release() (waits bool, err error) {
 	l := v.e.l
 	keys := l.key

@@ -8,7 +8,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// zkAlone spares the listing to who takes a lock again and again that nobody else wants.
+// zkAlone spares the listing where a lock is taken again and again that nobody else wants.
 //
 // ZooKeeper numbers sequential nodes by how many nodes were ever created in their directory (its cversion). If a node of
 // ours was alone there, has been deleted, and our next one has the next number, then nobody else has created anything in

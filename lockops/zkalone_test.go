@@ -26,7 +26,7 @@ func taken(t *testing.T, s *lockops.ZKSession, l lockops.Locker) (number int32) 
 	return number
 }
 
-// TestAloneSeesWhoCame: who has taken a lock alone, and so asks for no listing, is not granted it when others have come in
+// TestAloneSeesWhoCame: a contender that took a lock alone, and so asks for no listing, is not granted it when others have come in
 // between: before its next node or, by the same number, in a directory that was made anew; also while it was not connected.
 func TestAloneSeesWhoCame(t *testing.T) {
 	// come creates n nodes of others before ours is created again.

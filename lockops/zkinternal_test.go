@@ -10,7 +10,7 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// TestZ15_OrderIsByNumber, also after the server's counter has wrapped, and never by name; who is not listed is not first.
+// TestZ15_OrderIsByNumber, also after the server's counter has wrapped, and never by name; a node that is not listed is not first.
 func TestZ15_OrderIsByNumber(t *testing.T) {
 	const guid = "_c_aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa-lock-"
 	const other = "_c_bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb-lock-"

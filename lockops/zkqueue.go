@@ -95,7 +95,7 @@ func (q *zkQueue) acquire(ctx context.Context, mode recipe.Mode) (*Hold, error) 
 	}
 }
 
-// tryAcquire takes the lock if nobody is there who excludes it.
+// tryAcquire takes the lock if no contender excludes it.
 func (q *zkQueue) tryAcquire(ctx context.Context, mode recipe.Mode) (*Hold, error) {
 	if err := q.session.enter(); err != nil {
 		return nil, acquireError(q.lock, err)

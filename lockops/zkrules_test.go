@@ -400,7 +400,7 @@ func TestGrantsWhileSessionsEnd(t *testing.T) {
 	release(t, acquire(t, m))
 }
 
-// TestCloseEndsAnAcquire: Close ends who waits and who holds, and leaves nothing.
+// TestCloseEndsAnAcquire: Close ends waits and holds, and leaves nothing.
 func TestCloseEndsAnAcquire(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	for _, adopt := range []bool{false, true} {

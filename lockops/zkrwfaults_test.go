@@ -303,7 +303,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	})
 }
 
-// inUse counts who holds a lock.
+// inUse counts a lock's holders.
 type inUse struct{ readers, writers atomic.Int32 }
 
 func (u *inUse) enter(t testing.TB, mode byte) {
@@ -328,7 +328,7 @@ func (u *inUse) leave(mode byte) {
 	}
 }
 
-// visit takes the lock once in some way, and says how many holds it got.
+// visit takes the lock once in some way, and returns the number of holds that it got.
 func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lockops.Option) int {
 	mode := "rrw"[rand.N(3)]
 	l := side(s, path, mode, recipe)()

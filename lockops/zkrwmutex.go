@@ -79,7 +79,7 @@ func (l *zkSide) take(ctx context.Context, queue func(context.Context, recipe.Mo
 	return queue(ctx, l.mode)
 }
 
-// reenter gives a hold to whom the context says that it holds the lock already; both results are nil for anybody else.
+// reenter gives a hold where the context is that of a hold of the lock; otherwise both results are nil.
 func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 	var reads bool
 	for g := grantOf(ctx, l.queue.lock); g != nil; g = g.inside {

@@ -167,7 +167,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 	})
 }
 
-// TestZ20_ReadInsideOfAWrite: who writes may read, and keeps that when the write is released; nobody gets in between.
+// TestZ20_ReadInsideOfAWrite: a writer may read, and keeps that when the write is released; nobody gets in between.
 func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)

@@ -27,7 +27,7 @@ const (
 	Unsupported Reason = "unsupported"
 )
 
-// Request names what is to be released, as the operator saw it.
+// Request names the contender to be released, as the operator saw it.
 type Request struct {
 	ID inspect.ID
 	// Lock as it was on the screen; nil when only the owner's name is known, as on the command line.
@@ -113,11 +113,11 @@ var ErrUnreachable = errors.New("server could not be asked")
 
 // Releaser force-releases locks of one backend.
 type Releaser interface {
-	// Preview reads the lock again and says what Execute would do. It changes nothing.
+	// Preview reads the lock again and returns the effects of Execute. It changes nothing.
 	Preview(ctx context.Context, r Request) (Preview, error)
 	// Execute does what p shows, if the server still shows the contender that was seen. confirmed says how the
 	// operator agreed ("typed", "--yes") and goes into the audit file. A refusal is a Result with a Reason; an error
-	// means that a server could not be asked, and Result says what happened up to then. When ctx ends before the removal
+	// means that a server could not be asked, and Result has the outcome up to then. When ctx ends before the removal
 	// is sent, it is not sent any more.
 	Execute(ctx context.Context, p Preview, confirmed string) (Result, error)
 }

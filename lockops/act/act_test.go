@@ -268,7 +268,7 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 	})
 }
 
-// Who waits for a lock of our own package hears of the forced release at once, as of any other.
+// A waiter for a lock of our own package hears of the forced release at once, as of any other.
 func TestReleaseWakesWaiters(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)

@@ -104,7 +104,7 @@ func (l line) as(p phase) line {
 	return l
 }
 
-// outcome is the line that says what became of what this one announced.
+// outcome is the line of the result that belongs to this one, an intent.
 func (l line) outcome(p phase, r Result, err error) line {
 	after := l.as(p)
 	after.Released, after.Unknown, after.Reason, after.Detail = &r.Released, r.Unknown, r.Reason, inspect.Escape(r.Detail)

@@ -56,7 +56,7 @@ func (r *Redis) failed(i int, command, key string, err error) error {
 	return fmt.Errorf("master %s: %w", r.target.Servers[i], refusedBy(command, key, err.Error(), err))
 }
 
-// refusedBy names the right that is missing where the server says that one is.
+// refusedBy names the missing right where the server's error is about one.
 func refusedBy(command, key, text string, err error) error {
 	if deniedText(text) == "" {
 		text = ofScript.ReplaceAllString(text, "")

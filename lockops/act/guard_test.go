@@ -87,7 +87,7 @@ func (q *confirmedRelease) there(t *testing.T, index int) bool {
 	return ok
 }
 
-// Who was confirmed as a waiter and holds the lock by now is not removed.
+// A contender that was confirmed as a waiter and holds the lock by now is not removed.
 func TestWaiterThatHoldsByNowIsNotRemoved(t *testing.T) {
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.remove(t, 0)
@@ -177,7 +177,7 @@ func TestLostAnswerOfADelete(t *testing.T) {
 	}
 }
 
-// unanswering loses the answers of deletes; done says whether they are executed.
+// unanswering loses the answers of deletes, which are executed if done.
 type unanswering struct {
 	ZKConn
 	done bool
@@ -397,7 +397,7 @@ func (s *stopping) EvalSha(ctx context.Context, sha string, keys []string, args 
 	return s.UniversalClient.Eval(ctx, scriptText("string"), keys, args...)
 }
 
-// Who is next waits: that it will hold is not said before it does.
+// The next one waits: it is not called a holder before it holds.
 func TestNextIsShownAsItIs(t *testing.T) {
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		if q.preview.Next == nil || q.preview.Next.State != inspect.Waiting {
@@ -410,7 +410,7 @@ func TestNextIsShownAsItIs(t *testing.T) {
 	})
 }
 
-// A release of python-redis-lock wakes who waits, by the list that its library waits on.
+// A release of python-redis-lock wakes a waiter, by the list that its library waits on.
 func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)

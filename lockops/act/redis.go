@@ -79,7 +79,7 @@ func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, stri
 	return v, value, r.failed(i, "get", key, err)
 }
 
-// refusedValue reports whether who holds the key is unknown for want of a right.
+// refusedValue reports whether the key's holder is unknown for want of a right.
 func refusedValue(v inspect.Vote) bool {
 	return slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectHolders && u.Right != "" })
 }

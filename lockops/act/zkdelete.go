@@ -57,7 +57,7 @@ func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, fai
 	return result, failed
 }
 
-// deletion removes a node and says why it did not.
+// deletion removes a node; refused, it returns the reason.
 type deletion func() (Reason, string, error)
 
 // deletion is the request that removes the contender. The request is never sent again by itself.

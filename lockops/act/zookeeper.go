@@ -35,7 +35,7 @@ type ZooKeeper struct {
 }
 
 // NewZooKeeper releases locks of the ensemble behind conn. target is named in the audit file; its chroot is put before
-// every path. recipes say who holds and who waits in locks of theirs.
+// every path. recipes decide between holders and waiters in locks of theirs.
 func NewZooKeeper(conn ZKConn, target Target, audit *Audit, recipes ...recipe.Custom) *ZooKeeper {
 	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes}
 }

@@ -27,7 +27,7 @@ type arena struct {
 	faults []fault
 	// heal ends all faults and waits until the servers serve.
 	heal func(t *testing.T)
-	// left lists what the locks of a round left behind; empty when nothing is.
+	// left lists the nodes and keys that the locks of a round left behind.
 	left func(ctx context.Context, cfg Config) ([]string, error)
 	// watches are the paths that connected sessions watch, and the number of sessions that have ended whose watches a server
 	// still has; nil where there are none.

@@ -196,7 +196,7 @@ type step struct {
 }
 
 // lockModel is a lock with so many permits: whoever takes one must find it free, and only that one frees it. Its state is the
-// sorted list of who holds.
+// sorted list of holders.
 func lockModel(permits int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return []int(nil) },

@@ -25,7 +25,7 @@ func held(worker int, from, to int64, token uint64, lost bool) []Record {
 	return []Record{with(from, OpAcquire, ""), with(from+1, OpGranted, ""), with(to, OpRelease, ""), with(to+1, OpReleased, "")}
 }
 
-// The checks find what is wrong in made-up histories, and nothing else.
+// The checks find the faults planted in made-up histories, and nothing else.
 func TestChecksFindWhatIsWrong(t *testing.T) {
 	stall := Record{Worker: 1, Op: OpStall, Since: ms(120), At: ms(300)}
 	forced := Record{Op: OpForced, Lock: "l", Since: ms(60), At: ms(70)}

@@ -6,7 +6,7 @@ import (
 	"lockscope/internal/fairness"
 )
 
-// ledger is what has happened in a run, and what follows from it. It is a plain value without clock or lock: the caller
+// ledger keeps a run's events and the figures that follow from them. It is a plain value without clock or lock: the caller
 // gives the times, and calls one method after another.
 type ledger struct {
 	permits int
@@ -41,7 +41,7 @@ type lane struct {
 	overlap bool  // of its present hold: counted already
 }
 
-// holders are those who hold the lock now.
+// holders of the lock now.
 type holders struct{ exclusive, shared int }
 
 // excludes reports whether a grant beside these holders is an overlap.
@@ -208,7 +208,7 @@ func (l *ledger) fence(i int, token uint64) {
 	}
 }
 
-// release notes that a holder begins to give the lock back. handsOver: who waits can get it by that.
+// release notes that a holder begins to give the lock back. handsOver: a waiter can get it by that.
 func (l *ledger) release(i int, at time.Time, handsOver bool) Event {
 	c := &l.lanes[i]
 	c.Held += at.Sub(c.Since)
@@ -263,7 +263,7 @@ func (l *ledger) think(i int, at time.Time) { l.turn(i, Thinking, at) }
 // leave notes that a contender has ended.
 func (l *ledger) leave(i int, at time.Time) { l.turn(i, Done, at) }
 
-// stuck is for how long nothing has happened while all who have not ended wait for the servers.
+// stuck is the time in which nothing has happened while all that have not ended wait for the servers.
 func (l *ledger) stuck(at time.Time) time.Duration {
 	waits := false
 	for i := range l.lanes {

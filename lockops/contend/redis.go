@@ -101,7 +101,7 @@ type oneSilent struct{ error }
 
 func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }
 
-// mark leaves word of the run, and says whether somebody else uses the lock: something stays beside it that no run has
+// mark leaves word of the run, and reports whether somebody else uses the lock: something stays beside it that no run has
 // left.
 func (a *redisTarget) mark(ctx context.Context, keys []string, exists bool) (used bool, err error) {
 	c := a.clients[0]

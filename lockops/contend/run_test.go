@@ -11,7 +11,7 @@ import (
 	"lockscope/lockops"
 )
 
-// fakeTarget is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose says who is
+// fakeTarget is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose picks the one that is
 // next, and permits how many may hold it at once although it says one.
 type fakeTarget struct {
 	permits int
@@ -368,7 +368,7 @@ func TestSnapshotsOfARunUnderWay(t *testing.T) {
 }
 
 func BenchmarkMonitor(b *testing.B) {
-	// What a grant costs besides the lock: queue, place, grant, token, release.
+	// The cost of a grant besides the lock: queue, place, grant, token, release.
 	run := &Run{ledger: newLedger(make([]bool, 8), 1), events: make(chan Event)}
 	run.ledger.begin(time.Now())
 	for i := 1; i < 8; i++ {

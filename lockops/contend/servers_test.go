@@ -320,7 +320,7 @@ func wantExists(t *testing.T, target Target) {
 	}
 }
 
-// What a run left that was killed is not somebody else's lock: the next run takes it over, and removes it.
+// The remains of a killed run are not somebody else's lock: the next run takes them over, and removes them.
 func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -344,7 +344,7 @@ func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 	})
 }
 
-// Who came to use the lock meanwhile keeps it.
+// Somebody who came to use the lock meanwhile keeps it.
 func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -401,7 +401,7 @@ func TestATakenLockIsALoss(t *testing.T) {
 	})
 }
 
-// Without a server no run begins; with one that goes away a run ends all the same, and says that it could not look.
+// Without a server no run begins; with one that goes away a run ends all the same, and reports that it could not look.
 func TestServersThatAreAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

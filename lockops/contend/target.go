@@ -16,7 +16,7 @@ type Target interface {
 	Open(ctx context.Context) error
 	// Join connects a contender, with a session of its own. It is called by several goroutines.
 	Join(ctx context.Context, contender int) (Member, error)
-	// Close removes what Open and the contenders have made, when all of them are closed, and says what is left.
+	// Close removes what Open and the contenders have made, when all of them are closed, and lists the rest.
 	Close(ctx context.Context) (left []string, err error)
 }
 
