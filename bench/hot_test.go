@@ -27,7 +27,7 @@ const (
 	watchEnv = "LOCKSCOPE_BENCH_WATCH"
 )
 
-// BenchmarkHotLock hands a lock over as fast as the server can for five seconds and says what watching it costs, with
+// BenchmarkHotLock hands a lock over as fast as the server can for five seconds and reports the cost of watching it, with
 // the budget of the terminal UI, in a process of its own: requests, and processor time by the kernel's account. The end
 // state must be right.
 func BenchmarkHotLock(b *testing.B) {
@@ -52,7 +52,7 @@ func BenchmarkHotLock(b *testing.B) {
 }
 
 // hotQueue returns a function that has the head of a queue leave and another join its end, in one transaction, and
-// returns the name of who is next.
+// returns the name of the next one.
 func hotQueue(b *testing.B, conn *zk.Conn) func() string {
 	acl := zk.WorldACL(zk.PermAll)
 	if _, err := conn.Create(hotLock, nil, 0, acl); err != nil {

@@ -23,7 +23,7 @@ const (
 	changes = 50
 )
 
-// BenchmarkChangeToSnapshot changes each of 10 locks 10 times a second and says how long after the server's answer to
+// BenchmarkChangeToSnapshot changes each of 10 locks 10 times a second and reports the time from the server's answer to
 // the change a snapshot shows it.
 func BenchmarkChangeToSnapshot(b *testing.B) {
 	b.Run("zookeeper", func(b *testing.B) {
@@ -56,7 +56,7 @@ func redisSource(server *servertest.Redis, match []string) inspect.Source {
 	})
 }
 
-// zkQueue returns a function that removes the head of a queue and returns the name of who is next.
+// zkQueue returns a function that removes the head of a queue and returns the name of the next one.
 func zkQueue(b *testing.B, conn *zk.Conn, dir string) func() inspect.Untrusted {
 	acl := zk.WorldACL(zk.PermAll)
 	if _, err := conn.Create(dir, nil, 0, acl); err != nil {
@@ -201,7 +201,7 @@ func measureChanges(b *testing.B, source inspect.Source, newLock func(inspect.ID
 	report(b, "shown", e.times)
 }
 
-// measureExpiries lets keys run out and says how long after that a snapshot shows it.
+// measureExpiries lets keys run out and reports the time from that to a snapshot without them.
 func measureExpiries(b *testing.B) {
 	server := servertest.StartRedis(b)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})

@@ -330,7 +330,7 @@ type tally struct {
 
 var runs atomic.Int64
 
-// contended lets k clients take one lock in turns, and says how fast and how fair that went.
+// contended lets k clients take one lock in turns, and reports its rate and fairness.
 func contended(b *testing.B, masters []*servertest.Redis, p peer, k int, hold time.Duration) map[string]float64 {
 	t := &tally{grants: make([]int, k), last: -1}
 	ctx, cancel := context.WithCancel(b.Context())

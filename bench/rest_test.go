@@ -23,7 +23,7 @@ import (
 // atRest is the length of the measurement, in which several pings of each connection fall.
 const atRest = 20 * time.Second
 
-// BenchmarkAtRest watches 1,000 locks that nobody touches and says what reaches the servers meanwhile, by their own
+// BenchmarkAtRest watches 1,000 locks that nobody touches and reports the requests that reach the servers meanwhile, by their own
 // counters.
 func BenchmarkAtRest(b *testing.B) {
 	b.Run("zookeeper", func(b *testing.B) {
