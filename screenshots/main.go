@@ -97,7 +97,7 @@ func choose(list []picture, names []string, live bool) ([]picture, error) {
 	return chosen, nil
 }
 
-// studio has what it takes to make pictures.
+// studio makes pictures; it owns the built program.
 type studio struct {
 	program, recording string
 	calm               time.Duration // as of terminal

@@ -18,7 +18,7 @@ import (
 // each frame at once.
 const quiet = 60 * time.Millisecond
 
-// window has the colours of the terminal itself: what the program leaves to it, and what it says when it is asked.
+// window has the terminal's own colours: for cells that the program leaves to it, and for answers to queries.
 type window struct{ background, foreground, border, title color.RGBA }
 
 func dark() window {
