@@ -109,7 +109,7 @@ func (c *changing) Run(ctx context.Context, emit func(inspect.Update)) error {
 
 func (c *changing) Focus([]inspect.ID) {}
 
-// BenchmarkOneChangeAmong100000 is what the screen takes to follow one changed lock: Update and View.
+// BenchmarkOneChangeAmong100000 measures Update and View after a change of one lock.
 func BenchmarkOneChangeAmong100000(b *testing.B) {
 	for name, a := range map[string]locks.Arrangement{
 		"flat":     {Order: locks.Order{By: locks.ByWorst}},

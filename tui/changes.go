@@ -40,7 +40,7 @@ func (c *changes) forget(n int) {
 	c.lists, c.first = c.lists[n:], c.first+n
 }
 
-// next is the number of the list that comes next: who has heard of everything has heard up to there.
+// next is the number of the list that comes next: a screen that has heard of everything has heard up to there.
 func (c *changes) next() int { return c.first + len(c.lists) }
 
 // since are the locks that changed from a list on, each once.

@@ -13,7 +13,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// counting counts what a screen hears.
+// counting counts a screen's messages.
 type counting struct {
 	screen.Screen
 	heard []screen.SnapshotMsg // with Update

@@ -117,7 +117,7 @@ func (r *fakeRun) Wait() (contend.Report, error) {
 	return r.report, nil
 }
 
-// fakeFaults counts what it was asked to do.
+// fakeFaults counts the calls of each fault.
 type fakeFaults struct {
 	mu      sync.Mutex
 	calls   []string

@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect"
 )
 
-// How well a text matches what was typed, the best first.
+// Ranks of a match, the best first.
 const (
 	sameText = iota
 	startsText

@@ -114,7 +114,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// toDialog gives what is typed, pasted or turned to the dialog on top; without one it is dropped.
+// toDialog gives keys, pastes and the wheel to the dialog on top; without one they are dropped.
 func (m *Model) toDialog(msg tea.Msg) tea.Cmd {
 	if d := m.top(); d != nil {
 		return m.updateDialog(d, msg)

@@ -25,7 +25,7 @@ type Options struct {
 	Feed Feed
 	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
 	Focus func(ids ...inspect.ID)
-	// Release finds who force-releases locks of a backend; false: nobody can. A nil Release makes everything
+	// Release finds the Releaser of a backend; false: there is none. A nil Release makes everything
 	// read-only: no key that writes is bound.
 	Release func(backend string) (act.Releaser, bool)
 	// Lab takes locks by hand and runs contention; nil where nothing may be written.
@@ -37,7 +37,7 @@ type Options struct {
 	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
 	// copied; nil: none.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
-	// Title names what is looked at: a profile or a scenario.
+	// Title is the name of a profile or a scenario.
 	Title string
 	// Environment is production, staging, dev or empty, and shown as a badge.
 	Environment string
@@ -47,7 +47,7 @@ type Options struct {
 	Replay bool
 	// Scenes of a demonstration: the first at the start, others with the arrow keys.
 	Scenes []Scene
-	// Caption is a line that says what is going on, for demonstrations; nil or an empty answer: none.
+	// Caption is a line about the present scene, for demonstrations; nil or an empty answer: none.
 	Caption func(now time.Time) string
 	// Theme chooses colours and glyphs. Light, Told and Profile are found out from the terminal.
 	Theme theme.Options

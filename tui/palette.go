@@ -123,7 +123,7 @@ func (p *palette) stop() {
 	}
 }
 
-// choose lists what matches: screens and actions, and the locks that were found.
+// choose lists the matches: screens and actions, and the locks that were found.
 func (p *palette) choose(f lockMatches) {
 	p.choices, p.all = nil, f.all
 	typed := p.typed()

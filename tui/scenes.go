@@ -12,7 +12,7 @@ import (
 
 // Scene is one thing that a demonstration shows.
 type Scene struct {
-	// Title names it in a word or two; Text says what happens and which key shows it.
+	// Title names it in a word or two; Text describes it with the key that shows it.
 	Title, Text string
 	// Lock that it is about.
 	Lock inspect.ID
@@ -84,7 +84,7 @@ func (g *tour) noteKey(msg tea.KeyPressMsg) {
 	g.stopped = g.stopped || msg.String() != "space"
 }
 
-// caption is the title and the text of a line that says what is going on; empty when there is nothing to say.
+// caption is the title and the text of the scene or of Options.Caption; empty without either.
 func (m *Model) caption() (title, text string) {
 	if len(m.tour.scenes) > 0 {
 		s := m.tour.scene()

@@ -14,7 +14,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Welcome shows what the program is, and how to say where to look, until the user asks for the demonstration (true) or
+// Welcome introduces the program and the ways to name servers, until the user asks for the demonstration (true) or
 // leaves.
 func Welcome(ctx context.Context, o theme.Options, options ...tea.ProgramOption) (demo bool, err error) {
 	w := &welcome{theme: theme.New(o), width: minWidth, height: minHeight, options: o}
@@ -25,7 +25,7 @@ func Welcome(ctx context.Context, o theme.Options, options ...tea.ProgramOption)
 	return false, fmt.Errorf("tui: %w", err)
 }
 
-// welcome is the page for somebody who did not say where to look.
+// welcome is the page for a start without any servers named.
 type welcome struct {
 	theme         *theme.Theme
 	options       theme.Options

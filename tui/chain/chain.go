@@ -12,12 +12,12 @@ import (
 	"lockscope/tui/screen"
 )
 
-// Screen shows one lock: who holds it and who waits on whom, or how the masters vote.
+// Screen shows one lock: its holders and the waiters' predecessors, or the masters' votes.
 type Screen struct {
 	screen.Context
 	Pane *Pane
 	root rootCause
-	// releaser finds who force-releases locks of a backend; nil where nothing may be written.
+	// releaser finds the Releaser of a backend; nil where nothing may be written.
 	releaser func(backend string) (act.Releaser, bool)
 }
 
@@ -83,7 +83,7 @@ func (s *Screen) Actions() []screen.Action {
 	return append(list, screen.Moves(s.Pane.Move, s.Pane.page)...)
 }
 
-// enter opens the group that the cursor is on, or shows what else its contender is in.
+// enter opens the group under the cursor, or shows the other entries of its contender's owner.
 func (s *Screen) enter() {
 	if s.Pane.toggle() {
 		return

@@ -133,7 +133,7 @@ func (p *Pane) Target(l *inspect.Lock) *inspect.Contender {
 	return nil
 }
 
-// Selected is the lock and who is behind the selected contender, or behind the holder when a master is selected.
+// Selected is the lock and the owner of the selected contender, or of the holder when a master is selected.
 func (p *Pane) Selected() screen.Subject {
 	about := screen.Subject{Lock: p.id}
 	if l := p.Snapshot().Lock(p.id); l != nil {

@@ -21,7 +21,7 @@ type rootFoundMsg struct {
 	entry *inspect.Entry // nil: its own holder, or nobody
 }
 
-// rootCause seeks who blocks the lock of the chain at last, when its holder itself waits for another.
+// rootCause seeks the root blocker of the chain's lock, when its holder itself waits for another.
 type rootCause struct {
 	seeking bool
 	lock    inspect.ID

@@ -156,7 +156,7 @@ func (p *Pane) stateCell(r chainRow) widget.Line {
 	return widget.Line{{r.prefix, t.Faint}, s, {" " + word, s.Style}}
 }
 
-// watchCell is whom a waiter watches, and whether the server's own table says so.
+// watchCell is a waiter's predecessor, marked where the server's own watch table confirms or denies the watch.
 func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 	t := p.Theme()
 	if c.Watches == "" {

@@ -15,7 +15,7 @@ import (
 type clientRow struct {
 	who  inspect.Identity
 	Name string
-	// owner has what is known of it from all its entries.
+	// owner is merged from all its entries.
 	owner    inspect.Owner
 	backends []string
 	session  inspect.Session
@@ -23,7 +23,7 @@ type clientRow struct {
 	// entries are its holds, the one that blocks most first, and then its waits, the longest first.
 	entries      []inspect.Entry
 	holds, waits int
-	// blocks are the contenders that it blocks over all its locks, through of them in locks that others hold who wait for it.
+	// blocks are the contenders that it blocks over all its locks, through of them in locks of others that wait for it.
 	blocks, through int
 	// oldest is since when, by our clock, it waits the longest; zero when it does not wait or nobody knows.
 	oldest time.Time

@@ -12,7 +12,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Screen lists sessions and processes with all that each holds and waits for, and draws who waits for whom.
+// Screen lists sessions and processes with all that each holds and waits for, and draws the wait-for graph.
 type Screen struct {
 	screen.Context
 	width, height int

@@ -21,7 +21,7 @@ type (
 	clientsOldMsg struct{ hides int }
 )
 
-// How long a maker of lists rests at least, and how long a list is kept that nobody looks at: it keeps a snapshot in memory.
+// The least rest of a maker of lists, and the time for which a list is kept that nobody looks at: it keeps a snapshot in memory.
 const (
 	clientsRest = time.Second
 	clientsKept = 10 * time.Second

@@ -13,7 +13,7 @@ type waitGraph struct {
 	trees  []blockingTree
 	// blind are the backends of which some contenders are nobody's, so that a cycle through them does not show.
 	blind []blindSpot
-	// below has for a lock how many wait in others because its first holder, or who waits for it, holds them.
+	// below counts for a lock the waiters in others that its first holder, or one of its waiters, holds.
 	below map[inspect.ID]int
 }
 
@@ -22,11 +22,11 @@ type cycle struct {
 	links []link
 	// cheapest is the link whose hold costs the least to free; -1 when nobody in it holds anything.
 	cheapest int
-	// behind are the contenders that wait in the ring's locks, and in those that hang on them, without being part of it.
+	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being part of it.
 	behind int
 }
 
-// link is one owner in a ring: what it has of a lock that the one before it wants, and what it wants itself.
+// link is one owner in a cycle: its hold of a lock that the one before it wants, and its own wait.
 type link struct {
 	// has may be a place in the queue rather than a hold.
 	has, wants inspect.Entry
@@ -55,7 +55,7 @@ type blindSpot struct {
 	unknown, of int
 }
 
-// What is drawn at most.
+// Bounds of the drawing.
 const (
 	mostRings       = 20
 	mostTangles     = 30
@@ -106,7 +106,7 @@ func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
 	return r, n > 1
 }
 
-// countBehind counts who waits behind a ring without being in it.
+// countBehind counts the waiters behind a cycle without being in it.
 func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) {
 	for _, l := range r.links {
 		walkHangers(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += len(l.Waiters) })
@@ -194,7 +194,7 @@ func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.I
 	return parents
 }
 
-// countBelow counts for each lock that others hang on who waits in those.
+// countBelow counts for each lock that others depend on the waiters in those.
 func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) map[inspect.ID]int {
 	var order []*inspect.Lock // each behind the one it hangs on
 	for id, list := range children {

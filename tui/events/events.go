@@ -216,7 +216,7 @@ func (s *Screen) search() {
 	s.again()
 }
 
-// copy offers what is known of the event's lock and of who it is about.
+// copy offers the texts of the event's lock and contender.
 func (s *Screen) copy() tea.Cmd {
 	e := s.Current()
 	if e == nil {

@@ -95,7 +95,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// follow finds what was selected after the rows changed; when it is gone the cursor stays where it was.
+// follow moves the cursor to the selection after the rows changed; when it is gone the cursor stays.
 func (s *Screen) follow() {
 	if s.Chosen != nil {
 		if f := s.Index.newest(s.Chosen); f != nil {
@@ -140,7 +140,7 @@ func (s *Screen) enter() {
 	}
 }
 
-// Selected is the lock of the selected finding, and who it is about.
+// Selected is the lock of the selected finding, and the owner that it is about.
 func (s *Screen) Selected() screen.Subject {
 	if s.Chosen == nil || s.Chosen.aboutBackend() {
 		return screen.Subject{}

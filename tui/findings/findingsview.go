@@ -173,7 +173,7 @@ func (s *Screen) stands(f *found) widget.Line {
 	return l.Add(t.Text, describe.Seconds(s.Now().Sub(f.since)))
 }
 
-// summary counts the findings, and says when there is nothing wrong.
+// summary counts the findings.
 func (s *Screen) summary() widget.Line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "

@@ -40,7 +40,7 @@ type Master struct {
 	Stopped bool
 }
 
-// faultsOf lists what can be done.
+// faultsOf lists the faults, those that cannot be done with their reason.
 func faultsOf(f faultTarget) []fault {
 	list := []fault{freezing(f)}
 	list = append(list, sessionFaults(f)...)
@@ -127,7 +127,7 @@ func masterFault(m Master) fault {
 	}
 }
 
-// faults does things to the sandbox, and shows what comes of it.
+// faults is the pane that gives faults to the sandbox, and shows their effects.
 type faults struct {
 	screen.Context
 	sandbox Faults // nil where there is none

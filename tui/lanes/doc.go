@@ -1,2 +1,2 @@
-// Package lanes draws who waited for and held a lock when: a lane a contender, over a window of time.
+// Package lanes draws the waits and holds of a lock over a window of time: a lane a contender.
 package lanes

@@ -95,7 +95,7 @@ type PastLock struct {
 	offset time.Duration
 }
 
-// LanesOf makes a lane of everybody who is in a lock, which may be nil, or was, in the order in which they came.
+// LanesOf makes a lane of each contender that is in a lock, which may be nil, or was, in the order of arrival.
 func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 	ours := func(t time.Time) time.Time {
 		if t.IsZero() {

@@ -152,7 +152,7 @@ func Fitting(lanes []Lane, now time.Time, least time.Duration) time.Duration {
 	return d
 }
 
-// tick is how far apart the marks of a time axis are: at least so many cells.
+// tick is the distance of the marks of a time axis, a round time: at least so many cells.
 func (w Window) tick(cells int) time.Duration {
 	for _, seconds := range []int{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
 		if d := time.Duration(seconds) * time.Second; d >= w.Step*time.Duration(cells) {

@@ -10,7 +10,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// How long matches by time may be old: where few locks are arranged, and where many.
+// The greatest age of matches by time: where few locks are arranged, and where many.
 const (
 	agedFew  = time.Second
 	agedMany = 5 * time.Second

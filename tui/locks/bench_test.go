@@ -8,7 +8,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// BenchmarkArrange100000 is what sorting and filtering take, in a command.
+// BenchmarkArrange100000 measures sorting and filtering as the command does them.
 func BenchmarkArrange100000(b *testing.B) {
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(100_000))
 	for b.Loop() {

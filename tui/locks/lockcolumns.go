@@ -28,7 +28,7 @@ func lockColumns(width int) []widget.Column {
 	}
 }
 
-// How wide TTL is without and with a gauge.
+// Widths of TTL without and with a gauge, in cells.
 const bareTTL, gaugeTTL = 6, 11
 
 // list is the cells in the order of lockColumns. The holder's client is added where there is room for all of it.

@@ -44,7 +44,7 @@ func (s *Screen) draw() string {
 	return s.summary().Render(s.width, tail, nil) + "\n" + body
 }
 
-// summary counts the locks and says how they are sorted and filtered; while somebody types a filter that comes first.
+// summary counts the locks, with their order and filter; while somebody types a filter that comes first.
 func (s *Screen) summary() widget.Line {
 	t, x, tail := s.Theme(), s.Index, s.Theme().Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "

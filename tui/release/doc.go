@@ -1,2 +1,2 @@
-// Package release is the dialog of a forced release: preview, typed confirmation, result, and who has the lock then.
+// Package release is the dialog of a forced release: preview, typed confirmation, result, and the lock's holder after it.
 package release

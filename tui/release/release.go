@@ -13,7 +13,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// How long a preview and a release may take.
+// Bounds of a preview and of a release, from the key to the answer.
 const (
 	previewLimit = 10 * time.Second
 	executeLimit = 20 * time.Second

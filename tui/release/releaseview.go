@@ -148,7 +148,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	return lines, tail, max(2, height-4-len(tail))
 }
 
-// scrolled is as much of some lines as there is room for, and says how many more there are.
+// scrolled is as much of some lines as there is room for, with the number of the rest.
 func (d *Dialog) scrolled(lines []widget.Line, room int) []widget.Line {
 	if len(lines) <= room {
 		return lines
@@ -266,7 +266,7 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	}
 }
 
-// afterLines are the after-check: who has the lock now.
+// afterLines are the after-check: the lock's present holder.
 func (d *Dialog) afterLines() []widget.Line {
 	holders := d.result.HoldersAfter
 	if !d.result.Released && len(holders) == 0 { // nobody may have looked again: what the screen knows

@@ -11,7 +11,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// CopyMenu asks what of a lock to put on the clipboard; c is whom it is about, nil for the holder if there is one.
+// CopyMenu offers a lock's texts for the clipboard; c is the contender, nil for the holder if there is one.
 func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	if l == nil {
 		host.Flash("the lock is gone")

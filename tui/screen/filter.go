@@ -106,7 +106,7 @@ func (f Filter) Match(p FilterSubject) bool {
 
 func (t term) in(text string) bool { return strings.Contains(strings.ToLower(text), t.word) }
 
-// says that one of a lock's texts is as wanted.
+// says reports whether one of a lock's texts is as wanted.
 func (p FilterSubject) says(wanted func(string) bool) bool {
 	if wanted(p.ID.String()) || wanted(string(p.Kind)) || wanted(p.Recipe) || wanted(string(p.State)) {
 		return true

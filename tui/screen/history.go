@@ -24,7 +24,7 @@ type Grant struct {
 	Name     inspect.Untrusted
 }
 
-// History remembers, by the observer's events, who got which lock and when findings came.
+// History remembers, by the observer's events, the newest grants of locks and the first sight of findings.
 type History struct {
 	grants map[inspect.ID][]Grant
 	newest time.Time

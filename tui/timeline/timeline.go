@@ -14,7 +14,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Screen shows who waited for and held one lock when: a lane a contender, in the order in which they came.
+// Screen shows the waits and holds of one lock over time: a lane a contender, in the order of arrival.
 type Screen struct {
 	screen.Context
 	source        lanes.Source
@@ -88,7 +88,7 @@ func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 	return v, list
 }
 
-// Selected is the lock and who the selected lane is of.
+// Selected is the lock and the owner of the selected lane.
 func (s *Screen) Selected() screen.Subject {
 	about := screen.Subject{Lock: s.id}
 	if _, list := s.shown(); s.list.At < len(list) {
