@@ -27,28 +27,32 @@ const (
 type Held struct {
 	time.Duration
 	Known Bound
+
+	once bool // by a one-shot command, which does not watch
 }
 
 // Near is the gap below which two bounds give one time together.
 const Near = time.Second
 
 // Held returns the time for which a contender has held its lock. Where its grant was not seen, its entry gives the upper
-// bound and our own watching the lower one.
+// bound and our own watching the lower one, if we do watch.
 func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok {
-		return Held{d, Exactly}
+		return Held{Duration: d, Known: Exactly}
 	}
+	b := v.Snapshot.Backend(l.ID.Backend)
+	once := b != nil && b.Mode == inspect.ModeOnce
 	most, made := v.Snapshot.Age(l, c.Since, v.Now)
 	least := v.Now.Sub(c.Seen)
 	switch {
 	case made && !c.Seen.IsZero() && most-least <= Near:
-		return Held{most, Exactly}
+		return Held{Duration: most, Known: Exactly}
 	case made:
-		return Held{most, AtMost}
-	case !c.Seen.IsZero():
-		return Held{least, AtLeast}
+		return Held{most, AtMost, once}
+	case !c.Seen.IsZero() && !once:
+		return Held{Duration: least, Known: AtLeast}
 	}
-	return Held{}
+	return Held{once: once}
 }
 
 // Sign stands before a time that is only bounded.
@@ -65,15 +69,19 @@ func (b Bound) Sign() string {
 
 // String returns words to be put behind "holds it" or "held".
 func (h Held) String() string {
+	before := " (since before watching)"
+	if h.once {
+		before = ""
+	}
 	switch h.Known {
 	case Exactly:
 		return " for " + Age(h.Duration)
 	case AtMost:
-		return " for ≤" + Age(h.Duration) + " (since before watching)"
+		return " for ≤" + Age(h.Duration) + before
 	case AtLeast:
-		return " for ≥" + Seconds(h.Duration) + " (since before watching)"
+		return " for ≥" + Seconds(h.Duration) + before
 	default:
-		return " (since before watching)"
+		return before
 	}
 }
 

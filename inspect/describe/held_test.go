@@ -10,22 +10,25 @@ import (
 // A grant that was not seen lies between when its entry was made and when we saw it hold.
 func TestHeldTime(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	view := View{Snapshot: inspect.NewSnapshot(now, nil, nil), Now: now}
+	backends := []*inspect.Backend{{Name: "zk", Mode: inspect.ModeWatch}, {Name: "once", Mode: inspect.ModeOnce}}
+	view := View{Snapshot: inspect.NewSnapshot(now, backends, nil), Now: now}
 	s := func(n int) time.Time { return now.Add(time.Duration(-n) * time.Second) }
 	for _, test := range []struct {
 		name              string
 		granted, made, at time.Time
-		want              string
+		want, once        string // once: of a one-shot command, which does not watch
 	}{
-		{"seen", s(20), s(30), s(20), " for 20s"},
-		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s"},
-		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (since before watching)"},
-		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (since before watching)"},
-		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (since before watching)"},
+		{"seen", s(20), s(30), s(20), " for 20s", " for 20s"},
+		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s", " for 21s"},
+		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (since before watching)", " for ≤30s"},
+		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (since before watching)", ""},
+		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (since before watching)", ""},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
-		if got := view.Held(&inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}}, c).String(); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		for backend, want := range map[string]string{"zk": test.want, "once": test.once} {
+			if got := view.Held(&inspect.Lock{ID: inspect.ID{Backend: backend, Path: "/l"}}, c).String(); got != want {
+				t.Errorf("%s, %s: %q, want %q", backend, test.name, got, want)
+			}
 		}
 	}
 }
