@@ -56,6 +56,10 @@ func Main(ctx context.Context, args []string, env Environment) int {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil { // cobra prints its help for a shell it does not know
+		completion.Args, completion.RunE = noSuchSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	err := root.ExecuteContext(ctx)
 	code := exitCode(err)
 	var exit exitError

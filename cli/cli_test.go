@@ -87,6 +87,7 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 		{"../screenshots/tour.jsonl.gz", "lockscope replay ../screenshots/tour.jsonl.gz"},
 		{"show", "lockscope: show needs a LOCK"},
 		{"help nonsense", `there is no command "nonsense" (see lockscope --help)`},
+		{"completion tcsh", `completion has no command "tcsh" (did you mean`},
 		{"help lss", "(did you mean ls? see lockscope --help)"},
 		{"help config chek", "(did you mean check? see lockscope config --help)"},
 		{"config chek", "did you mean check?"},
