@@ -31,7 +31,7 @@ type masterState struct {
 	inFlight
 }
 
-// tracking of a master's changes by its pushes.
+// tracking is the state of a master's pushes.
 type tracking struct {
 	pushing bool
 	armedAt time.Time
