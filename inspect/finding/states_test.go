@@ -34,7 +34,7 @@ func queue(library string, n int) *inspect.Lock {
 }
 
 // votes is a key on a master for each letter: a letter is the value that it holds, "-" absent, "!" no answer, "f" a
-// foreign value. ttl is left to the votes.
+// foreign value. ttl is the votes' remaining time.
 func votes(masters string, ttl time.Duration) *inspect.Lock {
 	list := make([]inspect.Vote, len(masters))
 	for i, m := range masters {
