@@ -9,9 +9,9 @@ import (
 // expirySlack is the tolerance of the computed end of a Redis key: half a round trip and the clocks' rounding.
 const expirySlack = 50 * time.Millisecond
 
-// view qualifies the sight of a lock's change from one version to the next.
+// view holds the circumstances in which a change between two versions of a lock was seen.
 type view struct {
-	// at our clock.
+	// at is the time of the newer version, by our clock.
 	at time.Time
 	// first: the lock was met while its backend was looked at for the first time; what is in it was there before.
 	first bool

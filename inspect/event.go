@@ -72,7 +72,7 @@ type Change struct {
 // Event is one change that was seen. Nobody may change what it points to.
 type Event struct {
 	Kind EventKind
-	// At our clock, when it was seen.
+	// At is the time, by our clock, at which it was seen.
 	At time.Time
 	// Lock it is about; zero for a backend's.
 	Lock ID

@@ -270,7 +270,7 @@ type Backend struct {
 	// Unseen lists the refused and failed reads beside the locks' own, which could hide some locks or a finding.
 	Unseen   []Unseen
 	Findings []Finding
-	// Cost of our reading to its servers.
+	// Cost to its servers of our reading.
 	Cost Cost
 	// Reading describes the way of reading for people: the contents of a request, and what reports changes. Empty:
 	// unknown.

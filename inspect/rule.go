@@ -39,7 +39,7 @@ type Case struct {
 	Cycle *Cycle
 	// StuckAfter is the time for which a holder may hold while others wait before that is reported.
 	StuckAfter time.Duration
-	// Reach of the backends by command, by name of the backend.
+	// Reach of each backend from a command line, by the backend's name.
 	Reach map[string]Reach
 }
 
