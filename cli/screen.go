@@ -84,7 +84,7 @@ type screenOptions struct {
 	caption func(time.Time) string
 	faults  lab.Faults // of the sandbox
 	audit   string     // the audit file; empty is the default one
-	// still replaces the subscription to an observer that does not run; nil where it runs.
+	// still is the subscription to an observer that does not run; nil where it runs.
 	still *inspect.Subscription
 }
 
