@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The faults that people may inject into the sandbox, to see how locks take them. All of them are safe to call at any
+// The faults that people may inject into the sandbox, to see how locks bear them. All of them are safe to call at any
 // time.
 
 // ExpireSession ends a ZooKeeper session as the server does when its client was silent for too long: its nodes are gone,
