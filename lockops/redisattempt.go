@@ -118,7 +118,7 @@ func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 }
 
 // cleanUpGrace bounds the wait of a failed Acquire for its clean-up on servers that answer. With one that
-// does not, the clean-up goes on behind.
+// does not, the clean-up goes on in the background.
 const cleanUpGrace = 25 * time.Millisecond
 
 // abandon removes what is or may be ours, on a time limit of its own: it waits for the answer that is due, and if there

@@ -13,8 +13,8 @@ type clockReading struct {
 	dials         uint64 // connections made before it was read: a later one may lead to another server
 }
 
-// clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see latest), and by
-// so much longer than its limit could a request that nobody waits for take a lock.
+// clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see latest): so long
+// after its limit could a request that nobody waits for still take a lock.
 const clockMaxAge = 10 * time.Second
 
 // clockFor is a reading of the clock of the server that has a key: in a Cluster, each slot has its own.

@@ -48,7 +48,7 @@ func refused(err error) bool { return err != nil && answered(err) && !transient(
 // DeniedError is the reply of a server whose user may not do what a lock needs.
 type DeniedError struct {
 	Command string // the command that was denied
-	Right   string // what is missing, as ACL SETUSER takes it; empty when the reply does not name it
+	Right   string // missing one, as ACL SETUSER takes it; empty when the reply does not name it
 	Err     error  // the server's reply
 }
 

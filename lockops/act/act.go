@@ -47,7 +47,7 @@ type Preview struct {
 	Alike []inspect.Contender
 	// Next is the contender that would get the lock, as it waits now; nil when nobody waits or waiters cannot be seen.
 	Next *inspect.Contender
-	// NextUnknown is the reason why Next cannot be known, escaped for printing; empty where Next is nil because nobody
+	// NextUnknown is the reason why Next is not known, escaped for printing; empty where it is, or nobody
 	// waits.
 	NextUnknown string
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.

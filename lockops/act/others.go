@@ -10,7 +10,7 @@ import (
 // Deadlock is the effect of a release on a deadlock that its lock stands in. The values are the command line's contract.
 type Deadlock string
 
-// The answers.
+// The effects.
 const (
 	NoDeadlock      Deadlock = "none"
 	DeadlockEnds    Deadlock = "ends"

@@ -44,7 +44,7 @@ func (r removal) wake(ctx context.Context, c redis.UniversalClient) {
 	p.Del(ctx, r.wakeList)
 	p.LPush(ctx, r.wakeList, 1)
 	p.PExpire(ctx, r.wakeList, wakeFor)
-	_, _ = p.Exec(ctx) // who is not woken polls, or is later
+	_, _ = p.Exec(ctx) // a waiter that is not woken polls
 }
 
 // scriptText is a script with what all of them begin with; of a name that is not there it is empty, which no test passes.
