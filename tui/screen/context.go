@@ -26,7 +26,7 @@ type Context interface {
 	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago.
 	Grants(id inspect.ID) []Grant
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
-	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and
+	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and at is
 	// the time of that; zero while that is not known.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
