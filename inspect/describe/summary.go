@@ -19,8 +19,8 @@ func Summary(l *inspect.Lock) string {
 		return "unknown"
 	}
 	switch n := len(l.Holders); n {
-	case 0:
-		return "free"
+	case 0: // some wait
+		return "nobody"
 	case 1:
 		return l.Holders[0].Who().String()
 	default:
