@@ -23,8 +23,10 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	zk, redis := b[0], b[1]
 	zk.Servers[0].Role, zk.Servers[0].Version, zk.Servers[0].Latency = "leader", "3.8.0", 1200*time.Microsecond
 	zk.Servers[0].StartedAt = fixture.Ago(3*time.Hour + 20*time.Minute)
-	zk.Cost = inspect.Cost{Requests: 12_034, Trips: 12_034, PerSecond: 31, TripsPerSecond: 31, Limit: 50, Watches: 19_214, WatchLimit: 20_000,
-		Items: 160_250, ItemsPerSecond: 12_000, ItemLimit: 40_000, Bytes: 19 << 20, BytesPerSecond: 1.5 * (1 << 20), ByteLimit: 4 << 20}
+	zk.Cost = inspect.Cost{
+		Requests: 12_034, Trips: 12_034, PerSecond: 31, TripsPerSecond: 31, Limit: 50, Watches: 19_214, WatchLimit: 20_000,
+		Items: 160_250, ItemsPerSecond: 12_000, ItemLimit: 40_000, Bytes: 19 << 20, BytesPerSecond: 1.5 * (1 << 20), ByteLimit: 4 << 20,
+	}
 	zk.Lost = 2
 	zk.Reading = "many reads a request, a watch a directory: 10.1.0.1:2181 does not know addWatch (ZooKeeper 3.6)"
 	zk.Findings = []inspect.Finding{{
