@@ -60,12 +60,12 @@ func TestSoak(t *testing.T) {
 	defer stop()
 	doctor := &cron{t: t, program: path, targets: w.targets(), faults: happened, notes: notes, dir: t.TempDir(), codes: map[int]int{}}
 	judge := newJudge(notes, happened)
-	var beside sync.WaitGroup
-	beside.Go(func() { doctor.run(ctx, 4*time.Second) })
-	beside.Go(func() { happened.attend(ctx, w) })
-	beside.Go(func() { happened.poll(ctx, w) })
+	var running sync.WaitGroup
+	running.Go(func() { doctor.run(ctx, 4*time.Second) })
+	running.Go(func() { happened.attend(ctx, w) })
+	running.Go(func() { happened.poll(ctx, w) })
 	judged := make(chan int, 1)
-	beside.Go(func() { judged <- judgeOn(ctx, t, judge, tells) })
+	running.Go(func() { judged <- judgeOn(ctx, t, judge, tells) })
 
 	n := &nemesis{
 		t: t, w: w, clients: all, watch: watch, faults: happened, random: rand.New(rand.NewPCG(*seed, 2)), counts: map[string]int{},
@@ -96,7 +96,7 @@ func TestSoak(t *testing.T) {
 	load(t, eye)
 	end()
 	stop()
-	beside.Wait()
+	running.Wait()
 	events := tells.since(0, quiet)
 	judgeRest(t, judge, events[min(<-judged, len(events)):])
 	for _, by := range []string{observerName, watchName} {

@@ -24,9 +24,8 @@ var (
 	churnLocks = flag.Int("churn.locks", 30, "locks in TestThePictureUnderChurn")
 )
 
-// Locks come, change and go on a real ensemble while its servers are restarted one after another. In the end what is
-// reported is what is on the servers, of every lock, with one watch on the root. (That no goroutine is left, goleak
-// checks at the end.)
+// Locks come, change and go on a real ensemble while its servers are restarted one after another. In the end every
+// lock is reported as the servers have it, with one watch on the root. (That no goroutine is left, goleak checks at the end.)
 func TestThePictureUnderChurn(t *testing.T) {
 	t.Parallel()
 	servers := servertest.StartZooKeeperEnsemble(t, 3)

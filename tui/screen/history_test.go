@@ -17,18 +17,18 @@ func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 	came := []inspect.Event{{Kind: inspect.EventFinding, At: at, Lock: l.ID, Finding: &f}}
 	nothing := inspect.NewSnapshot(fixture.Ago(time.Hour), nil, nil)
 	healthy := inspect.NewSnapshot(fixture.Ago(time.Hour), fixture.Backends(), nil)
-	ill := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+	worse := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
 	for name, test := range map[string]struct {
 		before *inspect.Snapshot
 		exact  bool
-	}{"of a recording": {nothing, true}, "new": {healthy, true}, "more severe": {ill, false}} {
+	}{"of a recording": {nothing, true}, "new": {healthy, true}, "more severe": {worse, false}} {
 		h := NewHistory()
 		h.Add(nil, nothing, test.before)
-		h.Add(came, test.before, ill)
+		h.Add(came, test.before, worse)
 		if got, exact := h.FoundAt(l.ID, &f); exact != test.exact || exact && !got.Equal(at) {
 			t.Errorf("%s: %v, exact %v", name, got, exact)
 		}
-		h.Add([]inspect.Event{{Kind: inspect.EventCleared, At: fixture.Noon, Lock: l.ID, Finding: &f}, came[0]}, ill, ill)
+		h.Add([]inspect.Event{{Kind: inspect.EventCleared, At: fixture.Noon, Lock: l.ID, Finding: &f}, came[0]}, worse, worse)
 		if got, exact := h.FoundAt(l.ID, &f); !exact || !got.Equal(at) {
 			t.Errorf("%s, cleared and come again: %v, exact %v", name, got, exact)
 		}
