@@ -303,6 +303,9 @@ func (c *contender) granted(ctx context.Context) (*Hold, error) {
 			return nil, errLook
 		}
 	}
+	if s.ctx.Err() != nil { // Close removes the nodes of this session's holds: that makes others in it first
+		return nil, ErrClosed
+	}
 	g := newGrant(ctx, c.q.lock)
 	g.shared = c.mode == recipe.Shared
 	z := &zkGrant{session: s, queue: c.q, alone: c.alone, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid), inner: make(chan *Hold, 1)}
