@@ -28,29 +28,36 @@ type process struct {
 	err  error         // how it ended; after done
 }
 
-// startProcess starts a program in a directory. The program dies with this process where the system can arrange that.
+// startProcess starts a program in a directory.
 func startProcess(dir, program string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, &p.log, &p.log
-	p.cmd.SysProcAttr = dieWithParent()
 	p.cmd.WaitDelay = time.Second
-	started := make(chan error, 1)
-	go func() {
-		// The death signal is tied to the thread that starts the process: keep that thread until the process has ended.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.done)
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = p.cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		<-p.done
+	if err := StartCommand(p.cmd, func(err error) {
+		p.err = err
+		close(p.done)
+	}); err != nil {
 		return nil, fmt.Errorf("servertest: %w", err)
 	}
 	return p, nil
+}
+
+// StartCommand starts a program and calls ended with what Wait returned once it has ended. The program dies with this
+// process where the system can arrange that (Linux), stopped or not, however this process ends.
+func StartCommand(cmd *exec.Cmd, ended func(error)) error {
+	cmd.SysProcAttr = dieWithParent()
+	started := make(chan error)
+	go func() { // lives as long as the program
+		// The death signal is tied to the thread that starts the process: keep that thread until the process has ended.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended(cmd.Wait())
+		}
+	}()
+	return <-started
 }
 
 // awaitReady polls until ready returns nil; it fails when the process ends before, or takes too long, and then it is killed.

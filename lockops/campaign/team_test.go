@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lockscope/internal/servertest"
 )
 
 // team is the worker processes of a round.
@@ -66,10 +68,10 @@ func (c *team) start(t *testing.T) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	// A worker that a fault has stopped would not see its standard input end.
+	if err := servertest.StartCommand(p.cmd, func(err error) { p.done <- err }); err != nil { // end waits for it
 		t.Fatal(err)
 	}
-	go func() { p.done <- p.cmd.Wait() }() // end waits for it
 	c.live = append(c.live, p)
 }
 

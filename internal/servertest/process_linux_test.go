@@ -1,0 +1,57 @@
+package servertest
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// parentEnv names the environment variable that has the test binary start a program, and be killed.
+const parentEnv = "LOCKSCOPE_SERVERTEST_PARENT"
+
+// A program that is stopped when the process that started it is killed ends with it: it would not see anything else.
+func TestAProgramDiesWithItsParent(t *testing.T) {
+	if fifo := os.Getenv(parentEnv); fifo != "" {
+		startStopped(t, fifo)
+		return
+	}
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	check(t, syscall.Mkfifo(fifo, 0o600))
+	r, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	check(t, err)
+	defer r.Close()
+	parent := exec.Command(os.Args[0], "-test.run", "^TestAProgramDiesWithItsParent$")
+	parent.Env = append(os.Environ(), parentEnv+"="+fifo)
+	out, err := parent.StdoutPipe()
+	check(t, err)
+	check(t, parent.Start())
+	defer parent.Process.Kill()
+	_, err = io.ReadFull(out, make([]byte, len(stoppedWord)))
+	check(t, err)
+	check(t, parent.Process.Kill())
+	_ = parent.Wait() // it was killed
+	check(t, r.SetReadDeadline(time.Now().Add(time.Minute)))
+	if _, err := io.Copy(io.Discard, r); err != nil { // ends when nobody can write any more: the program has gone
+		t.Errorf("the program is still there: %v", err)
+	}
+}
+
+const stoppedWord = "stopped"
+
+// startStopped starts a program that holds the pipe open, stops it, says so and waits to be killed.
+func startStopped(t *testing.T, fifo string) {
+	w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+	check(t, err)
+	cmd := exec.Command("sleep", "600")
+	cmd.Stderr = w
+	check(t, StartCommand(cmd, func(error) {}))
+	check(t, w.Close())
+	check(t, cmd.Process.Signal(syscall.SIGSTOP))
+	_, err = os.Stdout.WriteString(stoppedWord)
+	check(t, err)
+	select {}
+}
