@@ -190,6 +190,9 @@ func (v View) redisVerdict(l *inspect.Lock) string {
 	case inspect.StateFree:
 		return vacant(l, "free: nobody holds it")
 	case inspect.StateSplit:
+		if recipe.OneServer(l.Recipe) {
+			return fmt.Sprintf("unknown: each of its %d values is on one server, and %s takes a lock on one: most likely each is held", len(t.Counts), l.Recipe)
+		}
 		return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
 			l.Ballot(), len(t.Counts), l.Quorum, v.clearsIn(l))
 	case inspect.StateMinority:
@@ -198,6 +201,9 @@ func (v View) redisVerdict(l *inspect.Lock) string {
 		}
 		if v.suspect(l) {
 			return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock", t.Counts[0], n)
+		}
+		if recipe.OneServer(l.Recipe) {
+			return fmt.Sprintf("unknown: its value is on %d of %d servers, but %s takes a lock on one: most likely held", t.Counts[0], n, l.Recipe)
 		}
 		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], n, l.Quorum, v.clearsIn(l))
 	}

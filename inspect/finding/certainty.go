@@ -47,7 +47,7 @@ func restsOn(rule string) []inspect.Aspect {
 	switch rule {
 	case "deadlock", "self-wait", "stuck-holder", "semaphore-overcommit", "persistent-contender":
 		return []inspect.Aspect{inspect.AspectHolders}
-	case "split-quorum", "minority-leftover", "thin-margin", "master-restarted":
+	case "split-quorum", "minority-leftover", "thin-margin", "master-restarted", "suspect-target":
 		return []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}
 	case "ghost-owner":
 		return []inspect.Aspect{inspect.AspectHolders, inspect.AspectSessions}

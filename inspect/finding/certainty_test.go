@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -106,6 +107,35 @@ func TestSuspectTarget(t *testing.T) {
 			if found := ask(t, rule, suspect); found != nil {
 				t.Errorf("%s on %s of a suspect target: %+v", rule, letters, found)
 			}
+		}
+	}
+}
+
+// redis-py asks one server: what it has on one of three is held there, whatever a quorum of them would be.
+func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
+	of := func(library, letters string) inspect.Case {
+		return present(with(votes(letters, time.Minute), func(l *inspect.Lock) { l.Recipe, l.Confidence = library, recipe.Likely }))
+	}
+	check(t, "suspect-target", []state{
+		{
+			name: "on one", c: of("redis-py", "-a-"), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"a is on r2", "redis-py takes a lock on one server"}, evidence: map[string]any{"library": "redis-py", "value": "a"},
+		},
+		{name: "another on each", c: of("redis-py", "ab-"), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
+		{name: "a library that may ask all", c: of("redsync", "-a-")},
+		{name: "on a quorum", c: of("redis-py", "aa-")},
+	})
+	for rule, letters := range map[string]string{"minority-leftover": "-a-", "split-quorum": "ab-"} {
+		if found := ask(t, rule, of("redis-py", letters)); found != nil {
+			t.Errorf("%s: %+v", rule, found)
+		}
+		if ask(t, rule, of("redsync", letters)) == nil {
+			t.Errorf("%s does not see that of redsync", rule)
+		}
+	}
+	for letters, want := range map[string]string{"-a-": "most likely held", "ab-": "most likely each is held"} {
+		if got := (describe.View{Now: now}).Verdict(of("redis-py", letters).Lock); !strings.HasPrefix(got, "unknown: ") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s", letters, got)
 		}
 	}
 }

@@ -41,7 +41,8 @@
 //	zombie-renewal        renewed far longer than usual (watched only) held_over, every_ms, hold_p99_ms   restart the client
 //	minority-leftover     one value, below the quorum                  value, votes, masters, expires_at  wait; release it
 //	suspect-target        given as masters of one lock, but it is not    masters, locks, on_one; master     give each as its own
-//	                      (backend)
+//	                      (backend, or the lock of a library that         or value, library, masters
+//	                      takes locks on one server)
 //	servers-disagree      given as one ensemble, and are none (backend) servers                          a target for each
 //	thin-margin           just a quorum of three or more masters       votes, quorum, without             see why they lack it
 //	master-restarted      a master lost the key in a restart           master, started_at                 delayed restart

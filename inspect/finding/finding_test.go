@@ -140,8 +140,8 @@ func TestEveryRuleOfTheContractIsThere(t *testing.T) {
 		if r.NeedsHistory {
 			history = append(history, r.Name)
 		}
-		if (r.Lock == nil) == (r.Backend == nil) != (r.Name == "blind") {
-			t.Errorf("%s must speak of locks or of backends, and only blind of both", r.Name)
+		if both := r.Name == "blind" || r.Name == "suspect-target"; (r.Lock == nil) == (r.Backend == nil) != both {
+			t.Errorf("%s must speak of locks or of backends, and only blind and suspect-target of both", r.Name)
 		}
 	}
 	slices.Sort(want)

@@ -20,15 +20,10 @@ import (
 func minorityLeftover() inspect.Rule {
 	return lockRule("minority-leftover", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if l.State != inspect.StateMinority || settling(c) || c.Spread.Suspect() {
+		if l.State != inspect.StateMinority || settling(c) || c.Spread.Suspect() || recipe.OneServer(l.Recipe) {
 			return nil
 		}
-		var vote *inspect.Vote
-		each(l, func(m *inspect.Vote) {
-			if vote == nil {
-				vote = m
-			}
-		})
+		vote := firstVote(l)
 		if vote == nil {
 			return partLeftover(l)
 		}
@@ -44,6 +39,16 @@ func minorityLeftover() inspect.Rule {
 			Advice:     "wait for " + untilEnd(l, e) + ". If it comes back: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter",
 		})
 	})
+}
+
+// firstVote is the first that has a value; nil when none has.
+func firstVote(l *inspect.Lock) (vote *inspect.Vote) {
+	each(l, func(m *inspect.Vote) {
+		if vote == nil {
+			vote = m
+		}
+	})
+	return vote
 }
 
 // partLeftover is the finding about a value that has too few of the keys that its library makes of one lock.

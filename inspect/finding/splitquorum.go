@@ -20,7 +20,7 @@ import (
 func splitQuorum() inspect.Rule {
 	return lockRule("split-quorum", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if l.State != inspect.StateSplit || settling(c) || c.Spread.Suspect() {
+		if l.State != inspect.StateSplit || settling(c) || c.Spread.Suspect() || recipe.OneServer(l.Recipe) {
 			return nil
 		}
 		e := evidence{

@@ -5,18 +5,21 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
 // suspectTarget: what was given as the masters of one lock is something else. Every lock stands on exactly one of N servers:
 // they are independent, and each is a target of its own. Or one of them is a replica, whose vote is its master's once more.
-// What the other rules would say of such locks is left out.
+// What the other rules would say of such locks is left out. A single lock is enough where its library takes it on one server
+// only.
 //
 // Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas.
 //
-// Evidence: masters (addresses), locks and on_one (how many, and how many of them on one only), or replica and servers.
+// Evidence: masters (addresses), locks and on_one (how many, and how many of them on one only), or master and role of a
+// replica; of a lock value, library and masters (addr, says).
 func suspectTarget() inspect.Rule {
-	return backendRule("suspect-target", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+	r := backendRule("suspect-target", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.Redis || len(b.Servers) < 2 || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {
 			return nil // the servers say themselves who is a replica of whom
 		}
@@ -35,6 +38,32 @@ func suspectTarget() inspect.Rule {
 			Evidence:   evidence{"masters": addrs, "locks": s.Locks, "on_one": s.OnOne, "cause": "independent servers were given with commas, which means the masters of one Redlock"},
 			Advice:     "give each server as a target of its own (redis://HOST:PORT, one after the other); release nothing until then: the locks are most likely held",
 		})
+	})
+	r.Lock = lockRule(r.Name, inspect.Warning, ofOneServer).Lock
+	return r
+}
+
+// ofOneServer is the finding about a lock that is short of the masters' quorum, and whose library asks no quorum.
+func ofOneServer(c *inspect.Case) []inspect.Finding {
+	l := c.Lock
+	short := l.State == inspect.StateMinority || l.State == inspect.StateSplit
+	if !short || !recipe.OneServer(l.Recipe) || c.Spread.Suspect() {
+		return nil
+	}
+	value := firstVote(l)
+	if value == nil {
+		return nil
+	}
+	return one(inspect.Finding{
+		Subject:    inspect.Subject{Contender: value.Value, Digest: value.Digest},
+		Confidence: recipe.Likely,
+		Message: fmt.Sprintf("%s is on %s, not on a quorum of %d; but %s takes a lock on one server: it is most likely held",
+			describe.BriefName(value.Value), at(value.Addr), l.Quorum, l.Recipe),
+		Evidence: evidence{
+			"value": says(value), "library": l.Recipe, "masters": ballots(l),
+			"cause": "servers that are not the masters of one Redlock, or not for this lock, were given with commas",
+		},
+		Advice: "give " + at(value.Addr) + " as a target of its own (redis://HOST:PORT), and look there before you act",
 	})
 }
 

@@ -251,3 +251,14 @@ func braced(rest string) []string {
 }
 
 func isBraced(key string) bool { return strings.HasPrefix(key, "{") && strings.HasSuffix(key, "}") }
+
+// OneServer reports whether a library takes its locks on one Redis server each, and never on several masters at once. Values
+// that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson, which have multi-server locks) do
+// not tell.
+func OneServer(library string) bool {
+	switch library {
+	case "redis-py", "python-redis-lock", "spring-integration", "laravel", "shedlock", "dapr", "rq", "bullmq", "redbeat", sidekiqName:
+		return true
+	}
+	return false
+}
