@@ -455,13 +455,10 @@ func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s, conn := adopted(t, server.Addr)
-		_, got := queueUp(t, within(t), func(more ...lockops.Option) lockops.Locker {
-			release(t, acquire(t, lockops.NewZKMutex(s, path)))
-			h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
-			context.AfterFunc(within(t), func() { _ = h.Release(context.Background()) })
-			time.AfterFunc(50*time.Millisecond, func() { _ = h.Release(context.Background()) })
-			return lockops.NewZKMutex(s, path, more...)
-		})
+		release(t, acquire(t, lockops.NewZKMutex(s, path)))
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+		_, got := queueUp(t, within(t), mutexOn(s, path))
+		release(t, h)
 		if a := <-got; a.err != nil {
 			t.Fatal(a.err)
 		}
