@@ -35,7 +35,7 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 				c, root := client(t, zks), servertest.UniquePath(t)
 				create(t, c, root, "", 0)
 				peer := servertest.StartKazooLocks(t, zks.Addr)
-				peer.Tell(t, "timeout", "6")
+				peer.Tell(t, "timeout", "10") // the sessions have to be read between a third of it and its end
 				peer.Tell(t, "lock", "a", root+"/lock")
 				peer.Expect(t, "acquired")
 				o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}}, root+"/lock")
