@@ -116,7 +116,7 @@ func TestAcquireReadsAndWrites(t *testing.T) {
 			return run(t, "acquire", "zk:"+path, target, "--kind", kind, "--wait", "0", "-o", "jsonl", "--", "true")
 		}
 		peer := servertest.StartCurator(t, server.Addr)
-		peer.Tell(t, "read", "one", path)
+		peer.Send(t, "read", "one", path)
 		peer.Expect(t, "acquired")
 		if got := try("read"); got.code != 0 || !strings.Contains(got.stdout, "__READ__") {
 			t.Errorf("a read beside a Curator read: %+v", got)
@@ -130,7 +130,7 @@ func TestAcquireReadsAndWrites(t *testing.T) {
 		if children := childrenOf(t, server.Addr, path); len(children) != 1 {
 			t.Errorf("left behind: %v", children)
 		}
-		peer.Tell(t, "close", "one")
+		peer.Send(t, "close", "one")
 		if got := run(t, "acquire", "zk:"+path, target, "--kind", "write", "-o", "jsonl", "--", "true"); got.code != 0 || !strings.Contains(got.stdout, "__WRIT__") {
 			t.Errorf("a write when the read is gone: %+v", got)
 		}

@@ -24,10 +24,10 @@ import (
 // watch is one run of the command of that name.
 type watch struct {
 	*app
-	output string
-	lines  *bufio.Writer
-	column int  // how wide the column of names is by now
-	told   bool // that everything has been looked at once
+	output   string
+	lines    *bufio.Writer
+	column   int  // how wide the column of names is by now
+	complete bool // that everything has been looked at once
 }
 
 func (a *app) watchCommand() *cobra.Command {
@@ -102,8 +102,8 @@ func (w *watch) print(s *inspect.Snapshot) error {
 			return err
 		}
 	}
-	if !w.told && lookedAt(s) {
-		w.told = true
+	if !w.complete && lookedAt(s) {
+		w.complete = true
 		w.say("watching %s; interrupt to end", describe.Count(s.Len(), "lock"))
 	}
 	return w.lines.Flush()

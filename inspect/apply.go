@@ -254,7 +254,7 @@ func (o *Observer) remember(p *backendState, c change, now time.Time) {
 		}
 		o.tracks[c.is.ID] = t
 	}
-	c.is.history = t.note(c)
+	c.is.history = t.apply(c)
 }
 
 func (o *Observer) drop(p *backendState, id ID, now time.Time) {

@@ -60,7 +60,7 @@ type attention struct {
 }
 
 // pass hands an update over, after the gap before it; told: there is a gap to report.
-func (w *attention) pass(u Update, told bool) {
+func (w *attention) pass(u Update, report bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now := w.now(); w.backend != "" && now.Sub(w.ran) > stoppedFor {
@@ -69,7 +69,7 @@ func (w *attention) pass(u Update, told bool) {
 	if u.Backend != nil {
 		w.backend = u.Backend.Name
 	}
-	if told {
+	if report {
 		w.emit(u)
 	}
 	w.ran = w.now()

@@ -135,7 +135,7 @@ func BenchmarkHistoryMemory(b *testing.B) {
 						is := curatorLock(0, n+1)
 						is.ReadAt = now.Add(time.Duration(n) * time.Second)
 						carry(was, is, 0, false)
-						views[i] = tracks[i].note(change{was: was, is: is, events: compare(was, is, view{at: is.ReadAt})})
+						views[i] = tracks[i].apply(change{was: was, is: is, events: compare(was, is, view{at: is.ReadAt})})
 						was = is
 						if n == 40 && i > 0 {
 							break // the rest takes no more, as the first lock shows

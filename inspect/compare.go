@@ -247,18 +247,18 @@ func compareFindings(was, is []Finding, e Event) []Event {
 	}
 	before, now := byKey(was), byKey(is)
 	var events []Event
-	tell := func(kind EventKind, f *Finding) {
+	report := func(kind EventKind, f *Finding) {
 		e.Kind, e.Finding, e.Certainty = kind, f, f.Confidence
 		events = append(events, e)
 	}
 	for i := range is {
 		if old := before[is[i].Key()]; old == nil || is[i].Severity.Rank() > old.Severity.Rank() {
-			tell(EventFinding, &is[i])
+			report(EventFinding, &is[i])
 		}
 	}
 	for i := range was {
 		if now[was[i].Key()] == nil {
-			tell(EventCleared, &was[i])
+			report(EventCleared, &was[i])
 		}
 	}
 	return events

@@ -45,7 +45,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	}
 	c := recipes[i]
 	read := clone(l)
-	known, told := 0, false
+	known, moded := 0, false
 	everyContender(read, func(entry *Contender) {
 		e, ok := c.Read(l.ID.Path, entry.Name.Raw(), entry.Owner.Label.Raw())
 		if !ok {
@@ -55,10 +55,10 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 			return
 		}
 		known++
-		told = told || e.Told
+		moded = moded || e.HasMode
 		entry.Recipe = ""
 		overwrite(&entry.Owner, e)
-		if e.Told {
+		if e.HasMode {
 			entry.Mode = e.Mode
 		}
 	})
@@ -69,7 +69,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	if c.Kind != "" {
 		read.Kind = Kind(c.Kind)
 	}
-	if told && backend == ZooKeeper {
+	if moded && backend == ZooKeeper {
 		requeue(read)
 	}
 	return read

@@ -41,16 +41,16 @@ func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
 	blind := queueOf(t, "11 12")
 	blind.Findings = []Finding{{Rule: "blind", Severity: Info, Message: "x"}}
 	a.send(0, Update{Put: []*Lock{blind}, Backend: zkUp})
-	expect(t, "at first", a.told(t), "finding blind, finding past 0")
+	expect(t, "at first", a.reports(t), "finding blind, finding past 0")
 	lap := func(seconds int) {
 		for range beats {
 			a.onBeat(now.Add(time.Duration(seconds) * time.Second))
 		}
 	}
 	lap(5)
-	expect(t, "nothing new", a.told(t), "")
+	expect(t, "nothing new", a.reports(t), "")
 	lap(11)
-	expect(t, "later", a.told(t), "finding long")
+	expect(t, "later", a.reports(t), "finding long")
 	expect(t, "source's first", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
 	was := a.locks.get(blind.ID)
 	lap(12)
@@ -59,11 +59,11 @@ func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
 	}
 	a.send(13, Update{Sessions: map[int64]Session{11: {ID: 11, Client: "10.0.0.1:99"}}})
 	expect(t, "known better, findings kept", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
-	a.told(t)
+	a.reports(t)
 	a.send(14, Update{Put: []*Lock{at(queueOf(t, "12"), 14)}})
-	expect(t, "moved on", a.told(t), "released 11, handover 11>12, finding past 1")
+	expect(t, "moved on", a.reports(t), "released 11, handover 11>12, finding past 1")
 	lap(120)
-	expect(t, "backend", a.told(t), "cleared blind, cleared long, cleared past 0, finding backend")
+	expect(t, "backend", a.reports(t), "cleared blind, cleared long, cleared past 0, finding backend")
 	if b := a.Snapshot().Backend("zk"); len(b.Findings) != 1 || len(zkUp.Findings) != 0 {
 		t.Errorf("backend %+v", b.Findings)
 	}
@@ -153,5 +153,5 @@ func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 	expect(t, "at first", advice(), "free /1, free /1")
 	a.send(1, Update{Put: []*Lock{waitedFor(chain("1", "a", "b", "d", "e"), 1)}})
 	expect(t, "more come", advice(), "free /2, free /2")
-	expect(t, "told once", a.told(t), "finding deadlock, finding deadlock, waiting 12, waiting 13")
+	expect(t, "told once", a.reports(t), "finding deadlock, finding deadlock, waiting 12, waiting 13")
 }

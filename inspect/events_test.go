@@ -34,7 +34,7 @@ func applying(t *testing.T) *applied {
 	clock := &moving{now}
 	o := NewObserver(clock.now, script{})
 	a := &applied{o, clock, o.Subscribe()}
-	a.told(t)
+	a.reports(t)
 	return a
 }
 
@@ -43,7 +43,7 @@ func (a *applied) send(seconds int, u Update) {
 	a.apply(sourceUpdate{0, u})
 }
 
-func (a *applied) told(t *testing.T) string {
+func (a *applied) reports(t *testing.T) string {
 	a.publish()
 	if len(a.sub.signal) == 0 {
 		return ""
@@ -67,19 +67,19 @@ func expect(t *testing.T, what, got, want string) {
 func TestEventsBeginAfterTheFirstPass(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
-	expect(t, "what was there", a.told(t), "")
+	expect(t, "what was there", a.reports(t), "")
 	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
-	expect(t, "change", a.told(t), "released 11, handover 11>12")
+	expect(t, "change", a.reports(t), "released 11, handover 11>12")
 	other := queueOf(t, "20")
 	other.ID.Path = "/new"
 	a.send(2, Update{Put: []*Lock{other}, Gone: []ID{{"zk", "/l"}, {"zk", "/never"}}})
-	expect(t, "new and gone", a.told(t), "appeared, acquired 20, released 12, gone")
+	expect(t, "new and gone", a.reports(t), "appeared, acquired 20, released 12, gone")
 	down := *zkUp
 	down.State = Down
 	a.send(3, Update{Backend: &down})
-	expect(t, "lost sight", a.told(t), "backend")
+	expect(t, "lost sight", a.reports(t), "backend")
 	a.send(4, Update{Backend: &down})
-	expect(t, "still", a.told(t), "")
+	expect(t, "still", a.reports(t), "")
 }
 
 // What reading shows of contenders that were only listed is no event, and no grant that was seen.
@@ -109,7 +109,7 @@ func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 		a := applying(t)
 		a.send(0, Update{Put: versions[:1], Backend: zkUp})
 		a.send(1, Update{Put: []*Lock{at(versions[1], 1)}})
-		expect(t, name, a.told(t), "")
+		expect(t, name, a.reports(t), "")
 		for _, h := range a.locks.get(id).Holders {
 			if !h.HeldSince.IsZero() {
 				t.Errorf("%s: %s is held since %v", name, h.Name, h.HeldSince)
@@ -171,10 +171,10 @@ func TestOurOwnForcingIsKnown(t *testing.T) {
 	a.send(0, Update{Put: []*Lock{l}, Backend: zkUp})
 	a.Forced(l.ID, l.Holders[0].Name)
 	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
-	expect(t, "forced", a.told(t), "forced 11, handover 11>12")
+	expect(t, "forced", a.reports(t), "forced 11, handover 11>12")
 	a.Forced(l.ID, queueOf(t, "12").Holders[0].Name)
 	a.send(60, Update{Put: []*Lock{at(queueOf(t, ""), 60)}})
-	expect(t, "long after", a.told(t), "released 12")
+	expect(t, "long after", a.reports(t), "released 12")
 }
 
 // A sandbox ends a session at once: without a notice from us nothing distinguishes that from a release.
@@ -185,9 +185,9 @@ func TestASessionThatWeEndIsKnown(t *testing.T) {
 	a.Expired("other", 12)
 	a.Expired("zk", 12)() // it could not be ended
 	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
-	expect(t, "ended", a.told(t), "expired 11, handover 11>12")
+	expect(t, "ended", a.reports(t), "expired 11, handover 11>12")
 	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
-	expect(t, "of another backend, and taken back", a.told(t), "released 12")
+	expect(t, "of another backend, and taken back", a.reports(t), "released 12")
 }
 
 // What was made for a while is gone once it is free, also when that is seen late, and it may come again.
@@ -201,14 +201,14 @@ func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 		a.onBeat(a.clock.at)
 	}
 	beat(1)
-	expect(t, "held", a.told(t), "")
+	expect(t, "held", a.reports(t), "")
 	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
 	beat(3)
-	if told := a.told(t); !strings.HasSuffix(told, "gone") || a.locks.get(l.ID) != nil {
+	if told := a.reports(t); !strings.HasSuffix(told, "gone") || a.locks.get(l.ID) != nil {
 		t.Errorf("free: told %q, listed %v", told, a.locks.get(l.ID) != nil)
 	}
 	a.send(4, Update{Gone: []ID{l.ID}})
-	expect(t, "gone twice", a.told(t), "")
+	expect(t, "gone twice", a.reports(t), "")
 	a.send(200, Update{Put: []*Lock{at(queueOf(t, ""), 200)}})
 	beat(201)
 	if a.locks.get(l.ID) == nil {
@@ -243,12 +243,12 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 				a := applying(t)
 				a.send(0, Update{Put: []*Lock{queueOf(t, "11 12 13")}, Backend: zkUp})
 				a.send(1, Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}})
-				a.told(t)
+				a.reports(t)
 				a.send(2, b[0])
 				a.send(5, b[1])
-				a.told(t)
+				a.reports(t)
 				a.send(6, Update{Put: []*Lock{at(queueOf(t, tt.after), 6)}})
-				expect(t, tt.after, a.told(t), tt.told)
+				expect(t, tt.after, a.reports(t), tt.told)
 				if got := a.holder().HeldSince; !got.Equal(tt.held) {
 					t.Errorf("%s is held since %v, want %v", tt.after, got, tt.held)
 				}
@@ -260,9 +260,9 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.send(1, Update{Backend: &down})
 	a.send(2, Update{Backend: zkUp})
-	a.told(t)
+	a.reports(t)
 	a.send(60, Update{Put: []*Lock{at(queueOf(t, "12"), 60)}})
-	expect(t, "later", a.told(t), "released 11, handover 11>12")
+	expect(t, "later", a.reports(t), "released 11, handover 11>12")
 	if a.holder().HeldSince.IsZero() {
 		t.Error("later: granted, and not known when")
 	}
@@ -287,9 +287,9 @@ func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
 		a := applying(t)
 		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 		a.send(30, Update{Sessions: tt.sessions, AllSessions: tt.all})
-		a.told(t)
+		a.reports(t)
 		a.send(31, Update{Put: []*Lock{at(queueOf(t, "12"), 31)}})
-		expect(t, name, a.told(t), tt.want)
+		expect(t, name, a.reports(t), tt.want)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	if err != nil || len(s.Events) != maxEvents || s.Dropped != maxEvents || s.Events[maxEvents-1].Kind != EventGone {
 		t.Errorf("%d events, %d dropped, %v", len(s.Events), s.Dropped, err)
 	}
-	if s := a.told(t); s != "" {
+	if s := a.reports(t); s != "" {
 		t.Errorf("told again: %.100s", s)
 	}
 }
@@ -343,7 +343,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 		for i, sessions := range tt.sessions {
 			a.send(18+i, Update{Sessions: sessions, AllSessions: true})
 		}
-		a.told(t)
+		a.reports(t)
 		a.send(tt.end, Update{Put: []*Lock{at(queueOf(t, ""), tt.end)}})
 		if len(a.events) != 1 || a.events[0].Kind != tt.want || (a.events[0].Certainty != recipe.Certain) != tt.unsure {
 			t.Errorf("%s: %+v", name, a.events)

@@ -16,11 +16,11 @@ func TestWhatEndedWhileNobodyLookedIsNotToldAsReleased(t *testing.T) {
 			a.send(33, Update{Gap: &Gap{Backend: "zk", From: now.Add(time.Second), Until: now.Add(33 * time.Second)}})
 		}
 		a.send(34, Update{Put: []*Lock{at(queueOf(t, "12"), 34)}})
-		if told := a.told(t); strings.Contains(told, "released") == skipped {
+		if told := a.reports(t); strings.Contains(told, "released") == skipped {
 			t.Errorf("skipped %v: %s", skipped, told)
 		}
 		a.send(50, Update{Put: []*Lock{at(queueOf(t, "13"), 50)}})
-		if told := a.told(t); !strings.Contains(told, "released 12") {
+		if told := a.reports(t); !strings.Contains(told, "released 12") {
 			t.Errorf("long after: %s", told)
 		}
 	}
@@ -71,7 +71,7 @@ func TestGapsAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := applying(t)
 			a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
-			a.told(t)
+			a.reports(t)
 			for _, s := range tt.steps {
 				a.send(s.at, s.u)
 			}
@@ -108,7 +108,7 @@ func TestGapsAreTold(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Backend: &down})
 	a.send(9, Update{Backend: zkUp, Put: []*Lock{queueOf(t, "11")}})
-	if told := a.told(t); strings.Contains(told, "blind") {
+	if told := a.reports(t); strings.Contains(told, "blind") {
 		t.Error(told)
 	}
 }

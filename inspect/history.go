@@ -46,8 +46,8 @@ func (c *change) eventful() bool {
 	return slices.ContainsFunc(c.events, func(e Event) bool { return e.Contender != nil }) || renewal(c) > 0
 }
 
-// note takes in a change and returns the history as it is now, which nobody changes any more.
-func (t *track) note(c change) *History {
+// apply takes in a change and returns the history as it is now, which nobody changes any more.
+func (t *track) apply(c change) *History {
 	for i := range c.events {
 		switch e := &c.events[i]; e.Kind {
 		case EventAcquired, EventHandover:
@@ -57,7 +57,7 @@ func (t *track) note(c change) *History {
 		}
 	}
 	t.forget(c.is)
-	t.renewal.note(&c)
+	t.renewal.apply(&c)
 	v := t.view
 	v.LongestTTL = max(v.LongestTTL, c.is.ttlSeen)
 	t.view.LongestTTL = v.LongestTTL
@@ -181,7 +181,7 @@ func sameVoters(was, is *Lock) bool {
 	return slices.EqualFunc(was.Masters, is.Masters, func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
 }
 
-func (s *sawtooth) note(c *change) {
+func (s *sawtooth) apply(c *change) {
 	if len(c.is.Holders) != 1 || c.was != nil && (len(c.was.Holders) != 1 || !same(&c.was.Holders[0], &c.is.Holders[0])) {
 		*s = sawtooth{}
 		return

@@ -92,7 +92,7 @@ func TestALeaseIsOneHoldFromItsFirstGrantToItsEnd(t *testing.T) {
 	}
 	a := applying(t)
 	a.send(0, Update{Backend: zkUp})
-	a.told(t)
+	a.reports(t)
 	for _, tt := range []struct {
 		what   string
 		second int

@@ -26,7 +26,7 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		return nil
 	}
 	var events []Event
-	tell := func(what ChangeKind, from, to string) {
+	report := func(what ChangeKind, from, to string) {
 		events = append(events, Event{Kind: EventChanged, At: at, Backend: b, Certainty: recipe.Certain, Change: &Change{what, from, to}})
 	}
 	if b.Kind == ZooKeeper {
@@ -36,7 +36,7 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		}
 		if leader := b.Servers[i].Addr; leader != k.leader {
 			if k.leader != "" {
-				tell(ChangedLeader, k.leader, leader)
+				report(ChangedLeader, k.leader, leader)
 			}
 			k.leader = leader
 		}
@@ -49,7 +49,7 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 			continue
 		}
 		if known && s.StartedAt.After(before.started) {
-			tell(Restarted, s.Addr, s.Addr)
+			report(Restarted, s.Addr, s.Addr)
 		}
 		if k.runs == nil {
 			k.runs = make(map[string]run)
@@ -57,7 +57,7 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		k.runs[s.Addr] = run{s.RunID, s.StartedAt}
 	}
 	for _, move := range k.moved(b.Servers) {
-		tell(ChangedMaster, move[0], move[1])
+		report(ChangedMaster, move[0], move[1])
 	}
 	return events
 }

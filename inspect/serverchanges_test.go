@@ -74,5 +74,5 @@ func TestChangesReachTheEvents(t *testing.T) {
 	is.Servers = []Server{{Addr: "a", Role: "follower"}, {Addr: "b", Role: "leader"}}
 	a.send(0, Update{Backend: &was})
 	a.send(1, Update{Backend: &is})
-	expect(t, "another leader", a.told(t), "changed")
+	expect(t, "another leader", a.reports(t), "changed")
 }

@@ -33,7 +33,7 @@ type dueSuspicion struct {
 // settle takes in what the rules found of a lock that may pass, each with the instant as of which that is known, and
 // removes what has not stood for long enough. blindUntil is the end of our last blindness: a state that was not reported
 // yet need not have stood in between.
-func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time) (told []Finding) {
+func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
 	before := s.of[id]
 	if len(found) == 0 {
 		if before != nil {
@@ -53,7 +53,7 @@ func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time)
 			}
 		}
 		if f.settled {
-			told = append(told, f.Finding)
+			settled = append(settled, f.Finding)
 		}
 		unsettled = unsettled || !f.settled
 	}
@@ -65,7 +65,7 @@ func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time)
 		s.queued[id] = struct{}{}
 		s.due = append(s.due, dueSuspicion{id, now.Add(SettleFor)})
 	}
-	return told
+	return settled
 }
 
 // next takes out a lock that is to be asked about again; false when none is yet.

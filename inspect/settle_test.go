@@ -69,7 +69,7 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 			a.Diagnose(halfway(&evidence, &read), time.Hour)
 			evidence = ""
 			a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
-			a.told(t)
+			a.reports(t)
 			for _, do := range c.do {
 				do(a)
 			}

@@ -131,11 +131,11 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 		together := first == 'r' && second == 'r'
 
 		path := servertest.UniquePath(t) // theirs before ours
-		peer.Tell(t, word[first], "one", path)
+		peer.Send(t, word[first], "one", path)
 		peer.Expect(t, "acquired "+word[first])
 		if together {
 			h := acquire(t, side(s, path, second, recipe)())
-			peer.Tell(t, "close", "one")
+			peer.Send(t, "close", "one")
 			release(t, h)
 		} else {
 			_, got := queueUp(t, within(t), side(s, path, second, recipe))
@@ -145,7 +145,7 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 			if len(got) > 0 {
 				t.Errorf("our %s holds beside their %s", tt.second, tt.first)
 			}
-			peer.Tell(t, "close", "one")
+			peer.Send(t, "close", "one")
 			a := <-got
 			if a.err != nil {
 				t.Fatal(a.err)
@@ -155,7 +155,7 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 
 		path = servertest.UniquePath(t) // ours before theirs
 		h := acquire(t, side(s, path, first, recipe)())
-		peer.Tell(t, word[second], "two", path)
+		peer.Send(t, word[second], "two", path)
 		if !together {
 			eventually(t, "theirs watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
 			release(t, h)
@@ -164,7 +164,7 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 		if together {
 			release(t, h)
 		}
-		peer.Tell(t, "close", "two")
+		peer.Send(t, "close", "two")
 	}
 	downgradeBesidePeers(t, server, peer, recipe)
 }
@@ -174,7 +174,7 @@ func downgradeBesidePeers(t *testing.T, server *servertest.ZooKeeper, peer *serv
 	path := servertest.UniquePath(t)
 	s := zkSession(t, server.Addr)
 	w := acquire(t, writer(s, path, recipe))
-	peer.Tell(t, "write", "three", path)
+	peer.Send(t, "write", "three", path)
 	eventually(t, "theirs watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
 	r, err := reader(s, path, recipe).Acquire(w.Context())
 	if err != nil {
@@ -184,5 +184,5 @@ func downgradeBesidePeers(t *testing.T, server *servertest.ZooKeeper, peer *serv
 	eventually(t, "theirs watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
 	release(t, r)
 	peer.Expect(t, "acquired write")
-	peer.Tell(t, "close", "three")
+	peer.Send(t, "close", "three")
 }

@@ -101,12 +101,12 @@ func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
 	if limit, ok := k.soon(ctx); ok && a.lateUntil.IsZero() {
 		sent := time.Now()
-		return answer{k.master.take(r, limit), sent}, nil
+		return answer{k.master.acquire(r, limit), sent}, nil
 	}
 	due := make(chan answer, 1)
 	k.session.goDo(func() {
 		sent := time.Now()
-		due <- answer{k.master.take(r, k.opts.limit), sent}
+		due <- answer{k.master.acquire(r, k.opts.limit), sent}
 	})
 	select {
 	case got := <-due:

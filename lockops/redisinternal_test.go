@@ -284,13 +284,13 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			}
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
-			if v := m.take(r, time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
+			if v := m.acquire(r, time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
 				t.Errorf("%s: %+v, want errLate", l.lock.kind, v)
 			}
 			if n := m.client.Exists(t.Context(), l.lock.name).Val(); n != 0 {
 				t.Errorf("%s: a late request took the lock", l.lock.kind)
 			}
-			if v := m.take(r, time.Second); !v.taken { // its answer carried its clock
+			if v := m.acquire(r, time.Second); !v.taken { // its answer carried its clock
 				t.Errorf("%s: %+v", l.lock.kind, v)
 			}
 		}

@@ -190,8 +190,8 @@ type request struct {
 // notInQueue is since of a request that takes the lock or leaves nothing.
 const notInQueue = -1
 
-// take runs such a script. limit bounds the wait for the answer; a script that arrives later takes nothing.
-func (m *master) take(r request, limit time.Duration) verdict {
+// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes nothing.
+func (m *master) acquire(r request, limit time.Duration) verdict {
 	if m.breakerOpen() {
 		return verdict{err: m.failed(ErrDead)}
 	}

@@ -54,7 +54,7 @@ func (v *vote) set() {
 		return
 	}
 	dials := v.master.dials.Load()
-	got := v.master.take(request{
+	got := v.master.acquire(request{
 		script: acquireScript, keys: v.keys(), value: v.e.value, ttl: o.ttl, since: v.since, name: v.name, polite: v.polite,
 	}, o.limit)
 	v.has, v.err, v.at = got.taken, got.err, got.at

@@ -56,10 +56,10 @@ type zkSide struct {
 	mode  recipe.Mode
 }
 
-func (l *zkSide) Acquire(ctx context.Context) (*Hold, error) { return l.take(ctx, l.queue.acquire) }
+func (l *zkSide) Acquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx, l.queue.acquire) }
 
 func (l *zkSide) TryAcquire(ctx context.Context) (*Hold, error) {
-	return l.take(ctx, l.queue.tryAcquire)
+	return l.acquire(ctx, l.queue.tryAcquire)
 }
 
 func (l *zkSide) String() string {
@@ -69,7 +69,7 @@ func (l *zkSide) String() string {
 	return "write side of " + (&ZKRWMutex{l.queue}).String()
 }
 
-func (l *zkSide) take(ctx context.Context, queue func(context.Context, recipe.Mode) (*Hold, error)) (*Hold, error) {
+func (l *zkSide) acquire(ctx context.Context, queue func(context.Context, recipe.Mode) (*Hold, error)) (*Hold, error) {
 	if err := ready(ctx, l.queue.lock, &l.queue.opts); err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 		if err != nil {
 			return nil, err
 		}
-		h, err := m.take(ctx, turn, wait)
+		h, err := m.acquireLease(ctx, turn, wait)
 		lost := turn.Context().Err() != nil
 		// The turn is over in any case; when it cannot be given back now, that is done in the background.
 		_ = turn.Release(queueing)
@@ -194,8 +194,8 @@ func (m *ZKSemaphore) prepare(ctx context.Context, session int64, exists bool, d
 	return m.leases.prepare(ctx)
 }
 
-// take takes a permit while it is our turn.
-func (m *ZKSemaphore) take(ctx context.Context, turn *Hold, wait bool) (*Hold, error) {
+// acquireLease takes a permit while it is our turn.
+func (m *ZKSemaphore) acquireLease(ctx context.Context, turn *Hold, wait bool) (*Hold, error) {
 	inside, cancel := turn.With(ctx)
 	defer cancel()
 	q := m.leases

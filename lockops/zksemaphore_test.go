@@ -152,16 +152,16 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 		}
 		s := zkSession(t, server.Addr)
 		semaphore := semaphoreOn(s, path, 2, recipe)
-		peer.Tell(t, "semaphore", "one", path, "2")
+		peer.Send(t, "semaphore", "one", path, "2")
 		peer.Expect(t, "acquired semaphore one")
 		ours := acquire(t, semaphore())
 		_, waiting := queueUp(t, within(t), semaphore) // ours behind theirs
-		peer.Tell(t, "semaphore", "two", path, "2")    // theirs behind ours
+		peer.Send(t, "semaphore", "two", path, "2")    // theirs behind ours
 		eventually(t, "both queue", func() bool { return len(children(t, server, queue)) == 2 })
 		if len(waiting) > 0 {
 			t.Fatal("ours holds beside two")
 		}
-		peer.Tell(t, "close", "one")
+		peer.Send(t, "close", "one")
 		next := <-waiting
 		if next.err != nil {
 			t.Fatal(next.err)
@@ -174,7 +174,7 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 		}
 		release(t, next.h)
 		release(t, acquire(t, semaphore()))
-		peer.Tell(t, "close", "two")
+		peer.Send(t, "close", "two")
 	})
 }
 

@@ -215,14 +215,14 @@ func TestPaint(t *testing.T) {
 		o    Options
 		want bool
 	}{
-		{Options{Name: Light, Told: true}, true},
-		{Options{Name: Dark, Told: true, Light: true}, true},
-		{Options{Name: Light, Told: true, Light: true}, false},
+		{Options{Name: Light, BackgroundKnown: true}, true},
+		{Options{Name: Dark, BackgroundKnown: true, Light: true}, true},
+		{Options{Name: Light, BackgroundKnown: true, Light: true}, false},
 		{Options{Name: Light}, false},
-		{Options{Name: Auto, Told: true, Light: true}, false},
-		{Options{Name: HighContrast, Told: true, Light: true}, false},
-		{Options{Name: Light, Told: true, NoColor: true}, false},
-		{Options{Name: Light, Told: true, Profile: colorprofile.ANSI}, false},
+		{Options{Name: Auto, BackgroundKnown: true, Light: true}, false},
+		{Options{Name: HighContrast, BackgroundKnown: true, Light: true}, false},
+		{Options{Name: Light, BackgroundKnown: true, NoColor: true}, false},
+		{Options{Name: Light, BackgroundKnown: true, Profile: colorprofile.ANSI}, false},
 	} {
 		th := New(test.o)
 		if painted := th.Paper != nil; painted != test.want || painted && contrast(th.Paper, th.Ink) < 10 {

@@ -28,8 +28,8 @@ type Glyphs struct {
 	Border                                         lipgloss.Border
 }
 
-// Put writes a sentence with the signs … · – → ≤ ≥ in these glyphs.
-func (g *Glyphs) Put(text string) string {
+// Translate writes a sentence with the signs … · – → ≤ ≥ in these glyphs.
+func (g *Glyphs) Translate(text string) string {
 	if g.Ellipsis == "…" || strings.IndexFunc(text, func(r rune) bool { return r > '~' }) < 0 {
 		return text
 	}

@@ -30,7 +30,7 @@ type Options struct {
 	// Name is one of Names; empty or another is Auto.
 	Name string
 	// Light is for terminals with a light background, Told that the terminal said so, or that it is dark.
-	Light, Told bool
+	Light, BackgroundKnown bool
 	// NoColor leaves only bold and reverse.
 	NoColor bool
 	// ASCII draws with 7-bit characters only.
@@ -163,7 +163,7 @@ func (t *Theme) with16() {
 func (t *Theme) paint() {
 	o := t.Options
 	few := o.NoColor || o.Profile == colorprofile.ANSI
-	if !o.Told || few || o.onLight() == o.Light {
+	if !o.BackgroundKnown || few || o.onLight() == o.Light {
 		return
 	}
 	t.Paper, t.Ink = lipgloss.Color("#16181d"), lipgloss.Color("#d7dbe2")

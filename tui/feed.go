@@ -35,8 +35,8 @@ func (m *Model) nextSnapshot() tea.Cmd {
 	})
 }
 
-// take shows a snapshot, or keeps it back while paused, and waits for the next.
-func (m *Model) take(msg snapshotArrivedMsg) tea.Cmd {
+// receive shows a snapshot, or keeps it back while paused, and waits for the next.
+func (m *Model) receive(msg snapshotArrivedMsg) tea.Cmd {
 	switch {
 	case errors.Is(msg.err, context.Canceled):
 		return nil

@@ -31,12 +31,12 @@ func thinVotes() inspect.Finding {
 func allFindings() *inspect.Snapshot {
 	list := fixture.Backends()
 	list[1].Findings = []inspect.Finding{fixture.Trouble("eviction-risk", inspect.Warning, "")}
-	ill, weak := fixture.Orders(), fixture.Thin()
-	ill.Findings, weak.Findings = []inspect.Finding{fixture.Stuck()}, []inspect.Finding{thinVotes(), fixture.Trouble("blind", inspect.Info, "")}
+	unhealthy, weak := fixture.Orders(), fixture.Thin()
+	unhealthy.Findings, weak.Findings = []inspect.Finding{fixture.Stuck()}, []inspect.Finding{thinVotes(), fixture.Trouble("blind", inspect.Info, "")}
 	ring := fixture.Deadlocked("zk:/locks/ring-a", "zk:/locks/ring-b")
 	many := fixture.Sick("zk:/locks/many", fixture.Trouble("missing-watch", inspect.Warning, "w-1"), fixture.Trouble("missing-watch", inspect.Warning, "w-2"), fixture.Trouble("missing-watch", inspect.Warning, "w-3"))
 	return inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{
-		ill, weak, fixture.Sick("zk:/locks/ring-a", ring), fixture.Sick("zk:/locks/ring-b", ring), many, fixture.Hostile(), fixture.FreeLock(),
+		unhealthy, weak, fixture.Sick("zk:/locks/ring-a", ring), fixture.Sick("zk:/locks/ring-b", ring), many, fixture.Hostile(), fixture.FreeLock(),
 		fixture.Sick("zk:/locks/more", fixture.Trouble("missing-watch", inspect.Warning, "w-9")),
 	})
 }
@@ -136,11 +136,11 @@ func TestFindingsStand(t *testing.T) {
 	m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	m.navigate()
 	now = fixture.In(90 * time.Second)
-	healed, ill := fixture.Sick("zk:/locks/ring-a"), fixture.Orders()
-	ill.Findings = []inspect.Finding{fixture.Trouble("ghost-owner", inspect.Critical, "x"), fixture.Stuck()}
-	ill.Findings[1].Message = "another message"
-	s := inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{healed, ill, fixture.Sick("zk:/locks/ring-b")})
-	s.Changed = []inspect.ID{healed.ID, ill.ID, fixture.Id("zk:/locks/ring-b"), fixture.Id("zk:/locks/many"), fixture.Id("zk:/locks/more"), fixture.Hostile().ID, fixture.Thin().ID}
+	healed, unhealthy := fixture.Sick("zk:/locks/ring-a"), fixture.Orders()
+	unhealthy.Findings = []inspect.Finding{fixture.Trouble("ghost-owner", inspect.Critical, "x"), fixture.Stuck()}
+	unhealthy.Findings[1].Message = "another message"
+	s := inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{healed, unhealthy, fixture.Sick("zk:/locks/ring-b")})
+	s.Changed = []inspect.ID{healed.ID, unhealthy.ID, fixture.Id("zk:/locks/ring-b"), fixture.Id("zk:/locks/many"), fixture.Id("zk:/locks/more"), fixture.Hostile().ID, fixture.Thin().ID}
 	for _, b := range s.Backends {
 		b.FirstPass = true
 	}

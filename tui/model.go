@@ -94,10 +94,10 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		m.options.Theme.Profile = msg.Profile
 		m.theme = theme.New(m.options.Theme)
 	case tea.BackgroundColorMsg:
-		m.options.Theme.Light, m.options.Theme.Told = !msg.IsDark(), true
+		m.options.Theme.Light, m.options.Theme.BackgroundKnown = !msg.IsDark(), true
 		m.theme = theme.New(m.options.Theme)
 	case snapshotArrivedMsg:
-		return m.take(msg)
+		return m.receive(msg)
 	case tickedMsg:
 		return m.tick(msg)
 	case tea.KeyPressMsg:

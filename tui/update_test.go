@@ -188,7 +188,7 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 	clock := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return clock }}, 120, 36, fixture.Everything())
 	wantText(t, m, "redis degraded", "10.2.1.5:6379: no answer for 3.2s")
-	ill, well := fixture.Backends(), fixture.Backends()
+	unhealthy, well := fixture.Backends(), fixture.Backends()
 	well[1].State = inspect.Connected
 	turn := func(after time.Duration, b []*inspect.Backend) {
 		clock = clock.Add(after)
@@ -200,7 +200,7 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 	for range 3 {
 		turn(time.Second, well)
 		wantText(t, m, "redis was degraded until 12:00:0")
-		turn(time.Second, ill)
+		turn(time.Second, unhealthy)
 		wantText(t, m, "redis degraded")
 		wantNoText(t, m, "was degraded")
 	}

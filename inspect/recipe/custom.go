@@ -77,7 +77,7 @@ type CustomEntry struct {
 	Host, PID, Thread, Label, LibraryID string
 	Mode                                Mode
 	// Told: some pattern said which mode it has.
-	Told bool
+	HasMode bool
 }
 
 // Read reads a contender of a lock that the recipe owns; false when its name or value is not of the recipe.
@@ -116,7 +116,7 @@ func (e *CustomEntry) set(group, text string) {
 	case "library_id":
 		e.LibraryID = text
 	case "mode":
-		e.Mode, e.Told = Exclusive, true
+		e.Mode, e.HasMode = Exclusive, true
 		if slices.Contains([]string{"r", "read", "reader", "s", "shared"}, strings.ToLower(text)) {
 			e.Mode = Shared
 		}

@@ -20,8 +20,8 @@ func TestCustomReadsItsGroups(t *testing.T) {
 		want       CustomEntry
 		ok         bool
 	}{
-		{"r-host1-42-0000000007", "job nightly\nrun", CustomEntry{Host: "host1", PID: "42", Label: "nightly\nrun", LibraryID: "eu", Mode: Shared, Told: true}, true},
-		{"w-host1-42-0000000007", "other", CustomEntry{Host: "host1", PID: "42", LibraryID: "eu", Told: true}, true},
+		{"r-host1-42-0000000007", "job nightly\nrun", CustomEntry{Host: "host1", PID: "42", Label: "nightly\nrun", LibraryID: "eu", Mode: Shared, HasMode: true}, true},
+		{"w-host1-42-0000000007", "other", CustomEntry{Host: "host1", PID: "42", LibraryID: "eu", HasMode: true}, true},
 		{"x-host1-42-0000000007", "", CustomEntry{}, false},
 	} {
 		if got, ok := c.Read("/acme/eu/locks/orders", tt.name, tt.data); ok != tt.ok || got != tt.want {

@@ -319,10 +319,10 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestAFullDiskEndsTheRecording(t *testing.T) {
 	for lines := range 3 {
-		told := 0
-		err := New(&failing{lines}, runs()[0]).Run(t.Context(), func(inspect.Update) { told++ })
-		if !errors.Is(err, io.ErrShortWrite) || told > lines {
-			t.Errorf("%d lines: %d updates passed on, %v", lines, told, err)
+		state := 0
+		err := New(&failing{lines}, runs()[0]).Run(t.Context(), func(inspect.Update) { state++ })
+		if !errors.Is(err, io.ErrShortWrite) || state > lines {
+			t.Errorf("%d lines: %d updates passed on, %v", lines, state, err)
 		}
 	}
 }

@@ -177,10 +177,10 @@ func (r *Replay) each(begin func(time.Time), take func(time.Time, inspect.Update
 	}
 }
 
-func (r *Replay) setClock(told time.Time) {
+func (r *Replay) setClock(state time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.at = told
+	r.at = state
 }
 
 func (r *Replay) begin(recorded time.Time) {
@@ -195,12 +195,12 @@ func (r *Replay) begin(recorded time.Time) {
 
 // await lets a recorded instant come.
 func (r *Replay) await(ctx context.Context, recorded time.Time) error {
-	told := recorded.Add(r.offset)
+	state := recorded.Add(r.offset)
 	if r.speed == 0 {
-		r.setClock(told)
+		r.setClock(state)
 		return ctx.Err()
 	}
-	wait := time.Duration(float64(told.Sub(r.Now())) / r.speed)
+	wait := time.Duration(float64(state.Sub(r.Now())) / r.speed)
 	if wait <= 0 {
 		return ctx.Err()
 	}

@@ -47,12 +47,12 @@ func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
 	var broken error // guarded by mu
 	for _, s := range t.sources {
 		g.Go(func() error {
-			var told *inspect.Backend
+			var state *inspect.Backend
 			return s.Run(ctx, func(u inspect.Update) {
 				if u.Backend != nil {
-					told = u.Backend
+					state = u.Backend
 				} else if u.Sessions != nil {
-					u.Backend = told
+					u.Backend = state
 				}
 				t.mu.Lock()
 				defer t.mu.Unlock()

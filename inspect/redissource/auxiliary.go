@@ -66,15 +66,15 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 			}
 		}
 		for _, p := range r.probes {
-			m.takeProbe(r, p, middle)
+			m.readProbe(r, p, middle)
 		}
 		r.missing = nil
 	}
 	return nil
 }
 
-// takeProbe takes in what a helper key holds, or that it could not be read.
-func (m *master) takeProbe(r *keyReading, p probe, middle time.Time) {
+// readProbe takes in what a helper key holds, or that it could not be read.
+func (m *master) readProbe(r *keyReading, p probe, middle time.Time) {
 	v := p.value(middle)
 	r.put(p.ask.Key, v)
 	switch {

@@ -19,7 +19,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	}) {
 		return nil
 	}
-	return r.backend.Tell(now, r.describe(), false)
+	return r.backend.Report(now, r.describe(), false)
 }
 
 // describe builds the backend's state.
@@ -69,7 +69,7 @@ func (r *run) describe() *inspect.Backend {
 			b.Cost.Limit = float64(len(r.masters) * (r.cfg.Budget.Polls + besidePolls))
 		}
 	}
-	if r.backend.Told != nil && r.backend.Told.FirstPass {
+	if r.backend.Last != nil && r.backend.Last.FirstPass {
 		b.FirstPass = true
 	} else if b.FirstPass && up > 0 {
 		b.FirstPass = r.table.complete()

@@ -272,8 +272,8 @@ func (r *run) watchTopology() {
 	}
 }
 
-// take takes in who serves what now; true when the nodes are others.
-func (r *run) take(t *topology) bool {
+// adopt takes in who serves what now; true when the nodes are others.
+func (r *run) adopt(t *topology) bool {
 	if !t.sameNodes(r.table.topology) {
 		r.replaced = t
 		return true

@@ -80,8 +80,8 @@ func (r *keyReading) missOwn(m *master, aspect inspect.Aspect, cmd redis.Cmder) 
 	r.own = append(r.own, m.miss(aspect, cmd, rightFor(cmd, r.keys.Key)))
 }
 
-// takeMain takes in the replies about the key itself.
-func (m *master) takeMain(r *keyReading) {
+// readMain takes in the replies about the key itself.
+func (m *master) readMain(r *keyReading) {
 	ttl, body := r.main.ttl, r.main.body
 	timed := faultOf(ttl.Err()) == noFault
 	if faultOf(ttl.Err()) == elsewhere {
@@ -155,23 +155,23 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 			r.there = presentIf(cmd.Val() > 0)
 		}
 		if cmd := fields[i]; cmd != nil && r.there == thereUnknown {
-			r.takeFields(cmd)
+			r.readFields(cmd)
 		}
 		if types[i] != nil {
-			r.takeType(types[i])
+			r.readType(types[i])
 		}
 		if lengths[i] == nil {
 			continue
 		}
-		if err := m.takeLength(ctx, r, lengths[i]); err != nil {
+		if err := m.readLength(ctx, r, lengths[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeType takes in what type the key has.
-func (r *keyReading) takeType(cmd *redis.StatusCmd) {
+// readType takes in what type the key has.
+func (r *keyReading) readType(cmd *redis.StatusCmd) {
 	switch kind := recipe.KeyType(cmd.Val()); {
 	case faultOf(cmd.Err()) != noFault && r.content == noFault: // it was read
 	case faultOf(cmd.Err()) != noFault:
@@ -186,8 +186,8 @@ func (r *keyReading) takeType(cmd *redis.StatusCmd) {
 	}
 }
 
-// takeFields takes in whether what reads as an empty string has fields: none where there is no key, WRONGTYPE where there is.
-func (r *keyReading) takeFields(cmd *redis.IntCmd) {
+// readFields takes in whether what reads as an empty string has fields: none where there is no key, WRONGTYPE where there is.
+func (r *keyReading) readFields(cmd *redis.IntCmd) {
 	switch faultOf(cmd.Err()) {
 	case noFault:
 		r.there = presentIf(cmd.Val() > 0)
@@ -196,8 +196,8 @@ func (r *keyReading) takeFields(cmd *redis.IntCmd) {
 	}
 }
 
-// takeLength digests a long value.
-func (m *master) takeLength(ctx context.Context, r *keyReading, cmd *redis.IntCmd) (err error) {
+// readLength digests a long value.
+func (m *master) readLength(ctx context.Context, r *keyReading, cmd *redis.IntCmd) (err error) {
 	if faultOf(cmd.Err()) != noFault {
 		r.missOwn(m, inspect.AspectOwner, cmd)
 		return nil

@@ -13,12 +13,12 @@ import (
 // jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
 
-// toldAgain is the longest time until a polled lock that did not change is reported again: it was read since.
-const toldAgain = 2 * time.Second
+// reportedAgain is the longest time until a polled lock that did not change is reported again: it was read since.
+const reportedAgain = 2 * time.Second
 
-// tellAgain returns the time to report a polled lock again: a missing renewal has to be seen before the key expires.
-func tellAgain(l *inspect.Lock) time.Time {
-	after := toldAgain
+// reportAgain returns the time to report a polled lock again: a missing renewal has to be seen before the key expires.
+func reportAgain(l *inspect.Lock) time.Time {
+	after := reportedAgain
 	for i := range l.Holders {
 		if at := l.Holders[i].ExpiresAt; !at.IsZero() {
 			after = min(after, at.Sub(l.ReadAt)/4)
@@ -274,7 +274,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	}
 	lock.Polled = b.polled
 	if e.lock != nil && e.lock.Polled == lock.Polled && sameVotes(e.lock.Masters, lock.Masters) {
-		if !e.dispute.confirmed(e.votes, e.votesAt) && (!b.polled || now.Before(tellAgain(e.lock))) {
+		if !e.dispute.confirmed(e.votes, e.votesAt) && (!b.polled || now.Before(reportAgain(e.lock))) {
 			return nil, false
 		}
 	} else {
@@ -371,8 +371,8 @@ func (b *keyTable) sweep(now time.Time) {
 	}
 }
 
-// takeFound takes the locks that were found by their parts.
-func (b *keyTable) takeFound() []string {
+// drainFound takes the locks that were found by their parts.
+func (b *keyTable) drainFound() []string {
 	found := b.found
 	b.found = nil
 	return found

@@ -188,10 +188,10 @@ func (p *masterState) replicaStatus(rep statusReport) {
 }
 
 // askStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
-func (p *masterState) askStatus(ctx context.Context, tell func(status, error) bool) {
+func (p *masterState) askStatus(ctx context.Context, report func(status, error) bool) {
 	for {
 		st, err := p.readStatus(ctx)
-		if !tell(st, err) {
+		if !report(st, err) {
 			return
 		}
 		rest := statusEvery

@@ -94,17 +94,17 @@ type pusher struct {
 }
 
 // run keeps the connection until the context ends and reports its states.
-func (p *pusher) run(ctx context.Context, tell func(armed bool, err error)) {
+func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 	for ctx.Err() == nil {
 		rest := retryEvery
 		err := p.session(ctx, func() {
-			tell(true, nil)
+			report(true, nil)
 			rest = time.Millisecond // one that was lost is made anew at once
 		})
 		if ctx.Err() != nil {
 			return
 		}
-		tell(false, err)
+		report(false, err)
 		if _, refused := asRefusal(err); refused {
 			rest = rearmEvery
 		}

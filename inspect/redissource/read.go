@@ -95,7 +95,7 @@ func (m *master) readOnce(ctx context.Context, keys []string, tried map[string][
 		return nil, nil, err
 	}
 	for _, r := range readings {
-		m.takeMain(r)
+		m.readMain(r)
 	}
 	if err := m.settle(ctx, readings); err != nil {
 		return nil, nil, err

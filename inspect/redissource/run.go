@@ -367,7 +367,7 @@ func (r *run) flush(now time.Time) {
 		}
 		r.remind(key, now)
 	}
-	r.add(r.table.takeFound())
+	r.add(r.table.drainFound())
 	u.Backend = r.changedBackend(now)
 	if u.Put != nil || u.Gone != nil || u.Backend != nil {
 		r.emit(u)
@@ -415,5 +415,5 @@ func (r *run) done() bool {
 func (r *run) finish(now time.Time) {
 	b := r.describe()
 	b.FirstPass = true
-	r.emit(inspect.Update{Backend: r.backend.Tell(now, b, true)})
+	r.emit(inspect.Update{Backend: r.backend.Report(now, b, true)})
 }

@@ -84,7 +84,7 @@ type run struct {
 	tasks    sync.WaitGroup
 	focus    map[string]bool
 	expiries expiryQueue // when a vote runs out, or a free lock is to be listed no more
-	backend  sourcekit.Teller
+	backend  sourcekit.Reporter
 
 	inputs
 	limits
@@ -215,7 +215,7 @@ func (r *run) loop() {
 		case <-r.inboxes:
 			r.read()
 		case t := <-r.topologies:
-			if r.take(t) {
+			if r.adopt(t) {
 				return
 			}
 		case keys := <-r.audited:

@@ -12,26 +12,26 @@ import (
 var lies = []struct {
 	name string
 	of   string // kind of event
-	tell func(e *told, h hold)
+	tell func(e *observed, h hold)
 }{
-	{"a release is told as a loss", "released", func(e *told, _ hold) { e.Event = "lost" }},
-	{"a release is told as an expiry", "released", func(e *told, _ hold) { e.Event = "expired" }},
-	{"a release is told as forced", "released", func(e *told, _ hold) { e.Event = "forced" }},
-	{"a release is told before it was asked for", "released", func(e *told, h hold) { e.At = h.releasing.Add(-2 * time.Second) }},
-	{"a holder is told to be gone", "acquired", func(e *told, h hold) { e.Event, e.At = "gone", h.releasing.Add(-1500*time.Millisecond) }},
-	{"a grant is told after the release", "acquired", func(e *told, h hold) { e.At = h.released.Add(late + time.Second) }},
-	{"a grant is told of nobody", "acquired", func(e *told, _ hold) { e.Contender = &struct{ Name string }{"nobody"} }},
-	{"a grant is told on another lock", "acquired", func(e *told, _ hold) { e.Lock += "-2" }},
-	{"a lock is called wrong", "acquired", func(e *told, _ hold) {
+	{"a release is told as a loss", "released", func(e *observed, _ hold) { e.Event = "lost" }},
+	{"a release is told as an expiry", "released", func(e *observed, _ hold) { e.Event = "expired" }},
+	{"a release is told as forced", "released", func(e *observed, _ hold) { e.Event = "forced" }},
+	{"a release is told before it was asked for", "released", func(e *observed, h hold) { e.At = h.releasing.Add(-2 * time.Second) }},
+	{"a holder is told to be gone", "acquired", func(e *observed, h hold) { e.Event, e.At = "gone", h.releasing.Add(-1500*time.Millisecond) }},
+	{"a grant is told after the release", "acquired", func(e *observed, h hold) { e.At = h.released.Add(late + time.Second) }},
+	{"a grant is told of nobody", "acquired", func(e *observed, _ hold) { e.Contender = &struct{ Name string }{"nobody"} }},
+	{"a grant is told on another lock", "acquired", func(e *observed, _ hold) { e.Lock += "-2" }},
+	{"a lock is called wrong", "acquired", func(e *observed, _ hold) {
 		e.Event, e.Finding = "finding", &inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning}
 	}},
 }
 
 // controls shows that the checkers see what they are for: each lie about events that were reported rightly, on quiet
 // ground, is noticed every time, and so are a grant that nobody reports, a wrong picture, and a doctor that is wrong.
-func controls(t *testing.T, notes *ledger, f *faults, events []told, held picture) {
+func controls(t *testing.T, notes *ledger, f *faults, events []observed, held picture) {
 	t.Helper()
-	quiet := func(e told) (hold, bool) {
+	quiet := func(e observed) (hold, bool) {
 		h, known := notes.find(e.Lock, e.name())
 		if !known || h.released.IsZero() || h.releasing.Sub(h.acquired) < 3*time.Second || !h.lost.IsZero() {
 			return h, false
@@ -82,10 +82,10 @@ func TestCheckersNoticeLies(t *testing.T) {
 		h.client, h.asked, h.acquired = "c", at, at.Add(time.Second)
 		h.releasing, h.released = at.Add(6*time.Second), at.Add(6*time.Second+time.Millisecond)
 	})
-	tell := func(kind string, after time.Duration) told {
-		return told{Event: kind, At: at.Add(after), Lock: "five:lock:a", Contender: &struct{ Name string }{"x"}, by: observerName}
+	tell := func(kind string, after time.Duration) observed {
+		return observed{Event: kind, At: at.Add(after), Lock: "five:lock:a", Contender: &struct{ Name string }{"x"}, by: observerName}
 	}
-	events := []told{tell("acquired", time.Second), tell("released", 6*time.Second)}
+	events := []observed{tell("acquired", time.Second), tell("released", 6*time.Second)}
 	judge := newJudge(notes, f)
 	for _, e := range events {
 		if what := judge.event(e); what != "" {

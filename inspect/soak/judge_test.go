@@ -41,7 +41,7 @@ func backendOf(lock string) string {
 }
 
 // event returns what is wrong with one event; empty: nothing.
-func (j *judge) event(e told) string {
+func (j *judge) event(e observed) string {
 	j.counts[e.Event]++
 	if e.Event == "finding" {
 		return j.finding(e)
@@ -87,7 +87,7 @@ const longestWait = 20 * time.Second
 func isAdvisory(lock string) bool { return backendOf(lock) != zkName }
 
 // truth returns what is wrong with an event of a hold, if the servers kept what was written to them.
-func truth(e told, h hold) string {
+func truth(e observed, h hold) string {
 	over, ended := h.over()
 	clean := !h.releasing.IsZero() && h.lost.IsZero()
 	switch e.Event {
@@ -144,7 +144,7 @@ var forgetting = map[string]struct{ before, after time.Duration }{
 
 // forgotten finds a fault by which the servers need not have what the client of a hold was promised: it was asked for,
 // held or released meanwhile. It shows for as long as a key lives that nobody renews or deletes.
-func (j *judge) forgotten(e told, h hold) (fault, bool) {
+func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 	over, ended := h.over()
 	if !h.released.IsZero() {
 		over = h.released
@@ -183,7 +183,7 @@ var allowed = map[string]map[string]time.Duration{
 }
 
 // finding returns what is wrong with a finding.
-func (j *judge) finding(e told) string {
+func (j *judge) finding(e observed) string {
 	if e.Finding == nil || e.Finding.Severity == inspect.Info {
 		return ""
 	}
@@ -219,7 +219,7 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 
 // missed lists the holds that an observer never reported although it could look for long enough while they lasted. One
 // that its client lost need not have been on a server that counts.
-func missed(notes *ledger, f *faults, tells []told, by string, from, to time.Time) (all []string, looked int) {
+func missed(notes *ledger, f *faults, tells []observed, by string, from, to time.Time) (all []string, looked int) {
 	acquired := map[[2]string]bool{}
 	for _, e := range tells {
 		if e.by == by && (e.Event == "acquired" || e.Event == "handover") {

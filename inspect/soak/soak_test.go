@@ -141,7 +141,7 @@ func judgeOn(ctx context.Context, t *testing.T, j *judge, tells *story) int {
 	return n
 }
 
-func judgeRest(t *testing.T, j *judge, events []told) {
+func judgeRest(t *testing.T, j *judge, events []observed) {
 	for _, e := range events {
 		if what := j.event(e); what != "" {
 			kind := strings.Join([]string{e.by, e.Event, about(e), backendOf(e.Lock)}, " ")
@@ -157,7 +157,7 @@ func judgeRest(t *testing.T, j *judge, events []told) {
 // mostSaid limits the printed events of one kind.
 const mostSaid = 10
 
-func about(e told) string {
+func about(e observed) string {
 	if e.Finding != nil {
 		return e.Finding.Rule
 	}

@@ -16,7 +16,7 @@ import (
 
 // backendState was reported last; a new report is compared with it.
 type backendState struct {
-	sourcekit.Teller
+	sourcekit.Reporter
 	lookedAt time.Time
 	stale    bool // something changed that has to be reported at once
 }
@@ -30,7 +30,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 		return nil
 	}
 	r.backend.stale, r.backend.lookedAt = false, now
-	return r.backend.Tell(now, r.describe(), r.done)
+	return r.backend.Report(now, r.describe(), r.done)
 }
 
 func (r *run) describe() *inspect.Backend {
@@ -150,7 +150,7 @@ func (r *run) serverState(i int) inspect.Server {
 // startedAt keeps the instant that was reported before when it only jittered.
 func (r *run) startedAt(i int, uptime time.Duration) time.Time {
 	at := r.askedAt.Add(-uptime).Round(0)
-	if told := r.backend.Told; told != nil && i < len(told.Servers) {
+	if told := r.backend.Last; told != nil && i < len(told.Servers) {
 		if was := told.Servers[i].StartedAt; at.Sub(was).Abs() < 5*time.Second {
 			return was
 		}

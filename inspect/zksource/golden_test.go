@@ -82,7 +82,7 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 			remove(t, c, p)
 		}
 		for _, s := range steps {
-			peer.Tell(t, strings.TrimSpace(strings.Join([]string{s.kind, name + "-" + s.client, p, s.word}, " ")))
+			peer.Send(t, strings.TrimSpace(strings.Join([]string{s.kind, name + "-" + s.client, p, s.word}, " ")))
 			v.Await(fmt.Sprintf("%s: %s of %s", name, s.kind, s.client), func() bool {
 				l := v.Locks[p]
 				return l != nil && l.Contention() == s.then && settled(l, s.kind)
@@ -103,7 +103,7 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 		if len(before.Waiters) == 0 || before.Holders[0].Persistent || name == "curator-rw-threads" {
 			continue
 		}
-		peer.Tell(t, "close", name+"-a") // which holds everywhere, and waits once more in some
+		peer.Send(t, "close", name+"-a") // which holds everywhere, and waits once more in some
 		v.Await(name+": who was next holds", func() bool {
 			l := v.Locks[p]
 			return l.Contention() < before.Contention() && len(l.Holders) > 0 && nobodyOf(l, before.Holders[0].Owner.Session)

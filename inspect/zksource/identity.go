@@ -130,14 +130,14 @@ func (who *identity) hears(c *inspect.Contender) bool {
 // count finds out whether every server of the ensemble answered. One that is named twice in the target counts once: it shows
 // by its sessions.
 func (who *identity) count(l *link, answers []tables) {
-	sessions, tellSessions, tellWatches := 0, 0, 0
+	sessions, withSessions, withWatches := 0, 0, 0
 	for _, t := range answers {
 		sessions += len(t.sessions)
 		if t.sessionsErr == nil {
-			tellSessions++
+			withSessions++
 		}
 		if t.watches != nil {
-			tellWatches++
+			withWatches++
 		}
 	}
 	members, hosts, err := who.members(l)
@@ -145,8 +145,8 @@ func (who *identity) count(l *link, answers []tables) {
 		who.missed.unseen = append(who.missed.unseen, configUnseen(l, err)...)
 	}
 	known := members > 0 && sessions == len(who.sessions)
-	who.allSessions = known && tellSessions >= members
-	who.allWatches = known && tellWatches >= members && (who.allSessions || members == 1)
+	who.allSessions = known && withSessions >= members
+	who.allWatches = known && withWatches >= members && (who.allSessions || members == 1)
 	if members > len(answers) {
 		who.missed.neverGiven = append(who.missed.neverGiven, inspect.Finding{
 			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Subject: inspect.Subject{Unseen: reads[readSessions].ofBackend},

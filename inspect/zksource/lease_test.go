@@ -18,12 +18,12 @@ func TestKazooLeases(t *testing.T) {
 		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}
 		v, _ := watch(t, cfg)
 		python := servertest.StartKazooLocks(t, zks.Addr)
-		python.Tell(t, "lease", "a", root+"/lease", "3600")
+		python.Send(t, "lease", "a", root+"/lease", "3600")
 		python.Expect(t, "acquired lease a")
-		python.Tell(t, "lease", "b", root+"/lease", "3600")
+		python.Send(t, "lease", "b", root+"/lease", "3600")
 		python.Expect(t, "refused lease b")
 		for _, name := range []string{"a", "b", "c"} { // there are two
-			python.Tell(t, "leases", name, root+"/many", "3600")
+			python.Send(t, "leases", name, root+"/many", "3600")
 			python.Expect(t, map[bool]string{true: "refused", false: "acquired"}[name == "c"])
 		}
 		held := func(l *inspect.Lock, by inspect.Untrusted) bool {
@@ -52,7 +52,7 @@ func TestALeaseIsRenewedAndExpires(t *testing.T) {
 		python := servertest.StartKazooLocks(t, zks.Addr)
 		end := time.Now()
 		for _, seconds := range []string{"100", "200", "300", "400", "3"} {
-			python.Tell(t, "lease", "a", o.id.Path, seconds)
+			python.Send(t, "lease", "a", o.id.Path, seconds)
 			python.Expect(t, "acquired")
 			o.awaitLock("it lasts "+seconds+" s", func(l *inspect.Lock) bool {
 				if len(l.Holders) != 1 || l.State != inspect.StateHeld || l.Holders[0].ExpiresAt.Equal(end) || l.Holders[0].Name != "lease_holder" {
@@ -63,7 +63,7 @@ func TestALeaseIsRenewedAndExpires(t *testing.T) {
 			})
 		}
 		o.awaitLock("it is over", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
-		python.Tell(t, "lease", "b", o.id.Path, "100")
+		python.Send(t, "lease", "b", o.id.Path, "100")
 		python.Expect(t, "acquired")
 		o.awaitLock("another has it", func(l *inspect.Lock) bool { return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b" })
 		want := []inspect.EventKind{inspect.EventAppeared, inspect.EventAcquired, inspect.EventExpired, inspect.EventAcquired}

@@ -69,7 +69,7 @@ func (r *run) judge(d *dir) {
 	b := r.base(d)
 	if b != nil && r.hidden(b) != nil && recipe.KazooQueuePath(b.path) == d.path && d.queued() {
 		b.folded = true
-		r.put(b.hide(r.id(b), true, r.hidden(b)))
+		r.stage(b.hide(r.id(b), true, r.hidden(b)))
 		r.silence(d)
 		return
 	}
@@ -93,7 +93,7 @@ func (r *run) judgeWithout(d *dir) {
 // judgeEarly emits a queue and its length before its contenders were read.
 func (r *run) judgeEarly(d *dir) {
 	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {
-		r.put(d.judge(r.id(d), false, r.cfg.Now(), nil))
+		r.stage(d.judge(r.id(d), false, r.cfg.Now(), nil))
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *run) judgeWhole(d *dir) {
 	}
 	if why := r.hidden(d); why != nil {
 		d.waiting, d.fresh = nil, nil
-		r.put(d.hide(r.id(d), r.named(d), why))
+		r.stage(d.hide(r.id(d), r.named(d), why))
 		return
 	}
 	if d.phase != leaf && (d.readAt.IsZero() && !d.single || !d.judged && len(d.waiting) > 0) {
@@ -129,7 +129,7 @@ func (r *run) judgeWhole(d *dir) {
 	if !d.recheck.IsZero() && d.listedSince(d.recheck) && lock != nil {
 		changed, d.recheck = true, time.Time{}
 	}
-	r.put(lock, changed)
+	r.stage(lock, changed)
 	r.expiresWith(d, lock)
 	d.decided = true
 	d.lost, d.gained, d.heldBack = false, false, time.Time{}
@@ -146,7 +146,7 @@ func (r *run) judgeWhole(d *dir) {
 // concealed puts a directory's lock of which it is known that it is one, and not who holds it.
 func (r *run) concealed(d *dir, why []inspect.Unseen) {
 	d.decided, d.folded = true, d.folded || len(d.parts) > 0
-	r.put(d.hide(r.id(d), true, why))
+	r.stage(d.hide(r.id(d), true, why))
 	for _, where := range recipe.Parts(d.path) {
 		if part := r.dirs[where.Path]; part != nil && d.folded {
 			r.silence(part)
@@ -192,8 +192,8 @@ func (r *run) behind(d, other *dir) bool {
 
 func (r *run) named(d *dir) bool { return d.path == r.cfg.Only }
 
-// put emits a lock, unless it equals the last one emitted.
-func (r *run) put(lock *inspect.Lock, changed bool) {
+// stage has a lock emitted with the next update, unless it equals the last one emitted.
+func (r *run) stage(lock *inspect.Lock, changed bool) {
 	if changed {
 		delete(r.gone, lock.ID.Path)
 		r.puts[lock.ID.Path] = lock
@@ -202,8 +202,8 @@ func (r *run) put(lock *inspect.Lock, changed bool) {
 
 // silence forgets that a directory was a lock.
 func (r *run) silence(d *dir) {
-	if d.told != nil {
-		d.told = nil
+	if d.reported != nil {
+		d.reported = nil
 		delete(r.puts, d.path)
 		r.gone[d.path] = true
 	}

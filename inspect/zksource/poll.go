@@ -12,14 +12,14 @@ func (r *run) poll(now time.Time) {
 		return
 	}
 	for _, d := range r.dirs {
-		told := d.watched && d.phase != crowded && (d.dataWatched || !d.dataWanted)
+		watched := d.watched && d.phase != crowded && (d.dataWatched || !d.dataWanted)
 		if d.phase == leaf {
-			told = d.dataWatched || !d.dataWanted
+			watched = d.dataWatched || !d.dataWanted
 		}
 		if r.covered(d.path) {
-			told = d.phase != crowded && (d.watched || !d.secretive)
+			watched = d.phase != crowded && (d.watched || !d.secretive)
 		}
-		if _, refused := r.refused[d.path]; told || d.busy || r.due[d] || refused {
+		if _, refused := r.refused[d.path]; watched || d.busy || r.due[d] || refused {
 			continue
 		}
 		focus, every := r.inFocus(d), r.beats.others

@@ -19,10 +19,10 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}
 		v, _ := watch(t, cfg)
 		python := servertest.StartKazooLocks(t, zks.Addr)
-		python.Tell(t, "semaphore", "a", kazoo, "2")
+		python.Send(t, "semaphore", "a", kazoo, "2")
 		python.Expect(t, "acquired")
 		java := servertest.StartCurator(t, zks.Addr)
-		java.Tell(t, "semaphore", "a", curator, "2")
+		java.Send(t, "semaphore", "a", curator, "2")
 		java.Expect(t, "acquired")
 		held := func(v *sourcetest.View, p string) bool {
 			l := v.Locks[p]
@@ -37,8 +37,8 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 				t.Errorf("named %s: %v", p, w.Describe())
 			}
 		}
-		python.Tell(t, "close", "a")
-		java.Tell(t, "close", "a")
+		python.Send(t, "close", "a")
+		java.Send(t, "close", "a")
 		free := func(v *sourcetest.View, p string, limit int) bool {
 			l := v.Locks[p]
 			return l != nil && l.Kind == inspect.KindSemaphore && l.State == inspect.StateFree && l.Limit == limit
@@ -69,12 +69,12 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 				o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}, root+"/sem")
 				const clients = 6
 				for i := range clients {
-					peer.Tell(t, "semaphore", fmt.Sprint("c", i), o.id.Path, "1")
+					peer.Send(t, "semaphore", fmt.Sprint("c", i), o.id.Path, "1")
 					o.awaitLock("one more is in the queue", func(l *inspect.Lock) bool {
 						return l.Recipe == library && len(l.Holders) == 1 && l.Contention() == i+1
 					})
 				}
-				peer.Tell(t, "close", "c4") // gives up
+				peer.Send(t, "close", "c4") // gives up
 				o.awaitLock("one has left", func(l *inspect.Lock) bool { return l.Contention() == clients-1 })
 				left := clients - 1
 				for i := range clients {
@@ -82,7 +82,7 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 						continue
 					}
 					before := o.seen.Lock(o.id).Holders[0]
-					peer.Tell(t, "close", fmt.Sprint("c", i))
+					peer.Send(t, "close", fmt.Sprint("c", i))
 					left--
 					o.awaitLock("the next is granted", func(l *inspect.Lock) bool {
 						return l.Contention() == left && (left == 0 || len(l.Holders) == 1 && l.Holders[0].Name != before.Name)

@@ -35,15 +35,15 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 				c, root := client(t, zks), servertest.UniquePath(t)
 				create(t, c, root, "", 0)
 				peer := servertest.StartKazooLocks(t, zks.Addr)
-				peer.Tell(t, "timeout", "10") // the sessions have to be read between a third of it and its end
-				peer.Tell(t, "lock", "a", root+"/lock")
+				peer.Send(t, "timeout", "10") // the sessions have to be read between a third of it and its end
+				peer.Send(t, "lock", "a", root+"/lock")
 				peer.Expect(t, "acquired")
 				o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}}, root+"/lock")
 				o.awaitLock("its client is known", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Owner.Client != "" })
 				if killed {
 					peer.Kill()
 				} else {
-					peer.Tell(t, "close", "a")
+					peer.Send(t, "close", "a")
 				}
 				o.awaitLock("it is free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
 				want := inspect.EventReleased
@@ -65,8 +65,8 @@ func TestWithoutSessionsAnEndIsUnsure(t *testing.T) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
 		peer := servertest.StartKazooLocks(t, zks.Addr)
-		peer.Tell(t, "timeout", "2")
-		peer.Tell(t, "lock", "a", root+"/lock")
+		peer.Send(t, "timeout", "2")
+		peer.Send(t, "lock", "a", root+"/lock")
 		peer.Expect(t, "acquired")
 		o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{"http://127.0.0.1:1"}, Roots: []string{root}}, root+"/lock")
 		peer.Kill()

@@ -86,7 +86,7 @@ func (r *run) findSingles(d *dir) {
 
 // contended reports whether recipes take some of the children for contenders: then an ephemeral node beside them is no lock.
 func (d *dir) contended() bool {
-	if d.folded || d.told != nil && d.told.contention > 0 {
+	if d.folded || d.reported != nil && d.reported.contention > 0 {
 		return true
 	}
 	for _, z := range d.nodes {
@@ -150,7 +150,7 @@ func (r *run) free(in, c *dir) {
 		r.watches--
 	}
 	c.single, c.dataWanted, c.dataRead, c.phase, c.seen = false, false, false, unasked, true
-	r.put(c.judge(r.id(c), true, r.cfg.Now(), nil))
+	r.stage(c.judge(r.id(c), true, r.cfg.Now(), nil))
 }
 
 // comesBack has a lone node that was gone looked at again.

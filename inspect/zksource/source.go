@@ -177,9 +177,9 @@ func (r *run) loop() {
 				r.event(e)
 			}
 		case res := <-r.results:
-			r.takeIn(res)
+			r.receive(res)
 			for range len(r.results) {
-				r.takeIn(<-r.results)
+				r.receive(<-r.results)
 			}
 		case who := <-r.identities:
 			r.identify(who)
@@ -268,8 +268,8 @@ func (r *run) event(e linkEvent) {
 	}
 }
 
-// takeIn takes in what came of a request, after the events that came before it.
-func (r *run) takeIn(res result) {
+// receive takes in what came of a request, after the events that came before it.
+func (r *run) receive(res result) {
 	for _, e := range r.inbox.take() {
 		r.event(e)
 	}
@@ -363,7 +363,7 @@ func (r *run) started() {
 			r.push(&r.queue.walk, job{kind: jobStat, dir: d})
 		case r.inFocus(d):
 			r.push(&r.queue.urgent, job{kind: jobList, dir: d})
-		case d.told != nil:
+		case d.reported != nil:
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})
 		default:
 			r.push(&r.queue.walk, job{kind: jobList, dir: d})

@@ -29,18 +29,18 @@ type dir struct {
 	depth int
 	root  bool
 
-	phase   phase
-	counted bool  // among those that were looked at
-	count   int32 // of its children, by its newest Stat; -1: not known
-	created int64 // children ever created in it; 0: not known
-	czxid   int64
-	pzxid   int64
-	names   []string
-	nodes   map[string]*inspect.Znode
-	waiting map[string]bool // children whose Get is on its way
-	fresh   map[string]bool // those of them that came since the lock was last complete: not shown before they are read
-	judged  bool            // once, with all that was wanted read
-	told    *told           // nil: it is no lock
+	phase    phase
+	counted  bool  // among those that were looked at
+	count    int32 // of its children, by its newest Stat; -1: not known
+	created  int64 // children ever created in it; 0: not known
+	czxid    int64
+	pzxid    int64
+	names    []string
+	nodes    map[string]*inspect.Znode
+	waiting  map[string]bool // children whose Get is on its way
+	fresh    map[string]bool // those of them that came since the lock was last complete: not shown before they are read
+	judged   bool            // once, with all that was wanted read
+	reported *reported       // nil: it is no lock
 
 	// Its own data, for recipes that keep something there; see wantData.
 	dataWanted  bool
@@ -208,7 +208,7 @@ func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.U
 	lock, folded := d.lock(id, now)
 	d.folded = folded || d.folded && len(d.parts) > 0
 	if lock == nil {
-		if d.told == nil && !named {
+		if d.reported == nil && !named {
 			return nil, false
 		}
 		lock = d.free(id)
@@ -217,7 +217,7 @@ func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.U
 	for _, part := range d.parts {
 		lock.Polled = lock.Polled || part.polled
 	}
-	return lock, d.tell(lock)
+	return lock, d.report(lock)
 }
 
 // lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it. Leases are judged at
@@ -278,10 +278,10 @@ func (d *dir) listedSince(at time.Time) bool {
 
 // hide makes the directory's lock one of which nothing is known, and says why. What it was before stays known.
 func (d *dir) hide(id inspect.ID, named bool, why []inspect.Unseen) (lock *inspect.Lock, changed bool) {
-	if d.told == nil && !named {
+	if d.reported == nil && !named {
 		return nil, false
 	}
 	lock = d.free(id)
 	lock.ReadAt, lock.State, lock.Unseen, lock.Polled = d.tried(), inspect.StateUnknown, why, true
-	return lock, d.tell(lock)
+	return lock, d.report(lock)
 }

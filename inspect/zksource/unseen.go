@@ -77,11 +77,11 @@ func (r *run) standsInLock(p string) bool {
 	if d == nil {
 		return false
 	}
-	if d.told != nil {
+	if d.reported != nil {
 		return true
 	}
 	b := r.base(d)
-	return b != nil && b.told != nil && b.folded
+	return b != nil && b.reported != nil && b.folded
 }
 
 // missingRoots are the roots that do not exist: mistyped, most likely, or not made yet.

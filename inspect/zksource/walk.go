@@ -76,7 +76,7 @@ func (r *run) remove(d *dir) {
 	delete(r.refused, d.path)
 	delete(r.sealed, d.path)
 	delete(r.crowds, d.path)
-	if d.told != nil {
+	if d.reported != nil {
 		delete(r.puts, d.path)
 		r.gone[d.path] = true
 	}
@@ -97,7 +97,7 @@ func (r *run) childLeft(d *dir, name string) {
 	switch c := r.dirs[p]; {
 	case c == nil:
 		delete(r.refused, p)
-	case c.alone && c.told != nil && !d.gone:
+	case c.alone && c.reported != nil && !d.gone:
 		r.free(d, c)
 	case !c.root:
 		r.remove(c)
@@ -235,7 +235,7 @@ func (r *run) failed(d *dir, res result) {
 	case errors.Is(res.err, zk.ErrNoNode):
 		r.noChroot = res.noChroot
 		in := r.dirs[parent(d.path)]
-		if in == nil || in == d || !d.alone || d.told == nil {
+		if in == nil || in == d || !d.alone || d.reported == nil {
 			r.remove(d)
 		}
 		if in != nil && in != d {
@@ -320,7 +320,7 @@ func (r *run) listed(d *dir, res result) {
 	}
 	if d.phase == crowded || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
-	} else if !r.cfg.Once && !r.firstPass && d.told == nil {
+	} else if !r.cfg.Once && !r.firstPass && d.reported == nil {
 		r.judgeEarly(d)
 	}
 	if len(added)+len(removed) > 0 {
@@ -408,7 +408,7 @@ func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 	for _, id := range t.Covers {
 		d := r.dirs[id.Path]
 		switch {
-		case d == nil || d.told == nil || d.phase == leaf || !r.lacksWatch(d, t):
+		case d == nil || d.reported == nil || d.phase == leaf || !r.lacksWatch(d, t):
 		case r.cfg.Once:
 			d.recheck = now
 			r.push(&r.queue.reads, job{kind: jobList, dir: d})

@@ -16,7 +16,7 @@ func (r *run) covers(now time.Time) []inspect.ID {
 	}
 	var ids []inspect.ID
 	for p, d := range r.dirs {
-		if d.told != nil && d.told.watched && (r.cfg.Once || r.focus[p]) {
+		if d.reported != nil && d.reported.watched && (r.cfg.Once || r.focus[p]) {
 			ids = append(ids, r.id(d))
 		}
 	}
@@ -31,7 +31,7 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 	wanted, unheard := make(map[string]bool, len(who.covers)), map[int64]bool{}
 	for _, id := range who.covers {
 		d := r.dirs[id.Path]
-		if d == nil || d.told == nil {
+		if d == nil || d.reported == nil {
 			continue
 		}
 		wanted[d.path] = true

@@ -148,8 +148,8 @@ func (p *Peer) Expect(t testing.TB, want string) {
 	}
 }
 
-// Tell gives the peer a line of words.
-func (p *Peer) Tell(t testing.TB, words ...string) {
+// Send gives the peer a line of words.
+func (p *Peer) Send(t testing.TB, words ...string) {
 	t.Helper()
 	_, err := io.WriteString(p.in, strings.Join(words, " ")+"\n")
 	check(t, err)

@@ -54,8 +54,8 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// calm leaves the workers undisturbed before the first fault and after the last.
-const calm = 400 * time.Millisecond
+// undisturbed leaves the workers undisturbed before the first fault and after the last.
+const undisturbed = 400 * time.Millisecond
 
 // hunt is one round: workers, a nemesis, and what came of it.
 func hunt(t *testing.T, a *arena, round int, seed uint64, all *totals) {
@@ -68,10 +68,10 @@ func hunt(t *testing.T, a *arena, round int, seed uint64, all *totals) {
 	crew := startTeam(t, cfg, dir)
 	n := newNemesis(t, a, seed, dir, crew)
 	crew.awaitGrant(t)
-	time.Sleep(calm)
+	time.Sleep(undisturbed)
 	n.rage(t, cfg, *roundTime)
 	progress(t, cfg)
-	time.Sleep(calm)
+	time.Sleep(undisturbed)
 	crew.end(t)
 	n.close()
 	h := crew.history(t)

@@ -90,8 +90,8 @@ const (
 	grain = int64(15 * time.Millisecond)
 	// before is the time ahead of a grant in which a stall may have delayed the notice to the earlier holder.
 	before = 50 * time.Millisecond
-	// toldIn bounds the running time, stalls left out, in which a process must notice its loss.
-	toldIn = 100 * time.Millisecond
+	// noticedIn bounds the running time, stalls left out, in which a process must notice its loss.
+	noticedIn = 100 * time.Millisecond
 )
 
 // checkExclusion looks for two who held a lock at the same time.
@@ -120,7 +120,7 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 		switch {
 		case a.Until()-next.Granted <= grain:
 			return true
-		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()) && h.ran(a.Worker, next.Granted, a.Until()) <= toldIn:
+		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()) && h.ran(a.Worker, next.Granted, a.Until()) <= noticedIn:
 			paused = true
 			return true
 		case h.wasForced(a, next.Granted):

@@ -34,9 +34,9 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 		c := cfg(round)
 		c.Seed, c.Stores, c.Clients = random.Uint64(), dir, 2
 		crew := startTeam(t, c, dir)
-		time.Sleep(calm)
+		time.Sleep(undisturbed)
 		disturb(t, crew)
-		time.Sleep(calm)
+		time.Sleep(undisturbed)
 		crew.end(t)
 		h := crew.history(t)
 		v := Check(h, func(lock string) Rule { return c.lock(lock).Rule })

@@ -67,7 +67,7 @@ func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 			}
 		default:
 			if hold := holds[holdKey{r.Worker, r.Hold}]; hold != nil {
-				hold.take(r)
+				hold.apply(r)
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 	return h
 }
 
-func (h *Hold) take(r Record) {
+func (h *Hold) apply(r Record) {
 	switch r.Op {
 	case OpGranted:
 		h.Granted, h.Token, h.Name = r.At, r.Token, r.Name

@@ -64,9 +64,9 @@ func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 		words = append(words, "in the queue for "+describe.Age(since))
 	case c.State != inspect.Holding:
 	case held.Known == describe.Exactly && known && since-held.Duration >= describe.Near:
-		words = append(words, p.Theme().Glyphs.Put("held"+held.String()), "in the queue for "+describe.Age(since))
+		words = append(words, p.Theme().Glyphs.Translate("held"+held.String()), "in the queue for "+describe.Age(since))
 	default:
-		words = append(words, p.Theme().Glyphs.Put("held"+held.String()))
+		words = append(words, p.Theme().Glyphs.Translate("held"+held.String()))
 	}
 	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.Now()) {
 		words = append(words, "expires in "+describe.Age(c.ExpiresAt.Sub(p.Now())))

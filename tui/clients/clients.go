@@ -91,7 +91,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return s.make()
 	case ClientsListedMsg:
 		if !s.hidden || s.list != nil {
-			s.take(msg.List)
+			s.show(msg.List)
 		}
 		return s.after(max(clientsRest, 10*msg.took), clientsDueMsg{}) // at most a tenth of a core
 	case screen.HiddenMsg:
@@ -113,7 +113,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (s *Screen) take(list *clientList) {
+func (s *Screen) show(list *clientList) {
 	s.list = list
 	s.filter()
 }

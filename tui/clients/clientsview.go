@@ -237,7 +237,7 @@ func (s *Screen) entryRow(e inspect.Entry, width int, selected bool) widget.Line
 	none := widget.Line{{t.Glyphs.Dash, t.Faint}}
 	since, blocks, ahead := widget.Line{{t.Glyphs.Unknown, t.Unknown}}, none, none
 	if held := screen.Ages(s).Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
-		since = widget.Line{{t.Glyphs.Put(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
+		since = widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
 	} else if d, ok := s.Snapshot().Age(e.Lock, c.Since, s.Now()); ok && c.State != inspect.Holding {
 		since = widget.Line{{describe.Seconds(d), t.Text}}
 	}

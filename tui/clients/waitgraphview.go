@@ -247,7 +247,7 @@ func (d *drawing) since(e inspect.Entry) string {
 	c := e.Contender
 	if c.State == inspect.Holding {
 		if held := screen.Ages(d).Held(e.Lock, c); held.Known != describe.Unbounded {
-			return " " + d.Theme().Glyphs.Put(held.Known.Sign()) + describe.Seconds(held.Duration)
+			return " " + d.Theme().Glyphs.Translate(held.Known.Sign()) + describe.Seconds(held.Duration)
 		}
 		return ""
 	}

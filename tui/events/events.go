@@ -41,7 +41,7 @@ func New(host screen.Context) screen.Screen {
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	switch s.Opener() {
 	case "": // gone back to
-		s.take()
+		s.catchUp()
 		return nil
 	case screen.Chain, screen.Timeline:
 		s.Only = p.Lock
@@ -68,7 +68,7 @@ func (s *Screen) ScrollPosition() (at, of, rows int) { return s.place(), len(s.S
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
-		s.take()
+		s.catchUp()
 	case tea.MouseWheelMsg:
 		s.move(screen.Wheel(msg))
 	case tea.MouseClickMsg:
@@ -77,8 +77,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take looks at the events that are new and forgets those that the log forgot.
-func (s *Screen) take() {
+// catchUp looks at the events that are new and forgets those that the log forgot.
+func (s *Screen) catchUp() {
 	s.Shown = s.Shown[screen.After(s.Shown, s.Log().Dropped):]
 	for n := max(s.next, s.Log().Dropped); n < s.Log().End(); n++ {
 		e, note := s.Log().At(n)
@@ -94,7 +94,7 @@ func (s *Screen) take() {
 // the next one that is.
 func (s *Screen) again() {
 	s.Shown, s.next = nil, 0
-	s.take()
+	s.catchUp()
 }
 
 // place is the selected event's place among those shown.

@@ -113,7 +113,7 @@ func (c *runs) Update(msg tea.Msg) tea.Cmd {
 		if b == nil {
 			return nil
 		}
-		b.take(msg)
+		b.apply(msg)
 		if b.Over {
 			b.stop()
 			return nil
@@ -168,7 +168,7 @@ func Drain(from <-chan contend.Event) (events []contend.Event) {
 	}
 }
 
-func (b *Side) take(msg RunTickMsg) {
+func (b *Side) apply(msg RunTickMsg) {
 	if !b.report.Ended { // then the picture stands
 		b.now = msg.At
 	}

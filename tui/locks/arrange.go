@@ -42,8 +42,8 @@ func newArranger(host screen.Context) arranger {
 	return arranger{Context: host, Want: want, Index: NewIndex(host.Life(), host.Snapshot(), want, host.Now())}
 }
 
-// take follows a new snapshot.
-func (a *arranger) take(msg screen.SnapshotMsg) {
+// apply follows a new snapshot.
+func (a *arranger) apply(msg screen.SnapshotMsg) {
 	if msg.All || len(msg.Changed) > screen.AtOnce {
 		a.arrange()
 		return

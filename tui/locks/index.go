@@ -93,25 +93,25 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 	for _, id := range changed {
 		if old := x.Rows[id]; old != nil {
 			x.count(old, -1)
-			x.take(old)
+			x.remove(old)
 			delete(x.Rows, id)
 		}
 		if l := s.Lock(id); l != nil {
 			r := x.row(screen.FilterSubject{Lock: l, Snapshot: s, Now: now})
 			x.Rows[id] = r
 			x.count(r, 1)
-			x.put(r)
+			x.insert(r)
 		}
 	}
 }
 
-func (x *Index) put(r *row) {
+func (x *Index) insert(r *row) {
 	if !r.shown {
 		return
 	}
 	x.Shown++
 	if !x.Grouped {
-		x.flat.put(r)
+		x.flat.insert(r)
 		return
 	}
 	p := prefixOf(r.ID)
@@ -120,31 +120,31 @@ func (x *Index) put(r *row) {
 		g = &lockGroup{Prefix: p, rows: newSorted(x.Order.compare, nil)}
 		x.groups[p] = g
 	} else {
-		x.list.take(g) // its place depends on what it counts
+		x.list.remove(g) // its place depends on what it counts
 	}
-	g.rows.put(r)
+	g.rows.insert(r)
 	g.count(r, 1)
-	x.list.put(g)
+	x.list.insert(g)
 }
 
-func (x *Index) take(r *row) {
+func (x *Index) remove(r *row) {
 	if !r.shown {
 		return
 	}
 	x.Shown--
 	if !x.Grouped {
-		x.flat.take(r)
+		x.flat.remove(r)
 		return
 	}
 	g := x.groups[prefixOf(r.ID)]
-	x.list.take(g)
-	g.rows.take(r)
+	x.list.remove(g)
+	g.rows.remove(r)
 	g.count(r, -1)
 	if g.rows.count == 0 {
 		delete(x.groups, g.Prefix)
 		return
 	}
-	x.list.put(g)
+	x.list.insert(g)
 }
 
 func (x *Index) count(r *row, by int) {

@@ -92,14 +92,14 @@ func TestSortedIsALargeSortedList(t *testing.T) {
 		n := r.IntN(5000)
 		at, found := slices.BinarySearch(want, n)
 		if take := r.IntN(100) < 20+60*(step/10_000); take {
-			if s.take(n) != found {
+			if s.remove(n) != found {
 				t.Fatalf("take %d", n)
 			}
 			if found {
 				want = slices.Delete(want, at, at+1)
 			}
 		} else {
-			s.put(n)
+			s.insert(n)
 			if !found {
 				want = slices.Insert(want, at, n)
 			}
@@ -115,16 +115,16 @@ func TestSortedIsALargeSortedList(t *testing.T) {
 			t.Errorf("slice from %d: %v", from, got)
 		}
 	}
-	if s.place(-1) != -1 || s.take(99_999) {
+	if s.place(-1) != -1 || s.remove(99_999) {
 		t.Error("found what is not there")
 	}
 	for _, n := range slices.Clone(want) {
-		s.take(n)
+		s.remove(n)
 	}
 	want = []int{}
 	check()
 	s = newSorted(compare, []int{1, 3, 5})
-	s.put(4)
+	s.insert(4)
 	want = []int{1, 3, 4, 5}
 	check()
 }

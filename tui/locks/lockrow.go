@@ -78,7 +78,7 @@ func holderCell(host screen.Context, l *inspect.Lock) widget.Line {
 	case inspect.StateUnknown:
 		return widget.Line{{"unknown", t.Unknown}, {answered(l), t.Muted}}
 	case inspect.StateSplit:
-		return widget.Line{{t.Glyphs.Put("split " + l.Ballot()), t.Critical}}
+		return widget.Line{{t.Glyphs.Translate("split " + l.Ballot()), t.Critical}}
 	case inspect.StateMinority:
 		return widget.Line{{fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters)), t.Warning}}
 	}
@@ -134,7 +134,7 @@ func heldCell(host screen.Context, l *inspect.Lock) widget.Line {
 		case describe.AtLeast:
 			return widget.Line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(held.Duration), t.Text}}
 		default:
-			return widget.Line{{t.Glyphs.Put(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), t.Text}}
+			return widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), t.Text}}
 		}
 	}
 	return widget.Line{{t.Glyphs.Dash, t.Faint}}

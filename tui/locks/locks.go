@@ -55,7 +55,7 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 
 // changed brings the table up to date.
 func (s *Screen) changed(msg screen.SnapshotMsg) {
-	s.take(msg)
+	s.apply(msg)
 	s.follow()
 }
 

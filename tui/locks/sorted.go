@@ -12,18 +12,18 @@ type sorted[T any] struct {
 	count   int
 }
 
-// newSorted takes over things that are in order.
-func newSorted[T any](compare func(a, b T) int, things []T) *sorted[T] {
-	s := &sorted[T]{compare: compare, count: len(things)}
-	for page := range slices.Chunk(things, pageSize) {
+// newSorted takes over items that are in order.
+func newSorted[T any](compare func(a, b T) int, items []T) *sorted[T] {
+	s := &sorted[T]{compare: compare, count: len(items)}
+	for page := range slices.Chunk(items, pageSize) {
 		s.pages = append(s.pages, page) // clipped: one that grows moves elsewhere
 	}
 	return s
 }
 
-// find is the page of a thing or of where it belongs, and the place in it.
-func (s *sorted[T]) find(thing T) (page, at int, found bool) {
-	page, found = slices.BinarySearchFunc(s.pages, thing, func(p []T, thing T) int { return s.compare(p[0], thing) })
+// find is the page of an item or of where it belongs, and the place in it.
+func (s *sorted[T]) find(item T) (page, at int, found bool) {
+	page, found = slices.BinarySearchFunc(s.pages, item, func(p []T, item T) int { return s.compare(p[0], item) })
 	if found {
 		return page, 0, true
 	}
@@ -33,21 +33,21 @@ func (s *sorted[T]) find(thing T) (page, at int, found bool) {
 	if page == len(s.pages) {
 		return page, 0, false
 	}
-	at, found = slices.BinarySearchFunc(s.pages[page], thing, s.compare)
+	at, found = slices.BinarySearchFunc(s.pages[page], item, s.compare)
 	return page, at, found
 }
 
-// put adds a thing; one that compares the same takes its place.
-func (s *sorted[T]) put(thing T) {
-	page, at, found := s.find(thing)
+// insert adds an item; one that compares the same takes its place.
+func (s *sorted[T]) insert(item T) {
+	page, at, found := s.find(item)
 	switch {
 	case found:
-		s.pages[page][at] = thing
+		s.pages[page][at] = item
 		return
 	case page == len(s.pages):
-		s.pages = append(s.pages, []T{thing})
+		s.pages = append(s.pages, []T{item})
 	default:
-		p := slices.Insert(s.pages[page], at, thing)
+		p := slices.Insert(s.pages[page], at, item)
 		s.pages[page] = p
 		if len(p) >= 2*pageSize {
 			s.pages[page] = slices.Clip(p[:pageSize])
@@ -57,9 +57,9 @@ func (s *sorted[T]) put(thing T) {
 	s.count++
 }
 
-// take removes a thing; false when it is not there.
-func (s *sorted[T]) take(thing T) bool {
-	page, at, found := s.find(thing)
+// remove reports whether the item was there.
+func (s *sorted[T]) remove(item T) bool {
+	page, at, found := s.find(item)
 	if !found {
 		return false
 	}
@@ -72,9 +72,9 @@ func (s *sorted[T]) take(thing T) bool {
 	return true
 }
 
-// place is a thing's index over all pages; -1 when it is not there.
-func (s *sorted[T]) place(thing T) int {
-	page, at, found := s.find(thing)
+// place is an item's index over all pages; -1 when it is not there.
+func (s *sorted[T]) place(item T) int {
+	page, at, found := s.find(item)
 	if !found {
 		return -1
 	}
@@ -84,7 +84,7 @@ func (s *sorted[T]) place(thing T) int {
 	return at
 }
 
-// slice is up to n things from a place on.
+// slice is up to n items from a place on.
 func (s *sorted[T]) slice(from, n int) []T {
 	var out []T
 	for _, p := range s.pages {
@@ -100,11 +100,11 @@ func (s *sorted[T]) slice(from, n int) []T {
 	return out
 }
 
-// all calls f with everything, in order.
+// all calls f with every item, in order.
 func (s *sorted[T]) all(f func(T)) {
 	for _, p := range s.pages {
-		for _, thing := range p {
-			f(thing)
+		for _, item := range p {
+			f(item)
 		}
 	}
 }

@@ -70,11 +70,11 @@ func Ages(host Context) describe.View {
 
 // Verdict is a sentence on the holder of a lock, the time of its hold, and the waiters.
 func Verdict(host Context, l *inspect.Lock) string {
-	return host.Theme().Glyphs.Put(Ages(host).Verdict(l))
+	return host.Theme().Glyphs.Translate(Ages(host).Verdict(l))
 }
 
 // Say makes a rule's text safe to print, with the signs of the terminal's character set.
-func Say(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Put(text)) }
+func Say(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Translate(text)) }
 
 func Scanned(host Context) (n int, busy bool) {
 	for _, b := range host.Snapshot().Backends {

@@ -284,7 +284,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 		return append(lines, widget.Line{{" " + t.Glyphs.Unknown + " its servers do not list it", t.Unknown}})
 	}
 	mark := screen.Sign(t, l)
-	return append(lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Put(screen.Ages(s).Standing(l)), t.Text}})
+	return append(lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Translate(screen.Ages(s).Standing(l)), t.Text}})
 }
 
 // emptiness is the reason why there is no lane.

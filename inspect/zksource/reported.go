@@ -8,9 +8,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// told identifies the lock that was last reported of a directory: not its contenders, which the directory's children
+// reported identifies the lock that was last reported of a directory: not its contenders, which the directory's children
 // give, but enough to see whether they changed.
-type told struct {
+type reported struct {
 	kind       inspect.Kind
 	recipe     string
 	confidence recipe.Confidence
@@ -24,32 +24,32 @@ type told struct {
 // seed of this process's fingerprints: they are never compared with another's.
 var seed = maphash.MakeSeed()
 
-func remember(l *inspect.Lock) *told {
+func remember(l *inspect.Lock) *reported {
 	readAt := time.Time{}
 	if l.Polled {
 		readAt = l.ReadAt
 	}
-	return &told{
+	return &reported{
 		readAt: readAt,
 		kind:   l.Kind, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
 		contention: l.Contention(), watched: l.Watched(), print: fingerprint(l),
 	}
 }
 
-// tell remembers the lock, and reports whether it is another than before.
-func (d *dir) tell(l *inspect.Lock) (changed bool) {
+// report remembers the lock, and reports whether it is another than before.
+func (d *dir) report(l *inspect.Lock) (changed bool) {
 	now := remember(l)
-	if d.told != nil && *d.told == *now {
+	if d.reported != nil && *d.reported == *now {
 		return false
 	}
-	d.told = now
+	d.reported = now
 	return true
 }
 
 // free is the lock with nobody in it, at a directory that had it.
 func (d *dir) free(id inspect.ID) *inspect.Lock {
 	var was *inspect.Lock
-	if t := d.told; t != nil {
+	if t := d.reported; t != nil {
 		was = &inspect.Lock{Kind: t.kind, Recipe: t.recipe, Confidence: t.confidence, Limit: t.limit}
 	}
 	return inspect.FreeDirectory(id, was, d.newest())

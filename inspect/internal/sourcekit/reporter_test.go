@@ -7,14 +7,14 @@ import (
 	"lockscope/inspect"
 )
 
-func TestTellerTellsNewsAtOnceAndFiguresSlowly(t *testing.T) {
+func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	backend := func(state inspect.BackendState, requests uint64, latency time.Duration) *inspect.Backend {
 		return &inspect.Backend{
 			State: state, Cost: inspect.Cost{Requests: requests}, Servers: []inspect.Server{{Addr: "a", Latency: latency}},
 		}
 	}
-	var teller Teller
+	var reporter Reporter
 	for _, tt := range []struct {
 		after time.Duration
 		b     *inspect.Backend
@@ -29,11 +29,11 @@ func TestTellerTellsNewsAtOnceAndFiguresSlowly(t *testing.T) {
 		{4000 * time.Millisecond, backend(inspect.Connected, 500, 91*time.Millisecond), true},   // a higher rate
 		{14100 * time.Millisecond, backend(inspect.Connected, 1700, 91*time.Millisecond), true}, // the slow beat
 	} {
-		if got := teller.Tell(start.Add(tt.after), tt.b, false); (got != nil) != tt.told {
+		if got := reporter.Report(start.Add(tt.after), tt.b, false); (got != nil) != tt.told {
 			t.Errorf("after %v told: %v, want %v", tt.after, got != nil, tt.told)
 		}
 	}
-	if rate := teller.Told.Cost.PerSecond; rate < 100 || rate > 150 {
+	if rate := reporter.Last.Cost.PerSecond; rate < 100 || rate > 150 {
 		t.Errorf("rate %v", rate)
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// told is an event as watch writes it, with the observer that reported it.
-type told struct {
+// observed is an event as watch writes it, with the observer that reported it.
+type observed struct {
 	Event     string
 	At        time.Time
 	Lock      string
@@ -35,7 +35,7 @@ type told struct {
 	by        string
 }
 
-func (e told) name() string {
+func (e observed) name() string {
 	if e.Contender == nil {
 		return ""
 	}
@@ -45,12 +45,12 @@ func (e told) name() string {
 // story collects the events of observers, in order. Its methods may be called by any goroutine.
 type story struct {
 	mu     sync.Mutex
-	events []told
+	events []observed
 	copy   io.Writer // of all of it; nil: nobody wants one
 }
 
 func (s *story) add(t *testing.T, by string, line []byte) {
-	e := told{by: by}
+	e := observed{by: by}
 	if err := json.Unmarshal(line, &e); err != nil {
 		t.Errorf("%s told %q: %v", by, line, err)
 		return
@@ -64,14 +64,14 @@ func (s *story) add(t *testing.T, by string, line []byte) {
 }
 
 // since returns the events from the n-th on that were reported before a time.
-func (s *story) since(n int, before time.Time) []told {
+func (s *story) since(n int, before time.Time) []observed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	end := n
 	for end < len(s.events) && s.events[end].At.Before(before) {
 		end++
 	}
-	return append([]told(nil), s.events[n:end]...)
+	return append([]observed(nil), s.events[n:end]...)
 }
 
 // The names of the observers.

@@ -18,10 +18,10 @@ func TestALockIsToldWhenAnythingButItsAgeChanges(t *testing.T) {
 		return l
 	}
 	d := &dir{}
-	if !d.tell(lock(func(*inspect.Lock) {})) {
+	if !d.report(lock(func(*inspect.Lock) {})) {
 		t.Error("a new lock is not told")
 	}
-	if d.tell(lock(func(l *inspect.Lock) { l.ReadAt = l.ReadAt.Add(time.Hour) })) {
+	if d.report(lock(func(l *inspect.Lock) { l.ReadAt = l.ReadAt.Add(time.Hour) })) {
 		t.Error("the same lock is told again")
 	}
 	for what, change := range map[string]func(*inspect.Lock){
@@ -35,8 +35,8 @@ func TestALockIsToldWhenAnythingButItsAgeChanges(t *testing.T) {
 		"aliens":    func(l *inspect.Lock) { l.Aliens = nil }, "unseen": func(l *inspect.Lock) { l.Unseen[0].Read = "getData /b" },
 		"all is seen": func(l *inspect.Lock) { l.Unseen = nil },
 	} {
-		d.tell(lock(func(*inspect.Lock) {}))
-		if !d.tell(lock(change)) {
+		d.report(lock(func(*inspect.Lock) {}))
+		if !d.report(lock(change)) {
 			t.Errorf("%s: a change is not told", what)
 		}
 	}

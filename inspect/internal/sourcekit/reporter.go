@@ -10,12 +10,12 @@ import (
 // slowBeat for reports of figures that hardly change.
 const slowBeat = 10 * time.Second
 
-// Teller times the reports of a backend's state: at once when it or a server came or went, at most once a second when
+// Reporter times the reports of a backend's state: at once when it or a server came or went, at most once a second when
 // figures changed noticeably, and otherwise at a slow beat.
-type Teller struct {
-	// Told is the last report; nil before. It must not be changed.
-	Told   *inspect.Backend
-	toldAt time.Time
+type Reporter struct {
+	// Last is the last report; nil before. It must not be changed.
+	Last   *inspect.Backend
+	lastAt time.Time
 	rates  rateMeter
 	trips  rateMeter
 	items  rateMeter
@@ -24,9 +24,9 @@ type Teller struct {
 	servers map[string]*rateMeter
 }
 
-// Tell fills in the rates of our requests and returns what to emit, or nil when b has nothing new. always reports it
+// Report fills in the rates of our requests and returns what to emit, or nil when b has nothing new. always reports it
 // anyway.
-func (t *Teller) Tell(now time.Time, b *inspect.Backend, always bool) *inspect.Backend {
+func (t *Reporter) Report(now time.Time, b *inspect.Backend, always bool) *inspect.Backend {
 	t.rates.add(now, b.Cost.Requests)
 	b.Cost.PerSecond = t.rates.perSecond()
 	for i := range b.Servers {
@@ -48,13 +48,13 @@ func (t *Teller) Tell(now time.Time, b *inspect.Backend, always bool) *inspect.B
 	b.Cost.ItemsPerSecond = t.items.perSecond()
 	t.bytes.add(now, b.Cost.Bytes)
 	b.Cost.BytesPerSecond = t.bytes.perSecond()
-	if t.Told != nil && !always && same(t.Told, b) {
-		age := now.Sub(t.toldAt)
-		if age < time.Second || age < slowBeat && !noticeable(t.Told, b) {
+	if t.Last != nil && !always && same(t.Last, b) {
+		age := now.Sub(t.lastAt)
+		if age < time.Second || age < slowBeat && !noticeable(t.Last, b) {
 			return nil
 		}
 	}
-	t.Told, t.toldAt = b, now
+	t.Last, t.lastAt = b, now
 	return b
 }
 
