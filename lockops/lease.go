@@ -44,11 +44,14 @@ const (
 	listenAfter = time.Second
 )
 
-// run starts to keep the lease, unless it has run out already.
-func (l *lease) run() bool {
+// run starts to keep the lease, unless ctx, the session or the lease itself has ended: that is errRanOut.
+func (l *lease) run(ctx context.Context) error {
 	now := time.Now()
-	if !now.Before(l.until.Add(-early)) {
-		return false
+	switch {
+	case ctx.Err() != nil:
+		return because(ctx)
+	case !now.Before(l.until.Add(-early)):
+		return errRanOut
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,10 +62,10 @@ func (l *lease) run() bool {
 		}
 	}
 	if !l.session.leases.add(l) {
-		return false
+		return ErrClosed
 	}
 	l.timer = time.AfterFunc(time.Until(l.next()), l.tick)
-	return true
+	return nil
 }
 
 // next is the instant of the next renewal, subscription or expiry, whichever is first.

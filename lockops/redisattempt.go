@@ -95,7 +95,10 @@ func (k *redisKey) soon(ctx context.Context) (limit time.Duration, ok bool) {
 // ask sends one request and waits for its answer or for the end of ctx; the answer is then due.
 func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 	k := a.k
-	if err := k.session.ctx.Err(); err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return answer{}, because(ctx)
+	case k.session.ctx.Err() != nil:
 		return answer{}, ErrClosed
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
@@ -176,20 +179,21 @@ func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, rem
 	}
 }
 
-// granted makes the hold, if there is time left until the deadline.
+// granted makes the hold, if there is time left until the deadline, and ctx and the session have not ended.
 func (a *redisAttempt) granted(ctx context.Context, until time.Time) (*Hold, error) {
 	k := a.k
 	r := &redisGrant{k: k, value: a.value, number: a.token, lateUntil: a.lateUntil}
 	r.lease = newLease(k.session, newGrant(ctx, k.lock), &k.opts, r.prolong, until)
 	r.grant.backend = r
-	if r.run() {
+	err := r.run(ctx)
+	if err == nil {
 		return r.grant.hold(ctx), nil
 	}
 	a.abandon()
-	if k.session.ctx.Err() != nil {
-		return nil, acquireError(k.lock, ErrClosed)
+	if errors.Is(err, errRanOut) {
+		err = fmt.Errorf("%w: the answer took longer than the TTL", context.DeadlineExceeded)
 	}
-	return nil, acquireError(k.lock, fmt.Errorf("%w: the answer took longer than the TTL", context.DeadlineExceeded))
+	return nil, acquireError(k.lock, err)
 }
 
 // redisGrant is an acquired key.
@@ -256,7 +260,7 @@ func (r *redisGrant) abandon() {
 }
 
 // remove deletes the key, asking again while there is no answer; unanswered is the error of an earlier request that
-// // had none.
+// had none.
 func (r *redisGrant) remove(unanswered error) error {
 	k := r.k
 	expires, _ := r.deadline()

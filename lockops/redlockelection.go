@@ -116,12 +116,11 @@ func (e *election) decide(ctx context.Context) (*Hold, error) {
 		r.lease = newLease(e.l.session, g, &e.l.opts, r.prolong, expiry(e.sent, e.l.opts.ttl))
 		r.cleanUp = r.abandon
 		g.backend = r
-		if r.run() {
+		if err = r.run(ctx); err == nil {
 			return g.hold(ctx), nil
 		}
-		err = fmt.Errorf("%w: the answers took longer than the TTL", ErrNoQuorum)
-		if e.l.session.ctx.Err() != nil {
-			err = ErrClosed
+		if errors.Is(err, errRanOut) {
+			err = fmt.Errorf("%w: the answers took longer than the TTL", ErrNoQuorum)
 		}
 	}
 	e.withdraw()

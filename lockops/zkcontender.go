@@ -303,8 +303,8 @@ func (c *contender) granted(ctx context.Context) (*Hold, error) {
 			return nil, errLook
 		}
 	}
-	if s.ctx.Err() != nil { // Close removes the nodes of this session's holds: that makes others in it first
-		return nil, ErrClosed
+	if ctx.Err() != nil {
+		return nil, because(ctx)
 	}
 	g := newGrant(ctx, c.q.lock)
 	g.shared = c.mode == recipe.Shared
@@ -315,7 +315,8 @@ func (c *contender) granted(ctx context.Context) (*Hold, error) {
 		z.number = c.inside.number
 	}
 	g.backend = z
-	h := g.hold(ctx)
-	z.begin()
-	return h, nil
+	if err := z.begin(); err != nil {
+		return nil, err
+	}
+	return g.hold(ctx), nil
 }

@@ -32,14 +32,17 @@ var errRemoved = errors.New("its node was deleted")
 // watchAfter delays the watch on the holder's own node. Shorter holds save the request.
 const watchAfter = 5 * time.Millisecond
 
-// begin looks after the hold from now on.
-func (z *zkGrant) begin() {
+// begin looks after the hold from now on, unless Close has begun: that removes the nodes of this session's holds, which
+// makes others in it first.
+func (z *zkGrant) begin() error {
 	_, timeout := z.session.tap.Session()
 	z.timer = time.AfterFunc(watchAfter, func() { z.session.goDo(z.watch) })
 	z.session.held.add(z, timeout)
-	if z.session.ctx.Err() != nil { // the session may have ended before the hold was added
+	if z.session.ctx.Err() != nil { // behind add: a Close that begins later finds the hold
 		z.lost(ErrClosed)
+		return ErrClosed
 	}
+	return nil
 }
 
 // end stops to look after the hold.

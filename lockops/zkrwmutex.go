@@ -119,6 +119,9 @@ func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
 		return nil, acquireError(q.lock, because(ctx))
 	}
 	defer func() { w.inner <- read }()
+	if ctx.Err() != nil { // both were ready
+		return nil, acquireError(q.lock, because(ctx))
+	}
 	if read == nil {
 		var err error
 		if read, err = q.createInside(ctx, w); err != nil {

@@ -253,8 +253,15 @@ func (s *ZKSession) noteChange() {
 	s.changed = make(chan struct{})
 }
 
-// alive waits until there is a session and a connection, and returns the session's id.
+// alive waits until there is a session and a connection, and returns the session's id, unless ctx or the locks' session has
+// ended.
 func (s *ZKSession) alive(ctx context.Context) (session int64, err error) {
+	switch {
+	case ctx.Err() != nil:
+		return 0, because(ctx)
+	case s.ctx.Err() != nil: // an adopted connection lives on
+		return 0, ErrClosed
+	}
 	return s.aliveUntil(ctx, s.ctx.Done())
 }
 

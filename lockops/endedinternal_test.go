@@ -1,0 +1,146 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+// TestNothingIsGrantedOnceTheWaitHasEnded: a turn that has come, but is not granted yet, is given up when the context has ended
+// or the session is being closed, whichever of them a select would have noticed first.
+func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
+	for kind, turn := range map[string]func(*testing.T) readyTurn{
+		"zookeeper": zkTurn, "redis": redisTurn("mutex"), "redis-fair": redisTurn("fair"), "redlock": redlockTurn,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			ready := turn(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if h, err := ready.grant(ctx); h != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("the context has ended: %v, %v", h, err)
+			}
+			again := turn(t)
+			again.close()
+			if h, err := again.grant(t.Context()); h != nil || !errors.Is(err, ErrClosed) {
+				t.Errorf("the session is being closed: %v, %v", h, err)
+			}
+		})
+	}
+}
+
+// readyTurn is a contender whose turn has come: all answers are in.
+type readyTurn struct {
+	grant func(ctx context.Context) (*Hold, error)
+	close func() // begins to close its session
+}
+
+func zkTurn(t *testing.T) readyTurn {
+	s := leasedSession(t)
+	q := newZKQueue(s, "/lock", nil, false)
+	if err := q.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	session, _ := s.tap.Session()
+	a := attempt{mode: recipe.Exclusive, wait: true}
+	c := &contender{attempt: a, q: q, session: session, node: q.newNode(a)}
+	list, err := c.enter(t.Context())
+	if err == nil {
+		err = c.check(list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readyTurn{c.granted, func() { s.end(ErrClosed) }}
+}
+
+func redisTurn(kind string) func(*testing.T) readyTurn {
+	return func(t *testing.T) readyTurn {
+		s := embeddedMasters(t, 1)
+		k := &NewRedisMutex(s, "key").redisKey
+		if kind == "fair" {
+			k = &NewRedisFairMutex(s, "key").redisKey
+		}
+		a := k.attempt(0)
+		if _, err := a.try(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return readyTurn{
+			func(ctx context.Context) (*Hold, error) { return a.granted(ctx, expiry(a.sent, k.opts.ttl)) }, func() { beginClose(s) },
+		}
+	}
+}
+
+func redlockTurn(t *testing.T) readyTurn {
+	s := embeddedMasters(t, 3)
+	e := NewRedlock(s, "key").newElection()
+	e.askAll()
+	if err := e.await(t.Context(), func() bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	return readyTurn{e.decide, func() { beginClose(s) }}
+}
+
+func beginClose(s *RedisSession) {
+	s.end(ErrClosed)
+	s.leases.loseAll()
+}
+
+// TestAnEndedWaitAsksForNothing: no request is sent for a context or a session that has ended.
+func TestAnEndedWaitAsksForNothing(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := embeddedMasters(t, 1)
+	a, before := NewRedisMutex(s, "key").attempt(0), s.masters[0].requests.Load()
+	_, err := a.try(ended)
+	s.Close() // waits for what is sent behind
+	if sent := s.masters[0].requests.Load() - before; !errors.Is(err, context.Canceled) || sent != 0 {
+		t.Errorf("redis: %v, %d requests", err, sent)
+	}
+	z := leasedSession(t)
+	if id, err := z.alive(ended); id != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("zookeeper, the context has ended: session %x, %v", id, err)
+	}
+	z.end(ErrClosed) // as on an adopted connection, which stays open
+	if id, err := z.alive(t.Context()); id != 0 || !errors.Is(err, ErrClosed) {
+		t.Errorf("zookeeper, being closed: session %x, %v", id, err)
+	}
+}
+
+// TestAnEndedWaitGetsNoReadInsideOfAWrite that was only waiting for another to take it.
+func TestAnEndedWaitGetsNoReadInsideOfAWrite(t *testing.T) {
+	q := newZKQueue(leasedSession(t), "/lock", nil, true)
+	h, err := q.acquire(t.Context(), recipe.Exclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := h.grant.backend.(*zkGrant)
+	if _, err := q.readInside(t.Context(), write); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // a select takes either
+		if h, err := q.readInside(ended, write); h != nil || !errors.Is(err, context.Canceled) {
+			t.Fatalf("%v, %v", h, err)
+		}
+	}
+}
+
+func embeddedMasters(t *testing.T, n int) *RedisSession {
+	t.Helper()
+	var masters []*redis.UniversalOptions
+	for range n {
+		masters = append(masters, &redis.UniversalOptions{Addrs: []string{servertest.StartEmbeddedRedis(t).Addr}})
+	}
+	s, err := NewRedisSession(t.Context(), masters, WithUncheckedMasters())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
