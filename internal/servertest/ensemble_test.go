@@ -116,8 +116,14 @@ func TestWireRefusesAndDelays(t *testing.T) {
 		t.Error("it refuses, and answers")
 	}
 	w.Heal()
-	start = time.Now()
-	if err := ping(); err != nil || time.Since(start) > delay {
-		t.Errorf("healed: %v after %v", err, time.Since(start))
+	took := time.Hour
+	for healed := time.Now(); took > delay && time.Since(healed) < 30*time.Second; took = time.Since(start) { // a busy machine delays too
+		start = time.Now()
+		if err := ping(); err != nil {
+			t.Fatalf("healed: %v", err)
+		}
+	}
+	if took > delay {
+		t.Errorf("healed, and it still takes %v", took)
 	}
 }
