@@ -1,0 +1,45 @@
+//go:build unix && failpoints
+
+package campaign
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/failpoint"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// A hold is looked after from the moment it is granted, and not only when the caller has it: between the two, the caller's
+// goroutine may stand still for as long as the machine likes, and an operator delete the node.
+func TestAHoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	s, err := lockops.NewZKSession(t.Context(), []string{server.Addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	failpoint.Stop(func(place string) {
+		for end := time.Now().Add(time.Minute); place == failpoint.Granted; time.Sleep(time.Millisecond) {
+			watches, err := fourLetters(server.Addr, "wchp")
+			if err != nil || time.Now().After(end) {
+				t.Errorf("its node is not watched: %q, %v", watches, err)
+				return
+			}
+			if strings.Contains(watches, "/lock/") {
+				return
+			}
+		}
+	})
+	defer failpoint.Stop(func(string) {})
+	h, err := lockops.NewZKMutex(s, "/lock").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
