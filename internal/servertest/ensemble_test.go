@@ -64,11 +64,17 @@ func TestWireStopsAndHeals(t *testing.T) {
 	}
 }
 
-// TestEnsembleIsPartitioned: an isolated leader loses its office, and comes back as a follower or leader.
+// TestEnsembleIsPartitioned: an isolated leader commits nothing, loses its office, and comes back as a follower or leader.
 func TestEnsembleIsPartitioned(t *testing.T) {
 	e := StartEnsemble(t, EnsembleConfig{Tick: 100 * time.Millisecond, SyncLimit: 5})
 	old := e.Leader(t)
+	if err := e.commits(old, commitTimeout); err != nil {
+		t.Error(err)
+	}
 	e.Isolate(old)
+	if err := e.commits(old, 200*time.Millisecond); err == nil {
+		t.Error("a leader that is cut off commits")
+	}
 	deadline := time.Now().Add(startTimeout)
 	for led := false; !led; {
 		if time.Now().After(deadline) {

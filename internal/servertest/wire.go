@@ -99,6 +99,13 @@ func (w *Wire) Heal() {
 	w.changed.Broadcast()
 }
 
+// stops reports whether anything is held back or refused.
+func (w *Wire) stops() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopped != [2]bool{} || w.refuses || w.delay > 0
+}
+
 // Retarget leads to another server from now on, as a name or an address does that a failover moves. All connections end.
 func (w *Wire) Retarget(target string) {
 	w.mu.Lock()

@@ -42,6 +42,7 @@ const crewSize = 3
 func startTeam(t *testing.T, cfg Config, dir string) *team {
 	t.Helper()
 	crew := &team{cfg: cfg, dir: dir, killed: map[int]int64{}}
+	t.Cleanup(crew.killAll) // of a round that failed: the others have ended
 	for range crewSize {
 		crew.start(t)
 	}
@@ -73,6 +74,15 @@ func (c *team) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.live = append(c.live, p)
+}
+
+// killAll kills those who are left.
+func (c *team) killAll() {
+	for _, p := range c.live {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	c.live = nil
 }
 
 // awaitGrant waits until a worker was granted a lock: on a busy machine they take their time.
