@@ -59,6 +59,37 @@ func readShedLock(data []byte) (Single, bool) {
 	return Single{Recipe: "shedlock", Confidence: Certain, Until: until}, true
 }
 
+// Vacated returns the data by which a lock that is a znode which stays, and is held as its data says, is free; false for other
+// locks, which are free without their znode. ShedLock's holder could not unlock a znode that is gone
+// (ZookeeperCuratorLockProvider.java, doUnlock), and who waits for a lock of Helix looks only at changes of its data
+// (ZKDistributedNonblockingLock.java, handleDataDeleted).
+func Vacated(library string, data []byte) ([]byte, bool) {
+	switch library {
+	case "shedlock":
+		return []byte(time.Unix(0, 0).UTC().Format("2006-01-02T15:04:05.000Z")), true // over by every client's clock
+	case "helix":
+		return vacatedHelix(data)
+	}
+	return nil, false
+}
+
+// vacatedHelix takes the owner out, as Helix does when one makes room for a requestor (CleanupUpdater), and leaves the rest of
+// the record as it is.
+func vacatedHelix(data []byte) ([]byte, bool) {
+	var record map[string]json.RawMessage
+	var fields map[string]string
+	if json.Unmarshal(data, &record) != nil || json.Unmarshal(record["simpleFields"], &fields) != nil || fields == nil {
+		return nil, false
+	}
+	fields["OWNER"], fields["TIMEOUT"] = "", "-1"
+	var err error
+	if record["simpleFields"], err = json.Marshal(fields); err != nil {
+		return nil, false
+	}
+	free, err := json.Marshal(record)
+	return free, err == nil
+}
+
 // isHelix: Helix keeps its locks in CLUSTER/LOCK, in a directory for each scope (HelixLockScope.java).
 func isHelix(dir string) bool {
 	in, scope := path.Split(dir)

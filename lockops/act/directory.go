@@ -68,6 +68,15 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 	return l, nil
 }
 
+// vacated returns the data with which the znode of a contender is free where it stays, by its library; false where a
+// contender is gone with its znode.
+func (d *directory) vacated(c *inspect.Contender) ([]byte, bool) {
+	if !c.Persistent || c.Name.Raw() != d.self.Name {
+		return nil, false
+	}
+	return recipe.Vacated(d.writer, d.self.Data)
+}
+
 // lock reads the directory, or the znode by itself, as a lock; nil when it is none.
 func (d *directory) lock() *inspect.Lock {
 	l, _ := d.Lock(d.id, d.at)
@@ -102,6 +111,9 @@ func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) *inspect
 		if was, ok := before.Contender(after.Holders[i].Name); ok && was.State != inspect.Holding {
 			return &was
 		}
+	}
+	if after.Kind == inspect.KindSemaphore && seen.State == inspect.Holding && len(after.Waiters) > 0 && len(after.Holders) < after.Limit {
+		return &after.Waiters[0] // the head of the queue makes its entry among the permits when there is room
 	}
 	return nil
 }

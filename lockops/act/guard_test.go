@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
@@ -35,6 +36,11 @@ func (h *hooked) Sync(path string) (string, error) {
 func (h *hooked) Delete(path string, version int32) error {
 	h.beforeRemoval()
 	return h.ZKConn.Delete(path, version)
+}
+
+func (h *hooked) Set(path string, data []byte, version int32) (*zk.Stat, error) {
+	h.beforeRemoval()
+	return h.ZKConn.Set(path, data, version)
 }
 
 func (h *hooked) Multi(ops ...any) ([]zk.MultiResponse, error) {
@@ -435,17 +441,13 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 
 // A lock of a library whose release is not known is refused with a reason.
 func TestUnknownLibraryIsRefused(t *testing.T) {
-	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-		clients, addrs := redisMastersOf(t, servers)
-		key := "uniquejobs:" + digest(servertest.UniqueName(t))[len("sha256:"):] + ":LOCKED"
-		clients[0].HSet(t.Context(), key, "jid", "1700000000.1")
-		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Servers: addrs}, 5*time.Second, audit)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "jid"})
-		if err != nil || p.Refused != Unsupported || p.Detail == "" {
-			t.Errorf("preview %+v, %v", p, err)
-		}
-	})
+	l := &inspect.Lock{
+		ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Recipe: "another", Kind: inspect.KindMutex,
+		Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{Recipe: "another"}}},
+	}
+	if way, ok := removalOf(l, &inspect.Contender{Name: "w", State: inspect.Holding}, "w"); ok || !strings.Contains(unsupported(l), "stop its holder") {
+		t.Errorf("removed by %+v; %s", way, unsupported(l))
+	}
 }
 
 // The audit file is no way to another file, and a cut line does not take the next one with it.

@@ -88,6 +88,10 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 		return memberRemoval(key, args...), true
 	case "redis-semaphore":
 		return permitsRemoval(l, c), true
+	case "sidekiq-unique-jobs":
+		return sidekiqRemoval(l, c)
+	case "lockscope":
+		return lockscopeRemoval(key, c, plain), true
 	case "rueidislock":
 		keys, _ := recipe.RueidisKeys(key)
 		return removal{
@@ -106,6 +110,30 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 		return plain, true
 	}
 	return removal{}, false
+}
+
+func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
+	keys, jobDigest, ok := recipe.SidekiqKeys(l.ID.Path)
+	return removal{
+		name: "sidekiq", keys: keys, args: []any{c.Name.Raw(), jobDigest},
+		says: "remove the job from " + inspect.Escape(l.ID.Path) + " (go on only if it is still in it), with the last one the digest's other keys, and wake its waiters",
+	}, ok
+}
+
+// lockscopeRemoval is for a lock of our own package in which somebody waits; plain is its removal without waiters.
+func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
+	if c.State == inspect.Holding {
+		plain.args = []any{c.Name.Raw(), recipe.LockscopeChannel(key)}
+		return plain
+	}
+	return removal{
+		name: "lockscope_waiter",
+		keys: []string{
+			recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.WaitPrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key),
+		},
+		args: []any{c.Name.Raw(), recipe.LockscopeChannel(key)},
+		says: "remove the waiter from the queue of " + inspect.Escape(key) + " (go on only if it is still in it)",
+	}
 }
 
 // unsupported advises where no guarded removal is known for the library.

@@ -34,7 +34,11 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 		return result, nil
 	}
 	failpoint.At(failpoint.Deleting)
-	result, err = z.remove(ctx, z.deletion(p.Request.ID, l, p.Seen), result, intent)
+	way := z.deletion(p.Request.ID, l, p.Seen)
+	if data, stays := d.vacated(p.Seen); stays {
+		way = z.vacation(z.nodeOf(p.Request.ID, p.Seen), data, p.Seen.Version)
+	}
+	result, err = z.remove(ctx, way, result, intent)
 	if result.Late != nil {
 		return result, err
 	}
@@ -90,6 +94,20 @@ func (z *ZooKeeper) deletion(id inspect.ID, l *inspect.Lock, seen *inspect.Conte
 		default:
 			return "", "", z.failed("delete", node, err)
 		}
+	}
+}
+
+// vacation is the request that makes a znode which stays free, by its data.
+func (z *ZooKeeper) vacation(node string, data []byte, version int32) deletion {
+	return func() (Reason, string, error) {
+		_, err := z.conn.Set(node, data, version)
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return Gone, "", nil
+		case errors.Is(err, zk.ErrBadVersion):
+			return Changed, "its holder wrote to it meanwhile", nil
+		}
+		return "", "", z.failed("set", node, err)
 	}
 }
 

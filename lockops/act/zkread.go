@@ -127,7 +127,7 @@ func znode(name string, data []byte, stat *zk.Stat) inspect.Znode {
 }
 
 // rights of ZooKeeper's ACLs by what is asked for; for a delete it is the directory's.
-var rights = map[string]string{"read": "READ", "list": "READ", "delete": "DELETE"}
+var rights = map[string]string{"read": "READ", "list": "READ", "delete": "DELETE", "set": "WRITE"}
 
 // failed names the request that failed and, where a right is missing, that.
 func (z *ZooKeeper) failed(what, node string, err error) error {

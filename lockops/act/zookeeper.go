@@ -18,6 +18,7 @@ type ZKConn interface {
 	Children(path string) ([]string, *zk.Stat, error)
 	Get(path string) ([]byte, *zk.Stat, error)
 	Exists(path string) (bool, *zk.Stat, error)
+	Set(path string, data []byte, version int32) (*zk.Stat, error)
 	Delete(path string, version int32) error
 	Multi(ops ...any) ([]zk.MultiResponse, error)
 }
@@ -63,13 +64,13 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 		return p, nil
 	}
 	p.Next = d.next(l, seen)
-	p.Sends = z.sends(r, l, seen)
+	p.Sends = z.sends(r, &d, l, seen)
 	p.Warnings = zkWarnings(seen, d.writer)
 	return p, nil
 }
 
 // sends are the requests of a release, for people.
-func (z *ZooKeeper) sends(r Request, l *inspect.Lock, seen *inspect.Contender) []string {
+func (z *ZooKeeper) sends(r Request, d *directory, l *inspect.Lock, seen *inspect.Contender) []string {
 	node := inspect.Escape(z.nodeOf(r.ID, seen))
 	owned := "no session owns it"
 	if id := seen.Owner.Session; id != 0 {
@@ -82,6 +83,9 @@ func (z *ZooKeeper) sends(r Request, l *inspect.Lock, seen *inspect.Contender) [
 	sends := []string{
 		"sync " + node,
 		fmt.Sprintf("get %s (go on only if czxid is %#x, %s and it still %s)", node, seen.Czxid, owned, role),
+	}
+	if data, stays := d.vacated(seen); stays {
+		return append(sends, fmt.Sprintf("set -v %d %s %s (free; its znode stays, as its library leaves it)", seen.Version, node, inspect.Escape(string(data))))
 	}
 	for _, before := range ahead(l, seen) {
 		sends = append(sends, fmt.Sprintf("in one step with the delete: check that %s is there", inspect.Escape(z.nodeOf(r.ID, &before))))

@@ -1,0 +1,291 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// releaseFirst releases the holder of a lock, which must be the only one, and returns the result.
+func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrusted) Result {
+	t.Helper()
+	p, err := r.Preview(t.Context(), Request{ID: id, Owner: owner})
+	if err != nil || p.Refused != "" {
+		t.Fatalf("preview of %s: %+v, %v", owner, p, err)
+	}
+	result, err := r.Execute(t.Context(), p, "typed")
+	if err != nil || !result.Released {
+		t.Fatalf("release of %s: %+v, %v", owner, result, err)
+	}
+	return result
+}
+
+// TestZooKeeperClientsTakeWhatWasReleased: clients of Curator and kazoo that wait get the lock whose holder's node was
+// deleted, by themselves.
+func TestZooKeeperClientsTakeWhatWasReleased(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		t.Cleanup(releaser.Close)
+		java, python := servertest.StartCurator(t, server.Addr), servertest.StartKazooLocks(t, server.Addr)
+		for _, tt := range []struct {
+			peer *servertest.Peer
+			kind string
+			more string
+			base string // where its holder stands, below its path
+		}{
+			{java, "mutex", "", ""},
+			{java, "write", "", ""},
+			{java, "semaphore", "1", "/leases"},
+			{python, "lock", "", ""},
+			{python, "semaphore", "1", ""},
+		} {
+			path := servertest.UniquePath(t) + "-" + tt.kind
+			id := inspect.ID{Backend: "zk", Path: path}
+			tt.peer.Send(t, tt.kind, "a", path, tt.more)
+			tt.peer.Expect(t, "acquired")
+			holders, _, err := conn.Children(path + tt.base)
+			if err != nil || len(holders) != 1 {
+				t.Fatalf("%s: %v, %v", tt.kind, holders, err)
+			}
+			tt.peer.Send(t, tt.kind, "b", path, tt.more)
+			awaitNext(t, releaser, Request{ID: id, Owner: inspect.Untrusted(holders[0])})
+			releaseFirst(t, releaser, id, inspect.Untrusted(holders[0]))
+			tt.peer.Expect(t, "acquired "+tt.kind+" b")
+		}
+	})
+}
+
+// awaitNext waits until a preview shows who would be next.
+func awaitNext(t *testing.T, r Releaser, request Request) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if p, err := r.Preview(t.Context(), request); err == nil && p.Next != nil {
+			return
+		}
+	}
+	t.Fatalf("nobody waits for %s", request.ID)
+}
+
+// TestRedisClientsTakeWhatWasReleased: a client of redis-py, and waiters of our own mutex and fair mutex, which are visible in
+// the lock's queue, get the lock that was released by force.
+func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	held := func(key string) inspect.Untrusted { return inspect.Untrusted(client.Get(t.Context(), key).Val()) }
+
+	first := servertest.StartRedisPy(t, server.Addr, "lock:python")
+	first.Expect(t, "acquired")
+	second := servertest.StartRedisPy(t, server.Addr, "lock:python")
+	releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: "lock:python"}, held("lock:python"))
+	second.Expect(t, "acquired")
+
+	session, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	ttl := lockops.WithTTL(time.Hour) // so that only the release can make way
+	for key, locker := range map[string]lockops.Locker{
+		"lock:plain": lockops.NewRedisMutex(session, "lock:plain", ttl), "lock:fair": lockops.NewRedisFairMutex(session, "lock:fair", ttl),
+	} {
+		if _, err := locker.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		granted := make(chan error, 1)
+		go func() {
+			_, err := locker.Acquire(ctx)
+			granted <- err
+		}()
+		id := inspect.ID{Backend: "redis", Path: key}
+		awaitNext(t, releaser, Request{ID: id, Owner: held(key)})
+		releaseFirst(t, releaser, id, held(key))
+		if err := <-granted; err != nil {
+			t.Errorf("%s: the waiter got %v", key, err)
+		}
+	}
+}
+
+// TestReleaseTakesAWaiterOutOfOurQueues: who comes behind is not held up by it.
+func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	value := func(r byte) string { return recipe.LockscopeToken([16]byte{r}, "w") }
+	client.Set(t.Context(), "lock:a", value(1), time.Minute)
+	queue, alive := recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
+	client.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: value(2)}, redis.Z{Score: 2, Member: value(3)})
+	client.HSet(t.Context(), alive, value(2), 1, value(3), 1)
+	heard := client.Subscribe(t.Context(), recipe.LockscopeChannel("lock:a"))
+	defer heard.Close()
+	if _, err := heard.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	request := Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: inspect.Untrusted(value(2))}
+	if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {
+		t.Errorf("a waiter: %+v, %v", p, err)
+	}
+	request.Waiter = true
+	p, err := releaser.Preview(t.Context(), request)
+	if err != nil || p.Refused != "" {
+		t.Fatalf("preview %+v, %v", p, err)
+	}
+	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released || len(result.HoldersAfter) != 1 {
+		t.Errorf("result %+v, %v", result, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := heard.ReceiveMessage(ctx); err != nil {
+		t.Errorf("nobody was asked to look again: %v", err)
+	}
+	left, alives := client.ZRange(t.Context(), queue, 0, -1).Val(), client.HKeys(t.Context(), alive).Val()
+	if len(left) != 1 || left[0] != value(3) || len(alives) != 1 || alives[0] != value(3) || client.Exists(t.Context(), "lock:a").Val() != 1 {
+		t.Errorf("left: queue %q, alive %q", left, alives)
+	}
+}
+
+// TestReleaseOfASidekiqJob: the job's lock goes in all its keys, as the library's own unlock takes them, and one that waits for a
+// job to leave (BRPOPLPUSH of QUEUED) is woken while it waits.
+func TestReleaseOfASidekiqJob(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	for i, tt := range []struct {
+		name  string
+		other string // a job that holds it, too
+		json  bool   // as version 9 writes it
+		left  []string
+	}{
+		{name: "the only one", left: []string{}},
+		{name: "one of two", other: "jid-2", left: []string{":LOCKED"}},
+		{name: "version 9", json: true, left: []string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			jobDigest := fmt.Sprintf("uniquejobs:%032x", i)
+			do := func(args ...any) {
+				if err := client.Do(t.Context(), args...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			taken := "1700000000.123"
+			if tt.json {
+				taken = `{"limit":1,"worker":"Mailer"}`
+			}
+			do("HSET", jobDigest+":LOCKED", "jid-1", taken)
+			do("SET", jobDigest, "jid-1")
+			do("SET", jobDigest+":INFO", `{"worker":"Mailer"}`)
+			do("ZADD", "uniquejobs:digests", 1, jobDigest, 2, "uniquejobs:another")
+			if tt.other != "" {
+				do("HSET", jobDigest+":LOCKED", tt.other, taken)
+			}
+			release := func() {
+				releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: jobDigest + ":LOCKED"}, "jid-1")
+			}
+			if tt.json { // nobody waits in version 9
+				release()
+			} else if got := awakened(t, client, jobDigest, release); got != "1" {
+				t.Errorf("the waiter got %q", got)
+			}
+			client.Del(t.Context(), jobDigest+":PRIMED") // the waiter's own
+			for _, key := range client.Keys(t.Context(), jobDigest+"*").Val() {
+				if len(tt.left) != 1 || key != jobDigest+tt.left[0] {
+					t.Errorf("%s is left", key)
+				}
+			}
+			listed := client.ZRange(t.Context(), "uniquejobs:digests", 0, -1).Val()
+			if has := slices.Contains(listed, jobDigest); has != (tt.other != "") || !slices.Contains(listed, "uniquejobs:another") {
+				t.Errorf("register %q", listed)
+			}
+		})
+	}
+}
+
+// awakened lets a client wait for a job to leave, and returns what it got after the release.
+func awakened(t *testing.T, c *redis.Client, jobDigest string, release func()) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got := make(chan string, 1)
+	go func() { got <- c.BRPopLPush(ctx, jobDigest+":QUEUED", jobDigest+":PRIMED", time.Minute).Val() }()
+	for !strings.Contains(c.Info(ctx, "clients").Val(), "blocked_clients:1") {
+		if ctx.Err() != nil {
+			t.Fatal("nobody waits")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	release()
+	return <-got
+}
+
+// TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free, so that the
+// libraries' own calls go on working; what was written meanwhile is left alone.
+func TestReleaseOfALockThatStays(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
+		create := func(path, data string) {
+			if _, err := conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, p := range []string{"", "/shedlock", "/c", "/c/LOCK", "/c/LOCK/RESOURCE"} {
+			create(root+p, "")
+		}
+		create(root+"/shedlock/daily", "2999-01-01T00:00:00.000Z")
+		create(root+"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"admin","TIMEOUT":"32472144000000","REQUESTOR_ID":"next"},"mapFields":{}}`)
+		audit, _ := openAudit(t)
+		hooked := &hooked{ZKConn: conn, beforeRemoval: func() {}}
+		releaser := NewZooKeeper(hooked, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		t.Cleanup(releaser.Close)
+		for path, want := range map[string]string{
+			"/shedlock/daily":     "1970-01-01T00:00:00.000Z",
+			"/c/LOCK/RESOURCE/db": `{"id":"LOCK","mapFields":{},"simpleFields":{"OWNER":"","REQUESTOR_ID":"next","TIMEOUT":"-1"}}`,
+		} {
+			id, owner := inspect.ID{Backend: "zk", Path: root + path}, inspect.Untrusted(filepath.Base(path))
+			p, err := releaser.Preview(t.Context(), Request{ID: id, Owner: owner})
+			if err != nil || p.Refused != "" || !strings.Contains(p.Sends[len(p.Sends)-1], "set -v 0") {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			hooked.beforeRemoval = func() {
+				data, _, _ := conn.Get(root + path)
+				if _, err := conn.Set(root+path, data, -1); err != nil {
+					t.Error(err)
+				}
+			}
+			if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released || result.Reason != Changed {
+				t.Errorf("written meanwhile: %+v, %v", result, err)
+			}
+			hooked.beforeRemoval = func() {}
+			if result := releaseFirst(t, releaser, id, owner); len(result.HoldersAfter) != 0 {
+				t.Errorf("held by %+v", result.HoldersAfter)
+			}
+			if data, _, err := conn.Get(root + path); err != nil || string(data) != want {
+				t.Errorf("%s: %s, %v", path, data, err)
+			}
+			if p, err := releaser.Preview(t.Context(), Request{ID: id, Owner: owner}); err != nil || p.Refused != Gone {
+				t.Errorf("again: %+v, %v", p, err)
+			}
+		}
+	})
+}
