@@ -3,6 +3,7 @@ package clients
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,7 +173,7 @@ func compareEntries(a, b inspect.Entry) int {
 	return cmp.Or(cmp.Compare(y.BlockedBelow, x.BlockedBelow), sooner(x.Since, y.Since))
 }
 
-// nameOf names an owner as a person would. It may label itself differently in each lock.
+// nameOf names an owner as a person would. It may label itself differently in each lock: +1 counts its other labels.
 func nameOf(entries []inspect.Entry) string {
 	name, others := "", make(map[inspect.Untrusted]bool)
 	var last inspect.Untrusted // most often all are the same
@@ -193,7 +194,7 @@ func nameOf(entries []inspect.Entry) string {
 	}
 	switch n := len(others) - 1; {
 	case n > 0:
-		return name + " and " + describe.Count(n, "other label")
+		return name + " +" + strconv.Itoa(n)
 	case n == 0:
 		return name
 	}
