@@ -16,15 +16,10 @@ type tapped struct {
 	tap *zkwire.Tap
 }
 
-// mute is a zk.Logger: go-zookeeper speaks of every answer to a request that it has not sent.
-type mute struct{}
-
-func (mute) Printf(string, ...any) {}
-
 func tap(b testing.TB, addr string) tapped {
 	b.Helper()
 	t := tapped{tap: &zkwire.Tap{}}
-	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(mute{}), zk.WithDialer(t.tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)))
+	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithDialer(t.tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)))
 	if err != nil {
 		b.Fatal(err)
 	}

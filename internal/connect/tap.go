@@ -70,14 +70,19 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 	}
 	t.dialErr = nil
 	t.dials++
+	t.current = t.newConn(raw, addr)
+	return t.current, nil
+}
+
+func (t *Tap) newConn(raw net.Conn, addr string) *tapConn {
 	c := &tapConn{
 		Conn: raw, tap: t, addr: addr, number: t.dials,
-		out: frames{keep: maxCreatePath + 12, limit: 1<<31 - 1},
-		in:  frames{keep: 16, limit: maxConnectReply},
+		out:    frames{keep: maxCreatePath + 12, limit: 1<<31 - 1},
+		in:     frames{keep: replyHeader, limit: maxConnectReply},
+		buffer: make([]byte, leastBuffer),
 	}
-	c.in.whole = c.wanted
-	t.current = c
-	return c, nil
+	c.in.whole, c.in.taken = c.wanted, c.own
+	return c
 }
 
 func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error) {
@@ -205,10 +210,15 @@ const (
 	maxReply        = 1<<31 - 1
 	maxCreatePath   = 1 << 10
 	maxPending      = 1 << 12 // requests on the wire that are timed; those beyond are not
+	// Bytes taken from a connection at once: the buffer grows while what comes fills it.
+	leastBuffer = 4 << 10
+	maxBuffer   = 128 << 10
 )
 
 // ZooKeeper's wire format, as far as it is read along (zookeeper.jute; ZooDefs.OpCode, Watcher and ping xids).
 const (
+	replyHeader = 16 // bytes: xid, zxid, error
+
 	opCreate = 1
 	opAuth   = 100
 	xidEvent = -1
@@ -242,7 +252,10 @@ type tapConn struct {
 	writing sync.Mutex // held while a request is written: those of go-zookeeper and our own alternate whole
 
 	out, in frames
+	buffer  []byte        // for what comes in; the reader's own
+	readErr error         // the end of what comes in; the reader's own
 	asked   time.Time     // read deadline that go-zookeeper wants
+	patient time.Duration // how long it waited at most when it set that
 	heard   time.Time     // when bytes last came in
 	limit   time.Duration // how long a request may go unanswered; 0: as long as go-zookeeper waits
 	hello   time.Time     // when the connect request was sent
@@ -294,40 +307,60 @@ func withReadOnly(p []byte) []byte {
 	return p
 }
 
-// Read notes what came. Bytes of a frame that cannot be right never reach go-zookeeper.
+// Read returns what came but replies to requests of our own, which go-zookeeper would complain of. Bytes of a frame that
+// cannot be right never reach it.
 func (c *tapConn) Read(p []byte) (int, error) {
+	for c.in.passed.Len() == 0 {
+		if c.readErr != nil {
+			return 0, c.readErr
+		}
+		c.fill()
+	}
+	return c.in.passed.Read(p)
+}
+
+// fill takes in the next bytes.
+func (c *tapConn) fill() {
 	c.tap.mu.Lock()
 	if len(c.pending) > 0 {
 		c.applyDeadline()
 	}
 	c.tap.mu.Unlock()
-	n, err := c.Conn.Read(p)
+	n, err := c.Conn.Read(c.buffer)
+	c.readErr = err
 	if n == 0 {
-		return n, err
+		return
 	}
 	c.tap.mu.Lock()
 	c.heard = time.Now()
-	bad := c.in.feed(p[:n], c.heard, c.noteReply)
+	bad := c.in.feed(c.buffer[:n], c.heard, c.noteReply)
+	if c.in.passed.Len() == 0 && !c.asked.IsZero() { // for go-zookeeper the server is silent
+		c.asked = c.heard.Add(c.patient)
+		c.applyDeadline()
+	}
 	due := c.due
 	c.due = c.spare[:0]
 	c.tap.mu.Unlock()
+	if n == len(c.buffer) && n < maxBuffer {
+		c.buffer = make([]byte, 2*n)
+	}
 	for i := range due {
 		due[i].deliver()
 		due[i] = notice{}
 	}
 	c.spare = due // only this goroutine reads
 	if bad != nil {
+		c.readErr = bad
+		c.in.passed.Reset()
 		c.Conn.Close()
-		return 0, bad
 	}
-	return n, err
 }
 
 // SetReadDeadline applies go-zookeeper's deadline or our own, whichever comes first.
 func (c *tapConn) SetReadDeadline(deadline time.Time) error {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	c.asked = deadline
+	c.asked, c.patient = deadline, time.Until(deadline)
 	return c.applyDeadline()
 }
 
@@ -442,7 +475,7 @@ func (c *tapConn) noteReply(f *frames) error {
 	if !c.greeted {
 		return c.noteGreeting(f)
 	}
-	if len(f.head) < 16 {
+	if len(f.head) < replyHeader {
 		return errFrame
 	}
 	xid := int32(binary.BigEndian.Uint32(f.head))
@@ -521,123 +554,4 @@ func (c *tapConn) committed(request sent) {
 	if t := c.tap; t.current == c && request.at.After(t.committed) {
 		t.committed = request.at
 	}
-}
-
-// frames cuts a stream into frames (four bytes of length, then as many bytes) however it is split or joined, and keeps
-// the start of each.
-type frames struct {
-	keep  int                              // bytes of each frame to keep
-	limit int                              // longest frame allowed
-	whole func(head []byte, size int) bool // says of the frame that begins with head whether to keep all of it; may be nil
-
-	length [4]byte
-	have   int // bytes of length that are in
-	size   int // of the current frame
-	seen   int // bytes of the current frame that went by
-	head   []byte
-	all    bool // head is to have all of the current frame
-	begun  time.Time
-}
-
-// feed takes the next bytes and calls note for every frame that they complete.
-func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
-	for len(p) > 0 {
-		if f.have < len(f.length) {
-			if f.have == 0 {
-				f.begun = now
-			}
-			n := copy(f.length[f.have:], p)
-			f.have += n
-			p = p[n:]
-			if f.have < len(f.length) {
-				return nil
-			}
-			size := binary.BigEndian.Uint32(f.length[:])
-			if int64(size) > int64(f.limit) {
-				return fmt.Errorf("%w: its length is %d", errFrame, size)
-			}
-			f.size, f.seen, f.head, f.all = int(size), 0, f.head[:0], false
-		}
-		n := min(len(p), f.size-f.seen)
-		if room := min(n, f.keep-len(f.head)); room > 0 && !f.all {
-			f.head = append(f.head, p[:room]...)
-			if f.whole != nil && len(f.head) == f.keep && f.whole(f.head, f.size) {
-				f.all = true
-				f.head = append(f.head, p[room:n]...)
-			}
-		} else if f.all {
-			f.head = append(f.head, p[:n]...)
-		}
-		f.seen += n
-		p = p[n:]
-		if f.seen == f.size {
-			f.have = 0
-			if err := note(f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// ServerList is a zk.HostProvider that keeps names (go-zookeeper's own resolves them once and dials addresses for
-// ever), reconnects at once after a healthy connection broke, and waits only when every server has been tried.
-type ServerList struct {
-	mu        sync.Mutex
-	servers   []string
-	next      int
-	tried     int
-	connected time.Time
-	brief     int // connections in a row that came within a second of the one before
-}
-
-// maxBrief limits such connections in a row before the next one has to wait.
-const maxBrief = 4
-
-// Init takes the host:port of every server, in the order in which they are to be tried.
-func (l *ServerList) Init(servers []string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(servers) == 0 {
-		return errors.New("zookeeper: no servers given")
-	}
-	for _, s := range servers {
-		if _, _, err := net.SplitHostPort(s); err != nil {
-			return fmt.Errorf("zookeeper: server %q is not host:port: %w", s, err)
-		}
-	}
-	l.servers = slices.Clone(servers)
-	return nil
-}
-
-// Len is the number of servers.
-func (l *ServerList) Len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.servers)
-}
-
-// Next is the server to try; pause asks go-zookeeper to wait a second first: all have been tried without success, or
-// connections break as soon as they are made.
-func (l *ServerList) Next() (server string, pause bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	server = l.servers[l.next%len(l.servers)]
-	l.next++
-	pause = l.tried > 0 && l.tried%len(l.servers) == 0 || l.tried == 0 && l.brief > maxBrief
-	l.tried++
-	return server, pause
-}
-
-// Connected is called when a session was made or resumed on the newest server.
-func (l *ServerList) Connected() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tried = 0
-	if time.Since(l.connected) < time.Second {
-		l.brief++
-	} else {
-		l.brief = 0
-	}
-	l.connected = time.Now()
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Request is a request of our own to a ZooKeeper server. It travels on the connection that go-zookeeper has made, beside
-// that client's own, with an xid that it never uses and whose replies it ignores. This reaches operations that go-zookeeper
+// that client's own, with an xid that it never uses and whose replies it never sees. This reaches operations that go-zookeeper
 // does not know, sends several in one flight, and hears when each was sent.
 type Request struct {
 	Op   int32 // ZooDefs.OpCode
@@ -55,8 +55,12 @@ const (
 	lastXid  = math.MinInt32
 )
 
-// maxOwnReply is the longest reply that is taken to a request of our own.
-const maxOwnReply = 4 << 20
+const (
+	// maxOwnReply is the longest reply that is taken to a request of our own.
+	maxOwnReply = 4 << 20
+	// keptReply: a longer one is handed over rather than copied.
+	keptReply = 4 << 10
+)
 
 // Listen calls event with the path of each watch that fires, also those that go-zookeeper has set, and changed after the
 // connection was lost, made, or refused because the session has expired. Both run on a goroutine of go-zookeeper: they
@@ -151,14 +155,21 @@ func (c *tapConn) wanted(head []byte, size int) bool {
 	return c.greeted && size <= maxOwnReply && (xid == xidEvent || xid <= firstXid)
 }
 
+// own reports whether a frame with this xid is the reply to a request of our own: go-zookeeper logs such as unknown.
+func (c *tapConn) own(xid []byte) bool {
+	return c.greeted && int32(binary.BigEndian.Uint32(xid)) <= firstXid
+}
+
 // noteOwn passes on the reply to a request of our own.
 func (c *tapConn) noteOwn(request sent, f *frames, code int32) {
 	r := Reply{Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Conn: c.number, Err: replyError(code)}
 	switch {
 	case f.size > maxOwnReply:
 		r.Err = fmt.Errorf("%w: %d bytes", ErrTooLong, f.size)
-	case len(f.head) > 16:
-		r.Body = bytes.Clone(f.head[16:])
+	case len(f.head) > keptReply:
+		r.Body = f.keepWhole()[replyHeader:]
+	case len(f.head) > replyHeader:
+		r.Body = bytes.Clone(f.head[replyHeader:])
 	}
 	c.tap.zxid = max(c.tap.zxid, r.Zxid)
 	c.due = append(c.due, notice{reply: request.reply, i: request.i, r: r})

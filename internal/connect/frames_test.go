@@ -1,0 +1,67 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestTapKeepsOurOwnRepliesFromTheClient: go-zookeeper reads the stream as if nobody else had asked for anything, however it
+// is cut, and whoever asked gets the whole reply.
+func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
+	greeting, ping, reply := frame(0, 4000, 0, 1, 0), frame(xidPing, 0, 0, 0), frame(7, 0, 0, 0, 3)
+	long := make([]int32, 4<<10)
+	for i := range long {
+		long[i] = int32(i)
+	}
+	bodies := [][]int32{{}, long, {5}}
+	var own [3][]byte
+	for i, body := range bodies {
+		own[i] = frame(append([]int32{firstXid - int32(i), 0, 7, 0}, body...)...)
+	}
+	rest := slices.Concat(own[0], ping, own[1], reply, own[2], ping)
+	want := slices.Concat(greeting, ping, reply, ping)
+	for _, piece := range []int{1, 2, 3, 5, 7, 8, 9, 19, 23, 64, 4096, len(rest)} {
+		tap, c := tapped(nil, piece)
+		c.Conn.(*script).input = io.MultiReader(bytes.NewReader(greeting), bytes.NewReader(rest))
+		got := make([]byte, len(greeting))
+		if _, err := io.ReadFull(c, got); err != nil {
+			t.Fatal(err)
+		}
+		replies := map[int][]byte{}
+		tap.Send(1, func(i int, r Reply) { replies[i] = r.Body }, listRequest("/a"), listRequest("/b"), listRequest("/c"))
+		more, err := io.ReadAll(c)
+		if got = append(got, more...); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("pieces of %d: %d bytes, want %d, %v", piece, len(got), len(want), err)
+		}
+		for i := range own {
+			if body, ok := replies[i]; !ok || !bytes.Equal(body, own[i][4+replyHeader:]) {
+				t.Errorf("pieces of %d: reply %d has %d bytes, want %d", piece, i, len(body), 4*len(bodies[i]))
+			}
+		}
+	}
+}
+
+// TestTapCountsOurOwnRepliesAsSignsOfLife: go-zookeeper, which does not see them, does not leave the server for silence.
+func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
+	tap, c := tapped(nil, 1000)
+	s := c.Conn.(*script)
+	s.input = io.MultiReader(bytes.NewReader(frame(0, 4000, 0, 1, 0)), bytes.NewReader(frame(firstXid, 0, 7, 0)))
+	if _, err := io.ReadFull(c, make([]byte, 24)); err != nil {
+		t.Fatal(err)
+	}
+	tap.Send(1, func(int, Reply) {}, listRequest("/"))
+	asked := time.Now().Add(time.Second)
+	if err := c.SetReadDeadline(asked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	if !s.deadline.After(asked) {
+		t.Errorf("the deadline is still %v, which was asked for before the reply came", asked)
+	}
+}
