@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 )
@@ -88,6 +89,12 @@ func TestEnsembleIsPartitioned(t *testing.T) {
 		t.Errorf("the isolated leader says %q", m)
 	}
 	e.Heal(t)
+	before := e.Members[old].proc.cmd.Args
+	e.Members[old].Kill(t)
+	e.Members[old].Restart(t)
+	if after := e.Members[old].proc.cmd.Args; !slices.Equal(before, after) {
+		t.Errorf("started again as %q, at first as %q", after, before)
+	}
 }
 
 func TestWireRefusesAndDelays(t *testing.T) {

@@ -36,10 +36,10 @@ type ZooKeeper struct {
 	Real     bool             // Apache ZooKeeper in a process of its own
 	Embedded *zkserver.Server // nil when Real
 
-	shared   bool
-	readOnly bool // without quorum it serves clients that only read
-	dir      string
-	proc     *process
+	shared  bool
+	dir     string
+	options []string // of its Java machine
+	proc    *process
 }
 
 // EachZooKeeper runs f as subtests "embedded" and "real", with one shared server of each kind per test process: use
@@ -110,7 +110,7 @@ func (z *ZooKeeper) Kill(t testing.TB) {
 func (z *ZooKeeper) Restart(t testing.TB) {
 	t.Helper()
 	z.ownReal(t, "Restart").kill()
-	proc, err := runZooKeeper(z.dir, z.Addr, fmt.Sprintf("-Dreadonlymode.enabled=%t", z.readOnly))
+	proc, err := runZooKeeper(z.dir, z.Addr, z.options...)
 	if err != nil {
 		t.Fatal(err)
 	}
