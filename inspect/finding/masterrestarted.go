@@ -80,22 +80,24 @@ func longestTTL(c *inspect.Case) time.Duration {
 // knownSince reports whether it is known when the lock was granted.
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
-// forgot reports whether a master which does not have the key has lost it with its start. Decided by an earlier sight of
-// the key on it; where nobody looked before the start, by the time of the grant; and where that is unknown, by the lock's
-// age as its time to live shows it.
+// forgot reports whether a master which does not have the key has lost it with its start. A holder that came after it has lost
+// nothing, whoever held before. Else it is decided by an earlier sight of the key on the master; where nobody looked before
+// the start, by the time of the grant; and where that is unknown, by the lock's age as its time to live shows it.
 func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {
 	switch {
 	case c.Now.Sub(s.StartedAt) >= ttl:
 		return false
+	case knownSince(c.Lock) && !c.Lock.Holders[0].HeldSince.Add(-c.Offset).Before(s.StartedAt):
+		return false // StartedAt is at most a second late, and never early: servers round their uptime down
 	case !m.LastPresent.IsZero():
 		return m.LastPresent.Before(s.StartedAt.Add(startSlack))
 	case c.History != nil && c.History.Since.Before(s.StartedAt):
 		return false // it was watched before, and did not have the key
 	}
-	h := &c.Lock.Holders[0]
 	if knownSince(c.Lock) {
-		return h.HeldSince.Add(-c.Offset).Before(s.StartedAt)
+		return true
 	}
+	h := &c.Lock.Holders[0]
 	return ttl != forEver && (h.Since.IsZero() || h.Since.Add(-c.Offset).Before(s.StartedAt))
 }
 

@@ -218,6 +218,7 @@ func TestMasterRestarted(t *testing.T) {
 		{name: "nobody knows when it started", c: present(votes("aa-", time.Minute), func(c *inspect.Case) { c.Backend = &inspect.Backend{Servers: []inspect.Server{{Addr: "r3"}}} })},
 		{name: "nothing is known of the servers", c: present(votes("aa-", time.Minute))},
 		{name: "the lock was taken after the restart", c: present(with(votes("aa-", time.Minute), since(10*time.Second)), up(30*time.Second))},
+		{name: "taken after the restart, seen there in another's hands before", c: present(with(votes("aa-", 10*time.Second), since(10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history()))},
 		{name: "taken before, never expires", c: present(with(endless(), since(time.Hour)), up(30*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "never expires, taken nobody knows when", c: present(endless(), up(30*time.Minute))},
 	})
