@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -180,7 +181,7 @@ func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blin
 			return nil, now
 		}
 		return h.Lock, h.since
-	case was == nil && p.blind(time.Time{}, now, o.locks.len()), was != nil && p.blind(was.ReadAt, now, o.locks.len()):
+	case was == nil && p.blind(time.Time{}, now, o.locks.len()), was != nil && p.blind(was.agreedAt(), now, o.locks.len()):
 		return was, p.blindFrom
 	}
 	return was, time.Time{}
@@ -194,7 +195,7 @@ func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.T
 			return o.wasExpired(p.name, c.Owner.Session, now) || p.sessionEnded(c, now)
 		}
 		v.sessionLived = func(c *Contender) bool { return p.sessionLived(c, now) }
-		v.restarted = func(addr string) bool { return p.restarted(addr, was.ReadAt) }
+		v.restarted = func(m Vote) bool { return p.restarted(m.Addr, cmp.Or(m.ReadAt, was.ReadAt)) }
 	}
 	return v
 }

@@ -21,12 +21,12 @@ type view struct {
 	// change; zero where it was reported.
 	unseenSince time.Time
 	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
-	// program freed it, whether its session is known to be gone, and whether it cannot have run out; and of a Redis
-	// master, whether it started after the version before.
+	// program freed it, whether its session is known to be gone, and whether it cannot have run out; and of a vote in the
+	// version before, whether its master started after it was read.
 	forced       func(Untrusted) bool
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
-	restarted    func(addr string) bool
+	restarted    func(Vote) bool
 }
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
@@ -153,7 +153,7 @@ func restartedWithout(was, is *Lock, v view) bool {
 		return false
 	}
 	for i, m := range was.Masters {
-		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && !is.Masters[i].Present && v.restarted(m.Addr) {
+		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && !is.Masters[i].Present && v.restarted(m) {
 			return true
 		}
 	}

@@ -144,7 +144,7 @@ func TestCompareKeys(t *testing.T) {
 		{"restarted and ran out", "x x x", "- - -", 2 * time.Second, "a", "expired x"},
 		{"one master less", "x x x", "x x -", time.Second, "", ""},
 	} {
-		v := view{at: now.Add(tt.after), restarted: func(addr string) bool { return addr == tt.restarted }}
+		v := view{at: now.Add(tt.after), restarted: func(m Vote) bool { return m.Addr == tt.restarted }}
 		if got := short(compare(key(tt.was, 0), key(tt.is, tt.after), v)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}

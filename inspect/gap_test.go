@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,32 @@ func TestWhatEndedWhileNobodyLookedIsNotToldAsReleased(t *testing.T) {
 		if told := a.reports(t); !strings.Contains(told, "released 12") {
 			t.Errorf("long after: %s", told)
 		}
+	}
+}
+
+// After a gap the masters of a Redlock are read one after the other: that one of them was, does not date what the others said.
+func TestWhatEndedInAGapIsReportedAsEndedWhicheverMasterIsReadFirst(t *testing.T) {
+	id := ID{"five", "k"}
+	key := func(values string, read ...int) *Lock {
+		votes := ballots(values)
+		for i := range votes {
+			votes[i].ReadAt = now.Add(time.Duration(read[i]) * time.Second)
+		}
+		return KeyLock(id, votes, now.Add(time.Duration(slices.Max(read))*time.Second))
+	}
+	up := &Backend{Name: "five", Kind: Redis, State: Connected, Mode: ModePush, FirstPass: true}
+	a := applying(t)
+	a.send(0, Update{Put: []*Lock{key("x x x x x", 0, 0, 0, 0, 0)}, Backend: up})
+	a.send(14, Update{Gap: &Gap{Backend: "five", From: now.Add(time.Second), Until: now.Add(14 * time.Second)}})
+	a.send(15, Update{Put: []*Lock{key("y - x x x", 15, 15, 0, 0, 0)}})
+	a.reports(t)
+	a.send(16, Update{Put: []*Lock{key("y y y - -", 15, 16, 16, 16, 16)}})
+	if got := a.reports(t); !strings.Contains(got, "ended x") {
+		t.Error(got)
+	}
+	a.send(17, Update{Put: []*Lock{key("- - - - -", 17, 17, 17, 17, 17)}})
+	if got := a.reports(t); !strings.Contains(got, "released y") && !strings.Contains(got, "expired y") {
+		t.Errorf("all were read after the gap: %s", got)
 	}
 }
 

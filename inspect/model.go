@@ -190,6 +190,8 @@ type Vote struct {
 	// Up is false when the master did not answer; Error says why.
 	Up    bool
 	Error string
+	// ReadAt is the time, by our clock, at which the master last answered for the key; zero when that is not known.
+	ReadAt time.Time
 	// LastPresent is the time, by our clock, at which the key was last seen on the master; zero when it was not, or is
 	// there.
 	LastPresent time.Time
@@ -303,6 +305,22 @@ func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 		return b.HeardAt
 	}
 	return l.ReadAt
+}
+
+// agreedAt is the time, by our clock, up to which its verdict is known to have stood: at which the last one of a quorum of
+// masters was read that agree. ReadAt is that of one master, and the others' answers may be from before a gap.
+func (l *Lock) agreedAt() time.Time {
+	var read []time.Time
+	for i := range l.Masters {
+		if m := &l.Masters[i]; m.Agrees && !m.ReadAt.IsZero() {
+			read = append(read, m.ReadAt)
+		}
+	}
+	if len(read) == 0 || len(read) < l.Quorum {
+		return l.ReadAt
+	}
+	slices.SortFunc(read, func(a, b time.Time) int { return b.Compare(a) })
+	return read[l.Quorum-1]
 }
 
 // Topology of the servers of a Redis backend.

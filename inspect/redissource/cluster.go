@@ -258,8 +258,8 @@ func (r *run) inherit(before *run) {
 // inherit takes over what was known of the key when the nodes were others.
 func (e *entry) inherit(before *entry) {
 	e.lock, e.freeSince, e.readAt, e.moved = before.lock, before.freeSince, before.readAt, true
-	for i := range e.votesAt {
-		e.votesAt[i] = before.readAt
+	for i := range e.votes {
+		e.votes[i].ReadAt = before.readAt
 	}
 }
 

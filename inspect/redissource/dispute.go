@@ -31,13 +31,13 @@ func (d *dispute) due(now time.Time) bool {
 	return true
 }
 
-// confirmed reports whether all masters that answer have been asked again. votesAt dates each vote.
-func (d *dispute) confirmed(votes []inspect.Vote, votesAt []time.Time) bool {
+// confirmed reports whether all masters that answer have been asked again.
+func (d *dispute) confirmed(votes []inspect.Vote) bool {
 	if d.askedAt.IsZero() {
 		return false
 	}
 	for i := range votes {
-		if votes[i].Up && votesAt[i].Before(d.askedAt) {
+		if votes[i].Up && votes[i].ReadAt.Before(d.askedAt) {
 			return false
 		}
 	}

@@ -73,9 +73,8 @@ type entry struct {
 	readAt    time.Time
 	freeSince time.Time
 	dispute   dispute
-	// votesAt dates the reading of each vote; changedAfter the reading before the newest change. moved: another node of
-	// the cluster has the key, and its changes meanwhile were not reported.
-	votesAt      []time.Time
+	// changedAfter is the time at which the newest verdict that changed was last known to stand. moved: another node of the
+	// cluster has the key, and its changes meanwhile were not reported.
 	changedAfter time.Time
 	moved        bool
 }
@@ -117,7 +116,6 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if len(e.votes) == 0 {
 		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
-	e.votesAt = make([]time.Time, len(e.votes))
 	b.entries[key] = e
 	b.ring = append(b.ring, key)
 	b.trim()
@@ -171,9 +169,9 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	}
 	old := &e.votes[at]
 	if old.Present != v.Present || old.Value != v.Value || old.Digest != v.Digest || old.Up != v.Up {
-		e.changedAfter = e.votesAt[at]
+		e.changedAfter = e.stoodAt(at)
 	}
-	e.votesAt[at] = now
+	v.ReadAt = now
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
 	}
@@ -188,6 +186,30 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 		}
 	}
 	*old = lastPresent(*old, v, now)
+}
+
+// stoodAt is the time up to which the verdict is known to have stood before a vote changes: the last reading of a quorum of
+// masters that agree. While too few are left that do, it is what it was; where nobody agreed, the vote's own reading.
+func (e *entry) stoodAt(at int) time.Time {
+	i := -1
+	if e.lock != nil {
+		i = slices.IndexFunc(e.lock.Masters, func(m inspect.Vote) bool { return m.Agrees })
+	}
+	if i < 0 {
+		return e.votes[at].ReadAt
+	}
+	was := e.lock.Masters[i]
+	var read []time.Time
+	for _, v := range e.votes {
+		if v.Up && v.Present && v.Value == was.Value && v.Digest == was.Digest {
+			read = append(read, v.ReadAt)
+		}
+	}
+	if len(read) < e.lock.Quorum {
+		return e.changedAfter
+	}
+	slices.SortFunc(read, func(a, b time.Time) int { return b.Compare(a) })
+	return read[e.lock.Quorum-1]
 }
 
 // lastPresent is the newer vote with when the key was last seen on the master.
@@ -274,7 +296,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	}
 	lock.Polled = b.polled
 	if e.lock != nil && e.lock.Polled == lock.Polled && sameVotes(e.lock.Masters, lock.Masters) {
-		if !e.dispute.confirmed(e.votes, e.votesAt) && (!b.polled || now.Before(reportAgain(e.lock))) {
+		if !e.dispute.confirmed(e.votes) && (!b.polled || now.Before(reportAgain(e.lock))) {
 			return nil, false
 		}
 	} else {

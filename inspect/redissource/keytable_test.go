@@ -116,6 +116,33 @@ func TestAChangeThatWasNotToldHasABound(t *testing.T) {
 	}
 }
 
+// Of several masters a verdict stood as long as a quorum was seen to agree, not as long as the last of them.
+func TestAVerdictStoodWhileAQuorumWasSeenToAgree(t *testing.T) {
+	b := testTable(5)
+	b.polled = true
+	b.add("k", noon)
+	after := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	for i := range 5 {
+		b.vote(i, "k", held(i, "a", time.Hour, noon), noon)
+	}
+	b.judge("k", noon)
+	b.vote(4, "k", held(4, "a", time.Hour, noon), after(1)) // one is read in time
+	b.judge("k", after(1))
+	for i, change := range []struct {
+		master, seconds int
+		value           inspect.Untrusted
+	}{{0, 5, ""}, {0, 6, "b"}, {1, 6, ""}, {2, 7, ""}, {2, 8, "b"}} {
+		v := absent(change.master)
+		if change.value != "" {
+			v = held(change.master, change.value, time.Hour, noon)
+		}
+		b.vote(change.master, "k", v, after(change.seconds))
+		if l, _ := b.judge("k", after(change.seconds)); l == nil || !l.UnseenSince.Equal(noon) {
+			t.Errorf("after %d changes: %+v", i+1, l)
+		}
+	}
+}
+
 func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
 	b := testTable(1)
 	b.add("k", noon)
