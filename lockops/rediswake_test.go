@@ -68,7 +68,7 @@ func TestAnUnansweredRequestIsTakenBackLater(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		wire := servertest.StartWire(t, m.Addr)
 		s := redisSession(t, &servertest.Redis{Addr: wire.Addr()})
-		l := kind.make(s, "lock", lockops.WithMasterLimit(300*time.Millisecond), lockops.WithTTL(10*time.Minute))
+		l := kind.make(s, "lock", lockops.WithMasterLimit(600*time.Millisecond), lockops.WithTTL(10*time.Minute))
 		release(t, acquire(t, l)) // connected, and the clock is known
 		wire.Stop(servertest.ToClient)
 		done := make(chan error, 1)
