@@ -81,7 +81,9 @@ func (c *client) hold(r Record, h *lockops.Hold, lock Lock, locker lockops.Locke
 	if !c.cfg.Deaf {
 		ended := r
 		ended.Op, ended.Name = OpEnded, ""
+		c.reporting.Add(1)
 		context.AfterFunc(h.Context(), func() {
+			defer c.reporting.Done()
 			if err := context.Cause(h.Context()); !errors.Is(err, lockops.ErrReleased) {
 				ended.Err = err.Error()
 				c.report.Add(ended)

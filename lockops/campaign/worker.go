@@ -97,6 +97,7 @@ func runWorker(text string) error {
 			time.Sleep(20 * time.Millisecond) // the servers are away: there is nothing to wait for but them
 		}
 	}
+	w.reporting.Wait() // all holds have ended with their sessions
 	report.Add(left(before))
 	unwatch()
 	watching.Wait()
@@ -108,6 +109,8 @@ type worker struct {
 	cfg    Config
 	report *Report
 	holds  atomic.Int64
+	// reporting counts the holds whose end is not reported yet.
+	reporting sync.WaitGroup
 }
 
 const (
