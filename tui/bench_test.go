@@ -19,7 +19,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/tui/internal/fixture"
-	"lockscope/tui/locks"
 	"lockscope/tui/screen"
 )
 
@@ -30,7 +29,7 @@ func p99(times []time.Duration) time.Duration {
 }
 
 // manySnapshots is a model that shows n locks, and what changes one of them, another each time.
-func manySnapshots(tb testing.TB, n int, a locks.Arrangement) (m *Model, next func() *inspect.Snapshot) {
+func manySnapshots(tb testing.TB, n int, order string, filter screen.Filter, grouped bool) (m *Model, next func() *inspect.Snapshot) {
 	tb.Helper()
 	list := fixture.ManyLocks(n)
 	published := publisher(tb, list, 1)
@@ -38,7 +37,10 @@ func manySnapshots(tb testing.TB, n int, a locks.Arrangement) (m *Model, next fu
 	m = New(context.Background(), plain(Options{Now: clock.read}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
 	s := locksOf(m)
-	s.Want = a
+	for s.Want.Order.String() != order {
+		press(m, "s")
+	}
+	s.Want.Filter, s.Want.Grouped = filter, grouped
 	send(m, answers(send(m, snapshotArrivedMsg{snapshot: published()}))...)
 	if len(s.Index.Rows) != n || s.Busy {
 		tb.Fatalf("%d rows", len(s.Index.Rows))
@@ -48,6 +50,9 @@ func manySnapshots(tb testing.TB, n int, a locks.Arrangement) (m *Model, next fu
 		return published()
 	}
 }
+
+// worstFirst is the table's order at first.
+const worstFirst = "worst, longest wait"
 
 // publisher is an observer of these locks, of which each snapshot after the first has changed some.
 func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *inspect.Snapshot) {
@@ -111,13 +116,17 @@ func (c *changing) Focus([]inspect.ID) {}
 
 // BenchmarkOneChangeAmong100000 measures Update and View after a change of one lock.
 func BenchmarkOneChangeAmong100000(b *testing.B) {
-	for name, a := range map[string]locks.Arrangement{
-		"flat":     {Order: locks.Order{By: locks.ByWorst}},
-		"filtered": {Order: locks.Order{By: locks.ByHeld}, Filter: screen.NewFilter("lock-0 !free")},
-		"grouped":  {Order: locks.Order{By: locks.ByWorst}, Grouped: true},
+	for name, a := range map[string]struct {
+		order   string
+		filter  screen.Filter
+		grouped bool
+	}{
+		"flat":     {order: worstFirst},
+		"filtered": {order: "held longest", filter: screen.NewFilter("lock-0 !free")},
+		"grouped":  {order: worstFirst, grouped: true},
 	} {
 		b.Run(name, func(b *testing.B) {
-			m, next := manySnapshots(b, 100_000, a)
+			m, next := manySnapshots(b, 100_000, a.order, a.filter, a.grouped)
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			var times, cpu []time.Duration
@@ -256,7 +265,7 @@ func BenchmarkKeyToScreen(b *testing.B) {
 // BenchmarkHidden100000 measures a snapshot of 100,000 locks, 50 of them changed, while another screen is in front, and
 // opening the table again after 20 of them.
 func BenchmarkHidden100000(b *testing.B) {
-	m, _ := manySnapshots(b, 100_000, locks.Arrangement{Order: locks.Order{By: locks.ByWorst}})
+	m, _ := manySnapshots(b, 100_000, worstFirst, screen.Filter{}, false)
 	var snapshots []*inspect.Snapshot
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {

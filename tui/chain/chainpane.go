@@ -154,8 +154,9 @@ func (p *Pane) NeedsFastTick() bool {
 			return true // the gauges run down smoothly
 		}
 	}
-	longest, ok := screen.Ages(p).LongestWait(l)
-	return screen.Tenths(p, l) || ok && describe.InTenths(longest)
+	longest, waits := screen.Ages(p).LongestWait(l)
+	held, holds := p.Snapshot().Age(l, screen.HeldSince(l), p.Now())
+	return describe.InTenths(screen.Expiry(l).Sub(p.Now())) || holds && describe.InTenths(held) || waits && describe.InTenths(longest)
 }
 
 // View is the whole pane, exactly its height in lines, as SetSize drew it.

@@ -38,7 +38,7 @@ type arranger struct {
 }
 
 func newArranger(host screen.Context) arranger {
-	want := Arrangement{Order: Order{By: ByWorst}}
+	want := Arrangement{Order: Order{by: byWorst}}
 	return arranger{Context: host, Want: want, Index: NewIndex(host.Life(), host.Snapshot(), want, host.Now())}
 }
 

@@ -45,13 +45,13 @@ func (g *lockGroup) count(r *row, by int) {
 
 // compareGroups orders groups: the worst first, or by name in an order by name.
 func (o Order) compareGroups(a, b *lockGroup) int {
-	if o.By != byName {
+	if o.column() != byName {
 		if c := cmp.Compare(b.worst(), a.worst()); c != 0 {
 			return c
 		}
 	}
 	c := cmp.Or(strings.Compare(a.Backend, b.Backend), strings.Compare(a.Path, b.Path))
-	if o.By == byName && o.reversed {
+	if o.column() == byName && o.reversed {
 		return -c
 	}
 	return c

@@ -83,7 +83,7 @@ func NewIndex(ctx context.Context, s *inspect.Snapshot, a Arrangement, now time.
 
 func (x *Index) row(p screen.FilterSubject) *row {
 	return &row{
-		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: x.Order.key(p.Lock),
+		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: x.Order.column().key(p.Lock),
 		contended: len(p.Waiters)+p.WaitersAtLeast > 0, shown: x.Filter.Match(p),
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestIndexUpdatesAsItIsMade(t *testing.T) {
 	t.Parallel()
 	var arrangements []Arrangement
-	for by := range sortings {
+	for _, by := range columns {
 		for _, reversed := range []bool{false, true} {
 			arrangements = append(arrangements,
 				Arrangement{Order: Order{by, reversed}, Filter: screen.NewFilter("lock !free")}, Arrangement{Order: Order{by, reversed}, Grouped: true})

@@ -2,6 +2,7 @@ package locks
 
 import (
 	"fmt"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -120,8 +121,8 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	switch {
 	case msg.Button != tea.MouseLeft || msg.X >= s.tableWidth() || msg.Y < 1:
 	case msg.Y == 1:
-		if by, ok := s.sortingAt(msg.X); ok {
-			s.SortBy(by)
+		if by := s.columnAt(msg.X); by != nil {
+			s.sortBy(by)
 		}
 	case at >= s.Index.Lines(s.Opened):
 	case at == s.table.At:
@@ -212,22 +213,22 @@ func (s *Screen) group() {
 // nextSorting sorts by the next column that is shown.
 func (s *Screen) nextSorting() {
 	_, widths := s.columns()
-	by := s.Want.Order.By
-	for range sortings {
-		by = (by + 1) % sortings
-		if widths[by] > 0 {
+	at := slices.Index(columns, s.Want.Order.column())
+	for range columns {
+		at = (at + 1) % len(columns)
+		if widths[at] > 0 {
 			break
 		}
 	}
-	s.Want.Order = Order{By: by}
+	s.Want.Order = Order{by: columns[at]}
 	s.arrange()
 	s.follow()
 }
 
-// SortBy sorts by a column, or the other way round where it is sorted by that already.
-func (s *Screen) SortBy(by Sorting) {
+// sortBy sorts by a column, or the other way round where it is sorted by that already.
+func (s *Screen) sortBy(by *column) {
 	o := s.Want.Order
-	s.Want.Order = Order{By: by, reversed: o.By == by && !o.reversed}
+	s.Want.Order = Order{by: by, reversed: o.column() == by && !o.reversed}
 	s.arrange()
 	s.follow()
 }
@@ -257,7 +258,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
 		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
 		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
-		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(func() { s.SortBy(s.Want.Order.By) })},
+		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
 	)
 	if s.Want.Grouped {
 		list = append(list, screen.Action{Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none, Run: screen.Do(s.closeGroup)})
@@ -305,7 +306,7 @@ func (s *Screen) NeedsFastTick() bool {
 		if e.Row == nil {
 			continue
 		}
-		if l := s.Snapshot().Lock(e.Row.ID); l != nil && screen.Tenths(s, l) {
+		if l := s.Snapshot().Lock(e.Row.ID); l != nil && inTenths(cell{Context: s, lock: l}) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package locks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,22 +138,23 @@ func (s *Screen) emptyWords() (text, more string) {
 
 // columns are those of the table, the one that it is sorted by marked, and their widths.
 func (s *Screen) columns() ([]widget.Column, []int) {
-	width := s.tableWidth() - widget.Margin - 1
-	columns := lockColumns(width)
+	list, widths := layout(s.tableWidth() - widget.Margin - 1)
 	o := s.Want.Order
 	mark := s.Theme().Glyphs.Up
-	if o.By.descends() != o.reversed {
+	if o.column().descends != o.reversed {
 		mark = s.Theme().Glyphs.Down
 	}
-	columns[o.By].Title += " " + mark
-	return columns, widget.Lay(columns, width)
+	list[slices.Index(columns, o.column())].Title += " " + mark
+	return list, widths
 }
 
-// sortingAt is the column whose title is at x.
-func (s *Screen) sortingAt(x int) (Sorting, bool) {
+// columnAt is the column whose title is at x; nil for none.
+func (s *Screen) columnAt(x int) *column {
 	_, widths := s.columns()
-	at := widget.ColumnAt(widths, x-widget.Margin)
-	return Sorting(at), at >= 0
+	if at := widget.ColumnAt(widths, x-widget.Margin); at >= 0 {
+		return columns[at]
+	}
+	return nil
 }
 
 func (s *Screen) header(width int) string {
@@ -208,19 +210,18 @@ func (s *Screen) goneRow(id inspect.ID, width int, selected bool) string {
 
 func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	t, width := s.Theme(), in.width
-	c := CellsOf(s, lock)
+	of := cell{Context: s, lock: lock}
 	if in.inside {
-		c.Lock = widget.Line{{"  ", t.Muted}, {inspect.Escape(lock.ID.Path[len(prefixOf(lock.ID).Path):]), t.Text}}
+		of.group = prefixOf(lock.ID).Path
 	}
-	columns := lockColumns(width - widget.Margin - 1)
-	l := widget.Line{{" ", t.Text}, c.Mark, {" ", t.Text}}
+	list, widths := layout(width - widget.Margin - 1)
+	l := widget.Line{{" ", t.Text}, screen.Sign(t, lock), {" ", t.Text}}
 	over := s.highlight(lock)
 	if in.selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 		over = t.Selected
 	}
-	widths := widget.Lay(columns, width-widget.Margin-1)
-	l = append(l, widget.Join(columns, widths, c.list(widths), t.Glyphs.Ellipsis)...)
+	l = append(l, widget.Join(list, widths, drawCells(of, widths), t.Glyphs.Ellipsis)...)
 	return l.Render(width, t.Glyphs.Ellipsis, over)
 }
 

@@ -3,45 +3,21 @@ package locks
 import (
 	"cmp"
 	"strings"
-
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/screen"
 )
 
-// Sorting is a column that the table of locks is sorted by; they stand in the order of lockColumns.
-type Sorting int
-
-const (
-	byName Sorting = iota
-	ByKind
-	ByLibrary
-	ByHolder
-	ByHeld
-	byQueue
-	byTTL
-	ByWorst
-	sortings
-)
-
-func (s Sorting) String() string {
-	return [...]string{"name", "kind", "library", "holder", "held longest", "longest queue", "expires first", "worst, longest wait"}[s]
-}
-
-// descends reports whether the largest comes first where the order is not turned round.
-func (s Sorting) descends() bool { return s == ByHeld || s == byQueue || s == ByWorst }
-
-// Order is a sorting, from its usual end or from the other.
+// Order is that of a column, from its usual end or from the other. Zero is by name.
 type Order struct {
-	By       Sorting
+	by       *column
 	reversed bool
 }
 
+func (o Order) column() *column { return cmp.Or(o.by, byName) }
+
 func (o Order) String() string {
 	if o.reversed {
-		return o.By.String() + ", reversed"
+		return o.column().order + ", reversed"
 	}
-	return o.By.String()
+	return o.column().order
 }
 
 // key orders locks by the numbers, then the text, the smallest first. It holds instants, so that it does
@@ -77,36 +53,8 @@ func (o Order) compare(a, b *row) int {
 	if c == 0 {
 		c = a.ID.Compare(b.ID)
 	}
-	if o.By == byName && o.reversed {
+	if o.column() == byName && o.reversed {
 		c = -c
 	}
 	return c
-}
-
-// key of a lock in this order.
-func (o Order) key(l *inspect.Lock) key {
-	held, wait := screen.HeldSince(l), describe.OldestWaiter(l)
-	switch o.By {
-	case ByKind:
-		return key{text: string(l.Kind)}
-	case ByLibrary:
-		return key{Missing: l.Recipe == "", text: l.Recipe}
-	case ByHolder:
-		if len(l.Holders) == 0 {
-			return key{Missing: true, text: string(l.State)}
-		}
-		return key{text: strings.ToLower(describe.Owner(&l.Holders[0]))}
-	case ByHeld:
-		return key{Missing: held.IsZero(), numbers: [3]int64{screen.Instant(held), screen.Instant(wait)}}
-	case byQueue:
-		n := len(l.Waiters) + l.WaitersAtLeast
-		return key{Missing: n == 0, numbers: [3]int64{-int64(n), screen.Instant(wait), screen.Instant(held)}}
-	case byTTL:
-		at := screen.Expiry(l)
-		return key{Missing: at.IsZero(), numbers: [3]int64{screen.Instant(at)}}
-	case ByWorst:
-		return key{numbers: [3]int64{-int64(describe.LevelOf(l)), screen.Instant(wait), screen.Instant(held)}}
-	default:
-		return key{}
-	}
 }

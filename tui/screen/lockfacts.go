@@ -29,15 +29,6 @@ func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widge
 	return out.Add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
 }
 
-// Tenths reports whether a row shows a time in tenths of a second, which needs the fast beat.
-func Tenths(host Context, l *inspect.Lock) bool {
-	if at := Expiry(l); describe.InTenths(at.Sub(host.Now())) {
-		return true
-	}
-	held, ok := host.Snapshot().Age(l, HeldSince(l), host.Now())
-	return ok && describe.InTenths(held)
-}
-
 // HeldSince is the time of the first holder's grant or, where that is unknown, of its arrival, by the backend's clock.
 func HeldSince(l *inspect.Lock) time.Time {
 	if len(l.Holders) == 0 {

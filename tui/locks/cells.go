@@ -14,46 +14,46 @@ import (
 	"lockscope/tui/widget"
 )
 
-// lockCells are the cells of a lock's row, before any layout.
-type lockCells struct {
-	Mark                                                                widget.Span
-	Lock, Kind, Library, Holder, client, Held, Queue, Ttl, Finding, old widget.Line
+// queueBar bounds a queue's bar, queueWidth is its column's and gaugeTTL that of a TTL with its gauge, in cells.
+const queueBar, queueWidth, gaugeTTL = 5, 8, 11
+
+func lockCell(c cell) widget.Line {
+	t, path := c.Theme(), inspect.Escape(c.lock.ID.Path[len(c.group):])
+	if c.group != "" {
+		return widget.Line{{"  ", t.Muted}, {path, t.Text}}
+	}
+	return widget.Line{{describe.Printable(c.lock.ID.Backend) + ":", t.Muted}, {path, t.Text}}
 }
 
-// queueBar bounds a queue's bar, in cells.
-const queueBar = 5
+func kindCell(c cell) widget.Line { return widget.Line{{string(c.lock.Kind), c.Theme().Muted}} }
 
-// queueWidth is that of the queue's column, in cells.
-const queueWidth = 8
+func libraryCell(c cell) widget.Line {
+	t := c.Theme()
+	if c.lock.Recipe == "" {
+		return widget.Line{{t.Glyphs.Dash, t.Faint}}
+	}
+	return widget.Line{{c.lock.Recipe, t.Muted}}
+}
 
-// CellsOf turns a lock into the cells of its row.
-func CellsOf(host screen.Context, l *inspect.Lock) lockCells {
-	t := host.Theme()
-	c := lockCells{
-		Mark:    screen.Sign(t, l),
-		Lock:    widget.Line{{describe.Printable(l.ID.Backend) + ":", t.Muted}, {inspect.Escape(l.ID.Path), t.Text}},
-		Kind:    widget.Line{{string(l.Kind), t.Muted}},
-		Library: widget.Line{{l.Recipe, t.Muted}},
-		Holder:  holderCell(host, l),
-		Held:    heldCell(host, l),
-		Queue:   queueCell(host, l),
-		Ttl:     ttlCell(host, l),
+// findingCell names the worst finding, and says how old what is known of the lock is where there is room for it.
+func findingCell(c cell) widget.Line {
+	t := c.Theme()
+	var out widget.Line
+	if f := describe.Worst(c.lock.Findings); f != nil {
+		out = widget.Line{{f.Rule, screen.SeveritySign(t, f.Severity).Style}}
 	}
-	if len(l.Holders) == 1 {
-		if at := describe.Client(&l.Holders[0].Owner); at != "" && at != c.Holder.Text() {
-			c.client = widget.Line{{"  " + at, t.Muted}}
-		}
+	d, ok := outdated(c, c.lock)
+	if !ok {
+		return out
 	}
-	if l.Recipe == "" {
-		c.Library = widget.Line{{t.Glyphs.Dash, t.Faint}}
+	old := widget.Span{Text: describe.Age(d) + " old", Style: t.Unknown}
+	if len(out) == 0 {
+		return widget.Line{old}
 	}
-	if d, ok := outdated(host, l); ok {
-		c.old = widget.Line{{describe.Age(d) + " old", t.Unknown}}
+	if both := append(out[:1:1], widget.Span{Text: "  "}, old); both.Width() <= c.room {
+		return both
 	}
-	if f := describe.Worst(l.Findings); f != nil {
-		c.Finding = widget.Line{{f.Rule, screen.SeveritySign(t, f.Severity).Style}}
-	}
-	return c
+	return out
 }
 
 // noticeablyOld is the age from which a reading is marked as old while its backend answers: a polled lock is read anew
@@ -70,7 +70,21 @@ func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 	return old, b.State == inspect.Down || old >= noticeablyOld
 }
 
-func holderCell(host screen.Context, l *inspect.Lock) widget.Line {
+// holderCell names the holder, with its client where there is room for all of it; or says why there is none.
+func holderCell(c cell) widget.Line {
+	out := whoHolds(c, c.lock)
+	if len(c.lock.Holders) != 1 {
+		return out
+	}
+	if at := describe.Client(&c.lock.Holders[0].Owner); at != "" && at != out.Text() {
+		if both := append(out[:len(out):len(out)], widget.Span{Text: "  " + at, Style: c.Theme().Muted}); both.Width() <= c.room {
+			return both
+		}
+	}
+	return out
+}
+
+func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
 	switch l.State {
 	case inspect.StateFree:
@@ -124,11 +138,11 @@ func answered(l *inspect.Lock) string {
 }
 
 // heldCell is the age of the hold; with ≤ or ≥ when only a bound is known.
-func heldCell(host screen.Context, l *inspect.Lock) widget.Line {
-	t := host.Theme()
+func heldCell(c cell) widget.Line {
+	t, l := c.Theme(), c.lock
 	if len(l.Holders) > 0 {
 		h := &l.Holders[0]
-		switch held := screen.Ages(host).Held(l, h); held.Known {
+		switch held := screen.Ages(c).Held(l, h); held.Known {
 		case describe.Unbounded:
 			return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
 		case describe.AtLeast:
@@ -140,9 +154,14 @@ func heldCell(host screen.Context, l *inspect.Lock) widget.Line {
 	return widget.Line{{t.Glyphs.Dash, t.Faint}}
 }
 
+func heldTime(c cell) (time.Duration, bool) {
+	return c.Snapshot().Age(c.lock, screen.HeldSince(c.lock), c.Now())
+}
+
 // queueCell counts the waiters, a lower bound when more wait unseen, behind a bar as far as there is room for it.
-func queueCell(host screen.Context, l *inspect.Lock) widget.Line {
-	t, n := host.Theme(), len(l.Waiters)+l.WaitersAtLeast
+func queueCell(c cell) widget.Line {
+	t, l := c.Theme(), c.lock
+	n := len(l.Waiters) + l.WaitersAtLeast
 	if n == 0 {
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
 	}
@@ -154,22 +173,26 @@ func queueCell(host screen.Context, l *inspect.Lock) widget.Line {
 	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {count, t.Text}}
 }
 
-// ttlCell is the rest of a Redis lock's TTL, with a small gauge of the longest that was seen.
-func ttlCell(host screen.Context, l *inspect.Lock) widget.Line {
-	t := host.Theme()
-	if len(l.Masters) == 0 || l.State == inspect.StateFree {
+// ttlCell is the rest of a Redis lock's TTL, where there is room for it with a small gauge of the longest that was seen.
+func ttlCell(c cell) widget.Line {
+	t, l := c.Theme(), c.lock
+	left, ok := ttlTime(c)
+	switch {
+	case len(l.Masters) == 0 || l.State == inspect.StateFree:
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
-	}
-	if len(l.Holders) > 0 && l.Holders[0].NoExpiry {
+	case len(l.Holders) > 0 && l.Holders[0].NoExpiry:
 		return widget.Line{{"none", t.Warning}}
-	}
-	at := screen.Expiry(l)
-	if at.IsZero() {
+	case !ok:
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
-	}
-	left := at.Sub(host.Now())
-	if left <= 0 {
+	case left <= 0:
 		return widget.Line{{describe.Age(0), t.Warning}}
+	case c.room < gaugeTTL:
+		return widget.Line{{describe.Age(left), t.Text}}
 	}
-	return screen.Gauge(host.Theme(), left, l.LongestTTL(), gaugeTTL-7, len(l.Holders) > 0)
+	return screen.Gauge(t, left, l.LongestTTL(), gaugeTTL-7, len(l.Holders) > 0)
+}
+
+func ttlTime(c cell) (time.Duration, bool) {
+	at := screen.Expiry(c.lock)
+	return at.Sub(c.Now()), !at.IsZero()
 }

@@ -1,0 +1,130 @@
+package locks
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// column is a column of the table of locks in full: its room, its cells and the order by it. Nothing else lists columns.
+type column struct {
+	widget.Column
+	// wider has the least widths of wide tables, the narrowest table first.
+	wider []step
+	cell  func(cell) widget.Line
+	// time is a running time that the cell shows in tenths of a second where it is short; nil for none.
+	time func(cell) (time.Duration, bool)
+	// order is what sorting by the column is called, and key what is compared. descends: the largest comes first.
+	order    string
+	descends bool
+	key      func(*inspect.Lock) key
+}
+
+// step is a least width, in cells, from a width of the table on.
+type step struct{ table, width int }
+
+// cell is one that is to be drawn.
+type cell struct {
+	screen.Context
+	lock *inspect.Lock
+	// group is the prefix that is left out of the path: the row stands under it.
+	group string
+	// room for the cell, in cells.
+	room int
+}
+
+var (
+	byName = &column{
+		Column: widget.Column{Title: "LOCK", Middle: true, Width: 19, Grow: 5, Most: 60}, wider: []step{{84, 20}}, cell: lockCell,
+		order: "name", key: func(*inspect.Lock) key { return key{} },
+	}
+	byKind = &column{
+		Column: widget.Column{Title: "KIND", Width: 9, From: 108}, cell: kindCell,
+		order: "kind", key: func(l *inspect.Lock) key { return key{text: string(l.Kind)} },
+	}
+	byLibrary = &column{
+		Column: widget.Column{Title: "LIBRARY", Width: 12, Grow: 1, Most: 18, From: 126}, cell: libraryCell,
+		order: "library", key: func(l *inspect.Lock) key { return key{Missing: l.Recipe == "", text: l.Recipe} },
+	}
+	byHolder = &column{
+		Column: widget.Column{Title: "HOLDER", Middle: true, Width: 14, Grow: 4, Most: 44}, cell: holderCell,
+		order: "holder", key: func(l *inspect.Lock) key {
+			if len(l.Holders) == 0 {
+				return key{Missing: true, text: string(l.State)}
+			}
+			return key{text: strings.ToLower(describe.Owner(&l.Holders[0]))}
+		},
+	}
+	byHeld = &column{
+		Column: widget.Column{Title: "HELD", Width: 7, Right: true}, cell: heldCell, time: heldTime,
+		order: "held longest", descends: true, key: func(l *inspect.Lock) key {
+			held := screen.HeldSince(l)
+			return key{Missing: held.IsZero(), numbers: [3]int64{screen.Instant(held), screen.Instant(describe.OldestWaiter(l))}}
+		},
+	}
+	byQueue = &column{
+		Column: widget.Column{Title: "QUEUE", Width: queueWidth}, cell: queueCell,
+		order: "longest queue", descends: true, key: func(l *inspect.Lock) key {
+			n := len(l.Waiters) + l.WaitersAtLeast
+			return key{Missing: n == 0, numbers: [3]int64{-int64(n), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
+		},
+	}
+	byTTL = &column{
+		Column: widget.Column{Title: "TTL", Width: 6, Right: true}, wider: []step{{96, gaugeTTL}}, cell: ttlCell, time: ttlTime,
+		order: "expires first", key: func(l *inspect.Lock) key {
+			at := screen.Expiry(l)
+			return key{Missing: at.IsZero(), numbers: [3]int64{screen.Instant(at)}}
+		},
+	}
+	byWorst = &column{ // the longest name of a finding takes 20 cells
+		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24}, wider: []step{{84, 19}, {96, 20}}, cell: findingCell,
+		order: "worst, longest wait", descends: true, key: func(l *inspect.Lock) key {
+			return key{numbers: [3]int64{-int64(describe.LevelOf(l)), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
+		},
+	}
+)
+
+// columns are all columns, from left to right. A finding says more than a gauge, a kind or a library, which go first in a
+// narrow window.
+var columns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byQueue, byTTL, byWorst}
+
+// layout returns the columns of a table of some width, and the widths that they get there; 0: not shown.
+func layout(width int) ([]widget.Column, []int) {
+	list := make([]widget.Column, len(columns))
+	for i, c := range columns {
+		list[i] = c.Column
+		for _, s := range c.wider {
+			if width >= s.table {
+				list[i].Width = s.width
+			}
+		}
+	}
+	return list, widget.Lay(list, width)
+}
+
+// drawCells draws a lock's cells.
+func drawCells(of cell, widths []int) []widget.Line {
+	cells := make([]widget.Line, len(columns))
+	for i, c := range columns {
+		if of.room = widths[i]; of.room > 0 {
+			cells[i] = c.cell(of)
+		}
+	}
+	return cells
+}
+
+// inTenths reports whether a row shows a time in tenths of a second, which needs the fast beat.
+func inTenths(of cell) bool {
+	return slices.ContainsFunc(columns, func(c *column) bool {
+		if c.time == nil {
+			return false
+		}
+		d, ok := c.time(of)
+		return ok && describe.InTenths(d)
+	})
+}
