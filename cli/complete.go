@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 )
 
@@ -34,7 +33,7 @@ func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]c
 	var names []cobra.Completion
 	for l := range s.Locks() {
 		if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
-			names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+describe.Summary(l))))
+			names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+holder(l))))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,68 +55,78 @@ func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 		}
 		return nil
 	}
-	t := lockTable(output == "wide")
+	columns := lockColumns(output == "wide")
+	t := table{}
+	for _, c := range columns {
+		t.columns = append(t.columns, c.column)
+	}
 	for l := range s.Locks() {
-		t.rows = append(t.rows, lockRow(s, l, output == "wide"))
+		var row []string
+		for _, c := range columns {
+			row = append(row, dash(c.cell(s, l)))
+		}
+		t.rows = append(t.rows, row)
 	}
 	_, err := fmt.Fprint(a.Stdout, t.render(a.width()))
 	return err
 }
 
-func lockTable(wide bool) table {
-	t := table{columns: []column{
-		{head: "LOCK", least: 24},
-		{head: "STATE"},
-		{head: "KIND", worth: 3},
-		{head: "LIBRARY", worth: 4},
-		{head: "HOLDER", least: 16},
-		{head: "AGE", right: true, worth: 9},
-		{head: "WAIT", right: true, worth: 8},
-		{head: "TTL", worth: 5},
-	}}
-	if wide {
-		t.columns = append(t.columns, column{head: "VOTES", right: true, worth: 6}, column{head: "VALID", worth: 2},
-			column{head: "SESSION", right: true, worth: 2}, column{head: "LONGEST", right: true, worth: 2},
-			column{head: "SURE", worth: 1}, column{head: "FINDING", worth: 7})
-	}
-	return t
+// lockColumn is a column of the table of locks: its head and room, and what it says of a lock; empty: nothing.
+type lockColumn struct {
+	column
+	wide bool // only in the wide table
+	cell func(*inspect.Snapshot, *inspect.Lock) string
 }
 
-func lockRow(s *inspect.Snapshot, l *inspect.Lock, wide bool) []string {
-	row := []string{
-		l.ID.String(), string(l.State), string(l.Kind), dash(l.Recipe), describe.Summary(l), "–",
-		describe.QueueLength(l), "–",
+// lockColumns are all columns of the table, or of the wide one.
+func lockColumns(wide bool) []lockColumn {
+	all := []lockColumn{
+		{column: column{head: "LOCK", least: 24}, cell: of(func(l *inspect.Lock) string { return l.ID.String() })},
+		{column: column{head: "STATE"}, cell: of(func(l *inspect.Lock) string { return string(l.State) })},
+		{column: column{head: "KIND", worth: 3}, cell: of(func(l *inspect.Lock) string { return string(l.Kind) })},
+		{column: column{head: "LIBRARY", worth: 4}, cell: of(func(l *inspect.Lock) string { return l.Recipe })},
+		{column: column{head: "HOLDER", least: 16}, cell: of(holder)},
+		{column: column{head: "AGE", right: true, worth: 9}, cell: holderAge},
+		{column: column{head: "WAIT", right: true, worth: 8}, cell: of(describe.QueueLength)},
+		{column: column{head: "TTL", worth: 5}, cell: holderTTL},
+		{wide: true, column: column{head: "VOTES", right: true, worth: 6}, cell: of(votes)},
+		{wide: true, column: column{head: "VALID", worth: 2}, cell: validity},
+		{wide: true, column: column{head: "SESSION", right: true, worth: 2}, cell: of(session)},
+		{wide: true, column: column{head: "LONGEST", right: true, worth: 2}, cell: longestWait},
+		{wide: true, column: column{head: "SURE", worth: 1}, cell: of(func(l *inspect.Lock) string { return string(l.Confidence) })},
+		{wide: true, column: column{head: "FINDING", worth: 7}, cell: of(worst)},
 	}
-	var session string
-	if len(l.Holders) > 0 {
-		h := &l.Holders[0]
-		row[5] = age(s, l, h)
-		row[7] = ttl(h, s.TakenAt)
-		session = inspect.SessionID(h.Owner.Session)
+	return slices.DeleteFunc(all, func(c lockColumn) bool { return c.wide && !wide })
+}
+
+// of is a cell that is the same whatever the time.
+func of(f func(*inspect.Lock) string) func(*inspect.Snapshot, *inspect.Lock) string {
+	return func(_ *inspect.Snapshot, l *inspect.Lock) string { return f(l) }
+}
+
+// holder says in a few words who holds a lock, or why nobody does.
+func holder(l *inspect.Lock) string {
+	if len(l.Holders) == 1 {
+		return l.Holders[0].Who().String()
 	}
-	if !wide {
-		return row
-	}
-	votes, valid, longest := "–", "–", "–"
-	if len(l.Masters) > 0 {
-		votes = fmt.Sprintf("%d/%d", l.Votes(), len(l.Masters))
-	}
-	if !l.ValidUntil.IsZero() {
-		valid = describe.Span(l.ValidUntil.Sub(s.TakenAt))
-	}
-	if len(l.Waiters) > 0 {
-		longest = age(s, l, &l.Waiters[0])
-	}
-	return append(row, votes, valid, dash(session), longest, string(l.Confidence), worst(l))
+	brief, _ := describe.Summary(l)
+	return brief
 }
 
 // worst names a lock's worst finding.
 func worst(l *inspect.Lock) string {
 	f := describe.Worst(l.Findings)
 	if f == nil {
-		return "–"
+		return ""
 	}
 	return fmt.Sprintf("%s: %s", f.Severity, f.Rule)
+}
+
+func holderAge(s *inspect.Snapshot, l *inspect.Lock) string {
+	if len(l.Holders) == 0 {
+		return ""
+	}
+	return age(s, l, &l.Holders[0])
 }
 
 func age(s *inspect.Snapshot, l *inspect.Lock, c *inspect.Contender) string {
@@ -127,15 +136,46 @@ func age(s *inspect.Snapshot, l *inspect.Lock, c *inspect.Contender) string {
 	return "–"
 }
 
-func ttl(c *inspect.Contender, at time.Time) string {
+func holderTTL(s *inspect.Snapshot, l *inspect.Lock) string {
 	switch {
-	case c.NoExpiry:
+	case len(l.Holders) == 0:
+		return ""
+	case l.Holders[0].NoExpiry:
 		return "none"
-	case c.ExpiresAt.IsZero():
-		return "–"
+	case l.Holders[0].ExpiresAt.IsZero():
+		return ""
 	default:
-		return describe.Span(c.ExpiresAt.Sub(at))
+		return describe.Span(l.Holders[0].ExpiresAt.Sub(s.TakenAt))
 	}
+}
+
+func votes(l *inspect.Lock) string {
+	if len(l.Masters) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", l.Votes(), len(l.Masters))
+}
+
+func validity(s *inspect.Snapshot, l *inspect.Lock) string {
+	if l.ValidUntil.IsZero() {
+		return ""
+	}
+	return describe.Span(l.ValidUntil.Sub(s.TakenAt))
+}
+
+func session(l *inspect.Lock) string {
+	if len(l.Holders) == 0 {
+		return ""
+	}
+	return inspect.SessionID(l.Holders[0].Owner.Session)
+}
+
+// longestWait is that of the waiter who came first: a queue that is not fair may have another at its head.
+func longestWait(s *inspect.Snapshot, l *inspect.Lock) string {
+	if d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).LongestWait(l); ok {
+		return describe.Span(d)
+	}
+	return ""
 }
 
 func dash(s string) string {

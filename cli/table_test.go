@@ -8,7 +8,10 @@ import (
 )
 
 func TestTableFitsItsWidth(t *testing.T) {
-	tab := lockTable(true)
+	var tab table
+	for _, c := range lockColumns(true) {
+		tab.columns = append(tab.columns, c.column)
+	}
 	tab.rows = [][]string{
 		{"zk:/locks/" + strings.Repeat("a", 60), "contended", "mutex", "curator", strings.Repeat("錠", 20), "14m02s", "3", "–", "5/5", "9.1s", "0x10000000001", "2.1s", "certain", "critical: deadlock"},
 		{"redis:lock:b", "held", "redlock", "redsync", "me", "1.0s", "0", "9.0s", "5/5", "9.1s", "–", "–", "likely", "–"},

@@ -2,7 +2,6 @@ package describe
 
 import (
 	"cmp"
-	"slices"
 
 	"lockscope/inspect"
 )
@@ -36,11 +35,7 @@ const (
 
 // LevelOf returns the level of a lock by its state and its worst finding.
 func LevelOf(l *inspect.Lock) Level {
-	states := []inspect.State{
-		LevelHeld: inspect.StateHeld, LevelContended: inspect.StateContended, LevelUnknown: inspect.StateUnknown,
-		LevelWarning: inspect.StateMinority, LevelCritical: inspect.StateSplit,
-	}
-	level := Level(max(0, slices.Index(states, l.State)))
+	level := StateLevel(l)
 	switch f := Worst(l.Findings); {
 	case f == nil:
 	case f.Severity == inspect.Critical:

@@ -13,21 +13,44 @@ import (
 	"lockscope/internal/text"
 )
 
-// Verdict says in a sentence who holds a lock, for how long, and who waits; or why that is not known.
-func (v View) Verdict(l *inspect.Lock) string {
-	if l.State == inspect.StateUnknown {
-		return "unknown: " + unknown(l)
-	}
-	if len(l.Masters) > 0 {
-		return v.redisVerdict(l)
-	}
-	if len(l.Holders) == 0 {
-		if l.Kind == inspect.KindUnknown {
-			return vacant(l, "no contender of a known recipe is in it: if it is a lock at all, nobody holds it")
-		}
+func (v View) free(l *inspect.Lock) string {
+	switch {
+	case len(l.Masters) > 0:
+		return vacant(l, "free: nobody holds it")
+	case l.Kind == inspect.KindUnknown:
+		return vacant(l, "no contender of a known recipe is in it: if it is a lock at all, nobody holds it")
+	default:
 		return vacant(l, "free: nobody holds it and nobody waits")
 	}
-	return v.holders(l) + v.queue(l)
+}
+
+func (v View) holding(l *inspect.Lock) string {
+	switch {
+	case len(l.Holders) == 0:
+		return v.free(l)
+	case len(l.Masters) > 0:
+		return v.votedHolder(l)
+	default:
+		return v.holders(l) + v.queue(l)
+	}
+}
+
+func (v View) unknown(l *inspect.Lock) string { return "unknown: " + unknown(l) }
+
+func (v View) split(l *inspect.Lock) string {
+	return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
+		l.Ballot(), len(Tally(l).Counts), l.Quorum, v.clearsIn(l))
+}
+
+func (v View) minority(l *inspect.Lock) string {
+	switch t := Tally(l); {
+	case len(t.Counts) == 0:
+		return "nobody holds it: a client has some of the lock's keys, but too few"
+	case v.suspect(l):
+		return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock", t.Counts[0], len(l.Masters))
+	default:
+		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], len(l.Masters), l.Quorum, v.clearsIn(l))
+	}
 }
 
 // unknown gives the reason why the holder is unknown: what was refused or failed, where a source reported it.
@@ -184,36 +207,6 @@ func Tally(l *inspect.Lock) Votes {
 	return t
 }
 
-func (v View) redisVerdict(l *inspect.Lock) string {
-	n, t := len(l.Masters), Tally(l)
-	switch l.State {
-	case inspect.StateFree:
-		return vacant(l, "free: nobody holds it")
-	case inspect.StateSplit:
-		if recipe.OneServer(l.Recipe) {
-			return fmt.Sprintf("unknown: each of its %d values is on one server, and %s takes a lock on one: most likely each is held", len(t.Counts), l.Recipe)
-		}
-		return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
-			l.Ballot(), len(t.Counts), l.Quorum, v.clearsIn(l))
-	case inspect.StateMinority:
-		if len(t.Counts) == 0 {
-			return "nobody holds it: a client has some of the lock's keys, but too few"
-		}
-		if v.suspect(l) {
-			return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock", t.Counts[0], n)
-		}
-		if recipe.OneServer(l.Recipe) {
-			return fmt.Sprintf("unknown: its value is on %d of %d servers, but %s takes a lock on one: most likely held", t.Counts[0], n, l.Recipe)
-		}
-		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], n, l.Quorum, v.clearsIn(l))
-	}
-	text := v.redisHolder(l)
-	if len(l.Waiters) > 0 || l.Unknown(inspect.AspectWaiters) {
-		text += v.queue(l)
-	}
-	return text + UnseenWaiters(l)
-}
-
 // suspect reports whether the masters of a lock are most likely servers of their own.
 func (v View) suspect(l *inspect.Lock) bool {
 	if v.Snapshot == nil {
@@ -223,7 +216,7 @@ func (v View) suspect(l *inspect.Lock) bool {
 	return b != nil && b.Spread.Suspect()
 }
 
-func (v View) redisHolder(l *inspect.Lock) string {
+func (v View) votedHolder(l *inspect.Lock) string {
 	n := len(l.Masters)
 	h := &l.Holders[0]
 	text := text.Middle(Owner(h), 40, "…") + " holds it"
@@ -250,7 +243,10 @@ func (v View) redisHolder(l *inspect.Lock) string {
 	case !l.ValidUntil.IsZero():
 		text += " · validity expired"
 	}
-	return text
+	if len(l.Waiters) > 0 || l.Unknown(inspect.AspectWaiters) {
+		text += v.queue(l)
+	}
+	return text + UnseenWaiters(l)
 }
 
 // clearsIn gives the time until the last of the votes expires.
@@ -267,5 +263,5 @@ func (v View) clearsIn(l *inspect.Lock) string {
 	if last.IsZero() {
 		return ""
 	}
-	return "; all expired in " + Age(last.Sub(v.Now))
+	return "; all expire in " + Age(last.Sub(v.Now))
 }

@@ -8,7 +8,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
 	"lockscope/internal/text"
 	"lockscope/tui/screen"
 	"lockscope/tui/widget"
@@ -84,57 +83,24 @@ func holderCell(c cell) widget.Line {
 	return out
 }
 
+// whoHolds has the words on a lock's holder in the colour of its state.
 func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
-	switch l.State {
-	case inspect.StateFree:
-		return widget.Line{{"free", t.Free}}
-	case inspect.StateUnknown:
-		return widget.Line{{"unknown", t.Unknown}, {answered(l), t.Muted}}
-	case inspect.StateSplit:
-		return widget.Line{{t.Glyphs.Translate("split " + l.Ballot()), t.Critical}}
-	case inspect.StateMinority:
-		return widget.Line{{fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters)), t.Warning}}
+	brief, detail := describe.Summary(l)
+	style, muted := screen.LevelSign(t, describe.StateLevel(l)).Style, t.Muted
+	if held := l.State == inspect.StateHeld || l.State == inspect.StateContended; held && len(l.Holders) == 0 {
+		style = t.Unknown
+	} else if held && l.Margin == 0 {
+		muted = t.Warning
 	}
-	n := len(l.Holders)
-	switch {
-	case n == 0:
-		return widget.Line{{"nobody", t.Unknown}}
-	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
-		return widget.Line{{fmt.Sprintf("%d of %s", n, describe.Count(l.Limit, "permit")), t.Holding}}
-	case l.Kind == inspect.KindSemaphore:
-		return widget.Line{{describe.Count(n, "permit"), t.Holding}}
-	case n > 1 && l.Holders[0].Mode == recipe.Shared:
-		return widget.Line{{fmt.Sprintf("%d readers", n), t.Holding}}
-	case n > 1:
-		return widget.Line{{fmt.Sprintf("%d holders", n), t.Holding}}
+	if len(l.Holders) == 1 && brief == l.Holders[0].Name.String() {
+		brief = text.Middle(brief, 12, t.Glyphs.Ellipsis)
 	}
-	return oneHolder(host, l)
-}
-
-func oneHolder(host screen.Context, l *inspect.Lock) widget.Line {
-	t, h := host.Theme(), &l.Holders[0]
-	name := describe.Owner(h)
-	if name == h.Name.String() {
-		name = text.Middle(name, 12, t.Glyphs.Ellipsis)
-	}
-	out := widget.Line{{name, t.Holding}}
-	if len(l.Masters) > 1 {
-		style := t.Muted
-		if l.Margin == 0 {
-			style = t.Warning
-		}
-		out = out.Add(style, fmt.Sprintf(" %d/%d", l.Votes(), len(l.Masters)))
+	out := widget.Line{{t.Glyphs.Translate(brief), style}}
+	if detail != "" {
+		out = out.Add(muted, " "+detail)
 	}
 	return out
-}
-
-// answered is masters that answered of all, as n/m; empty for ZooKeeper.
-func answered(l *inspect.Lock) string {
-	if len(l.Masters) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" %d/%d up", len(l.Masters)-describe.Tally(l).Silent, len(l.Masters))
 }
 
 // heldCell is the age of the hold; with ≤ or ≥ when only a bound is known.

@@ -12,7 +12,7 @@ import (
 // groupView draws the head of a group: its worst sign, its prefix, and what is in it.
 func (s *Screen) groupView(g *lockGroup, width int, selected bool) string {
 	t := s.Theme()
-	mark := screen.RankSign(t, g.worst())
+	mark := screen.LevelSign(t, g.worst())
 	lead := t.Glyphs.Closed
 	if s.Opened[g.Prefix] {
 		lead = t.Glyphs.Opened
@@ -44,9 +44,9 @@ func (s *Screen) groupCounts(g *lockGroup) widget.Line {
 			parts = parts.Add(sign.Style, fmt.Sprintf("%s %d%s  ", sign.Text, n, what))
 		}
 	}
-	put(g.ranks[describe.LevelCritical], screen.RankSign(t, describe.LevelCritical), "")
-	put(g.ranks[describe.LevelWarning], screen.RankSign(t, describe.LevelWarning), "")
-	put(g.ranks[describe.LevelUnknown], screen.RankSign(t, describe.LevelUnknown), "")
+	put(g.ranks[describe.LevelCritical], screen.LevelSign(t, describe.LevelCritical), "")
+	put(g.ranks[describe.LevelWarning], screen.LevelSign(t, describe.LevelWarning), "")
+	put(g.ranks[describe.LevelUnknown], screen.LevelSign(t, describe.LevelUnknown), "")
 	if g.contended > 0 {
 		parts = parts.Add(t.Muted, fmt.Sprintf("%d contended  ", g.contended))
 	}

@@ -132,21 +132,20 @@ func (p FilterSubject) anyContender(wanted func(*inspect.Contender) bool) bool {
 // flagTests are the fields that are a word by themselves.
 func flagTests() map[string]func(FilterSubject) bool {
 	waiting := func(p FilterSubject) bool { return len(p.Waiters)+p.WaitersAtLeast > 0 }
-	state := func(s inspect.State) func(FilterSubject) bool {
-		return func(p FilterSubject) bool { return p.State == s }
-	}
-	return map[string]func(FilterSubject) bool{
+	tests := map[string]func(FilterSubject) bool{
 		"held":      func(p FilterSubject) bool { return len(p.Holders) > 0 },
-		"free":      state(inspect.StateFree),
-		"unknown":   state(inspect.StateUnknown),
-		"split":     state(inspect.StateSplit),
-		"minority":  state(inspect.StateMinority),
 		"waiting":   waiting,
 		"contended": waiting,
 		"finding":   func(p FilterSubject) bool { return len(p.Findings) > 0 },
 		"critical":  func(p FilterSubject) bool { return describe.LevelOf(p.Lock) == describe.LevelCritical },
 		"warning":   func(p FilterSubject) bool { return describe.LevelOf(p.Lock) == describe.LevelWarning },
 	}
+	for _, s := range describe.States() {
+		if tests[string(s)] == nil {
+			tests[string(s)] = func(p FilterSubject) bool { return p.State == s }
+		}
+	}
+	return tests
 }
 
 // durationFields are the fields that are compared with a time; false: not known, which matches nothing.

@@ -33,9 +33,9 @@ func ContenderSign(t *theme.Theme, c *inspect.Contender) (widget.Span, string) {
 }
 
 // Sign is the glyph of a lock and its style.
-func Sign(t *theme.Theme, l *inspect.Lock) widget.Span { return RankSign(t, describe.LevelOf(l)) }
+func Sign(t *theme.Theme, l *inspect.Lock) widget.Span { return LevelSign(t, describe.LevelOf(l)) }
 
-func RankSign(t *theme.Theme, r describe.Level) widget.Span {
+func LevelSign(t *theme.Theme, r describe.Level) widget.Span {
 	switch r {
 	case describe.LevelCritical:
 		return widget.Span{t.Glyphs.Critical, t.Critical}

@@ -1,0 +1,103 @@
+package describe
+
+import (
+	"fmt"
+	"slices"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// stateWords are all words on one state of a lock, with how bad it is.
+type stateWords struct {
+	state inspect.State
+	level Level
+	// brief says in a few words who holds the lock, or why nobody does; detail adds a figure to it, nil for none.
+	brief, detail func(*inspect.Lock) string
+	// verdict says it in a sentence.
+	verdict func(View, *inspect.Lock) string
+}
+
+// states are all states of a lock.
+var states = []stateWords{
+	{state: inspect.StateFree, level: LevelFree, brief: named, verdict: View.free},
+	{state: inspect.StateHeld, level: LevelHeld, brief: holder, detail: votes, verdict: View.holding},
+	{state: inspect.StateContended, level: LevelContended, brief: holder, detail: votes, verdict: View.holding},
+	{state: inspect.StateUnknown, level: LevelUnknown, brief: named, detail: answering, verdict: View.unknown},
+	{state: inspect.StateMinority, level: LevelWarning, brief: minority, verdict: View.minority},
+	{state: inspect.StateSplit, level: LevelCritical, brief: split, verdict: View.split},
+}
+
+// wordsOf returns the words on a lock's state; one that is not known is worded as held.
+func wordsOf(s inspect.State) stateWords {
+	if i := slices.IndexFunc(states, func(w stateWords) bool { return w.state == s }); i >= 0 {
+		return states[i]
+	}
+	return states[1]
+}
+
+// States are all states of a lock, as in the JSON.
+func States() []inspect.State {
+	list := make([]inspect.State, len(states))
+	for i, w := range states {
+		list[i] = w.state
+	}
+	return list
+}
+
+// Summary says in a few words who holds a lock, or why nobody does, and adds a detail, empty where there is none.
+func Summary(l *inspect.Lock) (brief, detail string) {
+	w := wordsOf(l.State)
+	if w.detail != nil {
+		detail = w.detail(l)
+	}
+	return w.brief(l), detail
+}
+
+// StateLevel returns the level of a lock's state, whatever was found about it.
+func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
+
+// Verdict says in a sentence who holds a lock, for how long, and who waits; or why that is not known.
+func (v View) Verdict(l *inspect.Lock) string { return wordsOf(l.State).verdict(v, l) }
+
+// named is for a state whose name says it all.
+func named(l *inspect.Lock) string { return string(l.State) }
+
+func holder(l *inspect.Lock) string {
+	switch n := len(l.Holders); {
+	case n == 0: // some wait
+		return "nobody"
+	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
+		return fmt.Sprintf("%d of %s", n, Count(l.Limit, "permit"))
+	case l.Kind == inspect.KindSemaphore:
+		return Count(n, "permit")
+	case n > 1 && l.Holders[0].Mode == recipe.Shared:
+		return fmt.Sprintf("%d readers", n)
+	case n > 1:
+		return fmt.Sprintf("%d holders", n)
+	default:
+		return Owner(&l.Holders[0])
+	}
+}
+
+// votes of one holder of several masters, as n/m.
+func votes(l *inspect.Lock) string {
+	if len(l.Masters) < 2 || len(l.Holders) != 1 || l.Kind == inspect.KindSemaphore {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", l.Votes(), len(l.Masters))
+}
+
+func split(l *inspect.Lock) string { return "split " + l.Ballot() }
+
+func minority(l *inspect.Lock) string {
+	return fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters))
+}
+
+// answering is masters that answered of all, as n/m; empty for ZooKeeper.
+func answering(l *inspect.Lock) string {
+	if len(l.Masters) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d up", len(l.Masters)-Tally(l).Silent, len(l.Masters))
+}
