@@ -1,7 +1,11 @@
 package zksource
 
 import (
+	"cmp"
+	"errors"
 	"time"
+
+	"lockscope/internal/connect"
 )
 
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One that knows
@@ -9,9 +13,9 @@ import (
 // with a watch on each directory is the way for those, and, as to watches, for a tree that changes so fast that reporting
 // every change costs more than reading what is looked at.
 
-// lacking records the requests that a server refused as unknown.
+// lacking records why a server does without requests: it refused them as unknown, or failed. Empty: it does not.
 type lacking struct {
-	manyReads, watchBelow bool
+	manyReads, watchBelow string
 	since                 time.Time
 }
 
@@ -23,6 +27,14 @@ const (
 	// hotBeats is the number of beats in a row that make a tree hot: a single burst does not.
 	hotBeats = 5
 )
+
+// lack is why a server does without a request, in words.
+func lack(request string, err error) string {
+	if errors.Is(err, connect.ErrUnimplemented) {
+		return "does not know " + request + " (ZooKeeper 3.6)"
+	}
+	return "refuses " + request + ": " + reason(err)
+}
 
 // heat counts the events of a tree.
 type heat struct {
@@ -37,7 +49,7 @@ func (r *run) able(now time.Time) (manyReads, watchBelow bool) {
 	if now.Sub(lacks.since) > lackingFor {
 		lacks = lacking{}
 	}
-	return !lacks.manyReads, !lacks.watchBelow
+	return lacks.manyReads == "", lacks.watchBelow == ""
 }
 
 // unable notes what the server that we are connected to does not know, and connects anew, to do without.
@@ -47,7 +59,7 @@ func (r *run) unable(without lacking, now time.Time) {
 	if now.Sub(was.since) > lackingFor {
 		was = lacking{}
 	}
-	r.lacks[at] = lacking{was.manyReads || without.manyReads, was.watchBelow || without.watchBelow, now}
+	r.lacks[at] = lacking{cmp.Or(without.manyReads, was.manyReads), cmp.Or(without.watchBelow, was.watchBelow), now}
 	r.reconnect(now)
 }
 
@@ -55,6 +67,38 @@ func (r *run) unable(without lacking, now time.Time) {
 func (r *run) reconnect(now time.Time) {
 	r.forgetLink()
 	r.linkErr, r.retryAt = "", now
+}
+
+// pause ends when the servers are asked again after they have throttled.
+type pause struct {
+	until time.Time
+	last  time.Duration // how long it was; zero once a request was answered
+}
+
+// The first pause, and the longest of several in a row.
+const minPause, maxPause = 100 * time.Millisecond, 5 * time.Second
+
+// throttled waits before more is asked: longer each time in a row.
+func (r *run) throttled(now time.Time) {
+	r.paused.last = min(max(2*r.paused.last, minPause), maxPause)
+	r.paused.until = now.Add(r.paused.last)
+}
+
+// askedTooMuch takes in that the servers throttled requests for reads: they are asked for again.
+func (r *run) askedTooMuch(list *[]job, now time.Time, jobs ...job) {
+	r.throttled(now)
+	*list = append(jobs, *list...)
+}
+
+// notWatched takes in that the watch of all below a root was not set. Nothing may be read before it is.
+func (r *run) notWatched(err error, now time.Time) {
+	if !connect.Throttled(err) {
+		r.unable(lacking{watchBelow: lack("addWatch", err)}, now)
+		return
+	}
+	r.throttled(now)
+	r.forgetLink()
+	r.linkErr, r.retryAt = reason(err), r.paused.until
 }
 
 // measureHeat leaves the watch below the roots while these change too fast, and comes back to it later.
@@ -83,15 +127,16 @@ func (r *run) reading() string {
 		return ""
 	}
 	many, below := r.able(r.cfg.Now())
+	at := r.link.connectedTo()
 	reads, watches := "many reads a request", "one watch a root"
 	if !many {
-		reads = "one by one: " + r.link.connectedTo() + " does not know multiRead (ZooKeeper 3.6)"
+		reads = "one by one: " + at + " " + r.lacks[at].manyReads
 	}
 	switch {
 	case r.cfg.Once:
 		return reads
 	case !below:
-		watches = "a watch a directory: " + r.link.connectedTo() + " does not know addWatch (ZooKeeper 3.6)"
+		watches = "a watch a directory: " + at + " " + r.lacks[at].watchBelow
 	case !r.heat.until.IsZero():
 		watches = "a watch a directory, what is on the screen first: the tree changes too fast to be told of all"
 	}

@@ -46,6 +46,7 @@ type linkEvent struct {
 	path  string       // of a watch
 	what  zk.EventType // why that fired
 	batch *batch       // what came of it
+	err   error        // why a watch was not set
 }
 
 type linkKind uint8

@@ -113,11 +113,14 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	case errors.Is(b.err, connect.ErrTooLong):
 		r.tooLong(b)
 		return
+	case connect.Throttled(b.err):
+		r.askedTooMuch(&r.queue.urgent, at, b.jobs...)
+		return
 	default: // it does not know the request, or answers what is no answer to it
-		r.unable(lacking{manyReads: true}, at)
+		r.unable(lacking{manyReads: lack("multiRead", b.err)}, at)
 		return
 	}
-	r.progress = at
+	r.progress, r.paused.last = at, 0
 	r.size.Answered(b.items, b.bytes)
 	r.queue.bytes.spend(float64(b.bytes))
 	r.itemsRead += uint64(b.items)

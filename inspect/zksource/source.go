@@ -81,6 +81,7 @@ type run struct {
 	lacks                map[string]lacking // by server
 	below                []string           // roots with a watch of all below
 	heat                 heat
+	paused               pause
 	toSweep              []*dir
 	sweepAt              time.Time
 	sweepEvery           time.Duration
@@ -256,7 +257,7 @@ func (r *run) event(e linkEvent) {
 	}
 	switch e.kind {
 	case linkNoWatch:
-		r.unable(lacking{watchBelow: true}, e.at)
+		r.notWatched(e.err, e.at)
 	case linkUp:
 		r.login()
 	case linkLost, linkFailed:
@@ -383,7 +384,10 @@ func (r *run) push(list *[]job, j job) {
 
 // dispatch sends as many requests as the budgets allow.
 func (r *run) dispatch(now time.Time) {
-	r.throttle = 0
+	r.throttle = max(0, r.paused.until.Sub(now))
+	if r.throttle > 0 {
+		return
+	}
 	if r.ready && r.manyReads {
 		r.dispatchMany(now)
 		return
@@ -425,7 +429,9 @@ func (r *run) sendAlone(j job) {
 func (r *run) finishPass(now time.Time) {
 	waiting := !r.firstPass || r.identified // and not for an inquiry, which has a limit of its own
 	if r.cfg.Once && waiting && now.Sub(r.progress) > r.cfg.Timeout {
-		if r.linkErr == "" {
+		if r.paused.last > 0 {
+			r.linkErr = connect.ErrThrottled.Error()
+		} else if r.linkErr == "" {
 			r.linkErr = "no answer within " + r.cfg.Timeout.String()
 		}
 		r.ready, r.done = false, true

@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/connect"
 )
 
 // root starts a walk.
@@ -117,7 +118,15 @@ func (r *run) result(res result) {
 	if isBroken(res.err) && !res.onReader {
 		return // the link's own event says so too, and then everything is asked again
 	}
-	r.progress = res.at
+	if connect.Throttled(res.err) {
+		list := &r.queue.reads
+		if r.manyReads {
+			list = &r.queue.alone
+		}
+		r.askedTooMuch(list, res.at, res.job)
+		return
+	}
+	r.progress, r.paused.last = res.at, 0
 	if res.onReader && (isBroken(res.err) || errors.Is(res.err, zk.ErrNoNode)) {
 		res.job.onFirst = true // the reader is gone, or its server is behind the one that listed the child
 		r.queue.reads = append(r.queue.reads, res.job)

@@ -227,6 +227,7 @@ const (
 	errConnectionLoss = -4
 	errSessionExpired = -112
 	errSessionMoved   = -118
+	errThrottled      = -127
 )
 
 var (

@@ -246,6 +246,9 @@ func replyError(code int32) error {
 var (
 	// ErrUnimplemented: the server does not know the operation. It closes the connection, and the session, behind this answer.
 	ErrUnimplemented = errors.New("zookeeper: the server does not know this operation")
+	// ErrThrottled: the server has more to do than it wants, and did not run the request (KeeperException.Code.THROTTLEDOP,
+	// since 3.7). Go-zookeeper has no error of its own for it: see Throttled.
+	ErrThrottled = errors.New("zookeeper: the server throttles requests")
 	// ErrTooLong: the answer to a request of our own was too long to be taken.
 	ErrTooLong = errors.New("zookeeper: the reply is too long")
 )
@@ -264,7 +267,15 @@ var replyErrors = map[int32]error{
 	-114:              zk.ErrInvalidACL,
 	-115:              zk.ErrAuthFailed,
 	errSessionMoved:   zk.ErrSessionMoved,
+	errThrottled:      ErrThrottled,
 }
+
+// Throttled reports whether a request was not run because the server throttles, also of an error of go-zookeeper's.
+func Throttled(err error) bool {
+	return errors.Is(err, ErrThrottled) || err != nil && err.Error() == goThrottled
+}
+
+var goThrottled = fmt.Sprintf("unknown error: %d", errThrottled) // ErrCode.toError in go-zookeeper 1.0.4
 
 // Authenticated reports whether this client has authenticated as somebody.
 func (t *Tap) Authenticated() bool {

@@ -84,7 +84,9 @@ func (s *Server) run(r request, xid int32) bool {
 	var name string
 	var answer body
 	var code errCode
-	if op, ok := operations[r.op]; ok && !s.lacks(r.op) {
+	if s.cfg.Throttled != nil && s.cfg.Throttled(r.op) {
+		name, code = "NA", codeThrottled
+	} else if op, ok := operations[r.op]; ok && !s.lacks(r.op) {
 		name = op.name
 		answer, code = op.run(r)
 	} else if w, ok := writeOps[r.op]; ok && r.op != opCheck {

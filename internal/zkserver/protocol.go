@@ -64,6 +64,7 @@ const (
 	codeInvalidACL              errCode = -114
 	codeAuthFailed              errCode = -115
 	codeNoWatcher               errCode = -121
+	codeThrottled               errCode = -127
 )
 
 type eventType int32

@@ -26,6 +26,9 @@ type Config struct {
 	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented, and the end of the
 	// session, are the answer.
 	WithoutMultiRead, WithoutAddWatch bool
+	// Throttled, when not nil, is asked for every request of an operation (ZooDefs.OpCode) whether to answer that it was
+	// throttled (-127, since 3.7 with zookeeper.throttled_op_wait_time) in place of running it.
+	Throttled func(op int32) bool
 }
 
 func (c Config) withDefaults() Config {
