@@ -11,7 +11,7 @@ import (
 // stuckHolder: somebody waits, and the holder has held for too long. Too long is StuckAfter, or sooner where the lock's own
 // history says so: ten times the 99th percentile of at least 20 holds, but no sooner than 10 s. It is never later than
 // StuckAfter, which is the operator's word; a hold within the longest that was seen is only possible. A leader of an
-// election holds for as long as it lives: it is never stuck.
+// election holds for as long as it lives: it is never stuck. In a deadlock that is the reason, and its advice the one to follow.
 //
 // When the grant was not seen, a holder that held at our first look has held at least since then (likely), and one that
 // was in the queue for longer than the limit may have been granted just now (possible).
@@ -26,7 +26,7 @@ func stuckHolder() inspect.Rule {
 	const rule = "stuck-holder"
 	return lockRule(rule, inspect.Warning, func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Holders) == 0 || !waits(l) || l.Kind == inspect.KindElection || len(l.Holders) < l.Limit {
+		if len(l.Holders) == 0 || !waits(l) || l.Kind == inspect.KindElection || len(l.Holders) < l.Limit || c.Cycle != nil {
 			return nil // nobody waits, or not for a holder
 		}
 		limit := stuckAfter(c)

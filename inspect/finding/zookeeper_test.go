@@ -125,6 +125,7 @@ func TestStuckHolder(t *testing.T) {
 		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		warning("so many instances wait unseen", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
 		warning("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil })), recipe.Certain, "others wait"),
+		{name: "a deadlock is the reason", c: present(held(time.Hour), func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}} })},
 		{name: "a leader leads on", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
 		{name: "a semaphore with a free permit", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 }))},
 		warning("the operator's own limit", present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second }), recipe.Certain, "over 2s"),
