@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"lockscope/inspect"
 )
 
 // Span writes a measured duration in at most two units, short ones to the millisecond: 812ms, 2.1s, 14m02s, 3h05m,
@@ -109,4 +111,19 @@ func Over(d time.Duration) string {
 		}
 	}
 	return "0s"
+}
+
+// Expiry says in words what a master's key has left.
+func Expiry(v *inspect.Vote, now time.Time) string {
+	switch {
+	case !v.Up:
+		return "unknown: it does not answer"
+	case !v.Present:
+		return "no such key"
+	case v.NoExpiry:
+		return "never expires"
+	case v.ExpiresAt.IsZero():
+		return "its expiry is unknown"
+	}
+	return "expires in " + Span(v.ExpiresAt.Sub(now))
 }

@@ -3,6 +3,7 @@ package describe
 import (
 	"net"
 	"strings"
+	"time"
 
 	"lockscope/inspect"
 )
@@ -64,6 +65,15 @@ func Release(id inspect.ID, target string, name inspect.Untrusted, digest string
 		rest += " --waiter"
 	}
 	return Lockscope("release", id, target, rest)
+}
+
+// TTL is the command that gives the key of a lock of one contender a time to live, named as in Release.
+func TTL(id inspect.ID, target string, name inspect.Untrusted, digest string, ttl time.Duration) string {
+	owner := name.String()
+	if digest != "" {
+		owner = digest
+	}
+	return Lockscope("ttl", id, target, "--owner "+Quote(owner)+" --set "+Exact(ttl))
 }
 
 // ZooKeeperCLI returns a command of ZooKeeper's own client; client holds the arguments that reach the servers (see

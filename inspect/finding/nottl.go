@@ -2,6 +2,8 @@ package finding
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -40,11 +42,11 @@ func noTTL() inspect.Rule {
 		if holder != nil {
 			e = about(holder)
 			name = describe.BriefOwner(holder)
-			f.Advice = "only if its client is gone: " + releaseOf(c, holder)
+			f.Advice = endOf(c, holder)
 		} else {
 			e["value"] = says(vote)
 			name = describe.BriefName(vote.Value)
-			f.Advice = "only if its client is gone: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter"
+			f.Advice = "give it an end: " + ttl(c, vote.Value, vote.Digest)
 		}
 		on := []string{}
 		each(l, func(m *inspect.Vote) {
@@ -68,6 +70,31 @@ func noTTL() inspect.Rule {
 		}
 		return one(f)
 	})
+}
+
+// endOf advises to give a holder's key an end: for as long as its client works, the lock stays its own, and one whose client
+// is gone ends by itself. Where no TTL of the key can do that, the release is left.
+func endOf(c *inspect.Case, holder *inspect.Contender) string {
+	if structured(c.Lock) {
+		if _, ok := recipe.TTLKeys(c.Lock.Recipe, string(c.Lock.Kind), c.Lock.ID.Path); !ok {
+			return "only if its client is gone: " + releaseOf(c, holder)
+		}
+	}
+	return "give it an end, longer than its work takes: " + ttl(c, holder.Name, holder.Digest)
+}
+
+// structured reports whether the masters hold more than a plain string under the lock's key.
+func structured(l *inspect.Lock) bool {
+	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
+}
+
+// advisedTTL of a key that has none; the operator puts in its place what the work takes.
+const advisedTTL = 10 * time.Minute
+
+// ttl is the command that gives a key an end.
+func ttl(c *inspect.Case, name inspect.Untrusted, digest string) string {
+	id := c.Lock.ID
+	return describe.TTL(id, c.Reach[id.Backend].Target, name, digest, advisedTTL)
 }
 
 // endlessByDefault reports whether the lock's library sets no expiry by default.

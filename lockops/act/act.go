@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"lockscope/inspect"
 )
@@ -36,6 +37,17 @@ type Request struct {
 	Owner inspect.Untrusted
 	// Waiter allows deleting an owner that waits: some clients then believe that they hold the lock.
 	Waiter bool
+	// TTL that the lock's key is to have left, where the contender is to keep it (see CheckTTL); 0 asks for a release. Only keys of
+	// Redis have one.
+	TTL time.Duration
+}
+
+// action is the request's name in the audit file.
+func (r *Request) action() string {
+	if r.TTL > 0 {
+		return "ttl"
+	}
+	return "release"
 }
 
 // Preview shows the effects of a release before it is done.
@@ -57,6 +69,8 @@ type Preview struct {
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
 	Warnings []string
+	// Votes are the masters' keys as they were read, of a request for a TTL; nil for a release.
+	Votes []inspect.Vote
 	// Others are the effects on the owner's other locks; see Consider.
 	Others Others
 }
@@ -67,12 +81,16 @@ type MasterResult struct {
 	// Deleted: the contender is gone from this master. Where its answer was lost, it was there right before and is no
 	// longer.
 	Deleted bool
-	Err     error
+	// Set: the TTL was set on this master. After is its key as it was read afterwards. Both of a request for a TTL only.
+	Set   bool
+	After inspect.Vote
+	Err   error
 }
 
-// Result is the outcome of a release.
+// Result is the outcome of a release, or of setting a TTL.
 type Result struct {
-	Released bool
+	// Released: the contender was taken out. Set: the TTL that was asked for was set.
+	Released, Set bool
 	// Unknown: the removal was sent and its answer is missing. It may have been done, or may be done yet.
 	Unknown bool
 	// Late delivers at most one Result, what became of an Unknown one when its answer came after all, and is closed then,
@@ -124,7 +142,6 @@ type Releaser interface {
 
 // audited writes the intent, acts, and writes the result. Without the first line nothing is done.
 func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
-	intent.Action = "release"
 	if err := a.write(intent.as(phaseIntent)); err != nil {
 		return Result{Reason: NoAudit}, err
 	}
@@ -145,8 +162,10 @@ func happened(r Result) string {
 		return "unknown whether it was released"
 	case r.Released:
 		return "it was released"
+	case r.Set:
+		return "its TTL was set"
 	default:
-		return "it was not released"
+		return "nothing was done"
 	}
 }
 

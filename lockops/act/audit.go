@@ -74,6 +74,9 @@ type line struct {
 	// Confirmed is the operator's way of confirming: typed, --yes.
 	Confirmed string `json:"confirmed"`
 	Released  *bool  `json:"released,omitempty"`
+	// TTLMillis is the TTL asked for, in milliseconds, of an action ttl; Set: it was set.
+	TTLMillis int64 `json:"ttl_ms,omitempty"`
+	Set       *bool `json:"set,omitempty"`
 	// Unknown: the removal was sent and its answer is missing.
 	Unknown bool           `json:"unknown,omitempty"`
 	Reason  Reason         `json:"reason,omitempty"`
@@ -96,6 +99,7 @@ type evidence struct {
 type masterRecord struct {
 	Addr    string `json:"addr"`
 	Deleted bool   `json:"deleted"`
+	Set     bool   `json:"set,omitempty"`
 	Error   string `json:"error"`
 }
 
@@ -107,12 +111,17 @@ func (l line) as(p phase) line {
 // outcome is the line of the result that belongs to this one, an intent.
 func (l line) outcome(p phase, r Result, err error) line {
 	after := l.as(p)
-	after.Released, after.Unknown, after.Reason, after.Detail = &r.Released, r.Unknown, r.Reason, inspect.Escape(r.Detail)
+	after.Unknown, after.Reason, after.Detail = r.Unknown, r.Reason, inspect.Escape(r.Detail)
+	if l.TTLMillis > 0 {
+		after.Set = &r.Set
+	} else {
+		after.Released = &r.Released
+	}
 	if err != nil {
 		after.Error = inspect.Escape(err.Error())
 	}
 	for _, m := range r.Masters {
-		record := masterRecord{Addr: m.Addr, Deleted: m.Deleted}
+		record := masterRecord{Addr: m.Addr, Deleted: m.Deleted, Set: m.Set}
 		if m.Err != nil {
 			record.Error = inspect.Escape(m.Err.Error())
 		}

@@ -228,6 +228,9 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 		return p, fmt.Errorf("%w: too few answered to tell who holds it: %w", ErrUnreachable, err)
 	}
 	p.Refused = refusal(req, p.Seen)
+	if req.TTL > 0 {
+		return r.previewTTL(p, rd), nil
+	}
 	way, ok := removalOf(rd.lock, p.Seen, "")
 	if !ok {
 		p.Refused, p.Detail = Unsupported, unsupported(rd.lock)
@@ -268,27 +271,29 @@ func (r *Redis) Execute(ctx context.Context, p Preview, confirmed string) (Resul
 	}
 	r = r.serving(ctx, p.Request.ID.Path)
 	intent := line{
+		Action: p.Request.action(), TTLMillis: p.Request.TTL.Milliseconds(),
 		target: r.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
 		Owner: evidence{Value: valueDigest(p.Seen)},
 	}
 	intent.DB = &r.target.DB
+	if p.Request.TTL > 0 {
+		return audited(r.audit, intent, func() (Result, error) { return r.expire(ctx, p) })
+	}
 	return audited(r.audit, intent, func() (Result, error) { return r.release(ctx, p) })
 }
 
-// release reads the lock once more and takes the contender out of it on each master, if nothing that was confirmed has
-// changed. Once it is sent to one master it is carried through, whatever becomes of ctx: within twice the limit. A
-// master that is too slow for it does nothing any more later.
-func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
+// lookAgain reads the lock once more right before an action. The result has a reason where something that was confirmed is
+// otherwise now.
+func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next, Masters: make([]MasterResult, len(r.masters))}
 	for i := range result.Masters {
 		result.Masters[i].Addr = r.target.Servers[i]
 	}
 	before := r.read(ctx, p.Request.ID)
 	if err := ctx.Err(); err != nil {
-		return result, fmt.Errorf("%w: %w: %w", ErrUnreachable, errNotSent, context.Cause(ctx))
+		return before, result, fmt.Errorf("%w: %w: %w", ErrUnreachable, errNotSent, context.Cause(ctx))
 	}
-	value, ok := before.value(p.Seen)
-	way, supported := removalOf(before.lock, p.Seen, value)
+	_, ok := before.value(p.Seen)
 	switch detail, other := before.otherRole(p.Seen); {
 	case !ok:
 		result.Reason = before.missing()
@@ -297,14 +302,29 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}
-	case !supported:
-		result.Reason, result.Detail = Unsupported, unsupported(before.lock)
 	case other:
 		result.Reason, result.Detail = Changed, detail
 	}
 	if result.Reason != "" {
 		result.HoldersAfter = before.lock.Holders
-		return result, before.unanswered()
+		return before, result, before.unanswered()
+	}
+	return before, result, nil
+}
+
+// release reads the lock once more and takes the contender out of it on each master, if nothing that was confirmed has
+// changed. Once it is sent to one master it is carried through, whatever becomes of ctx: within twice the limit. A
+// master that is too slow for it does nothing any more later.
+func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
+	before, result, err := r.lookAgain(ctx, p)
+	if result.Reason != "" || err != nil {
+		return result, err
+	}
+	value, _ := before.value(p.Seen)
+	way, supported := removalOf(before.lock, p.Seen, value)
+	if !supported {
+		result.Reason, result.Detail, result.HoldersAfter = Unsupported, unsupported(before.lock), before.lock.Holders
+		return result, nil
 	}
 	failpoint.At(failpoint.Deleting)
 	ctx = context.WithoutCancel(ctx)
@@ -316,13 +336,18 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	result.HoldersAfter, result.Next = after.lock.Holders, nextNow(p.Next, after.lock)
 	settle(result.Masters, p.Seen, before, after)
 	result.Released, result.Reason = outcome(p, result.Masters, after)
+	return result, unreachableMasters(result.Masters)
+}
+
+// unreachableMasters is the error of the masters that failed.
+func unreachableMasters(masters []MasterResult) error {
 	var failed error
-	for _, m := range result.Masters {
+	for _, m := range masters {
 		if m.Err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%w: master %s: %w", ErrUnreachable, m.Addr, m.Err))
 		}
 	}
-	return result, failed
+	return failed
 }
 
 // remove takes the contender out on one master. The request carries a time limit by that master's clock, so that one

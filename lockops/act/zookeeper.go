@@ -63,6 +63,10 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 		p.Alike = alike(l, r.Owner)
 		return p, nil
 	}
+	if r.TTL > 0 {
+		p.Refused, p.Detail = Unsupported, "a lock in ZooKeeper has no TTL: it lasts as long as its session, or its znode"
+		return p, nil
+	}
 	p.Next = d.next(l, seen)
 	p.Sends = z.sends(r, &d, l, seen)
 	p.Warnings = zkWarnings(seen, d.writer)
@@ -134,6 +138,7 @@ func (z *ZooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (R
 		return Result{Reason: p.Refused, Detail: p.Detail, Seen: p.Seen}, nil
 	}
 	intent := line{
+		Action: p.Request.action(),
 		target: z.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
 		Owner: evidence{
 			Name: p.Seen.Name.String(), Czxid: fmt.Sprintf("%#x", p.Seen.Czxid),

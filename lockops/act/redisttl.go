@@ -1,0 +1,170 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/failpoint"
+)
+
+// ttlKeys are the keys whose TTL is that of a contender's lock; false where the contender has a time of its own.
+func ttlKeys(l *inspect.Lock, c *inspect.Contender) ([]string, bool) {
+	if !structured(l) {
+		return []string{l.ID.Path}, true
+	}
+	if c.State != inspect.Holding {
+		return nil, false
+	}
+	return recipe.TTLKeys(l.Recipe, string(l.Kind), l.ID.Path)
+}
+
+// noTTL advises where no TTL can be set.
+func noTTL(l *inspect.Lock, c *inspect.Contender) string {
+	if c.State != inspect.Holding {
+		return "it waits: the lock's key is not its own"
+	}
+	return fmt.Sprintf("the holders of a %s of %s have times of their own, which a TTL of the key does not change", l.Kind, l.Recipe)
+}
+
+// previewTTL completes a preview of setting a TTL.
+func (r *Redis) previewTTL(p Preview, rd reading) Preview {
+	if p.Refused == NotHolder { // a value without a quorum, which nobody holds the lock by, may be given an end
+		p.Refused = ""
+	}
+	keys, ok := ttlKeys(rd.lock, p.Seen)
+	if !ok {
+		p.Refused, p.Detail = Unsupported, noTTL(rd.lock, p.Seen)
+		return p
+	}
+	p.Votes = rd.lock.Masters
+	for i := range p.Votes {
+		if v := &p.Votes[i]; stands(v, p.Seen) {
+			for n, key := range keys {
+				text := fmt.Sprintf("%s: pexpire %s %d", r.target.Servers[i], inspect.Escape(key), p.Request.TTL.Milliseconds())
+				if n == 0 {
+					text += " (go on only if it still holds the value seen, and " + expirySeen(v) + ")"
+				}
+				p.Sends = append(p.Sends, text)
+			}
+		}
+	}
+	p.Warnings = ttlWarnings(rd, p)
+	return p
+}
+
+// expirySeen words what the guard compares of a key's expiry.
+func expirySeen(v *inspect.Vote) string {
+	switch seenExpiry(v) {
+	case "never":
+		return "never expires"
+	case "ends":
+		return "expires"
+	}
+	return "whatever its expiry"
+}
+
+// seenExpiry is the key's expiry as the script takes it.
+func seenExpiry(v *inspect.Vote) string {
+	switch {
+	case v.NoExpiry:
+		return "never"
+	case !v.ExpiresAt.IsZero():
+		return "ends"
+	}
+	return "unknown"
+}
+
+func ttlWarnings(rd reading, p Preview) []string {
+	warnings := []string{
+		"its client is not told: if it works for longer, the lock is free all the same, and two may work at once; choose a TTL longer than its work takes",
+		"a client that renews its lock sets its own TTL again at the next renewal",
+	}
+	if len(rd.lock.Masters) > 1 {
+		warnings = append(warnings, "each master compares and sets by itself, not all in one step")
+	}
+	if err := errors.Join(rd.errs...); err != nil {
+		warnings = append(warnings, "not every master answers: "+inspect.Escape(err.Error()))
+	}
+	return warnings
+}
+
+// expire sets the TTL on each master where the contender still stands as it was seen.
+func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
+	before, result, err := r.lookAgain(ctx, p)
+	if result.Reason != "" || err != nil {
+		return result, err
+	}
+	keys, ok := ttlKeys(before.lock, p.Seen)
+	value, _ := before.value(p.Seen)
+	if !ok {
+		result.Reason, result.Detail = Unsupported, noTTL(before.lock, p.Seen)
+		return result, nil
+	}
+	failpoint.At(failpoint.Deleting)
+	ctx = context.WithoutCancel(ctx)
+	answers := make([]int, len(r.masters))
+	r.each(ctx, func(ctx context.Context, i int) {
+		m := &result.Masters[i]
+		if !stands(&p.Votes[i], p.Seen) {
+			return // it was not shown
+		}
+		args := []any{value, seenExpiry(&p.Votes[i]), p.Request.TTL.Milliseconds(), r.timeLimit(ctx, i)}
+		answers[i], m.Err = redis.NewScript(scriptText("expire")).Run(ctx, r.masters[i], keys, args...).Int()
+		m.Set, m.Err = m.Err == nil && answers[i] == 1, r.explain("expire", p.Request.ID.Path, m.Err)
+	})
+	after := r.read(ctx, p.Request.ID)
+	result.HoldersAfter = after.lock.Holders
+	for i := range result.Masters {
+		result.Masters[i].After = after.lock.Masters[i]
+	}
+	result.Set, result.Reason, result.Detail = ttlOutcome(p, result.Masters, before, after, slices.Contains(answers, -1))
+	return result, unreachableMasters(result.Masters)
+}
+
+// ttlOutcome reports whether the lock ends with the TTL: a quorum of masters has set it, or, for a value without a quorum, all
+// that have the value.
+func ttlOutcome(p Preview, masters []MasterResult, before, after reading, other bool) (set bool, why Reason, detail string) {
+	done, stood := 0, 0
+	for i := range masters {
+		if masters[i].Set {
+			done++
+		}
+		if stands(&before.lock.Masters[i], p.Seen) {
+			stood++
+		}
+	}
+	need := min(after.lock.Quorum, stood)
+	if p.Seen.State != inspect.Holding {
+		need = stood
+	}
+	switch {
+	case done > 0 && done >= need:
+		return true, "", ""
+	case done > 0:
+		return false, NoQuorum, fmt.Sprintf("only %d of the %d masters that have it took the TTL; those that took it keep it", done, stood)
+	case other:
+		return false, Changed, "its expiry is another than the one that was confirmed: it has a TTL by now, or none any more"
+	}
+	return false, after.missing(), ""
+}
+
+// maxTTL and minTTL bound what may be set.
+const (
+	minTTL = time.Second
+	maxTTL = 366 * 24 * time.Hour
+)
+
+// CheckTTL reports a TTL that cannot be set: under a second, which is a release, or beyond a year.
+func CheckTTL(ttl time.Duration) error {
+	if ttl < minTTL || ttl > maxTTL {
+		return fmt.Errorf("give a time from %v to %d days", minTTL, int(maxTTL.Hours()/24))
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+const aToken = "YWFhYWFhYWFhYWFhYWFhYQ=="
+
+// ttlCase is a lock of three masters and a Releaser of it.
+type ttlCase struct {
+	clients  []redis.UniversalClient
+	servers  []*servertest.Redis
+	key      string
+	releaser *Redis
+	audit    string
+}
+
+func eachTTLCase(t *testing.T, n int, f func(t *testing.T, c ttlCase)) {
+	servertest.EachRedis(t, n, func(t *testing.T, servers []*servertest.Redis) {
+		clients, addrs := redisMastersOf(t, servers)
+		audit, path := openAudit(t)
+		f(t, ttlCase{clients, servers, "lock:" + servertest.UniqueName(t), NewRedis(clients, Target{Name: "redis", Servers: addrs}, 5*time.Second, audit), path})
+	})
+}
+
+func (c ttlCase) set(t *testing.T, i int, value string, ttl time.Duration) {
+	t.Helper()
+	if err := c.clients[i].Set(t.Context(), c.key, value, ttl).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c ttlCase) preview(t *testing.T, owner string, ttl time.Duration) Preview {
+	t.Helper()
+	p, err := c.releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: c.key}, Owner: inspect.Untrusted(owner), TTL: ttl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (c ttlCase) execute(t *testing.T, p Preview) Result {
+	t.Helper()
+	result, err := c.releaser.Execute(t.Context(), p, "typed")
+	if err != nil {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	return result
+}
+
+// left is what the key has left on a master.
+func (c ttlCase) left(t *testing.T, i int) time.Duration {
+	t.Helper()
+	left, err := c.clients[i].PTTL(t.Context(), c.key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// TestATTLIsSetOnEveryMaster: for a key that has none, longer and shorter for one that has; the value stays, and the audit
+// file has what was asked for and done.
+func TestATTLIsSetOnEveryMaster(t *testing.T) {
+	for name, before := range map[string]time.Duration{"none": 0, "shorter": time.Hour, "longer": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			eachTTLCase(t, 3, func(t *testing.T, c ttlCase) {
+				for i := range c.clients {
+					c.set(t, i, aToken, before)
+				}
+				p := c.preview(t, aToken, 10*time.Minute)
+				if p.Refused != "" || len(p.Votes) != 3 || len(p.Sends) != 3 || len(p.Warnings) == 0 || p.Votes[0].NoExpiry != (before == 0) {
+					t.Fatalf("preview %+v", p)
+				}
+				result := c.execute(t, p)
+				if !result.Set || result.Released || result.Reason != "" || len(result.HoldersAfter) != 1 {
+					t.Errorf("result %+v", result)
+				}
+				for i := range c.clients {
+					if left := c.left(t, i); left <= 9*time.Minute || left > 10*time.Minute || !result.Masters[i].Set || result.Masters[i].After.ExpiresAt.IsZero() {
+						t.Errorf("master %d: %v left, %+v", i, left, result.Masters[i])
+					}
+					if got := c.clients[i].Get(t.Context(), c.key).Val(); got != aToken {
+						t.Errorf("master %d has %q", i, got)
+					}
+				}
+				lines := auditLines(t, c.audit)
+				if len(lines) != 2 || lines[0]["action"] != "ttl" || lines[0]["ttl_ms"] != 600000.0 || lines[1]["set"] != true || lines[1]["released"] != nil {
+					t.Errorf("audit %v", lines)
+				}
+			})
+		})
+	}
+}
+
+// TestATTLIsGuarded: what is not as it was confirmed is left alone: another value, and a TTL that the client has set, or
+// taken away, itself.
+func TestATTLIsGuarded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before    time.Duration
+		meanwhile func(c redis.UniversalClient, key string) error
+		left      time.Duration
+		reason    Reason
+	}{
+		"another value": {0, func(c redis.UniversalClient, key string) error {
+			return c.Set(context.Background(), key, "another", 0).Err()
+		}, -1, Changed},
+		"gone": {0, func(c redis.UniversalClient, key string) error { return c.Del(context.Background(), key).Err() }, -2, Gone},
+		"a TTL by now": {0, func(c redis.UniversalClient, key string) error {
+			return c.Expire(context.Background(), key, 20*time.Hour).Err()
+		}, 20 * time.Hour, Changed},
+		"no TTL any more": {time.Hour, func(c redis.UniversalClient, key string) error { return c.Persist(context.Background(), key).Err() }, -1, Changed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachTTLCase(t, 1, func(t *testing.T, c ttlCase) {
+				c.set(t, 0, aToken, tt.before)
+				p := c.preview(t, aToken, 10*time.Minute)
+				if err := tt.meanwhile(c.clients[0], c.key); err != nil {
+					t.Fatal(err)
+				}
+				if result := c.execute(t, p); result.Set || result.Reason != tt.reason || result.Masters[0].Set {
+					t.Errorf("result %+v", result)
+				}
+				if left := c.left(t, 0); left > tt.left || left < min(tt.left, tt.left-time.Minute) {
+					t.Errorf("%v left, want %v", left, tt.left)
+				}
+			})
+		})
+	}
+}
+
+// TestATTLBelowAQuorum: a value that too few masters have gets an end where it stands; one that a quorum has needs a quorum of
+// masters that take it.
+func TestATTLBelowAQuorum(t *testing.T) {
+	eachTTLCase(t, 3, func(t *testing.T, c ttlCase) {
+		c.set(t, 1, aToken, 0)
+		if result := c.execute(t, c.preview(t, aToken, time.Minute)); !result.Set || !result.Masters[1].Set || result.Masters[0].Set {
+			t.Errorf("a leftover: %+v", result)
+		}
+		if left := c.left(t, 1); left <= 0 {
+			t.Errorf("%v left", left)
+		}
+		for i := range c.clients {
+			c.set(t, i, aToken, 0)
+		}
+		p := c.preview(t, aToken, time.Minute)
+		for i := range 2 {
+			if err := c.clients[i].Expire(t.Context(), c.key, time.Hour).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if result := c.execute(t, p); result.Set || result.Reason != NoQuorum || !result.Masters[2].Set || !strings.Contains(result.Detail, "1 of the 3") {
+			t.Errorf("two have a TTL by now: %+v", result)
+		}
+	})
+}
+
+// TestATTLOfLocksWithStructure: those whose TTL is their key's take one, in all keys of the lock; those whose holders have
+// times of their own, and waiters, are refused with that reason.
+func TestATTLOfLocksWithStructure(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	soon := fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
+	job := fmt.Sprintf("uniquejobs:%032x", 7)
+	for _, tt := range []struct {
+		name, write, lock, owner string
+		ends                     []string // keys that have a TTL afterwards; none: it is refused
+	}{
+		{"redisson", "HSET lock:r " + ownerA + " 1", "lock:r", ownerA, []string{"lock:r"}},
+		{"sidekiq", "HSET " + job + ":LOCKED jid 1700000000.1;SET " + job + " jid;SET " + job + ":INFO {}", job + ":LOCKED", "jid", []string{job + ":LOCKED", job, job + ":INFO"}},
+		{"Redisson's readers", "HSET lock:rw mode read " + ownerA + " 1;SET {lock:rw}:" + ownerA + ":rwlock_timeout:1 1", "lock:rw", ownerA, nil},
+		{"Symfony", "ZADD lock:s " + soon + " " + token + " " + soon + " __write__", "lock:s", token, nil},
+		{"a waiter", "HSET lock:f " + ownerA + " 1;RPUSH redisson_lock_queue:{lock:f} " + ownerB + ";ZADD redisson_lock_timeout:{lock:f} " + soon + " " + ownerB, "lock:f", ownerB, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, line := range strings.Split(tt.write, ";") {
+				var args []any
+				for _, word := range strings.Fields(line) {
+					args = append(args, word)
+				}
+				if err := client.Do(t.Context(), args...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: tt.lock}, Owner: inspect.Untrusted(tt.owner), TTL: time.Minute})
+			if err != nil || (p.Refused == Unsupported) != (tt.ends == nil) || (p.Detail == "") != (tt.ends != nil) {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "typed")
+			if err != nil || result.Set != (tt.ends != nil) {
+				t.Errorf("result %+v, %v", result, err)
+			}
+			for _, key := range tt.ends {
+				if left := client.PTTL(t.Context(), key).Val(); left <= 0 || left > time.Minute {
+					t.Errorf("%s has %v left", key, left)
+				}
+			}
+		})
+	}
+}
+
+// TestNoTTLInZooKeeper: it is refused, with the reason.
+func TestNoTTLInZooKeeper(t *testing.T) {
+	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
+		request := q.preview.Request
+		request.TTL = time.Minute
+		p, err := q.releaser.Preview(t.Context(), request)
+		if err != nil || p.Refused != Unsupported || !strings.Contains(p.Detail, "session") {
+			t.Errorf("preview %+v, %v", p, err)
+		}
+		if result, err := q.releaser.Execute(t.Context(), p, "typed"); err != nil || result.Reason != Unsupported || !q.there(t, 0) {
+			t.Errorf("result %+v, %v", result, err)
+		}
+	})
+}
