@@ -69,7 +69,11 @@ func (b busy) plain(v any) any {
 			if id, err := strconv.ParseInt(key, 10, 64); err == nil {
 				key = b.number(id)
 			}
-			out[key] = b.plain(value)
+			value = b.plain(value)
+			if list, ok := out[key].([]any); ok { // of another number: the real server keeps empty lists for a while
+				value = sorted(append(list, value.([]any)...))
+			}
+			out[key] = value
 		}
 		return out
 	case []any:
@@ -77,8 +81,7 @@ func (b busy) plain(v any) any {
 		for i := range v {
 			out[i] = b.plain(v[i])
 		}
-		slices.SortFunc(out, func(x, y any) int { return strings.Compare(fmt.Sprint(x), fmt.Sprint(y)) })
-		return out
+		return sorted(out)
 	case json.Number:
 		id, err := v.Int64()
 		if err != nil {
@@ -92,6 +95,11 @@ func (b busy) plain(v any) any {
 		return v
 	}
 	return v
+}
+
+func sorted(list []any) []any {
+	slices.SortFunc(list, func(x, y any) int { return strings.Compare(fmt.Sprint(x), fmt.Sprint(y)) })
+	return list
 }
 
 func (b busy) number(id int64) string {

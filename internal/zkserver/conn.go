@@ -26,6 +26,7 @@ type conn struct {
 	closed      bool // no further requests, no further events
 	closing     bool // its session has ended, and what is queued is sent
 	watched     watchedPaths
+	who         []identity // what it is authenticated as
 	established time.Time
 	stats       traffic
 	lastOp      string
@@ -43,8 +44,9 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
+	remote := nc.RemoteAddr().String()
 	return &conn{
-		srv: s, nc: nc, remote: nc.RemoteAddr().String(),
+		srv: s, nc: nc, remote: remote, who: []identity{addressOf(remote)},
 		watched:     newWatchedPaths(),
 		established: time.Now(), lastOp: "NA", lastXid: -1, lastZxid: -1,
 		wake: make(chan struct{}, 1),

@@ -51,6 +51,7 @@ type entry struct {
 	zxid    int64
 	now     int64
 	session int64
+	who     []identity // who asks for it
 	op      int32
 	body    []byte
 }
@@ -129,7 +130,7 @@ func (e *Ensemble) Delete(path string) {
 	var enc encoder
 	enc.string(path)
 	enc.int32(-1)
-	e.work.Go(func() { e.members[0].propose(0, opDelete, enc.buf) })
+	e.work.Go(func() { e.members[0].propose(0, super, opDelete, enc.buf) })
 }
 
 // Children are the names of a node's children, as the leader has them.
@@ -201,7 +202,7 @@ func (e *Ensemble) majority() bool {
 
 // propose has a change committed and executed on this member, and returns its answer; false when this member has stopped
 // to serve before, and then it may be executed or not.
-func (m *member) propose(session int64, op int32, body []byte) (outcome, bool) {
+func (m *member) propose(session int64, who []identity, op int32, body []byte) (outcome, bool) {
 	gone := false
 	ok := m.await(func() (bool, time.Duration) {
 		gone = m.down || m.members[0].down
@@ -220,7 +221,7 @@ func (m *member) propose(session int64, op int32, body []byte) (outcome, bool) {
 		return outcome{zxid: zxid, code: codeSessionExpired}, true
 	}
 	now := time.Now()
-	next := entry{at: now, zxid: leader.server.zxid + 1, now: now.UnixMilli(), session: session, op: op, body: body}
+	next := entry{at: now, zxid: leader.server.zxid + 1, now: now.UnixMilli(), session: session, who: who, op: op, body: body}
 	if op == opSync { // changes nothing, and is answered behind everything before it
 		next.zxid--
 	}
@@ -303,7 +304,7 @@ func (e *Ensemble) beat() {
 		}
 		e.mu.Unlock()
 		for _, id := range overdue {
-			e.members[0].propose(id, opCloseSession, nil)
+			e.members[0].propose(id, nil, opCloseSession, nil)
 		}
 	}
 }
@@ -372,7 +373,7 @@ func (m *member) touch(id int64) {
 // apply executes an entry. Callers hold s.mu.
 func (s *Server) apply(e entry) outcome {
 	s.zxid = e.zxid
-	tx := &txn{tree: s.tree, zxid: e.zxid, now: e.now, session: e.session}
+	tx := &txn{tree: s.tree, zxid: e.zxid, now: e.now, session: e.session, who: e.who}
 	d := &decoder{buf: slices.Clone(e.body)}
 	out := outcome{zxid: e.zxid}
 	switch e.op {
@@ -468,7 +469,7 @@ func (m *member) session(r connectRequest, timeout time.Duration) (id int64, sec
 		m.mu.Unlock()
 		var enc encoder
 		enc.int64(int64(timeout))
-		_, ok = m.propose(id, opCreateSession, enc.buf)
+		_, ok = m.propose(id, nil, opCreateSession, enc.buf)
 		return id, secret, ok
 	}
 	gone := false
@@ -519,12 +520,12 @@ func (m *member) handle(c *conn, packet []byte) bool {
 		s.mu.Unlock()
 		return false
 	}
-	id := c.session.id
+	id, who := c.session.id, c.who
 	s.mu.Unlock()
 	m.touch(id)
 	_, writes := writeOps[op]
 	if op == opMulti || op == opSync || op == opCloseSession || writes && op != opCheck {
-		out, ok := m.propose(id, op, d.buf)
+		out, ok := m.propose(id, who, op, d.buf)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !ok {

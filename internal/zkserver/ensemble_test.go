@@ -106,3 +106,58 @@ func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
 	}
 	e.Heal()
 }
+
+// An access list counts on every member, whichever of them a change goes through; the end of a session needs no right.
+func TestAccessListsInAnEnsemble(t *testing.T) {
+	_, conns := startEnsemble(t)
+	owner, stranger := conns[1], conns[2]
+	if err := owner.AddAuth("digest", []byte("owner:secret")); err != nil {
+		t.Fatal(err)
+	}
+	mine := zk.AuthACL(zk.PermAll &^ zk.PermDelete)
+	if _, err := owner.Create("/dir", nil, 0, mine); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stranger.Sync("/dir"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := stranger.Children("/dir"); err != zk.ErrNoAuth {
+		t.Errorf("a stranger lists: %v", err)
+	}
+	if _, err := stranger.Create("/dir/x", nil, 0, mine); err != zk.ErrInvalidACL {
+		t.Errorf("a stranger creates for itself: %v", err)
+	}
+	if _, err := stranger.Create("/dir/x", nil, 0, zk.WorldACL(zk.PermAll)); err != zk.ErrNoAuth {
+		t.Errorf("a stranger creates: %v", err)
+	}
+	if _, err := owner.Create("/dir/x", nil, zk.FlagEphemeral, mine); err != nil {
+		t.Errorf("the owner creates: %v", err)
+	}
+	if err := owner.Delete("/dir/x", -1); err != zk.ErrNoAuth {
+		t.Errorf("the owner deletes: %v", err)
+	}
+	owner.Close()
+	if err := conns[0].AddAuth("digest", []byte("owner:secret")); err != nil {
+		t.Fatal(err)
+	}
+	awaitEmpty(t, conns[0], "/dir")
+}
+
+// awaitEmpty waits until a node has no children.
+func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
+	t.Helper()
+	for {
+		names, _, events, err := conn.ChildrenW(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) == 0 {
+			return
+		}
+		select {
+		case <-events:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s has %q", path, names)
+		}
+	}
+}

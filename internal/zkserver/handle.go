@@ -1,7 +1,6 @@
 package zkserver
 
 import (
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -119,15 +118,25 @@ func (c *conn) ran(name string, xid int32, zxid int64) {
 }
 
 func (c *conn) runAuth(xid int32, d *decoder) bool {
-	_, scheme, _ := d.int32(), d.string(), d.buffer()
-	code := codeOK
-	if d.err != nil || !knownScheme(scheme) || scheme == "auth" {
-		code = codeAuthFailed
+	_, scheme, credentials := d.int32(), d.string(), d.buffer()
+	code := codeAuthFailed
+	if d.err == nil {
+		code = c.authenticate(scheme, credentials)
 	}
 	c.reply(xid, 0, code, nil)
 	return code == codeOK
 }
 
+// node is one on which the client needs one of these rights.
+func (r request) node(path string, perms int32) (*node, errCode) {
+	n := r.srv.tree.get(path)
+	if n == nil {
+		return nil, codeNoNode
+	}
+	return n, allow(n.acl, perms, r.c.who)
+}
+
+// runExists needs no right (ZOOKEEPER-2590).
 func runExists(r request) (body, errCode) {
 	path, watch := r.d.string(), r.d.bool()
 	switch {
@@ -151,9 +160,9 @@ func runGetData(r request) (body, errCode) {
 	if r.d.err != nil {
 		return nil, codeMarshalling
 	}
-	n := r.srv.tree.get(path)
-	if n == nil {
-		return nil, codeNoNode
+	n, code := r.node(path, permRead)
+	if code != codeOK {
+		return nil, code
 	}
 	if watch {
 		r.srv.watches.add(watchData, path, r.c)
@@ -169,9 +178,9 @@ func runGetChildren(r request) (body, errCode) {
 	if r.d.err != nil {
 		return nil, codeMarshalling
 	}
-	n := r.srv.tree.get(path)
-	if n == nil {
-		return nil, codeNoNode
+	n, code := r.node(path, permRead)
+	if code != codeOK {
+		return nil, code
 	}
 	if watch {
 		r.srv.watches.add(watchChild, path, r.c)
@@ -189,12 +198,16 @@ func runGetACL(r request) (body, errCode) {
 	if r.d.err != nil {
 		return nil, codeMarshalling
 	}
-	n := r.srv.tree.get(path)
-	if n == nil {
-		return nil, codeNoNode
+	n, code := r.node(path, permRead|permAdmin)
+	if code != codeOK {
+		return nil, code
+	}
+	list := n.acl
+	if allow(list, permAdmin, r.c.who) != codeOK {
+		list = masked(list)
 	}
 	return func(e *encoder) {
-		e.acls(n.acl)
+		e.acls(list)
 		e.stat(n.stat())
 	}, codeOK
 }
@@ -220,23 +233,26 @@ func runGetEphemerals(r request) (body, errCode) {
 
 func runCountChildren(r request) (body, errCode) {
 	path := r.d.string()
-	switch {
-	case r.d.err != nil:
+	if r.d.err != nil {
 		return nil, codeMarshalling
-	case r.srv.tree.get(path) == nil:
-		return nil, codeNoNode
+	}
+	if _, code := r.node(path, permRead); code != codeOK {
+		return nil, code
 	}
 	return func(e *encoder) { e.int32(r.srv.tree.descendants(path)) }, codeOK
 }
 
+// runWhoAmI lists the schemes and user names that the connection is authenticated by.
 func runWhoAmI(r request) (body, errCode) {
-	host, _, err := net.SplitHostPort(r.c.remote)
-	if err != nil {
-		host = r.c.remote
-	}
 	return func(e *encoder) {
-		e.int32(1)
-		e.string("ip")
-		e.string(host)
+		e.int32(int32(len(r.c.who)))
+		for _, who := range r.c.who {
+			user := who.id
+			if who.scheme == "digest" {
+				user, _, _ = strings.Cut(user, ":")
+			}
+			e.string(who.scheme)
+			e.string(user)
+		}
 	}, codeOK
 }

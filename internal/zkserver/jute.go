@@ -91,7 +91,7 @@ func (d *decoder) acls() []acl {
 	n := d.count(12)
 	list := make([]acl, 0, n)
 	for range n {
-		list = append(list, acl{perms: d.int32(), scheme: d.string(), id: d.string()})
+		list = append(list, acl{d.int32(), identity{d.string(), d.string()}})
 	}
 	return list
 }

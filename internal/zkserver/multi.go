@@ -77,7 +77,7 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 // runMulti executes all changes under one zxid or none. When one fails, the reply's header still says OK: those before
 // it report 0, it its error, those after it RuntimeInconsistency, all as error results. That is the real server's way.
 func runMulti(r request) (body, errCode) {
-	tx := r.srv.begin(r.c.session.id)
+	tx := r.srv.begin(r.c.session.id, r.c.who)
 	answer, code := applyMulti(tx, r.d)
 	r.srv.commit(tx)
 	return answer, code
@@ -123,12 +123,12 @@ func runMultiRead(r request) (body, errCode) {
 			return nil, codeMarshalling
 		}
 		path, _ := r.d.string(), r.d.bool()
-		n := r.srv.tree.get(path)
+		n, code := r.node(path, permRead)
 		switch {
 		case r.d.err != nil:
 			return nil, codeMarshalling
-		case n == nil:
-			results = append(results, part{op: opError, code: codeNoNode})
+		case code != codeOK:
+			results = append(results, part{op: opError, code: code})
 		case h.op == opGetData:
 			results = append(results, part{op: opGetData, body: func(e *encoder) {
 				e.buffer(n.data)

@@ -56,6 +56,7 @@ const (
 	codeUnimplemented           errCode = -6
 	codeBadArguments            errCode = -8
 	codeNoNode                  errCode = -101
+	codeNoAuth                  errCode = -102
 	codeBadVersion              errCode = -103
 	codeNoChildrenForEphemerals errCode = -108
 	codeNodeExists              errCode = -110
@@ -92,21 +93,6 @@ const (
 
 // maxTTL is the longest time to live of a TTL node, in milliseconds: 40 bits, as in the real server's marker.
 const maxTTL = 0x00ffffffffff
-
-type acl struct {
-	perms  int32
-	scheme string
-	id     string
-}
-
-// knownScheme reports whether an ACL or an authentication may name this scheme.
-func knownScheme(scheme string) bool {
-	switch scheme {
-	case "world", "digest", "ip", "auth":
-		return true
-	}
-	return false
-}
 
 // connectRequest opens every connection, without a request header.
 type connectRequest struct {

@@ -140,7 +140,7 @@ func (p *player) step() string {
 	case 9:
 		text += p.multi(c)
 	case 10:
-		acl := zk.WorldACL(zk.PermAll) // the embedded server enforces none
+		acl := zk.WorldACL(zk.PermAll) // others: randomScenarios
 		version := p.version()
 		stat, err := c.SetACL(path, acl, version)
 		text += fmt.Sprintf("acl %s %d: %s %v", path, version, show(stat), err)

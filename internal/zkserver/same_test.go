@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 func TestSameAsReal(t *testing.T) {
 	embedded := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	real := servertest.StartZooKeeper(t)
-	for _, sc := range scenarios {
+	for _, sc := range append(scenarios, randomScenarios()...) {
 		t.Run(sc.name, func(t *testing.T) {
 			want := play(t, real.Addr, sc.run)
 			got := play(t, embedded.Addr, sc.run)
@@ -38,10 +38,12 @@ func play(t *testing.T, addr string, run func(*world)) string {
 	return w.log.String()
 }
 
-var scenarios = []struct {
+type scenario struct {
 	name string
 	run  func(*world)
-}{
+}
+
+var scenarios = []scenario{
 	{"the tree of a new server", func(w *world) {
 		c := w.client("a")
 		for _, path := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", ""} {
@@ -357,10 +359,12 @@ var scenarios = []struct {
 		a.post(-4, 100, req().int(0).str("digest").buf([]byte("me:secret")))
 		a.until("digest", -4, nil)
 		a.do("ping", 11, req(), nil)
-		a.post(-4, 100, req().int(0).str("nonsense").buf([]byte("x")))
-		a.until("nonsense", -4, nil)
-		a.eof()
-		a = a.again(4000)
+		for _, scheme := range []string{"nonsense", "world", "auth"} {
+			a.post(-4, 100, req().int(0).str(scheme).buf([]byte("x")))
+			a.until(scheme, -4, nil)
+			a.eof()
+			a = a.again(4000)
+		}
 		a.bye()
 	}},
 	{"sessions come back and move", func(w *world) {

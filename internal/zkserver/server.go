@@ -247,16 +247,16 @@ func (s *Server) reap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, path := range s.tree.reap(time.Now().UnixMilli()) {
-		tx := s.begin(0)
+		tx := s.begin(0, super)
 		tx.delete(path, -1)
 		s.commit(tx)
 	}
 }
 
 // begin numbers a new transaction. Failed ones keep their number too, as in the real server.
-func (s *Server) begin(session int64) *txn {
+func (s *Server) begin(session int64, who []identity) *txn {
 	s.zxid++
-	return &txn{tree: s.tree, zxid: s.zxid, now: time.Now().UnixMilli(), session: session}
+	return &txn{tree: s.tree, zxid: s.zxid, now: time.Now().UnixMilli(), session: session, who: who}
 }
 
 // commit fires the watches of a transaction.

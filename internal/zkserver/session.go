@@ -70,7 +70,7 @@ func (s *Server) expire(sess *session) {
 
 // endSession deletes a session and its ephemeral nodes, all in one transaction.
 func (s *Server) endSession(sess *session) {
-	tx := s.begin(sess.id)
+	tx := s.begin(sess.id, nil)
 	tx.endSession()
 	delete(s.sessions, sess.id)
 	s.commit(tx)

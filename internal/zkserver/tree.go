@@ -54,6 +54,9 @@ type tree struct {
 type change struct {
 	kind eventType
 	path string
+	// acl and parentACL decide who hears of it: those who may read the node, and of its coming and going those who may read
+	// its parent (CVE-2024-23944: since 3.8.4, and in what Debian ships).
+	acl, parentACL []acl
 }
 
 // txn is one numbered change of the tree: one write request, all parts of one multi, or the end of a session.
@@ -62,6 +65,7 @@ type txn struct {
 	zxid    int64
 	now     int64 // milliseconds since 1970
 	session int64
+	who     []identity // of the client
 	changes []change
 	undo    []func()
 }
@@ -73,8 +77,6 @@ func (tx *txn) rollback() {
 	}
 	tx.undo, tx.changes = nil, nil
 }
-
-var openACL = []acl{{perms: 31, scheme: "world", id: "anyone"}}
 
 func newTree() *tree {
 	t := &tree{
@@ -91,7 +93,7 @@ func newTree() *tree {
 		}
 	}
 	config := t.nodes["/zookeeper/config"]
-	config.acl, config.aversion = []acl{{perms: 1, scheme: "world", id: "anyone"}}, -1
+	config.acl, config.aversion = []acl{{permRead, anyone}}, -1
 	return t
 }
 
@@ -136,18 +138,6 @@ func (a createArgs) code() errCode {
 	if _, _, ok := parentOf(a.path); !ok {
 		return codeBadArguments
 	}
-	return aclCode(a.acl)
-}
-
-func aclCode(list []acl) errCode {
-	if len(list) == 0 {
-		return codeInvalidACL
-	}
-	for _, a := range list {
-		if !knownScheme(a.scheme) || a.scheme == "world" && a.id != "anyone" {
-			return codeInvalidACL
-		}
-	}
 	return codeOK
 }
 
@@ -156,11 +146,18 @@ func (tx *txn) create(a createArgs) (string, *node, errCode) {
 	if code := a.code(); code != codeOK {
 		return "", nil, code
 	}
+	list, code := resolve(a.acl, tx.who)
+	if code != codeOK {
+		return "", nil, code
+	}
 	t := tx.tree
 	parentPath, _, _ := parentOf(a.path)
 	parent := t.get(parentPath)
 	if parent == nil {
 		return "", nil, codeNoNode
+	}
+	if code := allow(parent.acl, permCreate, tx.who); code != codeOK {
+		return "", nil, code
 	}
 	path := a.path
 	if a.sequential() {
@@ -175,7 +172,7 @@ func (tx *txn) create(a createArgs) (string, *node, errCode) {
 		return "", nil, codeNoChildrenForEphemerals
 	}
 	n := &node{
-		data: a.data, acl: a.acl, children: map[string]struct{}{},
+		data: a.data, acl: list, children: map[string]struct{}{},
 		czxid: tx.zxid, mzxid: tx.zxid, pzxid: tx.zxid, ctime: tx.now, mtime: tx.now,
 		container: a.container, ttl: max(a.ttl, 0),
 	}
@@ -190,7 +187,7 @@ func (tx *txn) create(a createArgs) (string, *node, errCode) {
 		t.unlink(path, n)
 		parent.creates, parent.pzxid = creates, pzxid
 	})
-	tx.changes = append(tx.changes, change{nodeCreated, path})
+	tx.changes = append(tx.changes, change{nodeCreated, path, n.acl, parent.acl})
 	return path, n, codeOK
 }
 
@@ -202,8 +199,14 @@ func (tx *txn) delete(path string, version int32) errCode {
 		return codeBadArguments
 	}
 	parent, n := t.get(parentPath), t.nodes[path]
+	if parent == nil {
+		return codeNoNode
+	}
+	if code := allow(parent.acl, permDelete, tx.who); code != codeOK {
+		return code
+	}
 	switch {
-	case parent == nil || n == nil:
+	case n == nil:
 		return codeNoNode
 	case version != -1 && version != n.version:
 		return codeBadVersion
@@ -217,19 +220,16 @@ func (tx *txn) delete(path string, version int32) errCode {
 		t.link(path, n)
 		parent.pzxid = pzxid
 	})
-	tx.changes = append(tx.changes, change{nodeDeleted, path})
+	tx.changes = append(tx.changes, change{nodeDeleted, path, n.acl, parent.acl})
 	return codeOK
 }
 
 func (tx *txn) setData(path string, data []byte, version int32) (*node, errCode) {
-	if !validPath(path) {
-		return nil, codeBadArguments
+	n, code := tx.node(path, permWrite)
+	if code != codeOK {
+		return nil, code
 	}
-	n := tx.tree.nodes[path]
-	switch {
-	case n == nil:
-		return nil, codeNoNode
-	case version != -1 && version != n.version:
+	if version != -1 && version != n.version {
 		return nil, codeBadVersion
 	}
 	t, old := tx.tree, *n
@@ -240,36 +240,43 @@ func (tx *txn) setData(path string, data []byte, version int32) (*node, errCode)
 		t.dataSize += int64(len(old.data) - len(n.data))
 		n.data, n.mzxid, n.mtime, n.version = old.data, old.mzxid, old.mtime, old.version
 	})
-	tx.changes = append(tx.changes, change{nodeDataChanged, path})
+	tx.changes = append(tx.changes, change{kind: nodeDataChanged, path: path, acl: n.acl})
 	return n, codeOK
 }
 
 func (tx *txn) check(path string, version int32) errCode {
-	if !validPath(path) {
-		return codeBadArguments
-	}
-	n := tx.tree.nodes[path]
-	switch {
-	case n == nil:
-		return codeNoNode
-	case version != -1 && version != n.version:
+	n, code := tx.node(path, permRead)
+	if code == codeOK && version != -1 && version != n.version {
 		return codeBadVersion
 	}
-	return codeOK
+	return code
+}
+
+// node is a node on which the txn needs a right.
+func (tx *txn) node(path string, perm int32) (*node, errCode) {
+	if !validPath(path) {
+		return nil, codeBadArguments
+	}
+	n := tx.tree.nodes[path]
+	if n == nil {
+		return nil, codeNoNode
+	}
+	return n, allow(n.acl, perm, tx.who)
 }
 
 func (tx *txn) setACL(path string, list []acl, version int32) (*node, errCode) {
 	if !validPath(path) {
 		return nil, codeBadArguments
 	}
-	if code := aclCode(list); code != codeOK {
+	list, code := resolve(list, tx.who)
+	if code != codeOK {
 		return nil, code
 	}
-	n := tx.tree.nodes[path]
-	switch {
-	case n == nil:
-		return nil, codeNoNode
-	case version != -1 && version != n.aversion:
+	n, code := tx.node(path, permAdmin)
+	if code != codeOK {
+		return nil, code
+	}
+	if version != -1 && version != n.aversion {
 		return nil, codeBadVersion
 	}
 	n.acl = list
@@ -279,6 +286,7 @@ func (tx *txn) setACL(path string, list []acl, version int32) (*node, errCode) {
 
 // endSession deletes the ephemeral nodes of the txn's session.
 func (tx *txn) endSession() {
+	tx.who = super
 	for _, path := range tx.tree.ephemeralsOf(tx.session) {
 		tx.delete(path, -1)
 	}

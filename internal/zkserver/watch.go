@@ -82,14 +82,14 @@ func (w *watches) fire(ch change) {
 	}
 	maps.Copy(watchers, w[watchPersistent][ch.path])
 	w.collectRecursive(ch.path, watchers)
-	notifyAll(watchers, ch.kind, ch.path)
+	notifyAll(watchers, ch.kind, ch.path, ch.acl)
 	if ch.kind == nodeDataChanged {
 		return
 	}
 	clear(watchers)
 	w.take(watchChild, parent, watchers)
 	maps.Copy(watchers, w[watchPersistent][parent])
-	notifyAll(watchers, nodeChildrenChanged, parent)
+	notifyAll(watchers, nodeChildrenChanged, parent, ch.parentACL)
 }
 
 // take moves the watchers of one path, whose watches fire once, into a set.
@@ -113,9 +113,12 @@ func (w *watches) collectRecursive(path string, into map[*conn]struct{}) {
 	}
 }
 
-func notifyAll(watchers map[*conn]struct{}, kind eventType, path string) {
+// notifyAll tells those who may read the node.
+func notifyAll(watchers map[*conn]struct{}, kind eventType, path string, list []acl) {
 	for c := range watchers {
-		c.notify(kind, path)
+		if allow(list, permRead, c.who) == codeOK {
+			c.notify(kind, path)
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ type world struct {
 	addr  string
 	log   strings.Builder
 	names map[int64]string // sessions
+	// unordered puts the events before a reply in order: what the end of a session deletes goes in no order.
+	unordered bool
 }
 
 func (w *world) printf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
@@ -228,6 +230,7 @@ func (c *wire) do(what string, op int32, p *packet, show func(*result) string) {
 }
 
 func (c *wire) until(what string, xid int32, show func(*result) string) {
+	var events []string
 	for {
 		b, err := c.receive()
 		if err != nil {
@@ -237,9 +240,16 @@ func (c *wire) until(what string, xid int32, show func(*result) string) {
 		r := &result{b, true}
 		gotXid, zxid, code := r.int(), r.long(), r.int()
 		if gotXid == -1 {
-			c.w.printf("%s: event type %d state %d %s (zxid %d code %d)", c.name, r.int(), r.int(), r.str(), zxid, code)
+			events = append(events, fmt.Sprintf("%s: event type %d state %d %s (zxid %d code %d)", c.name, r.int(), r.int(), r.str(), zxid, code))
 			continue
 		}
+		if c.w.unordered {
+			slices.Sort(events)
+		}
+		for _, event := range events {
+			c.w.printf("%s", event)
+		}
+		events = nil
 		c.lastZxid = max(c.lastZxid, zxid)
 		text := ""
 		if code == 0 && show != nil {

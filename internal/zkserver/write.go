@@ -22,7 +22,7 @@ var writeOps = map[int32]writeOp{
 // write executes one change request as a transaction of its own.
 func (s *Server) write(r request, w writeOp) (body, errCode) {
 	apply := w.parse(r.op, r.d)
-	tx := s.begin(r.c.session.id)
+	tx := s.begin(r.c.session.id, r.c.who)
 	if apply == nil {
 		return nil, codeMarshalling
 	}

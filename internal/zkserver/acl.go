@@ -1,0 +1,168 @@
+package zkserver
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Access lists, enforced as ZooKeeper 3.8 does without providers of its own: schemes world, auth, digest and ip.
+// (PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL, DigestAuthenticationProvider, IPAuthenticationProvider.)
+
+// Rights (ZooDefs.Perms).
+const (
+	permRead   = 1
+	permWrite  = 2
+	permCreate = 4
+	permDelete = 8
+	permAdmin  = 16
+)
+
+// identity is somebody: what a connection is authenticated as, or whom an entry of an access list admits.
+type identity struct{ scheme, id string }
+
+// acl is an entry of an access list.
+type acl struct {
+	perms int32
+	identity
+}
+
+var (
+	anyone  = identity{"world", "anyone"}
+	openACL = []acl{{31, anyone}}
+	// super may do everything: the server itself, and the operator of an Ensemble. No client is authenticated as it.
+	super = []identity{{scheme: "super"}}
+)
+
+// allow checks that somebody with these identities has one of the rights.
+func allow(list []acl, perms int32, who []identity) errCode {
+	if slices.Contains(who, super[0]) {
+		return codeOK
+	}
+	for _, a := range list {
+		if a.perms&perms != 0 && (a.identity == anyone || slices.ContainsFunc(who, a.admits)) {
+			return codeOK
+		}
+	}
+	return codeNoAuth
+}
+
+func (a acl) admits(who identity) bool {
+	switch {
+	case a.scheme != who.scheme:
+		return false
+	case a.scheme == "ip":
+		return inNetwork(a.id, who.id)
+	}
+	return a.id == who.id
+}
+
+// resolve is an access list as it is kept: each entry once, auth replaced by what the client is authenticated as.
+func resolve(list []acl, who []identity) ([]acl, errCode) {
+	var kept []acl
+	for i, a := range list {
+		if slices.Contains(list[:i], a) {
+			continue
+		}
+		switch {
+		case a.identity == anyone, a.scheme == "digest" && validDigest(a.id), a.scheme == "ip" && inNetwork(a.id, ""):
+			kept = append(kept, a)
+		case a.scheme == "auth":
+			before := len(kept)
+			for _, id := range who {
+				if id.scheme == "digest" { // an address is no authentication
+					kept = append(kept, acl{a.perms, id})
+				}
+			}
+			if len(kept) == before {
+				return nil, codeInvalidACL
+			}
+		default:
+			return nil, codeInvalidACL
+		}
+	}
+	if len(kept) == 0 {
+		return nil, codeInvalidACL
+	}
+	return kept, codeOK
+}
+
+// validDigest wants a name and a digest, as Java's split sees them: empty parts at the end are none.
+func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
+
+// digest is who has this user name and password, in the form user:password.
+func digest(credentials []byte) identity {
+	user, _, _ := strings.Cut(string(credentials), ":")
+	sum := sha1.Sum(credentials)
+	return identity{"digest", user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// masked hides the digests of an access list from those who may read the node but not administer it.
+func masked(list []acl) []acl {
+	list = slices.Clone(list)
+	for i, a := range list {
+		if user, _, ok := strings.Cut(a.id, ":"); ok && a.scheme == "digest" {
+			list[i].id = user + ":x"
+		}
+	}
+	return list
+}
+
+// inNetwork reports whether an IPv4 address is in a network, such as 10.0.0.0/8 or one address; for no address, whether it
+// is a network at all.
+func inNetwork(network, addr string) bool {
+	prefix, length, has := strings.Cut(network, "/")
+	base, ok := ipv4(prefix)
+	bits := 32
+	if has {
+		n, err := strconv.Atoi(length)
+		bits, ok = n, ok && err == nil && n >= 0 && n <= 32
+	}
+	if !ok || addr == "" {
+		return ok
+	}
+	ip, ok := ipv4(addr)
+	shift := 32 - bits
+	return ok && ip>>shift == base>>shift
+}
+
+// ipv4 reads an address as the real server does: four decimal numbers, whatever their zeros.
+func ipv4(text string) (ip uint32, ok bool) {
+	parts := strings.Split(text, ".")
+	for _, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n > 255 {
+			return 0, false
+		}
+		ip = ip<<8 | uint32(n)
+	}
+	return ip, len(parts) == 4
+}
+
+// addressOf is whom a connection is authenticated as by its address alone.
+func addressOf(remote string) identity {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	return identity{"ip", host}
+}
+
+// authenticate adds what an authentication proves. Callers hold srv.mu.
+func (c *conn) authenticate(scheme string, credentials []byte) errCode {
+	who := addressOf(c.remote)
+	switch scheme {
+	case "ip":
+	case "digest":
+		who = digest(credentials)
+	default:
+		return codeAuthFailed
+	}
+	if !slices.Contains(c.who, who) {
+		c.who = append(slices.Clip(c.who), who) // requests under way keep the list as it was
+	}
+	return codeOK
+}
