@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockscope/inspect"
-	"lockscope/inspect/finding"
 	"lockscope/internal/connect"
 )
 
@@ -134,31 +132,6 @@ func sameSet(a, b []string) bool {
 	slices.Sort(a)
 	slices.Sort(b)
 	return slices.Equal(a, b)
-}
-
-// Whoever filters by a finding's name finds it in docs/cli.md, with the severity that it has.
-func TestTheFindingsAreAsDocumented(t *testing.T) {
-	_, table, _ := strings.Cut(readDocs(t, "cli.md"), "\n## Findings\n")
-	table, _, _ = strings.Cut(table, "\n## ")
-	documented := make(map[string]bool)
-	for line := range strings.Lines(table) {
-		cells := strings.Split(line, "|")
-		if len(cells) < 4 || !slices.Contains([]string{string(inspect.Info), string(inspect.Warning), string(inspect.Critical)}, strings.TrimSpace(cells[1])) {
-			continue
-		}
-		for _, m := range regexp.MustCompile("`([a-z][a-z-]+)`").FindAllStringSubmatch(cells[2], -1) {
-			documented[m[1]] = true
-		}
-	}
-	for _, rule := range finding.Rules() {
-		if !documented[rule.Name] {
-			t.Errorf("docs/cli.md does not have the finding %s", rule.Name)
-		}
-		delete(documented, rule.Name)
-	}
-	for name := range documented {
-		t.Errorf("docs/cli.md has the finding %s, the program does not", name)
-	}
 }
 
 // A variable of the environment that is read for a secret stands in the documentation.

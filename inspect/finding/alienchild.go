@@ -12,10 +12,14 @@ import (
 // into the queue and can wait for it for ever (Netflix/curator #281), kazoo and others ignore it.
 //
 // Cause in the wild: a configuration node or a README in the lock's directory; locks of two kinds on one path.
-//
-// Evidence: children (the first names).
-func alienChild() inspect.Rule {
-	return lockRule("alien-child", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func alienChild() rule {
+	return rule{
+		name: "alien-child", severity: inspect.Warning,
+		means:    "a child of the directory that is no contender",
+		evidence: "children (the first names)",
+		do:       "move it elsewhere",
+		restsOn:  []inspect.Aspect{inspect.AspectKind}, quiet: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Aliens) == 0 {
 			return nil

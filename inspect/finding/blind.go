@@ -17,17 +17,20 @@ import (
 // blind: what was to be looked at and was refused or failed (Unseen of a lock or backend), with what is unknown for it and
 // the right that would allow it; a master that did not answer; and, for a one-shot command, a contended ZooKeeper lock whose
 // watch table or sessions no server was asked for. (Who watches on asks for these only when somebody looks.)
-//
-// Evidence: unseen (the aspects), reads, rights, reason; masters of a Redis lock, else servers (addr, error).
-func blind() inspect.Rule {
-	r := lockRule("blind", inspect.Info, func(c *inspect.Case) []inspect.Finding {
+func blind() rule {
+	r := rule{
+		name: "blind", severity: inspect.Info,
+		means:    "what could not be seen, beside what sources report themselves",
+		evidence: "unseen (the aspects), reads, rights, reason, masters of a Redis lock, else servers (addr, error)",
+		do:       "allow it, or count it for nobody",
+		asFound:  true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		found := gapFindings(unseenOf(c.Lock), func(g *gap) inspect.Finding { return g.ofLock(c) })
 		return append(found, neverAsked(c)...)
 	})
-	r.Backend = backendRule(r.Name, inspect.Info, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+	return r.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		return gapFindings(b.Unseen, (*gap).finding)
-	}).Backend
-	return r
+	})
 }
 
 // unseenOf joins what could not be seen of a lock with the masters that did not answer.

@@ -19,11 +19,13 @@ const maxSkew = time.Second
 //
 // Cause in the wild: NTP that is off, or steps instead of slewing; Kleppmann 2016 (a clock that jumps gives a second
 // Redlock); measured: +60 s on a Redis host frees a lock of 30 s, -600 s keeps it for 630.
-//
-// Evidence: servers (addr, offset_ms from us, in tenths of a second, and latency_ms), between (two addresses) and apart_ms
-// of the widest gap.
-func clockSkew() inspect.Rule {
-	return backendRule("clock-skew", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+func clockSkew() rule {
+	return rule{
+		name: "clock-skew", severity: inspect.Warning,
+		means:    "clocks more than 1 s apart",
+		evidence: "servers (addr, offset_ms from us, in tenths of a second, and latency_ms), between (two addresses) and apart_ms of the widest gap",
+		do:       "fix NTP, let it slew",
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		servers := []evidence{}
 		var widest time.Duration
 		from, to := "", "" // the clock of to is ahead of that of from, or behind us when empty

@@ -16,11 +16,14 @@ import (
 //
 // Cause in the wild: the same locks taken in different orders; a reader that asks for the write lock (Curator's read-write
 // lock never grants it); tools that show the circle were asked for in Redisson #755.
-//
-// Evidence: locks (ids), owners (each waits for the next, the last for the first), contender (who holds this lock), cheapest
-// (the lock whose end of a hold costs the least: the same on all of the circle's locks).
-func deadlock() inspect.Rule {
-	return lockRule("deadlock", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+func deadlock() rule {
+	return rule{
+		name: "deadlock", severity: inspect.Critical,
+		means:    "owners wait for each other in a circle",
+		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (the holder of this lock), cheapest (the lock whose end of a hold costs the least: the same on all of the circle's locks)",
+		do:       "stop one of them; take locks in one order",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders}, asOf: known, quiet: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		if c.Cycle == nil || len(c.Cycle.Locks) == 0 {
 			return nil
 		}

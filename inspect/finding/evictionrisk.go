@@ -14,10 +14,13 @@ import (
 // backend: maxmemory is set, and the policy is allkeys-* or volatile-* (locks have an expiry, so both take them).
 //
 // Cause in the wild: locks on a server that is a cache as well.
-//
-// Evidence: servers (addr, policy, maxmemory in bytes).
-func evictionRisk() inspect.Rule {
-	return backendRule("eviction-risk", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+func evictionRisk() rule {
+	return rule{
+		name: "eviction-risk", severity: inspect.Warning,
+		means:    "a full server evicts locks",
+		evidence: "servers (addr, policy, maxmemory in bytes)",
+		do:       "a server of their own, noeviction",
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		var servers []evidence
 		first := ""
 		for i := range b.Servers {

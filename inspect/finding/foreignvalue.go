@@ -12,10 +12,13 @@ import (
 // where all masters do and nobody watched: then it is no lock at all.
 //
 // Cause in the wild: ordinary data under a lock's name (node-redlock #168, "unable to achieve a quorum").
-//
-// Evidence: masters (addr, type).
-func foreignValue() inspect.Rule {
-	return lockRule("foreign-value", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func foreignValue() rule {
+	return rule{
+		name: "foreign-value", severity: inspect.Warning,
+		means:    "something else stands under the key",
+		evidence: "masters (addr, type)",
+		do:       "another name for one of them",
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var masters []evidence
 		var first *inspect.Vote
 		for i := range c.Lock.Masters {

@@ -28,11 +28,14 @@ const (
 // Cause in the wild: a client that was cut off or killed, and whose session has not timed out yet; dCache PR #5526 (stale
 // leaders "may go undetected for a longer time"); CURATOR-604 (the znode of the session before); in Redisson another reader
 // renews the key that a dead reader's field stands in.
-//
-// Evidence: contender, owner, session, client, since; state; count of such contenders; last_contact and
-// session_timeout_ms where known.
-func ghostOwner() inspect.Rule {
-	return lockRule("ghost-owner", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func ghostOwner() rule {
+	return rule{
+		name: "ghost-owner", severity: inspect.Warning,
+		means:    "its owner is connected nowhere, or dead",
+		evidence: "contender, state, count of such contenders, last_contact and session_timeout_ms where known",
+		do:       "wait for the session to time out",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectSessions}, asOf: sessionsRead,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender
 		n := 0
 		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {

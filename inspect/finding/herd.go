@@ -19,10 +19,14 @@ const herdSize = 10
 // of it); one watcher a tick, never removed (PrettyZoo #308 drove an ensemble out of memory).
 //
 // A lone ephemeral node has no queue: all who wait for it must watch it.
-//
-// Evidence: node, watchers (how many), sessions (the first of them).
-func herd() inspect.Rule {
-	return lockRule("herd", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func herd() rule {
+	return rule{
+		name: "herd", severity: inspect.Warning,
+		means:    "10 sessions or more watch one node although their recipe does not make them",
+		evidence: "node, watchers (how many), sessions (the first of them)",
+		do:       "watch the predecessor only",
+		restsOn:  []inspect.Aspect{inspect.AspectWatches}, quiet: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		if c.Watches == nil || len(c.Watches.Sessions) == 0 || c.Lock.Recipe == "ephemeral" {
 			return nil
 		}

@@ -13,10 +13,14 @@ import (
 // turn has come, and all behind it wait with it. ZooKeeper's own WriteLock is such a client (ZooKeeper 3.8.0, WriteLock.java:
 // where exists answers nothing it says that it has not got the lock, and looks no more); of plain nodes it is only possible,
 // since a client that does look leaves the same watch behind. A waiter's is missing-watch.
-//
-// Evidence: contender, owner, session, client, since; watches_gone; blocked_below.
-func lostWakeUp() inspect.Rule {
-	return lockRule("lost-wakeup", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func lostWakeUp() rule {
+	return rule{
+		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
+		means:    "the first in line watches a node that is gone (info where its library may have looked again)",
+		evidence: "contender, watches_gone, blocked_below",
+		do:       "see what it does; restart it",
+		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Holders) == 0 || c.Watches == nil {
 			return nil

@@ -15,10 +15,14 @@ import (
 //
 // Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the Redlock page asks
 // for a delayed restart. redsync PR #149, and #186 for what follows.
-//
-// Evidence: master, started_at, persistence where known, longest_ttl_ms where watched, votes, quorum. One finding for each such master.
-func masterRestarted() inspect.Rule {
-	return lockRule("master-restarted", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func masterRestarted() rule {
+	return rule{
+		name: "master-restarted", severity: inspect.Warning,
+		means:    "a master lost the key in a restart; one finding each",
+		evidence: "master, started_at, persistence where known, longest_ttl_ms where watched, votes, quorum",
+		do:       "delay restarts",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Masters) < 2 || c.Backend == nil || len(l.Holders) == 0 || settling(c) || c.Spread.Suspect() {
 			return nil // or it is just being taken, and the other masters are about to follow

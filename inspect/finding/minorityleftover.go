@@ -15,10 +15,14 @@ import (
 // Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the caller's context
 // ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948, #11275. The same with a library that makes one lock of
 // several keys on a master (rueidislock) and has only some of them.
-//
-// Evidence: value, votes, quorum, masters (addr, says); expires_at of the last vote, or never_expires.
-func minorityLeftover() inspect.Rule {
-	return lockRule("minority-leftover", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func minorityLeftover() rule {
+	return rule{
+		name: "minority-leftover", severity: inspect.Warning,
+		means:    "one value, below the quorum",
+		evidence: "value, votes, quorum, masters (addr, says), expires_at of the last vote, or never_expires",
+		do:       "wait; release it",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if l.State != inspect.StateMinority || settling(c) || c.Spread.Suspect() || recipe.OneServer(l.Recipe) {
 			return nil

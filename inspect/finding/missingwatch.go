@@ -15,12 +15,14 @@ import (
 //
 // Cause in the wild: CURATOR-527 and CURATOR-495 (a wake-up lost between reading and waiting), dolphinscheduler #2020;
 // tutorials that call exists() on a predecessor that is gone and wait all the same.
-//
-// Evidence: contender, owner, session, client, since; expected (whom it should watch); watches_gone (what it
-// watches instead, if that is gone); blocked_below. One finding for each
-// such waiter, at most 10.
-func missingWatch() inspect.Rule {
-	return lockRule("missing-watch", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func missingWatch() rule {
+	return rule{
+		name: "missing-watch", severity: inspect.Warning,
+		means:    "a waiter that nothing will wake up; one finding each, at most 10",
+		evidence: "contender, expected (whom it should watch), watches_gone (what it watches instead, if that is gone), blocked_below",
+		do:       "restart that client",
+		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		lost, _ := lostEntry(c)
 		confirmed := slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })

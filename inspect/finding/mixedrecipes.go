@@ -18,10 +18,14 @@ import (
 // Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise (kazoo 2.7.1), so kazoo
 // beside go-zookeeper or Curator gives two holders; go-zookeeper counts Curator's and kazoo's read locks as exclusive;
 // libraries also disagree on the order once numbers wrap (kazoo #730).
-//
-// Evidence: libraries (name to number of contenders), heads (the first contender of each: who believes to hold it).
-func mixedRecipes() inspect.Rule {
-	return lockRule("mixed-recipes", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+func mixedRecipes() rule {
+	return rule{
+		name: "mixed-recipes", severity: inspect.Critical,
+		means:    "libraries that cannot queue together",
+		evidence: "libraries (name to number of contenders), heads (the first contender of each: who believes to hold it)",
+		do:       "one library a path",
+		restsOn:  []inspect.Aspect{inspect.AspectKind},
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if !mixed(l) {
 			return nil

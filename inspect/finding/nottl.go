@@ -17,10 +17,14 @@ import (
 // Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738, ShedLock #65,
 // Sentry PR #1509. By default no TTL: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0 seconds),
 // sidekiq-unique-jobs, Redisson's semaphores.
-//
-// Evidence: contender and owner of the holder, or value where nobody holds it; masters (on which it never expires).
-func noTTL() inspect.Rule {
-	return lockRule("no-ttl", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func noTTL() rule {
+	return rule{
+		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
+		means:    "a key that never expires (info where the library writes it so by default)",
+		evidence: "contender, or value where nobody holds it; masters (on which it never expires)",
+		do:       "release it when its client is gone",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Masters) == 0 || l.Confidence == recipe.Possible && (l.Recipe == "token" || l.Recipe == "") {
 			return nil

@@ -14,10 +14,14 @@ import (
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
 // creates PERSISTENT_SEQUENTIAL nodes.
-//
-// Evidence: contender, owner, since; state; count of such contenders; blocked_below.
-func persistentContender() inspect.Rule {
-	return lockRule("persistent-contender", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+func persistentContender() rule {
+	return rule{
+		name: "persistent-contender", severity: inspect.Critical,
+		means:    "a contender that no session owns",
+		evidence: "contender, state, count of such contenders, blocked_below",
+		do:       "release it when its client is gone",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders},
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender
 		n := 0
 		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {

@@ -22,10 +22,15 @@ const (
 //
 // Cause in the wild: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698, #3194, #2807); a paused
 // or overloaded process; a network that is cut.
-//
-// Evidence: contender and owner; renewals seen, every_ms, last_renewal, expires_at.
-func renewalStopped() inspect.Rule {
-	return historyRule("renewal-stopped", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func renewalStopped() rule {
+	return rule{
+		name: "renewal-stopped", severity: inspect.Warning,
+		means:    "two renewals were missed",
+		evidence: "contender, renewals seen, every_ms, last_renewal, expires_at",
+		do:       "stop the work before it expires",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry}, quiet: true,
+		needsHistory: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l, r := c.Lock, c.History.Renewal
 		h := renewed(c)
 		if h == nil || known(*c).Sub(r.Last) <= time.Duration(lateAfter*float64(r.Every)) {

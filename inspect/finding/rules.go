@@ -1,87 +1,150 @@
 package finding
 
 import (
+	"slices"
 	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 )
 
-// Rules are all rules, the worst first. What a rule needs and does not know (a table that was not read, a history that is
-// too short) makes it silent.
-func Rules() []inspect.Rule {
-	return []inspect.Rule{
-		deadlock(),
-		splitQuorum(),
-		mixedRecipes(),
-		semaphoreOvercommit(),
-		persistentContender(),
-		stuckHolder(),
-		ghostOwner(),
-		missingWatch(),
-		lostWakeUp(),
-		herd(),
-		alienChild(),
-		noTTL(),
-		renewalStopped(),
-		zombieRenewal(),
-		minorityLeftover(),
-		suspectTarget(),
-		serversDisagree(),
-		thinMargin(),
-		masterRestarted(),
-		clockSkew(),
-		staleFairQueue(),
-		starvation(),
-		evictionRisk(),
-		foreignValue(),
-		blind(),
-		sequenceWrap(),
-		selfWait(),
-	}
+// rule is all of one rule; its file has it. [Rules], [Passing] and docs/findings.md are made from these.
+type rule struct {
+	name string
+	// severity of a finding that names none; sometimes is the other that it may name, for the reason that means gives.
+	severity, sometimes inspect.Severity
+	// What the rule means, the keys of its evidence (contender brings the keys of about with it), and what to do in short.
+	means, evidence, do string
+	// restsOn are the aspects without which the rule may be wrong about a lock.
+	restsOn []inspect.Aspect
+	// asOf dates what the rule rests on, by our clock. It is set where one look may see halfway what it finds: an acquisition
+	// that asks one master after the other, a waiter between creating its node and watching another, a client that moves from
+	// one server to the next, two locks that were read one after the other.
+	asOf func(inspect.Case) time.Time
+	// quiet: registries, caches, counters and queues of jobs look like this as well, so that the rule is silent on what is
+	// only possibly a lock.
+	quiet bool
+	// asFound: its findings hold whatever is not known of the lock.
+	asFound bool
+	// needsHistory: it says something only of what was watched for a while.
+	needsHistory bool
+	lock         func(*inspect.Case) []inspect.Finding
+	backend      func(*inspect.Backend, time.Time) []inspect.Finding
 }
 
-// lockRule is a rule about single locks. Its findings get its name, and its severity where they have none.
-func lockRule(name string, severity inspect.Severity, diagnose func(*inspect.Case) []inspect.Finding) inspect.Rule {
-	return inspect.Rule{Name: name, AsOf: passing[name], Lock: func(c inspect.Case) []inspect.Finding {
-		return tempered(&c, name, signed(name, severity, diagnose(&c)))
-	}}
-}
-
-// historyRule is a rule about single locks that says something only of what was watched for a while.
-func historyRule(name string, severity inspect.Severity, diagnose func(*inspect.Case) []inspect.Finding) inspect.Rule {
-	r := lockRule(name, severity, func(c *inspect.Case) []inspect.Finding {
-		if c.History == nil {
-			return nil
-		}
-		return diagnose(c)
-	})
-	r.NeedsHistory = true
+func (r rule) ofLocks(diagnose func(*inspect.Case) []inspect.Finding) rule {
+	r.lock = diagnose
 	return r
 }
 
-// backendRule is a rule about backends.
-func backendRule(name string, severity inspect.Severity, diagnose func(*inspect.Backend, time.Time) []inspect.Finding) inspect.Rule {
-	return inspect.Rule{Name: name, Backend: func(b *inspect.Backend, now time.Time) []inspect.Finding {
-		return signed(name, severity, diagnose(b, now))
-	}}
+func (r rule) ofBackends(diagnose func(*inspect.Backend, time.Time) []inspect.Finding) rule {
+	r.backend = diagnose
+	return r
 }
 
-func signed(name string, severity inspect.Severity, fs []inspect.Finding) []inspect.Finding {
+// all rules, the worst first. What a rule needs and does not know (a table that was not read, a history that is too short)
+// makes it silent.
+var all = []rule{
+	deadlock(),
+	splitQuorum(),
+	mixedRecipes(),
+	semaphoreOvercommit(),
+	persistentContender(),
+	stuckHolder(),
+	ghostOwner(),
+	missingWatch(),
+	lostWakeUp(),
+	herd(),
+	alienChild(),
+	noTTL(),
+	renewalStopped(),
+	zombieRenewal(),
+	minorityLeftover(),
+	suspectTarget(),
+	serversDisagree(),
+	thinMargin(),
+	masterRestarted(),
+	clockSkew(),
+	staleFairQueue(),
+	starvation(),
+	evictionRisk(),
+	foreignValue(),
+	blind(),
+	sequenceWrap(),
+	selfWait(),
+}
+
+// Rules are all rules, the worst first.
+func Rules() []inspect.Rule {
+	rules := make([]inspect.Rule, len(all))
+	for i, r := range all {
+		rules[i] = r.rule()
+	}
+	return rules
+}
+
+// Passing reports whether what a rule finds is to be believed only when a second look, [inspect.SettleFor] later, finds the same.
+func Passing(name string) bool {
+	return slices.ContainsFunc(all, func(r rule) bool { return r.name == name && r.asOf != nil })
+}
+
+// rule has the rule's name put to its findings, its severity where they have none, and holds them to what is known.
+func (r rule) rule() inspect.Rule {
+	out := inspect.Rule{Name: r.name, NeedsHistory: r.needsHistory, AsOf: r.asOf}
+	if r.lock != nil {
+		out.Lock = func(c inspect.Case) []inspect.Finding {
+			if r.needsHistory && c.History == nil {
+				return nil
+			}
+			return r.temper(&c, r.sign(r.lock(&c)))
+		}
+	}
+	if r.backend != nil {
+		out.Backend = func(b *inspect.Backend, now time.Time) []inspect.Finding { return r.sign(r.backend(b, now)) }
+	}
+	return out
+}
+
+func (r *rule) sign(fs []inspect.Finding) []inspect.Finding {
 	for i := range fs {
-		fs[i].Rule = name
+		fs[i].Rule = r.name
 		if fs[i].Severity == "" {
-			fs[i].Severity = severity
+			fs[i].Severity = r.severity
 		}
 	}
 	return fs
 }
 
+// temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name, a value of no
+// known shape) nothing is worse than worth knowing, and nothing is advised but to find out. Where something was not seen
+// that the rule rests on, its findings are only possible, and no action is advised.
+func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Finding {
+	switch l := c.Lock; {
+	case len(found) == 0 || r.asFound:
+	case l.Confidence == recipe.Possible:
+		if r.quiet {
+			return nil
+		}
+		for i := range found {
+			f := &found[i]
+			f.Severity, f.Confidence = inspect.Info, recipe.Possible
+			f.Advice = "this may not be a lock: find out which program writes it before you act"
+		}
+	case slices.ContainsFunc(r.restsOn, l.Unknown):
+		for i := range found {
+			f := &found[i]
+			f.Confidence = recipe.Possible
+			f.Advice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
+		}
+	}
+	return found
+}
+
 // again is the finding of a rule that the lock has already, where it says the same of the same contender; else nil. Many
 // locks that stay as they are cost less when what follows from that is not put together again.
-func again(c *inspect.Case, rule, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
+func again(c *inspect.Case, name, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
 	for _, f := range c.Lock.Findings {
-		if f.Rule == rule && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
+		if f.Rule == name && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
 			return one(f)
 		}
 	}
@@ -98,3 +161,25 @@ func tracesTo(e evidence, c *inspect.Contender) bool {
 }
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }
+
+// known is the instant up to which what is known of the lock holds.
+func known(c inspect.Case) time.Time { return c.Lock.AsOf(c.Backend, c.Now) }
+
+// votesRead dates the votes. A source reads a key again on which the masters do not agree.
+func votesRead(c inspect.Case) time.Time { return c.Lock.ReadAt }
+
+// watchesRead dates the servers' tables of watches.
+func watchesRead(c inspect.Case) time.Time {
+	if c.Watches == nil {
+		return known(c)
+	}
+	return c.Watches.ReadAt
+}
+
+// sessionsRead dates the servers' tables of sessions. Nothing but its keys reports a Redis client.
+func sessionsRead(c inspect.Case) time.Time {
+	if c.SessionsAt.IsZero() {
+		return known(c)
+	}
+	return c.SessionsAt
+}

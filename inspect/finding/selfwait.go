@@ -18,11 +18,14 @@ import (
 //
 // Cause in the wild: a lost reply to create leaves an orphan that the same client then queues behind (samuel/go-zookeeper
 // #229); a lock that is not re-entrant taken twice (kazoo blocks for ever).
-//
-// Evidence: contender, owner, session, client, since of the waiter; holder (its own entry that holds) or behind (its own entry
-// that it waits behind).
-func selfWait() inspect.Rule {
-	return lockRule("self-wait", inspect.Info, func(c *inspect.Case) []inspect.Finding {
+func selfWait() rule {
+	return rule{
+		name: "self-wait", severity: inspect.Info, sometimes: inspect.Warning,
+		means:    "a client waits for itself (a warning once it lasted longer than --stuck-after, or behind an entry that it has lost)",
+		evidence: "contender (the waiter), holder (its own entry that holds) or behind (its own entry that it waits behind)",
+		do:       "wait; restart it",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders}, asOf: watchesRead,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Holders) == 0 || len(l.Waiters) == 0 {
 			return nil

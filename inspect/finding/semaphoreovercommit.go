@@ -12,10 +12,14 @@ import (
 //
 // Cause in the wild: clients that were started with different numbers of permits; the number is each client's own opinion
 // in Curator and kazoo (apache/curator CURATOR-595; kazoo writes its creator's into the parent).
-//
-// Evidence: holders (the first names), held, limit.
-func semaphoreOvercommit() inspect.Rule {
-	return lockRule("semaphore-overcommit", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+func semaphoreOvercommit() rule {
+	return rule{
+		name: "semaphore-overcommit", severity: inspect.Critical,
+		means:    "more leases than permits",
+		evidence: "holders (the first names), held, limit",
+		do:       "the same number of permits for all clients",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders},
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if l.Kind != inspect.KindSemaphore || l.Limit <= 0 || len(l.Holders) <= l.Limit {
 			return nil

@@ -17,10 +17,13 @@ const wrapNear = 1_000_000
 //
 // Cause in the wild: 1000 attempts a second reach it in 25 days; kazoo #730, #606 (elections without end), go-zookeeper
 // PR #65, apache/zookeeper PR #2059.
-//
-// Evidence: sequence (the newest), left (numbers until the wrap; 0 after it).
-func sequenceWrap() inspect.Rule {
-	return lockRule("sequence-wrap", inspect.Info, func(c *inspect.Case) []inspect.Finding {
+func sequenceWrap() rule {
+	return rule{
+		name: "sequence-wrap", severity: inspect.Info,
+		means:    "numbers about to wrap, or wrapped",
+		evidence: "sequence (the newest), left (numbers until the wrap; 0 after it)",
+		do:       "a new directory",
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		w := newest(c.Lock)
 		if w == nil || w.Sequence >= 0 && w.Sequence <= math.MaxInt32-wrapNear {
 			return nil

@@ -13,10 +13,13 @@ import (
 //
 // Cause in the wild: addresses of several standalone servers in one list of servers; a member that was started without the list of
 // the others; a split of an ensemble whose configuration was changed by hand.
-//
-// Evidence: servers (addr, role).
-func serversDisagree() inspect.Rule {
-	return backendRule("servers-disagree", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+func serversDisagree() rule {
+	return rule{
+		name: "servers-disagree", severity: inspect.Warning,
+		means:    "servers given as one ensemble that are none",
+		evidence: "servers (addr, role)",
+		do:       "a target for each",
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.ZooKeeper {
 			return nil
 		}

@@ -24,7 +24,7 @@ func TestServersDisagree(t *testing.T) {
 		for _, role := range tt.roles {
 			b.Servers = append(b.Servers, inspect.Server{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: role})
 		}
-		found := serversDisagree().Backend(b, now)
+		found := serversDisagree().rule().Backend(b, now)
 		if (len(found) == 1) != tt.fires || tt.fires && !strings.Contains(found[0].Message, tt.roles[len(tt.roles)-1]) && !strings.Contains(found[0].Message, tt.roles[0]) {
 			t.Errorf("%s: %+v", name, found)
 		}

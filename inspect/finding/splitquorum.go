@@ -14,11 +14,14 @@ import (
 // Cause in the wild: clients that asked the masters at the same time and did not release all of them (the Redlock page asks
 // for it), or that are configured with different lists of masters: node-redlock #168, #185, #131 ("unable to achieve a
 // quorum", which never says who voted how).
-//
-// Evidence: ballot (votes of each value, most first), masters (addr, says), quorum, expires_at of the last vote, or
-// never_expires.
-func splitQuorum() inspect.Rule {
-	return lockRule("split-quorum", inspect.Critical, func(c *inspect.Case) []inspect.Finding {
+func splitQuorum() rule {
+	return rule{
+		name: "split-quorum", severity: inspect.Critical,
+		means:    "masters hold different values, none has a quorum",
+		evidence: "ballot (votes of each value, most first), masters (addr, says), quorum, expires_at of the last vote, or never_expires",
+		do:       "wait; release one that never expires",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if l.State != inspect.StateSplit || settling(c) || c.Spread.Suspect() || recipe.OneServer(l.Recipe) {
 			return nil

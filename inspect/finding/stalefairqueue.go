@@ -14,11 +14,14 @@ import (
 //
 // Cause in the wild: Redisson's fair lock after a deploy or a crash: #4661 (the queue survives, tryLock is false for ever),
 // #1104, #2099 (places that lapse hours ahead), #3004; each dead waiter costs 5 s (#1353) to 5 min (newer versions).
-//
-// Evidence: contenders (the first of them), stale (how many), waiters, head (the next in turn is one of them),
-// lapsed_since of the first that has lapsed.
-func staleFairQueue() inspect.Rule {
-	return lockRule("stale-fair-queue", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func staleFairQueue() rule {
+	return rule{
+		name: "stale-fair-queue", severity: inspect.Warning,
+		means:    "waiters of a fair queue are gone",
+		evidence: "contenders (the first of them), stale (how many), waiters, head (the next in turn is one of them), lapsed_since of the first that has lapsed",
+		do:       "wait; release them",
+		restsOn:  []inspect.Aspect{inspect.AspectWaiters},
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		var stale []inspect.Contender
 		var lapsed time.Time

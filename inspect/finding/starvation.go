@@ -17,11 +17,15 @@ const overtakenBy = 10
 //
 // Cause in the wild: readers that keep coming before a writer; locks without a queue (SET NX and polling); semaphores;
 // a client that lost its place (Redisson #2278, #2883).
-//
-// Evidence: contender, owner, session, client, since of the worst; overtaken; starving (how many waiters); wait_p99_ms
-// where compared.
-func starvation() inspect.Rule {
-	return historyRule("starvation", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func starvation() rule {
+	return rule{
+		name: "starvation", severity: inspect.Warning,
+		means:    "a waiter is overtaken again and again",
+		evidence: "contender (the worst), overtaken, starving (how many waiters), wait_p99_ms where compared",
+		do:       "use a fair lock",
+		restsOn:  []inspect.Aspect{inspect.AspectWaiters}, quiet: true,
+		needsHistory: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		if len(c.History.Overtaken) == 0 {
 			return nil
 		}

@@ -19,12 +19,15 @@ import (
 // Cause in the wild, by library: evidence.cause. Curator CURATOR-79 (an interrupt leaves the znode) and CURATOR-678 (a
 // release that fails on a lost connection forgets it); kazoo #732 and PR #760 (a failed acquire(blocking=False) leaves its
 // znode); samuel/go-zookeeper #229 (a lost reply to create leaves an orphan); Redisson #1626 (a watchdog that never stops).
-//
-// Evidence: contender, owner, session, client, since, held_since of the longest holder; known (exact, at-least, at-most);
-// held_over; limit_ms, and hold_p99_ms where the limit came from the history; waiters.
-func stuckHolder() inspect.Rule {
-	const rule = "stuck-holder"
-	return lockRule(rule, inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func stuckHolder() rule {
+	const name = "stuck-holder"
+	return rule{
+		name: name, severity: inspect.Warning,
+		means:    "held for too long while others wait",
+		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most), held_over, limit_ms, hold_p99_ms where the limit came from the history, waiters",
+		do:       "look at the holder; release it",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Holders) == 0 || !waits(l) || l.Kind == inspect.KindElection || len(l.Holders) < l.Limit || c.Cycle != nil {
 			return nil // nobody waits, or not for a holder
@@ -45,7 +48,7 @@ func stuckHolder() inspect.Rule {
 			confidence = recipe.Possible // it happened before, and ended
 		}
 		message := stuckMessage(c, h, held, how, byHistory)
-		if f := again(c, rule, message, confidence, h); f != nil {
+		if f := again(c, name, message, confidence, h); f != nil {
 			return f
 		}
 		e := about(h)

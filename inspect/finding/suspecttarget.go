@@ -15,11 +15,14 @@ import (
 // only.
 //
 // Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas.
-//
-// Evidence: masters (addresses), locks and on_one (how many, and how many of them on one only), or master and role of a
-// replica; of a lock value, library and masters (addr, says).
-func suspectTarget() inspect.Rule {
-	r := backendRule("suspect-target", inspect.Warning, func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+func suspectTarget() rule {
+	r := rule{
+		name: "suspect-target", severity: inspect.Warning,
+		means:    "servers given as masters of one lock that are most likely none",
+		evidence: "masters (addresses), locks and on_one (how many, and how many of them on one only), or master and role of a replica; of a lock value, library and masters (addr, says)",
+		do:       "give each as a target of its own",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.Redis || len(b.Servers) < 2 || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {
 			return nil // the servers say themselves who is a replica of whom
 		}
@@ -39,8 +42,7 @@ func suspectTarget() inspect.Rule {
 			Advice:     "give each server as a target of its own (redis://HOST:PORT, one after the other); release nothing until then: the locks are most likely held",
 		})
 	})
-	r.Lock = lockRule(r.Name, inspect.Warning, ofOneServer).Lock
-	return r
+	return r.ofLocks(ofOneServer)
 }
 
 // ofOneServer is the finding about a lock that is short of the masters' quorum, and whose library asks no quorum.

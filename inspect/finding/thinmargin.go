@@ -15,10 +15,14 @@ import (
 //
 // Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that was down or too
 // slow for the client, or that restarted empty.
-//
-// Evidence: votes, quorum, without (addr and says of each master that does not hold the value).
-func thinMargin() inspect.Rule {
-	return lockRule("thin-margin", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func thinMargin() rule {
+	return rule{
+		name: "thin-margin", severity: inspect.Warning,
+		means:    "just a quorum of three or more masters",
+		evidence: "votes, quorum, without (addr and says of each master that does not hold the value)",
+		do:       "see why they lack it",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Masters) < 3 || l.Margin != 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended || settling(c) {
 			return nil

@@ -15,10 +15,15 @@ import (
 // alone.
 //
 // Cause in the wild: a watchdog that outlives the work that it was started for: Redisson #1626, #1966, #2714, #7272.
-//
-// Evidence: contender and owner, held_since; held_over, renewals, every_ms, last_renewal; hold_p99_ms where compared.
-func zombieRenewal() inspect.Rule {
-	return historyRule("zombie-renewal", inspect.Warning, func(c *inspect.Case) []inspect.Finding {
+func zombieRenewal() rule {
+	return rule{
+		name: "zombie-renewal", severity: inspect.Warning,
+		means:    "renewed for far longer than usual",
+		evidence: "contender with held_since, held_over, renewals, every_ms, last_renewal, hold_p99_ms where compared",
+		do:       "restart the client",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry}, quiet: true,
+		needsHistory: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l, r := c.Lock, c.History.Renewal
 		h := renewed(c)
 		if h == nil || l.Kind == inspect.KindElection || known(*c).Sub(r.Last) > time.Duration(lateAfter*float64(r.Every)) {

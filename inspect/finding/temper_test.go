@@ -142,9 +142,9 @@ func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
 
 // Every rule about locks is said to rest on something, but for those that need no more than what they name.
 func TestRulesRestOnAspects(t *testing.T) {
-	for _, r := range Rules() {
-		if r.Lock != nil && restsOn(r.Name) == nil && !slices.Contains([]string{"blind", "foreign-value", "sequence-wrap"}, r.Name) {
-			t.Errorf("%s rests on nothing", r.Name)
+	for _, r := range all {
+		if r.lock != nil && r.restsOn == nil && !slices.Contains([]string{"blind", "foreign-value", "sequence-wrap"}, r.name) {
+			t.Errorf("%s rests on nothing", r.name)
 		}
 	}
 }
