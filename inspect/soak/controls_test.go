@@ -134,3 +134,44 @@ func TestCheckersNoticeLies(t *testing.T) {
 		t.Error("a restart is what makes master-restarted true")
 	}
 }
+
+// TestMembersThatDifferExcuseTheirTimeAlone: nothing on another backend, before, or after the sessions of that time have ended.
+func TestMembersThatDifferExcuseTheirTimeAlone(t *testing.T) {
+	f := &faults{}
+	at := time.Now().Add(-time.Hour)
+	end := f.since(at, membersDiffer, zkName)
+	end()
+	f.list[0].to = at.Add(time.Minute)
+	for name, tt := range map[string]struct {
+		lock    string
+		after   time.Duration
+		excused bool
+	}{
+		"meanwhile":       {"zk:/l", 30 * time.Second, true},
+		"on another":      {"five:k", 30 * time.Second, false},
+		"before":          {"zk:/l", -time.Second, false},
+		"its sessions":    {"zk:/l", time.Minute + sessionTimeout, true},
+		"long after that": {"zk:/l", time.Minute + sessionTimeout + 2*late, false},
+	} {
+		e := observed{Event: "forced", At: at.Add(tt.after), Lock: tt.lock}
+		if what := newJudge(newLedger(), f).event(e); (what == "") != tt.excused {
+			t.Errorf("%s: %q", name, what)
+		}
+		doctor := cron{faults: f, notes: newLedger()}
+		seen, err := json.Marshal(map[string]any{"locks": []any{map[string]any{
+			"id": tt.lock, "findings": []inspect.Finding{{Rule: "missing-watch", Severity: inspect.Warning}},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if what := doctor.judge(1, seen, e.At, e.At); (what == "") != tt.excused {
+			t.Errorf("%s: doctor: %q", name, what)
+		}
+	}
+	notes := newLedger()
+	notes.note("", "zk:/l", "n", func(h *hold) { h.asked, h.acquired = at.Add(30*time.Second), at.Add(31*time.Second) })
+	e := observed{Event: "released", At: at.Add(20 * time.Minute), Lock: "zk:/l", Contender: &struct{ Name string }{"n"}}
+	if what := newJudge(notes, f).event(e); what != "" {
+		t.Errorf("a node that one member alone had: %s", what)
+	}
+}

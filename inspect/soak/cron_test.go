@@ -27,13 +27,21 @@ type cron struct {
 
 	mu    sync.Mutex
 	codes map[int]int
-	wrong []string
+	wrong []run
+}
+
+// run is one that seems wrong until all faults of its time are noted.
+type run struct {
+	code     int
+	out      []byte
+	errs     string
+	from, to time.Time
 }
 
 // unreachable are the faults during which, and for a moment after which, something cannot be reached or is said to be away.
 var unreachable = []string{
 	"ensemble", "restart zookeeper", "pause zookeeper", "isolate zookeeper", "pause master", "restart master", "failover", "kill master", "restart sentinel",
-	"cluster failover", "move slot", "restart replica",
+	"cluster failover", "move slot", "restart replica", membersDiffer,
 }
 
 // run runs it every while until ctx ends.
@@ -60,14 +68,21 @@ func (c *cron) once(ctx context.Context) {
 	} else if err != nil {
 		c.t.Error(err)
 	}
-	wrong := c.judge(code, out.Bytes(), from, to)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.codes[code]++
-	if wrong != "" {
-		wrong = from.Format("15:04:05.000") + " doctor: " + wrong + "; " + strings.TrimSpace(errs.String())
-		c.wrong = append(c.wrong, wrong)
-		c.t.Error(wrong)
+	if what := c.judge(code, out.Bytes(), from, to); what != "" {
+		c.t.Logf("%s doctor seems wrong: %s", from.Format("15:04:05.000"), what)
+		c.wrong = append(c.wrong, run{code, out.Bytes(), strings.TrimSpace(errs.String()), from, to})
+	}
+}
+
+// verdict fails the test for the runs that were wrong; all faults are noted.
+func (c *cron) verdict() {
+	for _, r := range c.wrong {
+		if what := c.judge(r.code, r.out, r.from, r.to); what != "" {
+			c.t.Errorf("%s doctor: %s; %s", r.from.Format("15:04:05.000"), what, r.errs)
+		}
 	}
 }
 

@@ -40,8 +40,53 @@ func backendOf(lock string) string {
 	return name
 }
 
+// membersDiffer is the fault that members of an ensemble show different nodes by themselves.
+const membersDiffer = "members differ"
+
+// apart finds a time in which members of the ensemble showed different nodes when something was reported, or while the client
+// of a hold, which may be nil, had to do with it: what one member confirmed another never had. It is over when the sessions
+// of clients that believe otherwise have ended.
+func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
+	_, found := f.find(func(one *fault) bool {
+		if one.kind != membersDiffer || !slices.Contains(one.touches, backend) {
+			return false
+		}
+		during := func(from, to time.Time) bool {
+			return !to.Before(one.from) && (one.to.IsZero() || from.Before(one.to.Add(sessionTimeout+late)))
+		}
+		if during(from, to) {
+			return true
+		}
+		if h == nil {
+			return false
+		}
+		over, ended := h.over()
+		if !ended {
+			over = to
+		}
+		return during(h.asked, over)
+	})
+	return found
+}
+
 // event returns what is wrong with one event; empty: nothing.
 func (j *judge) event(e observed) string {
+	what := j.wrong(e)
+	if what == "" {
+		return ""
+	}
+	var of *hold
+	if h, known := j.notes.find(e.Lock, e.name()); known {
+		of = &h
+	}
+	if j.faults.apart(backendOf(e.Lock), e.At, e.At, of) {
+		j.counts["excused: "+membersDiffer]++
+		return ""
+	}
+	return what
+}
+
+func (j *judge) wrong(e observed) string {
 	j.counts[e.Event]++
 	if e.Event == "finding" {
 		return j.finding(e)
@@ -200,6 +245,9 @@ func (j *judge) finding(e observed) string {
 
 // isTrue reports whether a fault makes a finding true that was reported in a time.
 func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Finding, from, to time.Time) bool {
+	if f.apart(backend, from, to, nil) {
+		return true
+	}
 	_, made := f.find(func(one *fault) bool {
 		lasts, makes := allowed[one.kind][found.Rule]
 		if !makes || !slices.Contains(one.touches, backend) || one.from.After(to) || !one.to.IsZero() && one.to.Add(lasts).Before(from) {

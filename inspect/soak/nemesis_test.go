@@ -25,6 +25,7 @@ type nemesis struct {
 	random  *rand.Rand
 	counts  map[string]int
 	longest time.Duration // of a stop of the watching process
+	agreed  time.Time     // the members of the ensemble showed the same, last
 }
 
 // step does the next thing.
@@ -57,6 +58,32 @@ func (n *nemesis) step() {
 	n.counts[one.name]++
 	n.t.Logf("%s %s", time.Now().Format("15:04:05.000"), one.name)
 	one.do()
+	n.agree()
+}
+
+// agree has the members of the ensemble show the same again. Where they do not, by a defect of theirs (see
+// [servertest.Ensemble.Differing]), nobody can know who holds what: a fault is noted since they last did, and those that differ
+// from their leader take all from it anew.
+func (n *nemesis) agree() {
+	n.t.Helper()
+	from := n.agreed
+	for range 10 {
+		n.w.ensemble.Heal(n.t)
+		apart, whole := n.w.ensemble.Differing()
+		switch {
+		case !whole:
+			continue // an election
+		case len(apart) == 0:
+			n.agreed = time.Now()
+			return
+		}
+		n.t.Logf("%s members differ: %+v", time.Now().Format("15:04:05.000"), apart)
+		n.counts["(members differed)"]++
+		end := n.faults.since(from, membersDiffer, zkName)
+		n.w.ensemble.Rebuild(n.t, apart[0].Member)
+		end()
+	}
+	n.t.Fatal("nemesis: the members of the ensemble differ, whatever is done")
 }
 
 // briefly lasts a fault that clients are to survive.

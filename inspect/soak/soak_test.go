@@ -72,6 +72,7 @@ func TestSoak(t *testing.T) {
 		longest: min(40*time.Second, max(4*time.Second, *lasts/10)),
 	}
 	from := time.Now()
+	n.agreed = from
 	for time.Since(from) < *lasts {
 		n.step()
 		time.Sleep(between(n.random, 500, 4000))
@@ -97,6 +98,7 @@ func TestSoak(t *testing.T) {
 	end()
 	stop()
 	running.Wait()
+	doctor.verdict()
 	events := tells.since(0, quiet)
 	judgeRest(t, judge, events[min(<-judged, len(events)):])
 	for _, by := range []string{observerName, watchName} {
@@ -129,12 +131,16 @@ func plant(t *testing.T, w *world) {
 	}
 }
 
+// hindsight is the time after which all about a moment is noted: the clients' waits have ended, and so have two steps of the
+// nemesis, after which it looks whether the members of the ensemble agree.
+const hindsight = 3 * time.Minute
+
 // judgeOn judges events, each a while after it was reported, so that the clients' notes are there, until ctx ends. It
 // returns how many it has judged.
 func judgeOn(ctx context.Context, t *testing.T, j *judge, tells *story) int {
 	n := 0
 	for pause(ctx, 2*time.Second) {
-		some := tells.since(n, time.Now().Add(-longestWait-late))
+		some := tells.since(n, time.Now().Add(-hindsight))
 		judgeRest(t, j, some)
 		n += len(some)
 	}

@@ -269,18 +269,26 @@ func (e *Ensemble) leads() (leader int, whole bool) {
 }
 
 // mode of a server by its own report; empty when it does not serve.
-func mode(addr string) string {
+func mode(addr string) string { return after(ask(addr, "srvr"), "Mode: ") }
+
+// ask returns a server's answer to a four-letter word; empty when there is none.
+func ask(addr, word string) string {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return ""
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
+	if _, err := io.WriteString(conn, word); err != nil {
 		return ""
 	}
 	text, _ := io.ReadAll(conn)
-	_, rest, _ := strings.Cut(string(text), "Mode: ")
-	word, _, _ := strings.Cut(rest, "\n")
-	return word
+	return string(text)
+}
+
+// after is the rest of the line in which a label stands.
+func after(text, label string) string {
+	_, rest, _ := strings.Cut(text, label)
+	line, _, _ := strings.Cut(rest, "\n")
+	return line
 }

@@ -1,0 +1,95 @@
+package servertest
+
+import (
+	"io"
+	"net"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// canned is a server that answers four-letter words with fixed texts, in turn where there are several; "" as a word: nothing.
+func canned(t *testing.T, answers map[string][]string) *ZooKeeper {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { l.Close(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			word := make([]byte, 4)
+			if _, err := io.ReadFull(c, word); err == nil {
+				texts := answers[string(word)]
+				_, _ = io.WriteString(c, texts[0])
+				if len(texts) > 1 {
+					answers[string(word)] = texts[1:]
+				}
+			}
+			c.Close()
+		}
+	}()
+	return &ZooKeeper{Addr: l.Addr().String()}
+}
+
+func TestMembersThatDifferAreFound(t *testing.T) {
+	const head = "SessionTracker dump:\nGlobal Sessions(1):\n0x1\t8000ms\nephemeral nodes dump:\nSessions with Ephemerals (2):\n0x1:\n"
+	srvr := func(mode, zxid string) []string { return []string{"Zxid: " + zxid + "\nMode: " + mode + "\nNode count: 9\n"} }
+	dump := func(lists ...string) []string {
+		for i := range lists {
+			lists[i] = head + lists[i]
+		}
+		return lists
+	}
+	const all, one = "\t/l/a\n\t/l/b\n", "\t/l/a\n"
+	for name, tt := range map[string]struct {
+		modes   [3]string
+		dumps   [3][]string
+		want    []Apart
+		unknown bool
+	}{
+		"all show the same":      {dumps: [3][]string{dump(all), dump(all), dump(all)}},
+		"one has less":           {dumps: [3][]string{dump(all), dump(one), dump(all)}, want: []Apart{{Member: 1, Fewer: []string{"/l/b"}}}},
+		"one has more":           {dumps: [3][]string{dump(one), dump(one), dump(all)}, want: []Apart{{Member: 2, More: []string{"/l/b"}}}},
+		"one was asked too soon": {dumps: [3][]string{dump(all), dump(one, all), dump(all)}},
+		"no leader":              {modes: [3]string{"", "follower", "follower"}, dumps: [3][]string{dump(all), dump(one), dump(all)}, unknown: true},
+		"one says nothing":       {dumps: [3][]string{dump(all), {"not serving"}, dump(all)}, unknown: true},
+	} {
+		if tt.modes == [3]string{} {
+			tt.modes = [3]string{"leader", "follower", "follower"}
+		}
+		e := &Ensemble{}
+		for i, mode := range tt.modes {
+			e.Members = append(e.Members, canned(t, map[string][]string{"srvr": srvr(mode, "0x100000007"), "dump": tt.dumps[i]}))
+		}
+		if got, whole := e.Differing(); whole == tt.unknown || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %+v, %v", name, got, whole)
+		}
+	}
+	e := &Ensemble{Members: []*ZooKeeper{
+		canned(t, map[string][]string{"srvr": srvr("leader", "0x100000007")}),
+		canned(t, map[string][]string{"srvr": {srvr("follower", "0x100000006")[0], srvr("follower", "0x100000007")[0]}}),
+	}}
+	if !e.follow(0x100000007, time.Minute) {
+		t.Error("a member that catches up does not follow")
+	}
+	if e.follow(0x100000008, time.Millisecond) {
+		t.Error("a member that lags follows")
+	}
+}
+
+// TestAMemberIsRebuilt: it has what its leader has, and none of what was its own.
+func TestAMemberIsRebuilt(t *testing.T) {
+	e := StartEnsemble(t, EnsembleConfig{Tick: 100 * time.Millisecond})
+	member := (e.Leader(t) + 1) % len(e.Members)
+	e.Rebuild(t, member)
+	if apart, whole := e.Differing(); !whole || len(apart) > 0 {
+		t.Errorf("%+v, %v", apart, whole)
+	}
+}
