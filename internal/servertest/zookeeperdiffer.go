@@ -21,10 +21,19 @@ type Apart struct {
 // Differing finds the members that do not have the ephemeral nodes which their leader has, although they have taken in all that it
 // had; false when the ensemble is not whole, so that nobody can tell.
 //
-// ZooKeeper 3.8 gets there by itself when connections between members break during an election or just after it: a member goes
-// on with its tree in memory although its log lacks or has other transactions (ZOOKEEPER-4712, ZOOKEEPER-4785). What was
-// confirmed is then missing on one member, or there again, until an election happens to make it load all anew.
+// ZooKeeper 3.8.0 gets there by itself, with nothing but plain clients, when connections between members break during an election
+// or just after it (ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways). What was confirmed is then missing on one member, or
+// there again, through many elections, until it happens to load all anew.
 func (e *Ensemble) Differing() (list []Apart, whole bool) {
+	// Until the first transaction after an election a follower reports its newest one of before.
+	if leader, ok := e.leads(); !ok || e.commits(leader, commitTimeout) != nil {
+		return nil, false
+	}
+	return e.differing()
+}
+
+// differing is Differing once there was a transaction since the election.
+func (e *Ensemble) differing() (list []Apart, whole bool) {
 	const looks = 3 // a node that was created or deleted just now is on all members, or on none, within two
 	more, fewer := map[int]map[string]int{}, map[int]map[string]int{}
 	for i := range e.Members {
@@ -100,8 +109,8 @@ func ephemerals(dump string) map[string]bool {
 	}
 	paths := map[string]bool{}
 	for line := range strings.Lines(list) {
-		if path, ok := strings.CutPrefix(line, "\t"); ok {
-			paths[strings.TrimSpace(path)] = true
+		if strings.HasPrefix(line, "\t/") { // the sessions' connections follow, in another form
+			paths[strings.TrimSpace(line)] = true
 		}
 	}
 	return paths
