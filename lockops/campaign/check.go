@@ -75,7 +75,7 @@ func Check(h *History, rule func(lock string) Rule) Verdict {
 		holds, promise := h.of(lock), rule(lock)
 		checkExclusion(h, holds, promise, &v)
 		if promise.Tokens {
-			checkTokens(holds, promise, &v)
+			checkTokens(h, holds, promise, &v)
 		}
 		if promise.Readers == "" {
 			checkLinear(h, lock, holds, promise.Permits, &v)
@@ -115,6 +115,10 @@ func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
 // overlap judges that next was granted while others held the lock. Those do not count whose process did not run, or whom the
 // nemesis had taken out of the lock: the one that stopped last of the rest is to blame.
 func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
+	if h.tookEarlier(next) {
+		v.Forced++
+		return
+	}
 	var paused, forced bool
 	guilty := slices.DeleteFunc(slices.Clone(against), func(a *Hold) bool {
 		switch {
@@ -143,7 +147,7 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 }
 
 // checkTokens looks for a grant with a token that is not above those of all who had stopped before it was asked for.
-func checkTokens(holds []*Hold, rule Rule, v *Verdict) {
+func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	for i, next := range holds {
 		if next.Token == 0 {
 			continue
@@ -152,7 +156,7 @@ func checkTokens(holds []*Hold, rule Rule, v *Verdict) {
 			if rule.Readers != "" && next.Kind == rule.Readers && before.Kind == rule.Readers {
 				continue
 			}
-			if before.Token != 0 && before.Confirmed < next.Granted && before.Token >= next.Token {
+			if before.Token != 0 && before.Confirmed < next.Granted && before.Token >= next.Token && !h.tookEarlier(next) {
 				v.add("tokens", next.Lock, "worker %d was granted it with token %#x after worker %d had released it with %#x",
 					next.Worker, next.Token, before.Worker, before.Token)
 				return

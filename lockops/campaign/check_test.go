@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"lockscope/internal/failpoint"
 )
 
 // ms is a time of these histories.
@@ -29,6 +31,12 @@ func held(worker int, from, to int64, token uint64, lost bool) []Record {
 func TestChecksFindWhatIsWrong(t *testing.T) {
 	stall := Record{Worker: 1, Op: OpStall, Since: ms(120), At: ms(300)}
 	forced := Record{Op: OpForced, Lock: "l", Since: ms(60), At: ms(70)}
+	stood := Record{Worker: 2, Op: OpStood, Text: failpoint.Granted, At: ms(55)}
+	// slow is granted its lock long after it has asked for it.
+	slow := held(2, 50, 200, 2, false)
+	slow[1].At = ms(150)
+	older := held(2, 50, 200, 1, false)
+	older[1].At = ms(150)
 	ofAnother := forced
 	ofAnother.Name = "another"
 	for _, tt := range []struct {
@@ -46,6 +54,11 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		{"another's process stood still", [][]Record{held(2, 0, 300, 1, true), {stall}, held(3, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
 		{"told late, and forced", [][]Record{held(1, 0, 300, 1, true), {forced}, held(2, 150, 200, 2, false)}, mutexRule, nil},
 		{"told late, another was forced", [][]Record{held(1, 0, 300, 1, true), {ofAnother}, held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
+		{"the report of a grant stood, and it was forced meanwhile", [][]Record{held(1, 80, 300, 1, false), {stood, forced}, slow}, mutexRule, nil},
+		{"the report stood", [][]Record{held(1, 80, 300, 1, false), {stood}, slow}, mutexRule, []string{"two holders", "history"}},
+		{"an older token whose report stood, and it was forced", [][]Record{held(1, 80, 100, 2, false), {stood, forced}, older}, mutexRule, nil},
+		{"an older token whose report stood", [][]Record{held(1, 80, 100, 2, false), {stood}, older}, mutexRule, []string{"tokens"}},
+		{"an older token of one that was forced", [][]Record{held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
 		{"tokens that fall", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 1, false)}, mutexRule, []string{"tokens"}},
 		{"tokens that stay", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 2, false)}, mutexRule, []string{"tokens"}},
 		{"two of two permits", [][]Record{held(1, 0, 300, 0, false), held(2, 150, 200, 0, false)}, Rule{Permits: 2}, nil},

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"lockscope/internal/failpoint"
 )
 
 // never is an end that was not seen.
@@ -37,6 +39,7 @@ type History struct {
 	Holds   []*Hold  // those that were granted, by the time of it
 	Killed  map[int]int64
 	stalls  map[int][]Record
+	stood   map[int][]Record // at a failpoint
 	forced  map[string][]Record
 }
 
@@ -48,7 +51,7 @@ type holdKey struct {
 // NewHistory joins reports. Killed says which workers were killed, and when at the latest: what they held they held until
 // then.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
-	h := &History{Killed: killed, stalls: map[int][]Record{}, forced: map[string][]Record{}}
+	h := &History{Killed: killed, stalls: map[int][]Record{}, stood: map[int][]Record{}, forced: map[string][]Record{}}
 	for _, r := range reports {
 		h.Records = append(h.Records, r...)
 	}
@@ -58,6 +61,8 @@ func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 		switch r.Op {
 		case OpStall:
 			h.stalls[r.Worker] = append(h.stalls[r.Worker], r)
+		case OpStood:
+			h.stood[r.Worker] = append(h.stood[r.Worker], r)
 		case OpForced:
 			h.forced[r.Lock] = append(h.forced[r.Lock], r)
 		case OpAcquire, OpTry:
@@ -119,6 +124,15 @@ func (h *History) ran(worker int, from, to int64) time.Duration {
 func (h *History) wasForced(hold *Hold, until int64) bool {
 	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
 		return f.At >= hold.Called && f.Since <= until && (f.Name == "" || f.Name == hold.Name)
+	})
+}
+
+// tookEarlier reports whether the nemesis took a holder out of its lock after it had been granted it, and before that was
+// reported: its grant stood at a failpoint, and is older than the report. Nobody has told it by then, if what would have told
+// it stood still as well.
+func (h *History) tookEarlier(hold *Hold) bool {
+	return h.wasForced(hold, hold.Granted) && slices.ContainsFunc(h.stood[hold.Worker], func(s Record) bool {
+		return s.Text == failpoint.Granted && s.At > hold.Called && s.At < hold.Granted
 	})
 }
 
