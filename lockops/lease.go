@@ -47,10 +47,10 @@ const (
 // run starts to keep the lease, unless ctx, the session or the lease itself has ended: that is errRanOut.
 func (l *lease) run(ctx context.Context) error {
 	now := time.Now()
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return because(ctx)
-	case !now.Before(l.until.Add(-early)):
+	}
+	if !now.Before(l.until.Add(-early)) {
 		return errRanOut
 	}
 	l.mu.Lock()
