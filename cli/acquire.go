@@ -28,6 +28,7 @@ type acquisition struct {
 	output   string
 	command  []string
 	printing sync.Mutex
+	trail    *ownTrail
 }
 
 func (a *app) acquireCommand() *cobra.Command {
@@ -74,6 +75,9 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return q.setup.explain(q.notAcquired(ctx, err))
 	}
+	q.trail = q.newOwnTrail(q.setup)
+	defer q.trail.close()
+	q.trail.acquired(q.target, q.id, hold)
 	q.report("acquired", hold)
 	err = q.keep(ctx, hold)
 	return errors.Join(err, q.giveBack(hold))
@@ -203,10 +207,13 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case errors.Is(err, lockops.ErrLost):
+		q.trail.lost(hold)
 		return nil // reported when it happened
 	case err != nil:
+		q.trail.failed(hold, err)
 		return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
 	}
+	q.trail.released(hold)
 	q.report("released", hold)
 	return nil
 }

@@ -27,6 +27,7 @@ type action struct {
 	dryRun bool
 	yes    bool
 	output string
+	reason string
 	setup  setup
 }
 
@@ -36,6 +37,7 @@ func (r *action) flags(command *cobra.Command) {
 	flags.StringVar(&r.owner, "owner", "", "the contender's `NAME` as ls or show prints it, or its value_digest")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
+	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT` for the audit file; a profile of environment production asks for it")
 	outputFlag(command, &r.output, "text", "json")
 	_ = command.RegisterFlagCompletionFunc("owner", r.completeOwner) // fails for a flag that is not there only
 }
@@ -62,7 +64,7 @@ func (r *action) check(ctx context.Context, args []string) (act.Request, error) 
 		return request, err
 	}
 	_, err = r.setup.backendOf(id)
-	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter}, err
+	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter, Why: r.reason}, err
 }
 
 // releasers of the setup; without an audit file, so that they can only preview, for --dry-run.
@@ -96,17 +98,29 @@ func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act
 }
 
 // confirm returns the form of the operator's agreement, for the audit; without it, an error with the reason. does says in
-// words what is agreed to.
-func (r *action) confirm(p act.Preview, show func(io.Writer, act.Preview), does string) (string, error) {
-	if r.yes {
+// words what is agreed to. In production it asks for why, too, and puts that into the request.
+func (r *action) confirm(p *act.Preview, show func(io.Writer, act.Preview), does string) (string, error) {
+	needs := p.Request.Why == "" && r.setup.profile.Environment == "production"
+	_, asks := terminal(r.Stdin)
+	switch {
+	case needs && (r.yes || !asks):
+		return "", errors.New("the profile's environment is production: say why (give --reason)")
+	case r.yes:
 		return "--yes", nil
-	}
-	if _, ok := terminal(r.Stdin); !ok {
+	case !asks:
 		return "", errors.New("there is no terminal to ask on (give --yes)")
 	}
-	show(r.Stderr, p)
+	in := bufio.NewReader(r.Stdin)
+	show(r.Stderr, *p)
+	if needs {
+		fmt.Fprint(r.Stderr, "this is production; why: ")
+		why, _ := in.ReadString('\n')
+		if p.Request.Why = strings.TrimSpace(why); p.Request.Why == "" {
+			return "", errors.New("no reason was given")
+		}
+	}
 	fmt.Fprintf(r.Stderr, "type %s to %s: ", inspect.Escape(p.Request.ID.Path), does)
-	line, _ := bufio.NewReader(r.Stdin).ReadString('\n')
+	line, _ := in.ReadString('\n')
 	typed, err := inspect.Unescape(strings.TrimRight(line, "\r\n"))
 	if err != nil || typed != p.Request.ID.Path {
 		return "", fmt.Errorf("what was typed is not %s", inspect.Escape(p.Request.ID.Path))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
+	"lockscope/lockops/act"
 	"lockscope/lockops/contend"
 	"lockscope/tui/lab"
 )
@@ -27,6 +29,7 @@ type labDriver struct {
 	label string
 	// forget a lock that was made for a run and is needed no more.
 	forget func(inspect.ID)
+	trail  *ownTrail
 
 	mu       sync.Mutex
 	closed   bool
@@ -41,10 +44,10 @@ type labSession struct {
 	session lockops.Session
 }
 
-func (a *app) newLab(s setup, forget func(inspect.ID)) *labDriver {
+func (a *app) newLab(s setup, audit *act.Audit, forget func(inspect.ID)) *labDriver {
 	host, _ := os.Hostname()
 	return &labDriver{
-		app: a, setup: s, forget: forget, label: fmt.Sprintf("%s:%d", host, os.Getpid()), sessions: make(map[string]*labSession),
+		app: a, setup: s, forget: forget, trail: &ownTrail{app: a, audit: audit, holds: make(map[*lockops.Hold]act.Owned)}, label: fmt.Sprintf("%s:%d", host, os.Getpid()), sessions: make(map[string]*labSession),
 		holds: make(map[*labHold]bool), runs: make(map[*contend.Run]bool),
 	}
 }
@@ -120,21 +123,38 @@ func (l *labDriver) Acquire(ctx context.Context, o lab.Order, waiting func(name 
 	if o.Try {
 		acquire = locker.TryAcquire
 	}
-	return l.held(ctx, locker, acquire)
+	return l.held(ctx, taken{q.target, o.Lock, locker}, acquire)
+}
+
+// taken is a lock that is taken by hand, and its backend.
+type taken struct {
+	target connect.Target
+	id     inspect.ID
+	locker lockops.Locker
 }
 
 // held takes a lock and remembers the hold.
-func (l *labDriver) held(ctx context.Context, locker lockops.Locker, acquire func(context.Context) (*lockops.Hold, error)) (lab.Held, error) {
+func (l *labDriver) held(ctx context.Context, of taken, acquire func(context.Context) (*lockops.Hold, error)) (lab.Held, error) {
 	hold, err := acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h := &labHold{hold, l, locker}
+	h := &labHold{hold, l, of}
+	l.trail.acquired(of.target, of.id, hold)
 	l.mu.Lock()
 	closed := l.closed
-	maps.DeleteFunc(l.holds, func(h *labHold, _ bool) bool { return h.Context().Err() != nil }) // lost ones
+	var lost []*labHold
+	for other := range l.holds {
+		if other.Context().Err() != nil {
+			lost = append(lost, other)
+			delete(l.holds, other)
+		}
+	}
 	l.holds[h] = true
 	l.mu.Unlock()
+	for _, other := range lost {
+		l.trail.lost(other.Hold)
+	}
 	if closed {
 		l.release(h)
 		return nil, lockops.ErrClosed
@@ -170,8 +190,8 @@ func (l *labDriver) session(ctx context.Context, q *lockChoice) (lockops.Session
 // labHold is a hold that knows its lock.
 type labHold struct {
 	*lockops.Hold
-	lab    *labDriver
-	locker lockops.Locker
+	lab *labDriver
+	of  taken
 }
 
 // Reenter takes the lock again inside of the hold.
@@ -179,7 +199,7 @@ func (h *labHold) Reenter(ctx context.Context) (lab.Held, error) {
 	inside, cancel := context.WithCancel(h.Context())
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	return h.lab.held(inside, h.locker, h.locker.Acquire)
+	return h.lab.held(inside, h.of, h.of.locker.Acquire)
 }
 
 // Release gives it back.
@@ -187,7 +207,16 @@ func (h *labHold) Release(ctx context.Context) error {
 	h.lab.mu.Lock()
 	delete(h.lab.holds, h)
 	h.lab.mu.Unlock()
-	return h.Hold.Release(ctx)
+	err := h.Hold.Release(ctx)
+	switch {
+	case err == nil:
+		h.lab.trail.released(h.Hold)
+	case errors.Is(err, lockops.ErrLost):
+		h.lab.trail.lost(h.Hold)
+	default:
+		h.lab.trail.failed(h.Hold, err)
+	}
+	return err
 }
 
 // Contend starts a run on a lock of its own.

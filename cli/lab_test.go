@@ -28,7 +28,7 @@ func labOn(t *testing.T, urls ...string) *labDriver {
 	}
 	a := &app{Environment: Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
 	a.timeout = 5 * time.Second
-	l := a.newLab(setup{targets: targets}, func(inspect.ID) {})
+	l := a.newLab(setup{targets: targets}, nil, func(inspect.ID) {})
 	t.Cleanup(l.close)
 	return l
 }

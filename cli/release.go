@@ -71,7 +71,7 @@ func (r *release) run(ctx context.Context, args []string) error {
 		show(to, preview)
 		return r.report(request, looked, nil)
 	}
-	confirmed, err := r.confirm(preview, show, "release it")
+	confirmed, err := r.confirm(&preview, show, "release it")
 	if err != nil {
 		looked.Reason = act.Declined
 		return r.report(request, looked, err)

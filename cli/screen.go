@@ -115,7 +115,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		all.forcing = observer.Forced
 		options.Release = func(backend string) (act.Releaser, bool) { return all.of(backend) }
 		if !o.replay {
-			locks := a.newLab(s, observer.Forget)
+			locks := a.newLab(s, all.audit, observer.Forget)
 			defer locks.close()
 			options.Lab = locks
 		}

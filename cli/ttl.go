@@ -72,7 +72,7 @@ func (r *setTTL) run(ctx context.Context, args []string) error {
 		r.show(to, preview)
 		return r.report(request, looked, preview.Votes, nil)
 	}
-	confirmed, err := r.confirm(preview, r.show, "set its TTL")
+	confirmed, err := r.confirm(&preview, r.show, "set its TTL")
 	if err != nil {
 		looked.Reason = act.Declined
 		return r.report(request, looked, preview.Votes, err)

@@ -40,6 +40,8 @@ type Request struct {
 	// TTL that the lock's key is to have left, where the contender is to keep it (see CheckTTL); 0 asks for a release. Only keys of
 	// Redis have one.
 	TTL time.Duration
+	// Why the operator does it, for the audit file; may be empty.
+	Why string
 }
 
 // action is the request's name in the audit file.
@@ -142,6 +144,7 @@ type Releaser interface {
 
 // audited writes the intent, acts, and writes the result. Without the first line nothing is done.
 func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
+	intent.ActionID = actionID()
 	if err := a.write(intent.as(phaseIntent)); err != nil {
 		return Result{Reason: NoAudit}, err
 	}

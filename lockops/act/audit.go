@@ -1,6 +1,8 @@
 package act
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,10 +62,19 @@ const (
 	phaseLate   phase = "late"
 )
 
+// The phases of a lock that was taken by hand.
+const (
+	phaseAcquired phase = "acquired"
+	phaseReleased phase = "released"
+	phaseLost     phase = "lost"
+)
+
 // line is one line of the file.
 type line struct {
 	At    time.Time `json:"at"`
 	Phase phase     `json:"phase"`
+	// ActionID is the same in all lines of one action.
+	ActionID string `json:"action_id"`
 	actor
 	Action string `json:"action"`
 	target
@@ -73,7 +84,9 @@ type line struct {
 	Role inspect.ContenderState `json:"role"`
 	// Confirmed is the operator's way of confirming: typed, --yes.
 	Confirmed string `json:"confirmed"`
-	Released  *bool  `json:"released,omitempty"`
+	// Why is the reason that the operator gave.
+	Why      string `json:"why,omitempty"`
+	Released *bool  `json:"released,omitempty"`
 	// TTLMillis is the TTL asked for, in milliseconds, of an action ttl; Set: it was set.
 	TTLMillis int64 `json:"ttl_ms,omitempty"`
 	Set       *bool `json:"set,omitempty"`
@@ -135,6 +148,13 @@ func (l line) outcome(p phase, r Result, err error) line {
 		after.HoldersAfter = append(after.HoldersAfter, name)
 	}
 	return after
+}
+
+// actionID is a random number that the lines of one action have in common.
+func actionID() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return hex.EncodeToString(random[:])
 }
 
 // DefaultAuditPath is $XDG_STATE_HOME/lockscope/audit.jsonl, below ~/.local/state where that is not set.

@@ -271,7 +271,7 @@ func (r *Redis) Execute(ctx context.Context, p Preview, confirmed string) (Resul
 	}
 	r = r.serving(ctx, p.Request.ID.Path)
 	intent := line{
-		Action: p.Request.action(), TTLMillis: p.Request.TTL.Milliseconds(),
+		Action: p.Request.action(), Why: inspect.Escape(p.Request.Why), TTLMillis: p.Request.TTL.Milliseconds(),
 		target: r.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
 		Owner: evidence{Value: valueDigest(p.Seen)},
 	}

@@ -138,7 +138,7 @@ func (z *ZooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (R
 		return Result{Reason: p.Refused, Detail: p.Detail, Seen: p.Seen}, nil
 	}
 	intent := line{
-		Action: p.Request.action(),
+		Action: p.Request.action(), Why: inspect.Escape(p.Request.Why),
 		target: z.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
 		Owner: evidence{
 			Name: p.Seen.Name.String(), Czxid: fmt.Sprintf("%#x", p.Seen.Czxid),

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/lockops/act"
+)
+
+// auditTrail is one run of the command audit.
+type auditTrail struct {
+	*app
+	file   string
+	lock   string
+	since  string
+	output string
+}
+
+func (a *app) auditCommand() *cobra.Command {
+	r := &auditTrail{app: a}
+	command := &cobra.Command{
+		Use:   "audit [verify]",
+		Short: "Say who acted on which lock, when, why, and what came of it",
+		Example: "  lockscope audit --since 24h\n" +
+			"  lockscope audit --lock redis:lock:orders -o json\n" +
+			"  lockscope audit verify",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args) == 1 && args[0] != "verify" {
+				return usageError("audit takes no argument but verify")
+			}
+			return nil
+		},
+		ValidArgs: []string{"verify"},
+		RunE:      func(_ *cobra.Command, args []string) error { return r.run(len(args) == 1) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.file, "file", "", "the audit `FILE` (default: that of this user)")
+	flags.StringVar(&r.lock, "lock", "", "only actions on this `LOCK`")
+	flags.StringVar(&r.since, "since", "", "only actions since `TIME`: a span such as 24h, or RFC 3339")
+	outputFlag(command, &r.output, "text", "json")
+	return command
+}
+
+func (r *auditTrail) run(verify bool) error {
+	if err := oneOf(r.output, "text", "json"); err != nil {
+		return err
+	}
+	from, err := r.from()
+	if err != nil {
+		return err
+	}
+	if r.lock != "" {
+		id, err := inspect.ParseID(r.lock)
+		if err != nil {
+			return err
+		}
+		r.lock = id.String()
+	}
+	if r.file == "" {
+		if r.file, err = act.DefaultAuditPath(r.Getenv); err != nil {
+			return err
+		}
+	}
+	trail, err := act.ReadTrail(r.file)
+	if err != nil {
+		return exit(exitUnreachable, "%w", err)
+	}
+	var records []act.Record
+	for i := range trail.Records {
+		if rec := &trail.Records[i]; !rec.At.Before(from) && (r.lock == "" || rec.Lock == r.lock) {
+			records = append(records, *rec)
+		}
+	}
+	if trail.Damaged > 0 {
+		r.say("%s: %d lines cannot be read", r.file, trail.Damaged)
+	}
+	if verify {
+		return r.verify(records, trail.Damaged)
+	}
+	if r.output == "json" {
+		return r.printJSON(auditJSON(records))
+	}
+	r.print(records)
+	return nil
+}
+
+// from is the time that --since says; zero without.
+func (r *auditTrail) from() (time.Time, error) {
+	if r.since == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(r.since); err == nil && d >= 0 {
+		return r.Now().Add(-d), nil
+	}
+	at, err := time.Parse(time.RFC3339, r.since)
+	if err != nil {
+		return at, usageError("--since %q: give a span such as 24h, or a time such as 2026-11-22T09:00:00Z", r.since)
+	}
+	return at, nil
+}
+
+// verify reports what the trail does not tell: lines that cannot be read, and actions without an outcome.
+func (r *auditTrail) verify(records []act.Record, damaged int) error {
+	unknown := 0
+	for i := range records {
+		if rec := &records[i]; rec.Outcome == "unknown" {
+			unknown++
+			r.print([]act.Record{*rec})
+		}
+	}
+	if unknown+damaged > 0 {
+		return exit(exitNo, "%s: %d actions of unknown outcome, %d damaged lines", r.file, unknown, damaged)
+	}
+	if r.output == "text" {
+		fmt.Fprintf(r.Stdout, "%d actions, each with its outcome\n", len(records))
+	}
+	return nil
+}
+
+func (r *auditTrail) print(records []act.Record) {
+	for i := range records {
+		rec := &records[i]
+		what := rec.Outcome
+		if rec.Reason != "" {
+			what += " (" + string(rec.Reason) + ")"
+		}
+		line := fmt.Sprintf("%s  %-7s  %-9s  %s  owner %s  by %s@%s", rec.At.UTC().Format(time.RFC3339), rec.Action, what, rec.Lock, rec.Owner, rec.User, rec.Host)
+		for _, more := range [][2]string{{"confirmed", rec.Confirmed}, {"why", rec.Why}, {"detail", rec.Detail}, {"error", rec.Error}} {
+			if more[1] != "" {
+				line += "  " + more[0] + " " + more[1]
+			}
+		}
+		fmt.Fprintln(r.Stdout, describe.Printable(line))
+	}
+}
+
+// auditRecord is an element of the command's JSON.
+type auditRecord struct {
+	At        time.Time         `json:"at"`
+	Ended     *time.Time        `json:"ended"`
+	Action    string            `json:"action"`
+	Lock      string            `json:"lock"`
+	Owner     string            `json:"owner"`
+	User      string            `json:"user"`
+	Host      string            `json:"host"`
+	Profile   string            `json:"profile"`
+	Confirmed string            `json:"confirmed"`
+	Why       string            `json:"why"`
+	Outcome   string            `json:"outcome"`
+	Reason    act.Reason        `json:"reason"`
+	Detail    string            `json:"detail"`
+	Error     string            `json:"error"`
+	Lines     []json.RawMessage `json:"lines"`
+}
+
+func auditJSON(records []act.Record) []auditRecord {
+	list := make([]auditRecord, 0, len(records))
+	for i := range records {
+		r := &records[i]
+		one := auditRecord{
+			At: r.At, Action: r.Action, Lock: r.Lock, Owner: r.Owner, User: r.User, Host: r.Host, Profile: r.Profile, Confirmed: r.Confirmed,
+			Why: r.Why, Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail, Error: r.Error, Lines: r.Lines,
+		}
+		if !r.Ended.IsZero() {
+			one.Ended = &r.Ended
+		}
+		list = append(list, one)
+	}
+	return list
+}

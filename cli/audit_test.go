@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// TestTheAuditTrailIsRead: what was acted on, by whom, why, and what came of it, filtered by lock and time; locks taken by hand
+// are in it; damage and missing outcomes are found.
+func TestTheAuditTrailIsRead(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
+	client.Set(t.Context(), "lock:a", value, 0)
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	target := "redis://" + server.Addr
+	do := func(code int, args ...string) outcome {
+		t.Helper()
+		got := runIn(t, t.Context(), env, args...)
+		if got.code != code {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		return got
+	}
+	trail := func(args ...string) []auditRecord {
+		t.Helper()
+		var list []auditRecord
+		if err := json.Unmarshal([]byte(do(0, append([]string{"audit", "-o", "json"}, args...)...).stdout), &list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if list := trail(); len(list) != 0 {
+		t.Errorf("without a file: %+v", list)
+	}
+	do(1, "release", "redis:lock:a", target, "--owner", "another", "--yes") // refused in the preview: nothing is begun
+	do(0, "ttl", "redis:lock:a", target, "--owner", value, "--set", "10m", "--yes", "--reason", "its worker is gone, ticket 7")
+	do(0, "release", "redis:lock:a", target, "--owner", value, "--yes")
+	do(0, "acquire", "redis:lock:b", target, "--", "true")
+	list := trail()
+	var got []string
+	for _, r := range list {
+		got = append(got, r.Action+" "+r.Lock+" "+r.Outcome)
+		if r.User == "" || r.Host == "" || r.Ended == nil || len(r.Lines) != 2 || !strings.HasPrefix(r.Owner, "sha256:") {
+			t.Errorf("record %+v", r)
+		}
+	}
+	if want := "ttl redis:lock:a done, release redis:lock:a done, acquire redis:lock:b released"; strings.Join(got, ", ") != want {
+		t.Errorf("trail %q, want %q", got, want)
+	}
+	if list[0].Why != "its worker is gone, ticket 7" || list[0].Confirmed != "--yes" {
+		t.Errorf("record %+v", list[0])
+	}
+	if list := trail("--lock", "redis:lock:b"); len(list) != 1 || list[0].Action != "acquire" {
+		t.Errorf("of one lock: %+v", list)
+	}
+	if list := trail("--since", "2999-01-01T00:00:00Z"); len(list) != 0 {
+		t.Errorf("of the future: %+v", list)
+	}
+	if list := trail("--since", "1h"); len(list) != 3 {
+		t.Errorf("of an hour: %+v", list)
+	}
+	if text := do(0, "audit").stdout; strings.Count(text, "\n") != 3 || !strings.Contains(text, "why its worker is gone, ticket 7") {
+		t.Errorf("text:\n%s", text)
+	}
+	do(2, "audit", "--since", "yesterday")
+	do(2, "audit", "check")
+	do(0, "audit", "verify")
+	path := filepath.Join(env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := strings.Join(strings.SplitAfter(string(text), "\n")[:3], "") + `{"at":"2026-` // the end of the release is missing
+	if err := os.WriteFile(path, []byte(cut), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := do(1, "audit", "verify"); !strings.Contains(got.stderr, "1 actions of unknown outcome, 1 damaged lines") || !strings.Contains(got.stdout, "release  unknown") {
+		t.Errorf("damaged: %+v", got)
+	}
+}
+
+// TestProductionAsksWhy: without a terminal to ask on, an action in production needs a reason, which the audit keeps.
+func TestProductionAsksWhy(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
+	if err := server.Mini.Set("lock:a", value); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := "default: prod\nprofiles:\n  prod:\n    targets: [\"redis://" + server.Addr + "\"]\n    environment: production\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	release := []string{"release", "redis:lock:a", "--config", file, "--owner", value, "--yes", "-o", "json"}
+	if got := runIn(t, t.Context(), env, release...); got.code != 1 || !strings.Contains(got.stdout, `"reason": "declined"`) || !strings.Contains(got.stderr, "--reason") || !server.Mini.Exists("lock:a") {
+		t.Errorf("without a reason: %+v", got)
+	}
+	if got := runIn(t, t.Context(), env, append(release, "--dry-run")...); got.code != 0 {
+		t.Errorf("a dry run needs none: %+v", got)
+	}
+	if got := runIn(t, t.Context(), env, append(release, "--reason", "stuck since noon")...); got.code != 0 || server.Mini.Exists("lock:a") {
+		t.Errorf("with a reason: %+v", got)
+	}
+	if got := runIn(t, t.Context(), env, "audit"); !strings.Contains(got.stdout, "why stuck since noon") {
+		t.Errorf("the trail: %+v", got)
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+	"lockscope/lockops/act"
+)
+
+// ownTrail writes into the audit file which locks this program's user took, and how they ended. What cannot be written is
+// said once, and stops nobody: nothing of others is touched.
+type ownTrail struct {
+	app   *app
+	audit *act.Audit // nil where it cannot be opened
+	mine  bool       // it was opened for this
+
+	mu    sync.Mutex
+	said  bool
+	holds map[*lockops.Hold]act.Owned
+}
+
+// newOwnTrail opens the default audit file.
+func (a *app) newOwnTrail(s setup) *ownTrail {
+	o := &ownTrail{app: a, mine: true, holds: make(map[*lockops.Hold]act.Owned)}
+	path, err := act.DefaultAuditPath(a.Getenv)
+	if err == nil {
+		o.audit, err = act.OpenAudit(path, Version, s.profileName)
+	}
+	o.check(err)
+	return o
+}
+
+func (o *ownTrail) check(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil || o.said {
+		return
+	}
+	o.said = true
+	if o.mine { // the screen has the terminal otherwise
+		o.app.say("%v (the lock is not recorded)", err)
+	}
+}
+
+func (o *ownTrail) acquired(t connect.Target, id inspect.ID, hold *lockops.Hold) {
+	if o.audit == nil {
+		return
+	}
+	target := act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot, DB: t.DB}
+	owned, err := o.audit.Acquired(target, t.Service != connect.ZooKeeper, id, hold.Name())
+	o.check(err)
+	if err == nil {
+		o.mu.Lock()
+		o.holds[hold] = owned
+		o.mu.Unlock()
+	}
+}
+
+// of takes the hold off the list of those that have not ended.
+func (o *ownTrail) of(hold *lockops.Hold) (act.Owned, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	owned, ok := o.holds[hold]
+	delete(o.holds, hold)
+	return owned, ok
+}
+
+func (o *ownTrail) released(hold *lockops.Hold) {
+	if owned, ok := o.of(hold); ok {
+		o.check(owned.Released())
+	}
+}
+
+func (o *ownTrail) lost(hold *lockops.Hold) {
+	if owned, ok := o.of(hold); ok {
+		o.check(owned.Lost(context.Cause(hold.Context())))
+	}
+}
+
+// failed records a hold that could not be given back, so that it ends by itself.
+func (o *ownTrail) failed(hold *lockops.Hold, err error) {
+	if owned, ok := o.of(hold); ok {
+		o.check(owned.Lost(fmt.Errorf("not given back: %w", err)))
+	}
+}
+
+func (o *ownTrail) close() {
+	if o.audit != nil && o.mine {
+		_ = o.audit.Close() // every line was synced when it was written
+	}
+}

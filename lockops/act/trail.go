@@ -1,0 +1,159 @@
+package act
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Record is an action as the audit file has it: the lines of one action, joined.
+type Record struct {
+	// At is the time of its first line; Ended of its last, zero where there is only one.
+	At, Ended time.Time
+	// Action is release, ttl or acquire.
+	Action string
+	// Lock as BACKEND:PATH, escaped; Owner is the name of who was acted on or, on Redis, the digest of the value.
+	Lock, Owner string
+	// User and Host of the operator, the profile, how it was confirmed, and the reason that was given for it.
+	User, Host, Profile, Confirmed, Why string
+	// Outcome is done, refused, failed or unknown; of an acquire: acquired, released or lost. Unknown also where the program ended
+	// between the two lines.
+	Outcome string
+	// Reason of a refusal; Detail and Error add to the outcome, escaped.
+	Reason        Reason
+	Detail, Error string
+	// Lines as they stand in the file.
+	Lines []json.RawMessage
+}
+
+// Trail is an audit file as it was read.
+type Trail struct {
+	// Records in the order of their first lines.
+	Records []Record
+	// Damaged counts lines that cannot be read: cut by a full disk, or not written by this program.
+	Damaged int
+}
+
+// maxAuditLine bounds one line, in bytes: a path of ZooKeeper has at most a megabyte.
+const maxAuditLine = 4 << 20
+
+// ReadTrail reads an audit file. One that is not there is empty.
+func ReadTrail(path string) (Trail, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Trail{}, nil
+	}
+	if err != nil {
+		return Trail{}, fmt.Errorf("audit: %w", err)
+	}
+	defer f.Close()
+	return readTrail(f)
+}
+
+func readTrail(r io.Reader) (Trail, error) {
+	var t Trail
+	open := make(map[string]int) // actions by what their lines have in common
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxAuditLine)
+	for lines.Scan() {
+		text := lines.Bytes()
+		if len(text) == 0 {
+			continue
+		}
+		var l line
+		if json.Unmarshal(text, &l) != nil || l.At.IsZero() || l.Lock == "" {
+			t.Damaged++
+			continue
+		}
+		raw := json.RawMessage(append([]byte(nil), text...))
+		key := l.key()
+		at, known := open[key]
+		if l.Phase == phaseIntent || l.Phase == phaseAcquired || !known {
+			at = len(t.Records)
+			open[key] = at
+			t.Records = append(t.Records, l.begin())
+		}
+		t.Records[at].add(l, raw)
+	}
+	if err := lines.Err(); err != nil {
+		return t, fmt.Errorf("audit: %w", err)
+	}
+	return t, nil
+}
+
+// key is what the lines of one action have in common; those of older versions have no number.
+func (l *line) key() string {
+	if l.ActionID != "" {
+		return l.ActionID
+	}
+	return fmt.Sprint(l.Host, " ", l.PID, " ", l.Action, " ", l.Lock)
+}
+
+func (l *line) begin() Record {
+	r := Record{
+		At: l.At, Action: l.Action, Lock: l.Lock, Owner: l.Owner.Name, User: l.User, Host: l.Host, Profile: l.Profile,
+		Confirmed: l.Confirmed, Why: l.Why, Outcome: "unknown",
+	}
+	if r.Owner == "" {
+		r.Owner = l.Owner.Value
+	}
+	return r
+}
+
+// add joins a line to its action.
+func (r *Record) add(l line, raw json.RawMessage) {
+	r.Lines = append(r.Lines, raw)
+	if len(r.Lines) > 1 {
+		r.Ended = l.At
+	}
+	r.Reason, r.Detail, r.Error = l.Reason, l.Detail, l.Error
+	done := l.Released != nil && *l.Released || l.Set != nil && *l.Set
+	switch {
+	case l.Phase == phaseIntent:
+	case l.Phase == phaseAcquired || l.Phase == phaseReleased || l.Phase == phaseLost:
+		r.Outcome = string(l.Phase)
+	case done:
+		r.Outcome = "done"
+	case l.Unknown:
+		r.Outcome = "unknown"
+	case l.Reason != "":
+		r.Outcome = "refused"
+	default:
+		r.Outcome = "failed"
+	}
+}
+
+// Owned is a lock that the program's user took for himself, and whose end is recorded, too.
+type Owned struct {
+	audit *Audit
+	line  line
+}
+
+// Acquired records that a lock was taken by hand. name is the contender's name; on Redis its digest is written.
+func (a *Audit) Acquired(t Target, redis bool, id inspect.ID, name string) (Owned, error) {
+	l := line{ActionID: actionID(), Action: "acquire", target: t.record(), Lock: id.String(), Owner: evidence{Name: inspect.Escape(name)}, Role: inspect.Holding}
+	if redis {
+		l.Owner, l.DB = evidence{Value: digest(name)}, &t.DB
+	} else {
+		l.Chroot = &t.Chroot
+	}
+	return Owned{a, l}, a.write(l.as(phaseAcquired))
+}
+
+// Released records that it was given back.
+func (o Owned) Released() error { return o.audit.write(o.line.as(phaseReleased)) }
+
+// Lost records that it was lost, and why.
+func (o Owned) Lost(why error) error {
+	l := o.line.as(phaseLost)
+	if why != nil {
+		l.Error = inspect.Escape(why.Error())
+	}
+	return o.audit.write(l)
+}
