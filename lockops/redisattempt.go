@@ -148,16 +148,20 @@ func (a *redisAttempt) cleanUp(clean chan<- struct{}) {
 		close(clean)
 		return
 	}
-	err := a.k.releaseOnce(a.k.opts.limit, a.value)
+	err := a.k.releaseOnce(a.k.opts.limit, a.value, 0)
 	close(clean)
 	if time.Now().Before(a.lateUntil) || !settled(err) {
-		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(a.k.opts.limit, a.value) })
+		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(a.k.opts.limit, a.value, 0) })
 	}
 }
 
-func (k *redisKey) releaseOnce(limit time.Duration, value string) error {
-	args := append(make([]any, 0, 3), value)
-	return k.master.compare(context.Background(), k.release, k.releaseKeys, limit, append(args, k.releaseArgs...)...)
+// releaseOnce gives the key back; token is that of the hold, 0 where it is not known.
+func (k *redisKey) releaseOnce(limit time.Duration, value string, token uint64) error {
+	args := append(append(make([]any, 0, 4), value), k.releaseArgs...)
+	if k.beat > 0 && token > 0 {
+		args = append(args, token)
+	}
+	return k.master.compare(context.Background(), k.release, k.releaseKeys, limit, args...)
 }
 
 // settled reports whether a release left nothing of ours on the master.
@@ -233,7 +237,7 @@ func (r *redisGrant) release(ctx context.Context) error {
 	defer s.leave()
 	var unanswered error
 	if limit, ok := r.k.soon(ctx); ok {
-		err := r.k.releaseOnce(limit, r.value)
+		err := r.k.releaseOnce(limit, r.value, r.number)
 		if settled(err) {
 			return r.removed(err, nil)
 		}
@@ -265,7 +269,7 @@ func (r *redisGrant) remove(unanswered error) error {
 	k := r.k
 	expires, _ := r.deadline()
 	for i := 0; ; i++ {
-		err := k.releaseOnce(k.opts.limit, r.value)
+		err := k.releaseOnce(k.opts.limit, r.value, r.number)
 		switch {
 		case settled(err):
 			return r.removed(err, unanswered)
@@ -288,7 +292,7 @@ func (r *redisGrant) removed(err, unanswered error) error {
 	if time.Now().Before(r.lateUntil) {
 		k := r.k
 		k.session.goDo(func() {
-			k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(k.opts.limit, r.value) })
+			k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(k.opts.limit, r.value, 0) })
 		})
 	}
 	return nil

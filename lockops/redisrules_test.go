@@ -361,6 +361,55 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 	}
 }
 
+// TestFairWaitersKeepTheirPlace: who waits for longer than two heartbeats goes before who came later, and the queue outlives
+// all who stand in it.
+func TestFairWaitersKeepTheirPlace(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
+	const queue, alive, beat = "lockscope:queue:{lock}", "lockscope:alive:{lock}", time.Second
+	waits, order := make(chan string, 1), make(chan string, 2)
+	var all sync.WaitGroup
+	wait := func() string {
+		s := redisSession(t, m)
+		all.Go(func() {
+			h, err := lockops.NewRedisFairMutex(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			order <- h.Name()
+			if err := h.Release(within(t)); err != nil {
+				t.Error(err)
+			}
+		})
+		return <-waits
+	}
+	first := wait()
+	came := c.ZScore(within(t), queue, first).Val()
+	eventually(t, "it waits for longer than two heartbeats", func() bool {
+		heard, _ := c.HGet(within(t), alive, first).Float64()
+		return heard > came+float64((2*beat).Microseconds())
+	})
+	c.ZAddArgs(within(t), queue, redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: came - 10e6, Member: first}}})
+	c.Persist(within(t), queue)
+	second := wait() // the first to come in ten seconds
+	if ttl := c.PTTL(within(t), queue).Val(); ttl < 50*time.Second || ttl > time.Minute {
+		t.Errorf("the queue expires in %v, want a minute", ttl)
+	}
+	release(t, h)
+	if got := <-order; got != first {
+		t.Errorf("%s got it before %s", got, first)
+	}
+	if got := <-order; got != second {
+		t.Errorf("%s got it, want %s", got, second)
+	}
+	all.Wait()
+	if n := c.Exists(within(t), queue, alive).Val(); n != 0 {
+		t.Errorf("%d keys of the queue are left", n)
+	}
+}
+
 // TestFairWaitersFindLostMessages: no message comes to whoever waits, and the lock goes on.
 func TestFairWaitersFindLostMessages(t *testing.T) {
 	m := servertest.StartRedis(t)
