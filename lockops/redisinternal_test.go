@@ -210,7 +210,7 @@ func TestVotesAreCounted(t *testing.T) {
 	} {
 		e := l.newElection()
 		for i, v := range c.votes {
-			vote := e.votes[i]
+			vote := &e.votes[i]
 			e.open++
 			switch v {
 			case 'y':

@@ -71,7 +71,7 @@ func (k scriptKeys) names() []string {
 var (
 	acquireScript     = newScript(acquireLua)
 	releaseScript     = newScript(wakeLua + releaseLua)
-	voteReleaseScript = newScript(voteReleaseLua)
+	voteReleaseScript = newScript(wakeLua + voteReleaseLua)
 	turnScript        = newScript(wakeLua + turnLua)
 	extendScript      = newScript(extendLua)
 	fairAcquireScript = newScript(fairLua + fairAcquireLua)

@@ -105,88 +105,109 @@ func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 
 // candidate is one Acquire, by the name that it stands among the waiters with.
 type candidate struct {
-	l      *Redlock
-	name   string
-	tries  int
-	lost   int     // elections that were lost since the message that it is next
-	since  int64   // its place among the waiters (see acquire.lua)
-	orders *master // whom it asked first the last time
-	stands []*vote // requests after which it may stand among a master's waiters: the newest of each, and all without an answer
-	w      *waiter
+	l       *Redlock
+	name    string
+	tries   int
+	next    bool    // it has just heard that it is next
+	lost    int     // elections in a row that were lost although the master that orders the waiters had voted for it
+	since   int64   // its place among the waiters (see acquire.lua)
+	orders  *master // whom it asked first the last time
+	stands  []*vote // requests after which it may stand among a master's waiters: the newest of each, and all without an answer
+	waiting bool    // OnWaiting was called
+	w       *waiter
 }
 
 // try holds one election, with a value of its own. Where the lock was just contended, the master that orders the waiters
-// is asked first, and the others only when it agrees.
+// is asked first, and the others only when it agrees; all at once by who has heard that it is next.
 func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	l, s := c.l, c.l.session
 	e := l.newElection()
-	if c.tries == 0 && !s.contended.is(l.lock) {
-		c.tries++
+	c.tries++
+	if c.tries == 1 && !s.contended.is(l.lock) {
 		e.askAll()
 		return e.decide(ctx)
 	}
+	c.listen() // before a message can come
 	first := e.first()
-	first.queues, first.name, first.since, first.polite = true, c.name, c.since, c.tries == 0
-	c.tries++
+	first.queues, first.name, first.since, first.polite = true, c.name, c.since, c.tries == 1
 	c.orders = first.master
-	c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v.master == first.master && v.at != 0 })
+	c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v.master == first.master && v.counted && v.at != 0 })
 	c.stands = append(c.stands, first)
-	e.ask(first)
-	if err := e.await(ctx, func() bool { return e.open == 0 }); err != nil {
-		e.withdraw()
-		return nil, err
+	h, err := e.hold(ctx, first, c.next)
+	if first.counted && c.since == 0 {
+		c.since = first.at
 	}
-	if at := first.at; c.since == 0 && at != 0 {
-		c.since = at
-	}
-	if len(e.refusals) > 0 {
-		s.contended.mark(l.lock)
-		e.withdraw()
-		return nil, ErrHeld
-	}
-	e.askAll()
-	h, err := e.decide(ctx)
-	if h != nil && first.at != 0 { // a master takes its waiter out when it gives it the key
+	switch {
+	case h != nil && first.gave: // a master takes its waiter out when it gives it the key
 		c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v == first })
+	case slices.Contains(e.refusals, first):
+		c.lost = 0
+	default:
+		c.lost++
 	}
 	return h, err
 }
 
+// hold asks the first, and then, or at once, all others.
+func (e *election) hold(ctx context.Context, first *vote, atOnce bool) (*Hold, error) {
+	e.ask(first)
+	if !atOnce {
+		if err := e.await(ctx, func() bool { return false }); err != nil {
+			e.withdraw()
+			return nil, err
+		}
+		if len(e.refusals) > 0 {
+			e.withdraw()
+			return nil, ErrHeld
+		}
+	}
+	e.askAll()
+	return e.decide(ctx)
+}
+
+func (c *candidate) listen() {
+	if c.w == nil {
+		c.w = c.l.session.waiters.add(c.l.lock.name, c.name)
+	}
+}
+
 const (
+	// redlockFirst and redlockMost bound the random time to the next try where too few masters answer.
 	redlockFirst = 10 * time.Millisecond
 	redlockMost  = 200 * time.Millisecond
+	// redlockLook is the mean time after which a waiter looks by itself, in case a message was lost or the holder has died.
+	redlockLook = 200 * time.Millisecond
 )
 
 // pause waits for the message that it is next, or for a random time, so that contenders that split the votes do not do so
-// again. A contender that is next, and found masters that have not heard of the release yet, tries again soon.
+// again. A contender that stands nowhere, since it was to have the lock and found masters that have not heard of the release
+// yet, tries again soon.
 func (c *candidate) pause(ctx context.Context, failed error) error {
 	s := c.l.session
 	var news <-chan struct{}
 	wait := time.Millisecond + rand.N(min(redlockFirst<<min(c.tries, 10), redlockMost))
 	if errors.Is(failed, ErrHeld) {
 		s.contended.mark(c.l.lock)
-		if c.w == nil {
-			c.w = s.waiters.add(c.l.lock.name, c.name)
-			c.l.opts.waiting(c.name)
-			wait = 0 // it stands nowhere yet
-		}
-		if c.orders != nil {
-			c.orders.subscriber.start()
-		}
+		c.listen()
 		news = c.w.news
-		if c.lost > 0 && c.lost <= 3 {
-			wait = rand.N(time.Millisecond << c.lost)
+		if !c.waiting {
+			c.waiting = true
+			c.l.opts.waiting(c.name)
 		}
-	}
-	if wait > 0 {
-		if err := s.pause(ctx, wait, news); err != nil {
-			return err
+		switch {
+		case c.orders == nil: // it stands nowhere yet
+			return nil
+		case c.lost > 0:
+			wait = rand.N(time.Millisecond << min(c.lost, 7))
+		default:
+			wait = redlockLook/2 + rand.N(redlockLook)
 		}
+		c.orders.subscriber.start()
 	}
-	if c.w != nil && c.w.take() != nil {
-		c.lost = 0
+	if err := s.pause(ctx, wait, news); err != nil {
+		return err
 	}
-	c.lost++
+	c.next = c.w != nil && c.w.take() != nil
 	return nil
 }
 

@@ -14,7 +14,7 @@ type election struct {
 	l     *Redlock
 	value string
 	sent  time.Time
-	votes []*vote
+	votes []vote
 	cast  chan *vote
 	over  atomic.Bool // taken back: nobody needs to be asked any more
 
@@ -24,31 +24,34 @@ type election struct {
 	bad       []error
 
 	mu      sync.Mutex
-	deleted int  // votes that were taken back
-	left    int  // votes that are being taken back
-	waits   bool // somebody waits for the lock
+	deleted int           // votes that were taken back
+	left    int           // votes that are being taken back
+	others  chan struct{} // closed when one is left; nil where nobody is to wait for that
+	alone   bool          // it was closed
+	waits   bool          // somebody waits for the lock
 	woken   bool
 }
 
 func (l *Redlock) newElection() *election {
 	e := &election{
 		l: l, value: l.session.newValue(l.opts.label), sent: time.Now(),
-		cast: make(chan *vote, len(l.session.masters)),
+		votes: make([]vote, len(l.session.masters)), cast: make(chan *vote, len(l.session.masters)),
 	}
-	for _, m := range l.session.masters {
-		e.votes = append(e.votes, &vote{e: e, master: m, since: notInQueue})
+	for i, m := range l.session.masters {
+		v := &e.votes[i]
+		v.e, v.master, v.since = e, m, notInQueue
 	}
 	return e
 }
 
 // first is the vote of the master that orders the waiters: the first that is not known to be dead.
 func (e *election) first() *vote {
-	for _, v := range e.votes {
-		if !v.master.breakerOpen() {
+	for i := range e.votes {
+		if v := &e.votes[i]; !v.master.breakerOpen() {
 			return v
 		}
 	}
-	return e.votes[0]
+	return &e.votes[0]
 }
 
 // ask asks a master for its vote.
@@ -62,8 +65,8 @@ func (e *election) ask(v *vote) {
 
 // askAll asks all masters that were not asked yet, at once.
 func (e *election) askAll() {
-	for _, v := range e.votes {
-		if !v.asked {
+	for i := range e.votes {
+		if v := &e.votes[i]; !v.asked {
 			e.ask(v)
 		}
 	}
@@ -75,8 +78,10 @@ func (e *election) await(ctx context.Context, done func() bool) error {
 		select {
 		case v := <-e.cast:
 			e.open--
+			v.counted = true
 			switch taken, err := v.result(); {
 			case taken:
+				v.gave = true
 				e.yes++
 			case err != nil:
 				e.bad = append(e.bad, err)
@@ -141,32 +146,71 @@ func (e *election) withdraw() {
 	}
 }
 
-// takeBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted.
+// takeBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted. Of a lock that is
+// contended, that of the master that orders the waiters comes last: its release wakes who is next.
 func (e *election) takeBack(back chan<- error) (started int) {
 	e.over.Store(true)
+	var last *vote
 	e.mu.Lock()
-	e.left = len(e.votes)
+	if e.others == nil && e.l.session.contended.is(e.l.lock) { // what was lost is taken back twice
+		last = e.first()
+		e.others = make(chan struct{})
+	}
+	e.left += len(e.votes)
 	e.mu.Unlock()
-	for _, v := range e.votes {
+	for i := range e.votes {
+		v := &e.votes[i]
+		if !v.asked {
+			e.tookBack(false, nobodyWaits)
+			back <- errNoVote
+			continue
+		}
 		done := v.master.releasing(e.l.lock.name)
-		e.l.session.goDo(func() { v.takeBack(back, done) })
+		e.l.session.goDo(func() {
+			if v == last {
+				e.awaitOthers()
+			}
+			v.takeBack(back, done)
+		})
 	}
 	return len(e.votes)
 }
 
+// awaitOthers waits, not for long, until one vote is left to be taken back.
+func (e *election) awaitOthers() {
+	timer := time.NewTimer(wakeDelay)
+	defer timer.Stop()
+	select {
+	case <-e.others:
+	case <-timer.C:
+	}
+}
+
+// mayWake reports whether, with one vote more, so many are taken back that somebody else can win.
+func (e *election) mayWake() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.others != nil && e.deleted+1 >= e.l.session.quorum()
+}
+
 // tookBack notes that a master has answered to that, or has not in time. When so many are free that somebody else can
-// win, the next waiter is notified: at once when all are, otherwise after wakeDelay.
-func (e *election) tookBack(v *vote, deleted, waits bool) {
+// win, the next waiter is notified, unless it was: at once when all are, otherwise after wakeDelay.
+func (e *election) tookBack(deleted bool, next whoIsNext) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.left--
+	if e.left == 1 && e.others != nil && !e.alone {
+		e.alone = true
+		close(e.others)
+	}
 	if deleted {
 		e.deleted++
 	}
-	if waits {
+	if next != nobodyWaits {
 		e.waits = true
 		e.l.session.contended.mark(e.l.lock)
 	}
+	e.woken = e.woken || next == nextWoken
 	if !e.waits || e.woken || e.deleted < e.l.session.quorum() {
 		return
 	}
@@ -204,7 +248,8 @@ func (r *redlockGrant) prolong(ctx context.Context) error {
 	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.l.opts.ttl/3)
 	stop := context.AfterFunc(ctx, cancel)
 	results := make(chan error, len(e.votes))
-	for _, v := range e.votes {
+	for i := range e.votes {
+		v := &e.votes[i]
 		e.l.session.goDo(func() { results <- v.prolong(round) })
 	}
 	quorum := e.l.session.quorum()

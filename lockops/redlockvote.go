@@ -11,7 +11,9 @@ import (
 type vote struct {
 	e      *election
 	master *master
-	asked  bool // used by the counting goroutine alone
+
+	// Used by the counting goroutine alone: it was asked, its answer is in, and it counts.
+	asked, counted, gave bool
 
 	// On the master that orders the waiters: that it is, the waiter's name and place, whether it lets others go first.
 	queues bool
@@ -132,14 +134,14 @@ func (v *vote) takeBack(back chan<- error, done func()) {
 	if !has && lateUntil.IsZero() {
 		v.requestMu.Unlock()
 		done()
-		v.e.tookBack(v, false, false)
+		v.e.tookBack(false, nobodyWaits)
 		back <- errNoVote
 		return
 	}
-	waits, err := v.release()
+	next, err := v.release(v.e.mayWake())
 	v.requestMu.Unlock()
 	done()
-	v.e.tookBack(v, err == nil, waits)
+	v.e.tookBack(err == nil, next)
 	if !has && settled(err) {
 		back <- errNoVote
 	} else {
@@ -147,19 +149,37 @@ func (v *vote) takeBack(back chan<- error, done func()) {
 	}
 	if !settled(err) || time.Now().Before(lateUntil) {
 		v.e.l.session.removeLater(lateUntil, v.e.l.opts.limit, func() error {
-			_, err := v.release()
+			_, err := v.release(false)
 			return err
 		})
 	}
 }
 
-// release deletes the key; waits reports whether somebody waits for the lock.
-func (v *vote) release() (waits bool, err error) {
+// whoIsNext is what a release has found and done among the waiters of the master that orders them.
+type whoIsNext int
+
+const (
+	nobodyWaits whoIsNext = iota
+	somebodyWaits
+	nextWoken
+)
+
+// release deletes the key, and wakes who is next if wanted.
+func (v *vote) release(wake bool) (next whoIsNext, err error) {
 	l := v.e.l
-	keys := l.key
+	keys, args := l.key, append(make([]any, 0, 2), v.e.value)
 	if v.e.first() == v {
 		keys = l.keyAndTurns
+		if wake {
+			args = append(args, v.master.counts())
+		}
 	}
-	reply, err := v.master.compareReply(context.Background(), voteReleaseScript, keys, l.opts.limit, v.e.value)
-	return reply == "2", err
+	reply, err := v.master.compareReply(context.Background(), voteReleaseScript, keys, l.opts.limit, args...)
+	switch reply {
+	case "2":
+		next = somebodyWaits
+	case "3":
+		next = nextWoken
+	}
+	return next, err
 }
