@@ -7,11 +7,15 @@ import (
 // entries sorts a directory's children into those of the queue. Children that no recipe knows are left out. stranger is a
 // contender that cannot be queued with.
 func (q *zkQueue) entries(children []string) (entries []recipe.Entry, stranger *RecipeError) {
-	own, all := q.opts.queue, recipe.Queues()
+	own, all := q.opts.queue, []recipe.Queue(nil)
+	entries = make([]recipe.Entry, 0, len(children))
 	for _, child := range children {
 		e, ok := own.Parse(child)
 		writer := own.Name
 		if !ok || !own.Certain { // the surest recipe that knows the name wrote it
+			if all == nil {
+				all = recipe.Queues()
+			}
 			for _, other := range all {
 				if e, ok = other.Parse(child); ok {
 					writer = other.Name

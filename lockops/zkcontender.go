@@ -184,7 +184,8 @@ func (c *contender) recover(ctx context.Context) error {
 
 // check looks where in the queue the node stands: nil first, *blocked behind another, errAgain not there.
 func (c *contender) check(list listing) error {
-	entries, stranger := c.q.entries(list.children)
+	c.alone = len(list.children) == 1
+	entries, stranger := c.q.entries(c.notAfter(list.children))
 	if stranger != nil && c.behind(stranger) {
 		return stranger
 	}
@@ -197,7 +198,6 @@ func (c *contender) check(list listing) error {
 	if c.inside != nil {
 		return c.checkInside(entries)
 	}
-	c.alone = len(list.children) == 1
 	before := c.q.opts.queue.Blocker(entries, i)
 	if before < 0 {
 		return nil
@@ -214,6 +214,20 @@ func (c *contender) checkInside(entries []recipe.Entry) error {
 		return errors.Join(ErrLost, errRemoved)
 	}
 	return nil
+}
+
+// notAfter takes out what came after the contender, which it does not wait for: all others, when it is first. A number that
+// is more than 2^30 away is not trusted to tell what came before.
+func (c *contender) notAfter(children []string) []string {
+	_, own, ok := recipe.SplitSequence(c.node.path)
+	if !ok {
+		return children
+	}
+	return slices.DeleteFunc(children, func(child string) bool {
+		_, seq, ok := recipe.SplitSequence(child)
+		after := seq - own
+		return ok && after > 0 && after < 1<<30
+	})
 }
 
 // behind reports whether a contender of another recipe was there first; it may hold the lock.

@@ -2,6 +2,7 @@ package lockops
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -153,5 +154,24 @@ func TestAloneIsProven(t *testing.T) {
 	a.left(a.watch, "/d/lock-0000000007")
 	if _, ok := a.expect(); ok {
 		t.Error("expected to be alone by a watch that is not confirmed")
+	}
+}
+
+// TestOnlyWhatCameAfterIsLeftOut: whatever may have come before a contender stays in its queue.
+func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
+	for _, tt := range []struct {
+		own            string
+		children, want []string
+	}{
+		{"lock-0000000002", []string{"lock-0000000003", "lock-0000000002", "x", "lock-0000000001"}, []string{"lock-0000000002", "x", "lock-0000000001"}},
+		{"lock-2147483647", []string{"lock--2147483648", "lock-2147483647", "lock-2147483646"}, []string{"lock-2147483647", "lock-2147483646"}},
+		{"lock--2147483648", []string{"lock--2147483648", "lock-2147483647"}, []string{"lock--2147483648", "lock-2147483647"}},
+		{"lock-0000000000", []string{"lock-0000000000", "lock-1073741824", "lock-1073741823"}, []string{"lock-0000000000", "lock-1073741824"}},
+		{"lock", []string{"lock", "lock-0000000001"}, []string{"lock", "lock-0000000001"}},
+	} {
+		c := &contender{node: node{path: "/q/" + tt.own}}
+		if got := c.notAfter(slices.Clone(tt.children)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s of %v: %v, want %v", tt.own, tt.children, got, tt.want)
+		}
 	}
 }

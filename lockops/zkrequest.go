@@ -178,7 +178,7 @@ func listingOf(r connect.Reply) (listing, error) {
 		return listing{}, r.Err
 	}
 	d := connect.Decoder{Rest: r.Body}
-	l := listing{children: d.Strings()}
+	l := listing{children: d.StringsOfOne()}
 	l.czxid = d.Stat().Czxid
 	return l, d.Err
 }

@@ -66,7 +66,7 @@ func isUUID(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (s[i] == '-') || !dash && !isHex(s[i:i+1]) {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash && s[i] != '-' || !dash && !isHexDigit(s[i]) {
 			return false
 		}
 	}
@@ -75,12 +75,14 @@ func isUUID(s string) bool {
 
 func isHex(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+		if !isHexDigit(s[i]) {
 			return false
 		}
 	}
 	return true
 }
+
+func isHexDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 // curatorOwner: the default data is the client's address as text (CuratorFrameworkFactory.getLocalAddress), but a
 // LeaderLatch writes its participant's id and nothing else.

@@ -2,9 +2,8 @@ package recipe
 
 import (
 	"cmp"
-	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -13,16 +12,28 @@ import (
 const sequenceDigits = 10
 
 // parseSequence reads s as the whole suffix of a sequential node. It takes exactly what the server writes:
-// ten digits, or after the counter wrapped a minus sign and nine or ten digits.
+// ten digits, or after the counter wrapped a minus sign and nine or ten digits. Every name of a queue comes by here.
 func parseSequence(s string) (int32, bool) {
-	if len(s) < sequenceDigits || len(s) > sequenceDigits+1 {
-		return 0, false
+	digits, most := s, int64(math.MaxInt32)
+	negative := s != "" && s[0] == '-'
+	if negative {
+		digits, most = s[1:], -math.MinInt32
 	}
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || fmt.Sprintf("%010d", n) != s {
-		return 0, false
+	var n int64
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' || i == sequenceDigits {
+			return 0, false
+		}
+		n = 10*n + int64(digits[i]-'0')
 	}
-	return int32(n), true
+	switch {
+	case n > most:
+		return 0, false
+	case !negative:
+		return int32(n), len(s) == sequenceDigits
+	}
+	// The sign takes the place of a zero: nine digits, or ten without one in front.
+	return int32(-n), n > 0 && (len(s) == sequenceDigits || len(s) == sequenceDigits+1 && digits[0] != '0')
 }
 
 // SplitSequence cuts the sequence number off a name whose prefix is unknown. Only the last ten characters count,

@@ -102,6 +102,24 @@ func (d *Decoder) Strings() []string {
 	return all
 }
 
+// StringsOfOne is Strings, of parts of one string, which all of them keep in memory.
+func (d *Decoder) StringsOfOne() []string {
+	n := int(d.Int())
+	if n <= 0 || n > len(d.Rest)/4 {
+		if n > 0 {
+			d.Err = ErrReply
+		}
+		return nil
+	}
+	all, whole := make([]string, n), string(d.Rest)
+	for i := range all {
+		size := len(d.Buffer())
+		at := len(whole) - len(d.Rest)
+		all[i] = whole[at-size : at]
+	}
+	return all
+}
+
 // Stat reads what a server knows of a node.
 func (d *Decoder) Stat() zk.Stat {
 	return zk.Stat{
