@@ -108,7 +108,13 @@ func (c *Contender) stand(waits bool) {
 
 // regroup makes the semaphore's lists of these contenders, which stand as they do.
 func (l *Lock) regroup(queue []*Contender) {
-	var holders, waiters []Contender
+	held := 0
+	for _, c := range queue {
+		if c.State == Holding {
+			held++
+		}
+	}
+	holders, waiters := slices.Grow([]Contender(nil), held), slices.Grow([]Contender(nil), len(queue)-held)
 	for _, c := range queue {
 		if c.State == Holding {
 			holders = append(holders, *c)

@@ -32,21 +32,19 @@ func (s *Snapshot) JSON() any {
 func (s *Snapshot) WriteJSON(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var text bytes.Buffer
-	encode := func(prefix string, v any) error {
-		text.Reset()
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false)
-		e.SetIndent(prefix, " ")
-		return e.Encode(v)
-	}
-	if err := encode("", s.document()); err != nil {
+	e := json.NewEncoder(&text) // it keeps its memory from lock to lock
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(s.document()); err != nil {
 		return err
 	}
 	const none = "[]\n}\n" // the document ends with an empty list of locks
 	out.Write(bytes.TrimSuffix(text.Bytes(), []byte(none)))
 	between, end := "[\n  ", none
+	e.SetIndent("  ", " ")
 	for _, l := range s.byJSONID() {
-		if err := encode("  ", s.lockJSON(l)); err != nil {
+		text.Reset()
+		if err := e.Encode(s.lockJSON(l)); err != nil {
 			return err
 		}
 		out.WriteString(between)

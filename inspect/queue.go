@@ -175,6 +175,12 @@ func queueLock(id ID, q queue) *Lock {
 	q.writer = recipe.Writer(q.entries)
 	l := q.lock(id)
 	blocks := q.writer.Blocks(q.entries)
+	wait := func(c Contender, most int) {
+		if l.Waiters == nil {
+			l.Waiters = make([]Contender, 0, most)
+		}
+		l.Waiters = append(l.Waiters, c)
+	}
 	for i, e := range q.entries {
 		c := q.contender(e)
 		c.BlockedBelow = blocks[i]
@@ -185,11 +191,11 @@ func queueLock(id ID, q queue) *Lock {
 			if len(l.Waiters) > 0 { // the first of them looks at the whole directory
 				c.Watches = Untrusted(q.entries[i-1].Name)
 			}
-			l.Waiters = append(l.Waiters, c)
+			wait(c, len(q.entries)-i)
 		case blocker >= 0:
 			c.State = Waiting
 			c.Watches = Untrusted(q.entries[blocker].Name)
-			l.Waiters = append(l.Waiters, c)
+			wait(c, len(q.entries)-i)
 		default:
 			c.State = Holding
 			if first := q.entries[0]; e.Mode == recipe.Shared && first.Mode == recipe.Exclusive && e.Sequence != first.Sequence {
@@ -258,6 +264,9 @@ func queueState(l *Lock) State {
 func aliens(queues ...queue) []Untrusted {
 	var names []Untrusted
 	for _, q := range queues {
+		if len(q.entries) == len(q.nodes) {
+			continue
+		}
 		taken := make(map[string]bool, len(q.entries))
 		for _, e := range q.entries {
 			taken[e.Name] = true

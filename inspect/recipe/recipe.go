@@ -90,9 +90,10 @@ var queues = sync.OnceValue(func() []Queue {
 
 // QueueByName finds a recipe of a queue; false for a name that is none.
 func QueueByName(name string) (Queue, bool) {
-	for _, q := range queues() {
-		if q.Name == name {
-			return q, true
+	all := queues()
+	for i := range all {
+		if all[i].Name == name {
+			return all[i], true
 		}
 	}
 	return Queue{}, false
@@ -112,9 +113,10 @@ func Contends(child string) bool {
 
 // classify asks the recipes about a name, the surest first.
 func classify(child string) (Entry, bool) {
-	for _, q := range queues() {
-		if e, ok := q.Parse(child); ok {
-			e.Name, e.Recipe = child, q.Name
+	all := queues()
+	for i := range all {
+		if e, ok := all[i].Parse(child); ok {
+			e.Name, e.Recipe = child, all[i].Name
 			return e, true
 		}
 	}
@@ -126,8 +128,11 @@ func classify(child string) (Entry, bool) {
 // counts the surer one. There are none when no recipe knows any.
 func Read(children []string) (Queue, []Entry) {
 	var entries []Entry
-	for _, c := range children {
+	for i, c := range children {
 		if e, ok := classify(c); ok {
+			if entries == nil {
+				entries = make([]Entry, 0, len(children)-i) // mostly the others are, too
+			}
 			entries = append(entries, e)
 		}
 	}
@@ -138,11 +143,17 @@ func Read(children []string) (Queue, []Entry) {
 
 // Writer is the recipe that wrote most of these entries; at equal counts the surer one.
 func Writer(entries []Entry) Queue {
+	var best Queue
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Recipe != entries[0].Recipe }) { // mostly
+		if len(entries) > 0 {
+			best, _ = QueueByName(entries[0].Recipe)
+		}
+		return best
+	}
 	counts := make(map[string]int, 2)
 	for i := range entries {
 		counts[entries[i].Recipe]++
 	}
-	var best Queue
 	for _, q := range queues() {
 		if counts[q.Name] > counts[best.Name] {
 			best = q

@@ -117,14 +117,14 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 // connection, right after the server took it. It allows for a server's clock that is behind ours.
 const settling = 2 * time.Second
 
-// hears reports whether the table of watches has all of a contender's session. One that is connected nowhere may be on its way
+// hears reports whether the table of watches has all of a session's that queued up then. One that is connected nowhere may be on its way
 // back, and has its watches with it; so may one that has connected again only just now.
-func (who *identity) hears(c *inspect.Contender) bool {
+func (who *identity) hears(session int64, queued time.Time) bool {
 	if who.sessions == nil {
 		return who.allWatches
 	}
-	since, ok := who.connected[c.Owner.Session]
-	return ok && (!since.After(c.Since) || who.asked.Sub(since) > settling)
+	since, ok := who.connected[session]
+	return ok && (!since.After(queued) || who.asked.Sub(since) > settling)
 }
 
 // count finds out whether every server of the ensemble answered. One that is named twice in the target counts once: it shows

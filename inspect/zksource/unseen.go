@@ -112,6 +112,9 @@ const sealedShown = 3
 
 // contendersUnseen returns the aspects of a lock that are unknown because of contenders whose data could not be read.
 func (r *run) contendersUnseen(d *dir) []inspect.Unseen {
+	if len(r.refused)+len(r.sealed) == 0 {
+		return nil
+	}
 	var list []inspect.Unseen
 	shown := 0
 	for _, in := range append([]*dir{d}, slices.Collect(maps.Values(d.parts))...) {

@@ -35,9 +35,11 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 			continue
 		}
 		wanted[d.path] = true
-		for _, w := range r.waiters(d) {
-			if !who.hears(&w) {
-				unheard[w.Owner.Session] = true
+		if r.mayBeUnheard(d, &who) {
+			for _, w := range r.waiters(d) {
+				if !who.hears(w.Owner.Session, w.Since) {
+					unheard[w.Owner.Session] = true
+				}
 			}
 		}
 		if d.single {
@@ -55,4 +57,19 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 		}
 	}
 	return table
+}
+
+// mayBeUnheard reports whether the table may lack the session of somebody in a directory or one of its parts.
+func (r *run) mayBeUnheard(d *dir, who *identity) bool {
+	for _, z := range d.nodes {
+		if !who.hears(z.EphemeralOwner, z.Created) {
+			return true
+		}
+	}
+	for _, part := range d.parts {
+		if r.mayBeUnheard(part, who) {
+			return true
+		}
+	}
+	return len(d.nodes) < len(d.names)
 }
