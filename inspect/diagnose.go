@@ -6,17 +6,20 @@ import (
 )
 
 const (
-	// beat is the interval of looking at the locks whose findings depend on time; each is once in beats of them.
-	beat  = 100 * time.Millisecond
-	beats = 20
+	// beat is the interval of looking at the locks whose findings depend on time: at each once in beats of them, and where
+	// that were more than beatShare locks in each beat once in up to mostBeats, so that looking costs half a percent of a core.
+	beat      = 100 * time.Millisecond
+	beats     = 20
+	mostBeats = 100
+	beatShare = 200
 	// contendedBudget and otherBudget limit the time of the rules in a beat, on locks that somebody waits for and on the
 	// others: 4 % of a core together. Where that is not enough, each is looked at as often as it allows: 100 000 locks
-	// that somebody waits for every 5 s, every 10 s when all are stuck (BenchmarkBeatOfAllRules).
+	// that somebody waits for every 10 s, a little later when all are stuck (BenchmarkBeatOfAllRules).
 	contendedBudget, otherBudget = beat * 3 / 100, beat / 100
 )
 
 // Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when somebody waits
-// for it, it can expire, no value has a quorum or it has findings (of many locks less often, see contendedBudget), and,
+// for it, it can expire, no value has a quorum or it has findings (of more than 4 000 locks less often, see mostBeats), and,
 // where a backend is read once, at the end. Their findings are added to the sources'. stuckAfter is handed to the rules.
 // Call it before Run.
 func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
@@ -133,7 +136,8 @@ func (o *Observer) onBeat(now time.Time) {
 // lap asks the rules about the next of the locks for which due says so, and returns where to go on.
 func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now time.Time) ID {
 	began, looked, asked := time.Now(), 0, 0
-	share := (o.locks.len() + beats - 1) / beats
+	in := func(beats int) int { return (o.locks.len() + beats - 1) / beats }
+	share := max(in(mostBeats), min(in(beats), beatShare))
 	for l := range o.locks.from(from) {
 		if looked == share || asked == 16 && time.Since(began) > budget {
 			return l.ID

@@ -120,6 +120,31 @@ func TestABeatMissesNoLock(t *testing.T) {
 	}
 }
 
+// Many locks are looked at one after the other rather than at once, and each within a lap.
+func TestABeatLooksAtAShareOfManyLocks(t *testing.T) {
+	a := applying(t)
+	const locks = 5 * beats * beatShare / 4
+	asked := map[ID]int{}
+	a.Diagnose([]Rule{{Name: "count", Lock: func(c Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
+	var put []*Lock
+	for i := range locks {
+		l := queueOf(t, "11 12")
+		l.ID.Path = fmt.Sprintf("/l%04d", i)
+		put = append(put, l)
+	}
+	a.send(0, Update{Put: put, Backend: zkUp})
+	clear(asked)
+	for beat := 0; len(asked) < locks; beat++ { // a slow machine's budget may allow fewer
+		before := len(asked)
+		if a.onBeat(now); len(asked)-before > beatShare {
+			t.Fatalf("%d of %d locks in one beat", len(asked)-before, locks)
+		}
+		if beat > 100*mostBeats {
+			t.Fatalf("%d of %d locks were looked at", len(asked), locks)
+		}
+	}
+}
+
 // A vote that nobody wins is torn for as long as it stands, and a rule may wait a moment before it says so.
 func TestASplitVoteIsLookedAtAgain(t *testing.T) {
 	for _, state := range []State{StateSplit, StateMinority} {

@@ -1,8 +1,12 @@
 package zksource
 
 import (
+	"iter"
+	"maps"
 	"path"
 	"time"
+
+	"lockscope/inspect/recipe"
 )
 
 // poll asks again for what no watch reports: roots that do not exist yet, directories with too many children or over the
@@ -11,7 +15,7 @@ func (r *run) poll(now time.Time) {
 	if !r.ready || r.cfg.Once {
 		return
 	}
-	for _, d := range r.dirs {
+	for d := range r.pollable(now) {
 		watched := d.watched && d.phase != crowded && (d.dataWatched || !d.dataWanted)
 		if d.phase == leaf {
 			watched = d.dataWatched || !d.dataWanted
@@ -39,6 +43,35 @@ func (r *run) poll(now time.Time) {
 		r.doubt(now)
 	}
 	r.sweep(now)
+}
+
+// pollable are the directories that may be due: what is looked at and the roots, and, of so many seldom, all.
+func (r *run) pollable(now time.Time) iter.Seq[*dir] {
+	if now.Sub(r.walkedAt) >= r.beats.others/4 {
+		r.walkedAt = now
+		return maps.Values(r.dirs)
+	}
+	return func(yield func(*dir) bool) {
+		one := func(p string) bool {
+			d := r.dirs[p]
+			return d == nil || yield(d)
+		}
+		for _, p := range r.cfg.Roots {
+			if !one(p) {
+				return
+			}
+		}
+		for p := range r.focus {
+			if !one(p) {
+				return
+			}
+			for _, part := range recipe.Parts(p) {
+				if !one(part.Path) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // tried returns the last attempt to read a directory, successful or not.

@@ -114,6 +114,7 @@ type run struct {
 	tooDeep   string             // the first directory that is not walked into; empty: none
 	noChroot  bool               // it does not exist
 	doubts    doubts
+	walkedAt  time.Time // when poll looked at all directories
 	focused   sourcekit.Focus
 	focus     map[string]bool
 	clock     clock
