@@ -179,12 +179,9 @@ func (p Profile) Secrets(ctx context.Context, getenv func(string) string) (conne
 }
 
 func passwordFromFile(path string) (string, error) {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("password_file: %w", err)
-		}
-		path = filepath.Join(home, rest)
+	path, err := connect.HomePath(path)
+	if err != nil {
+		return "", fmt.Errorf("password_file: %w", err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {

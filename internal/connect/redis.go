@@ -33,6 +33,9 @@ func SecretsFromEnvironment(getenv func(string) string) Secrets {
 // are one. Callers add their own time limits and pool sizes.
 func (t Target) RedisOptions(s Secrets, config *tls.Config) []*redis.UniversalOptions {
 	one := redis.UniversalOptions{Username: s.RedisUsername, Password: s.RedisPassword, DB: t.DB, TLSConfig: config}
+	if config != nil {
+		one.Dialer = tlsDialer(config)
+	}
 	switch t.Service {
 	case RedisSentinel:
 		one.Addrs, one.MasterName = t.Servers, t.Master
