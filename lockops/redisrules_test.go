@@ -275,7 +275,7 @@ func (p *clientProcess) expect(t testing.TB, word string) (rest string) {
 
 func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := servertest.Signal(p.cmd.Process, s); err != nil {
 		t.Fatal(err)
 	}
 }

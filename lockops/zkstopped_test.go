@@ -137,9 +137,9 @@ func startHolder(t *testing.T, server string, timeout time.Duration, path string
 	return h
 }
 
-func (h *holderProcess) signal(t *testing.T, s os.Signal) {
+func (h *holderProcess) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := h.cmd.Process.Signal(s); err != nil {
+	if err := servertest.Signal(h.cmd.Process, s); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -207,7 +207,7 @@ func startWatch(t *testing.T, program string, targets []string, tells *story) *w
 
 func (w *watcher) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := w.cmd.Process.Signal(s); err != nil {
+	if err := servertest.Signal(w.cmd.Process, s); err != nil {
 		t.Fatal(err)
 	}
 }

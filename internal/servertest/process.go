@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -78,6 +79,23 @@ func (p *process) awaitReady(ready func() error) error {
 			return fmt.Errorf("servertest: %s was not ready after %v: %w\n%s", p.cmd.Path, startTimeout, err, p.log.String())
 		}
 	}
+}
+
+// Signal sends a process a signal, unless it has ended. A stop (SIGSTOP) reaches each of its threads when that runs next, so that on
+// a busy machine one of them may still answer: Signal returns when none runs any more, or fails two minutes later.
+func Signal(p *os.Process, sig syscall.Signal) error {
+	if err := p.Signal(sig); err != nil {
+		if errors.Is(err, os.ErrProcessDone) { // killed meanwhile: neither stopped nor running
+			return nil
+		}
+		return err
+	}
+	for end := time.Now().Add(startTimeout); sig == syscall.SIGSTOP && !standsStill(p.Pid); time.Sleep(pollEvery) {
+		if time.Now().After(end) {
+			return fmt.Errorf("servertest: process %d did not stop within %v", p.Pid, startTimeout)
+		}
+	}
+	return nil
 }
 
 // kill ends the process without a word to it, paused or not, and waits until it is gone.

@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -136,7 +135,7 @@ func (r *Redis) signal(t testing.TB, verb string, sig syscall.Signal) {
 	if !r.Real {
 		t.Fatalf("servertest: %s: only for a real Redis: use StartRedis", verb)
 	}
-	if err := r.proc.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) { // killed meanwhile: neither stopped nor running
+	if err := Signal(r.proc.cmd.Process, sig); err != nil {
 		t.Fatalf("servertest: %s: %v", verb, err)
 	}
 }

@@ -158,7 +158,7 @@ func (z *ZooKeeper) ownReal(t testing.TB, verb string) *process {
 
 func (z *ZooKeeper) signal(t testing.TB, verb string, sig syscall.Signal) {
 	t.Helper()
-	if err := z.ownReal(t, verb).cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) { // killed meanwhile: neither stopped nor running
+	if err := Signal(z.ownReal(t, verb).cmd.Process, sig); err != nil {
 		t.Fatalf("servertest: %s: %v", verb, err)
 	}
 }

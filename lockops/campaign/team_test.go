@@ -123,7 +123,7 @@ func (c *team) kill(t *testing.T, r *rand.Rand) {
 
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := servertest.Signal(p.cmd.Process, s); err != nil {
 		t.Errorf("worker %d: %v: %v\n%s", p.number, s, err, p.output.Bytes())
 	}
 }
