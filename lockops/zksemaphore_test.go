@@ -108,11 +108,11 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		})
 		_, first := queueUp(t, within(t), func(more ...lockops.Option) lockops.Locker { return semaphore(append(more, note)...) })
 		_, second := queueUp(t, within(t), semaphore)
-		mu.Lock()
-		if len(places) == 0 || places[0].Position != 1 || places[0].Holder == "" {
-			t.Errorf("behind %+v", places)
-		}
-		mu.Unlock()
+		eventually(t, "it knows behind whom", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(places) > 0 && places[0].Position == 1 && places[0].Holder != ""
+		})
 		release(t, two)
 		a := <-first
 		if a.err != nil {

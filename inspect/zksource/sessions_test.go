@@ -1,7 +1,9 @@
 package zksource_test
 
 import (
+	"strconv"
 	"testing"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -32,30 +34,48 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 		for _, killed := range []bool{true, false} {
 			t.Run(map[bool]string{true: "killed", false: "closed"}[killed], func(t *testing.T) {
 				t.Parallel()
-				c, root := client(t, zks), servertest.UniquePath(t)
-				create(t, c, root, "", 0)
-				peer := servertest.StartKazooLocks(t, zks.Addr)
-				peer.Send(t, "timeout", "10") // the sessions have to be read between a third of it and its end
-				peer.Send(t, "lock", "a", root+"/lock")
-				peer.Expect(t, "acquired")
-				o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}}, root+"/lock")
-				o.awaitLock("its client is known", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Owner.Client != "" })
-				if killed {
-					peer.Kill()
-				} else {
-					peer.Send(t, "close", "a")
-				}
-				o.awaitLock("it is free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
-				want := inspect.EventReleased
-				if killed {
-					want = inspect.EventExpired
-				}
-				if len(o.events) != 1 || o.events[0].Kind != want || o.events[0].Certainty != recipe.Certain {
-					t.Errorf("events %+v, want %s", o.events, want)
+				for try := 1; ; try++ {
+					e, undisturbed := endOfAHold(t, zks, killed)
+					switch {
+					case killed && !undisturbed && try < 5 && e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely:
+						continue // the server had started a moment ago, say: it may have been on its way back, and have let go
+					case killed && e.Kind == inspect.EventExpired, !killed && e.Kind == inspect.EventReleased:
+						if e.Certainty == recipe.Certain {
+							return
+						}
+					}
+					t.Fatalf("event %+v, undisturbed %v", e, undisturbed)
 				}
 			})
 		}
 	})
+}
+
+// endOfAHold has a client take a lock and end, and returns how that was seen, and whether for a session timeout before clients had
+// no reason to connect anew.
+func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspect.Event, undisturbed bool) {
+	t.Helper()
+	const timeout = 6
+	c, root := client(t, zks), servertest.UniquePath(t)
+	create(t, c, root, "", 0)
+	peer := servertest.StartKazooLocks(t, zks.Addr)
+	peer.Send(t, "timeout", strconv.Itoa(timeout))
+	peer.Send(t, "lock", "a", root+"/lock")
+	peer.Expect(t, "acquired")
+	o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}}, root+"/lock")
+	o.awaitLock("its client is known", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Owner.Client != "" })
+	ended := time.Now()
+	if killed {
+		peer.Kill()
+	} else {
+		peer.Send(t, "close", "a")
+	}
+	o.awaitLock("it is free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
+	if len(o.events) != 1 {
+		t.Fatalf("events %+v", o.events)
+	}
+	disturbed := o.seen.Backends[0].DisturbedAt
+	return o.events[0], disturbed.Before(ended.Add(-timeout * time.Second))
 }
 
 // Without the servers' sessions the two cannot be distinguished.
