@@ -116,10 +116,13 @@ func (p *process) stop() {
 }
 
 // freePort finds a loopback port that nobody listens on just now, and if it can one below those that systems give to
-// connections that go out: none of these takes it before the server does.
+// connections that go out: none of these takes it before the server does, nor do the tests of another package.
 func freePort() (int, error) {
 	for range startTries {
 		port := 15000 + rand.IntN(17000)
+		if !reserve(port) {
+			continue
+		}
 		if l, err := net.Listen("tcp", loopback(port)); err == nil {
 			return port, l.Close()
 		}

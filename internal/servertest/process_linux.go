@@ -2,15 +2,31 @@ package servertest
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
+
+// reserve takes a port for this process, for as long as it runs; false when another has it. A server takes a while to listen on
+// the port that it was given. An abstract socket leaves nothing behind (unix(7)).
+func reserve(port int) bool {
+	l, err := net.Listen("unix", "@lockscope-servertest-"+strconv.Itoa(port))
+	if err != nil {
+		return false
+	}
+	reserved.Store(port, l) // it would be closed when nothing refers to it
+	return true
+}
+
+// reserved are the sockets that keep ports, by port.
+var reserved sync.Map
 
 // standsStill reports whether no thread of a process runs any more, since it was stopped or has ended (proc(5), stat).
 func standsStill(pid int) bool {

@@ -6,5 +6,8 @@ import "syscall"
 
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
+// reserve cannot keep other processes from a port here.
+func reserve(int) bool { return true }
+
 // standsStill cannot tell here.
 func standsStill(int) bool { return true }
