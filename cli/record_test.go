@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestRecordAndReplay(t *testing.T) {
 		second.Expect(t, "acquired")
 		events.await("handover", "worker-2")
 		awaitInFile(t, file, "worker-2", `"holding"`)
-		recorder.Process.Signal(os.Interrupt)
+		recorder.Process.Signal(syscall.SIGTERM) // as a service manager ends it; ctrl-c is the same
 		awaitLine(t, says, "recorded")
 		recorder.Wait()
 		if code := recorder.ProcessState.ExitCode(); code != 0 {

@@ -17,14 +17,14 @@ type changes struct {
 }
 
 // add takes in what changed with another snapshot; all: what did is not known.
-func (c *changes) add(changed []inspect.ID, all bool) {
+func (c *changes) add(ids []inspect.ID, all bool) {
 	if all {
 		c.forget(len(c.lists))
 		c.first++
 		return
 	}
-	c.lists = append(c.lists, changed)
-	c.ids += len(changed)
+	c.lists = append(c.lists, ids)
+	c.ids += len(ids)
 	n := 0
 	for ids := c.ids; ids > changesKept || len(c.lists)-n > changesKept; n++ {
 		ids -= len(c.lists[n])
@@ -52,15 +52,15 @@ func (c *changes) since(number int) screen.SnapshotMsg {
 	if len(lists) == 1 {
 		return screen.SnapshotMsg{Changed: lists[0]}
 	}
-	var changed []inspect.ID
+	var ids []inspect.ID
 	seen := make(map[inspect.ID]struct{})
 	for _, list := range lists {
 		for _, id := range list {
 			if _, ok := seen[id]; !ok {
 				seen[id] = struct{}{}
-				changed = append(changed, id)
+				ids = append(ids, id)
 			}
 		}
 	}
-	return screen.SnapshotMsg{Changed: changed}
+	return screen.SnapshotMsg{Changed: ids}
 }

@@ -73,8 +73,8 @@ func (m *Model) Init() tea.Cmd {
 // Update routes a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.route(msg)
-	if opened := m.navigate(); opened != nil {
-		cmd = tea.Batch(cmd, opened)
+	if opening := m.navigate(); opening != nil {
+		cmd = tea.Batch(cmd, opening)
 	}
 	m.showLosses()
 	m.resize()

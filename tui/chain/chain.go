@@ -29,7 +29,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) {
 		s.Pane.Show(p.Lock)
 	} else {
-		s.Pane.Refresh()
+		s.Pane.refresh()
 	}
 	return s.seekRoot()
 }
@@ -43,7 +43,7 @@ func (s *Screen) SetSize(width, height int) { s.Pane.SetSize(width, height) }
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
-		s.Pane.Refresh()
+		s.Pane.refresh()
 		return s.seekRoot()
 	case screen.HiddenMsg:
 		s.Pane.Hide()
@@ -53,7 +53,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		s.Pane.Move(screen.Wheel(msg))
 	case tea.MouseClickMsg:
-		if s.Pane.Click(msg.Y) {
+		if s.Pane.click(msg.Y) {
 			s.enter()
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Screen) copy() tea.Cmd {
 	if l == nil {
 		return screen.CopyMenu(s, nil, nil)
 	}
-	return screen.CopyMenu(s, l, s.Pane.Target(l))
+	return screen.CopyMenu(s, l, s.Pane.target(l))
 }
 
 // releaseAction is the way to the release dialog. Where nothing may be written the key only says so.
@@ -147,7 +147,7 @@ func (s *Screen) cannotRelease() string {
 		return "the lock is gone"
 	case s.Pane.onGroup():
 		return "these are several: open the group with enter and select one"
-	case s.Pane.Target(l) == nil:
+	case s.Pane.target(l) == nil:
 		return "nobody holds it: there is nothing to release"
 	}
 	if _, ok := s.releaser(s.Pane.id.Backend); !ok {
@@ -159,7 +159,7 @@ func (s *Screen) cannotRelease() string {
 func (s *Screen) release() tea.Cmd {
 	l := s.Snapshot().Lock(s.Pane.id)
 	releaser, _ := s.releaser(s.Pane.id.Backend)
-	d := release.New(s.Context, releaser, l, s.Pane.Target(l))
+	d := release.New(s.Context, releaser, l, s.Pane.target(l))
 	s.Push(d)
 	return d.Start()
 }

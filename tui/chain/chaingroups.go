@@ -89,7 +89,7 @@ func (p *Pane) toggle() bool {
 	}
 	g := p.rows[p.list.At].group
 	p.opened[g.key] = !g.open
-	p.Refresh()
+	p.refresh()
 	return true
 }
 
@@ -101,7 +101,7 @@ func (p *Pane) closeGroup() bool {
 	}
 	p.opened[g.key] = false
 	p.selected = chainRow{group: g}.key()
-	p.Refresh()
+	p.refresh()
 	return true
 }
 

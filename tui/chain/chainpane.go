@@ -66,7 +66,7 @@ func (p *Pane) Show(id inspect.ID) {
 		p.id, p.list, p.selected, p.length, p.root = id, widget.Scroller{}, "", 0, nil
 		clear(p.opened)
 	}
-	p.Refresh()
+	p.refresh()
 }
 
 // Hide lets go of the snapshot that was drawn last.
@@ -78,8 +78,8 @@ func (p *Pane) SetSize(width, height int) {
 	p.drawn = p.draw()
 }
 
-// Refresh takes over the lock from the snapshot.
-func (p *Pane) Refresh() {
+// refresh takes over the lock from the snapshot.
+func (p *Pane) refresh() {
 	l := p.Snapshot().Lock(p.id)
 	p.rows = nil
 	if l == nil {
@@ -108,8 +108,8 @@ func (p *Pane) Move(by int) {
 	}
 }
 
-// Click selects the row at a line of the view; true when it was selected before.
-func (p *Pane) Click(y int) bool {
+// click selects the row at a line of the view; true when it was selected before.
+func (p *Pane) click(y int) bool {
 	at := p.list.Top + y - p.ListTop
 	if y < p.ListTop || at >= len(p.rows) || y-p.ListTop >= p.room {
 		return false
@@ -121,9 +121,9 @@ func (p *Pane) Click(y int) bool {
 
 func (p *Pane) page() int { return max(1, p.height/2) }
 
-// Target is the contender that a release is about: the selected one, or the holder when a master is selected; nil
+// target is the contender that a release is about: the selected one, or the holder when a master is selected; nil
 // when there is none, as for a group.
-func (p *Pane) Target(l *inspect.Lock) *inspect.Contender {
+func (p *Pane) target(l *inspect.Lock) *inspect.Contender {
 	if p.list.At < len(p.rows) && (p.rows[p.list.At].contender != nil || p.rows[p.list.At].group != nil) {
 		return p.rows[p.list.At].contender
 	}
@@ -137,7 +137,7 @@ func (p *Pane) Target(l *inspect.Lock) *inspect.Contender {
 func (p *Pane) Selected() screen.Subject {
 	about := screen.Subject{Lock: p.id}
 	if l := p.Snapshot().Lock(p.id); l != nil {
-		if c := p.Target(l); c != nil {
+		if c := p.target(l); c != nil {
 			about.Owner, _ = c.Identity(p.id.Backend)
 		}
 	}

@@ -181,14 +181,14 @@ func railOf(t *theme.Theme) rail {
 
 // cycle draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
 func (d *drawing) cycle(r *cycle, number int) {
-	t, rail, n := d.Theme(), railOf(d.Theme()), len(r.links)
+	t, signs, n := d.Theme(), railOf(d.Theme()), len(r.links)
 	head := fmt.Sprintf("deadlock: %d clients wait for each other: none continues until one gives up or loses its lock", n)
 	d.words(widget.Line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
 	for i, l := range r.links {
-		lead := "   " + rail.side + "   "
-		first := "   " + rail.side + " " + t.Glyphs.Crumb + " "
+		lead := "   " + signs.side + "   "
+		first := "   " + signs.side + " " + t.Glyphs.Crumb + " "
 		if i == 0 {
-			first = "   " + rail.top + rail.bar + t.Glyphs.Crumb + " "
+			first = "   " + signs.top + signs.bar + t.Glyphs.Crumb + " "
 		}
 		name := widget.Line{{first, t.Critical}, {describe.Owner(l.wants.Contender), t.Strong}}
 		if at := describe.Client(&l.wants.Contender.Owner); at != "" && at != describe.Owner(l.wants.Contender) {
@@ -201,7 +201,7 @@ func (d *drawing) cycle(r *cycle, number int) {
 		key := fmt.Sprintf("cycle %s %d ", r.links[0].has.Lock.ID, i)
 		d.entry(append(widget.Line{{lead + "  ", t.Critical}}, d.hasWords(l)...), l.has, key+"has")
 		if i == n-1 {
-			lead = "   " + rail.bottom + rail.bar + rail.bar + rail.bar
+			lead = "   " + signs.bottom + signs.bar + signs.bar + signs.bar
 		}
 		d.entry(append(widget.Line{{lead + "  ", t.Critical}}, d.wantsWords(l, r.links[(i+1)%n])...), l.wants, key+"wants")
 	}

@@ -73,8 +73,8 @@ func lanesOfVisits(visits []attempt) []lanes.Lane {
 			continue
 		}
 		for i, v := range visits {
-			waits := v.queued.Before(g.granted) && (v.granted.IsZero() || v.granted.After(g.granted)) && (v.ended.IsZero() || v.ended.After(g.granted))
-			if v.contender != g.contender && v.queued.Before(g.queued) && waits {
+			waiting := v.queued.Before(g.granted) && (v.granted.IsZero() || v.granted.After(g.granted)) && (v.ended.IsZero() || v.ended.After(g.granted))
+			if v.contender != g.contender && v.queued.Before(g.queued) && waiting {
 				list[i].Overtaken = append(list[i].Overtaken, g.granted)
 			}
 		}

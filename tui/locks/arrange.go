@@ -27,7 +27,7 @@ type arrangedMsg struct {
 type arranger struct {
 	screen.Context
 	Index *Index
-	Want  Arrangement
+	Want  arrangement
 	// generation numbers what is made, so that a late one is dropped.
 	generation int
 	Busy       bool
@@ -38,7 +38,7 @@ type arranger struct {
 }
 
 func newArranger(host screen.Context) arranger {
-	want := Arrangement{Order: Order{by: byWorst}}
+	want := arrangement{Order: order{by: byWorst}}
 	return arranger{Context: host, Want: want, Index: NewIndex(host.Life(), host.Snapshot(), want, host.Now())}
 }
 

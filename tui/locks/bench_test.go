@@ -12,6 +12,6 @@ import (
 func BenchmarkArrange100000(b *testing.B) {
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(100_000))
 	for b.Loop() {
-		NewIndex(b.Context(), s, Arrangement{Order: Order{by: byHeld}, Filter: screen.NewFilter("lock-0 age>10s")}, fixture.Noon)
+		NewIndex(b.Context(), s, arrangement{Order: order{by: byHeld}, Filter: screen.NewFilter("lock-0 age>10s")}, fixture.Noon)
 	}
 }

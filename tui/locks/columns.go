@@ -89,14 +89,14 @@ var (
 	}
 )
 
-// columns are all columns, from left to right. A finding says more than a gauge, a kind or a library, which go first in a
+// allColumns are all columns, from left to right. A finding says more than a gauge, a kind or a library, which go first in a
 // narrow window.
-var columns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byQueue, byTTL, byWorst}
+var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byQueue, byTTL, byWorst}
 
 // layout returns the columns of a table of some width, and the widths that they get there; 0: not shown.
 func layout(width int) ([]widget.Column, []int) {
-	list := make([]widget.Column, len(columns))
-	for i, c := range columns {
+	list := make([]widget.Column, len(allColumns))
+	for i, c := range allColumns {
 		list[i] = c.Column
 		for _, s := range c.wider {
 			if width >= s.table {
@@ -109,8 +109,8 @@ func layout(width int) ([]widget.Column, []int) {
 
 // drawCells draws a lock's cells.
 func drawCells(of cell, widths []int) []widget.Line {
-	cells := make([]widget.Line, len(columns))
-	for i, c := range columns {
+	cells := make([]widget.Line, len(allColumns))
+	for i, c := range allColumns {
 		if of.room = widths[i]; of.room > 0 {
 			cells[i] = c.cell(of)
 		}
@@ -120,7 +120,7 @@ func drawCells(of cell, widths []int) []widget.Line {
 
 // inTenths reports whether a row shows a time in tenths of a second, which needs the fast beat.
 func inTenths(of cell) bool {
-	return slices.ContainsFunc(columns, func(c *column) bool {
+	return slices.ContainsFunc(allColumns, func(c *column) bool {
 		if c.time == nil {
 			return false
 		}

@@ -44,7 +44,7 @@ func (g *lockGroup) count(r *row, by int) {
 }
 
 // compareGroups orders groups: the worst first, or by name in an order by name.
-func (o Order) compareGroups(a, b *lockGroup) int {
+func (o order) compareGroups(a, b *lockGroup) int {
 	if o.column() != byName {
 		if c := cmp.Compare(b.worst(), a.worst()); c != 0 {
 			return c

@@ -10,9 +10,9 @@ import (
 	"lockscope/tui/screen"
 )
 
-// Arrangement has the options of the table's order, filter and groups.
-type Arrangement struct {
-	Order   Order
+// arrangement has the options of the table's order, filter and groups.
+type arrangement struct {
+	Order   order
 	Filter  screen.Filter
 	Grouped bool
 }
@@ -30,7 +30,7 @@ type row struct {
 
 // Index keeps all locks in an arrangement. A change costs as much as there are changes, whatever the number of locks.
 type Index struct {
-	Arrangement
+	arrangement
 	Rows map[inspect.ID]*row
 	// flat are the rows that are shown, in order; in groups, list are these, in order.
 	flat   *sorted[*row]
@@ -42,8 +42,8 @@ type Index struct {
 }
 
 // NewIndex arranges all locks of a snapshot. It takes a while for very many, and ends early with its context.
-func NewIndex(ctx context.Context, s *inspect.Snapshot, a Arrangement, now time.Time) *Index {
-	x := &Index{Arrangement: a, Rows: make(map[inspect.ID]*row, s.Len()), groups: make(map[Prefix]*lockGroup)}
+func NewIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.Time) *Index {
+	x := &Index{arrangement: a, Rows: make(map[inspect.ID]*row, s.Len()), groups: make(map[Prefix]*lockGroup)}
 	var shown []*row
 	for l := range s.Locks() {
 		if ctx.Err() != nil {

@@ -17,11 +17,11 @@ import (
 // What is updated bit by bit must be what a new look at everything gives, in every arrangement.
 func TestIndexUpdatesAsItIsMade(t *testing.T) {
 	t.Parallel()
-	var arrangements []Arrangement
-	for _, by := range columns {
+	var arrangements []arrangement
+	for _, by := range allColumns {
 		for _, reversed := range []bool{false, true} {
 			arrangements = append(arrangements,
-				Arrangement{Order: Order{by, reversed}, Filter: screen.NewFilter("lock !free")}, Arrangement{Order: Order{by, reversed}, Grouped: true})
+				arrangement{Order: order{by, reversed}, Filter: screen.NewFilter("lock !free")}, arrangement{Order: order{by, reversed}, Grouped: true})
 		}
 	}
 	locks := make(map[inspect.ID]*inspect.Lock)
@@ -55,7 +55,7 @@ func TestIndexUpdatesAsItIsMade(t *testing.T) {
 func TestNewIndexEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if x := NewIndex(ctx, fixture.Everything(), Arrangement{}, fixture.Noon); len(x.Rows) != 0 {
+	if x := NewIndex(ctx, fixture.Everything(), arrangement{}, fixture.Noon); len(x.Rows) != 0 {
 		t.Error("it went on")
 	}
 }

@@ -213,14 +213,14 @@ func (s *Screen) group() {
 // nextSorting sorts by the next column that is shown.
 func (s *Screen) nextSorting() {
 	_, widths := s.columns()
-	at := slices.Index(columns, s.Want.Order.column())
-	for range columns {
-		at = (at + 1) % len(columns)
+	at := slices.Index(allColumns, s.Want.Order.column())
+	for range allColumns {
+		at = (at + 1) % len(allColumns)
 		if widths[at] > 0 {
 			break
 		}
 	}
-	s.Want.Order = Order{by: columns[at]}
+	s.Want.Order = order{by: allColumns[at]}
 	s.arrange()
 	s.follow()
 }
@@ -228,7 +228,7 @@ func (s *Screen) nextSorting() {
 // sortBy sorts by a column, or the other way round where it is sorted by that already.
 func (s *Screen) sortBy(by *column) {
 	o := s.Want.Order
-	s.Want.Order = Order{by: by, reversed: o.column() == by && !o.reversed}
+	s.Want.Order = order{by: by, reversed: o.column() == by && !o.reversed}
 	s.arrange()
 	s.follow()
 }

@@ -144,7 +144,7 @@ func (s *Screen) columns() ([]widget.Column, []int) {
 	if o.column().descends != o.reversed {
 		mark = s.Theme().Glyphs.Down
 	}
-	list[slices.Index(columns, o.column())].Title += " " + mark
+	list[slices.Index(allColumns, o.column())].Title += " " + mark
 	return list, widths
 }
 
@@ -152,7 +152,7 @@ func (s *Screen) columns() ([]widget.Column, []int) {
 func (s *Screen) columnAt(x int) *column {
 	_, widths := s.columns()
 	if at := widget.ColumnAt(widths, x-widget.Margin); at >= 0 {
-		return columns[at]
+		return allColumns[at]
 	}
 	return nil
 }

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Order is that of a column, from its usual end or from the other. Zero is by name.
-type Order struct {
+// order is that of a column, from its usual end or from the other. Zero is by name.
+type order struct {
 	by       *column
 	reversed bool
 }
 
-func (o Order) column() *column { return cmp.Or(o.by, byName) }
+func (o order) column() *column { return cmp.Or(o.by, byName) }
 
-func (o Order) String() string {
+func (o order) String() string {
 	if o.reversed {
 		return o.column().order + ", reversed"
 	}
@@ -39,7 +39,7 @@ func (k key) compare(other key) int {
 }
 
 // compare orders rows.
-func (o Order) compare(a, b *row) int {
+func (o order) compare(a, b *row) int {
 	if a.Key.Missing != b.Key.Missing {
 		if a.Key.Missing {
 			return 1

@@ -73,14 +73,14 @@ func ColumnAt(widths []int, x int) int {
 }
 
 // Join puts cells into their columns. A cell that is too wide runs on where the cell after it is empty.
-func Join(columns []Column, widths []int, cells []Line, tail string) Line {
-	out := make(Line, 0, 4*len(cells)) // a span is large: growing would copy them again and again
-	for i := 0; i < len(cells); i++ {
-		c, width, column := cells[i], widths[i], columns[i]
+func Join(columns []Column, widths []int, row []Line, tail string) Line {
+	out := make(Line, 0, 4*len(row)) // a span is large: growing would copy them again and again
+	for i := 0; i < len(row); i++ {
+		c, width, column := row[i], widths[i], columns[i]
 		if width == 0 {
 			continue
 		}
-		if next := i + 1; next < len(cells) && !column.Right && c.Width() > width && len(cells[next]) == 0 && widths[next] > 0 {
+		if next := i + 1; next < len(row) && !column.Right && c.Width() > width && len(row[next]) == 0 && widths[next] > 0 {
 			width += Gap + widths[next]
 			i = next
 		}
@@ -104,11 +104,11 @@ func Join(columns []Column, widths []int, cells []Line, tail string) Line {
 
 // Titles is the header of a table.
 func Titles(columns []Column, widths []int, style lipgloss.Style) Line {
-	cells := make([]Line, len(columns))
+	row := make([]Line, len(columns))
 	for i, c := range columns {
-		cells[i] = Line{{c.Title, style}}
+		row[i] = Line{{c.Title, style}}
 	}
-	return Join(columns, widths, cells, "")
+	return Join(columns, widths, row, "")
 }
 
 // Margin is left of the first column: the cursor, the sign and two blanks.

@@ -76,10 +76,10 @@ func (f *Field) View(t *theme.Theme, width int) Line {
 }
 
 // TailOf is the end of a text that fits into the cells.
-func TailOf(s string, cells int, ellipsis string) string {
+func TailOf(s string, width int, ellipsis string) string {
 	w := ansi.StringWidth(s)
-	if w <= cells {
+	if w <= width {
 		return s
 	}
-	return ellipsis + ansi.Cut(s, w-cells+1, w)
+	return ellipsis + ansi.Cut(s, w-width+1, w)
 }
