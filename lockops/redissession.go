@@ -208,10 +208,7 @@ func (s *RedisSession) leave() { s.work.Done() }
 // goDo runs f in a goroutine that Close waits for. Its caller has entered, or runs in such a goroutine.
 func (s *RedisSession) goDo(f func()) {
 	s.work.Add(1)
-	s.workers.do(s.ctx.Done(), func() {
-		defer s.work.Done()
-		f()
-	})
+	s.workers.do(s.ctx.Done(), &s.work, f)
 }
 
 // pause waits for news or for the time to look; it ends with an error when ctx or the session does.

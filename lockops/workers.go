@@ -17,19 +17,20 @@ type workers struct {
 // mostIdle bounds the goroutines kept, of about 8 KiB each: a Redlock on five masters has ten at once.
 const mostIdle = 16
 
-// do runs f; until closed is closed, its goroutine may be kept afterwards.
-func (w *workers) do(closed <-chan struct{}, f func()) {
+// do runs f, and then counts it as done; until closed is closed, its goroutine may be kept afterwards.
+func (w *workers) do(closed <-chan struct{}, done *sync.WaitGroup, f func()) {
 	w.start.Do(func() { w.next = make(chan func()) })
 	select {
 	case w.next <- f:
 	default:
-		w.all.Go(func() { w.work(closed, f) })
+		w.all.Go(func() { w.work(closed, done, f) })
 	}
 }
 
-func (w *workers) work(closed <-chan struct{}, f func()) {
+func (w *workers) work(closed <-chan struct{}, done *sync.WaitGroup, f func()) {
 	for {
 		f()
+		done.Done()
 		if w.idle.Add(1) > mostIdle {
 			w.idle.Add(-1)
 			return
