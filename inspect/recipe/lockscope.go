@@ -23,7 +23,7 @@ const (
 	TurnPrefix = "lockscope:turn:"
 	// QueuePrefix: a sorted set of who waits for a fair mutex: values, by when they came in µs of the server's clock.
 	QueuePrefix = "lockscope:queue:"
-	// AlivePrefix: a hash of when each of these was last heard of, in µs of the server's clock.
+	// AlivePrefix: a hash of when those of them that have waited for a while were last heard of, in µs of the server's clock.
 	AlivePrefix = "lockscope:alive:"
 	// ProbePrefix: a string for a few seconds, by which a session distinguishes the masters of a Redlock.
 	ProbePrefix = "lockscope:probe:"
