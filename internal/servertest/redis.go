@@ -25,7 +25,8 @@ type Redis struct {
 	shared bool
 	dir    string
 	args   []string
-	run    func() (*process, error) // of a real server that is more than redis-server with args
+	before []string                 // of the real server's command line, before the arguments
+	run    func() (*process, error) // of a real server that is more than that
 	proc   *process
 }
 
@@ -101,7 +102,7 @@ func (r *Redis) Restart(t testing.TB) {
 	r.proc.kill()
 	start := r.run
 	if start == nil {
-		start = func() (*process, error) { return runRedis(r.dir, r.Addr, r.args) }
+		start = func() (*process, error) { return runRedis(r.dir, r.Addr, r.args, r.before...) }
 	}
 	proc, err := start()
 	if err != nil {
@@ -182,6 +183,11 @@ func startEmbeddedRedis() (*Redis, error) {
 }
 
 func startRealRedis(args []string) (*Redis, error) {
+	return startRedis(args, "redis-server")
+}
+
+// startRedis starts a server by a command line that begins with before.
+func startRedis(args []string, before ...string) (*Redis, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, missingError{"redis-server"}
 	}
@@ -196,8 +202,8 @@ func startRealRedis(args []string) (*Redis, error) {
 			failed = err
 			continue
 		}
-		r := &Redis{Addr: loopback(port), Real: true, dir: dir, args: args}
-		if r.proc, failed = runRedis(dir, r.Addr, args); failed == nil {
+		r := &Redis{Addr: loopback(port), Real: true, dir: dir, args: args, before: before}
+		if r.proc, failed = runRedis(dir, r.Addr, args, before...); failed == nil {
 			return r, nil
 		}
 	}
@@ -206,15 +212,15 @@ func startRealRedis(args []string) (*Redis, error) {
 }
 
 // runRedis starts a server and waits until it answers.
-func runRedis(dir, addr string, args []string) (*process, error) {
+func runRedis(dir, addr string, args []string, before ...string) (*process, error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("servertest: %w", err)
 	}
-	args = append([]string{
+	args = append(append(before[1:len(before):len(before)],
 		"--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--enable-debug-command", "yes",
-	}, args...)
-	proc, err := startProcess(dir, "redis-server", args...)
+	), args...)
+	proc, err := startProcess(dir, before[0], args...)
 	if err != nil {
 		return nil, err
 	}

@@ -145,6 +145,6 @@ func TestControlFailover(t *testing.T) {
 // A server's clock that jumps forward.
 func TestControlClockStep(t *testing.T) {
 	onlyInASoak(t)
-	server := servertest.StartEmbeddedRedis(t)
-	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { server.Mini.FastForward(time.Minute) })
+	server, clock := servertest.StartRedisWithClock(t)
+	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { clock.Step(t, time.Minute) })
 }

@@ -80,11 +80,6 @@ func runWorker(text string) error {
 		return err
 	}
 	defer report.Close()
-	ctx, stop := context.WithCancel(context.Background())
-	go func() { // lives as long as the process
-		_, _ = io.Copy(io.Discard, os.Stdin) // closed when the campaign wants the worker to end, or is gone itself
-		stop()
-	}()
 	w := &worker{cfg: cfg, report: report}
 	var watching sync.WaitGroup
 	watched, unwatch := context.WithCancel(context.Background())
@@ -92,6 +87,11 @@ func runWorker(text string) error {
 	stopAtFailpoints(report, cfg.Seed+uint64(cfg.Worker), max(cfg.SessionTimeout, cfg.TTL))
 	report.Add(Record{Op: OpStart})
 	before := inUse()
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { // ends before the worker does
+		_, _ = io.Copy(io.Discard, os.Stdin) // closed when the campaign wants the worker to end, or is gone itself
+		stop()
+	}()
 	for ctx.Err() == nil {
 		if err := w.session(ctx); err != nil && ctx.Err() == nil {
 			time.Sleep(20 * time.Millisecond) // the servers are away: there is nothing to wait for but them
@@ -174,6 +174,8 @@ const (
 // session connects, lets its clients work for a while and closes.
 func (w *worker) session(ctx context.Context) error {
 	random := w.random(-w.holds.Load())
+	var clients sync.WaitGroup
+	defer clients.Wait() // behind the sessions' ends
 	var zk *lockops.ZKSession
 	var masters *lockops.RedisSession
 	connecting, cancel := context.WithTimeout(ctx, connectTime)
@@ -197,7 +199,6 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	working, cancel := context.WithTimeout(ctx, sessionTime/2+time.Duration(random.Int64N(int64(sessionTime))))
 	defer cancel()
-	var clients sync.WaitGroup
 	for i := range w.cfg.Clients {
 		c := &client{worker: w, number: i + 1, random: w.random(w.holds.Add(1))}
 		for _, l := range w.cfg.Locks {
