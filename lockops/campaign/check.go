@@ -127,6 +127,9 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()) && h.ran(a.Worker, next.Granted, a.Until()) <= noticedIn:
 			paused = true
 			return true
+		case h.stoppedOver(next.Worker, a.Granted, next.Granted): // next was granted it earlier than it could report
+			paused = true
+			return true
 		case h.wasForced(a, next.Granted):
 			forced = true
 			return true
@@ -156,7 +159,8 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 			if rule.Readers != "" && next.Kind == rule.Readers && before.Kind == rule.Readers {
 				continue
 			}
-			if before.Token != 0 && before.Confirmed < next.Granted && before.Token >= next.Token && !h.tookEarlier(next) {
+			if before.Token != 0 && before.Confirmed < next.Granted && before.Token >= next.Token &&
+				!h.tookEarlier(next) && !h.stoppedOver(next.Worker, before.Granted, next.Granted) {
 				v.add("tokens", next.Lock, "worker %d was granted it with token %#x after worker %d had released it with %#x",
 					next.Worker, next.Token, before.Worker, before.Token)
 				return
@@ -181,7 +185,8 @@ func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict
 		case hold.Ended != never:
 			end.Return = hold.Ended + grain
 		}
-		if h.stalled(hold.Worker, hold.Granted, hold.Until()) || h.wasForced(hold, hold.Until()) {
+		if h.stalled(hold.Worker, hold.Granted, hold.Until()) || h.wasForced(hold, hold.Until()) ||
+			h.stoppedOver(hold.Worker, hold.Granted-int64(noticedIn), hold.Granted) {
 			end.Call = hold.Called // it may have been lost long before the report
 		}
 		ops = append(ops, end)
