@@ -30,6 +30,7 @@ type labDriver struct {
 	// forget a lock that was made for a run and is needed no more.
 	forget func(inspect.ID)
 	trail  *ownTrail
+	armed  func() bool // nil: always
 
 	mu       sync.Mutex
 	closed   bool
@@ -96,7 +97,7 @@ func (l *labDriver) choice(backend, kind string) (*lockChoice, lockops.Kind, err
 
 // Acquire takes a lock.
 func (l *labDriver) Acquire(ctx context.Context, o lab.Order, waiting func(name string)) (lab.Held, error) {
-	if err := l.setup.mayWrite(); err != nil {
+	if err := l.mayWrite(); err != nil {
 		return nil, err
 	}
 	q, kind, err := l.choice(o.Lock.Backend, o.Kind)
@@ -131,6 +132,14 @@ type taken struct {
 	target connect.Target
 	id     inspect.ID
 	locker lockops.Locker
+}
+
+// mayWrite returns the reason why no lock may be taken now.
+func (l *labDriver) mayWrite() error {
+	if l.armed != nil && !l.armed() {
+		return errors.New("writing is not allowed (:write allows it)")
+	}
+	return l.setup.mayWrite()
 }
 
 // held takes a lock and remembers the hold.
@@ -221,7 +230,7 @@ func (h *labHold) Release(ctx context.Context) error {
 
 // Contend starts a run on a lock of its own.
 func (l *labDriver) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, error) {
-	if err := l.setup.mayWrite(); err != nil {
+	if err := l.mayWrite(); err != nil {
 		return nil, err
 	}
 	target, err := l.contendTarget(c)

@@ -46,12 +46,22 @@ func (o *ownTrail) check(err error) {
 	}
 }
 
+// record has what is taken from now on written to an audit file of somebody else's.
+func (o *ownTrail) record(audit *act.Audit) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.audit = audit
+}
+
 func (o *ownTrail) acquired(t connect.Target, id inspect.ID, hold *lockops.Hold) {
-	if o.audit == nil {
+	o.mu.Lock()
+	audit := o.audit
+	o.mu.Unlock()
+	if audit == nil {
 		return
 	}
 	target := act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot, DB: t.DB}
-	owned, err := o.audit.Acquired(target, t.Service != connect.ZooKeeper, id, hold.Name())
+	owned, err := audit.Acquired(target, t.Service != connect.ZooKeeper, id, hold.Name())
 	o.check(err)
 	if err == nil {
 		o.mu.Lock()

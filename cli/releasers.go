@@ -26,26 +26,32 @@ type releasers struct {
 	// forcing is called with the holder that is about to be freed; may be nil.
 	forcing func(inspect.ID, inspect.Untrusted)
 
-	mu     sync.Mutex
-	made   map[string]act.Releaser
-	closes []func()
+	mu       sync.Mutex
+	disarmed bool // nothing is executed
+	made     map[string]act.Releaser
+	closes   []func()
 }
 
 // newReleasers opens the audit file, the default one where path is empty: no audit, no action.
 func (a *app) newReleasers(s setup, path string) (*releasers, error) {
-	if path == "" {
-		var err error
-		if path, err = act.DefaultAuditPath(a.Getenv); err != nil {
-			return nil, err
-		}
-	}
-	audit, err := act.OpenAudit(path, Version, s.profileName)
+	audit, err := a.openAudit(s, path)
 	if err != nil {
 		return nil, err
 	}
 	r := a.newPreviewers(s)
 	r.audit = audit
 	return r, nil
+}
+
+// openAudit opens an audit file, the default one where path is empty.
+func (a *app) openAudit(s setup, path string) (*act.Audit, error) {
+	if path == "" {
+		var err error
+		if path, err = act.DefaultAuditPath(a.Getenv); err != nil {
+			return nil, err
+		}
+	}
+	return act.OpenAudit(path, Version, s.profileName)
 }
 
 // newPreviewers are releasers without an audit file, which so can only preview.
@@ -89,6 +95,9 @@ func (l lazyReleaser) Preview(ctx context.Context, r act.Request) (act.Preview, 
 }
 
 func (l lazyReleaser) Execute(ctx context.Context, p act.Preview, confirmed string) (act.Result, error) {
+	if !l.all.armed() {
+		return act.Result{Reason: act.ReadOnly, Seen: p.Seen}, nil
+	}
 	releaser, err := l.all.connected(ctx, l.target)
 	if err != nil {
 		return act.Result{}, err

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
-	"lockscope/lockops/act"
 	"lockscope/tui"
 	"lockscope/tui/lab"
 )
@@ -106,18 +105,17 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
 		Theme: colours, Faults: o.faults,
 	}
-	if (a.write || o.sandbox) && !s.profile.ReadOnly {
-		all, err := a.newReleasers(s, o.audit)
-		if err != nil {
-			return fmt.Errorf("%w (no audit, no action: start without --write)", err)
-		}
-		defer all.close()
-		all.forcing = observer.Forced
-		options.Release = func(backend string) (act.Releaser, bool) { return all.of(backend) }
-		if !o.replay {
-			locks := a.newLab(s, all.audit, observer.Forget)
-			defer locks.close()
-			options.Lab = locks
+	if !o.replay {
+		w := a.newWriting(s, o.audit, observer)
+		defer w.close()
+		options.Release = w.all.of
+		if !s.profile.ReadOnly {
+			if options.Armed = a.write || o.sandbox; options.Armed {
+				if err := w.arm(true); err != nil {
+					return fmt.Errorf("%w (no audit, no action: start without --write)", err)
+				}
+			}
+			options.Lab, options.Arm = w.lab, w.arm
 		}
 	}
 	if s.profile.ReadOnly {

@@ -11,13 +11,19 @@ import (
 	"lockscope/internal/servertest"
 )
 
+func newRedisClient(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
 // TestTheAdvisedTTLIsSet: what doctor advises for a key without an end is a command that does it, and after it the finding is
 // gone.
 func TestTheAdvisedTTLIsSet(t *testing.T) {
 	server := servertest.StartRedis(t)
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
+	client := newRedisClient(t, server.Addr)
 	client.Set(t.Context(), "lock:a", value, 0)
 	target := "redis://" + server.Addr
 	finding := func() string {

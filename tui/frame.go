@@ -162,7 +162,7 @@ func (m *Model) badges() widget.Line {
 	if m.options.Replay {
 		l = l.Add(t.BadgeWarning, " REPLAY ").Add(t.Text, " ")
 	}
-	if m.options.Release != nil {
+	if m.MayAct() == "" {
 		return l.Add(t.BadgeWarning, " WRITE ").Add(t.Text, " ")
 	}
 	return l.Add(t.Badge, " READ-ONLY ").Add(t.Text, " ")

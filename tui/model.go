@@ -46,6 +46,7 @@ type Model struct {
 func New(ctx context.Context, o Options) *Model {
 	w := &world{
 		options: o,
+		armed:   o.Armed,
 		theme:   theme.New(o.Theme),
 		now:     o.now(),
 		history: screen.NewHistory(),
@@ -106,6 +107,8 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		return m.mouse(msg)
 	case answeredMsg:
 		return m.answer(msg)
+	case armedMsg:
+		m.arming(msg)
 	case tea.PasteMsg:
 		return m.paste(msg)
 	default:
@@ -220,7 +223,7 @@ func (m *Model) help() {
 }
 
 func (m *Model) goTo() {
-	m.Push(newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions())))
+	m.Push(newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.writeActions())))
 }
 
 // mouse gives mouse messages to the screen, counted from its own corner.

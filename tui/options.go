@@ -25,13 +25,16 @@ type Options struct {
 	Feed Feed
 	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
 	Focus func(ids ...inspect.ID)
-	// Release finds the Releaser of a backend; false: there is none. A nil Release makes everything
-	// read-only: no key that writes is bound.
+	// Release finds the Releaser of a backend; false: there is none. Without it there are no previews either.
 	Release func(backend string) (act.Releaser, bool)
 	// Lab takes locks by hand and runs contention; nil where nothing may be written.
 	Lab lab.Driver
 	// Faults of the sandbox, for the lab; nil where there is none.
 	Faults lab.Faults
+	// Arm allows writing in a running program, or forbids it again; it may block. Armed: it is allowed from the start. Without
+	// Arm it is allowed where Release and Lab are there, and nothing is ReadOnly.
+	Arm   func(on bool) error
+	Armed bool
 	// ReadOnly is the reason why nothing may be written, where it is another than that nobody asked to.
 	ReadOnly string
 	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
@@ -82,18 +85,4 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 		return nil
 	}
 	return fmt.Errorf("tui: %w", err)
-}
-
-// readOnly is the reason why nothing may be written; empty when it may be.
-func (o Options) readOnly() string {
-	switch {
-	case o.Lab != nil:
-		return ""
-	case o.ReadOnly != "":
-		return o.ReadOnly
-	case o.Replay:
-		return "this is a recording"
-	default:
-		return "read-only: start with --write"
-	}
 }

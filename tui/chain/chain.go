@@ -1,8 +1,6 @@
 package chain
 
 import (
-	"cmp"
-
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
@@ -73,6 +71,7 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	list = append(list, []screen.Action{
 		s.releaseAction(),
+		s.ttlAction(),
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(), Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter)},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Run: s.copy},
 	}...)
@@ -123,21 +122,43 @@ func (s *Screen) copy() tea.Cmd {
 	return screen.CopyMenu(s, l, s.Pane.target(l))
 }
 
-// releaseAction is the way to the release dialog. Where nothing may be written the key only says so.
+// releaseAction is the way to the release dialog. Where nothing may be written it only shows the preview.
 func (s *Screen) releaseAction() screen.Action {
 	a := screen.Action{
 		Keys: []string{"x"}, Shown: "x", Hint: "force-release",
 		Help:   "force-release the selected holder: preview, then type the path",
-		Writes: true, Disabled: s.cannotRelease, Run: s.release,
+		Writes: true, Disabled: s.cannotRelease, Run: s.act(release.New),
 	}
-	if s.releaser == nil {
-		why := cmp.Or(s.ReadOnly(), "read-only: start with --write")
+	why := s.MayAct()
+	switch {
+	case s.releaser == nil:
 		a.Help = "force-release (" + why + ")"
 		a.Writes = false
 		a.Disabled = func() string { return why }
 		a.Run = func() tea.Cmd { return nil }
+	case why != "":
+		a.Hint, a.Help, a.Writes = "preview", "preview a forced release of the selected holder ("+why+")", false
 	}
 	return a
+}
+
+// ttlAction is the way to the dialog that gives the lock's key a TTL.
+func (s *Screen) ttlAction() screen.Action {
+	return screen.Action{
+		Keys: []string{"X"}, Shown: "X", Help: "set a TTL for a key of Redis: preview, then type the path",
+		Writes: s.MayAct() == "", Disabled: s.cannotSetTTL, Run: s.act(release.NewTTL),
+	}
+}
+
+func (s *Screen) cannotSetTTL() string {
+	l := s.Snapshot().Lock(s.Pane.id)
+	switch {
+	case s.releaser == nil:
+		return s.MayAct()
+	case l != nil && len(l.Masters) == 0:
+		return "only keys of Redis have a TTL"
+	}
+	return s.cannotRelease()
 }
 
 func (s *Screen) cannotRelease() string {
@@ -156,12 +177,18 @@ func (s *Screen) cannotRelease() string {
 	return ""
 }
 
-func (s *Screen) release() tea.Cmd {
-	l := s.Snapshot().Lock(s.Pane.id)
-	releaser, _ := s.releaser(s.Pane.id.Backend)
-	d := release.New(s.Context, releaser, l, s.Pane.target(l))
-	s.Push(d)
-	return d.Start()
+// dialog makes one of the dialogs that act on a contender.
+type dialog func(screen.Context, act.Releaser, *inspect.Lock, *inspect.Contender) *release.Dialog
+
+// act opens a dialog about the selected contender.
+func (s *Screen) act(open dialog) func() tea.Cmd {
+	return func() tea.Cmd {
+		l := s.Snapshot().Lock(s.Pane.id)
+		releaser, _ := s.releaser(s.Pane.id.Backend)
+		d := open(s.Context, releaser, l, s.Pane.target(l))
+		s.Push(d)
+		return d.Start()
+	}
 }
 
 func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.Pane.id} }

@@ -38,6 +38,7 @@ type phase int
 
 const (
 	warning    phase = iota // a waiter: to be confirmed first
+	asking                  // something is typed that the preview needs
 	previewing              // the preview is under way
 	confirming              // the path is being typed
 	executing               // the release is under way
@@ -62,6 +63,10 @@ type Dialog struct {
 	wrong      bool // enter was pressed with another path
 	hasty      bool // the button was chosen, or enter pressed without: then enter cancels
 	sent       bool // the release was asked for
+	ttl        bool // it gives the key a TTL, in place of a release
+	// prompts are what is still to be asked for; refused is the reason why the answer to the first was not taken.
+	prompts []*prompt
+	refused error
 	// text scrolls the requests, of which hidden lines are out of sight.
 	text   widget.Scroller
 	hidden int
@@ -72,18 +77,26 @@ func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect
 	if c.Digest != "" {
 		owner = inspect.Untrusted(c.Digest)
 	}
-	return &Dialog{
+	d := &Dialog{
 		Context: host, releaser: releaser, target: *c, generation: host.Number(),
 		request: act.Request{ID: l.ID, Lock: l, Owner: owner},
 	}
+	if host.Production() && host.MayAct() == "" {
+		d.prompts = append(d.prompts, whyPrompt())
+	}
+	return d
 }
 
-// Start asks for the preview; for a waiter it first asks whether that is meant.
+// Start asks for the preview; for a waiter it first asks whether that is meant, and for what the preview or the audit needs.
 func (d *Dialog) Start() tea.Cmd {
-	if d.target.State == inspect.Holding || d.request.Waiter {
+	switch {
+	case d.target.State != inspect.Holding && !d.request.Waiter && !d.ttl:
+		d.phase = warning
+	case len(d.prompts) > 0:
+		d.phase = asking
+	default:
 		return d.ask()
 	}
-	d.phase = warning
 	return nil
 }
 
@@ -132,7 +145,7 @@ func (d *Dialog) previewed(msg releasePreviewedMsg) {
 	case msg.err != nil:
 		d.phase = finished
 	case msg.preview.Refused != "":
-		d.result, d.phase = act.Result{Reason: msg.preview.Refused, Seen: msg.preview.Seen}, finished
+		d.result, d.phase = act.Result{Reason: msg.preview.Refused, Detail: msg.preview.Detail, Seen: msg.preview.Seen}, finished
 	}
 }
 
@@ -147,11 +160,27 @@ func (d *Dialog) key(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 			return d.Start(), false
 		}
 		return nil, key == "esc" || key == "enter" || key == "q"
+	case asking:
+		return d.promptKey(msg)
 	case confirming:
+		if d.MayAct() != "" {
+			return d.lookKey(key)
+		}
 		return d.confirmKey(msg)
 	default:
 		return nil, key == "esc" || key == "enter" || key == "q"
 	}
+}
+
+// lookKey takes a key of a preview that nothing may be sent of.
+func (d *Dialog) lookKey(key string) (cmd tea.Cmd, done bool) {
+	switch key {
+	case "up":
+		d.text.Scroll(-1, d.hidden, 0)
+	case "down":
+		d.text.Scroll(1, d.hidden, 0)
+	}
+	return nil, key == "esc" || key == "enter" || key == "q"
 }
 
 func (d *Dialog) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
@@ -184,6 +213,14 @@ func (d *Dialog) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	return nil, false
 }
 
+// button is the one that acts.
+func (d *Dialog) button() string {
+	if d.ttl {
+		return "Set"
+	}
+	return "Release"
+}
+
 // matches reports whether the lock's path was typed, as it is or escaped, with its backend before it or without.
 func (d *Dialog) matches() bool {
 	id := d.request.Lock.ID
@@ -203,12 +240,16 @@ func (d *Dialog) Actions() []screen.Action {
 	switch d.phase {
 	case warning:
 		return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "w", Hint: "go on with a waiter"}}
+	case asking:
+		return []screen.Action{{Shown: "enter", Hint: "go on"}, {Shown: "esc", Hint: "cancel"}}
 	case confirming:
 		switch {
+		case d.MayAct() != "":
+			return []screen.Action{{Shown: "enter/esc", Hint: "close"}}
 		case d.chosen:
-			return []screen.Action{{Shown: "enter", Hint: "RELEASE"}, {Shown: "esc", Hint: "cancel"}}
+			return []screen.Action{{Shown: "enter", Hint: strings.ToUpper(d.button())}, {Shown: "esc", Hint: "cancel"}}
 		case d.matches():
-			return []screen.Action{{Shown: "tab", Hint: "choose Release"}, {Shown: "esc", Hint: "cancel"}}
+			return []screen.Action{{Shown: "tab", Hint: "choose " + d.button()}, {Shown: "esc", Hint: "cancel"}}
 		case d.field.Value() != "":
 			return []screen.Action{{Shown: "esc", Hint: "cancel"}, {Shown: "type", Hint: "the lock's path"}}
 		default:

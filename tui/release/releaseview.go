@@ -21,19 +21,24 @@ func (d *Dialog) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
 	title := "Force-release"
-	if d.target.State != inspect.Holding {
+	switch {
+	case d.ttl:
+		title = "Set a TTL"
+	case d.target.State != inspect.Holding:
 		title = "Remove a waiter"
 	}
 	lines := []widget.Line{{{title + "  ", t.Critical}, {d.request.Lock.ID.String(), t.Strong}}, nil}
 	switch d.phase {
 	case warning:
 		lines = append(lines, d.warningLines(width)...)
+	case asking:
+		lines = append(lines, d.promptLines()...)
 	case previewing:
 		lines = append(lines, widget.Line{{"Reading it again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
 	case confirming:
 		lines = append(lines, d.previewLines(width, height)...)
 	case executing:
-		lines = append(lines, widget.Line{{"Releasing" + t.Glyphs.Ellipsis, t.Warning}},
+		lines = append(lines, widget.Line{{d.doing() + t.Glyphs.Ellipsis, t.Warning}},
 			widget.Line{{fmt.Sprintf("Its result comes within %d s.", int(executeLimit.Seconds())), t.Muted}})
 	case finished:
 		lines = append(lines, d.resultLines(width)...)
@@ -136,7 +141,12 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		waits.State = inspect.Waiting
 		next = &waits
 	}
-	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody")), d.labelled("Next", d.person(next, cmp.Or(p.NextUnknown, "no visible waiters")))}
+	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody"))}
+	if d.ttl {
+		lines = append(lines, d.expiryLines()...)
+	} else {
+		lines = append(lines, d.labelled("Next", d.person(next, cmp.Or(p.NextUnknown, "no visible waiters"))))
+	}
 	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
 	}
@@ -146,6 +156,16 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	}
 	lines = append(append(lines, nil), d.sends(width)...)
 	return lines, tail, max(2, height-4-len(tail))
+}
+
+// expiryLines are what the key has left on each master, and what it is to have.
+func (d *Dialog) expiryLines() []widget.Line {
+	var lines []widget.Line
+	for i := range d.preview.Votes {
+		v := &d.preview.Votes[i]
+		lines = append(lines, d.labelled("Now", widget.Line{{describe.Expiry(v, d.Clock()) + "  ", d.Theme().Text}, {describe.Printable(v.Addr), d.Theme().Muted}}))
+	}
+	return append(lines, d.labelled("Then", widget.Line{{"expires in " + describe.Exact(d.request.TTL), d.Theme().Strong}}))
 }
 
 // scrolled is as much of some lines as there is room for, with the number of the rest.
@@ -193,12 +213,19 @@ func (d *Dialog) overtaken() string {
 			return ""
 		}
 	}
-	return "It has changed since: the release will be refused. Cancel and look again."
+	what := "release"
+	if d.ttl {
+		what = "TTL"
+	}
+	return "It has changed since: the " + what + " will be refused. Cancel and look again."
 }
 
 // confirmLines are the field for the path and the two buttons.
 func (d *Dialog) confirmLines() []widget.Line {
 	t := d.Theme()
+	if why := d.MayAct(); why != "" {
+		return []widget.Line{{{t.Glyphs.Warning + " Only a preview: " + why, t.Warning}}, nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
+	}
 	path := inspect.Escape(d.request.Lock.ID.Path)
 	lines := []widget.Line{
 		{{"Type the path ", t.Text}, {path, t.Strong}, {" to confirm:", t.Text}},
@@ -217,11 +244,11 @@ func (d *Dialog) confirmLines() []widget.Line {
 		confirm = t.Critical
 		if d.chosen {
 			cancel, confirm = t.Text, t.BadgeCritical
-		} else if note = (widget.Span{"tab chooses Release", t.Text}); d.hasty {
-			note = widget.Span{"nothing was sent: tab chooses Release, esc cancels", t.Warning}
+		} else if note = (widget.Span{"tab chooses " + d.button(), t.Text}); d.hasty {
+			note = widget.Span{"nothing was sent: tab chooses " + d.button() + ", esc cancels", t.Warning}
 		}
 	}
-	return append(lines, nil, widget.Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ Release ]", confirm}, {"   ", t.Text}, note})
+	return append(lines, nil, widget.Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ " + d.button() + " ]", confirm}, {"   ", t.Text}, note})
 }
 
 func (d *Dialog) resultLines(width int) []widget.Line {
@@ -230,13 +257,15 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 	switch {
 	case r.Released:
 		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer has it.", t.Text}})
+	case r.Set:
+		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Set: ", t.Holding}, {"the key expires in " + describe.Exact(d.request.TTL) + " unless its client renews it.", t.Text}})
 	case d.err != nil && !d.sent:
 		lines = append(lines, widget.Line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	case d.err != nil:
-		lines = append(lines, widget.Line{{t.Glyphs.Critical + " Not released, as far as we know.", t.Critical}})
+		lines = append(lines, widget.Line{{t.Glyphs.Critical + " " + d.notDone() + ", as far as we know.", t.Critical}})
 	default:
-		lines = append(lines, widget.Line{{t.Glyphs.Warning + " Not released", t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
-		for _, text := range widget.Wrap(describe.Refusal(string(r.Reason)), width-2, 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{t.Glyphs.Warning + " " + d.notDone(), t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
+		for _, text := range widget.Wrap(cmp.Or(describe.Printable(r.Detail), describe.Refusal(string(r.Reason))), width-2, 3, t.Glyphs.Ellipsis) {
 			lines = append(lines, widget.Line{{"  " + text, t.Text}})
 		}
 	}
@@ -254,11 +283,27 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}})
 }
 
+func (d *Dialog) doing() string {
+	if d.ttl {
+		return "Setting the TTL"
+	}
+	return "Releasing"
+}
+
+func (d *Dialog) notDone() string {
+	if d.ttl {
+		return "Not set"
+	}
+	return "Not released"
+}
+
 func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	t := d.Theme()
 	switch {
 	case m.Err != nil:
 		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.Printable(m.Err.Error()), t.Unknown}}
+	case m.Set:
+		return widget.Line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text}, {"set; " + describe.Expiry(&m.After, d.Clock()), t.Text}}
 	case m.Deleted:
 		return widget.Line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text}, {"deleted", t.Text}}
 	default:

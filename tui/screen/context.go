@@ -31,8 +31,12 @@ type Context interface {
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
 	Log() *EventLog
-	// ReadOnly is the reason why nothing may be written; empty where it may be.
+	// ReadOnly is the reason why no lock may be taken by hand; empty where one may be.
 	ReadOnly() string
+	// MayAct is the reason why nothing may be done to locks of others; empty where it may be. Previews only read. Production
+	// reports whether a reason is to be given for it.
+	MayAct() string
+	Production() bool
 	// Commands are lines for a shell about a lock and a contender of it (nil: nobody), to be copied.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// InFront is the screen that is shown, Opener the one from which it was opened; empty after going back.

@@ -1,0 +1,88 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/tui/screen"
+)
+
+// armedMsg has the outcome of allowing writing, or of forbidding it.
+type armedMsg struct {
+	on  bool
+	err error
+}
+
+// ReadOnly is the reason why no lock may be taken by hand; empty when one may be.
+func (w *world) ReadOnly() string {
+	if w.options.Lab != nil && (w.options.Arm == nil || w.armed) {
+		return ""
+	}
+	return w.whyReadOnly()
+}
+
+// MayAct is the reason why nothing may be done to locks of others; empty when it may be.
+func (w *world) MayAct() string {
+	if w.options.Release != nil && w.options.ReadOnly == "" && (w.options.Arm == nil || w.armed) {
+		return ""
+	}
+	return w.whyReadOnly()
+}
+
+func (w *world) whyReadOnly() string {
+	switch {
+	case w.options.ReadOnly != "":
+		return w.options.ReadOnly
+	case w.options.Replay:
+		return "this is a recording"
+	case w.options.Arm != nil:
+		return "read-only: `:write` allows writing"
+	default:
+		return "read-only: start with --write"
+	}
+}
+
+// Production reports whether a reason is to be given for what is done.
+func (w *world) Production() bool { return w.options.Environment == "production" }
+
+// armLimit bounds opening the audit file.
+const armLimit = 10 * time.Second
+
+// writeActions allow writing, and forbid it again, where that can be chosen. What is held is released before: it could not
+// be otherwise.
+func (m *Model) writeActions() []screen.Action {
+	if m.options.Arm == nil {
+		return nil
+	}
+	on := !m.armed
+	a := screen.Action{Shown: ":write", Hint: "write", Help: "allow actions on locks, until it is chosen again", Run: func() tea.Cmd {
+		arm := m.options.Arm
+		return m.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
+	}}
+	if !on {
+		a.Help = "forbid actions on locks again"
+		a.Disabled = func() string {
+			if m.inHand() > 0 {
+				return "locks are held here: release them first"
+			}
+			return ""
+		}
+	}
+	return []screen.Action{a}
+}
+
+// arming takes the outcome.
+func (m *Model) arming(msg armedMsg) {
+	switch {
+	case msg.err != nil:
+		m.Flash("still as before: " + msg.err.Error())
+	case msg.on:
+		m.armed = true
+		m.Flash("writing is allowed: each action asks, and is recorded")
+	default:
+		m.armed = false
+		m.Flash("read-only")
+	}
+}

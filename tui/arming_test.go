@@ -1,0 +1,134 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+	"lockscope/tui/internal/fixture"
+)
+
+// arms are the options of a program in which writing can be allowed, which fails with err; it records what was asked for.
+func arms(f *fakeReleaser, err error, asked *[]bool) Options {
+	return Options{Release: f.of, Lab: newFakeLab(), Arm: func(on bool) error {
+		*asked = append(*asked, on)
+		return err
+	}}
+}
+
+// choose runs the palette's entry of that name.
+func choose(t *testing.T, m *Model, name string) {
+	t.Helper()
+	press(m, ":")
+	typeText(m, name)
+	run(t, m, press(m, "enter"))
+}
+
+// Unarmed, a release is previewed and nothing can be sent; :write allows it in the running program, and forbids it again.
+func TestWriteIsAllowedWhileItRuns(t *testing.T) {
+	t.Parallel()
+	var asked []bool
+	f := newFakeReleaser()
+	m := opened(t, arms(f, nil, &asked), 120, 36, fixture.Orders().ID)
+	wantText(t, m, "READ-ONLY")
+	run(t, m, press(m, "x"))
+	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Only a preview: read-only: `:write` allows writing", "[ Close ]")
+	typeText(m, "/locks/orders")
+	if cmd := press(m, "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
+		t.Errorf("unarmed: a command %v, open %v, executed %d", cmd != nil, m.HasDialog(), f.executions())
+	}
+	choose(t, m, "write")
+	wantText(t, m, "WRITE")
+	wantNoText(t, m, "READ-ONLY")
+	run(t, m, press(m, "x"))
+	typeText(m, "/locks/orders")
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "Released: worker-3")
+	press(m, "enter")
+	choose(t, m, "write")
+	wantText(t, m, "READ-ONLY")
+	if len(asked) != 2 || !asked[0] || asked[1] {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+// Where writing cannot be allowed, such as without an audit file, it stays forbidden, and the reason is shown.
+func TestWriteThatCannotBeAllowed(t *testing.T) {
+	t.Parallel()
+	var asked []bool
+	m := opened(t, arms(newFakeReleaser(), errors.New("audit: permission denied"), &asked), 120, 36, fixture.Orders().ID)
+	choose(t, m, "write")
+	wantText(t, m, "READ-ONLY", "audit: permission denied")
+}
+
+// A profile that is read_only previews, and cannot be armed.
+func TestReadOnlyProfilePreviews(t *testing.T) {
+	t.Parallel()
+	f := newFakeReleaser()
+	m := opened(t, Options{Release: f.of, ReadOnly: "profile \"prod\" is read_only"}, 120, 36, fixture.Orders().ID)
+	wantText(t, m, "READ-ONLY")
+	run(t, m, press(m, "x"))
+	wantText(t, m, "Next     ○ worker-7", "Only a preview: profile \"prod\" is read_only")
+	press(m, "esc", ":")
+	typeText(m, "write")
+	wantNoText(t, m, "allow actions on locks")
+}
+
+// In production the reason is asked for before the preview, and goes with the request.
+func TestProductionAsksForTheReason(t *testing.T) {
+	t.Parallel()
+	f := newFakeReleaser()
+	m := opened(t, Options{Release: f.of, Environment: "production"}, 120, 36, fixture.Orders().ID)
+	if press(m, "x"); len(f.requests) != 0 {
+		t.Fatal("the preview was asked for before the reason")
+	}
+	wantText(t, m, "This is production. Why is it done?")
+	if cmd := press(m, "enter"); cmd != nil {
+		t.Error("no reason is taken for one")
+	}
+	wantText(t, m, "give a reason")
+	typeText(m, "ticket 7")
+	run(t, m, press(m, "enter"))
+	wantText(t, m, "Held by  ● worker-3")
+	if r := f.requests[0]; r.Why != "ticket 7" {
+		t.Errorf("request %+v", r)
+	}
+}
+
+// A TTL is asked for, checked, previewed on each master and set after the path was typed; a lock in ZooKeeper has none.
+func TestATTLIsSetFromTheChain(t *testing.T) {
+	t.Parallel()
+	now := fixture.Noon
+	l := fixture.Thin()
+	seen := l.Holders[0]
+	votes := []inspect.Vote{{Addr: "r1:6379", Up: true, Present: true, NoExpiry: true}}
+	f := newFakeReleaser()
+	f.preview = act.Preview{Seen: &seen, Votes: votes, Sends: []string{"r1:6379: pexpire lock:a 600000"}}
+	f.result = act.Result{Set: true, Seen: &seen, Masters: []act.MasterResult{{
+		Addr: "r1:6379", Set: true, After: inspect.Vote{Up: true, Present: true, ExpiresAt: now.Add(10 * time.Minute)},
+	}}}
+	m := opened(t, Options{Release: f.of, Now: func() time.Time { return now }}, 120, 36, l.ID)
+	press(m, "X")
+	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long is the key to last")
+	typeText(m, "soon")
+	press(m, "enter")
+	wantText(t, m, "give a time such as 90s")
+	for range len("soon") {
+		press(m, "backspace")
+	}
+	typeText(m, "10m")
+	run(t, m, press(m, "enter"))
+	wantText(t, m, "Now      never expires  r1:6379", "Then     expires in 10m", "pexpire lock:a 600000", "[ Set ]")
+	typeText(m, l.ID.Path)
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "Set: the key expires in 10m unless its client renews it", "r1:6379  set; expires in 10m00s")
+	if r := f.requests[0]; r.TTL != 10*time.Minute {
+		t.Errorf("request %+v", r)
+	}
+	m = opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
+	if press(m, "X"); m.HasDialog() || m.flashText != "only keys of Redis have a TTL" {
+		t.Errorf("in ZooKeeper: %q", m.flashText)
+	}
+}
