@@ -95,20 +95,23 @@ func slotOf(key string) int {
 func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
 	var failed []string
 	for _, m := range seeds {
-		var cmd *redis.ClusterSlotsCmd
-		err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-			cmd = c.ClusterSlots(ctx)
-			return cmd.Err()
+		var answer []redis.ClusterSlot
+		var right string // that is missing; a request that is never sent lacks none
+		err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
+			cmd := c.ClusterSlots(ctx)
+			right = rightFor(cmd, "")
+			answer, err = cmd.Result()
+			return err
 		})
 		switch {
-		case err != nil && rightFor(cmd, "") != "":
-			failed = append(failed, fmt.Sprintf("%v (allow it: ACL SETUSER %s %s)", err, inspect.Escape(m.user()), rightFor(cmd, "")))
+		case err != nil && right != "":
+			failed = append(failed, fmt.Sprintf("%v (allow it: ACL SETUSER %s %s)", err, inspect.Escape(m.user()), right))
 		case err != nil:
 			failed = append(failed, err.Error())
-		case len(cmd.Val()) == 0:
+		case len(answer) == 0:
 			failed = append(failed, fmt.Sprintf("master %s: it knows no slots of a cluster", m.address()))
 		default:
-			return newTopology(cmd.Val(), m.address()), nil
+			return newTopology(answer, m.address()), nil
 		}
 	}
 	return nil, fmt.Errorf("%s", strings.Join(failed, "; "))
