@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"time"
 
 	"lockscope/inspect/recipe"
@@ -20,6 +21,8 @@ type view struct {
 	// unseenSince is the time, by our clock, at which the lock was last seen as it was, where nothing reported the
 	// change; zero where it was reported.
 	unseenSince time.Time
+	// within is the tolerance of the older version's expiries where it is more than expirySlack.
+	within time.Duration
 	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
 	// program freed it, whether its session is known to be gone, and whether it cannot have run out; and of a vote in the
 	// version before, whether its master started after it was read.
@@ -27,6 +30,16 @@ type view struct {
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
 	restarted    func(Vote) bool
+}
+
+// within is the greatest tolerance of the expiries of the votes that agree.
+func (l *Lock) within() (most time.Duration) {
+	for i := range l.Masters {
+		if m := &l.Masters[i]; m.Agrees {
+			most = max(most, m.Within)
+		}
+	}
+	return most
 }
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
@@ -38,6 +51,9 @@ const mostUnseen = 500 * time.Millisecond
 // Nothing can be concluded from a version in which the lock could not be looked at; the caller compares the ones around
 // it.
 func compare(was, is *Lock, v view) []Event {
+	if was != nil {
+		v.within = was.within()
+	}
 	events := changes(was, is, v)
 	for i := range events {
 		e := &events[i]
@@ -45,7 +61,7 @@ func compare(was, is *Lock, v view) []Event {
 		if v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting) {
 			e.Between = Interval{v.blindFrom, v.at}
 		} else if e.Kind == EventEnded {
-			e.Between = Interval{v.unseenSince, v.at}
+			e.Between = Interval{cmp.Or(v.unseenSince, was.agreedAt()), v.at}
 		}
 	}
 	return events
@@ -59,7 +75,7 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 	case EventLost:
 		return recipe.Likely
 	case EventExpired:
-		if !v.unseenSince.IsZero() {
+		if !v.unseenSince.IsZero() || v.within > expirySlack && v.at.Before(e.Contender.ExpiresAt.Add(v.within)) {
 			return recipe.Likely // or it was released just before
 		}
 	case EventReleased:
@@ -140,6 +156,8 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 			return EventEnded // it may have been released before
 		}
 		return EventExpired
+	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-v.within)):
+		return EventEnded // its time was read so slowly that it may have run out
 	case restartedWithout(was, is, v):
 		return EventLost
 	default:

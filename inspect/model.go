@@ -199,8 +199,10 @@ type Vote struct {
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
-	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry).
+	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry). Within is its tolerance: half of the round
+	// trip in which the time to live was read.
 	ExpiresAt time.Time
+	Within    time.Duration
 	NoExpiry  bool
 	// Agrees: the value is the one that most masters hold.
 	Agrees bool

@@ -47,7 +47,7 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 		counts = m.countEverywhere(ctx, channels)
 	}
 	for _, r := range readings {
-		r.keys.Now, r.keys.Offset = middle, time.Duration(m.offset.Load())
+		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.offset.Load()), middle.Sub(start)
 		for _, ask := range r.missing {
 			if ask.Type != recipe.TypeChannel {
 				continue
