@@ -7,6 +7,7 @@
 package bench
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -18,6 +19,13 @@ import (
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(watchEnv); addr != "" {
 		watchHotLock(addr)
+		return
+	}
+	if d, err := time.ParseDuration(os.Getenv(neighbourTime)); err == nil {
+		if err := beNeighbour(os.Getenv(neighbourAddr), d); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		return
 	}
 	servertest.Main(m)

@@ -117,6 +117,16 @@ func (z *ZooKeeper) Restart(t testing.TB) {
 	z.proc = proc
 }
 
+// ProcessorTime is what a real server's process has used so far; known on Linux.
+func (z *ZooKeeper) ProcessorTime(t testing.TB) time.Duration {
+	t.Helper()
+	used, err := processorTime(z.ownReal(t, "ProcessorTime").cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return used
+}
+
 // Pause stops a real server's process (SIGSTOP): connections stay open and nothing answers.
 func (z *ZooKeeper) Pause(t testing.TB) {
 	t.Helper()
