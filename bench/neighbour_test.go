@@ -44,29 +44,29 @@ func BenchmarkNeighbour(b *testing.B) {
 			for b.Loop() {
 				const d = 15 * time.Second
 				ctx, cancel := context.WithTimeout(b.Context(), d)
-				looks, ended := 0, make(chan struct{})
-				used, start := server.ProcessorTime(b), time.Now()
-				go func() {
-					defer close(ended)
-					for who.look != nil && ctx.Err() == nil {
-						if who.look(ctx); ctx.Err() == nil {
-							looks++
-						}
+				answer := make(chan neighboured, 1)
+				go func() { answer <- neighbour(server.Addr, d) }()
+				looks, start, used := 0.0, time.Now(), server.ProcessorTime(b)
+				took, spent := d, time.Duration(0) // of the looks that were finished
+				for who.look != nil && ctx.Err() == nil {
+					if who.look(ctx); ctx.Err() == nil {
+						looks, took, spent = looks+1, time.Since(start), server.ProcessorTime(b)-used
 					}
-				}()
-				p50, p99 := neighbour(b, server.Addr, d)
-				cancel()
-				<-ended
-				took, spent := time.Since(start).Seconds(), (server.ProcessorTime(b) - used).Seconds()
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(p50, "p50-us")
-				b.ReportMetric(p99, "p99-us")
-				if who.look == nil {
-					idle = spent / took
-					continue
 				}
-				b.ReportMetric(float64(looks), "looks")
-				b.ReportMetric((spent-idle*took)/max(1, float64(looks)), "server-s/look")
+				felt := <-answer
+				cancel()
+				if felt.err != nil {
+					b.Fatal(felt.err)
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(felt.p50, "p50-us")
+				b.ReportMetric(felt.p99, "p99-us")
+				if who.look == nil {
+					idle = (server.ProcessorTime(b) - used).Seconds() / took.Seconds()
+				} else if looks > 0 {
+					b.ReportMetric(looks, "looks")
+					b.ReportMetric((spent.Seconds()-idle*took.Seconds())/looks, "server-s/look")
+				}
 			}
 		})
 	}
@@ -113,20 +113,22 @@ func walk(ctx context.Context, b *testing.B, conn *zk.Conn) {
 	})
 }
 
-// neighbour has another program read from a server for so long, and returns how many microseconds half and 99 of 100
-// answers took at most.
-func neighbour(b *testing.B, addr string, d time.Duration) (p50, p99 float64) {
-	b.Helper()
+// neighboured holds how many microseconds half and 99 of 100 answers to another program took at most.
+type neighboured struct {
+	p50, p99 float64
+	err      error
+}
+
+// neighbour has another program read from a server for so long.
+func neighbour(addr string, d time.Duration) (n neighboured) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), neighbourAddr+"="+addr, neighbourTime+"="+d.String())
 	out, err := cmd.Output()
 	if err != nil {
-		b.Fatal(err)
+		return neighboured{err: err}
 	}
-	if _, err := fmt.Sscan(string(out), &p50, &p99); err != nil {
-		b.Fatal(err)
-	}
-	return p50, p99
+	_, n.err = fmt.Sscan(string(out), &n.p50, &n.p99)
+	return n
 }
 
 // beNeighbour is the other program; it prints what neighbour returns.
