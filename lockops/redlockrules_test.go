@@ -202,7 +202,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key) }, func(*lockops.Hold) {
 			time.Sleep(time.Millisecond)
 		})
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("60 turns took %v", took)
 		}
 		for _, s := range sessions {
