@@ -228,7 +228,9 @@ func awakened(t *testing.T, c *redis.Client, jobDigest string, release func()) s
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := make(chan string, 1)
-	go func() { got <- c.BLMove(ctx, jobDigest+":QUEUED", jobDigest+":PRIMED", "RIGHT", "LEFT", time.Minute).Val() }()
+	go func() {
+		got <- c.BLMove(ctx, jobDigest+":QUEUED", jobDigest+":PRIMED", "RIGHT", "LEFT", time.Minute).Val()
+	}()
 	for !strings.Contains(c.Info(ctx, "clients").Val(), "blocked_clients:1") {
 		if ctx.Err() != nil {
 			t.Fatal("nobody waits")
