@@ -145,7 +145,7 @@ func (s *Screen) releaseAction() screen.Action {
 // ttlAction is the way to the dialog that gives the lock's key a TTL.
 func (s *Screen) ttlAction() screen.Action {
 	return screen.Action{
-		Keys: []string{"X"}, Shown: "X", Help: "set a TTL for a key of Redis: preview, then type the path",
+		Keys: []string{"X"}, Shown: "X", Help: "set a TTL: for a key of Redis; preview, then type the path",
 		Writes: s.MayAct() == "", Disabled: s.cannotSetTTL, Run: s.act(release.NewTTL),
 	}
 }
