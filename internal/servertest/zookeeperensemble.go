@@ -160,22 +160,40 @@ func (e *Ensemble) Reset(member int) {
 // In ZooKeeper 3.8.0, a leader whose followers have left and joined again at the same time may never commit anything more,
 // though all follow: a follower acknowledges a proposal that it got while it joined before it acknowledges that it has
 // joined; the leader takes the one for the other, and drops the second (ZOOKEEPER-4685, the race of 4394 and 4646). Such a
-// leader is started anew.
+// leader is started anew. So is one that a member cannot follow, because it has accepted a newer epoch from itself while the
+// others did not hear it: only another election helps.
 func (e *Ensemble) Heal(t testing.TB) {
 	t.Helper()
 	e.Mend()
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		leader := e.Leader(t)
-		if err := e.commits(leader, commitTimeout); err == nil {
-			return
-		} else if now, whole := e.leads(); !whole || now != leader {
-			continue // an election
-		} else {
+		leader, whole := e.awaitWhole(wholeTimeout)
+		if whole {
+			err := e.commits(leader, commitTimeout)
+			if err == nil {
+				return
+			}
+			if now, whole := e.leads(); !whole || now != leader {
+				continue // an election
+			}
 			t.Logf("servertest: the ensemble has a leader and commits nothing: %v: its leader is started anew", err)
 		}
-		e.Members[leader].Restart(t)
+		if leader >= 0 {
+			e.Members[leader].Restart(t)
+		}
 	}
-	t.Fatal("servertest: the ensemble commits nothing")
+	t.Fatal("servertest: the ensemble is not whole, or commits nothing")
+}
+
+// wholeTimeout is for how long members may take to follow a leader that there is.
+const wholeTimeout = 30 * time.Second
+
+// awaitWhole waits until one member leads, and all others follow; the leader is -1 where there is none at the end.
+func (e *Ensemble) awaitWhole(limit time.Duration) (leader int, whole bool) {
+	for deadline := time.Now().Add(limit); ; time.Sleep(pollEvery) {
+		if leader, whole = e.leads(); whole || time.Now().After(deadline) {
+			return leader, whole
+		}
+	}
 }
 
 // commitTimeout is for how long an ensemble that has a leader may take to commit.
@@ -239,13 +257,11 @@ func (e *Ensemble) LeaderNow() (int, bool) {
 // Leader waits until one member leads and all others follow, and returns its index.
 func (e *Ensemble) Leader(t testing.TB) int {
 	t.Helper()
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(pollEvery) {
-		if leader, whole := e.leads(); whole {
-			return leader
-		}
+	leader, whole := e.awaitWhole(startTimeout)
+	if !whole {
+		t.Fatal("servertest: the ensemble found no leader")
 	}
-	t.Fatal("servertest: the ensemble found no leader")
-	return -1
+	return leader
 }
 
 // Whole reports whether one member leads by its own report, and all others follow.
