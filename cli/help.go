@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,10 @@ func noCommand(root *cobra.Command, arg string) error {
 func meant(on *cobra.Command, typed string) string {
 	on.SuggestionsMinimumDistance = 2 // changed letters
 	names := on.SuggestionsFor(typed)
+	begun := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, typed) })
+	if len(begun) > 0 { // rel is release rather than ttl
+		names = begun
+	}
 	if len(names) == 0 {
 		return ""
 	}

@@ -68,14 +68,14 @@ func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 			t.Fatalf("%v: %+v", tt.args, got)
 		}
 		words := advised(t, l.Findings[0].Advice)
-		if got, want := strings.Join(words, " "), "release "+tt.lock+" "+tt.want+" --owner "+hostile; got != want {
+		if got, want := strings.Join(words, " "), "ttl "+tt.lock+" "+tt.want+" --owner "+hostile+" --set 10m"; got != want {
 			t.Errorf("%v: %q, want %q", tt.args, got, want)
 		}
 		if got := runIn(t, t.Context(), env, append(words, "--dry-run")...); got.code != 0 {
 			t.Errorf("%q: %+v", words, got)
 		}
 		show := runIn(t, t.Context(), env, append([]string{"show", tt.lock}, tt.args...)...)
-		if !strings.Contains(show.stdout, "\n         lockscope release '") || !strings.Contains(show.stdout, "--owner '"+hostile+"'\n") {
+		if !strings.Contains(show.stdout, "\n         lockscope ttl '") || !strings.Contains(show.stdout, "--owner '"+hostile+"' --set 10m\n") {
 			t.Errorf("show: %+v", show)
 		}
 	}

@@ -26,8 +26,9 @@ func (a *app) ttlCommand() *cobra.Command {
 		Short: "Give a lock's key in Redis a time to live, if its holder is still the one you saw",
 		Long: "Give a lock's key in Redis a time to live: one that has none ends by itself when its client is gone, one that has gets\n" +
 			"more time or less. Milder than a release: while its client works, the lock stays its own.",
-		Example: "  lockscope ttl redis:lock:orders redis://localhost --owner 7f3e…a1 --set 10m --dry-run",
-		Args:    lockFirst, ValidArgsFunction: r.completeLock,
+		Example: "  lockscope ttl redis:lock:orders redis://localhost --owner 7f3e…a1 --set 10m --dry-run\n" +
+			"  lockscope ttl redis:lock:report redis://localhost --owner 7f3e…a1 --set 1h --reason 'the nightly job hangs' --yes",
+		Args: lockFirst, ValidArgsFunction: r.completeLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)
