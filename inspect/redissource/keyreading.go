@@ -21,8 +21,9 @@ type keyReading struct {
 
 	there   presence
 	content fault // what became of reading what the key holds
-	// An empty string has to be distinguished from no key, a long one digested.
-	empty, long bool
+	// An empty string has to be distinguished from no key, a long one digested. rewritten: it looked empty since the key ran out
+	// while it was read, and has another value by now.
+	empty, long, rewritten bool
 	// untyped is the TYPE that was not answered, where another type is meant or possible. again: it is read once more, by
 	// another type.
 	untyped redis.Cmder
@@ -117,7 +118,7 @@ func (m *master) readMain(r *keyReading) {
 }
 
 // settle asks the questions that some replies raise, in one pipeline: TYPE of a key that is no string or could not be
-// read, EXISTS of one that may not be there, STRLEN of a long one. Where PTTL was refused, TYPE and HLEN also distinguish
+// read, EXISTS of one that may not be there, STRLEN of a long one, and of an empty one, which may be the next client's. Where PTTL was refused, TYPE and HLEN also distinguish
 // an empty string from no key: HLEN has no answer to a string.
 func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 	types := make([]*redis.StatusCmd, len(readings))
@@ -137,7 +138,7 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 			if r.empty || r.there == thereUnknown {
 				exists[i] = p.Exists(ctx, r.keys.Key)
 			}
-			if r.long {
+			if r.long || r.empty {
 				lengths[i] = p.StrLen(ctx, r.keys.Key)
 			}
 		}
@@ -160,7 +161,10 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 		if types[i] != nil {
 			r.readType(types[i])
 		}
-		if lengths[i] == nil {
+		if r.empty && lengths[i] != nil {
+			r.rewritten = lengths[i].Err() == nil && lengths[i].Val() > 0
+		}
+		if !r.long {
 			continue
 		}
 		if err := m.readLength(ctx, r, lengths[i]); err != nil {

@@ -88,7 +88,8 @@ func (m *master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 	return err
 }
 
-// readOnce reads keys by the types that they are believed to have; odd are those that are to be read by another.
+// readOnce reads keys by the types that they are believed to have; odd are those that are to be read once more, by another or
+// since they changed meanwhile.
 func (m *master) readOnce(ctx context.Context, keys []string, tried map[string][]recipe.KeyType) (votes []inspect.Vote, odd []string, err error) {
 	readings := m.newReadings(keys, tried)
 	if err := m.readAuxiliary(ctx, readings, true); err != nil {
@@ -102,6 +103,11 @@ func (m *master) readOnce(ctx context.Context, keys []string, tried map[string][
 	}
 	if odd, err = m.learn(ctx, readings, tried); err != nil {
 		return nil, nil, err
+	}
+	for _, r := range readings {
+		if r.rewritten && !r.again {
+			r.again, odd = true, append(odd, r.keys.Key)
+		}
 	}
 	if err := m.recognise(ctx, readings); err != nil {
 		return nil, nil, err
