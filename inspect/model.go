@@ -387,9 +387,10 @@ type Server struct {
 	PerSecond            float64
 	// Latency of the last request; negative when unknown.
 	Latency time.Duration
-	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown.
-	ClockOffset time.Duration
-	ClockKnown  bool
+	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its tolerance, half of the round
+	// trip in which it was read; zero where that is not known.
+	ClockOffset, ClockWithin time.Duration
+	ClockKnown               bool
 	// StartedAt is the start of the server process, by our clock; of a ZooKeeper server the beginning of its role, which
 	// each election begins anew. Zero when unknown.
 	StartedAt time.Time

@@ -61,8 +61,8 @@ func clockSkew() rule {
 	})
 }
 
-// doubt about a clock that was read: half the round trip.
-func doubt(s *inspect.Server) time.Duration { return max(0, s.Latency) / 2 }
+// doubt about a clock that was read: half the round trip, that of the reading where it is known.
+func doubt(s *inspect.Server) time.Duration { return max(s.ClockWithin, s.Latency/2, 0) }
 
 // spread returns the widest gap between the servers' clocks.
 func spread(b *inspect.Backend) time.Duration {

@@ -234,7 +234,10 @@ func TestClockSkew(t *testing.T) {
 	}
 	unknown := clocks(inspect.Redis, 0, time.Hour)
 	unknown.Backend.Servers[0].ClockKnown = false
+	slowly := clocks(inspect.Redis, time.Millisecond, -1400*time.Millisecond)
+	slowly.Backend.Servers[0].ClockWithin = 1400 * time.Millisecond
 	check(t, "clock-skew", []state{
+		{name: "read slowly, and answers fast since", c: slowly},
 		{
 			name: "ahead of ours", c: clocks(inspect.Redis, 0, 1100*time.Millisecond), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"r1's clock is 1.1s ahead of ours"}, evidence: map[string]any{"apart_ms": int64(1100), "between": []string{"r1"}},

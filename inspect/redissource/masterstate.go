@@ -168,7 +168,7 @@ func (p *masterState) setStatus(st status) {
 	s.Role, s.Version, s.RunID, s.Cluster = st.role, st.version, st.runID, st.cluster
 	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
-		s.ClockOffset, s.ClockKnown = st.offset, st.offsetKnown
+		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.offset, st.offsetKnown, st.latency/2
 	}
 	if st.startedAt.Sub(s.StartedAt).Abs() > 2*time.Second {
 		s.StartedAt = st.startedAt

@@ -41,3 +41,13 @@ func TestABrokenConnectionIsCalledThat(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A clock stays as inexact as its reading was slow, however fast the server answers other questions.
+func TestAClockIsAsExactAsItsReading(t *testing.T) {
+	p := &masterState{}
+	p.setStatus(status{offset: -1400 * time.Millisecond, offsetKnown: true, latency: 2800 * time.Millisecond})
+	p.answered(time.Millisecond)
+	if s := p.server; !s.ClockKnown || s.ClockWithin != 1400*time.Millisecond || s.Latency != time.Millisecond {
+		t.Errorf("%+v", s)
+	}
+}
