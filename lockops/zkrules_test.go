@@ -481,9 +481,6 @@ func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
 // not deleted is reported.
 func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		if !server.Real {
-			return // the embedded one lets everybody do everything
-		}
 		path := servertest.UniquePath(t)
 		look := plain(t, server.Addr)
 		if err := look.AddAuth("digest", []byte("user:password")); err != nil {

@@ -201,9 +201,6 @@ func (u *unanswering) Delete(path string, version int32) error {
 // A right that is missing is named, and a node whose data may not be read is released all the same.
 func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		if !server.Real {
-			t.Skip("the embedded server enforces no access control")
-		}
 		owner, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		if err := owner.AddAuth("digest", []byte("app:secret")); err != nil {
 			t.Fatal(err)
