@@ -57,8 +57,8 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	return &d
 }
 
-func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) Case {
-	return Case{
+func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
+	return &Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
 		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: p.watchTable(l.ID),
 		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach, Spread: p.spreadNow(),

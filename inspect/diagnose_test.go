@@ -11,13 +11,13 @@ import (
 func testRules() []Rule {
 	finding := func(rule string) []Finding { return []Finding{{Rule: rule, Severity: Warning, Message: rule}} }
 	return []Rule{
-		{Name: "long", Lock: func(c Case) []Finding {
+		{Name: "long", Lock: func(c *Case) []Finding {
 			if len(c.Lock.Waiters) > 0 && c.Now.Sub(c.Lock.ReadAt) > c.StuckAfter {
 				return finding("long")
 			}
 			return nil
 		}},
-		{Name: "past", NeedsHistory: true, Lock: func(c Case) []Finding { return finding(fmt.Sprint("past ", c.History.Grants)) }},
+		{Name: "past", NeedsHistory: true, Lock: func(c *Case) []Finding { return finding(fmt.Sprint("past ", c.History.Grants)) }},
 		{Name: "backend", Backend: func(b *Backend, at time.Time) []Finding {
 			if at.Sub(now) > time.Minute {
 				return finding("backend")
@@ -78,7 +78,7 @@ func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
 	src.updates <- Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}}
 	close(src.updates)
 	asked := 0
-	rules := append(testRules(), Rule{Name: "count", Lock: func(c Case) []Finding {
+	rules := append(testRules(), Rule{Name: "count", Lock: func(c *Case) []Finding {
 		asked++
 		if c.History != nil {
 			t.Error("one pass has a history")
@@ -100,7 +100,7 @@ func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
 func TestABeatMissesNoLock(t *testing.T) {
 	a := applying(t)
 	asked := map[ID]int{}
-	a.Diagnose([]Rule{{Name: "count", Lock: func(c Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
+	a.Diagnose([]Rule{{Name: "count", Lock: func(c *Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
 	var put []*Lock
 	for i := range 1234 {
 		l := queueOf(t, "11 12")
@@ -125,7 +125,7 @@ func TestABeatLooksAtAShareOfManyLocks(t *testing.T) {
 	a := applying(t)
 	const locks = 5 * beats * beatShare / 4
 	asked := map[ID]int{}
-	a.Diagnose([]Rule{{Name: "count", Lock: func(c Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
+	a.Diagnose([]Rule{{Name: "count", Lock: func(c *Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
 	var put []*Lock
 	for i := range locks {
 		l := queueOf(t, "11 12")
@@ -160,7 +160,7 @@ func TestASplitVoteIsLookedAtAgain(t *testing.T) {
 // What a deadlock's finding advises follows the queues, on each of its locks, though nothing else is new in it.
 func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 	a := applying(t)
-	a.Diagnose([]Rule{{Name: "deadlock", Lock: func(c Case) []Finding {
+	a.Diagnose([]Rule{{Name: "deadlock", Lock: func(c *Case) []Finding {
 		if c.Cycle == nil {
 			return nil
 		}

@@ -142,7 +142,7 @@ func TestGrantsKeepTheirAgeWhenTheClockBecomesKnown(t *testing.T) {
 func TestNothingIsDiagnosedOutOfSight(t *testing.T) {
 	a := applying(t)
 	asked := 0
-	a.Diagnose([]Rule{{Name: "count", Lock: func(Case) []Finding { asked++; return nil }}}, time.Minute)
+	a.Diagnose([]Rule{{Name: "count", Lock: func(*Case) []Finding { asked++; return nil }}}, time.Minute)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	down := *zkUp
 	down.State = Down
@@ -395,7 +395,7 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 // A finding that goes and comes with every change of hands is reported once, and its end when it stays away.
 func TestFindingsThatComeAndGoAreToldOnce(t *testing.T) {
 	a := applying(t)
-	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c Case) []Finding {
+	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c *Case) []Finding {
 		if len(c.Lock.Waiters) > 0 {
 			return []Finding{{Rule: "mixed", Severity: Warning}}
 		}

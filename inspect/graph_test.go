@@ -166,7 +166,7 @@ func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
 func TestObserverTellsOfDeadlocks(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(func() time.Time { return now }, src)
-	o.Diagnose([]Rule{{Name: "deadlock", Lock: func(c Case) []Finding {
+	o.Diagnose([]Rule{{Name: "deadlock", Lock: func(c *Case) []Finding {
 		if c.Cycle == nil {
 			return nil
 		}

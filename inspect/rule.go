@@ -11,9 +11,9 @@ type Rule struct {
 	// AsOf: one look may see halfway what it finds (an acquisition that asks one master after the other), so that it is
 	// reported only when two looks SettleFor apart have found it. AsOf is the time, by our clock, at which what it rests
 	// on was last seen. A rule without is believed at once.
-	AsOf func(Case) time.Time
+	AsOf func(*Case) time.Time
 	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil.
-	Lock    func(Case) []Finding
+	Lock    func(*Case) []Finding
 	Backend func(*Backend, time.Time) []Finding
 }
 

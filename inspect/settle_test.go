@@ -9,8 +9,8 @@ import (
 func halfway(evidence *string, read *float64) []Rule {
 	return []Rule{{
 		Name: "halfway",
-		AsOf: func(Case) time.Time { return now.Add(time.Duration(*read * float64(time.Second))) },
-		Lock: func(Case) []Finding {
+		AsOf: func(*Case) time.Time { return now.Add(time.Duration(*read * float64(time.Second))) },
+		Lock: func(*Case) []Finding {
 			if *evidence == "" {
 				return nil
 			}

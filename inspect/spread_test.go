@@ -16,7 +16,7 @@ func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
 			return []Finding{{Rule: "suspect", Severity: Warning}}
 		}
 		return nil
-	}}, {Name: "leftover", Lock: func(c Case) []Finding {
+	}}, {Name: "leftover", Lock: func(c *Case) []Finding {
 		if c.Lock.State == StateMinority && !c.Spread.Suspect() {
 			return []Finding{{Rule: "leftover", Severity: Warning}}
 		}

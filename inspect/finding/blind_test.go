@@ -131,7 +131,7 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 			lock.Unseen = tt.list
 			r := blind().rule()
 			onBackend := r.Backend(&inspect.Backend{Unseen: tt.list}, now)
-			for where, found := range map[string][]inspect.Finding{"lock": r.Lock(present(lock)), "backend": onBackend} {
+			for where, found := range map[string][]inspect.Finding{"lock": r.Lock(new(present(lock))), "backend": onBackend} {
 				if len(found) != len(tt.want) {
 					t.Fatalf("%s: %d findings, want %d: %+v", where, len(found), len(tt.want), found)
 				}
@@ -165,7 +165,7 @@ func TestUnseenIsNotToldTwice(t *testing.T) {
 		"a silent master": {present(silent), []inspect.Aspect{"votes"}},
 	} {
 		var told []inspect.Aspect
-		for _, f := range blind().rule().Lock(tt.c) {
+		for _, f := range blind().rule().Lock(&tt.c) {
 			told = append(told, f.Subject.Unseen...)
 		}
 		if !slices.Equal(told, tt.want) {

@@ -85,7 +85,7 @@ func ask(t *testing.T, name string, c inspect.Case) []inspect.Finding {
 			continue
 		}
 		if r.Lock != nil && c.Lock != nil {
-			return r.Lock(c)
+			return r.Lock(&c)
 		}
 		if r.Backend != nil && c.Backend != nil {
 			return r.Backend(c.Backend, c.Now)
@@ -210,7 +210,7 @@ func findingsIn(cases []inspect.Case, backend *inspect.Backend) (found []inspect
 			continue
 		}
 		for _, c := range cases {
-			found = append(found, r.Lock(c)...)
+			found = append(found, r.Lock(&c)...)
 		}
 	}
 	return found
@@ -293,7 +293,7 @@ func TestNothingKnownNothingSaid(t *testing.T) {
 				continue
 			}
 			for _, h := range []*inspect.History{nil, {}} {
-				if found := r.Lock(inspect.Case{Lock: l, Now: now, History: h}); found != nil {
+				if found := r.Lock(&inspect.Case{Lock: l, Now: now, History: h}); found != nil {
 					t.Errorf("%s about %s: %+v", r.Name, l.ID, found)
 				}
 			}
@@ -333,8 +333,8 @@ func BenchmarkAllRules(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, r := range rules {
-					if r.Lock != nil && r.Lock(c) != nil {
-						b.Fatalf("%s fires: %v", r.Name, r.Lock(c))
+					if r.Lock != nil && r.Lock(&c) != nil {
+						b.Fatalf("%s fires: %v", r.Name, r.Lock(&c))
 					}
 				}
 			}

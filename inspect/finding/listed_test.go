@@ -35,7 +35,7 @@ func TestWhatWasOnlyListedFiresNothing(t *testing.T) {
 			if r.Lock == nil {
 				continue
 			}
-			if found := r.Lock(c); found != nil {
+			if found := r.Lock(&c); found != nil {
 				t.Errorf("%s: %+v", pattern, found)
 			}
 		}

@@ -33,7 +33,7 @@ func renewalStopped() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l, r := c.Lock, c.History.Renewal
 		h := renewed(c)
-		if h == nil || known(*c).Sub(r.Last) <= time.Duration(lateAfter*float64(r.Every)) {
+		if h == nil || known(c).Sub(r.Last) <= time.Duration(lateAfter*float64(r.Every)) {
 			return nil
 		}
 		if h.ExpiresAt.IsZero() || !h.ExpiresAt.After(c.Now) || agreeing(l) < l.Quorum {

@@ -20,7 +20,7 @@ type rule struct {
 	// asOf dates what the rule rests on, by our clock. It is set where one look may see halfway what it finds: an acquisition
 	// that asks one master after the other, a waiter between creating its node and watching another, a client that moves from
 	// one server to the next, two locks that were read one after the other.
-	asOf func(inspect.Case) time.Time
+	asOf func(*inspect.Case) time.Time
 	// quiet: registries, caches, counters and queues of jobs look like this as well, so that the rule is silent on what is
 	// only possibly a lock.
 	quiet bool
@@ -92,11 +92,11 @@ func Passing(name string) bool {
 func (r rule) rule() inspect.Rule {
 	out := inspect.Rule{Name: r.name, NeedsHistory: r.needsHistory, AsOf: r.asOf}
 	if r.lock != nil {
-		out.Lock = func(c inspect.Case) []inspect.Finding {
+		out.Lock = func(c *inspect.Case) []inspect.Finding {
 			if r.needsHistory && c.History == nil {
 				return nil
 			}
-			return r.temper(&c, r.sign(r.lock(&c)))
+			return r.temper(c, r.sign(r.lock(c)))
 		}
 	}
 	if r.backend != nil {
@@ -163,13 +163,13 @@ func tracesTo(e evidence, c *inspect.Contender) bool {
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }
 
 // known is the instant up to which what is known of the lock holds.
-func known(c inspect.Case) time.Time { return c.Lock.AsOf(c.Backend, c.Now) }
+func known(c *inspect.Case) time.Time { return c.Lock.AsOf(c.Backend, c.Now) }
 
 // votesRead dates the votes. A source reads a key again on which the masters do not agree.
-func votesRead(c inspect.Case) time.Time { return c.Lock.ReadAt }
+func votesRead(c *inspect.Case) time.Time { return c.Lock.ReadAt }
 
 // watchesRead dates the servers' tables of watches.
-func watchesRead(c inspect.Case) time.Time {
+func watchesRead(c *inspect.Case) time.Time {
 	if c.Watches == nil {
 		return known(c)
 	}
@@ -177,7 +177,7 @@ func watchesRead(c inspect.Case) time.Time {
 }
 
 // sessionsRead dates the servers' tables of sessions. Nothing but its keys reports a Redis client.
-func sessionsRead(c inspect.Case) time.Time {
+func sessionsRead(c *inspect.Case) time.Time {
 	if c.SessionsAt.IsZero() {
 		return known(c)
 	}

@@ -26,7 +26,7 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 				if r.Lock == nil {
 					continue
 				}
-				for _, f := range r.Lock(c) {
+				for _, f := range r.Lock(&c) {
 					switch {
 					case sure == recipe.Likely:
 						certain++

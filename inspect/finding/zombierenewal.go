@@ -26,7 +26,7 @@ func zombieRenewal() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l, r := c.Lock, c.History.Renewal
 		h := renewed(c)
-		if h == nil || l.Kind == inspect.KindElection || known(*c).Sub(r.Last) > time.Duration(lateAfter*float64(r.Every)) {
+		if h == nil || l.Kind == inspect.KindElection || known(c).Sub(r.Last) > time.Duration(lateAfter*float64(r.Every)) {
 			return nil
 		}
 		limit := stuckAfter(c)

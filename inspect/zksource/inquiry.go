@@ -109,10 +109,17 @@ func (q *inquiry) ask(ctx context.Context, admin *zkadmin.Server, settled time.T
 	if t.watchesErr, t.watchesRead = t.sessionsErr, readWatchCount; errors.Is(t.watchesErr, context.DeadlineExceeded) {
 		return t
 	}
-	q.waitUntil(ctx, settled)
-	t.asked = q.now()
 	t.watchesErr = ask(func(ctx context.Context) (err error) {
-		t.watches, t.watchesRead, err = askWatches(ctx, admin)
+		t.watchesRead = readWatchCount
+		if err = affordable(ctx, admin); err != nil {
+			if errors.Is(err, errTooDear) {
+				t.watchesRead = readWatches
+			}
+			return err
+		}
+		q.waitUntil(ctx, settled)
+		t.asked, t.watchesRead = q.now(), readWatches
+		t.watches, err = admin.WatchesByPath(ctx)
 		return err
 	})
 	return t
@@ -166,19 +173,15 @@ func (q *inquiry) askSessions(ctx context.Context, admin *zkadmin.Server) (map[i
 	return sessions, oldest, nil
 }
 
-var errTooDear = errors.New("it has too many watches: asking for them would hurt it")
+var errTooDear = errors.New("too many to ask for without hurting the server")
 
-// askWatches returns which question failed with its error.
-func askWatches(ctx context.Context, admin *zkadmin.Server) (map[string][]int64, read, error) {
+// affordable asks whether the table of watches is small enough to be asked for.
+func affordable(ctx context.Context, admin *zkadmin.Server) error {
 	sum, err := admin.WatchSummary(ctx)
-	if err != nil {
-		return nil, readWatchCount, err
+	if err == nil && sum.Watches >= watchTableLimit {
+		err = fmt.Errorf("%d watches: %w", sum.Watches, errTooDear)
 	}
-	if sum.Watches >= watchTableLimit {
-		return nil, readWatches, fmt.Errorf("%d watches: %w", sum.Watches, errTooDear)
-	}
-	watches, err := admin.WatchesByPath(ctx)
-	return watches, readWatches, err
+	return err
 }
 
 // lagGrace in which a server may catch up with the leader before it is reported to lag.
