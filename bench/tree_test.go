@@ -50,6 +50,24 @@ func (t tree) plant(b testing.TB, clients ...*zk.Conn) {
 	for c, client := range clients {
 		inMultis(b, client, contenders[c])
 	}
+	t.watch(b, clients)
+}
+
+// watch has each contender but the first of a lock watch the one before it, as Curator does.
+func (t tree) watch(b testing.TB, clients []*zk.Conn) {
+	b.Helper()
+	for c := 1; c < len(clients); c++ {
+		paths := make([]string, 0, t.directories*t.locks)
+		for d := range t.directories {
+			for l := range t.locks {
+				paths = append(paths, fmt.Sprintf("/locks/team-%02d/job-%04d/_c_%08x-0000-4000-8000-%012x-lock-%010d", d, l, d*t.locks+l, c-1, c-1))
+			}
+		}
+		pipelined(b, 64, paths, func(_ int, path string) error {
+			_, _, _, err := clients[c].GetW(path)
+			return err
+		})
+	}
 }
 
 // inMultis sends changes, a hundred a request, several requests at a time.
