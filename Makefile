@@ -19,6 +19,7 @@ build: ## build the program as bin/lockscope
 .PHONY: test
 test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 	$(GO) test $(RACE) -timeout 10m ./...
+	$(GO) test $(RACE) -tags failpoints -run TestFailpoint_ ./lockops/campaign
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
 
 .PHONY: partitions
@@ -29,11 +30,11 @@ partitions: ## every partition of a real ZooKeeper ensemble that the locks must 
 mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
 	$(GO) run ./internal/mutants
 
-# How long to soak, the seed of the first round, arenas (zookeeper,redis,redlock,cluster,replica; empty: all), and how many schedules
+# How long to soak, the seed of the first round, targets (zookeeper,redis,redlock,cluster,replica; empty: all), and how many schedules
 # of a minute each to run in one process.
 D ?= 10m
 SEED ?= 1
-ARENAS ?=
+TARGETS ?=
 SEEDS ?= 200
 SOAKFLAGS ?=
 SOAKTESTS ?= TestCampaign|TestControl|TestSchedules
@@ -41,9 +42,9 @@ SOAKTESTS ?= TestCampaign|TestControl|TestSchedules
 TAGS ?= failpoints
 
 .PHONY: soak
-soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 ARENAS=zookeeper
+soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 TARGETS=zookeeper
 	LOCKSCOPE_REAL=require $(GO) test -tags '$(TAGS)' -count=1 -timeout 0 -v -run '$(SOAKTESTS)' ./lockops/campaign -args \
-		-campaign.for $(D) -campaign.seed $(SEED) -campaign.arenas '$(ARENAS)' -sim.seeds $(SEEDS) -sim.seed $(SEED) $(SOAKFLAGS)
+		-campaign.for $(D) -campaign.seed $(SEED) -campaign.targets '$(TARGETS)' -sim.seeds $(SEEDS) -sim.seed $(SEED) $(SOAKFLAGS)
 
 .PHONY: soak-look
 soak-look: ## watch servers on which nothing is wrong and everything happens, with faults: make soak-look D=1h SEED=7

@@ -155,7 +155,7 @@ func (v *vote) takeBack(back chan<- error, done func()) {
 	}
 }
 
-// whoIsNext is what a release has found and done among the waiters of the master that orders them.
+// whoIsNext is the outcome of a release among the waiters of the master that orders them.
 type whoIsNext int
 
 const (

@@ -25,29 +25,29 @@ type totals struct {
 // extra is for how long a campaign goes on at most to reach the least operations and faults.
 const extra = time.Minute
 
-// TestCampaign hunts the locks on real servers, arena after arena, for the time given by the flags.
+// TestCampaign hunts the locks on real servers, target after target, for the time given by the flags.
 func TestCampaign(t *testing.T) {
-	names := arenaOrder
+	names := targetOrder
 	if *campaignOn != "" {
 		names = strings.Split(*campaignOn, ",")
 	}
-	var arenas []*arena
+	var targets []*target
 	for _, name := range names {
-		if newArena[name] == nil {
-			t.Fatalf("no arena %q: there are %v", name, arenaOrder)
+		if newTarget[name] == nil {
+			t.Fatalf("no target %q: there are %v", name, targetOrder)
 		}
-		arenas = append(arenas, newArena[name](t))
+		targets = append(targets, newTarget[name](t))
 	}
 	var all totals
 	start := time.Now()
 	enough := func() bool { return all.operations >= *minOps && all.faults >= *minFaults }
 	for round := 0; ; round++ {
-		if took := time.Since(start); round >= len(arenas) && took >= *campaignFor && (enough() || took >= *campaignFor+extra) {
+		if took := time.Since(start); round >= len(targets) && took >= *campaignFor && (enough() || took >= *campaignFor+extra) {
 			break
 		}
-		a := arenas[round%len(arenas)]
+		tg := targets[round%len(targets)]
 		seed := *campaignSeed + uint64(round)
-		if !t.Run(fmt.Sprintf("%s-%d", a.name, seed), func(t *testing.T) { hunt(t, a, round, seed, &all) }) {
+		if !t.Run(fmt.Sprintf("%s-%d", tg.name, seed), func(t *testing.T) { hunt(t, tg, round, seed, &all) }) {
 			all.failed++
 			if !*goOn {
 				break
@@ -65,15 +65,15 @@ func TestCampaign(t *testing.T) {
 const undisturbed = 400 * time.Millisecond
 
 // hunt is one round: workers, a nemesis, and what came of it.
-func hunt(t *testing.T, a *arena, round int, seed uint64, all *totals) {
+func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	dir, err := os.MkdirTemp(t.TempDir(), "round")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := a.config(round)
+	cfg := tg.config(round)
 	cfg.Seed, cfg.Stores, cfg.Clients = seed, dir, 4
 	crew := startTeam(t, cfg, dir)
-	n := newNemesis(t, a, seed, dir, crew)
+	n := newNemesis(t, tg, seed, dir, crew)
 	crew.awaitGrant(t)
 	time.Sleep(undisturbed)
 	n.rage(t, cfg, *roundTime)
@@ -88,18 +88,18 @@ func hunt(t *testing.T, a *arena, round int, seed uint64, all *totals) {
 			t.Error(err)
 		}
 	}
-	nothingLeft(t, a, cfg)
+	nothingLeft(t, tg, cfg)
 	all.add(h, v, n.faults)
 	fmt.Printf("round %d: %s seed=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d stood=%d undecided=%d violations=%d\n",
-		round, a.name, seed, v.Operations, v.Grants, n.faults, v.Losses, v.Paused, v.Forced, v.Refused, v.Stood, v.Undecided, len(v.Violations))
+		round, tg.name, seed, v.Operations, v.Grants, n.faults, v.Losses, v.Paused, v.Forced, v.Refused, v.Stood, v.Undecided, len(v.Violations))
 	for _, violation := range v.Violations {
-		t.Errorf("round %d (%s, seed %d): %v", round, a.name, seed, violation)
+		t.Errorf("round %d (%s, seed %d): %v", round, tg.name, seed, violation)
 	}
 	if v.Grants == 0 {
-		t.Errorf("round %d (%s, seed %d): nobody was granted a lock", round, a.name, seed)
+		t.Errorf("round %d (%s, seed %d): nobody was granted a lock", round, tg.name, seed)
 	}
 	if t.Failed() {
-		keep(t, dir, fmt.Sprintf("%s-%d", a.name, seed))
+		keep(t, dir, fmt.Sprintf("%s-%d", tg.name, seed))
 	} else if err := os.RemoveAll(dir); err != nil {
 		t.Error(err)
 	}
@@ -183,30 +183,30 @@ func progress(t *testing.T, cfg Config) {
 }
 
 // nothingLeft waits until nothing of the round is on the servers: what was killed goes with its lease.
-func nothingLeft(t *testing.T, a *arena, cfg Config) {
+func nothingLeft(t *testing.T, tg *target, cfg Config) {
 	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + 10*time.Second // the order of a Redlock's waiters expires by itself
 	var left []string
 	var err error
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if left, err = a.left(t.Context(), cfg); err == nil && len(left) == 0 {
+		if left, err = tg.left(t.Context(), cfg); err == nil && len(left) == 0 {
 			break
 		}
 	}
 	if err != nil || len(left) > 0 {
-		t.Errorf("%s: left behind after %v: %v, %v", a.name, limit, left, err)
+		t.Errorf("%s: left behind after %v: %v, %v", tg.name, limit, left, err)
 	}
-	if a.watches == nil {
+	if tg.watches == nil {
 		return
 	}
 	var watched []string
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		var leaked int
-		if watched, leaked, err = a.watches(); err == nil && len(watched) == 0 {
+		if watched, leaked, err = tg.watches(); err == nil && len(watched) == 0 {
 			if leaked > 0 {
-				fmt.Printf("%s: servers still have watches of %d sessions that have ended\n", a.name, leaked)
+				fmt.Printf("%s: servers still have watches of %d sessions that have ended\n", tg.name, leaked)
 			}
 			return
 		}
 	}
-	t.Errorf("%s: watches are left on %d paths: %.300s, %v", a.name, len(watched), fmt.Sprint(watched), err)
+	t.Errorf("%s: watches are left on %d paths: %.300s, %v", tg.name, len(watched), fmt.Sprint(watched), err)
 }

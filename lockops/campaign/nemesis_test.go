@@ -180,7 +180,7 @@ func fourLetters(addr, word string) (string, error) {
 
 // nemesis breaks things for a round.
 type nemesis struct {
-	arena  *arena
+	target *target
 	random *rand.Rand
 	report *Report
 	audit  *act.Audit
@@ -188,7 +188,7 @@ type nemesis struct {
 	faults int
 }
 
-func newNemesis(t *testing.T, a *arena, seed uint64, dir string, crew *team) *nemesis {
+func newNemesis(t *testing.T, tg *target, seed uint64, dir string, crew *team) *nemesis {
 	t.Helper()
 	report, err := OpenReport(filepath.Join(dir, "nemesis.jsonl"), 0)
 	if err != nil {
@@ -199,7 +199,7 @@ func newNemesis(t *testing.T, a *arena, seed uint64, dir string, crew *team) *ne
 		t.Fatal(err)
 	}
 	stopAtFailpoints(report, seed, forceLimit/6)
-	return &nemesis{arena: a, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
+	return &nemesis{target: tg, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
 }
 
 func (n *nemesis) close() {
@@ -226,7 +226,7 @@ func (n *nemesis) rage(t *testing.T, cfg Config, d time.Duration) {
 			m()
 		}
 	}
-	n.arena.heal(t)
+	n.target.heal(t)
 	n.report.Add(Record{Op: OpHealed})
 }
 
@@ -236,13 +236,13 @@ func wait(r *rand.Rand, longest time.Duration) { time.Sleep(time.Duration(r.Int6
 // strike does one thing, to the servers or to a worker.
 func (n *nemesis) strike(t *testing.T, cfg Config) (mend func()) {
 	n.faults++
-	i := n.random.IntN(len(n.arena.faults) + len(workerFaults))
-	if i >= len(n.arena.faults) {
-		f := workerFaults[i-len(n.arena.faults)]
+	i := n.random.IntN(len(n.target.faults) + len(workerFaults))
+	if i >= len(n.target.faults) {
+		f := workerFaults[i-len(n.target.faults)]
 		n.report.Add(Record{Op: OpFault, Text: f.name})
 		return f.do(t, n.team, n.random)
 	}
-	f := n.arena.faults[i]
+	f := n.target.faults[i]
 	if f.forces == nil {
 		n.report.Add(Record{Op: OpFault, Text: f.name})
 		return f.do(t, n.random)

@@ -26,9 +26,9 @@ type replicated struct {
 // failoverLimit is the time after which the master gives a failover up.
 const failoverLimit = 1000 // ms
 
-// newReplicaArena: a failover that waits for the replica loses nothing, and no lock may be lost unnoticed by it. One that does
+// newReplicaTarget: a failover that waits for the replica loses nothing, and no lock may be lost unnoticed by it. One that does
 // not wait is a control (TestControlFailover).
-func newReplicaArena(t *testing.T) *arena {
+func newReplicaTarget(t *testing.T) *target {
 	p := &replicated{}
 	for i := range p.servers {
 		p.servers[i], p.links[i] = redisMaster(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "2")
@@ -40,13 +40,18 @@ func newReplicaArena(t *testing.T) *arena {
 	}
 	p.clients = servertest.StartWire(t, p.servers[0].Addr)
 	p.heal(t)
-	a := &arena{name: "replica", heal: p.heal}
-	a.config = func(round int) Config {
+	tg := &target{name: "replica", heal: p.heal}
+	tg.config = func(round int) Config {
 		return Config{Redis: [][]string{{p.clients.Addr()}}, TTL: lockTTL, Locks: oneRedis(round)}
 	}
-	a.left = func(ctx context.Context, cfg Config) ([]string, error) {
+	tg.left = func(ctx context.Context, cfg Config) ([]string, error) {
 		return leftOnRedis(ctx, []string{p.servers[p.master].Addr}, cfg)
 	}
+	tg.faults = append(p.faults(), forcedOnRedis([]string{p.clients.Addr()})...)
+	return tg
+}
+
+func (p *replicated) faults() []fault {
 	master := func() *servertest.Redis { return p.servers[p.master] }
 	replica := func() *servertest.Redis { return p.servers[1-p.master] }
 	stop := func(server func() *servertest.Redis) func(*testing.T, *rand.Rand) func() {
@@ -60,7 +65,7 @@ func newReplicaArena(t *testing.T) *arena {
 		return func(t *testing.T, _ *rand.Rand) func() { tell(t, master().Addr, words...); return nil }
 	}
 	failover := func(t *testing.T, _ *rand.Rand) func() { p.failover(t); return nil }
-	a.faults = []fault{
+	return []fault{
 		{name: "failover", do: failover},
 		{name: "failover", do: failover}, // twice as often
 		{name: "the replica is stopped", do: stop(replica)},
@@ -90,8 +95,6 @@ func newReplicaArena(t *testing.T) *arena {
 		{name: "SCRIPT FLUSH", do: say("SCRIPT", "FLUSH")},
 		{name: "a command blocks", do: say("DEBUG", "SLEEP", "0.4")},
 	}
-	a.faults = append(a.faults, forcedOnRedis([]string{p.clients.Addr()})...)
-	return a
 }
 
 // role is "master" or "slave", by INFO replication, and empty where it does not answer.

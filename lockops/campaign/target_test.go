@@ -1,0 +1,307 @@
+//go:build unix
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// target is servers, the locks that are hunted on them and what can be done to them.
+type target struct {
+	name   string
+	config func(round int) Config
+	// faults that the locks promise to survive, or to report in time.
+	faults []fault
+	// heal ends all faults and waits until the servers serve.
+	heal func(t *testing.T)
+	// left lists the nodes and keys that the locks of a round left behind.
+	left func(ctx context.Context, cfg Config) ([]string, error)
+	// watches are the paths that connected sessions watch, and the number of sessions that have ended whose watches a server
+	// still has; nil where there are none.
+	watches func() (paths []string, leaked int, err error)
+}
+
+const (
+	campaignTick   = 200 * time.Millisecond
+	sessionTimeout = 2 * time.Second
+	lockTTL        = 1500 * time.Millisecond
+)
+
+var (
+	mutexRule = Rule{Permits: 1, Tokens: true}
+	rwRule    = Rule{Permits: 1, Tokens: true, Readers: "read"}
+	noTokens  = Rule{Permits: 1}
+	zkMutexes = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
+	zkRWs     = []string{"curator", "kazoo"} // and semaphores
+	newTarget = map[string]func(t *testing.T) *target{
+		"zookeeper": newZooKeeperTarget, "redis": newRedisTarget, "redlock": newRedlockTarget, "cluster": newClusterTarget, "replica": newReplicaTarget,
+	}
+	targetOrder = []string{"zookeeper", "redis", "redlock", "cluster", "replica"}
+)
+
+func zooKeeperLocks(round int) []Lock {
+	dir := fmt.Sprintf("/campaign%d", round)
+	var locks []Lock
+	for _, recipe := range zkMutexes {
+		locks = append(locks, Lock{Name: path.Join(dir, "mutex-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"mutex"}, Recipe: recipe, Rule: mutexRule})
+	}
+	for _, recipe := range zkRWs {
+		locks = append(locks, Lock{Name: path.Join(dir, "rw-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"read", "write"}, Recipe: recipe, Rule: rwRule})
+	}
+	for _, recipe := range zkRWs {
+		locks = append(locks, Lock{Name: path.Join(dir, "semaphore-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"semaphore=2"}, Recipe: recipe, Rule: Rule{Permits: 2}})
+	}
+	return locks
+}
+
+func newZooKeeperTarget(t *testing.T) *target {
+	e := &ensemble{servertest.StartEnsemble(t, servertest.EnsembleConfig{Tick: campaignTick, SyncLimit: 10}), map[int]bool{}}
+	behindWires, direct := make([]string, len(e.Clients)), make([]string, len(e.Members))
+	for i, w := range e.Clients {
+		behindWires[i] = w.Addr()
+	}
+	for i, m := range e.Members {
+		direct[i] = m.Addr
+	}
+	return &target{
+		name: "zookeeper",
+		config: func(round int) Config {
+			return Config{ZooKeeper: behindWires, SessionTimeout: sessionTimeout, TTL: sessionTimeout, Locks: zooKeeperLocks(round)}
+		},
+		faults:  slices.Concat(e.serverFaults(), e.networkFaults(), forcedOnZooKeeper(direct)),
+		heal:    e.heal,
+		left:    func(ctx context.Context, cfg Config) ([]string, error) { return leftOnZooKeeper(ctx, direct, cfg) },
+		watches: func() ([]string, int, error) { return watchesOn(direct) },
+	}
+}
+
+// ensemble is three real servers, of which some may be down.
+type ensemble struct {
+	*servertest.Ensemble
+	down map[int]bool
+}
+
+func (e *ensemble) any(r *rand.Rand) int { return r.IntN(len(e.Members)) }
+
+// leader is that, or any member while another fault leaves none.
+func (e *ensemble) leader() int {
+	i, _ := e.LeaderNow()
+	return i
+}
+
+func (e *ensemble) kill(t *testing.T, i int) func() {
+	e.Members[i].Kill(t)
+	e.down[i] = true
+	return func() { e.Members[i].Restart(t); delete(e.down, i) }
+}
+
+func (e *ensemble) pause(t *testing.T, i int) func() {
+	e.Members[i].Pause(t)
+	return func() { e.Members[i].Resume(t) }
+}
+
+func (e *ensemble) serverFaults() []fault {
+	return []fault{
+		{name: "a server is stopped", do: func(t *testing.T, r *rand.Rand) func() { return e.pause(t, e.any(r)) }},
+		{name: "a server is killed", do: func(t *testing.T, r *rand.Rand) func() { return e.kill(t, e.any(r)) }},
+		{name: "the leader is killed", do: func(t *testing.T, _ *rand.Rand) func() { return e.kill(t, e.leader()) }},
+		{name: "the leader is stopped", do: func(t *testing.T, _ *rand.Rand) func() { return e.pause(t, e.leader()) }},
+	}
+}
+
+func (e *ensemble) networkFaults() []fault {
+	return []fault{
+		{name: "the leader is cut off in silence", do: func(*testing.T, *rand.Rand) func() { e.Isolate(e.leader()); return e.Mend }},
+		{name: "a follower is cut off in silence", do: func(_ *testing.T, r *rand.Rand) func() {
+			e.Isolate((e.leader() + 1 + r.IntN(2)) % 3)
+			return e.Mend
+		}},
+		{name: "one direction between two members is cut", do: func(_ *testing.T, r *rand.Rand) func() {
+			from := e.any(r)
+			e.Cut(from, (from+1+r.IntN(2))%3)
+			return e.Mend
+		}},
+		{name: "a member's connections are reset", do: func(_ *testing.T, r *rand.Rand) func() { e.Reset(e.any(r)); return nil }},
+		{name: "clients are cut off a server in silence", do: func(_ *testing.T, r *rand.Rand) func() {
+			w := e.Clients[e.any(r)]
+			w.Stop(direction(r)...)
+			return w.Heal
+		}},
+		{name: "clients are cut off all servers in silence", do: func(_ *testing.T, r *rand.Rand) func() {
+			for _, w := range e.Clients {
+				w.Stop(direction(r)...)
+			}
+			return func() {
+				for _, w := range e.Clients {
+					w.Heal()
+				}
+			}
+		}},
+		{name: "clients' connections are reset", do: func(_ *testing.T, r *rand.Rand) func() { e.Clients[e.any(r)].Reset(); return nil }},
+	}
+}
+
+func (e *ensemble) heal(t *testing.T) {
+	for i := range e.down {
+		e.Members[i].Restart(t)
+		delete(e.down, i)
+	}
+	for _, m := range e.Members {
+		m.Resume(t)
+	}
+	e.Heal(t)
+}
+
+// direction draws which way a wire is silent: both, or one.
+func direction(r *rand.Rand) []servertest.Direction {
+	return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
+}
+
+// tell sends a command to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
+func tell(t *testing.T, addr string, words ...any) string {
+	c := dialAdmin(addr)
+	defer c.Close()
+	answer, err := c.Do(t.Context(), words...).Text()
+	var refused redis.Error
+	if errors.As(err, &refused) && !strings.HasPrefix(err.Error(), "LOADING") {
+		t.Errorf("%v: %v", words, err)
+	}
+	return answer
+}
+
+func dialAdmin(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
+}
+
+// reload has a master load its data anew: to others it says LOADING meanwhile. One that loads its append-only file still
+// is left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of all loading. Scripts
+// would then find half of the data, and the rest of the file would bring back what they found missing.
+func reload(t *testing.T, addr string) {
+	if strings.Contains(tell(t, addr, "INFO", "persistence"), "\nloading:0\r") {
+		tell(t, addr, "DEBUG", "RELOAD")
+	}
+}
+
+func addrsOf(masters []*servertest.Redis) []string {
+	addrs := make([]string, len(masters))
+	for i, m := range masters {
+		addrs[i] = m.Addr
+	}
+	return addrs
+}
+
+// oneRedis are the kinds of locks on one Redis that this build has.
+func oneRedis(round int) []Lock {
+	var locks []Lock
+	for _, k := range lockops.KindsOn(lockops.OnRedis) {
+		locks = append(locks, Lock{Name: fmt.Sprintf("lock:campaign%d-%s", round, k.Name), On: lockops.OnRedis, Kinds: []string{k.Name}, Rule: mutexRule})
+	}
+	return locks
+}
+
+func newRedisTarget(t *testing.T) *target { return redisTarget(t, "redis", 1, oneRedis) }
+
+func newRedlockTarget(t *testing.T) *target {
+	return redisTarget(t, "redlock", 5, func(round int) []Lock {
+		return []Lock{{Name: fmt.Sprintf("lock:campaign%d-redlock", round), On: lockops.OnRedisMasters, Kinds: []string{"redlock"}, Rule: noTokens}}
+	})
+}
+
+func newClusterTarget(t *testing.T) *target {
+	nodes := servertest.StartRedisCluster(t, 3)
+	any := func(r *rand.Rand) *servertest.Redis { return nodes[r.IntN(len(nodes))] }
+	tg := &target{name: "cluster"}
+	tg.config = func(round int) Config {
+		var locks []Lock
+		for i := range 3 { // on other nodes
+			for _, l := range oneRedis(round) {
+				l.Name += fmt.Sprint("-", i)
+				locks = append(locks, l)
+			}
+		}
+		return Config{Redis: [][]string{addrsOf(nodes)}, Cluster: true, TTL: lockTTL, Locks: locks}
+	}
+	tg.faults = []fault{
+		{name: "a node is stopped", do: func(t *testing.T, r *rand.Rand) func() { n := any(r); n.Pause(t); return func() { n.Resume(t) } }},
+	}
+	tg.heal = func(t *testing.T) {
+		for _, n := range nodes {
+			n.Resume(t)
+		}
+		c := redis.NewClient(&redis.Options{Addr: nodes[0].Addr})
+		defer c.Close()
+		for !strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
+			if t.Context().Err() != nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	tg.left = func(ctx context.Context, cfg Config) ([]string, error) { return leftOnRedis(ctx, addrsOf(nodes), cfg) }
+	return tg
+}
+
+// leftOnZooKeeper are the contenders of a campaign's locks that are still there: the ephemeral nodes where they live.
+func leftOnZooKeeper(ctx context.Context, servers []string, cfg Config) ([]string, error) {
+	var left []string
+	err := withZooKeeper(servers, func(conn *zk.Conn) error {
+		left = nil
+		var look func(node string) error
+		look = func(node string) error {
+			names, stat, err := conn.Children(node)
+			if err == zk.ErrNoNode {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if stat.EphemeralOwner != 0 {
+				left = append(left, node)
+			}
+			for _, name := range names {
+				if err := errors.Join(look(path.Join(node, name)), ctx.Err()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return look(path.Dir(cfg.Locks[0].Name)) // all are in one directory
+	})
+	return left, err
+}
+
+// leftOnRedis are the keys of a campaign's locks that are still there, fencing counters left out.
+func leftOnRedis(ctx context.Context, servers []string, cfg Config) ([]string, error) {
+	var left []string
+	for _, addr := range servers {
+		c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+		for _, l := range cfg.Locks {
+			keys, err := c.Keys(ctx, "*"+path.Base(l.Name)+"*").Result()
+			if err != nil {
+				c.Close()
+				return nil, err
+			}
+			for _, key := range keys {
+				if !strings.Contains(key, "fence") {
+					left = append(left, fmt.Sprintf("%s %s for another %v", addr, key, c.PTTL(ctx, key).Val()))
+				}
+			}
+		}
+		c.Close()
+	}
+	return left, nil
+}
