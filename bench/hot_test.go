@@ -34,16 +34,16 @@ func BenchmarkHotLock(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	handOver := hotQueue(b, connect(b, server.Addr))
 	w := startWatcher(b, server.Addr)
-	for w.tell().Holder == "" {
+	for w.newest().Holder == "" {
 		time.Sleep(time.Millisecond)
 	}
 	for b.Loop() {
-		before := w.tell()
+		before := w.newest()
 		n, last, start := 0, "", time.Now()
 		for ; time.Since(start) < hotFor; n++ {
 			last = handOver()
 		}
-		took, after := time.Since(start), w.tell()
+		took, after := time.Since(start), w.newest()
 		b.ReportMetric(float64(w.settle(last).Milliseconds()), "settled-ms")
 		b.ReportMetric(float64(n)/took.Seconds(), "handovers/s")
 		b.ReportMetric(float64(after.Requests-before.Requests)/took.Seconds(), "requests/s")
@@ -153,7 +153,7 @@ func startWatcher(b *testing.B, addr string) *watcher {
 	return &watcher{b, ask, json.NewDecoder(answers)}
 }
 
-func (w *watcher) tell() (s sight) {
+func (w *watcher) newest() (s sight) {
 	if _, err := fmt.Fprintln(w.ask); err != nil {
 		w.b.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func (w *watcher) tell() (s sight) {
 func (w *watcher) settle(last string) time.Duration {
 	start := time.Now()
 	for ; ; time.Sleep(time.Millisecond) {
-		s := w.tell()
+		s := w.newest()
 		if s.Holder == last {
 			return time.Since(start)
 		}

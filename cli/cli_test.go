@@ -234,7 +234,7 @@ func TestProfiles(t *testing.T) {
 type snapshot struct {
 	Backends []struct {
 		Name, State, Error, Mode string
-		Findings                 []told
+		Findings                 []reportedFinding
 		Servers                  []struct{ Addr, State, Role string }
 	}
 	Locks []lock
@@ -244,7 +244,7 @@ type lock struct {
 	ID, Kind, Recipe, State string
 	Confidence              string `json:"recipe_confidence"`
 	Holders, Waiters        []contender
-	Findings                []told
+	Findings                []reportedFinding
 	Masters                 []struct {
 		Addr, State, Value string
 		Vote               bool

@@ -21,14 +21,14 @@ import (
 )
 
 // ward is a real ZooKeeper server with sessions that do to it what broken clients do.
-type ward struct {
+type brokenServer struct {
 	t     *testing.T
 	addr  string
 	conns []*zk.Conn
 	made  int
 }
 
-func (w *ward) session() *zk.Conn {
+func (w *brokenServer) session() *zk.Conn {
 	w.t.Helper()
 	conn, _, err := zk.Connect([]string{w.addr}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *ward) session() *zk.Conn {
 	return conn
 }
 
-func (w *ward) sessions(n int) []*zk.Conn {
+func (w *brokenServer) sessions(n int) []*zk.Conn {
 	w.t.Helper()
 	conns := make([]*zk.Conn, n)
 	for i := range conns {
@@ -48,7 +48,7 @@ func (w *ward) sessions(n int) []*zk.Conn {
 	return conns
 }
 
-func (w *ward) create(conn *zk.Conn, path, data string, flags int32) string {
+func (w *brokenServer) create(conn *zk.Conn, path, data string, flags int32) string {
 	w.t.Helper()
 	made, err := conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
 	if err != nil {
@@ -57,7 +57,7 @@ func (w *ward) create(conn *zk.Conn, path, data string, flags int32) string {
 	return made
 }
 
-func (w *ward) watch(conn *zk.Conn, path string) {
+func (w *brokenServer) watch(conn *zk.Conn, path string) {
 	w.t.Helper()
 	if _, _, _, err := conn.GetW(path); err != nil {
 		w.t.Fatalf("%s: %v", path, err)
@@ -65,13 +65,13 @@ func (w *ward) watch(conn *zk.Conn, path string) {
 }
 
 // kazoo makes the name of a contender as kazoo's Lock does; the server adds the number.
-func (w *ward) kazoo() string {
+func (w *brokenServer) kazoo() string {
 	w.made++
 	return fmt.Sprintf("%032x__lock__", w.made)
 }
 
 // queue lets sessions contend as kazoo does, in this order, each watching the one before.
-func (w *ward) queue(path string, sessions ...*zk.Conn) []string {
+func (w *brokenServer) queue(path string, sessions ...*zk.Conn) []string {
 	w.t.Helper()
 	nodes := make([]string, len(sessions))
 	for i, s := range sessions {
@@ -84,19 +84,19 @@ func (w *ward) queue(path string, sessions ...*zk.Conn) []string {
 }
 
 // breakZooKeeper breaks locks below root and says which rules should name each.
-func (w *ward) breakZooKeeper(root string) map[string][]string {
-	keeper := w.session()
-	lock := func(name string) string { return w.create(keeper, root+"/"+name, "", 0) }
-	w.create(keeper, root, "", 0)
+func (w *brokenServer) breakZooKeeper(root string) map[string][]string {
+	kept := w.session()
+	lock := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
+	w.create(kept, root, "", 0)
 
 	for _, healthy := range []string{"healthy", "healthy-too"} {
 		w.queue(lock(healthy), w.sessions(3)...)
 	}
 	alien := lock("alien")
 	w.queue(alien, w.sessions(2)...)
-	w.create(keeper, alien+"/README", "", 0)
+	w.create(kept, alien+"/README", "", 0)
 	persistent := lock("persistent")
-	w.watch(w.session(), w.create(keeper, persistent+"/"+w.kazoo(), "old", zk.FlagSequence))
+	w.watch(w.session(), w.create(kept, persistent+"/"+w.kazoo(), "old", zk.FlagSequence))
 	mixed := lock("mixed")
 	first := w.queue(mixed, w.session())[0]
 	other := w.session()
@@ -120,8 +120,8 @@ func (w *ward) breakZooKeeper(root string) map[string][]string {
 	c := w.session()
 	w.queue(lock("self"), c, c)
 	w.create(c, lock("wrap")+"/"+w.kazoo()+"2147483600", "", zk.FlagEphemeral)
-	semaphore := w.create(keeper, root+"/semaphore", "2", 0)
-	w.queue(w.create(keeper, root+"/semaphore-__lock__", "", 0), w.session())
+	semaphore := w.create(kept, root+"/semaphore", "2", 0)
+	w.queue(w.create(kept, root+"/semaphore-__lock__", "", 0), w.session())
 	for i, s := range w.sessions(3) {
 		w.create(s, fmt.Sprintf("%s/0c4f1b2e9d8a4f6fb1f0a7c3d5e6%04x", semaphore, i), "client", zk.FlagEphemeral)
 	}
@@ -136,10 +136,10 @@ func (w *ward) breakZooKeeper(root string) map[string][]string {
 type diagnosis struct {
 	code  int
 	rules map[string][]string
-	all   []told
+	all   []reportedFinding
 }
 
-type told struct {
+type reportedFinding struct {
 	on                    string
 	Rule, Message, Advice string
 	Severity, Confidence  string
@@ -151,7 +151,7 @@ func doctor(t *testing.T, args ...string) diagnosis {
 	got := run(t, append([]string{"doctor", "-o", "json"}, args...)...)
 	d := diagnosis{code: got.code, rules: map[string][]string{}}
 	s := parse(t, got.stdout)
-	add := func(on string, findings []told) {
+	add := func(on string, findings []reportedFinding) {
 		for _, f := range findings {
 			if !slices.Contains(d.rules[on], f.Rule) {
 				d.rules[on] = append(d.rules[on], f.Rule)
@@ -193,7 +193,7 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 	server := servertest.StartZooKeeper(t)
 	killed := servertest.StartKazoo(t, server.Addr, "/dead/orders", "worker")
 	killed.Expect(t, "acquired")
-	w := &ward{t: t, addr: server.Addr}
+	w := &brokenServer{t: t, addr: server.Addr}
 	want := w.breakZooKeeper("/ward")
 	target := "zk://" + server.Addr + "/ward"
 	open := target + "?admin=" + server.Admin
@@ -208,7 +208,7 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		closed := &ward{t: t, addr: server.Addr}
+		closed := &brokenServer{t: t, addr: server.Addr}
 		door := closedDoor(t, server.Addr)
 		root := closed.create(closed.session(), "/closed", "", 0)
 		unwatched := closed.create(closed.conns[0], root+"/unwatched", "", 0)

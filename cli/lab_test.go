@@ -181,12 +181,12 @@ func TestLabContends(t *testing.T) {
 	defer l.close()
 	backends := l.Backends()
 	for _, b := range backends {
-		for _, arena := range b.Targets {
+		for _, target := range b.Targets {
 			run, err := l.Contend(t.Context(), lab.RunOptions{
-				Backend: b.Name, Target: arena, Contenders: 3, Hold: time.Millisecond, Think: time.Millisecond, Seed: 1,
+				Backend: b.Name, Target: target, Contenders: 3, Hold: time.Millisecond, Think: time.Millisecond, Seed: 1,
 			})
 			if err != nil {
-				t.Fatalf("%s %s: %v", b.Name, arena, err)
+				t.Fatalf("%s %s: %v", b.Name, target, err)
 			}
 			for e := range run.Events() {
 				if e.Kind.String() == "granted" {
@@ -196,7 +196,7 @@ func TestLabContends(t *testing.T) {
 			}
 			report, err := run.Wait()
 			if err != nil || report.Grants == 0 || report.Overlaps > 0 || len(report.Left) > 0 {
-				t.Errorf("%s %s: %v: %+v", b.Name, arena, err, report)
+				t.Errorf("%s %s: %v: %+v", b.Name, target, err, report)
 			}
 			if !strings.HasPrefix(report.Lock, "zk:/lockscope-lab/") && !strings.HasPrefix(report.Lock, "redis:lock:lockscope-lab:") {
 				t.Errorf("on %s", report.Lock)

@@ -152,7 +152,7 @@ func (r *setTTL) json(request act.Request, result act.Result, before []inspect.V
 	return j
 }
 
-// left is what a key has left, in milliseconds.
+// left is a key's time to live in milliseconds: -1 never expires, nil is unknown.
 func (r *setTTL) left(v *inspect.Vote) *int64 {
 	ms := int64(-1)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"lockscope/lockops/act"
 )
 
-// writing is what a screen may do to locks, which can be allowed and forbidden while it runs. Previews are always possible.
+// writing allows a screen to change locks, and forbids it again, while it runs. Previews are always possible.
 type writing struct {
 	app  *app
 	path string // of the audit file; empty is the default one

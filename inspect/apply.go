@@ -75,7 +75,7 @@ func (o *Observer) Forget(id ID) {
 // dropPassed drops the free locks that nobody needs any more.
 func (o *Observer) dropPassed(now time.Time) {
 	o.mu.Lock()
-	maps.DeleteFunc(o.passed, func(_ ID, told time.Time) bool { return now.Sub(told) > passingFor })
+	maps.DeleteFunc(o.passed, func(_ ID, reported time.Time) bool { return now.Sub(reported) > passingFor })
 	ids := slices.SortedFunc(maps.Keys(o.passed), ID.Compare)
 	o.mu.Unlock()
 	for _, id := range ids {

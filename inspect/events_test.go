@@ -204,8 +204,8 @@ func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 	expect(t, "held", a.reports(t), "")
 	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
 	beat(3)
-	if told := a.reports(t); !strings.HasSuffix(told, "gone") || a.locks.get(l.ID) != nil {
-		t.Errorf("free: told %q, listed %v", told, a.locks.get(l.ID) != nil)
+	if reported := a.reports(t); !strings.HasSuffix(reported, "gone") || a.locks.get(l.ID) != nil {
+		t.Errorf("free: told %q, listed %v", reported, a.locks.get(l.ID) != nil)
 	}
 	a.send(4, Update{Gone: []ID{l.ID}})
 	expect(t, "gone twice", a.reports(t), "")
@@ -232,9 +232,9 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 	for name, b := range blindness {
 		t.Run(name, func(t *testing.T) {
 			for _, tt := range []struct {
-				after string
-				held  time.Time
-				told  string
+				after    string
+				held     time.Time
+				reported string
 			}{
 				{"12 13", now.Add(time.Second), ""},
 				{"13", time.Time{}, "ended 12, acquired 13"},
@@ -248,7 +248,7 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 				a.send(5, b[1])
 				a.reports(t)
 				a.send(6, Update{Put: []*Lock{at(queueOf(t, tt.after), 6)}})
-				expect(t, tt.after, a.reports(t), tt.told)
+				expect(t, tt.after, a.reports(t), tt.reported)
 				if got := a.holder().HeldSince; !got.Equal(tt.held) {
 					t.Errorf("%s is held since %v, want %v", tt.after, got, tt.held)
 				}
@@ -382,11 +382,11 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 		}
 		a.publish()
 		for _, list := range []struct {
-			is   []Contender
-			told map[Untrusted]bool
+			is       []Contender
+			reported map[Untrusted]bool
 		}{{l.Holders, holders}, {l.Waiters, waiters}} {
-			if len(list.is) != len(list.told) || slices.ContainsFunc(list.is, func(c Contender) bool { return !list.told[c.Name] }) {
-				t.Fatalf("step %d: told %v, is %v", step, list.told, list.is)
+			if len(list.is) != len(list.reported) || slices.ContainsFunc(list.is, func(c Contender) bool { return !list.reported[c.Name] }) {
+				t.Fatalf("step %d: told %v, is %v", step, list.reported, list.is)
 			}
 		}
 	}

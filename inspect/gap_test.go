@@ -17,12 +17,12 @@ func TestWhatEndedWhileNobodyLookedIsNotToldAsReleased(t *testing.T) {
 			a.send(33, Update{Gap: &Gap{Backend: "zk", From: now.Add(time.Second), Until: now.Add(33 * time.Second)}})
 		}
 		a.send(34, Update{Put: []*Lock{at(queueOf(t, "12"), 34)}})
-		if told := a.reports(t); strings.Contains(told, "released") == skipped {
-			t.Errorf("skipped %v: %s", skipped, told)
+		if reported := a.reports(t); strings.Contains(reported, "released") == skipped {
+			t.Errorf("skipped %v: %s", skipped, reported)
 		}
 		a.send(50, Update{Put: []*Lock{at(queueOf(t, "13"), 50)}})
-		if told := a.reports(t); !strings.Contains(told, "released 12") {
-			t.Errorf("long after: %s", told)
+		if reported := a.reports(t); !strings.Contains(reported, "released 12") {
+			t.Errorf("long after: %s", reported)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestGapsAreTold(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Backend: &down})
 	a.send(9, Update{Backend: zkUp, Put: []*Lock{queueOf(t, "11")}})
-	if told := a.reports(t); strings.Contains(told, "blind") {
-		t.Error(told)
+	if reported := a.reports(t); strings.Contains(reported, "blind") {
+		t.Error(reported)
 	}
 }

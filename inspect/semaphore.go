@@ -86,9 +86,9 @@ func (q *queue) queued(waiting []recipe.Entry) []Contender {
 // the directory's data, and beside it a directory with the queue, whose head waits for a permit.
 func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	place := recipe.KazooQueue(id.Path)
-	_, beside := d.Parts[place]
+	_, hasQueue := d.Parts[place]
 	limit, limited := recipe.KazooLimit(d.Data)
-	if !beside && !limited || len(own.entries) == 0 && !(beside && limited) {
+	if !hasQueue && !limited || len(own.entries) == 0 && !(hasQueue && limited) {
 		return nil
 	}
 	for _, e := range own.entries {
@@ -101,7 +101,7 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	}
 	queue := d.part(place)
 	l := &Lock{ID: id, Kind: KindSemaphore, Recipe: "kazoo", Confidence: recipe.Certain, Limit: limit}
-	if !beside || !limited {
+	if !hasQueue || !limited {
 		l.Confidence = recipe.Likely
 	}
 	for _, e := range own.entries {

@@ -46,9 +46,9 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 	knows := func(at float64) func(*applied) { return func(*applied) { read = at } } // a table that says the same
 	hears := func(u Update) func(*applied) { return func(a *applied) { a.apply(sourceUpdate{0, u}) } }
 	for _, c := range []struct {
-		name string
-		do   []func(*applied)
-		told string
+		name     string
+		do       []func(*applied)
+		reported string
 	}{
 		{"one look", steps(sees(0, "x"), passes(0.1, 10)), ""},
 		{"two looks, too soon after each other", steps(sees(0, "x"), sees(0.9, "x"), passes(1, 10)), ""},
@@ -74,7 +74,7 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 				do(a)
 			}
 			a.publish()
-			var told []Event
+			var reported []Event
 			if len(a.sub.signal) > 0 {
 				s, err := a.sub.Next(t.Context())
 				if err != nil {
@@ -82,12 +82,12 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 				}
 				for _, e := range s.Events {
 					if e.Kind == EventFinding || e.Kind == EventCleared {
-						told = append(told, e)
+						reported = append(reported, e)
 					}
 				}
 			}
-			expect(t, c.name, short(told), c.told)
-			if has := rulesOf(a.locks.get(ID{"zk", "/l"})) != ""; has != (c.told != "") {
+			expect(t, c.name, short(reported), c.reported)
+			if has := rulesOf(a.locks.get(ID{"zk", "/l"})) != ""; has != (c.reported != "") {
 				t.Errorf("the lock has findings: %v", has)
 			}
 		})

@@ -125,8 +125,8 @@ func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l, inside := lock(), errors.New("inside")
 		err := lockops.Do(within(t), l, func(ctx context.Context) error {
-			if beside, err := l.TryAcquire(within(t)); (k.Shared || k.Permits > 1) && err == nil {
-				release(t, beside)
+			if second, err := l.TryAcquire(within(t)); (k.Shared || k.Permits > 1) && err == nil {
+				release(t, second)
 			} else if !errors.Is(err, lockops.ErrHeld) {
 				t.Errorf("beside it: %v, want ErrHeld", err)
 			}

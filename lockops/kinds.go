@@ -39,8 +39,8 @@ type Kind struct {
 	// Recipes are the values of WithRecipe, the default first; empty on Redis.
 	Recipes []string
 
-	lock   func(s Session, name string, opts []Option) (Locker, error)
-	beside func(name string) []string
+	lock          func(s Session, name string, opts []Option) (Locker, error)
+	auxiliaryKeys func(name string) []string
 }
 
 // Kinds are all kinds of locks of this package, of each kind of servers the usual one first.
@@ -50,8 +50,8 @@ func Kinds() []Kind {
 		{Name: "read", On: OnZooKeeper, Permits: 1, Shared: true, Recipes: zkRecipes(true), lock: on(readSide)},
 		{Name: "write", On: OnZooKeeper, Permits: 1, Readers: "read", Recipes: zkRecipes(true), lock: on(writeSide)},
 		semaphore(defaultPermits),
-		{Name: "mutex", On: OnRedis, Permits: 1, lock: on(NewRedisMutex), beside: fence},
-		{Name: "fair", On: OnRedis, Permits: 1, lock: on(NewRedisFairMutex), beside: fence},
+		{Name: "mutex", On: OnRedis, Permits: 1, lock: on(NewRedisMutex), auxiliaryKeys: fence},
+		{Name: "fair", On: OnRedis, Permits: 1, lock: on(NewRedisFairMutex), auxiliaryKeys: fence},
 		{Name: "redlock", On: OnRedisMasters, Permits: 1, lock: on(NewRedlock)},
 	}
 }
@@ -113,12 +113,12 @@ func (k Kind) New(s Session, name string, opts ...Option) (Locker, error) {
 	return k.lock(s, name, opts)
 }
 
-// Beside are the Redis keys that stay beside the lock's own when nobody holds it.
-func (k Kind) Beside(name string) []string {
-	if k.beside == nil {
+// AuxiliaryKeys are the Redis keys that stay beside the lock's own when nobody holds it.
+func (k Kind) AuxiliaryKeys(name string) []string {
+	if k.auxiliaryKeys == nil {
 		return nil
 	}
-	return k.beside(name)
+	return k.auxiliaryKeys(name)
 }
 
 func readSide(s *ZKSession, path string, opts ...Option) Locker {

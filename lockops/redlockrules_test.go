@@ -173,9 +173,9 @@ func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 		go func() {
 			c := redisClient(t, masters[2])
 			for {
-				told := h.Context().Err() != nil
+				reported := h.Context().Err() != nil
 				if get(t, c, key) == "" {
-					gone <- told || h.Context().Err() != nil
+					gone <- reported || h.Context().Err() != nil
 					return
 				}
 			}

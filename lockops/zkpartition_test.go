@@ -153,13 +153,13 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 	if next.err != nil {
 		t.Fatal(next.err)
 	}
-	if told := lost.Load(); told == nil {
+	if reported := lost.Load(); reported == nil {
 		t.Errorf("two holders: the next was granted %v after the cut, and the first believes that it holds", granted.Sub(cut).Round(time.Millisecond))
 		<-ended
 		t.Errorf("for %v more", time.Since(granted).Round(time.Millisecond))
 	} else {
-		t.Logf("lost after %v (%v), granted after %v, margin %v", told.Sub(cut).Round(time.Millisecond), context.Cause(h.Context()),
-			granted.Sub(cut).Round(time.Millisecond), granted.Sub(*told).Round(time.Millisecond))
+		t.Logf("lost after %v (%v), granted after %v, margin %v", reported.Sub(cut).Round(time.Millisecond), context.Cause(h.Context()),
+			granted.Sub(cut).Round(time.Millisecond), granted.Sub(*reported).Round(time.Millisecond))
 	}
 	if !healed {
 		heal()

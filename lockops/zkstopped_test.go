@@ -83,7 +83,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 	}
 	holder.signal(t, syscall.SIGCONT)
 	inTime := time.Since(cut) < timeout/2 // as it was meant, on a machine that is not too busy
-	told, lost := holder.ended(t)
+	reported, lost := holder.ended(t)
 	if !lost {
 		t.Error("the hold ended, and it was not lost")
 	}
@@ -94,8 +94,8 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 	if next.err != nil {
 		t.Fatal(next.err)
 	}
-	if !over && inTime && told > granted {
-		t.Errorf("two holders: told %v after the next was granted the lock", time.Duration(told-granted))
+	if !over && inTime && reported > granted {
+		t.Errorf("two holders: told %v after the next was granted the lock", time.Duration(reported-granted))
 	}
 	release(t, next.h)
 }

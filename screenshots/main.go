@@ -100,7 +100,7 @@ func choose(list []picture, names []string, live bool) ([]picture, error) {
 // studio makes pictures; it owns the built program.
 type studio struct {
 	program, recording string
-	calm               time.Duration // as of terminal
+	quietFor           time.Duration // as of terminal
 	temp               string        // of the built program
 	dir                string        // for the pictures
 	zoom               int
@@ -112,7 +112,7 @@ func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
 		return nil, err
 	}
 	s := &studio{
-		program: filepath.Join(temp, "lockscope"), recording: "tour.jsonl.gz", calm: quiet,
+		program: filepath.Join(temp, "lockscope"), recording: "tour.jsonl.gz", quietFor: quiet,
 		temp: temp, dir: dir, zoom: zoom,
 	}
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", s.program, "lockscope").CombinedOutput(); err != nil {
@@ -147,7 +147,7 @@ func (s *studio) draw(ctx context.Context, p picture) ([]byte, error) {
 	if p.at > 0 {
 		args = []string{"replay", s.recording, "--at", p.at.String()}
 	}
-	t, err := start(s.program, args, p, s.calm)
+	t, err := start(s.program, args, p, s.quietFor)
 	if err != nil {
 		return nil, err
 	}

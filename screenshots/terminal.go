@@ -38,12 +38,12 @@ func light() window {
 // terminal is the program in a pseudo-terminal, seen through a terminal emulator.
 type terminal struct {
 	window
-	cmd   *exec.Cmd
-	tty   *os.File
-	home  string
-	calm  time.Duration // silence after which a frame counts as whole
-	tasks sync.WaitGroup
-	ended chan struct{} // closed when the program's output has ended
+	cmd      *exec.Cmd
+	tty      *os.File
+	home     string
+	quietFor time.Duration // silence after which a frame counts as whole
+	tasks    sync.WaitGroup
+	ended    chan struct{} // closed when the program's output has ended
 
 	mu      sync.Mutex
 	screen  *vt.Emulator
@@ -51,13 +51,13 @@ type terminal struct {
 }
 
 // start runs the program with a home of its own: nobody's configuration shows in a picture.
-func start(program string, args []string, p picture, calm time.Duration) (*terminal, error) {
+func start(program string, args []string, p picture, quietFor time.Duration) (*terminal, error) {
 	home, err := os.MkdirTemp("", "lockscope-screenshots-")
 	if err != nil {
 		return nil, err
 	}
 	t := &terminal{
-		window: dark(), home: home, calm: calm, screen: vt.NewEmulator(p.width, p.height),
+		window: dark(), home: home, quietFor: quietFor, screen: vt.NewEmulator(p.width, p.height),
 		ended: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 	if p.light {
@@ -125,7 +125,7 @@ func (t *terminal) await(ctx context.Context, what string, ok func(screen string
 	for {
 		var whole <-chan time.Time // never, unless the screen is as wanted
 		if ok(t.text()) {
-			whole = time.After(t.calm)
+			whole = time.After(t.quietFor)
 		}
 		select {
 		case <-whole:

@@ -14,7 +14,7 @@ type Glyphs struct {
 	// Branch and LastBranch start a row of the queue's tree, two cells each.
 	Branch, LastBranch string
 	// Crumb stands between breadcrumbs, Dot between facts, Rule fills a line, Cursor marks the selected row.
-	Crumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost, AtLeast string
+	Breadcrumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost, AtLeast string
 	// Bar is the full cell of a bar; the others are for a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
 	Bar, BarFull, BarHalf, BarRest string
@@ -41,7 +41,7 @@ func unicodeGlyphs() Glyphs {
 		Holding: "●", Waiting: "○", Pending: "◐", Critical: "✖", Warning: "▲", Info: "i", Free: "·", Unknown: "?",
 		WatchConfirmed: "⇢", WatchExpected: "⇠?", WatchMissing: "⇥✖",
 		Branch: "├─", LastBranch: "└─",
-		Crumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
+		Breadcrumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
 		LaneWait: "─", LaneHold: "▇", LaneUnclear: "╌", LaneOpen: "◂", LaneLeft: "×", LaneStart: "┊",
 		Up: "↑", Down: "↓", Opened: "▾", Closed: "▸",
@@ -55,7 +55,7 @@ func asciiGlyphs() Glyphs {
 		Holding: "*", Waiting: "o", Pending: "%", Critical: "X", Warning: "!", Info: "i", Free: ".", Unknown: "?",
 		WatchConfirmed: "->", WatchExpected: "-?", WatchMissing: "-X",
 		Branch: "|-", LastBranch: "`-",
-		Crumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
+		Breadcrumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
 		LaneWait: "-", LaneHold: "#", LaneUnclear: ":", LaneOpen: "<", LaneLeft: "x", LaneStart: "|",
 		Up: "^", Down: "v", Opened: "-", Closed: "+",

@@ -137,7 +137,7 @@ func New(o Options) *Theme {
 func (t *Theme) withoutColour() {
 	base := lipgloss.NewStyle()
 	if !t.Options.ASCII {
-		t.Glyphs.Cursor = t.Glyphs.Crumb // half a cell of a reversed row looks broken
+		t.Glyphs.Cursor = t.Glyphs.Breadcrumb // half a cell of a reversed row looks broken
 	}
 	t.fresh = base.Bold(true)
 	t.Badge = base

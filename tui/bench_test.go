@@ -72,10 +72,10 @@ func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *insp
 	})
 	source.puts <- list
 	r := rand.New(rand.NewPCG(1, 2))
-	told := false
+	reported := false
 	return func() *inspect.Snapshot {
 		for {
-			if told {
+			if reported {
 				put := make([]*inspect.Lock, some)
 				for i := range put {
 					put[i] = fixture.SomeLock(list[r.IntN(len(list))].ID, r.IntN(1000))
@@ -89,8 +89,8 @@ func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *insp
 			if s.Len() < len(list) {
 				continue
 			}
-			if !told {
-				told, s.Changed = true, nil
+			if !reported {
+				reported, s.Changed = true, nil
 			}
 			return s
 		}

@@ -92,7 +92,7 @@ func (m *Model) captionLines() []string {
 	if text == "" || m.small() {
 		return nil
 	}
-	head := widget.Line{{" " + t.Glyphs.Crumb + " ", t.Waiting}}
+	head := widget.Line{{" " + t.Glyphs.Breadcrumb + " ", t.Waiting}}
 	if title != "" {
 		keys := "←→ "
 		if t.Options.ASCII {
@@ -131,7 +131,7 @@ func (m *Model) titleBar() string {
 		left = left.Add(t.Text, describe.Printable(m.options.Title)+" ")
 	}
 	for _, p := range m.backStack {
-		left = left.Add(t.Muted, t.Glyphs.Crumb+" ").Add(t.Strong, m.screens[p.Screen].Title()+" ")
+		left = left.Add(t.Muted, t.Glyphs.Breadcrumb+" ").Add(t.Strong, m.screens[p.Screen].Title()+" ")
 	}
 	badges := m.badges()
 	backends := m.backendSigns(signMode)
@@ -226,7 +226,7 @@ func (m *Model) hints() string {
 		return l.Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	if m.flashText != "" {
-		l := widget.Line{{" " + t.Glyphs.Crumb + " ", t.Warning}, {m.flashText, t.Strong}}
+		l := widget.Line{{" " + t.Glyphs.Breadcrumb + " ", t.Warning}, {m.flashText, t.Strong}}
 		return l.Render(m.width, t.Glyphs.Ellipsis, nil)
 	}
 	if m.HasDialog() {

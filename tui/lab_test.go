@@ -399,7 +399,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 
 // The header of a pane offers what can be done now.
 func TestThePanesHeaderOffersWhatCanBeDone(t *testing.T) {
-	m := contesting(t, newFakeLab(), Options{}, 120, 36)
+	m := contending(t, newFakeLab(), Options{}, 120, 36)
 	s := m.screens[screen.Lab].(*lab.Screen)
 	if text := s.PaneTitle(lab.PaneRuns, 120).Text(); strings.Contains(text, "new run") || !strings.Contains(text, "stop") {
 		t.Error(text)
@@ -424,7 +424,7 @@ func TestLabGolden(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				f := newFakeLab()
 				o := Options{Title: "demo", Sandbox: true, Faults: &fakeFaults{}, Theme: theme.Options{ASCII: ascii}, Release: newFakeReleaser().of}
-				m := contesting(t, f, o, size.width, size.height)
+				m := contending(t, f, o, size.width, size.height)
 				s := m.screens[screen.Lab].(*lab.Screen)
 				s.Faults.Masters = []lab.Master{{Addr: "10.2.1.1:6379", Stopped: false}, {Addr: "10.2.1.2:6379", Stopped: true}}
 				k := s.Hand.Add(&lab.Take{Order: lab.Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}})
@@ -456,7 +456,7 @@ func TestEveryFrameOfTheLabFits(t *testing.T) {
 	t.Parallel()
 	for width := minWidth; width <= 200; width += 13 {
 		f := newFakeLab()
-		m := contesting(t, f, Options{Sandbox: true, Faults: &fakeFaults{}, Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%17)
+		m := contending(t, f, Options{Sandbox: true, Faults: &fakeFaults{}, Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%17)
 		for range 3 {
 			fits(t, m)
 			press(m, "tab")

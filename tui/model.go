@@ -254,11 +254,11 @@ func (m *Model) navigate() tea.Cmd {
 	m.next = navigation{}
 	switch {
 	case n.back && len(m.backStack) > 1:
-		m.backStack, m.opener = m.backStack[:len(m.backStack)-1], ""
+		m.backStack, m.openedFrom = m.backStack[:len(m.backStack)-1], ""
 	case m.screens[n.to.Screen] == nil:
 		return nil
 	default:
-		m.opener = m.backStack[len(m.backStack)-1].Screen
+		m.openedFrom = m.backStack[len(m.backStack)-1].Screen
 		m.backStack = walk(m.backStack, n.to)
 	}
 	return m.open(m.backStack[len(m.backStack)-1])

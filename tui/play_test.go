@@ -66,7 +66,7 @@ func playing(t *testing.T, o Options, l *inspect.Lock, width, height int) *play 
 		Name: l.ID.Backend, Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true,
 		Servers: []inspect.Server{{Addr: "10.1.0.1:2181", State: inspect.ServerUp, ClockKnown: true}},
 	}
-	p.tell(inspect.Update{Put: []*inspect.Lock{p.copy()}, Backend: backend})
+	p.publish(inspect.Update{Put: []*inspect.Lock{p.copy()}, Backend: backend})
 	return p
 }
 
@@ -86,7 +86,7 @@ func (p *play) copy() *inspect.Lock {
 }
 
 // tell gives an update to the observer, and its snapshot to the program.
-func (p *play) tell(u inspect.Update) {
+func (p *play) publish(u inspect.Update) {
 	p.t.Helper()
 	p.updates <- u
 	for {
@@ -106,7 +106,7 @@ func (p *play) at(before time.Duration, change func(l *inspect.Lock)) {
 	p.t.Helper()
 	p.until(before)
 	change(p.lock)
-	p.tell(inspect.Update{Put: []*inspect.Lock{p.copy()}})
+	p.publish(inspect.Update{Put: []*inspect.Lock{p.copy()}})
 }
 
 // until lets time go by.

@@ -56,7 +56,7 @@ func (m *Model) turnScene(by int) {
 
 // showScene goes to the list of locks, and in it to the scene's.
 func (m *Model) showScene() {
-	m.backStack, m.opener = m.backStack[:1], m.inFront
+	m.backStack, m.openedFrom = m.backStack[:1], m.inFront
 	m.Later(m.open(screen.Place{Screen: m.backStack[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
 }
 

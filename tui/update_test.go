@@ -89,10 +89,10 @@ func TestWorstFirst(t *testing.T) {
 func TestSelectionFollowsTheLock(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "j", "j", "j", "j")
-	calm := fixture.Readers()
-	calm.Waiters, calm.State = nil, inspect.StateHeld // billing sinks below others
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{calm.ID, fixture.Split().ID}, fixture.Orders(), calm, fixture.FreeLock(), fixture.Thin(), fixture.Minority(), fixture.UnknownLock(), fixture.Hostile())})
-	if s := locksOf(m); s.Current.Lock != calm.ID || s.Visible()[cursorOf(m)].Row.ID != calm.ID {
+	unblocked := fixture.Readers()
+	unblocked.Waiters, unblocked.State = nil, inspect.StateHeld // billing sinks below others
+	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{unblocked.ID, fixture.Split().ID}, fixture.Orders(), unblocked, fixture.FreeLock(), fixture.Thin(), fixture.Minority(), fixture.UnknownLock(), fixture.Hostile())})
+	if s := locksOf(m); s.Current.Lock != unblocked.ID || s.Visible()[cursorOf(m)].Row.ID != unblocked.ID {
 		t.Errorf("selected %v at %d", s.Current, cursorOf(m))
 	}
 	if slices.Contains(listed(m), "lock:invoices") {

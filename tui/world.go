@@ -39,9 +39,9 @@ type world struct {
 	losses  []screen.Loss
 	inFront screen.Name // the screen that is shown
 	// opener is the screen from which the one in front was opened; empty after going back.
-	opener screen.Name
-	number int // the last that Number gave
-	armed  bool
+	openedFrom screen.Name
+	number     int // the last that Number gave
+	armed      bool
 
 	// ctx is the program's life; running commands hold alive for reading, so that its end can wait for them.
 	ctx   context.Context
@@ -66,7 +66,7 @@ func (w *world) Clock() time.Time                    { return w.options.now() }
 func (w *world) Grants(id inspect.ID) []screen.Grant { return w.history.Of(id) }
 func (w *world) Log() *screen.EventLog               { return &w.events }
 func (w *world) InFront() screen.Name                { return w.inFront }
-func (w *world) Opener() screen.Name                 { return w.opener }
+func (w *world) Opener() screen.Name                 { return w.openedFrom }
 func (w *world) Life() context.Context               { return w.ctx }
 
 func (w *world) JustGranted(id inspect.ID, name inspect.Untrusted) bool {

@@ -137,12 +137,12 @@ func TestReasonsNameTheMissingRight(t *testing.T) {
 
 // Every reason of a refusal has words of its own.
 func TestRefusals(t *testing.T) {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, reason := range []string{"not-holder", "changed", "gone", "declined", "no-quorum", "audit", "read-only", ""} {
-		if text := Refusal(reason); told[text] {
+		if text := Refusal(reason); reported[text] {
 			t.Errorf("%s: %q is said of two", reason, text)
 		} else {
-			told[text] = true
+			reported[text] = true
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 func TestBlind(t *testing.T) {
 	once := &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}
 	on := func(b *inspect.Backend) func(*inspect.Case) { return func(c *inspect.Case) { c.Backend = b } }
-	told := func(c *inspect.Case) { c.Watches, c.Sessions = &inspect.WatchTable{}, map[int64]inspect.Session{} }
+	reported := func(c *inspect.Case) { c.Watches, c.Sessions = &inspect.WatchTable{}, map[int64]inspect.Session{} }
 	check(t, "blind", []state{
 		{
 			name: "neither watches nor clients were told", c: present(queue("kazoo", 2), on(once)), fires: true, severity: inspect.Info, confidence: recipe.Certain,
 			has: []string{"who watches whom and which clients"}, evidence: map[string]any{"unseen": []string{"watches", "sessions"}},
 		},
-		{name: "clients but no watches", c: present(queue("kazoo", 2), on(once), told, func(c *inspect.Case) { c.Watches = nil }), fires: true, severity: inspect.Info, confidence: recipe.Certain, evidence: map[string]any{"unseen": []string{"watches"}}},
-		{name: "all was told", c: present(queue("kazoo", 2), on(once), told)},
+		{name: "clients but no watches", c: present(queue("kazoo", 2), on(once), reported, func(c *inspect.Case) { c.Watches = nil }), fires: true, severity: inspect.Info, confidence: recipe.Certain, evidence: map[string]any{"unseen": []string{"watches"}}},
+		{name: "all was told", c: present(queue("kazoo", 2), on(once), reported)},
 		{name: "nobody waits", c: present(queue("kazoo", 1), on(once))},
 		{name: "while watching, tables come when somebody looks", c: present(queue("kazoo", 2), on(&inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch}))},
 		{
@@ -164,12 +164,12 @@ func TestUnseenIsNotToldTwice(t *testing.T) {
 		"watches refused, sessions never asked for": {present(refused, func(c *inspect.Case) { c.Backend = once }), []inspect.Aspect{"watches", "sessions"}},
 		"a silent master": {present(silent), []inspect.Aspect{"votes"}},
 	} {
-		var told []inspect.Aspect
+		var reported []inspect.Aspect
 		for _, f := range blind().rule().Lock(&tt.c) {
-			told = append(told, f.Subject.Unseen...)
+			reported = append(reported, f.Subject.Unseen...)
 		}
-		if !slices.Equal(told, tt.want) {
-			t.Errorf("%s: told %v, want %v", name, told, tt.want)
+		if !slices.Equal(reported, tt.want) {
+			t.Errorf("%s: told %v, want %v", name, reported, tt.want)
 		}
 	}
 }

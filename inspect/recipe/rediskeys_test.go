@@ -180,9 +180,9 @@ func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 	base := Keys{Key: "a", Main: hash("mode", "read", uuid+":1", "2"), Now: now}
 	hold := func(n string) string { return "{a}:" + uuid + ":1:rwlock_timeout:" + n }
 	for _, tt := range []struct {
-		name   string
-		beside map[string]Value
-		dead   bool
+		name      string
+		auxiliary map[string]Value
+		dead      bool
 	}{
 		{"nothing asked", nil, false},
 		{"one of two asked", map[string]Value{hold("1"): {Type: TypeNone}}, false},
@@ -190,7 +190,7 @@ func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 		{"one there", map[string]Value{hold("1"): {Type: TypeString, ExpiresAt: now.Add(time.Second)}, hold("2"): {Type: TypeNone}}, false},
 		{"none there", map[string]Value{hold("1"): {Type: TypeNone}, hold("2"): {Type: TypeNone}}, true},
 	} {
-		base.Beside = tt.beside
+		base.Beside = tt.auxiliary
 		if r, ok := DecodeKeys(base); !ok || len(r.Claims) != 1 || r.Claims[0].Dead != tt.dead {
 			t.Errorf("%s: %+v", tt.name, r)
 		}

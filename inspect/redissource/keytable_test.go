@@ -68,7 +68,7 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 
 // A polled lock is reported again as it was, so that nobody takes it for old: more often as its end comes near.
 func TestAPolledLockIsToldAgain(t *testing.T) {
-	told := func(left time.Duration, polled bool) (n int) {
+	reported := func(left time.Duration, polled bool) (n int) {
 		b := testTable(1)
 		b.polled = polled
 		b.add("k", noon)
@@ -81,13 +81,13 @@ func TestAPolledLockIsToldAgain(t *testing.T) {
 		}
 		return n
 	}
-	if n := told(time.Hour, false); n != 1 {
+	if n := reported(time.Hour, false); n != 1 {
 		t.Errorf("told %d times though its master pushes", n)
 	}
-	if n := told(time.Hour, true); n != 3 {
+	if n := reported(time.Hour, true); n != 3 {
 		t.Errorf("told %d times in 4 s", n)
 	}
-	if n := told(4500*time.Millisecond, true); n < 6 {
+	if n := reported(4500*time.Millisecond, true); n < 6 {
 		t.Errorf("told %d times in its last 4 s", n)
 	}
 }

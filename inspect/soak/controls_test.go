@@ -10,9 +10,9 @@ import (
 
 // lies of a wrong observer. Each turns one event that was reported rightly into a wrong one.
 var lies = []struct {
-	name string
-	of   string // kind of event
-	tell func(e *observed, h hold)
+	name    string
+	of      string // kind of event
+	falsify func(e *observed, h hold)
 }{
 	{"a release is told as a loss", "released", func(e *observed, _ hold) { e.Event = "lost" }},
 	{"a release is told as an expiry", "released", func(e *observed, _ hold) { e.Event = "expired" }},
@@ -40,7 +40,7 @@ func controls(t *testing.T, notes *ledger, f *faults, events []observed, held pi
 		return h, !disturbed && !notes.nameless(e.Lock, e.At) // else the name of nobody may be somebody's
 	}
 	for _, lie := range lies {
-		told, noticed := 0, 0
+		reported, noticed := 0, 0
 		for _, e := range events {
 			if e.Event != lie.of && (lie.of != "acquired" || e.Event != "handover") {
 				continue
@@ -52,15 +52,15 @@ func controls(t *testing.T, notes *ledger, f *faults, events []observed, held pi
 			if what := newJudge(notes, f).event(e); what != "" {
 				continue // wrong as it is, and reported
 			}
-			told++
-			lie.tell(&e, h)
+			reported++
+			lie.falsify(&e, h)
 			if newJudge(notes, f).event(e) != "" {
 				noticed++
 			}
 		}
-		t.Logf("control: %s: noticed %d of %d times", lie.name, noticed, told)
-		if noticed < told {
-			t.Errorf("control: %s: noticed only %d of %d times", lie.name, noticed, told)
+		t.Logf("control: %s: noticed %d of %d times", lie.name, noticed, reported)
+		if noticed < reported {
+			t.Errorf("control: %s: noticed only %d of %d times", lie.name, noticed, reported)
 		}
 	}
 	if len(held) > 0 {
@@ -82,10 +82,10 @@ func TestCheckersNoticeLies(t *testing.T) {
 		h.client, h.asked, h.acquired = "c", at, at.Add(time.Second)
 		h.releasing, h.released = at.Add(6*time.Second), at.Add(6*time.Second+time.Millisecond)
 	})
-	tell := func(kind string, after time.Duration) observed {
+	falsify := func(kind string, after time.Duration) observed {
 		return observed{Event: kind, At: at.Add(after), Lock: "five:lock:a", Contender: &struct{ Name string }{"x"}, by: observerName}
 	}
-	events := []observed{tell("acquired", time.Second), tell("released", 6*time.Second)}
+	events := []observed{falsify("acquired", time.Second), falsify("released", 6*time.Second)}
 	judge := newJudge(notes, f)
 	for _, e := range events {
 		if what := judge.event(e); what != "" {
@@ -101,7 +101,7 @@ func TestCheckersNoticeLies(t *testing.T) {
 		t.Error("a second grant without an end between is not noticed")
 	}
 	notes.note("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
-	died := tell("released", 10*time.Second)
+	died := falsify("released", 10*time.Second)
 	died.Contender = &struct{ Name string }{"dead"}
 	if judge.event(died) == "" {
 		t.Error("a client that died is told to have released, and that is not noticed")

@@ -28,7 +28,7 @@ const (
 	hotBeats = 5
 )
 
-// lack is why a server does without a request, in words.
+// lack puts into words why a server does without a request.
 func lack(request string, err error) string {
 	if errors.Is(err, connect.ErrUnimplemented) {
 		return "does not know " + request + " (ZooKeeper 3.6)"

@@ -150,8 +150,8 @@ func (r *run) serverState(i int) inspect.Server {
 // startedAt keeps the instant that was reported before when it only jittered.
 func (r *run) startedAt(i int, uptime time.Duration) time.Time {
 	at := r.askedAt.Add(-uptime).Round(0)
-	if told := r.backend.Last; told != nil && i < len(told.Servers) {
-		if was := told.Servers[i].StartedAt; at.Sub(was).Abs() < 5*time.Second {
+	if reported := r.backend.Last; reported != nil && i < len(reported.Servers) {
+		if was := reported.Servers[i].StartedAt; at.Sub(was).Abs() < 5*time.Second {
 			return was
 		}
 	}

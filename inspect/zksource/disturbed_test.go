@@ -10,20 +10,20 @@ import (
 
 func TestAStopOfThisProcessIsAGap(t *testing.T) {
 	now := noon
-	var told []inspect.Update
+	var reported []inspect.Update
 	r := testRun(t, Config{Now: func() time.Time { return now }})
-	r.emit = func(u inspect.Update) { told = append(told, u) }
+	r.emit = func(u inspect.Update) { reported = append(reported, u) }
 	r.stalled(now)
 	now = now.Add(time.Second)
 	r.stalled(now)
-	if len(told) > 0 {
-		t.Errorf("told %+v", told)
+	if len(reported) > 0 {
+		t.Errorf("told %+v", reported)
 	}
 	stopped := now
 	now = now.Add(33 * time.Second)
 	r.stalled(now)
-	if len(told) != 1 || told[0].Gap == nil || *told[0].Gap != (inspect.Gap{Backend: "zk", From: stopped, Until: now}) || !r.disturbedAt.Equal(now) {
-		t.Errorf("told %+v; disturbed at %v", told, r.disturbedAt)
+	if len(reported) != 1 || reported[0].Gap == nil || *reported[0].Gap != (inspect.Gap{Backend: "zk", From: stopped, Until: now}) || !r.disturbedAt.Equal(now) {
+		t.Errorf("told %+v; disturbed at %v", reported, r.disturbedAt)
 	}
 }
 

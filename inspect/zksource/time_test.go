@@ -164,10 +164,10 @@ func TestAnEnsembleThatFails(t *testing.T) {
 		t.Errorf("%+v, %+v", b, l)
 	}
 	for _, a := range []inspect.Aspect{inspect.AspectServer, inspect.AspectSessions} {
-		told := slices.ContainsFunc(b.Unseen, func(u inspect.Unseen) bool {
+		reported := slices.ContainsFunc(b.Unseen, func(u inspect.Unseen) bool {
 			return u.Aspect == a && u.Where == cfg.Servers[dead] && strings.Contains(u.Reason, "connection refused")
 		})
-		if !told {
+		if !reported {
 			t.Errorf("%s of the dead one: %+v", a, b.Unseen)
 		}
 	}

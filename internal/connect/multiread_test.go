@@ -123,24 +123,24 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 		if err := c.send(connect.WatchBelow(root))[0].Err; err != nil {
 			t.Fatal(err)
 		}
-		told := func(what zk.EventType, path string) {
+		expect := func(what zk.EventType, path string) {
 			t.Helper()
 			c.await(t, what.String()+" "+path, func(e zk.Event) bool { return e.Type == what && e.Path == path })
 		}
 		for range 2 {
 			for _, p := range []string{root, root + "/a", root + "/a/b"} {
 				c.make(t, p, nil, zk.WorldACL(zk.PermAll))
-				told(zk.EventNodeCreated, p)
+				expect(zk.EventNodeCreated, p)
 				if _, err := c.Set(p, []byte("x"), -1); err != nil {
 					t.Fatal(err)
 				}
-				told(zk.EventNodeDataChanged, p)
+				expect(zk.EventNodeDataChanged, p)
 			}
 			for _, p := range []string{root + "/a/b", root + "/a", root} {
 				if err := c.Delete(p, -1); err != nil {
 					t.Fatal(err)
 				}
-				told(zk.EventNodeDeleted, p)
+				expect(zk.EventNodeDeleted, p)
 			}
 		}
 	})

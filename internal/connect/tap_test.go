@@ -400,7 +400,8 @@ func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 	}
 }
 
-// forClient is what go-zookeeper is to see of what a server sends: a frame that is cut short once its first 4 bytes are there.
+// forClient models the tap: of a server's bytes go-zookeeper sees its own frames only, one that is cut short once the first 4 bytes
+// are there.
 func forClient(in []byte) (seen []byte) {
 	for first := true; len(in) > 4; first = false {
 		size := int(binary.BigEndian.Uint32(in))

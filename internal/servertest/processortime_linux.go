@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// processorTime is what a process has used, by all its threads (proc_pid_stat(5): utime and stime, behind the name in
+// processorTime of a process, all its threads together (proc_pid_stat(5): utime and stime, behind the name in
 // parentheses, in hundredths of a second).
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -117,7 +117,7 @@ func (z *ZooKeeper) Restart(t testing.TB) {
 	z.proc = proc
 }
 
-// ProcessorTime is what a real server's process has used so far; known on Linux.
+// ProcessorTime is the processor time that a real server's process has used since its start; known on Linux.
 func (z *ZooKeeper) ProcessorTime(t testing.TB) time.Duration {
 	t.Helper()
 	used, err := processorTime(z.ownReal(t, "ProcessorTime").cmd.Process.Pid)

@@ -93,7 +93,7 @@ func resolve(list []acl, who []identity) ([]acl, errCode) {
 // validDigest wants a name and a digest, as Java's split sees them: empty parts at the end are none.
 func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
 
-// digest is who has this user name and password, in the form user:password.
+// digest is the identity of scheme "digest" for credentials of the form user:password: the name and, in base64, the SHA-1 of both.
 func digest(credentials []byte) identity {
 	user, _, _ := strings.Cut(string(credentials), ":")
 	sum := sha1.Sum(credentials)
@@ -142,7 +142,7 @@ func ipv4(text string) (ip uint32, ok bool) {
 	return ip, len(parts) == 4
 }
 
-// addressOf is whom a connection is authenticated as by its address alone.
+// addressOf is the identity that the address alone gives a connection, in scheme "ip".
 func addressOf(remote string) identity {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

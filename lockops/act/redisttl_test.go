@@ -57,7 +57,7 @@ func (c ttlCase) execute(t *testing.T, p Preview) Result {
 	return result
 }
 
-// left is what the key has left on a master.
+// left reads the key's time to live on a master; negative where it has none (PTTL).
 func (c ttlCase) left(t *testing.T, i int) time.Duration {
 	t.Helper()
 	left, err := c.clients[i].PTTL(t.Context(), c.key).Result()

@@ -87,7 +87,7 @@ func readTrail(r io.Reader) (Trail, error) {
 	return t, nil
 }
 
-// key is what the lines of one action have in common; those of older versions have no number.
+// key joins the lines of one action; those of older versions have no number.
 func (l *line) key() string {
 	if l.ActionID != "" {
 		return l.ActionID

@@ -53,7 +53,7 @@ func (a *redisTarget) Describe() Description {
 // besides are the keys that stay beside the lock.
 func (a *redisTarget) besides() (keys []string) {
 	for _, k := range a.Kinds {
-		for _, key := range k.Beside(a.Name) {
+		for _, key := range k.AuxiliaryKeys(a.Name) {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
@@ -209,7 +209,7 @@ func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	return left, nil
 }
 
-// owner is whose the lock's key is.
+// owner tells our own keys from strangers', which a run must not touch.
 type owner int
 
 const (

@@ -37,7 +37,7 @@ func (s *Screen) layout() backendsLayout {
 func (s *Screen) View() string {
 	t, g := s.Theme(), s.layout()
 	table := []widget.Line{append(widget.Line{{"   ", t.Header}}, widget.Titles(serverColumns(), widget.Lay(serverColumns(), g.tableWidth-widget.Margin-1), t.Header)...)}
-	from, to := s.table.Sight(len(s.rows), g.rows)
+	from, to := s.table.Visible(len(s.rows), g.rows)
 	for i, r := range s.rows[from:to] {
 		table = append(table, s.rowLine(r, g.tableWidth, from+i == s.table.At))
 	}
@@ -46,7 +46,7 @@ func (s *Screen) View() string {
 	}
 	summary := widget.Spread(s.summary(), s.input.View(t), s.width, t.Glyphs.Ellipsis).Render(s.width, t.Glyphs.Ellipsis, nil)
 	details := s.details(g.paneWidth)
-	above, end := s.text.Sight(len(details), g.paneRows)
+	above, end := s.text.Visible(len(details), g.paneRows)
 	shown := details[above:end]
 	if g.left > 0 {
 		height := s.height - 1

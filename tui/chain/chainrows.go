@@ -68,7 +68,7 @@ func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Li
 func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room int) []widget.Line {
 	t := p.Theme()
 	p.list.To(p.list.At, len(p.rows), room)
-	from, to := p.list.Sight(len(p.rows), room)
+	from, to := p.list.Visible(len(p.rows), room)
 	var lines []widget.Line
 	for i := from; i < to; i++ {
 		out := widget.Line{{"   ", t.Text}}

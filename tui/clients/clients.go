@@ -353,12 +353,12 @@ func (s *Screen) Focus() []inspect.ID {
 	}
 	if s.graphing {
 		rows, _ := s.graphRows()
-		from, to := s.graph.Sight(len(rows), s.graphHeight())
+		from, to := s.graph.Visible(len(rows), s.graphHeight())
 		for _, r := range rows[from:to] {
 			put(r.about.Lock)
 		}
 	} else if r := s.Row(); r != nil {
-		from, to := s.entries.Sight(len(r.entries), s.entryRows())
+		from, to := s.entries.Visible(len(r.entries), s.entryRows())
 		for _, e := range r.entries[from:to] {
 			put(e.Lock.ID)
 		}

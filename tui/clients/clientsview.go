@@ -57,7 +57,7 @@ func (s *Screen) View() string {
 	}
 	t, g := s.Theme(), s.Layout()
 	table := []widget.Line{s.header(clientColumns(g.tableWidth), g.tableWidth)}
-	from, to := s.Table.Sight(len(s.shown), g.tableRows)
+	from, to := s.Table.Visible(len(s.shown), g.tableRows)
 	for i, r := range s.shown[from:to] {
 		table = append(table, s.clientRow(r, g.tableWidth, from+i == s.Table.At))
 	}
@@ -70,7 +70,7 @@ func (s *Screen) View() string {
 		if len(r.entries) > 0 {
 			pane = append(pane, s.header(entryColumns(), g.paneWidth))
 		}
-		from, to := s.entries.Sight(len(r.entries), g.entryRows)
+		from, to := s.entries.Visible(len(r.entries), g.entryRows)
 		for i, e := range r.entries[from:to] {
 			pane = append(pane, s.entryRow(e, g.paneWidth, from+i == s.entries.At))
 		}

@@ -65,7 +65,7 @@ const (
 // buildWaitGraph looks through a snapshot.
 func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 	g := &waitGraph{}
-	children := hangers(s)
+	children := dependents(s)
 	circling := make(map[inspect.ID]bool)
 	for _, c := range s.Cycles() {
 		for _, id := range c.Locks {
@@ -115,7 +115,7 @@ func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling ma
 }
 
 // hangers has for each lock the contended locks whose first holder waits for it, the most contended first.
-func hangers(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
+func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	children := make(map[inspect.ID][]*inspect.Lock)
 	for who, entries := range s.Owners() {
 		best, next := obstacles(entries)

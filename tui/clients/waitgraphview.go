@@ -89,7 +89,7 @@ func (s *Screen) clickInGraph(y int) {
 func (s *Screen) graphView() string {
 	t := s.Theme()
 	rows, at := s.graphRows()
-	from, to := s.graph.Sight(len(rows), s.graphHeight())
+	from, to := s.graph.Visible(len(rows), s.graphHeight())
 	lines := make([]widget.Line, 0, to-from+1)
 	title := widget.Line{{" who waits for whom", t.Strong}}
 	right := widget.Line(nil)
@@ -186,9 +186,9 @@ func (d *drawing) cycle(r *cycle, number int) {
 	d.words(widget.Line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
 	for i, l := range r.links {
 		lead := "   " + signs.side + "   "
-		first := "   " + signs.side + " " + t.Glyphs.Crumb + " "
+		first := "   " + signs.side + " " + t.Glyphs.Breadcrumb + " "
 		if i == 0 {
-			first = "   " + signs.top + signs.bar + t.Glyphs.Crumb + " "
+			first = "   " + signs.top + signs.bar + t.Glyphs.Breadcrumb + " "
 		}
 		name := widget.Line{{first, t.Critical}, {describe.Owner(l.wants.Contender), t.Strong}}
 		if at := describe.Client(&l.wants.Contender.Owner); at != "" && at != describe.Owner(l.wants.Contender) {

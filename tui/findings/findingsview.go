@@ -23,11 +23,11 @@ func findingColumns(width int) []widget.Column {
 }
 
 // beside reports whether the details stand beside the list: only where that leaves room for most messages.
-func (s *Screen) beside() bool { return s.width >= screen.BesideWidth+40 }
+func (s *Screen) sideBySide() bool { return s.width >= screen.BesideWidth+40 }
 
 // tableWidth is the room that a wide window leaves beside the details.
 func (s *Screen) tableWidth() int {
-	if !s.beside() {
+	if !s.sideBySide() {
 		return s.width
 	}
 	return s.width - 3 - max(74, s.width*2/5)
@@ -37,7 +37,7 @@ func (s *Screen) tableWidth() int {
 // the height, so that it does not depend on what is selected.
 func (s *Screen) rows() int {
 	room := max(1, s.height-2)
-	if s.beside() {
+	if s.sideBySide() {
 		return room
 	}
 	return max(1, min(s.Index.Rows(), max(4, room*2/5)))
@@ -52,7 +52,7 @@ func (s *Screen) View() string {
 	columns := findingColumns(inner)
 	widths := widget.Lay(columns, inner)
 	lines := []string{append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(width, tail, nil)}
-	from, to := s.list.Sight(s.Index.Rows(), s.rows())
+	from, to := s.list.Visible(s.Index.Rows(), s.rows())
 	for i := from; i < to; i++ {
 		group, f := s.Index.Row(i)
 		mark, cells := s.findingCells(group, f)
@@ -71,7 +71,7 @@ func (s *Screen) View() string {
 		}
 	}
 	head := s.summary().Render(s.width, tail, nil) + "\n"
-	if s.beside() {
+	if s.sideBySide() {
 		wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", s.height-1), "\n")
 		body := strings.Join(widget.Filled(lines, s.height-1), "\n")
 		details := strings.Join(s.details(s.width-width-3, s.height-1), "\n")
@@ -277,7 +277,7 @@ func (s *Screen) details(width, height int) []string {
 
 // detailHead is a rule above the details; beside the list there is none but to say something.
 func (s *Screen) detailHead(width int) []widget.Line {
-	if s.beside() {
+	if s.sideBySide() {
 		return []widget.Line{nil}
 	}
 	return []widget.Line{s.detailRule(width)}

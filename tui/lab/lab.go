@@ -334,7 +334,7 @@ func (s *Screen) PaneTitle(p LabPane, width int) widget.Line {
 	style := t.Muted
 	mark := t.Glyphs.Rule
 	if p == s.Pane {
-		style, mark = t.Title, t.Glyphs.Crumb
+		style, mark = t.Title, t.Glyphs.Breadcrumb
 	}
 	l := widget.Line{{mark + " ", style}, {p.String() + " ", style}}
 	var keys widget.Line

@@ -28,7 +28,7 @@ func (f *faults) lines(width, height int, chosen bool) []widget.Line {
 	t := f.Theme()
 	list := faultsOf(f.target())
 	after := f.afterLines(width, max(2, height/3))
-	from, to := f.list.Sight(len(list), f.room(width, height))
+	from, to := f.list.Visible(len(list), f.room(width, height))
 	var lines []widget.Line
 	for i, x := range list[from:to] {
 		lines = append(lines, f.row(x, chosen && from+i == f.list.At))

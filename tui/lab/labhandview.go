@@ -19,7 +19,7 @@ func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 		return h.emptyLines(width)
 	}
 	details := h.detailLines(h.selected(), width)
-	from, to := h.list.Sight(len(h.Takes), h.room(width, height))
+	from, to := h.list.Visible(len(h.Takes), h.room(width, height))
 	var lines []widget.Line
 	for i, k := range h.Takes[from:to] {
 		lines = append(lines, h.row(k, width, chosen && from+i == h.list.At))

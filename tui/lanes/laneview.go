@@ -230,7 +230,7 @@ func (v *View) glyph(c Cell) (string, lipgloss.Style) {
 // List draws the lanes in sight. A cursor that is on none of them is not drawn.
 func (v *View) List(lanes []*Lane, list widget.Scroller, room int) []widget.Line {
 	var lines []widget.Line
-	from, to := list.Sight(len(lanes), room)
+	from, to := list.Visible(len(lanes), room)
 	for i := from; i < to; i++ {
 		lines = append(lines, v.row(lanes[i], i == list.At))
 	}

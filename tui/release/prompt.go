@@ -74,5 +74,5 @@ func (d *Dialog) promptLines() []widget.Line {
 	if d.refused != nil {
 		note = widget.Line{{d.refused.Error(), t.Warning}}
 	}
-	return []widget.Line{{{p.text, t.Text}}, append(widget.Line{{t.Glyphs.Crumb + " ", t.Waiting}}, p.field.View(t, 70)...), nil, note}
+	return []widget.Line{{{p.text, t.Text}}, append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, p.field.View(t, 70)...), nil, note}
 }

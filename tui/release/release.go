@@ -64,7 +64,7 @@ type Dialog struct {
 	hasty      bool // the button was chosen, or enter pressed without: then enter cancels
 	sent       bool // the release was asked for
 	ttl        bool // it gives the key a TTL, in place of a release
-	// prompts are what is still to be asked for; refused is the reason why the answer to the first was not taken.
+	// prompts are still to be answered; refused is the reason why the answer to the first was not taken.
 	prompts []*prompt
 	refused error
 	// text scrolls the requests, of which hidden lines are out of sight.

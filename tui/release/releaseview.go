@@ -158,7 +158,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	return lines, tail, max(2, height-4-len(tail))
 }
 
-// expiryLines are what the key has left on each master, and what it is to have.
+// expiryLines compare the time to live on each master with the one to be set.
 func (d *Dialog) expiryLines() []widget.Line {
 	var lines []widget.Line
 	for i := range d.preview.Votes {
@@ -229,7 +229,7 @@ func (d *Dialog) confirmLines() []widget.Line {
 	path := inspect.Escape(d.request.Lock.ID.Path)
 	lines := []widget.Line{
 		{{"Type the path ", t.Text}, {path, t.Strong}, {" to confirm:", t.Text}},
-		append(widget.Line{{t.Glyphs.Crumb + " ", t.Waiting}}, d.field.View(t, 70)...),
+		append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, d.field.View(t, 70)...),
 	}
 	note := widget.Span{"", t.Muted}
 	if d.pasted {

@@ -106,7 +106,7 @@ func FormLines(t *theme.Theme, f *Form, width int) []Line {
 		r := &f.Rows[i]
 		mark, label := Span{"  ", t.Text}, t.Muted
 		if i == f.At {
-			mark, label = Span{t.Glyphs.Crumb + " ", t.Waiting}, t.Strong
+			mark, label = Span{t.Glyphs.Breadcrumb + " ", t.Waiting}, t.Strong
 		}
 		l := append(Line{mark}, Line{{r.Label, label}}.Align(12, false, "")...)
 		switch {

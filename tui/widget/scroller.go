@@ -21,8 +21,8 @@ func (c *Scroller) Center(at, n, rows int) {
 	c.Top = max(0, min(c.At-rows/2, n-rows))
 }
 
-// Sight is the part of a list of n that is in sight.
-func (c *Scroller) Sight(n, rows int) (from, to int) {
+// Visible is the part of a list of n that is in sight.
+func (c *Scroller) Visible(n, rows int) (from, to int) {
 	from = max(0, min(c.Top, n-1))
 	return from, min(n, from+max(0, rows))
 }

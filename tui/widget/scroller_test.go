@@ -22,7 +22,7 @@ func TestScroller(t *testing.T) {
 					t.Fatalf("%+v to %d of %d in %d rows: %+v", before, at, n, rows, c)
 				}
 			}
-			from, to := c.Sight(n, rows)
+			from, to := c.Visible(n, rows)
 			if n > 0 && (c.At < from || c.At >= to || c.At != max(0, min(at, n-1))) || to-from != min(n, rows) {
 				t.Fatalf("to %d of %d in %d rows: %+v, from %d to %d", at, n, rows, c, from, to)
 			}

@@ -16,9 +16,9 @@ func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {
 	}
 	var reporter Reporter
 	for _, tt := range []struct {
-		after time.Duration
-		b     *inspect.Backend
-		told  bool
+		after    time.Duration
+		b        *inspect.Backend
+		reported bool
 	}{
 		{0, backend(inspect.Connected, 0, time.Millisecond), true},
 		{100 * time.Millisecond, backend(inspect.Connected, 1, 90*time.Millisecond), false},
@@ -29,8 +29,8 @@ func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {
 		{4000 * time.Millisecond, backend(inspect.Connected, 500, 91*time.Millisecond), true},   // a higher rate
 		{14100 * time.Millisecond, backend(inspect.Connected, 1700, 91*time.Millisecond), true}, // the slow beat
 	} {
-		if got := reporter.Report(start.Add(tt.after), tt.b, false); (got != nil) != tt.told {
-			t.Errorf("after %v told: %v, want %v", tt.after, got != nil, tt.told)
+		if got := reporter.Report(start.Add(tt.after), tt.b, false); (got != nil) != tt.reported {
+			t.Errorf("after %v told: %v, want %v", tt.after, got != nil, tt.reported)
 		}
 	}
 	if rate := reporter.Last.Cost.PerSecond; rate < 100 || rate > 150 {

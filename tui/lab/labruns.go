@@ -53,7 +53,7 @@ type RunTickMsg struct {
 	err              error
 }
 
-// Running reports whether a side of a contest is under way.
+// Running reports whether one of the two runs is under way.
 func (c *runs) Running() bool {
 	for _, b := range c.List {
 		if !b.Over {

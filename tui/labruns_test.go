@@ -25,8 +25,8 @@ func halfway(contenders int, inversions uint64) contend.Report {
 	return r
 }
 
-// contesting is a model with two runs under way.
-func contesting(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
+// contending is a model with two runs under way.
+func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 	t.Helper()
 	o.Lab = f
 	m := inLab(t, o, width, height, fixture.Orders().ID)
@@ -50,7 +50,7 @@ func contesting(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 
 func TestAQueueBesideARace(t *testing.T) {
 	f := newFakeLab()
-	m := contesting(t, f, Options{}, 120, 36)
+	m := contending(t, f, Options{}, 120, 36)
 	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
 		t.Fatalf("%+v", f.runs)
 	}
@@ -75,7 +75,7 @@ func TestAQueueBesideARace(t *testing.T) {
 
 func TestOverlapsAreLoud(t *testing.T) {
 	f := newFakeLab()
-	m := contesting(t, f, Options{}, 120, 36)
+	m := contending(t, f, Options{}, 120, 36)
 	c := m.screens[screen.Lab].(*lab.Screen).Runs
 	r := halfway(6, 0)
 	r.Overlaps = 2

@@ -52,20 +52,20 @@ func targetsOf(backends []Backend) (all []target, left, right int) {
 
 // The rows of the form of a contention run.
 const (
-	contestLeft = iota
-	contestRight
-	contestWorkers
-	contestHold
-	contestThink
-	contestFor
-	contestSeed
+	runLeft = iota
+	runRight
+	runWorkers
+	runHold
+	runThink
+	runFor
+	runSeed
 )
 
 // runForm asks what a contention run is to be.
 type runForm struct {
 	screen.Context
 	widget.Form
-	contest *runs
+	runs    *runs
 	targets []target
 }
 
@@ -79,7 +79,7 @@ func (c *runs) form() {
 }
 
 func newRunForm(c *runs) *runForm {
-	d := &runForm{Context: c.Context, contest: c}
+	d := &runForm{Context: c.Context, runs: c}
 	var left, right int
 	d.targets, left, right = targetsOf(c.lab.Backends())
 	var names []string
@@ -97,7 +97,7 @@ func newRunForm(c *runs) *runForm {
 		{Label: "seed", Typed: widget.NewField("1")},
 	}
 	if right < 0 {
-		d.Rows[contestRight].At = len(names)
+		d.Rows[runRight].At = len(names)
 	}
 	return d
 }
@@ -107,7 +107,7 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 	if len(d.targets) == 0 {
 		return nil, "There is no backend on which locks can be acquired."
 	}
-	seed, err := strconv.ParseUint(d.Rows[contestSeed].Typed.Value(), 10, 64)
+	seed, err := strconv.ParseUint(d.Rows[runSeed].Typed.Value(), 10, 64)
 	if err != nil {
 		return nil, "The seed is a number from 0 on."
 	}
@@ -115,9 +115,9 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 		t, _ := time.ParseDuration(d.Rows[row].Choice()) // a choice that is no duration lasts until it is stopped
 		return t
 	}
-	workers, _ := strconv.Atoi(d.Rows[contestWorkers].Choice()) // they are numbers
-	o := RunOptions{Contenders: workers, Hold: length(contestHold), Think: length(contestThink), For: length(contestFor), Seed: seed}
-	for _, row := range []int{contestLeft, contestRight} {
+	workers, _ := strconv.Atoi(d.Rows[runWorkers].Choice()) // they are numbers
+	o := RunOptions{Contenders: workers, Hold: length(runHold), Think: length(runThink), For: length(runFor), Seed: seed}
+	for _, row := range []int{runLeft, runRight} {
 		if at := d.Rows[row].At; at >= 0 && at < len(d.targets) {
 			o.Backend, o.Target = d.targets[at].backend, d.targets[at].name
 			orders = append(orders, o)
@@ -141,7 +141,7 @@ func (d *runForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 			d.Form.Note = "refused, see above"
 			return nil, false
 		}
-		return d.contest.begin(orders), true
+		return d.runs.begin(orders), true
 	}
 	return nil, false
 }

@@ -22,7 +22,7 @@ func (c *runs) lines(width, height int) []widget.Line {
 		return c.emptyLines(width)
 	}
 	o := &c.List[0].Order
-	lines := []widget.Line{{{" " + contestWords(o), c.Theme().Muted}}}
+	lines := []widget.Line{{{" " + sharedOptions(o), c.Theme().Muted}}}
 	if len(c.List) == 1 {
 		return append(lines, c.boutLines(c.List[0], width, height-1)...)
 	}
@@ -56,8 +56,8 @@ func (c *runs) emptyLines(width int) []widget.Line {
 	return lines
 }
 
-// contestWords are the options that both runs share.
-func contestWords(o *RunOptions) string {
+// sharedOptions are the options that both runs share.
+func sharedOptions(o *RunOptions) string {
 	text := fmt.Sprintf("%s, hold about %v, think about %v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
 	if o.For == 0 {
 		return text + ", until stopped"
@@ -169,7 +169,7 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		if r.Inversions > 0 {
 			style = t.Warning
 		}
-		lines = append(lines, widget.Line{{" " + t.Glyphs.Crumb + " ", style}, {verdictOf(r), t.Strong}})
+		lines = append(lines, widget.Line{{" " + t.Glyphs.Breadcrumb + " ", style}, {verdictOf(r), t.Strong}})
 	}
 	if text := b.trouble(); text != "" {
 		for _, part := range widget.Wrap(text, width-4, 2, t.Glyphs.Ellipsis) {
