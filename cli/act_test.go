@@ -149,6 +149,9 @@ func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
 			done <- run(t, "acquire", "redis:"+key, target, "--ttl", "600ms", "--", "sleep", "60")
 		}()
 		await(t, "our lock", func(o outcome) bool { return o.code == 0 && strings.Contains(o.stdout, "lockscope (certain)") }, "show", "redis:"+key, target)
+		if got := run(t, "show", "redis:"+key, target, "-o", "markdown"); got.code != 0 || !strings.Contains(got.stdout, "\n## 1 holder\n") || !strings.Contains(got.stdout, "- lock: `redis:"+key+"`") {
+			t.Errorf("%+v", got)
+		}
 		if err := c.Set(t.Context(), key, "a thief", time.Minute).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	options := tui.Options{
 		Feed: feed, Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
-		Theme: colours, Faults: o.faults,
+		Theme: colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Save: a.saveFile,
 	}
 	if !o.replay {
 		w := a.newWriting(s, o.audit, observer)

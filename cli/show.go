@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -10,9 +11,13 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
+	"lockscope/inspect/ticket"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
 )
+
+// showForms are the forms of show, the default first.
+var showForms = []string{"tree", "json", "markdown", "svg", "dot", "mermaid"}
 
 func (a *app) showCommand() *cobra.Command {
 	var output string
@@ -23,13 +28,14 @@ func (a *app) showCommand() *cobra.Command {
 			"server's watch table, ⇠? not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
 			"Where known clients wait for it the other locks of the targets are read too, for at most 5 s: it may be part of a\n" +
 			"deadlock. With owner_command in the configuration it prints the command that inspects the holder's process. In\n" +
-			"place of targets it takes a recording, and shows its last state.",
+			"place of targets it takes a recording, and shows its last state. As markdown or svg it is made for a ticket.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
+			"  lockscope show zk:/locks/orders zk://localhost -o markdown > ticket.md\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o dot | dot -Tsvg > orders.svg",
 		Args: lockFirst, ValidArgsFunction: a.completeLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf(output, "tree", "json", "dot", "mermaid"); err != nil {
+			if err := oneOf(output, showForms...); err != nil {
 				return err
 			}
 			id, err := inspect.ParseID(args[0])
@@ -58,7 +64,7 @@ func (a *app) showCommand() *cobra.Command {
 			return a.printLock(snapshot, id, output, s.config.OwnerCommand)
 		},
 	}
-	outputFlag(command, &output, "tree", "json", "dot", "mermaid")
+	outputFlag(command, &output, showForms...)
 	return command
 }
 
@@ -83,6 +89,11 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look 
 	switch form, isGraph := graphForms()[output]; {
 	case output == "json":
 		err = a.printJSON(s.LockJSON(l))
+	case output == "markdown" || output == "svg":
+		var text string
+		if text, err = ticket.Of(describe.View{Snapshot: s, Now: s.TakenAt}, l, nil).In(output); err == nil {
+			_, err = io.WriteString(a.Stdout, text)
+		}
 	case isGraph:
 		_, err = fmt.Fprint(a.Stdout, lockGraph(l, form))
 	default:

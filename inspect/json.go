@@ -74,6 +74,9 @@ func (s *Snapshot) byJSONID() []*Lock {
 // LockJSON is one lock of the snapshot in the same form.
 func (s *Snapshot) LockJSON(l *Lock) any { return s.lockJSON(l) }
 
+// BackendJSON is one backend in the same form.
+func BackendJSON(b *Backend) any { return backendJSON(b) }
+
 // ContenderJSON is one contender in the same form, its ages as of at by our clock; offset is its backend's clock
 // minus ours.
 func ContenderJSON(c *Contender, at time.Time, offset time.Duration) any {

@@ -40,6 +40,11 @@ type Options struct {
 	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
 	// copied; nil: none.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
+	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty where it may have one.
+	NoClipboard string
+	// Save writes text to a new file that is named after what it is about, and returns the file's path; it may block. nil:
+	// no files are written.
+	Save func(ctx context.Context, about, extension, text string) (path string, err error)
 	// Title is the name of a profile or a scenario.
 	Title string
 	// Environment is production, staging, dev or empty, and shown as a badge.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -82,6 +83,15 @@ func (w *world) Commands(l *inspect.Lock, c *inspect.Contender) []describe.Comma
 		return nil
 	}
 	return w.options.Commands(l, c)
+}
+
+func (w *world) NoClipboard() string { return w.options.NoClipboard }
+
+func (w *world) Save(ctx context.Context, about, extension, text string) (path string, err error) {
+	if w.options.Save == nil {
+		return "", errors.New("this screen writes no files")
+	}
+	return w.options.Save(ctx, about, extension, text)
 }
 
 func (w *world) Go(to screen.Name, about screen.Subject) {

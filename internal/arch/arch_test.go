@@ -105,7 +105,8 @@ var rules = []struct {
 }{
 	{of: "theme", may: nil},
 	{of: "tui/widget", may: []string{"theme"}},
-	{of: "tui/screen", may: []string{"tui/widget", "theme", "inspect/describe", "inspect/recipe", "inspect"}},
+	{of: "tui/screen", may: []string{"tui/widget", "theme", "inspect/describe", "inspect/recipe", "inspect/ticket", "inspect"}},
+	{of: "inspect/ticket", may: []string{"inspect", "inspect/recipe", "inspect/describe"}},
 	{of: "inspect/describe", may: []string{"inspect", "inspect/recipe"}},
 	{of: "inspect/recipe", may: nil},
 	{of: "inspect", only: true, may: []string{"inspect/recipe", "inspect/internal"}},

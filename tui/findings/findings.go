@@ -7,6 +7,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/ticket"
 	"lockscope/tui/screen"
 	"lockscope/tui/widget"
 )
@@ -189,6 +190,7 @@ func (s *Screen) Actions() []screen.Action {
 			},
 			Run: s.copy,
 		},
+		screen.TicketAction(s, s.ticket),
 		screen.Action{
 			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: move in the list, or in what is known of the selected finding",
 			Run: screen.Do(func() { s.inDetails = !s.inDetails && s.group != nil }),
@@ -196,6 +198,18 @@ func (s *Screen) Actions() []screen.Action {
 		screen.BackAction(s.Context),
 	)
 	return append(list, screen.Moves(s.move, s.rows)...)
+}
+
+// ticket is the one of the selected finding.
+func (s *Screen) ticket() (ticket.Ticket, bool) {
+	if s.Chosen == nil {
+		return ticket.Ticket{}, false
+	}
+	if !s.Chosen.aboutBackend() {
+		return screen.LockTicket(s, s.Chosen.on, &s.Chosen.Finding)
+	}
+	b := s.Snapshot().Backend(s.Chosen.on.Backend)
+	return ticket.OfBackend(screen.Ages(s), b, &s.Chosen.Finding), b != nil
 }
 
 // copy offers the commands of the advice before what is known of the lock.

@@ -39,6 +39,10 @@ type Context interface {
 	Production() bool
 	// Commands are lines for a shell about a lock and a contender of it (nil: nobody), to be copied.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
+	// NoClipboard is the reason why the terminal has no clipboard for programs; empty where it may have one. Save writes text to a
+	// new file that is named after what it is about, and returns the file's path; it may block.
+	NoClipboard() string
+	Save(ctx context.Context, about, extension, text string) (path string, err error)
 	// InFront is the screen that is shown, Opener the one from which it was opened; empty after going back.
 	InFront() Name
 	Opener() Name

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSavedFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	at := time.Date(2026, 5, 4, 14, 0, 0, 0, time.FixedZone("CEST", 2*3600))
+	a := &app{Environment: Environment{Now: func() time.Time { return at }}}
+	path, err := a.saveFile(t.Context(), "zk:/locks/../\x1b[2J"+strings.Repeat("é", 300), ".md", "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := filepath.EvalSymlinks(filepath.Dir(path)); filepath.Base(path) != "lockscope-zk-locks-2J-20260504T120000.000Z.md" || got != resolved(t, dir) {
+		t.Errorf("written to %s", path)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "text" {
+		t.Errorf("%q", text)
+	}
+	// One that is there is kept: another place is taken, and then none.
+	t.Setenv("TMPDIR", t.TempDir())
+	again, err := a.saveFile(t.Context(), "zk:/locks/2J", ".md", "more")
+	if err != nil || filepath.Base(again) != filepath.Base(path) || filepath.Dir(again) == filepath.Dir(path) {
+		t.Errorf("%s, %v", again, err)
+	}
+	if _, err := a.saveFile(t.Context(), "zk:/locks/2J", ".md", "more"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a third one: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.saveFile(ended, "zk:/other", ".md", "x"); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func resolved(t *testing.T, dir string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWhereThereIsNoClipboard(t *testing.T) {
+	for _, test := range []struct {
+		env  map[string]string
+		none bool
+	}{
+		{map[string]string{}, true},
+		{map[string]string{"TERM": "linux"}, true},
+		{map[string]string{"TERM": "xterm-256color"}, false},
+		{map[string]string{"TERM": "screen-256color"}, true},
+		{map[string]string{"TERM": "screen-256color", "TMUX": "/tmp/x"}, false},
+		{map[string]string{"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}, true},
+	} {
+		if why := noClipboard(func(name string) string { return test.env[name] }); (why != "") != test.none {
+			t.Errorf("%v: %q", test.env, why)
+		}
+	}
+}

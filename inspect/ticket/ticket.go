@@ -1,0 +1,139 @@
+// Package ticket writes what is known of a lock, or of a finding, for those who were not there: as Markdown, as JSON and as
+// a picture (SVG). All text from servers is escaped twice over, for terminals and for the form that it stands in.
+package ticket
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+)
+
+// Ticket is about a lock or about a finding of a backend.
+type Ticket struct {
+	// View has the snapshot that it is written from, and the time that it is written of.
+	View describe.View
+	// Lock that it is about; nil for a finding of a backend.
+	Lock *inspect.Lock
+	// Finding that it is about, which comes first; nil: all of the lock's, the worst first.
+	Finding *inspect.Finding
+	// Backend of the lock or the finding; nil where it is not known.
+	Backend *inspect.Backend
+}
+
+// Of makes the ticket of a lock of the snapshot, or of a finding of it where f is not nil.
+func Of(v describe.View, l *inspect.Lock, f *inspect.Finding) Ticket {
+	return Ticket{View: v, Lock: l, Finding: f, Backend: v.Snapshot.Backend(l.ID.Backend)}
+}
+
+// OfBackend makes the ticket of a finding about a backend.
+func OfBackend(v describe.View, b *inspect.Backend, f *inspect.Finding) Ticket {
+	return Ticket{View: v, Finding: f, Backend: b}
+}
+
+// Forms are the names of the forms that a ticket is written in.
+func (t Ticket) Forms() []string {
+	if t.Lock == nil {
+		return []string{"markdown", "json"} // there is no queue to draw
+	}
+	return []string{"markdown", "json", "svg"}
+}
+
+// Extension of a file of a form, with its dot.
+func Extension(form string) string {
+	if form == "markdown" {
+		return ".md"
+	}
+	return "." + form
+}
+
+// In writes it in a form. An error is of a form that it does not have.
+func (t Ticket) In(form string) (string, error) {
+	switch {
+	case !slices.Contains(t.Forms(), form):
+		return "", fmt.Errorf("ticket: %s: there is no such form of it", form)
+	case form == "json":
+		return t.json()
+	case form == "svg":
+		return t.svg(), nil
+	default:
+		return t.markdown(), nil
+	}
+}
+
+// Subject names what it is about: the lock, else the backend.
+func (t Ticket) Subject() string {
+	switch {
+	case t.Lock != nil:
+		return t.Lock.ID.String()
+	case t.Backend != nil:
+		return describe.Printable(t.Backend.Name)
+	default:
+		return "unknown"
+	}
+}
+
+// json is one element of the snapshot's locks or backends, as lockscope show prints it.
+func (t Ticket) json() (string, error) {
+	var value any
+	if t.Lock != nil {
+		s := *t.View.Snapshot
+		s.TakenAt = t.View.Now
+		value = s.LockJSON(t.Lock)
+	} else {
+		value = inspect.BackendJSON(t.Backend)
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(value); err != nil {
+		return "", fmt.Errorf("ticket: %w", err)
+	}
+	return out.String(), nil
+}
+
+// findings are those that it tells of, the one that it is about first, the others by their severity.
+func (t Ticket) findings() []inspect.Finding {
+	var list []inspect.Finding
+	if t.Lock != nil {
+		list = slices.Clone(t.Lock.Findings)
+	}
+	slices.SortStableFunc(list, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
+	if t.Finding == nil {
+		return list
+	}
+	key := t.Finding.Key()
+	list = slices.DeleteFunc(list, func(f inspect.Finding) bool { return f.Key() == key })
+	return append([]inspect.Finding{*t.Finding}, list...)
+}
+
+// offset is the backend's clock minus ours.
+func (t Ticket) offset() time.Duration { return t.Backend.ClockOffset() }
+
+// instant is a time by the backend's clock, in UTC, with how long ago that was: 2026-05-04T11:46:02.000Z (13m58s ago).
+func (t Ticket) instant(at time.Time) string {
+	if at.IsZero() {
+		return "unknown"
+	}
+	ago := t.View.Now.Add(t.offset()).Sub(at)
+	if ago < 0 {
+		return stamp(at) + " (in " + describe.Span(-ago) + ")"
+	}
+	return stamp(at) + " (" + describe.Span(ago) + " ago)"
+}
+
+// stamp is an instant in UTC, to the millisecond.
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// clock words the backend's clock against ours, since what happened there is told by it.
+func (t Ticket) clock() string {
+	if !t.Backend.ClockKnown() {
+		return "the clock of its servers is unknown and taken for ours"
+	}
+	return fmt.Sprintf("the clock of its servers is %+d ms off ours", t.offset().Milliseconds())
+}

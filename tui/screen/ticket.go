@@ -1,0 +1,175 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/ticket"
+	"lockscope/tui/widget"
+)
+
+const (
+	// longestCopy is the longest text that goes to the clipboard: terminals take at most about 100 000 characters in
+	// base64 (hterm and xterm by default), and drop what is longer without a word.
+	longestCopy = 74_000
+	// saveLimit bounds the writing of a file: a network disk may hang.
+	saveLimit = 10 * time.Second
+)
+
+// TicketAction offers the ticket of what about returns; false: nothing is selected.
+func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
+	return Action{
+		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket", Help: "for a ticket: Markdown, JSON or a picture (SVG), to the clipboard or a file",
+		Disabled: func() string {
+			if _, ok := about(); !ok {
+				return "no lock or finding is selected"
+			}
+			return ""
+		},
+		Run: Do(func() {
+			if t, ok := about(); ok {
+				host.Push(&Ticket{Context: host, ticket: t})
+			}
+		}),
+	}
+}
+
+// LockTicket is the ticket of a lock of the drawn snapshot, and of a finding about it where f is not nil; false when the lock
+// is gone.
+func LockTicket(host Context, id inspect.ID, f *inspect.Finding) (ticket.Ticket, bool) {
+	l := host.Snapshot().Lock(id)
+	if l == nil {
+		return ticket.Ticket{}, false
+	}
+	return ticket.Of(Ages(host), l, f), true
+}
+
+// Ticket is the menu of the forms of a ticket. It keeps what it was opened on.
+type Ticket struct {
+	Context
+	ticket ticket.Ticket
+	list   widget.Scroller
+	saving int // the number of the file that is being written; 0: none
+}
+
+// ticketSavedMsg is the file that a ticket was written to, or why it was not.
+type ticketSavedMsg struct {
+	number int
+	path   string
+	err    error
+}
+
+// Update moves and chooses; a figure copies at once.
+func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case ticketSavedMsg:
+		if msg.number != d.saving {
+			return nil, false
+		}
+		if msg.err != nil {
+			d.Flash("not written: " + describe.Printable(msg.err.Error()))
+		} else {
+			d.Flash("written to " + describe.Printable(msg.path))
+		}
+		return nil, true
+	case tea.KeyPressMsg:
+		return d.press(msg.String())
+	}
+	return nil, false
+}
+
+func (d *Ticket) press(key string) (tea.Cmd, bool) {
+	forms := d.ticket.Forms()
+	switch key {
+	case "esc", "q", "h", "left":
+		return nil, true
+	case "up", "k":
+		d.list.To(d.list.At-1, len(forms), len(forms))
+	case "down", "j", "tab":
+		d.list.To(d.list.At+1, len(forms), len(forms))
+	case "enter", "Y", "y":
+		return d.copy(forms[d.list.At])
+	case "w":
+		return d.save(forms[d.list.At])
+	default:
+		if at := strings.Index("123", key); len(key) == 1 && at >= 0 && at < len(forms) {
+			return d.copy(forms[at])
+		}
+	}
+	return nil, false
+}
+
+// copy sends the ticket to the terminal's clipboard or, where there is none or it is too long for it, to a file.
+func (d *Ticket) copy(form string) (tea.Cmd, bool) {
+	text, err := d.ticket.In(form)
+	if err != nil {
+		d.Flash(describe.Printable(err.Error()))
+		return nil, true
+	}
+	if d.NoClipboard() != "" || len(text) > longestCopy {
+		return d.save(form)
+	}
+	d.Flash(fmt.Sprintf("copied %s as %s, %d bytes; if it cannot be pasted: Y w writes a file", d.ticket.Subject(), form, len(text)))
+	return tea.SetClipboard(text), true
+}
+
+// save writes the ticket to a file. The menu stays until that is done.
+func (d *Ticket) save(form string) (tea.Cmd, bool) {
+	text, err := d.ticket.In(form)
+	if err != nil {
+		d.Flash(describe.Printable(err.Error()))
+		return nil, true
+	}
+	d.saving = d.Number()
+	number, name := d.saving, d.ticket.Subject()
+	return d.Command(saveLimit, func(ctx context.Context) tea.Msg {
+		path, err := d.Save(ctx, name, ticket.Extension(form), text)
+		return ticketSavedMsg{number, path, err}
+	}), false
+}
+
+func (d *Ticket) Actions() []Action {
+	if d.NoClipboard() != "" {
+		return []Action{{Shown: "enter", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
+	}
+	return []Action{{Shown: "enter", Hint: "copy"}, {Shown: "1-3", Hint: "copy that"}, {Shown: "w", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
+}
+
+func (d *Ticket) View(width, height int) string {
+	t := d.Theme()
+	lines := []widget.Line{{{"Ticket of ", t.Strong}, {d.ticket.Subject(), t.Text}}, nil}
+	for i, form := range d.ticket.Forms() {
+		l := widget.Line{{"  ", t.Text}, {fmt.Sprint(i + 1), t.Key}}
+		style := t.Text
+		if i == d.list.At {
+			l[0], style = widget.Span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
+		}
+		lines = append(lines, l.Add(style, fmt.Sprintf("  %-9s ", form)).Add(t.Muted, formWords(form)))
+	}
+	where := "enter: to the terminal's clipboard (OSC 52)   w: to a file"
+	if why := d.NoClipboard(); why != "" {
+		where = "enter: to a file (" + why + ")"
+	}
+	if d.saving != 0 {
+		where = "writing the file" + t.Glyphs.Ellipsis
+	}
+	lines = append(lines, nil, widget.Line{{where, t.Muted}})
+	return widget.Box(t, lines, min(width, 76), height, false)
+}
+
+func formWords(form string) string {
+	switch form {
+	case "markdown":
+		return "what is wrong, who holds, the queue, evidence, what to do"
+	case "json":
+		return "the same for programs, as show -o json prints it"
+	default:
+		return "a picture of the queue"
+	}
+}

@@ -1,0 +1,108 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// From Locks, Chain and Findings two keys put a ticket into the clipboard.
+func TestTheTicketKey(t *testing.T) {
+	t.Parallel()
+	sick := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
+	for name, keys := range map[string][]string{"locks": {"Y"}, "chain": {"enter", "Y"}, "findings": {"f", "enter", "j", "Y"}} {
+		m := model(t, Options{}, 80, 24, sick)
+		press(m, keys...)
+		wantText(t, m, "Ticket of zk:/locks/orders", "markdown", "json", "svg")
+		fits(t, m)
+		cmd := press(m, "enter")
+		if cmd == nil {
+			t.Fatalf("%s: nothing is copied", name)
+		}
+		text := fmt.Sprint(cmd())
+		for _, part := range []string{"# stuck-holder: `zk:/locks/orders`", "`worker-3`", "`worker-7`", "2026-05-04T11:46:02.000Z", "Look at 10.2.0.2"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: the ticket lacks %q:\n%s", name, part, text)
+			}
+		}
+		wantNoText(t, m, "Ticket of")
+		wantText(t, m, "copied zk:/locks/orders as markdown")
+	}
+}
+
+func TestTheFormsOfATicket(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{"2": `"id": "zk:/locks/orders"`, "3": "<svg "} {
+		m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
+		press(m, "Y")
+		if cmd := press(m, key); cmd == nil || !strings.Contains(fmt.Sprint(cmd()), want) {
+			t.Errorf("%s does not copy %s", key, want)
+		}
+	}
+	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
+	press(m, "Y", "9", "x", "esc")
+	wantNoText(t, m, "Ticket of", "copied")
+}
+
+// Where the terminal has no clipboard the ticket goes to a file, whose name is shown; elsewhere w does it.
+func TestATicketGoesToAFile(t *testing.T) {
+	t.Parallel()
+	var saved []string
+	var fails error
+	save := func(_ context.Context, about, extension, text string) (string, error) {
+		saved = append(saved, about+extension+" "+strings.SplitN(text, "\n", 2)[0])
+		return "/tmp/\x1b[2Jx" + extension, fails
+	}
+	const heading = "zk:/locks/orders.md # stuck-holder: `zk:/locks/orders`"
+	for _, test := range []struct{ none, key, saved, says string }{
+		{"", "w", heading, `written to /tmp/\u{1b}[2Jx.md`},
+		{"it is a teletype", "enter", heading, `written to /tmp/\u{1b}[2Jx.md`},
+		{"it is a teletype", "3", "zk:/locks/orders.svg <svg ", `written to /tmp/\u{1b}[2Jx.svg`},
+	} {
+		saved = nil
+		m := opened(t, Options{Save: save, NoClipboard: test.none}, 80, 24, fixture.Orders().ID)
+		press(m, "Y")
+		wantText(t, m, test.none)
+		cmd := press(m, test.key)
+		wantText(t, m, "writing the file")
+		send(m, cmd())
+		wantText(t, m, test.says)
+		wantNoText(t, m, "Ticket of")
+		if len(saved) != 1 || !strings.HasPrefix(saved[0], test.saved) {
+			t.Errorf("saved %q, want %q", saved, test.saved)
+		}
+	}
+	fails = errors.New("disk full")
+	m := opened(t, Options{Save: save}, 80, 24, fixture.Orders().ID)
+	press(m, "Y")
+	send(m, press(m, "w")())
+	wantText(t, m, "not written: disk full")
+}
+
+// What is too long for a terminal's clipboard goes to a file.
+func TestALongTicketGoesToAFile(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	for range 2000 {
+		l.Waiters = append(l.Waiters, l.Waiters[0])
+	}
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m.Go(screen.Chain, screen.Subject{Lock: l.ID})
+	m.navigate()
+	press(m, "Y")
+	send(m, press(m, "2")())
+	wantText(t, m, "not written: this screen writes no files")
+}
+
+func TestNoTicketWithoutALock(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
+	press(m, "Y")
+	wantText(t, m, "no lock or finding is selected")
+}
