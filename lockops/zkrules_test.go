@@ -215,14 +215,15 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	release(t, second)
 }
 
-// TestZ17_ExtendKnowsItsOwnNode: somebody else's node has the name of the hold's, which was deleted while no event came
-// through: only its czxid distinguishes them.
-func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
+// takenName is a hold whose node was deleted, while no event came through, and whose name a node of somebody else has now:
+// only its czxid distinguishes them.
+func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	look := plain(t, server.Addr)
+	look = plain(t, server.Addr)
 	p := startProxy(t, server.Addr)
-	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), "/lock", lockops.WithRecipe("sequential")))
-	eventually(t, "the holder watches its node", func() bool { return slices.Contains(p.asked(), opGetData) })
+	s := zkSession(t, p.addr())
+	h = acquire(t, lockops.NewZKMutex(s, "/lock", lockops.WithRecipe("sequential")))
+	eventually(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+h.Name()) })
 	p.noEvents.Store(true)
 	for _, path := range []string{"/lock/" + h.Name(), "/lock"} {
 		if err := look.Delete(path, -1); err != nil {
@@ -235,8 +236,23 @@ func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
 	if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+h.Name() {
 		t.Fatalf("created %q, %v; want %q again", got, err, h.Name())
 	}
+	return h, look
+}
+
+func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
+	h, _ := takenName(t)
 	if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
 		t.Errorf("extended by somebody else's node: %v, want ErrLost", err)
+	}
+}
+
+func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
+	h, look := takenName(t)
+	if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("released somebody else's node: %v, want ErrLost", err)
+	}
+	if there, _, err := look.Exists("/lock/" + h.Name()); !there || err != nil {
+		t.Errorf("somebody else's node is there: %v, %v", there, err)
 	}
 }
 
