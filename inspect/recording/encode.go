@@ -26,7 +26,7 @@ func lines(at time.Time, u inspect.Update) ([][]byte, error) {
 		put = put[n:]
 		if len(put) == 0 {
 			part.Gone, part.Sessions, part.AllSessions = u.Gone, u.Sessions, u.AllSessions
-			part.Watches, part.Backend = u.Watches, u.Backend
+			part.Watches, part.Backend, part.Gap = u.Watches, u.Backend, u.Gap
 		}
 		line, err := encode(entry{At: at, More: len(put) > 0, Update: part})
 		if err != nil {

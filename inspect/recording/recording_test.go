@@ -81,6 +81,7 @@ func runs() []inspect.Source {
 				Servers:  []inspect.Server{{Addr: "a:1", State: inspect.ServerUp, ClockKnown: true, ClockOffset: time.Millisecond, StartedAt: now}},
 				Findings: []inspect.Finding{found},
 			}},
+			{Gap: &inspect.Gap{Backend: "redis", From: now.Add(-time.Minute), Until: now}},
 			{Put: []*inspect.Lock{held, inspect.KeyLock(inspect.ID{Backend: "redis"}, []inspect.Vote{vote("a:1", "1")}, now)}},
 		},
 	}
