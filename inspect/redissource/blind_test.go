@@ -246,3 +246,36 @@ func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 		t.Errorf("%+v", fair)
 	}
 }
+
+// TestAKeyThatIsOnlyGuessedIsNotMissed: a helper key may belong to x or to {x}. While x is there and {x} is not, nobody has to be
+// allowed to read {x}; where it is there, it is missed.
+func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	c := client(t, m)
+	for _, w := range states() {
+		if w.recipe == "redisson-fair" {
+			w.write(t, c, "guessed")
+		}
+	}
+	if err := c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~redisson_lock_*", "&*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{m})
+	cfg.Match = []string{"*orders-*"}
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	some := diagnosed(t, cfg)
+	if locks := slices.Collect(some.Locks()); len(locks) != 1 || locks[0].ID.Path != "orders-guessed" || len(locks[0].Waiters) != 3 || len(locks[0].Unseen) > 0 {
+		t.Errorf("%+v", locks)
+	}
+	if unseen := some.Backends[0].Unseen; len(unseen) > 0 {
+		t.Errorf("unseen: %+v", unseen)
+	}
+	if err := c.HSet(t.Context(), "{orders-guessed}", uuidA+":1", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	unseen := diagnosed(t, cfg).Backends[0].Unseen
+	if len(unseen) != 1 || unseen[0].Aspect != inspect.AspectLocks || unseen[0].Right != "~{orders-guessed}" {
+		t.Errorf("unseen: %+v", unseen)
+	}
+}

@@ -109,16 +109,21 @@ func (t *typedKeys) remember(key string, s shape) {
 	t.shapes[key] = s
 }
 
-// lockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is dropped.
-func (m *master) lockKeys(keys []string) []string {
-	locks := make([]string, 0, len(keys))
+// lockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is dropped. others are
+// keys that a helper key may belong to as well: seen by themselves while they are locks, and none otherwise.
+func (m *master) lockKeys(keys []string) (locks, others []string) {
+	locks = make([]string, 0, len(keys))
 	for _, key := range keys {
 		name, helped, helper := recipe.LockOf(key)
 		if !helper {
 			locks = append(locks, key)
 			continue
 		}
-		for _, lock := range helped {
+		for i, lock := range helped {
+			if i > 0 {
+				others = append(others, lock)
+				continue
+			}
 			if s := m.typed.shape(lock); s.hint == "" {
 				s.hint = name
 				m.typed.remember(lock, s)
@@ -126,7 +131,7 @@ func (m *master) lockKeys(keys []string) []string {
 			locks = append(locks, lock)
 		}
 	}
-	return locks
+	return locks, others
 }
 
 // doubt takes back that entries are dead until they have looked so for a while.

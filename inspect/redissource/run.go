@@ -56,7 +56,9 @@ func (r *run) read() {
 			p.armedAt = now // its keys have to be gone over once more: there may be new ones
 			p.resting.Store(false)
 		}
-		for _, key := range r.table.whole(p.lockKeys(slices.Collect(maps.Keys(keys)))) {
+		locks, others := p.lockKeys(slices.Collect(maps.Keys(keys)))
+		others = slices.DeleteFunc(others, func(key string) bool { return r.table.entries[key] == nil })
+		for _, key := range r.table.whole(append(locks, others...)) {
 			if r.table.entries[key] == nil {
 				r.add([]string{key})
 			}

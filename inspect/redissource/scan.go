@@ -96,9 +96,10 @@ func (s *scanner) rests() bool { return s.resting != nil && s.resting() }
 
 // locks keeps the keys that may be locks, or the locks that they belong to, in place.
 func (s *scanner) locks(keys []string) []string {
-	return s.m.lockKeys(slices.DeleteFunc(keys, func(key string) bool {
+	locks, _ := s.m.lockKeys(slices.DeleteFunc(keys, func(key string) bool {
 		return !s.match.any(key)
 	}))
+	return locks
 }
 
 // pause rests so long that SCAN takes no more than its share of the server's time; twice as long while its calls take
