@@ -271,6 +271,8 @@ type Backend struct {
 	Servers []Server
 	// Topology of a Redis backend's servers; empty for ZooKeeper.
 	Topology Topology
+	// User is our name as the access lists of its servers have it; empty when unknown, and for ZooKeeper.
+	User string
 	// Unseen lists the refused and failed reads beside the locks' own, which could hide some locks or a finding.
 	Unseen   []Unseen
 	Findings []Finding

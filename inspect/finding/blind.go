@@ -25,11 +25,11 @@ func blind() rule {
 		do:       "allow it, or count it for nobody",
 		asFound:  true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
-		found := gapFindings(unseenOf(c.Lock), func(g *gap) inspect.Finding { return g.ofLock(c) })
+		found := gapFindings(unseenOf(c.Lock), userOf(c.Backend), func(g *gap) inspect.Finding { return g.ofLock(c) })
 		return append(found, neverAsked(c)...)
 	})
 	return r.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
-		return gapFindings(b.Unseen, (*gap).finding)
+		return gapFindings(b.Unseen, userOf(b), (*gap).finding)
 	})
 }
 
@@ -49,6 +49,7 @@ func unseenOf(l *inspect.Lock) []inspect.Unseen {
 type gap struct {
 	aspects []inspect.Aspect
 	from    []inspect.Unseen // each right or read once a server
+	user    string           // our name on the servers; empty when unknown
 }
 
 // refused reports whether a right is missing.
@@ -84,13 +85,22 @@ func gapsOf(list []inspect.Unseen) []gap {
 	return gaps
 }
 
-func gapFindings(list []inspect.Unseen, finding func(*gap) inspect.Finding) []inspect.Finding {
+// userOf is our name on a backend's servers; empty when unknown.
+func userOf(b *inspect.Backend) string {
+	if b == nil {
+		return ""
+	}
+	return b.User
+}
+
+func gapFindings(list []inspect.Unseen, user string, finding func(*gap) inspect.Finding) []inspect.Finding {
 	if len(list) == 0 {
 		return nil
 	}
 	gaps := gapsOf(list)
 	found := make([]inspect.Finding, len(gaps))
 	for i := range gaps {
+		gaps[i].user = user
 		found[i] = finding(&gaps[i])
 	}
 	return found
@@ -255,8 +265,8 @@ func aspectNames(list []inspect.Aspect) []string {
 	return names
 }
 
-// refusedUser finds our user's name in "NOPERM User NAME has no permissions to run …", as Redis 7 has it.
-var refusedUser = regexp.MustCompile(`^NOPERM User (\S+) has no permissions`)
+// userRefused finds our user's name in "NOPERM User NAME has no permissions to run …", as Redis 7 has it.
+var userRefused = regexp.MustCompile(`^NOPERM User (\S+) has no permissions`)
 
 // nodeRight begins the right to read a znode.
 const nodeRight = "READ on "
@@ -278,7 +288,7 @@ func (g *gap) grant(rights []string) string {
 	}
 	switch {
 	case acl:
-		return "allow it: ACL SETUSER " + g.user() + " " + strings.Join(quoted, " ")
+		return "allow it: ACL SETUSER " + g.refusedUser() + " " + strings.Join(quoted, " ")
 	case strings.HasPrefix(rights[0], nodeRight):
 		return "give credentials with " + strings.Join(quoted, ", ") + " (LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD)"
 	default:
@@ -286,14 +296,17 @@ func (g *gap) grant(rights []string) string {
 	}
 }
 
-// user is our user's name on Redis, where a server told it.
-func (g *gap) user() string {
+// refusedUser is our user's name on Redis, as a server told it or we logged in.
+func (g *gap) refusedUser() string {
 	for i := range g.from {
-		if said := refusedUser.FindStringSubmatch(g.from[i].Reason); said != nil {
+		if said := userRefused.FindStringSubmatch(g.from[i].Reason); said != nil {
 			return describe.Quote(inspect.Untrusted(said[1]).Cut(120))
 		}
 	}
-	return "NAME"
+	if g.user == "" {
+		return "NAME"
+	}
+	return describe.Quote(inspect.Untrusted(g.user).Cut(120))
 }
 
 // neverAsked reports the reads that a one-shot command was given no way to make.

@@ -173,3 +173,29 @@ func TestUnseenIsNotToldTwice(t *testing.T) {
 		}
 	}
 }
+
+// The rights that are missing are granted to our user, as a server calls it or we logged in; who it is may be unknown.
+func TestRightsAreGrantedToOurUser(t *testing.T) {
+	denied := func(reason string) inspect.Unseen {
+		return inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "r1:1", Read: "PTTL", Reason: reason, Right: "+pttl"}
+	}
+	const redis7, redis6 = "NOPERM User viewer has no permissions to run the 'pttl' command", "NOPERM this user has no permissions to run the 'pttl' command"
+	for _, tt := range []struct{ name, user, reason, want string }{
+		{"the server names it", "", redis7, "allow it: ACL SETUSER viewer +pttl"},
+		{"we logged in", "viewer", redis6, "allow it: ACL SETUSER viewer +pttl"},
+		{"we did not log in", "default", redis6, "allow it: ACL SETUSER default +pttl"},
+		{"a name that a shell would split", "a b", redis6, "allow it: ACL SETUSER 'a b' +pttl"},
+		{"nobody knows", "", redis6, "allow it: ACL SETUSER NAME +pttl"},
+	} {
+		backend := &inspect.Backend{Kind: inspect.Redis, User: tt.user, Unseen: []inspect.Unseen{denied(tt.reason)}}
+		lock := votes("a", time.Minute)
+		lock.Unseen = backend.Unseen
+		c := present(lock, func(c *inspect.Case) { c.Backend = backend })
+		r := blind().rule()
+		for _, f := range append(r.Lock(c), r.Backend(backend, now)...) {
+			if f.Advice != tt.want {
+				t.Errorf("%s: %q, want %q", tt.name, f.Advice, tt.want)
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 
 // describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
-	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), Mode: r.mode(), FirstPass: true, Scanned: len(r.table.entries)}
+	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), User: r.masters[0].user(), Mode: r.mode(), FirstPass: true, Scanned: len(r.table.entries)}
 	up, down, unsought := 0, 0, 0
 	var errors []string
 	for _, p := range r.masters {
