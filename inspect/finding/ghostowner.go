@@ -21,7 +21,7 @@ const (
 //
 // ZooKeeper: all servers reported who is connected, and the session is connected to none of them (likely: its client may be
 // on its way back), or the last its server heard of it is older than its timeout. Without all servers' tables it is silent.
-// Nor does it speak while clients may be on their way back, since a server has just begun to serve (Backend.DisturbedAt).
+// Nor does it speak while clients may be on their way back, since a server has just begun to serve (Backend.DisturbedAt), nor before a server is due to end a session.
 // Redis: what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter in a
 // fair queue is stale-fair-queue instead.
 //
@@ -89,6 +89,13 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	return c.SessionsAt.Sub(came) > arrived
 }
 
+// twoTicks of the usual 2 s: servers end a session at the next tick after its time has run out, and delete its nodes then.
+const twoTicks = 4 * time.Second
+
+// expiry returns the time after which a session that nobody heard of, and its nodes, should be gone. No session may time out in less
+// than two ticks, unless the server is configured otherwise.
+func expiry(timeout time.Duration) time.Duration { return timeout + min(timeout, twoTicks) }
+
 // longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2 s. Where it grants
 // more, sessions that it reported before are known by theirs.
 const longestUsual = 40 * time.Second
@@ -108,15 +115,16 @@ func returning(c *inspect.Case, one *inspect.Contender) bool {
 		return false
 	}
 	disturbed := c.Backend.DisturbedAt
-	return !disturbed.IsZero() && at.Sub(disturbed) < timeout && !one.Since.Add(-c.Offset).After(disturbed)
+	return !disturbed.IsZero() && at.Sub(disturbed) < expiry(timeout) && !one.Since.Add(-c.Offset).After(disturbed)
 }
 
 // readOnce reports whether the backend is read once: its locks first, and then who its clients are.
 func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode == inspect.ModeOnce }
 
-// overdue reports whether a session's server had not heard of it for longer than its timeout when it was asked.
+// overdue reports whether a session's server had not heard of it for longer than its timeout when it was asked, so that it should
+// have ended it.
 func overdue(c *inspect.Case, s inspect.Session) bool {
-	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 && c.SessionsAt.Sub(s.LastContact) > s.Timeout
+	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 && c.SessionsAt.Sub(s.LastContact) > expiry(s.Timeout)
 }
 
 func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message, advice string) {

@@ -190,13 +190,14 @@ func TestGhostOwner(t *testing.T) {
 		{name: "all are connected", c: present(old(time.Minute), known(true, now, heard(1, 0), heard(2, 0)))},
 		{name: "one server did not tell", c: present(old(time.Minute), known(false, now, heard(2, 0)))},
 		{name: "a server began to serve 39 s ago: it may be on its way", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(39*time.Second))},
+		{name: "a server began to serve 43 s ago: it is due within two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(43*time.Second))},
 		{
-			name: "a server began to serve 41 s ago", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(41*time.Second)), fires: true,
+			name: "a server began to serve 45 s ago", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(45*time.Second)), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
 		},
 		{
-			name: "a server began to serve 9 s ago, and its timeout is 8 s", fires: true, c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(9*time.Second), func(c *inspect.Case) {
-				c.Lock.Holders[0].Owner.SessionTimeout = 8 * time.Second
+			name: "a server began to serve 3 s ago, and its timeout is 1 s", fires: true, c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(3*time.Second), func(c *inspect.Case) {
+				c.Lock.Holders[0].Owner.SessionTimeout = time.Second
 			}), severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
 		},
 		{
@@ -216,9 +217,10 @@ func TestGhostOwner(t *testing.T) {
 		},
 		{name: "its age is unknown", c: present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))},
 		{
-			name: "not heard of for longer than its timeout", c: present(old(time.Minute), known(true, now, heard(1, 11*time.Second), heard(2, 0))), fires: true,
+			name: "not heard of for longer than its timeout and two ticks", c: present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0))), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"been silent for longer"}, evidence: map[string]any{"session_timeout_ms": int64(10000)},
 		},
+		{name: "the server ends its session at the next tick", c: present(old(time.Minute), known(true, now, heard(1, 13*time.Second), heard(2, 0)))},
 		{name: "heard of within its timeout", c: present(old(time.Minute), known(true, now, heard(1, 9*time.Second), heard(2, 0)))},
 		{name: "the table is old, not the contact", c: present(old(time.Minute), known(true, now.Add(-20*time.Second), heard(1, 25*time.Second), heard(2, 25*time.Second)))},
 		{name: "the last contact is unknown", c: present(old(time.Minute), known(true, now, inspect.Session{ID: 1, Timeout: time.Second}, heard(2, 0)))},
