@@ -152,7 +152,7 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	case v.sessionEnded != nil && v.sessionEnded(h):
 		return EventExpired
 	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-expirySlack)):
-		if !v.unseenSince.IsZero() && v.unseenSince.Before(h.ExpiresAt.Add(-mostUnseen)) {
+		if v.lastSight(was, h.ExpiresAt).Before(h.ExpiresAt.Add(-mostUnseen)) {
 			return EventEnded // it may have been released before
 		}
 		return EventExpired
@@ -163,6 +163,18 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	default:
 		return EventReleased
 	}
+}
+
+// lastSight is up to when a lock is known to have been as it was, of which the expiry has passed: that no change was reported counts
+// only where it was looked at in time, so that neither the servers nor we stood still.
+func (v *view) lastSight(was *Lock, expiry time.Time) time.Time {
+	switch {
+	case !v.unseenSince.IsZero():
+		return v.unseenSince
+	case was.Masters != nil && v.at.After(expiry.Add(mostUnseen)):
+		return was.agreedAt()
+	}
+	return expiry
 }
 
 // restartedWithout reports whether a master which voted for the holder has restarted and does not have the key any more.

@@ -186,6 +186,9 @@ func (s *sawtooth) apply(c *change) {
 		*s = sawtooth{}
 		return
 	}
+	if c.blind && s.Count > 0 {
+		s.Last = c.is.ReadAt // nobody saw whether it was renewed
+	}
 	if renewal(c) == 0 {
 		return
 	}
@@ -207,7 +210,7 @@ func (s *sawtooth) apply(c *change) {
 		s.intervals[s.seen%recentRenewals] = gap
 		s.seen++
 		known := slices.Sorted(slices.Values(s.intervals[:min(s.seen, recentRenewals)]))
-		s.Every = known[(len(known)-1)/2]
+		s.Every = known[len(known)/2]
 	}
 	s.Count++
 	s.Last, s.TTL, s.until = c.is.ReadAt, until.Sub(c.is.ReadAt), until

@@ -199,6 +199,41 @@ func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 	}
 }
 
+// Of few intervals that differ the longer is taken for the usual one: a client that renews twice in a row has not stopped after that.
+func TestTheUsualIntervalIsNotTheShortest(t *testing.T) {
+	a := applying(t)
+	u := Update{Backend: zkUp}
+	for _, second := range []int{0, 2, 4, 5} {
+		v := ballots("x")
+		v[0].ExpiresAt = now.Add(time.Duration(second+6) * time.Second)
+		u.Put = []*Lock{at(KeyLock(ID{"zk", "/l"}, v, now), second)}
+		a.send(second, u)
+		u.Backend = nil
+	}
+	if r := a.history().Renewal; r.Count != 3 || r.Every != 2*time.Second {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A renewal that nobody could see was not missed.
+func TestAGapMissesNoRenewal(t *testing.T) {
+	a := applying(t)
+	key := func(second, until int) []*Lock {
+		v := ballots("x")
+		v[0].ExpiresAt = now.Add(time.Duration(until) * time.Second)
+		return []*Lock{at(KeyLock(ID{"zk", "/l"}, v, now.Add(time.Duration(second)*time.Second)), second)}
+	}
+	a.send(0, Update{Put: key(0, 30), Backend: zkUp})
+	for _, second := range []int{10, 20, 30} {
+		a.send(second, Update{Put: key(second, second+30)})
+	}
+	a.send(50, Update{Gap: &Gap{Backend: "zk", From: now.Add(31 * time.Second), Until: now.Add(50 * time.Second)}})
+	a.send(51, Update{Put: key(51, 59)}) // what another server has of it
+	if r := a.history().Renewal; r.Count != 3 || !r.Last.Equal(now.Add(51*time.Second)) || r.Missed != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // The longest time to live is that of the first look also where a key is read again and again and nothing happens to it:
 // a split vote that is taken for a fresh one each time is never reported.
 func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
