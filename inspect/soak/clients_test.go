@@ -106,7 +106,10 @@ func (c *client) life(ctx context.Context, random *rand.Rand) {
 		err = h.Release(within)
 		cancel()
 		kind := "released"
-		if err != nil && !errors.Is(err, lockops.ErrLost) {
+		switch {
+		case errors.Is(err, lockops.ErrLost):
+			kind = "lost when it was to be released"
+		case err != nil:
 			kind = "not released for sure"
 		}
 		c.notes.note(kind, c.lock, name, func(n *hold) {
