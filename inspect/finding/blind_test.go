@@ -192,7 +192,7 @@ func TestRightsAreGrantedToOurUser(t *testing.T) {
 		lock.Unseen = backend.Unseen
 		c := present(lock, func(c *inspect.Case) { c.Backend = backend })
 		r := blind().rule()
-		for _, f := range append(r.Lock(c), r.Backend(backend, now)...) {
+		for _, f := range append(r.Lock(&c), r.Backend(backend, now)...) {
 			if f.Advice != tt.want {
 				t.Errorf("%s: %q, want %q", tt.name, f.Advice, tt.want)
 			}
