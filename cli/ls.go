@@ -83,7 +83,7 @@ func lockColumns(wide bool) []lockColumn {
 	all := []lockColumn{
 		{column: column{head: "LOCK", least: 24}, cell: of(func(l *inspect.Lock) string { return l.ID.String() })},
 		{column: column{head: "STATE"}, cell: of(func(l *inspect.Lock) string { return string(l.State) })},
-		{column: column{head: "KIND", worth: 3}, cell: of(func(l *inspect.Lock) string { return string(l.Kind) })},
+		{column: column{head: "KIND", worth: 3}, cell: of(describe.KindOf)},
 		{column: column{head: "LIBRARY", worth: 4}, cell: of(func(l *inspect.Lock) string { return l.Recipe })},
 		{column: column{head: "HOLDER", least: 16}, cell: of(holder)},
 		{column: column{head: "AGE", right: true, worth: 9}, cell: holderAge},

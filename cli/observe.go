@@ -93,6 +93,7 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 	observer := inspect.NewObserver(a.Now, sources...)
 	observer.Diagnose(finding.Rules(), a.stuckAfter)
 	observer.Advise(s.reach())
+	observer.Expect(s.expectations())
 	return observer, nil
 }
 

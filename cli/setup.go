@@ -149,6 +149,15 @@ func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
 	return recipes, nil
 }
 
+// expectations are what the profile and then the configuration say of locks.
+func (s setup) expectations() []inspect.Expectation {
+	var list []inspect.Expectation
+	for _, e := range slices.Concat(s.profile.Expect, s.config.Expect) {
+		list = append(list, inspect.Expectation{Match: e.Match, Hold: e.Hold, Election: e.Kind == "election"})
+	}
+	return list
+}
+
 // backend is the target with the name that a LOCK starts with.
 func (s setup) backend(name string) (connect.Target, error) {
 	names := make([]string, len(s.targets))

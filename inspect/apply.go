@@ -204,6 +204,7 @@ func (o *Observer) put(p *backendState, read *Lock, now time.Time) {
 	l := clone(read)
 	l.admitUnknown()
 	l.reported = len(l.Findings)
+	o.expect(l)
 	offset := p.state.ClockOffset()
 	before := o.locks.get(l.ID)
 	was, blindFrom := o.known(p, l.ID, now)

@@ -67,7 +67,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	}
 	read.Recipe, read.Confidence = c.Name, recipe.Certain
 	if c.Kind != "" {
-		read.Kind = Kind(c.Kind)
+		read.Kind, read.KindConfidence = Kind(c.Kind), ""
 	}
 	if moded && backend == ZooKeeper {
 		requeue(read)

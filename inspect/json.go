@@ -115,6 +115,7 @@ type jsonLock struct {
 	Backend    string            `json:"backend"`
 	Path       string            `json:"path"`
 	Kind       Kind              `json:"kind"`
+	KindSure   recipe.Confidence `json:"kind_confidence,omitempty"`
 	Recipe     string            `json:"recipe"`
 	Confidence recipe.Confidence `json:"recipe_confidence"`
 	State      State             `json:"state"`
@@ -126,8 +127,15 @@ type jsonLock struct {
 	Quorum     *int              `json:"quorum"`
 	Margin     *int              `json:"margin"`
 	ValidityMS *int64            `json:"validity_ms"`
+	Usual      *jsonUsual        `json:"usual_hold,omitempty"`
 	Unseen     []Unseen          `json:"unseen,omitempty"`
 	Findings   []Finding         `json:"findings"`
+}
+
+// jsonUsual is for how long a lock is usually held at most, and who says so: configuration or history.
+type jsonUsual struct {
+	MS   int64  `json:"ms"`
+	From string `json:"from"`
 }
 
 type jsonMaster struct {
@@ -191,7 +199,7 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 	offset := s.Backend(l.ID.Backend).ClockOffset()
 	j := jsonLock{
 		ID: l.ID.String(), Backend: l.ID.Backend, Path: Escape(l.ID.Path),
-		Kind: l.Kind, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
+		Kind: l.Kind, KindSure: l.KindConfidence, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
 		Holders: contendersJSON(l.Holders, s.TakenAt, offset), Waiters: contendersJSON(l.Waiters, s.TakenAt, offset),
 		AtLeast: l.WaitersAtLeast,
 		Masters: []jsonMaster{}, Unseen: unseenJSON(l.Unseen), Findings: findings(l.Findings),
@@ -201,6 +209,12 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 	}
 	for _, m := range l.Masters {
 		j.Masters = append(j.Masters, masterJSON(m, s.TakenAt))
+	}
+	if usual, learnt := l.UsualHold(); usual > 0 {
+		j.Usual = &jsonUsual{MS: usual.Milliseconds(), From: "configuration"}
+		if learnt {
+			j.Usual.From = "history"
+		}
 	}
 	if len(l.Masters) > 0 {
 		j.Quorum, j.Margin = &l.Quorum, &l.Margin

@@ -44,11 +44,13 @@ const (
 
 // Lock is one resource name on one backend. A published *Lock is never changed; a newer one replaces it.
 type Lock struct {
-	ID         ID
-	Kind       Kind
-	Recipe     string
-	Confidence recipe.Confidence
-	State      State
+	ID   ID
+	Kind Kind
+	// KindConfidence is how sure the kind is where the recipe does not give it: of an election. Empty: as sure as the recipe.
+	KindConfidence recipe.Confidence
+	Recipe         string
+	Confidence     recipe.Confidence
+	State          State
 	// Limit is the number of permits of a semaphore; 0 where it is none or the number is not known.
 	Limit int
 	// Aliens are children of a lock directory that no recipe takes for a contender, those of a semaphore's part with
@@ -76,6 +78,8 @@ type Lock struct {
 	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
 	Findings []Finding
+	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not said. See UsualHold.
+	ExpectedHold time.Duration
 
 	permits  int           // how many of Curator's deprecated semaphore were taken while somebody waited; see carryPermits
 	reported int           // how many of Findings, at its beginning, are the source's

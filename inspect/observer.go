@@ -42,16 +42,17 @@ type Observer struct {
 	clearing []clearing
 	dirty    bool
 
-	rules       []Rule
-	stuckAfter  time.Duration
-	reach       map[string]Reach
-	contended   ID // where the next beat goes on among these
-	others      ID
-	beaten      int
-	cycles      []Cycle
-	cycleOf     map[ID]*Cycle
-	cyclesStale bool // contended locks changed since cycles were sought
-	suspicions  suspicions
+	rules        []Rule
+	stuckAfter   time.Duration
+	expectations []Expectation
+	reach        map[string]Reach
+	contended    ID // where the next beat goes on among these
+	others       ID
+	beaten       int
+	cycles       []Cycle
+	cycleOf      map[ID]*Cycle
+	cyclesStale  bool // contended locks changed since cycles were sought
+	suspicions   suspicions
 }
 
 // NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.

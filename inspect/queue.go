@@ -232,8 +232,11 @@ func (q *queue) lock(id ID) *Lock {
 		}
 	}
 	plain := l.Kind == KindMutex && q.writer.Name != "madelson"
-	if candidates == len(q.entries) || plain && recipe.ElectsByPath(id.Path) {
-		l.Kind = KindElection
+	switch {
+	case candidates == len(q.entries):
+		l.Kind, l.KindConfidence = KindElection, l.Confidence
+	case plain && recipe.ElectsByPath(id.Path):
+		l.Kind, l.KindConfidence = KindElection, recipe.Possible
 	}
 	return l
 }
@@ -243,7 +246,7 @@ func (q *queue) lock(id ID) *Lock {
 func FreeDirectory(id ID, was *Lock, readAt time.Time) *Lock {
 	l := &Lock{ID: id, Kind: KindUnknown, Confidence: recipe.Possible, State: StateFree, ReadAt: readAt}
 	if was != nil {
-		l.Kind, l.Recipe, l.Confidence, l.Limit = was.Kind, was.Recipe, was.Confidence, was.Limit
+		l.Kind, l.KindConfidence, l.Recipe, l.Confidence, l.Limit = was.Kind, was.KindConfidence, was.Recipe, was.Confidence, was.Limit
 	}
 	return l
 }

@@ -139,8 +139,35 @@ func TestElectionsByTheirPath(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", path, l, want)
 		}
 	}
+	if l := directoryLock(ID{"zk", "/app/leader"}, candidate, now); l.KindConfidence != recipe.Possible {
+		t.Errorf("by a word of its path: %s", l.KindConfidence)
+	}
 	readers := []Znode{node(guid+"__rlock__0000000011", 11)}
 	if l := directoryLock(ID{"zk", "/app/leader"}, readers, now); l.Kind != KindRW {
 		t.Errorf("readers elect nobody: %s", l.Kind)
+	}
+}
+
+// Curator's LeaderLatch has a name of its own; its LeaderSelector writes what a mutex writes, without an id the same data, too.
+func TestCuratorsElections(t *testing.T) {
+	const protected = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"
+	of := func(token string, data []byte) []Znode {
+		return []Znode{{Name: protected + token + "0000000001", Known: true, Data: data, EphemeralOwner: 7, Created: now}}
+	}
+	for name, tt := range map[string]struct {
+		nodes []Znode
+		kind  Kind
+		sure  recipe.Confidence
+	}{
+		"a latch":               {of("latch-", []byte("id")), KindElection, recipe.Certain},
+		"a revocable mutex":     {of("lock-", []byte{}), KindMutex, ""},
+		"a mutex":               {of("lock-", []byte("10.0.0.1")), KindMutex, ""},
+		"a selector with an id": {of("lock-", []byte("worker-1")), KindMutex, ""},
+		"a writer":              {of("__WRIT__", []byte{}), KindRW, ""},
+	} {
+		l := directoryLock(ID{"zk", "/app/jobs"}, tt.nodes, now)
+		if l == nil || l.Kind != tt.kind || l.KindConfidence != tt.sure {
+			t.Errorf("%s: %+v, want %s (%s)", name, l, tt.kind, tt.sure)
+		}
 	}
 }

@@ -34,6 +34,9 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	l.Margin = t.most - l.Quorum
 	l.State = t.verdict(l.Quorum)
 	l.recognise(t)
+	if l.Kind == KindMutex && recipe.ElectsByPath(id.Path) {
+		l.Kind, l.KindConfidence = KindElection, recipe.Possible
+	}
 	for i := range l.Masters {
 		m := &l.Masters[i]
 		m.Agrees = slices.ContainsFunc(ballotsOf(*m), func(b ballot) bool {

@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"fmt"
 	"time"
 
 	"lockscope/inspect"
@@ -27,8 +28,23 @@ const (
 type Held struct {
 	time.Duration
 	Known Bound
+	// Usual is for how long the lock is usually held at most; 0: unknown, or its holder is meant to hold.
+	Usual time.Duration
 
-	once bool // by a one-shot command, which does not watch
+	once   bool // by a one-shot command, which does not watch
+	learnt bool // Usual is what was seen; else it is configured
+}
+
+// overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is longer than that.
+const overLearnt = 3
+
+// Over reports whether it is known to be held for longer than is usual.
+func (h Held) Over() bool {
+	limit := h.Usual
+	if h.learnt {
+		limit *= overLearnt
+	}
+	return limit > 0 && h.Duration > limit && (h.Known == Exactly || h.Known == AtLeast)
 }
 
 // Near is the gap below which two bounds give one time together.
@@ -37,6 +53,14 @@ const Near = time.Second
 // Held returns the time for which a contender has held its lock. Where its grant was not seen, its entry gives the upper
 // bound and our own watching the lower one, if we do watch.
 func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
+	held := v.held(l, c)
+	if l.Kind != inspect.KindElection {
+		held.Usual, held.learnt = l.UsualHold()
+	}
+	return held
+}
+
+func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok {
 		return Held{Duration: d, Known: Exactly}
 	}
@@ -48,7 +72,7 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	case made && !c.Seen.IsZero() && most-least <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
-		return Held{most, AtMost, once}
+		return Held{Duration: most, Known: AtMost, once: once}
 	case !c.Seen.IsZero() && !once:
 		return Held{Duration: least, Known: AtLeast}
 	}
@@ -69,6 +93,14 @@ func (b Bound) Sign() string {
 
 // String returns words to be put behind "holds it" or "held".
 func (h Held) String() string {
+	text := h.text()
+	if h.Over() {
+		text += fmt.Sprintf(" (%.1f times the usual %s)", float64(h.Duration)/float64(h.Usual), Age(h.Usual))
+	}
+	return text
+}
+
+func (h Held) text() string {
 	before := " (since before watching)"
 	if h.once {
 		before = ""

@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,5 +31,37 @@ func TestHeldTime(t *testing.T) {
 				t.Errorf("%s, %s: %q, want %q", backend, test.name, got, want)
 			}
 		}
+	}
+}
+
+// A hold is over the usual where that is known, and where it is known to be that long; a leader is meant to hold.
+func TestHeldForLongerThanUsual(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	view := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{{Name: "zk", Mode: inspect.ModeWatch}}, nil), Now: now}
+	for _, test := range []struct {
+		held, expected time.Duration
+		kind           inspect.Kind
+		atMost, over   bool
+	}{
+		{25 * time.Minute, 10 * time.Minute, inspect.KindMutex, false, true},
+		{10 * time.Minute, 10 * time.Minute, inspect.KindMutex, false, false},
+		{25 * time.Minute, 0, inspect.KindMutex, false, false},
+		{25 * time.Minute, 10 * time.Minute, inspect.KindElection, false, false},
+		{25 * time.Minute, 10 * time.Minute, inspect.KindMutex, true, false},
+	} {
+		c := &inspect.Contender{State: inspect.Holding, Since: now.Add(-test.held), HeldSince: now.Add(-test.held), Seen: now}
+		if test.atMost {
+			c.HeldSince = time.Time{}
+		}
+		held := view.Held(&inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Kind: test.kind, ExpectedHold: test.expected}, c)
+		if held.Over() != test.over || strings.Contains(held.String(), "2.5 times the usual 10m") != test.over {
+			t.Errorf("%+v: %v, %q", test, held.Over(), held)
+		}
+	}
+	if learnt := (Held{Duration: 3 * time.Second, Known: Exactly, Usual: time.Second, learnt: true}); learnt.Over() {
+		t.Error("thrice the 99th percentile")
+	}
+	if learnt := (Held{Duration: 3100 * time.Millisecond, Known: AtLeast, Usual: time.Second, learnt: true}); !learnt.Over() {
+		t.Error("over thrice the 99th percentile")
 	}
 }

@@ -101,3 +101,11 @@ func answering(l *inspect.Lock) string {
 	}
 	return fmt.Sprintf("%d/%d up", len(l.Masters)-Tally(l).Silent, len(l.Masters))
 }
+
+// KindOf words the kind of a lock; with a question mark where it is only a guess.
+func KindOf(l *inspect.Lock) string {
+	if l.KindConfidence == recipe.Likely || l.KindConfidence == recipe.Possible {
+		return string(l.Kind) + "?"
+	}
+	return string(l.Kind)
+}

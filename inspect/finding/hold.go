@@ -18,6 +18,10 @@ const (
 	// reported, however unusual.
 	timesUsual = 10
 	noticeable = 10 * time.Second
+	// timesExpected is the multiple of the hold that the operator expects from which a hold is too long.
+	timesExpected = 2
+	// watchedLong is the time after which a lock that was not handed over may be one that never is.
+	watchedLong = time.Hour
 )
 
 func stuckAfter(c *inspect.Case) time.Duration {

@@ -160,6 +160,11 @@ func TestZombieRenewal(t *testing.T) {
 		{name: "its holds last as long", c: present(held(time.Hour, waiting), seen(renewing(time.Second, func(h *inspect.History) { h.Holds.P99 = 10 * time.Minute })))},
 		{name: "it is not renewed any more", c: present(held(time.Hour), seen(renewing(26*time.Second)))},
 		{name: "a leader leads on", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind = inspect.KindElection }), seen(renewing(time.Second)))},
+		{
+			name: "perhaps a leader", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind, l.KindConfidence = inspect.KindElection, recipe.Possible }), seen(renewing(time.Second, noHolds))),
+		},
+		{name: "within twice what is expected", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.ExpectedHold = 40 * time.Minute }), seen(renewing(time.Second)))},
 		{name: "no history", c: present(held(time.Hour, waiting))},
 	})
 }

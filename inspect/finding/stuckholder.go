@@ -10,8 +10,12 @@ import (
 
 // stuckHolder: somebody waits, and the holder has held for too long. Too long is StuckAfter, or sooner where the lock's own
 // history says so: ten times the 99th percentile of at least 20 holds, but no sooner than 10 s. It is never later than
-// StuckAfter, which is the operator's word; a hold within the longest that was seen is only possible. A leader of an
-// election holds for as long as it lives: it is never stuck. In a deadlock that is the reason, and its advice the one to follow.
+// StuckAfter, which is the operator's word; a hold within the longest that was seen is only possible. Where the operator says how
+// long such a lock is usually held, it is twice that. In a deadlock that is the reason, and its advice the one to follow.
+//
+// A leader of an election holds for as long as it lives: it is never stuck. Where the lock is only likely or possibly an
+// election, that somebody leads it for long is worth knowing, no more, unless it was seen to be held again and again. Of a lock
+// that was watched for an hour without any hand-over either may be true: the finding is only possible, and says so.
 //
 // When the grant was not seen, a holder that held at our first look has held at least since then (likely), and one that
 // was in the queue for longer than the limit may have been granted just now (possible).
@@ -22,23 +26,17 @@ import (
 func stuckHolder() rule {
 	const name = "stuck-holder"
 	return rule{
-		name: name, severity: inspect.Warning,
-		means:    "held for too long while others wait",
-		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most), held_over, limit_ms, hold_p99_ms where the limit came from the history, waiters",
+		name: name, severity: inspect.Warning, sometimes: inspect.Info,
+		means:    "held for too long while others wait (info where it may be an election)",
+		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most), held_over, limit_ms, hold_p99_ms where the limit came from the history, expected_ms where it is configured, waiters; kind of what may be an election; watched_since where no hand-over was seen since",
 		do:       "look at the holder; release it",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Holders) == 0 || !waits(l) || l.Kind == inspect.KindElection || len(l.Holders) < l.Limit || c.Cycle != nil {
-			return nil // nobody waits, or not for a holder
+		if len(l.Holders) == 0 || !waits(l) || len(l.Holders) < l.Limit || c.Cycle != nil || elects(c) == recipe.Certain {
+			return nil // nobody waits, or not for a holder that is to let go
 		}
-		limit := stuckAfter(c)
-		byHistory := false
-		if c.History != nil {
-			if u := usually(c.History.Holds); u > 0 && u < limit {
-				limit, byHistory = u, true
-			}
-		}
+		limit, byHistory := holdLimit(c)
 		h, held, how := longest(c, limit)
 		if how == unknown || held <= limit || h.Persistent && expiresByItself(h) {
 			return nil // a lease is held until its end, and renewed, by design
@@ -47,8 +45,16 @@ func stuckHolder() rule {
 		if c.History != nil && c.History.Holds.Count >= enough && held <= c.History.Holds.Max {
 			confidence = recipe.Possible // it happened before, and ended
 		}
+		severity, mayElect := inspect.Warning, elects(c) != ""
+		if mayElect {
+			severity, confidence = inspect.Info, recipe.Possible
+		}
+		idle := !mayElect && neverHandedOver(c)
+		if idle {
+			confidence = recipe.Possible
+		}
 		message := stuckMessage(c, h, held, how, byHistory)
-		if f := again(c, name, message, confidence, h); f != nil {
+		if f := again(c, name, message, confidence, h); f != nil && !idle {
 			return f
 		}
 		e := about(h)
@@ -57,11 +63,58 @@ func stuckHolder() rule {
 		if byHistory {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
 		}
+		if l.ExpectedHold > 0 {
+			e["expected_ms"] = l.ExpectedHold.Milliseconds()
+		}
 		if cause := stuckCause(libraryOf(l, h)); cause != "" {
 			e["cause"] = cause
 		}
-		return one(inspect.Finding{Confidence: confidence, Message: message, Evidence: e, Subject: h.Subject(), Advice: stuckAdvice(c, h)})
+		advice := stuckAdvice(c, h)
+		switch {
+		case mayElect:
+			e["kind"] = string(l.Kind)
+			advice = "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock: " + advice
+		case idle:
+			e["watched_since"] = stamp(c.History.Since)
+			advice = "no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election). Else " + advice
+		}
+		return one(inspect.Finding{Severity: severity, Confidence: confidence, Message: message, Evidence: e, Subject: h.Subject(), Advice: advice})
 	})
+}
+
+// holdLimit is the time from which a hold is too long, and whether that was learnt from the lock's own history.
+func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
+	if d := c.Lock.ExpectedHold; d > 0 {
+		return timesExpected * d, false
+	}
+	limit = stuckAfter(c)
+	if c.History != nil {
+		if u := usually(c.History.Holds); u > 0 && u < limit {
+			return u, true
+		}
+	}
+	return limit, false
+}
+
+// elects is how sure it is that the lock's holder is a leader; empty: it is no election. What was seen to be held again and again
+// is none, unless that is certain.
+func elects(c *inspect.Case) recipe.Confidence {
+	l := c.Lock
+	switch {
+	case l.Kind != inspect.KindElection:
+		return ""
+	case l.KindConfidence == "" || l.KindConfidence == recipe.Certain:
+		return recipe.Certain
+	case c.History != nil && c.History.Holds.Count >= enough:
+		return ""
+	}
+	return l.KindConfidence
+}
+
+// neverHandedOver reports whether the lock was watched for long enough to have been handed over, and was not.
+func neverHandedOver(c *inspect.Case) bool {
+	h := c.History
+	return h != nil && h.Grants == 0 && h.Holds.Count == 0 && !h.Since.IsZero() && c.Now.Sub(h.Since) > watchedLong
 }
 
 // longest is the holder that has held longest.
@@ -85,8 +138,14 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	default:
 		text += " holds it and queued over " + describe.Over(held) + " ago"
 	}
-	if byHistory {
+	switch expected := c.Lock.ExpectedHold; {
+	case expected > 0:
+		text += ", expected at most " + describe.Limit(expected)
+	case byHistory:
 		text += ", usually at most " + describe.Limit(c.History.Holds.P99)
+	}
+	if elects(c) != "" {
+		text += ", perhaps as a leader"
 	}
 	return text + "; " + queued(c.Lock)
 }

@@ -12,13 +12,13 @@ import (
 // zombieRenewal: a key that is renewed and renewed, for longer than StuckAfter, although others wait for it (possible) or
 // although its holds usually last a tenth of that (likely: ten times the 99th percentile of at least 20 holds). Without
 // waiters and without a history of holds there is nothing to compare with: a leader renews for ever. Elections are left
-// alone.
+// alone; see stuckHolder.
 //
 // Cause in the wild: a watchdog that outlives the work that it was started for: Redisson #1626, #1966, #2714, #7272.
 func zombieRenewal() rule {
 	return rule{
-		name: "zombie-renewal", severity: inspect.Warning,
-		means:    "renewed for far longer than usual",
+		name: "zombie-renewal", severity: inspect.Warning, sometimes: inspect.Info,
+		means:    "renewed for far longer than usual (info where it may be an election)",
 		evidence: "contender with held_since, held_over, renewals, every_ms, last_renewal, hold_p99_ms where compared",
 		do:       "restart the client",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry}, quiet: true,
@@ -26,11 +26,14 @@ func zombieRenewal() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l, r := c.Lock, c.History.Renewal
 		h := renewed(c)
-		if h == nil || l.Kind == inspect.KindElection || known(c).Sub(r.Last) > time.Duration(lateAfter*float64(r.Every)) {
+		if h == nil || elects(c) == recipe.Certain || known(c).Sub(r.Last) > time.Duration(lateAfter*float64(r.Every)) {
 			return nil
 		}
 		limit := stuckAfter(c)
 		usual := usually(c.History.Holds)
+		if l.ExpectedHold > 0 {
+			limit, _ = holdLimit(c)
+		}
 		held, how := heldFor(c, h, limit)
 		if how != exact && how != atLeast || held <= limit || held <= usual || usual == 0 && !waits(l) {
 			return nil
@@ -43,10 +46,14 @@ func zombieRenewal() rule {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
 			confidence, text = recipe.Likely, ", usually at most "+describe.Limit(c.History.Holds.P99)
 		}
+		severity := inspect.Warning
+		if elects(c) != "" { // a leader renews for as long as it lives
+			severity, confidence = inspect.Info, recipe.Possible
+		}
 		return one(inspect.Finding{
-			Confidence: confidence,
-			Message:    fmt.Sprintf("%s has renewed its key every %s for over %s%s", describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
-			Evidence:   e, Subject: h.Subject(),
+			Severity: severity, Confidence: confidence,
+			Message:  fmt.Sprintf("%s has renewed its key every %s for over %s%s", describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
+			Evidence: e, Subject: h.Subject(),
 			Advice: "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(c, h),
 		})
 	})

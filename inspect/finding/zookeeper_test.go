@@ -110,6 +110,14 @@ func TestStuckHolder(t *testing.T) {
 	came := func(d time.Duration) *inspect.Lock {
 		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since = now.Add(-d) }))
 	}
+	leads := func(l *inspect.Lock, sure recipe.Confidence) *inspect.Lock {
+		l.Kind, l.KindConfidence = inspect.KindElection, sure
+		return l
+	}
+	expected := func(l *inspect.Lock, hold time.Duration) *inspect.Lock {
+		l.ExpectedHold = hold
+		return l
+	}
 	fewHolds := past(func(h *inspect.History) { h.Holds.Count = 19 })
 	slow := past(func(h *inspect.History) { h.Holds.P99, h.Holds.Max = 30*time.Minute, time.Hour })
 	watched := func(d time.Duration) *inspect.History {
@@ -127,6 +135,25 @@ func TestStuckHolder(t *testing.T) {
 		warning("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil })), recipe.Certain, "others wait"),
 		{name: "a deadlock is the reason", c: present(held(time.Hour), func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}} })},
 		{name: "a leader leads on", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
+		{name: "a leader that is one for sure, by its nodes' names", c: present(leads(held(time.Hour), recipe.Certain))},
+		{
+			name: "perhaps a leader, by a word of the path", c: present(leads(held(time.Hour), recipe.Possible)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election",
+		},
+		{name: "perhaps a leader, for a short while", c: present(leads(held(time.Minute), recipe.Likely))},
+		warning("a word of the path, but it was held again and again", present(leads(held(time.Hour), recipe.Possible), seen(history())), recipe.Certain, "usually at most"),
+		{name: "held again and again, but an election for sure", c: present(leads(held(time.Hour), recipe.Certain), seen(history()))},
+		{
+			name: "no hand-over was seen for hours", fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "if it is an election",
+			c: present(came(5*time.Hour), seen(past(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 }))), evidence: map[string]any{"watched_since": stamp(now.Add(-4 * time.Hour))},
+		},
+		{
+			name: "over twice what is expected", c: present(expected(held(21*time.Minute), 10*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"over 20m, expected at most 10m"}, evidence: map[string]any{"expected_ms": int64(600_000), "limit_ms": int64(1_200_000)},
+		},
+		{name: "within twice what is expected, over the general limit", c: present(expected(held(19*time.Minute), 10*time.Minute))},
+		{name: "what is expected goes before what was seen", c: present(expected(held(time.Minute), time.Minute), seen(history()))},
+		warning("expected to be short", present(expected(held(3*time.Second), time.Second)), recipe.Certain, "expected at most 1.0s"),
 		{name: "a semaphore with a free permit", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 }))},
 		warning("the operator's own limit", present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second }), recipe.Certain, "over 2s"),
 		{name: "under a longer limit of the operator", c: present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })},

@@ -3,6 +3,8 @@ package redissource
 import (
 	"slices"
 	"strings"
+
+	"lockscope/internal/text"
 )
 
 // coverLength, in bytes in a row, of one pattern in the place of several: more let the server send less, and cost it
@@ -51,7 +53,7 @@ func runs(pattern string) []string {
 		}
 		size := 1
 		if rest[0] == '[' {
-			size, _ = globClass(rest, 0)
+			size, _ = text.GlobClass(rest, 0)
 		}
 		pattern = rest[size:]
 	}

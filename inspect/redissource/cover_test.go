@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockscope/inspect/recipe"
+	"lockscope/internal/text"
 )
 
 func TestCoverIsOnePatternForSeveral(t *testing.T) {
@@ -25,7 +26,7 @@ func TestCoverIsOnePatternForSeveral(t *testing.T) {
 			t.Errorf("%s: %s, not %s", c.patterns, got, c.want)
 		}
 	}
-	if all := cover(recipe.RedisPatterns()); all == "" || glob(all, "session:0000123") {
+	if all := cover(recipe.RedisPatterns()); all == "" || text.Glob(all, "session:0000123") {
 		t.Errorf("the default patterns: %s", all)
 	}
 }
@@ -36,7 +37,7 @@ func FuzzCover(f *testing.F) {
 	f.Add("[^a", `\`, `\`)
 	f.Fuzz(func(t *testing.T, a, b, key string) {
 		patterns := []string{a, b}
-		if all := cover(patterns); (glob(a, key) || glob(b, key)) && all != "" && !glob(all, key) {
+		if all := cover(patterns); (text.Glob(a, key) || text.Glob(b, key)) && all != "" && !text.Glob(all, key) {
 			t.Errorf("%q and %q: %q does not match %q", a, b, all, key)
 		}
 	})

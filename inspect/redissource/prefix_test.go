@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"lockscope/internal/text"
 )
 
 func TestPrefixesDoNotOverlap(t *testing.T) {
@@ -33,7 +35,7 @@ func FuzzPrefixes(f *testing.F) {
 	f.Add("lock:*", "lock:a")
 	f.Add(`l\ock[`, "lock[")
 	f.Fuzz(func(t *testing.T, pattern, key string) {
-		if glob(pattern, key) && !strings.HasPrefix(key, prefixes([]string{pattern})[0]) {
+		if text.Glob(pattern, key) && !strings.HasPrefix(key, prefixes([]string{pattern})[0]) {
 			t.Errorf("%q matches %q, which does not begin with %q", pattern, key, prefixes([]string{pattern}))
 		}
 	})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/text"
 )
 
 func TestOnlyReadingCommandsLeave(t *testing.T) {
@@ -110,7 +112,7 @@ func TestGlob(t *testing.T) {
 		{`a\`, `a\`, true},
 		{"[", "[", false},
 	} {
-		if got := glob(c.pattern, c.key); got != c.want {
+		if got := text.Glob(c.pattern, c.key); got != c.want {
 			t.Errorf("glob(%q, %q) = %v", c.pattern, c.key, got)
 		}
 	}
@@ -121,7 +123,7 @@ func FuzzGlob(f *testing.F) {
 	f.Add("*lock*", "my:lock")
 	f.Add("[a-", "\\")
 	f.Fuzz(func(t *testing.T, pattern, key string) {
-		got := glob(pattern, key)
+		got := text.Glob(pattern, key)
 		if newMatcher([]string{pattern}).any(key) != got {
 			t.Errorf("a matcher of %q and glob differ on %q", pattern, key)
 		}

@@ -41,6 +41,7 @@ var curatorGoldens = map[string][]step{
 	"curator-semaphore-mutex": {{"semaphore-mutex", "a", "", 1}, {"semaphore-mutex", "b", "", 2}},
 	"curator-latch":           {{"latch", "a", "id-a", 1}, {"latch", "b", "id-b", 2}},
 	"curator-selector":        {{"selector", "a", "id-a", 1}, {"selector", "b", "id-b", 2}},
+	"curator-leads":           {{"selector", "a", "", 1}, {"selector", "b", "", 2}},
 	"official-lock":           {{"official", "a", "", 1}, {"official", "b", "", 2}},
 	"official-election":       {{"election", "a", "host-a", 1}, {"election", "b", "host-b", 2}},
 }

@@ -12,6 +12,7 @@ import (
 // give, but enough to see whether they changed.
 type reported struct {
 	kind       inspect.Kind
+	kindSure   recipe.Confidence
 	recipe     string
 	confidence recipe.Confidence
 	limit      int
@@ -31,7 +32,7 @@ func remember(l *inspect.Lock) *reported {
 	}
 	return &reported{
 		readAt: readAt,
-		kind:   l.Kind, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
+		kind:   l.Kind, kindSure: l.KindConfidence, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
 		contention: l.Contention(), watched: l.Watched(), print: fingerprint(l),
 	}
 }
@@ -50,7 +51,7 @@ func (d *dir) report(l *inspect.Lock) (changed bool) {
 func (d *dir) free(id inspect.ID) *inspect.Lock {
 	var was *inspect.Lock
 	if t := d.reported; t != nil {
-		was = &inspect.Lock{Kind: t.kind, Recipe: t.recipe, Confidence: t.confidence, Limit: t.limit}
+		was = &inspect.Lock{Kind: t.kind, KindConfidence: t.kindSure, Recipe: t.recipe, Confidence: t.confidence, Limit: t.limit}
 	}
 	return inspect.FreeDirectory(id, was, d.newest())
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -27,6 +28,31 @@ type Config struct {
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
+	// Expect is what is known of some locks, whatever the profile; the profile's own comes first.
+	Expect []Expectation `yaml:"expect"`
+}
+
+// Expectation is what is known of the locks whose id, BACKEND:PATH, matches a pattern as SCAN's.
+type Expectation struct {
+	Match string `yaml:"match"`
+	// Hold is for how long they are usually held at most; 0: not said.
+	Hold time.Duration `yaml:"hold"`
+	// Kind is election, or empty: what the library writes.
+	Kind string `yaml:"kind"`
+}
+
+func (e Expectation) check() error {
+	switch {
+	case e.Match == "":
+		return errors.New("expect: match is missing (a pattern of BACKEND:PATH, such as zk:/services/*/leader)")
+	case e.Hold < 0:
+		return fmt.Errorf("expect %q: hold %v is negative", e.Match, e.Hold)
+	case e.Kind != "" && e.Kind != "election":
+		return fmt.Errorf("expect %q: kind %q (the only one to be named is election)", e.Match, e.Kind)
+	case e.Hold == 0 && e.Kind == "":
+		return fmt.Errorf("expect %q says nothing (give hold or kind)", e.Match)
+	}
+	return nil
 }
 
 // Recipe describes locks of no known library by regular expressions, each of which has to match all of its text. Named
@@ -54,6 +80,8 @@ type Profile struct {
 	Username        string   `yaml:"username"`
 	PasswordFile    string   `yaml:"password_file"`
 	PasswordCommand []string `yaml:"password_command"`
+	// Expect is what is known of some of its locks; of several that match one, the first counts.
+	Expect []Expectation `yaml:"expect"`
 }
 
 // ErrInvalid is wrapped by every error about what a configuration file says.
@@ -78,6 +106,11 @@ profiles:
     username: lockscope
     password_file: ~/.config/lockscope/redis-password    # mode 0600
     # password_command: [pass, show, redis/prod-eu]
+    expect:                     # what nothing on the servers tells of a lock; ids as BACKEND:PATH, patterns as SCAN's
+      - match: redis:lock:nightly-*
+        hold: 2h                # usually at most: stuck-holder speaks at twice that, in place of --stuck-after
+      - match: zk:/locks/*/leader
+        kind: election          # its holder leads, and is meant to hold
 # Shown by "lockscope show" below a holder of whom all these fields are known; never run.
 owner_command: ssh {host} jstack {pid}
 # Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id, mode.
@@ -134,6 +167,11 @@ func (c Config) check() error {
 			return fmt.Errorf("profile %q: %w", name, err)
 		}
 	}
+	for _, e := range c.Expect {
+		if err := e.check(); err != nil {
+			return err
+		}
+	}
 	return c.OwnerCommand.check()
 }
 
@@ -146,6 +184,11 @@ func (p Profile) check() error {
 	}
 	if p.PasswordFile != "" && len(p.PasswordCommand) > 0 {
 		return errors.New("give password_file or password_command, not both")
+	}
+	for _, e := range p.Expect {
+		if err := e.check(); err != nil {
+			return err
+		}
 	}
 	_, err := connect.ParseTargets(p.Targets)
 	return err

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func none(string) string { return "" }
@@ -52,12 +53,16 @@ func TestLoad(t *testing.T) {
 		return Load(path)
 	}
 	c, err := load(Example)
+	if e := c.Profiles["prod-eu"].Expect; len(e) != 2 || e[0].Hold != 2*time.Hour || e[1].Kind != "election" {
+		t.Errorf("what the example expects: %+v", e)
+	}
 	if err != nil || c.Default != "dev" || !c.Profiles["prod-eu"].ReadOnly || c.Names() != "dev, prod-eu" {
 		t.Errorf("example: %+v, %v", c, err)
 	}
 	for _, bad := range []string{
 		"default: x", "profiles: {a: {}}", "profiles: {a: {targets: [redis://x], environment: y}}", "nope: 1", "[", "owner_command: ssh {nope}",
 		"profiles: {a: {targets: [redis://x], password_file: f, password_command: [c]}}", "theme: pink",
+		"expect: [{hold: 1h}]", "expect: [{match: a}]", "expect: [{match: a, hold: -1s}]", "profiles: {a: {targets: [redis://x], expect: [{match: a, kind: mutex}]}}",
 	} {
 		if _, err := load(bad); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v", bad, err)

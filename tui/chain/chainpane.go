@@ -216,7 +216,7 @@ func (p *Pane) goneLines() []widget.Line {
 
 func (p *Pane) header(l *inspect.Lock) widget.Line {
 	t, dot := p.Theme(), " "+p.Theme().Glyphs.Dot+" "
-	what := string(l.Kind)
+	what := describe.KindOf(l)
 	if l.Recipe != "" {
 		what += dot + l.Recipe + " (" + string(l.Confidence) + ")"
 	}

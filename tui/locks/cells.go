@@ -24,7 +24,7 @@ func lockCell(c cell) widget.Line {
 	return widget.Line{{describe.Printable(c.lock.ID.Backend) + ":", t.Muted}, {path, t.Text}}
 }
 
-func kindCell(c cell) widget.Line { return widget.Line{{string(c.lock.Kind), c.Theme().Muted}} }
+func kindCell(c cell) widget.Line { return widget.Line{{describe.KindOf(c.lock), c.Theme().Muted}} }
 
 func libraryCell(c cell) widget.Line {
 	t := c.Theme()
@@ -103,18 +103,23 @@ func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	return out
 }
 
-// heldCell is the age of the hold; with ≤ or ≥ when only a bound is known.
+// heldCell is the age of the hold; with ≤ or ≥ when only a bound is known, and marked when it is longer than usual.
 func heldCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	if len(l.Holders) > 0 {
 		h := &l.Holders[0]
-		switch held := screen.Ages(c).Held(l, h); held.Known {
+		held := screen.Ages(c).Held(l, h)
+		style := t.Text
+		if held.Over() {
+			style = t.Warning
+		}
+		switch held.Known {
 		case describe.Unbounded:
 			return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
 		case describe.AtLeast:
-			return widget.Line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(held.Duration), t.Text}}
+			return widget.Line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(held.Duration), style}}
 		default:
-			return widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), t.Text}}
+			return widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), style}}
 		}
 	}
 	return widget.Line{{t.Glyphs.Dash, t.Faint}}

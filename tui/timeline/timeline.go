@@ -269,7 +269,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	left := widget.Line{{" " + s.id.String(), t.Strong}}
 	l := s.Snapshot().Lock(s.id)
 	if l != nil {
-		left = left.Add(t.Muted, "  "+string(l.Kind))
+		left = left.Add(t.Muted, "  "+describe.KindOf(l))
 		if l.Recipe != "" {
 			left = left.Add(t.Muted, " "+t.Glyphs.Dot+" "+l.Recipe)
 		}
