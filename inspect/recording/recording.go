@@ -31,6 +31,6 @@ type header struct {
 // entry is any other line.
 type entry struct {
 	At     time.Time      `json:"at"`
-	More   bool           `json:"more"`
+	More   bool           `json:"more,omitzero"`
 	Update inspect.Update `json:"update"`
 }

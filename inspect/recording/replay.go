@@ -5,13 +5,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"lockscope/inspect"
 )
@@ -130,13 +131,13 @@ func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
 	var end time.Time
 	return r.each(func(began time.Time) {
 		r.begin(began)
-		end = began.Add(part)
+		end = began.Add(r.offset).Add(part)
 	}, func(at time.Time, u inspect.Update) (bool, error) {
 		if at.After(end) {
-			r.setClock(end.Add(r.offset))
+			r.setClock(end)
 			return false, nil
 		}
-		r.setClock(at.Add(r.offset))
+		r.setClock(at)
 		emit(u)
 		return true, nil
 	})
@@ -157,6 +158,7 @@ func (r *Replay) each(begin func(time.Time), take func(time.Time, inspect.Update
 		return err
 	}
 	begin(in.began)
+	in.decoding = decoding(r.offset)
 	for {
 		at, u, err := in.next()
 		if errors.Is(err, io.EOF) {
@@ -167,9 +169,6 @@ func (r *Replay) each(begin func(time.Time), take func(time.Time, inspect.Update
 		}
 		if err != nil {
 			return err
-		}
-		if r.offset != 0 {
-			moveTimes(&u, r.offset)
 		}
 		if more, err := take(at, u); err != nil || !more {
 			return err
@@ -193,14 +192,13 @@ func (r *Replay) begin(recorded time.Time) {
 	}
 }
 
-// await lets a recorded instant come.
-func (r *Replay) await(ctx context.Context, recorded time.Time) error {
-	state := recorded.Add(r.offset)
+// await lets an instant come.
+func (r *Replay) await(ctx context.Context, at time.Time) error {
 	if r.speed == 0 {
-		r.setClock(state)
+		r.setClock(at)
 		return ctx.Err()
 	}
-	wait := time.Duration(float64(state.Sub(r.Now())) / r.speed)
+	wait := time.Duration(float64(at.Sub(r.Now())) / r.speed)
 	if wait <= 0 {
 		return ctx.Err()
 	}
@@ -221,6 +219,8 @@ type reader struct {
 	line  int
 	began time.Time
 	cut   bool // the last line was not whole
+
+	decoding json.Options
 }
 
 func newReader(name string, in io.Reader) (*reader, error) {
@@ -277,7 +277,7 @@ func (r *reader) next() (time.Time, inspect.Update, error) {
 			r.cut = r.cut || put != nil && errors.Is(err, io.EOF)
 			return time.Time{}, inspect.Update{}, err
 		}
-		e, err := decode(text)
+		e, err := decode(text, r.decoding)
 		switch whole := text[len(text)-1] == '\n'; {
 		case err != nil && !whole:
 			r.cut = true

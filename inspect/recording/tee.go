@@ -2,13 +2,13 @@ package recording
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
 	"lockscope/inspect"

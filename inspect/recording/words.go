@@ -2,24 +2,44 @@ package recording
 
 import (
 	"fmt"
-	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
-// checkWords refuses an update whose words of our own (names of backends, kinds, states, recipes, rules) would steer a
-// terminal: whoever shows them takes them for what a source of ours has written.
-func checkWords(u *inspect.Update) (err error) {
-	check := func(word string) {
-		if err == nil && inspect.Escape(word) != word {
-			err = fmt.Errorf("%w: %s is no word of a recording", ErrFormat, inspect.Escape(word))
+// ourWords reads the words that a source of ours writes, such as kinds and states, and refuses those that would steer a
+// terminal: they are shown as they are.
+var ourWords = json.JoinUnmarshalers(
+	word[inspect.Kind](), word[inspect.State](), word[inspect.ContenderState](), word[recipe.Confidence](),
+	word[inspect.Aspect](), word[inspect.Severity](),
+	word[inspect.BackendKind](), word[inspect.BackendState](), word[inspect.Mode](), word[inspect.Topology](), word[inspect.ServerState](),
+)
+
+func word[T ~string]() *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(d *jsontext.Decoder, w *T) error {
+		text, err := readText(d, func(text string) (string, error) { return text, checkWord(text) })
+		*w = T(text)
+		return err
+	})
+}
+
+func checkWord(word string) error {
+	if inspect.Escape(word) != word {
+		return fmt.Errorf("%w: %s is no word of a recording", ErrFormat, inspect.Escape(word))
+	}
+	return nil
+}
+
+// checkNames refuses names of our own (backends, recipes, rules) for the same reason.
+func checkNames(u *inspect.Update) (err error) {
+	check := func(name string) {
+		if err == nil {
+			err = checkWord(name)
 		}
 	}
-	walk(reflect.ValueOf(u).Elem(), func(v reflect.Value) {
-		if v.Kind() == reflect.String && v.Type() != untrustedType && v.Type() != reflect.TypeFor[string]() {
-			check(v.String())
-		}
-	})
 	rules := func(list []inspect.Finding) {
 		for i := range list {
 			check(list[i].Rule)
