@@ -82,7 +82,7 @@ type lockColumn struct {
 func lockColumns(wide bool) []lockColumn {
 	all := []lockColumn{
 		{column: column{head: "LOCK", least: 24}, cell: of(func(l *inspect.Lock) string { return l.ID.String() })},
-		{column: column{head: "STATE"}, cell: of(func(l *inspect.Lock) string { return string(l.State) })},
+		{column: column{head: "STATE"}, cell: of(describe.State)},
 		{column: column{head: "KIND", worth: 3}, cell: of(describe.KindOf)},
 		{column: column{head: "LIBRARY", worth: 4}, cell: of(func(l *inspect.Lock) string { return l.Recipe })},
 		{column: column{head: "HOLDER", least: 16}, cell: of(holder)},

@@ -112,7 +112,7 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 	if name == "" {
 		name = "no known library"
 	}
-	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, describe.KindOf(l), name, l.Confidence, l.State)
+	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, describe.KindOf(l), name, l.Confidence, describe.State(l))
 	fmt.Fprintln(&b, describe.View{Snapshot: s, Now: s.TakenAt}.Verdict(l))
 	for i := range l.Holders {
 		if command, ok := look.Fill(ownerFields(l, &l.Holders[i])); ok {

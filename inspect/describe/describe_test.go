@@ -157,6 +157,8 @@ func TestVerdict(t *testing.T) {
 		lock       inspect.Lock
 	}{
 		{"held", "worker-1 (10.0.0.1:5) holds it for 1m00s; 1 waits, next worker-2, longest 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
+		{"held, if it is a lock", "if it is a lock, worker-1 (10.0.0.1:5) holds it for 1m00s; 1 waits, next worker-2, longest 30s", inspect.Lock{Confidence: recipe.Possible, State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
+		{"a likely lock", "worker-1 (10.0.0.1:5) holds it for 1m00s; nobody waits", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
 		{"free", "free: nobody holds it and nobody waits", inspect.Lock{State: inspect.StateFree}},
 		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock at all, nobody holds it", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
 		{"vacant", "nobody holds it, though 1 waits; first in line is worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},

@@ -58,7 +58,28 @@ func Summary(l *inspect.Lock) (brief, detail string) {
 func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 
 // Verdict says in a sentence who holds a lock, for how long, and who waits; or why that is not known.
-func (v View) Verdict(l *inspect.Lock) string { return wordsOf(l.State).verdict(v, l) }
+func (v View) Verdict(l *inspect.Lock) string { return doubt(l) + wordsOf(l.State).verdict(v, l) }
+
+// Doubtful reports whether it is only possible that what seems held is a lock at all: a name and a value of no known library.
+func Doubtful(l *inspect.Lock) bool {
+	return l.Confidence == recipe.Possible && (l.State == inspect.StateHeld || l.State == inspect.StateContended)
+}
+
+// doubt stands before what is said of a doubtful lock; empty for others.
+func doubt(l *inspect.Lock) string {
+	if Doubtful(l) {
+		return "if it is a lock, "
+	}
+	return ""
+}
+
+// State is a lock's state in a word, with a question mark where it is doubtful.
+func State(l *inspect.Lock) string {
+	if Doubtful(l) {
+		return string(l.State) + "?"
+	}
+	return string(l.State)
+}
 
 // named is for a state whose name says it all.
 func named(l *inspect.Lock) string { return string(l.State) }

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 // The words, the JSON's schema and the command line's documentation have the same states.
@@ -41,6 +43,24 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 	for _, s := range got {
 		if !strings.Contains(string(page), "`"+string(s)+"`") {
 			t.Errorf("docs/cli.md does not say what %s is", s)
+		}
+	}
+}
+
+// On what is only possibly a lock, every word on who holds it is doubtful.
+func TestDoubtfulLocksAreWordedSo(t *testing.T) {
+	l := inspect.Lock{Confidence: recipe.Possible, Holders: []inspect.Contender{{Name: "42", State: inspect.Holding}}}
+	v := View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil), Now: time.Now()}
+	for _, state := range States() {
+		l.State = state
+		says := state == inspect.StateHeld || state == inspect.StateContended
+		if got := State(&l); got != string(state)+strings.Repeat("?", len(got)-len(state)) || strings.HasSuffix(got, "?") != says {
+			t.Errorf("%s is %q", state, got)
+		}
+		for _, text := range []string{v.Verdict(&l), v.Standing(&l)} {
+			if strings.HasPrefix(text, "if it is a lock, ") != says || strings.Count(text, "if it is a lock") > 1 {
+				t.Errorf("%s: %q", state, text)
+			}
 		}
 	}
 }

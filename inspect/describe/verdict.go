@@ -141,7 +141,7 @@ func (v View) Standing(l *inspect.Lock) string {
 	if n := len(l.Waiters); n > 0 {
 		text += "; " + Waiting(n) + ", next " + Owner(&l.Waiters[0])
 	}
-	return text + UnseenWaiters(l)
+	return doubt(l) + text + UnseenWaiters(l)
 }
 
 // oneSession: all holders are one client, which both reads and writes.

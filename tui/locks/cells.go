@@ -97,6 +97,9 @@ func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 		brief = text.Middle(brief, 12, t.Glyphs.Ellipsis)
 	}
 	out := widget.Line{{t.Glyphs.Translate(brief), style}}
+	if describe.Doubtful(l) {
+		out = out.Add(t.Muted, "?")
+	}
 	if detail != "" {
 		out = out.Add(muted, " "+detail)
 	}
