@@ -142,7 +142,7 @@ func (q *contention) contendTarget(ctx context.Context) (contend.Target, error) 
 	}
 	q.recipe = name
 	site.Options = append(site.Options, lockops.WithRecipe(name))
-	options, err := zkOptions(q.target, q.setup.secrets)
+	options, err := zkOptions(q.target)
 	if err != nil {
 		return nil, err
 	}

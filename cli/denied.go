@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect/describe"
+	"lockscope/internal/connect"
 )
 
 // denied is an error about credentials or rights, with whose they are and what to do.
@@ -22,25 +25,24 @@ func (d denied) Unwrap() error { return d.err }
 // explain adds to an error about missing or wrong credentials, or missing rights, whose they are and what to do.
 func (s setup) explain(err error) error {
 	text := err.Error()
-	user, do := s.secrets.RedisUsername, ""
-	if user == "" {
-		user = "default"
+	concerned := s.concerned(text)
+	user, do := "", ""
+	if len(concerned) > 0 {
+		user = concerned[0].Secrets.Login.Username
 	}
 	switch {
 	case strings.Contains(text, "LOCKSCOPE_REDIS_SENTINEL_"):
 		return err // of a sentinel, which has users of its own: it says what to do
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
-		do = "set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
+		user, do = cmp.Or(user, "default"), "set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
 	case strings.Contains(text, "NOPERM"), strings.Contains(text, "executing the script can't"):
+		user = cmp.Or(user, "default")
 		text = strings.ReplaceAll(text, "ACL SETUSER … ", "ACL SETUSER "+user+" ")
 		if !strings.Contains(text, "ACL SETUSER") && !strings.Contains(text, "grant ") {
 			do = "allow it: ACL SETUSER " + user + " " + missingRight(text)
 		}
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
-		if user, _, _ = digestParts(s.secrets); user == "" {
-			user = "nobody"
-		}
-		do = "set LOCKSCOPE_ZK_AUTH"
+		user, do = cmp.Or(user, "nobody"), "set LOCKSCOPE_ZK_AUTH, or the profile's credentials"
 		if !strings.Contains(text, "grant ") && errors.Is(err, zk.ErrNoAuth) {
 			do = "grant READ, CREATE and DELETE on it and the directory above, or " + do
 		}
@@ -52,17 +54,28 @@ func (s setup) explain(err error) error {
 	if errors.As(err, &e) {
 		code = e.code
 	}
-	text += " (server " + strings.Join(s.servers(), ",") + ", as user " + user
+	text += " (server " + strings.Join(servers(concerned), ",") + ", as user " + user
 	if do != "" {
 		text += "; " + do
 	}
 	return exitError{code, denied{text + ")", err}}
 }
 
-// servers are the addresses of all targets.
-func (s setup) servers() []string {
+// concerned are the targets with a server that an error names; all, where it names none.
+func (s setup) concerned(text string) []connect.Target {
+	named := slices.DeleteFunc(slices.Clone(s.targets), func(t connect.Target) bool {
+		return !slices.ContainsFunc(t.Servers, func(addr string) bool { return strings.Contains(text, addr) })
+	})
+	if len(named) == 0 {
+		return s.targets
+	}
+	return named
+}
+
+// servers are the addresses of targets.
+func servers(targets []connect.Target) []string {
 	var all []string
-	for _, t := range s.targets {
+	for _, t := range targets {
 		all = append(all, t.Servers...)
 	}
 	return all

@@ -16,7 +16,7 @@ import (
 
 // Each refusal is reported with the right that is missing and whose it is, not with the advice to log in.
 func TestRefusalsNameTheRight(t *testing.T) {
-	s := setup{targets: []connect.Target{{Servers: []string{"r1:6379"}}}, secrets: connect.Secrets{RedisUsername: "ops"}}
+	s := setup{targets: []connect.Target{{Servers: []string{"r1:6379"}, Secrets: connect.Secrets{Login: connect.Credentials{Username: "ops"}}}}}
 	noPerm := func(what string) error { return errors.New("NOPERM this user has no permissions to " + what) }
 	for _, tt := range []struct {
 		err         error

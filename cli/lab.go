@@ -302,7 +302,7 @@ func (l *labDriver) contendTarget(c lab.RunOptions) (contend.Target, error) {
 	if q.target.Service == connect.ZooKeeper {
 		site.Name = "/lockscope-lab/" + name
 		site.Options = append(site.Options, lockops.WithRecipe("curator"))
-		options, err := zkOptions(q.target, q.setup.secrets)
+		options, err := zkOptions(q.target)
 		if err != nil {
 			return nil, err
 		}
@@ -314,7 +314,7 @@ func (l *labDriver) contendTarget(c lab.RunOptions) (contend.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	masters := q.target.RedisOptions(q.setup.secrets, config)
+	masters := q.target.RedisOptions(config)
 	if first {
 		masters = masters[:1]
 	}

@@ -152,7 +152,7 @@ func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, 
 	if q.recipe != "" {
 		return q.recipe, nil
 	}
-	snapshot, err := q.look(ctx, setup{targets: []connect.Target{q.target}, secrets: q.setup.secrets}, q.id.Path)
+	snapshot, err := q.look(ctx, setup{targets: []connect.Target{q.target}}, q.id.Path)
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +165,7 @@ func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, 
 // session connects to the lock's servers.
 func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
 	if q.target.Service == connect.ZooKeeper {
-		options, err := zkOptions(q.target, q.setup.secrets)
+		options, err := zkOptions(q.target)
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +196,7 @@ func (q *lockChoice) masters(ctx context.Context) ([]*redis.UniversalOptions, er
 	if err != nil {
 		return nil, err
 	}
-	masters := q.target.RedisOptions(q.setup.secrets, config)
+	masters := q.target.RedisOptions(config)
 	if q.target.Service == connect.RedisSentinel {
 		ctx, cancel := context.WithTimeout(ctx, q.timeout)
 		defer cancel()

@@ -23,7 +23,7 @@ func (a *app) source(t connect.Target, s setup, once bool, only string) (inspect
 	gentle := a.budget == "gentle"
 	if t.Service != connect.ZooKeeper {
 		c := redissource.Config{
-			Backend: t.Name, Masters: t.RedisOptions(s.secrets, config), Match: t.Match, Custom: s.recipes, Only: only, Once: once,
+			Backend: t.Name, Masters: t.RedisOptions(config), Match: t.Match, Custom: s.recipes, Only: only, Once: once,
 			Budget: redissource.Budget{Unlimited: a.budget == "off"},
 		}
 		if once {
@@ -38,33 +38,17 @@ func (a *app) source(t connect.Target, s setup, once bool, only string) (inspect
 		return redissource.New(c), nil
 	}
 	c := zksource.Config{
-		Backend: t.Name, Servers: t.Servers, Roots: t.Roots, Only: only, TLS: config, Chroot: t.Chroot, Admin: t.Admin,
+		Backend: t.Name, Servers: t.Servers, Roots: t.Roots, Only: only, TLS: config, Chroot: t.Chroot, Auth: t.Secrets.Login.Digest(),
+		Admin: t.Admin, AdminUser: t.Secrets.Admin.Username, AdminPassword: string(t.Secrets.Admin.Password),
 		Once: once, Timeout: a.timeout, Budget: zksource.Budget{Unlimited: a.budget == "off"},
 	}
 	if once && gentle {
 		c.Budget.Discovering, c.Budget.Requests, c.Budget.Items, c.Budget.Bytes = 500, 200, 40_000, 4<<20
 	}
-	user, password, err := digestParts(s.secrets)
-	if err != nil {
-		return nil, err
-	}
-	if user != "" {
-		c.Auth = []byte(user + ":" + password)
+	if c.AdminTLS, err = t.AdminTLS.Config(); err != nil {
+		return nil, fmt.Errorf("target %s: AdminServer: %w", t.Name, err)
 	}
 	return zksource.New(c), nil
-}
-
-// digestParts are the user and password of ZooKeeper's digest scheme; empty when none is set.
-func digestParts(s connect.Secrets) (user, password string, err error) {
-	if s.ZooKeeperAuth == "" {
-		return "", "", nil
-	}
-	credentials, scheme := strings.CutPrefix(s.ZooKeeperAuth, "digest:")
-	user, password, ok := strings.Cut(credentials, ":")
-	if !scheme || !ok || user == "" {
-		return "", "", usageError("LOCKSCOPE_ZK_AUTH is not usable (write digest:USER:PASSWORD)")
-	}
-	return user, password, nil
 }
 
 // sources are the Sources of all targets of a setup.

@@ -139,7 +139,7 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		releaser := act.NewZooKeeper(session.Conn(), act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot}, r.audit, r.setup.recipes...)
 		return releaser, func() { session.Close(); releaser.Close() }, nil
 	}
-	addrs, options := t.Servers, t.RedisOptions(r.setup.secrets, config)
+	addrs, options := t.Servers, t.RedisOptions(config)
 	if t.Service == connect.RedisSentinel {
 		ctx, cancel := context.WithTimeout(ctx, perMaster)
 		defer cancel()
@@ -167,7 +167,7 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 }
 
 func (r *releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.ZKSession, error) {
-	options, err := zkOptions(t, r.setup.secrets)
+	options, err := zkOptions(t)
 	if err != nil {
 		return nil, err
 	}
@@ -197,15 +197,14 @@ func (a *app) zkSession(ctx context.Context, s setup, t connect.Target, options 
 }
 
 // zkOptions are a target's options for a session of the lock package.
-func zkOptions(t connect.Target, secrets connect.Secrets) ([]lockops.ZKOption, error) {
+func zkOptions(t connect.Target) ([]lockops.ZKOption, error) {
 	config, err := t.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
 	options := []lockops.ZKOption{lockops.WithTLS(config), lockops.WithChroot(t.Chroot)}
-	user, password, err := digestParts(secrets)
-	if user != "" {
-		options = append(options, lockops.WithDigest(user, password))
+	if login := t.Secrets.Login; login.Username != "" {
+		options = append(options, lockops.WithDigest(login.Username, string(login.Password)))
 	}
-	return options, err
+	return options, nil
 }

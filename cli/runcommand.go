@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/internal/connect"
 	"lockscope/lockops"
 )
 
@@ -22,7 +23,7 @@ const killAfter = 5 * time.Second
 func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = q.Stdin, q.Stdout, q.Stderr
-	c.Env = append(os.Environ(), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
+	c.Env = append(connect.WithoutSecrets(os.Environ()), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
 	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us. Elsewhere it gets a
 	// group of its own, so that all that it started can be signalled and stopped.
 	_, onTerminal := terminal(q.Stdin)

@@ -16,12 +16,11 @@ import (
 	"lockscope/internal/connect"
 )
 
-// setup holds the targets of a command, and the secrets for them.
+// setup holds the targets of a command, with the secrets for them.
 type setup struct {
 	targets     []connect.Target
 	named       bool   // the targets, in the arguments; else they are the profile's
 	configFile  string // --config's
-	secrets     connect.Secrets
 	profileName string
 	profile     config.Profile
 	config      config.Config
@@ -68,7 +67,6 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 	if s.recipes, err = customRecipes(cfg); err != nil {
 		return s, err
 	}
-	urls := args
 	s.named, s.configFile = len(args) > 0, a.config
 	if name != "" {
 		profile, ok := cfg.Profiles[name]
@@ -76,14 +74,16 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 			return s, usageError("profile %q is not in the configuration (there are: %s)", name, cfg.Names())
 		}
 		s.profileName, s.profile = name, profile
-		if len(urls) == 0 {
-			urls = profile.Targets
-		}
 	}
-	if len(urls) == 0 {
+	switch {
+	case len(args) > 0:
+		s.targets, err = connect.ParseTargets(args)
+	case name != "":
+		s.targets, err = s.profile.Parsed()
+	default:
 		return s, errNoTarget
 	}
-	if s.targets, err = connect.ParseTargets(urls); err != nil {
+	if err != nil {
 		for _, arg := range args {
 			if advice := noTarget(arg); advice != nil {
 				return s, advice
@@ -91,8 +91,11 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 		}
 		return s, err
 	}
-	if s.secrets, err = s.profile.Secrets(ctx, a.Getenv); err != nil {
-		return s, usageError("profile %q: %w", s.profileName, err)
+	if err = s.profile.Secrets(ctx, a.Getenv, a.timeout, s.targets); err != nil {
+		if s.profileName != "" {
+			err = fmt.Errorf("profile %q: %w", s.profileName, err)
+		}
+		return s, usageError("%w", err)
 	}
 	return s, nil
 }

@@ -30,7 +30,7 @@ var (
 	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the AdminServer does not give
 	// the command's answer.
 	ErrNotAllowed = errors.New("the server does not allow this command")
-	// ErrUnauthorized: the AdminServer, or what stands before it, wants other credentials than none (HTTP 401, 403).
+	// ErrUnauthorized: the AdminServer, or what stands before it, wants other credentials than it got (HTTP 401, 403).
 	ErrUnauthorized = errors.New("credentials are wanted")
 	// ErrNoQuorum: the server runs and serves nobody, since it is part of no quorum, or is still starting.
 	ErrNoQuorum = errors.New("not serving requests: no quorum")
@@ -79,8 +79,11 @@ type Config struct {
 	Addr string
 	// Admin is the base URL of the AdminServer, such as http://10.0.0.1:8080; empty: it is not used.
 	Admin string
-	// TLS is used on the client port when it is not nil, and for an Admin URL of https.
-	TLS *tls.Config
+	// TLS is used on the client port when it is not nil, and for an Admin URL of https where AdminTLS is nil.
+	TLS      *tls.Config
+	AdminTLS *tls.Config
+	// Username and Password are sent to the AdminServer, or the proxy before it, as HTTP Basic; no user: nothing is.
+	Username, Password string
 }
 
 // Server asks one ZooKeeper server. Its methods may be called by any goroutine; the context bounds each call. Close it
@@ -97,7 +100,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		TLSClientConfig:     cfg.TLS.Clone(),
+		TLSClientConfig:     cmp.Or(cfg.AdminTLS, cfg.TLS).Clone(),
 		MaxIdleConns:        1,
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     30 * time.Second,
@@ -226,6 +229,9 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.cfg.Username != "" {
+		req.SetBasicAuth(s.cfg.Username, s.cfg.Password)
+	}
 	resp, err := s.http.Do(req)
 	if err != nil {
 		return nil, unwrapURL(err)
@@ -234,6 +240,9 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if s.cfg.Username != "" {
+			return nil, fmt.Errorf("HTTP %d: other %w than those of user %s", resp.StatusCode, ErrUnauthorized, s.cfg.Username)
+		}
 		return nil, fmt.Errorf("HTTP %d: %w", resp.StatusCode, ErrUnauthorized)
 	default:
 		return nil, fmt.Errorf("HTTP %d: %w", resp.StatusCode, ErrSyntax)

@@ -27,6 +27,10 @@ type Config struct {
 	Chroot string
 	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
 	Admin []string
+	// AdminTLS is used for AdminServers with https; nil: TLS is.
+	AdminTLS *tls.Config
+	// AdminUser and AdminPassword are sent to AdminServers as HTTP Basic; no user: nothing is.
+	AdminUser, AdminPassword string
 	// Once makes Run return after one pass.
 	Once bool
 	// Timeout of a pass without progress; default 10 s.

@@ -53,9 +53,10 @@ func (m *missed) note(a *zkadmin.Server, what read, err error) {
 // newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
 // AdminServers of no server in the list come behind.
 func newAdmins(cfg Config) []*zkadmin.Server {
-	configs := make([]zkadmin.Config, len(cfg.Servers))
+	one := zkadmin.Config{TLS: cfg.TLS, AdminTLS: cfg.AdminTLS, Username: cfg.AdminUser, Password: cfg.AdminPassword}
+	configs := slices.Repeat([]zkadmin.Config{one}, len(cfg.Servers))
 	for i, addr := range cfg.Servers {
-		configs[i] = zkadmin.Config{Addr: addr, TLS: cfg.TLS}
+		configs[i].Addr = addr
 	}
 	for i, admin := range cfg.Admin {
 		at := i
@@ -63,7 +64,7 @@ func newAdmins(cfg Config) []*zkadmin.Server {
 			at = slices.IndexFunc(configs, func(c zkadmin.Config) bool { return c.Admin == "" && sameHost(c.Addr, admin) })
 		}
 		if at < 0 {
-			configs = append(configs, zkadmin.Config{TLS: cfg.TLS})
+			configs = append(configs, one)
 			at = len(configs) - 1
 		}
 		configs[at].Admin = admin

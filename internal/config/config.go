@@ -2,20 +2,18 @@
 package config
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-
-	"lockscope/internal/connect"
 )
 
 // Config is the configuration file.
@@ -70,16 +68,13 @@ type Recipe struct {
 
 // Profile is a named set of targets.
 type Profile struct {
-	Targets []string `yaml:"targets"`
+	Targets []Target `yaml:"targets"`
 	// ReadOnly refuses every writing command.
 	ReadOnly bool `yaml:"read_only"`
 	// Environment is production, staging or dev; shown as a badge.
 	Environment string `yaml:"environment"`
-	// Username and where the password comes from: a file that only its owner may read, or a command's first line
-	// of output.
-	Username        string   `yaml:"username"`
-	PasswordFile    string   `yaml:"password_file"`
-	PasswordCommand []string `yaml:"password_command"`
+	// Account is for those Redis servers that have none of their own.
+	Account `yaml:",inline"`
 	// Expect is what is known of some of its locks; of several that match one, the first counts.
 	Expect []Expectation `yaml:"expect"`
 }
@@ -103,9 +98,16 @@ profiles:
     targets:
       - zk://zk1:2181,zk2:2181,zk3:2181/locks?admin=http://zk1:8080,http://zk2:8080,http://zk3:8080
       - redis://r1:6379,r2:6379,r3:6379?match=lock:*
-    username: lockscope
+      - url: zks://zk9:2281/jobs?admin=https://zk9:8443&admin_ca=/etc/ssl/admin.pem
+        username: lockscope                              # the digest scheme
+        password_command: [pass, show, zookeeper/jobs]
+        admin: {username: viewer, password_file: ~/.config/lockscope/admin-password}
+      - url: redis+sentinel://s1,s2,s3/orders
+        username: orders-viewer
+        password_file: ~/.config/lockscope/orders-password
+        sentinel: {password_file: ~/.config/lockscope/sentinel-password}
+    username: lockscope                                  # for those Redis servers that have none of their own
     password_file: ~/.config/lockscope/redis-password    # mode 0600
-    # password_command: [pass, show, redis/prod-eu]
     expect:                     # what nothing on the servers tells of a lock; ids as BACKEND:PATH, patterns as SCAN's
       - match: redis:lock:nightly-*
         hold: 2h                # usually at most: stuck-holder speaks at twice that, in place of --stuck-after
@@ -138,9 +140,12 @@ func DefaultPath(getenv func(string) string) (string, error) {
 
 // Load reads and checks a file. A file that does not exist is an error that wraps os.ErrNotExist.
 func Load(path string) (Config, error) {
-	text, err := os.ReadFile(path)
+	text, info, err := read(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("config: %w", err)
+	}
+	if others(info, 0o022) {
+		return Config{}, fmt.Errorf("config %s: %w: others may write it, and with it which commands are run (mode %04o; chmod go-w it)", path, ErrInvalid, info.Mode().Perm())
 	}
 	var c Config
 	if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
@@ -149,7 +154,27 @@ func Load(path string) (Config, error) {
 	if err := c.check(); err != nil {
 		return Config{}, fmt.Errorf("config %s: %w: %w", path, ErrInvalid, err)
 	}
+	for name, p := range c.Profiles {
+		if p.hasPlainPassword() && others(info, 0o077) {
+			return Config{}, fmt.Errorf("config %s: %w: profile %q has a password in it and others may read it (mode %04o; chmod 600 it)", path, ErrInvalid, name, info.Mode().Perm())
+		}
+	}
 	return c, nil
+}
+
+// read a file, and its mode as of the reading.
+func read(path string) ([]byte, fs.FileInfo, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := io.ReadAll(f)
+	return text, info, err
 }
 
 // Themes are the names that Theme may have.
@@ -163,7 +188,7 @@ func (c Config) check() error {
 		return fmt.Errorf("default names profile %q, which is not there (there are: %s)", c.Default, c.Names())
 	}
 	for name, p := range c.Profiles {
-		if err := p.check(); err != nil {
+		if err := p.checkAll(); err != nil {
 			return fmt.Errorf("profile %q: %w", name, err)
 		}
 	}
@@ -175,22 +200,22 @@ func (c Config) check() error {
 	return c.OwnerCommand.check()
 }
 
-func (p Profile) check() error {
+func (p Profile) checkAll() error {
 	if len(p.Targets) == 0 {
 		return errors.New("it has no targets")
 	}
 	if !slices.Contains([]string{"", "production", "staging", "dev"}, p.Environment) {
 		return fmt.Errorf("environment %q is none of production, staging, dev", p.Environment)
 	}
-	if p.PasswordFile != "" && len(p.PasswordCommand) > 0 {
-		return errors.New("give password_file or password_command, not both")
+	if err := p.checkAccounts(); err != nil {
+		return err
 	}
 	for _, e := range p.Expect {
 		if err := e.check(); err != nil {
 			return err
 		}
 	}
-	_, err := connect.ParseTargets(p.Targets)
+	_, err := p.Parsed()
 	return err
 }
 
@@ -200,57 +225,4 @@ func (c Config) Names() string {
 		return "none"
 	}
 	return strings.Join(slices.Sorted(maps.Keys(c.Profiles)), ", ")
-}
-
-// Secrets are the environment's, and where those are empty the profile's.
-func (p Profile) Secrets(ctx context.Context, getenv func(string) string) (connect.Secrets, error) {
-	s := connect.SecretsFromEnvironment(getenv)
-	if s.RedisUsername == "" {
-		s.RedisUsername = p.Username
-	}
-	if s.RedisPassword != "" {
-		return s, nil
-	}
-	var err error
-	switch {
-	case p.PasswordFile != "":
-		s.RedisPassword, err = passwordFromFile(p.PasswordFile)
-	case len(p.PasswordCommand) > 0:
-		s.RedisPassword, err = passwordFromCommand(ctx, p.PasswordCommand)
-	}
-	return s, err
-}
-
-func passwordFromFile(path string) (string, error) {
-	path, err := connect.HomePath(path)
-	if err != nil {
-		return "", fmt.Errorf("password_file: %w", err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("password_file: %w", err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return "", fmt.Errorf("password_file %s may be read by others (mode %04o; chmod 600 it)", path, mode)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("password_file: %w", err)
-	}
-	return firstLine(text), nil
-}
-
-func passwordFromCommand(ctx context.Context, command []string) (string, error) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stderr = os.Stderr
-	text, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("password_command %s: %w", command[0], err)
-	}
-	return firstLine(text), nil
-}
-
-func firstLine(text []byte) string {
-	line, _, _ := strings.Cut(string(text), "\n")
-	return strings.TrimSuffix(line, "\r")
 }

@@ -42,6 +42,10 @@ type Target struct {
 	// Master is the name that a Sentinel knows the master by.
 	Master string
 	TLS    *TLS
+	// AdminTLS is for AdminServers with https where it is another than TLS; nil: it is not.
+	AdminTLS *TLS
+	// Secrets for these servers; ParseTargets leaves them empty.
+	Secrets Secrets
 }
 
 // TLS of a connection. Files are PEM.
@@ -59,7 +63,7 @@ func ParseTargets(urls []string) ([]Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i := slices.IndexFunc(targets, t.sameServers); i >= 0 {
+		if i := slices.IndexFunc(targets, t.sameBackend); i >= 0 {
 			if err := targets[i].merge(t); err != nil {
 				return nil, err
 			}
@@ -70,9 +74,13 @@ func ParseTargets(urls []string) ([]Target, error) {
 	return targets, name(targets)
 }
 
-func (t Target) sameServers(other Target) bool {
-	return t.Service == other.Service && slices.Equal(t.Servers, other.Servers) && t.Chroot == other.Chroot &&
-		t.DB == other.DB && t.Master == other.Master
+func (t Target) sameBackend(other Target) bool {
+	return t.SameServers(other) && t.Chroot == other.Chroot && t.DB == other.DB
+}
+
+// SameServers reports whether two targets reach the same servers, whatever part of them.
+func (t Target) SameServers(other Target) bool {
+	return t.Service == other.Service && slices.Equal(t.Servers, other.Servers) && t.Master == other.Master
 }
 
 func (t *Target) merge(other Target) error {
@@ -84,6 +92,9 @@ func (t *Target) merge(other Target) error {
 	}
 	if t.TLS == nil {
 		t.TLS = other.TLS
+	}
+	if t.AdminTLS == nil {
+		t.AdminTLS = other.AdminTLS
 	}
 	t.Roots = union(t.Roots, other.Roots)
 	t.Match = union(t.Match, other.Match)
@@ -307,7 +318,7 @@ func (t *Target) setOption(key, value string) error {
 		for _, base := range strings.Split(value, ",") {
 			u, err := url.Parse(base)
 			if err == nil && u.User != nil || strings.Contains(base, "@") {
-				return errors.New("admin= holds a user or password, which is not supported")
+				return errors.New("admin= holds a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and LOCKSCOPE_ZK_ADMIN_PASSWORD, or give them in a profile")
 			}
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return fmt.Errorf("admin=%q is no address such as http://host:8080", base)
@@ -321,14 +332,12 @@ func (t *Target) setOption(key, value string) error {
 		t.Chroot = strings.TrimSuffix(value, "/")
 	case key == "match" && !zookeeper:
 		t.Match = append(t.Match, value)
-	case tls != nil && key == "ca":
-		tls.CA = value
-	case tls != nil && key == "cert":
-		tls.Cert = value
-	case tls != nil && key == "key":
-		tls.Key = value
-	case tls != nil && key == "server_name":
-		tls.ServerName = value
+	case tls != nil && tls.set(key, value):
+	case zookeeper && strings.HasPrefix(key, "admin_") && (&TLS{}).set(key[len("admin_"):], value):
+		if t.AdminTLS == nil {
+			t.AdminTLS = &TLS{}
+		}
+		t.AdminTLS.set(key[len("admin_"):], value)
 	case tls == nil && slices.Contains([]string{"ca", "cert", "key", "server_name"}, key):
 		return fmt.Errorf("option %q needs TLS (write zks:// or rediss://)", key)
 	default:
@@ -340,7 +349,7 @@ func (t *Target) setOption(key, value string) error {
 func (t *Target) knownOptions() string {
 	known := "match, name"
 	if t.Service == ZooKeeper {
-		known = "admin, chroot, name"
+		known = "admin, admin_ca, admin_cert, admin_key, admin_server_name, chroot, name"
 	}
 	if t.TLS != nil {
 		known += ", ca, cert, key, server_name"

@@ -22,6 +22,23 @@ func HomePath(path string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
+// set is false for a key that is no option of TLS.
+func (t *TLS) set(key, value string) bool {
+	switch key {
+	case "ca":
+		t.CA = value
+	case "cert":
+		t.Cert = value
+	case "key":
+		t.Key = value
+	case "server_name":
+		t.ServerName = value
+	default:
+		return false
+	}
+	return true
+}
+
 // Config reads the files and makes a client configuration, TLS 1.2 or newer, the server always verified. nil stays
 // nil: no TLS.
 func (t *TLS) Config() (*tls.Config, error) {

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// marked is in every password of these tests, so that one search finds them all.
+const marked = "sesame-"
+
+// guarded are a ZooKeeper ensemble, a Redis and a Sentinel, each with a login of its own, and the profile p that has them.
+type guarded struct {
+	env    map[string]string
+	state  string // directory of the audit file
+	config string
+	zk     *zk.Conn
+}
+
+func redisDo(t *testing.T, addr string, args ...string) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	words := make([]any, len(args))
+	for i, a := range args {
+		words[i] = a
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := c.Do(ctx, words...).Err(); err != nil {
+		t.Fatalf("%s: %v", args[0], err)
+	}
+}
+
+// adminBehindLogin is an AdminServer by TLS that wants HTTP Basic, and the file of its certificate.
+func adminBehindLogin(t *testing.T, admin, user, password string) (address, ca string) {
+	t.Helper()
+	to, err := url.Parse(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	ca = filepath.Join(t.TempDir(), "admin.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return server.URL, ca
+}
+
+func startGuarded(t *testing.T) *guarded {
+	t.Helper()
+	ensemble := servertest.StartZooKeeper(t)
+	conn, _, err := zk.Connect([]string{ensemble.Addr}, 30*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if err := conn.AddAuth("digest", []byte("ops:"+marked+"zk")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/secure", "/secure/a"} {
+		if _, err := conn.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin, ca := adminBehindLogin(t, ensemble.Admin, "viewer", marked+"admin")
+	alone := servertest.StartRedis(t)
+	redisDo(t, alone.Addr, "ACL", "SETUSER", "ops", "on", ">"+marked+"redis", "+@all", "~*", "&*")
+	redisDo(t, alone.Addr, "ACL", "SETUSER", "default", "off")
+	sentinel, master, _ := servertest.StartRedisSentinel(t)
+	redisDo(t, master.Addr, "ACL", "SETUSER", "orders", "on", ">"+marked+"orders", "+@all", "~*", "&*")
+	// What is left to replicas and sentinels: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl
+	redisDo(t, master.Addr, "ACL", "SETUSER", "default", "reset", "on", "nopass", "allchannels", "+psync", "+replconf", "+ping", "+multi", "+exec",
+		"+slaveof", "+config|rewrite", "+client|setname", "+client|kill", "+script|kill", "+subscribe", "+publish", "+info", "+role")
+	redisDo(t, sentinel, "ACL", "SETUSER", "default", "resetpass", ">"+marked+"sentinel")
+	g := &guarded{state: t.TempDir(), config: filepath.Join(t.TempDir(), "config.yaml"), zk: conn}
+	file := filepath.Join(t.TempDir(), "redis")
+	if err := os.WriteFile(file, []byte(marked+"redis\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`profiles: {p: {targets: [
+		{url: "zk://%s/secure?admin=%s&admin_ca=%s", username: ops, password: %szk, admin: {username: viewer, password: %sadmin}},
+		{url: "redis://%s", username: ops, password_file: %s},
+		{url: "redis+sentinel://%s/%s?name=orders", username: orders, password_command: [echo, %sorders], sentinel: {password: %ssentinel}}]}}
+`, ensemble.Addr, admin, ca, marked, marked, alone.Addr, file, sentinel, servertest.SentinelMaster, marked, marked)
+	if err := os.WriteFile(g.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.env = map[string]string{"XDG_STATE_HOME": g.state, "XDG_CONFIG_HOME": t.TempDir()}
+	return g
+}
+
+func (g *guarded) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return runIn(t, t.Context(), g.env, append(args, "--config", g.config, "-p", "p", "--timeout", "60s")...)
+}
+
+// Servers with a login each are looked at and acted on with the secrets of one profile, and none of these is seen anywhere.
+func TestEachServerGetsItsOwnSecretAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	g := startGuarded(t)
+	t.Run("seen", func(t *testing.T) {
+		if _, err := g.zk.CreateProtectedEphemeralSequential("/secure/a/lock-", nil, zk.AuthACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		got := g.run(t, "doctor", "-o", "json")
+		if got.code != 0 || strings.Contains(got.stdout+got.stderr, marked) {
+			t.Fatalf("doctor: %+v", got)
+		}
+		if !strings.Contains(got.stdout, `"client": "127.0.0.1:`) {
+			t.Errorf("the AdminServer's list of clients was not read: %s", got.stdout)
+		}
+	})
+	recording := filepath.Join(t.TempDir(), "seen.lockscope")
+	said := g.run(t, "record", recording, "--for", "300ms")
+	for _, lock := range []string{"zk:/secure/b", "redis:lock:b", "orders:lock:b"} {
+		// COMMAND says all that it and every other process were given.
+		args := []string{"acquire", lock, "--config", g.config, "-p", "p", "--wait", "60s", "--", "sh", "-c", "env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"}
+		got := runIn(t, t.Context(), g.env, args...)
+		if got.code != 0 || !strings.Contains(got.stdout, "LOCKSCOPE_LOCK="+lock) {
+			t.Errorf("%s: %+v", lock, got)
+		}
+		said.stdout, said.stderr = said.stdout+got.stdout, said.stderr+got.stderr
+	}
+	recorded, err := os.ReadFile(recording)
+	if err != nil || len(recorded) == 0 {
+		t.Errorf("recording: %d bytes, %v", len(recorded), err)
+	}
+	trail, err := os.ReadFile(filepath.Join(g.state, "lockscope", "audit.jsonl"))
+	if err != nil || !strings.Contains(string(trail), "lock:b") {
+		t.Errorf("audit: %q, %v", trail, err)
+	}
+	for where, text := range map[string]string{"output": said.stdout, "errors": said.stderr, "audit": string(trail), "recording": string(recorded)} {
+		if i := strings.Index(text, marked); i >= 0 {
+			t.Errorf("a secret in the %s: …%s…", where, text[max(0, i-80):min(len(text), i+20)])
+		}
+	}
+}
+
+var password = regexp.MustCompile(marked + `\w+`)
+
+// A password that is refused is reported with the server and the user, and not shown.
+func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
+	t.Parallel()
+	g := startGuarded(t)
+	right, err := os.ReadFile(g.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ secret, says string }{
+		{"admin", "user viewer"}, {"orders", `user "orders"`}, {"sentinel", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD"},
+	} {
+		wrong := strings.ReplaceAll(string(right), marked+tt.secret, marked+"wrong")
+		if err := os.WriteFile(g.config, []byte(wrong), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := g.run(t, "doctor")
+		if got.code != exitUnreachable || !strings.Contains(got.stdout+got.stderr, tt.says) || password.MatchString(got.stdout+got.stderr) {
+			t.Errorf("%s: %+v, want %q", tt.secret, got, tt.says)
+		}
+	}
+}
+
+// COMMAND gets none of the variables that held our secrets.
+func TestACommandUnderALockDoesNotGetOurSecrets(t *testing.T) {
+	t.Setenv("LOCKSCOPE_REDIS_PASSWORD", marked+"env")
+	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:"+marked+"env")
+	server := servertest.StartEmbeddedRedis(t)
+	server.Mini.RequireAuth(marked + "env")
+	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": marked + "env", "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	got := runIn(t, t.Context(), env, "acquire", "redis:lock:a", "redis://"+server.Addr, "--", "env")
+	if got.code != 0 || !strings.Contains(got.stdout, "LOCKSCOPE_LOCK=redis:lock:a") || strings.Contains(got.stdout, marked) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,270 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/internal/connect"
+)
+
+// Target of a profile: a URL alone, or a mapping of its URL and what only its servers are told.
+type Target struct {
+	URL     string `yaml:"url"`
+	Account `yaml:",inline"`
+	// Sentinel is for the sentinels themselves, Admin for the AdminServers of ZooKeeper.
+	Sentinel Account `yaml:"sentinel"`
+	Admin    Account `yaml:"admin"`
+}
+
+// UnmarshalYAML reads a text as the URL of a target without secrets of its own.
+func (t *Target) UnmarshalYAML(unmarshal func(any) error) error {
+	if err := unmarshal(&t.URL); err == nil {
+		return nil
+	}
+	type mapping Target
+	return unmarshal((*mapping)(t))
+}
+
+// Account is a user, and where the password comes from: from one of the three.
+type Account struct {
+	Username string `yaml:"username"`
+	// Password is in the configuration itself, which then only its owner may read.
+	Password connect.Secret `yaml:"password"`
+	// PasswordFile is a file that only its owner may read; its first line is the password.
+	PasswordFile string `yaml:"password_file"`
+	// PasswordCommand is run without a shell; the first line of its output is the password.
+	PasswordCommand []string `yaml:"password_command"`
+}
+
+func (a Account) isEmpty() bool { return a.Username == "" && !a.hasPassword() }
+
+func (a Account) hasPassword() bool {
+	return a.Password != "" || a.PasswordFile != "" || len(a.PasswordCommand) > 0
+}
+
+func (a Account) check() error {
+	ways := 0
+	for _, given := range []bool{a.Password != "", a.PasswordFile != "", len(a.PasswordCommand) > 0} {
+		if given {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return errors.New("give password, password_file or password_command, one of them")
+	}
+	return nil
+}
+
+// Parsed returns the profile's targets as connect.ParseTargets does, without secrets.
+func (p Profile) Parsed() ([]connect.Target, error) {
+	urls := make([]string, len(p.Targets))
+	for i, t := range p.Targets {
+		urls[i] = t.URL
+	}
+	return connect.ParseTargets(urls)
+}
+
+// checkAccounts refuses credentials that nothing would be told, and two for the same servers.
+func (p Profile) checkAccounts() error {
+	unused := !p.isEmpty()
+	var seen []Target
+	var reached []connect.Target
+	for _, t := range p.Targets {
+		one, err := connect.ParseTargets([]string{t.URL})
+		if err != nil {
+			return err
+		}
+		at := one[0]
+		if err := t.check(at); err != nil {
+			return fmt.Errorf("target %s: %w", at.URL(), err)
+		}
+		for i, other := range reached {
+			if other.SameServers(at) && !seen[i].sameAccounts(t) {
+				return fmt.Errorf("target %s: the same servers have other credentials in another target (give one of the targets none)", at.URL())
+			}
+		}
+		seen, reached = append(seen, t), append(reached, at)
+		unused = unused && (at.Service == connect.ZooKeeper || !t.isEmpty())
+	}
+	if unused {
+		return errors.New("its username and password are for Redis, and no target would be told them (write them below the target: " +
+			"a mapping of url, username and password_file)")
+	}
+	return p.Account.check()
+}
+
+func (t Target) check(at connect.Target) error {
+	for _, a := range []struct {
+		name string
+		Account
+	}{{"", t.Account}, {"sentinel: ", t.Sentinel}, {"admin: ", t.Admin}} {
+		if err := a.check(); err != nil {
+			return fmt.Errorf("%s%w", a.name, err)
+		}
+	}
+	switch {
+	case !t.Sentinel.isEmpty() && at.Service != connect.RedisSentinel:
+		return errors.New("sentinel: is for redis+sentinel:// only")
+	case !t.Admin.isEmpty() && len(at.Admin) == 0:
+		return errors.New("admin: is for the AdminServers of ZooKeeper, and it has no option admin=")
+	case at.Service == connect.ZooKeeper && !t.isEmpty() && (t.Username == "" || !t.hasPassword()):
+		return errors.New("ZooKeeper's digest scheme wants a username and a password")
+	case !t.Admin.isEmpty() && (t.Admin.Username == "" || !t.Admin.hasPassword()):
+		return errors.New("admin: wants a username and a password")
+	}
+	return nil
+}
+
+// sameAccounts reports whether two targets agree, or one of them has no credentials.
+func (t Target) sameAccounts(other Target) bool {
+	agree := func(a, b Account) bool {
+		return a.isEmpty() || b.isEmpty() || a.Username == b.Username && a.Password == b.Password && a.PasswordFile == b.PasswordFile && slices.Equal(a.PasswordCommand, b.PasswordCommand)
+	}
+	return agree(t.Account, other.Account) && agree(t.Sentinel, other.Sentinel) && agree(t.Admin, other.Admin)
+}
+
+// hasPlainPassword reports whether a password stands in the configuration itself.
+func (p Profile) hasPlainPassword() bool {
+	return p.Password != "" || slices.ContainsFunc(p.Targets, func(t Target) bool {
+		return t.Password != "" || t.Sentinel.Password != "" || t.Admin.Password != ""
+	})
+}
+
+// Secrets gives each target its own: those of the profile's target with the same servers, then the environment's, then for
+// Redis the profile's. Commands have within in all.
+func (p Profile) Secrets(ctx context.Context, getenv func(string) string, within time.Duration, targets []connect.Target) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	read := reader{within: within, outputs: make(map[string]connect.Secret)}
+	for i := range targets {
+		s, err := p.secretsOf(ctx, getenv, &read, targets[i])
+		if err != nil {
+			return fmt.Errorf("target %s: %w", targets[i].Name, err)
+		}
+		targets[i].Secrets = s
+	}
+	return nil
+}
+
+func (p Profile) secretsOf(ctx context.Context, getenv func(string) string, read *reader, at connect.Target) (connect.Secrets, error) {
+	s, err := connect.SecretsFromEnvironment(at.Service, getenv)
+	if err != nil {
+		return s, err
+	}
+	own := p.own(at)
+	if at.Service != connect.ZooKeeper && own.isEmpty() {
+		s.Login, err = read.missing(ctx, s.Login, p.Account)
+	}
+	for _, a := range []struct {
+		from Account
+		to   *connect.Credentials
+	}{{own.Account, &s.Login}, {own.Sentinel, &s.Sentinel}, {own.Admin, &s.Admin}} {
+		if err == nil && !a.from.isEmpty() {
+			*a.to, err = read.missing(ctx, connect.Credentials{}, a.from)
+		}
+	}
+	if err == nil && s.Login.Username != "" && s.Login.Password == "" && at.Service != connect.ZooKeeper {
+		err = fmt.Errorf("user %q without a password: Redis is told of neither (give a password, or no user)", s.Login.Username)
+	}
+	return s, err
+}
+
+// own are the credentials that the profile has for the servers of a target.
+func (p Profile) own(at connect.Target) (own Target) {
+	for _, t := range p.Targets {
+		one, err := connect.ParseTargets([]string{t.URL})
+		if err != nil || !one[0].SameServers(at) {
+			continue // it was checked before
+		}
+		for _, a := range []struct{ from, to *Account }{{&t.Account, &own.Account}, {&t.Sentinel, &own.Sentinel}, {&t.Admin, &own.Admin}} {
+			if a.to.isEmpty() {
+				*a.to = *a.from
+			}
+		}
+	}
+	return own
+}
+
+// reader gets passwords from where they are; each command is run once.
+type reader struct {
+	within  time.Duration
+	outputs map[string]connect.Secret
+}
+
+// missing adds to credentials what they lack.
+func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) (connect.Credentials, error) {
+	if c.Username == "" {
+		c.Username = a.Username
+	}
+	if c.Password != "" {
+		return c, nil
+	}
+	var err error
+	switch {
+	case a.PasswordFile != "":
+		c.Password, err = fromFile(a.PasswordFile)
+	case len(a.PasswordCommand) > 0:
+		c.Password, err = r.fromCommand(ctx, a.PasswordCommand)
+	default:
+		c.Password = a.Password
+	}
+	return c, err
+}
+
+func fromFile(path string) (connect.Secret, error) {
+	path, err := connect.HomePath(path)
+	if err != nil {
+		return "", fmt.Errorf("password_file: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("password_file: %w", err)
+	}
+	if others(info, 0o077) {
+		return "", fmt.Errorf("password_file %s may be read by others (mode %04o; chmod 600 it)", path, info.Mode().Perm())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("password_file: %w", err)
+	}
+	return firstLine("password_file "+path, text)
+}
+
+// afterCommand is the time that is left to a stopped command's own children before its pipes are closed.
+const afterCommand = 200 * time.Millisecond
+
+func (r *reader) fromCommand(ctx context.Context, command []string) (connect.Secret, error) {
+	key := strings.Join(command, "\x00")
+	if known, ok := r.outputs[key]; ok {
+		return known, nil
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = connect.WithoutSecrets(os.Environ())
+	cmd.Stderr = os.Stderr
+	cmd.WaitDelay = afterCommand
+	text, err := cmd.Output()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "", fmt.Errorf("password_command %s: not done in %v (--timeout allows more)", command[0], r.within)
+	}
+	if err != nil {
+		return "", fmt.Errorf("password_command %s: %w", command[0], err)
+	}
+	r.outputs[key], err = firstLine("password_command "+command[0], text)
+	return r.outputs[key], err
+}
+
+func firstLine(from string, text []byte) (connect.Secret, error) {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) == 0 {
+		return "", fmt.Errorf("%s gives an empty first line, which is no password", from)
+	}
+	return connect.Secret(line), nil
+}

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/connect"
+)
+
+func none(string) string { return "" }
+
+func secretFile(t *testing.T, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// profile reads the profile p of a configuration that only its owner may read.
+func profile(t *testing.T, text string) (Profile, error) {
+	t.Helper()
+	path := secretFile(t, text, 0o600)
+	c, err := Load(path)
+	return c.Profiles["p"], err
+}
+
+func secretsOf(t *testing.T, p Profile, getenv func(string) string) ([]connect.Target, error) {
+	t.Helper()
+	targets, err := p.Parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return targets, p.Secrets(t.Context(), getenv, time.Minute, targets)
+}
+
+func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
+	file := secretFile(t, "of the file\r\nsecond line\n", 0o600)
+	p, err := profile(t, fmt.Sprintf(`profiles: {p: {username: all, password: of the profile, targets: [
+		zk://z1,
+		{url: "zk://z2?admin=http://z2:8080", username: u2, password_file: %s, admin: {username: a2, password: pa2}},
+		{url: "redis+sentinel://s1/m", username: u3, password_command: [printf, 'of the command\r\n'], sentinel: {password: ps}},
+		redis://r1]}}`, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := secretsOf(t, p, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := func(user, password string) connect.Credentials {
+		return connect.Credentials{Username: user, Password: connect.Secret(password)}
+	}
+	for i, want := range []connect.Secrets{
+		{},
+		{Login: login("u2", "of the file"), Admin: login("a2", "pa2")},
+		{Login: login("u3", "of the command"), Sentinel: login("", "ps")},
+		{Login: login("all", "of the profile")},
+	} {
+		if targets[i].Secrets != want {
+			t.Errorf("%s: not its own secrets", targets[i].URL())
+		}
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		if text := fmt.Sprintf(verb, targets) + fmt.Sprintf(verb, p); strings.Contains(text, "of the file") || strings.Contains(text, "of the profile") || strings.Contains(text, "pa2") {
+			t.Errorf("%s prints a secret", verb)
+		}
+	}
+}
+
+// The environment has one password for Redis: it is for the servers without one of their own.
+func TestTheEnvironmentComesBeforeTheProfileAndAfterTheTarget(t *testing.T) {
+	p, err := profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": "environment", "LOCKSCOPE_ZK_AUTH": "digest:u:a:b"}
+	targets, err := secretsOf(t, p, func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []connect.Secret{"environment", "own", "a:b"} {
+		if targets[i].Secrets.Login.Password != want {
+			t.Errorf("%s: another secret than that of the %s", targets[i].URL(), string(want))
+		}
+	}
+	env["LOCKSCOPE_ZK_AUTH"] = "sasl:u"
+	if _, err := secretsOf(t, p, func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), "digest:USER:PASSWORD") {
+		t.Errorf("a scheme that is not supported: %v", err)
+	}
+}
+
+func TestNoSecretIsTakenFromWhereOthersCanBeOrNothingIs(t *testing.T) {
+	for name, tt := range map[string]struct{ account, says string }{
+		"readable file":   {"password_file: " + secretFile(t, "x", 0o640), "chmod 600"},
+		"empty file":      {"password_file: " + secretFile(t, "\nx", 0o600), "no password"},
+		"no file":         {"password_file: /no/such/file", "no such file"},
+		"failing command": {"password_command: ['false']", "exit status 1"},
+		"no command":      {"password_command: [no-such-command]", "no-such-command"},
+		"silent command":  {"password_command: ['true']", "no password"},
+		"only a user":     {"username: u", "without a password"},
+	} {
+		p, err := profile(t, "profiles: {p: {targets: [redis://r1], "+tt.account+"}}")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := secretsOf(t, p, none); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", name, err, tt.says)
+		}
+	}
+}
+
+// A command that hangs, with a child that keeps its output open, ends with the time limit.
+func TestACommandForAPasswordIsStopped(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pid")
+	p := Profile{Targets: []Target{{URL: "redis://r1"}}, Account: Account{PasswordCommand: []string{"sh", "-c", "sleep 1000 2>/dev/null & echo $! >" + pids + "; wait"}}}
+	t.Cleanup(func() {
+		var pid int
+		if text, err := os.ReadFile(pids); err == nil {
+			_, _ = fmt.Sscan(string(text), &pid)
+		}
+		if child, err := os.FindProcess(pid); pid > 0 && err == nil {
+			_ = child.Kill() // it may not have come so far
+		}
+	})
+	targets, err := p.Parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.Secrets(t.Context(), none, 50*time.Millisecond, targets)
+	if err == nil || !strings.Contains(err.Error(), "--timeout") {
+		t.Errorf("%v, want a hint at --timeout", err)
+	}
+}
+
+// Programs that give passwords do not get those that we have, and one that several targets name is run once.
+func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
+	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:secret")
+	runs := filepath.Join(t.TempDir(), "runs")
+	p, err := profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c ^LOCKSCOPE_ || true"]}}`, runs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := secretsOf(t, p, none)
+	if err != nil || targets[1].Secrets.Login.Password != "0" {
+		t.Errorf("%v: %s variables of ours in its environment, want 0", err, string(targets[1].Secrets.Login.Password))
+	}
+	if text, err := os.ReadFile(runs); err != nil || string(text) != "x\n" {
+		t.Errorf("it was run %d times, want once (%v)", strings.Count(string(text), "x"), err)
+	}
+}
+
+// What would be given to nobody, and what is not clear, is refused instead of ignored.
+func TestCredentialsThatWouldBeIgnoredAreRefused(t *testing.T) {
+	for _, tt := range []struct{ profile, says string }{
+		{"{targets: [zk://z1], username: u, password: s}", "are for Redis"},
+		{"{targets: [{url: redis://r1, password: s}], username: u, password: s}", "are for Redis"},
+		{"{targets: [{url: redis://r1, sentinel: {password: s}}]}", "redis+sentinel"},
+		{"{targets: [{url: zk://z1, admin: {username: a, password: s}}]}", "no option admin="},
+		{"{targets: [{url: redis://r1, admin: {username: a, password: s}}]}", "no option admin="},
+		{"{targets: [{url: 'zk://z1?admin=http://z1:8080', admin: {password: s}}]}", "wants a username"},
+		{"{targets: [{url: zk://z1, password: s}]}", "wants a username"},
+		{"{targets: [{url: zk://z1, username: u}]}", "and a password"},
+		{"{targets: [{url: redis://r1, password: s, password_file: f}]}", "one of them"},
+		{"{targets: [redis://r1], password_file: f, password_command: [c]}", "one of them"},
+		{"{targets: [{url: redis://r1, password: s}, {url: redis://r1/1, password: other}]}", "other credentials"},
+		{"{targets: [{url: redis://r1, pasword: s}]}", "pasword"},
+		{"{targets: [{username: s}]}", "target"},
+	} {
+		if _, err := profile(t, "profiles: {p: "+tt.profile+"}"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.profile, err, tt.says)
+		}
+	}
+}
+
+func TestAConfigurationBelongsToItsOwner(t *testing.T) {
+	const plain, secret = "profiles: {p: {targets: [redis://r1]}}", "profiles: {p: {targets: [{url: redis://r1, password: s}]}}"
+	for _, tt := range []struct {
+		text string
+		mode os.FileMode
+		fine bool
+	}{
+		{plain, 0o644, true},
+		{plain, 0o664, false},
+		{plain, 0o646, false},
+		{secret, 0o600, true},
+		{secret, 0o640, false},
+		{secret, 0o604, false},
+	} {
+		if _, err := Load(secretFile(t, tt.text, tt.mode)); (err == nil) != tt.fine || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s, mode %04o: %v", tt.text, tt.mode, err)
+		}
+	}
+}

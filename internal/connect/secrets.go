@@ -1,0 +1,87 @@
+package connect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Secret is a password. No way of printing or encoding shows it; string(s) is its text.
+type Secret string
+
+const hidden = "[secret]"
+
+// Format prints a fixed word, whatever the verb.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
+
+// MarshalText encodes a fixed word.
+func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// Credentials are a user and a password. The zero value logs in nowhere.
+type Credentials struct {
+	Username string
+	Password Secret
+}
+
+// Secrets that a target's servers ask of a client. They come from the environment or a profile, never from a URL.
+type Secrets struct {
+	// Login is of Redis, where the user may be empty, or of ZooKeeper's digest scheme.
+	Login Credentials
+	// Sentinel is for the sentinels themselves, which may have users of their own.
+	Sentinel Credentials
+	// Admin is for the AdminServers of ZooKeeper, sent as HTTP Basic.
+	Admin Credentials
+}
+
+// The variables of the environment that hold secrets.
+const (
+	redisUser, redisPassword       = "LOCKSCOPE_REDIS_USERNAME", "LOCKSCOPE_REDIS_PASSWORD"
+	sentinelUser, sentinelPassword = "LOCKSCOPE_REDIS_SENTINEL_USERNAME", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD"
+	zooKeeperAuth                  = "LOCKSCOPE_ZK_AUTH"
+	adminUser, adminPassword       = "LOCKSCOPE_ZK_ADMIN_USERNAME", "LOCKSCOPE_ZK_ADMIN_PASSWORD"
+)
+
+// SecretVariables returns the names of the variables that SecretsFromEnvironment reads.
+func SecretVariables() []string {
+	return []string{redisUser, redisPassword, sentinelUser, sentinelPassword, zooKeeperAuth, adminUser, adminPassword}
+}
+
+// WithoutSecrets returns an environment of NAME=VALUE without the variables that hold our secrets: that of every program
+// which we start.
+func WithoutSecrets(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(SecretVariables(), name)
+	})
+}
+
+// SecretsFromEnvironment reads the variables for a service. It is an error wrapping ErrTarget when LOCKSCOPE_ZK_AUTH is
+// wanted and is not digest:USER:PASSWORD, the only scheme that is supported.
+func SecretsFromEnvironment(service Service, getenv func(string) string) (Secrets, error) {
+	if service != ZooKeeper {
+		return Secrets{
+			Login:    Credentials{getenv(redisUser), Secret(getenv(redisPassword))},
+			Sentinel: Credentials{getenv(sentinelUser), Secret(getenv(sentinelPassword))},
+		}, nil
+	}
+	s := Secrets{Admin: Credentials{getenv(adminUser), Secret(getenv(adminPassword))}}
+	auth := getenv(zooKeeperAuth)
+	if auth == "" {
+		return s, nil
+	}
+	credentials, scheme := strings.CutPrefix(auth, "digest:")
+	user, password, ok := strings.Cut(credentials, ":")
+	if !scheme || !ok || user == "" {
+		return s, fmt.Errorf("%w: %s is not usable (write digest:USER:PASSWORD)", ErrTarget, zooKeeperAuth)
+	}
+	s.Login = Credentials{user, Secret(password)}
+	return s, nil
+}
+
+// Digest is the auth of ZooKeeper's digest scheme, user:password; nil without credentials.
+func (c Credentials) Digest() []byte {
+	if c.Username == "" {
+		return nil
+	}
+	return []byte(c.Username + ":" + string(c.Password))
+}
