@@ -38,7 +38,7 @@ func (m *Model) content() string {
 		return page
 	}
 	box := m.top().View(m.dialogSize())
-	x, y := (m.width-lipgloss.Width(box))/2, (m.height-lipgloss.Height(box))/2
+	x, y := (m.width-lipgloss.Width(box))/2, (m.height-footLines-lipgloss.Height(box)+1)/2
 	return lipgloss.NewCompositor(lipgloss.NewLayer(page), lipgloss.NewLayer(box).X(max(0, x)).Y(max(0, y)).Z(1)).Render()
 }
 
@@ -53,36 +53,52 @@ func (m *Model) tooSmall() string {
 	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, words)
 }
 
-// head is the title bar, the backends that are in trouble, and a rule.
+// head is the title bar and a rule, in which the backends stand that are in trouble: nothing that happens moves the rows below.
 func (m *Model) head() []string {
-	lines := []string{m.titleBar()}
-	lines = append(lines, m.troubles()...)
-	return append(lines, m.rule())
+	if l := m.troubles(); l != nil {
+		return []string{m.titleBar(), m.inRule(l, "")}
+	}
+	return []string{m.titleBar(), m.rule()}
 }
 
 func (m *Model) rule() string {
 	return m.theme.Faint.Render(strings.Repeat(m.theme.Glyphs.Rule, m.width))
 }
 
-// foot is a rule, which says where in a long list the cursor is, the caption when there is one, and the keys.
+// inRule is a rule with words at its start, and others at its end.
+func (m *Model) inRule(words widget.Line, end string) string {
+	t, rule, tail := m.theme, m.theme.Glyphs.Rule, m.theme.Glyphs.Ellipsis
+	var last widget.Line
+	if end != "" {
+		last = widget.Line{{" " + end + " ", t.Muted}, {rule + rule, t.Faint}}
+	}
+	var l widget.Line
+	if len(words) > 0 {
+		l = append(l, words.Cut(max(1, m.width-last.Width()-2), tail)...).Add(t.Text, " ")
+	}
+	l = l.Add(t.Faint, strings.Repeat(rule, max(0, m.width-l.Width()-last.Width())))
+	return append(l, last...).Render(m.width, tail, nil)
+}
+
+// foot is a rule, the caption when there is one, and the keys. In the rule stands what has just happened, and where in a long
+// list the cursor is.
 func (m *Model) foot() []string {
 	lines := []string{m.footRule()}
 	return append(append(lines, m.captionLines()...), m.hints())
 }
 
 func (m *Model) footRule() string {
-	l, ok := m.front().(screen.Scrolling)
-	if !ok {
-		return m.rule()
+	where := ""
+	if l, ok := m.front().(screen.Scrolling); ok {
+		if at, of, rows := l.ScrollPosition(); of > rows {
+			where = fmt.Sprintf("%d of %d", at+1, of)
+		}
 	}
-	at, of, rows := l.ScrollPosition()
-	if of <= rows {
-		return m.rule()
+	words := m.lossLine()
+	if words == nil && m.flashText != "" {
+		words = widget.Line{{" " + m.theme.Glyphs.Breadcrumb + " ", m.theme.Warning}, {m.flashText, m.theme.Strong}}
 	}
-	t, rule := m.theme, m.theme.Glyphs.Rule
-	where := fmt.Sprintf(" %d of %d ", at+1, of)
-	left := max(0, m.width-len(where)-2)
-	return widget.Line{{strings.Repeat(rule, left), t.Faint}, {where, t.Muted}, {rule + rule, t.Faint}}.Render(m.width, "", nil)
+	return m.inRule(words, where)
 }
 
 // captionLines are the caption's title and text in at most two lines; always in two where scenes change, so that nothing jumps.
@@ -218,17 +234,9 @@ func (m *Model) cost(watches bool) widget.Line {
 	return widget.Line{{text + "  ", m.theme.Muted}}
 }
 
-// hints are the keys of the screen or dialog in front, as many as fit; a flash takes their place for a while, and a lock
-// that was lost until that is acknowledged.
+// hints are the keys of the screen or dialog in front, as many as fit.
 func (m *Model) hints() string {
 	t := m.theme
-	if l := m.lossLine(); l != nil {
-		return l.Render(m.width, t.Glyphs.Ellipsis, nil)
-	}
-	if m.flashText != "" {
-		l := widget.Line{{" " + t.Glyphs.Breadcrumb + " ", t.Warning}, {m.flashText, t.Strong}}
-		return l.Render(m.width, t.Glyphs.Ellipsis, nil)
-	}
 	if m.HasDialog() {
 		return screen.HintLine(t, m.top().Actions(), m.width).Render(m.width, t.Glyphs.Ellipsis, nil)
 	}

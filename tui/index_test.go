@@ -37,6 +37,7 @@ func TestEveryColumnSorts(t *testing.T) {
 		{"/locks/billing", red, "/locks/orders", "lock:cart:42"},
 		{red, "/locks/orders", "/locks/billing", "lock:cart:42"},
 		{"/locks/orders", "/locks/billing"},
+		{"/locks/orders", "/locks/billing"},
 		{"lock:cart:42", "lock:invoices", "lock:dark", "lock:left"},
 		{"lock:invoices", "/locks/orders", "lock:left", "lock:dark", "/locks/billing", red, "lock:cart:42", "/locks/nightly"},
 	} {
@@ -93,7 +94,8 @@ func TestHeaderIsMarkedAndSorts(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	m := model(t, Options{}, 100, 30, fixture.Everything())
+	now := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 100, 30, fixture.Everything())
 	press(m, "p")
 	want := []string{
 		"[redis:lock:]", "lock:invoices", "lock:left", "lock:dark", "[zk:/locks/]", "[redis:lock:cart:]",
@@ -116,6 +118,8 @@ func TestGroups(t *testing.T) {
 		t.Errorf("selected %q", got)
 	}
 	// The worst of a group changes; the cursor stays with its lock.
+	now = now.Add(time.Minute)
+	send(m, tickedMsg{m.ticking})
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Split().ID, fixture.Minority().ID, fixture.UnknownLock().ID}, fixture.Orders(), fixture.Readers(), fixture.FreeLock(), fixture.Thin(), fixture.Hostile())})
 	if diff := cmp.Diff([]string{"[zk:/locks/]", "/locks/orders", "/locks/billing", fixture.Hostile().ID.Path, "/locks/nightly", "[redis:lock:cart:]"}, listed(m)); diff != "" {
 		t.Error(diff)

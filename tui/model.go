@@ -342,8 +342,11 @@ func (m *Model) resize() {
 	}
 }
 
+// footLines are those below a dialog: what has just happened, and the keys.
+const footLines = 2
+
 // dialogSize leaves some of the screen in sight around a dialog.
-func (m *Model) dialogSize() (width, height int) { return m.width - 4, m.height - 2 }
+func (m *Model) dialogSize() (width, height int) { return m.width - 4, m.height - footLines }
 
 // pause freezes what is drawn, time included, or shows the newest again.
 func (m *Model) pause() tea.Cmd {

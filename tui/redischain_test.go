@@ -85,7 +85,7 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 	}
 	unseen := inspect.KeyLock(fixture.Id("redis:unseen"), []inspect.Vote{fixture.Vote(0, "x", 20*time.Second)}, fixture.Noon)
 	unseen.State, unseen.WaitersAtLeast = inspect.StateContended, 2
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, unseen}))
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, unseen}))
 	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
 }
 

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -33,33 +34,47 @@ func (m *Model) noteRecoveries(s *inspect.Snapshot) {
 	}
 }
 
-// troubles has a line for each backend that is not well, so that none hides another, or was not until a moment ago.
-func (m *Model) troubles() []string {
-	t := m.theme
-	var lines []string
-	put := func(style lipgloss.Style, glyph, what, why string) {
-		l := widget.Line{{" " + glyph + " " + what, style}, {"  " + why, t.Text}}
-		lines = append(lines, l.Render(m.width, t.Glyphs.Ellipsis, nil))
+// troubles are the backends that are not well, the worst first with its reason, or were not until a moment ago; nil: none.
+func (m *Model) troubles() widget.Line {
+	t, dot := m.theme, " "+m.theme.Glyphs.Dot+" "
+	var down, degraded, well []widget.Line
+	say := func(style lipgloss.Style, glyph, what, why string) widget.Line {
+		l := widget.Line{{glyph + " " + what, style}}
+		if why != "" {
+			l = l.Add(t.Text, "  "+why)
+		}
+		return l
 	}
 	if m.feedError != nil {
-		put(t.Warning, t.Glyphs.Warning, "no more updates:", describe.Printable(m.feedError.Error()))
+		down = append(down, say(t.Warning, t.Glyphs.Warning, "no more updates:", describe.Printable(m.feedError.Error())))
 	}
 	for _, b := range m.snapshot.Backends {
+		name := describe.Printable(b.Name)
 		switch b.State {
 		case inspect.Degraded:
-			put(t.Warning, t.Glyphs.Pending, describe.Printable(b.Name)+" degraded", describe.Trouble(b))
+			degraded = append(degraded, say(t.Warning, t.Glyphs.Pending, name+" degraded", describe.Trouble(b)))
 		case inspect.Down:
-			put(t.Critical, t.Glyphs.Critical, describe.Printable(b.Name)+" down", describe.Trouble(b))
+			down = append(down, say(t.Critical, t.Glyphs.Critical, name+" down", describe.Trouble(b)))
 		default:
 			if r, ok := m.recovered[b.Name]; ok && m.now.Sub(r.at) < recoveryShown {
-				put(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", describe.Printable(b.Name), r.from, r.at.Format(time.TimeOnly)), "")
+				well = append(well, say(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", name, r.from, r.at.Format(time.TimeOnly)), ""))
 			}
 		}
 	}
-	if most := 4; len(lines) > most {
-		rest := len(lines) - most + 1
-		lines = lines[:most-1]
-		put(t.Warning, t.Glyphs.Warning, fmt.Sprintf("%d more backends in trouble", rest), "")
+	all := slices.Concat(down, degraded, well)
+	if len(all) == 0 {
+		return nil
 	}
-	return lines
+	// The names of all come before the reasons of the first.
+	var rest widget.Line
+	for i, l := range all[1:] {
+		if more := append(append(rest[:len(rest):len(rest)], widget.Span{Text: dot, Style: t.Muted}), l[0]); more.Width() < m.width/2 {
+			rest = more
+			continue
+		}
+		rest = rest.Add(t.Warning, fmt.Sprintf("%s%d more (b)", dot, len(all)-1-i))
+		break
+	}
+	first := all[0].Cut(max(1, m.width-rest.Width()-4), t.Glyphs.Ellipsis)
+	return append(append(widget.Line{{" ", t.Text}}, first...), rest...)
 }

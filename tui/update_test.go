@@ -87,7 +87,8 @@ func TestWorstFirst(t *testing.T) {
 }
 
 func TestSelectionFollowsTheLock(t *testing.T) {
-	m := model(t, Options{}, 80, 24, fixture.Everything())
+	now := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 80, 24, fixture.Everything())
 	press(m, "j", "j", "j", "j")
 	unblocked := fixture.Readers()
 	unblocked.Waiters, unblocked.State = nil, inspect.StateHeld // billing sinks below others
@@ -95,6 +96,9 @@ func TestSelectionFollowsTheLock(t *testing.T) {
 	if s := locksOf(m); s.Current.Lock != unblocked.ID || s.Visible()[cursorOf(m)].Row.ID != unblocked.ID {
 		t.Errorf("selected %v at %d", s.Current, cursorOf(m))
 	}
+	wantText(t, m, "redis:lock:invoices is gone")
+	now = fixture.In(5 * time.Second)
+	send(m, tickedMsg{m.ticking})
 	if slices.Contains(listed(m), "lock:invoices") {
 		t.Error("a lock that is gone is still there")
 	}
@@ -321,13 +325,13 @@ func TestCells(t *testing.T) {
 		lock *inspect.Lock
 		want string
 	}{
-		{fixture.Orders(), "▲ zk:/locks/orders mutex curator worker-3 10.2.0.2:53122 13m58s ▇▇▇ 3 – stuck-holder"},
-		{fixture.Readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s ▇▇▇ 3 –"},
-		{fixture.FreeLock(), "· zk:/locks/nightly mutex – free – – –"},
-		{fixture.Thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ━━━━ 6.9s"},
-		{fixture.Split(), "✖ redis:lock:invoices redlock token split 2·2 – – ━━━━ 7.0s"},
-		{fixture.Minority(), "▲ redis:lock:left redlock token minority 1/5 – – ━━━━ 1m10s"},
-		{fixture.UnknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ━━━━ 1m10s"},
+		{fixture.Orders(), "▲ zk:/locks/orders mutex curator worker-3 10.2.0.2:53122 13m58s 13m40s ▇▇▇ 3 – stuck-holder"},
+		{fixture.Readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s 12s ▇▇▇ 3 –"},
+		{fixture.FreeLock(), "· zk:/locks/nightly mutex – free – – – –"},
+		{fixture.Thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – – ━━━━ 6.9s"},
+		{fixture.Split(), "✖ redis:lock:invoices redlock token split 2·2 – – – ━━━━ 7.0s"},
+		{fixture.Minority(), "▲ redis:lock:left redlock token minority 1/5 – – – ━━━━ 1m10s"},
+		{fixture.UnknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – – ━━━━ 1m10s"},
 	} {
 		row := ""
 		for line := range strings.Lines(content(m)) {

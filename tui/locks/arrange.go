@@ -31,10 +31,14 @@ type arranger struct {
 	// generation numbers what is made, so that a late one is dropped.
 	generation int
 	Busy       bool
-	cancel     context.CancelFunc
+	// asked: what is being made has an order or a filter that the user asked for.
+	asked  bool
+	cancel context.CancelFunc
 	// meanwhile are the locks that changed since what is being made was begun, as of arrangedAt.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
+	// settledAt is when rows last moved to other places.
+	settledAt time.Time
 }
 
 func newArranger(host screen.Context) arranger {
@@ -45,7 +49,7 @@ func newArranger(host screen.Context) arranger {
 // apply follows a new snapshot.
 func (a *arranger) apply(msg screen.SnapshotMsg) {
 	if msg.All || len(msg.Changed) > screen.AtOnce {
-		a.arrange()
+		a.review()
 		return
 	}
 	a.Index.update(a.Snapshot(), msg.Changed, a.Now())
@@ -56,8 +60,46 @@ func (a *arranger) apply(msg screen.SnapshotMsg) {
 	}
 }
 
-// arrange makes what is wanted, of all locks: at once where they are few.
+// review looks at all locks again, of which any may have changed. Where they are few their order stays until it is settled.
+func (a *arranger) review() {
+	if a.Busy || max(a.Snapshot().Len(), len(a.Index.Rows)) > screen.AtOnce {
+		a.make()
+		return
+	}
+	a.arrangedAt = a.Now()
+	ids := make([]inspect.ID, 0, a.Snapshot().Len())
+	for l := range a.Snapshot().Locks() {
+		ids = append(ids, l.ID)
+	}
+	for id := range a.Index.Rows {
+		if a.Snapshot().Lock(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	a.Index.update(a.Snapshot(), ids, a.Now())
+}
+
+// settle lets the rows that changed move to their places, if the last time was long enough ago or at once.
+func (a *arranger) settle(atOnce bool) {
+	switch {
+	case a.Busy || !atOnce && a.Now().Sub(a.settledAt) < settleEvery || a.Index.settled():
+		return
+	case len(a.Index.unsettled) > screen.AtOnce:
+		a.make()
+	default:
+		a.Index.settle()
+	}
+	a.settledAt = a.Now()
+}
+
+// arrange makes what the user wants, of all locks.
 func (a *arranger) arrange() {
+	a.asked = true
+	a.make()
+}
+
+// make arranges all locks anew: at once where they are few.
+func (a *arranger) make() {
 	a.generation++
 	a.arrangedAt = a.Now()
 	if a.cancel != nil {
@@ -66,7 +108,7 @@ func (a *arranger) arrange() {
 	}
 	snapshot, want, now := a.Snapshot(), a.Want, a.Now()
 	if a.Busy = snapshot.Len() > screen.AtOnce; !a.Busy {
-		a.Index = NewIndex(a.Life(), snapshot, want, now)
+		a.Index, a.asked, a.settledAt = NewIndex(a.Life(), snapshot, want, now), false, now
 		return
 	}
 	ctx, cancel := context.WithCancel(a.Life())
@@ -84,24 +126,24 @@ func (a *arranger) arranged(msg arrangedMsg) bool {
 	if msg.generation != a.generation {
 		return false
 	}
-	a.Index, a.Busy = msg.index, false
+	a.Index, a.Busy, a.asked, a.settledAt = msg.index, false, false, a.Now()
 	changed := make([]inspect.ID, 0, len(a.meanwhile))
 	for id := range a.meanwhile {
 		changed = append(changed, id)
 	}
 	a.Index.update(a.Snapshot(), changed, a.Now())
+	a.Index.settle()
 	return true
 }
 
-// aged arranges the locks again where the filter asks for times and these went by; false: there is nothing new yet.
-func (a *arranger) aged() bool {
+// aged looks at the locks again where the filter asks for times and these went by.
+func (a *arranger) aged() {
 	limit := agedFew
 	if a.Snapshot().Len() > screen.AtOnce {
 		limit = agedMany
 	}
 	if !a.Want.Filter.Timed || a.Busy || a.Now().Sub(a.arrangedAt) < limit {
-		return false
+		return
 	}
-	a.arrange()
-	return !a.Busy
+	a.review()
 }

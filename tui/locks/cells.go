@@ -2,6 +2,7 @@ package locks
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -111,10 +112,13 @@ func heldCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	if len(l.Holders) > 0 {
 		h := &l.Holders[0]
-		held := screen.Ages(c).Held(l, h)
+		held := c.ages().Held(l, h)
 		style := t.Text
 		if held.Over() {
 			style = t.Warning
+		}
+		if c.old && held.Known == describe.Exactly { // it may have gone on
+			held.Known = describe.AtLeast
 		}
 		switch held.Known {
 		case describe.Unbounded:
@@ -129,8 +133,23 @@ func heldCell(c cell) widget.Line {
 }
 
 func heldTime(c cell) (time.Duration, bool) {
-	return c.Snapshot().Age(c.lock, screen.HeldSince(c.lock), c.Now())
+	return c.Snapshot().Age(c.lock, screen.HeldSince(c.lock), c.now)
 }
+
+// waitCell is the age of the longest wait.
+func waitCell(c cell) widget.Line {
+	t := c.Theme()
+	switch d, ok := waitTime(c); {
+	case !ok && len(c.lock.Waiters)+c.lock.WaitersAtLeast > 0:
+		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+	case !ok:
+		return widget.Line{{t.Glyphs.Dash, t.Faint}}
+	default:
+		return widget.Line{{describe.Age(d), t.Text}}
+	}
+}
+
+func waitTime(c cell) (time.Duration, bool) { return c.ages().LongestWait(c.lock) }
 
 // queueCell counts the waiters, a lower bound when more wait unseen, behind a bar as far as there is room for it.
 func queueCell(c cell) widget.Line {
@@ -142,6 +161,9 @@ func queueCell(c cell) widget.Line {
 	count := fmt.Sprintf(" %d", n)
 	if l.WaitersAtLeast > 0 {
 		count = " " + t.Glyphs.AtLeast + count[1:]
+	}
+	if c.room < queueWidth {
+		return widget.Line{{strings.TrimSpace(count), t.Text}}
 	}
 	room := min(queueBar, queueWidth-ansi.StringWidth(count))
 	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {count, t.Text}}
@@ -168,5 +190,5 @@ func ttlCell(c cell) widget.Line {
 
 func ttlTime(c cell) (time.Duration, bool) {
 	at := screen.Expiry(c.lock)
-	return at.Sub(c.Now()), !at.IsZero()
+	return at.Sub(c.now), !at.IsZero()
 }

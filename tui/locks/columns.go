@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -36,15 +37,33 @@ type cell struct {
 	group string
 	// room for the cell, in cells.
 	room int
+	// now is the time by which ages are told: the drawn time or, with old, that of the last reading before the backend was lost.
+	now time.Time
+	old bool
+}
+
+func cellOf(host screen.Context, l *inspect.Lock) cell {
+	c := cell{Context: host, lock: l, now: host.Now()}
+	if b := host.Snapshot().Backend(l.ID.Backend); b != nil && b.State == inspect.Down && !l.ReadAt.IsZero() {
+		c.now, c.old = l.AsOf(b, c.now), true
+	}
+	return c
+}
+
+// ages words ages as of the cell's time.
+func (c cell) ages() describe.View {
+	v := screen.Ages(c)
+	v.Now = c.now
+	return v
 }
 
 var (
 	byName = &column{
-		Column: widget.Column{Title: "LOCK", Middle: true, Width: 19, Grow: 5, Most: 60}, wider: []step{{84, 20}}, cell: lockCell,
+		Column: widget.Column{Title: "LOCK", Middle: true, Width: 19, Grow: 4, Most: 60}, wider: []step{{96, 20}}, cell: lockCell,
 		order: "name", key: func(*inspect.Lock) key { return key{} },
 	}
 	byKind = &column{
-		Column: widget.Column{Title: "KIND", Width: 9, From: 108}, cell: kindCell,
+		Column: widget.Column{Title: "KIND", Width: 9, From: 109}, cell: kindCell,
 		order: "kind", key: func(l *inspect.Lock) key { return key{text: string(l.Kind)} },
 	}
 	byLibrary = &column{
@@ -52,7 +71,7 @@ var (
 		order: "library", key: func(l *inspect.Lock) key { return key{Missing: l.Recipe == "", text: l.Recipe} },
 	}
 	byHolder = &column{
-		Column: widget.Column{Title: "HOLDER", Middle: true, Width: 14, Grow: 4, Most: 44}, cell: holderCell,
+		Column: widget.Column{Title: "HOLDER", Middle: true, Width: 14, Grow: 6, Most: 44}, cell: holderCell,
 		order: "holder", key: func(l *inspect.Lock) key {
 			if len(l.Holders) == 0 {
 				return key{Missing: true, text: string(l.State)}
@@ -68,33 +87,60 @@ var (
 		},
 	}
 	byQueue = &column{
-		Column: widget.Column{Title: "QUEUE", Width: queueWidth}, cell: queueCell,
+		Column: widget.Column{Title: "QUEUE", Width: 5}, wider: []step{{96, queueWidth}}, cell: queueCell,
 		order: "longest queue", descends: true, key: func(l *inspect.Lock) key {
 			n := len(l.Waiters) + l.WaitersAtLeast
 			return key{Missing: n == 0, numbers: [3]int64{-int64(n), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
 		},
 	}
+	byWait = &column{
+		Column: widget.Column{Title: "WAIT", Width: 6, Right: true}, cell: waitCell, time: waitTime,
+		order: "waited longest", descends: true, key: func(l *inspect.Lock) key {
+			oldest := describe.OldestWaiter(l)
+			return key{Missing: oldest.IsZero(), numbers: [3]int64{screen.Instant(oldest)}}
+		},
+	}
 	byTTL = &column{
-		Column: widget.Column{Title: "TTL", Width: 6, Right: true}, wider: []step{{96, gaugeTTL}}, cell: ttlCell, time: ttlTime,
+		Column: widget.Column{Title: "TTL", Width: 6, Right: true, From: 88}, wider: []step{{102, gaugeTTL}}, cell: ttlCell, time: ttlTime,
 		order: "expires first", key: func(l *inspect.Lock) key {
 			at := screen.Expiry(l)
 			return key{Missing: at.IsZero(), numbers: [3]int64{screen.Instant(at)}}
 		},
 	}
 	byWorst = &column{ // the longest name of a finding takes 20 cells
-		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24}, wider: []step{{84, 19}, {96, 20}}, cell: findingCell,
+		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24}, wider: []step{{80, 19}, {93, 20}}, cell: findingCell,
 		order: "worst, longest wait", descends: true, key: func(l *inspect.Lock) key {
-			return key{numbers: [3]int64{-int64(describe.LevelOf(l)), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
+			return key{numbers: [3]int64{-int64(describe.LevelOf(l)), period(describe.OldestWaiter(l)), period(screen.HeldSince(l))}}
 		},
 	}
 )
 
+// period is a time as the default order compares it, with the unknown last: locks that change hands every few seconds keep
+// their order among each other, by name.
+func period(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano() / int64(30*time.Second)
+}
+
 // allColumns are all columns, from left to right. A finding says more than a gauge, a kind or a library, which go first in a
 // narrow window.
-var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byQueue, byTTL, byWorst}
+var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst}
 
-// layout returns the columns of a table of some width, and the widths that they get there; 0: not shown.
-func layout(width int) ([]widget.Column, []int) {
+// needs are the widths that names and holders need, the largest since the table was last arranged; 0: not known.
+type needs struct{ name, holder int }
+
+// grow takes a lock's cells into account.
+func (n *needs) grow(of cell) {
+	of.room = widget.Never
+	n.name = max(n.name, lockCell(of).Width())
+	n.holder = max(n.holder, holderCell(of).Width())
+}
+
+// layout returns the columns of a table of some width, and the widths that they get there; 0: not shown. A name that needs
+// less than its column has leaves the rest to the holder, and the other way round.
+func layout(width int, need needs) ([]widget.Column, []int) {
 	list := make([]widget.Column, len(allColumns))
 	for i, c := range allColumns {
 		list[i] = c.Column
@@ -102,6 +148,12 @@ func layout(width int) ([]widget.Column, []int) {
 			if width >= s.table {
 				list[i].Width = s.width
 			}
+		}
+		switch c {
+		case byName:
+			list[i].Fit(need.name)
+		case byHolder:
+			list[i].Fit(need.holder)
 		}
 	}
 	return list, widget.Lay(list, width)

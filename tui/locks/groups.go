@@ -23,6 +23,10 @@ type lockGroup struct {
 	// ranks counts the rows of each rank.
 	ranks     [describe.LevelCritical + 1]int
 	contended int
+	// placed is the worst rank by which it stands, until the rows are settled.
+	placed describe.Level
+	// late: it came after the rows were settled, and stands last until they are again.
+	late bool
 }
 
 // worst is the worst rank in the group.
@@ -37,6 +41,9 @@ func (g *lockGroup) worst() describe.Level {
 
 // count takes a row into account, by 1 or, when it goes, -1.
 func (g *lockGroup) count(r *row, by int) {
+	if !r.shown {
+		return
+	}
 	g.ranks[r.rank] += by
 	if r.contended {
 		g.contended += by
@@ -45,8 +52,11 @@ func (g *lockGroup) count(r *row, by int) {
 
 // compareGroups orders groups: the worst first, or by name in an order by name.
 func (o order) compareGroups(a, b *lockGroup) int {
+	if a.late != b.late {
+		return last(a.late)
+	}
 	if o.column() != byName {
-		if c := cmp.Compare(b.worst(), a.worst()); c != 0 {
+		if c := cmp.Compare(b.placed, a.placed); c != 0 {
 			return c
 		}
 	}

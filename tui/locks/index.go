@@ -20,12 +20,14 @@ type arrangement struct {
 // row is a lock in the table. It is replaced, never changed.
 // It does not keep the lock itself: what is drawn is the snapshot's, and no old one stays in memory.
 type row struct {
-	ID        inspect.ID
-	rank      describe.Level
-	Key       key
+	ID   inspect.ID
+	rank describe.Level
+	// Key is the one by which it stands, until the rows are settled; next is what it is by now.
+	Key, next key
 	contended bool
-	// shown: the filter lets it through.
-	shown bool
+	// shown: the filter lets it through. placed: it has a line. gone: there is no such lock any more. A row that is not to have
+	// its line any more keeps it until the rows are settled.
+	shown, placed, gone bool
 }
 
 // Index keeps all locks in an arrangement. A change costs as much as there are changes, whatever the number of locks.
@@ -37,19 +39,30 @@ type Index struct {
 	groups map[Prefix]*lockGroup
 	list   *sorted[*lockGroup]
 	Shown  int
+	// unsettled are the rows that stand where they did before they changed, and those that came last. gone are those of
+	// locks that are no more.
+	unsettled map[inspect.ID]struct{}
+	gone      map[inspect.ID]*row
+	// held stands at the line heldAt, whatever the order and the filter; nil: none does. It is not in flat.
+	held   *row
+	heldAt int
 	// Counts over all rows, shown or not.
 	Contended, critical, Warnings int
 }
 
 // NewIndex arranges all locks of a snapshot. It takes a while for very many, and ends early with its context.
 func NewIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.Time) *Index {
-	x := &Index{arrangement: a, Rows: make(map[inspect.ID]*row, s.Len()), groups: make(map[Prefix]*lockGroup)}
+	x := &Index{
+		arrangement: a, Rows: make(map[inspect.ID]*row, s.Len()), groups: make(map[Prefix]*lockGroup),
+		unsettled: make(map[inspect.ID]struct{}), gone: make(map[inspect.ID]*row),
+	}
 	var shown []*row
 	for l := range s.Locks() {
 		if ctx.Err() != nil {
 			break
 		}
 		r := x.row(screen.FilterSubject{Lock: l, Snapshot: s, Now: now})
+		r.placed = r.shown
 		x.Rows[l.ID] = r
 		x.count(r, 1)
 		if r.shown {
@@ -73,6 +86,7 @@ func NewIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.
 		for _, r := range rows {
 			g.count(r, 1)
 		}
+		g.placed = g.worst()
 		x.groups[p] = g
 		groups = append(groups, g)
 	}
@@ -82,34 +96,78 @@ func NewIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.
 }
 
 func (x *Index) row(p screen.FilterSubject) *row {
+	k := x.Order.column().key(p.Lock)
 	return &row{
-		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: x.Order.column().key(p.Lock),
+		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: k, next: k,
 		contended: len(p.Waiters)+p.WaitersAtLeast > 0, shown: x.Filter.Match(p),
 	}
 }
 
-// update takes over the locks that changed.
+// update takes over the locks that changed. No line moves: a row that changed stays where it is, also when its lock is gone,
+// and one that is new comes last, until the rows are settled.
 func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time) {
 	for _, id := range changed {
-		if old := x.Rows[id]; old != nil {
-			x.count(old, -1)
-			x.remove(old)
-			delete(x.Rows, id)
+		before := x.at(id)
+		if before != nil && !before.gone {
+			x.count(before, -1)
 		}
+		delete(x.Rows, id)
+		delete(x.gone, id)
+		delete(x.unsettled, id)
 		if l := s.Lock(id); l != nil {
 			r := x.row(screen.FilterSubject{Lock: l, Snapshot: s, Now: now})
 			x.Rows[id] = r
 			x.count(r, 1)
-			x.insert(r)
+			x.keepLine(before, r)
+		} else if before != nil && before.placed {
+			r := *before
+			r.shown, r.gone = false, true
+			x.gone[id] = &r
+			x.keepLine(before, &r)
 		}
 	}
 }
 
-func (x *Index) insert(r *row) {
-	if !r.shown {
-		return
+// at is a lock's row, also that of one that is gone; nil: none.
+func (x *Index) at(id inspect.ID) *row {
+	if r := x.Rows[id]; r != nil {
+		return r
 	}
-	x.Shown++
+	return x.gone[id]
+}
+
+// keepLine puts a row where it was before it changed, or at the end where it had no line.
+func (x *Index) keepLine(before, r *row) {
+	switch {
+	case before != nil && before.placed:
+		r.Key, r.placed = before.Key, true
+		x.replace(before, r)
+	case r.shown:
+		r.Key, r.placed = key{late: true}, true
+		x.place(r)
+	}
+	if r.placed && (!r.shown || r.Key != r.next) {
+		x.unsettled[r.ID] = struct{}{}
+	}
+}
+
+// replace puts a row in the place of another with the same key.
+func (x *Index) replace(before, r *row) {
+	switch {
+	case x.held == before:
+		x.held = r
+	case !x.Grouped:
+		x.flat.insert(r)
+	default:
+		g := x.groups[prefixOf(r.ID)]
+		g.count(before, -1)
+		g.rows.insert(r)
+		g.count(r, 1)
+	}
+}
+
+// place gives a row a line.
+func (x *Index) place(r *row) {
 	if !x.Grouped {
 		x.flat.insert(r)
 		return
@@ -117,37 +175,34 @@ func (x *Index) insert(r *row) {
 	p := prefixOf(r.ID)
 	g := x.groups[p]
 	if g == nil {
-		g = &lockGroup{Prefix: p, rows: newSorted(x.Order.compare, nil)}
+		g = &lockGroup{Prefix: p, rows: newSorted(x.Order.compare, nil), late: r.Key.late}
 		x.groups[p] = g
-	} else {
-		x.list.remove(g) // its place depends on what it counts
+		x.list.insert(g)
 	}
 	g.rows.insert(r)
 	g.count(r, 1)
-	x.list.insert(g)
 }
 
+// remove takes a row's line away.
 func (x *Index) remove(r *row) {
-	if !r.shown {
-		return
-	}
-	x.Shown--
 	if !x.Grouped {
 		x.flat.remove(r)
 		return
 	}
 	g := x.groups[prefixOf(r.ID)]
-	x.list.remove(g)
 	g.rows.remove(r)
 	g.count(r, -1)
 	if g.rows.count == 0 {
+		x.list.remove(g)
 		delete(x.groups, g.Prefix)
-		return
 	}
-	x.list.insert(g)
 }
 
+// count takes a row into account, by 1 or, when it goes, -1.
 func (x *Index) count(r *row, by int) {
+	if r.shown {
+		x.Shown += by
+	}
 	if r.contended {
 		x.Contended += by
 	}

@@ -46,6 +46,7 @@ func TestIndexUpdatesAsItIsMade(t *testing.T) {
 			x := updated[i]
 			x.update(s, []inspect.ID{id}, fixture.Noon)
 			if step%10 == 0 {
+				x.settle()
 				sameIndex(t, fmt.Sprintf("%v step %d", a.Order, step), x, NewIndex(t.Context(), s, a, fixture.Noon), opened)
 			}
 		}

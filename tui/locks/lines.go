@@ -29,6 +29,9 @@ func (e tableLine) Selection() Selection {
 
 // Lines is the number of lines, with these groups open.
 func (x *Index) Lines(open map[Prefix]bool) int {
+	if !x.Grouped && x.held != nil {
+		return x.flat.count + 1
+	}
 	if !x.Grouped {
 		return x.flat.count
 	}
@@ -45,7 +48,7 @@ func (x *Index) Lines(open map[Prefix]bool) int {
 func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 	var out []tableLine
 	if !x.Grouped {
-		for _, r := range x.flat.slice(from, n) {
+		for _, r := range x.rowsFrom(from, n) {
 			out = append(out, tableLine{Row: r})
 		}
 		return out
@@ -74,14 +77,20 @@ func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 
 // Line is a thing's line, from 0; that of its group where that is closed, -1 when it is not shown.
 func (x *Index) Line(open map[Prefix]bool, t Selection) int {
-	r := x.Rows[t.Lock]
+	r, held := x.at(t.Lock), x.heldLine()
 	switch {
-	case t.Lock != (inspect.ID{}) && (r == nil || !r.shown):
+	case held >= 0 && x.held.ID == t.Lock:
+		return held
+	case t.Lock != (inspect.ID{}) && (r == nil || !r.placed):
 		return -1
 	case !x.Grouped && r == nil:
 		return -1
 	case !x.Grouped:
-		return x.flat.place(r)
+		at := x.flat.place(r)
+		if held >= 0 && at >= held {
+			at++
+		}
+		return at
 	case r == nil:
 		return x.head(open, t.group)
 	}

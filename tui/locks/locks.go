@@ -24,12 +24,15 @@ type Screen struct {
 	Current Selection
 	// moved: somebody chose; until then the first line stays selected.
 	moved bool
+	// sought was selected before a filter was typed: the cursor comes back to it where it is shown.
+	sought Selection
 	// Opened are the groups whose locks are shown.
 	Opened map[Prefix]bool
 	// inBeside: the keys move in the chain beside the table.
 	inBeside   bool
 	input      screen.FilterInput
 	beside     *chain.Pane
+	needs      needs
 	cachedRows map[inspect.ID]cachedRow
 }
 
@@ -39,18 +42,22 @@ func New(host screen.Context) screen.Screen {
 		cachedRows: make(map[inspect.ID]cachedRow),
 	}
 	s.input.Move, s.input.Changed = s.move, s.filtered
-	s.input.Chosen = func() { s.moved = s.moved || s.input.Text() != "" && s.Current != (Selection{}) } // it stays selected
+	s.input.Chosen = func() { // it stays selected
+		if s.input.Text() != "" && s.Current != (Selection{}) {
+			s.moved, s.sought = true, Selection{}
+		}
+	}
 	return s
 }
 
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.changed(missed)
-	if r := s.Index.Rows[p.Lock]; r != nil && r.shown {
+	if r := s.Index.Rows[p.Lock]; r != nil && r.placed {
 		s.Current, s.moved = Selection{Lock: p.Lock}, true
 		if s.Want.Grouped {
 			s.Opened[prefixOf(p.Lock)] = true
 		}
-		s.follow()
+		s.seek()
 	}
 	return nil
 }
@@ -58,6 +65,9 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 // changed brings the table up to date.
 func (s *Screen) changed(msg screen.SnapshotMsg) {
 	s.apply(msg)
+	s.follow()
+	_, scanning := screen.Scanned(s)
+	s.settle(scanning && !s.moved)
 	s.follow()
 }
 
@@ -67,13 +77,33 @@ func (s *Screen) Title() string { return string(screen.Locks) }
 
 // SetSize lays the screen out and draws it, as everything is by now.
 func (s *Screen) SetSize(width, height int) {
+	if width != s.width {
+		s.needs = needs{}
+	}
 	s.width, s.height = width, height
 	s.table.To(s.table.At, s.Index.Lines(s.Opened), s.rows())
 	if s.wide() {
 		s.showBeside()
 		s.beside.SetSize(width-s.tableWidth()-3, height-1)
 	}
+	s.measure()
 	s.drawn = s.draw()
+}
+
+// measure finds out how much room the locks in sight need.
+func (s *Screen) measure() {
+	for _, e := range s.Visible() {
+		if e.Row == nil {
+			continue
+		}
+		if l := s.Snapshot().Lock(e.Row.ID); l != nil {
+			of := cellOf(s, l)
+			if e.inside {
+				of.group = prefixOf(l.ID).Path
+			}
+			s.needs.grow(of)
+		}
+	}
 }
 
 func (s *Screen) wide() bool { return s.width >= screen.BesideWidth }
@@ -101,13 +131,17 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.beside.Hide()
 		clear(s.cachedRows)
 	case arrangedMsg:
-		if s.arranged(msg) {
+		switch asked := s.asked; {
+		case !s.arranged(msg):
+		case asked:
+			s.seek()
+		default:
 			s.follow()
 		}
 	case screen.TickMsg:
-		if s.aged() {
-			s.follow()
-		}
+		s.aged()
+		s.settle(false)
+		s.follow()
 	case tea.MouseWheelMsg:
 		s.move(screen.Wheel(msg))
 	case tea.MouseClickMsg:
@@ -134,10 +168,26 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// follow finds the selected thing again after the lines changed; when it is gone the cursor stays where it was.
+// follow keeps the selected thing under the cursor, at the line of the window where it is, after the locks changed. A lock
+// stays there also when it is gone: a key that is pressed now was meant for it.
 func (s *Screen) follow() {
-	if s.moved {
-		if at := s.Index.Line(s.Opened, s.Current); at >= 0 {
+	at := s.Index.Line(s.Opened, s.Current)
+	switch {
+	case !s.moved || at == s.table.At:
+	case !s.Want.Grouped:
+		s.Index.hold(s.Current.Lock, s.table.At)
+	case at >= 0:
+		s.table.Top += at - s.table.At
+		s.table.At = at
+	}
+	s.moveTo(s.table.At)
+}
+
+// seek goes to the selected thing, wherever it stands after the user changed the arrangement.
+func (s *Screen) seek() {
+	s.needs = needs{}
+	for _, wanted := range []Selection{s.Current, s.sought} { // the last one counts
+		if at := s.Index.Line(s.Opened, wanted); s.moved && at >= 0 && wanted != (Selection{}) {
 			s.table.At = at
 		}
 	}
@@ -149,7 +199,7 @@ func (s *Screen) move(by int) {
 		s.beside.Move(by)
 		return
 	}
-	s.moved = true
+	s.moved, s.sought = true, Selection{}
 	s.moveTo(s.table.At + by)
 }
 
@@ -182,7 +232,7 @@ func (s *Screen) enter() {
 			s.Opened[p] = true
 		}
 		s.moved = true
-		s.follow()
+		s.seek()
 		return
 	}
 	if s.Current.Lock != (inspect.ID{}) {
@@ -198,7 +248,7 @@ func (s *Screen) closeGroup() {
 	}
 	delete(s.Opened, p)
 	s.Current, s.moved = Selection{group: p}, true
-	s.follow()
+	s.seek()
 }
 
 func (s *Screen) group() {
@@ -208,7 +258,7 @@ func (s *Screen) group() {
 		s.Opened[prefixOf(s.Current.Lock)] = true // the selected lock stays in sight
 	}
 	s.arrange()
-	s.follow()
+	s.seek()
 }
 
 // nextSorting sorts by the next column that is shown.
@@ -223,7 +273,7 @@ func (s *Screen) nextSorting() {
 	}
 	s.Want.Order = order{by: allColumns[at]}
 	s.arrange()
-	s.follow()
+	s.seek()
 }
 
 // sortBy sorts by a column, or the other way round where it is sorted by that already.
@@ -231,7 +281,7 @@ func (s *Screen) sortBy(by *column) {
 	o := s.Want.Order
 	s.Want.Order = order{by: by, reversed: o.column() == by && !o.reversed}
 	s.arrange()
-	s.follow()
+	s.seek()
 }
 
 func (s *Screen) Actions() []screen.Action {
@@ -282,9 +332,15 @@ func (s *Screen) copy() tea.Cmd { return screen.CopyMenu(s, s.Snapshot().Lock(s.
 
 // filtered takes over what the filter's line says now.
 func (s *Screen) filtered() {
+	if s.sought == (Selection{}) {
+		s.sought = s.Current
+	}
 	s.Want.Filter = s.input.Filter
 	s.arrange()
-	s.follow()
+	s.seek()
+	if s.input.Text() == "" {
+		s.sought = Selection{}
+	}
 }
 
 // Input is the filter of the list.
@@ -308,7 +364,7 @@ func (s *Screen) NeedsFastTick() bool {
 		if e.Row == nil {
 			continue
 		}
-		if l := s.Snapshot().Lock(e.Row.ID); l != nil && inTenths(cell{Context: s, lock: l}) {
+		if l := s.Snapshot().Lock(e.Row.ID); l != nil && inTenths(cellOf(s, l)) {
 			return true
 		}
 	}

@@ -138,7 +138,7 @@ func (s *Screen) emptyWords() (text, more string) {
 
 // columns are those of the table, the one that it is sorted by marked, and their widths.
 func (s *Screen) columns() ([]widget.Column, []int) {
-	list, widths := layout(s.tableWidth() - widget.Margin - 1)
+	list, widths := layout(s.tableWidth()-widget.Margin-1, s.needs)
 	o := s.Want.Order
 	mark := s.Theme().Glyphs.Up
 	if o.column().descends != o.reversed {
@@ -176,6 +176,7 @@ type rowInputs struct {
 	backend                 *inspect.Backend
 	now                     time.Time
 	width                   int
+	needs                   needs
 	selected, inside, fresh bool
 }
 
@@ -186,7 +187,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	if l == nil { // until the locks are arranged anew
 		return s.goneRow(e.Row.ID, width, selected)
 	}
-	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, selected, e.inside, s.highlight(l) != nil}
+	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, s.justGranted(l)}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
 	}
@@ -210,27 +211,39 @@ func (s *Screen) goneRow(id inspect.ID, width int, selected bool) string {
 
 func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	t, width := s.Theme(), in.width
-	of := cell{Context: s, lock: lock}
+	of := cellOf(s, lock)
 	if in.inside {
 		of.group = prefixOf(lock.ID).Path
 	}
-	list, widths := layout(width - widget.Margin - 1)
-	l := widget.Line{{" ", t.Text}, screen.Sign(t, lock), {" ", t.Text}}
-	over := s.highlight(lock)
+	list, widths := layout(width-widget.Margin-1, s.needs)
+	l := widget.Line{{" ", t.Text}, rowSign(of), {" ", t.Text}}
+	cells := drawCells(of, widths)
+	if in.fresh {
+		cells[slices.Index(allColumns, byHolder)].Restyle(t.Fresh)
+	}
+	if of.old {
+		for _, c := range cells {
+			c.Restyle(func(lipgloss.Style) lipgloss.Style { return t.Unknown })
+		}
+	}
+	var over func(lipgloss.Style) lipgloss.Style
 	if in.selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 		over = t.Selected
 	}
-	l = append(l, widget.Join(list, widths, drawCells(of, widths), t.Glyphs.Ellipsis)...)
+	l = append(l, widget.Join(list, widths, cells, t.Glyphs.Ellipsis)...)
 	return l.Render(width, t.Glyphs.Ellipsis, over)
 }
 
-// highlight makes a row stand out whose lock has just changed hands.
-func (s *Screen) highlight(l *inspect.Lock) func(lipgloss.Style) lipgloss.Style {
-	for i := range l.Holders {
-		if s.JustGranted(l.ID, l.Holders[i].Name) {
-			return s.Theme().Fresh
-		}
+// rowSign is the glyph of a lock's state; of a reading from before its backend was lost nothing is known to hold any more.
+func rowSign(c cell) widget.Span {
+	if c.old {
+		return widget.Span{c.Theme().Glyphs.Unknown, c.Theme().Unknown}
 	}
-	return nil
+	return screen.Sign(c.Theme(), c.lock)
+}
+
+// justGranted reports whether a lock has just changed hands.
+func (s *Screen) justGranted(l *inspect.Lock) bool {
+	return slices.ContainsFunc(l.Holders, func(c inspect.Contender) bool { return s.JustGranted(l.ID, c.Name) })
 }

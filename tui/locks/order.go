@@ -25,6 +25,8 @@ func (o order) String() string {
 type key struct {
 	// Missing: the lock has nothing in that column. It comes last either way.
 	Missing bool
+	// late: its row is new, and stands last until the rows are settled.
+	late    bool
 	numbers [3]int64
 	text    string
 }
@@ -40,11 +42,11 @@ func (k key) compare(other key) int {
 
 // compare orders rows.
 func (o order) compare(a, b *row) int {
+	if a.Key.late != b.Key.late {
+		return last(a.Key.late)
+	}
 	if a.Key.Missing != b.Key.Missing {
-		if a.Key.Missing {
-			return 1
-		}
-		return -1
+		return last(a.Key.Missing)
 	}
 	c := a.Key.compare(b.Key)
 	if o.reversed && !a.Key.Missing {
@@ -57,4 +59,12 @@ func (o order) compare(a, b *row) int {
 		c = -c
 	}
 	return c
+}
+
+// last compares two of which the first, or else the second, comes last.
+func last(first bool) int {
+	if first {
+		return 1
+	}
+	return -1
 }

@@ -23,7 +23,8 @@ type Context interface {
 	Now() time.Time
 	Paused() bool
 	Clock() time.Time
-	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago.
+	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago, after it had
+	// not changed hands for a while.
 	Grants(id inspect.ID) []Grant
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
 	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and at is

@@ -14,6 +14,9 @@ const (
 	grantsKept = 24
 	// FreshFor is the time for which a lock that changed hands stands out.
 	FreshFor = 1500 * time.Millisecond
+	// quietFor is the least time between two grants of a lock of which the second stands out: that one which always changes
+	// hands does so again is no news.
+	quietFor = 10 * time.Second
 )
 
 // Grant is one time that somebody got a lock while we looked.
@@ -145,9 +148,12 @@ func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exac
 // Fresh reports whether some lock has just changed hands.
 func (h *History) Fresh(now time.Time) bool { return now.Sub(h.newest) < FreshFor }
 
-// FreshGrant reports whether this contender has just got the lock.
+// FreshGrant reports whether this contender has just got the lock, after that had not changed hands for a while.
 func (h *History) FreshGrant(id inspect.ID, name inspect.Untrusted, now time.Time) bool {
-	for _, g := range h.grants[id] {
+	for i, g := range h.grants[id] {
+		if i > 0 && g.Seen.Sub(h.grants[id][i-1].Seen) < quietFor {
+			continue
+		}
 		if g.Name == name && now.Sub(g.Seen) < FreshFor {
 			return true
 		}

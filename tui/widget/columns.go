@@ -16,6 +16,18 @@ type Column struct {
 	From int
 }
 
+// sortMark is what a title needs beside its word where the table is sorted by it.
+const sortMark = 2
+
+// Fit takes no more room than the cells need, if that is known (not 0).
+func (c *Column) Fit(need int) {
+	if need == 0 {
+		return
+	}
+	need = max(need, len(c.Title)+sortMark)
+	c.Width, c.Most = min(c.Width, need), min(c.Most, need)
+}
+
 // Never is the width from which a column is shown that is not.
 const Never = 1 << 30
 

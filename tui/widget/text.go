@@ -232,6 +232,13 @@ func WrapCommand(command string, width int) []string {
 	return lines
 }
 
+// Restyle changes the styles of a line.
+func (l Line) Restyle(style func(lipgloss.Style) lipgloss.Style) {
+	for i := range l {
+		l[i].Style = style(l[i].Style)
+	}
+}
+
 // Over changes the styles of a line that is filled up to width cells.
 func (l Line) Over(width int, style func(lipgloss.Style) lipgloss.Style) Line {
 	if style == nil {
