@@ -44,8 +44,8 @@ func (l *Lock) within() (most time.Duration) {
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 
-// mostUnseen is the longest time between the last sight of a key and its expiry for its end to be taken for that.
-const mostUnseen = 500 * time.Millisecond
+// MostUnseen is the longest time between the last sight of a key and its expiry for its end to be taken for that.
+const MostUnseen = 500 * time.Millisecond
 
 // compare reports what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
 // Nothing can be concluded from a version in which the lock could not be looked at; the caller compares the ones around
@@ -152,7 +152,7 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	case v.sessionEnded != nil && v.sessionEnded(h):
 		return EventExpired
 	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-expirySlack)):
-		if v.lastSight(was, h.ExpiresAt).Before(h.ExpiresAt.Add(-mostUnseen)) {
+		if !v.unseenSince.IsZero() && v.unseenSince.Before(h.ExpiresAt.Add(-MostUnseen)) {
 			return EventEnded // it may have been released before
 		}
 		return EventExpired
@@ -163,18 +163,6 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	default:
 		return EventReleased
 	}
-}
-
-// lastSight is up to when a lock is known to have been as it was, of which the expiry has passed: that no change was reported counts
-// only where it was looked at in time, so that neither the servers nor we stood still.
-func (v *view) lastSight(was *Lock, expiry time.Time) time.Time {
-	switch {
-	case !v.unseenSince.IsZero():
-		return v.unseenSince
-	case was.Masters != nil && v.at.After(expiry.Add(mostUnseen)):
-		return was.agreedAt()
-	}
-	return expiry
 }
 
 // restartedWithout reports whether a master which voted for the holder has restarted and does not have the key any more.

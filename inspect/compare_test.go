@@ -175,32 +175,6 @@ func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
 	}
 }
 
-// While the servers or this process stand still nothing is reported, and a key may be released that seems to have run out.
-func TestAnExpiryThatWasLookedForLateHasEnded(t *testing.T) {
-	id := ID{"redis", "k"} // it runs out 1 s after now
-	for name, tt := range map[string]struct {
-		read, at time.Duration // after now
-		want     string
-	}{
-		"looked at in time":          {0, 1400 * time.Millisecond, "expired x"},
-		"late":                       {0, 1600 * time.Millisecond, "ended x"},
-		"late, but seen just before": {600 * time.Millisecond, 1600 * time.Millisecond, "expired x"},
-	} {
-		was := KeyLock(id, ballots("x"), now.Add(tt.read))
-		for i := range was.Masters {
-			was.Masters[i].ReadAt = now.Add(tt.read)
-		}
-		at := now.Add(tt.at)
-		events := compare(was, KeyLock(id, ballots("-"), at), view{at: at})
-		if got := short(events); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-		if got := events[0].Between; tt.want == "ended x" && got != (Interval{now.Add(tt.read), at}) {
-			t.Errorf("%s: between %v", name, got)
-		}
-	}
-}
-
 func TestCompareFindings(t *testing.T) {
 	f := func(rule string, s Severity, contender string) Finding {
 		f := Finding{Rule: rule, Severity: s, Message: rule + " " + contender + " " + string(s), Evidence: map[string]any{}}

@@ -75,6 +75,9 @@ const (
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
+	// A key is read once more so long before it runs out: while a server, or this process, stands still, what changed is not known.
+	beforeExpiry = 100 * time.Millisecond
+
 	besidePolls   = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
 	followEvery   = time.Second            // the sentinels are asked who the master is: one that was replaced may live on
 	topologyEvery = 2 * time.Second        // a cluster is asked who serves what

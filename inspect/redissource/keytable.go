@@ -73,8 +73,9 @@ type entry struct {
 	readAt    time.Time
 	freeSince time.Time
 	dispute   dispute
-	// changedAfter is the time at which the newest verdict that changed was last known to stand. moved: another node of the
-	// cluster has the key, and its changes meanwhile were not reported.
+	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts where its changes may
+	// not have been reported: on masters that are polled, when another node of the cluster has the key (moved), or when it is late
+	// (outOfSight).
 	changedAfter time.Time
 	moved        bool
 }
@@ -152,6 +153,22 @@ func ends(v inspect.Vote) []time.Time {
 
 func overdue(v inspect.Vote, now time.Time) bool {
 	return doubtful(v) || slices.ContainsFunc(ends(v), func(at time.Time) bool { return !at.Add(afterExpiry).After(now) })
+}
+
+// ending reports whether something in a vote runs out in a moment, and was not seen for a while.
+func ending(v inspect.Vote, now time.Time) bool {
+	return slices.ContainsFunc(ends(v), func(at time.Time) bool {
+		last := at.Add(-beforeExpiry)
+		return !last.After(now.Add(jitter)) && at.After(now) && v.ReadAt.Before(last.Add(-jitter))
+	})
+}
+
+// outOfSight reports whether a holder ran out that nobody had seen for a while before, although changes are reported: what reports
+// them may have stood still.
+func (e *entry) outOfSight(now time.Time) bool {
+	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
+		return !h.ExpiresAt.IsZero() && !now.Add(grace).Before(h.ExpiresAt) && e.changedAfter.Before(h.ExpiresAt.Add(-inspect.MostUnseen))
+	})
 }
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
@@ -301,7 +318,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 		}
 	} else {
 		e.dispute.of(lock)
-		if b.polled || e.moved {
+		if b.polled || e.moved || e.outOfSight(now) {
 			lock.UnseenSince = e.changedAfter
 		}
 		e.moved = false

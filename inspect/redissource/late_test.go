@@ -70,25 +70,65 @@ func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}}})
+	clock := noon
+	s := New(Config{
+		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}}, Now: func() time.Time { return clock },
+	})
 	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
-	now := time.Now()
-	r.table.add("lock:a", now)
-	read := func(left time.Duration) {
-		vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(left)}
-		r.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{vote}})
+	r.table.add("lock:a", noon)
+	read := func(end time.Duration) {
+		r.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{held(0, "x", end, noon)}})
+	}
+	due := func(want time.Duration) {
+		t.Helper()
+		at, ok := r.expiries.next()
+		if !ok || at.Sub(noon) != want {
+			t.Fatalf("due %v from noon, want %v", at.Sub(noon), want)
+		}
+		clear(r.masters[0].wanted)
+		clock = at
+		if r.wake(at); !r.masters[0].wanted["lock:a"] {
+			t.Errorf("due %v from noon, and not read", want)
+		}
 	}
 	read(10*time.Second + 40*time.Millisecond) // its answer took long
 	read(10 * time.Second)
-	if shown := r.table.entries["lock:a"].votes[0].ExpiresAt; !shown.Equal(now.Add(10*time.Second + 40*time.Millisecond)) {
-		t.Errorf("what is shown jitters: %v", shown.Sub(now))
+	if shown := r.table.entries["lock:a"].votes[0].ExpiresAt; !shown.Equal(noon.Add(10*time.Second + 40*time.Millisecond)) {
+		t.Errorf("what is shown jitters: %v", shown.Sub(noon))
 	}
-	at, ok := r.expiries.next()
-	if end := now.Add(10 * time.Second); !ok || at.Sub(end) != afterExpiry {
-		t.Fatalf("due %v after it runs out", at.Sub(end))
+	due(10*time.Second - beforeExpiry)
+	read(10 * time.Second)
+	r.wake(noon.Add(10*time.Second + 40*time.Millisecond - beforeExpiry)) // it was seen a moment ago
+	if at, _ := r.expiries.next(); at.Sub(noon) > 10*time.Second+afterExpiry {
+		t.Errorf("due %v from noon", at.Sub(noon))
 	}
-	r.wake(at)
-	if !r.masters[0].wanted["lock:a"] {
-		t.Error("it is due, and not read")
+	due(10*time.Second + afterExpiry)
+}
+
+// Who prolongs a key is seen while that is pushed. When a server stands still, or this process does, the key seems to run out: whether
+// it was prolonged, and given back since, is known only where it was seen shortly before.
+func TestAnExpiryThatNobodySawComeIsNone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		seen time.Duration // after noon; the key runs out 10 s after it
+		at   time.Duration
+		want bool
+	}{
+		"seen a moment before":  {9900 * time.Millisecond, 10002 * time.Millisecond, false},
+		"seen long before":      {time.Second, 10002 * time.Millisecond, true},
+		"released in its time":  {time.Second, 5 * time.Second, false},
+		"late, but seen before": {9900 * time.Millisecond, 15 * time.Second, false},
+	} {
+		b := testTable(1)
+		b.add("k", noon)
+		b.vote(0, "k", held(0, "a", 10*time.Second, noon), noon.Add(tt.seen))
+		if l, _ := b.judge("k", noon.Add(tt.seen)); l == nil {
+			t.Fatal("no lock")
+		}
+		at := noon.Add(tt.at)
+		b.vote(0, "k", absent(0), at)
+		l, _ := b.judge("k", at)
+		if l == nil || l.UnseenSince.IsZero() == tt.want || tt.want && !l.UnseenSince.Equal(noon.Add(tt.seen)) {
+			t.Errorf("%s: %+v", name, l)
+		}
 	}
 }

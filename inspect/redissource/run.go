@@ -119,7 +119,7 @@ func (r *run) wake(now time.Time) {
 		disputed := e.dispute.due(now)
 		for _, p := range r.masters {
 			at, ok := r.table.place(key, p.index)
-			if ok && e.votes[at].Up && (disputed || overdue(e.votes[at], now.Add(jitter))) && !p.down() { // the instant shown may be so much too late
+			if ok && e.votes[at].Up && (disputed || ending(e.votes[at], now) || overdue(e.votes[at], now.Add(jitter))) && !p.down() { // the instant shown may be so much too late
 				p.want(key, r.perKey, now)
 			}
 		}
@@ -157,9 +157,12 @@ func (r *run) remind(key string, now time.Time) {
 	}
 }
 
-// remindOf notes when something in a vote runs out.
+// remindOf notes when something in a vote runs out, and is to be seen once more before.
 func (r *run) remindOf(key string, v inspect.Vote, now time.Time) {
 	for _, end := range ends(v) {
+		if at := end.Add(-beforeExpiry); at.After(now.Add(jitter)) && v.ReadAt.Before(at.Add(-jitter)) {
+			r.expiries.set(key, at)
+		}
 		if at := end.Add(afterExpiry); at.After(now) {
 			r.expiries.set(key, at)
 		}
