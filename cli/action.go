@@ -89,7 +89,7 @@ func (r *action) preview(ctx context.Context, releaser act.Releaser, request act
 func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
 	acting, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	acting, cancel := context.WithTimeout(acting, r.timeout)
+	acting, cancel := context.WithTimeout(acting, r.timeout+preview.Request.Wait)
 	defer cancel()
 	result, err := releaser.Execute(acting, preview, confirmed)
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), perMaster)

@@ -160,6 +160,7 @@ type jsonContender struct {
 	AgeMS        *int64         `json:"age_ms"`
 	TTLMS        *int64         `json:"ttl_ms"`
 	Dead         bool           `json:"dead,omitempty"`
+	Revocable    bool           `json:"revocable,omitempty"`
 	Watches      *string        `json:"watches"`
 	Confirmed    *bool          `json:"watch_confirmed"`
 	WatchesGone  string         `json:"watches_gone,omitempty"`
@@ -259,7 +260,7 @@ func contenderJSON(c *Contender, at time.Time, offset time.Duration) jsonContend
 			Server: Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
 			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
 		},
-		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), Dead: c.Dead, BlockedBelow: c.BlockedBelow, WatchesGone: c.WatchesGone.String(),
+		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), Dead: c.Dead, Revocable: c.Revocable, BlockedBelow: c.BlockedBelow, WatchesGone: c.WatchesGone.String(),
 	}
 	if c.Sequential {
 		j.Sequence = &c.Sequence

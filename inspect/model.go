@@ -156,6 +156,8 @@ type Contender struct {
 	WatchesGone Untrusted
 	// BlockedBelow counts the contenders that cannot be granted before this one leaves.
 	BlockedBelow int
+	// Revocable: it can be asked to let go, since its program listens for that (Curator's makeRevocable).
+	Revocable bool
 	// Dead: its entry is still there although what its library keeps alive beside it is gone (a Redisson reader's
 	// key, a fair-queue waiter's channel).
 	Dead bool

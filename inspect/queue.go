@@ -302,6 +302,8 @@ func (q *queue) contender(e recipe.Entry) Contender {
 		c.Recipe = e.Recipe
 		writer, _ = recipe.QueueByName(e.Recipe)
 	}
+	c.Revocable = writer.Name == "curator" && (e.Role == recipe.Plain || e.Role == recipe.ReadWrite) &&
+		n.Known && n.Data != nil && recipe.CuratorListens(n.Data)
 	c.Owner = owner(n, func(data []byte) (host, label string) { return writer.Owner(e, data) })
 	return c
 }

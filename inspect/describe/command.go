@@ -67,6 +67,11 @@ func Release(id inspect.ID, target string, name inspect.Untrusted, digest string
 	return Lockscope("release", id, target, rest)
 }
 
+// Ask is the command that asks a lock's holder to let go.
+func Ask(id inspect.ID, target string, name inspect.Untrusted) string {
+	return Lockscope("ask", id, target, "--owner "+Quote(name.String()))
+}
+
 // TTL is the command that gives the key of a lock of one contender a time to live, named as in Release.
 func TTL(id inspect.ID, target string, name inspect.Untrusted, digest string, ttl time.Duration) string {
 	owner := name.String()

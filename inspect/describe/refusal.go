@@ -7,6 +7,8 @@ func Refusal(reason string) string {
 		return "it waits, or its value has no quorum: it does not hold the lock; nothing was done"
 	case "changed":
 		return "it changed meanwhile: an entry of that name is there, but not the one that was seen; nothing was done"
+	case "ignored":
+		return "it was asked to let go, and holds the lock still"
 	case "gone":
 		return "it is no longer in the queue; nothing was done"
 	case "declined":

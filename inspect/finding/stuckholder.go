@@ -155,8 +155,8 @@ func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
 	if h.Owner.Client != "" || h.Owner.Host != "" {
 		look = "see what that process is doing (jstack, py-spy)"
 	}
-	if libraryOf(c.Lock, h) == "curator" {
-		look += "; if revocable, ask it first (data __REVOKE__)"
+	if h.Revocable {
+		look += ". It can be asked to let go, and may do so: " + describe.Ask(c.Lock.ID, c.Reach[c.Lock.ID.Backend].Target, h.Name)
 	}
 	return look + ". Only if it hangs for good (it keeps running): " + releaseOf(c, h)
 }

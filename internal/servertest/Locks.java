@@ -77,6 +77,16 @@ public class Locks {
                 revocable.makeRevocable(lock -> { });
                 revocable.acquire();
                 break;
+            case "obliging":
+                InterProcessMutex obliging = new InterProcessMutex(client, path);
+                CountDownLatch asked = new CountDownLatch(1);
+                obliging.makeRevocable(lock -> asked.countDown());
+                obliging.acquire();
+                System.out.println("holds " + path);
+                asked.await();
+                obliging.release();
+                new CountDownLatch(1).await();
+                break;
             case "read":
                 new InterProcessReadWriteLock(client, path).readLock().acquire();
                 break;

@@ -24,6 +24,8 @@ const (
 	NoQuorum  Reason = "no-quorum"  // too few masters deleted it to free the lock
 	NoAudit   Reason = "audit"      // the audit file cannot be written
 	ReadOnly  Reason = "read-only"  // the profile forbids writing
+	// Ignored: the holder was asked to let go, and had not when the wait was over.
+	Ignored Reason = "ignored"
 	// Unsupported: how this library's lock is released from outside is not known; it is its holder's to end.
 	Unsupported Reason = "unsupported"
 )
@@ -40,14 +42,20 @@ type Request struct {
 	// TTL that the lock's key is to have left, where the contender is to keep it (see CheckTTL); 0 asks for a release. Only keys of
 	// Redis have one.
 	TTL time.Duration
+	// Ask asks the holder to let go, rather than take the lock from it, and watches for as long as Wait whether it does.
+	Ask  bool
+	Wait time.Duration
 	// Why the operator does it, for the audit file; may be empty.
 	Why string
 }
 
 // action is the request's name in the audit file.
 func (r *Request) action() string {
-	if r.TTL > 0 {
+	switch {
+	case r.TTL > 0:
 		return "ttl"
+	case r.Ask:
+		return "ask"
 	}
 	return "release"
 }
@@ -93,6 +101,8 @@ type MasterResult struct {
 type Result struct {
 	// Released: the contender was taken out. Set: the TTL that was asked for was set.
 	Released, Set bool
+	// Asked: the holder was asked to let go. LetGo: it has.
+	Asked, LetGo bool
 	// Unknown: the removal was sent and its answer is missing. It may have been done, or may be done yet.
 	Unknown bool
 	// Late delivers at most one Result, what became of an Unknown one when its answer came after all, and is closed then,
@@ -167,6 +177,8 @@ func happened(r Result) string {
 		return "it was released"
 	case r.Set:
 		return "its TTL was set"
+	case r.Asked:
+		return "its holder was asked to let go"
 	default:
 		return "nothing was done"
 	}
@@ -214,6 +226,20 @@ func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
 		return &c
 	}
 	return next
+}
+
+// changedSince is the reason why what was confirmed may not be done to a contender as it is now; nil: it is gone.
+func changedSince(seen, now *inspect.Contender) (Reason, string) {
+	if now == nil {
+		return Gone, ""
+	}
+	if now.Czxid != seen.Czxid || now.Owner.Session != seen.Owner.Session {
+		return Changed, ""
+	}
+	if detail, other := otherRole(seen, now); other {
+		return Changed, detail
+	}
+	return "", ""
 }
 
 // find looks a contender up by its name or, for a long value, its digest.

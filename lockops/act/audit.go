@@ -90,6 +90,9 @@ type line struct {
 	// TTLMillis is the TTL asked for, in milliseconds, of an action ttl; Set: it was set.
 	TTLMillis int64 `json:"ttl_ms,omitempty"`
 	Set       *bool `json:"set,omitempty"`
+	// Asked, and LetGo: of an action ask.
+	Asked *bool `json:"asked,omitempty"`
+	LetGo *bool `json:"let_go,omitempty"`
 	// Unknown: the removal was sent and its answer is missing.
 	Unknown bool           `json:"unknown,omitempty"`
 	Reason  Reason         `json:"reason,omitempty"`
@@ -125,9 +128,12 @@ func (l line) as(p phase) line {
 func (l line) outcome(p phase, r Result, err error) line {
 	after := l.as(p)
 	after.Unknown, after.Reason, after.Detail = r.Unknown, r.Reason, inspect.Escape(r.Detail)
-	if l.TTLMillis > 0 {
+	switch {
+	case l.TTLMillis > 0:
 		after.Set = &r.Set
-	} else {
+	case l.Action == "ask":
+		after.Asked, after.LetGo = &r.Asked, &r.LetGo
+	default:
 		after.Released = &r.Released
 	}
 	if err != nil {

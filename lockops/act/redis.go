@@ -228,6 +228,10 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 		return p, fmt.Errorf("%w: too few answered to tell who holds it: %w", ErrUnreachable, err)
 	}
 	p.Refused = refusal(req, p.Seen)
+	if req.Ask {
+		p.Refused, p.Detail = Unsupported, "no library of Redis locks knows a request to let go; only Curator's holders in ZooKeeper can be asked"
+		return p, nil
+	}
 	if req.TTL > 0 {
 		return r.previewTTL(p, rd), nil
 	}

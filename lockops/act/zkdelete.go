@@ -22,14 +22,7 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 		return result, err
 	}
 	l, now := d.contender(p.Request.Owner)
-	if now == nil {
-		result.Reason = Gone
-	} else if now.Czxid != p.Seen.Czxid || now.Owner.Session != p.Seen.Owner.Session {
-		result.Reason = Changed
-	} else if detail, other := otherRole(p.Seen, now); other {
-		result.Reason, result.Detail = Changed, detail
-	}
-	if result.Reason != "" {
+	if result.Reason, result.Detail = changedSince(p.Seen, now); result.Reason != "" {
 		result.HoldersAfter = l.Holders
 		return result, nil
 	}

@@ -18,6 +18,7 @@ type ZKConn interface {
 	Children(path string) ([]string, *zk.Stat, error)
 	Get(path string) ([]byte, *zk.Stat, error)
 	Exists(path string) (bool, *zk.Stat, error)
+	ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
 	Set(path string, data []byte, version int32) (*zk.Stat, error)
 	Delete(path string, version int32) error
 	Multi(ops ...any) ([]zk.MultiResponse, error)
@@ -66,6 +67,9 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	if r.TTL > 0 {
 		p.Refused, p.Detail = Unsupported, "a lock in ZooKeeper has no TTL: it lasts as long as its session, or its znode"
 		return p, nil
+	}
+	if r.Ask {
+		return z.previewAsk(p, &d, l), nil
 	}
 	p.Next = d.next(l, seen)
 	p.Sends = z.sends(r, &d, l, seen)
@@ -146,5 +150,9 @@ func (z *ZooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (R
 		},
 	}
 	intent.Chroot = &z.target.Chroot
-	return audited(z.audit, intent, func() (Result, error) { return z.release(ctx, p, intent) })
+	do := z.release
+	if p.Request.Ask {
+		do = z.askHolder
+	}
+	return audited(z.audit, intent, func() (Result, error) { return do(ctx, p, intent) })
 }

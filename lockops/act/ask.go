@@ -1,0 +1,129 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// DefaultAskWait is for how long a holder that was asked is watched.
+const DefaultAskWait = 10 * time.Second
+
+// asksFirst reports why a holder cannot be asked to let go; empty when it can. Curator alone knows such a request
+// (Revoker.attemptRevoke). A lock that is revocable writes empty data when it queues (LockInternals.attemptLock), and only one
+// that is watches its node for the request: what other data tells is that nobody listens.
+func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
+	data, readable := d.data(seen)
+	switch {
+	case seen.Recipe != "" && seen.Recipe != "curator" || seen.Recipe == "" && l.Recipe != "curator":
+		return "only holders of Curator's locks can be asked to let go"
+	case l.Kind != inspect.KindMutex && l.Kind != inspect.KindRW && l.KindConfidence != recipe.Possible:
+		return fmt.Sprintf("a %s of Curator knows no such request: only its mutex and read-write lock do", l.Kind)
+	case !readable:
+		return "its data may not be read, which tells whether it listens: grant READ"
+	case !recipe.CuratorListens(data):
+		return "it does not listen: a lock that its program made revocable (makeRevocable) has empty data, and this one has some"
+	}
+	return ""
+}
+
+// data of a contender's znode; false where it may not be read.
+func (d *directory) data(c *inspect.Contender) ([]byte, bool) {
+	for i := range d.Children {
+		if n := &d.Children[i]; n.Name == c.Name.Raw() && n.Czxid == c.Czxid {
+			return n.Data, n.Data != nil
+		}
+	}
+	return nil, false
+}
+
+// previewAsk completes a preview of asking.
+func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview {
+	if p.Refused != "" {
+		return p
+	}
+	if why := asksFirst(d, l, p.Seen); why != "" {
+		p.Refused, p.Detail = Unsupported, why
+		return p
+	}
+	node := inspect.Escape(z.nodeOf(p.Request.ID, p.Seen))
+	p.Next = d.next(l, p.Seen)
+	p.Sends = []string{
+		"sync " + node,
+		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)", node, p.Seen.Czxid, inspect.SessionID(p.Seen.Owner.Session)),
+		fmt.Sprintf("set -v %d %s %s", p.Seen.Version, node, recipe.CuratorRevoke),
+	}
+	p.Warnings = []string{"its program decides: it may let go later, or not at all; nothing is taken from it"}
+	if data, _ := d.data(p.Seen); len(data) > 0 {
+		p.Warnings = append(p.Warnings, "it was asked before, and holds the lock still")
+	}
+	return p
+}
+
+// askHolder writes the request into the holder's node, if it is still the one that was seen, and watches whether it lets go.
+func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Result, error) {
+	result := Result{Seen: p.Seen, Next: p.Next}
+	d, err := z.look(ctx, p.Request)
+	if err != nil {
+		return result, err
+	}
+	l, now := d.contender(p.Request.Owner)
+	if result.Reason, result.Detail = changedSince(p.Seen, now); result.Reason == "" {
+		if why := asksFirst(&d, l, now); why != "" {
+			result.Reason, result.Detail = Unsupported, why
+		}
+	}
+	if result.Reason != "" {
+		result.HoldersAfter = l.Holders
+		return result, nil
+	}
+	node := z.nodeOf(p.Request.ID, p.Seen)
+	result, err = z.remove(ctx, z.vacation(node, []byte(recipe.CuratorRevoke), p.Seen.Version), result, intent)
+	result.Asked, result.Released = result.Released, false
+	if !result.Asked {
+		return result, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, p.Request.Wait)
+	result.LetGo = z.awaitGone(waiting, node, p.Seen.Czxid)
+	cancel()
+	if !result.LetGo {
+		result.Reason, result.Detail = Ignored, fmt.Sprintf("it was asked, and still holds the lock after %v", p.Request.Wait)
+	}
+	after, err := z.look(ctx, p.Request)
+	if err != nil {
+		return result, err
+	}
+	l, now = after.contender(p.Request.Owner)
+	if now == nil || now.Czxid != p.Seen.Czxid {
+		result.LetGo, result.Reason, result.Detail = true, "", ""
+	}
+	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
+	return result, nil
+}
+
+// awaitGone waits until a node is gone, or another of its name; false when ctx ends before.
+func (z *ZooKeeper) awaitGone(ctx context.Context, node string, czxid int64) bool {
+	type sight struct {
+		gone   bool
+		events <-chan zk.Event
+	}
+	for {
+		now, err := request(ctx, z, "watch", node, func() (sight, error) {
+			exists, stat, events, err := z.conn.ExistsW(node)
+			return sight{!exists || stat.Czxid != czxid, events}, err
+		})
+		if err != nil || now.gone {
+			return err == nil
+		}
+		select {
+		case <-now.events:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
