@@ -175,7 +175,7 @@ func TestEventsOfOneLock(t *testing.T) {
 	press(m, "o", "g")
 	at := *eventsOf(m).Current()
 	press(m, "G", "k", "k", "enter")
-	wantText(t, m, "events ▸ chain", "zk:/locks/orders")
+	wantText(t, m, "locks ▸ chain", "zk:/locks/orders")
 	press(m, "esc")
 	if s := eventsOf(m); s.Only != (inspect.ID{}) || s.Follow || *s.Current() == at {
 		t.Error("what was shown does not stay when one comes back")
@@ -246,7 +246,7 @@ func TestEventsMouse(t *testing.T) {
 	}
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 30})
 	send(m, click)
-	wantText(t, m, "events ▸ chain", "/locks/orders")
+	wantText(t, m, "locks ▸ chain", "/locks/orders")
 }
 
 func TestThousands(t *testing.T) {

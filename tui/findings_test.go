@@ -95,7 +95,7 @@ func TestFindingsAreListed(t *testing.T) {
 func TestFindingsOpen(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
 	press(m, "g", "enter")
-	wantText(t, m, "findings ▸ chain", "zk:/locks/ring-a")
+	wantText(t, m, "locks ▸ chain", "zk:/locks/ring-a")
 	press(m, "esc")
 	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "deadlock" {
 		t.Error("the cursor does not stay when one comes back")
@@ -118,7 +118,7 @@ func TestFindingsOpen(t *testing.T) {
 	m.Go(screen.Findings, screen.Subject{})
 	m.navigate()
 	press(m, "j", "enter")
-	wantText(t, m, "findings ▸ backends", "eviction-risk", "10.2.1.1:6379")
+	wantText(t, m, "locks ▸ backends", "eviction-risk", "10.2.1.1:6379")
 	if owner := func() inspect.Identity {
 		m := model(t, Options{}, 120, 36, allFindings())
 		m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
@@ -252,7 +252,7 @@ func TestFindingsMouse(t *testing.T) {
 		t.Errorf("the wheel in the details moves the list to %+v", s.Chosen)
 	}
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4}, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4})
-	wantText(t, m, "findings ▸ chain")
+	wantText(t, m, "locks ▸ chain")
 }
 
 func TestCopyTheAdvice(t *testing.T) {

@@ -131,9 +131,9 @@ func (m *Model) captionLines() []string {
 	return lines
 }
 
-// titleBar has the route, the backends' states, our cost to them, and badges (read-only, paused). What does not fit is
-// left out, the least important first.
-func (m *Model) titleBar() string {
+// breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home, a screen and, where
+// the screen is about one, a lock.
+func (m *Model) breadcrumb() widget.Line {
 	t := m.theme
 	left := widget.Line{{" lockscope ", t.Title}}
 	if m.options.Environment != "" {
@@ -146,9 +146,26 @@ func (m *Model) titleBar() string {
 	if m.options.Title != "" {
 		left = left.Add(t.Text, describe.Printable(m.options.Title)+" ")
 	}
-	for _, p := range m.backStack {
-		left = left.Add(t.Muted, t.Glyphs.Breadcrumb+" ").Add(t.Strong, m.screens[p.Screen].Title()+" ")
+	crumb := func(style lipgloss.Style, name string) {
+		left = left.Add(t.Muted, t.Glyphs.Breadcrumb+" ").Add(style, name+" ")
 	}
+	home := m.backStack[0].Screen
+	if m.inFront == home {
+		crumb(t.Strong, m.screens[home].Title())
+		return left
+	}
+	crumb(t.Muted, m.screens[home].Title())
+	crumb(t.Strong, m.front().Title())
+	if about := m.front().Selected().Lock; m.width >= 100 && about.Path != "" && (m.inFront == screen.Chain || m.inFront == screen.Timeline) {
+		crumb(t.Text, text.Middle(about.String(), m.width/4, t.Glyphs.Ellipsis))
+	}
+	return left
+}
+
+// titleBar has the place, the backends' states, our cost to them, and badges (read-only, paused). What does not fit is
+// left out, the least important first.
+func (m *Model) titleBar() string {
+	t, left := m.theme, m.breadcrumb()
 	badges := m.badges()
 	backends := m.backendSigns(signMode)
 	for _, middle := range []widget.Line{
@@ -236,22 +253,9 @@ func (m *Model) cost(watches bool) widget.Line {
 
 // hints are the keys of the screen or dialog in front, as many as fit.
 func (m *Model) hints() string {
-	t := m.theme
-	if m.HasDialog() {
-		return screen.HintLine(t, m.top().Actions(), m.width).Render(m.width, t.Glyphs.Ellipsis, nil)
+	var l widget.Line
+	for _, h := range m.shownHints() {
+		l = append(l, h.Line...)
 	}
-	if f := m.filter(); f != nil && f.Open {
-		return screen.HintLine(t, screen.TypingActions(), m.width).Render(m.width, t.Glyphs.Ellipsis, nil)
-	}
-	var vital, others []screen.Action
-	for _, a := range m.globalActions() {
-		if a.Vital {
-			vital = append(vital, a)
-		} else {
-			others = append(others, a)
-		}
-	}
-	last := screen.HintLine(t, vital, m.width)
-	l := screen.HintLine(t, slices.Concat(m.front().Actions(), others), m.width-last.Width())
-	return append(l, last...).Render(m.width, t.Glyphs.Ellipsis, nil)
+	return l.Render(m.width, m.theme.Glyphs.Ellipsis, nil)
 }

@@ -73,6 +73,11 @@ func (m *Model) Init() tea.Cmd {
 
 // Update routes a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if esc, rest, ok := m.escapes(msg); ok {
+		_, first := m.Update(esc)
+		_, second := m.Update(rest)
+		return m, tea.Batch(first, second)
+	}
 	cmd := m.route(msg)
 	if opening := m.navigate(); opening != nil {
 		cmd = tea.Batch(cmd, opening)
@@ -173,8 +178,13 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 			return cmd
 		}
 	}
-	cmd, _ := screen.Press(m, m.globalActions(), msg.String())
-	return cmd
+	for _, list := range [][]screen.Action{m.globalActions(), m.commonActions()} {
+		if cmd, ok := screen.Press(m, list, msg.String()); ok {
+			return cmd
+		}
+	}
+	m.unbound(msg)
+	return nil
 }
 
 // filter is the one of the list in front; nil where there is none.
@@ -199,7 +209,8 @@ func (m *Model) globalActions() []screen.Action {
 		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Help: "pause, or resume", Run: m.pause},
 		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: auto, dark, light, high contrast, colour-blind", Run: screen.Do(m.nextTheme)},
 		{Keys: []string{":"}, Shown: ":", Hint: "go to", Help: "go to a screen, a lock or an action by its name", Vital: true, Run: screen.Do(m.goTo)},
-		{Keys: []string{"?"}, Shown: "?", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},
+		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of locks", Disabled: m.atHome, Run: screen.Do(m.home)},
+		{Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},
 		{Keys: []string{"q"}, Shown: "q", Hint: "quit", Help: "quit (ctrl+c too)", Vital: true, Run: m.quit},
 	}...)
 	if m.inFront != screen.Lab {
@@ -219,7 +230,7 @@ func (m *Model) nextTheme() {
 }
 
 func (m *Model) help() {
-	m.Push(newHelp(m.world, m.front().Title(), slices.Concat(m.front().Actions(), m.sceneActions()), m.globalActions()))
+	m.Push(newHelp(m.world, m.front().Title(), slices.Concat(m.front().Actions(), m.sceneActions()), slices.Concat(m.globalActions(), m.releaseHelp())))
 }
 
 func (m *Model) goTo() {
@@ -231,12 +242,21 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	if _, turned := msg.(tea.MouseWheelMsg); m.HasDialog() && turned {
 		return m.toDialog(msg)
 	}
+	if click, ok := msg.(tea.MouseClickMsg); ok && m.HasDialog() && !m.small() && click.Button == tea.MouseLeft && click.Y == m.height-1 {
+		return m.clickFoot(click.X)
+	}
 	if m.HasDialog() || m.small() {
 		return nil
 	}
 	top := len(m.head())
 	switch msg := msg.(type) {
 	case tea.MouseClickMsg:
+		switch {
+		case msg.Button == tea.MouseLeft && msg.Y == 0:
+			return m.clickHead(msg.X)
+		case msg.Button == tea.MouseLeft && msg.Y == m.height-1:
+			return m.clickFoot(msg.X)
+		}
 		msg.Y -= top
 		return m.front().Update(msg)
 	case tea.MouseWheelMsg:
@@ -257,6 +277,10 @@ func (m *Model) navigate() tea.Cmd {
 		m.backStack, m.openedFrom = m.backStack[:len(m.backStack)-1], ""
 	case m.screens[n.to.Screen] == nil:
 		return nil
+	case n.to.Screen == m.backStack[0].Screen: // home, wherever from
+		m.openedFrom = m.inFront
+		m.backStack = []screen.Place{{Screen: n.to.Screen}}
+		return m.open(n.to)
 	default:
 		m.openedFrom = m.backStack[len(m.backStack)-1].Screen
 		m.backStack = walk(m.backStack, n.to)
@@ -300,13 +324,17 @@ func walk(stack []screen.Place, to screen.Place) []screen.Place {
 // goToActions are the keys that open the screens, at what is selected on the one in front.
 func (m *Model) goToActions() []screen.Action {
 	var list []screen.Action
-	for _, e := range screenList() {
-		if e.key == "" {
-			continue
-		}
+	for i, e := range screenList() {
+		digit := string(rune('1' + i))
 		a := screen.Action{
-			Keys: []string{e.key}, Shown: e.key, Hint: string(e.name), Help: string(e.name) + ": " + e.about,
+			Keys: []string{digit}, Shown: digit, Help: string(e.name) + ": " + e.about,
 			Run: screen.Do(func() { m.Go(e.name, m.front().Selected()) }),
+		}
+		if e.key != "" {
+			a.Keys, a.Shown, a.Hint = []string{e.key, digit}, e.key+" "+digit, string(e.name)
+		}
+		if i == 0 {
+			a.Run = screen.Do(m.home)
 		}
 		if e.name == m.inFront { // once on the trail is enough, whatever is selected by now
 			a.Hint, a.Disabled = "", func() string { return string(e.name) + " is what you see: esc goes back" }

@@ -189,7 +189,7 @@ func (s *Screen) Actions() []screen.Action {
 		Keys: []string{"tab", "enter", "l", "right"}, Shown: "tab enter", Hint: hint, Help: "next pane: the servers, or what is known of the selected one",
 		Disabled: none, Run: screen.Do(func() { s.inDetails = !s.inDetails }),
 	}}
-	list = append(list, s.input.Actions("show only servers that have all these words: address, role, backend, finding")...)
+	list = append(list, s.input.Actions("filter: show only servers that have all these words: address, role, backend, finding")...)
 	list = append(list,
 		screen.Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to the servers, or to where you came from", Run: screen.Do(s.leave)},
 		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the server's address, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyAddress})

@@ -69,6 +69,23 @@ func (p *Pane) Show(id inspect.ID) {
 	p.refresh()
 }
 
+// seek moves the cursor to an owner's place in the queue, if it has one that is not in a closed group.
+func (p *Pane) seek(who inspect.Identity) {
+	if who == (inspect.Identity{}) {
+		return
+	}
+	at := slices.IndexFunc(p.rows, func(r chainRow) bool {
+		if r.contender == nil {
+			return false
+		}
+		id, ok := r.contender.Identity(p.id.Backend)
+		return ok && id == who
+	})
+	if at >= 0 {
+		p.Move(at - p.list.At)
+	}
+}
+
 // Hide lets go of the snapshot that was drawn last.
 func (p *Pane) Hide() { p.lanes.Forget() }
 

@@ -316,7 +316,7 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: open, Help: "to what the client holds and waits for, and from there to the lock's chain", Disabled: none, Run: screen.Do(s.enter)},
 		{Keys: []string{"w"}, Shown: "w", Hint: graph, Help: "who waits for whom: deadlocks, and chains over several locks", Run: screen.Do(func() { s.graphing = !s.graphing })},
 		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "leave the pane, clear the filter, or go back", Run: screen.Do(s.leave)},
-		{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: "show only clients that have all these words: name, address, lock, deadlock...", Run: screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })},
+		{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: "filter: show only clients that have all these words: name, address, lock, deadlock...", Run: screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })},
 		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has", Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing })},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient},
 	}

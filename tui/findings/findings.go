@@ -177,7 +177,7 @@ func (s *Screen) Actions() []screen.Action {
 		enter.Hint, enter.Help = "backends", "open the backends"
 	}
 	list := []screen.Action{enter}
-	list = append(list, s.input.Actions("show only findings that have all these words: rule, lock, message...")...)
+	list = append(list, s.input.Actions("filter: show only findings that have all these words: rule, lock, message...")...)
 	list = append(
 		list,
 		screen.Action{
@@ -193,6 +193,12 @@ func (s *Screen) Actions() []screen.Action {
 		screen.TicketAction(s, s.ticket),
 		screen.Action{
 			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: move in the list, or in what is known of the selected finding",
+			Disabled: func() string {
+				if s.group == nil {
+					return "nothing is selected"
+				}
+				return ""
+			},
 			Run: screen.Do(func() { s.inDetails = !s.inDetails && s.group != nil }),
 		},
 		screen.BackAction(s.Context),

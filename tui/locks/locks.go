@@ -254,6 +254,9 @@ func (s *Screen) closeGroup() {
 func (s *Screen) group() {
 	s.Want.Grouped = !s.Want.Grouped
 	s.moved = s.moved || s.Current != (Selection{})
+	if s.Flash("every lock for itself"); s.Want.Grouped {
+		s.Flash("grouped by directory or key prefix")
+	}
 	if s.Want.Grouped && s.Current.Lock != (inspect.ID{}) {
 		s.Opened[prefixOf(s.Current.Lock)] = true // the selected lock stays in sight
 	}
@@ -304,7 +307,7 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none, Run: screen.Do(s.enter)},
 	}
-	list = append(list, s.input.Actions("show only locks with all these: "+screen.FieldNames)...)
+	list = append(list, s.input.Actions("filter: show only locks with all these: "+screen.FieldNames)...)
 	list = append(list,
 		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
 		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},

@@ -84,11 +84,14 @@ func OnePane() Action {
 func Moves(move func(int), page func() int) []Action {
 	const all = 1 << 30
 	by := func(n int) func() tea.Cmd { return Do(func() { move(n) }) }
+	half := func() int { return max(1, page()/2) }
 	return []Action{
 		{Keys: []string{"up", "k"}, Shown: "arrows jk", Help: "move", Moves: true, Run: by(-1)},
 		{Keys: []string{"down", "j"}, Moves: true, Run: by(1)},
 		{Keys: []string{"pgup", "ctrl+b"}, Shown: "pgup pgdn", Help: "move by a page", Moves: true, Run: Do(func() { move(-page()) })},
 		{Keys: []string{"pgdown", "ctrl+f"}, Moves: true, Run: Do(func() { move(page()) })},
+		{Keys: []string{"ctrl+d"}, Shown: "ctrl-d ctrl-u", Help: "move by half a page", Moves: true, Run: Do(func() { move(half()) })},
+		{Keys: []string{"ctrl+u"}, Moves: true, Run: Do(func() { move(-half()) })},
 		{Keys: []string{"g", "home"}, Shown: "g G", Help: "to the first, to the last", Moves: true, Run: by(-all)},
 		{Keys: []string{"G", "end"}, Moves: true, Run: by(all)},
 	}
@@ -105,10 +108,16 @@ func Wheel(msg tea.MouseWheelMsg) int {
 	}
 }
 
-// HintLine offers actions in at most room cells. Those that cannot be done now are dim, and the first to be left out where
+// Hint is an action as the footer offers it.
+type Hint struct {
+	Action
+	widget.Line
+}
+
+// Hints offers actions in at most room cells. Those that cannot be done now are dim, and the first to be left out where
 // space is short: pressed, they say why.
-func HintLine(t *theme.Theme, actions []Action, room int) widget.Line {
-	var hints []widget.Line
+func Hints(t *theme.Theme, actions []Action, room int) []Hint {
+	var all []Hint
 	var dim []bool
 	needed := 0 // by those that can be done
 	for _, a := range actions {
@@ -120,26 +129,41 @@ func HintLine(t *theme.Theme, actions []Action, room int) widget.Line {
 		if off {
 			key, text = t.Faint, t.Faint
 		}
-		hint := widget.Line{{" " + strings.Fields(a.Shown)[0], key}, {" " + a.Hint + " ", text}}
+		hint := Hint{a, widget.Line{{" " + strings.Fields(a.Shown)[0], key}, {" " + a.Hint + " ", text}}}
 		if !off {
 			needed += hint.Width()
 		}
-		hints, dim = append(hints, hint), append(dim, off)
+		all, dim = append(all, hint), append(dim, off)
 	}
-	var l widget.Line
-	spare := room - needed
-	for i, hint := range hints {
+	var shown []Hint
+	used, spare := 0, room-needed
+	for i, hint := range all {
 		switch {
 		case dim[i] && hint.Width() > spare:
 			continue
 		case dim[i]:
 			spare -= hint.Width()
-		case l.Width()+hint.Width() > room:
-			return l
+		case used+hint.Width() > room:
+			return shown
 		}
-		l = append(l, hint...)
+		shown = append(shown, hint)
+		used += hint.Width()
+	}
+	return shown
+}
+
+// HintLine is what Hints offers in a line.
+func HintLine(t *theme.Theme, actions []Action, room int) widget.Line {
+	var l widget.Line
+	for _, h := range Hints(t, actions, room) {
+		l = append(l, h.Line...)
 	}
 	return l
+}
+
+// Cannot is a key that a screen has nothing for, with the reason.
+func Cannot(key, help, why string) Action {
+	return Action{Keys: []string{key}, Shown: key, Help: help, Disabled: func() string { return why }}
 }
 
 // FormActions are the keys of a form, for the footer.

@@ -81,6 +81,9 @@ func (i *FilterInput) Clear() (changed bool) {
 func (i *FilterInput) Actions(help string) []Action {
 	list := []Action{{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: help, Run: Do(func() { i.Open = true })}}
 	if i.field.Value() != "" {
+		list = append(list,
+			Action{Keys: []string{"n"}, Shown: "n N", Help: "the next match, the one before", Run: Do(func() { i.Move(1) })},
+			Action{Keys: []string{"N"}, Run: Do(func() { i.Move(-1) })})
 		list = append(list, Action{Keys: []string{"esc"}, Shown: "esc", Hint: "show all", Help: "clear the filter", Run: Do(func() {
 			i.Clear()
 			i.Changed()

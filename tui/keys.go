@@ -1,0 +1,186 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// namedKeys are the keys with a name that a hint may stand for.
+func namedKeys() map[string]rune {
+	return map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp, "down": tea.KeyDown}
+}
+
+// keyPress is the message of a key, as actions name it.
+func keyPress(name string) tea.KeyPressMsg {
+	if code, ok := namedKeys()[name]; ok {
+		return tea.KeyPressMsg{Code: code}
+	}
+	r := []rune(name)
+	return tea.KeyPressMsg{Code: r[0], Text: name}
+}
+
+// escapes splits a key that came with an escape before it: two escapes in a row, or an escape and a letter, are one key with
+// alt to whoever reads the terminal. Of the letters that is meant where nothing is typed.
+func (m *Model) escapes(msg tea.Msg) (esc, rest tea.KeyPressMsg, ok bool) {
+	k, isKey := msg.(tea.KeyPressMsg)
+	if !isKey || k.Mod != tea.ModAlt {
+		return esc, rest, false
+	}
+	f := m.filter()
+	typing := m.HasDialog() || f != nil && f.Open
+	if k.Code != tea.KeyEscape && (typing || k.Code > unicodeMax || k.Code < ' ') {
+		return esc, rest, false
+	}
+	rest = tea.KeyPressMsg{Code: k.Code}
+	if k.Code >= ' ' && k.Code <= unicodeMax && k.Code != tea.KeyEscape && k.Code != tea.KeySpace {
+		rest.Text = string(k.Code)
+	}
+	return tea.KeyPressMsg{Code: tea.KeyEscape}, rest, true
+}
+
+// unicodeMax bounds the codes that are characters: those of other keys come after.
+const unicodeMax = '\U0010FFFF'
+
+// atHome is the reason why home is nowhere to go to; empty: it is.
+func (m *Model) atHome() string {
+	if len(m.backStack) == 1 {
+		return "this is home"
+	}
+	return ""
+}
+
+// home goes to the first screen, and forgets the way back.
+func (m *Model) home() {
+	m.backStack = m.backStack[:1]
+	m.openedFrom = ""
+	m.Later(m.open(m.backStack[0]))
+}
+
+// commonActions are the keys that mean the same on every screen, for those that do not have them, with the reason where they
+// cannot be done.
+func (m *Model) commonActions() []screen.Action {
+	about := m.front().Selected()
+	noLock := func() string {
+		if about.Lock == (inspect.ID{}) || about.Lock.Path == "" {
+			return "no lock is selected"
+		}
+		return ""
+	}
+	return []screen.Action{
+		{
+			Keys: []string{"x"}, Shown: "x", Help: "force-release: the preview of the selected lock's holder, or of the selected client's place in it",
+			Disabled: noLock, Run: func() tea.Cmd { return m.releaseSelected(about) },
+		},
+		{
+			Keys: []string{"y"}, Shown: "y", Help: "copy what is selected", Disabled: noLock,
+			Run: func() tea.Cmd { return screen.CopyMenu(m, m.snapshot.Lock(about.Lock), nil) },
+		},
+		{
+			Keys: []string{"enter"}, Shown: "enter", Help: "open the selected lock's chain", Disabled: noLock,
+			Run: screen.Do(func() { m.Go(screen.Chain, about) }),
+		},
+		screen.Cannot("/", "filter the list", "nothing to filter here: locks, findings, events, clients and backends have a filter"),
+		screen.Cannot("n", "the next match", "no filter is on: / sets one"),
+		screen.Cannot("N", "the match before", "no filter is on: / sets one"),
+		screen.Cannot("s", "sort", "no order to choose here"),
+		screen.Cannot("tab", "next pane", "this screen has one pane"),
+		{Keys: []string{"esc"}, Shown: "esc", Help: "back", Disabled: func() string { return "this is home; q quits" }},
+	}
+}
+
+// releaseHelp is the key of a release for the help of screens that do not have it themselves.
+func (m *Model) releaseHelp() []screen.Action {
+	if m.inFront == screen.Chain {
+		return nil
+	}
+	return m.commonActions()[:1]
+}
+
+// releaseSelected opens the selected lock's chain and there the dialog of a release.
+func (m *Model) releaseSelected(about screen.Subject) tea.Cmd {
+	m.Go(screen.Chain, about)
+	cmd := m.navigate()
+	release, _ := screen.Press(m, m.front().Actions(), "x")
+	return tea.Batch(cmd, release)
+}
+
+// unbound says so of a key that does nothing here.
+func (m *Model) unbound(msg tea.KeyPressMsg) {
+	if name := msg.String(); msg.Text != "" || len(name) > 1 && name[0] == 'f' {
+		m.Flash(fmt.Sprintf("no key %s here: ? lists them", inspect.Escape(name)))
+	}
+}
+
+// hintKey is the key that a hint of the footer stands for; empty where it is not one key.
+func hintKey(a *screen.Action) string {
+	if len(a.Keys) > 0 {
+		return a.Keys[0]
+	}
+	if first := strings.Fields(a.Shown)[0]; namedKeys()[first] != 0 {
+		return first
+	}
+	return ""
+}
+
+// clickFoot presses the key whose hint was clicked.
+func (m *Model) clickFoot(x int) tea.Cmd {
+	for _, h := range m.shownHints() {
+		if w := h.Width(); x >= w {
+			x -= w
+			continue
+		}
+		if key := hintKey(&h.Action); key != "" {
+			return m.key(keyPress(key))
+		}
+		return nil
+	}
+	return nil
+}
+
+// clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge says what it means.
+func (m *Model) clickHead(x int) tea.Cmd {
+	left, badges := m.breadcrumb(), m.badges()
+	switch {
+	case x < left.Width():
+		m.home()
+	case x < m.width-badges.Width():
+		m.Go(screen.Backends, m.front().Selected())
+	case m.paused:
+		return m.pause()
+	case m.MayAct() != "":
+		m.Flash(m.MayAct())
+	default:
+		m.Flash("writing is allowed: x, X, a and the Lab act, each asks first; :write forbids it again")
+	}
+	return nil
+}
+
+// shownHints are the hints of the footer, from the left.
+func (m *Model) shownHints() []screen.Hint {
+	if m.HasDialog() {
+		return screen.Hints(m.theme, m.top().Actions(), m.width)
+	}
+	if f := m.filter(); f != nil && f.Open {
+		return screen.Hints(m.theme, screen.TypingActions(), m.width)
+	}
+	var vital, others []screen.Action
+	for _, a := range m.globalActions() {
+		if a.Vital {
+			vital = append(vital, a)
+		} else {
+			others = append(others, a)
+		}
+	}
+	last := screen.Hints(m.theme, vital, m.width)
+	room := m.width
+	for _, h := range last {
+		room -= h.Width()
+	}
+	return append(screen.Hints(m.theme, slices.Concat(m.front().Actions(), others), room), last...)
+}
