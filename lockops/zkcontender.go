@@ -97,12 +97,13 @@ type blocked struct {
 func (b *blocked) Error() string { return "waits for " + b.by.Name }
 
 // enter asks for the node and, in the same flight, for the children, unless it is likely to be alone: then its name may
-// prove that it is.
+// prove that it is. A long list is left for later: the server would write it before it answers whoever is next.
 func (c *contender) enter(ctx context.Context) (listing, error) {
 	s := c.q.session
 	c.node.maybe = true
 	past, alone := c.q.alone.expect()
-	f := s.create(c.session, &c.node, []byte(c.q.opts.label), c.q.acl(), c.q.dir, !alone)
+	list := !alone && !c.q.crowded.Load()
+	f := s.create(c.session, &c.node, []byte(c.q.opts.label), c.q.acl(), c.q.dir, list)
 	c.creating = f
 	if err := s.wait(ctx, f); err != nil {
 		return listing{}, err
@@ -115,14 +116,20 @@ func (c *contender) enter(ctx context.Context) (listing, error) {
 		if c.q.alone.proves(past, c.node.path, f.replies[0]) {
 			return listing{children: []string{c.node.name()}}, nil
 		}
+	}
+	if !list {
 		return listing{}, errLook
 	}
-	list, err := listingOf(f.replies[1])
+	found, err := listingOf(f.replies[1])
 	if errors.Is(err, zk.ErrNoNode) {
 		return listing{}, errLook
 	}
-	return list, err
+	return found, err
 }
+
+// crowd is the number of contenders from which on a queue is crowded. Of 8, with the list in the creation's flight, 1.27 times as
+// many a second get their turn as with go-zookeeper's lock, without 1.16 times; of 64 it is 1.02 and 1.18 times.
+const crowd = 16
 
 // made takes the answer to the create request.
 func (c *contender) made(ctx context.Context, f *flight) error {
@@ -185,6 +192,7 @@ func (c *contender) recover(ctx context.Context) error {
 // check looks where in the queue the node stands: nil first, *blocked behind another, errAgain not there.
 func (c *contender) check(list listing) error {
 	c.alone = len(list.children) == 1
+	c.q.crowded.Store(len(list.children) >= crowd)
 	entries, stranger := c.q.entries(c.notAfter(list.children))
 	if stranger != nil && c.behind(stranger) {
 		return stranger

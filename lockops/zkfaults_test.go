@@ -18,6 +18,8 @@ import (
 
 // The opcodes whose replies the tests cut.
 const (
+	opSync    = 9
+	opList    = 12 // getChildren2
 	opCreate  = 15 // create2
 	opGetData = 4
 	opDelete  = 2

@@ -3,20 +3,24 @@ package lockops_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
 	"lockscope/lockops"
 )
 
 // TestZKMutexIsExclusiveAndFair: many contenders, one at a time, in the order of their nodes.
 func TestZKMutexIsExclusiveAndFair(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t) + "/nested/lock"
-		sessions := []*lockops.ZKSession{zkSession(t, zk.Addr), zkSession(t, zk.Addr), zkSession(t, zk.Addr)}
+		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr), zkSession(t, server.Addr)}
 		var inside, grants atomic.Int32
 		var last atomic.Uint64
 		var all sync.WaitGroup
@@ -52,9 +56,9 @@ func TestZKMutexIsExclusiveAndFair(t *testing.T) {
 }
 
 func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		s := zkSession(t, zk.Addr)
+		s := zkSession(t, server.Addr)
 		m := lockops.NewZKMutex(s, path)
 		h, err := m.TryAcquire(within(t))
 		if err != nil {
@@ -63,11 +67,11 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Fatalf("second TryAcquire: %v, want ErrHeld", err)
 		}
-		if got := children(t, zk, path); len(got) != 1 || got[0] != h.Name() {
+		if got := children(t, server, path); len(got) != 1 || got[0] != h.Name() {
 			t.Errorf("children %q, want only %q", got, h.Name())
 		}
 		release(t, h)
-		if got := children(t, zk, path); len(got) != 0 {
+		if got := children(t, server, path); len(got) != 0 {
 			t.Errorf("children %q after release", got)
 		}
 		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
@@ -81,9 +85,9 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 
 // TestZ21_ReentrancyBelongsToTheHold: Acquire with a hold's context re-enters, anything else queues; the last release frees.
 func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		s := zkSession(t, zk.Addr)
+		s := zkSession(t, server.Addr)
 		m := lockops.NewZKMutex(s, path)
 		outer := acquire(t, m)
 		inner, err := lockops.NewZKMutex(s, path, lockops.WithReentry()).Acquire(outer.Context())
@@ -108,4 +112,38 @@ func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
 		release(t, inner)
 		release(t, acquire(t, m))
 	})
+}
+
+// TestALongListIsAskedForLater: behind the answer to the creation, and not in its flight, where it would hold up on the server
+// whoever is next. The answer is cut off here: what was asked for before the node is searched went with its creation.
+func TestALongListIsAskedForLater(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	look := plain(t, server.Addr)
+	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := look.CreateProtectedEphemeralSequential("/lock/lock-", nil, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := startProxy(t, server.Addr)
+	var giveUp context.CancelFunc
+	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock", lockops.OnWaiting(func(string) { giveUp() }))
+	for range 2 { // the first sees how long the queue is
+		p.asked()
+		p.cutReply.Store(opCreate)
+		var ctx context.Context
+		ctx, giveUp = context.WithCancel(within(t))
+		_, err := m.Acquire(ctx)
+		giveUp()
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("%v, want to wait until it gives up", err)
+		}
+	}
+	asked := p.asked()
+	search := slices.Index(asked, opSync)
+	if search < 0 || !slices.Contains(asked[:search], opCreate) || slices.Contains(asked[:search], opList) {
+		t.Errorf("asked for %v: want a creation, and no list before the search, which begins with a sync", asked)
+	}
 }

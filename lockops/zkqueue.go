@@ -30,6 +30,7 @@ type zkQueue struct {
 	// contenders of another recipe.
 	nodeACL atomic.Pointer[[]zk.ACL]
 	alone   zkAlone
+	crowded atomic.Bool // the newest list was long
 }
 
 func newZKQueue(s *ZKSession, path string, opts []Option, rw bool) *zkQueue {

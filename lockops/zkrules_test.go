@@ -88,7 +88,7 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	p.cutReply.Store(opCreate)
 	release(t, acquire(t, m))
 	ops := p.asked()
-	if i := slices.Index(ops, 9); i < 0 || i+1 >= len(ops) || ops[i+1] != 12 {
+	if i := slices.Index(ops, opSync); i < 0 || i+1 >= len(ops) || ops[i+1] != opList {
 		t.Errorf("asked %v: no sync before a listing", ops)
 	}
 }
