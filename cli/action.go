@@ -33,13 +33,18 @@ type action struct {
 
 // flags of every such command.
 func (r *action) flags(command *cobra.Command) {
+	command.Flags().StringVar(&r.owner, "owner", "", "the contender's `NAME` as ls or show prints it, or its value_digest")
+	r.common(command)
+	_ = command.RegisterFlagCompletionFunc("owner", r.completeOwner) // fails for a flag that is not there only
+}
+
+// common are the flags of every command that acts, whatever on.
+func (r *action) common(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&r.owner, "owner", "", "the contender's `NAME` as ls or show prints it, or its value_digest")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
 	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT` for the audit file; a profile of environment production asks for it")
 	outputFlag(command, &r.output, "text", "json")
-	_ = command.RegisterFlagCompletionFunc("owner", r.completeOwner) // fails for a flag that is not there only
 }
 
 func (r *action) check(ctx context.Context, args []string) (act.Request, error) {

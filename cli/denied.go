@@ -24,6 +24,9 @@ func (d denied) Unwrap() error { return d.err }
 
 // explain adds to an error about missing or wrong credentials, or missing rights, whose they are and what to do.
 func (s setup) explain(err error) error {
+	if err == nil {
+		return nil
+	}
 	text := err.Error()
 	concerned := s.concerned(text)
 	user, do := "", ""

@@ -80,7 +80,7 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 		quiet.Stderr = io.Discard
 	}
 	failed := quiet.judgePartial(s, allowPartial)
-	if slices.ContainsFunc(found, func(c complaint) bool { return c.Severity.Rank() >= threshold }) {
+	if slices.ContainsFunc(found, func(c complaint) bool { return c.Muted == nil && c.Severity.Rank() >= threshold }) {
 		return exitError{code: exitNo}
 	}
 	return failed
@@ -98,7 +98,7 @@ func diagnose(s *inspect.Snapshot) []complaint {
 	at := make(map[string]int)
 	add := func(on string, fs []inspect.Finding) {
 		for _, f := range fs {
-			key := f.Rule + "\x00" + string(f.Severity) + "\x00" + f.Message + "\x00" + f.Advice
+			key := mutedKey(f.Muted) + f.Rule + "\x00" + string(f.Severity) + "\x00" + f.Message + "\x00" + f.Advice
 			i, known := at[key]
 			if !known {
 				i = len(all)
@@ -120,16 +120,29 @@ func diagnose(s *inspect.Snapshot) []complaint {
 	return all
 }
 
+// mutedKey keeps findings that are muted apart from others.
+func mutedKey(m *inspect.Muted) string {
+	if m == nil {
+		return ""
+	}
+	return m.Until.String() + m.Reason + m.By + "\x00"
+}
+
 // blind is the rule about what could not be seen.
 const blind = "blind"
 
 // report is the diagnosis as text: the answer first, then each finding, at last what could not be seen.
 func report(s *inspect.Snapshot, found []complaint) string {
-	var b, seen, unseen strings.Builder
+	var b, seen, unseen, muted strings.Builder
 	counts := make(map[inspect.Severity]int)
-	heading := inspect.Severity("")
+	heading, mutes := inspect.Severity(""), 0
 	for _, c := range found {
 		text := c.text(enumerate(c.on)+"   "+c.Rule, s.TakenAt)
+		if c.Muted != nil {
+			fmt.Fprintf(&muted, "%s    muted until %s by %s: %s\n", text, c.Muted.Until.UTC().Format(time.RFC3339), describe.Printable(c.Muted.By), describe.Printable(c.Muted.Reason))
+			mutes++
+			continue
+		}
 		if c.Rule == blind {
 			unseen.WriteString(text)
 			continue
@@ -155,15 +168,22 @@ func report(s *inspect.Snapshot, found []complaint) string {
 			}
 		}
 	}
+	apart := ""
+	if mutes > 0 {
+		apart = fmt.Sprintf(" (and %d muted)", mutes)
+	}
 	switch {
 	case unseen.Len() > 0:
-		fmt.Fprintf(&b, "%s in %s, but not everything could be seen\n", tally(counts), describe.Count(s.Len(), "lock"))
+		fmt.Fprintf(&b, "%s in %s, but not everything could be seen\n", tally(counts)+apart, describe.Count(s.Len(), "lock"))
 	default:
-		fmt.Fprintf(&b, "%s in %s\n", tally(counts), describe.Count(s.Len(), "lock"))
+		fmt.Fprintf(&b, "%s in %s\n", tally(counts)+apart, describe.Count(s.Len(), "lock"))
 	}
 	b.WriteString(seen.String())
 	if unseen.Len() > 0 {
 		b.WriteString("\nNOT SEEN\n" + unseen.String())
+	}
+	if mutes > 0 {
+		b.WriteString("\nMUTED\n" + muted.String())
 	}
 	return b.String()
 }

@@ -78,6 +78,7 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 	observer.Diagnose(finding.Rules(), a.stuckAfter)
 	observer.Advise(s.reach())
 	observer.Expect(s.expectations())
+	observer.Mute(a.mutes())
 	return observer, nil
 }
 

@@ -80,6 +80,26 @@ func (r *releasers) of(backend string) (act.Releaser, bool) {
 	return nil, false
 }
 
+// ender connects to a backend, to end connections of its clients.
+func (r *releasers) ender(ctx context.Context, backend string) (act.Ender, error) {
+	t, err := r.setup.backend(backend)
+	if err != nil {
+		return nil, err
+	}
+	if t.Service == connect.ZooKeeper {
+		return &act.ZooKeeper{}, nil // which asks no server: there is nothing to be done
+	}
+	releaser, err := r.connected(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	ender, ok := releaser.(act.Ender)
+	if !ok {
+		return nil, fmt.Errorf("backend %s: no client can be ended", backend)
+	}
+	return ender, nil
+}
+
 // lazyReleaser is an act.Releaser that connects at its first use.
 type lazyReleaser struct {
 	all    *releasers

@@ -296,7 +296,7 @@ func sameFindings(a, b []Finding) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Rule != b[i].Rule || a[i].Message != b[i].Message || a[i].Severity != b[i].Severity || a[i].Confidence != b[i].Confidence ||
+		if a[i].Rule != b[i].Rule || a[i].Message != b[i].Message || a[i].Severity != b[i].Severity || a[i].Confidence != b[i].Confidence || !sameMute(a[i].Muted, b[i].Muted) ||
 			a[i].Advice != b[i].Advice {
 			return false
 		}

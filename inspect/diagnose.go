@@ -49,7 +49,7 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 		}
 	}
 	found = append(found, o.suspicions.settle(l.ID, suspected, p.blindUntil, now)...)
-	if sameFindings(found, l.Findings) {
+	if found = o.muted(l.ID, found, now); sameFindings(found, l.Findings) {
 		return l
 	}
 	d := *l
@@ -99,6 +99,7 @@ func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 			found = append(found, r.Backend(&state, now)...)
 		}
 	}
+	found = o.muted(ID{Backend: p.name}, found, now)
 	before := p.shown
 	if before != nil && sameFindings(before.Findings, found) && before.from == p.state {
 		return
@@ -120,6 +121,13 @@ func (o *Observer) onBeat(now time.Time) {
 	o.dropPassed(now)
 	if len(o.rules) == 0 {
 		return
+	}
+	if o.mutesChanged() {
+		for _, p := range o.backends {
+			if !p.once() {
+				o.diagnoseAll(p, now)
+			}
+		}
 	}
 	if o.beaten++; o.beaten%beats == 0 {
 		for _, p := range o.backends {

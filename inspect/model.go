@@ -243,6 +243,8 @@ type Finding struct {
 	Evidence   map[string]any    `json:"evidence"`
 	Advice     string            `json:"advice"`
 	Confidence recipe.Confidence `json:"confidence"`
+	// Muted: an operator knows of it, until its end. Nil: nobody said so.
+	Muted *Muted `json:"muted,omitempty"`
 }
 
 // BackendState grades the reading of a backend.

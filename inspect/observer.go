@@ -23,6 +23,8 @@ type Observer struct {
 	latest        *Snapshot
 	subscriptions map[*Subscription]struct{}
 
+	mutes  []Mute
+	remute bool // mutes has changed
 	forced map[freed]time.Time
 	ended  map[endedSession]time.Time
 	passed map[ID]time.Time // see Forget

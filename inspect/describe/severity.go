@@ -6,14 +6,27 @@ import (
 	"lockscope/inspect"
 )
 
-// WorstFirst orders findings by severity, the worst first.
-func WorstFirst(a, b inspect.Finding) int { return cmp.Compare(b.Severity.Rank(), a.Severity.Rank()) }
+// WorstFirst orders findings by severity, the worst first and those that are muted last.
+func WorstFirst(a, b inspect.Finding) int {
+	return cmp.Or(compareBool(a.Muted != nil, b.Muted != nil), cmp.Compare(b.Severity.Rank(), a.Severity.Rank()))
+}
 
-// Worst is the worst of some findings, the first of several; nil where there is none.
+// compareBool orders what is not before what is.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// Worst is the worst of some findings that are not muted, the first of several; nil where there is none.
 func Worst(findings []inspect.Finding) *inspect.Finding {
 	var worst *inspect.Finding
 	for i := range findings {
-		if f := &findings[i]; worst == nil || f.Severity.Rank() > worst.Severity.Rank() {
+		if f := &findings[i]; f.Muted == nil && (worst == nil || f.Severity.Rank() > worst.Severity.Rank()) {
 			worst = f
 		}
 	}

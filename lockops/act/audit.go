@@ -90,6 +90,8 @@ type line struct {
 	// TTLMillis is the TTL asked for, in milliseconds, of an action ttl; Set: it was set.
 	TTLMillis int64 `json:"ttl_ms,omitempty"`
 	Set       *bool `json:"set,omitempty"`
+	// Ended: a connection was ended, of an action kill-client.
+	Ended *bool `json:"ended,omitempty"`
 	// Asked, and LetGo: of an action ask.
 	Asked *bool `json:"asked,omitempty"`
 	LetGo *bool `json:"let_go,omitempty"`

@@ -16,7 +16,7 @@ import (
 type Record struct {
 	// At is the time of its first line; Ended of its last, zero where there is only one.
 	At, Ended time.Time
-	// Action is release, ttl, ask, kill-client, sweep or acquire.
+	// Action is release, ttl, ask, kill-client or acquire.
 	Action string
 	// Lock as BACKEND:PATH, escaped; Owner is the name of who was acted on or, on Redis, the digest of the value.
 	Lock, Owner string
@@ -113,7 +113,7 @@ func (r *Record) add(l line, raw json.RawMessage) {
 		r.Ended = l.At
 	}
 	r.Reason, r.Detail, r.Error = l.Reason, l.Detail, l.Error
-	done := l.Released != nil && *l.Released || l.Set != nil && *l.Set || l.Asked != nil && *l.Asked
+	done := l.Released != nil && *l.Released || l.Set != nil && *l.Set || l.Asked != nil && *l.Asked || l.Ended != nil && *l.Ended
 	switch {
 	case l.Phase == phaseIntent:
 	case l.Phase == phaseAcquired || l.Phase == phaseReleased || l.Phase == phaseLost:

@@ -32,6 +32,9 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	if f.Confidence != "" {
 		facts = append(facts, string(f.Confidence))
 	}
+	if m := f.Muted; m != nil {
+		facts = append(facts, "muted by "+describe.Printable(m.By)+": "+describe.Printable(m.Reason))
+	}
 	title := widget.Line{{" " + mark.Text + " " + describe.Printable(f.Rule), mark.Style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
 	if s.Chosen == nil {
 		title = title.Add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.Shown)))

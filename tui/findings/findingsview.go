@@ -112,6 +112,10 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 	case g.folds():
 		rule = "  " + rule
 	}
+	if m := f.Muted; m != nil {
+		note := "muted until " + m.Until.Local().Format("Jan 2 15:04") + ": "
+		return widget.Span{mark.Text, t.Faint}, []widget.Line{{{rule, t.Faint}}, s.onCell(f), s.stands(f), {{note + screen.Say(t, f.Message), t.Faint}}}
+	}
 	return mark, []widget.Line{{{rule, mark.Style}}, s.onCell(f), s.stands(f), {{screen.Say(t, f.Message), t.Text}}}
 }
 

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/finding"
+	"lockscope/lockops/act"
+)
+
+// muteEntry is a mute as the state directory keeps it, and as mute prints it.
+type muteEntry struct {
+	Lock    string    `json:"lock"`
+	Finding string    `json:"finding"`
+	Until   time.Time `json:"until"`
+	Reason  string    `json:"reason"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// mutesPath is the file of the mutes, beside the audit file.
+func (a *app) mutesPath() (string, error) {
+	audit, err := act.DefaultAuditPath(a.Getenv)
+	return filepath.Join(filepath.Dir(audit), "mutes.json"), err
+}
+
+// readMutes are the mutes that have not ended. A file that is not there has none.
+func (a *app) readMutes() ([]muteEntry, error) {
+	path, err := a.mutesPath()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mutes: %w", err)
+	}
+	var list []muteEntry
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("mutes: %s: %w", path, err)
+	}
+	now := a.Now()
+	return slices.DeleteFunc(list, func(m muteEntry) bool { return !now.Before(m.Until) }), nil
+}
+
+// writeMutes puts a new file in the place of the old one.
+func (a *app) writeMutes(list []muteEntry) error {
+	path, err := a.mutesPath()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(list, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("mutes: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "mutes-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("mutes: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("mutes: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// mutes are those that a look is to know. One that cannot be read hides nothing: all is reported as it is.
+func (a *app) mutes() []inspect.Mute {
+	entries, err := a.readMutes()
+	if err != nil {
+		a.say("%v (nothing is muted)", err)
+		return nil
+	}
+	var list []inspect.Mute
+	for _, m := range entries {
+		id, err := mutedID(m.Lock)
+		if err != nil {
+			a.say("mutes: %q: %v", m.Lock, err)
+			continue
+		}
+		list = append(list, inspect.Mute{Lock: id, Rule: m.Finding, Muted: inspect.Muted{Until: m.Until, Reason: m.Reason, By: m.By}})
+	}
+	return list
+}
+
+// mutedID is a lock's id, or with the name of a backend alone that of the backend.
+func mutedID(text string) (inspect.ID, error) {
+	if !strings.Contains(text, ":") {
+		return inspect.ID{Backend: text}, nil
+	}
+	return inspect.ParseID(text)
+}
+
+// mute is one run of the commands mute and unmute.
+type mute struct {
+	*app
+	span   time.Duration
+	reason string
+	output string
+}
+
+func (a *app) muteCommand() *cobra.Command {
+	r := &mute{app: a}
+	command := &cobra.Command{
+		Use:   "mute [LOCK FINDING]",
+		Short: "Acknowledge a finding for a while, or list what is muted",
+		Long: "Acknowledge a finding on a lock (or, by its name alone, on a backend) until an end: it is reported as muted, and doctor\n" +
+			"does not exit with 1 because of it. Without arguments: list what is muted.",
+		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
+			"  lockscope mute\n" +
+			"  lockscope unmute zk:/locks/orders stuck-holder",
+		Args: lockAndFinding(true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := oneOf(r.output, "text", "json"); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return r.list()
+			}
+			return r.mute(args[0], args[1])
+		},
+	}
+	flags := command.Flags()
+	flags.DurationVar(&r.span, "for", 0, "how long, such as 2h")
+	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT`")
+	outputFlag(command, &r.output, "text", "json")
+	return command
+}
+
+func (a *app) unmuteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "unmute LOCK FINDING",
+		Short:   "Have a muted finding call again",
+		Example: "  lockscope unmute zk:/locks/orders stuck-holder",
+		Args:    lockAndFinding(false),
+		RunE: func(_ *cobra.Command, args []string) error {
+			kept, err := a.withoutMute(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			all, err := a.readMutes()
+			if err != nil {
+				return err
+			}
+			if len(kept) == len(all) {
+				return exit(exitNo, "%s: %s is not muted", args[0], args[1])
+			}
+			return a.writeMutes(kept)
+		},
+	}
+}
+
+// lockAndFinding checks the arguments of mute and unmute; none: there may be no argument.
+func lockAndFinding(none bool) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case none && len(args) == 0:
+			return nil
+		case len(args) != 2:
+			return usageError("give LOCK and FINDING, such as: zk:/locks/orders stuck-holder")
+		}
+		if _, err := mutedID(args[0]); err != nil {
+			return err
+		}
+		for _, r := range finding.Rules() {
+			if r.Name == args[1] {
+				return nil
+			}
+		}
+		return usageError("there is no finding %q (docs/findings.md lists them)", args[1])
+	}
+}
+
+// longestMute is so short that nobody forgets what is muted.
+const longestMute = 30 * 24 * time.Hour
+
+func (r *mute) mute(lock, rule string) error {
+	switch {
+	case r.span <= 0 || r.span > longestMute:
+		return usageError("--for %v: give a time up to 720h, such as 2h", r.span)
+	case strings.TrimSpace(r.reason) == "":
+		return usageError("--reason is missing: say why, for whoever looks next")
+	}
+	kept, err := r.withoutMute(lock, rule)
+	if err != nil {
+		return err
+	}
+	id, err := mutedID(lock)
+	if err != nil {
+		return err
+	}
+	by := "unknown"
+	if u, err := user.Current(); err == nil {
+		by = u.Username
+	}
+	now := r.Now().UTC().Truncate(time.Second)
+	one := muteEntry{Lock: mutedText(id), Finding: rule, Until: now.Add(r.span), Reason: strings.TrimSpace(r.reason), By: by, At: now}
+	if err := r.writeMutes(append(kept, one)); err != nil {
+		return err
+	}
+	return r.print([]muteEntry{one})
+}
+
+// withoutMute are the mutes but for one.
+func (a *app) withoutMute(lock, rule string) ([]muteEntry, error) {
+	id, err := mutedID(lock)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.readMutes()
+	return slices.DeleteFunc(slices.Clone(list), func(m muteEntry) bool { return m.Lock == mutedText(id) && m.Finding == rule }), err
+}
+
+// mutedText is the reverse of mutedID.
+func mutedText(id inspect.ID) string {
+	if id.Path == "" {
+		return id.Backend
+	}
+	return id.String()
+}
+
+func (r *mute) list() error {
+	list, err := r.readMutes()
+	if err != nil {
+		return err
+	}
+	return r.print(list)
+}
+
+func (r *mute) print(list []muteEntry) error {
+	if r.output == "json" {
+		return r.printJSON(append([]muteEntry{}, list...))
+	}
+	for _, m := range list {
+		line := fmt.Sprintf("%s  %s  until %s  by %s: %s", m.Lock, m.Finding, m.Until.UTC().Format(time.RFC3339), m.By, m.Reason)
+		fmt.Fprintln(r.Stdout, describe.Printable(line))
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+)
+
+// Mute is an operator's word that a finding is known: until its end it is reported as muted, and calls nobody.
+type Mute struct {
+	// Lock that the finding stands on; with an empty Path it stands on the backend.
+	Lock ID
+	// Rule of the finding.
+	Rule string
+	Muted
+}
+
+// Muted is a mute as its finding has it.
+type Muted struct {
+	Until  time.Time `json:"until"`
+	Reason string    `json:"reason"`
+	By     string    `json:"by"`
+}
+
+// Mute has the observer report these findings as muted, each until its end, and no others. It may be called at any time.
+func (o *Observer) Mute(list []Mute) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mutes, o.remute = slices.Clone(list), true
+}
+
+// muted marks the findings of a lock, or of a backend, that are muted now. What it is given is not changed.
+func (o *Observer) muted(on ID, found []Finding, now time.Time) []Finding {
+	if len(found) == 0 {
+		return found
+	}
+	o.mu.Lock()
+	mutes := o.mutes
+	o.mu.Unlock()
+	cloned := false
+	for _, m := range mutes {
+		if m.Lock != on || !now.Before(m.Until) {
+			continue
+		}
+		for i := range found {
+			if found[i].Rule != m.Rule {
+				continue
+			}
+			if !cloned {
+				found, cloned = slices.Clone(found), true
+			}
+			found[i].Muted = &m.Muted
+		}
+	}
+	return found
+}
+
+// mutesChanged reports whether Mute was called since it was last asked.
+func (o *Observer) mutesChanged() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	changed := o.remute
+	o.remute = false
+	return changed
+}
+
+// sameMute reports whether two findings are muted alike.
+func sameMute(a, b *Muted) bool {
+	return a == b || a != nil && b != nil && a.Reason == b.Reason && a.By == b.By && a.Until.Equal(b.Until)
+}

@@ -1,0 +1,314 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// ClientRequest names a client whose connections are to be ended.
+type ClientRequest struct {
+	// Backend that it is connected to, and Client: HOST:PORT as Redis sees it, or the id of a ZooKeeper session.
+	Backend, Client string
+	// Why the operator does it, for the audit file; may be empty.
+	Why string
+}
+
+// Connection of a client, as a Redis server lists it.
+type Connection struct {
+	// Server is the address of the server that it is with.
+	Server string
+	// ID on that server, which no other connection gets until the server restarts.
+	ID         int64
+	Addr, Name inspect.Untrusted
+	// Age since it was made, Idle since its last command.
+	Age, Idle time.Duration
+	// Command that it sent last.
+	Command inspect.Untrusted
+
+	flags string
+}
+
+// link reports whether it is one between servers.
+func (c *Connection) link() bool { return strings.ContainsAny(c.flags, "SM") }
+
+// ClientPreview shows the effects of ending a client before it is done.
+type ClientPreview struct {
+	Request ClientRequest
+	// Seen are the client's connections, at most one a server.
+	Seen []Connection
+	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it.
+	Refused Reason
+	Detail  string
+	// Sends are the commands that would be sent; Warnings say what follows and what does not.
+	Sends, Warnings []string
+	// Read: all locks could be read for what the client holds and waits for. Perhaps are those of its host, of which it is not
+	// known which connection's they are.
+	Read                  bool
+	Holds, Waits, Perhaps []inspect.ID
+}
+
+// ClientResult is the outcome of ending a client.
+type ClientResult struct {
+	// Ended has the connections that were ended. Reason is set when none was; Detail adds to it.
+	Ended  []Connection
+	Reason Reason
+	Detail string
+	// Again are connections that were made since with the name of one that was ended: its client lives, and is back.
+	Again []Connection
+}
+
+// Ender ends connections of clients.
+type Ender interface {
+	// PreviewEnd shows what EndClient would do. It changes nothing.
+	PreviewEnd(ctx context.Context, r ClientRequest) (ClientPreview, error)
+	// EndClient ends the connections that p shows, if they are still those that were seen. It returns errors as
+	// Releaser.Execute does.
+	EndClient(ctx context.Context, p ClientPreview, confirmed string) (ClientResult, error)
+}
+
+// Consider fills in which locks the client holds and waits for, from the locks as they were last seen; nil: they were not read.
+func (p *ClientPreview) Consider(s *inspect.Snapshot) {
+	if s == nil {
+		return
+	}
+	b := s.Backend(p.Request.Backend)
+	p.Read = b != nil && b.FirstPass && b.State == inspect.Connected
+	host, _, _ := net.SplitHostPort(p.Request.Client)
+	for l := range s.Locks() {
+		if l.ID.Backend != p.Request.Backend {
+			continue
+		}
+		for at, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
+			for i := range list {
+				into := &p.Holds
+				switch o := &list[i].Owner; {
+				case o.Client == "":
+					continue
+				case o.Client == host:
+					into = &p.Perhaps
+				case o.Client != p.Request.Client:
+					continue
+				case at == 1:
+					into = &p.Waits
+				}
+				if n := len(*into); n == 0 || (*into)[n-1] != l.ID {
+					*into = append(*into, l.ID)
+				}
+			}
+		}
+	}
+}
+
+// Lines are the sentences about the client's locks, for people.
+func (p *ClientPreview) Lines() []string {
+	var lines []string
+	for _, part := range []struct {
+		text string
+		ids  []inspect.ID
+	}{{"it holds ", p.Holds}, {"it waits for ", p.Waits}, {"its host has, by this or another connection, ", p.Perhaps}} {
+		if len(part.ids) > 0 {
+			lines = append(lines, part.text+listed(part.ids))
+		}
+	}
+	if !p.Read {
+		return append(lines, "the locks could not all be read: what else it holds is not known")
+	}
+	if len(lines) == 0 {
+		return []string{"no lock is known to be its own: values of most libraries do not tell the connection"}
+	}
+	return lines
+}
+
+// PreviewEnd implements Ender: no ZooKeeper server offers to end another client's session.
+func (z *ZooKeeper) PreviewEnd(_ context.Context, r ClientRequest) (ClientPreview, error) {
+	return ClientPreview{Request: r, Refused: Unsupported, Detail: "ZooKeeper lets nobody else close a session: closing it needs the session's password, which its client " +
+		"alone has, and AdminServer has no such command; on the server's own host JMX has one (ConnectionMXBean.terminateSession). Stop the client's process, or release its lock"}, nil
+}
+
+// EndClient implements Ender.
+func (z *ZooKeeper) EndClient(_ context.Context, p ClientPreview, _ string) (ClientResult, error) {
+	return ClientResult{Reason: Unsupported, Detail: p.Detail}, nil
+}
+
+// PreviewEnd implements Ender.
+func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPreview, error) {
+	p := ClientPreview{Request: req}
+	if _, cluster := r.masters[0].(*redis.ClusterClient); cluster {
+		p.Refused, p.Detail = Unsupported, "a client of a Cluster has connections to each node: give the node as a target by itself (redis://HOST:PORT)"
+		return p, nil
+	}
+	lists, err := r.connections(ctx)
+	if err != nil {
+		return p, err
+	}
+	for _, c := range lists {
+		if c.Addr.Raw() != req.Client {
+			continue
+		}
+		if c.link() {
+			p.Refused, p.Detail = Unsupported, "it is a link between servers (replication), and no client"
+			return p, nil
+		}
+		p.Seen = append(p.Seen, c)
+		p.Sends = append(p.Sends, fmt.Sprintf("%s: client kill id %d addr %s skipme yes (go on only if its name is still %q)", c.Server, c.ID, c.Addr, c.Name))
+	}
+	if len(p.Seen) == 0 {
+		p.Refused, p.Detail = Gone, "no connection has this address"
+		return p, nil
+	}
+	p.Warnings = []string{
+		"no lock is freed by this: its keys stay until their TTL is up, or are released",
+		"most libraries connect anew by themselves: only a process that is stopped stays away",
+		"what it does just now is cut off, and it cannot know whether it was done",
+	}
+	return p, nil
+}
+
+// connections lists those of all masters.
+func (r *Redis) connections(ctx context.Context) ([]Connection, error) {
+	lists, errs := make([][]Connection, len(r.masters)), make([]error, len(r.masters))
+	r.each(ctx, func(ctx context.Context, i int) {
+		text, err := r.masters[i].ClientList(ctx).Result()
+		if err != nil {
+			errs[i] = fmt.Errorf("%w: %w", ErrUnreachable, r.failed(i, "client|list", "", err))
+			return
+		}
+		for line := range strings.Lines(text) {
+			if c, ok := parseConnection(line); ok {
+				c.Server = r.target.Servers[i]
+				lists[i] = append(lists[i], c)
+			}
+		}
+	})
+	var all []Connection
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all, errors.Join(errs...)
+}
+
+// parseConnection reads a line of CLIENT LIST, such as "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis lets no field have a
+// blank in it.
+func parseConnection(line string) (Connection, bool) {
+	var c Connection
+	err := errors.New("no id")
+	seconds := func(text string) time.Duration {
+		n, _ := strconv.Atoi(text)
+		return time.Duration(n) * time.Second
+	}
+	for field := range strings.FieldsSeq(line) {
+		key, value, _ := strings.Cut(field, "=")
+		switch key {
+		case "id":
+			c.ID, err = strconv.ParseInt(value, 10, 64)
+		case "addr":
+			c.Addr = inspect.Untrusted(value)
+		case "name":
+			c.Name = inspect.Untrusted(value)
+		case "age":
+			c.Age = seconds(value)
+		case "idle":
+			c.Idle = seconds(value)
+		case "cmd":
+			c.Command = inspect.Untrusted(value)
+		case "flags":
+			c.flags = value
+		}
+	}
+	return c, err == nil && c.Addr != ""
+}
+
+// EndClient implements Ender. The server compares id and address itself, in one step with the kill.
+func (r *Redis) EndClient(ctx context.Context, p ClientPreview, confirmed string) (ClientResult, error) {
+	if p.Refused != "" || len(p.Seen) == 0 {
+		return ClientResult{Reason: p.Refused, Detail: p.Detail}, nil
+	}
+	intent := line{
+		Action: "kill-client", Why: inspect.Escape(p.Request.Why), target: r.target.record(), Confirmed: confirmed,
+		Lock: inspect.ID{Backend: p.Request.Backend, Path: p.Request.Client}.String(), Owner: evidence{Name: named(p.Seen)},
+	}
+	intent.DB, intent.ActionID = &r.target.DB, actionID()
+	if err := r.audit.write(intent.as(phaseIntent)); err != nil {
+		return ClientResult{Reason: NoAudit}, err
+	}
+	result, err := r.endClient(ctx, p)
+	done := intent.outcome(phaseResult, Result{Reason: result.Reason, Detail: result.Detail}, err)
+	ended := len(result.Ended) > 0
+	done.Released, done.Ended = nil, &ended
+	if auditErr := r.audit.write(done); auditErr != nil {
+		err = errors.Join(err, fmt.Errorf("%d connections were ended, but this could not be written: %w", len(result.Ended), auditErr))
+	}
+	return result, err
+}
+
+// named are the connections in the audit file: the server, the id and the name of each.
+func named(list []Connection) string {
+	var parts []string
+	for _, c := range list {
+		parts = append(parts, fmt.Sprintf("%s id=%d name=%s", c.Server, c.ID, c.Name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, error) {
+	var result ClientResult
+	now, err := r.connections(ctx)
+	if err != nil {
+		return result, err
+	}
+	ended, errs := make([]bool, len(r.masters)), make([]error, len(r.masters))
+	r.each(ctx, func(ctx context.Context, i int) {
+		for _, seen := range p.Seen {
+			if seen.Server != r.target.Servers[i] || !stillThere(now, seen) {
+				continue
+			}
+			n, err := r.masters[i].Do(ctx, "client", "kill", "id", seen.ID, "addr", seen.Addr.Raw(), "skipme", "yes").Int()
+			if err != nil {
+				errs[i] = fmt.Errorf("%w: %w", ErrUnreachable, r.failed(i, "client|kill", "", err))
+			}
+			ended[i] = n > 0
+		}
+	})
+	for _, seen := range p.Seen {
+		for i := range r.masters {
+			if ended[i] && r.target.Servers[i] == seen.Server {
+				result.Ended = append(result.Ended, seen)
+			}
+		}
+	}
+	err = errors.Join(errs...)
+	if len(result.Ended) == 0 {
+		if err == nil {
+			result.Reason, result.Detail = Changed, "the connection that was seen is gone, or another has its address or name"
+		}
+		return result, err
+	}
+	after, listErr := r.connections(ctx)
+	for _, c := range after {
+		for _, was := range result.Ended {
+			if c.Server == was.Server && c.ID > was.ID && c.Name != "" && c.Name == was.Name && !stillThere(now, c) {
+				result.Again = append(result.Again, c)
+			}
+		}
+	}
+	return result, errors.Join(err, listErr)
+}
+
+// stillThere reports whether a connection that was seen is in a list: the same one by its id, address and name.
+func stillThere(list []Connection, seen Connection) bool {
+	for _, c := range list {
+		if c.Server == seen.Server && c.ID == seen.ID && c.Addr == seen.Addr && c.Name == seen.Name {
+			return true
+		}
+	}
+	return false
+}

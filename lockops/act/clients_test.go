@@ -1,0 +1,99 @@
+package act
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// TestAClientIsEnded: the connection that was seen is ended and no other; one that is gone, that was named anew, or that is a
+// link between servers is not.
+func TestAClientIsEnded(t *testing.T) {
+	server := servertest.StartRedis(t)
+	ours := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer ours.Close()
+	audit, path := openAudit(t)
+	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	other := func(name string) (client *redis.Conn, addr string) {
+		c := redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: name, MaxRetries: -1})
+		t.Cleanup(func() { c.Close() })
+		conn := c.Conn()
+		t.Cleanup(func() { conn.Close() })
+		info, err := conn.ClientInfo(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn, info.Addr
+	}
+	victim, addr := other("worker-1")
+	bystander, _ := other("worker-2")
+	preview := func(client string) ClientPreview {
+		t.Helper()
+		p, err := ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := preview(addr)
+	if p.Refused != "" || len(p.Seen) != 1 || p.Seen[0].Name != "worker-1" || len(p.Sends) != 1 {
+		t.Fatalf("%+v", p)
+	}
+	mine := inspect.Contender{Name: "v", State: inspect.Holding, Owner: inspect.Owner{Client: addr}}
+	p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}}, []*inspect.Lock{
+		{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{mine}},
+		{ID: inspect.ID{Backend: "redis", Path: "lock:b"}, Waiters: []inspect.Contender{mine}},
+		{ID: inspect.ID{Backend: "redis", Path: "lock:c"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.9.9.9:1"}}}},
+		{ID: inspect.ID{Backend: "other", Path: "lock:d"}, Holders: []inspect.Contender{mine}},
+	}))
+	if lines := strings.Join(p.Lines(), "; "); lines != "it holds redis:lock:a; it waits for redis:lock:b" {
+		t.Errorf("%s", lines)
+	}
+
+	// Named anew between the preview and the kill: it may be somebody else's by now.
+	if err := victim.Do(t.Context(), "client", "setname", "worker-9").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed || len(r.Ended) != 0 {
+		t.Errorf("named anew: %+v, %v", r, err)
+	}
+	p = preview(addr)
+	r, err := ender.EndClient(t.Context(), p, "--yes")
+	if err != nil || r.Reason != "" || len(r.Ended) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := victim.Ping(t.Context()).Err(); err == nil {
+		t.Error("its connection lives")
+	}
+	if err := bystander.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("the other's connection: %v", err)
+	}
+	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed {
+		t.Errorf("once more: %+v, %v", r, err)
+	}
+	if p := preview(addr); p.Refused != Gone {
+		t.Errorf("who is gone: %+v", p)
+	}
+	lines := auditLines(t, path)
+	if last := lines[3]; last["action"] != "kill-client" || last["ended"] != true || last["phase"] != "result" || lines[2]["why"] != "a test" {
+		t.Errorf("audit: %v", lines)
+	}
+	trail, err := ReadTrail(path)
+	if err != nil || !slices.ContainsFunc(trail.Records, func(r Record) bool { return r.Outcome == "done" && r.Action == "kill-client" }) {
+		t.Errorf("%+v, %v", trail, err)
+	}
+
+	if c, ok := parseConnection("id=9 addr=10.0.0.1:6379 name= flags=S cmd=replconf"); !ok || !c.link() {
+		t.Errorf("a replica's: %+v", c)
+	}
+	zk := &ZooKeeper{}
+	if p, _ := zk.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: "0x1"}); p.Refused != Unsupported || !strings.Contains(p.Detail, "password") {
+		t.Errorf("a session of ZooKeeper's: %+v", p)
+	}
+}
