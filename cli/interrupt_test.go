@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,7 +141,15 @@ func TestSignalIsPassedOnToTheCommand(t *testing.T) {
 func TestTermWhileShowingOrHoldingIsNoFailure(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	target := "redis://" + server.Addr
-	for line, args := range map[string][]string{"watching": {"watch", target}, "holding": {"acquire", "redis:lock:a", target}} {
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	for line, args := range map[string][]string{
+		"watching": {"watch", target}, "holding": {"acquire", "redis:lock:a", target},
+		"recording": {"record", t.TempDir() + "/nothing", "redis://" + mute.Addr().String()},
+	} {
 		cmd, lines := started(t, args...)
 		awaitLine(t, lines, line)
 		cmd.Process.Signal(syscall.SIGTERM)

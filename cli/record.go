@@ -71,6 +71,7 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	interrupted := ctx
 	if r.length > 0 {
 		limited, cancel := context.WithTimeout(ctx, r.length)
 		defer cancel()
@@ -86,7 +87,10 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return source.judge(r.app, len(sources))
+	if err := source.judge(r.app, len(sources)); interrupted.Err() == nil {
+		return err
+	}
+	return nil // somebody ended it, and was told what is missing
 }
 
 // createRecording makes the file, for its owner only.
