@@ -408,6 +408,12 @@ type Server struct {
 	// lacks what the leader had a second before.
 	Zxid    uint64
 	Lagging bool
+	// Lag is for how long, at least, the leader had had the oldest transaction that it still lacked when it was last asked; zero
+	// where it lacked none, or that is unknown. A one-shot look knows no more than a second of it.
+	Lag time.Duration
+	// NodesApart is by how many znodes it has more than the leader at the same transaction (below zero: fewer), as two looks
+	// found while nothing was written; zero where it has as many, or that is unknown.
+	NodesApart int
 	// RunID changes when a Redis server restarts; empty when unknown.
 	RunID string
 	// MaxMemory in bytes, 0 when not limited or unknown, and the policy by which a full Redis server evicts keys;

@@ -5,54 +5,125 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
-// serversDisagree: servers that are given as one ZooKeeper ensemble are none: one that stands alone among others, or two leaders.
-// Each then has locks of its own, and which are shown depends on the server that answers.
+const (
+	// farBehind is the lag at which a server should have left by itself: syncLimit is 5 ticks of 2 s in the sample configuration
+	// (zoo_sample.cfg). Until then it is an election, a pause, a slow disk.
+	farBehind = 10 * time.Second
+	// elected is for how long after an election its loser may still take itself for the leader.
+	elected = time.Minute
+)
+
+// serversDisagree: servers of a ZooKeeper target that do not show the same locks. They are no ensemble: one stands alone among
+// others, or two lead, and no election explains that. Or a member hangs far behind its leader and serves its clients all the same. Or
+// it has another number of znodes at the same transaction; other differences cannot be seen.
 //
 // Cause in the wild: addresses of several standalone servers in one list of servers; a member that was started without the list of
-// the others; a split of an ensemble whose configuration was changed by hand.
+// the others; a split of an ensemble whose configuration was changed by hand. ZOOKEEPER-2845, ZOOKEEPER-4712 and ZOOKEEPER-4785: after
+// elections in which connections broke, a member has what no other has, or lacks it, until it loads all anew.
 func serversDisagree() rule {
 	return rule{
 		name: "servers-disagree", severity: inspect.Warning,
-		means:    "servers given as one ensemble that are none",
-		evidence: "servers (addr, role)",
-		do:       "a target for each",
+		means:    "servers given as one ensemble that are none, or a member far behind its leader or with other data",
+		evidence: "servers (addr, role); of a member server, role, zxid, lag_ms (at least; after 10 s of watching), nodes_apart (znodes more than its leader has)",
+		do:       "a target for each; have the member load all from its leader",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.ZooKeeper {
 			return nil
 		}
-		var servers []evidence
-		odd, other := "", "" // a server that stands alone, or another leader, and one beside it
-		alone, leaders := 0, 0
+		if found := noEnsemble(b); found != nil {
+			return found
+		}
+		var found []inspect.Finding
 		for i := range b.Servers {
-			s := &b.Servers[i]
-			if s.State != inspect.ServerUp || s.Role == "" {
-				continue
-			}
-			switch s.Role {
-			case "standalone":
-				alone++
-			case "leader":
-				leaders++
-			}
-			role := inspect.Escape(s.Role)
-			servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "role": role})
-			if says := at(s.Addr) + " is " + role; odd == "" && (role == "standalone" || leaders > 1) {
-				odd = says
-			} else if other == "" {
-				other = says
+			if s := &b.Servers[i]; s.State == inspect.ServerUp && (s.Lag >= farBehind || s.NodesApart != 0) && len(found) < listed {
+				found = append(found, oddMember(s))
 			}
 		}
-		if len(servers) < 2 || alone == 0 && leaders < 2 {
-			return nil
-		}
-		return one(inspect.Finding{
-			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("not one ensemble: %s, %s", odd, other),
-			Evidence:   evidence{"servers": servers, "cause": "the target names servers that do not belong together, or a member runs without the others"},
-			Advice:     "give each ensemble a target of its own; compare the lists of servers in the members' configurations (server.N lines)",
-		})
+		return found
 	})
+}
+
+// oddMember is the finding about a member that does not show what its leader does.
+func oddMember(s *inspect.Server) inspect.Finding {
+	e := evidence{"server": inspect.Escape(s.Addr), "role": inspect.Escape(s.Role), "zxid": fmt.Sprintf("0x%x", s.Zxid)}
+	f := inspect.Finding{Subject: inspect.Subject{Server: inspect.Untrusted(s.Addr)}, Evidence: e}
+	if s.NodesApart != 0 {
+		apart, more := s.NodesApart, "more"
+		if apart < 0 {
+			apart, more = -apart, "fewer"
+		}
+		e["nodes_apart"] = s.NodesApart
+		e["cause"] = "connections between members broke in an election (ZOOKEEPER-4712, ZOOKEEPER-4785)"
+		f.Confidence = recipe.Likely
+		f.Message = fmt.Sprintf("%s has %s %s than its leader at the same transaction: its clients see other locks", at(s.Addr), describe.Count(apart, "znode"), more)
+		f.Advice = "trust no lock that it alone shows; stop it, move version-2 out of its dataDir (and dataLogDir), and start it: it loads all from its leader"
+		return f
+	}
+	e["lag_ms"] = s.Lag.Milliseconds()
+	e["cause"] = "it hangs, or is cut off from its leader, or its disk is too slow"
+	f.Confidence = recipe.Certain
+	f.Message = fmt.Sprintf("%s lacks what its leader had %s before: its clients see locks as they were", at(s.Addr), describe.Limit(s.Lag.Truncate(time.Second)))
+	f.Advice = "see why it is behind (its log, its disk, echo srvr to its port); restart it if it does not catch up: its clients go to another member"
+	return f
+}
+
+// noEnsemble is the finding about servers that are not of one ensemble.
+func noEnsemble(b *inspect.Backend) []inspect.Finding {
+	var servers []evidence
+	odd, other := "", "" // a server that stands alone, or another leader, and one beside it
+	alone, leaders := 0, 0
+	for i := range b.Servers {
+		s := &b.Servers[i]
+		if s.State != inspect.ServerUp || s.Role == "" {
+			continue
+		}
+		switch s.Role {
+		case "standalone":
+			alone++
+		case "leader":
+			leaders++
+		}
+		role := inspect.Escape(s.Role)
+		servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "role": role})
+		if says := at(s.Addr) + " is " + role; odd == "" && (role == "standalone" || leaders > 1) {
+			odd = says
+		} else if other == "" {
+			other = says
+		}
+	}
+	if len(servers) < 2 || alone == 0 && (leaders < 2 || electing(b)) {
+		return nil
+	}
+	return one(inspect.Finding{
+		Confidence: recipe.Certain,
+		Message:    fmt.Sprintf("not one ensemble: %s, %s", odd, other),
+		Evidence:   evidence{"servers": servers, "cause": "the target names servers that do not belong together, or a member runs without the others"},
+		Advice:     "give each ensemble a target of its own; compare the lists of servers in the members' configurations (server.N lines)",
+	})
+}
+
+// electing reports whether two leaders are an election that one of them has not heard of: the newer is of another epoch, and has led
+// for a short time only, as far as is known. One that is cut off from the others takes itself for their leader for syncLimit ticks.
+func electing(b *inspect.Backend) bool {
+	var oldest, newest *inspect.Server
+	for i := range b.Servers {
+		s := &b.Servers[i]
+		if s.State != inspect.ServerUp || s.Role != "leader" {
+			continue
+		}
+		if oldest == nil || s.Zxid < oldest.Zxid {
+			oldest = s
+		}
+		if newest == nil || s.Zxid >= newest.Zxid {
+			newest = s
+		}
+	}
+	if newest.Zxid>>32 == oldest.Zxid>>32 {
+		return false
+	}
+	return newest.StartedAt.IsZero() || b.HeardAt.Sub(newest.StartedAt) < elected
 }

@@ -34,6 +34,8 @@ type Status struct {
 	Uptime time.Duration
 	// Zxid is its newest transaction: the election's number in the upper half, a count in the lower; zero when unknown.
 	Zxid uint64
+	// Nodes counts its znodes; zero when unknown.
+	Nodes int
 }
 
 func parseConnections(body []byte) ([]Connection, error) {
@@ -98,6 +100,7 @@ func parseSummary(body []byte) (WatchSummary, error) {
 func parseStats(body []byte) (Status, error) {
 	var answer struct {
 		Version string `json:"version"`
+		Nodes   int    `json:"node_count"`
 		Stats   struct {
 			State  *string `json:"server_state"`
 			Zxid   uint64  `json:"last_processed_zxid"`
@@ -112,5 +115,6 @@ func parseStats(body []byte) (Status, error) {
 	}
 	return Status{
 		Role: role(*answer.Stats.State), Version: cutVersion(answer.Version), Uptime: millis(answer.Stats.Uptime), Zxid: answer.Stats.Zxid,
+		Nodes: max(0, answer.Nodes),
 	}, nil
 }

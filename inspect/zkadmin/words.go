@@ -114,7 +114,8 @@ func parseSrvr(text string) (Status, error) {
 		case "Zxid":
 			s.Zxid, _ = strconv.ParseUint(strings.TrimPrefix(value, "0x"), 16, 64)
 		case "Node count":
-			whole = strings.HasSuffix(line, "\n")
+			s.Nodes, _ = strconv.Atoi(value)
+			s.Nodes, whole = max(0, s.Nodes), strings.HasSuffix(line, "\n")
 		}
 	}
 	if s.Role == "" && s.Version == "" {

@@ -69,7 +69,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 				if sum, err := s.WatchSummary(ctx); err != nil || sum.Watches < 1 {
 					t.Errorf("summary: %+v, %v", sum, err)
 				}
-				if st, err := s.Status(ctx); err != nil || st.Role != "standalone" || st.Version == "" || st.Uptime == 0 || st.Zxid == 0 {
+				if st, err := s.Status(ctx); err != nil || st.Role != "standalone" || st.Version == "" || st.Uptime == 0 || st.Zxid == 0 || st.Nodes == 0 {
 					t.Errorf("status: %+v, %v", st, err)
 				}
 				if s.Requests() != questions {

@@ -218,6 +218,7 @@ func (r *run) identify(who identity) {
 	}
 	r.asking = false
 	r.disturbedBy(who.servers)
+	r.measureLag(who.servers)
 	r.answers = who.servers
 	if who.covers == nil { // nobody asked for the watches this time
 		who.missed.watches, who.missed.neverWatching = r.missed.watches, r.missed.neverWatching

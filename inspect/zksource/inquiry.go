@@ -32,6 +32,10 @@ type serverAnswer struct {
 	failed error
 	// oldest of its connections, by its own clock; zero when unknown.
 	oldest time.Time
+	// asOf is when it had status.Zxid. See inspect.Server for lag and nodesApart.
+	asOf       time.Time
+	lag        time.Duration
+	nodesApart int
 }
 
 // serves reports whether a server serves all clients.
@@ -78,7 +82,7 @@ func (q *inquiry) run(ctx context.Context) identity {
 	who := identity{covers: q.covers}
 	who.join(q.admins, answers, len(q.covers) > 0)
 	who.count(q.link, answers)
-	q.findLag(ctx, who.servers)
+	q.compareMembers(ctx, who.servers)
 	return who
 }
 
@@ -129,6 +133,7 @@ func (q *inquiry) askStatus(ctx context.Context, admin *zkadmin.Server) serverAn
 	start := q.now()
 	st, err := admin.Status(ctx)
 	a := serverAnswer{asked: true, at: q.now(), status: st, failed: err}
+	a.asOf = a.at
 	a.took = a.at.Sub(start)
 	switch {
 	case errors.Is(err, zkadmin.ErrNoQuorum):
@@ -183,41 +188,3 @@ func affordable(ctx context.Context, admin *zkadmin.Server) error {
 	}
 	return err
 }
-
-// lagGrace in which a server may catch up with the leader before it is reported to lag.
-const lagGrace = time.Second
-
-// findLag asks the servers again that had less than the leader: nothing is at the same instant on two servers.
-func (q *inquiry) findLag(ctx context.Context, servers []serverAnswer) {
-	leader := leaderZxid(servers)
-	var asking sync.WaitGroup
-	for i := range servers {
-		a := &servers[i]
-		if !a.serves() || !behind(a.status.Zxid, leader) {
-			continue
-		}
-		asking.Go(func() {
-			q.waitUntil(ctx, a.at.Add(lagGrace))
-			ctx, cancel := context.WithTimeout(ctx, askLimit)
-			defer cancel()
-			if again, err := q.admins[i].Status(ctx); err == nil && again.Zxid != 0 {
-				a.status.Zxid = again.Zxid
-			}
-		})
-	}
-	asking.Wait()
-}
-
-// leaderZxid returns the leader's newest transaction; zero when no leader answered.
-func leaderZxid(servers []serverAnswer) uint64 {
-	for i := range servers {
-		if servers[i].status.Role == "leader" {
-			return servers[i].status.Zxid
-		}
-	}
-	return 0
-}
-
-// behind reports whether a transaction is before the leader's. The first of an election, with the count 0, is none that a
-// follower would show.
-func behind(zxid, leader uint64) bool { return leader<<32 != 0 && zxid < leader }

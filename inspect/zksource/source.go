@@ -136,7 +136,8 @@ type run struct {
 	heardAt        time.Time // when a server last answered
 	disturbedAt    time.Time // see inspect.Backend
 	stall          sourcekit.Stall
-	readOnlyFailed bool // no server let us in for reading only, when that was tried last
+	commits        []commit // of the leader, the newest last
+	readOnlyFailed bool     // no server let us in for reading only, when that was tried last
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock

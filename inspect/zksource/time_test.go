@@ -148,11 +148,18 @@ func TestAnEnsembleThatFails(t *testing.T) {
 		t.Errorf("all are well: %+v, unseen %+v", v.Backend.Servers, v.Backend.Unseen)
 	}
 
+	other := (leader + 2) % 3
+	e.Diverge(t, other, c, func(c *zk.Conn) { create(t, c, "/l/phantom", "", 0) })
+	await(t, "other data at the same transaction are found", func() bool {
+		servers := once(t, cfg).Backend.Servers
+		return servers[other].NodesApart == 1 && servers[leader].NodesApart == 0 && servers[late].NodesApart == 0 && servers[other].Lag == 0
+	})
+
 	e.Cut(leader, late)
 	create(t, c, "/l/"+guid2+"__lock__", "b", contender)
 	v = once(t, cfg)
 	for i, s := range v.Backend.Servers {
-		if s.Lagging != (i == late) {
+		if s.Lagging != (i == late) || (s.Lag > 0) != (i == late) {
 			t.Errorf("server %d, %d is behind: %+v", i, late, s)
 		}
 	}

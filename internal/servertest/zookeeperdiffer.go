@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Apart is a member that shows other ephemeral nodes than its leader does.
@@ -124,5 +126,41 @@ func (e *Ensemble) Rebuild(t testing.TB, member int) {
 	zk.Kill(t)
 	check(t, os.RemoveAll(filepath.Join(zk.dir, "data", "version-2")))
 	zk.Restart(t)
+	e.Leader(t)
+}
+
+// Diverge gives a follower data of its own: while it is away the others commit what ours, a session with them, makes and removes; it
+// runs alone meanwhile, and what write makes there has numbers of transactions that the others have given otherwise. It waits until
+// the ensemble is whole. See [Ensemble.Differing] for how members come to that by themselves.
+func (e *Ensemble) Diverge(t testing.TB, member int, ours *zk.Conn, write func(*zk.Conn)) {
+	t.Helper()
+	z := e.Members[member]
+	z.Kill(t)
+	const transactions = 20 // more than a session and what it writes
+	for range transactions {
+		path, err := ours.Create("/diverge", nil, 0, zk.WorldACL(zk.PermAll))
+		check(t, err)
+		check(t, ours.Delete(path, -1))
+	}
+	file := filepath.Join(z.dir, "zoo.cfg")
+	config, err := os.ReadFile(file)
+	check(t, err)
+	var alone strings.Builder
+	for line := range strings.Lines(string(config)) {
+		if !strings.HasPrefix(line, "server.") {
+			alone.WriteString(line)
+		}
+	}
+	check(t, os.WriteFile(file, []byte(alone.String()), 0o600))
+	z.Restart(t)
+	c, events, err := zk.Connect([]string{z.Addr}, commitTimeout, zk.WithLogger(quiet{}))
+	check(t, err)
+	write(c)
+	c.Close()
+	for range events { // closed when its goroutines have ended
+	}
+	z.Kill(t)
+	check(t, os.WriteFile(file, config, 0o600))
+	z.Restart(t)
 	e.Leader(t)
 }

@@ -1,0 +1,115 @@
+package zksource
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"lockscope/inspect/zkadmin"
+)
+
+// lagGrace in which a server may catch up with the leader before it is reported to lag, and in which nothing may be written for the
+// counts of znodes to be of the same instant.
+const lagGrace = time.Second
+
+// compareMembers asks the servers again that had less than the leader, or another number of znodes: nothing is at the same instant
+// on two servers.
+func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
+	leader := leaderOf(servers)
+	if leader < 0 {
+		return
+	}
+	first := servers[leader].status
+	again := map[int]*serverAnswer{}
+	for i := range servers {
+		a := &servers[i]
+		if i != leader && a.serves() && (behind(a.status.Zxid, first.Zxid) || nodesApart(a.status, first) != 0) {
+			again[i] = new(serverAnswer)
+		}
+	}
+	if len(again) == 0 {
+		return
+	}
+	again[leader] = new(serverAnswer)
+	var asking sync.WaitGroup
+	for i, a := range again {
+		asking.Go(func() {
+			q.waitUntil(ctx, servers[i].at.Add(lagGrace))
+			ctx, cancel := context.WithTimeout(ctx, askLimit)
+			defer cancel()
+			*a = q.askStatus(ctx, q.admins[i])
+		})
+	}
+	asking.Wait()
+	second := again[leader].status
+	for i, a := range again {
+		if i == leader || a.failed != nil || a.status.Zxid == 0 {
+			continue
+		}
+		was := servers[i].status
+		if apart := nodesApart(a.status, second); was.Zxid == a.status.Zxid && first.Zxid == second.Zxid && apart == nodesApart(was, first) {
+			servers[i].nodesApart = apart
+		}
+		servers[i].status.Zxid, servers[i].asOf = a.status.Zxid, a.at
+	}
+}
+
+// nodesApart is by how many znodes a server has more than the leader; 0 where they are not at the same transaction, or do not tell.
+func nodesApart(one, leader zkadmin.Status) int {
+	if one.Zxid == 0 || one.Zxid != leader.Zxid || one.Nodes == 0 || leader.Nodes == 0 {
+		return 0
+	}
+	return one.Nodes - leader.Nodes
+}
+
+// leaderOf is the leader's index; -1 where none answered.
+func leaderOf(servers []serverAnswer) int {
+	return slices.IndexFunc(servers, func(a serverAnswer) bool { return a.status.Role == "leader" })
+}
+
+// leaderZxid returns the leader's newest transaction; zero when no leader answered.
+func leaderZxid(servers []serverAnswer) uint64 {
+	if i := leaderOf(servers); i >= 0 {
+		return servers[i].status.Zxid
+	}
+	return 0
+}
+
+// behind reports whether a transaction is before the leader's. The first of an election, with the count 0, is none that a
+// follower would show.
+func behind(zxid, leader uint64) bool { return leader<<32 != 0 && zxid < leader }
+
+// commit is a transaction that the leader had at an instant.
+type commit struct {
+	zxid uint64
+	at   time.Time
+}
+
+// mostCommits limits the remembered transactions of the leader, one an inquiry.
+const mostCommits = 64
+
+// measureLag takes in what the leader has, and for how long each server has lacked some of it. What an earlier leader had counts for
+// nothing: it may have been taken back.
+func (r *run) measureLag(servers []serverAnswer) {
+	leader := leaderOf(servers)
+	if leader < 0 {
+		return
+	}
+	now := commit{servers[leader].status.Zxid, servers[leader].asOf}
+	if n := len(r.commits); n > 0 && (r.commits[n-1].zxid>>32 != now.zxid>>32 || r.commits[n-1].zxid > now.zxid) {
+		r.commits = nil
+	}
+	if n := len(r.commits); now.zxid<<32 != 0 && (n == 0 || r.commits[n-1].zxid < now.zxid) {
+		r.commits = append(r.commits[max(0, n-mostCommits+1):], now)
+	}
+	for i := range servers {
+		a := &servers[i]
+		if i == leader || !a.serves() || a.status.Zxid == 0 {
+			continue
+		}
+		if first := slices.IndexFunc(r.commits, func(c commit) bool { return a.status.Zxid < c.zxid }); first >= 0 {
+			a.lag = max(0, a.asOf.Sub(r.commits[first].at))
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package zksource
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect/zkadmin"
+)
+
+// The lag of a member is the time since which its leader is known to have had what it lacks.
+func TestTheLagOfAMember(t *testing.T) {
+	const epoch1, epoch2 = 1 << 32, 2 << 32
+	type look struct {
+		second           int
+		leader, follower uint64
+		want             time.Duration
+	}
+	for name, looks := range map[string][]look{
+		"it has all":                        {{0, epoch1 | 5, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 9, 0}},
+		"a little behind, under load":       {{0, epoch1 | 5, epoch1 | 4, 0}, {10, epoch1 | 500, epoch1 | 499, 0}, {20, epoch1 | 900, epoch1 | 890, 0}},
+		"it hangs":                          {{0, epoch1 | 5, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 5, 0}, {20, epoch1 | 30, epoch1 | 5, 10 * time.Second}},
+		"it catches up":                     {{0, epoch1 | 9, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 7, 10 * time.Second}, {20, epoch1 | 9, epoch1 | 9, 0}},
+		"a new leader took back some of it": {{0, epoch1 | 9, epoch1 | 5, 0}, {10, epoch2, epoch1 | 5, 0}, {20, epoch2 | 1, epoch2 | 1, 0}},
+		"an election, and nothing since":    {{0, epoch2, epoch1 | 5, 0}, {60, epoch2, epoch1 | 5, 0}},
+		"its number is unknown":             {{0, epoch1 | 9, 0, 0}, {60, epoch1 | 9, 0, 0}},
+	} {
+		r := &run{}
+		for _, l := range looks {
+			at := noon.Add(time.Duration(l.second) * time.Second)
+			servers := []serverAnswer{
+				{asked: true, at: at, asOf: at, status: zkadmin.Status{Role: "leader", Zxid: l.leader}},
+				{asked: true, at: at, asOf: at, status: zkadmin.Status{Role: "follower", Zxid: l.follower}},
+			}
+			r.measureLag(servers)
+			if servers[0].lag != 0 || servers[1].lag != l.want {
+				t.Errorf("%s: after %d s the leader lags %v, the follower %v, want %v", name, l.second, servers[0].lag, servers[1].lag, l.want)
+			}
+		}
+	}
+}
+
+func TestNodesAreCountedAtOneTransaction(t *testing.T) {
+	for name, tt := range map[string]struct {
+		one, leader zkadmin.Status
+		want        int
+	}{
+		"the same":                      {zkadmin.Status{Zxid: 7, Nodes: 9}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
+		"more":                          {zkadmin.Status{Zxid: 7, Nodes: 11}, zkadmin.Status{Zxid: 7, Nodes: 9}, 2},
+		"fewer":                         {zkadmin.Status{Zxid: 7, Nodes: 8}, zkadmin.Status{Zxid: 7, Nodes: 9}, -1},
+		"at another transaction":        {zkadmin.Status{Zxid: 6, Nodes: 8}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
+		"neither tells its transaction": {zkadmin.Status{Nodes: 8}, zkadmin.Status{Nodes: 9}, 0},
+		"one does not count":            {zkadmin.Status{Zxid: 7}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
+	} {
+		if got := nodesApart(tt.one, tt.leader); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}
