@@ -148,3 +148,13 @@ func TestControlClockStep(t *testing.T) {
 	server, clock := servertest.StartRedisWithClock(t)
 	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { clock.Step(t, time.Minute) })
 }
+
+// TestControlMending: a member that was killed comes back also when the same strike has cut it off.
+func TestControlMending(t *testing.T) {
+	onlyInASoak(t)
+	e := startEnsemble(t)
+	mend := e.kill(t, 0)
+	e.Isolate(0)
+	mend()
+	e.heal(t)
+}

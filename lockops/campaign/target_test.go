@@ -68,8 +68,12 @@ func zooKeeperLocks(round int) []Lock {
 	return locks
 }
 
+func startEnsemble(t *testing.T) *ensemble {
+	return &ensemble{servertest.StartEnsemble(t, servertest.EnsembleConfig{Tick: campaignTick, SyncLimit: 10}), map[int]bool{}}
+}
+
 func newZooKeeperTarget(t *testing.T) *target {
-	e := &ensemble{servertest.StartEnsemble(t, servertest.EnsembleConfig{Tick: campaignTick, SyncLimit: 10}), map[int]bool{}}
+	e := startEnsemble(t)
 	behindWires, direct := make([]string, len(e.Clients)), make([]string, len(e.Members))
 	for i, w := range e.Clients {
 		behindWires[i] = w.Addr()
@@ -106,7 +110,14 @@ func (e *ensemble) leader() int {
 func (e *ensemble) kill(t *testing.T, i int) func() {
 	e.Members[i].Kill(t)
 	e.down[i] = true
-	return func() { e.Members[i].Restart(t); delete(e.down, i) }
+	return func() { e.start(t, i) }
+}
+
+// start starts a member that was killed, and waits until it serves: not while another fault cuts it off from its leader.
+func (e *ensemble) start(t *testing.T, i int) {
+	e.Mend()
+	e.Members[i].Restart(t)
+	delete(e.down, i)
 }
 
 func (e *ensemble) pause(t *testing.T, i int) func() {
@@ -156,12 +167,11 @@ func (e *ensemble) networkFaults() []fault {
 }
 
 func (e *ensemble) heal(t *testing.T) {
-	for i := range e.down {
-		e.Members[i].Restart(t)
-		delete(e.down, i)
-	}
 	for _, m := range e.Members {
 		m.Resume(t)
+	}
+	for i := range e.down {
+		e.start(t, i)
 	}
 	e.Heal(t)
 }
