@@ -152,12 +152,23 @@ func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, 
 	if q.recipe != "" {
 		return q.recipe, nil
 	}
-	snapshot, err := q.look(ctx, setup{targets: []connect.Target{q.target}}, q.id.Path)
+	source, err := q.source(q.target, q.setup, true, q.id.Path)
 	if err != nil {
 		return "", err
 	}
-	if l := snapshot.Lock(q.id); l != nil && slices.Contains(k.Recipes, l.Recipe) {
-		return l.Recipe, nil
+	found := ""
+	err = source.Run(ctx, func(u inspect.Update) {
+		for _, l := range u.Put {
+			if l.ID == q.id {
+				found = l.Recipe
+			}
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(k.Recipes, found) {
+		return found, nil
 	}
 	return k.Recipes[0], nil
 }

@@ -15,7 +15,6 @@ import (
 	"lockscope/inspect"
 	"lockscope/lockops/act"
 	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
 )
 
 // terminal is an in-process terminal that a whole program draws on.
@@ -257,7 +256,12 @@ func TestBytesPerTick(t *testing.T) {
 		sync.Mutex
 		now time.Time
 	}{now: fixture.Noon}
+	asked := make(chan struct{}, 1)
 	p := start(t, Options{Now: func() time.Time {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
 		clock.Lock()
 		defer clock.Unlock()
 		return clock.now
@@ -266,7 +270,13 @@ func TestBytesPerTick(t *testing.T) {
 	p.wait("job-00", "job-29")
 	p.quiet()
 	before := p.screen.written()
-	time.Sleep(2 * screen.SlowBeat) // ticks on a clock that stands still
+	for len(asked) > 0 {
+		<-asked
+	}
+	for range 2 {
+		<-asked // a tick on a clock that stands still; nothing else asks for the time now
+		p.quiet()
+	}
 	if n := p.screen.written() - before; n != 0 {
 		t.Errorf("%d bytes although nothing changed", n)
 	}
