@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -256,116 +255,6 @@ func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 	}
 }
 
-// TestDeadlineCountsFromTheSending: with answers that are late, a hold's deadline is no later for that, and it is three
-// quarters of the session timeout.
-func TestDeadlineCountsFromTheSending(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
-	const timeout, late = 4 * time.Second, 300 * time.Millisecond
-	m := lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock")
-	release(t, acquire(t, m))
-	p.delay.Store(int64(late))
-	h := acquire(t, m)
-	deadline, ok := h.Deadline()
-	if left := time.Until(deadline); !ok || left > timeout*3/4-late*3/2 || left < 0 {
-		t.Errorf("%v left, %v", left, ok)
-	}
-	p.delay.Store(0)
-	release(t, h)
-}
-
-// TestHeartbeatsKeepAHold beyond the session timeout, few of them, and none when nothing is held.
-func TestHeartbeatsKeepAHold(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
-	const timeout = 4 * time.Second // a busy machine may be late by half of it
-	m := lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock")
-	h := acquire(t, m)
-	first, _ := h.Deadline()
-	eventually(t, "the deadline moved on", func() bool {
-		now, ok := h.Deadline()
-		return !ok || now.Sub(first) > timeout
-	})
-	if h.Context().Err() != nil {
-		t.Fatal(context.Cause(h.Context()))
-	}
-	beats := 0
-	for _, op := range p.asked() {
-		if op == opMulti {
-			beats++
-		}
-	}
-	if beats < 4 || beats > 14 {
-		t.Errorf("%d heartbeats in a little over a session timeout, want 8 in one", beats)
-	}
-	release(t, h)
-}
-
-// TestOnlyAQuorumKeepsAHold: a server goes on to answer everything but what a quorum has to commit. The hold is lost within
-// three quarters of the session timeout, before the session can expire.
-func TestOnlyAQuorumKeepsAHold(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
-	const timeout = 4 * time.Second
-	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout))
-	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
-	p.mute.Store(opMulti)
-	muted := time.Now()
-	stop := make(chan struct{})
-	var reads sync.WaitGroup
-	reads.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(20 * time.Millisecond):
-				_, _, _ = s.Conn().Exists("/lock") // it fails when the connection is made anew
-			}
-		}
-	})
-	awaitEnd(t, h, 10*time.Second)
-	if took := time.Since(muted); took > timeout {
-		t.Errorf("lost after %v of %v", took, timeout)
-	}
-	close(stop)
-	reads.Wait()
-	p.mute.Store(0)
-	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
-		t.Errorf("cause %v", cause)
-	}
-}
-
-// TestALongWaitProvesItsSessionFirst: whoever was first to be granted after a long wait without any change of its own is
-// granted only when a quorum has committed that its node is there.
-func TestALongWaitProvesItsSessionFirst(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
-	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
-	const timeout = time.Second
-	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock"))
-	p.asked()
-	select {
-	case <-holder.Context().Done():
-		t.Fatal("lost")
-	case <-time.After(timeout): // its creation proves nothing any more
-	}
-	if slices.Contains(p.asked(), opMulti) {
-		t.Error("a heartbeat although nothing is held")
-	}
-	release(t, holder)
-	a := <-got
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
-	if deadline, ok := a.h.Deadline(); !ok || time.Until(deadline) < timeout/4 {
-		t.Errorf("granted with a deadline in %v", time.Until(deadline))
-	}
-	if !slices.Contains(p.asked(), opMulti) {
-		t.Error("granted without a proof")
-	}
-	release(t, a.h)
-}
-
 // TestALostWatchIsNoLostTurn: a server never sends the event; the waiter looks again by itself.
 func TestALostWatchIsNoLostTurn(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -382,66 +271,6 @@ func TestALostWatchIsNoLostTurn(t *testing.T) {
 		release(t, a.h)
 	case <-time.After(60 * time.Second):
 		t.Fatal("waits for ever")
-	}
-}
-
-// TestGrantsWhileSessionsEnd: sessions expire at any moment of an Acquire and of a hold.
-func TestGrantsWhileSessionsEnd(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	s := zkSession(t, server.Addr)
-	m := lockops.NewZKMutex(s, "/lock")
-	release(t, acquire(t, m))
-	stop := make(chan struct{})
-	var expiring sync.WaitGroup
-	expiring.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(700 * time.Microsecond):
-				for _, id := range server.Embedded.Sessions() {
-					_ = server.Embedded.ExpireSession(id) // it may be gone
-				}
-			}
-		}
-	})
-	for range 60 {
-		if err := acquire(t, m).Release(within(t)); err != nil && !errors.Is(err, lockops.ErrLost) {
-			t.Error(err)
-		}
-	}
-	close(stop)
-	expiring.Wait()
-	release(t, acquire(t, m))
-}
-
-// TestCloseEndsAnAcquire: Close ends waits and holds, and leaves nothing. A waiter of the same session is first in the queue
-// as soon as the hold's node is removed, and must not be granted the lock then.
-func TestCloseEndsAnAcquire(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	for range 20 {
-		closeEndsAnAcquire(t, server, zkSession(t, server.Addr))
-		s, _ := adopted(t, server.Addr)
-		closeEndsAnAcquire(t, server, s)
-	}
-}
-
-func closeEndsAnAcquire(t *testing.T, server *servertest.ZooKeeper, s *lockops.ZKSession) {
-	t.Helper()
-	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
-	_, got := queueUp(t, within(t), mutexOn(s, "/lock"))
-	s.Close()
-	if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
-		t.Errorf("the waiter: %v, want ErrClosed", a.err)
-	}
-	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrClosed) {
-		t.Errorf("the holder: %v, want ErrLost and ErrClosed", cause)
-	}
-	if _, err := lockops.NewZKMutex(s, "/lock").Acquire(within(t)); !errors.Is(err, lockops.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
-	if left := children(t, server, "/lock"); len(left) > 0 {
-		t.Errorf("left %q", left)
 	}
 }
 
@@ -586,23 +415,5 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 	}
 	for _, h := range readers {
 		release(t, h)
-	}
-}
-
-// TestNoHeartbeatsWithoutAHold: none after the last was released.
-func TestNoHeartbeatsWithoutAHold(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
-	release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock")))
-	p.asked() // until now: on a busy machine it was held for longer than one heartbeat takes to come
-	other := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithSessionTimeout(time.Second)), "/other"))
-	first, _ := other.Deadline()
-	eventually(t, "half a second of heartbeats elsewhere", func() bool {
-		now, ok := other.Deadline()
-		return !ok || now.Sub(first) > 500*time.Millisecond
-	})
-	release(t, other)
-	if asked := p.asked(); slices.Contains(asked, opMulti) {
-		t.Errorf("asked %v after the release", asked)
 	}
 }

@@ -411,44 +411,5 @@ func (r *run) got(d *dir, res result) {
 
 func (r *run) id(d *dir) inspect.ID { return inspect.ID{Backend: r.cfg.Backend, Path: d.path} }
 
-// recheck has the locks listed again of which a table lacks a watch that should be there: a predecessor that was already
-// gone when the table was read is then distinguished from a watch on the wrong node.
-func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
-	for _, id := range t.Covers {
-		d := r.dirs[id.Path]
-		switch {
-		case d == nil || d.reported == nil || d.phase == leaf || !r.lacksWatch(d, t):
-		case r.cfg.Once:
-			d.recheck = now
-			r.push(&r.queue.reads, job{kind: jobList, dir: d})
-			for _, part := range d.parts {
-				r.push(&r.queue.reads, job{kind: jobList, dir: part})
-			}
-		default:
-			d.recheck = now
-			r.touch(d, now)
-			for _, part := range d.parts {
-				r.touch(part, now)
-			}
-		}
-	}
-}
-
-// waiters returns those of a directory's lock.
-func (r *run) waiters(d *dir) []inspect.Contender {
-	if lock, _ := d.lock(r.id(d), r.cfg.Now()); lock != nil {
-		return lock.Waiters
-	}
-	return nil
-}
-
-// lacksWatch reports whether a waiter does not watch what it should, by the table.
-func (r *run) lacksWatch(d *dir, t *inspect.WatchTable) bool {
-	l, _ := d.lock(r.id(d), r.cfg.Now())
-	return l != nil && slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {
-		return w.Watches != "" && w.Owner.Session != 0 && !slices.Contains(t.Sessions[l.Predecessor(&w)], w.Owner.Session)
-	})
-}
-
 // parent is the directory that a node is in.
 func parent(p string) string { return path.Dir(p) }

@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client does not
@@ -26,9 +23,6 @@ type Tap struct {
 	TLS *tls.Config
 	// DialContext connects to a server; nil is a net.Dialer's.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// ReadLimit caps how long a server may leave a request unanswered while it sends nothing at all. Zero leaves it at
-	// a third of the session timeout (a sixth while a session is being resumed, so that there is time for another server).
-	ReadLimit time.Duration
 	// ReadOnly lets a server serve us that has no quorum and serves clients that only read (readonlymode.enabled):
 	// go-zookeeper's connect request lacks the flag that asks for it.
 	ReadOnly bool
@@ -243,209 +237,6 @@ type sent struct {
 	i       int
 }
 
-// tapConn is a connection that is read along. Its state is guarded by the tap's mutex.
-type tapConn struct {
-	net.Conn
-	tap    *Tap
-	addr   string
-	number uint64 // among those of the tap
-
-	writing sync.Mutex // held while a request is written: those of go-zookeeper and our own alternate whole
-
-	out, in frames
-	buffer  []byte        // for what comes in; the reader's own
-	readErr error         // the end of what comes in; the reader's own
-	asked   time.Time     // read deadline that go-zookeeper wants
-	patient time.Duration // how long it waited at most when it set that
-	heard   time.Time     // when bytes last came in
-	limit   time.Duration // how long a request may go unanswered; 0: as long as go-zookeeper waits
-	hello   time.Time     // when the connect request was sent
-	greeted bool          // the connect response is in
-	pending []sent        // oldest first
-	closed  bool
-	authed  bool     // what this client authenticated as before was sent
-	due     []notice // to be delivered when the tap's mutex is free
-	spare   []notice // the due before, for its memory
-}
-
-// Write notes what is sent, and when, before it is sent.
-func (c *tapConn) Write(p []byte) (int, error) {
-	given := len(p)
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.tap.mu.Lock()
-	if c.hello.IsZero() {
-		p = c.withZxid(p)
-		if c.tap.ReadOnly {
-			p = withReadOnly(p)
-		}
-	}
-	idle := len(c.pending) == 0
-	err := c.out.feed(p, time.Now(), c.noteRequest)
-	if err == nil && idle && len(c.pending) > 0 {
-		c.applyDeadline()
-	}
-	c.tap.mu.Unlock()
-	if err != nil {
-		return 0, err
-	}
-	if _, err := c.Conn.Write(p); err != nil {
-		// Told to the reader only: go-zookeeper (1.0.4, sendData) answers a request whose write failed, and once more when
-		// it flushes, for ever where its Close has made that requester leave.
-		c.Conn.Close()
-	}
-	return given, nil
-}
-
-// withReadOnly is a connect request with the flag readOnly behind it, which servers take since 3.4 (zookeeper.jute,
-// ConnectRequest).
-func withReadOnly(p []byte) []byte {
-	if len(p) < 4 {
-		return p
-	}
-	p = append(bytes.Clone(p), 1)
-	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
-	return p
-}
-
-// Read returns what came but replies to requests of our own, which go-zookeeper would complain of. Bytes of a frame that
-// cannot be right never reach it.
-func (c *tapConn) Read(p []byte) (int, error) {
-	for c.in.passed.Len() == 0 {
-		if c.readErr != nil {
-			return 0, c.readErr
-		}
-		c.fill()
-	}
-	return c.in.passed.Read(p)
-}
-
-// fill takes in the next bytes.
-func (c *tapConn) fill() {
-	c.tap.mu.Lock()
-	if len(c.pending) > 0 {
-		c.applyDeadline()
-	}
-	c.tap.mu.Unlock()
-	n, err := c.Conn.Read(c.buffer)
-	c.readErr = err
-	if n == 0 {
-		return
-	}
-	c.tap.mu.Lock()
-	c.heard = time.Now()
-	bad := c.in.feed(c.buffer[:n], c.heard, c.noteReply)
-	if c.in.passed.Len() == 0 && !c.asked.IsZero() { // for go-zookeeper the server is silent
-		c.asked = c.heard.Add(c.patient)
-		c.applyDeadline()
-	}
-	due := c.due
-	c.due = c.spare[:0]
-	c.tap.mu.Unlock()
-	if n == len(c.buffer) && n < maxBuffer {
-		c.buffer = make([]byte, 2*n)
-	}
-	for i := range due {
-		due[i].deliver()
-		due[i] = notice{}
-	}
-	c.spare = due // only this goroutine reads
-	if bad != nil {
-		c.readErr = bad
-		c.in.passed.Reset()
-		c.Conn.Close()
-	}
-}
-
-// SetReadDeadline applies go-zookeeper's deadline or our own, whichever comes first.
-func (c *tapConn) SetReadDeadline(deadline time.Time) error {
-	c.tap.mu.Lock()
-	defer c.tap.mu.Unlock()
-	c.asked, c.patient = deadline, time.Until(deadline)
-	return c.applyDeadline()
-}
-
-// SetDeadline sets both deadlines.
-func (c *tapConn) SetDeadline(deadline time.Time) error {
-	return errors.Join(c.SetReadDeadline(deadline), c.SetWriteDeadline(deadline))
-}
-
-func (c *tapConn) applyDeadline() error {
-	deadline := c.asked
-	if c.limit > 0 && len(c.pending) > 0 {
-		since := c.pending[0].at
-		if c.heard.After(since) {
-			since = c.heard
-		}
-		if own := since.Add(c.limit); deadline.IsZero() || own.Before(deadline) {
-			deadline = own
-		}
-	}
-	return c.Conn.SetReadDeadline(deadline)
-}
-
-// Close also records in the tap that there is no server now, and ends the waits for replies.
-func (c *tapConn) Close() error {
-	t := c.tap
-	t.mu.Lock()
-	lost, changed := c.pending, t.onChanged
-	c.pending, c.closed = nil, true
-	if t.current == c {
-		t.current = nil
-		t.server = ""
-		if !c.greeted {
-			t.dialErr = &DialError{c.addr, errSilent}
-		}
-	}
-	t.mu.Unlock()
-	err := c.Conn.Close()
-	for _, request := range lost {
-		if request.reply != nil {
-			request.reply(request.i, Reply{Sent: request.at, Err: zk.ErrConnectionClosed})
-		}
-	}
-	if changed != nil {
-		changed()
-	}
-	return err
-}
-
-// noteRequest looks at one request. The first one of a connection is the connect request: protocol version, last zxid,
-// timeout in ms, session id.
-func (c *tapConn) noteRequest(f *frames) error {
-	if c.hello.IsZero() {
-		c.hello = f.begun
-		if len(f.head) >= 24 {
-			timeout := time.Duration(int32(binary.BigEndian.Uint32(f.head[12:]))) * time.Millisecond
-			share := time.Duration(3)
-			if binary.BigEndian.Uint64(f.head[16:]) != 0 {
-				share = 6
-			}
-			c.setLimit(timeout / share)
-		}
-		c.pending = append(c.pending, sent{at: f.begun})
-		return nil
-	}
-	if len(f.head) < 8 {
-		return nil
-	}
-	xid, op := int32(binary.BigEndian.Uint32(f.head)), int32(binary.BigEndian.Uint32(f.head[4:]))
-	if len(c.pending) < maxPending {
-		c.pending = append(c.pending, sent{xid: xid, op: op, at: f.begun})
-	}
-	if xid == xidPing {
-		return nil
-	}
-	c.tap.requests++
-	if op == opAuth {
-		c.tap.rememberAuth(f)
-	}
-	if op == opCreate && len(c.tap.awaited) > 0 {
-		c.tap.noteCreate(f.head[8:])
-	}
-	return nil
-}
-
 // noteCreate wakes who waits for the create request whose body starts with its path.
 func (t *Tap) noteCreate(body []byte) {
 	if len(body) < 4 {
@@ -460,99 +251,5 @@ func (t *Tap) noteCreate(body []byte) {
 	if waiting := t.awaited[path]; len(waiting) > 0 {
 		close(waiting[0])
 		t.setAwaited(path, waiting[1:])
-	}
-}
-
-func (c *tapConn) setLimit(limit time.Duration) {
-	c.limit = max(limit, 0)
-	if c.tap.ReadLimit > 0 && (c.limit == 0 || c.limit > c.tap.ReadLimit) {
-		c.limit = c.tap.ReadLimit
-	}
-}
-
-// noteReply looks at one reply. The first one of a connection is the connect response: protocol version, timeout in
-// ms, session id; the others start with xid, zxid and error.
-func (c *tapConn) noteReply(f *frames) error {
-	if !c.greeted {
-		return c.noteGreeting(f)
-	}
-	if len(f.head) < replyHeader {
-		return errFrame
-	}
-	xid := int32(binary.BigEndian.Uint32(f.head))
-	if xid == xidEvent {
-		c.noteEvent(f.head[16:])
-		return nil
-	}
-	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
-	if i < 0 {
-		return nil
-	}
-	request := c.pending[i]
-	// Replies come in order. Pings are answered at once, before what is still being worked on.
-	c.pending = slices.Delete(c.pending, i, i+1)
-	code := int32(binary.BigEndian.Uint32(f.head[12:]))
-	if request.reply != nil {
-		c.noteOwn(request, f, code)
-	}
-	switch code {
-	case errConnectionLoss, errSessionExpired, errSessionMoved: // answered, but not by a server that keeps the session
-		return nil
-	}
-	c.acknowledged(request)
-	if code == 0 && commits(request.op) {
-		c.committed(request)
-	}
-	return nil
-}
-
-func (c *tapConn) noteGreeting(f *frames) error {
-	if len(f.head) < 16 || f.size < leastGreeting {
-		return errFrame
-	}
-	c.greeted = true
-	c.in.limit = maxReply
-	c.pending = c.pending[:0]
-	id := int64(binary.BigEndian.Uint64(f.head[8:]))
-	timeout := time.Duration(int32(binary.BigEndian.Uint32(f.head[4:]))) * time.Millisecond
-	t := c.tap
-	if t.current != c {
-		return nil
-	}
-	if t.onChanged != nil {
-		c.due = append(c.due, notice{changed: t.onChanged})
-	}
-	if id == 0 || timeout <= 0 {
-		t.session, t.timeout, t.lastAck, t.committed = 0, 0, time.Time{}, time.Time{}
-		return nil
-	}
-	fresh := id != t.session
-	if fresh {
-		t.lastAck, t.committed = time.Time{}, time.Time{}
-	}
-	t.session, t.timeout, t.server = id, timeout, c.addr
-	c.setLimit(timeout / 3)
-	c.acknowledged(sent{at: c.hello})
-	if fresh { // an old session's is resumed by the leader alone, which may be cut off
-		c.committed(sent{at: c.hello})
-	}
-	return nil
-}
-
-func (c *tapConn) acknowledged(request sent) {
-	t := c.tap
-	if t.current != c {
-		return
-	}
-	if request.at.After(t.lastAck) {
-		t.lastAck = request.at
-	}
-	t.latency = c.heard.Sub(request.at)
-}
-
-// committed counts a request that a quorum has committed.
-func (c *tapConn) committed(request sent) {
-	if t := c.tap; t.current == c && request.at.After(t.committed) {
-		t.committed = request.at
 	}
 }

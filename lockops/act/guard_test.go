@@ -3,8 +3,6 @@ package act
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
 )
 
 // hooked is a connection on which something else happens right before a request that removes.
@@ -198,132 +195,6 @@ func (u *unanswering) Delete(path string, version int32) error {
 	return zk.ErrConnectionClosed
 }
 
-// A right that is missing is named, and a node whose data may not be read is released all the same.
-func TestMissingZooKeeperRightIsNamed(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		owner, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		if err := owner.AddAuth("digest", []byte("app:secret")); err != nil {
-			t.Fatal(err)
-		}
-		dir := servertest.UniquePath(t)
-		readOnly := append(zk.AuthACL(zk.PermAll), zk.WorldACL(zk.PermRead)...)
-		if _, err := owner.Create(dir, nil, 0, readOnly); err != nil {
-			t.Fatal(err)
-		}
-		node, err := owner.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.AuthACL(zk.PermAll))
-		if err != nil {
-			t.Fatal(err)
-		}
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(other, Target{}, audit)
-		defer releaser.Close()
-		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(node))}
-		p, err := releaser.Preview(t.Context(), request)
-		if err != nil || p.Refused != "" {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
-		if result, err := releaser.Execute(t.Context(), p, "typed"); err == nil || result.Released || !strings.Contains(err.Error(), "grant DELETE on "+dir) {
-			t.Errorf("result %+v, %v", result, err)
-		}
-	})
-}
-
-// aclUser adds a user to a server and connects as it.
-func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any) redis.UniversalClient {
-	t.Helper()
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
-	defer admin.Close()
-	args := append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret"}, rights...)
-	if err := admin.Do(t.Context(), args...).Err(); err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2})
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-// A wake-up that is denied makes no release look failed, neither to the operator nor in the audit file.
-func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
-	server := servertest.StartRedis(t)
-	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
-	for _, tt := range []struct{ name, write, owner string }{
-		{"string", "SET lock:string lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"},
-		{"python-redis-lock", "SET lock:python-redis-lock YWFhYWFhYWFhYWFhYWFhYWFh PX 60000", "YWFhYWFhYWFhYWFhYWFhYWFh"},
-		{"redisson", "HSET lock:redisson " + ownerA + " 1", ownerA},
-		{"reader", "HSET lock:reader mode read " + ownerA + " 1", ownerA},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			// Neither publishing nor the list that wakes is allowed.
-			c := aclUser(t, server, "mute", "~lock:"+tt.name+"*", "~{lock*", "~redisson*", "resetchannels", "+@all", "-@admin")
-			var args []any
-			for _, word := range strings.Fields(tt.write) {
-				args = append(args, word)
-			}
-			if err := admin[0].Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
-			audit, path := openAudit(t)
-			releaser := NewRedis([]redis.UniversalClient{c}, Target{Servers: addrs}, 5*time.Second, audit)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + tt.name}, Owner: inspect.Untrusted(tt.owner)})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
-			result, err := releaser.Execute(t.Context(), p, "typed")
-			if err != nil || !result.Released || !result.Masters[0].Deleted {
-				t.Errorf("result %+v, %v", result, err)
-			}
-			if n := admin[0].Exists(t.Context(), "lock:"+tt.name).Val(); n != 0 {
-				t.Error("the key is still there")
-			}
-			if lines := auditLines(t, path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
-				t.Errorf("audit %v", lines)
-			}
-		})
-	}
-}
-
-// A plain string is released with the least rights there are, and a right that is missing is named.
-func TestReleaseNeedsFewRightsAndNamesThem(t *testing.T) {
-	server := servertest.StartRedis(t)
-	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
-	least := []string{"+evalsha", "+eval", "+get", "+del"}
-	release := func(t *testing.T, rights ...any) (Result, error) {
-		t.Helper()
-		if err := admin[0].Set(t.Context(), "lock:a", "v", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
-		admin[0].ScriptFlush(t.Context())
-		audit, _ := openAudit(t)
-		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", rights...)}, Target{Servers: addrs}, 5*time.Second, audit)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
-		if err != nil {
-			return Result{}, err
-		}
-		return releaser.Execute(t.Context(), p, "typed")
-	}
-	all := []any{"~lock:*"}
-	for _, right := range least {
-		all = append(all, right)
-	}
-	if result, err := release(t, all...); err != nil || !result.Released {
-		t.Errorf("with the least rights: %+v, %v", result, err)
-	}
-	for i, right := range least {
-		some := []any{"~lock:*"}
-		for j, other := range least {
-			if j != i {
-				some = append(some, other)
-			}
-		}
-		if result, err := release(t, some...); err == nil || result.Released || !strings.Contains(err.Error(), "grant "+right) {
-			t.Errorf("without %s: %+v, %v", right, result, err)
-		}
-	}
-	if _, err := release(t, "~other:*", "+@all"); err == nil || !strings.Contains(err.Error(), "grant ~lock:a") {
-		t.Errorf("without the key: %v", err)
-	}
-}
-
 // A value that had no quorum when it was confirmed is not deleted once it has one, nor the reverse.
 func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
@@ -444,96 +315,5 @@ func TestUnknownLibraryIsRefused(t *testing.T) {
 	}
 	if way, ok := removalOf(l, &inspect.Contender{Name: "w", State: inspect.Holding}, "w"); ok || !strings.Contains(unsupported(l), "stop its holder") {
 		t.Errorf("removed by %+v; %s", way, unsupported(l))
-	}
-}
-
-// The audit file is no way to another file, and a cut line does not take the next one with it.
-func TestAuditFile(t *testing.T) {
-	dir := t.TempDir()
-	victim := filepath.Join(dir, "victim")
-	if err := os.WriteFile(victim, []byte("theirs\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for name, link := range map[string]func(string, string) error{"symbolic link": os.Symlink, "hard link": os.Link} {
-		path := filepath.Join(dir, name)
-		if err := link(victim, path); err != nil {
-			t.Fatal(err)
-		}
-		if a, err := OpenAudit(path, "test", ""); err == nil {
-			t.Errorf("a %s was opened", name)
-			a.Close()
-		}
-		if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o644 {
-			t.Errorf("the target of a %s has mode %v, %v", name, info.Mode(), err)
-		}
-	}
-	path := filepath.Join(dir, "new", "audit.jsonl")
-	a, err := OpenAudit(path, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	if err := a.write(line{Lock: "zk:/first"}); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.WriteString(`{"lock":"zk:/cut by a full di`)
-	f.Close()
-	if err := a.write(line{Lock: "zk:/second"}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[0], "zk:/first") || !strings.HasPrefix(lines[2], "{") || !strings.Contains(lines[2], "zk:/second") {
-		t.Errorf("audit file:\n%s", text)
-	}
-}
-
-// The lines say where: the backend's name, its chroot or its database.
-func TestAuditSaysWhere(t *testing.T) {
-	server := servertest.StartRedis(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3})
-	defer admin.Close()
-	admin.Set(t.Context(), "lock:a", "v", 0)
-	audit, path := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{admin}, Target{Name: "cache", Servers: []string{server.Addr}, DB: 3}, 5*time.Second, audit)
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := releaser.Execute(t.Context(), p, "typed"); err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range auditLines(t, path) {
-		if l["backend"] != "cache" || l["db"] != 3.0 || l["role"] != "holding" {
-			t.Errorf("line %v", l)
-		}
-	}
-	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	conn := connectZooKeeper(t, zookeeper.Addr)
-	if _, err := conn.Create("/apps", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
-	names := zkQueue(t, conn, "/apps/lock", 1)
-	other, otherPath := openAudit(t)
-	zkReleaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{zookeeper.Addr}, Chroot: "/apps"}, other)
-	defer zkReleaser.Close()
-	p, err = zkReleaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: "/lock"}, Owner: inspect.Untrusted(names[0])})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if result, err := zkReleaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
-		t.Fatalf("result %+v, %v", result, err)
-	}
-	for _, l := range auditLines(t, otherPath) {
-		if l["backend"] != "zk" || l["chroot"] != "/apps" {
-			t.Errorf("line %v", l)
-		}
 	}
 }

@@ -1,0 +1,97 @@
+package zksource
+
+import (
+	"errors"
+	"time"
+
+	"lockscope/internal/connect"
+)
+
+// connect makes a link when there is none and it is time for one.
+func (r *run) connect(now time.Time) {
+	if r.link != nil || now.Before(r.retryAt) {
+		return
+	}
+	servers, readOnly := r.candidates()
+	l, err := open(r.cfg, servers, readOnly, r.beats.session, r.inbox)
+	if err != nil {
+		r.linkErr, r.backend.stale = err.Error(), true
+		r.backoff(now)
+		return
+	}
+	r.link = l
+}
+
+// backoff sets the next attempt to connect: soon at first, then every second.
+func (r *run) backoff(now time.Time) {
+	r.failures++
+	r.retryAt = now.Add(min(time.Second, 100*time.Millisecond<<min(r.failures, 8)))
+}
+
+// dropLink ends the link in the background.
+func (r *run) dropLink() {
+	l := r.link
+	if l == nil {
+		return
+	}
+	r.hear()
+	r.link, r.ready = nil, false
+	r.drop(l)
+	r.dropReaders()
+}
+
+// dialReason returns why the last dial failed, with the address where there are several servers.
+func (r *run) dialReason(err error) string {
+	var dial *connect.DialError
+	if errors.As(err, &dial) && len(r.cfg.Servers) > 1 {
+		return dial.Addr + ": " + connect.Reason(err)
+	}
+	return connect.Reason(err)
+}
+
+// lost forgets what only held on the link: watches, and requests on their way. All else stays as it was last seen.
+func (r *run) lost(e linkEvent) {
+	r.reasons = e.link.reasons()
+	r.linkErr = "the connection was lost"
+	if err := e.link.tap.DialError(); err != nil {
+		r.linkErr = r.dialReason(err)
+	}
+	if e.kind == linkLost {
+		r.failures = 0
+		r.lostLinks++
+		r.disturb(e.at)
+	} else if e.link.readOnly {
+		r.readOnlyFailed = true
+	}
+	r.forgetLink()
+	r.backoff(e.at)
+}
+
+// forgetLink ends the link, and forgets what only held on it.
+func (r *run) forgetLink() {
+	r.dropLink()
+	r.backend.stale = true
+	r.queue.clear()
+	clear(r.due)
+	r.watches, r.batches, r.manyReads, r.below = 0, 0, false, nil
+	r.toSweep, r.sweepAt = nil, time.Time{}
+	for _, d := range r.dirs {
+		d.watched, d.busy, d.again, d.answers, d.waiting, d.fresh, d.due = false, false, false, false, nil, nil, time.Time{}
+		d.firedAt = time.Time{}
+		d.dataWatched, d.dataStale, d.reread, d.live = false, d.dataWanted, d.live, nil
+	}
+}
+
+// login gives the credentials, if there are any, and then starts to read.
+func (r *run) login() {
+	if len(r.cfg.Auth) == 0 {
+		r.started()
+		return
+	}
+	l := r.link
+	r.flying++
+	r.tasks.Go(func() {
+		err := l.conn.AddAuth("digest", r.cfg.Auth)
+		r.deliver(result{job: job{kind: jobLogin}, link: l, at: r.cfg.Now(), err: err})
+	})
+}

@@ -1,0 +1,107 @@
+package act
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// The audit file is no way to another file, and a cut line does not take the next one with it.
+func TestAuditFile(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("theirs\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, link := range map[string]func(string, string) error{"symbolic link": os.Symlink, "hard link": os.Link} {
+		path := filepath.Join(dir, name)
+		if err := link(victim, path); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := OpenAudit(path, "test", ""); err == nil {
+			t.Errorf("a %s was opened", name)
+			a.Close()
+		}
+		if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("the target of a %s has mode %v, %v", name, info.Mode(), err)
+		}
+	}
+	path := filepath.Join(dir, "new", "audit.jsonl")
+	a, err := OpenAudit(path, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.write(line{Lock: "zk:/first"}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString(`{"lock":"zk:/cut by a full di`)
+	f.Close()
+	if err := a.write(line{Lock: "zk:/second"}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], "zk:/first") || !strings.HasPrefix(lines[2], "{") || !strings.Contains(lines[2], "zk:/second") {
+		t.Errorf("audit file:\n%s", text)
+	}
+}
+
+// The lines say where: the backend's name, its chroot or its database.
+func TestAuditSaysWhere(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3})
+	defer admin.Close()
+	admin.Set(t.Context(), "lock:a", "v", 0)
+	audit, path := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{admin}, Target{Name: "cache", Servers: []string{server.Addr}, DB: 3}, 5*time.Second, audit)
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := releaser.Execute(t.Context(), p, "typed"); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range auditLines(t, path) {
+		if l["backend"] != "cache" || l["db"] != 3.0 || l["role"] != "holding" {
+			t.Errorf("line %v", l)
+		}
+	}
+	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	conn := connectZooKeeper(t, zookeeper.Addr)
+	if _, err := conn.Create("/apps", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	names := zkQueue(t, conn, "/apps/lock", 1)
+	other, otherPath := openAudit(t)
+	zkReleaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{zookeeper.Addr}, Chroot: "/apps"}, other)
+	defer zkReleaser.Close()
+	p, err = zkReleaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: "/lock"}, Owner: inspect.Untrusted(names[0])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := zkReleaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
+		t.Fatalf("result %+v, %v", result, err)
+	}
+	for _, l := range auditLines(t, otherPath) {
+		if l["backend"] != "zk" || l["chroot"] != "/apps" {
+			t.Errorf("line %v", l)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package act
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/connect"
+)
+
+// reading is a key as read from all masters: the lock, and each master's whole value where that is a plain string.
+type reading struct {
+	lock   *inspect.Lock
+	values []string
+	errs   []error
+}
+
+// maxShown is the longest value, in bytes, that is a contender's name; longer ones go by their digest.
+const maxShown = 1 << 10
+
+// read asks every master at once, each for at most the limit.
+func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
+	votes := make([]inspect.Vote, len(r.masters))
+	out := reading{values: make([]string, len(r.masters)), errs: make([]error, len(r.masters))}
+	r.each(ctx, func(ctx context.Context, i int) {
+		votes[i], out.values[i], out.errs[i] = r.vote(ctx, i, id.Path)
+	})
+	out.lock = inspect.KeyLock(id, votes, time.Now())
+	return out
+}
+
+// vote reads a key as the source does; where its user may not do that, a plain string with the commands alone that a
+// release needs anyway. A value longer than is shown is read in full: it is what the release compares.
+func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
+	v, err := redissource.ReadKey(ctx, r.masters[i], r.target.Servers[i], key, r.limit)
+	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" || refusedValue(v) {
+		plain, value, plainErr := r.plainVote(ctx, i, key)
+		if refused != "" || !plain.Foreign { // else it is no string, and the refused read was the right one
+			return plain, value, plainErr
+		}
+	}
+	switch {
+	case err != nil:
+		return v, "", fmt.Errorf("master %s: %w", r.target.Servers[i], connect.Plain(err))
+	case v.Digest == "" || v.Held != nil:
+		return v, v.Value.Raw(), nil
+	}
+	value, err := r.masters[i].Get(ctx, key).Result()
+	if errors.Is(err, redis.Nil) || err == nil && digest(value) != v.Digest {
+		return inspect.Vote{Addr: v.Addr, Error: errMoving.Error()}, "", fmt.Errorf("master %s: %w", v.Addr, errMoving)
+	}
+	return v, value, r.failed(i, "get", key, err)
+}
+
+// refusedValue reports whether the key's holder is unknown for want of a right.
+func refusedValue(v inspect.Vote) bool {
+	return slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectHolders && u.Right != "" })
+}
+
+// each runs f for every master at once and waits for all.
+func (r *Redis) each(ctx context.Context, f func(ctx context.Context, i int)) {
+	var wg sync.WaitGroup
+	for i := range r.masters {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, r.limit)
+			defer cancel()
+			f(ctx, i)
+		})
+	}
+	wg.Wait()
+}
+
+// plainVote reads a key that can be a plain string only, whose library keeps nothing beside it.
+func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
+	v := inspect.Vote{Addr: r.target.Servers[i]}
+	down := func(err error) (inspect.Vote, string, error) {
+		v.Error = err.Error()
+		return v, "", err
+	}
+	if _, isWriter := recipe.MadelsonReaders(key); isWriter {
+		return down(r.failed(i, "read", key, errors.New("a lock of madelson's has more than this key (grant +getrange +type +smembers +zrange +hscan +pttl)")))
+	}
+	if _, several := recipe.RueidisKeys(key); several {
+		return down(r.failed(i, "read", key, errors.New("a lock of rueidislock has three keys (grant +getrange +pttl on all of them)")))
+	}
+	both := r.masters[i].Pipeline() // one after the other, it could expire in between
+	get, ttl := both.Get(ctx, key), both.PTTL(ctx, key)
+	_, execErr := both.Exec(ctx)
+	if get.Err() == nil && ttl.Err() == nil && execErr != nil {
+		return down(r.failed(i, "get", key, execErr)) // the connection failed: go-redis then leaves the commands without an answer
+	}
+	value, err := get.Result()
+	switch {
+	case errors.Is(err, redis.Nil), ttl.Err() == nil && ttl.Val() == goneTTL:
+		v.Up = true
+		return v, "", nil
+	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
+		v.Up, v.Present, v.Foreign = true, true, true
+		return v, "", nil
+	case err != nil:
+		return down(r.failed(i, "get", key, err))
+	}
+	v.Up, v.Present, v.Value = true, true, inspect.Untrusted(value)
+	if len(value) > maxShown {
+		v.Value, v.Digest = inspect.Untrusted(value[:maxShown]), digest(value)
+	}
+	switch left := ttl.Val(); {
+	case ttl.Err() != nil: // its expiry decides nothing here
+	case left < 0:
+		v.NoExpiry = true
+	default:
+		v.ExpiresAt = time.Now().Add(left)
+	}
+	return v, value, nil
+}
+
+// valueDigest is the digest of a contender's value.
+func valueDigest(c *inspect.Contender) string { return cmp.Or(c.Digest, digest(c.Name.Raw())) }
+
+func digest(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// seen is the contender that the owner names: the holder, or a value that is on some masters without a quorum.
+func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
+	if c, ok := find(rd.lock, owner); ok {
+		return &c
+	}
+	for i, m := range rd.lock.Masters {
+		named := m.Digest == "" && m.Value == owner || m.Digest != "" && m.Digest == owner.Raw()
+		if m.Present && !m.Foreign && named {
+			token := recipe.DecodeToken(rd.lock.ID.Path, rd.values[i])
+			return &inspect.Contender{
+				Name: m.Value, Digest: m.Digest, State: inspect.Waiting, Count: 1, Since: token.Since,
+				ExpiresAt: m.ExpiresAt, NoExpiry: m.NoExpiry,
+				Owner: inspect.Owner{Label: inspect.Untrusted(token.Label), Host: inspect.Untrusted(token.Host)},
+			}
+		}
+	}
+	return nil
+}
+
+// next is the waiter that gets the lock when the contender is gone; nil when nobody waits, or others hold it still.
+func (rd reading) next(c *inspect.Contender) *inspect.Contender {
+	if len(rd.lock.Waiters) == 0 || c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
+		return nil
+	}
+	return &rd.lock.Waiters[0]
+}
+
+// value is the whole value behind a contender.
+func (rd reading) value(c *inspect.Contender) (string, bool) {
+	if c.Digest == "" {
+		return c.Name.Raw(), true
+	}
+	for i, m := range rd.lock.Masters {
+		if m.Present && m.Value == c.Name && m.Digest == c.Digest {
+			return rd.values[i], true
+		}
+	}
+	return "", false
+}
+
+// otherRole reports whether the contender has gained or lost its role, or its quorum, since it was confirmed.
+func (rd reading) otherRole(confirmed *inspect.Contender) (string, bool) {
+	now := rd.seen(confirmed.Name)
+	if confirmed.Digest != "" {
+		now = rd.seen(inspect.Untrusted(confirmed.Digest))
+	}
+	if now == nil {
+		return "", false
+	}
+	return otherRole(confirmed, now)
+}
+
+// unanswered are the masters that could not be asked.
+func (rd reading) unanswered() error {
+	if err := errors.Join(rd.errs...); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return nil
+}
+
+// unread is the error of reads refused or failed on masters that answer: an owner who was not found may be there.
+func (rd reading) unread() error {
+	if why := rd.gaps(inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes); why != "" {
+		return fmt.Errorf("%w: whether it is there is not known: %s", ErrUnreachable, why)
+	}
+	return nil
+}
+
+// unseenWaiters is the reason why others than the waiters that were read wait or may wait; empty where none can.
+func (rd reading) unseenWaiters() string {
+	switch why := rd.gaps(inspect.AspectWaiters); {
+	case rd.lock.WaitersAtLeast > 0:
+		return fmt.Sprintf("unknown: at least %d wait unseen", rd.lock.WaitersAtLeast)
+	case why != "":
+		return "unknown: " + why
+	}
+	return ""
+}
+
+// gaps lists the refused and failed reads that leave these aspects of the lock unknown; empty for none, safe to print.
+func (rd reading) gaps(aspects ...inspect.Aspect) string {
+	var all []string
+	for _, u := range rd.lock.Unseen {
+		if !slices.Contains(aspects, u.Aspect) {
+			continue
+		}
+		why := fmt.Sprintf("%s of master %s: %s", u.Read, u.Where, u.Reason)
+		if u.Right != "" {
+			why = fmt.Sprintf("the user may not run %s on master %s (grant %s)", u.Read, u.Where, u.Right)
+		}
+		if why = inspect.Escape(why); !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// missing distinguishes a key that others still have a part in (Changed) from one that is free of the owner (Gone).
+func (rd reading) missing() Reason {
+	for _, m := range rd.lock.Masters {
+		if m.Present && m.Held == nil { // a queue or a set has others in it: he is gone
+			return Changed
+		}
+	}
+	return Gone
+}

@@ -1,0 +1,140 @@
+package act
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// A right that is missing is named, and a node whose data may not be read is released all the same.
+func TestMissingZooKeeperRightIsNamed(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		owner, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+		if err := owner.AddAuth("digest", []byte("app:secret")); err != nil {
+			t.Fatal(err)
+		}
+		dir := servertest.UniquePath(t)
+		readOnly := append(zk.AuthACL(zk.PermAll), zk.WorldACL(zk.PermRead)...)
+		if _, err := owner.Create(dir, nil, 0, readOnly); err != nil {
+			t.Fatal(err)
+		}
+		node, err := owner.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.AuthACL(zk.PermAll))
+		if err != nil {
+			t.Fatal(err)
+		}
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(other, Target{}, audit)
+		defer releaser.Close()
+		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(node))}
+		p, err := releaser.Preview(t.Context(), request)
+		if err != nil || p.Refused != "" {
+			t.Fatalf("preview %+v, %v", p, err)
+		}
+		if result, err := releaser.Execute(t.Context(), p, "typed"); err == nil || result.Released || !strings.Contains(err.Error(), "grant DELETE on "+dir) {
+			t.Errorf("result %+v, %v", result, err)
+		}
+	})
+}
+
+// aclUser adds a user to a server and connects as it.
+func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any) redis.UniversalClient {
+	t.Helper()
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	defer admin.Close()
+	args := append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret"}, rights...)
+	if err := admin.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A wake-up that is denied makes no release look failed, neither to the operator nor in the audit file.
+func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
+	for _, tt := range []struct{ name, write, owner string }{
+		{"string", "SET lock:string lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"},
+		{"python-redis-lock", "SET lock:python-redis-lock YWFhYWFhYWFhYWFhYWFhYWFh PX 60000", "YWFhYWFhYWFhYWFhYWFhYWFh"},
+		{"redisson", "HSET lock:redisson " + ownerA + " 1", ownerA},
+		{"reader", "HSET lock:reader mode read " + ownerA + " 1", ownerA},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			// Neither publishing nor the list that wakes is allowed.
+			c := aclUser(t, server, "mute", "~lock:"+tt.name+"*", "~{lock*", "~redisson*", "resetchannels", "+@all", "-@admin")
+			var args []any
+			for _, word := range strings.Fields(tt.write) {
+				args = append(args, word)
+			}
+			if err := admin[0].Do(t.Context(), args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			audit, path := openAudit(t)
+			releaser := NewRedis([]redis.UniversalClient{c}, Target{Servers: addrs}, 5*time.Second, audit)
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + tt.name}, Owner: inspect.Untrusted(tt.owner)})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "typed")
+			if err != nil || !result.Released || !result.Masters[0].Deleted {
+				t.Errorf("result %+v, %v", result, err)
+			}
+			if n := admin[0].Exists(t.Context(), "lock:"+tt.name).Val(); n != 0 {
+				t.Error("the key is still there")
+			}
+			if lines := auditLines(t, path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
+				t.Errorf("audit %v", lines)
+			}
+		})
+	}
+}
+
+// A plain string is released with the least rights there are, and a right that is missing is named.
+func TestReleaseNeedsFewRightsAndNamesThem(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
+	least := []string{"+evalsha", "+eval", "+get", "+del"}
+	release := func(t *testing.T, rights ...any) (Result, error) {
+		t.Helper()
+		if err := admin[0].Set(t.Context(), "lock:a", "v", time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+		admin[0].ScriptFlush(t.Context())
+		audit, _ := openAudit(t)
+		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", rights...)}, Target{Servers: addrs}, 5*time.Second, audit)
+		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
+		if err != nil {
+			return Result{}, err
+		}
+		return releaser.Execute(t.Context(), p, "typed")
+	}
+	all := []any{"~lock:*"}
+	for _, right := range least {
+		all = append(all, right)
+	}
+	if result, err := release(t, all...); err != nil || !result.Released {
+		t.Errorf("with the least rights: %+v, %v", result, err)
+	}
+	for i, right := range least {
+		some := []any{"~lock:*"}
+		for j, other := range least {
+			if j != i {
+				some = append(some, other)
+			}
+		}
+		if result, err := release(t, some...); err == nil || result.Released || !strings.Contains(err.Error(), "grant "+right) {
+			t.Errorf("without %s: %+v, %v", right, result, err)
+		}
+	}
+	if _, err := release(t, "~other:*", "+@all"); err == nil || !strings.Contains(err.Error(), "grant ~lock:a") {
+		t.Errorf("without the key: %v", err)
+	}
+}

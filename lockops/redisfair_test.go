@@ -1,0 +1,264 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// TestR11_FirstComeFirstServed: over sessions and within one, whatever comes between.
+func TestR11_FirstComeFirstServed(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0]), redisSession(t, masters[0])}
+		h := acquire(t, lockops.NewRedisFairMutex(sessions[0], key))
+		const n = 9
+		order := make(chan int, n)
+		cancelled := make(chan error, 1)
+		var all sync.WaitGroup
+		for i := range n {
+			ctx, cancel := context.WithCancel(within(t))
+			defer cancel()
+			waits := make(chan string, 1)
+			all.Go(func() {
+				h, err := lockops.NewRedisFairMutex(sessions[i%3], key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(ctx)
+				if err != nil {
+					cancelled <- err
+					return
+				}
+				order <- i
+				if err := h.Release(within(t)); err != nil {
+					t.Error(err)
+				}
+			})
+			<-waits
+			if i == 4 {
+				cancel()
+				if err := <-cancelled; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			}
+		}
+		if _, err := lockops.NewRedisFairMutex(sessions[1], key).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+			t.Errorf("TryAcquire: %v, want ErrHeld", err)
+		}
+		release(t, h)
+		for i := range n {
+			if i == 4 {
+				continue
+			}
+			if got := <-order; got != i {
+				t.Errorf("%d got it in the place of %d", got, i)
+			}
+		}
+		all.Wait()
+		noKey(t, "fair", masters, key)
+	})
+}
+
+// TestFairSkipsDeadWaiters: one that was killed costs nothing, one that is stopped a heartbeat.
+func TestFairSkipsDeadWaiters(t *testing.T) {
+	m := servertest.StartRedis(t)
+	s := redisSession(t, m)
+	for _, death := range []struct {
+		name   string
+		signal syscall.Signal
+		cost   time.Duration
+	}{{"killed", syscall.SIGKILL, 500 * time.Millisecond}, {"stopped", syscall.SIGSTOP, 2500 * time.Millisecond}} {
+		h := acquire(t, lockops.NewRedisFairMutex(s, "lock"))
+		p := startClient(t, "fair-waiter", m)
+		p.expect(t, "waiting")
+		waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+		go func() {
+			h, err := lockops.NewRedisFairMutex(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- h
+		}()
+		<-waits
+		p.signal(t, death.signal)
+		if death.signal == syscall.SIGKILL {
+			_ = p.cmd.Wait()
+			c := redisClient(t, m)
+			eventually(t, "the server knows", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) == 1 })
+		}
+		start := time.Now()
+		release(t, h)
+		next := <-got
+		if took := time.Since(start); took > death.cost {
+			t.Errorf("%s: the next waited %v, want at most %v", death.name, took, death.cost)
+		}
+		if next != nil {
+			release(t, next)
+		}
+		if death.signal == syscall.SIGSTOP {
+			p.signal(t, syscall.SIGCONT)
+			p.expect(t, "acquired") // it stands in the queue again
+		}
+	}
+}
+
+// TestFairWaitersKeepTheirPlace: who waits for longer than two heartbeats goes before who came later, and the queue outlives
+// all who stand in it.
+func TestFairWaitersKeepTheirPlace(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
+	const queue, alive, beat = "lockscope:queue:{lock}", "lockscope:alive:{lock}", time.Second
+	waits, order := make(chan string, 1), make(chan string, 2)
+	var all sync.WaitGroup
+	wait := func() string {
+		s := redisSession(t, m)
+		all.Go(func() {
+			h, err := lockops.NewRedisFairMutex(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			order <- h.Name()
+			if err := h.Release(within(t)); err != nil {
+				t.Error(err)
+			}
+		})
+		return <-waits
+	}
+	first := wait()
+	came := c.ZScore(within(t), queue, first).Val()
+	eventually(t, "it waits for longer than two heartbeats", func() bool {
+		heard, _ := c.HGet(within(t), alive, first).Float64()
+		return heard > came+float64((2*beat).Microseconds())
+	})
+	c.ZAddArgs(within(t), queue, redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: came - 10e6, Member: first}}})
+	c.Persist(within(t), queue)
+	second := wait() // the first to come in ten seconds
+	if ttl := c.PTTL(within(t), queue).Val(); ttl < 50*time.Second || ttl > time.Minute {
+		t.Errorf("the queue expires in %v, want a minute", ttl)
+	}
+	release(t, h)
+	if got := <-order; got != first {
+		t.Errorf("%s got it before %s", got, first)
+	}
+	if got := <-order; got != second {
+		t.Errorf("%s got it, want %s", got, second)
+	}
+	all.Wait()
+	if n := c.Exists(within(t), queue, alive).Val(); n != 0 {
+		t.Errorf("%d keys of the queue are left", n)
+	}
+}
+
+// TestFairWaitersFindLostMessages: no message comes to whoever waits, and the lock goes on.
+func TestFairWaitersFindLostMessages(t *testing.T) {
+	m := servertest.StartRedis(t)
+	s, other := redisSession(t, m), redisSession(t, m)
+	c := redisClient(t, m)
+	h := acquire(t, lockops.NewRedisFairMutex(s, "lock"))
+	waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+	go func() {
+		h, err := lockops.NewRedisFairMutex(other, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- h
+	}()
+	value := <-waits
+	c.Set(within(t), "lock", value, time.Second) // as the release does, but for the message
+	c.ZRem(within(t), "lockscope:queue:{lock}", value)
+	next := <-got
+	if next == nil {
+		return
+	}
+	if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
+		t.Errorf("deadline in %v, want that of the full TTL", time.Until(d))
+	}
+	release(t, next)
+}
+
+// TestFairDeadHolder: when a holder's TTL ends, the first waiter gets the lock within a heartbeat.
+func TestFairDeadHolder(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		dead := redisSession(t, masters[0])
+		acquire(t, lockops.NewRedisFairMutex(dead, key, lockops.WithTTL(400*time.Millisecond)))
+		dead.Close()
+		start := time.Now()
+		h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, masters[0]), key))
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("took %v", took)
+		}
+		release(t, h)
+	})
+}
+
+// TestFairHandOverIsKept: what was handed over with a short TTL is renewed to the full one, and is kept.
+func TestFairHandOverIsKept(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
+	renewed := make(chan time.Time, 10)
+	got := make(chan *lockops.Hold, 1)
+	waits := make(chan string, 1)
+	go func() {
+		h, err := lockops.NewRedisFairMutex(redisSession(t, m), "lock", lockops.OnRenew(func(d time.Time) { renewed <- d }),
+			lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- h
+	}()
+	<-waits
+	release(t, h)
+	next := <-got
+	pttl := c.PTTL(within(t), "lock").Val()
+	d, ok := next.Deadline()
+	if left := time.Until(d); !ok || pttl > time.Second || left > pttl {
+		t.Errorf("the key lives for %v, the holder trusts it for %v", pttl, left)
+	}
+	<-renewed
+	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
+		t.Errorf("deadline in %v after the first renewal", time.Until(d))
+	}
+	if err := next.Extend(within(t)); err != nil {
+		t.Error(err)
+	}
+	release(t, next)
+}
+
+// TestFairNewcomerStandsBehind: also when the key is free because its holder died.
+func TestFairNewcomerStandsBehind(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
+	waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+	go func() {
+		h, err := lockops.NewRedisFairMutex(redisSession(t, m), "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- h
+	}()
+	name := <-waits
+	newcomer := redisSession(t, m)
+	c.Del(within(t), "lock") // the holder's TTL has run out
+	if _, err := lockops.NewRedisFairMutex(newcomer, "lock").TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+		t.Errorf("TryAcquire: %v, want ErrHeld", err)
+	}
+	next := <-got
+	if next == nil || next.Name() != name {
+		t.Fatalf("%v got it", next)
+	}
+	release(t, next)
+	_ = h.Release(within(t))
+}

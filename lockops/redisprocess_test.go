@@ -1,0 +1,153 @@
+package lockops_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// TestHolderProcess is no test but the process that the tests of a paused client start. It takes a lock and prints what
+// // happens.
+func TestHolderProcess(t *testing.T) {
+	config := os.Getenv(holderEnv)
+	if config == "" {
+		return
+	}
+	kind, addrs, _ := strings.Cut(config, " ")
+	var options []*redis.UniversalOptions
+	for _, a := range strings.Split(addrs, ",") {
+		options = append(options, &redis.UniversalOptions{Addrs: []string{a}})
+	}
+	s, err := lockops.NewRedisSession(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttl := lockops.WithTTL(700 * time.Millisecond)
+	var l lockops.Locker = lockops.NewRedlock(s, "lock", ttl)
+	switch kind {
+	case "mutex":
+		l = lockops.NewRedisMutex(s, "lock", ttl)
+	case "fair", "fair-waiter":
+		opts := []lockops.Option{ttl, lockops.OnWaiting(func(string) { fmt.Println("waiting") })}
+		if kind == "fair-waiter" {
+			opts[0] = lockops.WithTTL(3 * time.Second)
+		}
+		l = lockops.NewRedisFairMutex(s, "lock", opts...)
+	}
+	h, err := l.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("acquired")
+	go func() {
+		<-h.Context().Done()
+		fmt.Println("lost", time.Now().UnixNano())
+	}()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := h.Release(context.Background()); err != nil {
+		fmt.Println("release:", err)
+	}
+	os.Exit(0)
+}
+
+// process is a client in a process of its own.
+type clientProcess struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+func startClient(t testing.TB, kind string, masters ...*servertest.Redis) *clientProcess {
+	t.Helper()
+	var addrs []string
+	for _, m := range masters {
+		addrs = append(addrs, m.Addr)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$")
+	cmd.Env = append(os.Environ(), holderEnv+"="+kind+" "+strings.Join(addrs, ","))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &clientProcess{cmd, bufio.NewScanner(out)}
+}
+
+func (p *clientProcess) expect(t testing.TB, word string) (rest string) {
+	t.Helper()
+	for p.lines.Scan() {
+		if rest, ok := strings.CutPrefix(p.lines.Text(), word); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	t.Fatalf("the client ended without %q", word)
+	return ""
+}
+
+func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := servertest.Signal(p.cmd.Process, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestL6_PausedHolderIsToldWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another holds the lock;
+// its hold ends as soon as it goes on, and its late release does the other no harm.
+func TestL6_PausedHolderIsToldWhenItGoesOn(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	for _, kind := range []string{"mutex", "fair", "redlock"} {
+		on := masters[:1]
+		if kind == "redlock" {
+			on = masters
+		}
+		p := startClient(t, kind, on...)
+		p.expect(t, "acquired")
+		p.signal(t, syscall.SIGSTOP)
+		var l lockops.Locker
+		switch kind {
+		case "mutex":
+			l = lockops.NewRedisMutex(redisSession(t, on...), "lock")
+		case "fair":
+			l = lockops.NewRedisFairMutex(redisSession(t, on...), "lock")
+		case "redlock":
+			l = lockops.NewRedlock(redisSession(t, on...), "lock")
+		}
+		h := acquire(t, l) // when the TTL is over
+		resumed := time.Now()
+		p.signal(t, syscall.SIGCONT)
+		var at int64
+		if _, err := fmt.Sscan(p.expect(t, "lost"), &at); err != nil {
+			t.Fatal(err)
+		}
+		if late := time.Duration(at - resumed.UnixNano()); late > 10*time.Second {
+			t.Errorf("%s: told %v after it went on", kind, late)
+		}
+		if err := h.Extend(within(t)); err != nil {
+			t.Errorf("%s: the other's lock: %v", kind, err)
+		}
+		release(t, h)
+	}
+}

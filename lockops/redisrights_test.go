@@ -1,0 +1,91 @@
+package lockops_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// TestCosmeticDenialsFailNothing: a user who may neither name a connection nor publish takes, waits for and gives back
+// locks; a waiter that cannot be notified polls.
+func TestCosmeticDenialsFailNothing(t *testing.T) {
+	m := servertest.StartRedis(t)
+	asUser(t, m, "~*", "resetchannels", "+@all", "-client|setname", "-publish")
+	for _, kind := range oneRedisKinds[:1] {
+		first, second := userSession(t, m), userSession(t, m)
+		h := acquire(t, kind.make(first, "lock"))
+		waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+		go func() {
+			h, err := kind.make(second, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- h
+		}()
+		<-waits
+		release(t, h)
+		if h := <-got; h != nil {
+			release(t, h)
+		}
+	}
+	if _, err := lockops.NewRedisFairMutex(userSession(t, m), "lock").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("fair without its channel: %v, want the server's NOPERM", err)
+	}
+}
+
+// asUser makes the user locker with such rights.
+func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
+	t.Helper()
+	args := []any{"ACL", "SETUSER", "locker", "reset", "on", ">secret"}
+	for _, r := range rights {
+		args = append(args, r)
+	}
+	if err := redisClient(t, m).Do(within(t), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
+	t.Helper()
+	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestDenialsNameTheRight: of a command in a script, a command, and a key.
+func TestDenialsNameTheRight(t *testing.T) {
+	m := servertest.StartRedis(t)
+	for _, c := range []struct {
+		rights         []string
+		command, right string
+		release        bool
+	}{
+		{[]string{"~*", "&*", "+@all", "-set"}, "set", "+set", false},
+		{[]string{"~*", "&*", "+@all", "-evalsha"}, "evalsha", "+evalsha", false},
+		{[]string{"~other:*", "&*", "+@all"}, "evalsha", "~lock ~lockscope:wait:{lock} ~lockscope:fence:{lock}", false},
+		{[]string{"~*", "&*", "+@all", "-del"}, "del", "+del", true},
+	} {
+		asUser(t, m, c.rights...)
+		h, err := lockops.NewRedisMutex(userSession(t, m), "lock", lockops.WithTTL(time.Second)).Acquire(within(t))
+		if c.release {
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = h.Release(within(t))
+		}
+		var denied *lockops.DeniedError
+		if !errors.As(err, &denied) || denied.Command != c.command || denied.Right != c.right {
+			t.Errorf("%v: %v (%+v), want %s and %s", c.rights, err, denied, c.command, c.right)
+		}
+		asUser(t, m, "~*", "&*", "+@all")
+	}
+}
