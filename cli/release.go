@@ -16,6 +16,9 @@ import (
 type release struct {
 	action
 	others *act.Others // nil: they were not looked at
+	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or none), and how many at most.
+	match, finding string
+	max            int
 }
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -24,12 +27,21 @@ func (a *app) releaseCommand() *cobra.Command {
 		Use:   "release LOCK [TARGET…] --owner NAME",
 		Short: "Force-release a stuck lock, if its holder is still the one you saw",
 		Example: "  lockscope release zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
-			"  lockscope release redis:lock:orders redis://r1,r2,r3 --owner Y2NjY2NjY2NjY2NjY2NjYw== --yes",
-		Args: lockFirst, ValidArgsFunction: r.completeLock,
-		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
+			"  lockscope release redis:lock:orders redis://r1,r2,r3 --owner Y2NjY2NjY2NjY2NjY2NjYw== --yes\n" +
+			"  lockscope release --match 'redis:job:*' --finding minority-leftover --max 20 redis://r1,r2,r3 --dry-run",
+		Args: r.args, ValidArgsFunction: r.completeLock,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.match != "" {
+				return r.runBulk(cmd.Context(), args)
+			}
+			return r.run(cmd.Context(), args)
+		},
 	}
 	flags := command.Flags()
 	r.flags(command)
+	flags.StringVar(&r.match, "match", "", "release many: the holder of each lock whose id matches `PATTERN`, as SCAN's")
+	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and what it is about")
+	flags.IntVar(&r.max, "max", 0, "with --match: how many locks at most; more match: nothing is done")
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
 	return command
 }
