@@ -43,7 +43,11 @@ func (m *Model) content() string {
 }
 
 func (m *Model) tooSmall() string {
-	words := fmt.Sprintf("lockscope needs a window of at least %dx%d.\nThis one is %dx%d.", minWidth, minHeight, m.width, m.height)
+	width, height, what := minWidth, minHeight, "lockscope"
+	if m.width >= minWidth && m.height >= minHeight {
+		width, height, what = roomyWidth, roomyHeight, "this"
+	}
+	words := fmt.Sprintf("%s needs a window of\nat least %dx%d. This one is %dx%d.", what, width, height, m.width, m.height)
 	if n := m.inHand(); n > 0 {
 		words += fmt.Sprintf("\nYou hold %s: ctrl+c releases and quits.", describe.Count(n, "lock"))
 	}

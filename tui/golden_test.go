@@ -131,16 +131,39 @@ func TestFirstFrame(t *testing.T) {
 }
 
 func TestTooSmall(t *testing.T) {
-	m := model(t, Options{}, 60, 20, fixture.Everything())
-	wantText(t, m, "at least 80x24", "60x20")
+	m := model(t, Options{}, 39, 20, fixture.Everything())
+	wantText(t, m, "at least 40x12", "39x20")
 	wantNoText(t, m, "LOCK ")
+}
+
+// In a compact window everything is shown, and nothing is done whose dialog would not be seen whole.
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		m := model(t, Options{}, 40, 12, fixture.Everything())
+		m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
+		m.navigate()
+		m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
+		fits(t, m)
+		if e.name == screen.Lab {
+			wantText(t, m, "at least 80x24")
+			continue
+		}
+		golden(t, string(e.name)+"-40x12", content(m))
+		if press(m, "x"); m.HasDialog() || !strings.Contains(content(m), "too small a window") {
+			t.Errorf("%s: x opens a dialog, or is silent", e.name)
+		}
+		press(m, "?")
+		fits(t, m)
+		wantText(t, m, "Keys of this screen")
+	}
 }
 
 func TestEveryFrameFits(t *testing.T) {
 	t.Parallel()
-	for width := minWidth; width <= 220; width += 7 {
+	for width := minWidth; width <= 220; width += 9 {
 		for _, lock := range []inspect.ID{fixture.Orders().ID, fixture.Thin().ID, fixture.Hostile().ID, fixture.FreeLock().ID, fixture.UnknownLock().ID} {
-			m := opened(t, Options{Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%9, lock)
+			m := opened(t, Options{Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, minHeight+width%25, lock)
 			fits(t, m)
 			press(m, "esc")
 			fits(t, m)

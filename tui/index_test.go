@@ -209,6 +209,22 @@ func TestBadFilterSaysSoAndHidesNothing(t *testing.T) {
 	wantText(t, m, "/ age>5m")
 }
 
+// While a condition is half typed the rows stay as they were, and the cursor comes back to where it was.
+func TestHalfTypedFilterKeepsTheRows(t *testing.T) {
+	m := model(t, Options{}, 140, 24, fixture.Everything())
+	press(m, "G", "/")
+	typeText(m, "held>5m")
+	wantText(t, m, "2 of 8 locks")
+	press(m, "backspace", "backspace")
+	wantText(t, m, "2 of 8 locks", "give a time")
+	for range 5 {
+		press(m, "backspace")
+	}
+	if got := locksOf(m).Current.Lock.Path; got != "/locks/nightly" {
+		t.Errorf("the cursor is on %q", got)
+	}
+}
+
 // A gauge's full length is the longest time to live that was seen, in front or not.
 func TestGaugesKeepTheirLength(t *testing.T) {
 	l := fixture.Thin()

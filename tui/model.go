@@ -15,8 +15,8 @@ import (
 
 // The smallest window that is drawn.
 const (
-	minWidth  = 80
-	minHeight = 24
+	minWidth  = 40
+	minHeight = 12
 )
 
 // Model is the root of the program: it routes messages to the screen in front and draws the frame around it.
@@ -55,7 +55,7 @@ func New(ctx context.Context, o Options) *Model {
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: minWidth, height: minHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), heard: make(map[screen.Name]int)}
+	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), heard: make(map[screen.Name]int)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
@@ -160,6 +160,9 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.interrupt()
 	}
 	if m.small() {
+		if msg.String() == "esc" && m.inFront == screen.Lab && !m.HasDialog() {
+			m.home()
+		}
 		if msg.String() == "q" && !m.HasDialog() && m.inHand() == 0 {
 			return tea.Quit
 		}
@@ -167,6 +170,10 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	if m.HasDialog() {
 		return m.toDialog(msg)
+	}
+	if why := m.cramped(msg.String()); why != "" {
+		m.Flash(why)
+		return nil
 	}
 	m.tour.noteKey(msg)
 	front := m.front()
@@ -354,8 +361,6 @@ func (m *Model) refocus() {
 		m.options.Focus(m.focused...)
 	}
 }
-
-func (m *Model) small() bool { return m.width < minWidth || m.height < minHeight }
 
 // resize has the screen in front lay itself out in what the frame leaves it, and the dialog on top in the window. It is the
 // last thing that follows a message, so that drawing changes nothing.

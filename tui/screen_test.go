@@ -265,7 +265,7 @@ func TestBytesPerTick(t *testing.T) {
 		clock.Lock()
 		defer clock.Unlock()
 		return clock.now
-	}}, 120, 40)
+	}}, 95, 40) // the widest window without a chain below: all rows are in sight
 	p.show(countdown(30))
 	p.wait("job-00", "job-29")
 	p.quiet()

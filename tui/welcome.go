@@ -17,7 +17,7 @@ import (
 // Welcome introduces the program and the ways to name servers, until the user asks for the demonstration (true) or
 // leaves.
 func Welcome(ctx context.Context, o theme.Options, options ...tea.ProgramOption) (demo bool, err error) {
-	w := &welcome{theme: theme.New(o), width: minWidth, height: minHeight, options: o}
+	w := &welcome{theme: theme.New(o), width: roomyWidth, height: roomyHeight, options: o}
 	_, err = tea.NewProgram(w, append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()}, options...)...).Run()
 	if err == nil || ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
 		return w.demo, nil

@@ -257,8 +257,14 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 		lines = append(lines, widget.Line{lead, {text, style}})
 	}
 	lines = append(lines, p.rootLines()...)
+	if p.height < lowPane {
+		return lines
+	}
 	return append(lines, p.findings(l)...)
 }
+
+// lowPane is the height below which the rows are shown rather than the findings, which the verdict's sign stands for.
+const lowPane = 11
 
 // most findings are listed with all their advice, and of more this many.
 const mostFindings, listedFindings = 3, 2

@@ -59,7 +59,7 @@ func (c cell) ages() describe.View {
 
 var (
 	byName = &column{
-		Column: widget.Column{Title: "LOCK", Middle: true, Width: 19, Grow: 4, Most: 60}, wider: []step{{96, 20}}, cell: lockCell,
+		Column: widget.Column{Title: "LOCK", Middle: true, Width: 14, Grow: 4, Most: 60}, wider: []step{{76, 19}, {96, 20}}, cell: lockCell,
 		order: "name", key: func(*inspect.Lock) key { return key{} },
 	}
 	byKind = &column{
@@ -71,7 +71,7 @@ var (
 		order: "library", key: func(l *inspect.Lock) key { return key{Missing: l.Recipe == "", text: l.Recipe} },
 	}
 	byHolder = &column{
-		Column: widget.Column{Title: "HOLDER", Middle: true, Width: 14, Grow: 6, Most: 44}, cell: holderCell,
+		Column: widget.Column{Title: "HOLDER", Middle: true, Width: 11, Grow: 6, Most: 44}, wider: []step{{76, 14}}, cell: holderCell,
 		order: "holder", key: func(l *inspect.Lock) key {
 			if len(l.Holders) == 0 {
 				return key{Missing: true, text: string(l.State)}
@@ -87,14 +87,14 @@ var (
 		},
 	}
 	byQueue = &column{
-		Column: widget.Column{Title: "QUEUE", Width: 5}, wider: []step{{96, queueWidth}}, cell: queueCell,
+		Column: widget.Column{Title: "QUEUE", Width: 5, From: 52}, wider: []step{{96, queueWidth}}, cell: queueCell,
 		order: "longest queue", descends: true, key: func(l *inspect.Lock) key {
 			n := len(l.Waiters) + l.WaitersAtLeast
 			return key{Missing: n == 0, numbers: [3]int64{-int64(n), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
 		},
 	}
 	byWait = &column{
-		Column: widget.Column{Title: "WAIT", Width: 6, Right: true}, cell: waitCell, time: waitTime,
+		Column: widget.Column{Title: "WAIT", Width: 6, Right: true, From: 44}, cell: waitCell, time: waitTime,
 		order: "waited longest", descends: true, key: func(l *inspect.Lock) key {
 			oldest := describe.OldestWaiter(l)
 			return key{Missing: oldest.IsZero(), numbers: [3]int64{screen.Instant(oldest)}}
@@ -108,7 +108,7 @@ var (
 		},
 	}
 	byWorst = &column{ // the longest name of a finding takes 20 cells
-		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24}, wider: []step{{80, 19}, {93, 20}}, cell: findingCell,
+		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24, From: 66}, wider: []step{{80, 19}, {93, 20}}, cell: findingCell,
 		order: "worst, longest wait", descends: true, key: func(l *inspect.Lock) key {
 			return key{numbers: [3]int64{-int64(describe.LevelOf(l)), period(describe.OldestWaiter(l)), period(screen.HeldSince(l))}}
 		},

@@ -82,9 +82,13 @@ func (s *Screen) SetSize(width, height int) {
 	}
 	s.width, s.height = width, height
 	s.table.To(s.table.At, s.Index.Lines(s.Opened), s.rows())
-	if s.wide() {
+	switch {
+	case s.wide():
 		s.showBeside()
 		s.beside.SetSize(width-s.tableWidth()-3, height-1)
+	case s.stacked():
+		s.showBeside()
+		s.beside.SetSize(width, height-s.rows()-3)
 	}
 	s.measure()
 	s.drawn = s.draw()
@@ -116,8 +120,24 @@ func (s *Screen) tableWidth() int {
 	return s.width - 3 - max(74, s.width*2/5)
 }
 
-// rows of the table fit below the summary and the header.
-func (s *Screen) rows() int { return max(1, s.height-2) }
+// stacked reports whether the selected lock's chain stands below the table: where there is no room beside it, but height.
+func (s *Screen) stacked() bool {
+	return !s.wide() && s.width >= stackedWidth && s.height >= stackedHeight
+}
+
+// The least screen with a chain below the table: the chain needs its columns and a dozen lines.
+const stackedWidth, stackedHeight = 96, 28
+
+// paned reports whether the selected lock's chain is shown.
+func (s *Screen) paned() bool { return s.wide() || s.stacked() }
+
+// rows of the table fit below the summary and the header; above a chain half of the lines.
+func (s *Screen) rows() int {
+	if s.stacked() {
+		return (s.height - 2) / 2
+	}
+	return max(1, s.height-2)
+}
 
 func (s *Screen) ScrollPosition() (at, of, rows int) {
 	return s.table.At, s.Index.Lines(s.Opened), s.rows()
@@ -159,6 +179,8 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 		if by := s.columnAt(msg.X); by != nil {
 			s.sortBy(by)
 		}
+	case s.stacked() && msg.Y >= s.rows()+2:
+		s.inBeside = true
 	case at >= s.Index.Lines(s.Opened):
 	case at == s.table.At:
 		s.enter()
@@ -195,7 +217,7 @@ func (s *Screen) seek() {
 }
 
 func (s *Screen) move(by int) {
-	if s.inBeside && s.wide() {
+	if s.inBeside && s.paned() {
 		s.beside.Move(by)
 		return
 	}
@@ -213,7 +235,7 @@ func (s *Screen) moveTo(at int) {
 }
 
 func (s *Screen) showBeside() {
-	if s.wide() {
+	if s.paned() {
 		s.beside.Show(s.Current.Lock)
 	}
 }
@@ -319,10 +341,10 @@ func (s *Screen) Actions() []screen.Action {
 		list = append(list, screen.Action{Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none, Run: screen.Do(s.closeGroup)})
 	}
 	list = append(list, screen.Action{
-		Keys: []string{"tab"}, Shown: "tab", Help: "next pane, in a wide window: the chain beside the table",
+		Keys: []string{"tab"}, Shown: "tab", Help: "next pane, in a larger window: the table, or the selected lock's chain",
 		Disabled: func() string {
-			if !s.wide() {
-				return fmt.Sprintf("one pane here; from %d columns on the chain stands beside", screen.BesideWidth)
+			if !s.paned() {
+				return fmt.Sprintf("one pane here; from %dx%d on the chain is shown too", stackedWidth, stackedHeight+4)
 			}
 			return ""
 		},
@@ -371,5 +393,5 @@ func (s *Screen) NeedsFastTick() bool {
 			return true
 		}
 	}
-	return s.wide() && s.beside.NeedsFastTick()
+	return s.paned() && s.beside.NeedsFastTick()
 }

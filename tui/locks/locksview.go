@@ -34,6 +34,15 @@ func (s *Screen) draw() string {
 	if len(lines) == 0 {
 		table = append(table, s.empty(width)...)
 	}
+	if s.stacked() {
+		table = widget.Filled(table, s.rows()+1)
+		mark := s.Theme().Faint
+		if s.inBeside {
+			mark = s.Theme().Waiting
+		}
+		table = append(table, mark.Render(strings.Repeat(s.Theme().Glyphs.Rule, width)), s.beside.View())
+		return s.summary().Render(s.width, tail, nil) + "\n" + strings.Join(table, "\n")
+	}
 	for len(table) < s.height-1 {
 		table = append(table, "")
 	}

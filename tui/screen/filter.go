@@ -1,7 +1,10 @@
 package screen
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
+	regexpsyntax "regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,21 +14,21 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// Filter selects the things of a list that match all of its terms. A term is a word that occurs in what
-// is shown of a thing, or, on locks, a field such as held, age>5m or lib=curator; ! before it turns it round. The zero
-// filter matches everything.
+// Filter selects the things of a list that match all terms of one of its alternatives, between which stands "or" or |. A term
+// is a word that occurs in what is shown of a thing, ~ and a regular expression that matches it or, on locks, a field such as
+// held, held>5m, lib=curator or holder~^worker; ! before it turns it round. The zero filter matches everything.
 type Filter struct {
-	terms []term
+	alternatives [][]term
 	// problems are the terms that cannot be read, in words. They match everything: what is mistyped hides nothing.
 	problems []string
 	// Timed: what matches changes with time alone.
 	Timed bool
 }
 
-// term is one condition: a word in lower case or, on locks, a test.
+// term is one condition: on the texts shown of a thing or, on locks, a test.
 type term struct {
 	negated bool
-	word    string
+	in      func(text string) bool
 	test    func(FilterSubject) bool
 }
 
@@ -36,75 +39,109 @@ type FilterSubject struct {
 	Now      time.Time
 }
 
-// NewWords makes a filter of words only, for what is no lock.
+// NewWords makes a filter of words and regular expressions only, for what is no lock.
 func NewWords(text string) Filter {
-	var f Filter
-	for _, word := range strings.Fields(strings.ToLower(text)) {
-		if word, negated := negation(word); word != "" {
-			f.terms = append(f.terms, term{negated: negated, word: word})
-		}
-	}
-	return f
+	return newFilter(text, func(string) (term, bool, error) { return term{}, false, errNoField })
 }
 
-// NewFilter makes a filter of words and fields, for locks.
-func NewFilter(text string) Filter {
+// NewFilter makes a filter of words, regular expressions and fields, for locks.
+func NewFilter(text string) Filter { return newFilter(text, parseField) }
+
+// errNoField is the answer for a term that is no field.
+var errNoField = errors.New("no field")
+
+func newFilter(text string, field func(string) (term, bool, error)) Filter {
 	var f Filter
-	for _, word := range strings.Fields(strings.ToLower(text)) {
-		word, negated := negation(word)
-		if word == "" {
+	var terms []term
+	next := func() {
+		if len(terms) > 0 {
+			f.alternatives = append(f.alternatives, terms)
+		}
+		terms = nil
+	}
+	for _, typed := range strings.Fields(text) {
+		if typed == "|" || strings.EqualFold(typed, "or") {
+			next()
 			continue
 		}
-		t, timed, err := parseTerm(word)
+		typed, negated := strings.CutPrefix(typed, "!")
+		if typed == "" {
+			continue
+		}
+		t, timed, err := field(typed)
+		if errors.Is(err, errNoField) {
+			t, err = textCondition(typed)
+		}
 		if err != nil {
 			f.problems = append(f.problems, describe.Printable(err.Error()))
 			continue
 		}
 		t.negated = negated
-		f.terms = append(f.terms, t)
+		terms = append(terms, t)
 		f.Timed = f.Timed || timed
 	}
+	next()
 	return f
 }
 
-func negation(word string) (rest string, negated bool) {
-	rest, negated = strings.CutPrefix(word, "!")
-	return rest, negated
+// textCondition is a term about any text: a word in it or, after ~, a regular expression.
+func textCondition(typed string) (term, error) {
+	text, ok := strings.CutPrefix(typed, "~")
+	if !ok {
+		return term{in: contains(typed)}, nil
+	}
+	in, err := pattern(text)
+	return term{in: in}, err
+}
+
+func contains(word string) func(string) bool {
+	word = strings.ToLower(word)
+	return func(text string) bool { return strings.Contains(strings.ToLower(text), word) }
+}
+
+// pattern is whether a regular expression matches, in upper or lower case.
+func pattern(text string) (func(string) bool, error) {
+	if text == "" {
+		return nil, errors.New("~: give a regular expression, such as ~^orders-[0-9]+")
+	}
+	e, err := regexp.Compile("(?i)" + text)
+	if err != nil {
+		var syntax *regexpsyntax.Error
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("~%s: %s", text, syntax.Code)
+		}
+		return nil, fmt.Errorf("~%s: %w", text, err)
+	}
+	return e.MatchString, nil
 }
 
 // Problem is the filter's syntax errors, for people; empty without any.
 func (f Filter) Problem() string { return strings.Join(f.problems, "; ") }
 
 // Empty reports whether everything matches.
-func (f Filter) Empty() bool { return len(f.terms) == 0 }
+func (f Filter) Empty() bool { return len(f.alternatives) == 0 }
 
-// MatchText reports whether the texts shown of a thing have all the words.
+// MatchText reports whether the texts shown of a thing match.
 func (f Filter) MatchText(parts ...string) bool {
-	for _, t := range f.terms {
-		if t.word != "" && slices.ContainsFunc(parts, t.in) == t.negated {
-			return false
-		}
-	}
-	return true
+	return f.some(func(t term) bool { return t.in == nil || slices.ContainsFunc(parts, t.in) != t.negated })
 }
 
 // Match reports whether a lock matches.
 func (f Filter) Match(p FilterSubject) bool {
-	for _, t := range f.terms {
-		found := false
+	return f.some(func(t term) bool {
 		if t.test != nil {
-			found = t.test(p)
-		} else {
-			found = p.says(t.in)
+			return t.test(p) != t.negated
 		}
-		if found == t.negated {
-			return false
-		}
-	}
-	return true
+		return p.says(t.in) != t.negated
+	})
 }
 
-func (t term) in(text string) bool { return strings.Contains(strings.ToLower(text), t.word) }
+// some reports whether all terms of an alternative hold.
+func (f Filter) some(holds func(term) bool) bool {
+	return f.Empty() || slices.ContainsFunc(f.alternatives, func(terms []term) bool {
+		return !slices.ContainsFunc(terms, func(t term) bool { return !holds(t) })
+	})
+}
 
 // says reports whether one of a lock's texts is as wanted.
 func (p FilterSubject) says(wanted func(string) bool) bool {
@@ -148,10 +185,13 @@ func flagTests() map[string]func(FilterSubject) bool {
 	return tests
 }
 
-// durationFields are the fields that are compared with a time; false: not known, which matches nothing.
+// durationFields are the fields that are compared with a time; false: not known, which matches nothing. Each is named as its
+// column; age is another name of held.
 func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
+	held := func(p FilterSubject) (time.Duration, bool) { return p.Snapshot.Age(p.Lock, HeldSince(p.Lock), p.Now) }
 	return map[string]func(FilterSubject) (time.Duration, bool){
-		"age": func(p FilterSubject) (time.Duration, bool) { return p.Snapshot.Age(p.Lock, HeldSince(p.Lock), p.Now) },
+		"held": held,
+		"age":  held,
 		"wait": func(p FilterSubject) (time.Duration, bool) {
 			return p.Snapshot.Age(p.Lock, describe.OldestWaiter(p.Lock), p.Now)
 		},
@@ -162,30 +202,42 @@ func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 	}
 }
 
-// textFields are the fields that are compared with a word.
-func textFields() map[string]func(FilterSubject, string) bool {
-	return map[string]func(FilterSubject, string) bool{
-		"lib":     func(p FilterSubject, word string) bool { return strings.Contains(p.Recipe, word) },
-		"kind":    func(p FilterSubject, word string) bool { return strings.HasPrefix(string(p.Kind), word) },
-		"backend": func(p FilterSubject, word string) bool { return strings.HasPrefix(strings.ToLower(p.ID.Backend), word) },
-		"rule": func(p FilterSubject, word string) bool {
-			return slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return strings.Contains(f.Rule, word) })
-		},
-		"client": func(p FilterSubject, word string) bool {
+// textField is a field that is compared with a word or a regular expression.
+type textField struct {
+	// texts calls f with each of a lock's texts of the field, until one is as wanted.
+	texts func(p FilterSubject, f func(string) bool) bool
+	// is compares a text with a word in lower case; nil: it occurs in it.
+	is func(text, word string) bool
+}
+
+// textFields are named as their columns; lib, rule are other names of library and finding.
+func textFields() map[string]textField {
+	library := textField{texts: func(p FilterSubject, f func(string) bool) bool { return f(p.Recipe) }}
+	finding := textField{texts: func(p FilterSubject, f func(string) bool) bool {
+		return slices.ContainsFunc(p.Findings, func(i inspect.Finding) bool { return f(i.Rule) })
+	}}
+	return map[string]textField{
+		"lock":    {texts: func(p FilterSubject, f func(string) bool) bool { return f(inspect.Escape(p.ID.Path)) }},
+		"lib":     library,
+		"library": library,
+		"rule":    finding,
+		"finding": finding,
+		"kind":    {texts: func(p FilterSubject, f func(string) bool) bool { return f(string(p.Kind)) }, is: strings.HasPrefix},
+		"backend": {texts: func(p FilterSubject, f func(string) bool) bool { return f(p.ID.Backend) }, is: strings.HasPrefix},
+		"holder": {texts: func(p FilterSubject, f func(string) bool) bool {
+			return slices.ContainsFunc(p.Holders, func(c inspect.Contender) bool { return f(describe.Owner(&c)) || f(c.Name.String()) })
+		}},
+		"client": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool {
-				return startsWith(c.Owner.Client, word) || startsWith(strings.ToLower(c.Owner.Host.String()), word)
+				return f(c.Owner.Client) || f(c.Owner.Host.String()) || f(describe.Owner(c))
 			})
-		},
-		"session": func(p FilterSubject, word string) bool {
-			return p.anyContender(func(c *inspect.Contender) bool {
-				return c.Owner.Session != 0 && strings.HasPrefix(inspect.SessionID(c.Owner.Session), word)
-			})
-		},
-		"label": func(p FilterSubject, word string) bool {
-			return p.anyContender(func(c *inspect.Contender) bool {
-				return strings.Contains(strings.ToLower(c.Owner.Label.String()), word)
-			})
-		},
+		}, is: startsWith},
+		"session": {texts: func(p FilterSubject, f func(string) bool) bool {
+			return p.anyContender(func(c *inspect.Contender) bool { return c.Owner.Session != 0 && f(inspect.SessionID(c.Owner.Session)) })
+		}, is: strings.HasPrefix},
+		"label": {texts: func(p FilterSubject, f func(string) bool) bool {
+			return p.anyContender(func(c *inspect.Contender) bool { return f(c.Owner.Label.String()) })
+		}},
 	}
 }
 
@@ -198,18 +250,19 @@ func startsWith(addr, part string) bool {
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // FieldNames are the fields as the help and the errors name them.
-const FieldNames = "held free waiting finding critical, age>5m wait>1m ttl<2s queue>3, lib= kind= backend= client= rule= session= label="
+const FieldNames = "held free waiting finding critical, held>5m wait>1m ttl<2s queue>3, lock= lib= kind= holder= client= session= label= backend= finding=; ~ for a regular expression, !, or"
 
-func parseTerm(word string) (t term, timed bool, err error) {
+func parseField(typed string) (t term, timed bool, err error) {
+	word := strings.ToLower(typed)
 	if test := flagTests()[word]; test != nil {
 		return term{test: test}, false, nil
 	}
-	at := strings.IndexAny(word, "<>=")
+	at := strings.IndexAny(word, "<>=~")
 	if at <= 0 {
-		return term{word: word}, false, nil
+		return term{}, false, errNoField
 	}
-	name, operator, value := word[:at], word[at:at+1], word[at+1:]
-	if rest, ok := strings.CutPrefix(value, "="); ok && operator != "=" {
+	name, operator, value := word[:at], word[at:at+1], typed[at+1:]
+	if rest, ok := strings.CutPrefix(value, "="); ok && operator != "=" && operator != "~" {
 		operator, value = operator+"=", rest
 	}
 	switch {
@@ -218,7 +271,7 @@ func parseTerm(word string) (t term, timed bool, err error) {
 		return t, true, err
 	case name == "queue":
 		t, err = queueTerm(operator, value)
-	case textFields()[name] != nil:
+	case textFields()[name].texts != nil:
 		t, err = textTerm(name, operator, value)
 	default:
 		err = fmt.Errorf("no field %q (%s)", name, FieldNames)
@@ -226,9 +279,19 @@ func parseTerm(word string) (t term, timed bool, err error) {
 	return t, false, err
 }
 
+// endsInField reports whether a text ends in the name of a field alone, which is about to be compared.
+func endsInField(text string) bool {
+	words := strings.Fields(strings.ToLower(text))
+	if len(words) == 0 {
+		return true
+	}
+	last := strings.TrimPrefix(words[len(words)-1], "!")
+	return durationFields()[last] != nil || textFields()[last].texts != nil || last == "queue"
+}
+
 func durationTerm(name, operator, value string) (term, error) {
-	if operator == "=" {
-		return term{}, fmt.Errorf("%s=: write %s>5m or %s<5m", name, name, name)
+	if operator == "=" || operator == "~" {
+		return term{}, fmt.Errorf("%s%s: write %s>5m or %s<5m", name, operator, name, name)
 	}
 	limit, err := parseDuration(value)
 	if err != nil {
@@ -274,16 +337,26 @@ func compares(operator string, a, b int64) bool {
 }
 
 func textTerm(name, operator, value string) (term, error) {
+	field := textFields()[name]
+	if operator == "~" {
+		in, err := pattern(value)
+		return term{test: func(p FilterSubject) bool { return field.texts(p, in) }}, err
+	}
+	word := strings.ToLower(value)
 	switch {
 	case operator != "=":
-		return term{}, fmt.Errorf("%s%s: write %s=WORD", name, operator, name)
+		return term{}, fmt.Errorf("%s%s: write %s=WORD or %s~REGEX", name, operator, name, name)
 	case value == "":
 		return term{}, fmt.Errorf("%s=: give a word", name)
-	case name == "kind" && !slices.ContainsFunc(kinds(), func(k inspect.Kind) bool { return strings.HasPrefix(string(k), value) }):
+	case name == "kind" && !slices.ContainsFunc(kinds(), func(k inspect.Kind) bool { return strings.HasPrefix(string(k), word) }):
 		return term{}, fmt.Errorf("kind=%s: give one of %s", value, strings.Trim(fmt.Sprint(kinds()), "[]"))
 	}
-	test := textFields()[name]
-	return term{test: func(p FilterSubject) bool { return test(p, value) }}, nil
+	is := field.is
+	if is == nil {
+		is = strings.Contains
+	}
+	wanted := func(text string) bool { return is(strings.ToLower(text), word) }
+	return term{test: func(p FilterSubject) bool { return field.texts(p, wanted) }}, nil
 }
 
 func kinds() []inspect.Kind {

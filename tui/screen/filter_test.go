@@ -30,6 +30,47 @@ func FuzzFilter(f *testing.F) {
 }
 
 // A term that cannot be read is pointed out and hides nothing.
+// A filter has alternatives and regular expressions, and every column is a field.
+func TestAlternativesAndColumnsAsFields(t *testing.T) {
+	s := fixture.Everything()
+	red := fixture.Hostile().ID.Path
+	for text, want := range map[string][]string{
+		"held>5m":                       {red, "/locks/orders"},
+		"wait>1m":                       {"/locks/orders"},
+		"holder=worker-3":               {"/locks/orders"},
+		"holder~^WORKER-[0-9]$":         {"/locks/orders"},
+		"client=worker-7":               {"/locks/orders"},
+		"finding=stuck | free":          {"/locks/nightly", "/locks/orders"},
+		"lock~^/locks/(o|n) or kind=rw": {"/locks/billing", "/locks/nightly", "/locks/orders"},
+		"~^zk:/locks/n":                 {"/locks/nightly"},
+		"!~^zk !~^redis:lock:[cil]":     {"lock:dark"},
+		"library=curator held or":       {"/locks/orders"},
+	} {
+		f := NewFilter(text)
+		if f.Problem() != "" {
+			t.Errorf("%s: %s", text, f.Problem())
+		}
+		var got []string
+		for l := range s.Locks() {
+			if f.Match(FilterSubject{Lock: l, Snapshot: s, Now: fixture.Noon}) {
+				got = append(got, l.ID.Path)
+			}
+		}
+		slices.Sort(got)
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for text, says := range map[string]string{"~(": "missing closing )", "holder~[": "missing closing ]", "~": "regular expression", "wait~5m": "write wait>5m"} {
+		if got := NewFilter(text).Problem(); !strings.Contains(got, says) {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+	if f := NewWords("nightly or ~^ord.*s$"); !f.MatchText("x", "Orders") || !f.MatchText("nightly") || f.MatchText("order") {
+		t.Error("words")
+	}
+}
+
 func TestBadFieldsAreTold(t *testing.T) {
 	s := fixture.Everything()
 	all := matching(s, "")

@@ -21,6 +21,7 @@ type FilterInput struct {
 	Chosen  func()
 	parse   func(string) Filter
 	field   widget.Field
+	good    string // the last text that could be read
 }
 
 // NewFilterInput makes one whose text parse reads: NewFilter for locks, NewWords for anything else.
@@ -65,15 +66,23 @@ func (i *FilterInput) key(msg tea.KeyPressMsg) {
 	}
 }
 
+// typed takes over what is typed. What cannot be read yet leaves the rows as they were; behind the name of a field they are
+// those of the other terms.
 func (i *FilterInput) typed() {
-	i.Filter = i.parse(i.field.Value())
+	filter := i.parse(i.field.Value())
+	if filter.Problem() == "" {
+		i.good = i.field.Value()
+	} else if !endsInField(i.good) {
+		filter.alternatives, filter.Timed = i.alternatives, i.Timed
+	}
+	i.Filter = filter
 	i.Changed()
 }
 
 // Clear closes the line and shows everything again; false when everything was shown before.
 func (i *FilterInput) Clear() (changed bool) {
 	changed = i.field.Value() != ""
-	i.Open, i.field, i.Filter = false, widget.Field{}, Filter{}
+	i.Open, i.field, i.Filter, i.good = false, widget.Field{}, Filter{}, ""
 	return changed
 }
 

@@ -1,0 +1,43 @@
+package tui
+
+import (
+	"slices"
+
+	"lockscope/tui/screen"
+)
+
+// The least window in which everything has room. Below it down to minWidth x minHeight the screens are compact, and show
+// without acting: what is done must be seen whole.
+const (
+	roomyWidth  = 80
+	roomyHeight = 24
+)
+
+// compact reports whether the window is too small to act in.
+func (m *Model) compact() bool { return m.width < roomyWidth || m.height < roomyHeight }
+
+// small reports whether nothing of the screen or dialog in front can be shown.
+func (m *Model) small() bool {
+	if m.width < minWidth || m.height < minHeight {
+		return true
+	}
+	return m.compact() && (m.inFront == screen.Lab || m.HasDialog() && !shrinks(m.top()))
+}
+
+// shrinks reports whether a dialog shows what matters in a compact window too.
+func shrinks(d screen.Dialog) bool {
+	switch d.(type) {
+	case *help, *palette, *screen.Copying, *lossBox:
+		return true
+	default:
+		return false
+	}
+}
+
+// cramped is the reason why a key is not taken in a compact window; empty: it is.
+func (m *Model) cramped(key string) string {
+	if m.compact() && slices.Contains([]string{"x", "X", "a", "L", "8"}, key) {
+		return "too small a window to act in: it takes 80x24"
+	}
+	return ""
+}
