@@ -100,6 +100,13 @@ func TestCheckersNoticeLies(t *testing.T) {
 	if judge.event(events[0]) != "" || judge.event(events[0]) == "" {
 		t.Error("a second grant without an end between is not noticed")
 	}
+	notes.began("five:lock:a", "left__lock__")
+	for name, wrong := range map[string]bool{"x": true, "left__lock__0000000007": false, "other__lock__0000000007": true} {
+		stuck := inspect.Finding{Rule: "stuck-holder", Severity: inspect.Warning, Subject: inspect.Subject{Contender: inspect.Untrusted(name)}}
+		if isTrue(f, notes, "five", "five:lock:a", &stuck, at, at) == wrong {
+			t.Errorf("%s is stuck: wrong %v", name, wrong)
+		}
+	}
 	notes.note("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
 	died := falsify("released", 10*time.Second)
 	died.Contender = &struct{ Name string }{"dead"}

@@ -254,7 +254,7 @@ func (j *judge) finding(e observed) string {
 
 // isTrue reports whether a fault makes a finding true that was reported in a time.
 func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Finding, from, to time.Time) bool {
-	if f.apart(backend, from, to, nil) {
+	if f.apart(backend, from, to, nil) || leftBehind(notes, lock, found) {
 		return true
 	}
 	_, made := f.find(func(one *fault) bool {
@@ -272,6 +272,14 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 		})
 	})
 	return made
+}
+
+// leftBehind reports whether what is found stuck is a node of which its client knows nothing: kazoo makes another when the answer to the
+// first does not come in time, and leaves both (kazoo #732).
+func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
+	name := found.Subject.Contender.Raw()
+	_, known := notes.find(lock, name)
+	return found.Rule == "stuck-holder" && !known && notes.abandoned(lock, name)
 }
 
 // missed lists the holds that an observer never reported although it could look for long enough while they lasted. One
