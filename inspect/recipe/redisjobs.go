@@ -1,28 +1,59 @@
 package recipe
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
-// bullMQ writes the worker's uuid and a number under prefix:queue:job:lock (moveToActive); Bull, before it, the uuid of
-// the queue's client under bull:queue:job:lock.
+// bullMQ writes the worker's uuid and a number (src/classes/worker.ts: `${this.id}:${tokenPostfix++}`) under prefix:queue:job:lock,
+// the prefix being bull unless somebody chose another; Bull, before it, the uuid of the queue's client under bull:queue:job:lock.
+// Locks that are written by hand after Redisson's have a uuid and the number of a thread under any name.
 func bullMQ(key, value string) (Token, bool) {
 	if !strings.HasSuffix(key, ":lock") || len(value) < 36 || !isUUID(value[:36]) {
 		return Token{}, false
 	}
-	t := Token{Recipe: "bullmq", Confidence: Certain, LibraryID: value[:36]}
+	t := Token{Recipe: "bullmq", Confidence: Possible, LibraryID: value[:36]}
+	usual := strings.HasPrefix(key, "bull:") && strings.Count(key, ":") >= 3
 	if value == value[:36] {
-		t.Confidence = Possible
 		return t, strings.HasPrefix(key, "bull:")
 	}
-	return t, value[36] == ':' && isNumber(value[37:])
+	if t.Confidence = Likely; usual {
+		t.Confidence = Certain
+	}
+	return t, strings.Count(key, ":") >= 3 && value[36] == ':' && isNumber(value[37:])
 }
 
-// daprLock writes the owner that the application names under lock||app||resource (Dapr's lock.redis).
+// daprLock writes the owner that the application names under lock||resource or lock||prefix||resource, of which no part has the
+// separator (dapr/dapr pkg/components/lock/lock_config.go, GetModifiedLockKey; components-contrib lock/redis). The value may be
+// anything, so that nothing but the key tells.
 func daprLock(key, value string) (Token, bool) {
-	return Token{Recipe: "dapr", Confidence: Certain, Label: value}, strings.HasPrefix(key, "lock||")
+	rest, ok := strings.CutPrefix(key, "lock||")
+	parts := strings.Split(rest, "||")
+	ok = ok && len(parts) <= 2 && value != "" && !slices.Contains(parts, "") && !strings.HasPrefix(rest, "|")
+	return Token{Recipe: "dapr", Confidence: Likely, Label: value}, ok
 }
 
-// rqScheduler writes the name of the scheduler, 32 hex digits, under rq:scheduler-lock:queue (rq/scheduler.py).
+const rqLock = "rq:scheduler-lock:"
+
+// rqScheduler reads what RQ's scheduler has written under rq:scheduler-lock:queue (rq/rq rq/scheduler.py, acquire_locks and
+// _check_and_update_locks): the worker's pid, the scheduler's, once it runs, and 64 random hex digits, with colons between them;
+// earlier 32 hex digits, and at first the pid alone.
 func rqScheduler(key, value string) (Token, bool) {
-	ok := strings.HasPrefix(key, "rq:scheduler-lock:") && len(value) == 32 && isHex(value)
-	return Token{Recipe: "rq", Confidence: Certain, LibraryID: value}, ok
+	t := Token{Recipe: "rq", Confidence: Certain}
+	if !strings.HasPrefix(key, rqLock) {
+		return Token{}, false
+	}
+	parts := strings.Split(value, ":")
+	switch {
+	case len(parts) == 3 && isNumber(parts[0]) && (parts[1] == "" || isNumber(parts[1])) && len(parts[2]) == 64 && isHex(parts[2]):
+		t.PID, t.LibraryID = cmp.Or(parts[1], parts[0]), parts[2]
+	case len(value) == 32 && isHex(value):
+		t.LibraryID = value
+	case len(value) <= 10 && isNumber(value):
+		t.PID = value
+	default:
+		return Token{}, false
+	}
+	return t, true
 }

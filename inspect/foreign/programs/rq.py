@@ -1,6 +1,6 @@
 # debian: python3-rq=1.13.0-1 python3-redis=4.3.4-3
 # A queue with jobs, a worker that was killed while it worked, a scheduler. rq:scheduler-lock:… is a lock of its own.
-# lock: rq:scheduler-lock:*
+# lock: rq:scheduler-lock:* rq
 import os, signal, subprocess, sys, time
 import redis, rq
 host, port = sys.argv[1].split(":")
