@@ -139,7 +139,7 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 	}
 }
 
-// ownerName is what a request names a contender by.
+// ownerName names a contender in a request.
 func ownerName(name inspect.Untrusted, digest string) inspect.Untrusted {
 	if digest != "" {
 		return inspect.Untrusted(digest)

@@ -152,7 +152,7 @@ func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
 	return recipes, nil
 }
 
-// expectations are what the profile and then the configuration say of locks.
+// expectations of locks: the profile's before those of the configuration.
 func (s setup) expectations() []inspect.Expectation {
 	var list []inspect.Expectation
 	for _, e := range slices.Concat(s.profile.Expect, s.config.Expect) {

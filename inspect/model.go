@@ -46,7 +46,7 @@ const (
 type Lock struct {
 	ID   ID
 	Kind Kind
-	// KindConfidence is how sure the kind is where the recipe does not give it: of an election. Empty: as sure as the recipe.
+	// KindConfidence grades a kind that the recipe does not give: an election. Empty: as sure as the recipe.
 	KindConfidence recipe.Confidence
 	Recipe         string
 	Confidence     recipe.Confidence

@@ -96,7 +96,7 @@ func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
 	return limit, false
 }
 
-// elects is how sure it is that the lock's holder is a leader; empty: it is no election. What was seen to be held again and again
+// elects grades the belief that the lock's holder is a leader; empty: it is no election. What was seen to be held again and again
 // is none, unless that is certain.
 func elects(c *inspect.Case) recipe.Confidence {
 	l := c.Lock

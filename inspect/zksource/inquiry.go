@@ -32,7 +32,7 @@ type serverAnswer struct {
 	failed error
 	// oldest of its connections, by its own clock; zero when unknown.
 	oldest time.Time
-	// asOf is when it had status.Zxid. See inspect.Server for lag and nodesApart.
+	// asOf is the time of status.Zxid. See inspect.Server for lag and nodesApart.
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
