@@ -130,8 +130,26 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkOptions() }
 	root.AddCommand(
-		a.demoCommand(), a.lsCommand(), a.showCommand(), a.watchCommand(), a.recordCommand(), a.replayCommand(), a.doctorCommand(), a.acquireCommand(), a.releaseCommand(), a.ttlCommand(), a.askCommand(), a.killClientCommand(), a.muteCommand(), a.unmuteCommand(), a.auditCommand(), a.contendCommand(),
-		a.configCommand(), a.manCommand(), a.versionCommand(),
+		a.demoCommand(),
+		a.lsCommand(),
+		a.showCommand(),
+		a.watchCommand(),
+		a.recordCommand(),
+		a.replayCommand(),
+		a.doctorCommand(),
+		a.acquireCommand(),
+		a.releaseCommand(),
+		a.ttlCommand(),
+		a.askCommand(),
+		a.killClientCommand(),
+		a.muteCommand(),
+		a.unmuteCommand(),
+		a.auditCommand(),
+		a.contendCommand(),
+		a.configCommand(),
+		a.manCommand(),
+		a.versionCommand(),
+		a.exportCommand(),
 	)
 	return root
 }

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/metrics"
+)
+
+// export is one run of the command of that name.
+type export struct {
+	*app
+	listen     string
+	lockSeries int
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	x := &export{app: a}
+	command := &cobra.Command{
+		Use:   "export [TARGET…]",
+		Short: "Serve metrics of the locks to Prometheus",
+		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted: locks by kind and state, the oldest\n" +
+			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them. What is unknown has\n" +
+			"no sample. /healthz answers 200 while it runs, /readyz once everything was looked at.\n\n" +
+			"It has no login of its own, and names of locks are among the metrics: listen on a loopback or private address.",
+		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +
+			"  lockscope export zk://localhost:2181/locks redis://localhost --listen :9487 --lock-series 0",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if x.lockSeries < 0 {
+				return usageError("--lock-series %d: give 0 or more", x.lockSeries)
+			}
+			s, err := a.setUp(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			observer, err := a.observer(s, false, "")
+			if err != nil {
+				return err
+			}
+			return x.run(cmd.Context(), observer)
+		},
+	}
+	command.Flags().StringVar(&x.listen, "listen", "127.0.0.1:9487", "serve on this `ADDR`, host:port")
+	command.Flags().IntVar(&x.lockSeries, "lock-series", 50, "so many locks with findings, the worst, have series of their own")
+	return command
+}
+
+// Limits of the server. A scrape of 100,000 locks takes a fraction of a second.
+const (
+	headersWithin = 5 * time.Second
+	scrapeWithin  = 30 * time.Second
+	scrapesAtOnce = 4
+)
+
+// run serves until ctx ends, the user interrupts, or the sources are done.
+func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", x.listen)
+	if err != nil {
+		return usageError("--listen %s: %w", x.listen, err)
+	}
+	collector := metrics.New(x.Now, x.lockSeries)
+	server := &http.Server{Handler: x.handler(collector), ReadHeaderTimeout: headersWithin, WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute}
+	served, observed := make(chan error, 1), make(chan error, 1)
+	feed := observer.Subscribe()
+	defer feed.Close()
+	go func() { served <- server.Serve(listener); stop() }()
+	go func() { observed <- observer.Run(ctx); stop() }()
+	x.say("serving http://%s/metrics; interrupt to end", listener.Addr())
+	for {
+		snapshot, done := feed.Next(ctx)
+		if done != nil {
+			break
+		}
+		collector.Observe(snapshot)
+	}
+	stop()
+	_ = server.Close() // a scrape that is under way is cut
+	if err = <-served; errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return errors.Join(err, <-observed)
+}
+
+func (x *export) handler(collector *metrics.Collector) http.Handler {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "lockscope_build_info", Help: "1, with the version of lockscope.",
+		ConstLabels: prometheus.Labels{"version": Version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeWithin}))
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !collector.Ready() {
+			http.Error(w, "not everything was looked at yet", http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}

@@ -1,0 +1,54 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// description of a metric, for the exporter and for docs/monitoring.md.
+type description struct {
+	name, help, kind string
+	labels           []string
+	desc             *prometheus.Desc
+}
+
+// descriptions of all metrics, in the order of the documentation.
+var descriptions []description
+
+func describe(kind, name, help string, labels ...string) description {
+	d := description{name: "lockscope_" + name, help: help, kind: kind, labels: labels}
+	d.desc = prometheus.NewDesc(d.name, help, labels, nil)
+	descriptions = append(descriptions, d)
+	return d
+}
+
+var (
+	backendState = describe("gauge", "backend_state", "1 for the state that the backend is in: connected, degraded (a part does not answer) or down.", "backend", "service", "state")
+	backendReady = describe("gauge", "backend_ready", "1 once all of the backend was looked at.", "backend")
+	outagesTotal = describe("counter", "backend_outages_total", "How often the servers, or one of them, stopped answering.", "backend")
+	unseen       = describe("gauge", "backend_unseen", "Reads of the backend that were refused or failed, by what is unknown without them.", "backend", "aspect")
+
+	locks        = describe("gauge", "locks", "Locks by kind and state. None while the backend is down.", "backend", "kind", "state")
+	locksUnknown = describe("gauge", "locks_unknown", "Locks of which something is unknown, by what it is.", "backend", "aspect")
+	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold whose beginning is known. None while nothing is held.", "backend")
+	undatedHolds = describe("gauge", "holds_undated", "Holds whose beginning is unknown.", "backend")
+	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait whose beginning is known. None while nobody waits.", "backend")
+	queueLength  = describe("histogram", "queue_length", "Waiters of each lock now; locks whose waiters are unknown are left out.", "backend")
+	findings     = describe("gauge", "findings", "Findings by rule and severity, of locks and of the backend.", "backend", "rule", "severity")
+
+	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. On a polled or hot lock some may be missed.", "backend")
+	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds by how: released, expired, lost, forced, or ended (how is unknown).", "backend", "how")
+	eventsDropped = describe("counter", "events_dropped_total", "Events that came faster than they could be counted; the two counters before lack them.")
+
+	lockFinding   = describe("gauge", "lock_finding", "1 for each finding from warning on of a lock, for the worst locks only.", "lock", "rule", "severity")
+	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
+	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding.", "lock")
+	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with a finding from warning on that have no series of their own.")
+
+	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None where that is unknown.", "backend", "server")
+	serverLatency = describe("gauge", "server_latency_seconds", "Time of the last request to the server.", "backend", "server")
+	clockOffset   = describe("gauge", "server_clock_offset_seconds", "The server's clock minus ours, where it can be read.", "backend", "server")
+
+	requestsTotal   = describe("counter", "requests_total", "Requests that lockscope sent to the backend's servers.", "backend")
+	heartbeatsTotal = describe("counter", "heartbeats_total", "Heartbeats that lockscope sent besides.", "backend")
+	bytesTotal      = describe("counter", "read_bytes_total", "Bytes of the answers to requests for many nodes.", "backend")
+	watchesSet      = describe("gauge", "watches", "Watches that lockscope has set on the servers.", "backend")
+	slowed          = describe("gauge", "slowed", "1 while lockscope halves its pace since the servers answer slowly.", "backend")
+)
