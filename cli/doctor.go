@@ -16,7 +16,7 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var output, failOn string
-	var allowPartial bool
+	var allowPartial, access bool
 	command := &cobra.Command{
 		Use:   "doctor [TARGET…]",
 		Short: "Say what is wrong with the locks, why, and what to do",
@@ -29,6 +29,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			"what was seen, unless all of a backend is down.",
 		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
 			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
+			"  lockscope doctor --access redis://localhost\n" +
 			"  lockscope doctor --stuck-after 1m zk://localhost\n" +
 			"  lockscope doctor incident.jsonl.gz",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTargetOrFile,
@@ -43,6 +44,12 @@ func (a *app) doctorCommand() *cobra.Command {
 			s, err := a.setUpLook(cmd.Context(), args)
 			if err != nil {
 				return err
+			}
+			if access {
+				if output != "text" {
+					return usageError("--access is printed as text only")
+				}
+				return a.accessOf(cmd.Context(), s)
 			}
 			look := func() (*inspect.Snapshot, error) { return a.look(cmd.Context(), s, "") }
 			if s.recording == "" { // what it ends with does not change
@@ -59,6 +66,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	outputFlag(command, &output, "text", "json")
 	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
 	command.Flags().BoolVar(&allowPartial, "allow-partial", false, "do not exit with 3 because something was refused or failed")
+	command.Flags().BoolVar(&access, "access", false, "say what this account can see and do, and the rights for viewing and for acting")
 	complete(command, "fail-on", "info", "warning", "critical")
 	return command
 }

@@ -100,3 +100,17 @@ func word(args []any, i int) string {
 	}
 	return strings.ToLower(s)
 }
+
+// Rights returns what an account needs to see everything, as ACL SETUSER takes it: a rule for each command that is sent. Not
+// in it are those of connections, which every user has.
+func Rights() []string {
+	var rights []string
+	for _, c := range reading {
+		switch c.name {
+		case "auth", "hello", "sentinel|get-master-addr-by-name": // for all; and only on sentinels
+		default:
+			rights = append(rights, "+"+c.name)
+		}
+	}
+	return rights
+}

@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/connect"
+)
+
+// access is what an account can see and do on one backend, and the rights that it needs for all of it.
+type access struct {
+	Backend string
+	User    string
+	State   string
+	Sees    []string
+	Unseen  []denial
+	Acts    answer
+	View    []string
+	Act     []string
+}
+
+// denial of a read: what is unknown without it, why, and the right that is missing.
+type denial struct {
+	Unknown string
+	Reason  string
+	Right   string
+}
+
+// answer whether an account may act: yes, no or unknown, and why.
+type answer struct {
+	May    string
+	Reason string
+}
+
+// seenAspects are what viewing consists of.
+var seenAspects = []inspect.Aspect{
+	inspect.AspectLocks, inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectExpiry, inspect.AspectWatches,
+	inspect.AspectSessions, inspect.AspectOwner, inspect.AspectServer, inspect.AspectChanges,
+}
+
+// actingCommands are those that the locks and a release send to Redis beside what is read, in scripts and by themselves.
+var actingCommands = []string{
+	"eval", "evalsha", "get", "set", "del", "exists", "pexpire", "pttl", "time", "type", "getrange", "incr", "incrby", "hset", "hget", "hdel",
+	"hlen", "hincrby", "lindex", "lpush", "lrem", "zadd", "zrange", "zrevrange", "zscore", "zrem", "zpopmin", "publish", "spublish", "subscribe", "unsubscribe",
+	"info", "client|setname",
+}
+
+// accessOf looks once and asks what may be done. Nothing is written.
+func (a *app) accessOf(ctx context.Context, s setup) error {
+	if s.recording != "" {
+		return usageError("--access is about an account on servers: give targets, not a recording")
+	}
+	snapshot, err := a.look(ctx, s, "")
+	if err != nil {
+		return err
+	}
+	for _, t := range s.targets {
+		one := a.access(ctx, s, t, snapshot)
+		if err := a.printAccess(one); err != nil {
+			return err
+		}
+	}
+	return a.judgeStates(snapshot.Backends)
+}
+
+func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *inspect.Snapshot) access {
+	b := snapshot.Backend(t.Name)
+	one := access{Backend: t.Name, State: string(b.State), User: t.Secrets.Login.Username}
+	missing := slices.Clone(b.Unseen)
+	for l := range snapshot.Locks() {
+		if l.ID.Backend == t.Name {
+			missing = append(missing, l.Unseen...)
+		}
+	}
+	for _, aspect := range seenAspects {
+		if !slices.ContainsFunc(missing, func(u inspect.Unseen) bool { return u.Aspect == aspect }) && b.State != inspect.Down && applies(aspect, t) {
+			one.Sees = append(one.Sees, describe.Aspect(aspect))
+		}
+	}
+	for _, u := range missing {
+		d := denial{Unknown: describe.Aspect(u.Aspect), Reason: u.Read + ": " + u.Reason, Right: u.Right}
+		if !slices.Contains(one.Unseen, d) && len(one.Unseen) < 20 {
+			one.Unseen = append(one.Unseen, d)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	if t.Service == connect.ZooKeeper {
+		one.User = cmp.Or(one.User, "nobody (world:anyone)")
+		one.Acts = a.mayActOnZooKeeper(ctx, s, t)
+		one.View, one.Act = zooKeeperLines(t)
+		return one
+	}
+	one.User = cmp.Or(one.User, "default")
+	one.Acts = mayActOnRedis(ctx, t, one.User)
+	one.View, one.Act = redisLines(t, b)
+	return one
+}
+
+// applies reports whether an aspect is anything that this service has.
+func applies(aspect inspect.Aspect, t connect.Target) bool {
+	switch aspect {
+	case inspect.AspectWatches:
+		return t.Service == connect.ZooKeeper
+	case inspect.AspectExpiry:
+		return t.Service != connect.ZooKeeper
+	default:
+		return true
+	}
+}
+
+// mayActOnRedis asks the server to judge each command for the user (ACL DRYRUN, from Redis 7 on), which executes none.
+func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
+	config, err := t.TLS.Config()
+	if err != nil {
+		return answer{"unknown", err.Error()}
+	}
+	key := strings.NewReplacer("*", "x", "?", "x").Replace(cmp.Or(append(slices.Clone(t.Match), "lock:x")[0], "lock:x"))
+	for _, o := range t.RedisOptions(config) {
+		o.MaxRetries, o.PoolSize, o.ContextTimeoutEnabled = -1, 1, true
+		c := redis.NewUniversalClient(o)
+		defer c.Close()
+		for _, try := range [][]any{
+			{"set", key, "x", "nx", "px", "1000"},
+			{"del", key},
+			{"evalsha", "0000000000000000000000000000000000000000", "1", key},
+			{"pexpire", key, "1000"},
+			{"publish", "lockscope:wake:x", "x"},
+		} {
+			said, err := c.Do(ctx, append([]any{"acl", "dryrun", user}, try...)...).Text()
+			switch {
+			case err != nil:
+				return answer{"unknown", fmt.Sprintf("only the server could tell, and it does not: %v", connect.Plain(err))}
+			case said != "OK":
+				return answer{"no", said}
+			}
+		}
+	}
+	return answer{"yes", "the server allows what a lock sends, on " + key}
+}
+
+// auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other names: Redisson's queues,
+// python-redis-lock's signals.
+var auxiliaryKeys = []string{"redisson_*", "lock-signal:*"}
+
+// redisLines are the commands that make an account for viewing and one for acting.
+func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
+	patterns := t.Match
+	if len(patterns) == 0 {
+		patterns = []string{"*"}
+	} else {
+		patterns = append(slices.Clone(patterns), auxiliaryKeys...)
+	}
+	old := slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return strings.HasPrefix(s.Version, "6.") })
+	keys := func(mark string) (words []string) {
+		for _, p := range patterns {
+			words = append(words, mark+p)
+		}
+		return words
+	}
+	line := func(name string, parts ...[]string) string {
+		words := slices.Concat([][]string{{"ACL SETUSER", name, "reset on >PASSWORD resetchannels"}}, parts)
+		return strings.Join(slices.Concat(words...), " ")
+	}
+	acting := []string{}
+	for _, c := range actingCommands {
+		if r := "+" + c; !slices.Contains(redissource.Rights(), r) {
+			acting = append(acting, r)
+		}
+	}
+	read := "%R~"
+	if old {
+		read = "~" // rights to only read a key came with Redis 7
+	}
+	view = []string{line("viewer", keys(read), redissource.Rights())}
+	act = []string{line("operator", keys("~"), []string{"~lockscope:*", "&*"}, redissource.Rights(), acting)}
+	return view, act
+}
+
+// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted from it.
+func (a *app) mayActOnZooKeeper(ctx context.Context, s setup, t connect.Target) answer {
+	options, err := zkOptions(t)
+	if err != nil {
+		return answer{"unknown", err.Error()}
+	}
+	session, err := a.zkSession(ctx, s, t, options...)
+	if err != nil {
+		return answer{"unknown", err.Error()}
+	}
+	defer session.Close()
+	for _, root := range t.Roots {
+		node := t.Chroot + strings.TrimSuffix(root, "/")
+		list, _, err := session.Conn().GetACL(cmp.Or(node, "/"))
+		if err != nil {
+			return answer{"unknown", fmt.Sprintf("the access list of %s: %s", inspect.Escape(cmp.Or(node, "/")), strings.TrimPrefix(err.Error(), "zk: "))}
+		}
+		if got := allowed(list, t.Secrets.Login); got.May != "yes" {
+			got.Reason = inspect.Escape(cmp.Or(node, "/")) + " " + got.Reason
+			return got
+		}
+	}
+	return answer{"yes", "on " + strings.Join(t.Roots, ", ") + "; directories below may have other lists"}
+}
+
+// allowed judges an access list for creating and deleting below its node.
+func allowed(list []zk.ACL, login connect.Credentials) answer {
+	const needed = zk.PermCreate | zk.PermDelete
+	var mine, others int32
+	for _, entry := range list {
+		switch {
+		case entry.Scheme == "world":
+			mine |= entry.Perms
+		case entry.Scheme == "digest":
+			if own := zk.DigestACL(zk.PermAll, login.Username, string(login.Password)); login.Username != "" && entry.ID == own[0].ID {
+				mine |= entry.Perms
+			}
+			// Who may not administer a node is shown user:x in place of the digest, from ZooKeeper 3.7 on.
+			if user, digest, _ := strings.Cut(entry.ID, ":"); login.Username == user && digest == "x" {
+				mine |= entry.Perms
+			}
+		default:
+			others |= entry.Perms
+		}
+	}
+	switch {
+	case mine&needed == needed:
+		return answer{"yes", ""}
+	case (mine|others)&needed == needed:
+		return answer{"unknown", "allows it to addresses or certificates, of which we cannot tell whether they are ours"}
+	default:
+		return answer{"no", "does not allow CREATE and DELETE to this account"}
+	}
+}
+
+// zooKeeperLines are commands of zkCli.sh for an account to view and one to act. They add nothing to the nodes that clients
+// make later: these have the lists that their clients give them.
+func zooKeeperLines(t connect.Target) (view, act []string) {
+	for _, root := range t.Roots {
+		node := cmp.Or(t.Chroot+strings.TrimSuffix(root, "/"), "/")
+		view = append(view, "setAcl -R "+describe.Quote(node)+" LIST,digest:viewer:HASH:r")
+		act = append(act, "setAcl -R "+describe.Quote(node)+" LIST,digest:operator:HASH:cdrw")
+	}
+	note := "# LIST is the node's list as it is (getAcl; setAcl replaces it); HASH: printf %s USER:PASSWORD | openssl dgst -binary -sha1 | base64"
+	return append(view, note), append(act, note, "# nodes that clients make later have the lists that these give them: grant it there too")
+}
+
+func (a *app) printAccess(one access) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "backend %s, as user %s: %s\n", one.Backend, one.User, one.State)
+	fmt.Fprintf(&b, "  sees: %s\n", cmp.Or(strings.Join(one.Sees, "; "), "nothing"))
+	for _, d := range one.Unseen {
+		right := ""
+		if d.Right != "" {
+			right = " (grant " + d.Right + ")"
+		}
+		fmt.Fprintf(&b, "  does not see %s: %s%s\n", d.Unknown, d.Reason, right)
+	}
+	fmt.Fprintf(&b, "  may act: %s, %s\n", one.Acts.May, one.Acts.Reason)
+	for _, lines := range []struct {
+		title string
+		text  []string
+	}{{"to view:", one.View}, {"to act:", one.Act}} {
+		fmt.Fprintf(&b, "  %s\n", lines.title)
+		for _, l := range lines.text {
+			fmt.Fprintf(&b, "    %s\n", l)
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(a.Stdout, describe.Printable(strings.TrimSuffix(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+	"lockscope/internal/servertest"
+)
+
+// line is the ACL line that doctor --access prints below a title.
+func line(t *testing.T, text, title string) []string {
+	t.Helper()
+	_, rest, ok := strings.Cut(text, "  "+title+"\n")
+	words, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	if !ok || !strings.HasPrefix(words, "ACL SETUSER ") {
+		t.Fatalf("no line %q in %s", title, text)
+	}
+	return strings.Fields(strings.ReplaceAll(words, ">PASSWORD", ">"+marked+"x"))
+}
+
+// Everything runs under just the rights that doctor --access prints: looking with the one line, acting with the other.
+func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	target := "redis://" + server.Addr + "?match=lock:*"
+	got := run(t, "doctor", "--access", target)
+	if got.code != 0 || !strings.Contains(got.stdout, "may act: yes") {
+		t.Fatalf("%+v", got)
+	}
+	redisDo(t, server.Addr, line(t, got.stdout, "to view:")...)
+	redisDo(t, server.Addr, line(t, got.stdout, "to act:")...)
+	redisDo(t, server.Addr, "SET", "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", "PX", "600000")
+	redisDo(t, server.Addr, "HSET", "lock:redisson", "5f9ea38d-7ca4-4b3c-8a4d-aaaaaaaaaaaa:1", "1")
+	as := func(user string, args ...string) outcome {
+		env := map[string]string{
+			"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(),
+			"LOCKSCOPE_REDIS_USERNAME": user, "LOCKSCOPE_REDIS_PASSWORD": marked + "x",
+		}
+		return runIn(t, t.Context(), env, append(args, "--timeout", "60s")...)
+	}
+	for _, user := range []string{"viewer", "operator"} {
+		for _, args := range [][]string{{"ls", target}, {"show", "redis:lock:kept", target}, {"doctor", target, "--fail-on", "critical"}} {
+			if o := as(user, args...); o.code != 0 || strings.Contains(o.stdout+o.stderr, "NOPERM") {
+				t.Errorf("%s: %s: %+v", user, args[0], o)
+			}
+		}
+		recording := filepath.Join(t.TempDir(), "r")
+		if o := as(user, "record", recording, target, "--for", "300ms"); o.code != 0 {
+			t.Errorf("%s: record: %+v", user, o)
+		} else if text, err := os.ReadFile(recording); err != nil || strings.Contains(string(text), "NOPERM") {
+			t.Errorf("%s: a right is missing while it watches", user)
+		}
+	}
+	const kept = "3q2+7wAAAAAAAAAAAAAAAA=="
+	for _, args := range [][]string{
+		{"acquire", "redis:lock:a", target, "--", "true"},
+		{"acquire", "redis:lock:f", target, "--kind", "fair", "--", "true"},
+		{"ttl", "redis:lock:kept", target, "--owner", kept, "--set", "60s", "--yes"},
+		{"release", "redis:lock:kept", target, "--owner", kept, "--yes"},
+		{"contend", "redis:lock:c", target, "-n", "2", "--rounds", "2"},
+	} {
+		if o := as("operator", args...); o.code != 0 {
+			t.Errorf("%s: %+v", args[0], o)
+		}
+	}
+	if o := as("viewer", "acquire", "redis:lock:a", target, "--wait", "0"); o.code == 0 {
+		t.Errorf("the viewer may act: %+v", o)
+	}
+	viewer := as("viewer", "doctor", "--access", target)
+	if viewer.code != 0 || !strings.Contains(viewer.stdout, "may act: unknown") || strings.Contains(viewer.stdout, "does not see") {
+		t.Errorf("viewer: %+v", viewer)
+	}
+}
+
+var scriptCommand = regexp.MustCompile(`call\('([A-Z]+)'`)
+
+// Each command of a script is among the rights for acting.
+func TestTheRightsForActingHaveEveryCommandOfAScript(t *testing.T) {
+	_, act := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "7.0.15"}}})
+	words := strings.Fields(act[0])
+	n := 0
+	for _, dir := range []string{"../lockops/lua", "../lockops/act/lua"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.lua"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range scriptCommand.FindAllStringSubmatch(string(text), -1) {
+				n++
+				if !slices.Contains(words, "+"+strings.ToLower(m[1])) {
+					t.Errorf("%s: %s is not among the rights", file, m[1])
+				}
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d commands found in the scripts", n)
+	}
+	view, _ := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "6.2.1"}}})
+	if strings.Contains(view[0], "%R~") {
+		t.Errorf("Redis 6 knows no rights to only read a key: %s", view[0])
+	}
+}
+
+func TestAnAccessListIsJudged(t *testing.T) {
+	login := connect.Credentials{Username: "ops", Password: "s"}
+	digest := zk.DigestACL(zk.PermAll, "ops", "s")
+	for name, tt := range map[string]struct {
+		list  []zk.ACL
+		login connect.Credentials
+		may   string
+	}{
+		"open":           {zk.WorldACL(zk.PermAll), connect.Credentials{}, "yes"},
+		"read only":      {zk.WorldACL(zk.PermRead), login, "no"},
+		"ours":           {digest, login, "yes"},
+		"nobody's":       {digest, connect.Credentials{}, "no"},
+		"other password": {digest, connect.Credentials{Username: "ops", Password: "x"}, "no"},
+		"hidden digest":  {[]zk.ACL{{Perms: zk.PermAll, Scheme: "digest", ID: "ops:x"}}, login, "yes"},
+		"by address":     {[]zk.ACL{{Perms: zk.PermAll, Scheme: "ip", ID: "10.0.0.0/8"}}, login, "unknown"},
+		"in two entries": {append(zk.WorldACL(zk.PermCreate), zk.DigestACL(zk.PermDelete, "ops", "s")...), login, "yes"},
+	} {
+		if got := allowed(tt.list, tt.login); got.May != tt.may {
+			t.Errorf("%s: %+v, want %s", name, got, tt.may)
+		}
+	}
+}
+
+// With the rights of the advised lines on a real ensemble the viewer sees and may not act, the operator may.
+func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartZooKeeper(t)
+	conn, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.AddAuth("digest", []byte("app:s")); err != nil {
+		t.Fatal(err)
+	}
+	list := slices.Concat(zk.DigestACL(zk.PermAll, "app", "s"), zk.DigestACL(zk.PermRead, "viewer", marked+"v"),
+		zk.DigestACL(zk.PermRead|zk.PermWrite|zk.PermCreate|zk.PermDelete, "operator", marked+"o"))
+	for _, path := range []string{"/secure", "/secure/a"} {
+		if _, err := conn.Create(path, nil, 0, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := fmt.Sprintf("zk://%s/secure?admin=%s", server.Addr, server.Admin)
+	as := func(user string, args ...string) outcome {
+		env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(), "LOCKSCOPE_ZK_AUTH": "digest:" + user + ":" + marked + user[:1]}
+		return runIn(t, t.Context(), env, append(args, target, "--timeout", "60s")...)
+	}
+	for user, may := range map[string]string{"viewer": "no", "operator": "yes"} {
+		got := as(user, "doctor", "--access")
+		if got.code != 0 || !strings.Contains(got.stdout, "may act: "+may) || strings.Contains(got.stdout, "does not see") || strings.Contains(got.stdout, marked) {
+			t.Errorf("%s: %+v", user, got)
+		}
+		if o := as(user, "doctor"); o.code != 0 {
+			t.Errorf("%s: doctor: %+v", user, o)
+		}
+	}
+	acquire := func(user string) outcome {
+		env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(), "LOCKSCOPE_ZK_AUTH": "digest:" + user + ":" + marked + user[:1]}
+		return runIn(t, t.Context(), env, "acquire", "zk:/secure/a", target, "--wait", "60s", "--", "true")
+	}
+	if o := acquire("operator"); o.code != 0 {
+		t.Errorf("operator: acquire: %+v", o)
+	}
+	if o := acquire("viewer"); o.code == 0 {
+		t.Errorf("the viewer may act: %+v", o)
+	}
+}
