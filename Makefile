@@ -69,6 +69,10 @@ vuln: ## known vulnerabilities of what we depend on, where the database can be r
 	@out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; echo "$$out"; \
 	if echo "$$out" | grep -q 'fetching vulnerabilities'; then echo 'not checked: the database cannot be reached'; else exit $$code; fi
 
+.PHONY: release
+release: ## archives for linux, macOS and Windows, lists of their modules and checksums, as dist/
+	$(GO) run ./internal/release
+
 .PHONY: shots
 shots: ## the pictures in screenshots/ (needs librsvg2-bin and fonts-jetbrains-mono)
 	cd screenshots && $(GO) run . && $(GO) test . -run TestPicturesAreTheSame -update

@@ -22,9 +22,6 @@ import (
 	"lockscope/internal/connect"
 )
 
-// Version of this program.
-const Version = "0.1.0"
-
 // The exit codes of the contract. COMMAND's own code is passed on by acquire.
 const (
 	exitNo          = 1
@@ -134,9 +131,11 @@ func (a *app) root() *cobra.Command {
 		a.lsCommand(),
 		a.showCommand(),
 		a.watchCommand(),
+		a.exportCommand(),
 		a.recordCommand(),
 		a.replayCommand(),
 		a.doctorCommand(),
+		a.explainCommand(),
 		a.acquireCommand(),
 		a.releaseCommand(),
 		a.ttlCommand(),
@@ -149,7 +148,6 @@ func (a *app) root() *cobra.Command {
 		a.configCommand(),
 		a.manCommand(),
 		a.versionCommand(),
-		a.exportCommand(),
 	)
 	return root
 }

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
+	"regexp"
 
 	mcobra "github.com/muesli/mango-cobra"
 	"github.com/muesli/roff"
@@ -63,7 +63,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Stdout, "lockscope %s (%s %s/%s)\n", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(a.Stdout, "lockscope "+versionText())
 			return err
 		},
 	}
@@ -77,11 +77,14 @@ func (a *app) manCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(a.Stdout, page.Build(roff.NewDocument()))
+			// roff ends a section's title with a paragraph, and what follows begins with one of its own: mandoc takes the first for empty.
+			_, err = fmt.Fprint(a.Stdout, emptyParagraph.ReplaceAllString(page.Build(roff.NewDocument()), "$1"))
 			return err
 		},
 	}
 }
+
+var emptyParagraph = regexp.MustCompile(`(?m)^\.PP\n(\.(?:PP|SH|TP|SS))`)
 
 // noArguments and its like are cobra's checks with the exit code for bad use.
 func noArguments(cmd *cobra.Command, args []string) error {

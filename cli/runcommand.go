@@ -27,7 +27,9 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us. Elsewhere it gets a
 	// group of its own, so that all that it started can be signalled and stopped.
 	_, onTerminal := terminal(q.Stdin)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
+	if !onTerminal {
+		ownGroup(c)
+	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -50,14 +52,6 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 			return exit(exitLost, "%w (%s was stopped)", context.Cause(hold.Context()), inspect.Escape(q.command[0]))
 		}
 	}
-}
-
-// sendSignal sends a signal to a process, or to all of its group.
-func sendSignal(pid int, s syscall.Signal, group bool) {
-	if group {
-		pid = -pid
-	}
-	_ = syscall.Kill(pid, s) // it may have ended meanwhile, which Wait reports
 }
 
 // stop asks a process, or all of its group, to end, then kills it.
@@ -87,8 +81,8 @@ func commandCode(err error) error {
 	case !errors.As(err, &failed):
 		return exit(exitUnreachable, "%w", err)
 	}
-	if status, ok := failed.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return exitError{code: 128 + int(status.Signal())}
+	if n, ok := killedBy(failed.ProcessState); ok {
+		return exitError{code: 128 + int(n)}
 	}
 	return exitError{code: failed.ExitCode()}
 }

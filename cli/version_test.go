@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestTheVersionNamesItsCommit(t *testing.T) {
+	setting := func(pairs ...string) *debug.BuildInfo {
+		info := &debug.BuildInfo{}
+		for i := 0; i < len(pairs); i += 2 {
+			info.Settings = append(info.Settings, debug.BuildSetting{Key: pairs[i], Value: pairs[i+1]})
+		}
+		return info
+	}
+	for _, tt := range []struct {
+		info *debug.BuildInfo
+		want string
+	}{
+		{nil, ""},
+		{setting(), ""},
+		{setting("vcs.revision", "0123456789abcdef", "vcs.time", "2026-01-02T03:04:05Z", "vcs.modified", "false"), "commit 0123456789ab, 2026-01-02T03:04:05Z, "},
+		{setting("vcs.revision", "01", "vcs.modified", "true"), "commit 01 with changes, "},
+	} {
+		if got := built(tt.info); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}

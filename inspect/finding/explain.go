@@ -1,0 +1,32 @@
+package finding
+
+import (
+	"slices"
+
+	"lockscope/inspect"
+)
+
+// Explanation of a rule, in the words of docs/findings.md (Markdown).
+type Explanation struct {
+	Rule     string
+	Severity inspect.Severity
+	// Means is what a finding of it says, Evidence the keys of its evidence, Do what to do.
+	Means, Evidence, Do string
+	// RestsOn are the aspects without which it may be wrong.
+	RestsOn []inspect.Aspect
+	// Quiet: it is silent on what is only possibly a lock. Twice: one look may see it halfway, and it is told when a second finds
+	// it, too. Watched: it needs a lock to have been watched for a while.
+	Quiet, Twice, Watched bool
+}
+
+// Explanations of all rules, the worst first.
+func Explanations() []Explanation {
+	list := make([]Explanation, len(all))
+	for i, r := range all {
+		list[i] = Explanation{
+			Rule: r.name, Severity: r.severity, Means: r.means, Evidence: r.evidence, Do: r.do,
+			RestsOn: slices.Clone(r.restsOn), Quiet: r.quiet, Twice: r.asOf != nil, Watched: r.needsHistory,
+		}
+	}
+	return list
+}

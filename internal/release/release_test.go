@@ -1,0 +1,93 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Two builds of one source are the same byte by byte, with nothing of this machine in them. The program is a small one of ours: that
+// of all takes minutes to build without cgo.
+func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
+	t.Chdir("../..")
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	var sums []string
+	var dir string
+	for range 2 {
+		dir = t.TempDir()
+		if err := release(t.Context(), dir, "./internal/mutants", []string{platform}, []file{{"LICENSE", 0o644, []byte("x")}}); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, string(sum))
+	}
+	if sums[0] != sums[1] || strings.Count(sums[0], "\n") != 2 {
+		t.Errorf("%s\nand then\n%s", sums[0], sums[1])
+	}
+	name := "lockscope_" + strings.ReplaceAll(platform, "/", "_")
+	bom, err := os.ReadFile(filepath.Join(dir, name+".cdx.json"))
+	if err != nil || !strings.Contains(string(bom), "pkg:golang/stdlib@1.") {
+		t.Errorf("the list of modules: %s, %v", bom, err)
+	}
+	files := unpack(t, filepath.Join(dir, name+".tar.gz"))
+	for _, want := range []string{"lockscope", "LICENSE"} {
+		if len(files[name+"/"+want]) == 0 {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if here, err := os.Getwd(); err != nil || bytes.Contains(files[name+"/lockscope"], []byte(here)) {
+		t.Errorf("the program has paths of this machine (%v)", err)
+	}
+}
+
+func unpack(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string][]byte)
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.Equal(time.Unix(1700000000, 0)) || h.Uid != 0 || h.Uname != "" {
+			t.Errorf("%s tells when or by whom it was made: %+v", h.Name, h)
+		}
+		if files[h.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAZipForWindowsIsTheSameTwice(t *testing.T) {
+	at := time.Unix(1700000000, 0).UTC()
+	one, err := pack("windows", "x", at, []file{{"lockscope.exe", 0o755, []byte("MZ")}})
+	if err != nil || one.name != "x.zip" {
+		t.Fatalf("%s, %v", one.name, err)
+	}
+	two, err := pack("windows", "x", at, []file{{"lockscope.exe", 0o755, []byte("MZ")}})
+	if err != nil || !bytes.Equal(one.data, two.data) {
+		t.Errorf("they differ (%v)", err)
+	}
+}
