@@ -48,8 +48,11 @@ func noCommand(root *cobra.Command, arg string) error {
 
 // meant asks whether a command was meant that is written alike; empty when there is none.
 func meant(on *cobra.Command, typed string) string {
-	on.SuggestionsMinimumDistance = 2 // changed letters
-	names := on.SuggestionsFor(typed)
+	var names []string
+	for changed := 1; changed <= 2 && len(names) == 0; changed++ { // lss is ls rather than ask
+		on.SuggestionsMinimumDistance = changed
+		names = on.SuggestionsFor(typed)
+	}
 	begun := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, typed) })
 	if len(begun) > 0 { // rel is release rather than ttl
 		names = begun
