@@ -30,6 +30,9 @@ func (a *app) configCommand() *cobra.Command {
 				if err == nil {
 					_, err = customRecipes(cfg)
 				}
+				if err == nil {
+					err = checkScreen(cfg)
+				}
 				if err != nil {
 					return usageError("%w (see: lockscope config example)", err)
 				}

@@ -105,6 +105,9 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
 		Theme: colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Save: a.saveFile,
 	}
+	if err := a.configureScreen(&options); err != nil {
+		return err
+	}
 	if !o.replay {
 		w := a.newWriting(s, o.audit, observer)
 		defer w.close()

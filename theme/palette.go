@@ -133,6 +133,9 @@ func colours(o Options) [roles]color.Color {
 		case o.Profile == colorprofile.ANSI:
 			name = of16[i]
 		}
+		if own := o.Skin[i]; own != "" && !o.NoColor && o.Profile != colorprofile.ANSI {
+			name = own
+		}
 		out[i] = colour(name)
 	}
 	return out

@@ -35,6 +35,8 @@ type Options struct {
 	NoColor bool
 	// ASCII draws with 7-bit characters only.
 	ASCII bool
+	// Skin replaces colours of the theme, on terminals of more than 16.
+	Skin Skin
 	// Profile of the terminal's colours. Its zero value, unknown, is taken for true colour: what is written then is
 	// converted further down.
 	Profile colorprofile.Profile

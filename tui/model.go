@@ -180,6 +180,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil
 	}
+	msg = m.translate(msg)
 	for _, list := range [][]screen.Action{m.sceneActions(), front.Actions()} {
 		if cmd, ok := screen.Press(m, list, msg.String()); ok {
 			return cmd
@@ -237,11 +238,11 @@ func (m *Model) nextTheme() {
 }
 
 func (m *Model) help() {
-	m.Push(newHelp(m.world, m.front().Title(), slices.Concat(m.front().Actions(), m.sceneActions()), slices.Concat(m.globalActions(), m.releaseHelp())))
+	m.Push(newHelp(m.world, m.front().Title(), slices.Concat(m.front().Actions(), m.sceneActions()), slices.Concat(m.globalActions(), m.releaseHelp(), m.ownActions())))
 }
 
 func (m *Model) goTo() {
-	m.Push(newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.writeActions())))
+	m.Push(newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.writeActions(), m.filterActions())))
 }
 
 // mouse gives mouse messages to the screen, counted from its own corner.

@@ -57,6 +57,9 @@ type Options struct {
 	Scenes []Scene
 	// Caption is a line about the present scene, for demonstrations; nil or an empty answer: none.
 	Caption func(now time.Time) string
+	// Filters are saved filters of the list of locks, by name; Keys have the key or the screen that each key of one's own stands
+	// for. CheckLook checks both.
+	Filters, Keys map[string]string
 	// Theme chooses colours and glyphs. Light, Told and Profile are found out from the terminal.
 	Theme theme.Options
 	// Now is our clock; nil means time.Now.

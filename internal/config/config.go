@@ -22,6 +22,11 @@ type Config struct {
 	Profiles map[string]Profile `yaml:"profiles"`
 	// Theme is the name of the screen's colours, one of Themes; empty is the first of them.
 	Theme string `yaml:"theme"`
+	// Skin has colours of one's own, by role; Keys the keys that stand for others, by the key that is pressed; Filters those of
+	// the list of locks, by name. The screen checks them.
+	Skin    map[string]string `yaml:"skin"`
+	Keys    map[string]string `yaml:"keys"`
+	Filters map[string]string `yaml:"filters"`
 	// OwnerCommand is shown beside a lock's holder.
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
@@ -86,6 +91,17 @@ var ErrInvalid = errors.New("not a usable configuration")
 const Example = `# lockscope configuration
 default: dev
 theme: auto                     # dark, light, high-contrast or colour-blind; the key T shows them all
+# Colours of your own, by role: muted, faint, holding, waiting, critical, warning, unknown, badge, badge_text, selected, changed.
+skin:
+  holding: "#5fd7a7"
+# A key, and the key or the screen that it stands for.
+keys:
+  f2: findings
+  ctrl+o: y
+# Filters of the list of locks, to be chosen by name with the key ":".
+filters:
+  stuck: held>10m waiting
+  mine: holder~^worker-[0-9]+$ or label=nightly
 profiles:
   dev:
     environment: dev            # production, staging or dev

@@ -368,6 +368,9 @@ func (s *Screen) filtered() {
 	}
 }
 
+// ShowOnly sets the filter.
+func (s *Screen) ShowOnly(filter string) { s.input.Set(filter) }
+
 // Input is the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 

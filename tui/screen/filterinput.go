@@ -79,6 +79,13 @@ func (i *FilterInput) typed() {
 	i.Changed()
 }
 
+// Set filters by a text, as if it had been typed and kept.
+func (i *FilterInput) Set(text string) {
+	i.Open = false
+	i.field.Set(text)
+	i.typed()
+}
+
 // Clear closes the line and shows everything again; false when everything was shown before.
 func (i *FilterInput) Clear() (changed bool) {
 	changed = i.field.Value() != ""

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"lockscope/internal/config"
+	"lockscope/theme"
+	"lockscope/tui"
+)
+
+// configureScreen puts the configuration's filters, keys and colours into the screen's options. A configuration that cannot be read is
+// reported by the commands that need it.
+func (a *app) configureScreen(o *tui.Options) error {
+	path, err := a.configPath()
+	if err != nil {
+		return nil
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil
+	}
+	if err := checkScreen(cfg); err != nil {
+		return usageError("config %s: %w (see: lockscope config example)", path, err)
+	}
+	o.Filters, o.Keys = cfg.Filters, cfg.Keys
+	o.Theme.Skin, err = theme.NewSkin(cfg.Skin)
+	return err
+}
+
+// checkScreen finds what the screen could not use of a configuration.
+func checkScreen(cfg config.Config) error {
+	if _, err := theme.NewSkin(cfg.Skin); err != nil {
+		return err
+	}
+	return tui.CheckLook(cfg.Filters, cfg.Keys)
+}

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockscope/tui"
+)
+
+// What the screen cannot use of a configuration is bad use, and named.
+func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	a := &app{options: options{config: file}}
+	a.Getenv = func(string) string { return "" }
+	for text, says := range map[string]string{
+		"skin: {holdings: '#123456'}": "no role", "skin: {holding: red}": "#rrggbb", "keys: {esc: f}": "esc", "keys: {f2: nowhere}": "nowhere",
+		"filters: {x: 'age>'}": "filters: x",
+		"skin: {holding: '#123456'}\nkeys: {f2: findings}\nfilters: {old: held>1h}\n": "",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var o tui.Options
+		err := a.configureScreen(&o)
+		switch {
+		case says == "" && (err != nil || o.Filters["old"] != "held>1h" || o.Keys["f2"] != "findings" || o.Theme.Skin[2] != "#123456"):
+			t.Errorf("%s: %+v, %v", text, o, err)
+		case says != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), says)):
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

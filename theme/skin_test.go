@@ -1,0 +1,36 @@
+package theme
+
+import (
+	"strings"
+	"testing"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+)
+
+func TestSkin(t *testing.T) {
+	s, err := NewSkin(map[string]string{"holding": "#123456"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := New(Options{Skin: s}).Holding.GetForeground(); got != lipgloss.Color("#123456") {
+		t.Errorf("%v", got)
+	}
+	if a, b := New(Options{Skin: s}).Waiting.GetForeground(), New(Options{}).Waiting.GetForeground(); a != b {
+		t.Errorf("what the skin leaves out is %v, not the theme's %v", a, b)
+	}
+	if New(Options{Skin: s, NoColor: true}).Holding.GetForeground() != New(Options{NoColor: true}).Holding.GetForeground() {
+		t.Error("a skin puts colour where none is wanted")
+	}
+	if New(Options{Skin: s, Profile: colorprofile.ANSI}).Holding.GetForeground() != New(Options{Profile: colorprofile.ANSI}).Holding.GetForeground() {
+		t.Error("a skin replaces the colours chosen for terminals of 16")
+	}
+	if len(SkinRoles()) != int(roles) {
+		t.Errorf("%d names of %d roles", len(SkinRoles()), roles)
+	}
+	for colours, says := range map[[2]string]string{{"holdings", "#123456"}: "no role", {"holding", "red"}: "#rrggbb"} {
+		if _, err := NewSkin(map[string]string{colours[0]: colours[1]}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: %v", colours, err)
+		}
+	}
+}
