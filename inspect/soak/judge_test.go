@@ -274,12 +274,13 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 	return made
 }
 
-// leftBehind reports whether what is found stuck is a node of which its client knows nothing: kazoo makes another when the answer to the
+// leftBehind reports whether what is found stuck, or without a watch, is a node of which its client knows nothing: kazoo makes another when the answer to the
 // first does not come in time, and leaves both (kazoo #732).
 func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 	name := found.Subject.Contender.Raw()
 	_, known := notes.find(lock, name)
-	return found.Rule == "stuck-holder" && !known && notes.abandoned(lock, name)
+	about := slices.Contains([]string{"stuck-holder", "missing-watch", "self-wait"}, found.Rule) // nobody acts for it
+	return about && !known && notes.abandoned(lock, name)
 }
 
 // missed lists the holds that an observer never reported although it could look for long enough while they lasted. One
