@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -71,6 +72,9 @@ func check(t *testing.T, rule string, states []state) {
 				}
 			}
 			readable(t, f)
+			for i := range found {
+				supported(t, &s.c, &found[i])
+			}
 		})
 	}
 	if fires == 0 || silent == 0 {
@@ -351,6 +355,29 @@ func TestFindingsFitTheScreen(t *testing.T) {
 		}
 		if n := len([]rune(f.Advice)); n > 2*74 {
 			t.Errorf("%s: an advice of %d characters: %s", f.Rule, n, f.Advice)
+		}
+	}
+}
+
+// supported checks that what is advised can be done to the lock, and that nothing stronger is advised without a condition: a
+// release only if, once, or because nothing milder is left.
+func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
+	t.Helper()
+	words := ""
+	for _, p := range describe.Phrases(f.Advice) {
+		if !p.Command {
+			words += " " + strings.ToLower(p.Text)
+			continue
+		}
+		verb, _, _ := strings.Cut(strings.TrimPrefix(p.Text, "lockscope "), " ")
+		switch redis := len(c.Lock.Masters) > 0; {
+		case !strings.HasPrefix(p.Text, "lockscope "):
+		case verb == "ttl" && !redis:
+			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice)
+		case verb == "ask" && (redis || !slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })):
+			t.Errorf("who does not listen is to be asked: %s", f.Advice)
+		case verb == "release" && !strings.Contains(words, "if ") && !strings.Contains(words, "once ") && !strings.Contains(words, "cheapest fix"):
+			t.Errorf("a release is advised without a condition: %s", f.Advice)
 		}
 	}
 }

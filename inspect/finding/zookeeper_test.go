@@ -140,6 +140,10 @@ func TestStuckHolder(t *testing.T) {
 			name: "perhaps a leader, by a word of the path", c: present(leads(held(time.Hour), recipe.Possible)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election",
 		},
+		{
+			name: "one that can be asked is to be asked first", fires: true, severity: inspect.Warning, confidence: recipe.Certain, advice: "lockscope ask zk:/l --owner ",
+			c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Revocable = true }))),
+		},
 		{name: "perhaps a leader, for a short while", c: present(leads(held(time.Minute), recipe.Likely))},
 		warning("a word of the path, but it was held again and again", present(leads(held(time.Hour), recipe.Possible), seen(history())), recipe.Certain, "usually at most"),
 		{name: "held again and again, but an election for sure", c: present(leads(held(time.Hour), recipe.Certain), seen(history()))},

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// parsed reports what the program says of a command of a shell, without doing what it asks for.
+func parsed(t *testing.T, command string) outcome {
+	t.Helper()
+	words, err := exec.Command("sh", "-c", "set -- "+strings.TrimPrefix(command, "lockscope ")+`; for w in "$@"; do printf '%s\0' "$w"; done`).Output()
+	if err != nil {
+		t.Fatalf("a shell does not take %q: %v", command, err)
+	}
+	args := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
+	got := run(t, append(args, "--help")...)
+	if got.code == 0 && !strings.Contains(got.stdout, "lockscope "+args[0]) {
+		got.code = exitUsage // the help of another command
+	}
+	return got
+}
+
+// TestAdvisedCommandsAreOurs: each command of the program that a finding advises exists and takes these flags.
+func TestAdvisedCommandsAreOurs(t *testing.T) {
+	text, err := os.ReadFile("../inspect/finding/testdata/commands.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verbs := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		rule, command, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		verbs[strings.Fields(command)[1]] = true
+		if got := parsed(t, command); got.code != 0 {
+			t.Errorf("%s advises %q: %s", rule, command, got.stderr)
+		}
+	}
+	for _, verb := range []string{"release", "ttl", "ask"} {
+		if !verbs[verb] {
+			t.Errorf("no advice has the command %s", verb)
+		}
+	}
+	for _, bad := range []string{"lockscope release redis:a --no-such-flag", "lockscope free redis:a"} {
+		if got := parsed(t, bad); got.code == 0 {
+			t.Errorf("%q passes", bad)
+		}
+	}
+}

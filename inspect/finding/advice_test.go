@@ -1,0 +1,57 @@
+package finding
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockscope/inspect/describe"
+)
+
+// advised are the program's own commands in the advice of all rules, a line each.
+func advised() string {
+	seen := map[string]bool{}
+	for _, text := range []string{"x", "a b", "it's; `x`"} {
+		cases, backend := everything(text)
+		endless := votes("a", time.Minute)
+		endless.ID.Path, endless.Masters[0].NoExpiry, endless.Holders[0].NoExpiry = text, true, true
+		obliging := queue("curator", 3)
+		obliging.ID.Path = "/" + text
+		obliging.Holders[0].HeldSince, obliging.Holders[0].Revocable = now.Add(-time.Hour), true
+		one, other := present(endless), present(obliging)
+		for _, f := range findingsIn(append(cases, one, other), backend) {
+			for _, p := range describe.Phrases(f.Advice) {
+				if p.Command && strings.HasPrefix(p.Text, "lockscope ") {
+					seen[f.Rule+"\t"+p.Text+"\n"] = true
+				}
+			}
+		}
+	}
+	var lines []string
+	for line := range seen {
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// The command line's tests parse testdata/commands.txt, since nothing here may import it.
+func TestAdvisedCommandsAreListed(t *testing.T) {
+	const name = "testdata/commands.txt"
+	if *update {
+		if err := os.WriteFile(name, []byte(advised()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(text), advised()); diff != "" {
+		t.Errorf("%s (run with -update to accept):\n%s", name, diff)
+	}
+}

@@ -1,0 +1,155 @@
+package act
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// tries of each race; go test ./lockops/act -run Races -act.tries 10000 is the long form.
+var tries = flag.Int("act.tries", 40, "how often an action races with the holder's own, of each kind")
+
+// release of a client: compare and delete, as every library does it.
+var ownRelease = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
+
+// beside runs other at some time during an action, which is another one each time, and returns the action's outcome.
+type beside struct{ usual time.Duration }
+
+func (b *beside) run(other func(), action func() (Result, error)) (Result, error) {
+	var both sync.WaitGroup
+	began, after := time.Now(), rand.N(b.usual+1)
+	both.Go(func() {
+		time.Sleep(after) // nothing tells when the request is halfway: every instant of it is tried
+		other()
+	})
+	result, err := action()
+	b.usual = (3*b.usual + time.Since(began)) / 4
+	both.Wait()
+	return result, err
+}
+
+// TestActsInRacesOnRedis: an action races with the holder's own release, with its expiry and with its renewal, each time with
+// another client that takes the lock as soon as it is free. What the other client has is never touched, and what is reported is
+// what was done: the lock was freed by the holder or by us, never by both.
+func TestActsInRacesOnRedis(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	ctx := t.Context()
+	pace := beside{}
+	// race runs one try: f beside the action; it returns the result of the action.
+	race := func(r Request, f func()) Result {
+		t.Helper()
+		p, err := releaser.Preview(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := pace.run(f, func() (Result, error) { return releaser.Execute(ctx, p, "--yes") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	next := strings.Repeat("n", 21) + "g=="
+	check := func(what, key string, i int, taken bool) {
+		t.Helper()
+		if taken && client.Get(ctx, key).Val() != next {
+			t.Fatalf("%s, try %d: the next client's lock was taken from it", what, i)
+		}
+	}
+	ours := 0
+	for i := range *tries {
+		key, value := fmt.Sprintf("lock:%d", i), strings.Repeat("o", 21)+"g=="
+		request := Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(value)}
+
+		client.Set(ctx, key, value, time.Hour)
+		var freed int
+		var taken bool
+		result := race(request, func() {
+			freed, _ = ownRelease.Run(ctx, client, []string{key}, value).Int()
+			taken, _ = client.SetNX(ctx, key, next, time.Hour).Result()
+		})
+		if deleted := len(result.Masters) > 0 && result.Masters[0].Deleted; deleted == (freed == 1) || result.Released && !deleted {
+			t.Fatalf("own release, try %d: the holder freed it %d times, and we report %+v", i, freed, result)
+		} else if deleted {
+			ours++
+		}
+		check("own release", key, i, taken)
+
+		client.Set(ctx, key, value, 3*time.Millisecond)
+		if p, err := releaser.Preview(ctx, request); err != nil || p.Refused != "" && p.Refused != Gone {
+			t.Fatalf("expiry, try %d: %+v, %v", i, p, err)
+		} else if p.Refused == "" {
+			taken = false
+			result, err := pace.run(func() { taken, _ = client.SetNX(ctx, key, next, time.Hour).Result() }, func() (Result, error) {
+				return releaser.Execute(ctx, p, "--yes")
+			})
+			if err != nil || result.Released && !result.Masters[0].Deleted || result.Reason != "" && result.Reason != Gone && result.Reason != Changed {
+				t.Fatalf("expiry, try %d: %+v, %v", i, result, err)
+			}
+			check("expiry", key, i, taken)
+		}
+
+		client.Set(ctx, key, value, time.Hour)
+		request.TTL = 10 * time.Minute
+		result = race(request, func() {
+			freed, _ = ownRelease.Run(ctx, client, []string{key}, value).Int()
+			taken, _ = client.SetNX(ctx, key, next, time.Hour).Result()
+		})
+		if left := client.PTTL(ctx, key).Val(); freed != 1 || !taken || left < 30*time.Minute {
+			t.Fatalf("a TTL, try %d: the next client's key has %v left; %+v", i, left, result)
+		}
+		check("a TTL", key, i, taken)
+		client.Del(ctx, key)
+	}
+	t.Logf("of %d races with the holder's own release we won %d", *tries, ours)
+}
+
+// TestActsInRacesOnZooKeeper: the same for a znode: it is deleted by its holder or by us, never reported as both, and whoever
+// queues behind stays.
+func TestActsInRacesOnZooKeeper(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		t.Cleanup(releaser.Close)
+		ours, pace := 0, beside{}
+		for i := range *tries {
+			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
+			names := zkQueue(t, holder, dir, 2)
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("%+v, %v", p, err)
+			}
+			var own error
+			result, err := pace.run(func() { own = holder.Delete(dir+"/"+names[0], -1) }, func() (Result, error) {
+				return releaser.Execute(t.Context(), p, "--yes")
+			})
+			if err != nil || own != nil && !errors.Is(own, zk.ErrNoNode) {
+				t.Fatalf("try %d: %v, %v", i, err, own)
+			}
+			if result.Released == (own == nil) || !result.Released && result.Reason != Gone {
+				t.Fatalf("try %d: the holder's own delete says %v, and we report %+v", i, own, result)
+			} else if result.Released {
+				ours++
+			}
+			if there, _, err := conn.Exists(dir + "/" + names[1]); err != nil || !there {
+				t.Fatalf("try %d: who waited is gone, %v", i, err)
+			}
+		}
+		t.Logf("of %d races we won %d", *tries, ours)
+	})
+}
