@@ -181,6 +181,7 @@ func (o *Observer) publish() {
 	for _, p := range o.backends {
 		if p.shown != nil {
 			s.Backends = append(s.Backends, p.shown.Backend)
+			s.reported = append(s.reported, p.state)
 		}
 		s.sessions[p.name] = p.sessions
 	}

@@ -21,6 +21,7 @@ type Snapshot struct {
 	Events   []Event
 	Dropped  int
 	locks    table
+	reported []*Backend // Backends as their sources reported them, without what the rules found; nil of one that was made
 	sessions map[string]map[int64]Session
 	cycles   []Cycle
 	owners   *owners

@@ -1,0 +1,442 @@
+package inspect
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"sort"
+	"time"
+)
+
+// How much a running screen keeps: the last 15 minutes in steps of a quarter of a second, in 32 MB as counted here, which are at
+// most 64 in the heap (BenchmarkPastMemory).
+const (
+	PastKept   = 15 * time.Minute
+	PastStep   = 250 * time.Millisecond
+	PastBudget = 32 << 20
+)
+
+// sessionsKept is the most sessions of an earlier state that are kept with it: their tables are whole, and read again and again.
+const sessionsKept = 500
+
+// Past keeps, lock by lock, what was before the newest snapshot, so that everything can be looked at as it was at a moment. What
+// did not change takes no room. Not for concurrent use.
+type Past struct {
+	keep, step time.Duration
+	budget     int
+	first      time.Time // nothing is known of before
+	last       *Snapshot
+	locks      map[ID]*earlier
+	states     []pastState
+	bytes      int // of all earlier versions
+	swept      time.Time
+}
+
+// earlier are the versions of a lock before its newest one, the oldest first.
+type earlier struct {
+	versions []version
+	bytes    int
+}
+
+// version was true until an instant, by our clock, from the end of the one before it on. lock is nil where there was none.
+// merged: others that were true in this time are gone.
+type version struct {
+	until  time.Time
+	lock   *Lock
+	merged bool
+}
+
+// pastState is everything of a snapshot but its locks, until an instant.
+type pastState struct {
+	until    time.Time
+	backends []*Backend
+	reported []*Backend
+	sessions map[string]map[int64]Session
+	cycles   []Cycle
+}
+
+// NewPast keeps the last keep of time (0: all). Versions of a lock that were true for less than step are not kept each. When
+// there are more than about budget bytes, those of the locks that take most are thinned out.
+func NewPast(keep, step time.Duration, budget int) *Past {
+	return &Past{keep: keep, step: step, budget: budget, locks: make(map[ID]*earlier)}
+}
+
+// Add takes in a snapshot that is newer than those before. Its events are not kept.
+func (p *Past) Add(s *Snapshot) {
+	own := *s
+	own.Changed, own.Events, own.Dropped = nil, nil, 0
+	if p.last == nil {
+		p.first, p.swept, p.last = own.TakenAt, own.TakenAt, &own
+		return
+	}
+	if own.TakenAt.Before(p.last.TakenAt) {
+		own.TakenAt = p.last.TakenAt // the clock was set back
+	}
+	before := p.last
+	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { p.put(l.ID, before.Lock(l.ID), own.TakenAt) }, func(id ID) {
+		p.put(id, before.Lock(id), own.TakenAt)
+	})
+	p.noteState(before, &own)
+	p.last = &own
+	if p.keep > 0 && own.TakenAt.Sub(p.swept) > p.keep/16 {
+		p.sweep(own.TakenAt.Add(-p.keep))
+		p.swept = own.TakenAt
+	}
+	if p.bytes > p.budget {
+		p.thin()
+	}
+}
+
+// put notes until when a version was true. One that came less than a step after the one before is not kept: the next one stands
+// for it.
+func (p *Past) put(id ID, was *Lock, until time.Time) {
+	e := p.locks[id]
+	if e == nil {
+		e = &earlier{}
+		p.locks[id] = e
+	}
+	if n := len(e.versions); n > 0 && until.Sub(e.versions[n-1].until) < p.step {
+		return
+	}
+	e.versions = append(e.versions, version{until: until, lock: was})
+	e.bytes += versionSize(was)
+	p.bytes += versionSize(was)
+}
+
+func versionSize(l *Lock) int {
+	const own = 48
+	if l == nil {
+		return own
+	}
+	return own + l.size()
+}
+
+// noteState keeps what a snapshot had beside its locks, once a second at most.
+func (p *Past) noteState(before, s *Snapshot) {
+	if slices.Equal(before.Backends, s.Backends) && sameSlice(before.cycles, s.cycles) {
+		return
+	}
+	if n := len(p.states); n > 0 && s.TakenAt.Sub(p.states[n-1].until) < max(p.step, time.Second) {
+		return
+	}
+	state := pastState{until: s.TakenAt, backends: before.Backends, reported: before.reported, cycles: before.cycles}
+	sessions := 0
+	for _, table := range before.sessions {
+		sessions += len(table)
+	}
+	if sessions <= sessionsKept {
+		state.sessions = before.sessions
+	}
+	p.states = append(p.states, state)
+}
+
+func sameSlice(a, b []Cycle) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// sweep forgets what was true only before a time.
+func (p *Past) sweep(from time.Time) {
+	if from.Before(p.first) {
+		return
+	}
+	p.first = from
+	for id, e := range p.locks {
+		n := 0
+		for n < len(e.versions) && !e.versions[n].until.After(from) {
+			p.forget(e, versionSize(e.versions[n].lock))
+			n++
+		}
+		if e.versions = slices.Delete(e.versions, 0, n); len(e.versions) == 0 {
+			delete(p.locks, id)
+		}
+	}
+	p.states = slices.DeleteFunc(p.states, func(s pastState) bool { return !s.until.After(from) })
+}
+
+func (p *Past) forget(e *earlier, bytes int) {
+	e.bytes -= bytes
+	p.bytes -= bytes
+}
+
+// thin halves the versions of the locks that take most, until seven eighths of the budget are in use. A lock that takes less
+// than its share loses nothing.
+func (p *Past) thin() {
+	all := make([]*earlier, 0, len(p.locks))
+	for _, e := range p.locks {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *earlier) int { return cmp.Compare(b.bytes, a.bytes) })
+	aim := p.budget / 8 * 7
+	for p.bytes > aim && len(all) > 0 {
+		most := all[0].bytes
+		halved := false
+		for _, e := range all {
+			if p.bytes <= aim || e.bytes < most/2 {
+				break
+			}
+			halved = p.halve(e) || halved
+		}
+		if !halved {
+			all = all[1:]
+		}
+		slices.SortFunc(all, func(a, b *earlier) int { return cmp.Compare(b.bytes, a.bytes) })
+	}
+}
+
+// halve merges every other version of a lock into the one that followed it; one alone is forgotten, so that the newest version
+// stands for it. False when there was none.
+func (p *Past) halve(e *earlier) bool {
+	n := len(e.versions)
+	kept := e.versions[:0]
+	for i, v := range e.versions {
+		if i%2 == 0 {
+			p.forget(e, versionSize(v.lock))
+			continue
+		}
+		v.merged = true
+		kept = append(kept, v)
+	}
+	clear(e.versions[len(kept):])
+	e.versions = kept
+	return n > 0
+}
+
+// Bytes is about how much memory is taken by what is not in the newest snapshot.
+func (p *Past) Bytes() int { return p.bytes }
+
+// From and To are the first and the last moment of which something is known; zero while there is none.
+func (p *Past) From() time.Time { return p.first }
+
+// To: see From.
+func (p *Past) To() time.Time {
+	if p.last == nil {
+		return time.Time{}
+	}
+	return p.last.TakenAt
+}
+
+// At is everything as it was at a moment; nil where nothing is known of that. about counts the locks of which another version,
+// from a little later, stands for one that is not kept any more.
+func (p *Past) At(t time.Time) (s *Snapshot, about int) {
+	if p.last == nil || t.Before(p.first) {
+		return nil, 0
+	}
+	at := *p.last
+	at.owners = &owners{} // for whoever looks at it: kept for all moments they would be large
+	if t.Before(at.TakenAt) {
+		at.TakenAt = t
+	}
+	for id, e := range p.locks { // what is put into the table is put into copies of its pages: it was shared
+		i := sort.Search(len(e.versions), func(i int) bool { return e.versions[i].until.After(t) })
+		if i == len(e.versions) {
+			continue
+		}
+		v := e.versions[i]
+		if v.merged {
+			about++
+		}
+		if v.lock == nil {
+			at.locks.remove(id)
+		} else {
+			at.locks.put(v.lock)
+		}
+	}
+	if i := sort.Search(len(p.states), func(i int) bool { return p.states[i].until.After(t) }); i < len(p.states) {
+		state := &p.states[i]
+		at.Backends, at.reported, at.sessions, at.cycles = state.backends, state.reported, state.sessions, state.cycles
+	}
+	return &at, about
+}
+
+// Moments are the instants at which something changed, in steps: the first one that is known of and then each at which a
+// version ended.
+func (p *Past) Moments() []time.Time {
+	if p.last == nil {
+		return nil
+	}
+	all := []time.Time{p.first}
+	for _, e := range p.locks {
+		for _, v := range e.versions {
+			all = append(all, v.until)
+		}
+	}
+	for _, s := range p.states {
+		all = append(all, s.until)
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	steps := all[:1]
+	for _, t := range all[1:] {
+		if t.Sub(steps[len(steps)-1]) >= p.step {
+			steps = append(steps, t)
+		}
+	}
+	if to := p.To(); to.After(steps[len(steps)-1]) {
+		steps = append(steps, to)
+	}
+	return steps
+}
+
+// Of visits the versions of a lock from an instant on, with since when each was true, the newest last. A nil version: there was no
+// such lock.
+func (p *Past) Of(id ID, from time.Time, visit func(since time.Time, l *Lock)) {
+	if p.last == nil {
+		return
+	}
+	since := p.first
+	if e := p.locks[id]; e != nil {
+		for _, v := range e.versions {
+			if v.until.After(from) {
+				visit(since, v.lock)
+			}
+			since = v.until
+		}
+	}
+	visit(since, p.last.Lock(id))
+}
+
+// Clone is the past as it is now, for another goroutine.
+func (p *Past) Clone() *Past {
+	own := *p
+	own.locks = make(map[ID]*earlier, len(p.locks))
+	for id, e := range p.locks {
+		own.locks[id] = &earlier{slices.Clone(e.versions), e.bytes}
+	}
+	own.states = slices.Clone(p.states)
+	return &own
+}
+
+var (
+	lockSize      = int(reflect.TypeFor[Lock]().Size())
+	contenderSize = int(reflect.TypeFor[Contender]().Size())
+	voteSize      = int(reflect.TypeFor[Vote]().Size())
+	findingSize   = int(reflect.TypeFor[Finding]().Size())
+)
+
+// size is about how many bytes a version of a lock takes that the one before does not share: texts are counted for those that
+// come anew with each reading, and the history where there is one.
+func (l *Lock) size() int {
+	const text, evidence, history = 48, 512, 512
+	n := lockSize + l.Contention()*(contenderSize+text) + len(l.Masters)*(voteSize+text) + len(l.Findings)*(findingSize+evidence)
+	if l.history != nil {
+		n += history
+	}
+	return n
+}
+
+// differing visits the pages of t that before does not share, the locks in them that are others there or not at all, and the
+// ids that only before has. before may be nil.
+func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
+	shared := make(map[**Lock]int)
+	var was []*Lock
+	if before != nil {
+		for _, p := range before.pages {
+			shared[&p.locks[0]] = len(p.locks)
+		}
+	}
+	var is []*Lock
+	for _, p := range t.pages {
+		if shared[&p.locks[0]] == len(p.locks) {
+			delete(shared, &p.locks[0])
+			continue
+		}
+		own(p)
+		is = append(is, p.locks...)
+	}
+	if before != nil {
+		for _, p := range before.pages {
+			if _, unmatched := shared[&p.locks[0]]; unmatched {
+				was = append(was, p.locks...)
+			}
+		}
+	}
+	for len(is) > 0 || len(was) > 0 {
+		order := 0
+		switch {
+		case len(is) == 0:
+			order = 1
+		case len(was) == 0:
+			order = -1
+		case is[0] != was[0]:
+			order = is[0].ID.Compare(was[0].ID)
+			if order == 0 {
+				put(is[0])
+			}
+		}
+		if order < 0 {
+			put(is[0])
+		}
+		if order > 0 {
+			gone(was[0].ID)
+		}
+		if order <= 0 {
+			is = is[1:]
+		}
+		if order >= 0 {
+			was = was[1:]
+		}
+	}
+}
+
+// Since is what an Observer has to be told, source by source, for its snapshot to go from before to s: whole backends with
+// their sessions, and the locks that differ as their sources reported them. before may be nil. Watch tables are not kept: what
+// they confirmed stands in the locks.
+func (s *Snapshot) Since(before *Snapshot) []Update {
+	var old *table
+	if before != nil {
+		old = &before.locks
+	}
+	of := make(map[string]*Update)
+	list := make([]*Update, 0, len(s.Backends))
+	for i, b := range s.Backends {
+		u := &Update{}
+		if s.reported != nil {
+			b = s.reported[i]
+		}
+		if before == nil || !slices.Contains(before.reported, b) {
+			u.Backend = b
+		}
+		if sessions := s.sessions[b.Name]; sessions != nil && (before == nil || !sameTable(sessions, before.sessions[b.Name])) {
+			u.Backend, u.Sessions = b, sessions
+		}
+		of[b.Name] = u
+		list = append(list, u)
+	}
+	update := func(backend string) *Update {
+		u := of[backend]
+		if u == nil {
+			u = &Update{}
+			of[backend] = u
+			list = append(list, u)
+		}
+		return u
+	}
+	s.locks.differing(old, func(page) {}, func(l *Lock) {
+		u := update(l.ID.Backend)
+		u.Put = append(u.Put, l.asReported())
+	}, func(id ID) {
+		u := update(id.Backend)
+		u.Gone = append(u.Gone, id)
+	})
+	var all []Update
+	for _, u := range list {
+		if u.Backend != nil || len(u.Put) > 0 || len(u.Gone) > 0 {
+			all = append(all, *u)
+		}
+	}
+	return all
+}
+
+// sameTable reports whether two tables of sessions are the same one.
+func sameTable(a, b map[int64]Session) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// asReported is the lock without what the rules found.
+func (l *Lock) asReported() *Lock {
+	if l.reported == len(l.Findings) {
+		return l
+	}
+	own := *l
+	own.Findings = slices.Clip(l.Findings[:l.reported])
+	return &own
+}

@@ -1,0 +1,259 @@
+package inspect
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// filmed is an observer whose snapshots go into a past, by a clock of its own.
+type filmed struct {
+	*Observer
+	past *Past
+	at   time.Time
+	turn int
+}
+
+func film(past *Past) *filmed {
+	f := &filmed{past: past, at: now}
+	f.Observer = NewObserver(func() time.Time { return f.at }, script{})
+	f.Diagnose(testRules(), time.Hour)
+	f.take(Update{Backend: zkUp, Sessions: clients()})
+	return f
+}
+
+func (f *filmed) take(u Update) {
+	f.apply(sourceUpdate{0, u})
+	f.publish()
+	f.past.Add(f.Snapshot())
+}
+
+// turns hands over a lock of ten contenders: the first leaves, and another comes.
+func (f *filmed) turns(i int) {
+	f.turn++
+	f.take(Update{Put: []*Lock{curatorLock(i, f.turn)}})
+}
+
+func holderAt(p *Past, id ID, at time.Time) string {
+	s, _ := p.At(at)
+	if s == nil || s.Lock(id) == nil || len(s.Lock(id).Holders) == 0 {
+		return ""
+	}
+	return s.Lock(id).Holders[0].Name.String()
+}
+
+func TestThePastIsAsItWas(t *testing.T) {
+	f := film(NewPast(0, time.Second, 1<<30))
+	id := curatorLock(1, 0).ID
+	want := make(map[time.Time]string)
+	for range 20 {
+		f.at = f.at.Add(1500 * time.Millisecond)
+		f.turns(1)
+		want[f.at] = f.Snapshot().Lock(id).Holders[0].Name.String()
+	}
+	for at, name := range want {
+		if got := holderAt(f.past, id, at); got != name {
+			t.Errorf("%v: %s, want %s", at, got, name)
+		}
+		if got := holderAt(f.past, id, at.Add(1400*time.Millisecond)); got != name {
+			t.Errorf("until the next: %s, want %s", got, name)
+		}
+	}
+	if s, _ := f.past.At(f.past.From().Add(-time.Millisecond)); s != nil {
+		t.Error("something is known of before the first moment")
+	}
+}
+
+// What happens within a step is one version; what was true before a quiet time is what it was.
+func TestAStepEndsAsItDid(t *testing.T) {
+	f := film(NewPast(0, time.Second, 1<<30))
+	id := curatorLock(1, 0).ID
+	f.at = f.at.Add(10 * time.Second)
+	for range 10 {
+		f.at = f.at.Add(10 * time.Millisecond)
+		f.turns(1)
+	}
+	quiet, last := f.at, f.Snapshot().Lock(id).Holders[0].Name.String()
+	f.at = f.at.Add(time.Minute)
+	f.turns(1)
+	if got := holderAt(f.past, id, quiet.Add(30*time.Second)); got != last {
+		t.Errorf("%s in the quiet time, want %s", got, last)
+	}
+	if n := len(f.past.locks[id].versions); n != 2 {
+		t.Errorf("%d versions", n)
+	}
+	if got := holderAt(f.past, id, now.Add(5*time.Second)); got != "" {
+		t.Errorf("%s held it before it was there", got)
+	}
+}
+
+// A lock that changes all the time pushes out nothing of one that is quiet, and what is kept stays in its budget.
+func TestANoisyLockPushesOutNoQuietOne(t *testing.T) {
+	const budget = 1 << 20
+	f := film(NewPast(10*time.Minute, 100*time.Millisecond, budget))
+	quiet := curatorLock(2, 0).ID
+	f.turns(2)
+	first := f.Snapshot().Lock(quiet).Holders[0].Name.String()
+	start := f.at
+	for i := range 3000 {
+		f.at = f.at.Add(100 * time.Millisecond)
+		if i == 1500 {
+			f.turns(2)
+		}
+		f.turns(1)
+	}
+	second := f.Snapshot().Lock(quiet).Holders[0].Name.String()
+	if got := holderAt(f.past, quiet, start.Add(time.Minute)); got != first {
+		t.Errorf("the quiet lock's first holder is %q, want %q", got, first)
+	}
+	if got := holderAt(f.past, quiet, start.Add(4*time.Minute)); got != second || first == second {
+		t.Errorf("the quiet lock's second holder is %q, want %q", got, second)
+	}
+	if f.past.Bytes() > budget {
+		t.Errorf("%d bytes are kept", f.past.Bytes())
+	}
+	sum := 0
+	for _, e := range f.past.locks {
+		own := 0
+		for _, v := range e.versions {
+			own += versionSize(v.lock)
+		}
+		if own != e.bytes {
+			t.Errorf("%d bytes are counted of a lock, of %d", e.bytes, own)
+		}
+		sum += own
+	}
+	if sum != f.past.Bytes() {
+		t.Errorf("%d bytes are counted, of %d", f.past.Bytes(), sum)
+	}
+	if _, about := f.past.At(start.Add(50 * time.Second)); about != 1 {
+		t.Errorf("%d locks are said to be about as they were, want the noisy one", about)
+	}
+	if _, about := f.past.At(f.at); about != 0 {
+		t.Error("the newest moment is not exact")
+	}
+}
+
+func TestThePastEnds(t *testing.T) {
+	f := film(NewPast(time.Minute, time.Second, 1<<30))
+	for range 120 {
+		f.at = f.at.Add(time.Second)
+		f.turns(1)
+	}
+	if n := len(f.past.locks[curatorLock(1, 0).ID].versions); n > 70 {
+		t.Errorf("%d versions of a minute", n)
+	}
+	if s, _ := f.past.At(f.past.From().Add(-time.Second)); s != nil {
+		t.Error("more is known than is kept")
+	}
+	if kept := f.past.To().Sub(f.past.From()); kept < time.Minute || kept > 65*time.Second {
+		t.Errorf("%v are kept", kept)
+	}
+}
+
+// Told the differences between its moments an observer sees what there was: a recording can be made of them.
+func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
+	rules := []Rule{
+		{Name: "held", Lock: func(c *Case) []Finding { return []Finding{{Rule: "held", Severity: Info, Message: c.Lock.Holders[0].Name.String()}} }},
+		{Name: "state", Backend: func(b *Backend, _ time.Time) []Finding { return []Finding{{Rule: "state", Severity: Info, Message: string(b.State)}} }},
+	}
+	f := film(NewPast(0, time.Millisecond, 1<<30))
+	f.Diagnose(rules, time.Hour)
+	f.take(Update{Put: []*Lock{curatorLock(1, 0), curatorLock(2, 0), curatorLock(3, 0)}})
+	for i := range 30 {
+		f.at = f.at.Add(time.Second)
+		f.turns(1 + i%3)
+	}
+	f.at = f.at.Add(time.Second)
+	f.take(Update{Gone: []ID{curatorLock(3, 0).ID}, Backend: &Backend{Name: "zk", Kind: ZooKeeper, State: Degraded, Mode: ModeWatch, FirstPass: true}})
+
+	clock := now
+	again := NewObserver(func() time.Time { return clock }, script{})
+	again.Diagnose(rules, time.Hour)
+	var before *Snapshot
+	locks := 0
+	for _, at := range f.past.Moments() {
+		s, _ := f.past.At(at)
+		clock = s.TakenAt
+		for _, u := range s.Since(before) {
+			again.apply(sourceUpdate{0, u})
+			locks += len(u.Put)
+		}
+		again.publish()
+		before = s
+	}
+	if diff := cmp.Diff(f.Snapshot().JSON(), again.Snapshot().JSON(), cmp.AllowUnexported(document{}, jsonLock{})); diff != "" {
+		t.Error(diff)
+	}
+	if locks != 3+30 {
+		t.Errorf("%d locks were told of, want each change once: 33", locks)
+	}
+}
+
+// Pages that were split, emptied or left alone: the differences are what changed.
+func TestDifferencesOfTables(t *testing.T) {
+	var tab table
+	lock := func(i int) *Lock { return &Lock{ID: ID{"zk", fmt.Sprintf("/%05d", i)}} }
+	for i := range 3 * pageSize {
+		tab.put(lock(2 * i))
+	}
+	before := tab.share()
+	tab.put(lock(1))
+	tab.put(lock(4))
+	tab.remove(lock(8).ID)
+	for i := range 2 * pageSize { // splits pages at the end
+		tab.put(lock(2*(3*pageSize+i) + 1))
+	}
+	after := tab.share()
+	var put, gone []string
+	after.differing(&before, func(page) {}, func(l *Lock) { put = append(put, l.ID.Path) }, func(id ID) { gone = append(gone, id.Path) })
+	if len(put) != 2+2*pageSize || !slices.Equal(put[:2], []string{"/00001", "/00004"}) || !slices.Equal(gone, []string{"/00008"}) {
+		t.Errorf("%d put, first %v, gone %v", len(put), put[:min(3, len(put))], gone)
+	}
+}
+
+// What ten minutes of 100 changes a second take, beside the newest snapshot: at most 64 MB are allowed.
+func BenchmarkPastMemory(b *testing.B) {
+	for _, locks := range []int{10, 1000, 100_000} {
+		b.Run(fmt.Sprint(locks), func(b *testing.B) {
+			for b.Loop() {
+				at := now
+				o := manyLocks(b, locks)
+				o.now = func() time.Time { return at }
+				start := heap()
+				p := NewPast(PastKept, PastStep, PastBudget)
+				for i := range 600 * 50 {
+					at = at.Add(time.Second / 50)
+					for j := range 2 {
+						o.apply(sourceUpdate{0, Update{Put: []*Lock{curatorLock((i*7919+j)%locks, i)}}})
+					}
+					o.publish()
+					p.Add(o.Snapshot())
+				}
+				all := heap()
+				b.ReportMetric(float64(all-start)/1e6, "MB")
+				b.ReportMetric(float64(p.Bytes())/1e6, "MB-estimated")
+				b.ReportMetric(p.To().Sub(p.From()).Minutes(), "minutes")
+				runtime.KeepAlive(o)
+				runtime.KeepAlive(p)
+			}
+		})
+	}
+}
+
+// A seek in an hour of 1000 locks with four changes a second.
+func BenchmarkPastAt(b *testing.B) {
+	f := film(NewPast(0, time.Millisecond, 1<<30))
+	for i := range 14_400 {
+		f.at = f.at.Add(250 * time.Millisecond)
+		f.turns(i % 1000)
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		f.past.At(now.Add(time.Hour / 2))
+	}
+}
