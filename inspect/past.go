@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// How much a running screen keeps: the last 15 minutes in steps of a quarter of a second, in 32 MB as counted here, which are at
-// most 64 in the heap (BenchmarkPastMemory).
+// How much a running screen keeps: the last 15 minutes in steps of a quarter of a second, in 16 MB as counted here. In the
+// heap that is up to four times as much, where each version has all its texts anew (BenchmarkPastMemory: 55 MB).
 const (
 	PastKept   = 15 * time.Minute
 	PastStep   = 250 * time.Millisecond
-	PastBudget = 32 << 20
+	PastBudget = 16 << 20
 )
 
 // sessionsKept is the most sessions of an earlier state that are kept with it: their tables are whole, and read again and again.
@@ -378,8 +378,8 @@ func (t *table) differing(before *table, own func(page), put func(*Lock), gone f
 }
 
 // Since is what an Observer has to be told, source by source, for its snapshot to go from before to s: whole backends with
-// their sessions, and the locks that differ as their sources reported them. before may be nil. Watch tables are not kept: what
-// they confirmed stands in the locks.
+// their sessions, and the locks that differ as their sources reported them. before may be nil. Of the watch tables, which are not
+// kept, there is what they confirmed; what they lacked is not told again.
 func (s *Snapshot) Since(before *Snapshot) []Update {
 	var old *table
 	if before != nil {
@@ -419,11 +419,37 @@ func (s *Snapshot) Since(before *Snapshot) []Update {
 	})
 	var all []Update
 	for _, u := range list {
+		u.Watches = confirmedWatches(u.Put, s.TakenAt)
 		if u.Backend != nil || len(u.Put) > 0 || len(u.Gone) > 0 {
 			all = append(all, *u)
 		}
 	}
 	return all
+}
+
+// confirmedWatches is the part of a watch table that confirmed what waiters of these locks of one backend watch; nil when none
+// did.
+func confirmedWatches(locks []*Lock, at time.Time) *WatchTable {
+	t := &WatchTable{ReadAt: at, Sessions: make(map[string][]int64)}
+	for _, l := range locks {
+		covered := false
+		everyContender(l, func(c *Contender) {
+			if c.Watch == Confirmed {
+				covered = true
+				t.Sessions[l.Predecessor(c)] = append(t.Sessions[l.Predecessor(c)], c.Owner.Session)
+			} else if c.Owner.Session != 0 {
+				t.Unheard = append(t.Unheard, c.Owner.Session)
+			}
+		})
+		if covered {
+			t.Backend, t.Covers = l.ID.Backend, append(t.Covers, l.ID)
+		}
+	}
+	if t.Covers == nil {
+		return nil
+	}
+	slices.Sort(t.Unheard)
+	return t
 }
 
 // sameTable reports whether two tables of sessions are the same one.

@@ -2,7 +2,9 @@ package recording
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,16 +47,25 @@ func TestTheSavedPastPlays(t *testing.T) {
 	if err := again.Play(r.All); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(sortedBackends(t, text(t, o.Snapshot())), sortedBackends(t, text(t, again.Snapshot()))); diff != "" {
+	if diff := cmp.Diff(sortedBackends(t, document(t, o.Snapshot())), sortedBackends(t, document(t, again.Snapshot()))); diff != "" {
 		t.Error(diff)
 	}
-	if err := Save(failing{}, Updates(past)); !errors.Is(err, errFull) {
+	if err := Save(fullDisk{}, Updates(past)); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 }
 
+func document(t *testing.T, s *inspect.Snapshot) string {
+	t.Helper()
+	text, err := json.Marshal(s.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), `"watch_confirmed":false`, `"watch_confirmed":null`) // what a table lacked is not kept
+}
+
 var errFull = errors.New("disk full")
 
-type failing struct{}
+type fullDisk struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, errFull }
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
