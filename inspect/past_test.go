@@ -158,8 +158,12 @@ func TestThePastEnds(t *testing.T) {
 // Told the differences between its moments an observer sees what there was: a recording can be made of them.
 func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	rules := []Rule{
-		{Name: "held", Lock: func(c *Case) []Finding { return []Finding{{Rule: "held", Severity: Info, Message: c.Lock.Holders[0].Name.String()}} }},
-		{Name: "state", Backend: func(b *Backend, _ time.Time) []Finding { return []Finding{{Rule: "state", Severity: Info, Message: string(b.State)}} }},
+		{Name: "held", Lock: func(c *Case) []Finding {
+			return []Finding{{Rule: "held", Severity: Info, Message: c.Lock.Holders[0].Name.String()}}
+		}},
+		{Name: "state", Backend: func(b *Backend, _ time.Time) []Finding {
+			return []Finding{{Rule: "state", Severity: Info, Message: string(b.State)}}
+		}},
 	}
 	f := film(NewPast(0, time.Millisecond, 1<<30))
 	f.Diagnose(rules, time.Hour)
