@@ -4,40 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recording"
 )
 
 // saveFile writes text to a new file that only its owner may read, in the working directory or, where that cannot be written
 // to, in the one for temporary files. It is named after what it is about and the time: lockscope-zk-locks-orders-20260504T120000Z.md.
 func (a *app) saveFile(ctx context.Context, about, extension, text string) (path string, err error) {
+	return a.writeFile(ctx, about, extension, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// writeFile makes a new file for write to fill; what it could not fill whole it removes.
+func (a *app) writeFile(ctx context.Context, about, extension string, write func(io.Writer) error) (path string, err error) {
 	name := fileName(about, a.Now()) + extension
+	var file *os.File
 	var errs []error
 	for _, dir := range []string{".", os.TempDir()} {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		path, err := filepath.Abs(filepath.Join(dir, name))
-		if err == nil {
-			err = writeNew(path, text)
+		if path, err = filepath.Abs(filepath.Join(dir, name)); err == nil {
+			file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		}
 		if err == nil {
-			return path, nil
+			break
 		}
 		errs = append(errs, err)
 	}
-	return "", errors.Join(errs...)
+	if file == nil {
+		return "", errors.Join(errs...)
+	}
+	err = write(file)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return path, nil
 }
 
-func writeNew(path, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text)
-	return errors.Join(err, file.Close())
+// savePast writes what a screen has kept of the past, in the place of saveFile.
+func (a *app) savePast(ctx context.Context, past *inspect.Past) (path string, err error) {
+	return a.writeFile(ctx, "past", ".jsonl", func(w io.Writer) error {
+		return recording.Save(w, func(yield func(time.Time, inspect.Update) bool) {
+			for at, u := range recording.Updates(past) {
+				if ctx.Err() != nil || !yield(at, u) {
+					return
+				}
+			}
+		})
+	})
 }
 
 // fileName is a name that every file system takes, whatever the lock is called.

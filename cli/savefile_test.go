@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockscope/inspect"
 )
 
 func TestSavedFiles(t *testing.T) {
@@ -68,5 +70,35 @@ func TestWhereThereIsNoClipboard(t *testing.T) {
 		if why := noClipboard(func(name string) string { return test.env[name] }); (why != "") != test.none {
 			t.Errorf("%v: %q", test.env, why)
 		}
+	}
+}
+
+// The kept past is a recording that can be opened; what could not be written whole is not left behind.
+func TestTheSavedPast(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("TMPDIR", dir)
+	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	a := &app{Environment: Environment{Now: func() time.Time { return at }}}
+	past := inspect.NewPast(0, time.Second, 1<<20)
+	id := inspect.ID{Backend: "zk", Path: "/locks/a"}
+	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
+	past.Add(inspect.NewSnapshot(at, []*inspect.Backend{b}, nil))
+	past.Add(inspect.NewSnapshot(at.Add(time.Minute), []*inspect.Backend{b}, []*inspect.Lock{inspect.FreeDirectory(id, nil, at)}))
+	path, err := a.savePast(t.Context(), past)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := a.lookAtRecording(path); err != nil || s.Lock(id) == nil || !s.TakenAt.Equal(at.Add(time.Minute)) {
+		t.Errorf("%v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	at = at.Add(time.Second)
+	if _, err := a.savePast(ended, past); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("%d files", len(files))
 	}
 }

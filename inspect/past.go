@@ -65,6 +65,7 @@ func NewPast(keep, step time.Duration, budget int) *Past {
 func (p *Past) Add(s *Snapshot) {
 	own := *s
 	own.Changed, own.Events, own.Dropped = nil, nil, 0
+	own.locks.share() // what At puts into it is put into copies of its pages
 	if p.last == nil {
 		p.first, p.swept, p.last = own.TakenAt, own.TakenAt, &own
 		return
@@ -226,7 +227,7 @@ func (p *Past) At(t time.Time) (s *Snapshot, about int) {
 	if t.Before(at.TakenAt) {
 		at.TakenAt = t
 	}
-	for id, e := range p.locks { // what is put into the table is put into copies of its pages: it was shared
+	for id, e := range p.locks {
 		i := sort.Search(len(e.versions), func(i int) bool { return e.versions[i].until.After(t) })
 		if i == len(e.versions) {
 			continue

@@ -43,14 +43,20 @@ func (m *Model) receive(msg snapshotArrivedMsg) tea.Cmd {
 	case msg.err != nil:
 		m.feedError = msg.err
 		return nil
+	case m.inPast():
+		m.past.Add(msg.snapshot)
+		m.addEvents(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped, m.present(), msg.snapshot)
+		m.waiting, m.cut = msg.snapshot, m.events.Until(m.playhead.at)
 	case m.paused:
+		m.past.Add(msg.snapshot)
 		m.waiting, m.missed = msg.snapshot, true
 		m.unseen = append(m.unseen, ownEvents(msg.snapshot.Events)...)
 		over := max(0, len(m.unseen)-unseenKept)
 		m.unseen = m.unseen[over:]
 		m.skipped += msg.snapshot.Dropped + over
 	default:
-		m.addEvents(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped, msg.snapshot)
+		m.past.Add(msg.snapshot)
+		m.addEvents(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped, m.snapshot, msg.snapshot)
 		if cmd := m.show(msg.snapshot); cmd != nil {
 			return tea.Batch(cmd, m.nextSnapshot())
 		}
@@ -89,7 +95,7 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 func (m *Model) nextTick() tea.Cmd {
 	m.ticking++
 	generation, beat := m.ticking, screen.SlowBeat
-	if m.front().NeedsFastTick() || m.history.Fresh(m.now) {
+	if m.playhead.plays || m.front().NeedsFastTick() || m.history.Fresh(m.now) {
 		beat = screen.FastBeat
 	}
 	return m.Command(0, func(ctx context.Context) tea.Msg {
@@ -114,6 +120,9 @@ func (m *Model) tick(msg tickedMsg) tea.Cmd {
 		if cmd := m.front().Update(screen.TickMsg{}); cmd != nil {
 			m.Later(cmd)
 		}
+	}
+	if cmd := m.advance(); cmd != nil {
+		m.Later(cmd)
 	}
 	if !m.options.now().Before(m.flashUntil) {
 		m.flashText = ""

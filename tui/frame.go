@@ -88,7 +88,7 @@ func (m *Model) inRule(words widget.Line, end string) string {
 // list the cursor is.
 func (m *Model) foot() []string {
 	lines := []string{m.footRule()}
-	return append(append(lines, m.captionLines()...), m.hints())
+	return append(append(append(lines, m.captionLines()...), m.pastLine()...), m.hints())
 }
 
 func (m *Model) footRule() string {
@@ -187,8 +187,11 @@ func (m *Model) titleBar() string {
 func (m *Model) badges() widget.Line {
 	t := m.theme
 	var l widget.Line
-	if m.paused {
-		l = l.Add(t.BadgeWarning, " PAUSED ").Add(t.Text, " ")
+	switch {
+	case m.inPast():
+		l = l.Add(t.BadgeWarning, " PAST ").Add(t.Text, " ")
+	case m.paused:
+		l = l.Add(t.BadgeWarning, " PAUSED: space goes on ").Add(t.Text, " ")
 	}
 	if n := m.inHand(); n > 0 {
 		l = l.Add(t.BadgeWarning, fmt.Sprintf(" HOLDING %d ", n)).Add(t.Text, " ")

@@ -379,7 +379,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		box := &fakeFaults{masters: []string{"m1", "m2", "m3", "m4", "m5"}}
 		m, s := inFaults(t, Options{}, box, size.width, size.height)
 		settle(t, m, press(m, "!"))
-		m.addEvents([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, At: fixture.Noon, Lock: fixture.Orders().ID}}, 0, m.snapshot)
+		m.addEvents([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, At: fixture.Noon, Lock: fixture.Orders().ID}}, 0, m.snapshot, m.snapshot)
 		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Let the same workers compete")
 		wantNoText(t, m, "more")
 		if n := strings.Count(content(m), fixture.Orders().ID.String()+"  worker-3"); n != 1 {

@@ -31,7 +31,7 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	next := fixture.Orders().Waiters[1]
 	m.addEvents([]inspect.Event{
 		{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: fixture.Orders().ID, Contender: &next}, {Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Thin().ID},
-	}, 0, m.snapshot)
+	}, 0, m.snapshot, m.snapshot)
 	wantText(t, m, "12:00:00 expire the session of worker-7", "waits")
 	wantNoText(t, m, "lock found")
 }

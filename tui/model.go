@@ -37,7 +37,10 @@ type Model struct {
 	heard   map[screen.Name]int
 	ticking int // the generation of the tick under way
 	tour    tour
-	focused []inspect.ID
+	// past keeps the last minutes, of which the playhead's moment is drawn.
+	past     *inspect.Past
+	playhead playhead
+	focused  []inspect.ID
 	// recovered are backends that were not well, by name.
 	recovered map[string]recovery
 }
@@ -55,7 +58,7 @@ func New(ctx context.Context, o Options) *Model {
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), heard: make(map[screen.Name]int)}
+	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), past: inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget), heard: make(map[screen.Name]int)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
@@ -112,6 +115,8 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		return m.mouse(msg)
 	case answeredMsg:
 		return m.answer(msg)
+	case pastSavedMsg:
+		m.pastSaved(msg)
 	case armedMsg:
 		m.arming(msg)
 	case tea.PasteMsg:
@@ -214,13 +219,14 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 
 func (m *Model) globalActions() []screen.Action {
 	list := append(m.goToActions(), []screen.Action{
-		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Help: "pause, or resume", Run: m.pause},
+		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Help: "pause, or resume; in the past: play on, or stand still", Run: m.pause},
 		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: auto, dark, light, high contrast, colour-blind", Run: screen.Do(m.nextTheme)},
 		{Keys: []string{":"}, Shown: ":", Hint: "go to", Help: "go to a screen, a lock or an action by its name", Vital: true, Run: screen.Do(m.goTo)},
 		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of locks", Disabled: m.atHome, Run: screen.Do(m.home)},
 		{Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},
 		{Keys: []string{"q"}, Shown: "q", Hint: "quit", Help: "quit (ctrl+c too)", Vital: true, Run: m.quit},
 	}...)
+	list = append(list, m.pastActions()...)
 	if m.inFront != screen.Lab {
 		list = append(list, m.acquireAction())
 	}
@@ -384,6 +390,10 @@ func (m *Model) dialogSize() (width, height int) { return m.width - 4, m.height 
 
 // pause freezes what is drawn, time included, or shows the newest again.
 func (m *Model) pause() tea.Cmd {
+	if m.inPast() {
+		m.play()
+		return nil
+	}
 	m.paused = !m.paused
 	if m.paused {
 		return nil
@@ -392,7 +402,7 @@ func (m *Model) pause() tea.Cmd {
 	if m.waiting == nil {
 		return nil
 	}
-	m.addEvents(m.unseen, m.skipped, m.waiting)
+	m.addEvents(m.unseen, m.skipped, m.snapshot, m.waiting)
 	cmd := m.show(m.waiting)
 	m.waiting, m.unseen, m.skipped = nil, nil, 0
 	return cmd

@@ -45,6 +45,9 @@ type Options struct {
 	// Save writes text to a new file that is named after what it is about, and returns the file's path; it may block. nil:
 	// no files are written.
 	Save func(ctx context.Context, about, extension, text string) (path string, err error)
+	// SavePast writes the kept past to a new file, as a recording, and returns the file's path; it may block. nil: it is not
+	// offered.
+	SavePast func(ctx context.Context, past *inspect.Past) (path string, err error)
 	// Title is the name of a profile or a scenario.
 	Title string
 	// Environment is production, staging, dev or empty, and shown as a badge.

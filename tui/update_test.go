@@ -251,10 +251,10 @@ func TestHandoverIsRemembered(t *testing.T) {
 	wantNoText(t, m, "handed over")
 	press(m, "space")
 	wantText(t, m, "last grants", "12:00:00  handed over worker-3 → worker-7")
-	if !m.history.FreshGrant(l.ID, next.Name, m.now) {
+	if !screen.FreshGrant(m.Grants(l.ID), next.Name, m.now) {
 		t.Error("the new holder does not stand out")
 	}
-	if m.history.FreshGrant(l.ID, next.Name, fixture.In(screen.FreshFor)) {
+	if screen.FreshGrant(m.Grants(l.ID), next.Name, fixture.In(screen.FreshFor)) {
 		t.Error("it stands out for ever")
 	}
 }

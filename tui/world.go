@@ -27,6 +27,8 @@ type world struct {
 	paused  bool
 	history *screen.History
 	events  screen.EventLog
+	// cut are the events up to the moment that is drawn; nil at the present.
+	cut *screen.EventLog
 	// feedError has ended the feed; nil while snapshots may come.
 	feedError error
 
@@ -57,21 +59,38 @@ type navigation struct {
 	back bool
 }
 
-func (w *world) Snapshot() *inspect.Snapshot         { return w.snapshot }
-func (w *world) Arrived() bool                       { return w.arrived }
-func (w *world) FeedError() error                    { return w.feedError }
-func (w *world) Theme() *theme.Theme                 { return w.theme }
-func (w *world) Now() time.Time                      { return w.now }
-func (w *world) Paused() bool                        { return w.paused }
-func (w *world) Clock() time.Time                    { return w.options.now() }
-func (w *world) Grants(id inspect.ID) []screen.Grant { return w.history.Of(id) }
-func (w *world) Log() *screen.EventLog               { return &w.events }
-func (w *world) InFront() screen.Name                { return w.inFront }
-func (w *world) Opener() screen.Name                 { return w.openedFrom }
-func (w *world) Life() context.Context               { return w.ctx }
+func (w *world) Snapshot() *inspect.Snapshot { return w.snapshot }
+func (w *world) Arrived() bool               { return w.arrived }
+func (w *world) FeedError() error            { return w.feedError }
+func (w *world) Theme() *theme.Theme         { return w.theme }
+func (w *world) Now() time.Time              { return w.now }
+func (w *world) Paused() bool                { return w.paused }
+func (w *world) Clock() time.Time            { return w.options.now() }
+func (w *world) InFront() screen.Name        { return w.inFront }
+func (w *world) Opener() screen.Name         { return w.openedFrom }
+func (w *world) Life() context.Context       { return w.ctx }
+
+func (w *world) Log() *screen.EventLog {
+	if w.cut != nil {
+		return w.cut
+	}
+	return &w.events
+}
+
+func (w *world) Grants(id inspect.ID) []screen.Grant {
+	list := w.history.Of(id)
+	if w.cut == nil {
+		return list
+	}
+	n := 0
+	for n < len(list) && !list[n].Seen.After(w.now) {
+		n++
+	}
+	return list[:n]
+}
 
 func (w *world) JustGranted(id inspect.ID, name inspect.Untrusted) bool {
-	return w.history.FreshGrant(id, name, w.now)
+	return screen.FreshGrant(w.Grants(id), name, w.now)
 }
 
 func (w *world) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool) {
@@ -129,9 +148,9 @@ func (w *world) close(d screen.Dialog) {
 	w.dialogs = slices.DeleteFunc(w.dialogs, func(o screen.Dialog) bool { return o == d })
 }
 
-// addEvents takes in what happened before a snapshot, and how many events before that were too many to be kept.
-func (w *world) addEvents(events []inspect.Event, missed int, s *inspect.Snapshot) {
-	w.history.Add(events, w.snapshot, s)
+// addEvents takes in what happened between two snapshots, and how many events before that were too many to be kept.
+func (w *world) addEvents(events []inspect.Event, missed int, before, s *inspect.Snapshot) {
+	w.history.Add(events, before, s)
 	w.events.Add(events)
 	w.events.Missed += missed
 }

@@ -79,6 +79,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 
 // catchUp looks at the events that are new and forgets those that the log forgot.
 func (s *Screen) catchUp() {
+	if s.next > s.Log().End() { // an earlier moment is drawn
+		s.Shown, s.next = nil, 0
+	}
 	s.Shown = s.Shown[screen.After(s.Shown, s.Log().Dropped):]
 	for n := max(s.next, s.Log().Dropped); n < s.Log().End(); n++ {
 		e, note := s.Log().At(n)

@@ -20,7 +20,7 @@ type laneMemory struct {
 
 // read takes in what is new in the log about a lock.
 func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
-	if lock != m.lock || m.joined == nil {
+	if lock != m.lock || m.joined == nil || m.next > log.End() { // another lock, or an earlier moment
 		*m = laneMemory{lock: lock, joined: make(map[Key]time.Time)}
 	}
 	for _, e := range log.List[max(0, m.next-log.Dropped):] {

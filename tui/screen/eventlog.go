@@ -56,6 +56,14 @@ func (l *EventLog) Add(events []inspect.Event) {
 	}
 }
 
+// Until is the log up to a time, for looking only.
+func (l *EventLog) Until(t time.Time) *EventLog {
+	n := sort.Search(len(l.List), func(i int) bool { return l.List[i].At.After(t) })
+	cut := *l
+	cut.List, cut.notes = l.List[:n:n], l.notes[:n:n]
+	return &cut
+}
+
 // End is the number that the next event gets.
 func (l *EventLog) End() int { return l.Dropped + len(l.List) }
 

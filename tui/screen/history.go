@@ -148,12 +148,9 @@ func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exac
 // Fresh reports whether some lock has just changed hands.
 func (h *History) Fresh(now time.Time) bool { return now.Sub(h.newest) < FreshFor }
 
-// FreshGrant reports whether this contender has just got the lock, after that had not changed hands for a while.
-func (h *History) FreshGrant(id inspect.ID, name inspect.Untrusted, now time.Time) bool {
-	for i, g := range h.grants[id] {
-		if i > 0 && g.Seen.Sub(h.grants[id][i-1].Seen) < quietFor {
-			continue
-		}
+// FreshGrant reports whether this contender has just got the lock of these grants.
+func FreshGrant(grants []Grant, name inspect.Untrusted, now time.Time) bool {
+	for _, g := range grants {
 		if g.Name == name && now.Sub(g.Seen) < FreshFor {
 			return true
 		}

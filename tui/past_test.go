@@ -1,0 +1,192 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// rewound is a model that has seen a minute of hand-overs, one every 5 s, by a clock of its own.
+type rewound struct {
+	*Model
+	at time.Time
+}
+
+func seen(t *testing.T, o Options, width, height int) *rewound {
+	t.Helper()
+	r := &rewound{at: fixture.Noon}
+	o.Now = func() time.Time { return r.at }
+	r.Model = model(t, o, width, height, nil)
+	for i := range 13 {
+		r.handOver(i)
+		r.at = r.at.Add(5 * time.Second)
+	}
+	send(r.Model, tickedMsg{r.ticking})
+	return r
+}
+
+// handOver is a snapshot in which worker-i has just got the lock.
+func (r *rewound) handOver(i int) {
+	c := fixture.Znode(int32(i), fmt.Sprintf("worker-%d", i), 0, nil, 0)
+	c.Since, c.HeldSince = r.at.Add(-time.Second), r.at
+	l := fixture.Orders()
+	l.Holders, l.Waiters, l.State, l.Findings = []inspect.Contender{c}, nil, inspect.StateHeld, nil
+	s := inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})
+	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: r.at, Lock: l.ID, Contender: &c}}
+	send(r.Model, snapshotArrivedMsg{snapshot: s})
+}
+
+func (r *rewound) wait(d time.Duration) {
+	r.at = r.at.Add(d)
+	if cmd := send(r.Model, tickedMsg{r.ticking}); cmd == nil {
+		panic("no next tick")
+	}
+}
+
+// Every screen can be scrubbed back: it shows what was, the events until then, and where that is; keys lead forward and to now.
+func TestScrubbing(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	wantText(t, r.Model, "worker-12")
+	press(r.Model, "{")
+	wantText(t, r.Model, " PAST ", "12:00:05", "1m00s ago, stands still", "12:00:00 ", "space plays", "worker-1 ")
+	wantNoText(t, r.Model, "worker-12")
+	fits(t, r.Model)
+	for _, keys := range [][]string{{"enter"}, {"t"}, {"c"}, {"f"}, {"b"}} {
+		press(r.Model, keys...)
+		fits(t, r.Model)
+		wantNoText(t, r.Model, "worker-12", "worker-2")
+		wantText(t, r.Model, " PAST ", "1m00s ago")
+	}
+	press(r.Model, "e")
+	wantText(t, r.Model, "worker-1 ", "2 events")
+	wantNoText(t, r.Model, "worker-2 ")
+	press(r.Model, "]")
+	wantText(t, r.Model, "12:00:10", "worker-2 ", "3 events")
+	press(r.Model, "[", "[")
+	wantText(t, r.Model, "12:00:00", "1 event")
+	press(r.Model, "[")
+	wantText(t, r.Model, "nothing is kept before 12:00:00")
+	press(r.Model, "backspace")
+	wantNoText(t, r.Model, " PAST ", "ago, stands")
+	wantText(t, r.Model, "13 events")
+	press(r.Model, "}")
+	wantText(t, r.Model, "this is now")
+}
+
+// The past plays on at its speed, stops, and ends at the present, which went on meanwhile.
+func TestPlayingThePast(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	press(r.Model, "enter", "{")
+	press(r.Model, "space")
+	wantText(t, r.Model, "plays x1", "space stops")
+	r.wait(6 * time.Second)
+	wantText(t, r.Model, "12:00:11", "worker-2 ")
+	press(r.Model, ">", ">")
+	r.wait(5 * time.Second)
+	wantText(t, r.Model, "12:00:31", "plays x4", "worker-6 ")
+	press(r.Model, "<", "<", "<", "<", "<")
+	wantText(t, r.Model, "plays x1/4")
+	r.wait(4 * time.Second)
+	wantText(t, r.Model, "12:00:32")
+	press(r.Model, "space")
+	r.wait(time.Minute)
+	wantText(t, r.Model, "12:00:32", "stands still")
+	r.handOver(99)
+	wantNoText(t, r.Model, "worker-99")
+	press(r.Model, "]", "]")
+	wantText(t, r.Model, "12:00:42")
+	press(r.Model, ">", ">", ">", ">", ">", ">", ">", ">", "space")
+	r.wait(10 * time.Second)
+	wantNoText(t, r.Model, " PAST ")
+	wantText(t, r.Model, "worker-99")
+	if n := r.Log().End(); n != 14 {
+		t.Errorf("%d events, want 14", n)
+	}
+}
+
+// A pause can be scrubbed, too; what happened while paused is in it, and goes on after it.
+func TestScrubbingAPause(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	press(r.Model, "space")
+	wantText(t, r.Model, "PAUSED: space goes on")
+	r.handOver(50)
+	r.at = r.at.Add(10 * time.Second)
+	wantNoText(t, r.Model, "worker-50")
+	press(r.Model, "[")
+	wantText(t, r.Model, " PAST ")
+	press(r.Model, "backspace")
+	wantText(t, r.Model, "worker-50")
+	if n := r.Log().End(); n != 14 || r.Paused() {
+		t.Errorf("%d events, paused %v", n, r.Paused())
+	}
+}
+
+// Nothing is done to what only was.
+func TestNothingIsDoneInThePast(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{Lab: newFakeLab()}, 120, 36)
+	press(r.Model, "[")
+	if r.MayAct() == "" || r.ReadOnly() == "" {
+		t.Errorf("%q, %q", r.MayAct(), r.ReadOnly())
+	}
+	press(r.Model, "backspace")
+	if why := r.ReadOnly(); why != "" {
+		t.Error(why)
+	}
+}
+
+func TestThePastIsSaved(t *testing.T) {
+	t.Parallel()
+	var kept *inspect.Past
+	var fails error
+	r := seen(t, Options{SavePast: func(_ context.Context, p *inspect.Past) (string, error) {
+		kept = p
+		return "/tmp/it's.jsonl", fails
+	}}, 120, 36)
+	cmd := press(r.Model, "R")
+	wantText(t, r.Model, "saving what was seen since 12:00:00")
+	r.handOver(77) // is not in it
+	send(r.Model, cmd())
+	wantText(t, r.Model, `saved: lockscope replay '/tmp/it'\''s.jsonl'`)
+	if !kept.To().Equal(fixture.Noon.Add(time.Minute)) || kept.From() != fixture.Noon {
+		t.Errorf("from %v to %v", kept.From(), kept.To())
+	}
+	fails = errors.New("disk full")
+	send(r.Model, press(r.Model, "R")())
+	wantText(t, r.Model, "not saved: disk full")
+	m := model(t, Options{}, 80, 24, fixture.Everything())
+	press(m, "R")
+	wantText(t, m, "this screen writes no files")
+}
+
+// A seek in 15 minutes of a thousand locks, with the drawing of the screen; at most 100 ms are allowed.
+func BenchmarkSeek(b *testing.B) {
+	at := fixture.Noon
+	m := New(b.Context(), plain(Options{Now: func() time.Time { return at }}))
+	m.width, m.height = 120, 36
+	locks := fixture.ManyLocks(1000)
+	for i := range 3600 {
+		l := fixture.SomeLock(locks[i%1000].ID, i)
+		locks[i%1000] = l
+		s := inspect.NewSnapshot(at, fixture.Backends(), locks)
+		s.Changed = []inspect.ID{l.ID}
+		send(m, snapshotArrivedMsg{snapshot: s})
+		at = at.Add(250 * time.Millisecond)
+	}
+	m.Go(screen.Locks, screen.Subject{})
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		m.Later(m.seek(fixture.Noon.Add(time.Duration(i*7919%800) * time.Second)))
+		m.resize()
+		_ = m.View()
+	}
+}
