@@ -98,6 +98,11 @@ func (m *Model) footRule() string {
 			where = fmt.Sprintf("%d of %d", at+1, of)
 		}
 	}
+	if tour := m.tourWords(); tour != "" && where != "" {
+		where = tour + " " + m.theme.Glyphs.Dot + " " + where
+	} else if tour != "" {
+		where = tour
+	}
 	words := m.lossLine()
 	if words == nil && m.flashText != "" {
 		words = widget.Line{{" " + m.theme.Glyphs.Breadcrumb + " ", m.theme.Warning}, {m.flashText, m.theme.Strong}}

@@ -265,6 +265,7 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	top := len(m.head())
 	switch msg := msg.(type) {
 	case tea.MouseClickMsg:
+		m.tour.stopped = true
 		switch {
 		case msg.Button == tea.MouseLeft && msg.Y == 0:
 			return m.clickHead(msg.X)

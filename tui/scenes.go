@@ -21,7 +21,7 @@ type Scene struct {
 // sceneTime is the time after which the tour goes on by itself.
 const sceneTime = 14 * time.Second
 
-// tour leads through the scenes. It goes on by itself until somebody presses a key.
+// tour leads through the scenes. It goes on by itself until somebody presses a key or clicks, and again when asked to.
 type tour struct {
 	scenes []Scene
 	at     int
@@ -45,6 +45,25 @@ func (m *Model) sceneActions() []screen.Action {
 	return []screen.Action{
 		{Keys: []string{"right"}, Shown: "→", Help: "the next scene of the demonstration", Run: screen.Do(func() { m.turnScene(1) })},
 		{Keys: []string{"left"}, Shown: "←", Help: "the scene before", Run: screen.Do(func() { m.turnScene(-1) })},
+		{Keys: []string{"P"}, Shown: "P", Help: "the demonstration plays on by itself, until the next key", Run: screen.Do(m.tourOn)},
+	}
+}
+
+// tourOn lets the scenes go on by themselves.
+func (m *Model) tourOn() {
+	m.tour.stopped = false
+	m.turnScene(0)
+}
+
+// tourWords are whether the scenes go on by themselves, and the key for the other; empty without scenes.
+func (m *Model) tourWords() string {
+	switch {
+	case len(m.tour.scenes) == 0:
+		return ""
+	case m.tour.stopped:
+		return "demo stopped: P plays on"
+	default:
+		return "demo plays: any key stops it"
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"lockscope/inspect"
 	"lockscope/tui/internal/fixture"
 )
@@ -39,7 +41,7 @@ func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
 		send(m, tickedMsg{m.ticking})
 	}
 	beat(time.Second)
-	wantText(t, m, "1/2 first", "look at invoices")
+	wantText(t, m, "1/2 first", "look at invoices", "demo plays: any key stops it")
 	if got := locksOf(m).Current.Lock; got != twoScenes()[0].Lock {
 		t.Errorf("selected %v", got)
 	}
@@ -55,6 +57,14 @@ func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
 	if got := locksOf(m).Current.Lock; got != selected {
 		t.Errorf("the guide moved the cursor of somebody who uses the keys: %v", got)
 	}
+	wantText(t, m, "demo stopped: P plays on")
+	press(m, "P")
+	wantText(t, m, "demo plays: any key stops it", "2/2 second")
+	beat(sceneTime)
+	wantText(t, m, "1/2 first")
+	send(m, tea.MouseClickMsg{X: 10, Y: 5, Button: tea.MouseLeft})
+	wantText(t, m, "demo stopped: P plays on")
+	fits(t, m)
 }
 
 func TestArrowsChangeTheScene(t *testing.T) {
