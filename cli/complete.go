@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,77 @@ func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]c
 	for l := range s.Locks() {
 		if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
 			names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+holder(l))))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFinding completes LOCK, and then what is found on it.
+func (a *app) completeFinding(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return a.completeLock(cmd, args, start)
+	}
+	id, err := inspect.ParseID(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	s, ok := a.glance(cmd.Context(), nil, args[0])
+	if !ok || s.Lock(id) == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, f := range s.Lock(id).Findings {
+		if strings.HasPrefix(f.Rule, start) && !slices.Contains(names, f.Rule) {
+			names = append(names, f.Rule)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeMuted completes LOCK and FINDING of what is muted.
+func (a *app) completeMuted(_ *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	muted, err := a.readMutes()
+	if err != nil || len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, m := range muted {
+		name := m.Lock
+		if len(args) == 1 {
+			if name = m.Finding; m.Lock != args[0] {
+				continue
+			}
+		}
+		if strings.HasPrefix(name, start) && isPlain(name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeClient completes BACKEND:HOST:PORT of Redis clients that hold or wait, and the targets behind it.
+func (a *app) completeClient(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return completeTarget(cmd, args, start)
+	}
+	s, ok := a.glance(cmd.Context(), nil, "")
+	if !ok {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for l := range s.Locks() {
+		b := s.Backend(l.ID.Backend)
+		if b == nil || b.Kind != inspect.Redis {
+			continue
+		}
+		for _, c := range slices.Concat(l.Holders, l.Waiters) {
+			name := l.ID.Backend + ":" + c.Owner.Client
+			if _, _, err := net.SplitHostPort(c.Owner.Client); err != nil || !strings.HasPrefix(name, start) || !isPlain(name) {
+				continue
+			}
+			if len(names) < completeAtMost && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+"\t") }) {
+				names = append(names, cobra.CompletionWithDesc(name, completionNote(string(c.State)+", "+l.ID.String())))
+			}
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -21,7 +21,7 @@ func TestASessionExpiredInTheSandboxIsToldAsThat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{Environment: Environment{Now: time.Now}, options: options{timeout: time.Second, stuckAfter: time.Minute}}
+	a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }}, options: options{timeout: time.Second, stuckAfter: time.Minute}}
 	s := setup{targets: targets, named: true}
 	observer, err := a.observer(s, false, "")
 	if err != nil {

@@ -27,7 +27,7 @@ func (a *app) killClientCommand() *cobra.Command {
 			"connect anew by themselves. ZooKeeper lets nobody else close a session; that is said, and nothing is done.",
 		Example: "  lockscope kill-client redis:10.0.0.7:50312 redis://localhost --dry-run\n" +
 			"  lockscope kill-client redis:10.0.0.7:50312 -p staging --reason 'hangs in BLPOP' --yes",
-		Args: lockFirst,
+		Args: lockFirst, ValidArgsFunction: a.completeClient,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.common(command)

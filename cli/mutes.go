@@ -129,7 +129,7 @@ func (a *app) muteCommand() *cobra.Command {
 		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
 			"  lockscope mute\n" +
 			"  lockscope unmute zk:/locks/orders stuck-holder",
-		Args: lockAndFinding(true),
+		Args: lockAndFinding(true), ValidArgsFunction: a.completeFinding,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf(r.output, "text", "json"); err != nil {
 				return err
@@ -149,10 +149,11 @@ func (a *app) muteCommand() *cobra.Command {
 
 func (a *app) unmuteCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "unmute LOCK FINDING",
-		Short:   "Have a muted finding call again",
-		Example: "  lockscope unmute zk:/locks/orders stuck-holder",
-		Args:    lockAndFinding(false),
+		Use:   "unmute LOCK FINDING",
+		Short: "Have a muted finding call again",
+		Example: "  lockscope unmute zk:/locks/orders stuck-holder\n" +
+			"  lockscope unmute redis:lock:report no-ttl",
+		Args: lockAndFinding(false), ValidArgsFunction: a.completeMuted,
 		RunE: func(_ *cobra.Command, args []string) error {
 			kept, err := a.withoutMute(args[0], args[1])
 			if err != nil {
