@@ -36,7 +36,7 @@ func TestPicturesAreTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &studio{program: program, recording: "tour.jsonl.gz", quietFor: 250 * time.Millisecond}
+	s := &studio{program: program, recording: "tour.jsonl.gz", quietFor: 750 * time.Millisecond}
 	chosen, err := choose(pictures(), []string{"locks", "chain", "redlock", "plain"}, false)
 	if err != nil {
 		t.Fatal(err)

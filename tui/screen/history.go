@@ -148,9 +148,12 @@ func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exac
 // Fresh reports whether some lock has just changed hands.
 func (h *History) Fresh(now time.Time) bool { return now.Sub(h.newest) < FreshFor }
 
-// FreshGrant reports whether this contender has just got the lock of these grants.
+// FreshGrant reports whether this contender has just got the lock of these grants, after that had not changed hands for a while.
 func FreshGrant(grants []Grant, name inspect.Untrusted, now time.Time) bool {
-	for _, g := range grants {
+	for i, g := range grants {
+		if i > 0 && g.Seen.Sub(grants[i-1].Seen) < quietFor {
+			continue
+		}
 		if g.Name == name && now.Sub(g.Seen) < FreshFor {
 			return true
 		}

@@ -34,3 +34,14 @@ func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 		}
 	}
 }
+
+// Of a lock that always changes hands no grant stands out: that it did so again is no news.
+func TestAGrantStandsOutAfterAQuietTime(t *testing.T) {
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for apart, want := range map[time.Duration]bool{quietFor: true, quietFor - 1: false} {
+		grants := []Grant{{Seen: at.Add(-apart), Name: "a"}, {Seen: at, Name: "b"}}
+		if got := FreshGrant(grants, "b", at); got != want {
+			t.Errorf("%v after the grant before it stands out: %v, want %v", apart, got, want)
+		}
+	}
+}
