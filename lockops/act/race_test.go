@@ -23,10 +23,10 @@ var tries = flag.Int("act.tries", 40, "how often an action races with the holder
 // release of a client: compare and delete, as every library does it.
 var ownRelease = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
 
-// beside runs other at some time during an action, which is another one each time, and returns the action's outcome.
-type beside struct{ usual time.Duration }
+// racePace spreads the moment at which something else happens over the time that an action takes; usual is its mean so far.
+type racePace struct{ usual time.Duration }
 
-func (b *beside) run(other func(), action func() (Result, error)) (Result, error) {
+func (b *racePace) run(other func(), action func() (Result, error)) (Result, error) {
 	var both sync.WaitGroup
 	began, after := time.Now(), rand.N(b.usual+1)
 	both.Go(func() {
@@ -49,7 +49,7 @@ func TestActsInRacesOnRedis(t *testing.T) {
 	audit, _ := openAudit(t)
 	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	ctx := t.Context()
-	pace := beside{}
+	pace := racePace{}
 	// race runs one try: f beside the action; it returns the result of the action.
 	race := func(r Request, f func()) Result {
 		t.Helper()
@@ -126,7 +126,7 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 		audit, _ := openAudit(t)
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
 		t.Cleanup(releaser.Close)
-		ours, pace := 0, beside{}
+		ours, pace := 0, racePace{}
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
 			names := zkQueue(t, holder, dir, 2)

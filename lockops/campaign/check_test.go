@@ -37,7 +37,7 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 	slow[1].At = ms(150)
 	older := held(2, 50, 200, 1, false)
 	older[1].At = ms(150)
-	asleep := Record{Worker: 2, Op: OpStall, Since: ms(40), At: ms(149)}
+	stalled := Record{Worker: 2, Op: OpStall, Since: ms(40), At: ms(149)}
 	awake := Record{Worker: 2, Op: OpStall, Since: ms(60), At: ms(90)}
 	ofAnother := forced
 	ofAnother.Name = "another"
@@ -61,8 +61,8 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		{"an older token whose report stood, and it was forced", [][]Record{held(1, 80, 100, 2, false), {stood, forced}, older}, mutexRule, nil},
 		{"an older token whose report stood", [][]Record{held(1, 80, 100, 2, false), {stood}, older}, mutexRule, []string{"tokens"}},
 		{"an older token of one that was forced", [][]Record{held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
-		{"granted before its process stood still, reported behind", [][]Record{{asleep}, held(1, 80, 300, 2, false), older}, mutexRule, nil},
-		{"an older token, reported behind a stall", [][]Record{{asleep}, held(1, 80, 100, 2, false), older}, mutexRule, nil},
+		{"granted before its process stood still, reported behind", [][]Record{{stalled}, held(1, 80, 300, 2, false), older}, mutexRule, nil},
+		{"an older token, reported behind a stall", [][]Record{{stalled}, held(1, 80, 100, 2, false), older}, mutexRule, nil},
 		{"an older token, reported long after a stall", [][]Record{{awake}, held(1, 80, 85, 2, false), older}, mutexRule, []string{"tokens"}},
 		{"tokens that fall", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 1, false)}, mutexRule, []string{"tokens"}},
 		{"tokens that stay", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 2, false)}, mutexRule, []string{"tokens"}},

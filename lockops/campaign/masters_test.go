@@ -60,16 +60,18 @@ func (m *masters) each(do func(t *testing.T, i int) func()) func(*testing.T, *ra
 	}
 }
 
-func (m *masters) tell(t *testing.T, i int, words ...any) { tell(t, m.servers[i].Addr, words...) }
+func (m *masters) send(t *testing.T, i int, words ...any) {
+	sendCommand(t, m.servers[i].Addr, words...)
+}
 
 // say has some of the masters execute a command, and another one to mend it, if any.
 func (m *masters) say(command, mend []any) func(*testing.T, *rand.Rand) func() {
 	return m.each(func(t *testing.T, i int) func() {
-		m.tell(t, i, command...)
+		m.send(t, i, command...)
 		if mend == nil {
 			return nil
 		}
-		return func() { m.tell(t, i, mend...) }
+		return func() { m.send(t, i, mend...) }
 	})
 }
 
@@ -119,7 +121,7 @@ func (m *masters) heal(t *testing.T) {
 	for i := range m.servers {
 		m.servers[i].Resume(t)
 		m.wires[i].Heal()
-		m.tell(t, i, "CONFIG", "SET", "maxmemory", "0")
-		m.tell(t, i, "REPLICAOF", "NO", "ONE")
+		m.send(t, i, "CONFIG", "SET", "maxmemory", "0")
+		m.send(t, i, "REPLICAOF", "NO", "ONE")
 	}
 }

@@ -36,7 +36,7 @@ func newReplicaTarget(t *testing.T) *target {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tell(t, p.servers[i].Addr, "CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", port)
+		sendCommand(t, p.servers[i].Addr, "CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", port)
 	}
 	p.clients = servertest.StartWire(t, p.servers[0].Addr)
 	p.heal(t)
@@ -62,7 +62,7 @@ func (p *replicated) faults() []fault {
 		}
 	}
 	say := func(words ...any) func(*testing.T, *rand.Rand) func() {
-		return func(t *testing.T, _ *rand.Rand) func() { tell(t, master().Addr, words...); return nil }
+		return func(t *testing.T, _ *rand.Rand) func() { sendCommand(t, master().Addr, words...); return nil }
 	}
 	failover := func(t *testing.T, _ *rand.Rand) func() { p.failover(t); return nil }
 	return []fault{
@@ -76,11 +76,11 @@ func (p *replicated) faults() []fault {
 			}
 			replica().Kill(t)
 			p.down = true
-			return func() { p.revive(t) }
+			return func() { p.restore(t) }
 		}},
 		{name: "the replica begins anew", do: func(t *testing.T, _ *rand.Rand) func() {
 			if role(t, replica().Addr) == "slave" {
-				tell(t, replica().Addr, "REPLICAOF", "NO", "ONE")
+				sendCommand(t, replica().Addr, "REPLICAOF", "NO", "ONE")
 			}
 			return func() { p.attach(t) }
 		}},
@@ -99,7 +99,7 @@ func (p *replicated) faults() []fault {
 
 // role is "master" or "slave", by INFO replication, and empty where it does not answer.
 func role(t *testing.T, addr string) string {
-	return infoField(tell(t, addr, "INFO", "replication"), "role")
+	return infoField(sendCommand(t, addr, "INFO", "replication"), "role")
 }
 
 func infoField(info, name string) string {
@@ -124,7 +124,7 @@ func (p *replicated) failover(t *testing.T) {
 		return // it has no replica now
 	}
 	for t.Context().Err() == nil {
-		info := tell(t, from, "INFO", "replication")
+		info := sendCommand(t, from, "INFO", "replication")
 		if infoField(info, "role") == "slave" && infoField(info, "master_failover_state") == "no-failover" {
 			p.master = 1 - p.master
 			p.clients.Retarget(p.servers[p.master].Addr)
@@ -137,7 +137,7 @@ func (p *replicated) failover(t *testing.T) {
 	}
 }
 
-func (p *replicated) revive(t *testing.T) {
+func (p *replicated) restore(t *testing.T) {
 	if p.down {
 		p.servers[1-p.master].Restart(t)
 		p.down = false
@@ -151,7 +151,7 @@ func (p *replicated) attach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell(t, p.servers[1-p.master].Addr, "REPLICAOF", host, port)
+	sendCommand(t, p.servers[1-p.master].Addr, "REPLICAOF", host, port)
 }
 
 // heal ends all faults and waits until the replica follows.
@@ -161,10 +161,10 @@ func (p *replicated) heal(t *testing.T) {
 		p.links[i].Heal()
 	}
 	p.clients.Heal()
-	p.revive(t)
-	for end := time.Now().Add(progressLimit); infoField(tell(t, p.servers[1-p.master].Addr, "INFO", "replication"), "master_link_status") != "up"; time.Sleep(20 * time.Millisecond) {
+	p.restore(t)
+	for end := time.Now().Add(progressLimit); infoField(sendCommand(t, p.servers[1-p.master].Addr, "INFO", "replication"), "master_link_status") != "up"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the replica does not follow:\n%s", tell(t, p.servers[1-p.master].Addr, "INFO", "replication"))
+			t.Fatalf("the replica does not follow:\n%s", sendCommand(t, p.servers[1-p.master].Addr, "INFO", "replication"))
 		}
 	}
 }

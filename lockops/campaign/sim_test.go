@@ -85,7 +85,7 @@ type sim struct {
 	ensemble *zkserver.Ensemble
 	addrs    []string
 	random   *rand.Rand
-	told     bool // holders hear that their lease is over
+	reports  bool // holders hear that their lease is over
 
 	mu      sync.Mutex
 	counts  simCounts
@@ -101,9 +101,9 @@ type simHold struct {
 }
 
 // simulate runs a schedule; unless told, holders ignore losses and rely on a lock until they release it.
-func simulate(t *testing.T, seed uint64, told bool) simCounts {
+func simulate(t *testing.T, seed uint64, reports bool) simCounts {
 	s := &sim{
-		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), told: told,
+		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), reports: reports,
 		holders: map[string]map[*simHold]bool{}, forced: map[string]bool{}, tokens: map[string]uint64{},
 	}
 	var listeners []net.Listener
@@ -258,7 +258,7 @@ func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who strin
 	s.granted(name, h)
 	for d := random.IntN(20); d >= 0; d-- {
 		over := hold.Context().Done()
-		if !s.told {
+		if !s.reports {
 			over = nil
 		}
 		timer := time.NewTimer(time.Duration(random.Int64N(int64(simTick))))
@@ -284,10 +284,10 @@ func (s *sim) granted(name string, h *simHold) {
 		s.holders[name] = map[*simHold]bool{}
 	}
 	for other := range s.holders[name] {
-		relies := !s.told || other.hold.Context().Err() == nil
+		relies := !s.reports || other.hold.Context().Err() == nil
 		if relies && !(h.shared && other.shared) && name != simForced {
 			s.counts.overlaps++
-			if s.told {
+			if s.reports {
 				deadline, _ := other.hold.Deadline()
 				s.t.Errorf("%s was granted to %s (shared %v, %s) while %s (shared %v, %s) holds it, for another %v", name, h.who, h.shared, h.hold.Name(),
 					other.who, other.shared, other.hold.Name(), time.Until(deadline))

@@ -181,8 +181,8 @@ func direction(r *rand.Rand) []servertest.Direction {
 	return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
 }
 
-// tell sends a command to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
-func tell(t *testing.T, addr string, words ...any) string {
+// sendCommand sends a command to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
+func sendCommand(t *testing.T, addr string, words ...any) string {
 	c := dialAdmin(addr)
 	defer c.Close()
 	answer, err := c.Do(t.Context(), words...).Text()
@@ -201,8 +201,8 @@ func dialAdmin(addr string) *redis.Client {
 // is left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of all loading. Scripts
 // would then find half of the data, and the rest of the file would bring back what they found missing.
 func reload(t *testing.T, addr string) {
-	if strings.Contains(tell(t, addr, "INFO", "persistence"), "\nloading:0\r") {
-		tell(t, addr, "DEBUG", "RELOAD")
+	if strings.Contains(sendCommand(t, addr, "INFO", "persistence"), "\nloading:0\r") {
+		sendCommand(t, addr, "DEBUG", "RELOAD")
 	}
 }
 
