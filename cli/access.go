@@ -16,7 +16,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// access is what an account can see and do on one backend, and the rights that it needs for all of it.
+// access lists the reads and actions open to an account on one backend, and the rights that it needs for all of them.
 type access struct {
 	Backend string
 	User    string
@@ -41,7 +41,7 @@ type answer struct {
 	Reason string
 }
 
-// seenAspects are what viewing consists of.
+// seenAspects are the parts of viewing.
 var seenAspects = []inspect.Aspect{
 	inspect.AspectLocks, inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectExpiry, inspect.AspectWatches,
 	inspect.AspectSessions, inspect.AspectOwner, inspect.AspectServer, inspect.AspectChanges,

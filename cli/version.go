@@ -16,7 +16,7 @@ func versionText() string {
 	return fmt.Sprintf("%s (%s%s %s/%s)", Version, built(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// built is what the go command noted of the source: "commit abc, 2026-01-02T03:04:05Z, "; empty where it was built outside a
+// built repeats the go command's note of the source: "commit abc, 2026-01-02T03:04:05Z, "; empty where it was built outside a
 // repository.
 func built(info *debug.BuildInfo) string {
 	if info == nil {

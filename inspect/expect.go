@@ -7,7 +7,7 @@ import (
 	"lockscope/internal/text"
 )
 
-// Expectation is what an operator says of some locks, which nothing on the servers tells.
+// Expectation is an operator's knowledge of some locks, which nothing on the servers shows.
 type Expectation struct {
 	// Match is a pattern of locks' ids, BACKEND:PATH, as SCAN's: * is any text, ? any byte, [a-z] one of them.
 	Match string

@@ -378,7 +378,7 @@ func (t *table) differing(before *table, own func(page), put func(*Lock), gone f
 	}
 }
 
-// Since is what an Observer has to be told, source by source, for its snapshot to go from before to s: whole backends with
+// Since returns the updates, source by source, that take an Observer's snapshot from before to s: whole backends with
 // their sessions, and the locks that differ as their sources reported them. before may be nil. Of the watch tables, which are not
 // kept, there is what they confirmed; what they lacked is not told again.
 func (s *Snapshot) Since(before *Snapshot) []Update {

@@ -20,7 +20,7 @@ type help struct {
 	text             widget.Scroller
 	// rows lines of all were in sight when it was last drawn.
 	rows, all int
-	// field is what is searched; typing: keys go there.
+	// field holds the searched text; typing: keys go there.
 	field  widget.Field
 	typing bool
 }

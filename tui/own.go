@@ -12,7 +12,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// ownKey is how a key is written that is to stand for another.
+// ownKey matches the spelling of a key that may stand for another.
 var ownKey = regexp.MustCompile(`^((ctrl|alt|shift)\+)*([!-~]|f[0-9]{1,2}|space|tab|up|down|left|right|home|end|pgup|pgdown|insert|delete|backspace)$`)
 
 // CheckLook finds what cannot be used of a configuration's filters, by name, and keys, by the key that is pressed.

@@ -55,7 +55,7 @@ func (m *Model) tourOn() {
 	m.turnScene(0)
 }
 
-// tourWords are whether the scenes go on by themselves, and the key for the other; empty without scenes.
+// tourWords tell a playing demo from a stopped one, with the key for the other; empty without scenes.
 func (m *Model) tourWords() string {
 	switch {
 	case len(m.tour.scenes) == 0:

@@ -32,7 +32,7 @@ type Held struct {
 	Usual time.Duration
 
 	once   bool // by a one-shot command, which does not watch
-	learnt bool // Usual is what was seen; else it is configured
+	learnt bool // from history; else it is configured
 }
 
 // overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is longer than that.

@@ -10,7 +10,7 @@ import (
 type Explanation struct {
 	Rule     string
 	Severity inspect.Severity
-	// Means is what a finding of it says, Evidence the keys of its evidence, Do what to do.
+	// Means words its findings, Evidence lists their keys, Do advises.
 	Means, Evidence, Do string
 	// RestsOn are the aspects without which it may be wrong.
 	RestsOn []inspect.Aspect

@@ -38,7 +38,7 @@ func Save(w io.Writer, updates iter.Seq2[time.Time, inspect.Update]) error {
 	return nil
 }
 
-// Updates are what an Observer has to be told to see a past again, moment by moment.
+// Updates let an Observer see a past again, moment by moment.
 func Updates(p *inspect.Past) iter.Seq2[time.Time, inspect.Update] {
 	return func(yield func(time.Time, inspect.Update) bool) {
 		var before *inspect.Snapshot

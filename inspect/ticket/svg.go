@@ -151,7 +151,7 @@ func (t Ticket) drawBox(p *picture, c *inspect.Contender, y int) {
 	}
 }
 
-// since is how long ago an instant was, and its time of day in UTC.
+// since words an instant as its age and its time of day in UTC.
 func (t Ticket) since(at time.Time) string {
 	if at.IsZero() {
 		return "since unknown"

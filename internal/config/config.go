@@ -31,11 +31,11 @@ type Config struct {
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
-	// Expect is what is known of some locks, whatever the profile; the profile's own comes first.
+	// Expect holds for all profiles; the profile's own comes first.
 	Expect []Expectation `yaml:"expect"`
 }
 
-// Expectation is what is known of the locks whose id, BACKEND:PATH, matches a pattern as SCAN's.
+// Expectation says kind and usual hold of the locks whose id, BACKEND:PATH, matches a pattern as SCAN's.
 type Expectation struct {
 	Match string `yaml:"match"`
 	// Hold is for how long they are usually held at most; 0: not said.
@@ -80,7 +80,7 @@ type Profile struct {
 	Environment string `yaml:"environment"`
 	// Account is for those Redis servers that have none of their own.
 	Account `yaml:",inline"`
-	// Expect is what is known of some of its locks; of several that match one, the first counts.
+	// Expect is for its own locks; of several that match one, the first counts.
 	Expect []Expectation `yaml:"expect"`
 }
 

@@ -37,7 +37,7 @@ type arranger struct {
 	// meanwhile are the locks that changed since what is being made was begun, as of arrangedAt.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
-	// settledAt is when rows last moved to other places.
+	// settledAt dates the last move of rows to other places.
 	settledAt time.Time
 }
 

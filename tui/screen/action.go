@@ -152,7 +152,7 @@ func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 	return shown
 }
 
-// HintLine is what Hints offers in a line.
+// HintLine joins the hints to one line.
 func HintLine(t *theme.Theme, actions []Action, room int) widget.Line {
 	var l widget.Line
 	for _, h := range Hints(t, actions, room) {

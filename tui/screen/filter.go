@@ -99,7 +99,7 @@ func contains(word string) func(string) bool {
 	return func(text string) bool { return strings.Contains(strings.ToLower(text), word) }
 }
 
-// pattern is whether a regular expression matches, in upper or lower case.
+// pattern matches a regular expression, whatever the case.
 func pattern(text string) (func(string) bool, error) {
 	if text == "" {
 		return nil, errors.New("~: give a regular expression, such as ~^orders-[0-9]+")

@@ -16,7 +16,7 @@ type Column struct {
 	From int
 }
 
-// sortMark is what a title needs beside its word where the table is sorted by it.
+// sortMark is the room, in cells, of the arrow beside the title that the table is sorted by.
 const sortMark = 2
 
 // Fit takes no more room than the cells need, if that is known (not 0).
