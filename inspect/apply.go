@@ -105,7 +105,7 @@ func (o *Observer) apply(u sourceUpdate) {
 		o.put(o.backend(u.source, l.ID.Backend), l, now)
 	}
 	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
-		o.watch(o.reported[u.source], now) // after the locks of the first pass, which were there before
+		o.endFirstPass(o.reported[u.source], now) // after the locks of the first pass, which were there before
 	}
 	for _, id := range u.Gone {
 		o.drop(o.backend(u.source, id.Backend), id, now)
@@ -155,12 +155,12 @@ func (o *Observer) moveGrants(p *backendState, by time.Duration) {
 	}
 }
 
-// watch notes that all of a backend was looked at once.
-func (o *Observer) watch(p *backendState, now time.Time) {
-	if p.watched {
+// endFirstPass notes that all of a backend was looked at once.
+func (o *Observer) endFirstPass(p *backendState, now time.Time) {
+	if p.firstPassDone {
 		return
 	}
-	p.watched, p.since, p.quiet = true, now, &History{Since: now}
+	p.firstPassDone, p.since, p.quiet = true, now, &History{Since: now}
 	o.diagnoseAll(p, now)
 }
 
@@ -188,7 +188,7 @@ func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blin
 }
 
 func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.Time) view {
-	v := view{at: now, blindFrom: blindFrom, first: !p.watched}
+	v := view{at: now, blindFrom: blindFrom, first: !p.firstPassDone}
 	if was != nil {
 		v.forced = func(name Untrusted) bool { return o.wasForced(id, name, now) }
 		v.sessionEnded = func(c *Contender) bool {
@@ -212,7 +212,7 @@ func (o *Observer) put(p *backendState, read *Lock, now time.Time) {
 	switch {
 	case was != nil:
 		carry(was, l, offset, blind)
-	case before == nil && p.watched && !blind:
+	case before == nil && p.firstPassDone && !blind:
 		appeared(l, offset)
 	}
 	seen(l, now)

@@ -20,8 +20,8 @@ type backendState struct {
 	offset time.Duration
 	// quiet is the history of a lock in which nothing happened since.
 	quiet *History
-	// watched: everything was looked at once, so that what comes now is new.
-	watched bool
+	// firstPassDone: everything was looked at once, so that what comes now is new.
+	firstPassDone bool
 	// sessions as last reported, former the time before.
 	sessions, former map[int64]Session
 	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt

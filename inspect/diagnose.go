@@ -178,7 +178,7 @@ func expires(l *Lock) bool {
 func (o *Observer) finish(now time.Time) {
 	o.setCycles(findCycles(o.locks.all()), now)
 	for _, p := range o.backends {
-		if p.once() || !p.watched {
+		if p.once() || !p.firstPassDone {
 			o.diagnoseAll(p, now)
 		}
 	}

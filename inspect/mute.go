@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Mute is an operator's word that a finding is known: until its end it is reported as muted, and calls nobody.
+// Mute is an operator's word that a finding is known: until its end it is reported as muted, and is no lock's worst one.
 type Mute struct {
 	// Lock that the finding stands on; with an empty Path it stands on the backend.
 	Lock ID

@@ -109,16 +109,16 @@ func (o *Observer) Run(ctx context.Context) error {
 		done <- g.Wait()
 		close(updates)
 	}()
-	o.join(updates)
+	o.loop(updates)
 	if err := <-done; err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
 	return nil
 }
 
-// join applies updates until the channel is closed and publishes: at once after a quiet time, then at most once
+// loop applies updates until the channel is closed and publishes: at once after a quiet time, then at most once
 // every publishEvery.
-func (o *Observer) join(updates <-chan sourceUpdate) {
+func (o *Observer) loop(updates <-chan sourceUpdate) {
 	publish := time.NewTimer(0)
 	<-publish.C
 	defer publish.Stop()

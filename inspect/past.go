@@ -216,9 +216,9 @@ func (p *Past) To() time.Time {
 	return p.last.TakenAt
 }
 
-// At is everything as it was at a moment; nil where nothing is known of that. about counts the locks of which another version,
+// At is everything as it was at a moment; nil where nothing is known of that. inexact counts the locks of which another version,
 // from a little later, stands for one that is not kept any more.
-func (p *Past) At(t time.Time) (s *Snapshot, about int) {
+func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 	if p.last == nil || t.Before(p.first) {
 		return nil, 0
 	}
@@ -234,7 +234,7 @@ func (p *Past) At(t time.Time) (s *Snapshot, about int) {
 		}
 		v := e.versions[i]
 		if v.merged {
-			about++
+			inexact++
 		}
 		if v.lock == nil {
 			at.locks.remove(id)
@@ -246,7 +246,7 @@ func (p *Past) At(t time.Time) (s *Snapshot, about int) {
 		state := &p.states[i]
 		at.Backends, at.reported, at.sessions, at.cycles = state.backends, state.reported, state.sessions, state.cycles
 	}
-	return &at, about
+	return &at, inexact
 }
 
 // Moments are the instants at which something changed, in steps: the first one that is known of and then each at which a

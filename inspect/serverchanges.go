@@ -93,7 +93,7 @@ func (p *backendState) wentBlind(i Interval, at time.Time) []Event {
 	if i.From.Before(p.blindReported) {
 		i.From = p.blindReported
 	}
-	if p.state == nil || !p.watched || !i.To.After(i.From) {
+	if p.state == nil || !p.firstPassDone || !i.To.After(i.From) {
 		return nil
 	}
 	p.blindReported = i.To

@@ -26,7 +26,7 @@ type spread struct {
 
 // spreadNow returns the spread once all locks were looked at; nothing is counted before.
 func (p *backendState) spreadNow() Spread {
-	if s := &p.spread; p.watched || p.once() {
+	if s := &p.spread; p.firstPassDone || p.once() {
 		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on)}
 	}
 	return Spread{}

@@ -17,7 +17,7 @@ type armedMsg struct {
 
 // ReadOnly is the reason why no lock may be taken by hand; empty when one may be.
 func (w *world) ReadOnly() string {
-	if w.cut == nil && w.options.Lab != nil && (w.options.Arm == nil || w.armed) {
+	if w.pastEvents == nil && w.options.Lab != nil && (w.options.Arm == nil || w.armed) {
 		return ""
 	}
 	return w.whyReadOnly()
@@ -25,7 +25,7 @@ func (w *world) ReadOnly() string {
 
 // MayAct is the reason why nothing may be done to locks of others; empty when it may be.
 func (w *world) MayAct() string {
-	if w.cut == nil && w.options.Release != nil && w.options.ReadOnly == "" && (w.options.Arm == nil || w.armed) {
+	if w.pastEvents == nil && w.options.Release != nil && w.options.ReadOnly == "" && (w.options.Arm == nil || w.armed) {
 		return ""
 	}
 	return w.whyReadOnly()
@@ -33,7 +33,7 @@ func (w *world) MayAct() string {
 
 func (w *world) whyReadOnly() string {
 	switch {
-	case w.cut != nil:
+	case w.pastEvents != nil:
 		return "this is the past: backspace goes to now"
 	case w.options.ReadOnly != "":
 		return w.options.ReadOnly

@@ -12,8 +12,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// unseenKept bounds the events kept while the screen is paused.
-const unseenKept = 10_000
+// heldBackMost bounds the events kept while the screen is paused.
+const heldBackMost = 10_000
 
 // snapshotArrivedMsg is the feed's next snapshot, or why there is none.
 type snapshotArrivedMsg struct {
@@ -46,13 +46,13 @@ func (m *Model) receive(msg snapshotArrivedMsg) tea.Cmd {
 	case m.inPast():
 		m.past.Add(msg.snapshot)
 		m.addEvents(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped, m.present(), msg.snapshot)
-		m.waiting, m.cut = msg.snapshot, m.events.Until(m.playhead.at)
+		m.waiting, m.pastEvents = msg.snapshot, m.events.Until(m.playhead.at)
 	case m.paused:
 		m.past.Add(msg.snapshot)
 		m.waiting, m.missed = msg.snapshot, true
-		m.unseen = append(m.unseen, ownEvents(msg.snapshot.Events)...)
-		over := max(0, len(m.unseen)-unseenKept)
-		m.unseen = m.unseen[over:]
+		m.heldBack = append(m.heldBack, ownEvents(msg.snapshot.Events)...)
+		over := max(0, len(m.heldBack)-heldBackMost)
+		m.heldBack = m.heldBack[over:]
 		m.skipped += msg.snapshot.Dropped + over
 	default:
 		m.past.Add(msg.snapshot)

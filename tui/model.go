@@ -27,11 +27,11 @@ type Model struct {
 	// backStack is the way back, the screen in front last.
 	backStack []screen.Place
 
-	waiting *inspect.Snapshot // the newest, kept back while paused
-	unseen  []inspect.Event   // those that came while paused
-	skipped int               // events before those that were too many to keep
-	forgot  int               // missed events up to the last pruning of the history
-	missed  bool              // snapshots were left out, so that their lists of changes say nothing
+	waiting  *inspect.Snapshot // the newest, kept back while paused
+	heldBack []inspect.Event   // those that came while paused
+	skipped  int               // events before those that were too many to keep
+	forgot   int               // missed events up to the last pruning of the history
+	missed   bool              // snapshots were left out, so that their lists of changes say nothing
 	// changes of snapshots, and of which of them each screen has heard.
 	changes changes
 	heard   map[screen.Name]int
@@ -403,9 +403,9 @@ func (m *Model) pause() tea.Cmd {
 	if m.waiting == nil {
 		return nil
 	}
-	m.addEvents(m.unseen, m.skipped, m.snapshot, m.waiting)
+	m.addEvents(m.heldBack, m.skipped, m.snapshot, m.waiting)
 	cmd := m.show(m.waiting)
-	m.waiting, m.unseen, m.skipped = nil, nil, 0
+	m.waiting, m.heldBack, m.skipped = nil, nil, 0
 	return cmd
 }
 

@@ -16,11 +16,11 @@ import (
 
 // playhead is the moment of the kept past that is drawn, in place of the present.
 type playhead struct {
-	at    time.Time // zero: the present
-	plays bool
-	speed int       // power of two by which time is played faster than it was
-	moved time.Time // by the clock, when it last moved
-	about int       // locks of which a later version stands for one that is not kept
+	at      time.Time // zero: the present
+	plays   bool
+	speed   int       // power of two by which time is played faster than it was
+	moved   time.Time // by the clock, when it last moved
+	inexact int       // locks of which a later version stands for one that is not kept
 }
 
 // The slowest and the fastest playing, as powers of two: a quarter, and 64 times as fast as it was.
@@ -90,18 +90,18 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 		to = m.past.From()
 		m.Flash("nothing is kept before " + to.Format(time.TimeOnly))
 	}
-	s, about := m.past.At(to)
+	s, inexact := m.past.At(to)
 	if s == nil {
 		return nil
 	}
 	if !m.inPast() {
 		m.waiting, m.paused = m.present(), true
-		m.addEvents(m.unseen, m.skipped, m.snapshot, m.waiting)
-		m.unseen, m.skipped = nil, 0
+		m.addEvents(m.heldBack, m.skipped, m.snapshot, m.waiting)
+		m.heldBack, m.skipped = nil, 0
 	}
-	m.playhead.at, m.playhead.about, m.playhead.moved, m.now = to, about, m.options.now(), to
+	m.playhead.at, m.playhead.inexact, m.playhead.moved, m.now = to, inexact, m.options.now(), to
 	m.snapshot, m.missed = s, true
-	m.cut = m.events.Until(to)
+	m.pastEvents = m.events.Until(to)
 	m.changes.add(nil, true)
 	return m.front().Update(m.news())
 }
@@ -112,7 +112,7 @@ func (m *Model) toPresent() tea.Cmd {
 		return nil
 	}
 	m.playhead = playhead{speed: m.playhead.speed}
-	m.cut = nil
+	m.pastEvents = nil
 	m.paused, m.now = false, m.options.now()
 	m.snapshot, m.waiting, m.missed = m.present(), nil, true
 	return m.show(m.snapshot)
@@ -161,8 +161,8 @@ func (m *Model) pastLine() []string {
 		Add(t.Strong, " "+describe.Seconds(now.Sub(p.at))+" ago, "+doing+"  ").
 		Add(t.Muted, m.past.From().Format(time.TimeOnly)+" ")
 	right := widget.Line{{" now  ", t.Muted}, {space, t.Key}, {", [ ] 5s, { } 1m, backspace now ", t.Muted}}
-	if p.about > 0 {
-		right = append(widget.Line{{fmt.Sprintf(" now  %s of %s about ", t.Glyphs.Warning, describe.Count(p.about, "lock")), t.Warning}}, right[1:]...)
+	if p.inexact > 0 {
+		right = append(widget.Line{{fmt.Sprintf(" now  %s of %s about ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")), t.Warning}}, right[1:]...)
 	}
 	bar := ""
 	if room := m.width - left.Width() - right.Width(); room >= 8 {

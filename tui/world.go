@@ -27,8 +27,8 @@ type world struct {
 	paused  bool
 	history *screen.History
 	events  screen.EventLog
-	// cut are the events up to the moment that is drawn; nil at the present.
-	cut *screen.EventLog
+	// pastEvents are those up to the moment of the past that is drawn; nil at the present.
+	pastEvents *screen.EventLog
 	// feedError has ended the feed; nil while snapshots may come.
 	feedError error
 
@@ -41,7 +41,7 @@ type world struct {
 	// losses are the locks that we held and lost, until that is acknowledged.
 	losses  []screen.Loss
 	inFront screen.Name // the screen that is shown
-	// opener is the screen from which the one in front was opened; empty after going back.
+	// openedFrom is the screen from which the one in front was opened; empty after going back.
 	openedFrom screen.Name
 	number     int // the last that Number gave
 	armed      bool
@@ -71,15 +71,15 @@ func (w *world) Opener() screen.Name         { return w.openedFrom }
 func (w *world) Life() context.Context       { return w.ctx }
 
 func (w *world) Log() *screen.EventLog {
-	if w.cut != nil {
-		return w.cut
+	if w.pastEvents != nil {
+		return w.pastEvents
 	}
 	return &w.events
 }
 
 func (w *world) Grants(id inspect.ID) []screen.Grant {
 	list := w.history.Of(id)
-	if w.cut == nil {
+	if w.pastEvents == nil {
 		return list
 	}
 	n := 0

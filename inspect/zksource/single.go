@@ -28,7 +28,7 @@ func (r *run) noteSeen(c *dir) {
 		return
 	}
 	c.seen = true
-	in.unseen--
+	in.unread--
 	if c.phase == leaf {
 		if in.leaves == nil {
 			in.leaves = map[string]bool{}
@@ -45,7 +45,7 @@ func (r *run) unnote(c *dir) {
 		return
 	}
 	if !c.seen {
-		in.unseen--
+		in.unread--
 	}
 	delete(in.leaves, path.Base(c.path))
 	if in.lone == c {
@@ -56,7 +56,7 @@ func (r *run) unnote(c *dir) {
 // findSingles finds the children of a directory that are locks by themselves, once all were looked at that are: which answers
 // first depends on how the reads were sent.
 func (r *run) findSingles(d *dir) {
-	if d.unseen > 0 || len(d.waiting) > 0 || d.gone {
+	if d.unread > 0 || len(d.waiting) > 0 || d.gone {
 		return
 	}
 	everyOne, persistent := recipe.Singles(d.path)
@@ -156,7 +156,7 @@ func (r *run) free(in, c *dir) {
 // comesBack has a lone node that was gone looked at again.
 func (r *run) comesBack(in, c *dir) {
 	in.freed = nil
-	in.unseen++
+	in.unread++
 	c.seen, c.phase = false, unasked
 	r.push(&r.queue.urgent, job{kind: jobStat, dir: c})
 }

@@ -63,7 +63,7 @@ type dir struct {
 	single bool
 	alone  bool
 	seen   bool            // its Stat was read, once
-	unseen int             // children of which it was not
+	unread int             // children of which it was not
 	leaves map[string]bool // children that are ephemeral and no contenders
 	lone   *dir            // the child that is alone, and so a lock
 	freed  *dir            // the one that there was

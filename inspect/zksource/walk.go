@@ -40,7 +40,7 @@ func (r *run) child(d *dir, name string) {
 	}
 	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
 	r.dirs[p] = c
-	d.unseen++
+	d.unread++
 	r.push(&r.queue.walk, job{kind: r.firstLook(), dir: c})
 }
 
@@ -286,7 +286,7 @@ func (r *run) listed(d *dir, res result) {
 		r.judgeWithout(d)
 		return
 	}
-	live := d.answers
+	answers := d.answers
 	d.answers, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
 	for _, name := range removed {
@@ -294,7 +294,7 @@ func (r *run) listed(d *dir, res result) {
 	}
 	d.lost, d.gained = d.lost || len(removed) > 0, d.gained || len(added) > 0
 	list := &r.queue.reads
-	if live || r.inFocus(d) {
+	if answers || r.inFocus(d) {
 		list = &r.queue.urgent
 	}
 	// For the clock: children that are new in a list which was asked for as soon as the watch fired were made a moment

@@ -95,12 +95,12 @@ func (d *Dialog) Start() tea.Cmd {
 	case len(d.prompts) > 0:
 		d.phase = asking
 	default:
-		return d.ask()
+		return d.askPreview()
 	}
 	return nil
 }
 
-func (d *Dialog) ask() tea.Cmd {
+func (d *Dialog) askPreview() tea.Cmd {
 	d.phase = previewing
 	releaser, request, generation, known := d.releaser, d.request, d.generation, d.Snapshot()
 	return d.Command(previewLimit, func(ctx context.Context) tea.Msg {
