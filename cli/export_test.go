@@ -87,7 +87,7 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 		`lockscope_backend_state{backend="redis",service="redis",state="connected"} 1`,
 		`lockscope_backend_state{backend="gone",service="redis",state="down"} 1`,
 		`lockscope_locks{backend="redis",kind="mutex",state="held"} 1`,
-		`lockscope_findings{backend="redis",rule="no-ttl",severity="warning"} 1`,
+		`lockscope_findings{backend="redis",muted="false",rule="no-ttl",severity="warning"} 1`,
 		`lockscope_lock_finding{lock="redis:lock:kept",rule="no-ttl",severity="warning"} 1`,
 		`lockscope_queue_length_count{backend="redis"} 1`,
 		`lockscope_grants_total{backend="redis"} 0`, "lockscope_build_info{", "go_goroutines ",

@@ -31,13 +31,13 @@ var (
 	undatedHolds = describe("gauge", "holds_undated", "Holds whose beginning is unknown.", "backend")
 	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait whose beginning is known. None while nobody waits.", "backend")
 	queueLength  = describe("histogram", "queue_length", "Waiters of each lock now; locks whose waiters are unknown are left out.", "backend")
-	findings     = describe("gauge", "findings", "Findings by rule and severity, of locks and of the backend.", "backend", "rule", "severity")
+	findings     = describe("gauge", "findings", "Findings by rule and severity, of locks and of the backend; muted: an operator knows of them.", "backend", "rule", "severity", "muted")
 
 	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. On a polled or hot lock some may be missed.", "backend")
 	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds by how: released, expired, lost, forced, or ended (how is unknown).", "backend", "how")
 	eventsDropped = describe("counter", "events_dropped_total", "Events that came faster than they could be counted; the two counters before lack them.")
 
-	lockFinding   = describe("gauge", "lock_finding", "1 for each finding from warning on of a lock, for the worst locks only.", "lock", "rule", "severity")
+	lockFinding   = describe("gauge", "lock_finding", "1 for each finding from warning on of a lock that is not muted, for the worst locks only.", "lock", "rule", "severity")
 	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
 	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding.", "lock")
 	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with a finding from warning on that have no series of their own.")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -155,7 +156,7 @@ var queueBuckets = []float64{0, 1, 2, 5, 10, 20, 50, 100, 1000}
 // tally of the locks of one backend.
 type tally struct {
 	states             map[[2]string]int
-	findings           map[[2]string]int
+	findings           map[[3]string]int
 	unknown            map[string]int
 	buckets            map[float64]uint64
 	queues             uint64
@@ -168,7 +169,7 @@ type tally struct {
 func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 	tallies := make(map[string]*tally)
 	for _, b := range s.Backends {
-		t := &tally{states: map[[2]string]int{}, findings: map[[2]string]int{}, unknown: map[string]int{}, buckets: map[float64]uint64{}}
+		t := &tally{states: map[[2]string]int{}, findings: map[[3]string]int{}, unknown: map[string]int{}, buckets: map[float64]uint64{}}
 		for _, le := range queueBuckets {
 			t.buckets[le] = 0
 		}
@@ -202,18 +203,20 @@ func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 	}
 }
 
-// severity is the rank of a lock's worst finding; -1 without any.
+// severity is the rank of a lock's worst finding that nobody muted; -1 without any.
 func severity(l *inspect.Lock) int {
 	worst := -1
 	for i := range l.Findings {
-		worst = max(worst, l.Findings[i].Severity.Rank())
+		if l.Findings[i].Muted == nil {
+			worst = max(worst, l.Findings[i].Severity.Rank())
+		}
 	}
 	return worst
 }
 
 func (t *tally) addFindings(list []inspect.Finding) {
 	for i := range list {
-		t.findings[[2]string{list[i].Rule, string(list[i].Severity)}]++
+		t.findings[[3]string{list[i].Rule, string(list[i].Severity), strconv.FormatBool(list[i].Muted != nil)}]++
 	}
 }
 
@@ -260,7 +263,7 @@ func (o samples) tally(backend string, t *tally) {
 		o.gauge(locks, float64(n), backend, key[0], key[1])
 	}
 	for key, n := range t.findings {
-		o.gauge(findings, float64(n), backend, key[0], key[1])
+		o.gauge(findings, float64(n), backend, key[0], key[1], key[2])
 	}
 	for aspect, n := range t.unknown {
 		o.gauge(locksUnknown, float64(n), backend, aspect)
@@ -279,7 +282,7 @@ func (o samples) lock(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	name := label(l.ID.String())
 	done := make(map[string]bool)
 	for i := range l.Findings {
-		if f := &l.Findings[i]; f.Severity.Rank() >= inspect.Warning.Rank() && !done[f.Rule] {
+		if f := &l.Findings[i]; f.Muted == nil && f.Severity.Rank() >= inspect.Warning.Rank() && !done[f.Rule] {
 			done[f.Rule] = true
 			o.gauge(lockFinding, 1, name, f.Rule, string(f.Severity))
 		}

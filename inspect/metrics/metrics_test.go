@@ -1,0 +1,44 @@
+package metrics
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"lockscope/inspect"
+)
+
+// A muted finding is counted apart, and gives its lock no series of its own: nothing pages because of it.
+func TestAMutedFindingIsCountedApart(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	id := inspect.ID{Backend: "redis", Path: "lock:a"}
+	for _, muted := range []*inspect.Muted{nil, {Until: now.Add(time.Hour)}} {
+		l := &inspect.Lock{ID: id, State: inspect.StateHeld, Findings: []inspect.Finding{{Rule: "no-ttl", Severity: inspect.Warning, Muted: muted}}}
+		b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
+		c := New(func() time.Time { return now }, 10)
+		c.Observe(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l}))
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(c)
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		label, series := "", 0
+		for _, f := range families {
+			switch f.GetName() {
+			case "lockscope_findings":
+				for _, l := range f.Metric[0].Label {
+					if l.GetName() == "muted" {
+						label = l.GetValue()
+					}
+				}
+			case "lockscope_lock_finding":
+				series = len(f.Metric)
+			}
+		}
+		if want := muted == nil; label != map[bool]string{true: "false", false: "true"}[want] || (series == 1) != want {
+			t.Errorf("muted %v: label %q, %d series", muted != nil, label, series)
+		}
+	}
+}
