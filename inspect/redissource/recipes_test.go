@@ -207,10 +207,10 @@ func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, nam
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v (run with -update to write it)", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", path, diff)
 	}
 }
 

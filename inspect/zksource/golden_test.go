@@ -148,7 +148,7 @@ func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
 	// A client may take a moment to set its watch.
 	for deadline := time.Now().Add(sourcetest.Limit); got != string(want); got = observed(t, zks, path) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s reads otherwise; got %s", file, got)
+			t.Fatalf("%s reads otherwise (run with -update to accept); got %s", file, got)
 		}
 	}
 }

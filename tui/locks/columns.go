@@ -20,7 +20,7 @@ type column struct {
 	cell  func(cell) widget.Line
 	// time is a running time that the cell shows in tenths of a second where it is short; nil for none.
 	time func(cell) (time.Duration, bool)
-	// order names the sorting by the column, which compares the keys. descends: the largest comes first.
+	// order names the sorting by the column, which compares the keys; every column has one. descends: the largest comes first.
 	order    string
 	descends bool
 	key      func(*inspect.Lock) key
