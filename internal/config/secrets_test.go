@@ -147,13 +147,13 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
 	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:secret")
 	runs := filepath.Join(t.TempDir(), "runs")
-	p, err := profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c ^LOCKSCOPE_ || true"]}}`, runs))
+	p, err := profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c secret || true"]}}`, runs))
 	if err != nil {
 		t.Fatal(err)
 	}
 	targets, err := secretsOf(t, p, none)
 	if err != nil || targets[1].Secrets.Login.Password != "0" {
-		t.Errorf("%v: %s variables of ours in its environment, want 0", err, string(targets[1].Secrets.Login.Password))
+		t.Errorf("%v: %s secrets of ours in its environment, want 0", err, string(targets[1].Secrets.Login.Password))
 	}
 	if text, err := os.ReadFile(runs); err != nil || string(text) != "x\n" {
 		t.Errorf("it was run %d times, want once (%v)", strings.Count(string(text), "x"), err)
