@@ -23,7 +23,7 @@ func TestCellsOfLocks(t *testing.T) {
 	for _, c := range lockColumns(true) {
 		got[c.head] = c.cell(s, unfair)
 	}
-	for head, want := range map[string]string{"LOCK": "zk:/l", "STATE": "contended", "HOLDER": "2 of 3 permits", "WAIT": "2", "LONGEST": "1m00s", "VOTES": "", "SESSION": ""} {
+	for head, want := range map[string]string{"LOCK": "zk:/l", "STATE": "contended", "HOLDER": "2 of 3 permits", "QUEUE": "2", "WAIT": "1m00s", "VOTES": "", "SESSION": ""} {
 		if got[head] != want {
 			t.Errorf("%s is %q, want %q", head, got[head], want)
 		}

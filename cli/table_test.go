@@ -40,7 +40,7 @@ func TestTableFitsItsWidth(t *testing.T) {
 		last = n
 	}
 	narrow, _, _ := strings.Cut(tab.render(72), "\n")
-	if !strings.Contains(narrow, "HOLDER") || !strings.Contains(narrow, "WAIT") || strings.Contains(narrow, "SURE") {
+	if !strings.Contains(narrow, "HOLDER") || !strings.Contains(narrow, "QUEUE") || strings.Contains(narrow, "SURE") {
 		t.Errorf("the wrong columns are left on a narrow terminal: %s", narrow)
 	}
 }
