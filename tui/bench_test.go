@@ -145,10 +145,10 @@ func BenchmarkOneChangeAmong100000(b *testing.B) {
 	}
 }
 
-// BenchmarkBytesPerTick reports the bytes that a tick of 30 times to live sends to a terminal of 120x40.
+// BenchmarkBytesPerTick reports the bytes that a tick of 30 times to live, and of the chain of one of them, sends to a terminal.
 func BenchmarkBytesPerTick(b *testing.B) {
 	clock := newFakeClock()
-	p := start(b, Options{Now: clock.read}, 120, 40)
+	p := start(b, Options{Now: clock.read}, 120, 70) // the list has 30 rows, and the chain stands below it
 	p.show(countdown(30))
 	p.wait("job-00", "job-29")
 	p.quiet()

@@ -21,13 +21,19 @@ func (m *Model) small() bool {
 	if m.width < minWidth || m.height < minHeight {
 		return true
 	}
-	return m.compact() && (m.inFront == screen.Lab || m.HasDialog() && !shrinks(m.top()))
+	return m.escapable()
+}
+
+// escapable reports whether something is in front that a compact window has no room for, and that esc closes.
+func (m *Model) escapable() bool {
+	return m.width >= minWidth && m.height >= minHeight && m.compact() &&
+		(m.inFront == screen.Lab || m.HasDialog() && !shrinks(m.top()))
 }
 
 // shrinks reports whether a dialog shows what matters in a compact window too.
 func shrinks(d screen.Dialog) bool {
 	switch d.(type) {
-	case *help, *palette, *screen.Copying, *lossBox:
+	case *help, *palette, *screen.Copying, *screen.Ticket, *lossBox:
 		return true
 	default:
 		return false
@@ -37,7 +43,7 @@ func shrinks(d screen.Dialog) bool {
 // cramped is the reason why a key is not taken in a compact window; empty: it is.
 func (m *Model) cramped(key string) string {
 	if m.compact() && slices.Contains([]string{"x", "X", "a", "L", "8"}, key) {
-		return "too small a window to act in: it takes 80x24"
+		return "too small a window: it takes 80x24"
 	}
 	return ""
 }

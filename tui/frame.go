@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -48,6 +49,9 @@ func (m *Model) tooSmall() string {
 		width, height, what = roomyWidth, roomyHeight, "this"
 	}
 	words := fmt.Sprintf("%s needs a window of\nat least %dx%d. This one is %dx%d.", what, width, height, m.width, m.height)
+	if m.escapable() {
+		words += "\nesc goes back."
+	}
 	if n := m.inHand(); n > 0 {
 		words += fmt.Sprintf("\nYou hold %s: ctrl+c releases and quits.", describe.Count(n, "lock"))
 	}
@@ -69,11 +73,11 @@ func (m *Model) rule() string {
 	return m.theme.Faint.Render(strings.Repeat(m.theme.Glyphs.Rule, m.width))
 }
 
-// inRule is a rule with words at its start, and others at its end.
+// inRule is a rule with words at its start, and others at its end where there is room for both.
 func (m *Model) inRule(words widget.Line, end string) string {
 	t, rule, tail := m.theme, m.theme.Glyphs.Rule, m.theme.Glyphs.Ellipsis
 	var last widget.Line
-	if end != "" {
+	if end != "" && (len(words) == 0 || words.Width()+ansi.StringWidth(end)+5 <= m.width) {
 		last = widget.Line{{" " + end + " ", t.Muted}, {rule + rule, t.Faint}}
 	}
 	var l widget.Line
@@ -185,10 +189,20 @@ func (m *Model) titleBar() string {
 			return widget.Spread(left, right, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
 		}
 	}
-	room := max(12, m.width-badges.Width()-1)
+	const least = 12 // cells of the place
+	// The first, PAUSED or PAST, stays the longest, then the last.
+	for badges.Width()+least >= m.width && len(badges) > badgeSpans {
+		at := max(badgeSpans, len(badges)-2*badgeSpans)
+		badges = slices.Delete(badges, at, at+badgeSpans)
+	}
+	room := max(least, m.width-badges.Width()-1)
 	return widget.Spread(left.Cut(room, t.Glyphs.Ellipsis), badges, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
 }
 
+// badgeSpans are those of one badge: its words, and the space after it.
+const badgeSpans = 2
+
+// badges are the states that change what the screen means and what keys may do, the most important first.
 func (m *Model) badges() widget.Line {
 	t := m.theme
 	var l widget.Line

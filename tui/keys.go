@@ -13,7 +13,10 @@ import (
 
 // namedKeys are the keys with a name that a hint may stand for.
 func namedKeys() map[string]rune {
-	return map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp, "down": tea.KeyDown}
+	return map[string]rune{
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
+		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace,
+	}
 }
 
 // keyPress is the message of a key, as actions name it.
@@ -170,7 +173,7 @@ func (m *Model) shownHints() []screen.Hint {
 		return screen.Hints(m.theme, screen.TypingActions(), m.width)
 	}
 	var vital, others []screen.Action
-	for _, a := range m.globalActions() {
+	for _, a := range m.offered(m.globalActions()) {
 		if a.Vital {
 			vital = append(vital, a)
 		} else {
@@ -182,5 +185,5 @@ func (m *Model) shownHints() []screen.Hint {
 	for _, h := range last {
 		room -= h.Width()
 	}
-	return append(screen.Hints(m.theme, slices.Concat(m.front().Actions(), others), room), last...)
+	return append(screen.Hints(m.theme, slices.Concat(m.offered(m.front().Actions()), others), room), last...)
 }

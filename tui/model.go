@@ -165,7 +165,10 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.interrupt()
 	}
 	if m.small() {
-		if msg.String() == "esc" && m.inFront == screen.Lab && !m.HasDialog() {
+		if msg.String() == "esc" && m.escapable() {
+			if m.HasDialog() {
+				return m.toDialog(msg)
+			}
 			m.home()
 		}
 		if msg.String() == "q" && !m.HasDialog() && m.inHand() == 0 {
@@ -176,16 +179,16 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if m.HasDialog() {
 		return m.toDialog(msg)
 	}
-	if why := m.cramped(msg.String()); why != "" {
-		m.Flash(why)
-		return nil
-	}
 	m.tour.noteKey(msg)
 	front := m.front()
 	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil
 	}
 	msg = m.translate(msg)
+	if why := m.cramped(msg.String()); why != "" {
+		m.Flash(why)
+		return nil
+	}
 	for _, list := range [][]screen.Action{m.sceneActions(), front.Actions()} {
 		if cmd, ok := screen.Press(m, list, msg.String()); ok {
 			return cmd
@@ -244,11 +247,13 @@ func (m *Model) nextTheme() {
 }
 
 func (m *Model) help() {
-	m.Push(newHelp(m.world, m.front().Title(), slices.Concat(m.front().Actions(), m.sceneActions()), slices.Concat(m.globalActions(), m.releaseHelp(), m.ownActions())))
+	m.Push(newHelp(m.world, m.front().Title(), m.offered(slices.Concat(m.front().Actions(), m.sceneActions())),
+		slices.Concat(m.offered(slices.Concat(m.globalActions(), m.releaseHelp())), m.ownActions())))
 }
 
 func (m *Model) goTo() {
-	m.Push(newPalette(m.world, m.front().Selected(), slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.writeActions(), m.filterActions())))
+	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.writeActions(), m.filterActions())
+	m.Push(newPalette(m.world, m.front().Selected(), m.unshadowed(all)))
 }
 
 // mouse gives mouse messages to the screen, counted from its own corner.

@@ -54,6 +54,29 @@ func (m *Model) translate(msg tea.KeyPressMsg) tea.KeyPressMsg {
 	return msg
 }
 
+// unshadowed are actions without the keys that mean something else by configuration.
+func (m *Model) unshadowed(list []screen.Action) []screen.Action {
+	own := m.options.Keys
+	if len(own) == 0 {
+		return list
+	}
+	shadowed := func(key string) bool { // as pressed, or as shown: F1, ctrl-d
+		return own[key] != "" || len(key) > 1 && own[strings.ReplaceAll(strings.ToLower(key), "ctrl-", "ctrl+")] != ""
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		a := &list[i]
+		a.Keys = slices.DeleteFunc(slices.Clone(a.Keys), shadowed)
+		a.Shown = strings.Join(slices.DeleteFunc(strings.Fields(a.Shown), shadowed), " ")
+	}
+	return list
+}
+
+// offered are those unshadowed actions that a key is left for.
+func (m *Model) offered(list []screen.Action) []screen.Action {
+	return slices.DeleteFunc(slices.Clone(m.unshadowed(list)), func(a screen.Action) bool { return a.Shown == "" })
+}
+
 // ownActions are the keys of one's own, for the help.
 func (m *Model) ownActions() []screen.Action {
 	var list []screen.Action

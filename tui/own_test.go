@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,5 +52,43 @@ func TestBadLooksAreTold(t *testing.T) {
 		if err := CheckLook(test.filters, test.keys); err == nil || !strings.Contains(err.Error(), ":") {
 			t.Errorf("%v: %v", test, err)
 		}
+	}
+}
+
+// A key that means something else by configuration is offered for that alone, and any fixed key may be one.
+func TestOwnKeysShadowFixedOnes(t *testing.T) {
+	for _, key := range []string{"Y", "[", "]", "{", "}", "<", ">", "R", "P", "f", "q", "backspace", "ctrl+d"} {
+		o := Options{Keys: map[string]string{key: "events", "f9": "backspace", "f8": "pgdown"}, Scenes: twoScenes()}
+		if err := CheckLook(nil, o.Keys); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+		m := model(t, o, 200, 50, fixture.Everything())
+		for _, h := range m.shownHints() {
+			if shown := strings.TrimSpace(h.Line[0].Text); shown == key {
+				t.Errorf("%s: the footer offers %v", key, h.Line)
+			}
+		}
+		switch key {
+		case "backspace":
+			send(m, tea.KeyPressMsg{Code: tea.KeyBackspace})
+		case "ctrl+d":
+			send(m, tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl})
+		default:
+			press(m, key)
+		}
+		if m.inFront != screen.Events {
+			t.Errorf("%s leads to %s", key, m.inFront)
+		}
+		press(m, "1", "?")
+		for _, line := range strings.Split(content(m), "\n") {
+			if words := strings.Fields(line); slices.Contains(words, strings.Replace(key, "ctrl+", "ctrl-", 1)) && !strings.Contains(line, "as configured") && !strings.Contains(line, "demo stopped") && key != "q" && key != "f" {
+				t.Errorf("%s: the help has %q", key, line)
+			}
+		}
+	}
+	r := seen(t, Options{Keys: map[string]string{"f9": "backspace"}}, 120, 36)
+	press(r.Model, "[")
+	if send(r.Model, tea.KeyPressMsg{Code: tea.KeyF9}); r.inPast() {
+		t.Error("f9 does not lead to now")
 	}
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,13 +58,14 @@ func (m *Model) pastActions() []screen.Action {
 	by := func(step time.Duration) func() tea.Cmd {
 		return func() tea.Cmd { return m.step(step) }
 	}
+	faster := func(by int) func() tea.Cmd { return screen.Do(func() { m.changeSpeed(by) }) }
 	list := []screen.Action{
 		{Keys: []string{"["}, Shown: "[ ]", Help: "5 s back in time, and forward, on every screen", Disabled: none, Run: by(-shortStep)},
 		{Keys: []string{"]"}, Disabled: atNow, Run: by(shortStep)},
 		{Keys: []string{"{"}, Shown: "{ }", Help: "a minute back in time, and forward", Disabled: none, Run: by(-longStep)},
 		{Keys: []string{"}"}, Disabled: atNow, Run: by(longStep)},
-		{Keys: []string{"<"}, Shown: "< >", Help: "play the past slower, or faster", Disabled: atNow, Run: screen.Do(func() { m.playhead.speed = max(slowest, m.playhead.speed-1) })},
-		{Keys: []string{">"}, Disabled: atNow, Run: screen.Do(func() { m.playhead.speed = min(fastest, m.playhead.speed+1) })},
+		{Keys: []string{"<"}, Shown: "< >", Help: "play the past slower, or faster", Disabled: atNow, Run: faster(-1)},
+		{Keys: []string{">"}, Disabled: atNow, Run: faster(1)},
 		{Keys: []string{"backspace"}, Shown: "backspace", Help: "from the past to now", Disabled: atNow, Run: m.toPresent},
 	}
 	return append(list, m.saveAction())
@@ -138,6 +140,17 @@ func (m *Model) advance() tea.Cmd {
 	return m.seek(m.playhead.at.Add(passed))
 }
 
+// changeSpeed doubles or halves the speed, and says so: while it stands still, nothing else shows it.
+func (m *Model) changeSpeed(by int) {
+	p := &m.playhead
+	if to := p.speed + by; to < slowest || to > fastest {
+		m.Flash(p.speedWords() + " is as far as it goes")
+		return
+	}
+	p.speed += by
+	m.Flash("the past plays " + p.speedWords())
+}
+
 // speedWords are x1, x4 or x1/2.
 func (p *playhead) speedWords() string {
 	if p.speed < 0 {
@@ -147,6 +160,7 @@ func (p *playhead) speedWords() string {
 }
 
 // pastLine is the moment that is drawn, between the first that is kept and now, and how it goes on; nothing at the present.
+// Where space is short the bar goes first, and the key to the present last.
 func (m *Model) pastLine() []string {
 	if !m.inPast() {
 		return nil
@@ -157,20 +171,34 @@ func (m *Model) pastLine() []string {
 		doing, space = "plays "+p.speedWords(), "space stops"
 	}
 	now := m.options.now()
-	left := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.
-		Add(t.Strong, " "+describe.Seconds(now.Sub(p.at))+" ago, "+doing+"  ").
-		Add(t.Muted, m.past.From().Format(time.TimeOnly)+" ")
-	right := widget.Line{{" now  ", t.Muted}, {space, t.Key}, {", [ ] 5s, { } 1m, backspace now ", t.Muted}}
+	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+describe.Seconds(now.Sub(p.at))+" ago")
+	left := slices.Clone(moment).Add(t.Strong, ", "+doing+"  ")
+	var inexact, sign widget.Line // later versions of locks are drawn
 	if p.inexact > 0 {
-		right = append(widget.Line{{fmt.Sprintf(" now  %s of %s about ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")), t.Warning}}, right[1:]...)
+		inexact = inexact.Add(t.Warning, fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
+		sign = sign.Add(t.Warning, t.Glyphs.Warning+" ")
 	}
-	bar := ""
-	if room := m.width - left.Width() - right.Width(); room >= 8 {
+	keys := widget.Line{{space, t.Key}, {", [ ] 5s, { } 1m, backspace now ", t.Muted}}
+	from := widget.Line{{m.past.From().Format(time.TimeOnly) + " ", t.Muted}}
+	to := widget.Line{{" now  ", t.Muted}}
+	if room := m.width - slices.Concat(left, from, to, inexact, keys).Width(); room >= 8 {
 		at := int(float64(room-1) * p.at.Sub(m.past.From()).Seconds() / max(0.001, now.Sub(m.past.From()).Seconds()))
 		at = max(0, min(at, room-1))
-		bar = strings.Repeat(t.Glyphs.BarFull, at) + t.Glyphs.Holding + strings.Repeat(t.Glyphs.BarRest, room-1-at)
+		bar := strings.Repeat(t.Glyphs.BarFull, at) + t.Glyphs.Holding + strings.Repeat(t.Glyphs.BarRest, room-1-at)
+		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, inexact, keys).Render(m.width, t.Glyphs.Ellipsis, nil)}
 	}
-	l := append(left.Add(t.Waiting, bar), right...)
+	back := widget.Line{{"backspace now", t.Muted}}
+	l := slices.Concat(moment, widget.Line{{"  ", t.Text}}, sign, back)
+	for _, fuller := range []widget.Line{
+		slices.Concat(left, inexact, keys),
+		slices.Concat(left, inexact, widget.Line{{space, t.Key}, {", ", t.Muted}}, back),
+		slices.Concat(left, sign, back),
+	} {
+		if fuller.Width() <= m.width {
+			l = fuller
+			break
+		}
+	}
 	return []string{l.Render(m.width, t.Glyphs.Ellipsis, nil)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,4 +190,51 @@ func BenchmarkSeek(b *testing.B) {
 		m.resize()
 		_ = m.View()
 	}
+}
+
+// The way back to now stands in every window, and nothing of the line is cut.
+func TestThePastLineFits(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{40, 50, 60, 70, 80, 100, 120, 200} {
+		r := seen(t, Options{}, width, 24)
+		for _, inexact := range []int{0, 12} {
+			for _, keys := range [][]string{{"["}, {"space"}} {
+				press(r.Model, keys...)
+				r.playhead.inexact = inexact
+				wantText(t, r.Model, "s ago", "backspace now")
+				if line := r.pastLine()[0]; strings.Contains(line, r.theme.Glyphs.Ellipsis) {
+					t.Errorf("%d wide: %q", width, line)
+				}
+				fits(t, r.Model)
+			}
+		}
+	}
+}
+
+// A change of the speed is told where nothing plays, too, and so is its end.
+func TestTheSpeedIsTold(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	press(r.Model, "[", ">")
+	wantText(t, r.Model, "the past plays x2")
+	press(r.Model, "<", "<")
+	wantText(t, r.Model, "the past plays x1/2")
+	press(r.Model, "<", "<")
+	wantText(t, r.Model, "x1/4 is as far as it goes")
+	press(r.Model, ">", ">", ">", ">", ">", ">", ">", ">", ">")
+	wantText(t, r.Model, "x64 is as far as it goes")
+}
+
+// The demonstration plays at the present; paused it does not say that it plays.
+func TestTheDemonstrationLeavesThePast(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{Scenes: twoScenes()}, 120, 36)
+	press(r.Model, "[", "P")
+	wantText(t, r.Model, "demo plays: any key stops it")
+	wantNoText(t, r.Model, " PAST ")
+	press(r.Model, "space")
+	wantText(t, r.Model, "demo waits: space goes on")
+	press(r.Model, "P")
+	wantText(t, r.Model, "demo plays: any key stops it")
+	wantNoText(t, r.Model, "PAUSED")
 }

@@ -45,14 +45,21 @@ func (m *Model) sceneActions() []screen.Action {
 	return []screen.Action{
 		{Keys: []string{"right"}, Shown: "→", Help: "the next scene of the demonstration", Run: screen.Do(func() { m.turnScene(1) })},
 		{Keys: []string{"left"}, Shown: "←", Help: "the scene before", Run: screen.Do(func() { m.turnScene(-1) })},
-		{Keys: []string{"P"}, Shown: "P", Help: "the demonstration plays on by itself, until the next key", Run: screen.Do(m.tourOn)},
+		{Keys: []string{"P"}, Shown: "P", Help: "the demonstration plays on by itself, until the next key", Run: m.tourOn},
 	}
 }
 
-// tourOn lets the scenes go on by themselves.
-func (m *Model) tourOn() {
+// tourOn lets the scenes go on by themselves, at the present and not paused.
+func (m *Model) tourOn() tea.Cmd {
+	var cmd tea.Cmd
+	if m.inPast() {
+		cmd = m.toPresent()
+	} else if m.paused {
+		cmd = m.pause()
+	}
 	m.tour.stopped = false
 	m.turnScene(0)
+	return cmd
 }
 
 // tourWords tell a playing demo from a stopped one, with the key for the other; empty without scenes.
@@ -62,6 +69,8 @@ func (m *Model) tourWords() string {
 		return ""
 	case m.tour.stopped:
 		return "demo stopped: P plays on"
+	case m.paused:
+		return "demo waits: space goes on"
 	default:
 		return "demo plays: any key stops it"
 	}

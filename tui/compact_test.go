@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// Letters that would act are typed into a filter as anywhere else.
+func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
+	m := model(t, Options{}, 40, 12, fixture.Everything())
+	press(m, "/")
+	typeText(m, "axXL8")
+	wantText(t, m, "/ axXL8")
+	press(m, "esc")
+	for _, key := range []string{"a", "x"} {
+		press(m, key)
+		wantText(t, m, "too small a window: it takes 80x24")
+	}
+}
+
+// A key of one's own is refused where the key that it stands for is.
+func TestOwnKeysAreRefusedInACompactWindow(t *testing.T) {
+	m := model(t, Options{Keys: map[string]string{"f2": "x"}}, 40, 12, fixture.Everything())
+	send(m, tea.KeyPressMsg{Code: tea.KeyF2})
+	wantText(t, m, "too small a window")
+}
+
+// What has no room in a compact window can be left, whichever way it was opened; of a smaller window nothing is known.
+func TestEscLeavesWhatHasNoRoom(t *testing.T) {
+	m := opened(t, Options{Release: newFakeReleaser().of}, 80, 24, fixture.Orders().ID)
+	run(t, m, press(m, "x"))
+	if !m.HasDialog() {
+		t.Fatal("no dialog")
+	}
+	m.Update(tea.WindowSizeMsg{Width: 39, Height: 11})
+	if press(m, "esc"); !m.HasDialog() {
+		t.Error("esc closes what cannot be seen at all")
+	}
+	m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
+	wantText(t, m, "at least 80x24", "esc goes back")
+	if press(m, "enter", "y"); !m.HasDialog() {
+		t.Error("keys reach a dialog that is not drawn")
+	}
+	if press(m, "esc"); m.HasDialog() {
+		t.Error("esc does not close it")
+	}
+	wantNoText(t, m, "at least 80x24")
+	m.Go(screen.Lab, screen.Subject{})
+	m.navigate()
+	wantText(t, m, "esc goes back")
+	press(m, "esc")
+	wantNoText(t, m, "at least 80x24")
+}
+
+func TestATicketInACompactWindow(t *testing.T) {
+	m := model(t, Options{}, 40, 12, fixture.Everything())
+	press(m, "Y")
+	wantText(t, m, "Ticket of", "markdown", "json", "svg")
+	fits(t, m)
+	press(m, "esc")
+	wantNoText(t, m, "Ticket of")
+}
+
+// What has just happened is worth more than where one is.
+func TestMessagesComeBeforeTheTour(t *testing.T) {
+	m := model(t, Options{Scenes: twoScenes()}, 40, 12, fixture.Everything())
+	press(m, "x")
+	wantText(t, m, "too small a window: it takes 80x24")
+	fits(t, m)
+}
+
+// A screen that stands still tells so in the smallest window, whatever else is to be said.
+func TestPausedIsToldInACompactWindow(t *testing.T) {
+	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
+		r := seen(t, o, 40, 12)
+		press(r.Model, "space")
+		wantText(t, r.Model, "PAUSED: space goes on")
+		press(r.Model, "space", "[")
+		wantText(t, r.Model, " PAST ", "READ-ONLY")
+		fits(t, r.Model)
+	}
+}
