@@ -51,24 +51,44 @@ func (a *app) readMutes() ([]muteEntry, error) {
 	}
 	var list []muteEntry
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("mutes: %s: %w", path, err)
+		return nil, fmt.Errorf("mutes: %s: %w (mend or remove it)", path, err)
 	}
 	now := a.Now()
 	return slices.DeleteFunc(list, func(m muteEntry) bool { return !now.Before(m.Until) }), nil
 }
 
-// writeMutes puts a new file in the place of the old one.
-func (a *app) writeMutes(list []muteEntry) error {
+// changeMutes replaces the mutes by what change makes of them. Other processes wait meanwhile, so that none undoes what another
+// has written.
+func (a *app) changeMutes(change func([]muteEntry) ([]muteEntry, error)) error {
 	path, err := a.mutesPath()
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("mutes: %w", err)
+	}
+	// A file of its own: that of the mutes is replaced, and with it a lock on it.
+	turn, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("mutes: %w", err)
+	}
+	defer turn.Close()
+	defer act.LockFile(turn)()
+	list, err := a.readMutes()
+	if err != nil {
+		return err
+	}
+	if list, err = change(list); err != nil {
+		return err
+	}
+	return writeMutes(path, list)
+}
+
+// writeMutes puts a new file in the place of the old one.
+func writeMutes(path string, list []muteEntry) error {
+	text, err := json.MarshalIndent(list, "", " ")
+	if err != nil {
+		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "mutes-*") // mode 0600
 	if err != nil {
@@ -155,18 +175,17 @@ func (a *app) unmuteCommand() *cobra.Command {
 			"  lockscope unmute redis:lock:report no-ttl",
 		Args: lockAndFinding(false), ValidArgsFunction: a.completeMuted,
 		RunE: func(_ *cobra.Command, args []string) error {
-			kept, err := a.withoutMute(args[0], args[1])
+			id, err := mutedID(args[0])
 			if err != nil {
 				return err
 			}
-			all, err := a.readMutes()
-			if err != nil {
-				return err
-			}
-			if len(kept) == len(all) {
-				return exit(exitNo, "%s: %s is not muted", args[0], args[1])
-			}
-			return a.writeMutes(kept)
+			return a.changeMutes(func(all []muteEntry) ([]muteEntry, error) {
+				kept := withoutMute(slices.Clone(all), id, args[1])
+				if len(kept) == len(all) {
+					return nil, exit(exitNo, "%s: %s is not muted", mutedText(id), args[1])
+				}
+				return kept, nil
+			})
 		},
 	}
 }
@@ -202,10 +221,6 @@ func (r *mute) mute(lock, rule string) error {
 	case strings.TrimSpace(r.reason) == "":
 		return usageError("--reason is missing: say why, for whoever looks next")
 	}
-	kept, err := r.withoutMute(lock, rule)
-	if err != nil {
-		return err
-	}
 	id, err := mutedID(lock)
 	if err != nil {
 		return err
@@ -216,20 +231,17 @@ func (r *mute) mute(lock, rule string) error {
 	}
 	now := r.Now().UTC().Truncate(time.Second)
 	one := muteEntry{Lock: mutedText(id), Finding: rule, Until: now.Add(r.span), Reason: strings.TrimSpace(r.reason), By: by, At: now}
-	if err := r.writeMutes(append(kept, one)); err != nil {
+	if err := r.changeMutes(func(all []muteEntry) ([]muteEntry, error) {
+		return append(withoutMute(all, id, rule), one), nil
+	}); err != nil {
 		return err
 	}
 	return r.print([]muteEntry{one})
 }
 
 // withoutMute are the mutes but for one.
-func (a *app) withoutMute(lock, rule string) ([]muteEntry, error) {
-	id, err := mutedID(lock)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.readMutes()
-	return slices.DeleteFunc(slices.Clone(list), func(m muteEntry) bool { return m.Lock == mutedText(id) && m.Finding == rule }), err
+func withoutMute(list []muteEntry, id inspect.ID, rule string) []muteEntry {
+	return slices.DeleteFunc(list, func(m muteEntry) bool { return m.Lock == mutedText(id) && m.Finding == rule })
 }
 
 // mutedText is the reverse of mutedID.

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,5 +87,23 @@ func TestAMutedFindingCallsNobody(t *testing.T) {
 	}
 	if got := do("doctor", target); got.code != 1 || !strings.Contains(got.stderr, "nothing is muted") {
 		t.Errorf("a damaged file: %+v", got)
+	}
+}
+
+// TestMutesOfManyProcessesAreAllKept: none undoes what another writes at the same time.
+func TestMutesOfManyProcessesAreAllKept(t *testing.T) {
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	const n = 16
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if got := runIn(t, t.Context(), env, "mute", fmt.Sprintf("redis:lock:%d", i), "no-ttl", "--for", "1h", "--reason", "x"); got.code != 0 {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	all.Wait()
+	if got := runIn(t, t.Context(), env, "mute"); strings.Count(got.stdout, "\n") != n {
+		t.Errorf("%d were muted: %+v", n, got)
 	}
 }

@@ -245,7 +245,7 @@ func (a *Audit) write(l line) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	defer lockFile(a.file)() // other processes write to it, too
+	defer LockFile(a.file)() // other processes write to it, too
 	text = append(text, '\n')
 	if cut, err := a.hasCutLine(); err != nil {
 		return fmt.Errorf("audit: %w", err)

@@ -19,8 +19,8 @@ func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 // links is always 1: this system's FileInfo has no count of hard links.
 func links(fs.FileInfo) uint64 { return 1 }
 
-// lockFile does nothing: appending is one step here.
-func lockFile(*os.File) (unlock func()) { return func() {} }
+// LockFile does nothing: appending is one step here.
+func LockFile(*os.File) (unlock func()) { return func() {} }
 
 // syncDirs does nothing: a directory cannot be synced here.
 func syncDirs([]string) error { return nil }

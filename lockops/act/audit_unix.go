@@ -27,8 +27,8 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// lockFile keeps other processes from writing until unlock is called. A file system without such locks goes without.
-func lockFile(f *os.File) (unlock func()) {
+// LockFile keeps other processes from writing until unlock is called. A file system without such locks goes without.
+func LockFile(f *os.File) (unlock func()) {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX) != nil {
 		return func() {}
 	}
