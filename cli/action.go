@@ -194,6 +194,9 @@ func (r *action) why(request act.Request, result act.Result) string {
 	do := ""
 	switch result.Reason {
 	case act.NotHolder:
+		if r.verb != "release" {
+			break // no other has --waiter
+		}
 		do = " (clients whose waiting entry is removed can believe that they hold the lock; add --waiter if you must)"
 	case act.Changed, act.Gone:
 		do = again

@@ -137,6 +137,8 @@ func (r *ask) report(request act.Request, result act.Result, err error) error {
 
 func (r *ask) print(request act.Request, result act.Result) {
 	switch {
+	case result.Unknown && result.Asked:
+		fmt.Fprintf(r.Stdout, "%s: its holder was asked; unknown whether it let go\n", request.ID)
 	case result.Unknown:
 		fmt.Fprintf(r.Stdout, "unknown whether the holder of %s was asked\n", request.ID)
 	case result.LetGo && len(result.HoldersAfter) == 0:

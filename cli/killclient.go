@@ -114,6 +114,7 @@ func showKill(to io.Writer, p act.ClientPreview) {
 // killJSON is the command's answer.
 type killJSON struct {
 	Ended       bool             `json:"ended"`
+	Unknown     bool             `json:"unknown"`
 	Reason      act.Reason       `json:"reason"`
 	Detail      string           `json:"detail"`
 	DryRun      bool             `json:"dry_run"`
@@ -148,12 +149,14 @@ func (r *killClient) report(id inspect.ID, p act.ClientPreview, result act.Clien
 	ended := len(result.Ended) > 0
 	if r.output == "json" {
 		j := killJSON{
-			Ended: ended, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: connectionsJSON(p.Seen),
+			Ended: ended, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: connectionsJSON(p.Seen),
 			Again: connectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
 		}
 		if err := r.printJSON(j); err != nil {
 			return err
 		}
+	} else if result.Unknown {
+		fmt.Fprintf(r.Stdout, "unknown whether the connection of %s was ended\n", id)
 	} else if ended {
 		fmt.Fprintf(r.Stdout, "%s: its connection was ended\n", id)
 		for _, c := range result.Again {

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -89,18 +90,24 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 		return result, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, p.Request.Wait)
+	defer cancel()
 	result.LetGo = z.awaitGone(waiting, node, p.Seen.Czxid)
-	cancel()
-	if !result.LetGo {
-		result.Reason, result.Detail = Ignored, fmt.Sprintf("it was asked, and still holds the lock after %v", p.Request.Wait)
-	}
+	waited := errors.Is(waiting.Err(), context.DeadlineExceeded) // to the end, neither interrupted nor cut off
 	after, err := z.look(ctx, p.Request)
 	if err != nil {
+		if !result.LetGo {
+			result.Unknown, result.Detail = true, "it was asked; whether it let go could not be seen"
+		}
 		return result, err
 	}
 	l, now = after.contender(p.Request.Owner)
-	if now == nil || now.Czxid != p.Seen.Czxid {
-		result.LetGo, result.Reason, result.Detail = true, "", ""
+	switch {
+	case now == nil || now.Czxid != p.Seen.Czxid:
+		result.LetGo = true
+	case waited:
+		result.Reason, result.Detail = Ignored, fmt.Sprintf("it was asked, and still holds the lock after %v", p.Request.Wait)
+	default:
+		result.Reason, result.Detail = Ignored, "it was asked, and still holds the lock; it could not be watched all the time"
 	}
 	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
 	return result, nil

@@ -1,9 +1,12 @@
 package act
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -92,6 +95,18 @@ func TestAHolderIsAsked(t *testing.T) {
 			t.Errorf("nobody of that name: %+v", r)
 		}
 
+		interrupted, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		cut := NewZooKeeper(&watchedZK{conn, interrupt}, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		defer cut.Close()
+		long := deaf
+		long.Wait = time.Minute
+		if p, err := cut.Preview(t.Context(), long); err != nil {
+			t.Fatal(err)
+		} else if r, err := cut.Execute(interrupted, p, "--yes"); err == nil || !r.Asked || !r.Unknown || r.LetGo || r.Reason != "" {
+			t.Errorf("interrupted while it is watched: %+v, %v", r, err)
+		}
+
 		for kind, peer := range map[string]*servertest.Peer{"mutex": java, "latch": java, "lock": python} {
 			dir := root + "-" + kind
 			peer.Send(t, kind, "e", dir, "x")
@@ -109,4 +124,15 @@ func TestAHolderIsAsked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// watchedZK calls back when a node begins to be watched.
+type watchedZK struct {
+	ZKConn
+	begins func()
+}
+
+func (w *watchedZK) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
+	w.begins()
+	return w.ZKConn.ExistsW(path)
 }

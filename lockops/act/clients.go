@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (c *Connection) link() bool { return strings.ContainsAny(c.flags, "SM") }
 // ClientPreview shows the effects of ending a client before it is done.
 type ClientPreview struct {
 	Request ClientRequest
-	// Seen are the client's connections, at most one a server.
+	// Seen are the client's connections, at most one a server unless that is why it is refused.
 	Seen []Connection
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it.
 	Refused Reason
@@ -62,6 +63,8 @@ type ClientResult struct {
 	Ended  []Connection
 	Reason Reason
 	Detail string
+	// Unknown: a kill was sent and its answer is missing.
+	Unknown bool
 	// Again are connections that were made since with the name of one that was ended: its client lives, and is back.
 	Again []Connection
 }
@@ -165,12 +168,29 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 		p.Refused, p.Detail = Gone, "no connection has this address"
 		return p, nil
 	}
+	if server := sharedAddress(p.Seen); server != "" {
+		p.Refused, p.Sends = Unsupported, nil
+		p.Detail = "several connections with " + server + " have this address, as all of a Unix socket have: which of them is the client's cannot be told"
+		return p, nil
+	}
 	p.Warnings = []string{
 		"no lock is freed by this: its keys stay until their TTL is up, or are released",
 		"most libraries connect anew by themselves: only a process that is stopped stays away",
 		"what it does just now is cut off, and it cannot know whether it was done",
 	}
 	return p, nil
+}
+
+// sharedAddress is the server, escaped, that has several connections of these; empty where none has.
+func sharedAddress(list []Connection) string {
+	for i := range list {
+		for _, c := range list[:i] {
+			if c.Server == list[i].Server {
+				return inspect.Escape(c.Server)
+			}
+		}
+	}
+	return ""
 }
 
 // connections lists those of all masters.
@@ -241,7 +261,7 @@ func (r *Redis) EndClient(ctx context.Context, p ClientPreview, confirmed string
 		return ClientResult{Reason: NoAudit}, err
 	}
 	result, err := r.endClient(ctx, p)
-	done := intent.outcome(phaseResult, Result{Reason: result.Reason, Detail: result.Detail}, err)
+	done := intent.outcome(phaseResult, Result{Reason: result.Reason, Detail: result.Detail, Unknown: result.Unknown}, err)
 	ended := len(result.Ended) > 0
 	done.Released, done.Ended = nil, &ended
 	if auditErr := r.audit.write(done); auditErr != nil {
@@ -265,7 +285,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 	if err != nil {
 		return result, err
 	}
-	ended, errs := make([]bool, len(r.masters)), make([]error, len(r.masters))
+	ended, unanswered, errs := make([]bool, len(r.masters)), make([]bool, len(r.masters)), make([]error, len(r.masters))
 	r.each(ctx, func(ctx context.Context, i int) {
 		for _, seen := range p.Seen {
 			if seen.Server != r.target.Servers[i] || !stillThere(now, seen) {
@@ -274,25 +294,31 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 			n, err := r.masters[i].Do(ctx, "client", "kill", "id", seen.ID, "addr", seen.Addr.Raw(), "skipme", "yes").Int()
 			if err != nil {
 				errs[i] = fmt.Errorf("%w: %w", ErrUnreachable, r.failed(i, "client|kill", "", err))
+				var reply redis.Error
+				unanswered[i] = !errors.As(err, &reply)
 			}
 			ended[i] = n > 0
 		}
 	})
-	for _, seen := range p.Seen {
-		for i := range r.masters {
-			if ended[i] && r.target.Servers[i] == seen.Server {
-				result.Ended = append(result.Ended, seen)
-			}
-		}
-	}
-	err = errors.Join(errs...)
-	if len(result.Ended) == 0 {
-		if err == nil {
+	if !slices.Contains(ended, true) && !slices.Contains(unanswered, true) {
+		if err = errors.Join(errs...); err == nil {
 			result.Reason, result.Detail = Changed, "the connection that was seen is gone, or another has its address or name"
 		}
 		return result, err
 	}
 	after, listErr := r.connections(ctx)
+	for _, seen := range p.Seen {
+		switch i := slices.Index(r.target.Servers, seen.Server); {
+		case ended[i]:
+			result.Ended = append(result.Ended, seen)
+		case !unanswered[i]:
+		case listErr == nil && !stillThere(after, seen):
+			result.Ended, errs[i] = append(result.Ended, seen), nil
+			result.Detail = "the kill was not answered; the connection is no longer there"
+		default:
+			result.Unknown, result.Detail = true, "the kill was sent, and its answer is missing"
+		}
+	}
 	for _, c := range after {
 		for _, was := range result.Ended {
 			if c.Server == was.Server && c.ID > was.ID && c.Name != "" && c.Name == was.Name && !stillThere(now, c) {
@@ -300,7 +326,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 			}
 		}
 	}
-	return result, errors.Join(err, listErr)
+	return result, errors.Join(append(errs, listErr)...)
 }
 
 // stillThere reports whether a connection that was seen is in a list: the same one by its id, address and name.

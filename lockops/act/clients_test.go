@@ -1,6 +1,8 @@
 package act
 
 import (
+	"context"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -95,5 +97,79 @@ func TestAClientIsEnded(t *testing.T) {
 	zk := &ZooKeeper{}
 	if p, _ := zk.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: "0x1"}); p.Refused != Unsupported || !strings.Contains(p.Detail, "password") {
 		t.Errorf("a session of ZooKeeper's: %+v", p)
+	}
+}
+
+// TestAKillWithoutAnAnswer is no sure word: unknown while the connection is still there, ended once it is not.
+func TestAKillWithoutAnAnswer(t *testing.T) {
+	server := servertest.StartRedis(t)
+	for _, sent := range []bool{false, true} {
+		ours := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+		defer ours.Close()
+		ours.AddHook(lostAnswer{"kill", sent})
+		audit, path := openAudit(t)
+		ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, time.Minute, audit)
+		other := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+		defer other.Close()
+		victim := other.Conn()
+		defer victim.Close()
+		info, err := victim.ClientInfo(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: info.Addr})
+		if err != nil || p.Refused != "" {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		r, err := ender.EndClient(t.Context(), p, "--yes")
+		if r.Unknown == sent || (len(r.Ended) > 0) != sent || r.Reason != "" || (err == nil) != sent {
+			t.Errorf("sent %v: %+v, %v", sent, r, err)
+		}
+		want := map[bool]string{true: "done", false: "unknown"}[sent]
+		if trail, err := ReadTrail(path); err != nil || len(trail.Records) != 1 || trail.Records[0].Outcome != want {
+			t.Errorf("audit: %+v, %v", trail, err)
+		}
+	}
+}
+
+// lostAnswer loses the answer of CLIENT KILL, or the command with it.
+type lostAnswer struct {
+	subcommand string
+	sent       bool
+}
+
+func (lostAnswer) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (lostAnswer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (u lostAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		if args := c.Args(); len(args) < 2 || args[1] != u.subcommand {
+			return next(ctx, c)
+		}
+		if u.sent {
+			_ = next(ctx, c)
+		}
+		c.SetErr(io.ErrUnexpectedEOF)
+		return io.ErrUnexpectedEOF
+	}
+}
+
+// TestAnAddressOfSeveral: all clients of a Unix socket have the same address; none of them is ended for another.
+func TestAnAddressOfSeveral(t *testing.T) {
+	const path = "/run/redis.sock:0"
+	one := Connection{Server: "10.0.0.1:6379", ID: 3, Addr: path}
+	for _, tt := range []struct {
+		list []Connection
+		want string
+	}{
+		{[]Connection{one, {Server: one.Server, ID: 4, Addr: path}}, one.Server},
+		{[]Connection{one, {Server: "10.0.0.2:6379", ID: 3, Addr: path}}, ""},
+		{[]Connection{one}, ""},
+	} {
+		if got := sharedAddress(tt.list); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.list, got, tt.want)
+		}
 	}
 }
