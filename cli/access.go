@@ -51,7 +51,7 @@ var seenAspects = []inspect.Aspect{
 var actingCommands = []string{
 	"eval", "evalsha", "get", "set", "del", "exists", "pexpire", "pttl", "time", "type", "getrange", "incr", "incrby", "hset", "hget", "hdel",
 	"hlen", "hincrby", "lindex", "lpush", "lrem", "zadd", "zrange", "zrevrange", "zscore", "zrem", "zpopmin", "publish", "spublish", "subscribe", "unsubscribe",
-	"info", "client|setname",
+	"info", "client|setname", "client|kill",
 }
 
 // accessOf looks once and asks what may be done. Nothing is written.
@@ -155,8 +155,8 @@ var auxiliaryKeys = []string{"redisson_*", "lock-signal:*"}
 // redisLines are the commands that make an account for viewing and one for acting.
 func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	patterns := t.Match
-	if len(patterns) == 0 {
-		patterns = []string{"*"}
+	if len(patterns) == 0 || slices.Contains(patterns, "*") {
+		patterns = []string{"*"} // alone: the server refuses any other pattern beside it
 	} else {
 		patterns = append(slices.Clone(patterns), auxiliaryKeys...)
 	}
@@ -182,7 +182,11 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 		read = "~" // rights to only read a key came with Redis 7
 	}
 	view = []string{line("viewer", keys(read), redissource.Rights())}
-	act = []string{line("operator", keys("~"), []string{"~lockscope:*", "&*"}, redissource.Rights(), acting)}
+	own := []string{"~lockscope:*", "&*"}
+	if slices.Contains(patterns, "*") {
+		own = own[1:]
+	}
+	act = []string{line("operator", keys("~"), own, redissource.Rights(), acting)}
 	return view, act
 }
 

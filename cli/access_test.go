@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,12 +64,24 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 		}
 	}
 	const kept = "3q2+7wAAAAAAAAAAAAAAAA=="
+	victim, err := net.Dial("tcp", server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer victim.Close()
+	if _, err := io.WriteString(victim, "PING\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := victim.Read(make([]byte, 16)); err != nil { // it is in the server's list
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"acquire", "redis:lock:a", target, "--", "true"},
 		{"acquire", "redis:lock:f", target, "--kind", "fair", "--", "true"},
 		{"ttl", "redis:lock:kept", target, "--owner", kept, "--set", "60s", "--yes"},
 		{"release", "redis:lock:kept", target, "--owner", kept, "--yes"},
 		{"contend", "redis:lock:c", target, "-n", "2", "--rounds", "2"},
+		{"kill-client", "redis:" + victim.LocalAddr().String(), target, "--yes"},
 	} {
 		if o := as("operator", args...); o.code != 0 {
 			t.Errorf("%s: %+v", args[0], o)
@@ -79,6 +93,17 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 	viewer := as("viewer", "doctor", "--access", target)
 	if viewer.code != 0 || !strings.Contains(viewer.stdout, "may act: unknown") || strings.Contains(viewer.stdout, "does not see") {
 		t.Errorf("viewer: %+v", viewer)
+	}
+}
+
+// Redis takes the lines as they are, also those for all keys, beside which it takes no other pattern.
+func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
+	server := servertest.StartRedis(t)
+	for _, query := range []string{"", "?match=*", "?match=lock:*"} {
+		got := run(t, "doctor", "--access", "redis://"+server.Addr+query)
+		for _, title := range []string{"to view:", "to act:"} {
+			redisDo(t, server.Addr, line(t, got.stdout, title)...)
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ const mostAtOnce = 1000
 type bulk struct {
 	*release
 	items []*bulkItem
+	left  int // so many match and are left out
 }
 
 // bulkItem is one lock of it.
@@ -72,6 +73,9 @@ func (r *release) runBulk(ctx context.Context, args []string) error {
 		return b.report("", errors.Join(errors.New("not all could be read: nothing was done"), r.judgeStates(s.Backends)))
 	}
 	b.choose(s)
+	if b.left > 0 {
+		b.say("%d more match and are left out: only possibly locks, or not held by exactly one (lockscope ls shows them)", b.left)
+	}
 	if n := len(b.items); n > r.max {
 		return b.report(TooMany, fmt.Errorf("%d locks match, more than --max %d: nothing was done (narrow --match)", n, r.max))
 	}
@@ -116,7 +120,7 @@ func (r *release) checkBulk() error {
 // is never among them.
 func (b *bulk) choose(s *inspect.Snapshot) {
 	for l := range s.Locks() {
-		if l.Confidence == recipe.Possible || !text.Glob(b.match, l.ID.String()) {
+		if !text.Glob(b.match, l.ID.String()) {
 			continue
 		}
 		item := &bulkItem{lock: l}
@@ -133,7 +137,11 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 			}
 			item.waiter = l.State == inspect.StateMinority
 		}
-		if item.owner != "" {
+		switch {
+		case l.State == inspect.StateFree:
+		case l.Confidence == recipe.Possible || item.owner == "":
+			b.left++
+		default:
 			b.items = append(b.items, item)
 		}
 	}

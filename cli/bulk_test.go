@@ -77,6 +77,28 @@ func TestLeftoversAreSwept(t *testing.T) {
 	}
 }
 
+// TestWhatIsLeftOutIsSaid: a key that matches and may be no lock is not released, and not passed over in silence; what only goes
+// with --match is refused without it.
+func TestWhatIsLeftOutIsSaid(t *testing.T) {
+	server := servertest.StartRedis(t)
+	newRedisClient(t, server.Addr).Set(t.Context(), "lock:a", "v1", time.Hour)
+	target := "redis://" + server.Addr
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	got := runIn(t, t.Context(), env, "release", target, "--match", "redis:lock:*", "--max", "5", "--dry-run")
+	if got.code != 0 || !strings.Contains(got.stderr, "1 more match and are left out") {
+		t.Errorf("possibly a lock: %+v", got)
+	}
+	got = runIn(t, t.Context(), env, "release", target, "--match", "redis:other:*", "--max", "5", "--dry-run")
+	if got.code != 0 || strings.Contains(got.stderr, "left out") {
+		t.Errorf("of another name: %+v", got)
+	}
+	for _, args := range [][]string{{"--max", "5"}, {"--finding", "no-ttl"}} {
+		if got := runIn(t, t.Context(), env, append([]string{"release", "redis:lock:a", target, "--owner", "v1", "--yes"}, args...)...); got.code != 2 {
+			t.Errorf("%v without --match: %+v", args, got)
+		}
+	}
+}
+
 // TestManyReleasesStopAtTheFirstSurprise: what comes behind the lock that could not be released stays.
 func TestManyReleasesStopAtTheFirstSurprise(t *testing.T) {
 	server := servertest.StartRedis(t)

@@ -34,6 +34,9 @@ func (a *app) releaseCommand() *cobra.Command {
 			if r.match != "" {
 				return r.runBulk(cmd.Context(), args)
 			}
+			if r.finding != "" || cmd.Flags().Changed("max") {
+				return usageError("--finding and --max go with --match: without it one lock is released, by its --owner")
+			}
 			return r.run(cmd.Context(), args)
 		},
 	}
