@@ -80,7 +80,7 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 	feed := observer.Subscribe()
 	defer feed.Close()
 	go func() { served <- server.Serve(listener); stop() }()
-	go func() { observed <- observer.Run(ctx); stop() }()
+	go func() { observed <- x.watchWithMutes(ctx, observer); stop() }()
 	x.say("serving http://%s/metrics; interrupt to end", listener.Addr())
 	for {
 		snapshot, done := feed.Next(ctx)

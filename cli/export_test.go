@@ -21,14 +21,21 @@ import (
 )
 
 // exporting starts the command export on a free port, and returns what a scrape gives. It ends with the test.
-func exporting(t *testing.T, args ...string) (scrape func(path string) (int, string)) {
+func exporting(t *testing.T, args ...string) func(string) (int, string) {
+	t.Helper()
+	return exportingIn(t, t.TempDir(), args...)
+}
+
+// exportingIn keeps its state in a directory.
+func exportingIn(t *testing.T, state string, args ...string) (scrape func(path string) (int, string)) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var stdout, stderr output
 	done := make(chan int, 1)
 	go func() {
 		done <- Main(ctx, append([]string{"export", "--listen", "127.0.0.1:0"}, args...), Environment{
-			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }, Now: time.Now,
+			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
+			Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] },
 		})
 	}()
 	t.Cleanup(func() {
@@ -79,7 +86,8 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 	if err := c.Set(t.Context(), "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	scrape := exporting(t, "redis://"+server.Addr, "redis://127.0.0.1:1?name=gone")
+	state := t.TempDir()
+	scrape := exportingIn(t, state, "redis://"+server.Addr, "redis://127.0.0.1:1?name=gone")
 	eventually(t, "both are known", func() bool { code, _ := scrape("/readyz"); return code == 200 })
 	var text string
 	eventually(t, "the finding comes", func() bool { _, text = scrape("/metrics"); return strings.Contains(text, "lockscope_lock_finding{") })
@@ -102,6 +110,13 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 			t.Errorf("%s of a backend that is down: %s", name, text)
 		}
 	}
+	if got := runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": state}, "mute", "redis:lock:kept", "no-ttl", "--for", "1h", "--reason", "known"); got.code != 0 {
+		t.Fatalf("mute: %+v", got)
+	}
+	eventually(t, "what is muted meanwhile is counted apart", func() bool {
+		_, text = scrape("/metrics")
+		return strings.Contains(text, `lockscope_findings{backend="redis",muted="true",rule="no-ttl",severity="warning"} 1`) && !strings.Contains(text, "lockscope_lock_finding{")
+	})
 	if err := c.Set(t.Context(), "lock:new", "4q2+7wAAAAAAAAAAAAAAAA==", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}

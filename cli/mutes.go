@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -106,21 +108,68 @@ func writeMutes(path string, list []muteEntry) error {
 
 // mutes are those that a look is to know. One that cannot be read hides nothing: all is reported as it is.
 func (a *app) mutes() []inspect.Mute {
+	list, err := a.readable()
+	if err != nil {
+		a.say("%v", err)
+	}
+	return list
+}
+
+// readable are the mutes that can be read; the error names the others.
+func (a *app) readable() ([]inspect.Mute, error) {
 	entries, err := a.readMutes()
 	if err != nil {
-		a.say("%v (nothing is muted)", err)
-		return nil
+		return nil, fmt.Errorf("%w (nothing is muted)", err)
 	}
 	var list []inspect.Mute
+	var failed []error
 	for _, m := range entries {
 		id, err := mutedID(m.Lock)
 		if err != nil {
-			a.say("mutes: %q: %v", m.Lock, err)
+			failed = append(failed, fmt.Errorf("mutes: %q: %w", m.Lock, err))
 			continue
 		}
 		list = append(list, inspect.Mute{Lock: id, Rule: m.Finding, Muted: inspect.Muted{Until: m.Until, Reason: m.Reason, By: m.By}})
 	}
-	return list
+	return list, errors.Join(failed...)
+}
+
+// mutesBeat is the interval in which what runs for long looks for new mutes.
+const mutesBeat = 2 * time.Second
+
+// watchWithMutes runs an observer of a command that runs for long: what others mute or unmute meanwhile counts there, too.
+func (a *app) watchWithMutes(ctx context.Context, observer *inspect.Observer) error {
+	following, stop := context.WithCancel(ctx)
+	var follower sync.WaitGroup
+	follower.Go(func() { a.followMutes(following, observer) })
+	defer follower.Wait()
+	defer stop()
+	return observer.Run(ctx)
+}
+
+// followMutes tells an observer of the mutes whenever their file is another, until ctx ends. One that cannot be read mutes nothing.
+func (a *app) followMutes(ctx context.Context, observer *inspect.Observer) {
+	path, err := a.mutesPath()
+	if err != nil {
+		return
+	}
+	var last os.FileInfo // it is read once more at first: it may have changed since the command read it
+	beat := time.NewTicker(mutesBeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+		}
+		now, _ := os.Stat(path)
+		if now == nil && last == nil || now != nil && last != nil && os.SameFile(now, last) && now.ModTime().Equal(last.ModTime()) {
+			continue
+		}
+		last = now
+		list, _ := a.readable() // said when the next command starts: a screen is in front
+		observer.Mute(list)
+	}
 }
 
 // mutedID is a lock's id, or with the name of a backend alone that of the backend.

@@ -131,7 +131,11 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		return tui.Run(ctx, options)
 	}
 	watched := make(chan error, 1)
-	go func() { watched <- observer.Run(ctx) }()
+	run := a.watchWithMutes
+	if o.replay || o.sandbox {
+		run = func(ctx context.Context, observer *inspect.Observer) error { return observer.Run(ctx) }
+	}
+	go func() { watched <- run(ctx, observer) }()
 	err = tui.Run(ctx, options)
 	stop()
 	return errors.Join(err, <-watched)

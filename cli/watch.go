@@ -74,7 +74,7 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- observer.Run(ctx)
+		ended <- w.watchWithMutes(ctx, observer)
 		stop()
 	}()
 	w.lines = bufio.NewWriter(w.Stdout)

@@ -117,7 +117,7 @@ func (o samples) backend(b *inspect.Backend) {
 	for _, s := range []inspect.BackendState{inspect.Connected, inspect.Degraded, inspect.Down} {
 		o.gauge(backendState, truth(b.State == s), b.Name, string(b.Kind), string(s))
 	}
-	o.gauge(backendReady, truth(b.FirstPass), b.Name)
+	o.gauge(backendReady, truth(b.FirstPass && b.State != inspect.Down), b.Name)
 	o.count(requestsTotal, float64(b.Cost.Requests), b.Name)
 	o.count(heartbeatsTotal, float64(b.Cost.Heartbeats), b.Name)
 	o.count(bytesTotal, float64(b.Cost.Bytes), b.Name)
