@@ -20,14 +20,9 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// exporting starts the command export on a free port, and returns what a scrape gives. It ends with the test.
-func exporting(t *testing.T, args ...string) func(string) (int, string) {
-	t.Helper()
-	return exportingIn(t, t.TempDir(), args...)
-}
-
-// exportingIn keeps its state in a directory.
-func exportingIn(t *testing.T, state string, args ...string) (scrape func(path string) (int, string)) {
+// exporting starts the command export on a free port, with its state in a directory, and returns what a scrape gives. It ends
+// with the test.
+func exporting(t *testing.T, state string, args ...string) (scrape func(path string) (int, string)) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var stdout, stderr output
@@ -87,7 +82,7 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := t.TempDir()
-	scrape := exportingIn(t, state, "redis://"+server.Addr, "redis://127.0.0.1:1?name=gone")
+	scrape := exporting(t, state, "redis://"+server.Addr, "redis://127.0.0.1:1?name=gone")
 	eventually(t, "both are known", func() bool { code, _ := scrape("/readyz"); return code == 200 })
 	var text string
 	eventually(t, "the finding comes", func() bool { _, text = scrape("/metrics"); return strings.Contains(text, "lockscope_lock_finding{") })
