@@ -26,7 +26,7 @@ func screenList() []screenEntry {
 	return []screenEntry{
 		{screen.Locks, "", "all locks of all backends", bare(locks.New)},
 		{screen.Chain, "", "a lock's queue, and what is wrong with it", func(c screen.Context, o Options) screen.Screen { return chain.New(c, o.Release) }},
-		{screen.Timeline, "t", "who waited and held when, one lane per contender", func(c screen.Context, o Options) screen.Screen { return timeline.New(c, len(o.Scenes) > 0) }},
+		{screen.Timeline, "t", "who waited and held when, one lane per client", func(c screen.Context, o Options) screen.Screen { return timeline.New(c, len(o.Scenes) > 0) }},
 		{screen.Findings, "f", "what is wrong, the worst first, and what to do", bare(findings.New)},
 		{screen.Events, "e", "what happened, the newest at the bottom", bare(events.New)},
 		{screen.Clients, "c", "sessions and processes, all that each holds and waits for, deadlocks", bare(clients.New)},

@@ -80,6 +80,36 @@ func TestTimelineCursor(t *testing.T) {
 	wantText(t, m, "zk:/locks/fair  mutex · curator (certain)")
 }
 
+// A client that comes again has one lane with both of its holds, until each attempt is to have its own.
+func TestTimelineFoldsAttempts(t *testing.T) {
+	t.Parallel()
+	p := playing(t, Options{}, startOfPlay(), 120, 36)
+	m := p.timeline()
+	p.pass(100*time.Second, 0) // to worker-2, and worker-1 leaves
+	p.at(90*time.Second, func(l *inspect.Lock) {
+		again := p.comer(105) // worker-1
+		again.Owner.Session = fixture.Znode(100, "", 0, nil, 0).Owner.Session
+		l.Waiters = append(l.Waiters, again)
+	})
+	p.pass(60*time.Second, 0)
+	p.until(0)
+	lanes := func() int { return strings.Count(content(m), " worker-1  ") }
+	if lanes() != 1 {
+		t.Errorf("%d lanes of one client:\n%s", lanes(), content(m))
+	}
+	wantText(t, m, "● worker-1 · came 11:58:30 · attempt 2 in this window")
+	press(m, "p")
+	wantText(t, m, "one lane per attempt")
+	wantNoText(t, m, "attempt 2")
+	if lanes() != 2 {
+		t.Errorf("%d lanes of two attempts:\n%s", lanes(), content(m))
+	}
+	press(m, "p")
+	if lanes() != 1 {
+		t.Error("not folded again")
+	}
+}
+
 func TestTimelineMovesInTime(t *testing.T) {
 	t.Parallel()
 	p := fairPlay(t, Options{}, 120, 36)

@@ -67,6 +67,9 @@ func (v *View) story(l *Lane) []string {
 		return what + " " + at.Format("15:04:05")
 	}
 	words := []string{clock("came", l.Queued)}
+	if n := len(l.Earlier); n > 0 {
+		words = append(words, fmt.Sprintf("attempt %d in this window", n+1))
+	}
 	if d, ok := l.waited(v.Now()); ok && !l.Granted.Equal(l.Queued) {
 		if l.Waits() {
 			words = append(words, "waits for "+describe.Seconds(d))

@@ -23,6 +23,8 @@ type Lane struct {
 	Present, early, Left, unseenEnd bool
 	// how is the event that ended it; empty when unknown.
 	how inspect.EventKind
+	// Earlier are the attempts of the same client before this one, where they are folded into one lane.
+	Earlier []*Lane
 	// Overtaken are the grants to contenders that came later, while it waited.
 	Overtaken []time.Time
 }
@@ -35,6 +37,36 @@ type Key struct {
 
 func KeyOf(c *inspect.Contender) Key {
 	return Key{c.Name, c.Since.UnixNano(), c.HeldSince.UnixNano()}
+}
+
+// Fold makes one lane of all attempts of a client of a backend: that of the newest one, at the place of the first. Who is not known
+// has a lane for each.
+func Fold(lanes []*Lane, backend string) []*Lane {
+	var folded []*Lane
+	place := make(map[inspect.Identity]int)
+	for _, l := range lanes {
+		who, known := l.Contender.Identity(backend)
+		at, again := place[who]
+		if !known || !again || folded[at].overlaps(l) {
+			if known {
+				place[who] = len(folded)
+			}
+			folded = append(folded, l)
+			continue
+		}
+		newest := *l
+		newest.Earlier = append(slices.Clip(folded[at].Earlier), folded[at])
+		folded[at] = &newest
+	}
+	return folded
+}
+
+// overlaps reports whether an attempt began before this one ended, as of a client that reads twice at a time.
+func (l *Lane) overlaps(later *Lane) bool { return l.Present || later.Arrival().Before(l.Ended) }
+
+// Is reports whether an attempt of the lane has this key.
+func (l *Lane) Is(k Key) bool {
+	return KeyOf(l.Contender) == k || slices.ContainsFunc(l.Earlier, func(e *Lane) bool { return KeyOf(e.Contender) == k })
 }
 
 // Waits reports whether it waits now.

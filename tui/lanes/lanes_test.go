@@ -67,7 +67,7 @@ func TestHandoverDoesNotOverlap(t *testing.T) {
 }
 
 func TestLaneCells(t *testing.T) {
-	w := WindowTo(fixture.Noon, 20*time.Second, 20) // the cell of noon is the last one
+	w := WindowTo(fixture.Noon, 20*time.Second, 20) // the cell of fixture.Noon is the last one
 	looked := fixture.Ago(16 * time.Second)         // in cell 3
 	s := func(n int) time.Time { return fixture.Ago(time.Duration(n) * time.Second) }
 	holder, waiter := &inspect.Contender{State: inspect.Holding}, &inspect.Contender{State: inspect.Waiting}
@@ -233,4 +233,26 @@ func veryLongQueue() *inspect.Lock {
 		l.Waiters = append(l.Waiters, c)
 	}
 	return l
+}
+
+// A client that comes again and again has one lane; one that is twice in the queue at a time, or is not known, has one for each.
+func TestAttemptsAreFolded(t *testing.T) {
+	attempt := func(session int64, from, to time.Duration) *Lane {
+		return &Lane{
+			Contender: &inspect.Contender{Name: inspect.Untrusted(fmt.Sprint(session, from)), Since: fixture.Noon.Add(-from), Owner: inspect.Owner{Session: session}},
+			Queued:    fixture.Noon.Add(-from), Granted: fixture.Noon.Add(-from), Ended: fixture.Noon.Add(-to),
+		}
+	}
+	first, other, again, third := attempt(1, 60*time.Second, 50*time.Second), attempt(2, 55*time.Second, 40*time.Second), attempt(1, 30*time.Second, 20*time.Second), attempt(1, 25*time.Second, 10*time.Second)
+	unknown, unknownToo := attempt(0, 9*time.Second, 8*time.Second), attempt(0, 7*time.Second, 6*time.Second)
+	list := Fold([]*Lane{first, other, again, third, unknown, unknownToo}, "zk")
+	if len(list) != 5 || list[0].Contender != again.Contender || len(list[0].Earlier) != 1 || list[1] != other || list[2] != third {
+		t.Fatalf("%d lanes", len(list))
+	}
+	if !list[0].Is(KeyOf(first.Contender)) || !list[0].Is(KeyOf(again.Contender)) || list[0].Is(KeyOf(other.Contender)) {
+		t.Error("the folded lane is not known by its attempts")
+	}
+	if first.Earlier != nil || again.Earlier != nil {
+		t.Error("folding has changed a lane")
+	}
 }

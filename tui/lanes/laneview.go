@@ -101,11 +101,22 @@ func (v *View) row(l *Lane, selected bool) widget.Line {
 		label = label.Over(v.label, t.Selected)
 	}
 	out = append(out, label.Align(v.label, false, t.Glyphs.Ellipsis)...)
-	out = append(out.Add(t.Text, widget.Blanks(widget.Gap)), v.Cells(v.Window.Draw(l, v.Looked, v.Now()))...)
+	out = append(out.Add(t.Text, widget.Blanks(widget.Gap)), v.Cells(v.cellsOf(l))...)
 	if v.times {
 		out = out.Add(t.Muted, fmt.Sprintf("  %7s", v.waitTime(l))).Add(t.Text, fmt.Sprintf("  %7s", v.heldTime(l)))
 	}
 	return out
+}
+
+// cellsOf are the cells of a lane and of the attempts that are folded into it.
+func (v *View) cellsOf(l *Lane) []Cell {
+	row := v.Window.Draw(l, v.Looked, v.Now())
+	for _, e := range l.Earlier {
+		for i, c := range v.Window.Draw(e, v.Looked, v.Now()) {
+			row[i] = max(row[i], c)
+		}
+	}
+	return row
 }
 
 // time writes how long something took, to the tenth once it is over: what still goes on is not to flicker.
@@ -170,6 +181,9 @@ func (v *View) name(l *Lane) widget.Line {
 // Overtaken counts grants to later comers while a lane waited: those drawn, or those that the observer counted if more.
 func (v *View) Overtaken(l *Lane) int {
 	n := len(l.Overtaken)
+	for _, e := range l.Earlier {
+		n += len(e.Overtaken)
+	}
 	if h := v.Snapshot().History(v.id); h != nil && l.Waits() {
 		n = max(n, h.Overtaken[l.Contender.Name])
 	}

@@ -14,7 +14,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Screen shows the waits and holds of one lock over time: a lane a contender, in the order of arrival.
+// Screen shows the waits and holds of one lock over time: a lane a client, or a lane an attempt, in the order of arrival.
 type Screen struct {
 	screen.Context
 	source        lanes.Source
@@ -28,6 +28,7 @@ type Screen struct {
 	// selected is the lane that the cursor is on; follow: that of whoever holds the lock.
 	selected    lanes.Key
 	follow      bool
+	unfolded    bool // each attempt has a lane
 	ListTop     int  // the line of the view where the lanes start
 	room        int  // for so many lanes
 	arrowsTaken bool // they change the scene
@@ -75,13 +76,16 @@ func (s *Screen) LaneView() lanes.View {
 func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 	v := s.LaneView()
 	list := v.In(s.lanes())
+	if !s.unfolded {
+		list = lanes.Fold(list, s.id.Backend)
+	}
 	s.list.At = min(s.list.At, max(0, len(list)-1))
 	if s.follow {
 		s.list.At = lanes.Present(list)
 		return v, list
 	}
 	for i, l := range list {
-		if lanes.KeyOf(l.Contender) == s.selected || l.Present && l.Contender.Name == s.selected.Name {
+		if l.Is(s.selected) || l.Present && l.Contender.Name == s.selected.Name {
 			s.list.At = i
 		}
 	}
@@ -132,7 +136,8 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"-", "_"}, Run: screen.Do(func() { s.zoom(1) })},
 		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Help: "back to now, following whoever holds it", Run: screen.Do(s.live)},
 		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
-		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane", Disabled: func() string { return "this screen has one pane" }},
+		{Keys: []string{"p"}, Shown: "p", Hint: "attempts", Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold)},
+		screen.OnePane(),
 	}
 	switch {
 	case s.arrowsTaken:
@@ -141,6 +146,14 @@ func (s *Screen) Actions() []screen.Action {
 		list[1].Shown = "hl left right"
 	}
 	return append(list, screen.Moves(s.move, s.page)...)
+}
+
+// fold makes one lane of a client's attempts, or one of each.
+func (s *Screen) fold() {
+	s.unfolded = !s.unfolded
+	if s.Flash("one lane per client"); s.unfolded {
+		s.Flash("one lane per attempt")
+	}
 }
 
 func (s *Screen) nothing() string {
