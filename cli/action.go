@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -18,12 +15,54 @@ import (
 	"lockscope/lockops/act"
 )
 
-// action is one run of a command that acts on a contender of somebody's lock: preview, confirmation, execution, report.
+// deed is one guarded action as perform takes it through its steps; the methods are called in this order, report last of all.
+type deed interface {
+	// look asks the servers what would be done, and reports whether it may be; err says why not, where more is known than
+	// the servers' refusal.
+	look(ctx context.Context, all *releasers) (may bool, err error)
+	// show prints what would be done.
+	show(to io.Writer)
+	// confirm returns the form of the operator's agreement, for the audit; without it, an error with the reason.
+	confirm() (how string, err error)
+	// do acts, if the servers still show what look saw.
+	do(ctx context.Context, confirmed string) error
+	// report prints what came of it and makes the exit code. stopped is the reason for which it was not done, where that is none
+	// of the servers'.
+	report(stopped act.Reason, err error) error
+}
+
+// perform takes a deed through its steps, as far as it goes.
+func (r *action) perform(ctx context.Context, d deed) error {
+	if err := r.setup.mayWrite(); err != nil {
+		return d.report(act.ReadOnly, err)
+	}
+	all, err := r.releasers()
+	if err != nil {
+		return d.report(act.NoAudit, err)
+	}
+	defer all.close()
+	if may, err := d.look(ctx, all); !may {
+		return d.report("", err)
+	}
+	if r.dryRun {
+		to := r.Stdout // the preview is what is asked for
+		if r.output == "json" {
+			to = r.Stderr
+		}
+		d.show(to)
+		return d.report("", nil)
+	}
+	confirmed, err := d.confirm()
+	if err != nil {
+		return d.report(act.Declined, err)
+	}
+	return d.report("", r.setup.explain(d.do(ctx, confirmed)))
+}
+
+// action has the flags and the setup of one run of a command that acts.
 type action struct {
 	*app
 	verb   string
-	owner  string
-	waiter bool
 	dryRun bool
 	yes    bool
 	output string
@@ -31,45 +70,13 @@ type action struct {
 	setup  setup
 }
 
-// flags of every such command.
+// flags of every command that acts, whatever on.
 func (r *action) flags(command *cobra.Command) {
-	command.Flags().StringVar(&r.owner, "owner", "", "the contender's `NAME` as ls or show prints it, or its value_digest")
-	r.common(command)
-	_ = command.RegisterFlagCompletionFunc("owner", r.completeOwner) // fails for a flag that is not there only
-}
-
-// common are the flags of every command that acts, whatever on.
-func (r *action) common(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
 	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT` for the audit file; a profile of environment production asks for it")
 	outputFlag(command, &r.output, "text", "json")
-}
-
-func (r *action) check(ctx context.Context, args []string) (act.Request, error) {
-	var request act.Request
-	if err := oneOf(r.output, "text", "json"); err != nil {
-		return request, err
-	}
-	if r.owner == "" {
-		words, _ := describe.Words(args)
-		return request, usageError("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)
-	}
-	id, err := inspect.ParseID(args[0])
-	if err != nil {
-		return request, err
-	}
-	owner, err := inspect.Unescape(r.owner)
-	if err != nil {
-		return request, usageError("--owner: %w", err)
-	}
-	r.setup, err = r.setUp(ctx, args[1:])
-	if err != nil {
-		return request, err
-	}
-	_, err = r.setup.backendOf(id)
-	return act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter, Why: r.reason}, err
 }
 
 // releasers of the setup; without an audit file, so that they can only preview, for --dry-run.
@@ -84,28 +91,10 @@ func (r *action) releasers() (*releasers, error) {
 	return all, nil
 }
 
-func (r *action) preview(ctx context.Context, releaser act.Releaser, request act.Request) (act.Preview, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	return releaser.Preview(ctx, request)
-}
-
-// execute acts. Interrupted, or out of time, it says what is known: a request that was sent is waited for a little longer.
-func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
-	acting, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	acting, cancel := context.WithTimeout(acting, r.timeout+preview.Request.Wait)
-	defer cancel()
-	result, err := releaser.Execute(acting, preview, confirmed)
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), perMaster)
-	defer cancel()
-	return result.Settled(waiting, err)
-}
-
-// confirm returns the form of the operator's agreement, for the audit; without it, an error with the reason. does says in
-// words what is agreed to. In production it asks for why, too, and puts that into the request.
-func (r *action) confirm(p *act.Preview, show func(io.Writer, act.Preview), does string) (string, error) {
-	needs := p.Request.Why == "" && r.setup.profile.Environment == "production"
+// agree has the operator agree to what show prints, by typing the id's path; does says in words what to. In production it asks
+// for why, too.
+func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Writer)) (how string, err error) {
+	needs := *why == "" && r.setup.profile.Environment == "production"
 	_, asks := terminal(r.Stdin)
 	switch {
 	case needs && (r.yes || !asks):
@@ -116,53 +105,21 @@ func (r *action) confirm(p *act.Preview, show func(io.Writer, act.Preview), does
 		return "", errors.New("there is no terminal to ask on (give --yes)")
 	}
 	in := bufio.NewReader(r.Stdin)
-	show(r.Stderr, *p)
+	show(r.Stderr)
 	if needs {
 		fmt.Fprint(r.Stderr, "this is production; why: ")
-		why, _ := in.ReadString('\n')
-		if p.Request.Why = strings.TrimSpace(why); p.Request.Why == "" {
+		line, _ := in.ReadString('\n')
+		if *why = strings.TrimSpace(line); *why == "" {
 			return "", errors.New("no reason was given")
 		}
 	}
-	fmt.Fprintf(r.Stderr, "type %s to %s: ", inspect.Escape(p.Request.ID.Path), does)
+	fmt.Fprintf(r.Stderr, "type %s to %s: ", inspect.Escape(id.Path), does)
 	line, _ := in.ReadString('\n')
 	typed, err := inspect.Unescape(strings.TrimRight(line, "\r\n"))
-	if err != nil || typed != p.Request.ID.Path {
-		return "", fmt.Errorf("what was typed is not %s", inspect.Escape(p.Request.ID.Path))
+	if err != nil || typed != id.Path {
+		return "", fmt.Errorf("what was typed is not %s", inspect.Escape(id.Path))
 	}
 	return "typed", nil
-}
-
-// misnamed advises where the owner was given by a contender's label rather than its name; nil where it was not. No choice
-// is guessed.
-func (r *action) misnamed(p act.Preview) error {
-	switch {
-	case len(p.Alike) == 0 || p.Seen != nil:
-		return nil
-	case len(p.Alike) > 1:
-		return fmt.Errorf("%q is a label of %d contenders, and the name of none (choose one by its name: %s)", r.owner, len(p.Alike),
-			r.setup.command("show", p.Request.ID))
-	}
-	one := &p.Alike[0]
-	name, does := one.Name.String(), "holds it"
-	if one.Digest != "" {
-		name = one.Digest
-	}
-	flags := []string{"--owner", name}
-	if p.Request.TTL > 0 {
-		flags = append(flags, "--set", p.Request.TTL.String())
-	}
-	if one.State != inspect.Holding {
-		does = "waits for it"
-		if r.verb == "release" {
-			flags = append(flags, "--waiter")
-		}
-	}
-	if r.dryRun {
-		flags = append(flags, "--dry-run")
-	}
-	return fmt.Errorf("%q is a label of %s, which %s, and not its name (if you mean that one: %s)", r.owner, name, does,
-		r.setup.command(r.verb, p.Request.ID, flags...))
 }
 
 // verdict makes the exit code: 1 for a refusal, which wins over 3 for a server that could not be asked.
@@ -206,9 +163,9 @@ func (r *action) why(request act.Request, result act.Result) string {
 	return describe.Refusal(string(result.Reason)) + do
 }
 
-func (r *action) contender(c *inspect.Contender) any {
-	if c == nil {
-		return nil
+// listed prints lines of a preview under one heading.
+func listed(to io.Writer, heading string, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintf(to, "  %-7s %s\n", heading, line)
 	}
-	return inspect.ContenderJSON(c, r.Now(), 0)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,12 +14,12 @@ import (
 
 // ask is one run of the command of that name.
 type ask struct {
-	action
+	lockAction
 	wait time.Duration
 }
 
 func (a *app) askCommand() *cobra.Command {
-	r := &ask{action: action{app: a, verb: "ask"}}
+	r := &ask{lockAction: lockAction{action: action{app: a, verb: "ask"}}}
 	command := &cobra.Command{
 		Use:   "ask LOCK [TARGET…] --owner NAME",
 		Short: "Ask a lock's holder to let go, and watch whether it does",
@@ -41,63 +40,23 @@ func (r *ask) run(ctx context.Context, args []string) error {
 	if r.wait < 0 {
 		return usageError("--wait %v: give a time, such as 10s", r.wait)
 	}
-	request, err := r.check(ctx, args)
-	if err != nil {
+	if err := r.prepare(ctx, args); err != nil {
 		return err
 	}
-	request.Ask, request.Wait = true, r.wait
-	if err := r.setup.mayWrite(); err != nil {
-		return r.report(request, act.Result{Reason: act.ReadOnly}, err)
-	}
-	all, err := r.releasers()
-	if err != nil {
-		return r.report(request, act.Result{Reason: act.NoAudit}, err)
-	}
-	defer all.close()
-	releaser, _ := all.of(request.ID.Backend)
-	preview, err := r.preview(ctx, releaser, request)
-	if err != nil {
-		return r.report(request, act.Result{Seen: preview.Seen}, r.setup.explain(err))
-	}
-	looked := act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused, Detail: preview.Detail}
-	if preview.Refused != "" {
-		return r.report(request, looked, r.misnamed(preview))
-	}
-	if r.dryRun {
-		to := r.Stdout
-		if r.output == "json" {
-			to = r.Stderr
-		}
-		showAsk(to, preview)
-		return r.report(request, looked, nil)
-	}
-	confirmed, err := r.confirm(&preview, showAsk, "ask its holder to let go")
-	if err != nil {
-		looked.Reason = act.Declined
-		return r.report(request, looked, err)
-	}
-	result, err := r.execute(ctx, releaser, preview, confirmed)
-	if err != nil {
-		err = r.setup.explain(err)
-	}
-	return r.report(request, result, err)
+	r.request.Ask, r.request.Wait = true, r.wait
+	return r.perform(ctx, r)
 }
 
-// showAsk prints a preview.
-func showAsk(to io.Writer, p act.Preview) {
-	fmt.Fprintf(to, "ask %s\n  owner   %s (%s)\n", p.Request.ID, p.Seen.Who(), p.Seen.Name)
-	next := cmp.Or(p.NextUnknown, "no visible waiters")
-	if p.Next != nil {
-		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
-	}
-	fmt.Fprintf(to, "  next    %s\n", next)
-	for _, s := range p.Sends {
-		fmt.Fprintf(to, "  sends   %s\n", s)
-	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(to, "  note    %s\n", w)
-	}
+// show implements deed.
+func (r *ask) show(to io.Writer) {
+	r.showOwner(to, &r.seen)
+	showNext(to, &r.seen)
+	listed(to, "sends", r.seen.Sends)
+	listed(to, "note", r.seen.Warnings)
 }
+
+// confirm implements deed.
+func (r *ask) confirm() (how string, err error) { return r.agreeTo("ask its holder to let go", r.show) }
 
 // askJSON is the command's answer.
 type askJSON struct {
@@ -112,38 +71,33 @@ type askJSON struct {
 	HoldersAfter []any      `json:"holders_after"`
 }
 
-// report prints what came of it and makes the exit code.
-func (r *ask) report(request act.Request, result act.Result, err error) error {
-	if r.output == "json" {
-		j := askJSON{
-			Asked: result.Asked, LetGo: result.LetGo, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail),
-			DryRun: r.dryRun, Seen: r.contender(result.Seen), Next: r.contender(result.Next), HoldersAfter: []any{},
-		}
-		for i := range result.HoldersAfter {
-			j.HoldersAfter = append(j.HoldersAfter, r.contender(&result.HoldersAfter[i]))
-		}
-		if err := r.printJSON(j); err != nil {
-			return err
-		}
-	} else {
-		r.print(request, result)
-	}
+// report implements deed.
+func (r *ask) report(stopped act.Reason, err error) error {
 	not := "not asked"
-	if result.Asked {
+	if r.result.Asked {
 		not = "not let go"
 	}
-	return r.verdict(request, result, not, err)
+	return r.answer(stopped, err, r.json, r.print, not)
 }
 
-func (r *ask) print(request act.Request, result act.Result) {
-	switch {
+func (r *ask) json() any {
+	result := &r.result
+	return askJSON{
+		Asked: result.Asked, LetGo: result.LetGo, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail),
+		DryRun: r.dryRun, Seen: r.contender(result.Seen), Next: r.contender(result.Next), HoldersAfter: r.contenders(result.HoldersAfter),
+	}
+}
+
+func (r *ask) print() {
+	id := r.request.ID
+	switch result := &r.result; {
 	case result.Unknown && result.Asked:
-		fmt.Fprintf(r.Stdout, "%s: its holder was asked; unknown whether it let go\n", request.ID)
+		fmt.Fprintf(r.Stdout, "%s: its holder was asked; unknown whether it let go\n", id)
 	case result.Unknown:
-		fmt.Fprintf(r.Stdout, "unknown whether the holder of %s was asked\n", request.ID)
+		fmt.Fprintf(r.Stdout, "unknown whether the holder of %s was asked\n", id)
 	case result.LetGo && len(result.HoldersAfter) == 0:
-		fmt.Fprintf(r.Stdout, "%s: its holder let go; nobody holds it now\n", request.ID)
+		fmt.Fprintf(r.Stdout, "%s: its holder let go; nobody holds it now\n", id)
 	case result.LetGo:
-		fmt.Fprintf(r.Stdout, "%s: its holder let go; held now by %s\n", request.ID, result.HoldersAfter[0].Who())
+		fmt.Fprintf(r.Stdout, "%s: its holder let go; held now by %s\n", id, result.HoldersAfter[0].Who())
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type bulk struct {
 	*release
 	items []*bulkItem
 	left  int // so many match and are left out
+	all   *releasers
+	stop  act.Reason // for which none is released; empty: none
 }
 
 // bulkItem is one lock of it.
@@ -57,43 +60,34 @@ func (r *release) runBulk(ctx context.Context, args []string) error {
 		return err
 	}
 	b := &bulk{release: r}
-	if err := r.setup.mayWrite(); err != nil {
-		return b.report(act.ReadOnly, err)
-	}
-	all, err := r.releasers()
+	return r.perform(ctx, b)
+}
+
+// look implements deed.
+func (b *bulk) look(ctx context.Context, all *releasers) (may bool, err error) {
+	b.all = all
+	s, err := lookTwice(ctx, func() (*inspect.Snapshot, error) { return b.app.look(ctx, b.setup, "") }, inspect.SettleFor)
 	if err != nil {
-		return b.report(act.NoAudit, err)
-	}
-	defer all.close()
-	s, err := lookTwice(ctx, func() (*inspect.Snapshot, error) { return r.look(ctx, r.setup, "") }, inspect.SettleFor)
-	if err != nil {
-		return err
+		return false, err
 	}
 	if slices.ContainsFunc(s.Backends, unseen) {
-		return b.report("", errors.Join(errors.New("not all could be read: nothing was done"), r.judgeStates(s.Backends)))
+		return false, errors.Join(errors.New("not all could be read: nothing was done"), b.judgeStates(s.Backends))
 	}
 	b.choose(s)
 	if b.left > 0 {
 		b.say("%d more match and are left out: only possibly locks, or not held by exactly one (lockscope ls shows them)", b.left)
 	}
-	if n := len(b.items); n > r.max {
-		return b.report(TooMany, fmt.Errorf("%d locks match, more than --max %d: nothing was done (narrow --match)", n, r.max))
+	if n := len(b.items); n > b.max {
+		b.stop = TooMany
+		return false, fmt.Errorf("%d locks match, more than --max %d: nothing was done (narrow --match)", n, b.max)
 	}
-	if err := b.previewAll(ctx, all, s); err != nil {
-		return b.report("", r.setup.explain(err))
+	if err := b.previewAll(ctx, s); err != nil {
+		return false, b.setup.explain(err)
 	}
-	if r.dryRun || len(b.items) == 0 {
-		if r.output == "text" {
-			b.show(r.Stdout)
-		}
-		return b.report("", nil)
+	if len(b.items) == 0 && b.output == "text" {
+		b.show(b.Stdout)
 	}
-	confirmed, err := b.confirm()
-	if err != nil {
-		return b.report(act.Declined, err)
-	}
-	b.releaseAll(ctx, all, confirmed)
-	return b.report("", nil)
+	return len(b.items) > 0, nil
 }
 
 // TooMany is the reason of release --match for locks that match beyond --max.
@@ -156,10 +150,10 @@ func ownerName(name inspect.Untrusted, digest string) inspect.Untrusted {
 }
 
 // previewAll previews each. One that is refused stays in the list, and will not be tried.
-func (b *bulk) previewAll(ctx context.Context, all *releasers, s *inspect.Snapshot) error {
+func (b *bulk) previewAll(ctx context.Context, s *inspect.Snapshot) error {
 	for _, item := range b.items {
-		releaser, _ := all.of(item.lock.ID.Backend)
-		p, err := b.preview(ctx, releaser, act.Request{ID: item.lock.ID, Lock: item.lock, Owner: item.owner, Waiter: item.waiter, Why: b.reason})
+		releaser, _ := b.all.of(item.lock.ID.Backend)
+		p, err := b.previewOf(ctx, releaser, act.Request{ID: item.lock.ID, Lock: item.lock, Owner: item.owner, Waiter: item.waiter, Why: b.reason})
 		if err != nil {
 			return fmt.Errorf("%s: %w", item.lock.ID, err)
 		}
@@ -169,8 +163,8 @@ func (b *bulk) previewAll(ctx context.Context, all *releasers, s *inspect.Snapsh
 	return nil
 }
 
-// confirm returns the form of the operator's agreement.
-func (b *bulk) confirm() (string, error) {
+// confirm implements deed. What is agreed to is a number of locks.
+func (b *bulk) confirm() (how string, err error) {
 	production := b.reason == "" && b.setup.profile.Environment == "production"
 	_, asks := terminal(b.Stdin)
 	switch {
@@ -190,28 +184,29 @@ func (b *bulk) confirm() (string, error) {
 	return "typed", nil
 }
 
-// releaseAll releases one after the other, until one does not go as it was shown.
-func (b *bulk) releaseAll(ctx context.Context, all *releasers, confirmed string) {
+// do implements deed: it releases one after the other, until one does not go as it was shown.
+func (b *bulk) do(ctx context.Context, confirmed string) error {
 	for _, item := range b.items {
 		if item.preview.Refused != "" {
-			return
+			return nil
 		}
-		releaser, _ := all.of(item.lock.ID.Backend)
+		releaser, _ := b.all.of(item.lock.ID.Backend)
 		item.tried = true
 		item.result, item.err = b.execute(ctx, releaser, item.preview, confirmed)
 		if item.err != nil || !item.result.Released {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
-// show prints the previews.
+// show implements deed.
 func (b *bulk) show(to io.Writer) {
 	for _, item := range b.items {
 		if p := item.preview; p.Refused != "" {
 			fmt.Fprintf(to, "release %s\n  refused %s\n", item.lock.ID, b.why(p.Request, item.result))
 		} else {
-			show(to, p)
+			b.showRelease(to, p)
 		}
 	}
 	fmt.Fprintf(to, "%d of at most %d locks\n", len(b.items), b.max)
@@ -235,18 +230,19 @@ type bulkItemJSON struct {
 	releaseJSON
 }
 
-// report prints what came of it and makes the exit code: 1 unless all of them were released.
-func (b *bulk) report(reason act.Reason, err error) error {
+// report implements deed: the exit code is 1 unless all of them were released.
+func (b *bulk) report(stopped act.Reason, err error) error {
+	reason := cmp.Or(stopped, b.stop)
 	j := bulkJSON{Matched: len(b.items), Max: b.max, Reason: reason, DryRun: b.dryRun, Items: []bulkItemJSON{}}
-	stopped := error(nil)
+	var failed error // of the first that did not go as shown
 	for _, item := range b.items {
 		one := bulkItemJSON{Lock: item.lock.ID.String(), Tried: item.tried, releaseJSON: b.json(item.result)}
 		switch {
 		case item.result.Released && item.err == nil:
 			j.Released++
-		case stopped == nil && reason == "" && err == nil && !b.dryRun:
+		case failed == nil && reason == "" && err == nil && !b.dryRun:
 			id := one.Lock
-			j.Stopped, stopped = &id, b.verdict(item.preview.Request, item.result, "not released", b.setup.explain(item.err))
+			j.Stopped, failed = &id, b.verdict(item.preview.Request, item.result, "not released", b.setup.explain(item.err))
 		}
 		if item.err != nil {
 			one.Error = inspect.Escape(item.err.Error())
@@ -268,10 +264,8 @@ func (b *bulk) report(reason act.Reason, err error) error {
 	switch {
 	case err != nil && reason != "":
 		return exit(exitNo, "%s: %w", reason, err)
-	case err != nil:
-		return exit(exitUnreachable, "%w", err)
-	case stopped != nil:
-		return fmt.Errorf("stopped at the first that did not go as shown: %w", stopped)
+	case err == nil && failed != nil:
+		return fmt.Errorf("stopped at the first that did not go as shown: %w", failed)
 	}
-	return nil
+	return err
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +86,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer box.Close()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	if d.length > 0 {
 		limited, cancel := context.WithTimeout(ctx, d.length)

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,20 +36,13 @@ func (a *app) exportCommand() *cobra.Command {
 		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +
 			"  lockscope export zk://localhost:2181/locks redis://localhost --listen :9487 --lock-series 0",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if x.lockSeries < 0 {
 				return usageError("--lock-series %d: give 0 or more", x.lockSeries)
 			}
-			s, err := a.setUp(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			observer, err := a.observer(s, false, "")
-			if err != nil {
-				return err
-			}
-			return x.run(cmd.Context(), observer)
+			return nil
 		},
+		RunE: a.followTargets(x.run),
 	}
 	command.Flags().StringVar(&x.listen, "listen", "127.0.0.1:9487", "serve on this `ADDR`, host:port")
 	command.Flags().IntVar(&x.lockSeries, "lock-series", 50, "so many locks with findings, the worst, have series of their own")
@@ -68,7 +58,7 @@ const (
 
 // run serves until ctx ends, the user interrupts, or the sources are done.
 func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", x.listen)
 	if err != nil {
@@ -76,25 +66,21 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 	}
 	collector := metrics.New(x.Now, x.lockSeries)
 	server := &http.Server{Handler: x.handler(collector), ReadHeaderTimeout: headersWithin, WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute}
-	served, observed := make(chan error, 1), make(chan error, 1)
-	feed := observer.Subscribe()
-	defer feed.Close()
-	go func() { served <- server.Serve(listener); stop() }()
-	go func() { observed <- x.watchWithMutes(ctx, observer); stop() }()
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(listener)
+		stop()
+	}()
 	x.say("serving http://%s/metrics; interrupt to end", listener.Addr())
-	for {
-		snapshot, done := feed.Next(ctx)
-		if done != nil {
-			break
-		}
-		collector.Observe(snapshot)
-	}
-	stop()
+	observed := x.follow(ctx, observer, func(s *inspect.Snapshot) error {
+		collector.Observe(s)
+		return nil
+	})
 	_ = server.Close() // a scrape that is under way is cut
 	if err = <-served; errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	return errors.Join(err, <-observed)
+	return errors.Join(err, observed)
 }
 
 func (x *export) handler(collector *metrics.Collector) http.Handler {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,10 +16,14 @@ import (
 // killClient is one run of the command of that name.
 type killClient struct {
 	action
+	id     inspect.ID // its path is the client
+	ender  act.Ender
+	seen   act.ClientPreview
+	result act.ClientResult // until it is executed, what the preview shows already
 }
 
 func (a *app) killClientCommand() *cobra.Command {
-	r := &killClient{action{app: a, verb: "kill-client"}}
+	r := &killClient{action: action{app: a, verb: "kill-client"}}
 	command := &cobra.Command{
 		Use:   "kill-client CLIENT [TARGET…]",
 		Short: "End the connection of a client of Redis, if it is still the one you saw",
@@ -30,7 +35,7 @@ func (a *app) killClientCommand() *cobra.Command {
 		Args: lockFirst, ValidArgsFunction: a.completeClient,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
-	r.common(command)
+	r.flags(command)
 	return command
 }
 
@@ -38,77 +43,62 @@ func (r *killClient) run(ctx context.Context, args []string) error {
 	if err := oneOf(r.output, "text", "json"); err != nil {
 		return err
 	}
-	id, err := inspect.ParseID(args[0])
-	if err != nil {
+	var err error
+	if r.id, err = inspect.ParseID(args[0]); err != nil {
 		return err
 	}
 	if r.setup, err = r.setUp(ctx, args[1:]); err != nil {
 		return err
 	}
-	if _, err := r.setup.backend(id.Backend); err != nil {
+	if _, err := r.setup.backend(r.id.Backend); err != nil {
 		return err
 	}
-	request := act.ClientRequest{Backend: id.Backend, Client: id.Path, Why: r.reason}
-	if err := r.setup.mayWrite(); err != nil {
-		return r.report(id, act.ClientPreview{}, act.ClientResult{Reason: act.ReadOnly}, err)
-	}
-	all, err := r.releasers()
-	if err != nil {
-		return r.report(id, act.ClientPreview{}, act.ClientResult{Reason: act.NoAudit}, err)
-	}
-	defer all.close()
-	ender, err := all.ender(ctx, id.Backend)
-	if err != nil {
-		return r.report(id, act.ClientPreview{}, act.ClientResult{}, r.setup.explain(err))
+	return r.perform(ctx, r)
+}
+
+// look implements deed.
+func (r *killClient) look(ctx context.Context, all *releasers) (may bool, err error) {
+	if r.ender, err = all.ender(ctx, r.id.Backend); err != nil {
+		return false, r.setup.explain(err)
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	p, err := ender.PreviewEnd(limited, request)
-	looked := act.ClientResult{Reason: p.Refused, Detail: p.Detail}
-	if err != nil || p.Refused != "" {
-		return r.report(id, p, looked, r.setup.explain(err))
+	r.seen, err = r.ender.PreviewEnd(limited, act.ClientRequest{Backend: r.id.Backend, Client: r.id.Path, Why: r.reason})
+	r.result = act.ClientResult{Reason: r.seen.Refused, Detail: r.seen.Detail}
+	if err != nil || r.seen.Refused != "" {
+		return false, r.setup.explain(err)
 	}
 	looking, cancel := context.WithTimeout(ctx, othersWithin)
 	defer cancel()
-	if s, err := r.look(looking, r.setup, ""); err == nil && looking.Err() == nil {
-		p.Consider(s)
+	if s, err := r.app.look(looking, r.setup, ""); err == nil && looking.Err() == nil {
+		r.seen.Consider(s)
 	}
-	if r.dryRun {
-		to := r.Stdout
-		if r.output == "json" {
-			to = r.Stderr
-		}
-		showKill(to, p)
-		return r.report(id, p, looked, nil)
-	}
-	asked := act.Preview{Request: act.Request{ID: id, Why: r.reason}}
-	confirmed, err := r.confirm(&asked, func(to io.Writer, _ act.Preview) { showKill(to, p) }, "end its connection")
-	if err != nil {
-		looked.Reason = act.Declined
-		return r.report(id, p, looked, err)
-	}
-	p.Request.Why = asked.Request.Why
-	acting, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	result, err := ender.EndClient(acting, p, confirmed)
-	return r.report(id, p, result, r.setup.explain(err))
+	return true, nil
 }
 
-// showKill prints a preview.
-func showKill(to io.Writer, p act.ClientPreview) {
+// show implements deed.
+func (r *killClient) show(to io.Writer) {
+	p := &r.seen
 	fmt.Fprintf(to, "kill-client %s:%s\n", p.Request.Backend, describe.Printable(p.Request.Client))
 	for _, c := range p.Seen {
 		fmt.Fprintf(to, "  seen    %s: id %d, name %q, connected for %s, idle for %s, last command %s\n", inspect.Escape(c.Server), c.ID, c.Name.String(), describe.Age(c.Age), describe.Age(c.Idle), c.Command)
 	}
-	for _, s := range p.Sends {
-		fmt.Fprintf(to, "  sends   %s\n", s)
-	}
-	for _, o := range p.Lines() {
-		fmt.Fprintf(to, "  locks   %s\n", o)
-	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(to, "  note    %s\n", w)
-	}
+	listed(to, "sends", p.Sends)
+	listed(to, "locks", p.Lines())
+	listed(to, "note", p.Warnings)
+}
+
+// confirm implements deed.
+func (r *killClient) confirm() (how string, err error) {
+	return r.agree(r.id, "end its connection", &r.seen.Request.Why, r.show)
+}
+
+// do implements deed.
+func (r *killClient) do(ctx context.Context, confirmed string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	r.result, err = r.ender.EndClient(ctx, r.seen, confirmed)
+	return err
 }
 
 // killJSON is the command's answer.
@@ -144,24 +134,29 @@ func connectionsJSON(list []act.Connection) []connectionJSON {
 	return out
 }
 
-// report prints what came of it and makes the exit code.
-func (r *killClient) report(id inspect.ID, p act.ClientPreview, result act.ClientResult, err error) error {
-	ended := len(result.Ended) > 0
-	if r.output == "json" {
-		j := killJSON{
-			Ended: ended, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: connectionsJSON(p.Seen),
-			Again: connectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
-		}
-		if err := r.printJSON(j); err != nil {
-			return err
-		}
-	} else if result.Unknown {
-		fmt.Fprintf(r.Stdout, "unknown whether the connection of %s was ended\n", id)
-	} else if ended {
-		fmt.Fprintf(r.Stdout, "%s: its connection was ended\n", id)
+// report implements deed.
+func (r *killClient) report(stopped act.Reason, err error) error {
+	p, result := &r.seen, &r.result
+	result.Reason = cmp.Or(stopped, result.Reason)
+	if r.output != "json" {
+		r.print()
+	} else if err := r.printJSON(killJSON{
+		Ended: len(result.Ended) > 0, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: connectionsJSON(p.Seen),
+		Again: connectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
+	}); err != nil {
+		return err
+	}
+	return r.verdict(act.Request{ID: r.id}, act.Result{Reason: result.Reason, Detail: result.Detail}, "not ended", err)
+}
+
+func (r *killClient) print() {
+	switch result := &r.result; {
+	case result.Unknown:
+		fmt.Fprintf(r.Stdout, "unknown whether the connection of %s was ended\n", r.id)
+	case len(result.Ended) > 0:
+		fmt.Fprintf(r.Stdout, "%s: its connection was ended\n", r.id)
 		for _, c := range result.Again {
 			fmt.Fprintf(r.Stdout, "%s: a client of the same name is connected anew, from %s\n", inspect.Escape(c.Server), c.Addr)
 		}
 	}
-	return r.verdict(act.Request{ID: id}, act.Result{Reason: result.Reason, Detail: result.Detail}, "not ended", err)
 }

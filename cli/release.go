@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +13,7 @@ import (
 
 // release is one run of the command of that name.
 type release struct {
-	action
+	lockAction
 	others *act.Others // nil: they were not looked at
 	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or none), and how many at most.
 	match, finding string
@@ -22,7 +21,7 @@ type release struct {
 }
 
 func (a *app) releaseCommand() *cobra.Command {
-	r := &release{action: action{app: a, verb: "release"}}
+	r := &release{lockAction: lockAction{action: action{app: a, verb: "release"}}}
 	command := &cobra.Command{
 		Use:   "release LOCK [TARGET…] --owner NAME",
 		Short: "Force-release a stuck lock, if its holder is still the one you saw",
@@ -50,98 +49,66 @@ func (a *app) releaseCommand() *cobra.Command {
 }
 
 func (r *release) run(ctx context.Context, args []string) error {
-	request, err := r.check(ctx, args)
-	if err != nil {
+	if err := r.prepare(ctx, args); err != nil {
 		return err
 	}
-	s := r.setup
-	if err := s.mayWrite(); err != nil {
-		return r.report(request, act.Result{Reason: act.ReadOnly}, err)
-	}
-	all, err := r.releasers()
-	if err != nil {
-		return r.report(request, act.Result{Reason: act.NoAudit}, err)
-	}
-	defer all.close()
-	releaser, _ := all.of(request.ID.Backend)
-	preview, err := r.preview(ctx, releaser, request)
-	if err != nil {
-		return r.report(request, act.Result{Seen: preview.Seen}, s.explain(err))
+	return r.perform(ctx, r)
+}
+
+// look implements deed. Where it is shown to somebody, it shows what it means for other locks, too.
+func (r *release) look(ctx context.Context, all *releasers) (may bool, err error) {
+	if err := r.preview(ctx, all); err != nil {
+		return false, err
 	}
 	if r.dryRun || !r.yes {
-		if preview, err = r.consider(ctx, releaser, preview); err != nil {
-			return r.report(request, act.Result{Seen: preview.Seen}, s.explain(err))
+		if err := r.consider(ctx, all); err != nil {
+			return false, err
 		}
-		r.others = &preview.Others
+		r.others = &r.seen.Others
 	}
-	looked := act.Result{Seen: preview.Seen, Next: preview.Next, Reason: preview.Refused, Detail: preview.Detail}
-	if preview.Refused != "" {
-		return r.report(request, looked, r.misnamed(preview))
-	}
-	if r.dryRun {
-		to := r.Stdout // the preview is what is asked for
-		if r.output == "json" {
-			to = r.Stderr
-		}
-		show(to, preview)
-		return r.report(request, looked, nil)
-	}
-	confirmed, err := r.confirm(&preview, show, "release it")
-	if err != nil {
-		looked.Reason = act.Declined
-		return r.report(request, looked, err)
-	}
-	result, err := r.execute(ctx, releaser, preview, confirmed)
-	if err != nil {
-		err = s.explain(err)
-	}
-	return r.report(request, result, err)
+	return r.judged()
 }
 
 // consider reads the other locks for what they show about the release. Where only watches decide the holder, it goes by
 // them.
-func (r *release) consider(ctx context.Context, releaser act.Releaser, p act.Preview) (act.Preview, error) {
-	if p.Seen == nil {
-		return p, nil
+func (r *release) consider(ctx context.Context, all *releasers) error {
+	if r.seen.Seen == nil {
+		return nil
 	}
 	looking, cancel := context.WithTimeout(ctx, othersWithin)
 	defer cancel()
-	s, err := r.look(looking, r.setup, "")
+	s, err := r.app.look(looking, r.setup, "")
 	if err != nil || looking.Err() != nil {
 		s = nil
 	}
-	if s != nil && p.Refused == act.NotHolder {
-		if l := s.Lock(p.Request.ID); l != nil {
-			if c, ok := l.Contender(p.Seen.Name); ok && c.State == inspect.Holding {
-				p.Request.Lock = l
-				if p, err = r.preview(ctx, releaser, p.Request); err != nil {
-					return p, err
+	if s != nil && r.seen.Refused == act.NotHolder {
+		if l := s.Lock(r.request.ID); l != nil {
+			if c, ok := l.Contender(r.seen.Seen.Name); ok && c.State == inspect.Holding {
+				r.request.Lock = l
+				if err := r.preview(ctx, all); err != nil {
+					return err
 				}
 			}
 		}
 	}
-	p.Consider(s)
-	return p, nil
+	r.seen.Consider(s)
+	return nil
 }
 
-// show prints a preview.
-func show(to io.Writer, p act.Preview) {
-	fmt.Fprintf(to, "release %s\n  owner   %s (%s)\n", p.Request.ID, p.Seen.Who(), p.Seen.Name)
-	next := cmp.Or(p.NextUnknown, "no visible waiters")
-	if p.Next != nil {
-		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
-	}
-	fmt.Fprintf(to, "  next    %s\n", next)
-	for _, s := range p.Sends {
-		fmt.Fprintf(to, "  sends   %s\n", s)
-	}
-	for _, o := range p.Others.Lines() {
-		fmt.Fprintf(to, "  others  %s\n", o)
-	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(to, "  note    %s\n", w)
-	}
+// show implements deed.
+func (r *release) show(to io.Writer) { r.showRelease(to, r.seen) }
+
+// showRelease prints a preview.
+func (r *release) showRelease(to io.Writer, p act.Preview) {
+	r.showOwner(to, &p)
+	showNext(to, &p)
+	listed(to, "sends", p.Sends)
+	listed(to, "others", p.Others.Lines())
+	listed(to, "note", p.Warnings)
 }
+
+// confirm implements deed.
+func (r *release) confirm() (how string, err error) { return r.agreeTo("release it", r.show) }
 
 // releaseJSON is the contract's answer.
 type releaseJSON struct {
@@ -171,28 +138,19 @@ type releaseMaster struct {
 	Error   string `json:"error"`
 }
 
-// report prints what came of it and makes the exit code.
-func (r *release) report(request act.Request, result act.Result, err error) error {
-	if r.output == "json" {
-		if err := r.printJSON(r.json(result)); err != nil {
-			return err
-		}
-	} else {
-		r.print(request, result)
-	}
-	return r.verdict(request, result, "not released", err)
+// report implements deed.
+func (r *release) report(stopped act.Reason, err error) error {
+	json, print := func() any { return r.json(r.result) }, func() { r.print(r.request, r.result) }
+	return r.answer(stopped, err, json, print, "not released")
 }
 
 func (r *release) json(result act.Result) releaseJSON {
 	j := releaseJSON{
 		Released: result.Released, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Seen: r.contender(result.Seen),
-		Next: r.contender(result.Next), HoldersAfter: []any{}, Masters: []releaseMaster{},
+		Next: r.contender(result.Next), HoldersAfter: r.contenders(result.HoldersAfter), Masters: []releaseMaster{},
 	}
 	if o := r.others; o != nil {
 		j.Others = &releaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock}
-	}
-	for i := range result.HoldersAfter {
-		j.HoldersAfter = append(j.HoldersAfter, r.contender(&result.HoldersAfter[i]))
 	}
 	for _, m := range result.Masters {
 		master := releaseMaster{Addr: m.Addr, Deleted: m.Deleted}

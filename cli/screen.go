@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +43,7 @@ func (a *app) welcome(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	page, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	page, stop := interruptible(ctx)
 	wanted, err := tui.Welcome(page, colours)
 	ended := page.Err() != nil
 	stop()
@@ -125,7 +122,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if s.profile.ReadOnly {
 		options.ReadOnly = fmt.Sprintf("profile %q is read_only", s.profileName)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	if o.still != nil {
 		return tui.Run(ctx, options)

@@ -15,12 +15,12 @@ import (
 
 // setTTL is one run of the command ttl.
 type setTTL struct {
-	action
+	lockAction
 	set time.Duration
 }
 
 func (a *app) ttlCommand() *cobra.Command {
-	r := &setTTL{action: action{app: a, verb: "ttl"}}
+	r := &setTTL{lockAction: lockAction{action: action{app: a, verb: "ttl"}}}
 	command := &cobra.Command{
 		Use:   "ttl LOCK [TARGET…] --owner NAME --set D",
 		Short: "Give a lock's key in Redis a time to live, if its holder is still the one you saw",
@@ -40,66 +40,39 @@ func (r *setTTL) run(ctx context.Context, args []string) error {
 	if err := act.CheckTTL(r.set); err != nil {
 		return usageError("--set %v: %w", r.set, err)
 	}
-	request, err := r.check(ctx, args)
-	if err != nil {
+	if err := r.prepare(ctx, args); err != nil {
 		return err
 	}
-	request.TTL = r.set
-	if err := r.setup.mayWrite(); err != nil {
-		return r.report(request, act.Result{Reason: act.ReadOnly}, nil, err)
-	}
-	all, err := r.releasers()
-	if err != nil {
-		return r.report(request, act.Result{Reason: act.NoAudit}, nil, err)
-	}
-	defer all.close()
-	releaser, _ := all.of(request.ID.Backend)
-	preview, err := r.preview(ctx, releaser, request)
-	if err != nil {
-		return r.report(request, act.Result{Seen: preview.Seen}, nil, r.setup.explain(err))
-	}
-	looked := act.Result{Seen: preview.Seen, Reason: preview.Refused, Detail: preview.Detail}
-	for _, v := range preview.Votes {
-		looked.Masters = append(looked.Masters, act.MasterResult{Addr: v.Addr})
-	}
-	if preview.Refused != "" {
-		return r.report(request, looked, preview.Votes, r.misnamed(preview))
-	}
-	if r.dryRun {
-		to := r.Stdout
-		if r.output == "json" {
-			to = r.Stderr
-		}
-		r.show(to, preview)
-		return r.report(request, looked, preview.Votes, nil)
-	}
-	confirmed, err := r.confirm(&preview, r.show, "set its TTL")
-	if err != nil {
-		looked.Reason = act.Declined
-		return r.report(request, looked, preview.Votes, err)
-	}
-	result, err := r.execute(ctx, releaser, preview, confirmed)
-	if err != nil {
-		err = r.setup.explain(err)
-	}
-	return r.report(request, result, preview.Votes, err)
+	r.request.TTL = r.set
+	return r.perform(ctx, r)
 }
 
-// show prints a preview.
-func (r *setTTL) show(to io.Writer, p act.Preview) {
-	fmt.Fprintf(to, "ttl %s\n  owner   %s (%s)\n", p.Request.ID, p.Seen.Who(), p.Seen.Name)
-	for i := range p.Votes {
-		v := &p.Votes[i]
+// look implements deed. Until it is done the masters are named without an answer.
+func (r *setTTL) look(ctx context.Context, all *releasers) (may bool, err error) {
+	if err := r.preview(ctx, all); err != nil {
+		return false, err
+	}
+	may, err = r.judged()
+	for _, v := range r.seen.Votes {
+		r.result.Masters = append(r.result.Masters, act.MasterResult{Addr: v.Addr})
+	}
+	return may, err
+}
+
+// show implements deed.
+func (r *setTTL) show(to io.Writer) {
+	r.showOwner(to, &r.seen)
+	for i := range r.seen.Votes {
+		v := &r.seen.Votes[i]
 		fmt.Fprintf(to, "  now     %s: %s\n", inspect.Escape(v.Addr), describe.Expiry(v, r.Now()))
 	}
-	fmt.Fprintf(to, "  then    %s\n", describe.Exact(p.Request.TTL))
-	for _, s := range p.Sends {
-		fmt.Fprintf(to, "  sends   %s\n", s)
-	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(to, "  note    %s\n", w)
-	}
+	fmt.Fprintf(to, "  then    %s\n", describe.Exact(r.request.TTL))
+	listed(to, "sends", r.seen.Sends)
+	listed(to, "note", r.seen.Warnings)
 }
+
+// confirm implements deed.
+func (r *setTTL) confirm() (how string, err error) { return r.agreeTo("set its TTL", r.show) }
 
 // ttlJSON is the command's answer.
 type ttlJSON struct {
@@ -121,22 +94,16 @@ type ttlMaster struct {
 	Error  string `json:"error"`
 }
 
-// report prints what came of it and makes the exit code.
-func (r *setTTL) report(request act.Request, result act.Result, before []inspect.Vote, err error) error {
-	if r.output == "json" {
-		if err := r.printJSON(r.json(request, result, before)); err != nil {
-			return err
-		}
-	} else if !r.dryRun {
-		r.print(request, result)
-	}
-	return r.verdict(request, result, "not set", err)
+// report implements deed.
+func (r *setTTL) report(stopped act.Reason, err error) error {
+	return r.answer(stopped, err, r.json, r.print, "not set")
 }
 
-func (r *setTTL) json(request act.Request, result act.Result, before []inspect.Vote) ttlJSON {
+func (r *setTTL) json() any {
+	result, before := &r.result, r.seen.Votes
 	j := ttlJSON{
 		Set: result.Set, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun,
-		TTL: request.TTL.Milliseconds(), Seen: r.contender(result.Seen), Masters: []ttlMaster{},
+		TTL: r.request.TTL.Milliseconds(), Seen: r.contender(result.Seen), Masters: []ttlMaster{},
 	}
 	for i := range result.Masters {
 		m := &result.Masters[i]
@@ -165,8 +132,11 @@ func (r *setTTL) left(v *inspect.Vote) *int64 {
 	return &ms
 }
 
-func (r *setTTL) print(request act.Request, result act.Result) {
-	for _, m := range result.Masters {
+func (r *setTTL) print() {
+	if r.dryRun {
+		return
+	}
+	for _, m := range r.result.Masters {
 		answer := "has another value, or none"
 		switch {
 		case m.Err != nil:
@@ -176,7 +146,7 @@ func (r *setTTL) print(request act.Request, result act.Result) {
 		}
 		fmt.Fprintf(r.Stdout, "%s  %s\n", inspect.Escape(m.Addr), answer)
 	}
-	if result.Set {
-		fmt.Fprintf(r.Stdout, "%s ends in %s unless its client renews it\n", request.ID, describe.Exact(request.TTL))
+	if r.result.Set {
+		fmt.Fprintf(r.Stdout, "%s ends in %s unless its client renews it\n", r.request.ID, describe.Exact(r.request.TTL))
 	}
 }

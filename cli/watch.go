@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -42,20 +41,8 @@ func (a *app) watchCommand() *cobra.Command {
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"lost\" or .event == \"expired\")'\n" +
 			"  lockscope watch -p prod | grep --line-buffered finding",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf(w.output, "text", "jsonl"); err != nil {
-				return err
-			}
-			s, err := a.setUp(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			observer, err := a.observer(s, false, "")
-			if err != nil {
-				return err
-			}
-			return w.run(cmd.Context(), observer)
-		},
+		PreRunE: func(*cobra.Command, []string) error { return oneOf(w.output, "text", "jsonl") },
+		RunE:    a.followTargets(w.run),
 	}
 	outputFlag(command, &w.output, "text", "jsonl")
 	return command
@@ -63,34 +50,19 @@ func (a *app) watchCommand() *cobra.Command {
 
 // run prints events until ctx ends, the user interrupts, nobody reads them any more, or the sources are done.
 func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, and is the quiet end
 	defer signal.Reset(syscall.SIGPIPE)
-	feed := observer.Subscribe()
-	defer feed.Close()
-	if _, err := feed.Next(ctx); err != nil { // the first one is there at once, and without events
-		return nil
-	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- w.watchWithMutes(ctx, observer)
-		stop()
-	}()
 	w.lines = bufio.NewWriter(w.Stdout)
-	var err error
-	for err == nil {
-		snapshot, done := feed.Next(ctx)
-		if done != nil {
-			break
+	return w.follow(ctx, observer, func(s *inspect.Snapshot) error {
+		err := w.print(s)
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+			stop() // nobody reads it any more
+			return nil
 		}
-		err = w.print(snapshot)
-	}
-	stop()
-	if unread := errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe); unread {
-		err = nil
-	}
-	return errors.Join(err, <-ended)
+		return err
+	})
 }
 
 func (w *watch) print(s *inspect.Snapshot) error {

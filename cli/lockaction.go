@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/lockops/act"
+)
+
+// lockAction is an action on one contender of a lock, by the releaser of its backend. What embeds it adds how it is shown,
+// confirmed and reported.
+type lockAction struct {
+	action
+	owner    string
+	waiter   bool
+	request  act.Request
+	releaser act.Releaser
+	seen     act.Preview
+	result   act.Result // until it is executed, what the preview shows already
+}
+
+// flags of every such command.
+func (r *lockAction) flags(command *cobra.Command) {
+	command.Flags().StringVar(&r.owner, "owner", "", "the contender's `NAME` as ls or show prints it, or its value_digest")
+	r.action.flags(command)
+	_ = command.RegisterFlagCompletionFunc("owner", r.completeOwner) // fails for a flag that is not there only
+}
+
+// prepare makes the request of the arguments and the flags.
+func (r *lockAction) prepare(ctx context.Context, args []string) error {
+	if err := oneOf(r.output, "text", "json"); err != nil {
+		return err
+	}
+	if r.owner == "" {
+		words, _ := describe.Words(args)
+		return usageError("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)
+	}
+	id, err := inspect.ParseID(args[0])
+	if err != nil {
+		return err
+	}
+	owner, err := inspect.Unescape(r.owner)
+	if err != nil {
+		return usageError("--owner: %w", err)
+	}
+	if r.setup, err = r.setUp(ctx, args[1:]); err != nil {
+		return err
+	}
+	r.request = act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter, Why: r.reason}
+	_, err = r.setup.backendOf(id)
+	return err
+}
+
+// look implements deed.
+func (r *lockAction) look(ctx context.Context, all *releasers) (may bool, err error) {
+	if err := r.preview(ctx, all); err != nil {
+		return false, err
+	}
+	return r.judged()
+}
+
+// preview fills in what the servers show of the contender.
+func (r *lockAction) preview(ctx context.Context, all *releasers) (err error) {
+	r.releaser, _ = all.of(r.request.ID.Backend)
+	r.seen, err = r.previewOf(ctx, r.releaser, r.request)
+	r.result = act.Result{Seen: r.seen.Seen}
+	return r.setup.explain(err)
+}
+
+// judged is the answer of look to the preview.
+func (r *lockAction) judged() (may bool, err error) {
+	r.result = act.Result{Seen: r.seen.Seen, Next: r.seen.Next, Reason: r.seen.Refused, Detail: r.seen.Detail}
+	if r.seen.Refused != "" {
+		return false, r.misnamed(r.seen)
+	}
+	return true, nil
+}
+
+// do implements deed.
+func (r *lockAction) do(ctx context.Context, confirmed string) (err error) {
+	r.result, err = r.execute(ctx, r.releaser, r.seen, confirmed)
+	return err
+}
+
+func (r *action) previewOf(ctx context.Context, releaser act.Releaser, request act.Request) (act.Preview, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	return releaser.Preview(ctx, request)
+}
+
+// execute acts. Interrupted, or out of time, it says what is known: a request that was sent is waited for a little longer.
+func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
+	acting, stop := interruptible(ctx)
+	defer stop()
+	acting, cancel := context.WithTimeout(acting, r.timeout+preview.Request.Wait)
+	defer cancel()
+	result, err := releaser.Execute(acting, preview, confirmed)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), perMaster)
+	defer cancel()
+	return result.Settled(waiting, err)
+}
+
+// agreeTo asks for the operator's agreement, and for why in production.
+func (r *lockAction) agreeTo(does string, show func(io.Writer)) (how string, err error) {
+	return r.agree(r.request.ID, does, &r.seen.Request.Why, show)
+}
+
+// answer prints what came of it, as JSON or as text, and makes the exit code; not says what did not happen.
+func (r *lockAction) answer(stopped act.Reason, err error, json func() any, text func(), not string) error {
+	r.result.Reason = cmp.Or(stopped, r.result.Reason)
+	if r.output != "json" {
+		text()
+	} else if err := r.printJSON(json()); err != nil {
+		return err
+	}
+	return r.verdict(r.request, r.result, not, err)
+}
+
+// showOwner begins a preview: whom it is about.
+func (r *action) showOwner(to io.Writer, p *act.Preview) {
+	fmt.Fprintf(to, "%s %s\n  owner   %s (%s)\n", r.verb, p.Request.ID, p.Seen.Who(), p.Seen.Name)
+}
+
+// showNext says who would get the lock.
+func showNext(to io.Writer, p *act.Preview) {
+	next := cmp.Or(p.NextUnknown, "no visible waiters")
+	if p.Next != nil {
+		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
+	}
+	fmt.Fprintf(to, "  next    %s\n", next)
+}
+
+// misnamed advises where the owner was given by a contender's label rather than its name; nil where it was not. No choice
+// is guessed.
+func (r *lockAction) misnamed(p act.Preview) error {
+	switch {
+	case len(p.Alike) == 0 || p.Seen != nil:
+		return nil
+	case len(p.Alike) > 1:
+		return fmt.Errorf("%q is a label of %d contenders, and the name of none (choose one by its name: %s)", r.owner, len(p.Alike),
+			r.setup.command("show", p.Request.ID))
+	}
+	one := &p.Alike[0]
+	does := "holds it"
+	flags := []string{"--owner", ownerName(one.Name, one.Digest).String()}
+	if p.Request.TTL > 0 {
+		flags = append(flags, "--set", p.Request.TTL.String())
+	}
+	if one.State != inspect.Holding {
+		does = "waits for it"
+		if r.verb == "release" {
+			flags = append(flags, "--waiter")
+		}
+	}
+	if r.dryRun {
+		flags = append(flags, "--dry-run")
+	}
+	return fmt.Errorf("%q is a label of %s, which %s, and not its name (if you mean that one: %s)", r.owner, flags[1], does,
+		r.setup.command(r.verb, p.Request.ID, flags...))
+}
+
+// contender in JSON; nil where there is none.
+func (r *action) contender(c *inspect.Contender) any {
+	if c == nil {
+		return nil
+	}
+	return inspect.ContenderJSON(c, r.Now(), 0)
+}
+
+// contenders in JSON, never nil.
+func (r *action) contenders(list []inspect.Contender) []any {
+	all := make([]any, len(list))
+	for i := range list {
+		all[i] = r.contender(&list[i])
+	}
+	return all
+}
