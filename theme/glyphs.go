@@ -21,6 +21,8 @@ type Glyphs struct {
 	// The cells of a contender's lane: it waits, holds, did either before we looked, was there when we began to look,
 	// left without a grant. LaneStart marks the beginning of our look.
 	LaneWait, LaneHold, LaneUnclear, LaneOpen, LaneLeft, LaneStart string
+	// Steps are the heights of a plot's cell, the lowest first.
+	Steps [8]string
 	// Up and Down mark a list that goes on; Opened and Closed a group of rows that is or is not shown.
 	Up, Down, Opened, Closed string
 	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events that no state's sign stands for.
@@ -44,7 +46,8 @@ func unicodeGlyphs() Glyphs {
 		Breadcrumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
 		LaneWait: "─", LaneHold: "▇", LaneUnclear: "╌", LaneOpen: "◂", LaneLeft: "×", LaneStart: "┊",
-		Up: "↑", Down: "↓", Opened: "▾", Closed: "▸",
+		Steps: [8]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+		Up:    "↑", Down: "↓", Opened: "▾", Closed: "▸",
 		Handover: "»", Expired: "◌", Forced: "×", Cleared: "✓", Came: "+", Went: "-",
 		Border: lipgloss.RoundedBorder(),
 	}
@@ -58,7 +61,8 @@ func asciiGlyphs() Glyphs {
 		Breadcrumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
 		LaneWait: "-", LaneHold: "#", LaneUnclear: ":", LaneOpen: "<", LaneLeft: "x", LaneStart: "|",
-		Up: "^", Down: "v", Opened: "-", Closed: "+",
+		Steps: [8]string{"_", "_", "-", "=", "=", "+", "#", "#"},
+		Up:    "^", Down: "v", Opened: "-", Closed: "+",
 		Handover: ">", Expired: "~", Forced: "#", Cleared: "=", Came: "+", Went: "-",
 		Border: lipgloss.ASCIIBorder(),
 	}

@@ -16,12 +16,17 @@ type laneMemory struct {
 	next   int // the first event not read yet, counted from the very first one
 	ended  []inspect.Event
 	joined map[Key]time.Time
+	// from is when that which is remembered begins; zero: with our watching.
+	from time.Time
 }
 
 // read takes in what is new in the log about a lock.
 func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
 	if lock != m.lock || m.joined == nil || m.next > log.End() { // another lock, or an earlier moment
 		*m = laneMemory{lock: lock, joined: make(map[Key]time.Time)}
+	}
+	if m.next < log.Dropped && len(log.List) > 0 {
+		m.from = log.List[0].At
 	}
 	for _, e := range log.List[max(0, m.next-log.Dropped):] {
 		if e.Contender != nil && e.Lock == lock {
@@ -30,6 +35,7 @@ func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
 	}
 	m.next = log.Dropped + len(log.List)
 	if over := len(m.ended) - leftKept; over > leftKept/4 {
+		m.from = m.ended[over-1].At
 		m.ended = append([]inspect.Event(nil), m.ended[over:]...)
 	}
 	if len(m.joined) > 2*leftKept {
@@ -95,4 +101,12 @@ func (s *Source) Looked(id inspect.ID) time.Time {
 		return h.Since
 	}
 	return s.Started
+}
+
+// Known is since when everybody who waited for a lock or held it is remembered.
+func (s *Source) Known(id inspect.ID) time.Time {
+	if looked := s.Looked(id); s.memory.lock != id || !s.memory.from.After(looked) {
+		return looked
+	}
+	return s.memory.from
 }

@@ -108,6 +108,19 @@ func (v *View) row(l *Lane, selected bool) widget.Line {
 	return out
 }
 
+// Strip is a row of the lanes' table with a plot in the cells of the window; most is the largest value that has room.
+func (v *View) Strip(label widget.Line, values []float64, most float64, style lipgloss.Style) widget.Line {
+	t := v.Theme()
+	out := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
+	out = append(out, label.Align(v.label, false, t.Glyphs.Ellipsis)...)
+	out = out.Add(t.Text, widget.Blanks(widget.Gap))
+	unknown := 0
+	for unknown < len(values) && values[unknown] < 0 {
+		unknown++
+	}
+	return out.Add(t.Unknown, t.Sparks(values[:unknown], most)).Add(style, t.Sparks(values[unknown:], most))
+}
+
 // cellsOf are the cells of a lane and of the attempts that are folded into it.
 func (v *View) cellsOf(l *Lane) []Cell {
 	row := v.Window.Draw(l, v.Looked, v.Now())

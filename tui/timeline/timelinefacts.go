@@ -73,14 +73,18 @@ func (s *Screen) fairness() widget.Line {
 	}
 }
 
-// below is the key of the cells, and the selected lane in words.
+// below are the pictures of the window, the key of the cells, and the selected lane in words.
 func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane) []widget.Line {
 	if len(lanes) == 0 {
 		return nil
 	}
-	lines := []widget.Line{nil, v.Legend(s.width)}
+	lines := append([]widget.Line{nil}, s.contention(v)...)
+	lines = append(lines, v.Legend(s.width))
 	if s.height < 14 {
 		return lines
+	}
+	if h := s.histograms(v); h != nil {
+		lines = append(append(lines, widget.Section(s.Theme(), s.width, "how long, in this window")), h...)
 	}
 	lines = append(lines, widget.Section(s.Theme(), s.width, "selected"))
 	return append(lines, v.Facts(lanes[s.list.At], s.width)...)

@@ -1,0 +1,164 @@
+package lanes
+
+import (
+	"slices"
+	"time"
+)
+
+// Contention is how many waited for a lock, and how many held it, in each cell of a window: the mean over the cell's time. It is
+// negative where that is not known.
+type Contention struct{ Waiting, Holding []float64 }
+
+// Contention of the lanes of a lock. Nothing is known of the time before known, nor after now.
+func (w Window) Contention(lanes []*Lane, known, now time.Time) Contention {
+	c := Contention{make([]float64, w.Cells), make([]float64, w.Cells)}
+	for _, l := range lanes {
+		end := l.Ended
+		if l.Present {
+			end = now
+		}
+		granted, queued := l.Granted, l.Queued
+		if l.early || queued.IsZero() {
+			queued = l.since(known) // all the time that we saw it
+		}
+		switch {
+		case l.Waits() || l.Left:
+			w.spread(c.Waiting, queued, end, known)
+			continue
+		case l.early:
+			granted = queued
+		case !l.Queued.IsZero():
+			w.spread(c.Waiting, queued, granted, known)
+		}
+		if !l.unseenEnd && !granted.IsZero() {
+			w.spread(c.Holding, granted, end, known)
+		}
+	}
+	for i := range w.Cells {
+		from, to := w.From.Add(w.Step*time.Duration(i)), w.From.Add(w.Step*time.Duration(i+1))
+		if from.Before(known) {
+			from = known
+		}
+		if to.After(now) {
+			to = now
+		}
+		if part := float64(to.Sub(from)) / float64(w.Step); part > 0 {
+			c.Waiting[i], c.Holding[i] = c.Waiting[i]/part, c.Holding[i]/part
+		} else if from.Before(now) {
+			c.Waiting[i], c.Holding[i] = -1, -1
+		}
+	}
+	return c
+}
+
+// spread adds to each cell the part of its time that lies between two instants, of which from is not before least.
+func (w Window) spread(cells []float64, from, to, least time.Time) {
+	if least.Before(w.From) {
+		least = w.From
+	}
+	if from.Before(least) {
+		from = least
+	}
+	if end := w.End(); to.After(end) {
+		to = end
+	}
+	for at := from; at.Before(to); {
+		i := w.at(at)
+		next := w.From.Add(w.Step * time.Duration(i+1))
+		if next.After(to) {
+			next = to
+		}
+		cells[i] += float64(next.Sub(at)) / float64(w.Step)
+		at = next
+	}
+}
+
+// Summary is the largest mean, and the part of the known time in which there was any; 0 where nothing is known.
+func Summary(cells []float64) (most, share float64) {
+	known := 0
+	for _, v := range cells {
+		if v >= 0 {
+			known++
+			most, share = max(most, v), share+min(1, v)
+		}
+	}
+	return most, share / float64(max(1, known))
+}
+
+// Ended are the lengths of the waits that ended with a grant, and of the holds that have ended, as far as both of their ends are
+// known; the shortest first.
+func Ended(lanes []*Lane, now time.Time) (waits, holds []time.Duration) {
+	for _, l := range lanes {
+		if d, ok := l.waited(now); ok && !l.Waits() && !l.Left {
+			waits = append(waits, d)
+		}
+		if d, ok := l.held(now); ok && !l.Present {
+			holds = append(holds, d)
+		}
+	}
+	slices.Sort(waits)
+	slices.Sort(holds)
+	return waits, holds
+}
+
+// Histogram counts durations in classes that grow.
+type Histogram struct {
+	// From is the least duration of each class, Counts how many are in it.
+	From   []time.Duration
+	Counts []int
+}
+
+// NewHistogram has at most so many classes; where there are more, all that is shorter is in the first, which begins at 0.
+func NewHistogram(sorted []time.Duration, most int) Histogram {
+	var h Histogram
+	for _, d := range sorted {
+		c := class(d)
+		for n := len(h.From); n > 0 && h.From[n-1] < c; n = len(h.From) {
+			next := after(h.From[n-1])
+			h.From, h.Counts = append(h.From, next), append(h.Counts, 0)
+		}
+		if len(h.From) == 0 {
+			h.From, h.Counts = []time.Duration{c}, []int{0}
+		}
+		h.Counts[len(h.Counts)-1]++
+	}
+	if over := len(h.From) - max(1, most); over > 0 {
+		for _, n := range h.Counts[:over] {
+			h.Counts[over] += n
+		}
+		h.From, h.Counts = h.From[over:], h.Counts[over:]
+		h.From[0] = 0
+	}
+	return h
+}
+
+// classes of durations, as people count: 1, 2 and 5 of a decade, and of a clock's units from a minute on.
+var classes = []time.Duration{
+	0, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
+	20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour,
+	5 * time.Hour, 24 * time.Hour,
+}
+
+// class is the one that a duration is in, after the next one.
+func class(d time.Duration) time.Duration {
+	at, found := slices.BinarySearch(classes, d)
+	if !found {
+		at--
+	}
+	return classes[max(0, at)]
+}
+
+func after(c time.Duration) time.Duration {
+	at, _ := slices.BinarySearch(classes, c)
+	return classes[min(at+1, len(classes)-1)]
+}
+
+// Percentile of sorted durations, by the nearest rank.
+func Percentile(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
+}

@@ -1,0 +1,85 @@
+package lanes
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// Each cell has the mean of those who waited and held in it, as far as its time is known.
+func TestContention(t *testing.T) {
+	l := &inspect.Lock{
+		Holders: []inspect.Contender{fixture.Entry("holds", 8*time.Second, 4*time.Second)},
+		Waiters: []inspect.Contender{fixture.Entry("waits", 6*time.Second, 0), fixture.Entry("halfway", 2500*time.Millisecond, 0)},
+	}
+	early := fixture.Entry("early", 0, 0)
+	early.Since, early.State = time.Time{}, inspect.Holding
+	past := PastLock{ended: []inspect.Event{{Kind: inspect.EventReleased, At: fixture.Ago(4 * time.Second), Contender: &early}}}
+	list := LanesOf(l, past, fixture.Noon)
+	var all []*Lane
+	for i := range list {
+		all = append(all, &list[i])
+	}
+	w := Window{From: fixture.Ago(10 * time.Second), Step: 2 * time.Second, Cells: 6}
+	got := w.Contention(all, fixture.Ago(7*time.Second), fixture.Ago(time.Second))
+	// From 10 s ago on: 2 s before watching began, half a cell of it, one holder after the other, half a cell until now, what is to come.
+	if want := []float64{-1, 1, 2, 1.25, 2, 0}; !slices.Equal(got.Waiting, want) {
+		t.Errorf("waiting %v, want %v", got.Waiting, want)
+	}
+	if want := []float64{-1, 1, 1, 1, 1, 0}; !slices.Equal(got.Holding, want) {
+		t.Errorf("holding %v, want %v", got.Holding, want)
+	}
+	if most, share := Summary(got.Waiting); most != 2 || share != 0.8 {
+		t.Errorf("most %v, share %v", most, share)
+	}
+}
+
+// What was forgotten is unknown, not nothing.
+func TestContentionOfWhatWasForgotten(t *testing.T) {
+	m := laneMemory{}
+	log := &screen.EventLog{}
+	for i := range 2 * leftKept {
+		c := fixture.Entry(fmt.Sprint(i), 0, 0)
+		c.HeldSince = fixture.In(time.Duration(i) * time.Second)
+		log.Add([]inspect.Event{{Kind: inspect.EventReleased, Lock: fixture.Orders().ID, At: fixture.In(time.Duration(i) * time.Second), Contender: &c}})
+	}
+	m.read(log, fixture.Orders().ID)
+	if first := m.ended[0].At; !m.from.Before(first) || first.Sub(m.from) > time.Second {
+		t.Errorf("remembered from %v, known from %v", first, m.from)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	ms := func(list ...int) (sorted []time.Duration) {
+		for _, n := range list {
+			sorted = append(sorted, time.Duration(n)*time.Millisecond)
+		}
+		return sorted
+	}
+	for _, test := range []struct {
+		sorted []time.Duration
+		most   int
+		want   Histogram
+	}{
+		{nil, 5, Histogram{}},
+		{ms(0), 5, Histogram{ms(0), []int{1}}},
+		{ms(10, 19, 20, 120), 8, Histogram{ms(10, 20, 50, 100), []int{2, 1, 0, 1}}},
+		{ms(10, 19, 20, 120), 2, Histogram{ms(0, 100), []int{3, 1}}},
+		{ms(70_000, 90_000_000), 1, Histogram{ms(0), []int{2}}},
+	} {
+		if got := NewHistogram(test.sorted, test.most); !slices.Equal(got.From, test.want.From) || !slices.Equal(got.Counts, test.want.Counts) {
+			t.Errorf("%v in %d: %v", test.sorted, test.most, got)
+		}
+	}
+	if p := Percentile(ms(1, 2, 3, 4), 50); p != 2*time.Millisecond {
+		t.Errorf("p50 %v", p)
+	}
+	if p := Percentile(ms(1, 2, 3, 4), 99); p != 4*time.Millisecond {
+		t.Errorf("p99 %v", p)
+	}
+}

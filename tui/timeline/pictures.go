@@ -1,0 +1,89 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect/describe"
+	"lockscope/tui/lanes"
+	"lockscope/tui/widget"
+)
+
+// The least screen with the strips of contention, with both of them and the histograms, and with high ones.
+const stripsHeight, histogramHeight, highHeight = 18, 30, 42
+
+// classWidth is that of a histogram's class with the gap after it, in cells: its least duration stands below it.
+const classWidth = 6
+
+// contention is how many waited and held, over the window's time, below the lanes.
+func (s *Screen) contention(v *lanes.View) []widget.Line {
+	if s.height < stripsHeight {
+		return nil
+	}
+	t, c := s.Theme(), v.Window.Contention(v.In(s.lanes()), s.source.Known(s.id), s.Now())
+	most, _ := lanes.Summary(c.Waiting)
+	lines := []widget.Line{v.Strip(widget.Line{{"waiting ", t.Muted}, {"most " + few(most), t.Text}}, c.Waiting, max(most, 1), t.Waiting)}
+	if s.height < histogramHeight {
+		return lines
+	}
+	mean, share := lanes.Summary(c.Holding)
+	return append(lines, v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding, max(mean, 1), t.Holding))
+}
+
+// few writes a mean count.
+func few(n float64) string {
+	if n < 9.95 && n != float64(int(n)) {
+		return fmt.Sprintf("%.1f", n)
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+// histograms are the waits and the holds of the window that are over, beside each other.
+func (s *Screen) histograms(v *lanes.View) []widget.Line {
+	if s.height < histogramHeight {
+		return nil
+	}
+	waits, holds := lanes.Ended(v.In(s.lanes()), s.Now())
+	rows := 3
+	if s.height >= highHeight {
+		rows = 6
+	}
+	t, half := s.Theme(), (s.width-widget.Margin-2)/2
+	left, right := s.histogram("waits", waits, half, rows, t.Waiting), s.histogram("holds", holds, half, rows, t.Holding)
+	for i := range left {
+		line := append(widget.Line{{widget.Blanks(widget.Margin), t.Text}}, left[i].Align(half, false, t.Glyphs.Ellipsis)...)
+		left[i] = append(line, right[i]...)
+	}
+	return left
+}
+
+// histogram is a line of figures, rows of bars, and the least durations of their classes.
+func (s *Screen) histogram(name string, sorted []time.Duration, width, rows int, style lipgloss.Style) []widget.Line {
+	t := s.Theme()
+	lines := make([]widget.Line, rows+2)
+	if len(sorted) == 0 {
+		lines[0] = widget.Line{{"no " + name + " ended in this window", t.Muted}}
+		return lines
+	}
+	lines[0] = widget.Line{{fmt.Sprintf("%s ended: %d", name, len(sorted)), t.Muted}}
+	for _, percent := range []int{50, 95, 99} {
+		lines[0] = lines[0].Add(t.Muted, fmt.Sprintf("  p%d ", percent)).Add(t.Text, describe.Span(lanes.Percentile(sorted, percent)))
+	}
+	h := lanes.NewHistogram(sorted, width/classWidth)
+	most := float64(slices.Max(h.Counts))
+	for i, n := range h.Counts {
+		for row, cell := range t.Pillar(float64(n), most, rows) {
+			bar := cell + cell + cell + cell + widget.Blanks(classWidth-4)
+			lines[1+row] = lines[1+row].Add(style, bar)
+		}
+		from := widget.Line{{describe.Limit(h.From[i]), t.Muted}}
+		if h.From[i] == 0 {
+			from[0].Text = "0"
+		}
+		lines[1+rows] = append(lines[1+rows], from.Align(classWidth, false, "")...)
+	}
+	return lines
+}
