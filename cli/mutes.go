@@ -274,18 +274,65 @@ func (r *mute) mute(lock, rule string) error {
 	if err != nil {
 		return err
 	}
+	added, err := r.addMutes([]inspect.Mute{{Lock: id, Rule: rule, Muted: inspect.Muted{Until: r.Now().Add(r.span), Reason: strings.TrimSpace(r.reason)}}})
+	if err != nil {
+		return err
+	}
+	return r.print(added)
+}
+
+// addMutes keeps mutes of this user, in place of those of the same findings. Their ends are kept to the second.
+func (a *app) addMutes(list []inspect.Mute) ([]muteEntry, error) {
 	by := "unknown"
 	if u, err := user.Current(); err == nil {
 		by = u.Username
 	}
-	now := r.Now().UTC().Truncate(time.Second)
-	one := muteEntry{Lock: mutedText(id), Finding: rule, Until: now.Add(r.span), Reason: strings.TrimSpace(r.reason), By: by, At: now}
-	if err := r.changeMutes(func(all []muteEntry) ([]muteEntry, error) {
-		return append(withoutMute(all, id, rule), one), nil
-	}); err != nil {
+	now := a.Now().UTC().Truncate(time.Second)
+	added := make([]muteEntry, len(list))
+	for i, m := range list {
+		added[i] = muteEntry{Lock: mutedText(m.Lock), Finding: m.Rule, Until: m.Until.UTC().Truncate(time.Second), Reason: m.Reason, By: by, At: now}
+	}
+	return added, a.changeMutes(func(all []muteEntry) ([]muteEntry, error) { return append(withoutMutes(all, list), added...), nil })
+}
+
+// screenMutes mutes findings for the screen, which hears of it at once.
+type screenMutes struct {
+	app      *app
+	observer *inspect.Observer
+}
+
+// Mute implements release.Mutes.
+func (s screenMutes) Mute(_ context.Context, list []inspect.Mute) error {
+	for _, m := range list {
+		if span := m.Until.Sub(s.app.Now()); span <= 0 || span > longestMute {
+			return errors.New("give a time up to 720h, such as 2h")
+		}
+	}
+	_, err := s.app.addMutes(list)
+	return s.follow(err)
+}
+
+// Unmute implements release.Mutes.
+func (s screenMutes) Unmute(_ context.Context, list []inspect.Mute) error {
+	return s.follow(s.app.changeMutes(func(all []muteEntry) ([]muteEntry, error) { return withoutMutes(all, list), nil }))
+}
+
+// follow has the observer go by the mutes as they are now.
+func (s screenMutes) follow(err error) error {
+	if err != nil {
 		return err
 	}
-	return r.print([]muteEntry{one})
+	list, err := s.app.readable()
+	s.observer.Mute(list)
+	return err
+}
+
+// withoutMutes are the mutes but for those of some findings.
+func withoutMutes(all []muteEntry, list []inspect.Mute) []muteEntry {
+	for _, m := range list {
+		all = withoutMute(all, m.Lock, m.Rule)
+	}
+	return all
 }
 
 // withoutMute are the mutes but for one.

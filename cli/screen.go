@@ -109,7 +109,10 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if !o.replay {
 		w := a.newWriting(s, o.audit, observer)
 		defer w.close()
-		options.Release = w.all.of
+		options.Release, options.End = w.all.of, w.all.ender
+		if !o.sandbox {
+			options.Mutes = screenMutes{a, observer}
+		}
 		if !s.profile.ReadOnly {
 			if options.Armed = a.write || o.sandbox; options.Armed {
 				if err := w.arm(true); err != nil {

@@ -69,23 +69,13 @@ func (m *Model) home() {
 // cannot be done.
 func (m *Model) commonActions() []screen.Action {
 	about := m.front().Selected()
-	noLock := func() string {
-		if about.Lock == (inspect.ID{}) || about.Lock.Path == "" {
-			return "no lock is selected"
-		}
-		return ""
-	}
-	return []screen.Action{
+	return append(m.actingActions(), []screen.Action{
 		{
-			Keys: []string{"x"}, Shown: "x", Help: "force-release: the preview of the selected lock's holder, or of the selected client's place in it",
-			Disabled: noLock, Run: func() tea.Cmd { return m.releaseSelected(about) },
-		},
-		{
-			Keys: []string{"y"}, Shown: "y", Help: "copy what is selected", Disabled: noLock,
+			Keys: []string{"y"}, Shown: "y", Help: "copy what is selected", Disabled: m.noLock,
 			Run: func() tea.Cmd { return screen.CopyMenu(m, m.snapshot.Lock(about.Lock), nil) },
 		},
 		{
-			Keys: []string{"enter"}, Shown: "enter", Help: "open the selected lock's chain", Disabled: noLock,
+			Keys: []string{"enter"}, Shown: "enter", Help: "open the selected lock's chain", Disabled: m.noLock,
 			Run: screen.Do(func() { m.Go(screen.Chain, about) }),
 		},
 		screen.Cannot("/", "filter the list", "nothing to filter here: locks, findings, events, clients and backends have a filter"),
@@ -93,24 +83,10 @@ func (m *Model) commonActions() []screen.Action {
 		screen.Cannot("N", "the match before", "no filter is on: / sets one"),
 		screen.Cannot("s", "sort", "no order to choose here"),
 		screen.Cannot("tab", "next pane", "this screen has one pane"),
+		screen.Cannot("v", "mark a lock", "nothing can be marked here: locks can, in their list (1)"),
+		screen.Cannot("V", "mark all that the filter shows", "nothing can be marked here: locks can, in their list (1)"),
 		{Keys: []string{"esc"}, Shown: "esc", Help: "back", Disabled: func() string { return "this is home; q quits" }},
-	}
-}
-
-// releaseHelp is the key of a release for the help of screens that do not have it themselves.
-func (m *Model) releaseHelp() []screen.Action {
-	if m.inFront == screen.Chain {
-		return nil
-	}
-	return m.commonActions()[:1]
-}
-
-// releaseSelected opens the selected lock's chain and there the dialog of a release.
-func (m *Model) releaseSelected(about screen.Subject) tea.Cmd {
-	m.Go(screen.Chain, about)
-	cmd := m.navigate()
-	release, _ := screen.Press(m, m.front().Actions(), "x")
-	return tea.Batch(cmd, release)
+	}...)
 }
 
 // unbound says so of a key that does nothing here.

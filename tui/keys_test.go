@@ -25,7 +25,7 @@ func TestNoKeyIsSilent(t *testing.T) {
 		for _, selected := range []bool{true, false} {
 			keys := all
 			if !selected {
-				keys = []string{"enter", "esc", "tab", "x", "X", "y", "Y", "/", "n", "s", "p", "a", "o"}
+				keys = []string{"enter", "esc", "tab", "x", "X", "A", "K", "m", "M", "v", "V", "y", "Y", "/", "n", "s", "p", "a", "o"}
 			}
 			for _, key := range keys {
 				s := fixture.Everything()

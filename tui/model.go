@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/theme"
+	"lockscope/tui/release"
 	"lockscope/tui/screen"
 )
 
@@ -119,6 +120,8 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		m.pastSaved(msg)
 	case armedMsg:
 		m.arming(msg)
+	case release.MutedMsg:
+		return m.muted(msg)
 	case tea.PasteMsg:
 		return m.paste(msg)
 	default:
@@ -248,11 +251,11 @@ func (m *Model) nextTheme() {
 
 func (m *Model) help() {
 	m.Push(newHelp(m.world, m.front().Title(), m.offered(slices.Concat(m.front().Actions(), m.sceneActions())),
-		slices.Concat(m.offered(slices.Concat(m.globalActions(), m.releaseHelp())), m.ownActions())))
+		slices.Concat(m.offered(slices.Concat(m.globalActions(), m.actingHelp())), m.ownActions())))
 }
 
 func (m *Model) goTo() {
-	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.writeActions(), m.filterActions())
+	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.actingHelp(), m.writeActions(), m.filterActions())
 	m.Push(newPalette(m.world, m.front().Selected(), m.unshadowed(all)))
 }
 

@@ -13,6 +13,7 @@ import (
 	"lockscope/lockops/act"
 	"lockscope/theme"
 	"lockscope/tui/lab"
+	"lockscope/tui/release"
 )
 
 // Feed hands out snapshots, each newer than the one before. *inspect.Subscription is one.
@@ -27,6 +28,10 @@ type Options struct {
 	Focus func(ids ...inspect.ID)
 	// Release finds the Releaser of a backend; false: there is none. Without it there are no previews either.
 	Release func(backend string) (act.Releaser, bool)
+	// End finds what ends connections of a backend's clients; nil: there is none.
+	End release.Ender
+	// Mutes keeps which findings are acknowledged; nil: nothing does.
+	Mutes release.Mutes
 	// Lab takes locks by hand and runs contention; nil where nothing may be written.
 	Lab lab.Driver
 	// Faults of the sandbox, for the lab; nil where there is none.

@@ -117,7 +117,7 @@ func TestWrongPathIsSaid(t *testing.T) {
 		if cmd := press(m, "tab", "enter"); cmd != nil || !m.HasDialog() || f.executions() != 0 {
 			t.Errorf("%s: a command %v, open %v, executed %d", path, cmd != nil, m.HasDialog(), f.executions())
 		}
-		wantText(t, m, "this is not the lock's path")
+		wantText(t, m, "this is not the path")
 	}
 }
 

@@ -46,7 +46,7 @@ func TestScreenWrongNameCancels(t *testing.T) {
 		p.keys(wrong)
 		p.wait("not the path yet")
 		p.keys("\t\r")
-		p.wait("this is not the lock's path")
+		p.wait("this is not the path")
 		p.keys("\x1b")
 		p.wait("esc back")
 	}
@@ -67,7 +67,7 @@ func TestScreenPasteDoesNothing(t *testing.T) {
 	p.keys("/locks/order\x1b[200~s\x1b[201~")
 	p.wait("pasting is off here")
 	p.keys("\t\r")
-	p.wait("this is not the lock's path")
+	p.wait("this is not the path")
 	p.keys("\x1b")
 	p.wait("esc back")
 	f.stays(t)

@@ -36,6 +36,15 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 
 func (s *Screen) Selected() screen.Subject { return s.Pane.Selected() }
 
+// Contender is the one under the cursor.
+func (s *Screen) Contender() (*inspect.Lock, *inspect.Contender) {
+	l := s.Snapshot().Lock(s.Pane.id)
+	if l == nil || s.Pane.onGroup() {
+		return l, nil
+	}
+	return l, s.Pane.target(l)
+}
+
 func (s *Screen) Title() string { return string(screen.Chain) }
 
 func (s *Screen) SetSize(width, height int) { s.Pane.SetSize(width, height) }
@@ -74,6 +83,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, []screen.Action{
 		s.releaseAction(),
 		s.ttlAction(),
+		s.askAction(),
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(), Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter)},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Pane.id, nil) }),
@@ -151,6 +161,25 @@ func (s *Screen) ttlAction() screen.Action {
 		Keys: []string{"X"}, Shown: "X", Help: "set a TTL: for a key of Redis; preview, then type the path",
 		Writes: s.MayAct() == "", Disabled: s.cannotSetTTL, Run: s.act(release.NewTTL),
 	}
+}
+
+// askAction is the way to the dialog that asks the holder to let go.
+func (s *Screen) askAction() screen.Action {
+	return screen.Action{
+		Keys: []string{"A"}, Shown: "A", Help: "ask to let go: the holder of a revocable lock of Curator, and watch whether it does",
+		Writes: s.MayAct() == "", Disabled: s.cannotAsk, Run: s.act(release.NewAsk),
+	}
+}
+
+func (s *Screen) cannotAsk() string {
+	l := s.Snapshot().Lock(s.Pane.id)
+	switch {
+	case s.releaser == nil:
+		return s.MayAct()
+	case l != nil && len(l.Masters) > 0:
+		return "only holders of Curator's locks can be asked to let go"
+	}
+	return s.cannotRelease()
 }
 
 func (s *Screen) cannotSetTTL() string {

@@ -295,6 +295,16 @@ func (s *Screen) Selected() screen.Subject {
 	return about
 }
 
+// Contender is the selected client's, in the selected one of its locks.
+func (s *Screen) Contender() (*inspect.Lock, *inspect.Contender) {
+	r := s.Row()
+	if s.graphing || r == nil || s.entries.At >= len(r.entries) {
+		return nil, nil
+	}
+	e := r.entries[s.entries.At]
+	return e.Lock, e.Contender
+}
+
 // Input is the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 

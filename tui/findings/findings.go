@@ -164,6 +164,53 @@ func (s *Screen) contender() *inspect.Contender {
 	return nil
 }
 
+// Contender is the one that the selected finding is about.
+func (s *Screen) Contender() (*inspect.Lock, *inspect.Contender) {
+	if s.Chosen == nil {
+		return nil, nil
+	}
+	return s.Snapshot().Lock(s.Chosen.on), s.contender()
+}
+
+// shown are the selected finding, or those of the selected group that the filter shows.
+func (s *Screen) shown() []*found {
+	switch {
+	case s.Chosen != nil:
+		return []*found{s.Chosen}
+	case s.group != nil:
+		return s.group.Shown
+	}
+	return nil
+}
+
+// Findings are those under the cursor.
+func (s *Screen) Findings() []screen.FoundOn {
+	var list []screen.FoundOn
+	for _, f := range s.shown() {
+		list = append(list, screen.FoundOn{On: f.on, Finding: &f.Finding})
+	}
+	return list
+}
+
+// Marked are the locks of the selected group, with whom its findings are about.
+func (s *Screen) Marked() []screen.MarkedLock {
+	if s.Chosen != nil {
+		return nil
+	}
+	var list []screen.MarkedLock
+	for _, f := range s.shown() {
+		if f.aboutBackend() || f.Muted != nil {
+			continue
+		}
+		m := screen.MarkedLock{ID: f.on, Owner: f.Subject.Contender}
+		if f.Subject.Digest != "" {
+			m.Owner = inspect.Untrusted(f.Subject.Digest)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
 func (s *Screen) Actions() []screen.Action {
 	enter := screen.Action{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the finding's lock", Run: screen.Do(s.enter)}
 	switch {

@@ -34,12 +34,14 @@ type Screen struct {
 	beside     *chain.Pane
 	needs      needs
 	cachedRows map[inspect.ID]cachedRow
+	// marks are the locks that the next action is about, in place of the selected one.
+	marks map[inspect.ID]bool
 }
 
 func New(host screen.Context) screen.Screen {
 	s := &Screen{
 		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), beside: chain.NewPane(host),
-		cachedRows: make(map[inspect.ID]cachedRow),
+		cachedRows: make(map[inspect.ID]cachedRow), marks: make(map[inspect.ID]bool),
 	}
 	s.input.Move, s.input.Changed = s.move, s.filtered
 	s.input.Chosen = func() { // it stays selected
@@ -335,6 +337,8 @@ func (s *Screen) Actions() []screen.Action {
 		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
 		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
+		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark the lock for x, X, A and m, or unmark it", Disabled: noLock, Run: screen.Do(s.mark)},
+		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that the filter shows, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
 	)
 	if s.Want.Grouped {

@@ -77,6 +77,9 @@ func (s *Screen) summary() widget.Line {
 	if x.Warnings > 0 {
 		left = left.Add(t.Muted, dot).Add(t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
 	}
+	if n := len(s.marks); n > 0 {
+		left = left.Add(t.Muted, dot).Add(t.Waiting, fmt.Sprintf("%d marked", n))
+	}
 	left = append(left, s.looking()...)
 	right := widget.Line{{"sort: ", t.Muted}, {s.Want.Order.String() + " ", t.Text}}
 	if s.Busy {
@@ -187,6 +190,7 @@ type rowInputs struct {
 	width                   int
 	needs                   needs
 	selected, inside, fresh bool
+	marked                  bool
 }
 
 // rowView draws a row, or takes what was drawn of it before where nothing is different: between two beats of the clock
@@ -196,7 +200,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	if l == nil { // until the locks are arranged anew
 		return s.goneRow(e.Row.ID, width, selected)
 	}
-	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, s.justGranted(l)}
+	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, s.justGranted(l), s.marks[l.ID]}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
 	}
@@ -236,6 +240,9 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 		}
 	}
 	var over func(lipgloss.Style) lipgloss.Style
+	if in.marked {
+		l[2] = widget.Span{"+", t.Waiting}
+	}
 	if in.selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 		over = t.Selected

@@ -10,7 +10,6 @@ import (
 	"lockscope/inspect"
 	"lockscope/lockops/act"
 	"lockscope/tui/screen"
-	"lockscope/tui/widget"
 )
 
 // Bounds of a preview and of a release, from the key to the answer.
@@ -33,75 +32,73 @@ type ReleaseExecutedMsg struct {
 	err        error
 }
 
-// phase of a release dialog.
-type phase int
-
-const (
-	warning    phase = iota // a waiter: to be confirmed first
-	asking                  // something is typed that the preview needs
-	previewing              // the preview is under way
-	confirming              // the path is being typed
-	executing               // the release is under way
-	finished                // its result is shown, or why there is none
-)
-
-// Dialog is the dialog of a forced release. Its default is Cancel in every phase: Enter releases only after the
-// path was typed and the Release button was chosen.
-type Dialog struct {
-	screen.Context
-	releaser   act.Releaser
-	request    act.Request
-	target     inspect.Contender
-	generation int
-	phase      phase
-	preview    act.Preview
-	result     act.Result
-	err        error
-	field      widget.Field
-	chosen     bool // the Release button; otherwise Cancel
-	pasted     bool
-	wrong      bool // enter was pressed with another path
-	hasty      bool // the button was chosen, or enter pressed without: then enter cancels
-	sent       bool // the release was asked for
-	ttl        bool // it gives the key a TTL, in place of a release
-	// prompts are still to be answered; refused is the reason why the answer to the first was not taken.
-	prompts []*prompt
-	refused error
-	// text scrolls the requests, of which hidden lines are out of sight.
-	text   widget.Scroller
-	hidden int
+// words of an action in its dialog.
+type words struct {
+	title, button, doing, notDone string
+	// noun is the action in a sentence.
+	noun string
 }
 
+var (
+	releaseWords = words{"Force-release", "Release", "Releasing", "Not released", "release"}
+	removeWords  = words{"Remove a waiter", "Release", "Releasing", "Not released", "release"}
+	ttlWords     = words{"Set a TTL", "Set", "Setting the TTL", "Not set", "TTL"}
+	askWords     = words{"Ask to let go", "Ask", "Asking, and watching whether it lets go", "Not let go", "request"}
+)
+
+// Dialog is the dialog of an action on a contender: a forced release, a TTL, a request to let go. Its default is Cancel in
+// every phase: Enter acts only after the path was typed and the button was chosen.
+type Dialog struct {
+	flow
+	releaser act.Releaser
+	request  act.Request
+	target   inspect.Contender
+	shown    act.Preview
+	result   act.Result
+	err      error
+	words    words
+	sent     bool // the action was asked for
+}
+
+// New is the dialog of a forced release.
 func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
 	owner := c.Name
 	if c.Digest != "" {
 		owner = inspect.Untrusted(c.Digest)
 	}
-	d := &Dialog{
-		Context: host, releaser: releaser, target: *c, generation: host.Number(),
-		request: act.Request{ID: l.ID, Lock: l, Owner: owner},
+	d := &Dialog{releaser: releaser, target: *c, request: act.Request{ID: l.ID, Lock: l, Owner: owner}, words: releaseWords}
+	d.flow = newFlow(host, &d.request.Why)
+	d.preview, d.execute = d.askPreview, d.send
+	d.confirm = confirmation{
+		does: releaseWords.button, what: "the path", word: inspect.Escape(l.ID.Path),
+		accepts: func(typed string) bool { return namesLock(l.ID, typed) },
 	}
-	if host.Production() && host.MayAct() == "" {
-		d.prompts = append(d.prompts, whyPrompt())
+	if c.State != inspect.Holding {
+		d.words = removeWords
 	}
 	return d
 }
 
+// NewAsk is the dialog that asks a holder to let go.
+func NewAsk(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
+	d := New(host, releaser, l, c)
+	d.request.Ask, d.request.Wait = true, act.DefaultAskWait
+	d.speak(askWords)
+	return d
+}
+
+func (d *Dialog) speak(w words) { d.words, d.confirm.does = w, w.button }
+
 // Start asks for the preview; for a waiter it first asks whether that is meant, and for what the preview or the audit needs.
 func (d *Dialog) Start() tea.Cmd {
-	switch {
-	case d.target.State != inspect.Holding && !d.request.Waiter && !d.ttl:
+	if d.words == removeWords && !d.request.Waiter {
 		d.phase = warning
-	case len(d.prompts) > 0:
-		d.phase = asking
-	default:
-		return d.askPreview()
+		return nil
 	}
-	return nil
+	return d.next()
 }
 
 func (d *Dialog) askPreview() tea.Cmd {
-	d.phase = previewing
 	releaser, request, generation, known := d.releaser, d.request, d.generation, d.Snapshot()
 	return d.Command(previewLimit, func(ctx context.Context) tea.Msg {
 		p, err := releaser.Preview(ctx, request)
@@ -110,10 +107,10 @@ func (d *Dialog) askPreview() tea.Cmd {
 	})
 }
 
-func (d *Dialog) execute() tea.Cmd {
-	d.phase, d.sent = executing, true
-	releaser, preview, generation := d.releaser, d.preview, d.generation
-	return d.Command(executeLimit, func(ctx context.Context) tea.Msg {
+func (d *Dialog) send() tea.Cmd {
+	d.sent = true
+	releaser, preview, generation := d.releaser, d.shown, d.generation
+	return d.Command(executeLimit+d.request.Wait, func(ctx context.Context) tea.Msg {
 		r, err := releaser.Execute(ctx, preview, "typed")
 		r, err = r.Settled(context.Background(), err) // ends when the connection does, at the latest
 		return ReleaseExecutedMsg{generation, r, err}
@@ -132,7 +129,7 @@ func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
 			d.result, d.err, d.phase = msg.Result, msg.err, finished
 		}
 	case tea.PasteMsg:
-		d.pasted = d.phase == confirming
+		d.confirm.pasted = d.phase == confirming
 	case tea.KeyPressMsg:
 		return d.key(msg)
 	}
@@ -140,7 +137,7 @@ func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
 }
 
 func (d *Dialog) previewed(msg releasePreviewedMsg) {
-	d.preview, d.err, d.phase = msg.preview, msg.err, confirming
+	d.shown, d.err, d.phase = msg.preview, msg.err, confirming
 	switch {
 	case msg.err != nil:
 		d.phase = finished
@@ -150,116 +147,35 @@ func (d *Dialog) previewed(msg releasePreviewedMsg) {
 }
 
 func (d *Dialog) key(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
-	key := msg.String()
-	switch d.phase {
-	case executing:
-		return nil, false // a request that was sent cannot be called back; its result must be seen
-	case warning:
-		if key == "w" {
-			d.request.Waiter = true
-			return d.Start(), false
-		}
-		return nil, key == "esc" || key == "enter" || key == "q"
-	case asking:
-		return d.promptKey(msg)
-	case confirming:
-		if d.MayAct() != "" {
-			return d.lookKey(key)
-		}
-		return d.confirmKey(msg)
-	default:
-		return nil, key == "esc" || key == "enter" || key == "q"
+	if d.phase != warning {
+		return d.press(msg)
 	}
-}
-
-// lookKey takes a key of a preview that nothing may be sent of.
-func (d *Dialog) lookKey(key string) (cmd tea.Cmd, done bool) {
-	switch key {
-	case "up":
-		d.text.Scroll(-1, d.hidden, 0)
-	case "down":
-		d.text.Scroll(1, d.hidden, 0)
-	}
-	return nil, key == "esc" || key == "enter" || key == "q"
-}
-
-func (d *Dialog) confirmKey(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	switch msg.String() {
-	case "esc":
+	case "w":
+		d.request.Waiter = true
+		return d.next(), false
+	case "esc", "enter", "q":
 		return nil, true
-	case "up":
-		d.text.Scroll(-1, d.hidden, 0)
-	case "down":
-		d.text.Scroll(1, d.hidden, 0)
-	case "tab", "shift+tab", "left", "right":
-		d.chosen, d.hasty = !d.chosen && d.matches(), true
-	case "enter":
-		switch {
-		case d.chosen && d.matches():
-			return d.execute(), false
-		case d.field.Value() != "" && !d.matches():
-			d.wrong, d.pasted = true, false // after typing, enter is meant: show the mistake, rather than close without a word
-			return nil, false
-		case d.matches() && !d.hasty:
-			d.hasty = true // the path was typed, and enter alone must not act: name the key that goes on
-			return nil, false
-		}
-		return nil, true
-	default:
-		if d.field.Press(msg) {
-			d.chosen, d.pasted, d.wrong, d.hasty = false, false, false, false
-		}
 	}
 	return nil, false
 }
 
-// button is the one that acts.
-func (d *Dialog) button() string {
-	if d.ttl {
-		return "Set"
-	}
-	return "Release"
-}
-
-// matches reports whether the lock's path was typed, as it is or escaped, with its backend before it or without.
-func (d *Dialog) matches() bool {
-	id := d.request.Lock.ID
-	typed, path := strings.TrimPrefix(d.field.Value(), id.Backend+":"), id.Path
-	if d.field.Value() == path {
+// namesLock reports whether a lock's path was typed, as it is or escaped, with its backend before it or without.
+func namesLock(id inspect.ID, typed string) bool {
+	if typed == id.Path {
 		return true
 	}
-	if typed == "" {
+	if typed = strings.TrimPrefix(typed, id.Backend+":"); typed == "" {
 		return false
 	}
 	raw, err := inspect.Unescape(typed)
-	return typed == path || err == nil && raw == path
+	return typed == id.Path || err == nil && raw == id.Path
 }
 
 // Actions are the dialog's keys, for the footer.
 func (d *Dialog) Actions() []screen.Action {
-	switch d.phase {
-	case warning:
+	if d.phase == warning {
 		return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "w", Hint: "go on with a waiter"}}
-	case asking:
-		return []screen.Action{{Shown: "enter", Hint: "go on"}, {Shown: "esc", Hint: "cancel"}}
-	case confirming:
-		switch {
-		case d.MayAct() != "":
-			return []screen.Action{{Shown: "enter/esc", Hint: "close"}}
-		case d.chosen:
-			return []screen.Action{{Shown: "enter", Hint: strings.ToUpper(d.button())}, {Shown: "esc", Hint: "cancel"}}
-		case d.matches():
-			return []screen.Action{{Shown: "tab", Hint: "choose " + d.button()}, {Shown: "esc", Hint: "cancel"}}
-		case d.field.Value() != "":
-			return []screen.Action{{Shown: "esc", Hint: "cancel"}, {Shown: "type", Hint: "the lock's path"}}
-		default:
-			return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "type", Hint: "the lock's path"}}
-		}
-	case executing:
-		return []screen.Action{{Shown: "...", Hint: "wait for the result"}}
-	case finished:
-		return []screen.Action{{Shown: "enter", Hint: "close"}}
-	default:
-		return []screen.Action{{Shown: "esc", Hint: "cancel"}}
 	}
+	return d.flow.Actions()
 }

@@ -3,7 +3,6 @@ package release
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -20,14 +19,7 @@ const widest = 86
 func (d *Dialog) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
-	title := "Force-release"
-	switch {
-	case d.ttl:
-		title = "Set a TTL"
-	case d.target.State != inspect.Holding:
-		title = "Remove a waiter"
-	}
-	lines := []widget.Line{{{title + "  ", t.Critical}, {d.request.Lock.ID.String(), t.Strong}}, nil}
+	lines := []widget.Line{{{d.words.title + "  ", t.Critical}, {d.request.Lock.ID.String(), t.Strong}}, nil}
 	switch d.phase {
 	case warning:
 		lines = append(lines, d.warningLines(width)...)
@@ -38,8 +30,8 @@ func (d *Dialog) View(width, height int) string {
 	case confirming:
 		lines = append(lines, d.previewLines(width, height)...)
 	case executing:
-		lines = append(lines, widget.Line{{d.doing() + t.Glyphs.Ellipsis, t.Warning}},
-			widget.Line{{fmt.Sprintf("Its result comes within %d s.", int(executeLimit.Seconds())), t.Muted}})
+		lines = append(lines, widget.Line{{d.words.doing + t.Glyphs.Ellipsis, t.Warning}},
+			widget.Line{{fmt.Sprintf("Its result comes within %d s.", int((executeLimit + d.request.Wait).Seconds())), t.Muted}})
 	case finished:
 		lines = append(lines, d.resultLines(width)...)
 	}
@@ -56,22 +48,6 @@ func (d *Dialog) warningLines(width int) []widget.Line {
 		"that they hold it: two may run at once.")...)
 	return append(lines, nil,
 		widget.Line{{"[ Cancel ]", t.Strong.Reverse(true)}, {"   ", t.Text}, {"w", t.Key}, {" go on to the preview all the same", t.Text}})
-}
-
-// bullets are warnings, wrapped.
-func (d *Dialog) bullets(width int, texts ...string) []widget.Line {
-	t := d.Theme()
-	var lines []widget.Line
-	for _, text := range texts {
-		for i, part := range widget.Wrap(describe.Sentence(describe.Printable(text)), width-2, 4, t.Glyphs.Ellipsis) {
-			lead := widget.Span{"  ", t.Text}
-			if i == 0 {
-				lead = widget.Span{t.Glyphs.Warning + " ", t.Warning}
-			}
-			lines = append(lines, widget.Line{lead, {part, t.Text}})
-		}
-	}
-	return lines
 }
 
 // person is a contender in a line of the dialog; nobody says what nil means.
@@ -108,10 +84,6 @@ func (d *Dialog) known(c *inspect.Contender) *inspect.Contender {
 	return c
 }
 
-func (d *Dialog) labelled(label string, l widget.Line) widget.Line {
-	return append(widget.Line{{fmt.Sprintf("%-9s", label), d.Theme().Muted}}, l...)
-}
-
 func (d *Dialog) previewLines(width, height int) []widget.Line {
 	lines, tail, room := d.previewParts(width, height)
 	return append(d.scrolled(lines, room), tail...)
@@ -119,18 +91,15 @@ func (d *Dialog) previewLines(width, height int) []widget.Line {
 
 // SetSize keeps what is scrolled to in the preview within what there is.
 func (d *Dialog) SetSize(width, height int) {
-	d.hidden = 0
 	if d.phase == confirming {
-		if lines, _, room := d.previewParts(min(width-4, widest), height); len(lines) > room {
-			d.hidden = len(lines) - room + 1
-		}
+		lines, _, room := d.previewParts(min(width-4, widest), height)
+		d.fit(lines, room)
 	}
-	d.text.Scroll(0, d.hidden, 0)
 }
 
 // previewParts are the lines of a preview that scroll, in so much room, and those below that always fit with the title.
 func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, room int) {
-	t, p := d.Theme(), &d.preview
+	t, p := d.Theme(), &d.shown
 	label := "Held by"
 	if d.request.Waiter {
 		label = "Waiter"
@@ -142,7 +111,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		next = &waits
 	}
 	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody"))}
-	if d.ttl {
+	if d.request.TTL > 0 {
 		lines = append(lines, d.expiryLines()...)
 	} else {
 		lines = append(lines, d.labelled("Next", d.person(next, cmp.Or(p.NextUnknown, "no visible waiters"))))
@@ -150,105 +119,36 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
 	}
-	tail = append([]widget.Line{nil}, d.confirmLines()...)
+	tail = append([]widget.Line{nil}, d.consentLines()...)
 	if text := d.overtaken(); text != "" {
 		tail = append([]widget.Line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
 	}
-	lines = append(append(lines, nil), d.sends(width)...)
+	lines = append(append(lines, nil), d.sends(width, p.Sends)...)
 	return lines, tail, max(2, height-4-len(tail))
 }
 
 // expiryLines compare the time to live on each master with the one to be set.
 func (d *Dialog) expiryLines() []widget.Line {
 	var lines []widget.Line
-	for i := range d.preview.Votes {
-		v := &d.preview.Votes[i]
+	for i := range d.shown.Votes {
+		v := &d.shown.Votes[i]
 		lines = append(lines, d.labelled("Now", widget.Line{{describe.Expiry(v, d.Clock()) + "  ", d.Theme().Text}, {describe.Printable(v.Addr), d.Theme().Muted}}))
 	}
 	return append(lines, d.labelled("Then", widget.Line{{"expires in " + describe.Exact(d.request.TTL), d.Theme().Strong}}))
 }
 
-// scrolled is as much of some lines as there is room for, with the number of the rest.
-func (d *Dialog) scrolled(lines []widget.Line, room int) []widget.Line {
-	if len(lines) <= room {
-		return lines
-	}
-	note := fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Down, d.hidden-d.text.Top)
-	if d.text.Top == d.hidden {
-		note = fmt.Sprintf("%s %d more lines: up/down", d.Theme().Glyphs.Up, d.text.Top)
-	}
-	return append(slices.Clone(lines[d.text.Top:d.text.Top+room-1]), d.labelled("", widget.Line{{note, d.Theme().Waiting}}))
-}
-
-// sendLines bounds the lines of one request; a longer one is cut.
-const sendLines = 12
-
-// sends are the requests that a release sends.
-func (d *Dialog) sends(width int) []widget.Line {
-	t := d.Theme()
-	var lines []widget.Line
-	for i, command := range d.preview.Sends {
-		for j, part := range widget.Wrap(describe.Printable(command), width-11, sendLines, t.Glyphs.Ellipsis) {
-			label, lead := "", "  "
-			if i == 0 && j == 0 {
-				label = "Sends"
-			}
-			if j == 0 {
-				lead = t.Glyphs.Dot + " "
-			}
-			lines = append(lines, d.labelled(label, widget.Line{{lead, t.Muted}, {part, t.Text}}))
-		}
-	}
-	return lines
-}
-
 // overtaken warns that the lock has changed hands since the preview, so that nothing will be done; empty when it has not.
 func (d *Dialog) overtaken() string {
 	l := d.Snapshot().Lock(d.request.Lock.ID)
-	if d.preview.Seen == nil {
+	if d.shown.Seen == nil {
 		return ""
 	}
 	if l != nil {
-		if c, ok := l.Contender(d.preview.Seen.Name); ok && c.Czxid == d.preview.Seen.Czxid && c.State == d.preview.Seen.State {
+		if c, ok := l.Contender(d.shown.Seen.Name); ok && c.Czxid == d.shown.Seen.Czxid && c.State == d.shown.Seen.State {
 			return ""
 		}
 	}
-	what := "release"
-	if d.ttl {
-		what = "TTL"
-	}
-	return "It has changed since: the " + what + " will be refused. Cancel and look again."
-}
-
-// confirmLines are the field for the path and the two buttons.
-func (d *Dialog) confirmLines() []widget.Line {
-	t := d.Theme()
-	if why := d.MayAct(); why != "" {
-		return []widget.Line{{{t.Glyphs.Warning + " Only a preview: " + why, t.Warning}}, nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
-	}
-	path := inspect.Escape(d.request.Lock.ID.Path)
-	lines := []widget.Line{
-		{{"Type the path ", t.Text}, {path, t.Strong}, {" to confirm:", t.Text}},
-		append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, d.field.View(t, 70)...),
-	}
-	note := widget.Span{"", t.Muted}
-	if d.pasted {
-		note = widget.Span{"pasting is off here: type it", t.Warning}
-	} else if d.wrong {
-		note = widget.Span{"this is not the lock's path", t.Warning}
-	} else if d.field.Value() != "" && !d.matches() {
-		note = widget.Span{"not the path yet", t.Muted}
-	}
-	cancel, confirm := t.Strong.Reverse(true), t.Muted
-	if d.matches() {
-		confirm = t.Critical
-		if d.chosen {
-			cancel, confirm = t.Text, t.BadgeCritical
-		} else if note = (widget.Span{"tab chooses " + d.button(), t.Text}); d.hasty {
-			note = widget.Span{"nothing was sent: tab chooses " + d.button() + ", esc cancels", t.Warning}
-		}
-	}
-	return append(lines, nil, widget.Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ " + d.button() + " ]", confirm}, {"   ", t.Text}, note})
+	return "It has changed since: the " + d.words.noun + " will be refused. Cancel and look again."
 }
 
 func (d *Dialog) resultLines(width int) []widget.Line {
@@ -257,14 +157,18 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 	switch {
 	case r.Released:
 		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer has it.", t.Text}})
+	case r.LetGo:
+		lines = append(lines, widget.Line{{t.Glyphs.Holding + " It let go: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer holds it.", t.Text}})
+	case r.Asked && r.Unknown:
+		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " It was asked; unknown whether it let go.", t.Unknown}})
 	case r.Set:
 		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Set: ", t.Holding}, {"the key expires in " + describe.Exact(d.request.TTL) + " unless its client renews it.", t.Text}})
 	case d.err != nil && !d.sent:
 		lines = append(lines, widget.Line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	case d.err != nil:
-		lines = append(lines, widget.Line{{t.Glyphs.Critical + " " + d.notDone() + ", as far as we know.", t.Critical}})
+		lines = append(lines, widget.Line{{t.Glyphs.Critical + " " + d.words.notDone + ", as far as we know.", t.Critical}})
 	default:
-		lines = append(lines, widget.Line{{t.Glyphs.Warning + " " + d.notDone(), t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
+		lines = append(lines, widget.Line{{t.Glyphs.Warning + " " + d.words.notDone, t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
 		for _, text := range widget.Wrap(cmp.Or(describe.Printable(r.Detail), describe.Refusal(string(r.Reason))), width-2, 3, t.Glyphs.Ellipsis) {
 			lines = append(lines, widget.Line{{"  " + text, t.Text}})
 		}
@@ -281,20 +185,6 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 		lines = append(append(lines, nil), d.afterLines()...)
 	}
 	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}})
-}
-
-func (d *Dialog) doing() string {
-	if d.ttl {
-		return "Setting the TTL"
-	}
-	return "Releasing"
-}
-
-func (d *Dialog) notDone() string {
-	if d.ttl {
-		return "Not set"
-	}
-	return "Not released"
 }
 
 func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
@@ -314,7 +204,7 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 // afterLines are the after-check: the lock's present holder.
 func (d *Dialog) afterLines() []widget.Line {
 	holders := d.result.HoldersAfter
-	if !d.result.Released && len(holders) == 0 { // nobody may have looked again: what the screen knows
+	if !d.result.Released && !d.result.LetGo && len(holders) == 0 { // nobody may have looked again: what the screen knows
 		l := d.Snapshot().Lock(d.request.Lock.ID)
 		if l == nil || l.State == inspect.StateUnknown || d.Paused() {
 			return []widget.Line{d.labelled("Now", widget.Line{{"it is not known who holds it", d.Theme().Unknown}})}

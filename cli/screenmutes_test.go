@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// What the screen mutes is kept as the command keeps it, and can be unmuted; a time that is none is refused.
+func TestTheScreenMutesAsTheCommandDoes(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	a := &app{Environment: Environment{Now: func() time.Time { return now }}}
+	state := t.TempDir()
+	a.Getenv = func(name string) string {
+		if name == "XDG_STATE_HOME" {
+			return state
+		}
+		return ""
+	}
+	mutes := screenMutes{a, inspect.NewObserver(a.Now)}
+	list := []inspect.Mute{
+		{Lock: inspect.ID{Backend: "zk", Path: "/locks/a"}, Rule: "stuck-holder", Muted: inspect.Muted{Until: now.Add(time.Hour), Reason: "OPS-7"}},
+		{Lock: inspect.ID{Backend: "zk"}, Rule: "clock-skew", Muted: inspect.Muted{Until: now.Add(2 * time.Hour), Reason: "OPS-7"}},
+	}
+	if err := mutes.Mute(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := a.readMutes()
+	if err != nil || len(kept) != 2 || kept[0].Lock != "zk:/locks/a" || kept[1].Lock != "zk" || !kept[0].Until.Equal(now.Add(time.Hour)) || kept[0].By == "" {
+		t.Errorf("kept %+v, %v", kept, err)
+	}
+	if err := mutes.Unmute(t.Context(), list[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if kept, _ := a.readMutes(); len(kept) != 1 || kept[0].Lock != "zk" {
+		t.Errorf("kept %+v", kept)
+	}
+	for _, span := range []time.Duration{0, -time.Hour, 721 * time.Hour} {
+		list[0].Until = now.Add(span)
+		if err := mutes.Mute(t.Context(), list[:1]); err == nil || !strings.Contains(err.Error(), "720h") {
+			t.Errorf("%v: %v", span, err)
+		}
+	}
+}

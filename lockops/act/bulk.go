@@ -1,0 +1,55 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	"lockscope/inspect"
+)
+
+// Item is one lock of a bulk action: previewed, guarded, done, audited and reported by itself.
+type Item struct {
+	Request Request
+	Preview Preview
+	Result  Result
+	// Err: a server could not be asked.
+	Err error
+	// Tried: it was carried out, whatever came of it.
+	Tried bool
+}
+
+// Releasers finds the Releaser of a backend; false: there is none.
+type Releasers func(backend string) (Releaser, bool)
+
+// PreviewAll previews each item, with the effects on the other locks as they were last seen; nil: they were not read. What is
+// refused says so in its own preview. The first whose servers cannot be asked ends it with an error.
+func PreviewAll(ctx context.Context, of Releasers, s *inspect.Snapshot, items []*Item) error {
+	for _, item := range items {
+		releaser, ok := of(item.Request.ID.Backend)
+		if !ok {
+			return fmt.Errorf("%s: its backend cannot be written to", item.Request.ID)
+		}
+		p, err := releaser.Preview(ctx, item.Request)
+		if err != nil {
+			return fmt.Errorf("%s: %w", item.Request.ID, err)
+		}
+		p.Consider(s)
+		item.Preview, item.Result = p, Result{Seen: p.Seen, Next: p.Next, Reason: p.Refused, Detail: p.Detail}
+	}
+	return nil
+}
+
+// ExecuteItem carries out an item that was previewed, and reports whether it went as it was shown: after one that did not, nothing
+// more is to be done.
+func ExecuteItem(ctx context.Context, of Releasers, item *Item, confirmed string) bool {
+	releaser, ok := of(item.Request.ID.Backend)
+	if !ok || item.Preview.Refused != "" {
+		return false
+	}
+	item.Tried = true
+	item.Result, item.Err = releaser.Execute(ctx, item.Preview, confirmed)
+	return item.Err == nil && item.Result.Done()
+}
+
+// Done reports whether what was asked for was done: released, set, or asked and let go.
+func (r *Result) Done() bool { return r.Released || r.Set || r.LetGo }

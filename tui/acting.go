@@ -1,0 +1,227 @@
+package tui
+
+import (
+	"cmp"
+	"net"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/lockops/act"
+	"lockscope/tui/release"
+	"lockscope/tui/screen"
+)
+
+// actingActions act on what is under the cursor, or on the locks that are marked, on every screen that does not do so itself.
+func (m *Model) actingActions() []screen.Action {
+	onChain := func(key, help string) screen.Action {
+		return screen.Action{
+			Keys: []string{key}, Shown: key, Help: help,
+			Disabled: m.noLock, Run: func() tea.Cmd { return m.actOnChain(m.front().Selected(), key) },
+		}
+	}
+	list := []screen.Action{
+		onChain("x", "force-release: the preview of the selected lock's holder, or of the selected client's place in it; of all that are marked"),
+		onChain("X", "set a TTL: for the key of the selected lock, or of all that are marked"),
+		onChain("A", "ask to let go: the selected lock's holder, or those of all that are marked"),
+	}
+	if marked := m.marked(); len(marked) > 0 {
+		list[0].Disabled, list[0].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany(release.NewBulk) }
+		list[1].Disabled, list[1].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany(release.NewBulkTTL) }
+		list[2].Disabled, list[2].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany(release.NewBulkAsk) }
+	}
+	return append(list,
+		screen.Action{
+			Keys: []string{"K"}, Shown: "K", Help: "end the client: the connection of the selected contender; preview, then type its address",
+			Writes: m.MayAct() == "", Disabled: m.cannotEnd, Run: m.end,
+		},
+		screen.Action{
+			Keys: []string{"m"}, Shown: "m", Help: "mute: acknowledge the selected finding, those of the selected lock, or of all that are marked, for a while",
+			Disabled: func() string { return m.cannotMute(false) }, Run: m.mute,
+		},
+		screen.Action{
+			Keys: []string{"M"}, Shown: "M", Help: "unmute: the same findings call again",
+			Disabled: func() string { return m.cannotMute(true) }, Run: m.unmute,
+		},
+	)
+}
+
+// actingHelp are these keys for the help, but for those that the screen in front has itself.
+func (m *Model) actingHelp() []screen.Action {
+	return slices.DeleteFunc(m.actingActions(), func(a screen.Action) bool {
+		return slices.ContainsFunc(m.front().Actions(), func(own screen.Action) bool { return slices.Contains(own.Keys, a.Keys[0]) })
+	})
+}
+
+func (m *Model) noLock() string {
+	if about := m.front().Selected(); about.Lock == (inspect.ID{}) || about.Lock.Path == "" {
+		return "no lock is selected"
+	}
+	return ""
+}
+
+// actOnChain opens the selected lock's chain and there the dialog of a key.
+func (m *Model) actOnChain(about screen.Subject, key string) tea.Cmd {
+	m.Go(screen.Chain, about)
+	cmd := m.navigate()
+	dialog, _ := screen.Press(m, m.front().Actions(), key)
+	return tea.Batch(cmd, dialog)
+}
+
+// marked are the locks that the screen in front has chosen for an action.
+func (m *Model) marked() []screen.MarkedLock {
+	if s, ok := m.front().(screen.Marking); ok {
+		return s.Marked()
+	}
+	return nil
+}
+
+func (m *Model) cannotActOnMany() string {
+	switch {
+	case m.options.Release == nil:
+		return m.MayAct()
+	case len(m.marked()) > screen.MostMarked:
+		return "these are more than 100: filter them with / (lockscope release --match takes more)"
+	}
+	return ""
+}
+
+// actOnMany opens a dialog about all locks that are marked.
+func (m *Model) actOnMany(open func(screen.Context, act.Releasers, []release.Choice) *release.Bulk) tea.Cmd {
+	var list []release.Choice
+	for _, marked := range m.marked() {
+		c := release.Choice{Lock: m.snapshot.Lock(marked.ID), Owner: marked.Owner}
+		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock }) {
+			list = append(list, c)
+		}
+	}
+	d := open(m.world, m.options.Release, list)
+	m.Push(d)
+	return d.Start()
+}
+
+// contender is the one under the cursor or, where a lock is selected, its first holder.
+func (m *Model) contender() (*inspect.Lock, *inspect.Contender) {
+	if s, ok := m.front().(screen.Pointing); ok {
+		if l, c := s.Contender(); c != nil {
+			return l, c
+		}
+	}
+	l := m.snapshot.Lock(m.front().Selected().Lock)
+	if l == nil || len(l.Holders) == 0 {
+		return l, nil
+	}
+	return l, &l.Holders[0]
+}
+
+// clientOf is the connection of a contender as its backend names it, or the reason why it is not known.
+func (m *Model) clientOf(l *inspect.Lock, c *inspect.Contender) (client, why string) {
+	if b := m.snapshot.Backend(l.ID.Backend); b != nil && b.Kind == inspect.ZooKeeper {
+		if c.Owner.Session == 0 {
+			return "", "no session owns it: there is no client to end"
+		}
+		return inspect.SessionID(c.Owner.Session), ""
+	}
+	if c.Owner.Client == "" {
+		return "", "its connection is unknown: its value names none (see the clients of its server: redis-cli client list)"
+	}
+	if _, _, err := net.SplitHostPort(c.Owner.Client); err != nil {
+		return "", "several connections from " + describe.Printable(c.Owner.Client) + " may be its own: which one is unknown"
+	}
+	return c.Owner.Client, ""
+}
+
+func (m *Model) cannotEnd() string {
+	if why := m.noLock(); why != "" {
+		return why
+	}
+	l, c := m.contender()
+	switch {
+	case l == nil:
+		return "the lock is gone"
+	case c == nil:
+		return "nobody holds it: there is no client to end"
+	case m.options.End == nil:
+		return cmp.Or(m.MayAct(), "no client can be ended here")
+	}
+	_, why := m.clientOf(l, c)
+	return why
+}
+
+func (m *Model) end() tea.Cmd {
+	l, c := m.contender()
+	client, _ := m.clientOf(l, c)
+	d := release.NewClient(m.world, m.options.End, l.ID.Backend, client, describe.Owner(c))
+	m.Push(d)
+	return d.Start()
+}
+
+// aimed are the findings that a mute is about: those under the cursor or, of a lock, its own. Each is named once.
+func (m *Model) aimed(muted bool) []inspect.Mute {
+	var found []screen.FoundOn
+	put := func(id inspect.ID) {
+		if l := m.snapshot.Lock(id); l != nil {
+			for i := range l.Findings {
+				found = append(found, screen.FoundOn{On: id, Finding: &l.Findings[i]})
+			}
+		}
+	}
+	switch s, marked := m.front(), m.marked(); {
+	case m.inFront == screen.Findings:
+		found = s.(screen.Diagnosing).Findings()
+	case len(marked) > 0:
+		for _, one := range marked {
+			put(one.ID)
+		}
+	default:
+		put(s.Selected().Lock)
+	}
+	var list []inspect.Mute
+	for _, f := range found {
+		one := inspect.Mute{Lock: f.On, Rule: f.Finding.Rule}
+		if (f.Finding.Muted != nil) == muted && !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+func (m *Model) cannotMute(muted bool) string {
+	switch {
+	case m.inPast():
+		return m.whyReadOnly()
+	case m.options.Mutes == nil && m.options.Sandbox:
+		return "the demo keeps no mutes"
+	case m.options.Mutes == nil:
+		return "mutes are not kept here"
+	case len(m.aimed(muted)) > 0:
+		return ""
+	case muted:
+		return "nothing here is muted"
+	case len(m.aimed(true)) > 0:
+		return "it is muted already: M has it call again"
+	}
+	return "no finding here to acknowledge"
+}
+
+func (m *Model) mute() tea.Cmd {
+	m.Push(release.NewMute(m.world, m.options.Mutes, m.aimed(false)))
+	return nil
+}
+
+func (m *Model) unmute() tea.Cmd { return release.Unmute(m.world, m.options.Mutes, m.aimed(true)) }
+
+// muted takes what came of muting: that of a dialog is the dialog's.
+func (m *Model) muted(msg release.MutedMsg) tea.Cmd {
+	switch {
+	case msg.Generation != 0:
+		return m.toDialogs(msg)
+	case msg.Err != nil:
+		m.Flash(msg.Err.Error())
+	default:
+		m.Flash(msg.Text)
+	}
+	return nil
+}

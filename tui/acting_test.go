@@ -1,0 +1,308 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// manyReleasers previews and releases each lock as it was given to it, and fails for those of a given path.
+type manyReleasers struct {
+	mu       sync.Mutex
+	executed []string
+	refused  string // previewed as gone
+	changed  string // refused when it is released
+}
+
+func (f *manyReleasers) of(string) (act.Releaser, bool) { return f, true }
+
+func (f *manyReleasers) Preview(_ context.Context, r act.Request) (act.Preview, error) {
+	p := act.Preview{Request: r, Warnings: []string{"its client goes on"}, Sends: []string{"delete " + r.ID.Path}}
+	if c, ok := r.Lock.Contender(r.Owner); ok {
+		p.Seen = &c
+	}
+	if r.ID.Path == f.refused {
+		p.Refused = act.Gone
+	}
+	return p, nil
+}
+
+func (f *manyReleasers) Execute(_ context.Context, p act.Preview, confirmed string) (act.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.executed = append(f.executed, p.Request.ID.Path+" "+confirmed)
+	if p.Request.ID.Path == f.changed {
+		return act.Result{Reason: act.Changed}, nil
+	}
+	return act.Result{Released: !p.Request.Ask && p.Request.TTL == 0, Set: p.Request.TTL > 0, Asked: p.Request.Ask, LetGo: p.Request.Ask}, nil
+}
+
+// heldLocks are held by one client each, and have a finding.
+func heldLocks(names ...string) *inspect.Snapshot {
+	var list []*inspect.Lock
+	for _, name := range names {
+		l := fixture.Sick("zk:/locks/"+name, fixture.Trouble("stuck-holder", inspect.Warning, ""))
+		l.State, l.Holders = inspect.StateHeld, []inspect.Contender{fixture.Znode(7, "worker-"+name, time.Minute, nil, 0)}
+		list = append(list, l)
+	}
+	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)
+}
+
+// drain runs commands one after the other until none is left.
+func drain(t *testing.T, m *Model, cmd tea.Cmd) {
+	t.Helper()
+	for range 100 {
+		if cmd == nil {
+			return
+		}
+		cmd = send(m, cmd())
+	}
+	t.Fatal("it does not end")
+}
+
+// Several locks that were marked are released one after the other, each with a preview; what was refused is left out, and the first
+// that does not go as it was shown ends it.
+func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
+	t.Parallel()
+	f := &manyReleasers{refused: "/locks/b", changed: "/locks/c"}
+	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c", "d"))
+	press(m, "V")
+	wantText(t, m, "4 marked", "▲+zk:/locks/a")
+	drain(t, m, press(m, "x"))
+	wantText(t, m, "Force-release  3 locks", "zk:/locks/a", "worker-a", "left out:", "zk:/locks/b: it is no longer in the queue", "Its client goes on", "Type their number 3 to confirm")
+	if len(f.executed) != 0 {
+		t.Fatalf("released without consent: %v", f.executed)
+	}
+	typeText(m, "4")
+	press(m, "tab", "enter")
+	wantText(t, m, "this is not their number")
+	press(m, "backspace")
+	typeText(m, "3")
+	press(m, "enter")
+	wantText(t, m, "nothing was sent: tab chooses Release all")
+	drain(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "done; nobody holds it now", "it changed meanwhile", "1 of 3 done: stopped at the first")
+	if want := []string{"/locks/a typed", "/locks/c typed"}; !slices.Equal(f.executed, want) {
+		t.Errorf("executed %v, want %v", f.executed, want)
+	}
+	press(m, "enter")
+	press(m, "V")
+	wantNoText(t, m, "marked:")
+}
+
+// What is marked one by one can be asked to let go, or be given a TTL; unarmed there is the preview only.
+func TestBulkAsksAndSetsTTLs(t *testing.T) {
+	t.Parallel()
+	f := &manyReleasers{}
+	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c"))
+	press(m, "v", "down", "v")
+	wantText(t, m, "2 marked")
+	drain(t, m, press(m, "A"))
+	typeText(m, "2")
+	drain(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "2 of 2 done")
+	press(m, "enter")
+	drain(t, m, press(m, "X"))
+	wantText(t, m, "How long is the key to last")
+	typeText(m, "10m")
+	drain(t, m, press(m, "enter"))
+	typeText(m, "2")
+	drain(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "2 of 2 done")
+	press(m, "enter")
+	if want := []string{"/locks/a typed", "/locks/c typed", "/locks/a typed", "/locks/c typed"}; !slices.Equal(f.executed, want) {
+		t.Errorf("executed %v", f.executed)
+	}
+	reading := model(t, Options{Release: f.of, ReadOnly: "profile is read_only"}, 120, 36, heldLocks("a", "b"))
+	drain(t, reading, press(reading, "V", "x"))
+	wantText(t, reading, "Force-release  2 locks", "Only a preview: profile is read_only")
+}
+
+// A group of findings is acted on as a whole: each lock, and the contender that its finding is about.
+func TestBulkFromFindings(t *testing.T) {
+	t.Parallel()
+	f := &manyReleasers{}
+	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c"))
+	drain(t, m, press(m, "f", "g", "x"))
+	wantText(t, m, "Force-release  3 locks", "Type their number 3")
+}
+
+// Curator's holders are asked to let go from the list and from the chain; who does not is told so.
+func TestAskFromTheScreen(t *testing.T) {
+	t.Parallel()
+	f := newFakeReleaser()
+	f.result = act.Result{Asked: true, LetGo: true, HoldersAfter: f.result.HoldersAfter}
+	m := model(t, Options{Release: f.of}, 120, 36, fixture.Everything())
+	m.Go(screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
+	m.navigate()
+	run(t, m, press(m, "A"))
+	wantText(t, m, "Ask to let go  zk:/locks/orders", "Next     ○ worker-7")
+	if r := f.requests[0]; !r.Ask || r.Wait != act.DefaultAskWait {
+		t.Errorf("asked for %+v", r)
+	}
+	typeText(m, "/locks/orders")
+	cmd := press(m, "tab", "enter")
+	wantText(t, m, "Asking, and watching whether it lets go", "within 30 s")
+	run(t, m, cmd)
+	wantText(t, m, "It let go: worker-3", "Now      ● worker-7")
+	press(m, "enter")
+	f.result = act.Result{Asked: true, Reason: act.Ignored, Detail: "it was asked, and still holds the lock after 10s"}
+	run(t, m, press(m, "A"))
+	typeText(m, "/locks/orders")
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "Not let go (ignored)", "still holds the lock after 10s")
+	press(m, "enter")
+	m.Go(screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
+	m.navigate()
+	if press(m, "A"); m.HasDialog() {
+		t.Error("a key of Redis is asked")
+	}
+	wantText(t, m, "only holders of Curator's locks can be asked")
+}
+
+// fakeEnder ends what it is told to.
+type fakeEnder struct {
+	preview act.ClientPreview
+	result  act.ClientResult
+	err     error
+	asked   []act.ClientRequest
+	ended   int
+}
+
+func (f *fakeEnder) of(context.Context, string) (act.Ender, error) { return f, nil }
+
+func (f *fakeEnder) PreviewEnd(_ context.Context, r act.ClientRequest) (act.ClientPreview, error) {
+	f.asked = append(f.asked, r)
+	p := f.preview
+	p.Request = r
+	return p, f.err
+}
+
+func (f *fakeEnder) EndClient(context.Context, act.ClientPreview, string) (act.ClientResult, error) {
+	f.ended++
+	return f.result, nil
+}
+
+// ofClient is a snapshot with a key of Redis whose holder's connection is known.
+func ofClient(client string) *inspect.Snapshot {
+	l := fixture.Sick("redis:lock:job")
+	l.State, l.Kind = inspect.StateHeld, inspect.KindMutex
+	l.Masters = []inspect.Vote{fixture.Vote(1, "job-1", time.Minute)}
+	l.Holders = []inspect.Contender{{Name: "job-1", State: inspect.Holding, Owner: inspect.Owner{Label: "job-1", Client: client}}}
+	b := fixture.Backends()
+	b[1].Name = "redis"
+	return inspect.NewSnapshot(fixture.Noon, b, []*inspect.Lock{l})
+}
+
+// A client's connection is ended after its address was typed, with what else it holds; one that is not known, and a session of
+// ZooKeeper, are refused with the reason.
+func TestClientIsEndedFromTheScreen(t *testing.T) {
+	t.Parallel()
+	seen := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "job-1"}
+	f := &fakeEnder{
+		preview: act.ClientPreview{Seen: []act.Connection{seen}, Sends: []string{"client kill id 7"}, Warnings: []string{"no lock is freed by this"}},
+		result:  act.ClientResult{Ended: []act.Connection{seen}, Again: []act.Connection{{Addr: "10.0.0.7:50400"}}},
+	}
+	o := Options{Release: newFakeReleaser().of, End: f.of}
+	m := model(t, o, 120, 36, ofClient("10.0.0.7:50312"))
+	run(t, m, press(m, "K"))
+	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "No lock is freed by this", "client kill id 7", "Type the address 10.0.0.7:50312")
+	typeText(m, "10.0.0.7:50312")
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "Ended: 1 connection of job-1", "connected anew, from 10.0.0.7:50400")
+	if f.ended != 1 || f.asked[0].Client != "10.0.0.7:50312" {
+		t.Errorf("ended %d, asked %+v", f.ended, f.asked)
+	}
+	press(m, "enter")
+
+	for client, want := range map[string]string{"": "its connection is unknown", "10.0.0.7": "several connections from 10.0.0.7"} {
+		m := model(t, o, 120, 36, ofClient(client))
+		if press(m, "K"); m.HasDialog() {
+			t.Errorf("%q is ended", client)
+		}
+		wantText(t, m, want)
+	}
+
+	f.preview = act.ClientPreview{Refused: act.Unsupported, Detail: "ZooKeeper lets nobody else close a session"}
+	m = opened(t, o, 120, 36, fixture.Orders().ID)
+	run(t, m, press(m, "K"))
+	wantText(t, m, "Not ended (unsupported)", "ZooKeeper lets nobody else close a session")
+	if !strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x") {
+		t.Errorf("asked for %+v", f.asked)
+	}
+	press(m, "enter")
+	f.preview, f.err = act.ClientPreview{}, errors.New("no answer")
+	run(t, m, press(m, "K"))
+	wantText(t, m, "No preview, nothing was sent", "no answer")
+}
+
+// fakeMutes keeps mutes in memory.
+type fakeMutes struct {
+	kept []inspect.Mute
+	err  error
+}
+
+func (f *fakeMutes) Mute(_ context.Context, list []inspect.Mute) error {
+	f.kept = append(f.kept, list...)
+	return f.err
+}
+
+func (f *fakeMutes) Unmute(_ context.Context, list []inspect.Mute) error {
+	f.kept = slices.DeleteFunc(f.kept, func(m inspect.Mute) bool {
+		return slices.ContainsFunc(list, func(o inspect.Mute) bool { return o.Lock == m.Lock && o.Rule == m.Rule })
+	})
+	return f.err
+}
+
+// A finding is muted for a time and a reason, from the list of locks, from its chain and from the findings; M unmutes it.
+func TestMuteFromTheScreen(t *testing.T) {
+	t.Parallel()
+	f := &fakeMutes{}
+	for _, way := range [][]string{{"m"}, {"enter", "m"}, {"f", "m"}, {"v", "m"}} {
+		f.kept = nil
+		m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
+		press(m, way...)
+		wantText(t, m, "Acknowledge  stuck-holder on zk:/locks/a", "does not fail because of it")
+		if press(m, "tab", "enter"); len(f.kept) != 0 {
+			t.Error("muted without a reason")
+		}
+		wantText(t, m, "say why, for whoever looks next")
+		press(m, "up")
+		typeText(m, "OPS-7")
+		run(t, m, press(m, "tab", "enter"))
+		want := inspect.Mute{Lock: fixture.Id("zk:/locks/a"), Rule: "stuck-holder", Muted: inspect.Muted{Until: fixture.In(2 * time.Hour), Reason: "OPS-7"}}
+		if len(f.kept) != 1 || f.kept[0] != want || m.HasDialog() {
+			t.Errorf("%v: kept %+v", way, f.kept)
+		}
+		wantText(t, m, "muted for 2h")
+	}
+	s := heldLocks("a")
+	for l := range s.Locks() {
+		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
+	}
+	m := model(t, Options{Mutes: f}, 120, 36, s)
+	press(m, "m")
+	wantText(t, m, "it is muted already")
+	run(t, m, press(m, "M"))
+	wantText(t, m, "calls again: stuck-holder")
+	if len(f.kept) != 0 {
+		t.Errorf("kept %+v", f.kept)
+	}
+	f.err = errors.New("mutes: disk full")
+	run(t, m, press(m, "M"))
+	wantText(t, m, "disk full")
+	demo := model(t, Options{Sandbox: true}, 120, 36, heldLocks("a"))
+	press(demo, "m")
+	wantText(t, demo, "the demo keeps no mutes")
+}

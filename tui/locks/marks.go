@@ -1,0 +1,59 @@
+package locks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// Marked are the locks that were marked and are still there, by name.
+func (s *Screen) Marked() []screen.MarkedLock {
+	var list []screen.MarkedLock
+	for _, id := range slices.SortedFunc(maps.Keys(s.marks), inspect.ID.Compare) {
+		if s.Snapshot().Lock(id) != nil {
+			list = append(list, screen.MarkedLock{ID: id})
+		}
+	}
+	return list
+}
+
+// mark marks the selected lock, or unmarks it, and goes on to the next.
+func (s *Screen) mark() {
+	id := s.Current.Lock
+	switch {
+	case s.marks[id]:
+		delete(s.marks, id)
+	case len(s.marks) >= screen.MostMarked:
+		s.Flash(tooMany())
+		return
+	default:
+		s.marks[id] = true
+	}
+	s.move(1)
+}
+
+// markAll marks all locks that the filter shows; where any is marked, it unmarks them all.
+func (s *Screen) markAll() {
+	if len(s.marks) > 0 {
+		clear(s.marks)
+		s.Flash("nothing is marked")
+		return
+	}
+	if s.Index.Shown > screen.MostMarked {
+		s.Flash(tooMany())
+		return
+	}
+	for id, r := range s.Index.Rows {
+		if r.shown {
+			s.marks[id] = true
+		}
+	}
+	s.Flash(fmt.Sprintf("%d marked: x, X, A and m are about all of them", len(s.marks)))
+}
+
+func tooMany() string {
+	return fmt.Sprintf("at most %d at once: filter them with / (lockscope release --match takes more)", screen.MostMarked)
+}

@@ -1,0 +1,296 @@
+package release
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/text"
+	"lockscope/lockops/act"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// Bulk is the dialog of an action on several locks. Each is previewed, guarded, done, audited and reported by itself; the first
+// that does not go as it was shown ends it.
+type Bulk struct {
+	flow
+	releasers act.Releasers
+	words     words
+	template  act.Request
+	items     []*act.Item
+	// left names those that are left out, and why.
+	left []string
+	at   int // the item that is carried out
+	err  error
+	sent bool
+}
+
+type bulkPreviewedMsg struct {
+	generation int
+	err        error
+}
+
+// bulkDoneMsg has the outcome of one item.
+type bulkDoneMsg struct {
+	generation, at int
+	item           act.Item
+	well           bool
+}
+
+// Choice is a lock for a bulk action, and which contender of it; empty: its holder.
+type Choice struct {
+	Lock  *inspect.Lock
+	Owner inspect.Untrusted
+}
+
+// NewBulk is the dialog of a forced release of several locks; NewBulkAsk asks their holders to let go.
+func NewBulk(host screen.Context, releasers act.Releasers, list []Choice) *Bulk {
+	return newBulk(host, releasers, list, releaseWords)
+}
+
+// NewBulkAsk is the dialog that asks the holders of several locks to let go.
+func NewBulkAsk(host screen.Context, releasers act.Releasers, list []Choice) *Bulk {
+	d := newBulk(host, releasers, list, askWords)
+	for _, item := range d.items {
+		item.Request.Ask, item.Request.Wait = true, act.DefaultAskWait
+	}
+	return d
+}
+
+// NewBulkTTL is the dialog that gives the keys of several locks a TTL.
+func NewBulkTTL(host screen.Context, releasers act.Releasers, list []Choice) *Bulk {
+	d := newBulk(host, releasers, list, ttlWords)
+	d.prompts = append([]*prompt{ttlPrompt(&d.template)}, d.prompts...)
+	return d
+}
+
+func newBulk(host screen.Context, releasers act.Releasers, list []Choice, w words) *Bulk {
+	d := &Bulk{releasers: releasers, words: w}
+	d.flow = newFlow(host, &d.template.Why)
+	d.preview, d.execute = d.askPreviews, d.send
+	for _, c := range list {
+		if item, why := itemOf(c); why != "" {
+			d.left = append(d.left, c.Lock.ID.String()+": "+why)
+		} else {
+			d.items = append(d.items, item)
+		}
+	}
+	d.confirm = confirmation{does: w.button + " all", what: "their number"}
+	return d
+}
+
+// itemOf is a choice's item, or the reason why it is left out. Which of several holders is meant has to be chosen on the lock's
+// chain.
+func itemOf(c Choice) (item *act.Item, why string) {
+	l, owner, waiter := c.Lock, c.Owner, false
+	switch {
+	case owner != "":
+		waiter = l.State == inspect.StateMinority || l.State == inspect.StateSplit
+	case l.State == inspect.StateFree:
+		return nil, "nobody holds it"
+	case len(l.Holders) != 1:
+		return nil, fmt.Sprintf("it has %s: choose on its chain", describe.Count(len(l.Holders), "holder"))
+	default:
+		owner = l.Holders[0].Name
+		if l.Holders[0].Digest != "" {
+			owner = inspect.Untrusted(l.Holders[0].Digest)
+		}
+	}
+	if l.Confidence == recipe.Possible {
+		return nil, "it is only possibly a lock"
+	}
+	return &act.Item{Request: act.Request{ID: l.ID, Lock: l, Owner: owner, Waiter: waiter}}, ""
+}
+
+// Start asks for the previews.
+func (d *Bulk) Start() tea.Cmd { return d.next() }
+
+// bulkLimit bounds all previews together.
+const bulkLimit = 3 * previewLimit
+
+func (d *Bulk) askPreviews() tea.Cmd {
+	releasers, items, generation, known := d.releasers, d.items, d.generation, d.Snapshot()
+	for _, item := range items {
+		item.Request.Why, item.Request.TTL = d.template.Why, d.template.TTL
+	}
+	return d.Command(bulkLimit, func(ctx context.Context) tea.Msg {
+		return bulkPreviewedMsg{generation, act.PreviewAll(ctx, releasers, known, items)}
+	})
+}
+
+// previewed leaves out what is refused already: that is no surprise.
+func (d *Bulk) previewed(err error) {
+	d.err, d.phase = err, confirming
+	d.items = slices.DeleteFunc(d.items, func(item *act.Item) bool {
+		p := &item.Preview
+		if p.Refused == "" {
+			return false
+		}
+		d.left = append(d.left, item.Request.ID.String()+": "+cmp.Or(p.Detail, describe.Refusal(string(p.Refused))))
+		return true
+	})
+	number := strconv.Itoa(len(d.items))
+	d.confirm.word, d.confirm.accepts = number, func(typed string) bool { return typed == number }
+	if err != nil || len(d.items) == 0 {
+		d.phase = finished
+	}
+}
+
+// send carries out the next item.
+func (d *Bulk) send() tea.Cmd {
+	d.sent = true
+	releasers, item, generation, at := d.releasers, *d.items[d.at], d.generation, d.at
+	return d.Command(executeLimit+item.Request.Wait, func(ctx context.Context) tea.Msg {
+		well := act.ExecuteItem(ctx, releasers, &item, "typed")
+		return bulkDoneMsg{generation, at, item, well}
+	})
+}
+
+// Update takes keys, pastes and the answers that carry the dialog's generation.
+func (d *Bulk) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case bulkPreviewedMsg:
+		if msg.generation == d.generation && d.phase == previewing {
+			d.previewed(msg.err)
+		}
+	case bulkDoneMsg:
+		if msg.generation != d.generation || d.phase != executing || msg.at != d.at {
+			break
+		}
+		*d.items[d.at] = msg.item
+		if d.at++; msg.well && d.at < len(d.items) {
+			return d.send(), false
+		}
+		d.phase = finished
+	case tea.PasteMsg:
+		d.confirm.pasted = d.phase == confirming
+	case tea.KeyPressMsg:
+		return d.press(msg)
+	}
+	return nil, false
+}
+
+// SetSize keeps what is scrolled to within what there is.
+func (d *Bulk) SetSize(width, height int) {
+	if d.phase == confirming || d.phase == finished {
+		lines, _, room := d.parts(min(width-4, widest), height)
+		d.fit(lines, room)
+	}
+}
+
+// View draws the dialog.
+func (d *Bulk) View(width, height int) string {
+	width = min(width-4, widest)
+	t := d.Theme()
+	lines := []widget.Line{{{d.words.title + "  ", t.Critical}, {describe.Count(len(d.items), "lock"), t.Strong}}, nil}
+	switch d.phase {
+	case asking:
+		lines = append(lines, d.promptLines()...)
+	case previewing:
+		lines = append(lines, widget.Line{{"Reading them again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
+	case executing:
+		lines = append(lines, widget.Line{{fmt.Sprintf("%s%s %d of %d", d.words.doing, t.Glyphs.Ellipsis, d.at+1, len(d.items)), t.Warning}})
+	case confirming, finished:
+		rows, tail, room := d.parts(width, height)
+		lines = append(append(lines, d.scrolled(rows, room)...), tail...)
+	}
+	return widget.Box(t, lines, width, height, true)
+}
+
+// parts are the lines that scroll, in so much room, and those below that always fit with the title.
+func (d *Bulk) parts(width, height int) (lines, tail []widget.Line, room int) {
+	t := d.Theme()
+	for _, item := range d.items {
+		lines = append(lines, d.itemLines(item, width)...)
+	}
+	if len(d.left) > 0 {
+		lines = append(lines, nil, widget.Line{{"left out:", t.Muted}})
+		for _, why := range d.left {
+			for i, part := range widget.Wrap(describe.Printable(why), width-4, 2, t.Glyphs.Ellipsis) {
+				lines = append(lines, widget.Line{{"  "[:2*(1-min(i, 1))] + part, t.Muted}})
+			}
+		}
+	}
+	if d.phase == finished {
+		tail = []widget.Line{nil, d.summary(), nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
+	} else {
+		lines = append(append(lines, nil), d.bullets(width, d.notes()...)...)
+		tail = append([]widget.Line{nil}, d.consentLines()...)
+	}
+	return lines, tail, max(2, height-4-len(tail))
+}
+
+// notes are the warnings of all previews, each once.
+func (d *Bulk) notes() []string {
+	var notes []string
+	for _, item := range d.items {
+		for _, text := range slices.Concat(item.Preview.Others.Lines(), item.Preview.Warnings) {
+			if !slices.Contains(notes, text) {
+				notes = append(notes, text)
+			}
+		}
+	}
+	return notes
+}
+
+// itemLines show one lock: who has it and who is next or, once it was tried, what came of it.
+func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
+	t, r := d.Theme(), &item.Result
+	name := widget.Span{text.Middle(item.Request.ID.String(), width-2, t.Glyphs.Ellipsis), t.Strong}
+	if item.Tried {
+		mark, what := widget.Span{t.Glyphs.Holding + " ", t.Holding}, "done; nobody holds it now"
+		switch {
+		case item.Err != nil:
+			mark, what = widget.Span{t.Glyphs.Critical + " ", t.Critical}, item.Err.Error()
+		case r.Unknown:
+			mark, what = widget.Span{t.Glyphs.Unknown + " ", t.Unknown}, "unknown whether it was done"
+		case !r.Done():
+			mark, what = widget.Span{t.Glyphs.Warning + " ", t.Warning}, cmp.Or(r.Detail, describe.Refusal(string(r.Reason)))
+		case len(r.HoldersAfter) > 0:
+			what = "done; held now by " + describe.Owner(&r.HoldersAfter[0])
+		}
+		lines := []widget.Line{{mark, name}}
+		for _, part := range widget.Wrap(describe.Printable(what), width-4, 3, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{"    " + part, t.Text}})
+		}
+		return lines
+	}
+	who, next := "nobody", cmp.Or(item.Preview.NextUnknown, "no visible waiters")
+	if seen := item.Preview.Seen; seen != nil {
+		who = describe.Owner(seen)
+	}
+	if n := item.Preview.Next; n != nil {
+		next = "then " + describe.Owner(n)
+	}
+	line := widget.Line{{"    ", t.Text}, {text.Middle(who, 30, t.Glyphs.Ellipsis), t.Holding}, {"  " + text.Middle(next, max(8, width-40), t.Glyphs.Ellipsis), t.Muted}}
+	return []widget.Line{{{t.Glyphs.Dot + " ", t.Muted}, name}, line}
+}
+
+// summary counts what was done, or says why nothing was.
+func (d *Bulk) summary() widget.Line {
+	t := d.Theme()
+	done := 0
+	for _, item := range d.items {
+		if item.Tried && item.Err == nil && item.Result.Done() {
+			done++
+		}
+	}
+	switch {
+	case d.err != nil && !d.sent:
+		return widget.Line{{t.Glyphs.Critical + " Nothing was sent: " + describe.Printable(d.err.Error()), t.Critical}}
+	case len(d.items) == 0:
+		return widget.Line{{t.Glyphs.Warning + " None of them can be: nothing was sent.", t.Warning}}
+	case done == len(d.items):
+		return widget.Line{{fmt.Sprintf("%s %d of %d done.", t.Glyphs.Holding, done, len(d.items)), t.Holding}}
+	default:
+		return widget.Line{{fmt.Sprintf("%s %d of %d done: stopped at the first that did not go as shown.", t.Glyphs.Warning, done, len(d.items)), t.Warning}}
+	}
+}

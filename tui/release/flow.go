@@ -1,0 +1,207 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// phase of a dialog.
+type phase int
+
+const (
+	warning    phase = iota // something is to be confirmed before the preview
+	asking                  // something is typed that the preview needs
+	previewing              // the preview is under way
+	confirming              // the word is being typed
+	executing               // the action is under way
+	finished                // its result is shown, or why there is none
+)
+
+// flow leads a dialog through its phases. Its default is Cancel in each.
+type flow struct {
+	screen.Context
+	generation int
+	phase      phase
+	// prompts are still to be answered; refused is the reason why the answer to the first was not taken.
+	prompts []*prompt
+	refused error
+	confirm confirmation
+	// text scrolls the preview, of which hidden lines are out of sight.
+	text   widget.Scroller
+	hidden int
+	// preview and execute begin these phases.
+	preview, execute func() tea.Cmd
+}
+
+// newFlow asks in production for a reason first, which goes to *why.
+func newFlow(host screen.Context, why *string) flow {
+	f := flow{Context: host, generation: host.Number()}
+	if host.Production() && host.MayAct() == "" {
+		f.prompts = append(f.prompts, whyPrompt(why))
+	}
+	return f
+}
+
+// next goes on to what is asked for or, when all of it was answered, to the preview.
+func (f *flow) next() tea.Cmd {
+	if len(f.prompts) > 0 {
+		f.phase = asking
+		return nil
+	}
+	f.phase = previewing
+	return f.preview()
+}
+
+// press takes a key in any phase but the warning.
+func (f *flow) press(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
+	key := msg.String()
+	leaves := key == "esc" || key == "enter" || key == "q"
+	switch {
+	case f.phase == executing:
+		return nil, false // a request that was sent cannot be called back; its result must be seen
+	case f.phase == asking:
+		return f.answer(msg)
+	case f.scrolls(key):
+		return nil, false
+	case f.phase != confirming || f.MayAct() != "":
+		return nil, leaves
+	}
+	switch f.confirm.press(msg) {
+	case given:
+		f.phase = executing
+		return f.execute(), false
+	case cancelled:
+		return nil, true
+	default:
+		return nil, false
+	}
+}
+
+// answer takes a key while something is asked for.
+func (f *flow) answer(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
+	p := f.prompts[0]
+	switch msg.String() {
+	case "esc":
+		return nil, true
+	case "enter":
+		if f.refused = p.take(); f.refused != nil {
+			return nil, false
+		}
+		f.prompts = f.prompts[1:]
+		return f.next(), false
+	}
+	if p.field.Press(msg) {
+		f.refused = nil
+	}
+	return nil, false
+}
+
+func (f *flow) scrolls(key string) bool {
+	switch {
+	case f.phase != confirming && f.phase != finished:
+		return false
+	case key == "up":
+		f.text.Scroll(-1, f.hidden, 0)
+	case key == "down":
+		f.text.Scroll(1, f.hidden, 0)
+	default:
+		return false
+	}
+	return true
+}
+
+// Actions are the dialog's keys, for the footer.
+func (f *flow) Actions() []screen.Action {
+	switch {
+	case f.phase == asking:
+		return []screen.Action{{Shown: "enter", Hint: "go on"}, {Shown: "esc", Hint: "cancel"}}
+	case f.phase == confirming && f.MayAct() != "":
+		return []screen.Action{{Shown: "enter/esc", Hint: "close"}}
+	case f.phase == confirming:
+		return f.confirm.actions()
+	case f.phase == executing:
+		return []screen.Action{{Shown: "...", Hint: "wait for the result"}}
+	case f.phase == finished:
+		return []screen.Action{{Shown: "enter", Hint: "close"}}
+	default:
+		return []screen.Action{{Shown: "esc", Hint: "cancel"}}
+	}
+}
+
+// fit keeps what is scrolled to within lines of which room are in sight.
+func (f *flow) fit(lines []widget.Line, room int) {
+	f.hidden = 0
+	if len(lines) > room {
+		f.hidden = len(lines) - room + 1
+	}
+	f.text.Scroll(0, f.hidden, 0)
+}
+
+// scrolled is as much of some lines as there is room for, with the number of the rest.
+func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
+	if len(lines) <= room {
+		return lines
+	}
+	note := fmt.Sprintf("%s %d more lines: up/down", f.Theme().Glyphs.Down, f.hidden-f.text.Top)
+	if f.text.Top == f.hidden {
+		note = fmt.Sprintf("%s %d more lines: up/down", f.Theme().Glyphs.Up, f.text.Top)
+	}
+	return append(slices.Clone(lines[f.text.Top:f.text.Top+room-1]), f.labelled("", widget.Line{{note, f.Theme().Waiting}}))
+}
+
+// consentLines are the field for the word and the two buttons or, where nothing may be done, the reason.
+func (f *flow) consentLines() []widget.Line {
+	t := f.Theme()
+	if why := f.MayAct(); why != "" {
+		return []widget.Line{{{t.Glyphs.Warning + " Only a preview: " + why, t.Warning}}, nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
+	}
+	return f.confirm.lines(t)
+}
+
+func (f *flow) labelled(label string, l widget.Line) widget.Line {
+	return append(widget.Line{{fmt.Sprintf("%-9s", label), f.Theme().Muted}}, l...)
+}
+
+// bullets are warnings, wrapped.
+func (f *flow) bullets(width int, texts ...string) []widget.Line {
+	t := f.Theme()
+	var lines []widget.Line
+	for _, text := range texts {
+		for i, part := range widget.Wrap(describe.Sentence(describe.Printable(text)), width-2, 4, t.Glyphs.Ellipsis) {
+			lead := widget.Span{"  ", t.Text}
+			if i == 0 {
+				lead = widget.Span{t.Glyphs.Warning + " ", t.Warning}
+			}
+			lines = append(lines, widget.Line{lead, {part, t.Text}})
+		}
+	}
+	return lines
+}
+
+// sendLines bounds the lines of one request; a longer one is cut.
+const sendLines = 12
+
+// sends are the requests that are sent.
+func (f *flow) sends(width int, commands []string) []widget.Line {
+	t := f.Theme()
+	var lines []widget.Line
+	for i, command := range commands {
+		for j, part := range widget.Wrap(describe.Printable(command), width-11, sendLines, t.Glyphs.Ellipsis) {
+			label, lead := "", "  "
+			if i == 0 && j == 0 {
+				label = "Sends"
+			}
+			if j == 0 {
+				lead = t.Glyphs.Dot + " "
+			}
+			lines = append(lines, f.labelled(label, widget.Line{{lead, t.Muted}, {part, t.Text}}))
+		}
+	}
+	return lines
+}

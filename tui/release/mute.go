@@ -1,0 +1,155 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// Mutes keeps which findings are acknowledged, and by whom. Both may block. Of what is to be unmuted only the lock and the rule count.
+type Mutes interface {
+	Mute(ctx context.Context, list []inspect.Mute) error
+	Unmute(ctx context.Context, list []inspect.Mute) error
+}
+
+// muteLimit bounds keeping a mute: another program may be changing the file.
+const muteLimit = 10 * time.Second
+
+// Mute is the dialog that acknowledges findings for a while.
+type Mute struct {
+	screen.Context
+	mutes      Mutes
+	list       []inspect.Mute
+	generation int
+	form       widget.Form
+	busy       bool
+	err        error
+}
+
+// MutedMsg has what came of muting or unmuting, by the dialog's generation; 0 is none's.
+type MutedMsg struct {
+	Generation int
+	Text       string // what was done
+	Err        error
+}
+
+// NewMute is the dialog about one finding or, with several, all of them.
+func NewMute(host screen.Context, mutes Mutes, list []inspect.Mute) *Mute {
+	return &Mute{Context: host, mutes: mutes, list: list, generation: host.Number(), form: widget.Form{
+		Rows:   []widget.FormRow{{Label: "for", Typed: widget.NewField("2h")}, {Label: "reason", Typed: &widget.Field{}}},
+		At:     1,
+		Button: "Mute",
+	}}
+}
+
+// Update takes keys and the answer.
+func (d *Mute) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case MutedMsg:
+		if msg.Generation != d.generation {
+			break
+		}
+		if d.busy, d.err = false, msg.Err; d.err != nil {
+			break
+		}
+		d.Flash(msg.Text)
+		return nil, true
+	case tea.PasteMsg:
+		if d.form.At < len(d.form.Rows) {
+			d.form.Rows[d.form.At].Typed.Paste(msg)
+		}
+	case tea.KeyPressMsg:
+		if d.busy {
+			break
+		}
+		confirmed, closed, changed := d.form.Press(msg)
+		if changed {
+			d.err = nil
+		}
+		if confirmed {
+			return d.mute(), false
+		}
+		return nil, closed
+	}
+	return nil, false
+}
+
+func (d *Mute) mute() tea.Cmd {
+	reason := strings.TrimSpace(d.form.Rows[1].Typed.Value())
+	span, err := time.ParseDuration(strings.TrimSpace(d.form.Rows[0].Typed.Value()))
+	switch {
+	case err != nil:
+		d.err = errors.New("give a time such as 30m, 2h or 48h")
+	case reason == "":
+		d.err = errors.New("say why, for whoever looks next")
+	default:
+		d.busy, d.err = true, nil
+		mutes, list, generation := d.mutes, slices.Clone(d.list), d.generation
+		text := "muted for " + describe.Exact(span) + ": " + named(list)
+		for i := range list {
+			list[i].Until, list[i].Reason = d.Clock().Add(span), reason
+		}
+		return d.Command(muteLimit, func(ctx context.Context) tea.Msg {
+			return MutedMsg{generation, text, mutes.Mute(ctx, list)}
+		})
+	}
+	return nil
+}
+
+// Unmute is the command that has muted findings call again; its MutedMsg is the root's.
+func Unmute(host screen.Context, mutes Mutes, list []inspect.Mute) tea.Cmd {
+	return host.Command(muteLimit, func(ctx context.Context) tea.Msg {
+		return MutedMsg{0, "calls again: " + named(list), mutes.Unmute(ctx, list)}
+	})
+}
+
+// named names findings in a few words.
+func named(list []inspect.Mute) string {
+	if len(list) == 1 {
+		return describe.Printable(list[0].Rule) + " on " + placeOf(list[0].Lock)
+	}
+	return describe.Count(len(list), "finding")
+}
+
+func placeOf(on inspect.ID) string {
+	if on.Path == "" {
+		return "backend " + describe.Printable(on.Backend)
+	}
+	return on.String()
+}
+
+// Actions are the dialog's keys, for the footer.
+func (d *Mute) Actions() []screen.Action {
+	if d.busy {
+		return []screen.Action{{Shown: "...", Hint: "wait for the result"}}
+	}
+	return screen.FormActions(&d.form)
+}
+
+// View draws the dialog.
+func (d *Mute) View(width, height int) string {
+	width = min(width-4, widest)
+	t := d.Theme()
+	lines := []widget.Line{{{"Acknowledge  ", t.Strong}, {named(d.list), t.Strong}}, nil}
+	for _, text := range widget.Wrap("Until the end it is shown as muted, is no lock's worst finding, and lockscope doctor does not fail because of it. "+
+		"Nothing is sent to a server.", width, 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{text, t.Muted}})
+	}
+	lines = append(append(lines, nil), widget.FormLines(t, &d.form, width)...)
+	lines = append(lines, nil)
+	if d.err != nil {
+		for _, text := range widget.Wrap(describe.Printable(d.err.Error()), width, 3, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{text, t.Warning}})
+		}
+	}
+	return widget.Box(t, append(lines, widget.FormButtons(t, &d.form, d.busy)), width, height, false)
+}

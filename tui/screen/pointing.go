@@ -1,0 +1,29 @@
+package screen
+
+import "lockscope/inspect"
+
+// MostMarked bounds the locks of one action: nobody reads more previews.
+const MostMarked = 100
+
+// Pointing is a screen whose cursor may be on a contender of a lock; nil: on none.
+type Pointing interface {
+	Contender() (*inspect.Lock, *inspect.Contender)
+}
+
+// FoundOn is a finding and where it stands; of a backend's the lock has its name alone.
+type FoundOn struct {
+	On      inspect.ID
+	Finding *inspect.Finding
+}
+
+// Diagnosing is a screen of findings. Findings are those under the cursor: one, or all of a group that the filter shows.
+type Diagnosing interface{ Findings() []FoundOn }
+
+// MarkedLock is a lock that an action is meant for, and the contender that a finding is about; empty: its holder.
+type MarkedLock struct {
+	ID    inspect.ID
+	Owner inspect.Untrusted
+}
+
+// Marking is a screen where several locks can be chosen for an action. Marked are those; none: what is under the cursor counts.
+type Marking interface{ Marked() []MarkedLock }
