@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"lockscope/inspect"
 	"lockscope/internal/config"
 	"lockscope/theme"
 	"lockscope/tui"
@@ -21,6 +22,9 @@ func (a *app) configureScreen(o *tui.Options) error {
 		return usageError("config %s: %w (see: lockscope config example)", path, err)
 	}
 	o.Filters, o.Keys = cfg.Filters, cfg.Keys
+	if cfg.Bell != "off" {
+		o.Bell = inspect.Severity(cfg.Bell)
+	}
 	o.Theme.Skin, err = theme.NewSkin(cfg.Skin)
 	return err
 }

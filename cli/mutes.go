@@ -19,6 +19,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
+	"lockscope/internal/config"
 	"lockscope/lockops/act"
 )
 
@@ -44,7 +45,7 @@ func (a *app) readMutes() ([]muteEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(path)
+	text, err := config.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

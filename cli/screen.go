@@ -101,7 +101,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		Feed: feed, Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
 		Theme: colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Save: a.saveFile,
-		SavePast: a.savePast,
+		SavePast: a.savePast, NoSuspend: noSuspend(),
 	}
 	if err := a.configureScreen(&options); err != nil {
 		return err

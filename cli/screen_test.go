@@ -52,7 +52,11 @@ func inTerminal(t *testing.T, width, height int, args ...string) *terminalRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, args...)
+	return startInTerminal(t, width, height, exec.Command(path, args...))
+}
+
+func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRun {
+	t.Helper()
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
 	if err != nil {
@@ -290,5 +294,37 @@ func TestWelcomeInATerminal(t *testing.T) {
 	}
 	if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") {
 		t.Error("the terminal was not given back")
+	}
+}
+
+// ctrl+z gives the terminal back to the shell as it was, and fg takes it again; where no shell would continue the program it goes on.
+func TestSuspendedAndBack(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = `set -m; stty -a > "$TMP/before"; "$1" demo fair; stty -a > "$TMP/after"; cmp "$TMP/before" "$TMP/after" && echo 'back in the shell'; read line; fg > /dev/null`
+	cmd := exec.Command("bash", "-c", script, "shell", path)
+	dir := t.TempDir()
+	t.Setenv("TMP", dir)
+	r := startInTerminal(t, 100, 30, cmd)
+	r.awaitText("SANDBOX", "zk:/locks/billing")
+	r.keys("\x1a")
+	r.awaitText("back in the shell")
+	r.keys(enter)
+	r.await("the screen again", func(s string) bool {
+		return strings.Contains(s, "SANDBOX") && strings.Contains(s, "zk:/locks/billing") && !strings.Contains(s, "back in the shell")
+	})
+	r.keys("q")
+	if code := r.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	alone := inTerminal(t, 100, 30, "demo", "fair") // the first program of its session
+	alone.awaitText("zk:/locks/billing")
+	alone.keys("\x1a")
+	alone.awaitText("not suspended: no shell")
+	alone.keys("q")
+	if code := alone.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // watch is one run of the command of that name.
 type watch struct {
 	*app
+	notifying
 	output   string
 	lines    *bufio.Writer
 	column   int  // how wide the column of names is by now
@@ -30,21 +32,32 @@ type watch struct {
 }
 
 func (a *app) watchCommand() *cobra.Command {
-	w := &watch{app: a}
+	w := &watch{app: a, notifying: notifying{app: a}}
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",
 		Short: "Print lock events as they happen, one line each",
 		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is granted the lock,\n" +
 			"releases it, expires or is lost, every finding raised or cleared, and every backend that goes down or recovers,\n" +
-			"until interrupted. What was there before it started is no event.",
+			"until interrupted. What was there before it started is no event.\n\n" +
+			"With --exec or --webhook it also alerts: each finding from --notify-on on, those that are there at the start included, is\n" +
+			"handed over once when it comes and once when it is cleared, as is a backend that is not well. One that is muted is not.\n" +
+			"A receiver that fails is tried again for 15 minutes.",
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"lost\" or .event == \"expired\")'\n" +
-			"  lockscope watch -p prod | grep --line-buffered finding",
+			"  lockscope watch -p prod | grep --line-buffered finding\n" +
+			"  lockscope watch -p prod --exec 'jq -r .finding.message | mail -s \"$LOCKSCOPE_FINDING $LOCKSCOPE_LOCK\" oncall'\n" +
+			"  lockscope watch -p prod --webhook @/etc/lockscope/webhook-url --notify-on critical",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
-		PreRunE: func(*cobra.Command, []string) error { return oneOf(w.output, "text", "jsonl") },
-		RunE:    a.followTargets(w.run),
+		PreRunE: func(*cobra.Command, []string) error {
+			if err := oneOf(w.output, "text", "jsonl"); err != nil {
+				return err
+			}
+			return w.prepare()
+		},
+		RunE: a.followTargets(w.run),
 	}
 	outputFlag(command, &w.output, "text", "jsonl")
+	w.addFlags(command)
 	return command
 }
 
@@ -54,6 +67,12 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, and is the quiet end
 	defer signal.Reset(syscall.SIGPIPE)
+	var notifier sync.WaitGroup
+	defer notifier.Wait()
+	defer stop()
+	ready := make(chan struct{})
+	notifier.Go(func() { w.notifying.run(ctx, observer, ready) })
+	<-ready
 	w.lines = bufio.NewWriter(w.Stdout)
 	return w.follow(ctx, observer, func(s *inspect.Snapshot) error {
 		err := w.print(s)

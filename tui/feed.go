@@ -43,6 +43,9 @@ func (m *Model) receive(msg snapshotArrivedMsg) tea.Cmd {
 	case msg.err != nil:
 		m.feedError = msg.err
 		return nil
+	}
+	m.ring(msg.snapshot)
+	switch {
 	case m.inPast():
 		m.past.Add(msg.snapshot)
 		m.addEvents(ownEvents(msg.snapshot.Events), msg.snapshot.Dropped, m.present(), msg.snapshot)

@@ -42,6 +42,9 @@ type Model struct {
 	past     *inspect.Past
 	playhead playhead
 	focused  []inspect.ID
+	// rang is when the bell rang last; known are the backends of which all was looked at once, by name.
+	rang  time.Time
+	known map[string]bool
 	// recovered are backends that were not well, by name.
 	recovered map[string]recovery
 }
@@ -59,7 +62,7 @@ func New(ctx context.Context, o Options) *Model {
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), past: inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget), heard: make(map[screen.Name]int)}
+	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), past: inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget), heard: make(map[screen.Name]int), known: make(map[string]bool)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
@@ -166,6 +169,9 @@ func (m *Model) answer(msg answeredMsg) tea.Cmd {
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.String() == "ctrl+c" {
 		return m.interrupt()
+	}
+	if msg.String() == "ctrl+z" {
+		return m.suspend()
 	}
 	if m.small() {
 		if msg.String() == "esc" && m.escapable() {

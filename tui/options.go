@@ -70,6 +70,10 @@ type Options struct {
 	Filters, Keys map[string]string
 	// Theme chooses colours and glyphs. Light, Told and Profile are found out from the terminal.
 	Theme theme.Options
+	// Bell is the severity from which on a finding that comes rings the terminal's bell; empty: none does.
+	Bell inspect.Severity
+	// NoSuspend is the reason why ctrl+z must not stop the program; empty where a shell continues it.
+	NoSuspend string
 	// Now is our clock; nil means time.Now.
 	Now func() time.Time
 }

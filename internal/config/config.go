@@ -27,6 +27,8 @@ type Config struct {
 	Skin    map[string]string `yaml:"skin"`
 	Keys    map[string]string `yaml:"keys"`
 	Filters map[string]string `yaml:"filters"`
+	// Bell is the severity, one of Bells, from which on a finding that comes rings the terminal's bell; empty is off.
+	Bell string `yaml:"bell"`
 	// OwnerCommand is shown beside a lock's holder.
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
@@ -102,6 +104,7 @@ keys:
 filters:
   stuck: held>10m waiting
   mine: holder~^worker-[0-9]+$ or label=nightly
+bell: off                       # or the severity from which on a new finding rings it: info, warning, critical
 profiles:
   dev:
     environment: dev            # production, staging or dev
@@ -157,8 +160,11 @@ func DefaultPath(getenv func(string) string) (string, error) {
 // Load reads and checks a file. A file that does not exist is an error that wraps os.ErrNotExist.
 func Load(path string) (Config, error) {
 	text, info, err := read(path)
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return Config{}, fmt.Errorf("config: %w", err)
+	case err != nil:
+		return Config{}, fmt.Errorf("config: %w: %w", ErrInvalid, err)
 	}
 	if others(info, 0o022) {
 		return Config{}, fmt.Errorf("config %s: %w: others may write it, and with it which commands are run (mode %04o; chmod go-w it)", path, ErrInvalid, info.Mode().Perm())
@@ -178,25 +184,49 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
-// read a file, and its mode as of the reading.
+// ReadFile reads a regular file of at most 16 MiB. Anything else at path, a pipe or a directory, is an error, and is not waited for.
+func ReadFile(path string) ([]byte, error) {
+	text, _, err := read(path)
+	return text, err
+}
+
+// largest file that is read, in bytes.
+const largest = 16 << 20
+
+// read a regular file, and its mode as of the reading. A pipe, which may never end, is none.
 func read(path string) ([]byte, fs.FileInfo, error) {
+	info, err := os.Stat(path) // opening a named pipe would wait for somebody who writes to it
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is no regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return nil, nil, err
 	}
-	text, err := io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, largest+1))
+	if err == nil && len(text) > largest {
+		err = fmt.Errorf("%s is larger than %d bytes", path, largest)
+	}
 	return text, info, err
 }
 
 // Themes are the names that Theme may have.
 func Themes() []string { return []string{"auto", "dark", "light", "high-contrast", "colour-blind"} }
 
+// Bells are what Bell may be.
+func Bells() []string { return []string{"off", "info", "warning", "critical"} }
+
 func (c Config) check() error {
+	if c.Bell != "" && !slices.Contains(Bells(), c.Bell) {
+		return fmt.Errorf("bell %q is none of %s", c.Bell, strings.Join(Bells(), ", "))
+	}
 	if c.Theme != "" && !slices.Contains(Themes(), c.Theme) {
 		return fmt.Errorf("theme %q is none of %s", c.Theme, strings.Join(Themes(), ", "))
 	}

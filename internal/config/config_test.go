@@ -26,7 +26,7 @@ func TestLoad(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"default: x", "profiles: {a: {}}", "profiles: {a: {targets: [redis://x], environment: y}}", "nope: 1", "[", "owner_command: ssh {nope}",
-		"theme: pink",
+		"theme: pink", "bell: loud",
 		"expect: [{hold: 1h}]", "expect: [{match: a}]", "expect: [{match: a, hold: -1s}]", "profiles: {a: {targets: [redis://x], expect: [{match: a, kind: mutex}]}}",
 	} {
 		if _, err := load(bad); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) {

@@ -209,7 +209,7 @@ func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) 
 	var err error
 	switch {
 	case a.PasswordFile != "":
-		c.Password, err = fromFile(a.PasswordFile)
+		c.Password, err = fromFile("password_file", a.PasswordFile)
 	case len(a.PasswordCommand) > 0:
 		c.Password, err = r.fromCommand(ctx, a.PasswordCommand)
 	default:
@@ -218,23 +218,23 @@ func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) 
 	return c, err
 }
 
-func fromFile(path string) (connect.Secret, error) {
+// SecretFile is the first line of a file that only its owner may read.
+func SecretFile(path string) (connect.Secret, error) { return fromFile("file", path) }
+
+// fromFile is that of the file that a key of the configuration, or whatever what says, names.
+func fromFile(what, path string) (connect.Secret, error) {
 	path, err := connect.HomePath(path)
 	if err != nil {
-		return "", fmt.Errorf("password_file: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
-	info, err := os.Stat(path)
+	text, info, err := read(path)
 	if err != nil {
-		return "", fmt.Errorf("password_file: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	if others(info, 0o077) {
-		return "", fmt.Errorf("password_file %s may be read by others (mode %04o; chmod 600 it)", path, info.Mode().Perm())
+		return "", fmt.Errorf("%s %s may be read by others (mode %04o; chmod 600 it)", what, path, info.Mode().Perm())
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("password_file: %w", err)
-	}
-	return firstLine("password_file "+path, text)
+	return firstLine(what+" "+path, text)
 }
 
 // afterCommand is the time that is left to a stopped command's own children before its pipes are closed.

@@ -41,9 +41,12 @@ const (
 	adminUser, adminPassword       = "LOCKSCOPE_ZK_ADMIN_USERNAME", "LOCKSCOPE_ZK_ADMIN_PASSWORD"
 )
 
-// SecretVariables returns the names of the variables that SecretsFromEnvironment reads.
+// WebhookToken is the variable of the token that a webhook's receiver is sent.
+const WebhookToken = "LOCKSCOPE_WEBHOOK_TOKEN"
+
+// SecretVariables returns the names of the variables that hold secrets: those that SecretsFromEnvironment reads, and WebhookToken.
 func SecretVariables() []string {
-	return []string{redisUser, redisPassword, sentinelUser, sentinelPassword, zooKeeperAuth, adminUser, adminPassword}
+	return []string{redisUser, redisPassword, sentinelUser, sentinelPassword, zooKeeperAuth, adminUser, adminPassword, WebhookToken}
 }
 
 // WithoutSecrets returns an environment of NAME=VALUE without the variables that hold our secrets: that of every program

@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/internal/config"
+	"lockscope/internal/connect"
+	"lockscope/internal/deliver"
+)
+
+// notifying tells a program, a webhook or both of findings that come and are cleared, and of backends that are not well.
+type notifying struct {
+	*app
+	command, webhook, from string
+
+	queues []*deliver.Queue
+	least  int                      // the rank of the least severe finding that is told
+	open   map[string]inspect.Event // findings that were put, by their keys
+}
+
+func (n *notifying) addFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&n.command, "exec", "", "run `COMMAND` by the shell for each finding that comes or is cleared; its JSON is on stdin")
+	flags.StringVar(&n.webhook, "webhook", "", "post the JSON of each such finding to this `URL`; @FILE: to the one that stands in FILE")
+	flags.StringVar(&n.from, "notify-on", "warning", "tell them of findings from this `SEVERITY` on: info, warning or critical")
+	complete(command, "notify-on", "info", "warning", "critical")
+}
+
+// prepare checks what was asked for.
+func (n *notifying) prepare() error {
+	if n.least = inspect.Severity(n.from).Rank(); n.least < 0 {
+		return usageError("--notify-on %q: give info, warning or critical", n.from)
+	}
+	n.open = make(map[string]inspect.Event)
+	add := func(flag string, send func(context.Context, deliver.Message) error) {
+		n.queues = append(n.queues, deliver.New(deliver.DefaultLimits(), send, func(format string, args ...any) {
+			n.say("--%s: "+format, append([]any{flag}, args...)...)
+		}))
+	}
+	if n.command != "" {
+		add("exec", n.runHook)
+	}
+	if n.webhook != "" {
+		at, err := n.webhookURL()
+		if err != nil {
+			return usageError("--webhook: %w", err)
+		}
+		add("webhook", deliver.Webhook(deliver.WebhookClient(), at, n.Getenv(connect.WebhookToken)))
+	}
+	return nil
+}
+
+// webhookURL is the address to post to. What is wrong with it is said without it: it may be a secret.
+func (n *notifying) webhookURL() (*url.URL, error) {
+	text := n.webhook
+	if file, ok := strings.CutPrefix(text, "@"); ok {
+		line, err := config.SecretFile(file)
+		if err != nil {
+			return nil, err
+		}
+		text = string(line)
+	}
+	at, err := url.Parse(text)
+	switch {
+	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
+		return nil, errors.New("no address of a receiver (write https://HOST/PATH, or @FILE for a file with that in it)")
+	case at.User != nil:
+		return nil, fmt.Errorf("a password in the address is refused (give it in a file, or a token in %s)", connect.WebhookToken)
+	case at.Scheme == "http" && n.Getenv(connect.WebhookToken) != "" && !isLoopback(at.Hostname()):
+		return nil, fmt.Errorf("%s would go to %s in the clear (write https://)", connect.WebhookToken, at.Host)
+	}
+	return at, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// run delivers what the snapshots tell until ctx ends, then for a few seconds what is left. It reads its own feed: neither the
+// observer nor who prints ever waits for a receiver.
+// ready is closed when it will miss nothing.
+func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready chan<- struct{}) {
+	if len(n.queues) == 0 {
+		close(ready)
+		return
+	}
+	feed := observer.Subscribe()
+	defer feed.Close()
+	_, err := feed.Next(ctx) // the first one is there at once, and without events
+	close(ready)
+	if err != nil {
+		return
+	}
+	var delivering sync.WaitGroup
+	defer delivering.Wait()
+	for _, q := range n.queues {
+		delivering.Go(func() { q.Run(ctx) })
+	}
+	for {
+		s, err := feed.Next(ctx)
+		if err != nil {
+			return
+		}
+		n.observe(s)
+	}
+}
+
+// observe puts what changed with a snapshot.
+func (n *notifying) observe(s *inspect.Snapshot) {
+	for i := range s.Events {
+		switch e := s.Events[i]; {
+		case e.Kind == inspect.EventCleared:
+			n.cleared(s, keyOf(&e), e)
+		case e.Kind == inspect.EventBackend && e.Backend != nil:
+			n.put(s, "backend\x00"+e.Backend.Name, backendLevel(e.Backend), e)
+		}
+	}
+	for _, b := range s.Backends {
+		n.found(s, b.Findings, inspect.Event{Backend: b})
+	}
+	for _, id := range s.Changed {
+		if l := s.Lock(id); l != nil {
+			n.found(s, l.Findings, inspect.Event{Lock: id})
+		}
+	}
+	if s.Dropped > 0 {
+		n.clearGone(s)
+	}
+}
+
+// found puts the findings of one place. Those that are known are dropped by the queues, those that somebody muted here.
+func (n *notifying) found(s *inspect.Snapshot, list []inspect.Finding, at inspect.Event) {
+	for i := range list {
+		f := &list[i]
+		if f.Muted != nil || f.Severity.Rank() < n.least {
+			continue
+		}
+		e := at
+		e.Kind, e.At, e.Finding, e.Certainty = inspect.EventFinding, s.TakenAt, f, f.Confidence
+		key := keyOf(&e)
+		if before, known := n.open[key]; known && before.Finding.Severity.Rank() >= f.Severity.Rank() {
+			continue
+		}
+		n.open[key] = e
+		n.put(s, key, f.Severity.Rank()+1, e)
+	}
+}
+
+func (n *notifying) cleared(s *inspect.Snapshot, key string, e inspect.Event) {
+	delete(n.open, key)
+	n.put(s, key, 0, e)
+}
+
+// clearGone clears what is not there any more, where the events that said so were too many to keep.
+func (n *notifying) clearGone(s *inspect.Snapshot) {
+	here := make(map[string]bool)
+	note := func(list []inspect.Finding, at inspect.Event) {
+		for i := range list {
+			at.Finding = &list[i]
+			here[keyOf(&at)] = true
+		}
+	}
+	for _, b := range s.Backends {
+		note(b.Findings, inspect.Event{Backend: b})
+	}
+	for l := range s.Locks() {
+		note(l.Findings, inspect.Event{Lock: l.ID})
+	}
+	for key, e := range n.open {
+		if !here[key] {
+			e.Kind, e.At = inspect.EventCleared, s.TakenAt
+			n.cleared(s, key, e)
+		}
+	}
+}
+
+// keyOf names the finding of an event, and the lock or backend that it is on.
+func keyOf(e *inspect.Event) string {
+	on := e.Lock.String()
+	if e.Backend != nil {
+		on = e.Backend.Name
+	}
+	return on + "\x00" + e.Finding.Key()
+}
+
+// backendLevel is 0 for a backend that is well.
+func backendLevel(b *inspect.Backend) int {
+	switch b.State {
+	case inspect.Connected:
+		return 0
+	case inspect.Degraded:
+		return 1
+	default:
+		return 2
+	}
+}
+
+func (n *notifying) put(s *inspect.Snapshot, key string, level int, e inspect.Event) {
+	backend := e.Lock.Backend
+	if e.Backend != nil {
+		backend = e.Backend.Name
+	}
+	var body bytes.Buffer
+	lines := json.NewEncoder(&body)
+	lines.SetEscapeHTML(false)
+	if err := lines.Encode(inspect.EventJSON(e, s.Backend(backend).ClockOffset())); err != nil {
+		n.say("%v", err)
+		return
+	}
+	env := []string{"LOCKSCOPE_EVENT=" + string(e.Kind), "LOCKSCOPE_BACKEND=" + inspect.Escape(backend), "LOCKSCOPE_LOCK=", "LOCKSCOPE_FINDING=", "LOCKSCOPE_SEVERITY="}
+	if e.Lock != (inspect.ID{}) {
+		env[2] += e.Lock.String()
+	}
+	if e.Finding != nil {
+		env[3] += e.Finding.Rule
+		env[4] += string(e.Finding.Severity)
+	}
+	for _, q := range n.queues {
+		q.Put(deliver.Message{Key: key, Level: level, Body: body.Bytes(), Env: env})
+	}
+}
+
+// afterHook is the time that is left to a stopped COMMAND's own children before its pipes are closed.
+const afterHook = 200 * time.Millisecond
+
+// runHook runs COMMAND once, without our secrets; what it prints goes to standard error.
+func (n *notifying) runHook(ctx context.Context, m deliver.Message) error {
+	shell := []string{"/bin/sh", "-c"}
+	if runtime.GOOS == "windows" {
+		shell = []string{"cmd", "/c"}
+	}
+	c := exec.CommandContext(ctx, shell[0], shell[1], n.command)
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(m.Body), n.Stderr, n.Stderr
+	c.Env = append(connect.WithoutSecrets(os.Environ()), m.Env...)
+	ownGroup(c)
+	c.Cancel = func() error {
+		sendSignal(c.Process.Pid, syscall.SIGKILL, true)
+		return nil
+	}
+	c.WaitDelay = afterHook
+	err := c.Run()
+	var failed *exec.ExitError
+	switch {
+	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // it is done; what it left running is its own
+		return nil
+	case errors.As(err, &failed):
+		return fmt.Errorf("COMMAND: %w", err)
+	default:
+		return fmt.Errorf("COMMAND cannot be run: %w", err)
+	}
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// noSuspend is the reason why ctrl+z must not stop us; empty where a shell with job control continues us. Nobody would where our
+// parent is of another session, as that of a container's first program, or runs in our process group and would stop with us.
+func noSuspend() string {
+	parent := os.Getppid()
+	session, err := unix.Getsid(0)
+	theirs, theirErr := unix.Getsid(parent)
+	group, groupErr := unix.Getpgid(parent)
+	if err != nil || theirErr != nil || groupErr != nil || theirs != session || group == unix.Getpgrp() {
+		return "no shell with job control started this program"
+	}
+	return ""
+}

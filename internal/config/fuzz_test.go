@@ -1,0 +1,35 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whatever stands in a configuration, reading it ends with one that can be used or with a line that says why not.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(Example))
+	for _, text := range []string{"", "{", "default: a", "profiles: {a: {targets: [redis://x, {url: zk://y, username: u, password: p}]}}", "a: &a [*a]", "x: !!binary aGk="} {
+		f.Add([]byte(text))
+	}
+	path := filepath.Join(f.TempDir(), "config.yaml")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(path)
+		if err != nil {
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		for name, p := range c.Profiles {
+			if targets, err := p.Parsed(); err != nil || len(targets) == 0 {
+				t.Errorf("profile %q was checked, and has %v, %v", name, targets, err)
+			}
+		}
+	})
+}

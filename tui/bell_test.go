@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+)
+
+// bells counts the bells among the commands of a message.
+func bells(m *Model, msg tea.Msg) int {
+	_, cmd := m.Update(msg)
+	return bellsIn(cmd)
+}
+
+func bellsIn(cmd tea.Cmd) (n int) {
+	if cmd == nil {
+		return 0
+	}
+	switch msg := cmd().(type) {
+	case tea.RawMsg:
+		if msg.Msg == "\a" {
+			n++
+		}
+	case tea.BatchMsg:
+		for _, c := range msg {
+			n += bellsIn(c)
+		}
+	}
+	return n
+}
+
+func TestTheBellRingsForWhatComes(t *testing.T) {
+	t.Parallel()
+	now := fixture.Noon
+	found := func(severity inspect.Severity, muted *inspect.Muted) snapshotArrivedMsg {
+		now = now.Add(bellPause)
+		s := inspect.NewSnapshot(now, []*inspect.Backend{{Name: "zk", FirstPass: true, State: inspect.Connected}}, nil)
+		s.Events = []inspect.Event{{Kind: inspect.EventFinding, Lock: inspect.ID{Backend: "zk", Path: "/a"}, At: now, Finding: &inspect.Finding{Severity: severity, Muted: muted}}}
+		return snapshotArrivedMsg{snapshot: s}
+	}
+	start := func(bell inspect.Severity) *Model {
+		return model(t, Options{Bell: bell, Now: func() time.Time { return now }}, 80, 24, nil)
+	}
+	m := start(inspect.Warning)
+	for i, tt := range []struct {
+		msg  snapshotArrivedMsg
+		want int
+	}{
+		{found(inspect.Critical, nil), 0}, // there at the first look
+		{found(inspect.Warning, nil), 1},
+		{found(inspect.Info, nil), 0},
+		{found(inspect.Critical, &inspect.Muted{}), 0},
+		{found(inspect.Critical, nil), 1},
+	} {
+		now = tt.msg.snapshot.TakenAt
+		if got := bells(m, tt.msg); got != tt.want {
+			t.Errorf("step %d: %d bells, want %d", i, got, tt.want)
+		}
+	}
+	again := found(inspect.Critical, nil)
+	now = now.Add(-bellPause + time.Second)
+	if got := bells(m, again); got != 0 {
+		t.Errorf("%d bells a second after the one before", got)
+	}
+	off := start("")
+	bells(off, found(inspect.Critical, nil))
+	if got := bells(off, found(inspect.Critical, nil)); got != 0 {
+		t.Errorf("%d bells where it is off", got)
+	}
+}
+
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	isSuspend := func(cmd tea.Cmd) bool {
+		if cmd == nil {
+			return false
+		}
+		_, ok := cmd().(tea.SuspendMsg)
+		return ok
+	}
+	ctrlZ := tea.KeyPressMsg{Code: 'z', Mod: tea.ModCtrl}
+	m := model(t, Options{}, 80, 24, nil)
+	if _, cmd := m.Update(ctrlZ); !isSuspend(cmd) {
+		t.Error("ctrl+z does not suspend")
+	}
+	m = model(t, Options{NoSuspend: "there is no shell"}, 80, 24, nil)
+	if _, cmd := m.Update(ctrlZ); isSuspend(cmd) {
+		t.Error("suspended where nobody continues it")
+	}
+	wantText(t, m, "not suspended: there is no shell")
+	m = model(t, Options{}, 80, 24, nil)
+	holding(m, func() int { return 1 })
+	if _, cmd := m.Update(ctrlZ); isSuspend(cmd) {
+		t.Error("suspended with a lock in hand")
+	}
+}
