@@ -104,7 +104,7 @@ func (a *app) completeClient(cmd *cobra.Command, args []string, start string) ([
 				continue
 			}
 			if len(names) < completeAtMost && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+"\t") }) {
-				names = append(names, cobra.CompletionWithDesc(name, completionNote(string(c.State)+", "+l.ID.String())))
+				names = append(names, cobra.CompletionWithDesc(name, completionNote(c.State.String()+", "+l.ID.String())))
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func (a *app) completeOwner(cmd *cobra.Command, args []string, start string) ([]
 			name = c.Digest
 		}
 		if strings.HasPrefix(name, start) && isPlain(name) {
-			names = append(names, cobra.CompletionWithDesc(name, completionNote(string(c.State)+", "+c.Who().String())))
+			names = append(names, cobra.CompletionWithDesc(name, completionNote(c.State.String()+", "+c.Who().String())))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -217,6 +217,7 @@ func (o *Observer) put(p *backendState, read *Lock, now time.Time) {
 	}
 	seen(l, now)
 	identify(l, p.sessions)
+	o.interned.share(l)
 	v := o.view(p, l.ID, was, blindFrom, now)
 	v.unseenSince = l.UnseenSince
 	v.first = v.first || before != nil // listed, but never looked at so far

@@ -216,7 +216,7 @@ func (p *backendState) came(c *Contender) time.Time {
 	if p.state.ClockKnown() && !c.Since.IsZero() {
 		return c.Since.Add(-p.state.ClockOffset())
 	}
-	return c.Seen
+	return c.Seen.Time()
 }
 
 // restarted reports whether a server started after an instant.

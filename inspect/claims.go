@@ -50,7 +50,7 @@ func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
 			if claim.Waiting || Untrusted(claim.Name) != b.value {
 				continue
 			}
-			if c.Name == "" && c.State == "" {
+			if c.Name == "" && c.State == 0 {
 				c = contenderOf(claim)
 			}
 			if claim.Dead {
@@ -71,7 +71,7 @@ func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
 
 func contenderOf(c recipe.Claim) Contender {
 	out := Contender{
-		Name: Untrusted(c.Name), Mode: c.Mode, State: Holding, Count: max(1, c.Count), Since: c.Since,
+		Name: Untrusted(c.Name), Mode: c.Mode, State: Holding, Count: int32(max(1, c.Count)), Since: c.Since,
 		ExpiresAt: c.ExpiresAt, NoExpiry: c.NoExpiry, Dead: c.Dead,
 		Owner: Owner{
 			Label: Untrusted(c.Label), Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread),
@@ -103,10 +103,10 @@ func (l *Lock) queue(readAt time.Time) {
 	}
 	l.WaitersAtLeast = max(0, l.WaitersAtLeast-len(l.Waiters))
 	for i := range l.Waiters {
-		l.Waiters[i].BlockedBelow = len(l.Waiters) - 1 - i
+		l.Waiters[i].BlockedBelow = int32(len(l.Waiters) - 1 - i)
 	}
 	for i := range l.Holders {
-		l.Holders[i].BlockedBelow = len(l.Waiters)
+		l.Holders[i].BlockedBelow = int32(len(l.Waiters))
 	}
 	if l.State == StateHeld && (len(l.Waiters) > 0 || l.WaitersAtLeast > 0) {
 		l.State = StateContended

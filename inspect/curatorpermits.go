@@ -32,7 +32,7 @@ func plainNodes(l *Lock) bool {
 // MutexOrPermits reports whether Curator's nodes may be a mutex, whose one waiter nothing will wake, as well as a deprecated
 // semaphore, two permits of which are taken: they look the same.
 func (l *Lock) MutexOrPermits() bool {
-	return readAsMutex(l) && len(l.Waiters) == 1 && l.Waiters[0].Watch == Missing && l.Waiters[0].awaits == "" && l.Waiters[0].WatchesGone == ""
+	return readAsMutex(l) && len(l.Waiters) == 1 && l.Waiters[0].Watch == Missing && l.awaits(&l.Waiters[0]) == "" && l.Waiters[0].WatchesGone == ""
 }
 
 // showsPermits reports whether the watches show a lock that was read as a mutex to be such a semaphore: somebody waits
@@ -44,7 +44,7 @@ func (l *Lock) showsPermits() bool {
 	missing := 0
 	for i := range l.Waiters {
 		if w := &l.Waiters[i]; w.Watch == Missing {
-			if missing++; w.awaits != "" {
+			if missing++; l.awaits(w) != "" {
 				return true
 			}
 		}
@@ -66,11 +66,12 @@ func (l *Lock) noteAwaited(t *WatchTable) {
 	}
 	for i := len(queue) - 1; i >= 0; i-- {
 		c := queue[i]
-		c.awaits = ""
+		var awaits Untrusted
 		before := watched[c.Owner.Session]
 		if n := len(before); c.Owner.Session != 0 && n > 0 && before[n-1] < i {
-			c.awaits, watched[c.Owner.Session] = queue[before[n-1]].Name, before[:n-1]
+			awaits, watched[c.Owner.Session] = queue[before[n-1]].Name, before[:n-1]
 		}
+		l.setAwaits(c, awaits)
 	}
 }
 
@@ -86,9 +87,9 @@ func (l *Lock) inOrder() []*Contender {
 func (l *Lock) asPermits() {
 	queue, waits := l.inOrder(), false
 	for _, c := range queue {
-		unknown := c.State == Waiting && c.Watch != Missing && c.awaits == ""
-		waits = waits || c.awaits != ""
-		c.stand(c.awaits != "" || unknown && waits)
+		unknown := c.State == Waiting && c.Watch != Missing && l.awaits(c) == ""
+		waits = waits || l.awaits(c) != ""
+		l.stand(c, l.awaits(c) != "" || unknown && waits)
 	}
 	if !waits {
 		l.Confidence = recipe.Likely
@@ -97,10 +98,11 @@ func (l *Lock) asPermits() {
 }
 
 // stand puts a contender of the semaphore among those that wait, or hold.
-func (c *Contender) stand(waits bool) {
-	c.State, c.Watches, c.Watch, c.unwatched = Holding, "", Unconfirmed, false
+func (l *Lock) stand(c *Contender, waits bool) {
+	c.State, c.Watches, c.Watch = Holding, "", Unconfirmed
+	l.setUnwatched(c, false)
 	if waits {
-		if c.State, c.Watches = Waiting, c.awaits; c.awaits != "" {
+		if c.State, c.Watches = Waiting, l.awaits(c); c.Watches != "" {
 			c.Watch = Confirmed
 		}
 	}
@@ -138,15 +140,16 @@ func (l *Lock) confirmPermits(t *WatchTable) (changed bool) {
 	queue := l.inOrder()
 	for _, c := range queue {
 		switch {
-		case c.awaits != "":
-			changed = changed || c.State != Waiting || c.Watches != c.awaits
-			c.stand(true)
+		case l.awaits(c) != "":
+			changed = changed || c.State != Waiting || c.Watches != l.awaits(c)
+			l.stand(c, true)
 		case c.State != Waiting || !t.hears(c.Owner.Session) || t.ReadAt.Sub(l.ReadAt) < WatchSettle:
-		case c.unwatched:
+		case l.unwatched(c):
 			changed = true
-			c.stand(false)
+			l.stand(c, false)
 		default:
-			changed, c.unwatched = true, true
+			changed = true
+			l.setUnwatched(c, true)
 		}
 	}
 	if changed {
@@ -185,17 +188,17 @@ func (l *Lock) carryPermits(was *Lock) {
 		old, ok := before.same(c)
 		switch {
 		case ok && old.State == Holding:
-			c.stand(false)
+			l.stand(c, false)
 			continue
 		case ok && there[old.Watches]:
-			c.awaits = old.Watches
-			c.stand(true)
-			c.unwatched = old.unwatched
+			l.setAwaits(c, old.Watches)
+			l.stand(c, true)
+			l.setUnwatched(c, was.unwatched(old))
 		case waits || l.permits > 0 && holding >= l.permits:
-			c.stand(true) // the next table has its watch
+			l.stand(c, true) // the next table has its watch
 		default:
 			holding++
-			c.stand(false)
+			l.stand(c, false)
 		}
 		waits = waits || c.State == Waiting
 	}

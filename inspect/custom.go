@@ -104,7 +104,7 @@ func requeue(l *Lock) {
 	l.Holders, l.Waiters = nil, nil
 	for i, e := range entries {
 		c := byName[e.Name]
-		c.BlockedBelow = blocks[i]
+		c.BlockedBelow = int32(blocks[i])
 		if blocker := (recipe.Queue{}).Blocker(entries, i); blocker >= 0 {
 			c.State, c.Watches = Waiting, Untrusted(entries[blocker].Name)
 			l.Waiters = append(l.Waiters, c)

@@ -167,7 +167,7 @@ func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 		return []Finding{{Rule: "deadlock", Severity: Critical, Message: "m", Advice: "free " + c.Cycle.Cheapest.Lock.Path}}
 	}}}, time.Minute)
 	waitedFor := func(l *Lock, seconds int) *Lock {
-		l.Holders[0].BlockedBelow = len(l.Waiters)
+		l.Holders[0].BlockedBelow = int32(len(l.Waiters))
 		return at(l, seconds)
 	}
 	advice := func() string {

@@ -98,7 +98,7 @@ func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 func TestTheCheapestHoldOfACycle(t *testing.T) {
 	counted := func(l *Lock, since time.Time) *Lock {
 		for i := range l.Holders {
-			l.Holders[i].BlockedBelow, l.Holders[i].HeldSince = len(l.Waiters), since
+			l.Holders[i].BlockedBelow, l.Holders[i].HeldSince = int32(len(l.Waiters)), since
 		}
 		return l
 	}

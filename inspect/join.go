@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"net"
 	"path"
 	"slices"
@@ -9,11 +10,12 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// clone copies a lock so that its contenders can be changed.
+// clone copies a lock so that its contenders, and what is known of them, can be changed.
 func clone(l *Lock) *Lock {
 	c := *l
 	c.Holders = slices.Clone(l.Holders)
 	c.Waiters = slices.Clone(l.Waiters)
+	c.tabled = maps.Clone(l.tabled)
 	return &c
 }
 
@@ -58,8 +60,9 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 		}
 		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok && old.Watches == c.Watches {
-			c.Watch, c.WatchesGone, c.awaits = old.Watch, old.WatchesGone, old.awaits
-			if old.unwatched && !oldSemaphore(l) {
+			c.Watch, c.WatchesGone = old.Watch, old.WatchesGone
+			l.setAwaits(c, was.awaits(old))
+			if was.unwatched(old) && !oldSemaphore(l) {
 				c.Watch = Missing // still there after the table that does not know its watch
 			}
 		}
@@ -116,7 +119,7 @@ func misread(was, is *Lock) bool {
 func seen(l *Lock, now time.Time) {
 	everyContender(l, func(c *Contender) {
 		if c.Seen.IsZero() {
-			c.Seen = now
+			c.Seen = InstantOf(now)
 		}
 	})
 }
@@ -194,8 +197,9 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		} else if answer != Missing {
 			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= WatchSettle && t.hears(c.Owner.Session)
 		}
-		changed = changed || answer != c.Watch || unwatched != c.unwatched
-		c.Watch, c.unwatched = answer, unwatched
+		changed = changed || answer != c.Watch || unwatched != l.unwatched(c)
+		c.Watch = answer
+		l.setUnwatched(c, unwatched)
 	})
 	if l.showsPermits() {
 		l.asPermits()
@@ -247,7 +251,7 @@ func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 		return false
 	}
 	if len(held) > 0 && held[0].Mode == recipe.Exclusive {
-		held[0].BlockedBelow += len(l.Holders) - len(held)
+		held[0].BlockedBelow += int32(len(l.Holders) - len(held))
 	}
 	l.Holders = held
 	slices.SortStableFunc(l.Waiters, func(a, b Contender) int { return int(a.Sequence - b.Sequence) })

@@ -153,7 +153,7 @@ type jsonContender struct {
 	Sequence     *int32         `json:"sequence"`
 	Mode         string         `json:"mode"`
 	State        ContenderState `json:"state"`
-	Count        int            `json:"count"`
+	Count        int32          `json:"count"`
 	Owner        jsonOwner      `json:"owner"`
 	Since        *string        `json:"since"`
 	HeldSince    *string        `json:"held_since"`
@@ -164,7 +164,7 @@ type jsonContender struct {
 	Watches      *string        `json:"watches"`
 	Confirmed    *bool          `json:"watch_confirmed"`
 	WatchesGone  string         `json:"watches_gone,omitempty"`
-	BlockedBelow int            `json:"blocked_below"`
+	BlockedBelow int32          `json:"blocked_below"`
 }
 
 type jsonOwner struct {

@@ -59,7 +59,7 @@ func TestALeaseAndItsQueueAreOneLock(t *testing.T) {
 		}
 		if tt.holders != "" {
 			h := l.Holders[0]
-			if want := now.Add(time.Minute); !h.ExpiresAt.Equal(want.Truncate(time.Second)) || !h.Persistent || l.Node(&h) != "/lease/lease_holder" || h.BlockedBelow != tt.waiters {
+			if want := now.Add(time.Minute); !h.ExpiresAt.Equal(want.Truncate(time.Second)) || !h.Persistent || l.Node(&h) != "/lease/lease_holder" || int(h.BlockedBelow) != tt.waiters {
 				t.Errorf("%s: holder %+v", tt.name, h)
 			}
 		}

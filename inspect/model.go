@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"lockscope/inspect/recipe"
@@ -81,10 +83,11 @@ type Lock struct {
 	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not said. See UsualHold.
 	ExpectedHold time.Duration
 
-	permits  int           // how many of Curator's deprecated semaphore were taken while somebody waited; see carryPermits
-	reported int           // how many of Findings, at its beginning, are the source's
-	history  *History      // nil before something happened
-	ttlSeen  time.Duration // the longest time to live that was seen on it, also before something happened
+	tabled   map[Untrusted]tabled // of its contenders, by name; see tabled
+	permits  int                  // how many of Curator's deprecated semaphore were taken while somebody waited; see carryPermits
+	reported int                  // how many of Findings, at its beginning, are the source's
+	history  *History             // nil before something happened
+	ttlSeen  time.Duration        // the longest time to live that was seen on it, also before something happened
 }
 
 // Contention is the number of contenders of a lock, holders and waiters.
@@ -102,15 +105,38 @@ func (l *Lock) Contender(name Untrusted) (Contender, bool) {
 	return Contender{}, false
 }
 
-// ContenderState distinguishes holders from waiters.
-type ContenderState string
+// ContenderState distinguishes holders from waiters. A byte in place of its word: snapshots hold a million of them.
+type ContenderState uint8
 
-// The states of a contender. Pending: a semaphore lease that exists but is not granted.
+// The states of a contender. Pending: a semaphore lease that exists but is not granted. The zero value is none.
 const (
-	Holding ContenderState = "holding"
-	Waiting ContenderState = "waiting"
-	Pending ContenderState = "pending"
+	Holding ContenderState = iota + 1
+	Waiting
+	Pending
 )
+
+var contenderStates = [...]string{Holding: "holding", Waiting: "waiting", Pending: "pending"}
+
+// String is the word of the JSON; empty for none.
+func (s ContenderState) String() string {
+	if int(s) < len(contenderStates) {
+		return contenderStates[s]
+	}
+	return "ContenderState(" + strconv.Itoa(int(s)) + ")"
+}
+
+// MarshalText implements encoding.TextMarshaler by the word of the JSON.
+func (s ContenderState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler; its error names a word that is no state.
+func (s *ContenderState) UnmarshalText(text []byte) error {
+	i := slices.Index(contenderStates[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("%s is no state of a contender", Escape(string(text)))
+	}
+	*s = ContenderState(i)
+	return nil
+}
 
 // Confirmation is the answer of the server's own watch table about an expected watch.
 type Confirmation int8
@@ -122,7 +148,8 @@ const (
 	Missing
 )
 
-// Contender is one entry in a lock's queue.
+// Contender is one entry in a lock's queue. Its small fields stand together, since padding would make a tenth of the memory
+// that a large cluster's snapshot takes (BenchmarkContenderMemory).
 type Contender struct {
 	// Name is the znode's name, or the Redis value: force-release is guarded by it. Values longer than 1 KiB are cut
 	// there and Digest holds sha256:HEX of the whole.
@@ -133,29 +160,15 @@ type Contender struct {
 	Place string
 	// Recipe is the library that wrote it where that is another than the lock's; else empty.
 	Recipe string
-	// Sequence is the number that the server gave a znode; meaningful when Sequential.
-	Sequence   int32
-	Sequential bool
-	Mode       recipe.Mode
-	State      ContenderState
-	// Count is the re-entrancy; 1 where the library does not record it.
-	Count int
-	Owner Owner
-	// Since is the time of entering the queue and HeldSince that of the grant, both by the backend's clock; zero when
-	// unknown.
-	Since, HeldSince time.Time
-	// Seen is since when, by our clock, an Observer has seen it in its state without interruption; zero before.
-	Seen time.Time
-	// ExpiresAt is the expiry of a Redis key, by our clock; zero when it never expires (NoExpiry) or there is no TTL.
-	ExpiresAt time.Time
-	NoExpiry  bool
-	// Watches is the predecessor that a waiter should watch by its recipe's rule, and Watch whether it does.
-	Watches Untrusted
-	Watch   Confirmation
-	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it. Empty: none was seen.
-	WatchesGone Untrusted
-	// BlockedBelow counts the contenders that cannot be granted before this one leaves.
-	BlockedBelow int
+	// Sequence is the number that the server gave a znode; meaningful when Sequential. Version is the znode's, for guarded
+	// actions; zero on Redis.
+	Sequence, Version int32
+	Sequential        bool
+	Mode              recipe.Mode
+	State             ContenderState
+	// Watch is whether a waiter watches its predecessor.
+	Watch    Confirmation
+	NoExpiry bool
 	// Revocable: it can be asked to let go, since its program listens for that (Curator's makeRevocable).
 	Revocable bool
 	// Dead: its entry is still there although what its library keeps alive beside it is gone (a Redisson reader's
@@ -163,15 +176,26 @@ type Contender struct {
 	Dead bool
 	// Persistent: a znode that no session owns, so that it stays when its client is gone.
 	Persistent bool
-	// Identity on the server, for guarded actions. Czxid and Version are of the znode; both zero on Redis.
-	Czxid   int64
-	Version int32
-
+	// Count is the re-entrancy; 1 where the library does not record it.
+	Count int32
+	// BlockedBelow counts the contenders that cannot be granted before this one leaves.
+	BlockedBelow int32
+	// Czxid of the znode, for guarded actions; zero on Redis.
+	Czxid int64
+	Owner Owner
+	// Since is the time of entering the queue and HeldSince that of the grant, both by the backend's clock; zero when
+	// unknown.
+	Since, HeldSince time.Time
+	// Seen is since when, by our clock, an Observer has seen it in its state without interruption; zero before.
+	Seen Instant
+	// ExpiresAt is the expiry of a Redis key, by our clock; zero when it never expires (NoExpiry) or there is no TTL.
+	ExpiresAt time.Time
+	// Watches is the predecessor that a waiter should watch by its recipe's rule.
+	Watches Untrusted
+	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it. Empty: none was seen.
+	WatchesGone Untrusted
 	// Reenters is the write of its own session that a reader holds beside, and watches if it waits after all; else empty.
 	Reenters Untrusted
-
-	unwatched bool      // the watch table did not have its watch; see confirmWatches
-	awaits    Untrusted // whom before it its session watches, by the table; see noteAwaited
 }
 
 // Owner is the client behind a contender. Empty fields are unknown.

@@ -183,7 +183,7 @@ func queueLock(id ID, q queue) *Lock {
 	}
 	for i, e := range q.entries {
 		c := q.contender(e)
-		c.BlockedBelow = blocks[i]
+		c.BlockedBelow = int32(blocks[i])
 		blocker := q.writer.Blocker(q.entries, i)
 		switch {
 		case e.Live && !recipe.Granted(q.nodes[e.Name].Data):

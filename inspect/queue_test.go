@@ -34,7 +34,7 @@ func TestDirectoryLockOrdersHoldersAndWaiters(t *testing.T) {
 	}
 	for i, w := range l.Waiters {
 		before := fmt.Sprintf("%s__lock__%010d", guid, i)
-		if w.Owner.Session != int64(11+i) || w.Watches.Raw() != before || w.BlockedBelow != 1-i {
+		if w.Owner.Session != int64(11+i) || w.Watches.Raw() != before || int(w.BlockedBelow) != 1-i {
 			t.Errorf("waiter %d: %+v", i, w)
 		}
 	}

@@ -123,9 +123,9 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 // countBlocked counts whom each contender of a semaphore blocks: a holder only when no other permit can come first.
 func countBlocked(l *Lock) {
 	if len(l.Holders) == 1 && l.Limit <= 1 {
-		l.Holders[0].BlockedBelow = len(l.Waiters)
+		l.Holders[0].BlockedBelow = int32(len(l.Waiters))
 	}
 	for i := range l.Waiters {
-		l.Waiters[i].BlockedBelow = len(l.Waiters) - 1 - i
+		l.Waiters[i].BlockedBelow = int32(len(l.Waiters) - 1 - i)
 	}
 }

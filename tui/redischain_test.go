@@ -92,7 +92,7 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 // Of a key that was there before we looked only the least is known that its holder has had it.
 func TestHeldAtLeast(t *testing.T) {
 	l := inspect.KeyLock(fixture.Id("redis:old"), []inspect.Vote{fixture.Vote(0, "mine", 20*time.Second)}, fixture.Noon)
-	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
+	l.Holders[0].Seen = inspect.InstantOf(fixture.Noon.Add(-90 * time.Second))
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	wantText(t, m, "≥1m30s")
 	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (since before watching)")

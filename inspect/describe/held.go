@@ -67,7 +67,7 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	b := v.Snapshot.Backend(l.ID.Backend)
 	once := b != nil && b.Mode == inspect.ModeOnce
 	most, made := v.Snapshot.Age(l, c.Since, v.Now)
-	least := v.Now.Sub(c.Seen)
+	least := v.Now.Sub(c.Seen.Time())
 	switch {
 	case made && !c.Seen.IsZero() && most-least <= Near:
 		return Held{Duration: most, Known: Exactly}

@@ -25,7 +25,7 @@ func TestHeldTime(t *testing.T) {
 		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (since before watching)", ""},
 		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (since before watching)", ""},
 	} {
-		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
+		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: inspect.InstantOf(test.at)}
 		for backend, want := range map[string]string{"zk": test.want, "once": test.once} {
 			if got := view.Held(&inspect.Lock{ID: inspect.ID{Backend: backend, Path: "/l"}}, c).String(); got != want {
 				t.Errorf("%s, %s: %q, want %q", backend, test.name, got, want)
@@ -49,7 +49,7 @@ func TestHeldForLongerThanUsual(t *testing.T) {
 		{25 * time.Minute, 10 * time.Minute, inspect.KindElection, false, false},
 		{25 * time.Minute, 10 * time.Minute, inspect.KindMutex, true, false},
 	} {
-		c := &inspect.Contender{State: inspect.Holding, Since: now.Add(-test.held), HeldSince: now.Add(-test.held), Seen: now}
+		c := &inspect.Contender{State: inspect.Holding, Since: now.Add(-test.held), HeldSince: now.Add(-test.held), Seen: inspect.InstantOf(now)}
 		if test.atMost {
 			c.HeldSince = time.Time{}
 		}

@@ -52,7 +52,7 @@ func ghostOwner() rule {
 			return nil
 		}
 		e := about(first)
-		e["state"], e["count"] = string(first.State), n
+		e["state"], e["count"] = first.State.String(), n
 		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e, Subject: first.Subject()}
 		if first.Owner.Session == 0 {
 			e["cause"] = "its client died; other clients keep alive the key that holds its entry"
@@ -79,7 +79,7 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() || returning(c, one) {
 		return false
 	}
-	if !c.Backend.ClockKnown() && !readOnce(c) && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
+	if !c.Backend.ClockKnown() && !readOnce(c) && !one.Seen.Time().Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
 		return false // by its own clock it may be older than it is
 	}
 	came := one.Since.Add(-c.Offset)

@@ -76,7 +76,7 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 		queued = backendNow(c).Sub(h.Since)
 	}
 	if c.History != nil && !h.Seen.IsZero() {
-		if seen := c.Now.Sub(h.Seen); seen > limit || !entered {
+		if seen := c.Now.Sub(h.Seen.Time()); seen > limit || !entered {
 			return seen, atLeast
 		}
 	}

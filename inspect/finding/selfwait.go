@@ -86,7 +86,7 @@ const settled = 5 * time.Second
 
 // lasting reports whether a client has waited for itself for a while. A single look cannot show it.
 func lasting(c *inspect.Case, h, w *inspect.Contender) bool {
-	return c.History == nil || c.Now.Sub(h.Seen) > settled && c.Now.Sub(w.Seen) > settled
+	return c.History == nil || c.Now.Sub(h.Seen.Time()) > settled && c.Now.Sub(w.Seen.Time()) > settled
 }
 
 func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding {

@@ -17,7 +17,7 @@ func queue(library string, n int) *inspect.Lock {
 	for i := range n {
 		c := inspect.Contender{
 			Name: inspect.Untrusted(fmt.Sprintf("_c_e3b0c44298fc1c149afbf4c8996fb924-lock-%010d", i)), Sequence: int32(i), Sequential: true, State: inspect.Holding, Count: 1,
-			Owner: inspect.Owner{Session: int64(i + 1)}, Since: now.Add(-time.Second), BlockedBelow: n - i - 1, Czxid: int64(i + 1),
+			Owner: inspect.Owner{Session: int64(i + 1)}, Since: now.Add(-time.Second), BlockedBelow: int32(n - i - 1), Czxid: int64(i + 1),
 		}
 		if i == 0 {
 			l.Holders = append(l.Holders, c)
@@ -102,8 +102,8 @@ func seen(h *inspect.History) func(*inspect.Case) {
 		c.History = h
 		for _, list := range [][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
 			for i := range list {
-				if list[i].Seen = h.Since; list[i].Since.After(h.Since) {
-					list[i].Seen = list[i].Since
+				if list[i].Seen = inspect.InstantOf(h.Since); list[i].Since.After(h.Since) {
+					list[i].Seen = inspect.InstantOf(list[i].Since)
 				}
 			}
 		}

@@ -175,7 +175,7 @@ func TestStuckHolder(t *testing.T) {
 		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "queued over 1h ago"),
 		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
 		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
-			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
+			c.Lock.Holders[0].Seen = inspect.InstantOf(now.Add(-time.Minute))
 		}), recipe.Possible, "queued over 1h ago"),
 		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
 		{name: "nothing is known of its time", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
@@ -243,7 +243,7 @@ func TestGhostOwner(t *testing.T) {
 		{name: "the table's age is unknown, and it came long ago", c: present(old(2*time.Minute), known(true, time.Time{})), fires: true, severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"count": 2}},
 		{
 			name: "it came after the table, by a clock that nobody knows", c: present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
-				c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = now, now
+				c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = inspect.InstantOf(now), inspect.InstantOf(now)
 			}),
 		},
 		{name: "its age is unknown", c: present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))},

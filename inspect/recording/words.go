@@ -13,7 +13,7 @@ import (
 // ourWords reads the words that a source of ours writes, such as kinds and states, and refuses those that would steer a
 // terminal: they are shown as they are.
 var ourWords = json.JoinUnmarshalers(
-	word[inspect.Kind](), word[inspect.State](), word[inspect.ContenderState](), word[recipe.Confidence](),
+	word[inspect.Kind](), word[inspect.State](), word[recipe.Confidence](),
 	word[inspect.Aspect](), word[inspect.Severity](),
 	word[inspect.BackendKind](), word[inspect.BackendState](), word[inspect.Mode](), word[inspect.Topology](), word[inspect.ServerState](),
 )

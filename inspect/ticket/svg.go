@@ -147,7 +147,7 @@ func (t Ticket) drawBox(p *picture, c *inspect.Contender, y int) {
 	p.text(boxLeft+128, y+34, timesAt-8, muted, "normal", c.Name.String())
 	p.text(timesAt, y+17, pictureWidth-margin-8, ink, "normal", t.since(since))
 	if c.BlockedBelow > 0 {
-		p.text(timesAt, y+34, pictureWidth-margin-8, muted, "normal", "blocks "+describe.Count(c.BlockedBelow, "waiter"))
+		p.text(timesAt, y+34, pictureWidth-margin-8, muted, "normal", "blocks "+describe.Count(int(c.BlockedBelow), "waiter"))
 	}
 }
 

@@ -193,7 +193,7 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 		}
 	case l.Kind == inspect.KindRW && c.Mode == recipe.Shared && readMode(l):
 		return removal{
-			name: "redisson_reader", keys: append([]string{key}, readHolds(key, name, c.Count)...),
+			name: "redisson_reader", keys: append([]string{key}, readHolds(key, name, int(c.Count))...),
 			args: []any{name, recipe.RedissonKey("redisson_rwlock", key)},
 			says: "remove the reader from " + inspect.Escape(key) + " (go on only if it is still in it), and wake its waiters when it was the last",
 		}
@@ -206,7 +206,7 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 		r.args = []any{name, recipe.RedissonKey("redisson_rwlock", key), "1"}
 		for _, h := range l.Holders {
 			if h.Mode == recipe.Shared {
-				r.keys = append(r.keys, readHolds(key, h.Name.Raw(), h.Count)...)
+				r.keys = append(r.keys, readHolds(key, h.Name.Raw(), int(h.Count))...)
 			}
 		}
 	}

@@ -151,7 +151,7 @@ func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	}
 	most := 0
 	for _, c := range g.members {
-		most = max(most, c.BlockedBelow)
+		most = max(most, int(c.BlockedBelow))
 	}
 	if most > 0 {
 		blocks = widget.Line{{fmt.Sprint(most), t.Text}}

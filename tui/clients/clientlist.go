@@ -102,7 +102,7 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 		if e.Lock != last {
 			r.blocks, last, most = r.blocks+most, e.Lock, 0
 		}
-		most = max(most, e.Contender.BlockedBelow)
+		most = max(most, int(e.Contender.BlockedBelow))
 		if i == 0 || e.Lock.ID.Backend != entries[i-1].Lock.ID.Backend {
 			offset = s.Backend(e.Lock.ID.Backend).ClockOffset()
 			r.backends = append(r.backends, e.Lock.ID.Backend)

@@ -143,7 +143,7 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 			return
 		}
 		known[k] = true
-		n.Queued, n.Granted, n.seen = ours(n.Contender.Since), ours(n.Contender.HeldSince), n.Contender.Seen
+		n.Queued, n.Granted, n.seen = ours(n.Contender.Since), ours(n.Contender.HeldSince), n.Contender.Seen.Time()
 		if n.Queued.IsZero() {
 			n.Queued = past.joined[k]
 		}
