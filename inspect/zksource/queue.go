@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -164,74 +165,79 @@ func pop(list *[]job) job {
 }
 
 // ask runs a job on a link.
-func (l *link) ask(cfg Config, j job, watch bool) result {
-	r := result{job: j, link: l, sent: l.now()}
-	p := cfg.onServer(j.dir.path)
-	if j.denied && j.kind != jobStat && j.kind != jobCompare {
-		r.err = zk.ErrNoAuth
-		l.askSealed(&r, p, j.name, watch)
-		r.at = l.now()
-		return r
-	}
-	switch j.kind {
-	case jobStat, jobCompare:
-		var exists bool
-		exists, r.stat, r.err = l.conn.Exists(p)
-		if r.err == nil && !exists {
-			r.err = zk.ErrNoNode
-		}
-	case jobList:
-		if watch {
-			r.names, r.stat, _, r.err = l.conn.ChildrenW(p)
-		} else {
-			r.names, r.stat, r.err = l.conn.Children(p)
-		}
-	case jobGet:
-		r.data, r.stat, r.err = l.get(join(p, j.name), watch)
-	case jobData:
-		r.data, r.stat, r.err = l.get(p, watch)
-	}
-	if errors.Is(r.err, zk.ErrNoAuth) && j.kind != jobStat && j.kind != jobCompare {
-		l.askSealed(&r, p, j.name, watch)
-	}
+func (l *link) ask(ctx context.Context, cfg Config, j job) result {
+	r := ask(ctx, wire{l.conn, &j}, cfg, j)
+	r.link = l
 	if errors.Is(r.err, zk.ErrNoNode) && j.dir.root && cfg.Chroot != "" {
 		exists, _, err := l.conn.Exists(cfg.Chroot)
 		r.noChroot = err == nil && !exists
 	}
-	r.at = l.now()
 	return r
 }
 
-// askSealed asks for what needs no right of a node that may not be read: its existence, its owner, its number of
-// children. A watch for its data reports its end, too.
-func (l *link) askSealed(r *result, p, name string, watch bool) {
-	var exists bool
-	var stat *zk.Stat
-	var err error
-	if name != "" {
-		p = join(p, name)
-	}
-	if watch && r.job.kind != jobList {
-		exists, stat, _, err = l.conn.ExistsW(p)
-	} else {
-		exists, stat, err = l.conn.Exists(p)
+// ask runs a job. What may not be read is asked for what needs no right: its existence, its owner, its number of children.
+func ask(ctx context.Context, t Transport, cfg Config, j job) result {
+	r := result{job: j, sent: cfg.Now()}
+	p := cfg.onServer(j.dir.path)
+	if j.kind == jobGet {
+		p = join(p, j.name)
 	}
 	switch {
-	case err != nil:
-		r.err = err
-	case !exists:
-		r.err = zk.ErrNoNode
+	case j.kind == jobStat || j.kind == jobCompare:
+		r.stat, r.err = t.Exists(ctx, p)
+	case j.denied:
+		r.err = zk.ErrNoAuth
+	case j.kind == jobList:
+		r.names, r.stat, r.err = t.Children(ctx, p)
 	default:
-		r.stat, r.sealed = stat, true
+		r.data, r.stat, r.err = t.Get(ctx, p)
 	}
+	if errors.Is(r.err, zk.ErrNoAuth) && j.kind != jobStat && j.kind != jobCompare {
+		if stat, err := t.Exists(ctx, p); err != nil {
+			r.err = err
+		} else {
+			r.stat, r.sealed = stat, true
+		}
+	}
+	r.at = cfg.Now()
+	return r
 }
 
-func (l *link) get(p string, watch bool) (data []byte, stat *zk.Stat, err error) {
-	if watch {
-		data, stat, _, err = l.conn.GetW(p)
+// wire is the Transport of one job on a connection. go-zookeeper knows no contexts: who closes the connection ends its
+// requests.
+type wire struct {
+	conn *zk.Conn
+	job  *job
+}
+
+// Exists sets a watch in the place of one for data that may not be read: it reports the node's end, too.
+func (w wire) Exists(_ context.Context, p string) (stat *zk.Stat, err error) {
+	var exists bool
+	if w.job.watch && w.job.kind != jobList {
+		exists, stat, _, err = w.conn.ExistsW(p)
+	} else {
+		exists, stat, err = w.conn.Exists(p)
+	}
+	if err == nil && !exists {
+		err = zk.ErrNoNode
+	}
+	return stat, err
+}
+
+func (w wire) Children(_ context.Context, p string) (names []string, stat *zk.Stat, err error) {
+	if w.job.watch {
+		names, stat, _, err = w.conn.ChildrenW(p)
+		return names, stat, err
+	}
+	return w.conn.Children(p)
+}
+
+func (w wire) Get(_ context.Context, p string) (data []byte, stat *zk.Stat, err error) {
+	if w.job.watch {
+		data, stat, _, err = w.conn.GetW(p)
 		return data, stat, err
 	}
-	return l.conn.Get(p)
+	return w.conn.Get(p)
 }
 
 // setsWatch reports whether a request sets a watch, and notes what that means for its directory.

@@ -35,12 +35,16 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 		cancel()
 		r.dropLink()
 		r.tasks.Wait()
-		for _, a := range r.admins {
-			a.Close()
-		}
+		r.closeAdmins()
 	}()
 	r.loop()
 	return nil
+}
+
+func (r *run) closeAdmins() {
+	for _, a := range r.admins {
+		a.Close()
+	}
 }
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
@@ -331,7 +335,7 @@ func (r *run) sendAlone(j job) {
 		l = r.reader()
 	}
 	r.tasks.Go(func() {
-		res := l.ask(r.cfg, j, j.watch)
+		res := l.ask(r.ctx, r.cfg, j)
 		res.link, res.onReader = first, l != first
 		r.deliver(res)
 	})

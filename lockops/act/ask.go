@@ -35,12 +35,8 @@ func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 
 // data of a contender's znode; false where it may not be read.
 func (d *directory) data(c *inspect.Contender) ([]byte, bool) {
-	for i := range d.Children {
-		if n := &d.Children[i]; n.Name == c.Name.Raw() && n.Czxid == c.Czxid {
-			return n.Data, n.Data != nil
-		}
-	}
-	return nil, false
+	n, ok := d.Node(c)
+	return n.Data, ok && !n.Sealed
 }
 
 // previewAsk completes a preview of asking.
@@ -53,7 +49,7 @@ func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview
 		return p
 	}
 	node := inspect.Escape(z.nodeOf(p.Request.ID, p.Seen))
-	p.Next = d.next(l, p.Seen)
+	p.Next, p.NextUnknown = d.next(l, p.Seen)
 	p.Sends = []string{
 		"sync " + node,
 		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)", node, p.Seen.Czxid, inspect.SessionID(p.Seen.Owner.Session)),
@@ -73,7 +69,10 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	if err != nil {
 		return result, err
 	}
-	l, now := d.contender(p.Request.Owner)
+	l, now, err := d.contender(p.Request.Owner)
+	if err != nil {
+		return result, err
+	}
 	if result.Reason, result.Detail = changedSince(p.Seen, now); result.Reason == "" {
 		if why := asksFirst(&d, l, now); why != "" {
 			result.Reason, result.Detail = Unsupported, why
@@ -94,14 +93,15 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	result.LetGo = z.awaitGone(waiting, node, p.Seen.Czxid)
 	waited := errors.Is(waiting.Err(), context.DeadlineExceeded) // to the end, neither interrupted nor cut off
 	after, err := z.look(ctx, p.Request)
-	if err != nil {
+	if err == nil {
+		l, now, err = after.contender(p.Request.Owner)
+	}
+	switch {
+	case err != nil:
 		if !result.LetGo {
 			result.Unknown, result.Detail = true, "it was asked; whether it let go could not be seen"
 		}
 		return result, err
-	}
-	l, now = after.contender(p.Request.Owner)
-	switch {
 	case now == nil || now.Czxid != p.Seen.Czxid:
 		result.LetGo = true
 	case waited:

@@ -196,7 +196,7 @@ func (rd reading) unanswered() error {
 
 // unread is the error of reads refused or failed on masters that answer: an owner who was not found may be there.
 func (rd reading) unread() error {
-	if why := rd.gaps(inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes); why != "" {
+	if why := unseen(rd.lock, "master ", inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes); why != "" {
 		return fmt.Errorf("%w: whether it is there is not known: %s", ErrUnreachable, why)
 	}
 	return nil
@@ -204,31 +204,13 @@ func (rd reading) unread() error {
 
 // unseenWaiters is the reason why others than the waiters that were read wait or may wait; empty where none can.
 func (rd reading) unseenWaiters() string {
-	switch why := rd.gaps(inspect.AspectWaiters); {
+	switch why := unseen(rd.lock, "master ", inspect.AspectWaiters); {
 	case rd.lock.WaitersAtLeast > 0:
 		return fmt.Sprintf("unknown: at least %d wait unseen", rd.lock.WaitersAtLeast)
 	case why != "":
 		return "unknown: " + why
 	}
 	return ""
-}
-
-// gaps lists the refused and failed reads that leave these aspects of the lock unknown; empty for none, safe to print.
-func (rd reading) gaps(aspects ...inspect.Aspect) string {
-	var all []string
-	for _, u := range rd.lock.Unseen {
-		if !slices.Contains(aspects, u.Aspect) {
-			continue
-		}
-		why := fmt.Sprintf("%s of master %s: %s", u.Read, u.Where, u.Reason)
-		if u.Right != "" {
-			why = fmt.Sprintf("the user may not run %s on master %s (grant %s)", u.Read, u.Where, u.Right)
-		}
-		if why = inspect.Escape(why); !slices.Contains(all, why) {
-			all = append(all, why)
-		}
-	}
-	return strings.Join(all, "; ")
 }
 
 // missing distinguishes a key that others still have a part in (Changed) from one that is free of the owner (Gone).

@@ -21,7 +21,10 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 	if err != nil {
 		return result, err
 	}
-	l, now := d.contender(p.Request.Owner)
+	l, now, err := d.contender(p.Request.Owner)
+	if err != nil {
+		return result, err
+	}
 	if result.Reason, result.Detail = changedSince(p.Seen, now); result.Reason != "" {
 		result.HoldersAfter = l.Holders
 		return result, nil
@@ -44,7 +47,10 @@ func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, fai
 	if err != nil {
 		return result, errors.Join(failed, err)
 	}
-	l, now := d.contender(p.Request.Owner)
+	l, now, err := d.contender(p.Request.Owner)
+	if err != nil {
+		return result, errors.Join(failed, err)
+	}
 	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
 	if result.Unknown && (now == nil || now.Czxid != p.Seen.Czxid) {
 		result.Unknown, result.Released = false, true

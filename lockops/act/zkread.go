@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"time"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
 
 	"lockscope/inspect"
 )
@@ -53,81 +51,68 @@ func (z *ZooKeeper) goDo(f func()) bool {
 	return true
 }
 
+// synced is the Transport to a server that was brought up to the leader's state: each list is read behind a sync of its own,
+// and so is what is read after it.
+type synced struct{ z *ZooKeeper }
+
+// Children implements zksource.Transport.
+func (s synced) Children(ctx context.Context, node string) ([]string, *zk.Stat, error) {
+	z := s.z
+	if err := z.sync(ctx, node); err != nil {
+		return nil, nil, err
+	}
+	type list struct {
+		names []string
+		stat  *zk.Stat
+	}
+	l, err := request(ctx, z, "list", node, func() (l list, err error) {
+		l.names, l.stat, err = z.conn.Children(node)
+		return l, err
+	})
+	return l.names, l.stat, z.unread("list", node, err)
+}
+
+// Get implements zksource.Transport.
+func (s synced) Get(ctx context.Context, node string) ([]byte, *zk.Stat, error) {
+	type content struct {
+		data []byte
+		stat *zk.Stat
+	}
+	c, err := request(ctx, s.z, "read", node, func() (c content, err error) {
+		c.data, c.stat, err = s.z.conn.Get(node)
+		return c, err
+	})
+	return c.data, c.stat, s.z.unread("read", node, err)
+}
+
+// Exists implements zksource.Transport.
+func (s synced) Exists(ctx context.Context, node string) (*zk.Stat, error) {
+	stat, err := request(ctx, s.z, "read", node, func() (*zk.Stat, error) {
+		exists, stat, err := s.z.conn.Exists(node)
+		if err == nil && !exists {
+			err = zk.ErrNoNode
+		}
+		return stat, err
+	})
+	return stat, s.z.unread("read", node, err)
+}
+
+// unread is the error of a read that failed. A node that is not there, or may not be read, is an answer.
+func (z *ZooKeeper) unread(what, node string, err error) error {
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
+		return err
+	}
+	return z.failed(what, node, err)
+}
+
 // sync makes what is read next at least as new as the leader's state now.
 func (z *ZooKeeper) sync(ctx context.Context, node string) error {
 	_, err := request(ctx, z, "sync", node, func() (string, error) { return z.conn.Sync(node) })
 	return z.failed("sync", node, err)
 }
 
-// node reads a znode; one that is gone is not Known. The stat of one whose data may not be read needs no right.
-func (z *ZooKeeper) node(ctx context.Context, node string) (inspect.Znode, error) {
-	n, err := request(ctx, z, "read", node, func() (inspect.Znode, error) {
-		data, stat, err := z.conn.Get(node)
-		if err != nil {
-			return inspect.Znode{}, err
-		}
-		return znode(path.Base(node), data, stat), nil
-	})
-	if errors.Is(err, zk.ErrNoAuth) {
-		n, err = request(ctx, z, "read", node, func() (inspect.Znode, error) {
-			exists, stat, err := z.conn.Exists(node)
-			if err != nil || !exists {
-				return inspect.Znode{}, err
-			}
-			return znode(path.Base(node), nil, stat), nil
-		})
-	}
-	if errors.Is(err, zk.ErrNoNode) {
-		return inspect.Znode{}, nil
-	}
-	return n, z.failed("read", node, err)
-}
-
-// inFlight bounds the requests for children that wait for an answer.
-const inFlight = 32
-
-// children reads every child of a directory; nil when there is no such directory.
-func (z *ZooKeeper) children(ctx context.Context, dir string) ([]inspect.Znode, error) {
-	names, err := request(ctx, z, "list", dir, func() ([]string, error) {
-		names, _, err := z.conn.Children(dir)
-		return names, err
-	})
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, z.failed("list", dir, err)
-	}
-	nodes := make([]inspect.Znode, len(names))
-	var g errgroup.Group
-	g.SetLimit(inFlight)
-	for i, name := range names {
-		g.Go(func() (err error) {
-			nodes[i], err = z.node(ctx, path.Join(dir, name))
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	present := nodes[:0]
-	for _, n := range nodes {
-		if n.Known {
-			present = append(present, n)
-		}
-	}
-	return present, nil
-}
-
-func znode(name string, data []byte, stat *zk.Stat) inspect.Znode {
-	return inspect.Znode{
-		Name: name, Known: true, Data: data, Czxid: stat.Czxid, Version: stat.Version, EphemeralOwner: stat.EphemeralOwner,
-		Created: time.UnixMilli(stat.Ctime), Modified: time.UnixMilli(stat.Mtime),
-	}
-}
-
-// rights of ZooKeeper's ACLs by what is asked for; for a delete it is the directory's.
-var rights = map[string]string{"read": "READ", "list": "READ", "delete": "DELETE", "set": "WRITE"}
+// rights of ZooKeeper's ACLs by what is done; for a delete it is the directory's.
+var rights = map[string]string{"delete": "DELETE", "set": "WRITE"}
 
 // failed names the request that failed and, where a right is missing, that.
 func (z *ZooKeeper) failed(what, node string, err error) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -30,6 +31,7 @@ type ZooKeeper struct {
 	target  Target
 	audit   *Audit
 	recipes []recipe.Custom
+	now     func() time.Time
 
 	mu     sync.Mutex
 	closed bool
@@ -39,7 +41,7 @@ type ZooKeeper struct {
 // NewZooKeeper releases locks of the ensemble behind conn. target is named in the audit file; its chroot is put before
 // every path. recipes decide between holders and waiters in locks of theirs.
 func NewZooKeeper(conn ZKConn, target Target, audit *Audit, recipes ...recipe.Custom) *ZooKeeper {
-	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes}
+	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes, now: time.Now}
 }
 
 // Close waits for requests whose callers did not, and for what is written of them: close the connection before, which
@@ -58,7 +60,10 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	if err != nil {
 		return p, err
 	}
-	l, seen := d.contender(r.Owner)
+	l, seen, err := d.contender(r.Owner)
+	if err != nil {
+		return p, err
+	}
 	p.Seen = seen
 	if p.Refused = refusal(r, seen); seen == nil {
 		p.Alike = alike(l, r.Owner)
@@ -71,9 +76,9 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	if r.Ask {
 		return z.previewAsk(p, &d, l), nil
 	}
-	p.Next = d.next(l, seen)
+	p.Next, p.NextUnknown = d.next(l, seen)
 	p.Sends = z.sends(r, &d, l, seen)
-	p.Warnings = zkWarnings(seen, d.writer)
+	p.Warnings = zkWarnings(seen, d.Lock.Recipe)
 	return p, nil
 }
 
