@@ -93,6 +93,7 @@ func readQueue(children []Znode, created int64) queue {
 		names[i], q.nodes[children[i].Name] = children[i].Name, &children[i]
 	}
 	q.writer, q.entries = recipe.Read(names)
+	q.prove()
 	foreign := map[string]bool{} // what stands before numbers that the server did not give
 	for _, e := range q.entries {
 		if e.Confidence != recipe.Certain && !numbered(e, created) {
@@ -101,19 +102,34 @@ func readQueue(children []Znode, created int64) queue {
 	}
 	q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool {
 		n := q.nodes[e.Name]
-		return e.Confidence != recipe.Certain && (n.Known && n.EphemeralOwner == 0 || !e.Unnumbered && foreign[prefix(e)])
+		return e.Confidence != recipe.Certain && (n.Known && n.EphemeralOwner == 0 && !q.unread(e) || !e.Unnumbered && foreign[prefix(e)])
 	})
 	if q.disordered() {
 		q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Confidence == recipe.Possible && !e.Unnumbered })
 	}
-	for i := range q.entries {
-		q.entries[i].Session = q.nodes[q.entries[i].Name].EphemeralOwner
-	}
-	if q.writer.Writes != nil && slices.ContainsFunc(q.entries, q.strange) {
-		recipe.Generalise(q.entries, q.writer.Name)
-	}
 	q.writer = recipe.Writer(q.entries)
 	return q
+}
+
+// prove grades the entries by what was read of their nodes. Where a node shows that another library made it, those of its recipe
+// that nothing proves are plain sequential ones.
+func (q *queue) prove() {
+	var strange []string // recipes
+	for i := range q.entries {
+		e := &q.entries[i]
+		n := q.nodes[e.Name]
+		if e.Session = n.EphemeralOwner; !n.Known || e.Confidence == recipe.Certain {
+			continue
+		}
+		if c := recipe.Proved(*e, n.Data, n.Sealed); c != "" {
+			e.Confidence = c
+		} else {
+			strange = append(strange, e.Recipe)
+		}
+	}
+	for _, name := range slices.Compact(strange) {
+		recipe.Generalise(q.entries, name)
+	}
 }
 
 // prefix of an entry's name, before its number.
@@ -152,17 +168,16 @@ func (q *queue) disordered() bool {
 	return false
 }
 
-// strange reports whether the library of the entry's name does not write such data.
-func (q *queue) strange(e recipe.Entry) bool {
-	n := q.nodes[e.Name]
-	return e.Recipe == q.writer.Name && n.Known && !n.Sealed && !q.writer.Writes(n.Data)
-}
-
 // proven reports whether there is a contender for sure: by its name, or by its session.
 func (q *queue) proven() bool {
 	return slices.ContainsFunc(q.entries, func(e recipe.Entry) bool {
-		return e.Confidence == recipe.Certain || e.Session != 0
+		return e.Confidence == recipe.Certain || e.Session != 0 || q.unread(e)
 	})
+}
+
+// unread reports whether only the data of an entry, which may not be read, can prove it: Hive's explicit locks have no session.
+func (q *queue) unread(e recipe.Entry) bool {
+	return q.nodes[e.Name].Sealed && e.Recipe == "hive"
 }
 
 // queueLock makes a lock of contenders that stand in one directory; nil when there are none.

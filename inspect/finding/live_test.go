@@ -2,6 +2,7 @@ package finding
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -160,9 +161,10 @@ func TestDiagnosisOfRealQueues(t *testing.T) {
 		behind(1, join(0, "/threads/"+gozk), "/threads/"+gozk)
 		behind(1, join(1, "/threads/"+gozk), "/threads/"+gozk)
 		// WriteLock's way of waiting for one that is gone by then, with others behind it and alone.
+		writeLock := func(client int) string { return fmt.Sprintf("/x-%d-", clients[client].SessionID()) }
 		late := func(dir string, client int) {
-			gone := join(1-client, dir+"/x-72057675180539904-")
-			join(client, dir+"/x-72057675180539905-")
+			gone := join(1-client, dir+writeLock(1-client))
+			join(client, dir+writeLock(client))
 			if err := clients[1].Delete(gone, -1); err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +173,7 @@ func TestDiagnosisOfRealQueues(t *testing.T) {
 			}
 		}
 		late("/late", 0)
-		behind(1, root+"/late", "/late/x-72057675180539904-")
+		behind(1, root+"/late", "/late"+writeLock(1))
 		late("/alone", 1)
 
 		cfg := zksource.Config{Backend: "zk", Servers: []string{server.Addr}, Admin: []string{server.Admin}, Roots: []string{root}, Once: true}

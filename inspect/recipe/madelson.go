@@ -10,7 +10,12 @@ func madelson() Queue {
 		ReadPrefix:  readPrefix,
 		WritePrefix: writePrefix,
 		Owner:       func(Entry, []byte) (host, label string) { return "", "" },
-		Writes:      func(data []byte) bool { return len(data) == 0 || Granted(data) },
+		Proof: func(e Entry, data []byte, sealed bool) Confidence {
+			if !sealed && len(data) > 0 && !Granted(data) {
+				return ""
+			}
+			return e.Confidence
+		},
 	}
 }
 

@@ -28,7 +28,15 @@ func parseZKRuby(child string) (Entry, bool) {
 // number, of which only the last ten characters are the server's: read-regionserver:600200000000002 has number 2
 // (ZKInterProcessLockBase.java, RecoverableZooKeeper.java createSequential).
 func hbase() Queue {
-	return Queue{Name: "hbase", Parse: parseHBase, Owner: hbaseOwner}
+	return Queue{Name: "hbase", Parse: parseHBase, Owner: hbaseOwner, Proof: func(e Entry, data []byte, sealed bool) Confidence {
+		switch {
+		case sealed:
+			return e.Confidence
+		case strings.HasPrefix(string(data), "PBUF"): // ProtobufMagic.java: before every message of HBase's in ZooKeeper
+			return Certain
+		}
+		return ""
+	}}
 }
 
 func parseHBase(child string) (Entry, bool) {
@@ -36,7 +44,7 @@ func parseHBase(child string) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	e := Entry{Name: child, Sequence: seq, Role: ReadWrite, Confidence: Certain}
+	e := Entry{Name: child, Sequence: seq, Role: ReadWrite, Confidence: Likely}
 	who, reads := strings.CutPrefix(prefix, "read-")
 	if reads {
 		e.Mode = Shared
@@ -58,12 +66,21 @@ func hbaseOwner(e Entry, _ []byte) (host, label string) {
 // deletes its node and tries again later, so that no queue is ever seen; explicit LOCK TABLE makes persistent nodes. Its
 // data is queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
 func hive() Queue {
-	return Queue{Name: "hive", Parse: parseHive, Owner: hiveOwner}
+	return Queue{Name: "hive", Parse: parseHive, Owner: hiveOwner, Proof: func(e Entry, data []byte, sealed bool) Confidence {
+		fields := strings.Split(string(data), ":")
+		switch {
+		case sealed:
+			return e.Confidence
+		case len(fields) >= 3 && (fields[2] == "EXPLICIT" || fields[2] == "IMPLICIT"):
+			return Certain
+		}
+		return ""
+	}}
 }
 
 func parseHive(child string) (Entry, bool) {
 	prefix, seq, ok := SplitSequence(child)
-	e := Entry{Name: child, Sequence: seq, Role: ReadWrite, Confidence: Certain}
+	e := Entry{Name: child, Sequence: seq, Role: ReadWrite, Confidence: Likely}
 	switch prefix {
 	case "LOCK-SHARED-", "LOCK-SEMI_SHARED-":
 		e.Mode = Shared
@@ -89,19 +106,32 @@ func hiveOwner(_ Entry, data []byte) (host, label string) {
 // "-n_" with the number. Who joins at the head takes the number of the second in line, without the server's doing: equal
 // numbers stand in the order of their names (LeaderElector.java).
 func solr() Queue {
-	return Queue{Name: "solr", Parse: parseSolr, Owner: solrOwner}
+	return Queue{Name: "solr", Parse: parseSolr, Owner: solrOwner, Proof: func(e Entry, _ []byte, _ bool) Confidence {
+		session, _, _ := cutSolr(e.Name)
+		return bySession(e, session)
+	}}
 }
 
 func parseSolr(child string) (Entry, bool) {
-	prefix, seq, ok := SplitSequence(child)
+	_, seq, ok := SplitSequence(child)
+	session, who, elects := cutSolr(child)
+	_, isSession := sessionOf(session)
+	return Entry{Name: child, Sequence: seq, Role: Candidate, Confidence: Likely}, ok && elects && who != "" && isSession
+}
+
+// cutSolr cuts a name into its session, in decimal, and who it is of.
+func cutSolr(child string) (session, who string, ok bool) {
+	prefix, _, _ := SplitSequence(child)
+	prefix, ok = strings.CutSuffix(prefix, "-n_")
+	sign := ""
+	if strings.HasPrefix(prefix, "-") {
+		sign = "-"
+	}
 	session, who, found := strings.Cut(strings.TrimPrefix(prefix, "-"), "-")
-	who, elects := strings.CutSuffix(who, "-n_")
-	e := Entry{Name: child, Sequence: seq, Role: Candidate, Confidence: Certain}
-	return e, ok && found && elects && who != "" && session != "" && isSession(session)
+	return sign + session, who, ok && found
 }
 
 func solrOwner(e Entry, _ []byte) (host, label string) {
-	prefix, _, _ := SplitSequence(e.Name)
-	_, who, _ := strings.Cut(strings.TrimPrefix(prefix, "-"), "-")
-	return "", strings.TrimSuffix(who, "-n_")
+	_, who, _ := cutSolr(e.Name)
+	return "", who
 }

@@ -63,8 +63,9 @@ type Queue struct {
 	CarriesGUID             bool
 	// Owner reads a contender's data: the host that the library wrote by itself, the label that its user chose.
 	Owner func(e Entry, data []byte) (host, label string)
-	// Writes reports whether the library writes such data; nil: it may write anything.
-	Writes func(data []byte) bool
+	// Proof grades a contender by its node, whose session is known: Certain where nothing but this library can have made it, ""
+	// where another has, and else what its name is. sealed: the data may not be read. nil: its name says all.
+	Proof func(e Entry, data []byte, sealed bool) Confidence
 	// readerWatches is the write before a reader that the reader watches.
 	readerWatches writer
 }
@@ -139,6 +140,17 @@ func Read(children []string) (Queue, []Entry) {
 	guessModes(entries)
 	Sort(entries)
 	return Writer(entries), entries
+}
+
+// Proved grades an entry by its node, whose session it has; see Queue.Proof.
+func Proved(e Entry, data []byte, sealed bool) Confidence {
+	all := queues()
+	for i := range all {
+		if all[i].Name == e.Recipe && all[i].Proof != nil {
+			return all[i].Proof(e, data, sealed)
+		}
+	}
+	return e.Confidence
 }
 
 // Writer is the recipe that wrote most of these entries; at equal counts the surer one.

@@ -174,8 +174,8 @@ func TestDecodeTokens(t *testing.T) {
 
 func TestRandomBytesAreALockOnlyUnderALocksName(t *testing.T) {
 	for key, want := range map[string]Confidence{
-		"lock:orders": Likely, "orders:lock": Likely, "my-mutex-1": Likely, "{redlock}x": Likely, "Lock/a": Likely,
-		"unlock:token:alice": Possible, "blocks:tip": Possible, "sess:lockable": Possible, "orders": Possible, "": Possible,
+		"lock:orders": Likely, "orders:lock": Likely, "my-mutex-1": Likely, "{redlock}x": Likely, "Lock/a": Likely, "orderLock:7": Likely,
+		"userlocks": Likely, "unlock:token:alice": Possible, "wallclock": Possible, "codeblocks:1": Possible, "deadlock": Possible, "blocks:tip": Possible, "sess:lockable": Possible, "orders": Possible, "": Possible,
 	} {
 		if got := DecodeToken(key, "Y2NjY2NjY2NjY2NjY2NjYw=="); got.Recipe != "redsync" || got.Confidence != want {
 			t.Errorf("%q: %+v, want %s", key, got, want)

@@ -14,7 +14,7 @@ func bullMQ(key, value string) (Token, bool) {
 		return Token{}, false
 	}
 	t := Token{Recipe: "bullmq", Confidence: Possible, LibraryID: value[:36]}
-	usual := strings.HasPrefix(key, "bull:") && strings.Count(key, ":") >= 3
+	usual := strings.HasPrefix(key, "bull:") && strings.Count(key, ":") >= 3 && isRandomUUID(value[:36])
 	if value == value[:36] {
 		return t, strings.HasPrefix(key, "bull:")
 	}

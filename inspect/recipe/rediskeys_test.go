@@ -64,7 +64,7 @@ const (
 )
 
 func redisPyToken(library string, sure Confidence) Token {
-	t, _ := redisPy("", uuid1)
+	t, _ := redisPy("lock", uuid1)
 	t.Recipe, t.Confidence = library, sure
 	return t
 }
@@ -77,7 +77,8 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"job-lock:default:a", "ADDED:2026-11-21T09:00:00.5Z@host:1:" + uuid, Token{Recipe: "shedlock", Confidence: Certain, Host: "host:1", Since: time.Date(2026, 11, 21, 9, 0, 0, 5e8, time.UTC)}},
 		{"other:a", "ADDED:2026-11-21T09:00:00Z@old", Token{Recipe: "shedlock", Confidence: Likely, Host: "old", Since: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}},
 		{"lock:a", "ADDED:yesterday@host:" + uuid, Token{Recipe: "token", Confidence: Possible}},
-		{"lock:a", "WEB_01_4711_" + guid, Token{Recipe: "madelson", Confidence: Certain, Host: "WEB_01", PID: "4711"}},
+		{"lock:a", "WEB_01_4711_" + guid, Token{Recipe: "madelson", Confidence: Likely, Host: "WEB_01", PID: "4711"}},
+		{"page:a", "WEB_01_4711_5d41402abc4b2a76b9719d911017c592", Token{Recipe: "token", Confidence: Possible}}, // a digest
 		{"lock:a", "WEB_x_" + guid, Token{Recipe: "token", Confidence: Possible}},
 		{"bull:mail:7:lock", uuid + ":12", Token{Recipe: "bullmq", Confidence: Certain, LibraryID: uuid}},
 		{"bull:mail:7:lock", uuid, Token{Recipe: "bullmq", Confidence: Possible, LibraryID: uuid}},
@@ -101,6 +102,8 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"myapp::lock", uuid1, redisPyToken("redbeat", Possible)},
 		{"myapp:lock", uuid1, redisPyToken("redis-py", Likely)},
 		{"redbeat::locks", uuid1, redisPyToken("redis-py", Likely)},
+		{"request:a", uuid1, redisPyToken("redis-py", Possible)},
+		{"qo_tasks.mail_to-7", uuid1, redisPyToken("redis-py", Likely)},
 		{"registry:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
 		{"redlock:a", uuid, Token{Recipe: "redlock.net", Confidence: Likely}},
 		{"redlock:a", uuidV1, redisPyToken("token", Possible)}, // neither makes one

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// madelsonRedis is DistributedLock.Redis (.NET). Its ids are the machine's name, the process id and a GUID. The
+// madelsonRedis is DistributedLock.Redis (.NET). Its ids are the machine's name, the process id and a random GUID, which others may
+// write too: only with the two keys of a read-write lock is it certain. The
 // read-write lock NAME is a string NAME.writer and a set NAME.readers, shown under the key of the writer; the
 // semaphore is a sorted set of ids with their expiries by the server's clock (RedisReaderWriterLockPrimitives.cs,
 // RedisSemaphorePrimitive.cs, RedLockHelper.cs).
@@ -30,7 +31,7 @@ func MadelsonReaders(key string) (string, bool) {
 // madelsonID reads MachineName_pid_guid.
 func madelsonID(id string) (Claim, bool) {
 	rest, guid, ok := cutLast(id, "_")
-	if !ok || len(guid) != 32 || !isHex(strings.ToLower(guid)) {
+	if !ok || len(guid) != 32 || !isHex(guid) || !isRandomUUID(dashed(guid)) {
 		return Claim{}, false
 	}
 	host, pid, ok := cutLast(rest, "_")
@@ -42,7 +43,7 @@ func madelsonID(id string) (Claim, bool) {
 
 func madelsonToken(_, value string) (Token, bool) {
 	c, ok := madelsonID(strings.TrimSuffix(value, madelsonWaiting))
-	return Token{Recipe: "madelson", Confidence: Certain, Host: c.Host, PID: c.PID}, ok
+	return Token{Recipe: "madelson", Confidence: Likely, Host: c.Host, PID: c.PID}, ok
 }
 
 func madelsonAsks(k Keys) []Ask {
@@ -57,7 +58,7 @@ func madelsonAsks(k Keys) []Ask {
 }
 
 func madelsonDecode(k Keys) (Record, bool) {
-	r := Record{Recipe: "madelson", Confidence: Certain, Kind: "semaphore"}
+	r := Record{Recipe: "madelson", Confidence: Likely, Kind: "semaphore"}
 	switch k.Main.Type {
 	case TypeZSet:
 		for _, m := range k.Main.Items {
@@ -101,11 +102,14 @@ func madelsonReadWrite(k Keys) (Record, bool) {
 	if !ok {
 		return Record{}, false
 	}
-	r := Record{Recipe: "madelson", Confidence: Certain, Kind: "rw"}
+	r := Record{Recipe: "madelson", Confidence: Likely, Kind: "rw"}
 	readers := k.Beside[key]
 	r.Claims, _ = madelsonMembers(readers)
 	if k.Main.Type == TypeString {
 		id, waiting := strings.CutSuffix(k.Main.Text, madelsonWaiting)
+		if waiting || len(r.Claims) > 0 {
+			r.Confidence = Certain
+		}
 		c, ok := madelsonID(id)
 		if !ok {
 			return Record{}, false

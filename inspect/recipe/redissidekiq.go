@@ -99,6 +99,9 @@ func sidekiqDecode(k Keys) (Record, bool) {
 			return Record{}, false
 		}
 		c.Label, c.Since = meta.Worker, epoch(meta.Time)
+		if c.Label == "" && c.Since.IsZero() {
+			r.Confidence = Likely
+		}
 		r.Limit = max(r.Limit, meta.Limit)
 		r.Claims = append(r.Claims, c)
 	}

@@ -180,7 +180,7 @@ func redissonCounter(v Value) bool {
 
 func redissonDecode(k Keys) (Record, bool) {
 	claims, mode, isHash := redissonHash(k.Main)
-	r := Record{Recipe: redissonName, Confidence: Certain, Kind: "mutex"}
+	r := Record{Recipe: redissonName, Confidence: redissonSure(k, claims), Kind: "mutex"}
 	switch {
 	case isHash && mode != "":
 		r.Kind = "rw"
@@ -206,6 +206,22 @@ func redissonDecode(k Keys) (Record, bool) {
 		return Record{}, false
 	}
 	return r, true
+}
+
+// redissonSure grades a lock's hash. Re-entrant locks that are written by hand after Redisson's have its fields too, so that
+// it is certain only with what Redisson alone keeps beside it: a queue, the keys of read holds, subscribers of its channels.
+// Redisson's hashes always expire, and its ids are random UUIDs: a hash of others may count anything.
+func redissonSure(k Keys, claims []Claim) Confidence {
+	for name, v := range k.Beside {
+		if strings.HasPrefix(name, "redisson_") && (v.Subscribers > 0 || v.Type == TypeList || v.Type == TypeZSet) ||
+			strings.Contains(name, ":rwlock_timeout:") && v.Type == TypeString {
+			return Certain
+		}
+	}
+	if k.Main.NoExpiry || !slices.ContainsFunc(claims, func(c Claim) bool { return isRandomUUID(c.LibraryID) }) {
+		return Possible
+	}
+	return Likely
 }
 
 // redissonReadWrite: in read mode the truth of each reader is in the keys of its holds, since one that renews keeps
@@ -294,7 +310,9 @@ func redissonCounted(k Keys) (Record, bool) {
 	r := Record{Recipe: redissonName, Confidence: Likely, Kind: "semaphore", Opaque: true}
 	r.subscribers(k, RedissonKey(redissonSemaphore, k.Key))
 	if permits, ok := redissonPermitItems(timeouts); ok {
-		r.Confidence = Certain
+		if slices.ContainsFunc(permits, func(c Claim) bool { return !isText(c.Name) }) {
+			r.Confidence = Certain // random bytes are no text
+		}
 		for _, p := range permits {
 			if p.NoExpiry = p.ExpiresAt.IsZero(); p.NoExpiry || p.ExpiresAt.Add(-k.Offset).After(k.Now) {
 				if !p.NoExpiry {
@@ -342,6 +360,11 @@ func redissonPermitItems(v Value) ([]Claim, bool) {
 		claims = append(claims, c)
 	}
 	return claims, true
+}
+
+// isText reports whether s is ASCII that can be printed.
+func isText(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // redissonPermits: the sorted set of permits was found before the semaphore.

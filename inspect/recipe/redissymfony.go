@@ -27,7 +27,7 @@ func redisSymfonyDecode(k Keys) (Record, bool) {
 			mode = Exclusive
 		}
 	}
-	r := Record{Recipe: "symfony", Confidence: Certain, Kind: "mutex"}
+	r := Record{Recipe: "symfony", Confidence: symfonySure(k), Kind: "mutex"}
 	for _, m := range k.Main.Items {
 		if end := k.local(m.Score); m.Name != SymfonyWrite && end.After(k.Now) {
 			r.Claims = append(r.Claims, Claim{Name: m.Name, Mode: mode, ExpiresAt: end})
@@ -39,12 +39,29 @@ func redisSymfonyDecode(k Keys) (Record, bool) {
 	return r, tokens > 0
 }
 
+// symfonySure grades a sorted set of tokens with their ends, as registers of sessions and of e-mails to be confirmed are too: only
+// the member __write__ is Symfony's own. The key ends with its last member (PEXPIREAT), which is what makes others likely where
+// the name says that it is a lock.
+func symfonySure(k Keys) Confidence {
+	last := k.Main.Items[0].Score
+	for _, m := range k.Main.Items {
+		if last = max(last, m.Score); m.Name == SymfonyWrite {
+			return Certain
+		}
+	}
+	ends := k.Main.ExpiresAt.Sub(k.local(last)).Abs() < clockSlack || k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry
+	if ends && namesLock(k.Key) {
+		return Likely
+	}
+	return Possible
+}
+
 // symfonyToken is standard base64 of 32 random bytes.
 func symfonyToken(s string) bool {
 	return len(s) == 44 && s[43] == '=' && isBase64(base64.StdEncoding, s, 32)
 }
 
 // symfonyString is Symfony before 5.2: the token as a plain string.
-func symfonyString(_, value string) (Token, bool) {
-	return Token{Recipe: "symfony", Confidence: Likely}, symfonyToken(value)
+func symfonyString(key, value string) (Token, bool) {
+	return Token{Recipe: "symfony", Confidence: ifNamed(key)}, symfonyToken(value)
 }

@@ -7,6 +7,9 @@ import (
 
 const rueidisPrefix = "rueidislock:"
 
+// rueidisValue is the length of the value of a lock: 24 random bytes (lock.go, random).
+const rueidisValue = 24
+
 // rueidislock writes one lock under three keys of the same deployment, rueidislock:0:NAME to rueidislock:2:NAME, and
 // holds it with two of them (rueidislock/lock.go: KeyMajority 2). The lock is named by the first. Other majorities and
 // prefixes are settings of the client that the server does not know.
@@ -56,9 +59,12 @@ func rueidisDecode(k Keys) (Record, bool) {
 	values := map[string][]Value{}
 	unknown := 0
 	for _, v := range []Value{k.Main, k.Beside[keys[1]], k.Beside[keys[2]]} {
-		if v.Unknown {
+		switch {
+		case v.Unknown:
 			unknown++
-		} else if v.Type == TypeString {
+		case v.Type == TypeString && len(v.Text) != rueidisValue:
+			return Record{}, false
+		case v.Type == TypeString:
 			values[v.Text] = append(values[v.Text], v)
 		}
 	}

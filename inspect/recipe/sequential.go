@@ -93,11 +93,11 @@ func lastWord(name string) string {
 
 const sequentialName = "sequential"
 
-// Generalise takes the entries of one recipe for plain sequential ones: what was read of them shows that another wrote
-// them.
+// Generalise takes the entries of one recipe for plain sequential ones, but for those that are certain: what was read of one
+// shows that another wrote it.
 func Generalise(entries []Entry, recipe string) {
 	for i := range entries {
-		if e := &entries[i]; e.Recipe == recipe && !e.Unnumbered {
+		if e := &entries[i]; e.Recipe == recipe && !e.Unnumbered && e.Confidence != Certain {
 			*e = Entry{Name: e.Name, Sequence: e.Sequence, Recipe: sequentialName, Confidence: Possible, Session: e.Session}
 		}
 	}

@@ -56,7 +56,7 @@ func readShedLock(data []byte) (Single, bool) {
 	if err != nil {
 		return Single{Recipe: "shedlock", Confidence: Possible}, true
 	}
-	return Single{Recipe: "shedlock", Confidence: Certain, Until: until}, true
+	return Single{Recipe: "shedlock", Confidence: Likely, Until: until}, true
 }
 
 // Vacated returns the data by which a lock that is a znode which stays, and is held as its data says, is free; false for other
@@ -101,16 +101,21 @@ func readHelix(data []byte) (Single, bool) {
 	var record struct {
 		ID     string `json:"id"`
 		Fields struct {
-			Owner   string `json:"OWNER"`
-			Timeout string `json:"TIMEOUT"`
+			Owner   string  `json:"OWNER"`
+			Message *string `json:"MESSAGE"`
+			Timeout string  `json:"TIMEOUT"`
 		} `json:"simpleFields"`
 	}
 	if err := json.Unmarshal(data, &record); err != nil || record.ID != "LOCK" {
 		return Single{}, false
 	}
-	s := Single{Recipe: "helix", Confidence: Certain, Label: record.Fields.Owner, Free: record.Fields.Owner == ""}
-	if ms, err := strconv.ParseInt(record.Fields.Timeout, 10, 64); err == nil && ms > 0 {
+	s := Single{Recipe: "helix", Confidence: Likely, Label: record.Fields.Owner, Free: record.Fields.Owner == ""}
+	ms, err := strconv.ParseInt(record.Fields.Timeout, 10, 64)
+	if err == nil && ms > 0 {
 		s.Until = time.UnixMilli(ms)
+	}
+	if err == nil && record.Fields.Message != nil { // LockInfo writes all of its fields
+		s.Confidence = Certain
 	}
 	return s, true
 }

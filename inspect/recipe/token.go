@@ -64,30 +64,41 @@ func lockscopeToken(_, value string) (Token, bool) {
 // what it is.
 func redsync(key, value string) (Token, bool) {
 	ok := len(value) == 24 && strings.HasSuffix(value, "==") && isBase64(base64.StdEncoding, value, 16)
-	if !namesLock(key) {
-		return Token{Recipe: "redsync", Confidence: Possible}, ok
-	}
-	return Token{Recipe: "redsync", Confidence: Likely}, ok
+	return Token{Recipe: "redsync", Confidence: ifNamed(key)}, ok
 }
 
-// namesLock reports whether one of a key's words is that of a lock: "lock:orders", "orders-mutex", not "unlock:orders".
+// ifNamed grades a value that much else has the shape of: likely under a key that says what it is.
+func ifNamed(key string) Confidence {
+	if namesLock(key) {
+		return Likely
+	}
+	return Possible
+}
+
+// namesLock reports whether one of a key's words is that of a lock, or ends so: "lock:orders", "orders-mutex", "orderLock", not
+// "unlock:orders".
 func namesLock(key string) bool {
 	words := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return slices.ContainsFunc(words, func(word string) bool {
-		switch word {
-		case "lock", "locks", "mutex", "mutexes", "redlock", "redsync":
+		switch word = strings.TrimSuffix(word, "s"); {
+		case word == "redsync", strings.HasSuffix(word, "mutex"), strings.HasSuffix(word, "semaphore"):
 			return true
+		case strings.HasSuffix(word, "block"), strings.HasSuffix(word, "clock"), strings.HasSuffix(word, "unlock"):
+			return false
 		}
-		return false
+		return strings.HasSuffix(word, "lock") && !slices.Contains(otherLocks, word)
 	})
 }
 
+// otherLocks are words that end like one for a lock.
+var otherLocks = []string{"flock", "padlock", "deadlock", "livelock", "gridlock", "headlock", "warlock", "wedlock", "hemlock"}
+
 // redislock (bsm) writes unpadded URL base64 of 16 random bytes and behind it the caller's metadata (redislock.go).
-func redislock(_, value string) (Token, bool) {
+func redislock(key, value string) (Token, bool) {
 	if len(value) < 22 || isUUID(value) || !isBase64(base64.RawURLEncoding, value[:22], 16) {
 		return Token{}, false
 	}
-	t := Token{Recipe: "redislock", Confidence: Likely, Label: value[22:]}
+	t := Token{Recipe: "redislock", Confidence: ifNamed(key), Label: value[22:]}
 	if len(value) > 22 {
 		t.Confidence = Possible
 	}
@@ -95,8 +106,9 @@ func redislock(_, value string) (Token, bool) {
 }
 
 // redisPy writes uuid1().hex: the time of the acquire call and the host's MAC address can be read from it
-// (redis/lock.py, RFC 9562 section 5.1).
-func redisPy(_, value string) (Token, bool) {
+// (redis/lock.py, RFC 9562 section 5.1). Other programs keep such ids too; celery-once's locks are named by their task
+// (helpers.py, queue_once_key).
+func redisPy(key, value string) (Token, bool) {
 	raw, err := hex.DecodeString(value)
 	if err != nil || len(raw) != 16 || value != strings.ToLower(value) || raw[6]>>4 != 1 || raw[8]>>6 != 2 {
 		return Token{}, false
@@ -112,7 +124,11 @@ func redisPy(_, value string) (Token, bool) {
 	for i, b := range raw[10:] {
 		mac[i] = hex.EncodeToString([]byte{b})
 	}
-	return Token{Recipe: "redis-py", Confidence: Likely, Host: strings.Join(mac, ":"), Since: since.UTC()}, true
+	sure := ifNamed(key)
+	if strings.HasPrefix(key, "qo_") {
+		sure = Likely
+	}
+	return Token{Recipe: "redis-py", Confidence: sure, Host: strings.Join(mac, ":"), Since: since.UTC()}, true
 }
 
 // nodeRedlock writes 16 random bytes as 32 hex digits (node-redlock src/index.ts). Others do so too.

@@ -13,6 +13,13 @@ func zooKeeperRecipes() Queue {
 		Name:  "zookeeper-recipes",
 		Parse: parseZooKeeperRecipes,
 		Owner: zooKeeperRecipesOwner,
+		Proof: func(e Entry, _ []byte, _ bool) Confidence {
+			if e.Role == Candidate {
+				return e.Confidence
+			}
+			prefix, _, _ := SplitSequence(e.Name)
+			return bySession(e, strings.TrimSuffix(strings.TrimPrefix(prefix, "x-"), "-"))
+		},
 	}
 }
 
@@ -29,16 +36,27 @@ func parseZooKeeperRecipes(child string) (Entry, bool) {
 		return Entry{}, false
 	}
 	session, ok = strings.CutSuffix(session, "-")
-	return Entry{Name: child, Sequence: seq, Confidence: Certain}, ok && isSession(session)
+	_, ok2 := sessionOf(session)
+	return Entry{Name: child, Sequence: seq, Confidence: Likely}, ok && ok2
 }
 
-// isSession reports whether s is a session's id as the recipes write it.
-func isSession(s string) bool {
+// sessionOf reads a session's id as the recipes write it: in decimal from Java, in 16 hex digits from C.
+func sessionOf(s string) (id int64, ok bool) {
 	if len(s) == 16 && isHex(s) {
-		return true
+		n, err := strconv.ParseUint(s, 16, 64)
+		return int64(n), err == nil
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	return err == nil && strconv.FormatInt(n, 10) == s
+	return n, err == nil && strconv.FormatInt(n, 10) == s
+}
+
+// bySession grades an entry whose name begins with its session: nothing but such a recipe writes there the very id of the session
+// that made the node, and none makes a node that lasts.
+func bySession(e Entry, session string) Confidence {
+	if id, _ := sessionOf(session); e.Session == 0 || id != e.Session {
+		return ""
+	}
+	return Certain
 }
 
 // zooKeeperRecipesOwner: an election's data is the host's name, a lock's data are two bytes that say nothing.

@@ -36,16 +36,28 @@ func queueOf(names ...string) shape {
 	return s
 }
 
+// of gives all contenders the data that their library writes.
+func (s shape) of(data string) shape {
+	for i := range s.nodes[1:] {
+		s.nodes[i+1].data = data
+	}
+	return s
+}
+
+// shapes are by the name of their recipe and what distinguishes them; SESSION stands for the session that makes them.
 var shapes = map[string]shape{
 	"curator":           queueOf("_c_"+uuid+"-lock-", "_c_"+uuid+"-lock-"),
 	"curator rw":        queueOf("_c_"+uuid+"-__READ__", "_c_"+uuid+"-__WRIT__", "_c_"+uuid+"-__READ__"),
 	"kazoo":             queueOf(guid+"__lock__", guid2+"__lock__"),
 	"go-zookeeper":      queueOf("_c_"+guid+"-lock-", "_c_"+guid2+"-lock-"),
-	"zookeeper-recipes": queueOf("x-72057594037927936-", "x-72057594037927937-"),
+	"zookeeper-recipes": queueOf("x-SESSION-", "x-SESSION-"),
 	"zk-ruby":           queueOf("sh", "ex"),
-	"hbase":             queueOf("write-rs1:16020", "read-rs2:16020"),
-	"hive":              queueOf("LOCK-EXCLUSIVE-", "LOCK-SHARED-"),
-	"solr":              queueOf("72057594037927936-core_node1-n_", "72057594037927937-core_node2-n_"),
+	"hbase":             queueOf("write-rs1:16020", "read-rs2:16020").of("PBUF\n\x07default"),
+	"hive":              queueOf("LOCK-EXCLUSIVE-", "LOCK-SHARED-").of("q1:1763720000:IMPLICIT:select 1:10.0.0.9"),
+	"hive explicit": {[]shapeNode{
+		{"/l", "", 0}, {"/l/LOCK-SHARED-", "q1:1763720000:EXPLICIT:lock table a:10.0.0.9", zk.FlagSequence},
+	}, []string{"/l"}},
+	"solr":              queueOf("SESSION-core_node1-n_", "SESSION-core_node2-n_"),
 	"sequential":        queueOf("worker-", "worker-"),
 	"madelson":          {[]shapeNode{{"/l", "", 0}, {"/l/read-", "", contender}, {"/l/write-", "", contender}}, []string{"/l"}},
 	"madelson semaphore": {[]shapeNode{
@@ -87,12 +99,16 @@ func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
 			create(t, c, root, "", 0)
 			nodes := []string{root}
 			for _, n := range s.nodes {
-				nodes = append(nodes, create(t, c, root+n.path, n.data, n.flags))
+				name := strings.ReplaceAll(n.path, "SESSION", fmt.Sprint(c.SessionID()))
+				nodes = append(nodes, create(t, c, root+name, n.data, n.flags))
 			}
 			whole := lookAt(t, zks, root, false)
 			for _, p := range s.locks {
 				if whole.Locks[root+p] == nil || whole.Locks[root+p].Unseen != nil {
 					t.Fatalf("%s: %v", p, whole.Describe())
+				}
+				if library, _, _ := strings.Cut(name, " "); whole.Locks[root+p].Recipe != library {
+					t.Errorf("%s is taken for a lock of %s", name, whole.Locks[root+p].Recipe)
 				}
 			}
 			if len(whole.Locks) != len(s.locks) || whole.Backend.Unseen != nil {
