@@ -57,14 +57,13 @@ func rueidisDecode(k Keys) (Record, bool) {
 	}
 	r := Record{Recipe: "rueidislock", Confidence: Certain, Kind: "mutex"}
 	values := map[string][]Value{}
-	unknown := 0
+	unknown, own := 0, false
 	for _, v := range []Value{k.Main, k.Beside[keys[1]], k.Beside[keys[2]]} {
 		switch {
 		case v.Unknown:
 			unknown++
-		case v.Type == TypeString && len(v.Text) != rueidisValue:
-			return Record{}, false
 		case v.Type == TypeString:
+			own = own || len(v.Text) == rueidisValue
 			values[v.Text] = append(values[v.Text], v)
 		}
 	}
@@ -78,7 +77,7 @@ func rueidisDecode(k Keys) (Record, bool) {
 	}
 	slices.Sort(r.Partial)
 	r.Opaque = len(r.Claims) == 0 && unknown > 0
-	return r, len(values) > 0 || unknown > 0
+	return r, own || unknown > 0
 }
 
 // longest compares how long two keys live; one of which that is not known lives least.

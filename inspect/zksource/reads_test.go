@@ -57,9 +57,9 @@ var shapes = map[string]shape{
 	"hive explicit": {[]shapeNode{
 		{"/l", "", 0}, {"/l/LOCK-SHARED-", "q1:1763720000:EXPLICIT:lock table a:10.0.0.9", zk.FlagSequence},
 	}, []string{"/l"}},
-	"solr":              queueOf("SESSION-core_node1-n_", "SESSION-core_node2-n_"),
-	"sequential":        queueOf("worker-", "worker-"),
-	"madelson":          {[]shapeNode{{"/l", "", 0}, {"/l/read-", "", contender}, {"/l/write-", "", contender}}, []string{"/l"}},
+	"solr":       queueOf("SESSION-core_node1-n_", "SESSION-core_node2-n_"),
+	"sequential": queueOf("worker-", "worker-"),
+	"madelson":   {[]shapeNode{{"/l", "", 0}, {"/l/read-", "", contender}, {"/l/write-", "", contender}}, []string{"/l"}},
 	"madelson semaphore": {[]shapeNode{
 		{"/l", "", 0}, {"/l/semaphore-", "ACQUIRED", contender}, {"/l/semaphore-", "", contender},
 	}, []string{"/l"}},
