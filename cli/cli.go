@@ -134,6 +134,7 @@ func (a *app) root() *cobra.Command {
 		a.exportCommand(),
 		a.recordCommand(),
 		a.replayCommand(),
+		a.diffCommand(),
 		a.doctorCommand(),
 		a.explainCommand(),
 		a.acquireCommand(),

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recording"
+)
+
+func (a *app) diffCommand() *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say what became of the locks between two recordings, or two moments of one",
+		Long: "diff compares two moments: which locks appeared or went, who acquired, let go, came to wait or left, which findings are\n" +
+			"new or gone. A and B are recordings, at their end, or FILE@TIME: at this time since its beginning. What happened in\n" +
+			"between and was undone again does not show. Backends that were not seen at one of them are named, not compared.",
+		Example: "  lockscope diff before.jsonl after.jsonl\n" +
+			"  lockscope diff incident.jsonl@0s incident.jsonl@10m -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError("diff needs two recordings, A and B")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := oneOf(output, "text", "json"); err != nil {
+				return err
+			}
+			from, err := a.momentOf(args[0])
+			if err != nil {
+				return err
+			}
+			to, err := a.momentOf(args[1])
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return a.printJSON(inspect.DifferenceJSON(from, to, args[0], args[1]))
+			}
+			_, err = fmt.Fprint(a.Stdout, differenceText(from, to))
+			return err
+		},
+	}
+	outputFlag(command, &output, "text", "json")
+	return command
+}
+
+// momentOf is a recording at its end, or FILE@TIME at that time since its beginning.
+func (a *app) momentOf(arg string) (*inspect.Snapshot, error) {
+	path, text, ok := cutLast(arg, "@")
+	if _, err := os.Stat(arg); err == nil || !ok {
+		return a.lookAtRecording(arg)
+	}
+	at, err := time.ParseDuration(text)
+	if err != nil || at < 0 {
+		return nil, usageError("%q: after the @ stands a time since the beginning of the recording, such as 90s", arg)
+	}
+	played, err := openRecording(path, recording.Speed(0), recording.Kept())
+	if err != nil {
+		return nil, err
+	}
+	observer := inspect.NewObserver(played.Now, played)
+	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	if err := observer.Play(func(emit func(inspect.Update)) error { return played.To(at, emit) }); err != nil {
+		return nil, err
+	}
+	s := observer.Snapshot()
+	if len(s.Backends) == 0 {
+		return nil, usageError("%q: nothing had been seen by then (give a later time)", arg)
+	}
+	return s, nil
+}
+
+// cutLast cuts a text around the last separator.
+func cutLast(text, separator string) (before, after string, ok bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+// differenceText is the answer, then a line for each thing that changed.
+func differenceText(from, to *inspect.Snapshot) string {
+	list, skipped := inspect.Differences(from, to)
+	var b strings.Builder
+	switch locks := countLocks(list); {
+	case len(list) == 0 && len(skipped) == 0:
+		b.WriteString("nothing changed")
+	default:
+		fmt.Fprintf(&b, "%s changed", describe.Count(locks, "lock"))
+	}
+	fmt.Fprintf(&b, " from %s to %s\n", from.TakenAt.UTC().Format(time.RFC3339), to.TakenAt.UTC().Format(time.RFC3339))
+	for _, s := range skipped {
+		fmt.Fprintf(&b, "\nbackend %s\n  not compared: %s\n", describe.Printable(s.Backend), describe.Printable(s.Reason))
+	}
+	for i := range list {
+		d := &list[i]
+		b.WriteString("\n" + headOf(d) + "\n")
+		for _, group := range []struct {
+			word string
+			who  []*inspect.Contender
+		}{{"acquired", d.Acquired}, {"let go  ", d.Ended}, {"came    ", d.Joined}, {"left    ", d.Left}} {
+			for _, c := range group.who {
+				fmt.Fprintf(&b, "  %s  %s\n", group.word, contenderName(c))
+			}
+		}
+		for _, group := range []struct {
+			word string
+			list []*inspect.Finding
+		}{{"new ", d.New}, {"gone", d.Gone}} {
+			for _, f := range group.list {
+				fmt.Fprintf(&b, "  %s finding  %s: %s: %s\n", group.word, f.Severity, f.Rule, describe.Printable(f.Message))
+			}
+		}
+	}
+	return b.String()
+}
+
+func countLocks(list []inspect.Difference) (n int) {
+	for i := range list {
+		if list[i].Lock != (inspect.ID{}) {
+			n++
+		}
+	}
+	return n
+}
+
+// headOf names a lock or backend, and its states where they differ.
+func headOf(d *inspect.Difference) string {
+	switch {
+	case d.Lock == (inspect.ID{}) && d.Was == d.Is:
+		return "backend " + describe.Printable(d.Backend)
+	case d.Lock == (inspect.ID{}):
+		return fmt.Sprintf("backend %s   %s, now %s", describe.Printable(d.Backend), d.Was, d.Is)
+	case d.From == nil:
+		return fmt.Sprintf("%s   appeared, %s", d.Lock, d.To.State)
+	case d.To == nil:
+		return fmt.Sprintf("%s   gone, was %s", d.Lock, d.From.State)
+	case d.From.State == d.To.State:
+		return fmt.Sprintf("%s   %s", d.Lock, d.To.State)
+	default:
+		return fmt.Sprintf("%s   %s, now %s", d.Lock, d.From.State, d.To.State)
+	}
+}
+
+// contenderName names a contender by its owner and, where that is another, its own name.
+func contenderName(c *inspect.Contender) string {
+	text := c.Who().Cut(64)
+	if c.Who() != c.Name {
+		text += " (" + c.Name.Cut(64) + ")"
+	}
+	return text
+}

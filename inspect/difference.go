@@ -1,0 +1,132 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Difference is what became of a lock, or of a backend where Lock is zero, from one moment to another.
+type Difference struct {
+	Lock    ID
+	Backend string
+	// From and To are the lock as it was and as it is; nil where there was none.
+	From, To *Lock
+	// Acquired hold now and did not; Ended held and do not any more; Joined wait and were not there; Left waited and are not there.
+	// Contenders of a lock whose state is unknown at either moment are not compared.
+	Acquired, Ended, Joined, Left []*Contender
+	// New and Gone are findings, told apart by their rule and subject. New has those, too, that are more severe now.
+	New, Gone []*Finding
+	// Was and Is are the states of a backend.
+	Was, Is BackendState
+}
+
+// NotCompared is a backend of which nothing is known at one of two moments, and so not what became of its locks.
+type NotCompared struct{ Backend, Reason string }
+
+// Differences from one snapshot to another: those of backends, then those of locks by their ids. Of the backends in skipped they have
+// the backend itself at most.
+func Differences(from, to *Snapshot) (list []Difference, skipped []NotCompared) {
+	var names []string
+	for _, b := range slices.Concat(from.Backends, to.Backends) {
+		if !slices.Contains(names, b.Name) {
+			names = append(names, b.Name)
+		}
+	}
+	unknown := make(map[string]bool)
+	for _, name := range names {
+		was, is := from.Backend(name), to.Backend(name)
+		if reason := notComparable(was, is); reason != "" {
+			unknown[name] = true
+			skipped = append(skipped, NotCompared{name, reason})
+		}
+		if was == nil || is == nil {
+			continue
+		}
+		d := Difference{Backend: name, Was: was.State, Is: is.State}
+		d.findings(was.Findings, is.Findings)
+		if d.Was != d.Is || d.New != nil || d.Gone != nil {
+			list = append(list, d)
+		}
+	}
+	backends := len(list)
+	for l := range to.Locks() {
+		if was := from.Lock(l.ID); was != l && !unknown[l.ID.Backend] {
+			list = appendChanged(list, was, l)
+		}
+	}
+	for l := range from.Locks() {
+		if to.Lock(l.ID) == nil && !unknown[l.ID.Backend] {
+			list = appendChanged(list, l, nil)
+		}
+	}
+	slices.SortFunc(list[backends:], func(a, b Difference) int { return a.Lock.Compare(b.Lock) })
+	return list, skipped
+}
+
+// notComparable is the reason why nothing can be said of a backend's locks; empty where something can.
+func notComparable(was, is *Backend) string {
+	for _, side := range []struct {
+		name string
+		*Backend
+	}{{"first", was}, {"second", is}} {
+		switch {
+		case side.Backend == nil:
+			return "it is not in the " + side.name
+		case !side.FirstPass:
+			return "it was not looked at in full before the moment of the " + side.name
+		}
+	}
+	return ""
+}
+
+// appendChanged appends what became of a lock, where something did. One of both is not nil.
+func appendChanged(list []Difference, was, is *Lock) []Difference {
+	d := Difference{Lock: cmp.Or(was, is).ID, Backend: cmp.Or(was, is).ID.Backend, From: was, To: is}
+	before, now := cmp.Or(was, &Lock{}), cmp.Or(is, &Lock{})
+	if before.State != StateUnknown && now.State != StateUnknown {
+		d.contenders(before, now)
+	}
+	d.findings(before.Findings, now.Findings)
+	if was != nil && is != nil && was.State == is.State && d.Acquired == nil && d.Ended == nil && d.Joined == nil && d.Left == nil && d.New == nil && d.Gone == nil {
+		return list
+	}
+	return append(list, d)
+}
+
+func (d *Difference) contenders(was, is *Lock) {
+	before, now := indexOf(was), indexOf(is)
+	holds := func(x index, c *Contender) bool {
+		other, same := x.same(c)
+		return same && other.State == Holding
+	}
+	for i := range is.Holders {
+		if c := &is.Holders[i]; !holds(before, c) {
+			d.Acquired = append(d.Acquired, c)
+		}
+	}
+	for i := range was.Holders {
+		if c := &was.Holders[i]; !holds(now, c) {
+			d.Ended = append(d.Ended, c)
+		}
+	}
+	for i := range is.Waiters {
+		if c := &is.Waiters[i]; !before.has(c) {
+			d.Joined = append(d.Joined, c)
+		}
+	}
+	for i := range was.Waiters {
+		if c := &was.Waiters[i]; !now.has(c) {
+			d.Left = append(d.Left, c)
+		}
+	}
+}
+
+func (d *Difference) findings(was, is []Finding) {
+	for _, e := range compareFindings(was, is, Event{}) {
+		if e.Kind == EventFinding {
+			d.New = append(d.New, e.Finding)
+		} else {
+			d.Gone = append(d.Gone, e.Finding)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDifferences(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	who := func(state ContenderState, names ...string) (list []Contender) {
+		for _, n := range names {
+			list = append(list, Contender{Name: Untrusted(n), State: state})
+		}
+		return list
+	}
+	lock := func(path string, state State, holders, waiters []Contender, rules ...string) *Lock {
+		l := &Lock{ID: ID{Backend: "zk", Path: path}, State: state, Holders: holders, Waiters: waiters}
+		for _, r := range rules {
+			l.Findings = append(l.Findings, Finding{Rule: r, Severity: Warning})
+		}
+		return l
+	}
+	up := &Backend{Name: "zk", FirstPass: true, State: Connected}
+	down := &Backend{Name: "zk", FirstPass: true, State: Down, Findings: []Finding{{Rule: "blind"}}}
+	same := lock("/same", StateHeld, who(Holding, "h"), nil)
+	from := NewSnapshot(at, []*Backend{up, {Name: "new", FirstPass: true}}, []*Lock{
+		same,
+		lock("/gone", StateHeld, who(Holding, "h"), nil),
+		lock("/handed", StateContended, who(Holding, "a"), who(Waiting, "b", "c"), "stuck-holder"),
+		lock("/unknown", StateHeld, who(Holding, "a"), nil),
+		lock("/equal", StateHeld, who(Holding, "a"), nil, "no-ttl"),
+	})
+	to := NewSnapshot(at.Add(time.Minute), []*Backend{down, {Name: "new"}}, []*Lock{
+		same,
+		lock("/came", StateHeld, who(Holding, "h"), nil),
+		lock("/handed", StateContended, who(Holding, "b"), who(Waiting, "d"), "herd"),
+		lock("/unknown", StateUnknown, nil, nil),
+		lock("/equal", StateHeld, who(Holding, "a"), nil, "no-ttl"),
+		{ID: ID{Backend: "new", Path: "x"}, State: StateHeld},
+	})
+	list, skipped := Differences(from, to)
+	var got []string
+	for _, d := range list {
+		var words []string
+		for _, g := range []struct {
+			word string
+			who  []*Contender
+		}{{"acquired", d.Acquired}, {"ended", d.Ended}, {"joined", d.Joined}, {"left", d.Left}} {
+			for _, c := range g.who {
+				words = append(words, g.word+" "+c.Name.String())
+			}
+		}
+		for _, f := range d.New {
+			words = append(words, "new "+f.Rule)
+		}
+		for _, f := range d.Gone {
+			words = append(words, "gone "+f.Rule)
+		}
+		got = append(got, strings.TrimSpace(fmt.Sprint(d.Lock.Path, " ", d.Was, d.Is, " ", strings.Join(words, ", "))))
+	}
+	want := []string{
+		"connecteddown new blind",
+		"/came  acquired h",
+		"/gone  ended h",
+		"/handed  acquired b, ended a, joined d, left c, new herd, gone stuck-holder",
+		"/unknown",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(skipped) != 1 || skipped[0].Backend != "new" || !strings.Contains(skipped[0].Reason, "second") {
+		t.Errorf("skipped %+v", skipped)
+	}
+	if list, skipped := Differences(from, from); list != nil || skipped != nil {
+		t.Errorf("nothing changed: %+v, %+v", list, skipped)
+	}
+}

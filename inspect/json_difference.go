@@ -1,0 +1,93 @@
+package inspect
+
+// DifferenceJSON is what became of locks and backends from one snapshot to another in the contract's form, docs/diff.schema.json. The
+// names say where each snapshot comes from.
+func DifferenceJSON(from, to *Snapshot, fromName, toName string) any {
+	list, skipped := Differences(from, to)
+	j := jsonDifference{
+		From: jsonMoment{Escape(fromName), stamp(from.TakenAt)}, To: jsonMoment{Escape(toName), stamp(to.TakenAt)},
+		NotCompared: []jsonNotCompared{}, Backends: []jsonBackendChange{}, Appeared: []jsonLock{}, Gone: []jsonLock{}, Changed: []jsonLockChange{},
+	}
+	for _, s := range skipped {
+		j.NotCompared = append(j.NotCompared, jsonNotCompared(s))
+	}
+	for i := range list {
+		switch d := &list[i]; {
+		case d.Lock == (ID{}):
+			j.Backends = append(j.Backends, jsonBackendChange{d.Backend, jsonStates{string(d.Was), string(d.Is)}, copies(d.New), copies(d.Gone)})
+		case d.From == nil:
+			j.Appeared = append(j.Appeared, to.lockJSON(d.To))
+		case d.To == nil:
+			j.Gone = append(j.Gone, from.lockJSON(d.From))
+		default:
+			j.Changed = append(j.Changed, lockChangeJSON(d, from, to))
+		}
+	}
+	return j
+}
+
+func lockChangeJSON(d *Difference, from, to *Snapshot) jsonLockChange {
+	contenders := func(s *Snapshot, list []*Contender) []jsonContender {
+		all := []jsonContender{}
+		for _, c := range list {
+			all = append(all, contenderJSON(c, s.TakenAt, s.Backend(d.Backend).ClockOffset()))
+		}
+		return all
+	}
+	return jsonLockChange{
+		Lock: d.Lock.String(), State: jsonStates{string(d.From.State), string(d.To.State)},
+		Acquired: contenders(to, d.Acquired), Ended: contenders(from, d.Ended), Joined: contenders(to, d.Joined), Left: contenders(from, d.Left),
+		New: copies(d.New), Gone: copies(d.Gone),
+	}
+}
+
+func copies(list []*Finding) []Finding {
+	all := []Finding{}
+	for _, f := range list {
+		all = append(all, *f)
+	}
+	return all
+}
+
+type jsonDifference struct {
+	From        jsonMoment          `json:"from"`
+	To          jsonMoment          `json:"to"`
+	NotCompared []jsonNotCompared   `json:"not_compared"`
+	Backends    []jsonBackendChange `json:"backends"`
+	Appeared    []jsonLock          `json:"appeared"`
+	Gone        []jsonLock          `json:"gone"`
+	Changed     []jsonLockChange    `json:"changed"`
+}
+
+type jsonMoment struct {
+	Recording string `json:"recording"`
+	At        string `json:"at"`
+}
+
+type jsonNotCompared struct {
+	Backend string `json:"backend"`
+	Reason  string `json:"reason"`
+}
+
+type jsonStates struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type jsonBackendChange struct {
+	Backend string     `json:"backend"`
+	State   jsonStates `json:"state"`
+	New     []Finding  `json:"new_findings"`
+	Gone    []Finding  `json:"gone_findings"`
+}
+
+type jsonLockChange struct {
+	Lock     string          `json:"lock"`
+	State    jsonStates      `json:"state"`
+	Acquired []jsonContender `json:"acquired"`
+	Ended    []jsonContender `json:"ended"`
+	Joined   []jsonContender `json:"joined"`
+	Left     []jsonContender `json:"left"`
+	New      []Finding       `json:"new_findings"`
+	Gone     []Finding       `json:"gone_findings"`
+}
