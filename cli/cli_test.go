@@ -79,7 +79,7 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 		{"ls redis://h:0", "port"},
 		{"ls redis://h,h", "twice"},
 		{"ls redis://h?ca=x", "rediss://"},
-		{"ls zk://h -o yaml", "table, wide, json"},
+		{"ls zk://h -o yaml", "table, wide, json, csv"},
 		{"ls zk://h --budget fast", "default, gentle or off"},
 		{"ls zk://h --timeout 0s", "--timeout"},
 		{"ls --nonsense", "unknown flag"},

@@ -34,7 +34,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			"  lockscope doctor incident.jsonl.gz",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf(output, "text", "json"); err != nil {
+			if err := oneOf(output, "text", "json", "csv"); err != nil {
 				return err
 			}
 			threshold := inspect.Severity(failOn).Rank()
@@ -63,7 +63,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.printDiagnosis(snapshot, output, threshold, allowPartial)
 		},
 	}
-	outputFlag(command, &output, "text", "json")
+	outputFlag(command, &output, "text", "json", "csv")
 	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
 	command.Flags().BoolVar(&allowPartial, "allow-partial", false, "do not exit with 3 because something was refused or failed")
 	command.Flags().BoolVar(&access, "access", false, "say what this account can see and do, and the rights for viewing and for acting")
@@ -75,9 +75,12 @@ func (a *app) doctorCommand() *cobra.Command {
 func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, allowPartial bool) error {
 	found := diagnose(s)
 	var err error
-	if output == "json" {
+	switch output {
+	case "json":
 		err = s.WriteJSON(a.Stdout)
-	} else {
+	case "csv":
+		err = writeCSV(a.Stdout, diagnosisCSV(s, found))
+	default:
 		_, err = fmt.Fprint(a.Stdout, report(s, found))
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ func (a *app) lsCommand() *cobra.Command {
 			"  lockscope ls 'redis://r1,r2,r3?match=lock:*' -o json | jq '.locks[] | select(.state == \"split\")'",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf(output, "table", "wide", "json"); err != nil {
+			if err := oneOf(output, "table", "wide", "json", "csv"); err != nil {
 				return err
 			}
 			s, err := a.setUpLook(cmd.Context(), args)
@@ -40,14 +40,17 @@ func (a *app) lsCommand() *cobra.Command {
 			return a.judge(snapshot.Backends)
 		},
 	}
-	outputFlag(command, &output, "table", "wide", "json")
+	outputFlag(command, &output, "table", "wide", "json", "csv")
 	return command
 }
 
 // printLocks prints a snapshot as ls does.
 func (a *app) printLocks(s *inspect.Snapshot, output string) error {
-	if output == "json" {
+	switch output {
+	case "json":
 		return s.WriteJSON(a.Stdout)
+	case "csv":
+		return writeCSV(a.Stdout, locksCSV(s))
 	}
 	if s.Len() == 0 {
 		if !slices.ContainsFunc(s.Backends, unseen) { // else the reason is reported, and that there are none is unknown
