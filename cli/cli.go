@@ -135,6 +135,7 @@ func (a *app) root() *cobra.Command {
 		a.recordCommand(),
 		a.replayCommand(),
 		a.diffCommand(),
+		a.bundleCommand(),
 		a.doctorCommand(),
 		a.explainCommand(),
 		a.acquireCommand(),

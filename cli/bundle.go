@@ -1,0 +1,334 @@
+package cli
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recording"
+	"lockscope/inspect/ticket"
+	"lockscope/internal/connect"
+)
+
+// bundle is one run of the command of that name.
+type bundle struct {
+	*app
+	span time.Duration
+	to   string
+
+	id       inspect.ID
+	source   string // what was looked at, in words
+	snapshot *inspect.Snapshot
+	recorded bytes.Buffer // packed
+}
+
+func (a *app) bundleCommand() *cobra.Command {
+	b := &bundle{app: a}
+	command := &cobra.Command{
+		Use:   "bundle LOCK [TARGET…]",
+		Short: "Put all that is known of a lock into one file, for a ticket",
+		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a directory: a summary\n" +
+			"with the findings (README.md), the lock as JSON, its queue as a picture and as Mermaid, all of the backend as JSON, the\n" +
+			"recording, and versions. In place of targets it takes a recording, such as the past that R saves on the screen.\n\n" +
+			"Passwords are in none of it. Names, addresses and the first 1 KiB of values are: who has the value of a lock in Redis\n" +
+			"can release it.",
+		Example: "  lockscope bundle zk:/locks/orders zk://localhost:2181\n" +
+			"  lockscope bundle redis:lock:orders -p prod --for 1m --to ticket-7.tar.gz\n" +
+			"  lockscope bundle zk:/locks/orders incident.jsonl --to ticket-7",
+		Args: lockFirst, ValidArgsFunction: a.completeLock,
+		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0], args[1:]) },
+	}
+	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for so long")
+	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive where it ends in .tar.gz, else a new directory")
+	return command
+}
+
+func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
+	var err error
+	if b.id, err = inspect.ParseID(lock); err != nil {
+		return err
+	}
+	if b.span <= 0 {
+		return usageError("--for %v: give a time above 0", b.span)
+	}
+	if b.to == "" {
+		b.to = fileName(b.id.String(), b.Now()) + ".tar.gz"
+	}
+	if _, err := os.Lstat(b.to); err == nil {
+		return usageError("%s already exists (name another with --to)", b.to)
+	}
+	s, err := b.setUpLook(ctx, targets)
+	if err != nil {
+		return err
+	}
+	hide := redactor(s.targets)
+	if s.recording != "" {
+		err = b.fromRecording(s)
+	} else {
+		err = b.watch(ctx, s, hide)
+	}
+	if err != nil {
+		return err
+	}
+	l := b.snapshot.Lock(b.id)
+	if l == nil {
+		return exit(exitNo, "%s: no such lock (see: lockscope ls)", b.id)
+	}
+	files, err := b.files(l, s)
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		if files[i].name != recordingName {
+			files[i].data = []byte(hide.Replace(string(files[i].data)))
+		}
+	}
+	if err := writeBundle(b.to, b.snapshot.TakenAt, files); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(b.Stdout, b.to)
+	return err
+}
+
+// fromRecording takes what a recording holds.
+func (b *bundle) fromRecording(s setup) error {
+	snapshot, err := b.lookAtRecording(s.recording)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(s.recording)
+	if err != nil {
+		return err
+	}
+	b.snapshot, b.source = snapshot, "the recording "+filepath.Base(s.recording)
+	if bytes.HasPrefix(text, []byte("\x1f\x8b")) {
+		b.recorded.Write(text)
+		return nil
+	}
+	packed := gzip.NewWriter(&b.recorded)
+	_, err = packed.Write(text)
+	return errors.Join(err, packed.Close())
+}
+
+// watch looks at the backend of the lock for a while, and records that.
+func (b *bundle) watch(ctx context.Context, s setup, hide *strings.Replacer) error {
+	target, err := s.backendOf(b.id)
+	if err != nil {
+		return err
+	}
+	s.targets = []connect.Target{target}
+	sources, err := b.sources(s, false, "")
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, b.span)
+	defer cancel()
+	packed := gzip.NewWriter(&b.recorded)
+	observer := inspect.NewObserver(b.Now, recording.New(redacting{packed, hide}, sources...))
+	observer.Diagnose(finding.Rules(), b.stuckAfter)
+	observer.Advise(s.reach())
+	observer.Expect(s.expectations())
+	observer.Mute(b.mutes())
+	observer.Focus(b.id)
+	b.say("watching %s for %v; interrupt to end", b.id, b.span)
+	var last *inspect.Snapshot
+	err = b.follow(ctx, observer, func(s *inspect.Snapshot) error {
+		if s.Lock(b.id) != nil || last == nil || last.Lock(b.id) == nil {
+			last = s
+		}
+		return nil
+	})
+	if err = errors.Join(err, packed.Close()); err != nil {
+		return err
+	}
+	if last == nil {
+		last = observer.Snapshot()
+	}
+	b.snapshot, b.source = last, target.URL()
+	if last.Lock(b.id) == nil {
+		return b.judge(last.Backends)
+	}
+	return nil
+}
+
+// redacting writes what it is given without secrets, a line by each call.
+type redacting struct {
+	to   io.Writer
+	hide *strings.Replacer
+}
+
+func (r redacting) Write(line []byte) (int, error) {
+	if _, err := r.hide.WriteString(r.to, string(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// shortestHidden is the length from which on a secret is looked for in text: a shorter one would be found everywhere.
+const shortestHidden = 4
+
+// redactor takes the secrets of targets out of text, as they are and as they are escaped. They are not put into it; a client may have
+// written its password into a lock.
+func redactor(targets []connect.Target) *strings.Replacer {
+	var pairs []string
+	for _, t := range targets {
+		for _, c := range []connect.Credentials{t.Secrets.Login, t.Secrets.Sentinel, t.Secrets.Admin} {
+			secret := string(c.Password)
+			if len(secret) < shortestHidden {
+				continue
+			}
+			for _, text := range []string{secret, inspect.Escape(secret)} {
+				pairs = append(pairs, inJSON(text), "[secret]", text, "[secret]")
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// inJSON is text as it stands between the quotes of our JSON.
+func inJSON(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		return text
+	}
+	quoted := strings.TrimSuffix(b.String(), "\n")
+	return quoted[1 : len(quoted)-1]
+}
+
+// bundleFile is a file of a bundle.
+type bundleFile struct {
+	name, about string
+	data        []byte
+}
+
+const recordingName = "recording.jsonl.gz"
+
+// files are those of the bundle; the first lists the others.
+func (b *bundle) files(l *inspect.Lock, s setup) ([]bundleFile, error) {
+	t := ticket.Of(describe.View{Snapshot: b.snapshot, Now: b.snapshot.TakenAt}, l, nil)
+	forms := make(map[string]string)
+	for _, form := range t.Forms() {
+		text, err := t.In(form)
+		if err != nil {
+			return nil, err
+		}
+		forms[form] = text
+	}
+	var all bytes.Buffer
+	if err := b.snapshot.WriteJSON(&all); err != nil {
+		return nil, err
+	}
+	versions, err := json.MarshalIndent(b.versions(s), "", " ")
+	if err != nil {
+		return nil, err
+	}
+	files := []bundleFile{
+		{"lock.json", "the lock, as `lockscope show -o json` has it", []byte(forms["json"])},
+		{"lock.svg", "its queue or votes as a picture", []byte(forms["svg"])},
+		{"lock.mmd", "the same as Mermaid", []byte(lockGraph(l, graphForms()["mermaid"]))},
+		{"snapshot.json", "all of its backend, as `lockscope ls -o json` has it", all.Bytes()},
+		{recordingName, "what was seen: `lockscope replay recording.jsonl.gz`", b.recorded.Bytes()},
+		{"versions.json", "versions of the program and of the servers", append(versions, '\n')},
+	}
+	var readme strings.Builder
+	readme.WriteString(forms["markdown"])
+	readme.WriteString("\n## Files\n\n")
+	for _, f := range files {
+		fmt.Fprintf(&readme, "- `%s`: %s\n", f.name, f.about)
+	}
+	return append([]bundleFile{{name: "README.md", data: []byte(readme.String())}}, files...), nil
+}
+
+// bundleVersions is versions.json.
+type bundleVersions struct {
+	Lockscope string          `json:"lockscope"`
+	Source    string          `json:"source"`
+	Profile   string          `json:"profile"`
+	TakenAt   string          `json:"taken_at"`
+	Servers   []serverVersion `json:"servers"`
+}
+
+type serverVersion struct {
+	Backend string `json:"backend"`
+	Addr    string `json:"addr"`
+	Version string `json:"version"`
+	Role    string `json:"role"`
+}
+
+func (b *bundle) versions(s setup) bundleVersions {
+	v := bundleVersions{
+		Lockscope: versionText(), Source: b.source, Profile: s.profileName, TakenAt: b.snapshot.TakenAt.UTC().Format(time.RFC3339), Servers: []serverVersion{},
+	}
+	for _, backend := range b.snapshot.Backends {
+		for i := range backend.Servers {
+			server := &backend.Servers[i]
+			v.Servers = append(v.Servers, serverVersion{
+				backend.Name, inspect.Escape(server.Addr), cmp.Or(inspect.Escape(server.Version), "unknown"), cmp.Or(inspect.Escape(server.Role), "unknown"),
+			})
+		}
+	}
+	return v
+}
+
+// writeBundle makes an archive, or a directory; only its owner may read it. What could not be written whole is removed.
+func writeBundle(path string, at time.Time, files []bundleFile) error {
+	if !isArchive(path) {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			return usageError("%w", err)
+		}
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(path, f.name), f.data, 0o600); err != nil {
+				return errors.Join(err, os.RemoveAll(path))
+			}
+		}
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	err = archive(file, strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".tar.gz"), ".tgz"), at, files)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+func isArchive(path string) bool {
+	return strings.HasSuffix(path, ".tar.gz") || strings.HasSuffix(path, ".tgz")
+}
+
+// archive writes files in a directory of that name, packed.
+func archive(to io.Writer, dir string, at time.Time, files []bundleFile) error {
+	packed := gzip.NewWriter(to)
+	w := tar.NewWriter(packed)
+	for _, f := range files {
+		h := &tar.Header{Name: dir + "/" + f.name, Mode: 0o600, Size: int64(len(f.data)), ModTime: at.Truncate(time.Second), Format: tar.FormatPAX}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := w.Write(f.data); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.Close(), packed.Close())
+}

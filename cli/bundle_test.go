@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockscope/internal/servertest"
+)
+
+// unpacked are the files of a bundle by their names, packed ones unpacked.
+func unpacked(t *testing.T, path string) map[string]string {
+	t.Helper()
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]string)
+	r := tar.NewReader(strings.NewReader(gunzip(t, packed)))
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil || h.Mode != 0o600 || filepath.Dir(h.Name) != strings.TrimSuffix(filepath.Base(path), ".tar.gz") {
+			t.Errorf("%+v, %v", h, err)
+		}
+		name := filepath.Base(h.Name)
+		if files[name] = string(data); strings.HasSuffix(name, ".gz") {
+			files[name] = gunzip(t, data)
+		}
+	}
+}
+
+func gunzip(t *testing.T, packed []byte) string {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A bundle has all that is known of the lock, and a recording that can be played; a password is in none of it, not even one that a
+// client wrote into a lock.
+func TestBundle(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	server.Mini.RequireAuth(marked + `"<quoted>"`)
+	for key, value := range map[string]string{"lock:a": "Y2NjY2NjY2NjY2NjY2NjYw==", "lock:b": "password=" + marked + `"<quoted>"`} {
+		if err := server.Mini.Set(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": marked + `"<quoted>"`, "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ticket-7.tar.gz")
+	got := runIn(t, t.Context(), env, "bundle", "redis:lock:a", "redis://"+server.Addr+"?match=lock:*", "--for", "2s", "--to", path)
+	if got.code != 0 || got.stdout != path+"\n" {
+		t.Fatalf("%+v", got)
+	}
+	files := unpacked(t, path)
+	for name, text := range map[string]string{
+		"README.md": "# no-ttl: `redis:lock:a`", "lock.json": `"redis:lock:a"`, "lock.svg": "<svg", "lock.mmd": "graph RL",
+		"snapshot.json": `"redis:lock:b"`, "recording.jsonl.gz": `{"recording":1,`, "versions.json": `"lockscope": "` + Version,
+	} {
+		if !strings.Contains(files[name], text) || name != "README.md" && !strings.Contains(files["README.md"], "`"+name+"`") {
+			t.Errorf("%s does not have %q, or is not listed: %.300s", name, text, files[name])
+		}
+		if strings.Contains(files[name], marked) {
+			t.Errorf("%s has a password", name)
+		}
+	}
+	parse(t, files["snapshot.json"])
+	if !strings.Contains(files["snapshot.json"], "[secret]") || !strings.Contains(files["recording.jsonl.gz"], "[secret]") {
+		t.Error("the password in a lock is not marked")
+	}
+	var v bundleVersions
+	if err := json.Unmarshal([]byte(files["versions.json"]), &v); err != nil || len(v.Servers) != 1 || v.Servers[0].Addr != server.Addr {
+		t.Errorf("%+v, %v", v, err)
+	}
+	recorded := filepath.Join(dir, "recorded.jsonl")
+	if err := os.WriteFile(recorded, []byte(files["recording.jsonl.gz"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, "show", "redis:lock:a", recorded); got.code != 0 || !strings.Contains(got.stdout, "no-ttl") {
+		t.Errorf("its recording: %+v", got)
+	}
+	again := filepath.Join(dir, "again")
+	if got := run(t, "bundle", "redis:lock:a", recorded, "--to", again); got.code != 0 {
+		t.Errorf("of a recording: %+v", got)
+	}
+	if entries, err := os.ReadDir(again); err != nil || len(entries) != len(files) {
+		t.Errorf("a directory with %d files, %v", len(entries), err)
+	}
+	for want, args := range map[string][]string{
+		"already exists": {"redis:lock:a", recorded, "--to", again},
+		"no such lock":   {"redis:lock:none", recorded, "--to", filepath.Join(dir, "none")},
+	} {
+		if got := run(t, append([]string{"bundle"}, args...)...); got.code == 0 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%q: %+v", want, got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
+		t.Error("a bundle of a lock that is not there")
+	}
+}
