@@ -182,7 +182,7 @@ func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*in
 			return nil, err
 		}
 		defer file.Close()
-		sources = []inspect.Source{recording.New(file, sources...)}
+		sources = []inspect.Source{recording.New(d.Now, file, sources...)}
 	}
 	observer := inspect.NewObserver(d.Now, sources...)
 	observer.Diagnose(finding.Rules(), d.stuckAfter)

@@ -28,7 +28,7 @@ func (a *app) newOwnTrail(s setup) *ownTrail {
 	o := &ownTrail{app: a, mine: true, holds: make(map[*lockops.Hold]act.Owned)}
 	path, err := act.DefaultAuditPath(a.Getenv)
 	if err == nil {
-		o.audit, err = act.OpenAudit(path, Version, s.profileName)
+		o.audit, err = act.OpenAudit(a.Now, path, Version, s.profileName)
 	}
 	o.check(err)
 	return o

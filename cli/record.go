@@ -76,7 +76,7 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 		ctx = limited
 	}
 	written := &counter{file: file}
-	source := attentive{recording.New(written, sources...), map[string]*inspect.Backend{}, map[string]bool{}}
+	source := attentive{recording.New(r.Now, written, sources...), map[string]*inspect.Backend{}, map[string]bool{}}
 	observer := inspect.NewObserver(r.Now, source)
 	r.say("recording %s to %s; interrupt to end", s.title(), path)
 	start := time.Now()

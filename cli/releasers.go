@@ -51,7 +51,7 @@ func (a *app) openAudit(s setup, path string) (*act.Audit, error) {
 			return nil, err
 		}
 	}
-	return act.OpenAudit(path, Version, s.profileName)
+	return act.OpenAudit(a.Now, path, Version, s.profileName)
 }
 
 // newPreviewers are releasers without an audit file, which so can only preview.
@@ -156,7 +156,7 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		if err != nil {
 			return nil, nil, err
 		}
-		releaser := act.NewZooKeeper(session.Conn(), act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot}, r.audit, r.setup.recipes...)
+		releaser := act.NewZooKeeper(session.Conn(), act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot, Now: r.app.Now}, r.audit, r.setup.recipes...)
 		return releaser, func() { session.Close(); releaser.Close() }, nil
 	}
 	addrs, options := t.Servers, t.RedisOptions(config)
@@ -183,7 +183,7 @@ func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 			_ = m.Close() // nothing is under way any more
 		}
 	}
-	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB}, perMaster, r.audit), stop, nil
+	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB, Now: r.app.Now}, perMaster, r.audit), stop, nil
 }
 
 func (r *releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.ZKSession, error) {

@@ -51,8 +51,8 @@ func (a *app) replayCommand() *cobra.Command {
 }
 
 // openRecording makes a source of the recording in a file.
-func openRecording(path string, options ...recording.Option) (*recording.Replay, error) {
-	played, err := recording.Open(path, options...)
+func (a *app) openRecording(path string, options ...recording.Option) (*recording.Replay, error) {
+	played, err := recording.Open(a.Now, path, options...)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, usageError("recording %s: there is no such file (make one with: lockscope record FILE TARGET)", path)
@@ -66,7 +66,7 @@ func openRecording(path string, options ...recording.Option) (*recording.Replay,
 
 // lookAtRecording is the last state of a recording, with the history that it holds and by its own clock.
 func (a *app) lookAtRecording(path string) (*inspect.Snapshot, error) {
-	played, err := openRecording(path, recording.Speed(0), recording.Kept())
+	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func recordingTitle(path string) string { return strings.TrimSuffix(filepath.Bas
 
 // showMoment opens the screen on a moment of a recording, with all instants as they were.
 func (a *app) showMoment(ctx context.Context, path string, at time.Duration) error {
-	played, err := openRecording(path, recording.Speed(0), recording.Kept())
+	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *app) showMoment(ctx context.Context, path string, at time.Duration) err
 }
 
 func (a *app) replay(ctx context.Context, path string, speed float64) error {
-	played, err := openRecording(path, recording.Speed(speed))
+	played, err := a.openRecording(path, recording.Speed(speed))
 	if err != nil {
 		return err
 	}

@@ -143,11 +143,11 @@ func (o *Observer) onBeat(now time.Time) {
 
 // lap asks the rules about the next of the locks for which due says so, and returns where to go on.
 func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now time.Time) ID {
-	began, looked, asked := time.Now(), 0, 0
+	began, looked, asked := o.worked(), 0, 0
 	in := func(beats int) int { return (o.locks.len() + beats - 1) / beats }
 	share := max(in(mostBeats), min(in(beats), beatShare))
 	for l := range o.locks.from(from) {
-		if looked == share || asked == 16 && time.Since(began) > budget {
+		if looked == share || asked == 16 && o.worked().Sub(began) > budget {
 			return l.ID
 		}
 		if asked == 16 {

@@ -18,6 +18,8 @@ const publishEvery = 16 * time.Millisecond
 type Observer struct {
 	sources []Source
 	now     func() time.Time
+	// worked paces what this process does. It runs as fast as the process, where now may be that of a recording.
+	worked func() time.Time
 
 	mu            sync.Mutex
 	latest        *Snapshot
@@ -63,6 +65,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 	return &Observer{
 		sources:       sources,
 		now:           now,
+		worked:        time.Now,
 		latest:        NewSnapshot(now(), nil, nil),
 		subscriptions: make(map[*Subscription]struct{}),
 		forced:        make(map[freed]time.Time),
@@ -130,19 +133,19 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 		if !o.pending() {
 			return
 		}
-		if wait := publishEvery - time.Since(published); armed {
+		if wait := publishEvery - o.worked().Sub(published); armed {
 			return
 		} else if wait > 0 {
 			publish.Reset(wait)
 			armed = true
 		} else {
 			o.publish()
-			published = time.Now()
+			published = o.worked()
 		}
 	}
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
-	search := newSearch()
+	search := newSearch(o.worked)
 	for {
 		select {
 		case u, ok := <-updates:
@@ -157,7 +160,7 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 		case <-publish.C:
 			armed = false
 			o.publish()
-			published = time.Now()
+			published = o.worked()
 		case <-beats.C:
 			o.onBeat(o.now())
 			if o.cyclesStale && search.start(&o.locks) {

@@ -4,20 +4,21 @@ import "time"
 
 // search seeks wait-for cycles beside the observer's other work.
 type search struct {
+	now     func() time.Time
 	found   chan []Cycle
 	running bool
 	began   time.Time
 	next    time.Time
 }
 
-func newSearch() *search { return &search{found: make(chan []Cycle, 1)} }
+func newSearch(now func() time.Time) *search { return &search{now: now, found: make(chan []Cycle, 1)} }
 
 // start begins a search unless one runs or the last was a moment ago.
 func (s *search) start(locks *table) bool {
-	if s.running || time.Now().Before(s.next) {
+	if s.running || s.now().Before(s.next) {
 		return false
 	}
-	s.running, s.began = true, time.Now()
+	s.running, s.began = true, s.now()
 	shared := locks.share()
 	go func() { s.found <- findCycles(shared.all()) }()
 	return true
@@ -27,7 +28,7 @@ func (s *search) start(locks *table) bool {
 // late that all of them take at most a twentieth of a core.
 func (s *search) done() {
 	s.running = false
-	s.next = s.began.Add(max(250*time.Millisecond, 20*time.Since(s.began)))
+	s.next = s.began.Add(max(250*time.Millisecond, 20*s.now().Sub(s.began)))
 }
 
 // wait waits for a search that runs.

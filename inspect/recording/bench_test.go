@@ -26,7 +26,7 @@ func tour(b *testing.B) (text []byte, updates []inspect.Update) {
 	if text, err = io.ReadAll(unpacked); err != nil {
 		b.Fatal(err)
 	}
-	if err := Read(bytes.NewReader(text), Kept()).All(func(u inspect.Update) { updates = append(updates, u) }); err != nil {
+	if err := Read(time.Now, bytes.NewReader(text), Kept()).All(func(u inspect.Update) { updates = append(updates, u) }); err != nil {
 		b.Fatal(err)
 	}
 	return text, updates
@@ -50,7 +50,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Read(bytes.NewReader(text)).All(func(inspect.Update) {}); err != nil {
+		if err := Read(time.Now, bytes.NewReader(text)).All(func(inspect.Update) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -94,7 +94,7 @@ func full() (inspect.Update, filler) {
 func playOne(t *testing.T, file []byte) inspect.Update {
 	t.Helper()
 	var played []inspect.Update
-	if err := Read(bytes.NewReader(file), Kept()).All(func(u inspect.Update) { played = append(played, u) }); err != nil {
+	if err := Read(time.Now, bytes.NewReader(file), Kept()).All(func(u inspect.Update) { played = append(played, u) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(played) != 1 {
@@ -145,7 +145,7 @@ func TestEveryWordIsChecked(t *testing.T) {
 			t.Fatalf("%s cannot be set", word.Type())
 		}
 		word.SetString("word\x1b[2J")
-		if err := Read(bytes.NewReader(record(t, script{u}))).All(func(inspect.Update) {}); !errors.Is(err, ErrFormat) {
+		if err := Read(time.Now, bytes.NewReader(record(t, script{u}))).All(func(inspect.Update) {}); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v", word.Type(), err)
 		}
 		word.SetString(before)

@@ -104,7 +104,7 @@ func fixed() time.Time { return now.Add(2 * time.Second) }
 func record(t *testing.T, sources ...inspect.Source) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := New(&file, sources...).Run(t.Context(), func(inspect.Update) {}); err != nil {
+	if err := New(time.Now, &file, sources...).Run(t.Context(), func(inspect.Update) {}); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()
@@ -114,10 +114,10 @@ func TestARecordingPlaysWhatWasSeen(t *testing.T) {
 	live := final(t, fixed, runs()...)
 	for _, file := range [][]byte{
 		record(t, runs()...),
-		record(t, Read(bytes.NewReader(record(t, runs()...)), Speed(0), Kept())), // a recording of a recording
+		record(t, Read(time.Now, bytes.NewReader(record(t, runs()...)), Speed(0), Kept())), // a recording of a recording
 	} {
 		// Both backends come in one source now; which of them reports first is not fixed.
-		replayed := final(t, fixed, Read(bytes.NewReader(file), Speed(0), Kept()))
+		replayed := final(t, fixed, Read(time.Now, bytes.NewReader(file), Speed(0), Kept()))
 		if diff := cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)); diff != "" {
 			t.Error(diff)
 		}
@@ -139,7 +139,7 @@ func sortedBackends(t *testing.T, text string) map[string]any {
 
 func TestTheTeePassesOnWhatItWrites(t *testing.T) {
 	var file bytes.Buffer
-	if live, teed := final(t, fixed, runs()[0]), final(t, fixed, New(&file, runs()[0])); live != teed {
+	if live, teed := final(t, fixed, runs()[0]), final(t, fixed, New(time.Now, &file, runs()[0])); live != teed {
 		t.Error(cmp.Diff(live, teed))
 	}
 }
@@ -155,7 +155,7 @@ func TestALargeUpdateIsSeveralLines(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	var updates []inspect.Update
-	if err := Read(bytes.NewReader(file), Speed(0)).Run(t.Context(), func(u inspect.Update) { updates = append(updates, u) }); err != nil {
+	if err := Read(time.Now, bytes.NewReader(file), Speed(0)).Run(t.Context(), func(u inspect.Update) { updates = append(updates, u) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(updates) != 1 || len(updates[0].Put) != len(put) || updates[0].Backend == nil {
@@ -167,7 +167,7 @@ func TestACrashLosesOnlyTheLastUpdate(t *testing.T) {
 	file := record(t, runs()[0])
 	whole := bytes.Count(file, []byte("\n")) - 1
 	for cut := len(file) - 1; cut > bytes.IndexByte(file, '\n')+1; cut -= 7 {
-		r := Read(bytes.NewReader(file[:cut]), Speed(0))
+		r := Read(time.Now, bytes.NewReader(file[:cut]), Speed(0))
 		n := 0
 		if err := r.Run(t.Context(), func(inspect.Update) { n++ }); err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
@@ -187,18 +187,18 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 		"broken line": first + "\n{\n" + rest, "bad escape": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Gone":["zk:\\q"]}}` + "\n",
 		"null lock": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Put":[null]}}` + "\n",
 	} {
-		if err := Read(strings.NewReader(text)).Run(t.Context(), func(inspect.Update) {}); err == nil {
+		if err := Read(time.Now, strings.NewReader(text)).Run(t.Context(), func(inspect.Update) {}); err == nil {
 			t.Errorf("%s: read without an error", name)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "x")
-	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(time.Now, path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 	if err := os.WriteFile(path, []byte(rest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); !errors.Is(err, ErrFormat) {
+	if _, err := Open(time.Now, path); !errors.Is(err, ErrFormat) {
 		t.Errorf("not a recording: %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestPackedRecording(t *testing.T) {
 		if err := os.WriteFile(path, bytes, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if r, err = Open(path, Speed(0), Kept()); err != nil {
+		if r, err = Open(time.Now, path, Speed(0), Kept()); err != nil {
 			return 0, nil, err
 		}
 		return n, r, r.All(func(inspect.Update) { n++ })
@@ -257,7 +257,7 @@ func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
 		"mode":              {Backend: &inspect.Backend{Name: "zk", Mode: evil}},
 	} {
 		file := record(t, script{u})
-		if err := Read(bytes.NewReader(file)).Run(t.Context(), func(inspect.Update) {}); !errors.Is(err, ErrFormat) {
+		if err := Read(time.Now, bytes.NewReader(file)).Run(t.Context(), func(inspect.Update) {}); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -266,12 +266,12 @@ func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
 // Instants move together: what was 10 s ago when it was recorded is 10 s ago when it is played.
 func TestTimesMoveToThePresent(t *testing.T) {
 	file := record(t, runs()...)
-	r := Read(bytes.NewReader(file), Speed(0))
+	r := Read(time.Now, bytes.NewReader(file), Speed(0))
 	var kept, moved []inspect.Update
 	collect := func(into *[]inspect.Update) func(inspect.Update) {
 		return func(u inspect.Update) { *into = append(*into, u) }
 	}
-	if err := errors.Join(r.Run(t.Context(), collect(&moved)), Read(bytes.NewReader(file), Speed(0), Kept()).Run(t.Context(), collect(&kept))); err != nil {
+	if err := errors.Join(r.Run(t.Context(), collect(&moved)), Read(time.Now, bytes.NewReader(file), Speed(0), Kept()).Run(t.Context(), collect(&kept))); err != nil {
 		t.Fatal(err)
 	}
 	by := r.offset
@@ -300,7 +300,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestAFullDiskEndsTheRecording(t *testing.T) {
 	for lines := range 3 {
 		state := 0
-		err := New(&failing{lines}, runs()[0]).Run(t.Context(), func(inspect.Update) { state++ })
+		err := New(time.Now, &failing{lines}, runs()[0]).Run(t.Context(), func(inspect.Update) { state++ })
 		if !errors.Is(err, io.ErrShortWrite) || state > lines {
 			t.Errorf("%d lines: %d updates passed on, %v", lines, state, err)
 		}
@@ -312,7 +312,7 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 		return `{"at":"` + now.Add(after).Format(time.RFC3339Nano) + `","update":{"Gone":["zk:/l"]}}` + "\n"
 	}
 	text := `{"recording":1,"at":"` + now.Format(time.RFC3339Nano) + `"}` + "\n" + line(time.Second) + line(2*time.Second)
-	r := Read(strings.NewReader(text), Speed(20), Kept())
+	r := Read(time.Now, strings.NewReader(text), Speed(20), Kept())
 	began := time.Now()
 	if err := r.Run(t.Context(), func(inspect.Update) {}); err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Read(strings.NewReader(text)).Run(ctx, func(inspect.Update) { t.Error("played after the end") }); !errors.Is(err, context.Canceled) {
+	if err := Read(time.Now, strings.NewReader(text)).Run(ctx, func(inspect.Update) { t.Error("played after the end") }); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 }
@@ -331,13 +331,13 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 // counts no executions meanwhile, and so seems to stand still.
 func FuzzRead(f *testing.F) {
 	var file bytes.Buffer
-	if err := New(&file, runs()...).Run(f.Context(), func(inspect.Update) {}); err != nil {
+	if err := New(time.Now, &file, runs()...).Run(f.Context(), func(inspect.Update) {}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"recording":1,"at":"2026-11-21T09:00:10Z"}` + "\n" + `{"at":"2026-11-21T09:00:10Z","more":true,"update":{"Put":[{"ID":"zk:/"}]}}` + "\n"))
 	f.Fuzz(func(_ *testing.T, text []byte) {
-		o := inspect.NewObserver(fixed, Read(bytes.NewReader(text), Speed(0)))
+		o := inspect.NewObserver(fixed, Read(time.Now, bytes.NewReader(text), Speed(0)))
 		if o.Run(context.Background()) == nil {
 			_, _ = json.Marshal(o.Snapshot().JSON())
 		}
@@ -362,7 +362,7 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 		}
 	}
 	moment := func(part time.Duration) (text string, events int, at time.Time) {
-		r := Read(bytes.NewReader(kept.Bytes()), Speed(0), Kept())
+		r := Read(time.Now, bytes.NewReader(kept.Bytes()), Speed(0), Kept())
 		o := inspect.NewObserver(r.Now, r)
 		feed := o.Subscribe()
 		for range 2 { // the first has no events

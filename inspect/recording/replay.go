@@ -25,9 +25,10 @@ type Replay struct {
 	speed float64
 	shift bool
 
+	now     func() time.Time
 	mu      sync.Mutex
 	offset  time.Duration // from an instant of the recording to the one that is emitted
-	started time.Time     // by the real clock
+	started time.Time     // by now
 	at      time.Time     // the newest line's instant as it is emitted, without pause; else the first one's
 	cut     bool
 }
@@ -41,9 +42,9 @@ func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, fa
 // Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when it is played.
 func Kept() Option { return func(r *Replay) { r.shift = false } }
 
-// Open makes a source of the recording in a file, which may be packed with gzip. It fails when the file does not begin as one.
-func Open(path string, options ...Option) (*Replay, error) {
-	r := newReplay(path, func() (io.ReadCloser, error) { return openFile(path) }, options)
+// Open makes a source of the recording in a file, which may be packed with gzip. It is played by the clock now. It fails when the file does not begin as one.
+func Open(now func() time.Time, path string, options ...Option) (*Replay, error) {
+	r := newReplay(now, path, func() (io.ReadCloser, error) { return openFile(path) }, options)
 	in, err := r.open()
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -77,13 +78,13 @@ func openFile(path string) (io.ReadCloser, error) {
 	return packed{text, file}, nil
 }
 
-// Read makes a source of the recording that in holds. Its Run can be called once.
-func Read(in io.Reader, options ...Option) *Replay {
-	return newReplay("recording", func() (io.ReadCloser, error) { return io.NopCloser(in), nil }, options)
+// Read makes a source of the recording that in holds, played by the clock now. Its Run can be called once.
+func Read(now func() time.Time, in io.Reader, options ...Option) *Replay {
+	return newReplay(now, "recording", func() (io.ReadCloser, error) { return io.NopCloser(in), nil }, options)
 }
 
-func newReplay(name string, open func() (io.ReadCloser, error), options []Option) *Replay {
-	r := &Replay{name: name, open: open, speed: 1, shift: true}
+func newReplay(now func() time.Time, name string, open func() (io.ReadCloser, error), options []Option) *Replay {
+	r := &Replay{now: now, name: name, open: open, speed: 1, shift: true}
 	for _, o := range options {
 		o(r)
 	}
@@ -99,11 +100,11 @@ func (r *Replay) Now() time.Time {
 	defer r.mu.Unlock()
 	switch {
 	case r.started.IsZero():
-		return time.Now()
+		return r.now()
 	case r.speed == 0:
 		return r.at
 	default:
-		return r.at.Add(time.Duration(float64(time.Since(r.started)) * r.speed))
+		return r.at.Add(time.Duration(float64(r.now().Sub(r.started)) * r.speed))
 	}
 }
 
@@ -185,7 +186,7 @@ func (r *Replay) setClock(state time.Time) {
 func (r *Replay) begin(recorded time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.started, r.at = time.Now(), recorded
+	r.started, r.at = r.now(), recorded
 	if r.shift {
 		r.at = r.started
 		r.offset = r.started.Sub(recorded)

@@ -42,7 +42,7 @@ func TestTheSavedPastPlays(t *testing.T) {
 	if err := Save(&file, Updates(past)); err != nil {
 		t.Fatal(err)
 	}
-	r := Read(bytes.NewReader(file.Bytes()), Speed(0), Kept())
+	r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
 	again := inspect.NewObserver(r.Now, r)
 	if err := again.Play(r.All); err != nil {
 		t.Fatal(err)

@@ -15,13 +15,14 @@ import (
 )
 
 // New is a source that does as the given ones do together, and writes everything that they emit to w, each line by one
-// call, before it passes it on. Run fails when w does. Reports of sessions are written with the backend that the source
+// call, before it passes it on; now dates the lines. Run fails when w does. Reports of sessions are written with the backend that the source
 // reported before, since a recording has no other way to know whose they are.
-func New(w io.Writer, sources ...inspect.Source) inspect.Source {
-	return &tee{w: w, sources: sources}
+func New(now func() time.Time, w io.Writer, sources ...inspect.Source) inspect.Source {
+	return &tee{now: now, w: w, sources: sources}
 }
 
 type tee struct {
+	now     func() time.Time
 	w       io.Writer
 	sources []inspect.Source
 	mu      sync.Mutex
@@ -34,7 +35,7 @@ func (t *tee) Focus(ids []inspect.ID) {
 }
 
 func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
-	first, err := json.Marshal(header{Recording: Version, At: time.Now()})
+	first, err := json.Marshal(header{Recording: Version, At: t.now()})
 	if err == nil {
 		err = t.write(first)
 	}
@@ -82,7 +83,7 @@ func ignoreCanceled(err error) error {
 }
 
 func (t *tee) record(u inspect.Update) error {
-	all, err := lines(time.Now(), u)
+	all, err := lines(t.now(), u)
 	for _, line := range all {
 		if err == nil {
 			err = t.write(line)

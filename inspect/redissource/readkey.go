@@ -10,9 +10,9 @@ import (
 )
 
 // ReadKey reads one key as a Source does, with what belongs to it, over the caller's client, which it leaves open.
-// limit bounds each round trip. An error means that the master, shown as addr, could not be asked.
-func ReadKey(ctx context.Context, client redis.UniversalClient, addr, key string, limit time.Duration) (inspect.Vote, error) {
-	m := &master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: time.Now}
+// now is the clock; limit bounds each round trip. An error means that the master, shown as addr, could not be asked.
+func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalClient, addr, key string, limit time.Duration) (inspect.Vote, error) {
+	m := &master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: now}
 	_, m.cluster = client.(*redis.ClusterClient)
 	m.typed.named, m.typed.patient = key, true
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {

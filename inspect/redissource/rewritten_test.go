@@ -46,7 +46,7 @@ func TestAKeyThatIsTakenWhileItIsReadIsReadAgain(t *testing.T) {
 		once := &ranOut{times: 1 - want}
 		reader := redis.NewClient(&redis.Options{Addr: addr})
 		reader.AddHook(once)
-		vote, err := redissource.ReadKey(t.Context(), reader, addr, "lock:a", 30*time.Second)
+		vote, err := redissource.ReadKey(t.Context(), time.Now, reader, addr, "lock:a", 30*time.Second)
 		if err != nil || !vote.Present || vote.Value.Raw() != value || once.times != 1 {
 			t.Errorf("%q: %+v, %v", value, vote, err)
 		}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 func openAudit(t *testing.T) (*Audit, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state", "audit.jsonl")
-	a, err := OpenAudit(path, "test", "profile")
+	a, err := OpenAudit(time.Now, path, "test", "profile")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 // Audit is the append-only file that every action is written to, one JSON object a line, before it is done and
 // after. Make one with OpenAudit.
 type Audit struct {
+	now   func() time.Time
 	mu    sync.Mutex
 	file  *os.File
 	actor actor
@@ -33,6 +34,15 @@ type Target struct {
 	Chroot string
 	// DB is the number of the Redis database.
 	DB int
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+func (t *Target) now() time.Time {
+	if t.Now == nil {
+		return time.Now()
+	}
+	return t.Now()
 }
 
 // actor is the same in every line of a run.
@@ -181,9 +191,9 @@ func DefaultAuditPath(getenv func(string) string) (string, error) {
 const auditMode fs.FileMode = 0o600
 
 // OpenAudit opens the file for appending, mode 0600, and makes it and its directory, so that they survive a crash of
-// the machine. version and profile go into each line. A path that is a symbolic link, or no regular file, is refused:
+// the machine. now dates the lines; version and profile go into each. A path that is a symbolic link, or no regular file, is refused:
 // whoever can put a link there would choose what is written to.
-func OpenAudit(path, version, profile string) (*Audit, error) {
+func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, error) {
 	made, err := makeDir(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
@@ -201,7 +211,7 @@ func OpenAudit(path, version, profile string) (*Audit, error) {
 		a.User = u.Username
 	}
 	a.Host, _ = os.Hostname() // empty says unknown
-	return &Audit{file: f, actor: a}, nil
+	return &Audit{now: now, file: f, actor: a}, nil
 }
 
 // own makes sure that the file is one of ours that nobody else reads.
@@ -238,7 +248,7 @@ func (a *Audit) write(l line) error {
 		return errors.New("audit: there is no audit file")
 	}
 	l.actor = a.actor
-	l.At = time.Now().UTC()
+	l.At = a.now().UTC()
 	text, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)

@@ -27,7 +27,7 @@ func TestAuditFile(t *testing.T) {
 		if err := link(victim, path); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := OpenAudit(path, "test", ""); err == nil {
+		if a, err := OpenAudit(time.Now, path, "test", ""); err == nil {
 			t.Errorf("a %s was opened", name)
 			a.Close()
 		}
@@ -36,7 +36,7 @@ func TestAuditFile(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "new", "audit.jsonl")
-	a, err := OpenAudit(path, "test", "")
+	a, err := OpenAudit(time.Now, path, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

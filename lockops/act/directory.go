@@ -21,7 +21,7 @@ type directory struct {
 // look reads a lock as the screen does, behind a sync.
 func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
 	read, err := zksource.ReadLock(ctx, synced{z}, zksource.Config{
-		Backend: r.ID.Backend, Servers: z.target.Servers, Chroot: z.target.Chroot, Only: r.ID.Path, Now: z.now,
+		Backend: r.ID.Backend, Servers: z.target.Servers, Chroot: z.target.Chroot, Only: r.ID.Path, Now: z.target.now,
 	})
 	return directory{read, z.recipes, r.Lock}, err
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -37,14 +36,14 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 	r.each(ctx, func(ctx context.Context, i int) {
 		votes[i], out.values[i], out.errs[i] = r.vote(ctx, i, id.Path)
 	})
-	out.lock = inspect.KeyLock(id, votes, time.Now())
+	out.lock = inspect.KeyLock(id, votes, r.target.now())
 	return out
 }
 
 // vote reads a key as the source does; where its user may not do that, a plain string with the commands alone that a
 // release needs anyway. A value longer than is shown is read in full: it is what the release compares.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
-	v, err := redissource.ReadKey(ctx, r.masters[i], r.target.Servers[i], key, r.limit)
+	v, err := redissource.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
 	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" || refusedValue(v) {
 		plain, value, plainErr := r.plainVote(ctx, i, key)
 		if refused != "" || !plain.Foreign { // else it is no string, and the refused read was the right one
@@ -121,7 +120,7 @@ func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote,
 	case left < 0:
 		v.NoExpiry = true
 	default:
-		v.ExpiresAt = time.Now().Add(left)
+		v.ExpiresAt = r.target.now().Add(left)
 	}
 	return v, value, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"sync"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -31,7 +30,6 @@ type ZooKeeper struct {
 	target  Target
 	audit   *Audit
 	recipes []recipe.Custom
-	now     func() time.Time
 
 	mu     sync.Mutex
 	closed bool
@@ -41,7 +39,7 @@ type ZooKeeper struct {
 // NewZooKeeper releases locks of the ensemble behind conn. target is named in the audit file; its chroot is put before
 // every path. recipes decide between holders and waiters in locks of theirs.
 func NewZooKeeper(conn ZKConn, target Target, audit *Audit, recipes ...recipe.Custom) *ZooKeeper {
-	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes, now: time.Now}
+	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes}
 }
 
 // Close waits for requests whose callers did not, and for what is written of them: close the connection before, which

@@ -194,7 +194,7 @@ func newNemesis(t *testing.T, tg *target, seed uint64, dir string, crew *team) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit, err := act.OpenAudit(filepath.Join(dir, "audit.jsonl"), "campaign", "")
+	audit, err := act.OpenAudit(time.Now, filepath.Join(dir, "audit.jsonl"), "campaign", "")
 	if err != nil {
 		t.Fatal(err)
 	}

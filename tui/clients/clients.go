@@ -3,6 +3,7 @@ package clients
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -35,6 +36,7 @@ type Screen struct {
 
 	// Making: a list is being made, or its maker rests; stale: there is a newer snapshot than that of the list.
 	Making, stale bool
+	began         time.Time // that the newest list was made
 	// hidden: another screen is in front; hides counts how often one came.
 	hidden bool
 	hides  int
@@ -93,7 +95,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if !s.hidden || s.list != nil {
 			s.show(msg.List)
 		}
-		return s.after(max(clientsRest, 10*msg.took), clientsDueMsg{}) // at most a tenth of a core
+		return s.after(max(clientsRest, 10*s.Clock().Sub(s.began)), clientsDueMsg{}) // at most a tenth of a core
 	case screen.HiddenMsg:
 		s.hidden = true
 		s.hides++

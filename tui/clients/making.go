@@ -9,11 +9,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// ClientsListedMsg is a new list, and how long that took.
-type ClientsListedMsg struct {
-	List *clientList
-	took time.Duration
-}
+// ClientsListedMsg is a new list.
+type ClientsListedMsg struct{ List *clientList }
 
 // clientsDueMsg comes when a newer list may be made, clientsOldMsg when the screen was hidden for a while, the hides-th time.
 type (
@@ -32,12 +29,10 @@ func (s *Screen) make() tea.Cmd {
 	if s.hidden || s.Making || !s.stale || !s.Arrived() {
 		return nil
 	}
-	s.Making, s.stale = true, false
+	s.Making, s.stale, s.began = true, false, s.Clock()
 	snapshot := s.Snapshot()
 	return s.Ask(screen.Clients, 0, func(context.Context) tea.Msg {
-		start := time.Now()
-		list := ListClients(snapshot)
-		return ClientsListedMsg{list, time.Since(start)}
+		return ClientsListedMsg{ListClients(snapshot)}
 	})
 }
 

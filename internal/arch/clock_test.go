@@ -1,0 +1,94 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// clocked are the folders whose code has the time passed in. Not among them: the locks, whose leases go by the process' own
+// clock (their tests have a bubble of testing/synctest), and the ground, which is at the wire or is a server.
+var clocked = []string{"tui", "inspect", "lockops/act", "sandbox", "theme"}
+
+// clocks lists the files that use package time's own clock, what of it, and why.
+var clocks = map[string]struct {
+	uses string // in order, each once
+	why  string
+}{
+	"inspect/attend.go":                   {"NewTicker Now", "notices that this process stood still: only the clock of the machine goes on meanwhile"},
+	"inspect/observer.go":                 {"NewTicker NewTimer Now", "the loop's beat, and the one default of the pace of its own work"},
+	"inspect/recording/replay.go":         {"NewTimer", "waits for a recorded instant to come"},
+	"inspect/redissource/config.go":       {"Now", "the default clock"},
+	"inspect/redissource/masterstate.go":  {"NewTimer", "rests between attempts"},
+	"inspect/redissource/scan.go":         {"NewTimer", "rests between requests"},
+	"inspect/redissource/source.go":       {"NewTicker NewTimer", "the loop's beats and its alarm"},
+	"inspect/zkadmin/server.go":           {"Until", "shares out what a context has left, whose deadline is by the process' clock"},
+	"inspect/zksource/config.go":          {"Now", "the default clock"},
+	"inspect/zksource/inquiry.go":         {"NewTimer", "waits for its turn"},
+	"inspect/zksource/source.go":          {"NewTicker NewTimer", "the loop's beat and its alarm"},
+	"inspect/internal/sourcetest/view.go": {"After Now", "limits of tests"},
+	"lockops/act/audit.go":                {"Now", "the default clock"},
+	"sandbox/sandbox.go":                  {"NewTimer", "lets a scene take its time"},
+	"tui/clients/making.go":               {"NewTimer", "rests between two lists"},
+	"tui/feed.go":                         {"NewTimer", "the beat of the screen"},
+	"tui/lab/labruns.go":                  {"NewTimer", "the beat of a run's lanes"},
+	"tui/options.go":                      {"Now", "the default clock"},
+}
+
+// uses are what a file uses of package time's own clock.
+func uses(t *testing.T, name string) string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of, ok := sel.X.(*ast.Ident)
+		own := []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTicker", "NewTimer", "Sleep", "Tick"}
+		if ok && of.Name == "time" && slices.Contains(own, sel.Sel.Name) {
+			found = append(found, sel.Sel.Name)
+		}
+		return true
+	})
+	slices.Sort(found)
+	return strings.Join(slices.Compact(found), " ")
+}
+
+func TestTheTimeIsPassedIn(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, dir := range clocked {
+		err := fs.WalkDir(os.DirFS(root), dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			seen[name] = true
+			if got, want := uses(t, filepath.Join(root, name)), clocks[name].uses; got != want {
+				t.Errorf("%s uses of package time's clock %q, and %q is what it may (clocks lists why)", name, got, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range clocks {
+		if !seen[name] {
+			t.Errorf("%s is in the list and not in the tree", name)
+		}
+	}
+}
