@@ -141,7 +141,7 @@ func (b *bundle) watch(ctx context.Context, s setup, hide *strings.Replacer) err
 	ctx, cancel := context.WithTimeout(ctx, b.span)
 	defer cancel()
 	packed := gzip.NewWriter(&b.recorded)
-	observer := inspect.NewObserver(b.Now, recording.New(redacting{packed, hide}, sources...))
+	observer := inspect.NewObserver(b.Now, recording.New(b.Now, redacting{packed, hide}, sources...))
 	observer.Diagnose(finding.Rules(), b.stuckAfter)
 	observer.Advise(s.reach())
 	observer.Expect(s.expectations())

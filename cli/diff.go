@@ -66,7 +66,7 @@ func (a *app) momentOf(arg string) (*inspect.Snapshot, error) {
 	if err != nil || at < 0 {
 		return nil, usageError("%q: after the @ stands a time since the beginning of the recording, such as 90s", arg)
 	}
-	played, err := openRecording(path, recording.Speed(0), recording.Kept())
+	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return nil, err
 	}
