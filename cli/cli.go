@@ -143,6 +143,7 @@ func (a *app) root() *cobra.Command {
 		a.ttlCommand(),
 		a.askCommand(),
 		a.killClientCommand(),
+		a.sweepCommand(),
 		a.muteCommand(),
 		a.unmuteCommand(),
 		a.auditCommand(),

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,25 @@ func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]c
 	for l := range s.Locks() {
 		if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
 			names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+holder(l))))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRoot completes the directories above the locks that ZooKeeper holds, and the targets behind.
+func (a *app) completeRoot(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return completeTarget(cmd, args, start)
+	}
+	s, ok := a.glance(cmd.Context(), nil, "")
+	if !ok {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for l := range s.Locks() {
+		id := inspect.ID{Backend: l.ID.Backend, Path: path.Dir(l.ID.Path)}.String()
+		if len(l.Masters) == 0 && len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) && !slices.Contains(names, id) {
+			names = append(names, id)
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

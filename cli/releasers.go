@@ -100,6 +100,23 @@ func (r *releasers) ender(ctx context.Context, backend string) (act.Ender, error
 	return ender, nil
 }
 
+// sweeper connects to a backend, to delete directories that locks left behind.
+func (r *releasers) sweeper(ctx context.Context, backend string) (act.Sweeper, error) {
+	t, err := r.setup.backend(backend)
+	if err != nil {
+		return nil, err
+	}
+	releaser, err := r.connected(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	sweeper, ok := releaser.(act.Sweeper)
+	if !ok {
+		return nil, fmt.Errorf("backend %s: it has no directories", backend)
+	}
+	return sweeper, nil
+}
+
 // lazyReleaser is an act.Releaser that connects at its first use.
 type lazyReleaser struct {
 	all    *releasers

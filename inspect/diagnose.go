@@ -92,7 +92,7 @@ func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 		return
 	}
 	state := *p.state
-	state.Spread = p.spreadNow()
+	state.Spread, state.Reach = p.spreadNow(), o.reach[p.name]
 	found := slices.Clip(p.state.Findings)
 	for i := range o.rules {
 		if r := &o.rules[i]; r.Backend != nil {

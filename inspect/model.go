@@ -316,6 +316,10 @@ type Backend struct {
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int
+	// Empty are the directories of locks that nobody uses, as of the last slow beat; zero for Redis, and before the first pass.
+	Empty EmptyDirs
+	// Reach of it from a command line, as the Observer was advised.
+	Reach Reach
 	// Spread of its locks over its masters, as counted by the Observer.
 	Spread Spread
 	// Lost counts how often the servers, or one of them, stopped answering while we looked.
@@ -447,7 +451,21 @@ type Server struct {
 	// Persistence of a Redis server over a restart: "aof" or "rdb"; empty when unknown. INFO reports neither the fsync
 	// policy nor whether snapshots are configured, only whether there was one.
 	Persistence string
-	Error       string
+	// Replicas that a Redis master has connected. NeedsReplicas: it takes writes only while enough of them keep up
+	// (min-replicas-to-write).
+	Replicas      int
+	NeedsReplicas bool
+	Error         string
+}
+
+// EmptyDirs are directories in ZooKeeper that had children once and have none now.
+type EmptyDirs struct {
+	Count int
+	// Oldest is when the oldest of them was made, by the servers' clock.
+	Oldest time.Time
+	// Under is the directory that has the most of them, UnderCount.
+	Under      string
+	UnderCount int
 }
 
 // Session of a client, as reported by a ZooKeeper server.

@@ -173,7 +173,9 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	backend = &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, Mode: inspect.ModeOnce, Unseen: []inspect.Unseen{hidden}, Servers: []inspect.Server{
 		{Addr: "r4" + text, State: inspect.ServerUp, StartedAt: now.Add(-time.Second), ClockKnown: true, ClockOffset: time.Minute, Persistence: text},
 		{Addr: "r4", State: inspect.ServerUp, StartedAt: now.Add(-time.Second), MaxMemory: 1 << 30, EvictionPolicy: "allkeys-" + text},
+		{Addr: "r7" + text, State: inspect.ServerUp, Role: "master", Replicas: 2},
 	}}
+	backend.Empty = inspect.EmptyDirs{Count: manyEmpty, Oldest: now, Under: "/" + text, UnderCount: 7}
 	backend.Servers = append(backend.Servers, inspect.Server{Addr: "r5" + text, Role: "replica", State: inspect.ServerUp}, inspect.Server{Addr: "r6", Role: "master", State: inspect.ServerUp})
 	backend.Spread = inspect.Spread{Masters: 2, Locks: 9, OnOne: 9, Used: 2}
 	first := queue("zookeeper-recipes", 2)

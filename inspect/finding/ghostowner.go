@@ -20,7 +20,8 @@ const (
 // ghostOwner: a contender whose owner is not there any more.
 //
 // ZooKeeper: all servers reported who is connected, and the session is connected to none of them (likely: its client may be
-// on its way back), or the last its server heard of it is older than its timeout. Without all servers' tables it is silent.
+// on its way back), or the last its server heard of it is older than its timeout. Watched, it is worth knowing only until the session
+// must have timed out: that it is still there afterwards is wrong. Without all servers' tables it is silent.
 // Nor does it speak while clients may be on their way back, since a server has just begun to serve (Backend.DisturbedAt), nor before a server is due to end a session.
 // Redis: what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter in a
 // fair queue is stale-fair-queue instead.
@@ -30,9 +31,9 @@ const (
 // renews the key that a dead reader's field stands in.
 func ghostOwner() rule {
 	return rule{
-		name: "ghost-owner", severity: inspect.Warning,
-		means:    "its owner is connected nowhere, or dead",
-		evidence: "contender, state, count of such contenders, last_contact and session_timeout_ms where known",
+		name: "ghost-owner", severity: inspect.Warning, sometimes: inspect.Info,
+		means:    "its owner is connected nowhere, or dead (info while its session has not timed out yet, as far as was watched)",
+		evidence: "contender, state, count of such contenders, last_contact and session_timeout_ms where known, missing_since and ends_by of a session that was watched",
 		do:       "wait for the session to time out",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectSessions}, asOf: sessionsRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -60,6 +61,12 @@ func ghostOwner() rule {
 			f.Advice = "if no process has this id any more: " + releaseOf(c, first)
 		} else {
 			f.Message, f.Advice = ghostSession(c, first, e)
+			if by := endsBy(c, first, e); c.Now.Before(by) {
+				f.Severity = inspect.Info
+				f.Message = fmt.Sprintf("%s %s, but its session %s is connected to no server: it ends by %s UTC unless its client is back",
+					owner(first), verb(first), inspect.SessionID(first.Owner.Session), by.UTC().Format(time.TimeOnly))
+				f.Advice = "wait until then: what the session has is free when it ends"
+			}
 		}
 		if n > 1 {
 			f.Message += fmt.Sprintf("; and %d more", n-1)
@@ -142,6 +149,35 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 		advice = fmt.Sprintf("wait for the session to time out (%s)", describe.Limit(timeout))
 	}
 	return message, advice + ". If it stays although its process is gone: " + releaseOf(c, one)
+}
+
+// endsBy is the time, by our clock, at which a session that is connected nowhere has timed out at the latest, when it was watched: a
+// timeout after it was first missed. Zero where that is not known. The evidence of the finding before keeps the first miss.
+func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
+	_, reported := c.Sessions[one.Owner.Session]
+	if reported || c.Backend == nil || readOnce(c) {
+		return time.Time{}
+	}
+	since := c.SessionsAt
+	if since.IsZero() {
+		since = c.Now
+	}
+	for _, f := range c.Lock.Findings {
+		if f.Rule != "ghost-owner" || !f.Subject.Is(one) {
+			continue
+		}
+		text, _ := f.Evidence["missing_since"].(string)
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.Before(since) {
+			since = at
+		}
+	}
+	timeout := one.Owner.SessionTimeout
+	if timeout == 0 {
+		timeout = longestUsual
+	}
+	by := since.Add(expiry(timeout)).Truncate(time.Second).Add(time.Second)
+	e["missing_since"], e["ends_by"] = stamp(since), stamp(by)
+	return by
 }
 
 // owner names a contender, but not by its session.

@@ -30,7 +30,7 @@ func lostWakeUp() rule {
 			return nil
 		}
 		e := about(h)
-		e["watches_gone"], e["blocked_below"] = h.WatchesGone.String(), h.BlockedBelow
+		e["watches_gone"], e["blocked_below"] = h.WatchesGone.String(), int(h.BlockedBelow)
 		e["cause"] = "its predecessor went between two of its requests, and it does not look at the answer of the second"
 		f := inspect.Finding{
 			Confidence: recipe.Likely,

@@ -56,7 +56,7 @@ func away(c *inspect.Case, w *inspect.Contender) bool {
 
 func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Finding {
 	e := about(w)
-	e["expected"], e["blocked_below"] = w.Watches.String(), w.BlockedBelow
+	e["expected"], e["blocked_below"] = w.Watches.String(), int(w.BlockedBelow)
 	e["cause"] = "a wake-up lost between check and wait (CURATOR-527), or a client that ignores the reply"
 	confidence := recipe.Certain
 	if l.Confidence != recipe.Certain || w.Watch != inspect.Missing {

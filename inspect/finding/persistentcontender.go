@@ -38,7 +38,7 @@ func persistentContender() rule {
 			return nil
 		}
 		e := about(first)
-		e["state"], e["count"], e["blocked_below"] = first.State.String(), n, first.BlockedBelow
+		e["state"], e["count"], e["blocked_below"] = first.State.String(), n, int(first.BlockedBelow)
 		e["cause"] = "created without EPHEMERAL, such as by kazoo's acquire(ephemeral=False)"
 		message := fmt.Sprintf("%s %s without a session: it stays when its client is gone", describe.BriefOwner(first), verb(first))
 		if n > 1 {

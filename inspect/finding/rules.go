@@ -70,6 +70,8 @@ var all = []rule{
 	evictionRisk(),
 	foreignValue(),
 	blind(),
+	replicaFailover(),
+	emptyLocks(),
 	sequenceWrap(),
 	selfWait(),
 }

@@ -202,6 +202,14 @@ func TestGhostOwner(t *testing.T) {
 	heard := func(id int64, ago time.Duration) inspect.Session {
 		return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
 	}
+	watched := func(c *inspect.Case) { c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch} }
+	missed := func(ago time.Duration) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			h := &c.Lock.Holders[0]
+			h.Owner.SessionTimeout = 10 * time.Second
+			c.Lock.Findings = []inspect.Finding{{Rule: "ghost-owner", Subject: h.Subject(), Evidence: evidence{"missing_since": stamp(now.Add(-ago))}}}
+		}
+	}
 	old := func(age time.Duration) *inspect.Lock {
 		return with(queue("curator", 2), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = now.Add(-age), now.Add(-age) })
 	}
@@ -234,6 +242,23 @@ func TestGhostOwner(t *testing.T) {
 		{
 			name: "it came after the server began to serve", c: present(old(20*time.Second), known(true, now, heard(2, 0)), disturbed(30*time.Second)), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
+		},
+		{
+			name: "watched, and first missed now: it times out by itself", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched), fires: true,
+			severity: inspect.Info, confidence: recipe.Likely, has: []string{"connected to no server", "ends by 03:15:00 UTC"}, advice: "wait until then",
+			evidence: map[string]any{"missing_since": stamp(now), "ends_by": stamp(now.Add(45 * time.Second))},
+		},
+		{
+			name: "watched, and first missed 9 s ago, of 10 s and two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched, missed(9*time.Second)), fires: true,
+			severity: inspect.Info, confidence: recipe.Likely, evidence: map[string]any{"missing_since": stamp(now.Add(-9 * time.Second)), "ends_by": stamp(now.Add(6 * time.Second))},
+		},
+		{
+			name: "watched, and first missed 15 s ago: it should have ended", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched, missed(15*time.Second)), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"connected to no server"}, advice: "lockscope release",
+		},
+		{
+			name: "watched, and silent beyond its timeout: nothing to wait for", c: present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0)), watched), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"been silent for longer"},
 		},
 		{name: "no server told", c: present(old(time.Minute), func(c *inspect.Case) { c.AllSessions = true })},
 		{name: "it came after the table was read", c: present(old(time.Minute), known(true, now.Add(-2*time.Minute)))},

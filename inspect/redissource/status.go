@@ -24,6 +24,9 @@ type status struct {
 	runID       string
 	version     string
 	maxMemory   int64
+	replicas    int
+	// needsReplicas: min-replicas-to-write is set.
+	needsReplicas bool
 
 	evictionPolicy, persistence string
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
@@ -162,6 +165,10 @@ func (st *status) readInfo(info string, now time.Time) {
 		st.evictionPolicy = policy
 	}
 	st.persistence = persistence(info)
+	if n, ok := infoNumber(info, "connected_slaves"); ok && n < 1e4 {
+		st.replicas = int(max(0, n))
+	}
+	_, st.needsReplicas = infoNumber(info, "min_slaves_good_slaves")
 }
 
 // versionOf accepts what is a version: it is printed.

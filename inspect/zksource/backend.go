@@ -37,6 +37,7 @@ func (r *run) describe() *inspect.Backend {
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch, State: inspect.Connected,
 		FirstPass: r.firstPass, Scanned: r.scanned, Unseen: slices.Concat(r.nodesUnseen(), r.missed.unseen, r.missed.watches),
+		Empty:    r.empty,
 		Findings: slices.Concat(r.missed.neverGiven, r.missed.neverWatching),
 	}
 	if r.cfg.Once {

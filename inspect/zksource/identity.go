@@ -233,6 +233,7 @@ func (r *run) identify(who identity) {
 		r.askAt = next
 	}
 	now := r.cfg.Now()
+	r.countEmpty(now)
 	if who.watches != nil {
 		r.extra.Watches = r.watchTable(who)
 		r.recheck(r.extra.Watches, now)

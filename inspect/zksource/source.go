@@ -118,6 +118,8 @@ type run struct {
 	noChroot  bool               // it does not exist
 	doubts    doubts
 	walkedAt  time.Time // when poll looked at all directories
+	empty     inspect.EmptyDirs
+	emptyAt   time.Time // when they were counted
 	focused   sourcekit.Focus
 	focus     map[string]bool
 	clock     clock

@@ -35,6 +35,7 @@ type dir struct {
 	created  int64 // children ever created in it; 0: not known
 	czxid    int64
 	pzxid    int64
+	ctime    int64 // ms since 1970, by the servers' clock
 	names    []string
 	nodes    map[string]*inspect.Znode
 	waiting  map[string]bool // children whose Get is on its way
@@ -97,7 +98,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		d.dataStale = d.dataStale || d.dataRead
 	}
 	old := d.names
-	d.names, d.czxid, d.pzxid, d.count, d.created, d.readAt = names, stat.Czxid, stat.Pzxid, stat.NumChildren, creations(stat), at
+	d.names, d.czxid, d.pzxid, d.ctime, d.count, d.created, d.readAt = names, stat.Czxid, stat.Pzxid, stat.Ctime, stat.NumChildren, creations(stat), at
 	for len(old) > 0 || len(names) > 0 { // both are sorted
 		switch {
 		case len(old) == 0 || len(names) > 0 && names[0] < old[0]:

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/internal/connect"
+	"lockscope/lockops/act"
+)
+
+// sweep is one run of the command of that name.
+type sweep struct {
+	action
+	id      inspect.ID // its path is the root
+	idle    time.Duration
+	max     int
+	sweeper act.Sweeper
+	seen    act.SweepPreview
+	items   []sweptItem
+	outcome act.Reason // of the first that was not deleted, or why none was
+	detail  string
+}
+
+// sweptItem is one directory that was tried.
+type sweptItem struct {
+	dir    act.EmptyDir
+	result act.Result
+	err    error
+}
+
+func (a *app) sweepCommand() *cobra.Command {
+	r := &sweep{action: action{app: a, verb: "sweep"}}
+	command := &cobra.Command{
+		Use:   "sweep ROOT [TARGET…]",
+		Short: "Delete the empty directories that locks in ZooKeeper left behind",
+		Long: "Delete the directories below ROOT (BACKEND:PATH) that had children once, have none now, have no data, and in which\n" +
+			"nothing came or went for --idle, each if it is still as it was looked at. ROOT itself stays, and so do directories that\n" +
+			"become empty by this. For what failed attempts left on some Redis masters: release --match --finding minority-leftover.",
+		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
+			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",
+		Args: lockFirst, ValidArgsFunction: a.completeRoot,
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
+	}
+	r.flags(command)
+	flags := command.Flags()
+	flags.DurationVar(&r.idle, "idle", 24*time.Hour, "only those in which nothing came or went for so long")
+	flags.IntVar(&r.max, "max", 0, "how many directories at most; more are found: nothing is done")
+	return command
+}
+
+func (r *sweep) run(ctx context.Context, args []string) error {
+	if err := oneOf(r.output, "text", "json"); err != nil {
+		return err
+	}
+	switch {
+	case r.idle < time.Minute:
+		return usageError("--idle %v: give a minute or more, such as 24h", r.idle)
+	case r.max < 1 || r.max > mostAtOnce:
+		return usageError("--max %d: say how many directories at most, from 1 to %d", r.max, mostAtOnce)
+	}
+	var err error
+	if r.id, err = inspect.ParseID(args[0]); err != nil {
+		return err
+	}
+	if r.setup, err = r.setUp(ctx, args[1:]); err != nil {
+		return err
+	}
+	t, err := r.setup.backend(r.id.Backend)
+	if err != nil {
+		return err
+	}
+	if t.Service != connect.ZooKeeper {
+		return usageError("backend %s: only ZooKeeper has directories (for leftovers in Redis: release --match --finding minority-leftover)", r.id.Backend)
+	}
+	return r.perform(ctx, r)
+}
+
+// look implements deed.
+func (r *sweep) look(ctx context.Context, all *releasers) (may bool, err error) {
+	if r.sweeper, err = all.sweeper(ctx, r.id.Backend); err != nil {
+		return false, r.setup.explain(err)
+	}
+	r.seen, err = r.sweeper.PreviewSweep(ctx, act.SweepRequest{Root: r.id, Idle: r.idle, Now: r.Now(), Within: r.timeout, Why: r.action.reason})
+	if err != nil {
+		return false, r.setup.explain(err)
+	}
+	if n := len(r.seen.Found); n > r.max {
+		r.outcome, r.detail = TooMany, fmt.Sprintf("%d directories are empty and idle, more than --max %d: nothing was done", n, r.max)
+		return false, nil
+	}
+	return len(r.seen.Found) > 0 || r.dryRun, nil
+}
+
+// show implements deed.
+func (r *sweep) show(to io.Writer) {
+	for _, dir := range r.seen.Found {
+		fmt.Fprintf(to, "%s  made %s ago, idle for %s or more\n", inspect.Escape(dir.Path), describe.Age(r.Now().Sub(dir.Made)), describe.Age(r.Now().Sub(dir.IdleSince)))
+	}
+	r.counts(to)
+	if len(r.seen.Found) > 0 {
+		fmt.Fprintln(to, "note: a client that made its directory once, and does not make it again, fails when it comes back: kazoo's Lock objects in use do")
+	}
+}
+
+// counts prints what was found, and what stays.
+func (r *sweep) counts(to io.Writer) {
+	p := &r.seen
+	fmt.Fprintf(to, "%s of at most %d are empty and idle; of %d znodes\n", describe.Count(len(p.Found), "directory"), r.max, p.Walked)
+	for _, left := range []struct {
+		count int
+		why   string
+	}{{p.Recent, "used in that time"}, {p.Undated, "last used nobody can tell when"}, {p.WithData, "with data of their own"}} {
+		if left.count > 0 {
+			fmt.Fprintf(to, "left: %d empty ones %s\n", left.count, left.why)
+		}
+	}
+	for _, unread := range p.Unread {
+		fmt.Fprintf(to, "not read: %s\n", unread)
+	}
+}
+
+// confirm implements deed.
+func (r *sweep) confirm() (how string, err error) {
+	return r.agree(r.id, fmt.Sprintf("delete these %d directories below it", len(r.seen.Found)), &r.seen.Request.Why, r.show)
+}
+
+// do implements deed: one after the other, until one is not as it was.
+func (r *sweep) do(ctx context.Context, confirmed string) error {
+	for _, dir := range r.seen.Found {
+		limited, cancel := context.WithTimeout(ctx, r.timeout)
+		result, err := r.sweeper.Sweep(limited, r.seen, dir, confirmed)
+		cancel()
+		r.items = append(r.items, sweptItem{dir, result, err})
+		if err != nil || !result.Released {
+			r.outcome, r.detail = result.Reason, inspect.Escape(dir.Path)+": "+cmp.Or(result.Detail, describe.Refusal(string(result.Reason)))
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepJSON is the command's answer.
+type sweepJSON struct {
+	Found    int            `json:"found"`
+	Max      int            `json:"max"`
+	Swept    int            `json:"swept"`
+	Walked   int            `json:"walked"`
+	Recent   int            `json:"recent"`
+	Undated  int            `json:"undated"`
+	WithData int            `json:"with_data"`
+	Unread   []string       `json:"unread"`
+	Reason   act.Reason     `json:"reason"`
+	Detail   string         `json:"detail"`
+	DryRun   bool           `json:"dry_run"`
+	Items    []emptyDirJSON `json:"items"`
+}
+
+type emptyDirJSON struct {
+	Path      string     `json:"path"`
+	Made      time.Time  `json:"made"`
+	IdleSince time.Time  `json:"idle_since"`
+	Tried     bool       `json:"tried"`
+	Swept     bool       `json:"swept"`
+	Unknown   bool       `json:"unknown"`
+	Reason    act.Reason `json:"reason"`
+}
+
+// report implements deed.
+func (r *sweep) report(stopped act.Reason, err error) error {
+	j := sweepJSON{
+		Found: len(r.seen.Found), Max: r.max, Walked: r.seen.Walked, Recent: r.seen.Recent, Undated: r.seen.Undated, WithData: r.seen.WithData,
+		Unread: append([]string{}, r.seen.Unread...), Reason: cmp.Or(stopped, r.outcome), Detail: r.detail, DryRun: r.dryRun, Items: []emptyDirJSON{},
+	}
+	for i, dir := range r.seen.Found {
+		one := emptyDirJSON{Path: inspect.Escape(dir.Path), Made: dir.Made.UTC(), IdleSince: dir.IdleSince.UTC()}
+		if i < len(r.items) {
+			result := &r.items[i].result
+			one.Tried, one.Swept, one.Unknown, one.Reason = true, result.Released, result.Unknown, result.Reason
+			if result.Released {
+				j.Swept++
+			}
+		}
+		j.Items = append(j.Items, one)
+	}
+	if r.output == "json" {
+		if err := r.printJSON(j); err != nil {
+			return err
+		}
+	} else if stopped == "" && !r.dryRun && err == nil && r.outcome != TooMany {
+		if len(r.seen.Found) == 0 {
+			r.counts(r.Stdout)
+		}
+		fmt.Fprintf(r.Stdout, "deleted %d of %s\n", j.Swept, describe.Count(j.Found, "directory"))
+	}
+	return r.verdict(act.Request{ID: r.id}, act.Result{Reason: j.Reason, Detail: j.Detail}, "stopped", err)
+}

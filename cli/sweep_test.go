@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+)
+
+// TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more is found than it may.
+func TestSweepIsACommand(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	root := servertest.UniquePath(t)
+	for _, node := range []string{"", "/a", "/b", "/a/x", "/b/x", "-", "-/x"} {
+		if _, err := conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, node := range []string{"/a/x", "/b/x"} {
+		if err := conn.Delete(root+node, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := conn.Create(root+"/later", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	state := t.TempDir()
+	var j sweepJSON
+	do := func(code int, args ...string) string {
+		t.Helper()
+		var stdout, stderr output
+		got := Main(t.Context(), append([]string{"sweep", "zk:" + root, "zk://" + server.Addr, "-o", "json"}, args...), Environment{
+			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: func() time.Time { return time.Now().Add(48 * time.Hour) },
+			Getenv: func(name string) string {
+				return map[string]string{"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}[name]
+			},
+		})
+		j = sweepJSON{}
+		if err := json.Unmarshal([]byte(stdout.String()), &j); got != code || err != nil {
+			t.Fatalf("%v: exit %d, want %d: %v\n%s%s", args, got, code, err, stdout.String(), stderr.String())
+		}
+		return stderr.String()
+	}
+	if says := do(0, "--max", "10", "--dry-run"); j.Found != 2 || !j.DryRun || j.Swept != 0 || !strings.Contains(says, root+"/a  made 2d") || !strings.Contains(says, "2 directories of at most 10") {
+		t.Errorf("%+v: %s", j, says)
+	}
+	if do(1, "--max", "1", "--yes"); j.Reason != TooMany || j.Swept != 0 {
+		t.Errorf("%+v", j)
+	}
+	if do(1, "--max", "10"); j.Reason != "declined" || j.Swept != 0 {
+		t.Errorf("%+v", j)
+	}
+	if do(0, "--max", "10", "--yes"); j.Swept != 2 || len(j.Items) != 2 || !j.Items[1].Swept {
+		t.Errorf("%+v", j)
+	}
+	for node, stays := range map[string]bool{"": true, "/a": false, "/b": false, "/later": true} {
+		if there, _, err := conn.Exists(root + node); err != nil || there != stays {
+			t.Errorf("%s: there %v, %v", node, there, err)
+		}
+	}
+	if do(0, "--max", "10", "--yes"); j.Found != 0 {
+		t.Errorf("%+v", j)
+	}
+	for _, bad := range [][]string{{"--max", "0"}, {"--max", "1001"}, {"--max", "9", "--idle", "1s"}} {
+		if got := run(t, append([]string{"sweep", "zk:/x", "zk://" + server.Addr}, bad...)...); got.code != exitUsage {
+			t.Errorf("%v: %+v", bad, got)
+		}
+	}
+	if got := run(t, "sweep", "redis:x", "redis://127.0.0.1:1", "--max", "9"); got.code != exitUsage || !strings.Contains(got.stderr, "minority-leftover") {
+		t.Errorf("%+v", got)
+	}
+}

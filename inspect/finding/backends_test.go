@@ -1,0 +1,58 @@
+package finding
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// A master that takes locks without its replicas is named once, whatever locks it has; what has no replicas, needs them or is one is not.
+func TestReplicaFailover(t *testing.T) {
+	master := func(replicas int, needs bool) inspect.Server {
+		return inspect.Server{Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas, NeedsReplicas: needs}
+	}
+	for name, tt := range map[string]struct {
+		servers []inspect.Server
+		says    string // empty: nothing
+	}{
+		"a replica that nobody waits for": {[]inspect.Server{master(1, false)}, "waits for none of its 1 replica"},
+		"several masters with replicas":   {[]inspect.Server{master(2, false), master(2, true), master(1, false)}, "and so 1 other"},
+		"no replica":                      {[]inspect.Server{master(0, false)}, ""},
+		"min-replicas-to-write is set":    {[]inspect.Server{master(2, true)}, ""},
+		"a replica of a replica":          {[]inspect.Server{{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1}}, ""},
+		"nobody tells":                    {[]inspect.Server{{Addr: "10.0.0.2:6379", Replicas: 1}}, ""},
+	} {
+		found := replicaFailover().rule().Backend(&inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: tt.servers}, now)
+		if (len(found) == 1) != (tt.says != "") {
+			t.Errorf("%s: %+v", name, found)
+			continue
+		}
+		for _, f := range found {
+			readable(t, f)
+			if f.Severity != inspect.Info || !strings.Contains(f.Message, tt.says) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}
+
+// Many directories without children are worth knowing, with the command that finds those that are idle; a few are not.
+func TestEmptyLocks(t *testing.T) {
+	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Reach: inspect.Reach{Target: "zk://a:2181"}}
+	for count, fires := range map[int]bool{0: false, manyEmpty - 1: false, manyEmpty: true} {
+		b.Empty = inspect.EmptyDirs{Count: count, Oldest: now.Add(-time.Hour), Under: "/locks/o'k", UnderCount: count / 2}
+		found := emptyLocks().rule().Backend(b, now)
+		if (len(found) == 1) != fires {
+			t.Errorf("%d: %+v", count, found)
+			continue
+		}
+		for _, f := range found {
+			readable(t, f)
+			if want := `lockscope sweep 'zk:/locks/o'\''k' zk://a:2181 --idle 24h --max 1000 --dry-run`; !strings.HasSuffix(f.Advice, want) || f.Evidence["under_count"] != count/2 {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+}

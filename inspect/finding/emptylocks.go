@@ -1,0 +1,45 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+)
+
+// manyEmpty directories are worth knowing: every recipe leaves the directory of a lock behind, and a few of them are in use.
+const manyEmpty = 100
+
+// emptyLocks: directories that had children once and have none now, as locks leave them behind that are named after what they
+// protect. Each stays in the memory of every server and in its snapshots, and makes walks over the tree long.
+//
+// Cause in the wild: curator#307, kazoo#563 (directories of locks are never removed); container znodes (Curator from 3.0 on, where the
+// servers are 3.5.3 or later) go by themselves.
+func emptyLocks() rule {
+	return rule{
+		name: "empty-locks", severity: inspect.Info,
+		means:    "many directories of locks that nobody uses any more",
+		evidence: "count, oldest (when the oldest was made), under (the directory that has the most of them) and under_count",
+		do:       "sweep those that are idle; container znodes",
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+		e := b.Empty
+		if e.Count < manyEmpty {
+			return nil
+		}
+		under := inspect.ID{Backend: b.Name, Path: e.Under}
+		found := evidence{
+			"count": e.Count, "under": under.String(), "under_count": e.UnderCount,
+			"cause": "the directory of a lock stays when its last contender leaves; one made for each order, user or file adds up",
+		}
+		message := fmt.Sprintf("%d directories are empty and had children once, %d of them under %s", e.Count, e.UnderCount, inspect.Untrusted(e.Under).Cut(60))
+		if !e.Oldest.IsZero() {
+			found["oldest"] = stamp(e.Oldest)
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain, Message: message, Evidence: found,
+			Advice: "see which of them nothing has used for a day: " + describe.Lockscope("sweep", under, b.Reach.Target, "--idle 24h --max 1000 --dry-run"),
+		})
+	})
+}

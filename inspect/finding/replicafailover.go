@@ -1,0 +1,52 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+)
+
+// replicaFailover: a Redis master with replicas that takes writes whatever becomes of these. Replication is asynchronous: a lock that
+// was granted just before the master fails, or while it is cut off, may be missing on the replica that is promoted, and a second client
+// gets it. It concerns the backend, and is told once whatever its locks are.
+//
+// Source: Redis' own documents of distributed locks ("Why failover-based implementations are not enough") and of replication
+// (min-replicas-to-write). INFO has min_slaves_good_slaves only where that is set.
+func replicaFailover() rule {
+	return rule{
+		name: "replica-failover", severity: inspect.Info,
+		means:    "a failover to a replica may lose locks that were granted",
+		evidence: "masters (addr, replicas)",
+		do:       "min-replicas-to-write; fencing tokens, or Redlock on masters of their own",
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+		var masters []evidence
+		first := ""
+		for i := range b.Servers {
+			s := &b.Servers[i]
+			if s.Role != "master" || s.Replicas == 0 || s.NeedsReplicas {
+				continue
+			}
+			if first == "" {
+				first = fmt.Sprintf("%s waits for none of its %s", at(s.Addr), describe.Count(s.Replicas, "replica"))
+			}
+			if masters = append(masters, evidence{"addr": inspect.Escape(s.Addr), "replicas": s.Replicas}); len(masters) == listed {
+				break
+			}
+		}
+		if first == "" {
+			return nil
+		}
+		if n := len(masters) - 1; n > 0 {
+			first += fmt.Sprintf(", and so %s", describe.Count(n, "other"))
+		}
+		return one(inspect.Finding{
+			Confidence: recipe.Certain,
+			Message:    first + ": after a failover the newest locks may be held twice",
+			Evidence:   evidence{"masters": masters, "cause": "replication is asynchronous, and min-replicas-to-write is 0, as it is by default"},
+			Advice: "set min-replicas-to-write 1, so that a master that is cut off grants none; whether fencing tokens or Redlock are needed a person has to decide",
+		})
+	})
+}

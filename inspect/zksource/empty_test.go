@@ -1,0 +1,37 @@
+package zksource_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+// Directories that had children once and have none now are counted, with the directory that has the most of them; one that never had
+// any, one that has some, an ephemeral node and the root are not.
+func TestEmptyDirectoriesAreCounted(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		for _, dir := range []string{"/a", "/b", "/never", "/used"} {
+			create(t, c, root+dir, "", 0)
+		}
+		create(t, c, root+"/used/lock-", "", contender)
+		create(t, c, root+"/ephemeral", "", zk.FlagEphemeral)
+		for i, in := range []string{"/a", "/b", "/b"} {
+			dir := fmt.Sprintf("%s%s/%d", root, in, i)
+			create(t, c, dir, "", 0)
+			if err := c.Delete(create(t, c, dir+"/lock-", "", contender), -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}})
+		e := s.Backends[0].Empty
+		if e.Oldest.IsZero() || e.Count != 3 || e.Under != root+"/b" || e.UnderCount != 2 {
+			t.Errorf("%+v", e)
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package act
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"lockscope/inspect"
+)
+
+// SweepRequest asks for the directories below a path of ZooKeeper that locks have left behind.
+type SweepRequest struct {
+	// Root is the path below which they are sought; it is never swept itself.
+	Root inspect.ID
+	// Idle is for how long nothing must have come or gone in one.
+	Idle time.Duration
+	// Now is our clock's time, by which Idle counts.
+	Now time.Time
+	// Within bounds each answer of a server; 0: nothing does.
+	Within time.Duration
+	// Why the operator does it, for the audit file; may be empty.
+	Why string
+}
+
+// EmptyDir is a persistent znode without data that had children once and has none now.
+type EmptyDir struct {
+	// Path as the target's chroot has it. Made, by the servers' clock; IdleSince is the latest time at which something can have come or
+	// gone in it.
+	Path            string
+	Made, IdleSince time.Time
+
+	czxid, pzxid      int64
+	version, cversion int32
+}
+
+// SweepPreview shows what a sweep would delete.
+type SweepPreview struct {
+	Request SweepRequest
+	// Found are the directories, the longest idle first.
+	Found []EmptyDir
+	// Walked counts the znodes that were looked at. Of the empty directories Recent were used since, of Undated that cannot be told, and
+	// WithData have data of their own: these stay.
+	Walked, Recent, Undated, WithData int
+	// Unread names what could not be listed, as far as that is said.
+	Unread []string
+}
+
+// Sweeper deletes directories that locks have left behind.
+type Sweeper interface {
+	// PreviewSweep walks below the root. It changes nothing.
+	PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error)
+	// Sweep deletes one directory that p shows if nothing has come or gone in it since; Result.Released: it was deleted. It returns
+	// errors as Releaser.Execute does.
+	Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, confirmed string) (Result, error)
+}
+
+// inFlight bounds the requests that wait for an answer.
+const inFlight = 32
+
+// mostWalked bounds the znodes that a sweep looks at.
+const mostWalked = 1_000_000
+
+// shownUnread bounds the directories that are named since they could not be listed.
+const shownUnread = 10
+
+// reserved is ZooKeeper's own, and no lock's.
+const reserved = "/zookeeper"
+
+// sweepWalk goes over a tree, level by level.
+type sweepWalk struct {
+	z  *ZooKeeper
+	mu sync.Mutex
+	p  SweepPreview
+	// empty are the candidates; dated are transactions and their times, of all znodes seen.
+	empty []EmptyDir
+	dated []datedZxid
+	next  []string
+}
+
+type datedZxid struct {
+	zxid int64
+	ms   int64
+}
+
+// PreviewSweep implements Sweeper. No Stat has the time of the last change of a directory's children, only its transaction (pzxid): it
+// was no later than the earliest time of any newer transaction that the tree shows (ctime of a czxid, mtime of a mzxid).
+func (z *ZooKeeper) PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error) {
+	w := &sweepWalk{z: z, p: SweepPreview{Request: r}, next: []string{z.path(r.Root.Path)}}
+	if err := z.sync(ctx, w.next[0]); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return w.p, err
+	}
+	root := w.next[0]
+	for len(w.next) > 0 {
+		level := w.next
+		w.next = nil
+		if w.p.Walked += len(level); w.p.Walked > mostWalked {
+			return w.p, fmt.Errorf("more than %d znodes below %s: sweep a part of it", mostWalked, r.Root)
+		}
+		var g errgroup.Group
+		g.SetLimit(inFlight)
+		for _, node := range level {
+			g.Go(func() error { return w.look(ctx, node, node == root) })
+		}
+		if err := g.Wait(); err != nil {
+			return w.p, err
+		}
+	}
+	w.judge()
+	return w.p, nil
+}
+
+// look lists one znode.
+func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
+	type listing struct {
+		names []string
+		stat  *zk.Stat
+	}
+	if within := w.p.Request.Within; within > 0 {
+		limited, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		ctx = limited
+	}
+	l, err := request(ctx, w.z, "list", node, func() (listing, error) {
+		names, stat, err := w.z.conn.Children(node)
+		return listing{names, stat}, err
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case errors.Is(err, zk.ErrNoNode) && !root:
+		return nil // it went meanwhile
+	case errors.Is(err, zk.ErrNoAuth):
+		if len(w.p.Unread) < shownUnread {
+			w.p.Unread = append(w.p.Unread, fmt.Sprintf("%s: grant READ", inspect.Escape(node)))
+		}
+		return nil
+	case err != nil:
+		return w.z.failed("list", node, err)
+	}
+	w.dated = append(w.dated, datedZxid{l.stat.Czxid, l.stat.Ctime}, datedZxid{l.stat.Mzxid, l.stat.Mtime})
+	for _, name := range l.names {
+		if child := path.Join(node, name); child != reserved {
+			w.next = append(w.next, child)
+		}
+	}
+	switch {
+	case root || len(l.names) > 0 || l.stat.EphemeralOwner != 0 || l.stat.Cversion == 0: // containers and nodes with a TTL have an owner, too
+	case l.stat.DataLength > 0:
+		w.p.WithData++
+	default:
+		w.empty = append(w.empty, EmptyDir{
+			Path: w.z.inChroot(node), Made: time.UnixMilli(l.stat.Ctime), czxid: l.stat.Czxid, pzxid: l.stat.Pzxid,
+			version: l.stat.Version, cversion: l.stat.Cversion,
+		})
+	}
+	return nil
+}
+
+// inChroot is the reverse of path.
+func (z *ZooKeeper) inChroot(node string) string {
+	if chroot := path.Join("/", z.target.Chroot); chroot != "/" {
+		return cmp.Or(node[len(chroot):], "/")
+	}
+	return node
+}
+
+// judge keeps the candidates that are idle for as long as was asked for.
+func (w *sweepWalk) judge() {
+	slices.SortFunc(w.dated, func(a, b datedZxid) int { return cmp.Compare(a.zxid, b.zxid) })
+	for i := len(w.dated) - 2; i >= 0; i-- { // each then has the earliest time from it on
+		w.dated[i].ms = min(w.dated[i].ms, w.dated[i+1].ms)
+	}
+	for _, dir := range w.empty {
+		at, _ := slices.BinarySearchFunc(w.dated, dir.pzxid, func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
+		if at == len(w.dated) {
+			w.p.Undated++
+			continue
+		}
+		dir.IdleSince = time.UnixMilli(w.dated[at].ms)
+		if w.p.Request.Now.Sub(dir.IdleSince) < w.p.Request.Idle {
+			w.p.Recent++
+			continue
+		}
+		w.p.Found = append(w.p.Found, dir)
+	}
+	slices.SortFunc(w.p.Found, func(a, b EmptyDir) int { return cmp.Or(a.IdleSince.Compare(b.IdleSince), cmp.Compare(a.Path, b.Path)) })
+}
+
+// Sweep implements Sweeper. The server refuses to delete a znode that has children: what a client makes in it meanwhile stays.
+func (z *ZooKeeper) Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, confirmed string) (Result, error) {
+	intent := line{
+		Action: "sweep", Why: inspect.Escape(p.Request.Why), target: z.target.record(), Confirmed: confirmed,
+		Lock:  inspect.ID{Backend: p.Request.Root.Backend, Path: dir.Path}.String(),
+		Owner: evidence{Name: inspect.Escape(dir.Path), Czxid: fmt.Sprintf("%#x", dir.czxid), Version: &dir.version},
+	}
+	intent.Chroot = &z.target.Chroot
+	return audited(z.audit, intent, func() (Result, error) {
+		node := z.path(dir.Path)
+		type sight struct {
+			exists bool
+			stat   *zk.Stat
+		}
+		now, err := request(ctx, z, "read", node, func() (sight, error) {
+			exists, stat, err := z.conn.Exists(node)
+			return sight{exists, stat}, err
+		})
+		switch {
+		case err != nil:
+			return Result{}, z.failed("read", node, err)
+		case !now.exists:
+			return Result{Reason: Gone, Detail: "it is gone already"}, nil
+		case now.stat.Czxid != dir.czxid || now.stat.Pzxid != dir.pzxid || now.stat.Cversion != dir.cversion || now.stat.Version != dir.version:
+			return Result{Reason: Changed, Detail: "it has been used since it was looked at"}, nil
+		}
+		result, err := z.remove(ctx, z.sweeping(node, dir.version), Result{}, intent)
+		return result, err
+	})
+}
+
+// sweeping deletes an empty directory.
+func (z *ZooKeeper) sweeping(node string, version int32) deletion {
+	return func() (Reason, string, error) {
+		switch err := z.conn.Delete(node, version); {
+		case err == nil:
+			return "", "", nil
+		case errors.Is(err, zk.ErrNoNode):
+			return Gone, "it is gone already", nil
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNotEmpty):
+			return Changed, "it has been used since it was looked at", nil
+		default:
+			return "", "", z.failed("delete", node, err)
+		}
+	}
+}
