@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,3 +199,42 @@ func TestDiagnosisOfRealQueues(t *testing.T) {
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
+
+// A real master with a replica is told of, and no more once it waits for it.
+func TestRealMasterWithAReplica(t *testing.T) {
+	master, replica := servertest.StartRedis(t), servertest.StartRedis(t)
+	m, r := redis.NewClient(&redis.Options{Addr: master.Addr}), redis.NewClient(&redis.Options{Addr: replica.Addr})
+	defer m.Close()
+	defer r.Close()
+	host, port, err := net.SplitHostPort(master.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Do(t.Context(), "replicaof", host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !strings.Contains(m.Info(t.Context(), "replication").Val(), "state=online"); { // nothing reports it
+		if time.Now().After(end) {
+			t.Fatal("the replica does not come up")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	cfg := redissource.Config{Backend: "redis", Only: servertest.UniqueName(t), Once: true, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}}}
+	found := func() bool {
+		o := inspect.NewObserver(time.Now, redissource.New(cfg))
+		o.Diagnose(Rules(), time.Hour)
+		if err := o.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(o.Snapshot().Backends[0].Findings, func(f inspect.Finding) bool { return f.Rule == "replica-failover" })
+	}
+	if !found() {
+		t.Error("nothing is found of a replica that nobody waits for")
+	}
+	if err := m.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if found() {
+		t.Error("it waits for its replica")
+	}
+}

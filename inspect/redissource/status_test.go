@@ -51,3 +51,23 @@ func TestAClockIsAsExactAsItsReading(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// INFO has the replicas that are connected, and min_slaves_good_slaves only where min-replicas-to-write is set.
+func TestReplicasOfAMaster(t *testing.T) {
+	for _, tt := range []struct {
+		info     string
+		replicas int
+		needs    bool
+	}{
+		{"role:master\r\nconnected_slaves:2\r\n", 2, false},
+		{"role:master\r\nconnected_slaves:2\r\nmin_slaves_good_slaves:1\r\n", 2, true},
+		{"role:master\r\nconnected_slaves:-1\r\n", 0, false},
+		{"role:master\r\nconnected_slaves:many\r\n", 0, false},
+	} {
+		var st status
+		st.readInfo(tt.info, noon)
+		if st.replicas != tt.replicas || st.needsReplicas != tt.needs {
+			t.Errorf("%q: %d, %v", tt.info, st.replicas, st.needsReplicas)
+		}
+	}
+}
