@@ -92,7 +92,7 @@ func (r *run) judgeWithout(d *dir) {
 
 // judgeEarly emits a queue and its length before its contenders were read.
 func (r *run) judgeEarly(d *dir) {
-	if r.base(d) == nil && (r.cfg.Only == "" || r.named(d)) {
+	if r.base(d) == nil && !r.outside(d) && (r.cfg.Only == "" || r.named(d)) {
 		r.stage(d.judge(r.id(d), false, r.cfg.Now(), nil))
 	}
 }
@@ -100,7 +100,7 @@ func (r *run) judgeEarly(d *dir) {
 // judgeWhole makes the lock of a directory with its parts, and that of each part when it turns out that they are locks
 // themselves.
 func (r *run) judgeWhole(d *dir) {
-	if d.gone || r.cfg.Only != "" && d.path != r.cfg.Only {
+	if d.gone || r.outside(d) || d.root && d.phase == leaf && !d.single || r.cfg.Only != "" && d.path != r.cfg.Only {
 		return
 	}
 	if why := r.hidden(d); why != nil {

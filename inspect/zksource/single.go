@@ -18,8 +18,10 @@ import (
 // noteSeen notes that a child's Stat was read for the first time.
 func (r *run) noteSeen(c *dir) {
 	if c.root { // a lock that somebody named, or a root that is one
-		if _, persistent := recipe.Singles(parent(c.path)); c.phase == leaf || persistent {
-			r.makeSingle(c, c.phase == leaf)
+		if _, persistent := recipe.Singles(parent(c.path)); c.phase == leaf {
+			r.lookBeside(c)
+		} else if persistent {
+			r.makeSingle(c, false)
 		}
 		return
 	}
@@ -67,12 +69,12 @@ func (r *run) findSingles(d *dir) {
 	}
 	if alone || everyOne {
 		for name := range d.leaves {
-			if c := r.dirs[join(d.path, name)]; c != nil {
+			if c := r.dirs[join(d.path, name)]; c != nil && !r.isSibling(c) {
 				r.makeSingle(c, alone)
 			}
 		}
 	}
-	if !persistent {
+	if !persistent || d.beside {
 		return
 	}
 	read := 0

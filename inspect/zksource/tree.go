@@ -28,6 +28,8 @@ type dir struct {
 	path  string
 	depth int
 	root  bool
+	// beside: it is only looked at for the sake of a root in it.
+	beside bool
 
 	phase    phase
 	counted  bool  // among those that were looked at

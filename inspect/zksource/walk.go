@@ -29,7 +29,7 @@ func (r *run) child(d *dir, name string) {
 		}
 		return
 	}
-	if _, part := recipe.Base(p); r.cfg.Only != "" && !part || r.cfg.onServer(p) == "/zookeeper" {
+	if _, part := recipe.Base(p); r.cfg.Only != "" && !part && !d.beside || r.cfg.onServer(p) == "/zookeeper" {
 		return
 	}
 	if d.depth >= r.cfg.Budget.Depth {
@@ -41,7 +41,11 @@ func (r *run) child(d *dir, name string) {
 	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
 	r.dirs[p] = c
 	d.unread++
-	r.push(&r.queue.walk, job{kind: r.firstLook(), dir: c})
+	kind := r.firstLook()
+	if d.beside {
+		kind = jobStat // whether it is ephemeral is all that counts
+	}
+	r.push(&r.queue.walk, job{kind: kind, dir: c})
 }
 
 // firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at once,
@@ -89,6 +93,8 @@ func (r *run) remove(d *dir) {
 	r.judgeWithout(d)
 	if in := r.dirs[parent(d.path)]; in != nil && in.freed == d {
 		in.freed = nil
+	} else if in != nil && in.beside {
+		delete(in.leaves, path.Base(d.path))
 	}
 }
 
@@ -98,7 +104,7 @@ func (r *run) childLeft(d *dir, name string) {
 	switch c := r.dirs[p]; {
 	case c == nil:
 		delete(r.refused, p)
-	case c.alone && c.reported != nil && !d.gone:
+	case c.alone && c.reported != nil && !d.gone && !d.beside:
 		r.free(d, c)
 	case !c.root:
 		r.remove(c)
@@ -194,6 +200,8 @@ func (r *run) stated(d *dir, res result) {
 	d.triedAt = res.at
 	r.found(d, res.stat)
 	switch {
+	case r.isSibling(d):
+		r.looked(d)
 	case d.phase == leaf:
 		r.looked(d)
 		r.judgeWithout(d)
@@ -244,7 +252,7 @@ func (r *run) failed(d *dir, res result) {
 	case errors.Is(res.err, zk.ErrNoNode):
 		r.noChroot = res.noChroot
 		in := r.dirs[parent(d.path)]
-		if in == nil || in == d || !d.alone || d.reported == nil {
+		if in == nil || in == d || in.beside || !d.alone || d.reported == nil {
 			r.remove(d)
 		}
 		if in != nil && in != d {
@@ -265,6 +273,9 @@ func (r *run) failed(d *dir, res result) {
 		}
 		if res.sealed {
 			r.noteSeen(d)
+		}
+		if d.beside {
+			r.besideUnknown(d)
 		}
 		r.judge(d)
 	}

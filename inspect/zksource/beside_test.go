@@ -1,0 +1,106 @@
+package zksource_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+// direct is a Transport over a client.
+type direct struct{ *zk.Conn }
+
+func (d direct) Exists(_ context.Context, p string) (*zk.Stat, error) {
+	ok, stat, err := d.Conn.Exists(p)
+	if err == nil && !ok {
+		err = zk.ErrNoNode
+	}
+	return stat, err
+}
+
+func (d direct) Children(_ context.Context, p string) ([]string, *zk.Stat, error) {
+	return d.Conn.Children(p)
+}
+
+func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { return d.Conn.Get(p) }
+
+// What a look at everything lists, and what somebody names (show), makes a root, or is about to act on, is the same lock or none.
+func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	const base64 = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="
+	for name, tt := range map[string]struct {
+		beside []shapeNode
+		shut   bool // the directory may not be listed
+		locked bool
+	}{
+		"alone":                        {locked: true},
+		"beside a directory":           {beside: []shapeNode{{"/config", "", 0}, {"/config/x", "", zk.FlagEphemeral}}, locked: true},
+		"one of two":                   {beside: []shapeNode{{"/other", "", zk.FlagEphemeral}}},
+		"beside a queue":               {beside: []shapeNode{{"/" + guid + "__lock__", "", contender}}},
+		"beside work of an old queue":  {beside: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
+		"in a directory that is shut":  {shut: true, locked: true},
+		"one of two that nobody lists": {beside: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := servertest.UniquePath(t)
+			create(t, c, root, "", 0)
+			node := create(t, c, root+"/leader", "node-1", zk.FlagEphemeral)
+			for _, n := range tt.beside {
+				create(t, c, root+n.path, n.data, n.flags)
+			}
+			looks := map[string]map[string]*inspect.Lock{}
+			if tt.shut {
+				shut(t, c, root)
+			} else {
+				looks["everything"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}).Locks
+			}
+			looks["named"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Only: node}).Locks
+			looks["root"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{node}}).Locks
+			read, err := zksource.ReadLock(t.Context(), direct{c}, zksource.Config{Servers: []string{zks.Addr}, Only: node})
+			if err != nil {
+				t.Fatal(err)
+			}
+			looks["to act on"] = map[string]*inspect.Lock{}
+			if read.Lock.State != inspect.StateFree {
+				looks["to act on"][node] = read.Lock
+			}
+			for who, locks := range looks {
+				l := locks[node]
+				if (l != nil) != tt.locked {
+					t.Errorf("%s: %+v", who, l)
+				}
+				if l != nil && (l.Recipe != "ephemeral" || l.Confidence != recipe.Possible || len(l.Holders) != 1) {
+					t.Errorf("%s: %+v", who, l)
+				}
+				if delete(locks, node); who != "everything" && len(locks) > 0 {
+					t.Errorf("%s: %v besides", who, locks)
+				}
+			}
+		})
+	}
+}
+
+// Who watches a named node hears that it ended and came back.
+func TestANamedNodeIsFollowed(t *testing.T) {
+	zks := servertest.StartZooKeeper(t)
+	c := client(t, zks)
+	root := servertest.UniquePath(t)
+	create(t, c, root, "", 0)
+	node := create(t, c, root+"/leader", "node-1", zk.FlagEphemeral)
+	v := sourcetest.Watch(t, zksource.New(zksource.Config{Backend: "zk", Servers: []string{zks.Addr}, Only: node}))
+	held := func(want inspect.State) func() bool {
+		return func() bool { l := v.Locks[node]; return l != nil && l.State == want }
+	}
+	v.Await("it is held", held(inspect.StateHeld))
+	remove(t, c, node)
+	v.Await("it is gone", func() bool { return v.Locks[node] == nil || v.Locks[node].State == inspect.StateFree })
+	create(t, c, node, "node-2", zk.FlagEphemeral)
+	v.Await("it is held again", held(inspect.StateHeld))
+}
