@@ -343,7 +343,7 @@ func (r *run) listed(d *dir, res result) {
 	} else if !r.cfg.Once && !r.firstPass && d.reported == nil {
 		r.judgeEarly(d)
 	}
-	if len(added)+len(removed) > 0 {
+	if len(added)+len(removed) > 0 || d.beside {
 		r.findSingles(d)
 	}
 }
