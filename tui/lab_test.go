@@ -105,18 +105,6 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	}
 }
 
-// What was said of a lock does not stand below the news that it is lost.
-func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
-	f := newFakeLab()
-	m := taken(t, f)
-	settle(t, m, press(m, "i"))
-	settle(t, m, press(m, "r"))
-	wantText(t, m, "still held")
-	expire(m, f)
-	wantText(t, m, "LOST  zk:/locks/orders")
-	wantNoText(t, m, "still held")
-}
-
 func TestWaitingShowsThePlace(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
@@ -139,77 +127,6 @@ func expire(m *Model, f *fakeLab) {
 	f.held.end(fmt.Errorf("lockops: /locks/orders: %w: %w", lockops.ErrLost, errors.New("zookeeper session has expired")))
 	id := m.screens[screen.Lab].(*lab.Screen).Hand.Takes[0].Id
 	send(m, answeredMsg{screen.Lab, lab.TakeEndedMsg{Id: id, Cause: context.Cause(f.held.ctx)}})
-}
-
-// sink lets a loss be long enough on the screen to be acknowledged.
-func sink(m *Model) {
-	now := m.options.now().Add(ackDelay)
-	m.options.Now = func() time.Time { return now }
-}
-
-func TestLossIsLoudOnEveryScreen(t *testing.T) {
-	t.Parallel()
-	f := newFakeLab()
-	m := taken(t, f)
-	press(m, "esc")
-	expire(m, f)
-	wantText(t, m, "LOST  zk:/locks/orders", "session has expired", "must stop at once")
-	press(m, "enter", "q", "esc") // typed before it could be read
-	wantText(t, m, "LOST  zk:/locks/orders")
-	sink(m)
-	press(m, "enter", "L")
-	wantText(t, m, "LOST: zookeeper session has expired; r clears it")
-	wantNoText(t, m, "HOLDING", "must stop at once")
-	press(m, "r")
-	if f.counted("release") != 0 {
-		t.Error("what is lost was released")
-	}
-}
-
-// A loss that comes while a dialog is open stands at the foot until that is closed, and then in a box of its own.
-func TestALossWaitsForItsTurnInSight(t *testing.T) {
-	t.Parallel()
-	for name, keys := range map[string][]string{
-		"help": {"?"}, "acquire": {"a"}, "palette": {":"}, "quit": {"q"}, "quit over help": {"?", "ctrl+c"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFakeLab()
-			m := taken(t, f)
-			send(m, tea.WindowSizeMsg{Width: 80, Height: 24})
-			press(m, keys...)
-			expire(m, f)
-			for range 3 {
-				sink(m) // and no flash goes by
-				send(m, tickedMsg{m.ticking})
-				wantText(t, m, " LOST  zk:/locks/orders: zookeeper session has expired")
-				fits(t, m)
-			}
-			for range keys {
-				press(m, "esc")
-			}
-			wantText(t, m, "LOST  zk:/locks/orders", "must stop at once", "Close")
-			press(m, "esc")
-			wantNoText(t, m, "LOST  zk:", "must stop")
-		})
-	}
-}
-
-// A session takes all its locks with it: one box reports them all.
-func TestManyLossesAreOneBox(t *testing.T) {
-	m := model(t, Options{Lab: newFakeLab()}, 80, 24, fixture.Everything())
-	for i := range 9 {
-		m.losses = append(m.losses, screen.Loss{Lock: inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/%d", i)}, Why: "zookeeper session has expired", At: fixture.Noon})
-	}
-	press(m, "j")
-	wantText(t, m, "LOST  zk:/locks/0", "LOST  zk:/locks/2", "more: the Lab lists them", "must stop at once", "Close")
-	fits(t, m)
-	m.options.Now = func() time.Time { return fixture.In(ackDelay) }
-	press(m, "?", "esc")
-	wantNoText(t, m, "LOST")
-	send(m, tea.WindowSizeMsg{Width: 60, Height: 10})
-	m.losses = []screen.Loss{{Lock: fixture.Orders().ID, Why: "why", At: fixture.Noon}}
-	wantText(t, m, "LOST: zk:/locks/orders")
 }
 
 func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
@@ -292,61 +209,6 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 		press(m, "esc", "x")
 		wantText(t, m, want)
 	}
-}
-
-func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
-	t.Parallel()
-	f := newFakeLab()
-	m := taken(t, f)
-	press(m, "q")
-	wantText(t, m, "You hold 1 lock here", "Quitting releases what you hold")
-	if cmd := press(m, "enter"); cmd != nil || m.HasDialog() {
-		t.Error("enter quits")
-	}
-	if cmd := press(m, "q", "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-		t.Error("q and y does not quit")
-	}
-	for _, key := range []string{"q", "ctrl+c"} {
-		m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-		if cmd := press(m, key); cmd == nil || cmd() != (tea.QuitMsg{}) {
-			t.Errorf("%s asks although nothing is held", key)
-		}
-	}
-}
-
-// ctrl+c asks once, over any dialog, which is there again when one stays; the second one quits.
-func TestInterruptAsksOnce(t *testing.T) {
-	t.Parallel()
-	for name, keys := range map[string][]string{"a screen": nil, "the help": {"?"}, "a form": {"a"}} {
-		m := taken(t, newFakeLab())
-		press(m, keys...)
-		before := m.top()
-		if cmd := press(m, "ctrl+c"); cmd != nil {
-			t.Errorf("over %s it quits unasked", name)
-		}
-		wantText(t, m, "You hold 1 lock here")
-		if cmd := press(m, "esc"); cmd != nil || m.top() != before {
-			t.Errorf("after staying %T is open instead of %s", m.top(), name)
-		}
-		press(m, "ctrl+c")
-		if cmd := press(m, "ctrl+c"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-			t.Errorf("over %s the second one does not quit", name)
-		}
-	}
-}
-
-// What a dialog waits for reaches it although the question lies over it.
-func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
-	t.Parallel()
-	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	holding(m, func() int { return 1 })
-	asked := press(m, "x")
-	press(m, "ctrl+c")
-	settle(t, m, asked)
-	wantText(t, m, "You hold 1 lock here")
-	press(m, "esc")
-	wantText(t, m, "Type the path")
 }
 
 func TestAcquireFromEveryPane(t *testing.T) {
@@ -464,19 +326,5 @@ func TestEveryFrameOfTheLabFits(t *testing.T) {
 		press(m, "a", "n")
 		fits(t, m)
 		m.screens[screen.Lab].(*lab.Screen).Runs.End()
-	}
-}
-
-func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
-	t.Parallel()
-	m := taken(t, newFakeLab())
-	send(m, tea.WindowSizeMsg{Width: 40, Height: 10})
-	if cmd := press(m, "q"); cmd != nil {
-		t.Error("q quits unasked where the question cannot be seen")
-	}
-	wantText(t, m, "You hold 1 lock", "ctrl+c releases and quits")
-	send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
-	if press(m, "q"); !m.HasDialog() {
-		t.Error("q does not ask in a large window")
 	}
 }

@@ -5,5 +5,5 @@
 //
 // One goroutine has all of the state: run, whose loop is in source.go. Its tasks find keys on each master (scan.go),
 // hear of them (push.go) and read them (master.go, read.go, keyreading.go); what the masters said of every key is in one table
-// (keytable.go), which makes the locks.
+// (keytable.go), which makes the locks. ReadKey reads one key by the same rules for who acts on it (readkey.go).
 package redissource

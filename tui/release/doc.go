@@ -1,2 +1,3 @@
-// Package release is the dialog of a forced release: preview, typed confirmation, result, and the lock's holder after it.
+// Package release has the dialogs of what is done to locks of others: preview, confirmation, result, and the lock's holders
+// after it. A release, a TTL, a request to let go, the end of a client, several locks at once, and the muting of findings.
 package release

@@ -1,5 +1,5 @@
-// Package sourcekit is what the sources have in common: the delivery of the focus, and the timing of reports of a
-// backend.
+// Package sourcekit has what the sources share: the delivery of the focus, when a backend is reported, how fast servers answer,
+// standstills of this process, and an end that is told apart from failures.
 package sourcekit
 
 import "lockscope/inspect"

@@ -1,0 +1,232 @@
+package finding
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+)
+
+func TestPersistentContender(t *testing.T) {
+	persistent := func(c *inspect.Contender) { c.Persistent, c.Owner.Session = true, 0 }
+	check(t, "persistent-contender", []state{
+		{
+			name: "a holder", c: present(with(queue("kazoo", 3), holder(persistent))), fires: true, severity: inspect.Critical, confidence: recipe.Certain,
+			has: []string{"holds without a session"}, evidence: map[string]any{"state": "holding", "count": 1, "blocked_below": 2},
+		},
+		{
+			name: "two waiters", fires: true, severity: inspect.Critical, confidence: recipe.Certain, has: []string{"2 contenders"},
+			c: present(with(queue("sequential", 3), waiter(persistent), func(l *inspect.Lock) { persistent(&l.Waiters[1]) })),
+		},
+		{
+			name: "another library's among ShedLock's", fires: true, severity: inspect.Critical, confidence: recipe.Certain,
+			c: present(with(queue("shedlock", 2), waiter(func(w *inspect.Contender) { persistent(w); w.Recipe = "kazoo" }))),
+		},
+		{name: "ephemeral ones", c: present(queue("kazoo", 3))},
+		{name: "ShedLock's are by design", c: present(with(queue("shedlock", 1), holder(persistent)))},
+		{name: "Helix's are by design", c: present(with(queue("helix", 1), holder(persistent)))},
+		{name: "kazoo's leases are, since they say when they end", c: present(with(queue("kazoo", 1), holder(func(h *inspect.Contender) { persistent(h); h.ExpiresAt = now.Add(time.Minute) })))},
+		{name: "Hive's explicit ones are by design", c: present(with(queue("curator", 1), holder(func(h *inspect.Contender) { persistent(h); h.Recipe = "hive" })))},
+	})
+}
+
+func TestStuckHolder(t *testing.T) {
+	held := func(d time.Duration) *inspect.Lock {
+		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.HeldSince = now.Add(-48*time.Hour), now.Add(-d) }))
+	}
+	came := func(d time.Duration) *inspect.Lock {
+		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since = now.Add(-d) }))
+	}
+	leads := func(l *inspect.Lock, sure recipe.Confidence) *inspect.Lock {
+		l.Kind, l.KindConfidence = inspect.KindElection, sure
+		return l
+	}
+	expected := func(l *inspect.Lock, hold time.Duration) *inspect.Lock {
+		l.ExpectedHold = hold
+		return l
+	}
+	fewHolds := past(func(h *inspect.History) { h.Holds.Count = 19 })
+	slow := past(func(h *inspect.History) { h.Holds.P99, h.Holds.Max = 30*time.Minute, time.Hour })
+	watched := func(d time.Duration) *inspect.History {
+		return past(func(h *inspect.History) { h.Since, h.Holds = now.Add(-d), inspect.Spans{} })
+	}
+	warning := func(name string, c inspect.Case, sure recipe.Confidence, has ...string) state {
+		return state{name: name, c: c, fires: true, severity: inspect.Warning, confidence: sure, has: has}
+	}
+	check(t, "stuck-holder", []state{
+		warning("over the limit", present(held(11*time.Minute)), recipe.Certain, "for over 10m; 2 waiting"),
+		{name: "a lease, which is held until its end", c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))},
+		{name: "just under the limit", c: present(held(10*time.Minute - time.Second))},
+		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
+		warning("so many instances wait unseen", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
+		warning("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil })), recipe.Certain, "others wait"),
+		{name: "a deadlock is the reason", c: present(held(time.Hour), func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}} })},
+		{name: "a leader leads on", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
+		{name: "a leader that is one for sure, by its nodes' names", c: present(leads(held(time.Hour), recipe.Certain))},
+		{
+			name: "perhaps a leader, by a word of the path", c: present(leads(held(time.Hour), recipe.Possible)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election",
+		},
+		{
+			name: "one that can be asked is to be asked first", fires: true, severity: inspect.Warning, confidence: recipe.Certain, advice: "lockscope ask zk:/l --owner ",
+			c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Revocable = true }))),
+		},
+		{name: "perhaps a leader, for a short while", c: present(leads(held(time.Minute), recipe.Likely))},
+		warning("a word of the path, but it was held again and again", present(leads(held(time.Hour), recipe.Possible), seen(history())), recipe.Certain, "usually at most"),
+		{name: "held again and again, but an election for sure", c: present(leads(held(time.Hour), recipe.Certain), seen(history()))},
+		{
+			name: "no hand-over was seen for hours", fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "if it is an election",
+			c: present(came(5*time.Hour), seen(past(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 }))), evidence: map[string]any{"watched_since": stamp(now.Add(-4 * time.Hour))},
+		},
+		{
+			name: "over twice what is expected", c: present(expected(held(21*time.Minute), 10*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"over 20m, expected at most 10m"}, evidence: map[string]any{"expected_ms": int64(600_000), "limit_ms": int64(1_200_000)},
+		},
+		{name: "within twice what is expected, over the general limit", c: present(expected(held(19*time.Minute), 10*time.Minute))},
+		{name: "what is expected goes before what was seen", c: present(expected(held(time.Minute), time.Minute), seen(history()))},
+		warning("expected to be short", present(expected(held(3*time.Second), time.Second)), recipe.Certain, "expected at most 1.0s"),
+		{name: "a semaphore with a free permit", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 }))},
+		warning("the operator's own limit", present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second }), recipe.Certain, "over 2s"),
+		{name: "under a longer limit of the operator", c: present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })},
+		{
+			name: "sooner by its own history", c: present(held(12*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"over 10s, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "limit_ms": int64(10000), "known": "exact"},
+		},
+		{name: "under ten times its usual", c: present(held(9*time.Second), seen(history()))},
+		{name: "too few holds to know the usual", c: present(held(12*time.Second), seen(fewHolds))},
+		warning("never later than the operator's limit", present(held(11*time.Minute), seen(slow)), recipe.Possible),
+		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
+		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "queued over 1h ago"),
+		{name: "came lately", c: present(came(time.Minute))},
+		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, "at least 10m"),
+		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "queued over 1h ago"),
+		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
+		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
+			c.Lock.Holders[0].Seen = inspect.InstantOf(now.Add(-time.Minute))
+		}), recipe.Possible, "queued over 1h ago"),
+		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
+		{name: "nothing is known of its time", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
+		{name: "the backend's clock is behind", c: present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })},
+		warning("the backend's clock is ahead", present(held(9*time.Minute), func(c *inspect.Case) { c.Offset = 2 * time.Minute }), recipe.Certain),
+		{name: "nobody holds", c: present(inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/l"}, nil, now))},
+	})
+}
+
+func TestGhostOwner(t *testing.T) {
+	known := func(all bool, readAt time.Time, sessions ...inspect.Session) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			c.Sessions, c.AllSessions, c.SessionsAt = map[int64]inspect.Session{}, all, readAt
+			for _, s := range sessions {
+				c.Sessions[s.ID] = s
+			}
+		}
+	}
+	disturbed := func(ago time.Duration) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, DisturbedAt: now.Add(-ago)}
+		}
+	}
+	heard := func(id int64, ago time.Duration) inspect.Session {
+		return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
+	}
+	watched := func(c *inspect.Case) { c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch} }
+	missed := func(ago time.Duration) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			h := &c.Lock.Holders[0]
+			h.Owner.SessionTimeout = 10 * time.Second
+			c.Lock.Findings = []inspect.Finding{{Rule: "ghost-owner", Subject: h.Subject(), Evidence: evidence{"missing_since": stamp(now.Add(-ago))}}}
+		}
+	}
+	old := func(age time.Duration) *inspect.Lock {
+		return with(queue("curator", 2), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = now.Add(-age), now.Add(-age) })
+	}
+	reader := with(votes("a", time.Minute), func(l *inspect.Lock) {
+		l.Kind, l.Recipe = inspect.KindRW, "redisson"
+		l.Holders[0].Dead = true
+	})
+	check(t, "ghost-owner", []state{
+		{
+			name: "the holder is connected nowhere", c: present(old(time.Minute), known(true, now, heard(2, 0))), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"holds, but", "0x1", "connected to no server"}, evidence: map[string]any{"session": "0x1", "state": "holding", "count": 1},
+		},
+		{
+			name: "a waiter is connected nowhere", c: present(old(time.Minute), known(true, now, heard(1, 0))), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"waits"}, evidence: map[string]any{"session": "0x2"},
+		},
+		{name: "all are connected", c: present(old(time.Minute), known(true, now, heard(1, 0), heard(2, 0)))},
+		{name: "one server did not tell", c: present(old(time.Minute), known(false, now, heard(2, 0)))},
+		{name: "a server began to serve 39 s ago: it may be on its way", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(39*time.Second))},
+		{name: "a server began to serve 43 s ago: it is due within two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(43*time.Second))},
+		{
+			name: "a server began to serve 45 s ago", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(45*time.Second)), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
+		},
+		{
+			name: "a server began to serve 3 s ago, and its timeout is 1 s", fires: true, c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(3*time.Second), func(c *inspect.Case) {
+				c.Lock.Holders[0].Owner.SessionTimeout = time.Second
+			}), severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
+		},
+		{
+			name: "it came after the server began to serve", c: present(old(20*time.Second), known(true, now, heard(2, 0)), disturbed(30*time.Second)), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
+		},
+		{
+			name: "watched, and first missed now: it times out by itself", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched), fires: true,
+			severity: inspect.Info, confidence: recipe.Likely, has: []string{"connected to no server", "ends by 03:15:00 UTC"}, advice: "wait until then",
+			evidence: map[string]any{"missing_since": stamp(now), "ends_by": stamp(now.Add(45 * time.Second))},
+		},
+		{
+			name: "watched, and first missed 9 s ago, of 10 s and two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched, missed(9*time.Second)), fires: true,
+			severity: inspect.Info, confidence: recipe.Likely, evidence: map[string]any{"missing_since": stamp(now.Add(-9 * time.Second)), "ends_by": stamp(now.Add(6 * time.Second))},
+		},
+		{
+			name: "watched, and first missed 15 s ago: it should have ended", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched, missed(15*time.Second)), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"connected to no server"}, advice: "lockscope release",
+		},
+		{
+			name: "watched, and silent beyond its timeout: nothing to wait for", c: present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0)), watched), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"been silent for longer"},
+		},
+		{name: "no server told", c: present(old(time.Minute), func(c *inspect.Case) { c.AllSessions = true })},
+		{name: "it came after the table was read", c: present(old(time.Minute), known(true, now.Add(-2*time.Minute)))},
+		{name: "it came while the table was read", c: present(old(4*time.Second), known(true, now))},
+		{name: "the backend's clock is behind: it came after the table", c: present(old(time.Minute), known(true, now.Add(-time.Minute)), func(c *inspect.Case) { c.Offset = -time.Minute })},
+		{name: "the table's age is unknown, and it came lately", c: present(old(50*time.Second), known(true, time.Time{}))},
+		{name: "the table's age is unknown, and it came long ago", c: present(old(2*time.Minute), known(true, time.Time{})), fires: true, severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"count": 2}},
+		{
+			name: "it came after the table, by a clock that nobody knows", c: present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
+				c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = inspect.InstantOf(now), inspect.InstantOf(now)
+			}),
+		},
+		{name: "its age is unknown", c: present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))},
+		{
+			name: "not heard of for longer than its timeout and two ticks", c: present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0))), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"been silent for longer"}, evidence: map[string]any{"session_timeout_ms": int64(10000)},
+		},
+		{name: "the server ends its session at the next tick", c: present(old(time.Minute), known(true, now, heard(1, 13*time.Second), heard(2, 0)))},
+		{name: "heard of within its timeout", c: present(old(time.Minute), known(true, now, heard(1, 9*time.Second), heard(2, 0)))},
+		{name: "the table is old, not the contact", c: present(old(time.Minute), known(true, now.Add(-20*time.Second), heard(1, 25*time.Second), heard(2, 25*time.Second)))},
+		{name: "the last contact is unknown", c: present(old(time.Minute), known(true, now, inspect.Session{ID: 1, Timeout: time.Second}, heard(2, 0)))},
+		{name: "a dead Redisson reader", c: present(reader), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"its client is gone"}},
+		{name: "a living Redisson reader", c: present(votes("a", time.Minute))},
+		{name: "a dead waiter in a fair queue is another rule's", c: present(fair(deadAt(0)))},
+	})
+}
+
+func TestOver(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 99 * time.Millisecond: "0s", 100 * time.Millisecond: "0.1s", 1999 * time.Millisecond: "1s", 10*time.Minute + 59*time.Second: "10m",
+		47 * time.Hour: "1d", 400 * 24 * time.Hour: "1y",
+	} {
+		if got := describe.Over(d); got != want {
+			t.Errorf("describe.Over(%v) is %q, want %q", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{10 * time.Minute: "10m", 90 * time.Minute: "1h30m", 2 * time.Hour: "2h", 65 * time.Second: "1m05s", 0: "0ms", 30 * time.Second: "30s"} {
+		if got := describe.Limit(d); got != want {
+			t.Errorf("describe.Limit(%v) is %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package finding
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+func TestMissingWatch(t *testing.T) {
+	watching := func(library string, sure recipe.Confidence, answers ...inspect.Confirmation) inspect.Case {
+		l := queue(library, len(answers)+1)
+		l.Confidence = sure
+		for i, a := range answers {
+			l.Waiters[i].Watch = a
+		}
+		return present(l)
+	}
+	check(t, "missing-watch", []state{
+		{
+			name: "the second waiter watches nobody", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Missing, inspect.Confirmed), fires: true,
+			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"does not watch", "1 behind it"},
+			evidence: map[string]any{"contender": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000002", "expected": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000001", "session": "0x3"},
+		},
+		{name: "plain nodes, some of which watch", c: watching("sequential", recipe.Likely, inspect.Confirmed, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
+		{name: "plain nodes, none of which watches: a registry", c: watching("sequential", recipe.Possible, inspect.Missing, inspect.Missing)},
+		{
+			name: "Curator's mutex, or two permits of its old semaphore", c: watching("curator", recipe.Certain, inspect.Missing), fires: true,
+			severity: inspect.Info, confidence: recipe.Possible, has: []string{"InterProcessSemaphore", "nothing will wake it up"}, advice: "find out",
+		},
+		{name: "kazoo has no such semaphore", c: watching("kazoo", recipe.Certain, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
+		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
+	})
+	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
+	gone := func(answer inspect.Confirmation, tableAfter time.Duration, changes ...func(*inspect.Case)) inspect.Case {
+		c := watching("curator", recipe.Certain, answer)
+		c.Lock.Waiters[0].WatchesGone = left
+		c.Watches = &inspect.WatchTable{ReadAt: c.Lock.ReadAt.Add(tableAfter)}
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
+	}
+	sessions := func(ids ...int64) func(*inspect.Case) {
+		return func(c *inspect.Case) {
+			c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true
+			for _, id := range ids {
+				c.Sessions[id] = inspect.Session{ID: id}
+			}
+		}
+	}
+	disturbed := func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
+	check(t, "missing-watch", []state{
+		{
+			name: "it watches a node that is gone", c: gone(inspect.Unconfirmed, inspect.WatchSettle), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"which is gone", "nothing will wake it up"}, evidence: map[string]any{"watches_gone": left},
+		},
+		{name: "and surely not the right one", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1, 2)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"watches_gone": left}},
+		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
+		{name: "it watches the right one beside", c: gone(inspect.Confirmed, inspect.WatchSettle)},
+		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
+		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
+	})
+	many := make([]inspect.Confirmation, 25)
+	for i := range many {
+		many[i] = inspect.Missing
+	}
+	found := ask(t, "missing-watch", watching("kazoo", recipe.Certain, many...))
+	if len(found) != 10 || found[9].Evidence["contender"] != "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000010" {
+		t.Errorf("%d findings, want one for each of the first 10 waiters", len(found))
+	}
+}
+
+func TestHerd(t *testing.T) {
+	ids := func(from, to int64) (list []int64) {
+		for id := from; id < to; id++ {
+			list = append(list, id)
+		}
+		return list
+	}
+	on := func(l *inspect.Lock, node string, sessions []int64) inspect.Case {
+		return present(l, func(c *inspect.Case) { c.Watches = &inspect.WatchTable{Sessions: map[string][]int64{node: sessions}} })
+	}
+	first := "/l/" + queue("sequential", 1).Holders[0].Name.Raw()
+	readers := with(queue("kazoo", 13), func(l *inspect.Lock) {
+		for i := range l.Waiters {
+			l.Waiters[i].Mode, l.Waiters[i].Watches = recipe.Shared, l.Holders[0].Name
+		}
+	})
+	check(t, "herd", []state{
+		{
+			name: "ten watch the holder", c: on(queue("sequential", 12), first, ids(3, 13)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has: []string{"10 sessions watch"}, evidence: map[string]any{"node": first, "watchers": 10},
+		},
+		{name: "ten watch the directory", c: on(queue("sequential", 12), "/l", ids(1, 11)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"node": "/l"}},
+		{name: "ten watch a lock at the root", c: on(with(queue("sequential", 1), func(l *inspect.Lock) { l.ID.Path = "/" }), first[2:], ids(1, 11)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "nine watch the holder", c: on(queue("sequential", 12), first, ids(3, 12))},
+		{name: "the next in turn and nine more", c: on(queue("sequential", 12), first, ids(2, 12))},
+		{name: "readers wait for one writer", c: on(readers, first, ids(2, 14))},
+		{name: "one session watches ten times", c: on(queue("sequential", 12), first, []int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3})},
+		{
+			name: "ten watch a permit", c: on(with(queue("curator", 12), func(l *inspect.Lock) { l.Holders[0].Place = "leases" }), "/l/leases/"+first[3:], ids(3, 13)),
+			fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"node": "/l/leases/" + first[3:]},
+		},
+		{name: "ten watch a node that has no queue", c: on(with(queue("sequential", 1), func(l *inspect.Lock) { l.Recipe = "ephemeral" }), "/l", ids(3, 13))},
+		{name: "another node is watched", c: on(queue("sequential", 12), "/l/x", ids(3, 13))},
+		{name: "nobody could look", c: present(queue("sequential", 12))},
+	})
+}
+
+func TestSelfWait(t *testing.T) {
+	twice := func(since time.Duration, changes ...func(*inspect.Lock)) inspect.Case {
+		l := with(queue("go-zookeeper", 3), func(l *inspect.Lock) {
+			l.Waiters[1].Owner.Session, l.Waiters[1].Since = 1, now.Add(-since)
+		})
+		return present(with(l, changes...))
+	}
+	thread := func(id, thread inspect.Untrusted) inspect.Case {
+		l := fair()
+		l.Holders[0].Owner = inspect.Owner{LibraryID: "u", Thread: "1"}
+		l.Waiters[0].Owner = inspect.Owner{LibraryID: id, Thread: thread}
+		return present(l)
+	}
+	lost := func(change func(*inspect.Lock)) inspect.Case { // 1 holds, 2 waits twice, and 3 between
+		return present(with(queue("go-zookeeper", 4), func(l *inspect.Lock) {
+			l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
+			l.Waiters[0].Watch, l.Waiters[1].Watch, l.Waiters[2].Watch = inspect.Missing, inspect.Confirmed, inspect.Confirmed
+			if change != nil {
+				change(l)
+			}
+		}))
+	}
+	if found := ask(t, "missing-watch", lost(nil)); len(found) != 0 {
+		t.Errorf("told by two rules: %v", found)
+	}
+	check(t, "self-wait", []state{
+		{
+			name: "for a while", c: twice(time.Minute), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"waits for itself"},
+			evidence: map[string]any{"holder": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000", "session": "0x1"},
+		},
+		{name: "for too long", c: twice(11 * time.Minute), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"over 10m"}},
+		{
+			name: "it queued long ago, but holds since lately", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			c: twice(time.Hour, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Minute) })),
+		},
+		{name: "one thread of Redisson", c: thread("u", "1"), fires: true, severity: inspect.Info, confidence: recipe.Possible},
+		{name: "another thread of Redisson", c: thread("u", "2")},
+		{name: "the same thread number elsewhere", c: thread("v", "1")},
+		{name: "different sessions", c: present(queue("go-zookeeper", 3))},
+		{name: "no sessions are known", c: present(with(queue("go-zookeeper", 3), func(l *inspect.Lock) {
+			l.Holders[0].Owner, l.Waiters[0].Owner, l.Waiters[1].Owner = inspect.Owner{}, inspect.Owner{}, inspect.Owner{}
+		}))},
+		{name: "it waits twice, and another holds", c: present(with(queue("go-zookeeper", 3), waiter(func(w *inspect.Contender) { w.Owner.Session = 3 })))},
+		{
+			name: "behind an entry that it has lost", c: lost(nil), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"behind its own"},
+			evidence: map[string]any{"behind": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000001", "contender": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000003"}, advice: "restart",
+		},
+		{name: "behind one that another thread of it waits with", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Confirmed })},
+		{name: "nobody could look", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Unconfirmed })},
+		{name: "neither watches: its client is away", c: lost(func(l *inspect.Lock) { l.Waiters[2].Watch = inspect.Missing })},
+		{name: "another's has lost its watch", c: lost(func(l *inspect.Lock) { l.Waiters[2].Owner.Session = 4 })},
+		{name: "the one in front is a reader's", c: lost(func(l *inspect.Lock) { l.Waiters[0].Mode = recipe.Shared })},
+		{name: "a lease that is not granted yet", c: twice(time.Hour, func(l *inspect.Lock) { l.Waiters[1].State = inspect.Pending })},
+		{name: "one of several leases is its own", c: twice(time.Hour, func(l *inspect.Lock) {
+			l.Kind, l.Limit = inspect.KindSemaphore, 2
+			l.Holders = append(l.Holders, inspect.Contender{Name: "x", State: inspect.Holding, Owner: inspect.Owner{Session: 99}})
+		})},
+		{name: "readers of one client", c: twice(time.Hour, func(l *inspect.Lock) { l.Holders[0].Mode, l.Waiters[1].Mode = recipe.Shared, recipe.Shared })},
+	})
+}
+
+func TestLostWakeUp(t *testing.T) {
+	const left = "x-72057675180539904-0000000003"
+	first := func(library string, sure recipe.Confidence, changes ...func(*inspect.Case)) inspect.Case {
+		l := queue(library, 2)
+		l.Confidence = sure
+		for i, c := range []*inspect.Contender{&l.Holders[0], &l.Waiters[0]} {
+			c.Sequence = int32(4 + i)
+		}
+		l.Holders[0].WatchesGone = left
+		c := present(l, func(c *inspect.Case) { c.Watches = &inspect.WatchTable{} })
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
+	}
+	lock := func(change func(*inspect.Lock)) func(*inspect.Case) { return func(c *inspect.Case) { change(c.Lock) } }
+	check(t, "lost-wakeup", []state{
+		{
+			name: "ZooKeeper's own WriteLock", c: first("zookeeper-recipes", recipe.Certain), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"first in line", "its turn has come", "1 behind it"}, evidence: map[string]any{"watches_gone": left, "blocked_below": 1},
+		},
+		{
+			name: "nobody else waits", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters, l.Holders[0].BlockedBelow = nil, 0 })), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely,
+		},
+		{name: "plain nodes: it may have looked at the answer", c: first("sequential", recipe.Likely), fires: true, severity: inspect.Info, confidence: recipe.Possible},
+		{name: "the watches were not read", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Watches = nil })},
+		{name: "it watches none", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "" }))},
+		{name: "one that stood behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "x-72057675180539904-0000000005" }))},
+		{name: "another thread of it waits, and may have left it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))},
+		{name: "its client was killed", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })},
+		{name: "its client may be on its way back", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} })},
+	})
+}

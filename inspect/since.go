@@ -1,0 +1,151 @@
+package inspect
+
+import (
+	"reflect"
+	"slices"
+	"time"
+)
+
+// differing visits the pages of t that before does not share, the locks in them that are others there or not at all, and the
+// ids that only before has. before may be nil.
+func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
+	shared := make(map[**Lock]int)
+	var was []*Lock
+	if before != nil {
+		for _, p := range before.pages {
+			shared[&p.locks[0]] = len(p.locks)
+		}
+	}
+	var is []*Lock
+	for _, p := range t.pages {
+		if shared[&p.locks[0]] == len(p.locks) {
+			delete(shared, &p.locks[0])
+			continue
+		}
+		own(p)
+		is = append(is, p.locks...)
+	}
+	if before != nil {
+		for _, p := range before.pages {
+			if _, unmatched := shared[&p.locks[0]]; unmatched {
+				was = append(was, p.locks...)
+			}
+		}
+	}
+	for len(is) > 0 || len(was) > 0 {
+		order := 0
+		switch {
+		case len(is) == 0:
+			order = 1
+		case len(was) == 0:
+			order = -1
+		case is[0] != was[0]:
+			order = is[0].ID.Compare(was[0].ID)
+			if order == 0 {
+				put(is[0])
+			}
+		}
+		if order < 0 {
+			put(is[0])
+		}
+		if order > 0 {
+			gone(was[0].ID)
+		}
+		if order <= 0 {
+			is = is[1:]
+		}
+		if order >= 0 {
+			was = was[1:]
+		}
+	}
+}
+
+// Since returns the updates, source by source, that take an Observer's snapshot from before to s: whole backends with
+// their sessions, and the locks that differ as their sources reported them. before may be nil. Of the watch tables, which are not
+// kept, there is what they confirmed; what they lacked is not told again.
+func (s *Snapshot) Since(before *Snapshot) []Update {
+	var old *table
+	if before != nil {
+		old = &before.locks
+	}
+	of := make(map[string]*Update)
+	list := make([]*Update, 0, len(s.Backends))
+	for i, b := range s.Backends {
+		u := &Update{}
+		if s.reported != nil {
+			b = s.reported[i]
+		}
+		if before == nil || !slices.Contains(before.reported, b) {
+			u.Backend = b
+		}
+		if sessions := s.sessions[b.Name]; sessions != nil && (before == nil || !sameTable(sessions, before.sessions[b.Name])) {
+			u.Backend, u.Sessions = b, sessions
+		}
+		of[b.Name] = u
+		list = append(list, u)
+	}
+	update := func(backend string) *Update {
+		u := of[backend]
+		if u == nil {
+			u = &Update{}
+			of[backend] = u
+			list = append(list, u)
+		}
+		return u
+	}
+	s.locks.differing(old, func(page) {}, func(l *Lock) {
+		u := update(l.ID.Backend)
+		u.Put = append(u.Put, l.asReported())
+	}, func(id ID) {
+		u := update(id.Backend)
+		u.Gone = append(u.Gone, id)
+	})
+	var all []Update
+	for _, u := range list {
+		u.Watches = confirmedWatches(u.Put, s.TakenAt)
+		if u.Backend != nil || len(u.Put) > 0 || len(u.Gone) > 0 {
+			all = append(all, *u)
+		}
+	}
+	return all
+}
+
+// confirmedWatches is the part of a watch table that confirmed what waiters of these locks of one backend watch; nil when none
+// did.
+func confirmedWatches(locks []*Lock, at time.Time) *WatchTable {
+	t := &WatchTable{ReadAt: at, Sessions: make(map[string][]int64)}
+	for _, l := range locks {
+		covered := false
+		everyContender(l, func(c *Contender) {
+			if c.Watch == Confirmed {
+				covered = true
+				t.Sessions[l.Predecessor(c)] = append(t.Sessions[l.Predecessor(c)], c.Owner.Session)
+			} else if c.Owner.Session != 0 {
+				t.Unheard = append(t.Unheard, c.Owner.Session)
+			}
+		})
+		if covered {
+			t.Backend, t.Covers = l.ID.Backend, append(t.Covers, l.ID)
+		}
+	}
+	if t.Covers == nil {
+		return nil
+	}
+	slices.Sort(t.Unheard)
+	return t
+}
+
+// sameTable reports whether two tables of sessions are the same one.
+func sameTable(a, b map[int64]Session) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// asReported is the lock without what the rules found.
+func (l *Lock) asReported() *Lock {
+	if l.reported == len(l.Findings) {
+		return l
+	}
+	own := *l
+	own.Findings = slices.Clip(l.Findings[:l.reported])
+	return &own
+}
