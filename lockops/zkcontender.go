@@ -76,7 +76,9 @@ func (c *contender) queue(ctx context.Context) (*Hold, error) {
 			if !c.wait {
 				return nil, ErrHeld
 			}
-			if err := c.await(ctx, err.(*blocked)); err != nil {
+			if list, err = c.await(ctx, err.(*blocked)); err == nil || lostInTransit(err) {
+				continue
+			} else if !errors.Is(err, errLook) {
 				return nil, err
 			}
 		default:
@@ -85,8 +87,6 @@ func (c *contender) queue(ctx context.Context) (*Hold, error) {
 		list, err = c.q.list(ctx, c.session)
 	}
 }
-
-var errLook = errors.New("look again")
 
 // blocked lists the nodes before a contender.
 type blocked struct {
@@ -97,13 +97,19 @@ type blocked struct {
 func (b *blocked) Error() string { return "waits for " + b.by.Name }
 
 // enter asks for the node and, in the same flight, for the children, unless it is likely to be alone: then its name may
-// prove that it is. A long list is left for later: the server would write it before it answers whoever is next.
+// prove that it is. A long list comes behind: the server would write it before it answers whoever is next.
 func (c *contender) enter(ctx context.Context) (listing, error) {
-	s := c.q.session
+	s, q := c.q.session, c.q
 	c.node.maybe = true
-	past, alone := c.q.alone.expect()
-	list := !alone && !c.q.crowded.Load()
-	f := s.create(c.session, &c.node, []byte(c.q.opts.label), c.q.acl(), c.q.dir, list)
+	past, alone := q.alone.expect()
+	list := listWith
+	switch {
+	case alone:
+		list = listNever
+	case q.crowded.Load():
+		list = listBehind
+	}
+	f := s.create(c.session, &c.node, []byte(q.opts.label), q.acl(), list)
 	c.creating = f
 	if err := s.wait(ctx, f); err != nil {
 		return listing{}, err
@@ -113,11 +119,9 @@ func (c *contender) enter(ctx context.Context) (listing, error) {
 		return listing{}, err
 	}
 	if alone {
-		if c.q.alone.proves(past, c.node.path, f.replies[0]) {
+		if q.alone.proves(past, c.node.path, f.replies[0]) {
 			return listing{children: []string{c.node.name()}}, nil
 		}
-	}
-	if !list {
 		return listing{}, errLook
 	}
 	found, err := listingOf(f.replies[1])
@@ -246,9 +250,14 @@ func (c *contender) behind(stranger *RecipeError) bool {
 	return !ok || !ownOK || own-seq > 0
 }
 
-// await waits until something has happened to the node before, or to the connection. It never waits without a watch.
-func (c *contender) await(ctx context.Context, b *blocked) error {
-	return c.q.session.awaitChange(ctx, c.session, c.q.dir+"/"+b.by.Name, func() { c.report(b) })
+// await waits until something has happened to the node before, or to the connection, and lists the queue as it is then. It
+// never waits without a watch.
+func (c *contender) await(ctx context.Context, b *blocked) (listing, error) {
+	var armed func() // without it the answer that the watch is set wakes nobody
+	if o := &c.q.opts; o.onWaiting != nil || o.onBehind != nil {
+		armed = func() { c.report(b) }
+	}
+	return c.q.session.awaitTurn(ctx, c.session, c.q.dir+"/"+b.by.Name, armed)
 }
 
 // report calls OnWaiting and OnBehind, once a watch is set.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockscope/inspect/recipe"
 	"lockscope/internal/connect"
 	"lockscope/internal/zkserver"
@@ -173,5 +175,64 @@ func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 		if got := c.notAfter(slices.Clone(tt.children)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s of %v: %v, want %v", tt.own, tt.children, got, tt.want)
 		}
+	}
+}
+
+// TestATurnIsListedByItsEvent: when the node before a contender goes, its directory is listed at once, for all who wait in
+// the session, and they need not ask.
+func TestATurnIsListedByItsEvent(t *testing.T) {
+	s := leasedSession(t)
+	session, _ := s.tap.Session()
+	if err := s.makeDir(t.Context(), session, "/turn"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/turn/before", "/turn/own"} {
+		if err := s.makeNode(t.Context(), session, path, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const waiters = 2
+	armed, lists, errs := make(chan struct{}, waiters), make(chan listing, waiters), make(chan error, waiters)
+	for range waiters {
+		go func() {
+			list, err := s.awaitTurn(t.Context(), session, "/turn/before", func() { armed <- struct{}{} })
+			lists <- list
+			errs <- err
+		}()
+	}
+	for range waiters {
+		<-armed
+	}
+	before := s.tap.Requests()
+	if err := s.deleteNow(session, "/turn/before"); err != nil {
+		t.Fatal(err)
+	}
+	for range waiters {
+		if list, err := <-lists, <-errs; err != nil || !slices.Equal(list.children, []string{"own"}) {
+			t.Errorf("listed %v, %v; want the node that is left", list.children, err)
+		}
+	}
+	if n := s.tap.Requests() - before; n != 2 {
+		t.Errorf("%d requests, want the deletion and one list", n)
+	}
+}
+
+// TestAWatchThatCannotBeSetHasThemLook: a contender never waits without a watch.
+func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
+	s := leasedSession(t)
+	session, _ := s.tap.Session()
+	if _, err := s.awaitTurn(t.Context(), session, "/turn/gone", nil); !errors.Is(err, errLook) {
+		t.Errorf("no such node: %v, want to look again", err)
+	}
+	if _, err := s.awaitTurn(t.Context(), session+1, "/turn/gone", nil); !errors.Is(err, zk.ErrSessionExpired) {
+		t.Errorf("in another session: %v, want that it has expired", err)
+	}
+	watch, leave := s.watchTurn(session, "/")
+	defer leave()
+	<-watch.armed
+	s.watches.fireAll()
+	<-watch.turn.done
+	if err := watch.turn.replies[0].Err; !errors.Is(err, errLook) {
+		t.Errorf("the connection was lost: %v, want to look again", err)
 	}
 }

@@ -83,32 +83,57 @@ type node struct {
 
 func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
 
-// create asks for an ephemeral node and, if wanted, in the same flight for the listing of a directory. What becomes of the
-// node is known when the flight is done; created reads it.
-func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, dir string, list bool) *flight {
+// listWhen is when a directory is listed in which a node is created.
+type listWhen int
+
+const (
+	listNever  listWhen = iota
+	listWith            // in the creation's flight
+	listBehind          // once the node is made
+)
+
+// create asks for an ephemeral node and the listing of its directory. What becomes of the node is known when the flight is
+// done; created reads it.
+func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, list listWhen) *flight {
 	mode := int32(modeEphemeralSequential)
 	if n.numbered {
 		mode = modeEphemeral
 	}
-	requests := []connect.Request{createRequest(opCreate2, n.prefix, data, acl, mode)}
-	if list {
-		requests = append(requests, listRequest(dir))
-	}
-	if n.unique {
-		return s.send(session, nil, requests...)
-	}
-	s.creating.RLock()
-	f := &flight{done: make(chan struct{})}
-	f.then = func() {
-		if made, err := created(f.replies[0]); err == nil {
-			s.mu.Lock()
-			s.ours[made] = struct{}{}
-			s.mu.Unlock()
+	f := newFlight()
+	if !n.unique {
+		s.creating.RLock()
+		f.then = func() {
+			s.noteCreated(f.replies[0])
+			s.creating.RUnlock()
 		}
-		s.creating.RUnlock()
 	}
-	s.launch(session, f, requests...)
+	create, children := createRequest(opCreate2, n.prefix, data, acl, mode), listRequest(n.dir)
+	switch list {
+	case listNever:
+		s.launch(session, f, create)
+	case listWith:
+		s.launch(session, f, create, children)
+	case listBehind: // sent by whoever reads the answer: the contender would have to be woken for it
+		f.left.Store(2)
+		s.tap.Send(session, func(_ int, r connect.Reply) {
+			f.reply(0, r)
+			if r.Err != nil {
+				f.reply(1, connect.Reply{Err: r.Err})
+				return
+			}
+			s.tap.Send(session, func(_ int, r connect.Reply) { f.reply(1, r) }, children)
+		}, create)
+	}
 	return f
+}
+
+// noteCreated remembers a node whose name proves nothing as one that was confirmed.
+func (s *ZKSession) noteCreated(r connect.Reply) {
+	if made, err := created(r); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ours[made] = struct{}{}
+	}
 }
 
 // created reads the reply to a create request.

@@ -117,6 +117,14 @@ type flight struct {
 	then    func() // runs before done is closed, on a goroutine that must not be held up; may be nil
 }
 
+func newFlight() *flight { return &flight{done: make(chan struct{})} }
+
+// fail ends a flight of one request that will not be sent.
+func (f *flight) fail(why error) {
+	f.left.Store(1)
+	f.reply(0, connect.Reply{Err: why})
+}
+
 func (f *flight) reply(i int, r connect.Reply) {
 	f.replies[i] = r
 	if f.left.Add(-1) > 0 {
@@ -130,7 +138,8 @@ func (f *flight) reply(i int, r connect.Reply) {
 
 // send sends requests in a session, or not at all: then the replies have the error.
 func (s *ZKSession) send(session int64, then func(), requests ...connect.Request) *flight {
-	f := &flight{done: make(chan struct{}), then: then}
+	f := newFlight()
+	f.then = then
 	s.launch(session, f, requests...)
 	return f
 }

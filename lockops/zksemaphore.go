@@ -287,10 +287,10 @@ func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hol
 		return nil, ErrHeld
 	}
 	m.report(c, turn, b)
-	if err := s.awaitEnd(inside, watch); err != nil {
+	if err := s.awaitEnd(inside, watch.ended); err != nil {
 		return nil, err
 	}
-	s.watches.end(c.q.dir, watch)
+	s.watches.end(c.q.dir, watch, errLook)
 	return nil, errLook
 }
 

@@ -109,7 +109,7 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 	s := newZKSession(opts)
 	s.servers = strings.Join(servers, ",")
 	s.tap = &connect.Tap{TLS: s.opts.tls, DialContext: s.opts.dialer}
-	s.tap.Listen(s.watches.fire, s.noteChange)
+	s.tap.Listen(s.fire, s.noteChange)
 	conn, events, err := zk.Connect(servers, s.opts.timeout,
 		zk.WithDialer(s.dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(maxReplySize), zk.WithMaxConnBufferSize(sendBuffer))

@@ -64,7 +64,7 @@ const (
 
 // Listen calls event with the path of each watch that fires, also those that go-zookeeper has set, and changed after the
 // connection was lost, made, or refused because the session has expired. Both run on a goroutine of go-zookeeper: they
-// must not block.
+// must not block. Send, which a write limit bounds, may be called there.
 func (t *Tap) Listen(event func(path string), changed func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,8 +72,8 @@ func (t *Tap) Listen(event func(path string), changed func()) {
 }
 
 // Send writes requests in one go, to be executed in order by the server that the session with this id is connected to.
-// reply is called once for each, with its index, on a goroutine of go-zookeeper or the caller's: it must not block. When
-// there is no such connection all get zk.ErrNoServer, or zk.ErrSessionExpired when the session is another: none was sent.
+// reply is called once for each, with its index, on a goroutine of go-zookeeper or the caller's: it must not block, but it
+// may call Send. When there is no such connection all get zk.ErrNoServer, or zk.ErrSessionExpired when the session is another: none was sent.
 func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Request) {
 	t.mu.Lock()
 	c := t.current
