@@ -118,37 +118,59 @@ func BenchmarkZKLockAlone(b *testing.B) {
 	}
 }
 
-// BenchmarkZKLockContended lets 8 and 64 clients take a lock in turns as fast as they can: owner changes a second, and the
-// requests that the server got for each, go-zookeeper and ours in turn. The rounds are short and many, and each is compared
-// with the one beside it, since what else the machine does changes from second to second. Two holders at once end it.
+// BenchmarkZKLockContended lets 8 and 64 clients take a lock in turns as fast as they can: owner changes a second, and for
+// each the requests that the server got and the processor time of both sides, go-zookeeper and ours in turn. The rounds are
+// short and many, with the same sessions, and each is compared with the one beside it, since what else the machine does
+// changes from second to second. Two holders at once end it.
 func BenchmarkZKLockContended(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	for _, k := range []int{8, 64} {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {
 			peers := []zkPeer{goZooKeeper(), ourZKMutex()}
+			crowds := make([]*zkCrowd, len(peers))
+			for i, p := range peers {
+				crowds[i] = newZKCrowd(b, server, p, k)
+			}
 			for b.Loop() {
 				var ratios []float64
-				rates, requests := make([][]float64, len(peers)), make([][]float64, len(peers))
-				for range zkRounds {
-					for i, p := range peers {
-						rate, each := contendZK(b, server.Addr, p, k)
-						rates[i], requests[i] = append(rates[i], rate), append(requests[i], each)
+				rounds := make([][]zkRound, len(peers))
+				for n := range zkRounds {
+					for i := range peers { // each is first as often as the other
+						i = (i + n) % len(peers)
+						rounds[i] = append(rounds[i], crowds[i].contend(b))
 					}
-					ratios = append(ratios, rates[1][len(ratios)]/rates[0][len(ratios)])
+					ratios = append(ratios, rounds[1][n].rate/rounds[0][n].rate)
 				}
 				for i, p := range peers {
-					b.ReportMetric(median(rates[i]), p.name+"-changes/s")
-					b.ReportMetric(median(requests[i]), p.name+"-requests/change")
+					reportZK(b, p.name, rounds[i])
 				}
 				b.ReportMetric(median(ratios), "×go-zookeeper")
+			}
+			for _, c := range crowds {
+				c.close()
 			}
 		})
 	}
 }
 
+func reportZK(b *testing.B, name string, rounds []zkRound) {
+	middle := func(of func(zkRound) float64) float64 {
+		all := make([]float64, len(rounds))
+		for i, r := range rounds {
+			all[i] = of(r)
+		}
+		return median(all)
+	}
+	b.ReportMetric(middle(func(r zkRound) float64 { return r.rate }), name+"-changes/s")
+	b.ReportMetric(middle(func(r zkRound) float64 { return r.requests }), name+"-requests/change")
+	b.ReportMetric(middle(func(r zkRound) float64 { return r.client }), name+"-cpu-µs/change")
+	b.ReportMetric(middle(func(r zkRound) float64 { return r.server }), name+"-server-cpu-µs/change")
+}
+
 const (
-	zkContendedFor = 800 * time.Millisecond
-	zkRounds       = 15
+	zkRamp         = 100 * time.Millisecond
+	zkContendedFor = 300 * time.Millisecond
+	zkRounds       = 40
 )
 
 // received counts the packets that a server has got so far, by its four-letter word srvr.
@@ -173,48 +195,75 @@ func received(b *testing.B, addr string) (n float64) {
 	return n
 }
 
-func contendZK(b *testing.B, addr string, p zkPeer, k int) (changesPerSecond, requestsPerChange float64) {
+// zkRound is what came of one round, all but the rate for one change of owner.
+type zkRound struct {
+	rate           float64 // changes of owner a second
+	requests       float64 // that the server got
+	client, server float64 // µs of processor time; the client's is that of the whole benchmark
+}
+
+// zkCrowd is the clients of one lock, each with a session of its own.
+type zkCrowd struct {
+	name    string
+	server  *servertest.ZooKeeper
+	members []contender
+
+	inside, changes, last atomic.Int64
+}
+
+func newZKCrowd(b *testing.B, server *servertest.ZooKeeper, p zkPeer, k int) *zkCrowd {
+	c := &zkCrowd{name: p.name, server: server, members: make([]contender, k)}
+	for i := range c.members {
+		c.members[i] = p.join(b, server.Addr, "/contended-"+p.name)
+	}
+	return c
+}
+
+func (c *zkCrowd) close() {
+	for _, m := range c.members {
+		m.close()
+	}
+}
+
+// contend is one round.
+func (c *zkCrowd) contend(b *testing.B) zkRound {
 	ctx, cancel := context.WithCancel(b.Context())
 	var all sync.WaitGroup
-	var inside, changes atomic.Int64
-	var last atomic.Int64
-	members := make([]contender, k)
-	for i := range members {
-		members[i] = p.join(b, addr, "/contended-"+p.name)
+	for i := range c.members {
+		all.Go(func() { c.takeTurns(ctx, b, i) })
 	}
-	for i, c := range members {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				release, err := c.acquire(ctx)
-				if err != nil {
-					if ctx.Err() == nil {
-						b.Errorf("%s: %v", p.name, err)
-					}
-					return
-				}
-				if inside.Add(1) != 1 {
-					b.Errorf("%s: two holders", p.name)
-				}
-				if last.Swap(int64(i)) != int64(i) {
-					changes.Add(1)
-				}
-				inside.Add(-1)
-				if err := release(); err != nil {
-					b.Errorf("%s: %v", p.name, err)
-				}
-			}
-		})
-	}
-	time.Sleep(ramp)
-	packets := received(b, addr)
-	before, start := changes.Load(), time.Now()
+	time.Sleep(zkRamp)
+	packets, served, used := received(b, c.server.Addr), c.server.ProcessorTime(b), processor()
+	before, start := c.changes.Load(), time.Now()
 	time.Sleep(zkContendedFor)
-	changed, took := float64(changes.Load()-before), time.Since(start)
-	packets = received(b, addr) - packets
+	changed, took := float64(c.changes.Load()-before), time.Since(start)
+	used, served = processor()-used, c.server.ProcessorTime(b)-served
+	packets = received(b, c.server.Addr) - packets
 	cancel()
 	all.Wait()
-	for _, c := range members {
-		c.close()
+	each := func(t time.Duration) float64 { return float64(t.Microseconds()) / changed }
+	return zkRound{changed / took.Seconds(), packets / changed, each(used), each(served)}
+}
+
+// takeTurns has one member take the lock and give it back until ctx ends.
+func (c *zkCrowd) takeTurns(ctx context.Context, b *testing.B, i int) {
+	for ctx.Err() == nil {
+		release, err := c.members[i].acquire(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				b.Errorf("%s: %v", c.name, err)
+			}
+			return
+		}
+		if c.inside.Add(1) != 1 {
+			b.Errorf("%s: two holders", c.name)
+		}
+		if c.last.Swap(int64(i)) != int64(i) {
+			c.changes.Add(1)
+		}
+		c.inside.Add(-1)
+		if err := release(); err != nil {
+			b.Errorf("%s: %v", c.name, err)
+		}
 	}
-	return changed / took.Seconds(), packets / changed
 }
