@@ -128,8 +128,23 @@ type jsonLock struct {
 	Margin     *int              `json:"margin"`
 	ValidityMS *int64            `json:"validity_ms"`
 	Usual      *jsonUsual        `json:"usual_hold,omitempty"`
+	Renewal    *jsonRenewal      `json:"renewal,omitempty"`
+	Grants     *jsonGrants       `json:"grants,omitempty"`
 	Unseen     []Unseen          `json:"unseen,omitempty"`
 	Findings   []Finding         `json:"findings"`
+}
+
+// jsonRenewal is the rhythm of the present holder's renewals, and jsonGrants how often the lock was granted, both as they were watched.
+type jsonRenewal struct {
+	Count   int    `json:"count"`
+	EveryMS *int64 `json:"every_ms"`
+	Last    string `json:"last"`
+	Missed  int    `json:"missed"`
+}
+
+type jsonGrants struct {
+	Count int    `json:"count"`
+	Since string `json:"since"`
 }
 
 // jsonUsual is for how long a lock is usually held at most, and who says so: configuration or history.
@@ -215,6 +230,15 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 		j.Usual = &jsonUsual{MS: usual.Milliseconds(), From: "configuration"}
 		if learnt {
 			j.Usual.From = "history"
+		}
+	}
+	if h := l.history; h != nil {
+		j.Grants = &jsonGrants{h.Grants, stamp(h.Since)}
+		if r := &h.Renewal; r.Count > 0 {
+			j.Renewal = &jsonRenewal{Count: r.Count, Last: stamp(r.Last), Missed: r.Missed}
+			if r.Every > 0 {
+				j.Renewal.EveryMS = whole(r.Every)
+			}
 		}
 	}
 	if len(l.Masters) > 0 {

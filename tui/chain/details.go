@@ -71,6 +71,9 @@ func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	if !c.ExpiresAt.IsZero() && c.ExpiresAt.After(p.Now()) {
 		words = append(words, "expires in "+describe.Age(c.ExpiresAt.Sub(p.Now())))
 	}
+	if c.State == inspect.Holding {
+		words = append(words, describe.Renewal(p.Snapshot().History(l.ID), p.Now()))
+	}
 	return words
 }
 
@@ -148,6 +151,9 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 		if holder[0].Text() != "   " {
 			lines = append(lines, holder...)
 		}
+	}
+	if words := describe.Renewal(p.Snapshot().History(l.ID), p.Now()); words != "" {
+		lines = append(lines, p.facts(widget.Span{}, words)...)
 	}
 	return lines
 }

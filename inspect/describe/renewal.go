@@ -1,0 +1,25 @@
+package describe
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Renewal words the rhythm in which a holder's key is renewed, such as "renewed every 10s, 3s ago, 2 missed"; empty where none was seen.
+func Renewal(h *inspect.History, now time.Time) string {
+	if h == nil || h.Renewal.Count == 0 {
+		return ""
+	}
+	r := &h.Renewal
+	words := "renewed"
+	if r.Every > 0 {
+		words += " every " + Age(r.Every) + ","
+	}
+	words += " " + Age(max(0, now.Sub(r.Last))) + " ago"
+	if r.Missed > 0 {
+		words += fmt.Sprintf(", %d missed", r.Missed)
+	}
+	return words
+}
