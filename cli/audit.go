@@ -80,7 +80,7 @@ func (r *auditTrail) run(verify bool) error {
 		r.say("%s: %d lines cannot be read", r.file, trail.Damaged)
 	}
 	if verify {
-		return r.verify(records, trail.Damaged)
+		return r.verify(records, trail)
 	}
 	if r.output == "json" {
 		return r.printJSON(auditJSON(records))
@@ -104,8 +104,9 @@ func (r *auditTrail) from() (time.Time, error) {
 	return at, nil
 }
 
-// verify reports what the trail does not tell: lines that cannot be read, and actions without an outcome.
-func (r *auditTrail) verify(records []act.Record, damaged int) error {
+// verify reports what the trail does not tell, actions without an outcome and lines that cannot be read, and lines that are not as
+// they were written.
+func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 	unknown := 0
 	for i := range records {
 		if rec := &records[i]; rec.Outcome == "unknown" {
@@ -113,11 +114,18 @@ func (r *auditTrail) verify(records []act.Record, damaged int) error {
 			r.print([]act.Record{*rec})
 		}
 	}
-	if unknown+damaged > 0 {
-		return exit(exitNo, "%s: %d actions of unknown outcome, %d damaged lines", r.file, unknown, damaged)
+	for _, b := range trail.Breaks {
+		fmt.Fprintln(r.Stdout, describe.Printable(fmt.Sprintf("%s line %d: %s", b.File, b.Line, b.What)))
+	}
+	if unknown+trail.Damaged+len(trail.Breaks) > 0 {
+		return exit(exitNo, "%s: %s of unknown outcome, %s that cannot be read, %s not as written", r.file,
+			describe.Count(unknown, "action"), describe.Count(trail.Damaged, "line"), describe.Count(len(trail.Breaks), "line"))
 	}
 	if r.output == "text" {
 		fmt.Fprintf(r.Stdout, "%d actions, each with its outcome\n", len(records))
+		if trail.Last != "" {
+			fmt.Fprintf(r.Stdout, "no line is changed, missing or moved; the last one has the sum %s\n", trail.Last)
+		}
 	}
 	return nil
 }

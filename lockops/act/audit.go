@@ -3,7 +3,6 @@ package act
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,10 +16,13 @@ import (
 )
 
 // Audit is the append-only file that every action is written to, one JSON object a line, before it is done and
-// after. Make one with OpenAudit.
+// after. Each line has its own sum and that of the line before. Over 16 MiB a new file is begun; eight older ones are kept. Make one
+// with OpenAudit.
 type Audit struct {
 	now   func() time.Time
 	mu    sync.Mutex
+	path  string
+	limit int64 // size of a file, in bytes
 	file  *os.File
 	actor actor
 }
@@ -113,6 +115,8 @@ type line struct {
 	// HoldersAfter are names on ZooKeeper, digests of values on Redis.
 	HoldersAfter []string `json:"holders_after,omitempty"`
 	Error        string   `json:"error,omitempty"`
+	// Prev is the sum of the line before, empty in the first one; nil in lines of versions without sums. The line's own sum follows.
+	Prev *string `json:"prev,omitempty"`
 }
 
 // evidence identifies what was acted on. A Redis value is a secret of its owner: only its digest is written.
@@ -194,24 +198,16 @@ const auditMode fs.FileMode = 0o600
 // the machine. now dates the lines; version and profile go into each. A path that is a symbolic link, or no regular file, is refused:
 // whoever can put a link there would choose what is written to.
 func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, error) {
-	made, err := makeDir(filepath.Dir(path))
+	f, err := openAuditFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
-	f, err := openNoFollow(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, auditMode)
-	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
-	if err := errors.Join(own(f), syncDirs(append(made, filepath.Dir(path)))); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, err
 	}
 	a := actor{PID: os.Getpid(), Version: version, Profile: profile}
 	if u, err := user.Current(); err == nil {
 		a.User = u.Username
 	}
 	a.Host, _ = os.Hostname() // empty says unknown
-	return &Audit{now: now, file: f, actor: a}, nil
+	return &Audit{now: now, path: path, limit: auditLimit, file: f, actor: a}, nil
 }
 
 // own makes sure that the file is one of ours that nobody else reads.
@@ -249,17 +245,30 @@ func (a *Audit) write(l line) error {
 	}
 	l.actor = a.actor
 	l.At = a.now().UTC()
-	text, err := json.Marshal(l)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	unlock, err := a.current() // other processes write to it, too
+	if err != nil {
+		return err
+	}
+	defer func() { unlock() }()
+	if a.rotate() {
+		unlock()
+		if unlock, err = a.current(); err != nil {
+			return err
+		}
+	}
+	prev, cut, err := a.lastLink()
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	defer LockFile(a.file)() // other processes write to it, too
-	text = append(text, '\n')
-	if cut, err := a.hasCutLine(); err != nil {
+	l.Prev = &prev
+	text, err := sealed(l)
+	if err != nil {
 		return fmt.Errorf("audit: %w", err)
-	} else if cut {
+	}
+	text = append(text, '\n')
+	if cut {
 		text = append([]byte{'\n'}, text...)
 	}
 	if _, err := a.file.Write(text); err != nil {
@@ -269,19 +278,6 @@ func (a *Audit) write(l line) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	return nil
-}
-
-// hasCutLine reports whether the file's last line has no end.
-func (a *Audit) hasCutLine() (bool, error) {
-	info, err := a.file.Stat()
-	if err != nil || info.Size() == 0 {
-		return false, err
-	}
-	last := make([]byte, 1)
-	if _, err := a.file.ReadAt(last, info.Size()-1); err != nil {
-		return false, err
-	}
-	return last[0] != '\n', nil
 }
 
 // Close closes the file.

@@ -38,53 +38,96 @@ type Trail struct {
 	Records []Record
 	// Damaged counts lines that cannot be read: cut by a full disk, or not written by this program.
 	Damaged int
+	// Breaks are lines that are not as they were written, or not where. A line that was cut is one, too.
+	Breaks []Break
+	// Last is the sum of the last line, which proves that nothing is missing at the end to whoever noted it; empty without.
+	Last string
+}
+
+// Break is a line of a trail that was changed, or before which lines were taken out, put in or moved.
+type Break struct {
+	File string
+	Line int // from 1
+	What string
 }
 
 // maxAuditLine bounds one line, in bytes: a path of ZooKeeper has at most a megabyte.
 const maxAuditLine = 4 << 20
 
-// ReadTrail reads an audit file. One that is not there is empty.
+// ReadTrail reads an audit file, and the older ones beside it. One that is not there is empty.
 func ReadTrail(path string) (Trail, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return Trail{}, nil
+	files, whole := trailFiles(path)
+	r := trailReader{open: make(map[string]int), whole: whole}
+	for _, file := range files {
+		f, err := openTrail(file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(r.read(file, f), f.Close())
+		}
+		if err != nil {
+			return r.Trail, fmt.Errorf("audit: %w", err)
+		}
 	}
-	if err != nil {
-		return Trail{}, fmt.Errorf("audit: %w", err)
+	if r.linked {
+		r.Last = r.before
 	}
-	defer f.Close()
-	return readTrail(f)
+	return r.Trail, nil
 }
 
-func readTrail(r io.Reader) (Trail, error) {
-	var t Trail
-	open := make(map[string]int) // actions by what their lines have in common
-	lines := bufio.NewScanner(r)
+// openTrail opens a regular file: a pipe would be waited for.
+func openTrail(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return os.Open(path)
+}
+
+// trailReader reads the files of a trail one after the other.
+type trailReader struct {
+	Trail
+	chain
+	open  map[string]int // actions by what their lines have in common
+	whole bool           // no older file was removed to make room
+}
+
+func (r *trailReader) read(file string, from io.Reader) error {
+	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxAuditLine)
-	for lines.Scan() {
+	for n := 1; lines.Scan(); n++ {
 		text := lines.Bytes()
 		if len(text) == 0 {
 			continue
 		}
 		var l line
-		if json.Unmarshal(text, &l) != nil || l.At.IsZero() || l.Lock == "" {
-			t.Damaged++
+		readable := json.Unmarshal(text, &l) == nil && !l.At.IsZero() && l.Lock != ""
+		if what := r.broken(text, l.Prev, r.whole); what != "" {
+			r.Breaks = append(r.Breaks, Break{file, n, what})
+		}
+		if !readable {
+			r.Damaged++
 			continue
 		}
-		raw := json.RawMessage(append([]byte(nil), text...))
-		key := l.key()
-		at, known := open[key]
-		if l.Phase == phaseIntent || l.Phase == phaseAcquired || !known {
-			at = len(t.Records)
-			open[key] = at
-			t.Records = append(t.Records, l.begin())
-		}
-		t.Records[at].add(l, raw)
+		r.add(l, json.RawMessage(append([]byte(nil), text...)))
 	}
-	if err := lines.Err(); err != nil {
-		return t, fmt.Errorf("audit: %w", err)
+	return lines.Err()
+}
+
+// add joins a line to its action.
+func (r *trailReader) add(l line, raw json.RawMessage) {
+	key := l.key()
+	at, known := r.open[key]
+	if l.Phase == phaseIntent || l.Phase == phaseAcquired || !known {
+		at = len(r.Records)
+		r.open[key] = at
+		r.Records = append(r.Records, l.begin())
 	}
-	return t, nil
+	r.Records[at].add(l, raw)
 }
 
 // key joins the lines of one action; those of older versions have no number.

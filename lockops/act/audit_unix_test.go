@@ -1,0 +1,29 @@
+//go:build unix
+
+package act
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Each line is synced: a file that cannot be synced is no audit.
+func TestAuditIsSynced(t *testing.T) {
+	audit, _ := openAudit(t)
+	audit.file.Close()
+	// A pipe takes what is written and cannot be synced.
+	audit.path = filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(audit.path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(audit.path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit.file = pipe
+	if err := audit.write(line{Lock: "zk:/a"}); err == nil {
+		t.Error("a line that could not be synced was taken for written")
+	}
+}

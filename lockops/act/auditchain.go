@@ -1,0 +1,211 @@
+package act
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Every line ends with the sum of itself, and names that of the line before it: an edited line has not its own sum, and a line that
+// was taken out, put in or moved is not the one that the next names. Who can write to the file can make all of it anew; and lines
+// that are missing at its end leave no trace, unless somebody noted the sum that it ended with.
+
+const (
+	// auditLimit is the size, in bytes, from which on a new file is begun.
+	auditLimit = 16 << 20
+	// auditKept is how many older files are kept, as PATH.1, the newest of them, to PATH.8.
+	auditKept = 8
+)
+
+// The end of a line, around its sum.
+const (
+	sumBefore = `,"sum":"`
+	sumAfter  = `"}`
+	sumLength = 2 * sha256.Size
+)
+
+// sealed is the text of a line with its sum, and without its end.
+func sealed(l line) ([]byte, error) {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return nil, err
+	}
+	sum := digestOf(text)
+	return append(text[:len(text)-1], sumBefore+sum+sumAfter...), nil
+}
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// sumOf is the sum that a line ends with; ok when it is its own. A line of an older version has none.
+func sumOf(text []byte) (sum string, ok bool) {
+	tail := len(sumBefore) + sumLength + len(sumAfter)
+	if len(text) < tail+1 {
+		return "", false
+	}
+	body, end := text[:len(text)-tail], string(text[len(text)-tail:])
+	if !strings.HasPrefix(end, sumBefore) || !strings.HasSuffix(end, sumAfter) {
+		return "", false
+	}
+	sum = end[len(sumBefore) : len(sumBefore)+sumLength]
+	return sum, digestOf(append(bytes.Clone(body), '}')) == sum
+}
+
+// linkOf is what the next line names a line by: its sum or, where it has none, the digest of its text.
+func linkOf(text []byte) string {
+	if sum, _ := sumOf(text); sum != "" {
+		return sum
+	}
+	return digestOf(text)
+}
+
+// chain follows the lines of a trail, from file to file.
+type chain struct {
+	before string // what the next line has to name
+	begun  bool   // a line was there
+	linked bool   // one with a sum was there
+}
+
+// broken takes the next line, and returns what is wrong with it; empty: nothing. whole: no older file was removed to make room.
+func (c *chain) broken(text []byte, prev *string, whole bool) string {
+	sum, own := sumOf(text)
+	before, begun, linked := c.before, c.begun, c.linked
+	c.before, c.begun, c.linked = linkOf(text), true, linked || sum != ""
+	switch {
+	case sum == "" && linked:
+		return "it has no sum: it was cut, edited, or written by another program"
+	case sum == "":
+		return "" // of an older version
+	case !own:
+		return "it was changed since it was written"
+	case prev == nil:
+		return "it names no line before it"
+	case !begun && *prev != "" && whole:
+		return "lines before it are missing"
+	case begun && *prev != before:
+		return "the line before it is not the one that it followed when it was written"
+	}
+	return ""
+}
+
+// older is the path of an older file.
+func older(path string, n int) string { return fmt.Sprintf("%s.%d", path, n) }
+
+// trailFiles are the files of a trail that are there, the oldest first.
+func trailFiles(path string) (files []string, whole bool) {
+	whole = true
+	for n := auditKept; n >= 1; n-- {
+		if _, err := os.Lstat(older(path, n)); err == nil {
+			files = append(files, older(path, n))
+			whole = whole && n < auditKept
+		}
+	}
+	return append(files, path), whole
+}
+
+// current has the file at the path open and locked: another process may have begun a new one since it was opened. unlock is never
+// nil.
+func (a *Audit) current() (unlock func(), err error) {
+	for {
+		unlock = LockFile(a.file)
+		held, err := a.file.Stat()
+		if err != nil { // it was closed
+			return unlock, fmt.Errorf("audit: %w", err)
+		}
+		if at, err := os.Lstat(a.path); err == nil && os.SameFile(at, held) {
+			return unlock, nil
+		}
+		unlock()
+		next, err := openAuditFile(a.path)
+		if err != nil {
+			return func() {}, err
+		}
+		a.file.Close()
+		a.file = next
+	}
+}
+
+// rotate puts the present file, which is locked, with the older ones where it is full, and reports whether it did. Where that cannot be
+// done the present one goes on.
+func (a *Audit) rotate() bool {
+	info, err := a.file.Stat()
+	if err != nil || info.Size() < a.limit {
+		return false
+	}
+	for n := auditKept - 1; n >= 1; n-- {
+		if err := os.Rename(older(a.path, n), older(a.path, n+1)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false
+		}
+	}
+	return os.Rename(a.path, older(a.path, 1)) == nil
+}
+
+// lastLink is what the next line has to name, and whether the last line is without its end.
+func (a *Audit) lastLink() (link string, cut bool, err error) {
+	last, cut, err := lastLine(a.file)
+	if err != nil || last != nil {
+		return linkOf(last), cut, err
+	}
+	before, err := openNoFollow(older(a.path, 1), os.O_RDONLY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	defer before.Close()
+	if last, _, err = lastLine(before); err != nil || last == nil {
+		return "", false, err
+	}
+	return linkOf(last), false, nil
+}
+
+// lastLine is the last line of a file that is not empty, without its end; nil: there is none. cut: it had none.
+func lastLine(f *os.File) (text []byte, cut bool, err error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, false, err
+	}
+	for room := int64(64 << 10); ; room *= 2 {
+		tail := make([]byte, min(room, info.Size()))
+		if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+			return nil, false, err
+		}
+		cut = tail[len(tail)-1] != '\n'
+		lines := bytes.TrimRight(tail, "\n")
+		start := bytes.LastIndexByte(lines, '\n') + 1
+		if start == 0 && int64(len(tail)) < info.Size() && room < maxAuditLine {
+			continue
+		}
+		if len(lines) == 0 {
+			return nil, cut, nil
+		}
+		return lines[start:], cut, nil
+	}
+}
+
+// openAuditFile opens the file for appending, and makes it where it is missing.
+func openAuditFile(path string) (*os.File, error) {
+	made, err := makeDir(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	f, err := openNoFollow(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, auditMode)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	if err := errors.Join(own(f), syncDirs(append(made, filepath.Dir(path)))); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return f, nil
+}
