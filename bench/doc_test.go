@@ -28,6 +28,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if d, err := time.ParseDuration(os.Getenv(churnTime)); err == nil {
+		if err := churn(os.Getenv(churnAddr), d); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	servertest.Main(m)
 }
 

@@ -19,7 +19,7 @@ type tapped struct {
 func tap(b testing.TB, addr string) tapped {
 	b.Helper()
 	t := tapped{tap: &zkwire.Tap{}}
-	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithDialer(t.tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)))
+	conn, events, err := zk.Connect([]string{addr}, 40*time.Second, zk.WithDialer(t.tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -29,6 +29,7 @@ func BenchmarkNeighbour(b *testing.B) {
 		clients = append(clients, connect(b, server.Addr))
 	}
 	large.plant(b, clients...)
+	large.watch(b, clients)
 	walker := connect(b, server.Addr)
 	var idle float64 // processor time of the server a second, with the other program alone
 	for _, who := range []struct {

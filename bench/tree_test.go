@@ -35,12 +35,11 @@ func (t tree) plant(b testing.TB, clients ...*zk.Conn) {
 		dir := fmt.Sprintf("/locks/team-%02d", d)
 		dirs = append(dirs, &zk.CreateRequest{Path: dir, Acl: acl})
 		for l := range t.locks {
-			lock := fmt.Sprintf("%s/job-%04d", dir, l)
+			lock := t.path(d, l)
 			locks = append(locks, &zk.CreateRequest{Path: lock, Acl: acl})
 			for c := range clients {
-				name := fmt.Sprintf("%s/_c_%08x-0000-4000-8000-%012x-lock-", lock, d*t.locks+l, c)
 				contenders[c] = append(contenders[c], &zk.CreateRequest{
-					Path: name, Data: []byte("10.0.0.1"), Acl: acl, Flags: zk.FlagEphemeralSequential,
+					Path: t.name(d, l, c), Data: []byte("10.0.0.1"), Acl: acl, Flags: zk.FlagEphemeralSequential,
 				})
 			}
 		}
@@ -50,7 +49,15 @@ func (t tree) plant(b testing.TB, clients ...*zk.Conn) {
 	for c, client := range clients {
 		inMultis(b, client, contenders[c])
 	}
-	t.watch(b, clients)
+}
+
+// name is the contender's path of a client in a lock, the number that the server gives it left out.
+func (t tree) name(directory, lock, client int) string {
+	return fmt.Sprintf("%s/_c_%08x-0000-4000-8000-%012x-lock-", t.path(directory, lock), directory*t.locks+lock, client)
+}
+
+func (t tree) path(directory, lock int) string {
+	return fmt.Sprintf("/locks/team-%02d/job-%04d", directory, lock)
 }
 
 // watch has each contender but the first of a lock watch the one before it, as Curator does.
@@ -60,7 +67,7 @@ func (t tree) watch(b testing.TB, clients []*zk.Conn) {
 		paths := make([]string, 0, t.directories*t.locks)
 		for d := range t.directories {
 			for l := range t.locks {
-				paths = append(paths, fmt.Sprintf("/locks/team-%02d/job-%04d/_c_%08x-0000-4000-8000-%012x-lock-%010d", d, l, d*t.locks+l, c-1, c-1))
+				paths = append(paths, fmt.Sprintf("%s%010d", t.name(d, l, c-1), c-1))
 			}
 		}
 		pipelined(b, 64, paths, func(_ int, path string) error {
@@ -90,6 +97,7 @@ func BenchmarkLargeZooKeeper(b *testing.B) {
 		clients = append(clients, connect(b, server.Addr))
 	}
 	large.plant(b, clients...)
+	large.watch(b, clients)
 	b.Run("ls-json", func(b *testing.B) {
 		program := filepath.Join(b.TempDir(), "lockscope")
 		if text, err := exec.Command("go", "build", "-C", "..", "-o", program, ".").CombinedOutput(); err != nil {

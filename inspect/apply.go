@@ -318,8 +318,12 @@ func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	o.cyclesStale = o.cyclesStale || waited || len(l.Waiters) > 0
 }
 
-// rejoin puts a new table of sessions into the locks of a backend that it says something new about.
+// rejoin puts a new table of sessions into the locks of a backend that it says something new about. Most tables repeat the one
+// before, which all locks were joined with: looking at a million contenders takes 60 ms.
 func (o *Observer) rejoin(p *backendState, now time.Time) {
+	if repeats(p.sessions, p.former) {
+		return
+	}
 	for l := range o.locks.all() {
 		if l.ID.Backend == p.name && l.outdated(p.sessions) {
 			joined := reread(l)
@@ -352,6 +356,16 @@ func (o *Observer) confirm(p *backendState, t *WatchTable, now time.Time) {
 	for _, id := range t.Covers {
 		check(o.locks.get(id))
 	}
+}
+
+// repeats reports whether a table identifies nobody whom the one before did not, and as the same client.
+func repeats(table, before map[int64]Session) bool {
+	for id, s := range table {
+		if was, known := before[id]; !known || s.Client != was.Client || s.Server != was.Server || s.Timeout != was.Timeout {
+			return false
+		}
+	}
+	return true
 }
 
 // reread is a copy of a lock, to be changed, with no findings but its source's.

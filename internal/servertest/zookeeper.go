@@ -78,6 +78,16 @@ func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
 	return zk
 }
 
+// StartLargeZooKeeper starts a real server for one test with so much memory for its Java heap, in MiB: a million znodes with
+// a watch on each take about 1,500.
+func StartLargeZooKeeper(t testing.TB, heap int) *ZooKeeper {
+	t.Helper()
+	zk, err := startRealZooKeeperWith([]string{fmt.Sprintf("-Xmx%dm", heap), fmt.Sprintf("-Xms%dm", heap), "-XX:+AlwaysPreTouch", "-XX:-UseSerialGC", "-XX:+UseParallelGC"})
+	check(t, err)
+	t.Cleanup(zk.end)
+	return zk
+}
+
 // check ends the test when a server could not be started.
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -239,6 +249,11 @@ func zookeeperInstalled() error {
 }
 
 func startRealZooKeeper(lines ...string) (*ZooKeeper, error) {
+	return startRealZooKeeperWith(nil, lines...)
+}
+
+// startRealZooKeeperWith gives the server's Java machine options, of which the last of a kind counts.
+func startRealZooKeeperWith(options []string, lines ...string) (*ZooKeeper, error) {
 	if err := zookeeperInstalled(); err != nil {
 		return nil, err
 	}
@@ -248,7 +263,7 @@ func startRealZooKeeper(lines ...string) (*ZooKeeper, error) {
 	}
 	var failed error
 	for range startTries {
-		zk, err := tryZooKeeper(dir, strings.Join(lines, "\n"))
+		zk, err := tryZooKeeper(dir, strings.Join(lines, "\n"), options)
 		if err == nil {
 			return zk, nil
 		}
@@ -258,7 +273,7 @@ func startRealZooKeeper(lines ...string) (*ZooKeeper, error) {
 	return nil, failed
 }
 
-func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
+func tryZooKeeper(dir, more string, options []string) (*ZooKeeper, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -270,8 +285,8 @@ func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
 	if err := configure(dir, port, adminPort, more); err != nil {
 		return nil, err
 	}
-	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir}
-	if zk.proc, err = runZooKeeper(dir, zk.Addr); err != nil {
+	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir, options: options}
+	if zk.proc, err = runZooKeeper(dir, zk.Addr, options...); err != nil {
 		return nil, err
 	}
 	if err := zk.proc.awaitReady(func() error { return adminIsOf(dir, zk.Admin) }); err != nil {

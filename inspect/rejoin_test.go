@@ -1,0 +1,38 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+)
+
+func TestWhichTablesOfSessionsRepeat(t *testing.T) {
+	before := map[int64]Session{
+		1: {ID: 1, Client: "10.0.0.1:5000", Server: "a:2181", Timeout: time.Second, LastContact: now},
+		2: {ID: 2, Client: "10.0.0.2:5000", Server: "a:2181", Timeout: time.Second},
+	}
+	for name, tt := range map[string]struct {
+		change func(s *Session)
+		want   bool
+	}{
+		"it is the same":              {func(*Session) {}, true},
+		"it was heard of since":       {func(s *Session) { s.LastContact = now.Add(time.Second) }, true},
+		"its client connected anew":   {func(s *Session) { s.Client = "10.0.0.1:5001" }, false},
+		"it moved to another server":  {func(s *Session) { s.Server = "b:2181" }, false},
+		"it has another timeout":      {func(s *Session) { s.Timeout = time.Minute }, false},
+		"it was not there before":     {func(s *Session) { s.ID = 3 }, false},
+		"it is no more, and no other": {func(s *Session) { s.ID = 2 }, true},
+	} {
+		s := before[1]
+		tt.change(&s)
+		table := map[int64]Session{2: before[2]}
+		if s.ID != 2 {
+			table[s.ID] = s
+		}
+		if got := repeats(table, before); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if repeats(before, nil) {
+		t.Error("the first table repeats none")
+	}
+}
