@@ -59,11 +59,7 @@ func (a *app) sources(s setup, once bool, only string) ([]inspect.Source, error)
 		if err != nil {
 			return nil, err
 		}
-		source = inspect.Recognise(source, s.recipes)
-		if !once {
-			source = inspect.Attend(source)
-		}
-		sources = append(sources, source)
+		sources = append(sources, inspect.Recognise(source, s.recipes))
 	}
 	return sources, nil
 }

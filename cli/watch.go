@@ -179,9 +179,12 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 	if c.Who() != c.Name {
 		text += " (" + c.Name.Cut(64) + ")"
 	}
+	if !e.Between.From.IsZero() {
+		text += ", some time after " + describe.Clock(e.Between.From)
+	}
 	switch e.Kind {
 	case inspect.EventEnded:
-		text += fmt.Sprintf(", some time after %s: how is unknown", describe.Clock(e.Between.From))
+		text += ": how is unknown"
 	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
 		if !c.HeldSince.IsZero() {
 			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))

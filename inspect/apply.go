@@ -88,6 +88,9 @@ func (o *Observer) dropPassed(now time.Time) {
 // apply takes in what a source saw.
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
+	if !u.At.IsZero() && u.At.Before(now) {
+		now = u.At
+	}
 	if u.Gap != nil {
 		o.events = append(o.events, o.backend(u.source, u.Gap.Backend).skipped(*u.Gap, now)...)
 		o.dirty = true

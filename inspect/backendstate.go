@@ -31,10 +31,10 @@ type backendState struct {
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
 	watches *WatchTable
 	covered map[ID]*WatchTable
-	// blindFrom and blindUntil bound the last time without sight of all of it. unheard is the beginning of its silence
-	// then, and blindReported the end of the blindness that was reported.
-	blindFrom, blindUntil, unheard, blindReported time.Time
-	cluster                                       cluster
+	// blindFrom and blindUntil bound the last time without sight of all of it: its silence, or ours. blindReported is the end
+	// of the blindness that was reported.
+	blindFrom, blindUntil, blindReported time.Time
+	cluster                              cluster
 	// spread is counted as locks come and go; suspect is the verdict by which the locks were last judged.
 	spread  spread
 	suspect bool
@@ -103,13 +103,13 @@ func (p *backendState) update(b *Backend, now time.Time) []Event {
 	p.state = b
 	switch down := was != nil && was.State == Down; {
 	case b.State == Down && !down:
-		p.blindFrom, p.blindUntil, p.unheard = now, time.Time{}, now
+		p.blindFrom, p.blindUntil = now, time.Time{}
 		if heard := b.HeardAt; !heard.IsZero() && heard.Before(now) {
-			p.unheard = heard
+			p.blindFrom = heard
 		}
 	case b.State != Down && down:
 		p.blindUntil = now
-		events = append(events, p.wentBlind(Interval{p.unheard, now}, now)...)
+		events = append(events, p.wentBlind(Interval{p.blindFrom, now}, now)...)
 	}
 	return append(events, p.cluster.changed(b, now)...)
 }

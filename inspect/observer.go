@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"lockscope/inspect/internal/stall"
 )
 
 // publishEvery is the shortest time between two snapshots: a screen shows no more than 60 a second.
@@ -145,6 +147,7 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 	}
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
+	var own pulse
 	search := newSearch(o.worked)
 	for {
 		select {
@@ -162,6 +165,9 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			o.publish()
 			published = o.worked()
 		case <-beats.C:
+			if !own.steady(o.worked().Round(0)) {
+				continue
+			}
 			o.onBeat(o.now())
 			if o.cyclesStale && search.start(&o.locks) {
 				o.cyclesStale = false
@@ -173,6 +179,21 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			due()
 		}
 	}
+}
+
+// pulse notices that this process stood still, or its observer.
+type pulse struct{ beaten, rest time.Time }
+
+// wakeUp is the time after that in which nothing is found because time has passed: the sources say first that nobody looked.
+const wakeUp = time.Second
+
+// steady takes in a beat, by the wall clock.
+func (p *pulse) steady(now time.Time) bool {
+	if !p.beaten.IsZero() && now.Sub(p.beaten) > stall.Limit {
+		p.rest = now.Add(wakeUp)
+	}
+	p.beaten = now
+	return !now.Before(p.rest)
 }
 
 func (o *Observer) pending() bool { return o.dirty || len(o.changed) > 0 }

@@ -28,6 +28,7 @@ type Past struct {
 	last       *Snapshot
 	locks      map[ID]*earlier
 	states     []pastState
+	gaps       []pastGap
 	bytes      int // of all earlier versions
 	swept      time.Time
 }
@@ -55,13 +56,20 @@ type pastState struct {
 	cycles   []Cycle
 }
 
+// pastGap is a gap and when it was reported.
+type pastGap struct {
+	at time.Time
+	Gap
+}
+
 // NewPast keeps the last keep of time (0: all). Versions of a lock that were true for less than step are not kept each. When
 // there are more than about budget bytes, those of the locks that take most are thinned out.
 func NewPast(keep, step time.Duration, budget int) *Past {
 	return &Past{keep: keep, step: step, budget: budget, locks: make(map[ID]*earlier)}
 }
 
-// Add takes in a snapshot that is newer than those before. Its events are not kept.
+// Add takes in a snapshot that is newer than those before. Of its events only those are kept that tell when nobody looked: what
+// changed meanwhile cannot be told from what was seen to change.
 func (p *Past) Add(s *Snapshot) {
 	own := *s
 	own.Changed, own.Events, own.Dropped = nil, nil, 0
@@ -72,6 +80,11 @@ func (p *Past) Add(s *Snapshot) {
 	}
 	if own.TakenAt.Before(p.last.TakenAt) {
 		own.TakenAt = p.last.TakenAt // the clock was set back
+	}
+	for _, e := range s.Events {
+		if e.Kind == EventBlind {
+			p.gaps = append(p.gaps, pastGap{own.TakenAt, Gap{e.Backend.Name, e.Between.From, e.Between.To}})
+		}
 	}
 	before := p.last
 	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { p.put(l.ID, before.Lock(l.ID), own.TakenAt) }, func(id ID) {
@@ -152,6 +165,7 @@ func (p *Past) sweep(from time.Time) {
 		}
 	}
 	p.states = slices.DeleteFunc(p.states, func(s pastState) bool { return !s.until.After(from) })
+	p.gaps = slices.DeleteFunc(p.gaps, func(g pastGap) bool { return !g.at.After(from) })
 }
 
 func (p *Past) forget(e *earlier, bytes int) {
@@ -302,8 +316,19 @@ func (p *Past) Clone() *Past {
 	for id, e := range p.locks {
 		own.locks[id] = &earlier{slices.Clone(e.versions), e.bytes}
 	}
-	own.states = slices.Clone(p.states)
+	own.states, own.gaps = slices.Clone(p.states), slices.Clone(p.gaps)
 	return &own
+}
+
+// Gaps are the times in which nobody looked that were reported after one instant and up to another, the earliest first.
+func (p *Past) Gaps(after, to time.Time) []Gap {
+	var gaps []Gap
+	for _, g := range p.gaps {
+		if g.at.After(after) && !g.at.After(to) {
+			gaps = append(gaps, g.Gap)
+		}
+	}
+	return gaps
 }
 
 var (

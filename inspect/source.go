@@ -32,6 +32,9 @@ type Update struct {
 	Watches *WatchTable
 	// Backend is the backend's state when it changed; nil otherwise.
 	Backend *Backend
+	// At is the time, by our clock, by which the source knew it: the observer dates by it what it sees, so that this process
+	// may stand still before it is taken in. Zero: it is taken in at once.
+	At time.Time
 	// Gap is a time in which the source did not look, such as while this process was stopped; nil otherwise. It comes
 	// before what was read after it. (A backend that was down has a state for that.)
 	Gap *Gap

@@ -44,6 +44,13 @@ func Updates(p *inspect.Past) iter.Seq2[time.Time, inspect.Update] {
 		var before *inspect.Snapshot
 		for _, at := range p.Moments() {
 			s, _ := p.At(at)
+			if before != nil {
+				for _, gap := range p.Gaps(before.TakenAt, at) {
+					if !yield(at, inspect.Update{Gap: &gap}) {
+						return
+					}
+				}
+			}
 			for _, u := range s.Since(before) {
 				if !yield(at, u) {
 					return

@@ -55,6 +55,71 @@ func TestTheSavedPastPlays(t *testing.T) {
 	}
 }
 
+// A recording that was made of the past says what ended while nobody looked, as the screen did; so does one that is made as it
+// comes, whenever that is written.
+func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
+	queue := func(at time.Time, name string) inspect.Update {
+		held := inspect.Contender{Name: inspect.Untrusted(name), State: inspect.Holding, Count: 1, Czxid: 1, Since: now}
+		return inspect.Update{At: at, Put: []*inspect.Lock{{
+			ID: inspect.ID{Backend: "zk", Path: "/l"}, Kind: inspect.KindMutex, State: inspect.StateHeld, Holders: []inspect.Contender{held}, ReadAt: at,
+		}}}
+	}
+	first, last := queue(now, "a"), queue(now.Add(19*time.Second), "b")
+	first.Backend = &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
+	gap := inspect.Update{Gap: &inspect.Gap{Backend: "zk", From: now, Until: now.Add(18 * time.Second)}}
+	updates := script{first, gap, last}
+	clock := now.Add(-time.Second)
+	past := inspect.NewPast(0, time.Millisecond, 1<<30)
+	o := inspect.NewObserver(func() time.Time { return clock }, updates)
+	feed := o.Subscribe()
+	if _, err := feed.Next(t.Context()); err != nil { // the first one is there at once
+		t.Fatal(err)
+	}
+	for i, u := range updates {
+		clock = now.Add([]time.Duration{0, 18 * time.Second, 19 * time.Second}[i])
+		if err := o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		s, err := feed.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		past.Add(s)
+	}
+	var saved, told bytes.Buffer
+	if err := Save(&saved, Updates(past)); err != nil {
+		t.Fatal(err)
+	}
+	if err := New(func() time.Time { return now.Add(time.Hour) }, &told, updates).Run(t.Context(), func(inspect.Update) {}); err != nil { // later than what it says
+		t.Fatal(err)
+	}
+	for name, file := range map[string]*bytes.Buffer{"saved": &saved, "recorded": &told} {
+		r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
+		again := inspect.NewObserver(r.Now, r)
+		feed := again.Subscribe()
+		if _, err := feed.Next(t.Context()); err != nil { // the first one is there at once, and without events
+			t.Fatal(err)
+		}
+		if err := again.Play(r.All); err != nil {
+			t.Fatal(err)
+		}
+		s, err := feed.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, e := range s.Events {
+			kinds = append(kinds, string(e.Kind))
+			if e.Contender != nil && (!e.Between.From.Equal(now) || !e.Between.To.Equal(now.Add(19*time.Second))) {
+				t.Errorf("%s: %s between %v", name, e.Kind, e.Between)
+			}
+		}
+		if got := strings.Join(kinds, " "); got != "blind ended acquired" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func document(t *testing.T, s *inspect.Snapshot) string {
 	t.Helper()
 	text, err := json.Marshal(s.JSON())

@@ -83,7 +83,11 @@ func ignoreCanceled(err error) error {
 }
 
 func (t *tee) record(u inspect.Update) error {
-	all, err := lines(t.now(), u)
+	at := t.now()
+	if !u.At.IsZero() && u.At.Before(at) {
+		at = u.At // this process may have stood still since
+	}
+	all, err := lines(at, u)
 	for _, line := range all {
 		if err == nil {
 			err = t.write(line)

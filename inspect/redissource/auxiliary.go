@@ -42,6 +42,9 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 		return err
 	}
 	middle := start.Add(m.now().Sub(start) / 2).Round(0)
+	if err := m.fresh(start, nil); err != nil {
+		return err
+	}
 	counts := m.counts(channels, counted)
 	if m.siblings != nil {
 		counts = m.countEverywhere(ctx, channels)

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/stall"
 )
 
 // slots of a Redis Cluster, over which its keys are spread.
@@ -120,6 +121,7 @@ func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
 // cluster keeps the nodes of a Redis Cluster beyond a run.
 type cluster struct {
 	cfg   Config
+	stall *stall.Watch
 	seeds []*master // as the target names them
 	nodes map[string]*master
 	now   *topology
@@ -128,8 +130,8 @@ type cluster struct {
 	sent sync.Map // traffic by address
 }
 
-func newCluster(cfg Config) *cluster {
-	c := &cluster{cfg: cfg, nodes: map[string]*master{}}
+func newCluster(cfg Config, stood *stall.Watch) *cluster {
+	c := &cluster{cfg: cfg, stall: stood, nodes: map[string]*master{}}
 	for _, addr := range cfg.Masters[0].Addrs {
 		c.seeds = append(c.seeds, c.node(addr))
 	}
@@ -154,7 +156,7 @@ func (c *cluster) node(addr string) *master {
 	options := *c.cfg.Masters[0]
 	options.Addrs, options.IsClusterMode = []string{addr}, false
 	m := newMaster(addr, options, c.cfg.Timeout, c.cfg.Now)
-	m.typed.named, m.typed.patient = c.cfg.Only, c.cfg.Once
+	m.typed.named, m.typed.patient, m.stall = c.cfg.Only, c.cfg.Once, c.stall
 	c.sent.Store(addr, &m.sent)
 	c.nodes[addr] = m
 	return m
@@ -214,11 +216,15 @@ func (c *cluster) unreadable(err error) *inspect.Backend {
 
 // runCluster reads a cluster node by node. When its nodes are others, it goes on with those and what is known of the keys.
 func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
-	c := newCluster(s.cfg)
+	c := newCluster(s.cfg, s.stall)
 	defer c.close()
 	var before *run
 	for ctx.Err() == nil {
+		asked := s.cfg.Now()
 		t, err := c.read(ctx)
+		if s.stall.Since(asked) {
+			continue
+		}
 		if err != nil {
 			if ctx.Err() == nil {
 				emit(inspect.Update{Backend: c.unreadable(err)})
@@ -269,7 +275,9 @@ func (e *entry) inherit(before *entry) {
 // watchTopology sends the topology to the loop, again and again.
 func (r *run) watchTopology() {
 	for sleep(r.ctx, topologyEvery) == nil {
-		if t, err := r.cluster.read(r.ctx); err == nil && !send(r.ctx, r.topologies, t) {
+		asked := r.cfg.Now()
+		t, err := r.cluster.read(r.ctx)
+		if err == nil && !r.stall.Since(asked) && !send(r.ctx, r.topologies, t) {
 			return
 		}
 	}

@@ -59,7 +59,7 @@ func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 	now := time.Now()
 	r.table.add("lock:a", now)
 	vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(time.Second)}
-	r.report(report{master: 0, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}})
+	r.report(report{master: 0, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}, answered: now})
 	r.asked["lock:a"] = 1 // the other master takes its time
 	r.flush(now)
 	if at, ok := r.expiries.next(); !ok || at.After(vote.ExpiresAt.Add(afterExpiry)) {
@@ -77,7 +77,7 @@ func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
 	r.table.add("lock:a", noon)
 	read := func(end time.Duration) {
-		r.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{held(0, "x", end, noon)}})
+		r.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{held(0, "x", end, noon)}, answered: clock})
 	}
 	due := func(want time.Duration) {
 		t.Helper()

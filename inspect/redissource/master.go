@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/stall"
 	"lockscope/internal/connect"
 )
 
@@ -25,6 +26,7 @@ type master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
 	now     func() time.Time
+	stall   *stall.Watch
 	slots   chan struct{} // a place for each request at the same time
 	sent    traffic
 	digests digests
@@ -70,9 +72,26 @@ func isCluster(o *redis.UniversalOptions) bool {
 	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
 }
 
+// errStood is the error of what was asked for before this process stood still: the answer may be as old as that, and a server that
+// has not answered in time had none.
+var errStood = errors.New("this process stood still while it waited for the answer")
+
+// fresh is the error of a request, or errStood where the process has stood still since it was asked.
+func (m *master) fresh(asked time.Time, err error) error {
+	if m.stall.Since(asked) {
+		return errStood
+	}
+	return err
+}
+
 // do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
 // that the next request dials again.
 func (m *master) do(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	asked := m.now()
+	return m.fresh(asked, m.try(ctx, request))
+}
+
+func (m *master) try(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	select {
@@ -97,6 +116,11 @@ func (m *master) doKeys(ctx context.Context, request func(context.Context, redis
 	if m.keys == nil {
 		return m.do(ctx, request)
 	}
+	asked := m.now()
+	return m.fresh(asked, m.tryKeys(ctx, request))
+}
+
+func (m *master) tryKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	select {

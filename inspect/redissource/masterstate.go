@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -192,6 +193,9 @@ func (p *masterState) replicaStatus(rep statusReport) {
 func (p *masterState) askStatus(ctx context.Context, report func(status, error) bool) {
 	for {
 		st, err := p.readStatus(ctx)
+		if errors.Is(err, errStood) && ctx.Err() == nil {
+			continue
+		}
 		if !report(st, err) {
 			return
 		}

@@ -104,7 +104,9 @@ func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 		if ctx.Err() != nil {
 			return
 		}
-		report(false, err)
+		if !p.m.stall.Since(p.m.now().Add(-2 * p.m.timeout)) { // else it was lost by our fault, and comes back at once
+			report(false, err)
+		}
 		if _, refused := asRefusal(err); refused {
 			rest = rearmEvery
 		}

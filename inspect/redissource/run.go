@@ -188,9 +188,9 @@ func (r *run) ask(now time.Time) {
 			}
 		}
 		r.tasks.Go(func() {
-			start := r.cfg.Now()
+			asked := r.cfg.Now()
 			votes, err := p.readVotes(r.ctx, keys)
-			send(r.ctx, r.reports, report{p.index, keys, votes, r.cfg.Now().Sub(start), err})
+			send(r.ctx, r.reports, report{p.index, keys, votes, asked, r.cfg.Now(), err})
 		})
 	}
 }
@@ -224,17 +224,26 @@ func (r *run) report(rep report) {
 	p := r.masters[rep.master]
 	p.busy, p.late = false, false
 	r.release(p)
+	if r.stall.Since(rep.asked) {
+		now := r.cfg.Now()
+		for _, key := range rep.keys {
+			p.want(key, r.perKey, now)
+		}
+		p.probe = true
+		return
+	}
 	replaced := r.readdress(p)
 	if rep.err != nil {
 		r.down(p, rep.err)
 		return
 	}
-	r.alive(p, rep.took)
+	took := rep.answered.Sub(rep.asked)
+	r.alive(p, took)
 	if replaced {
 		return // the one before may have said it
 	}
-	p.pace.Add(rep.took - time.Duration(len(rep.keys))*perKey)
-	now := r.cfg.Now()
+	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
+	now := rep.answered
 	for i, key := range rep.keys {
 		if !r.cfg.Once {
 			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
@@ -247,6 +256,26 @@ func (r *run) report(rep report) {
 			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
 		}
 	}
+}
+
+// attend takes in that this process stood still, and returns the time. Everything is read again: what was asked for before counts
+// for nothing (see report and errStood), what was pushed may have been lost, and new keys may have come.
+func (r *run) attend() time.Time {
+	now, from, stalled := r.stall.Take()
+	if !stalled {
+		return now
+	}
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: now}})
+	for _, p := range r.masters {
+		p.armedAt = now // its keys have to be gone over once more
+		p.resting.Store(false)
+		p.askStatusNow()
+		if !p.down() {
+			r.readAll(p)
+			p.probe = true
+		}
+	}
+	return now
 }
 
 // alive records that a master answers; one that did not before is read anew.
@@ -375,6 +404,7 @@ func (r *run) flush(now time.Time) {
 	r.add(r.table.drainFound())
 	u.Backend = r.changedBackend(now)
 	if u.Put != nil || u.Gone != nil || u.Backend != nil {
+		u.At = now
 		r.emit(u)
 	}
 }

@@ -2,22 +2,26 @@ package redissource
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/internal/stall"
 )
 
 // Source reads one Redis backend. It is an inspect.Source.
 type Source struct {
 	cfg     Config
 	focused sourcekit.Focus
+	stall   *stall.Watch
 }
 
 // New makes a Source. It does not connect.
 func New(cfg Config) *Source {
-	return &Source{cfg: cfg.withDefaults(), focused: sourcekit.NewFocus()}
+	cfg = cfg.withDefaults()
+	return &Source{cfg: cfg, focused: sourcekit.NewFocus(), stall: stall.New(cfg.Now)}
 }
 
 // Focus implements inspect.Source.
@@ -26,7 +30,11 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	ctx, cancel := sourcekit.OwnEnd(ctx)
-	defer cancel()
+	wait := s.stall.Start(ctx)
+	defer func() {
+		cancel()
+		wait()
+	}()
 	if o := s.cfg.Masters; len(o) == 1 && isCluster(o[0]) {
 		s.runCluster(ctx, emit)
 		return nil
@@ -40,7 +48,7 @@ func (s *Source) masters() []*master {
 	list := make([]*master, len(s.cfg.Masters))
 	for i, options := range s.cfg.Masters {
 		list[i] = newMaster(s.cfg.addr(i), *options, s.cfg.Timeout, s.cfg.Now)
-		list[i].typed.named, list[i].typed.patient = s.cfg.Only, s.cfg.Once
+		list[i].typed.named, list[i].typed.patient, list[i].stall = s.cfg.Only, s.cfg.Once, s.stall
 	}
 	return list
 }
@@ -64,7 +72,7 @@ func (r *run) run() {
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters []*master) *run {
 	r := &run{
-		cfg: s.cfg, ctx: ctx, emit: emit, table: newKeyTable(s.cfg, masters), inputs: newInputs(s.focused), limits: newLimits(s.cfg),
+		cfg: s.cfg, ctx: ctx, stall: s.stall, emit: emit, table: newKeyTable(s.cfg, masters), inputs: newInputs(s.focused), limits: newLimits(s.cfg),
 		news: news{dirty: map[string]bool{}, asked: map[string]int{}, held: map[string]time.Time{}},
 	}
 	for i, m := range masters {
@@ -78,6 +86,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters 
 type run struct {
 	cfg      Config
 	ctx      context.Context
+	stall    *stall.Watch
 	emit     func(inspect.Update)
 	table    *keyTable
 	masters  []*masterState
@@ -141,11 +150,12 @@ type news struct {
 
 // report is a master's answer about keys.
 type report struct {
-	master int
-	keys   []string
-	votes  []inspect.Vote
-	took   time.Duration
-	err    error
+	master   int
+	keys     []string
+	votes    []inspect.Vote
+	asked    time.Time
+	answered time.Time
+	err      error
 }
 
 // passed reports the end of a pass over a master's keys. An error means that it did not answer, unsought that it would
@@ -185,7 +195,7 @@ func (r *run) loop() {
 	defer alarm.Stop()
 	r.tick()
 	for {
-		now := r.cfg.Now()
+		now := r.attend()
 		r.wake(now)
 		r.flush(now)
 		r.ask(now)
@@ -198,6 +208,7 @@ func (r *run) loop() {
 		case <-r.ctx.Done():
 			return
 		case <-alarm.C:
+		case <-r.stall.Woken():
 		case <-tick.C:
 			r.tick()
 		case <-slow.C:
@@ -249,12 +260,9 @@ func (r *run) start() {
 
 // askStatus asks a master about itself, again and again unless one pass is all.
 func (r *run) askStatus(p *masterState) {
-	if r.cfg.Once {
-		st, err := p.readStatus(r.ctx)
-		send(r.ctx, r.statuses, statusReport{p.index, st, err})
-		return
-	}
-	p.askStatus(r.ctx, func(st status, err error) bool { return send(r.ctx, r.statuses, statusReport{p.index, st, err}) })
+	p.askStatus(r.ctx, func(st status, err error) bool {
+		return send(r.ctx, r.statuses, statusReport{p.index, st, err}) && !r.cfg.Once
+	})
 }
 
 // follow asks the sentinels who the master is, again and again, and has it asked about itself when it is another.
@@ -282,6 +290,9 @@ func (r *run) scan(p *masterState) {
 	for {
 		start := r.cfg.Now()
 		unsought, err := s.pass(r.ctx, r.hand)
+		if errors.Is(err, errStood) && r.ctx.Err() == nil {
+			continue
+		}
 		if !send(r.ctx, r.passed, passed{p.index, start, unsought, err}) || r.cfg.Once {
 			return
 		}

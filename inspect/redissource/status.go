@@ -55,6 +55,9 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 		return st, err
 	}
 	end := m.now()
+	if err := m.fresh(start, nil); err != nil {
+		return st, err // the clocks would be off by that
+	}
 	st.latency = end.Sub(start)
 	st.readInfo(info.Val(), end)
 	m.readClock(&st, clock, info.Val(), start.Add(st.latency/2))

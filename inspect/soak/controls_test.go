@@ -20,6 +20,11 @@ var lies = []struct {
 	{"a release is told before it was asked for", "released", func(e *observed, h hold) { e.At = h.releasing.Add(-2 * time.Second) }},
 	{"a holder is told to be gone", "acquired", func(e *observed, h hold) { e.Event, e.At = "gone", h.releasing.Add(-1500*time.Millisecond) }},
 	{"a grant is told after the release", "acquired", func(e *observed, h hold) { e.At = h.released.Add(late + time.Second) }},
+	{"a release is told long after it", "released", func(e *observed, h hold) { e.At = h.released.Add(late + longestSilence + time.Second) }},
+	{"a grant is told of a time after the release", "acquired", func(e *observed, h hold) {
+		e.At = h.released.Add(time.Minute)
+		e.Between.From, e.Between.To = h.released.Add(late+time.Second), e.At
+	}},
 	{"a grant is told of nobody", "acquired", func(e *observed, _ hold) { e.Contender = &struct{ Name string }{"nobody"} }},
 	{"a grant is told on another lock", "acquired", func(e *observed, _ hold) { e.Lock += "-2" }},
 	{"a lock is called wrong", "acquired", func(e *observed, _ hold) {
@@ -108,6 +113,12 @@ func TestCheckersNoticeLies(t *testing.T) {
 		}
 	}
 	notes.note("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
+	between := falsify("ended", 20*time.Second) // seen then
+	for from, wrong := range map[time.Duration]bool{5 * time.Second: false, 10 * time.Second: true} {
+		if between.Between.From, between.Between.To = at.Add(from), between.At; (judge.event(between) != "") != wrong {
+			t.Errorf("an end told from %v on, at 6s: wrong %v", from, !wrong)
+		}
+	}
 	died := falsify("released", 10*time.Second)
 	died.Contender = &struct{ Name string }{"dead"}
 	if judge.event(died) == "" {

@@ -15,6 +15,8 @@ const (
 	late = 3 * time.Second
 	// sessionTimeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
+	// longestSilence of a server of which a client of ours that is still up may not know: it is told that it released late.
+	longestSilence = 7 * time.Second
 	// unconfirmed is the time before a failover in which writes that a master confirmed may not have reached its replica.
 	unconfirmed = time.Second
 	// away is the time after a failover in which clients may still talk to the old master.
@@ -137,18 +139,22 @@ func isGranted(lock string) bool { return strings.HasSuffix(lock, ":lock:fair") 
 // truth returns what is wrong with an event of a hold, if the servers kept what was written to them.
 func truth(e observed, h hold) string {
 	over, ended := h.over()
+	from, to := e.span()
 	clean := !h.releasing.IsZero() && h.lost.IsZero()
 	switch e.Event {
 	case "waiting", "acquired", "handover":
-		if ended && e.At.After(over.Add(late+sessionTimeout)) || clean && !h.released.IsZero() && e.At.After(h.released.Add(late)) {
+		if ended && from.After(over.Add(late+sessionTimeout)) || clean && !h.released.IsZero() && from.After(h.released.Add(late)) {
 			return "it had ended before"
 		}
-		if !h.asked.IsZero() && e.At.Before(h.asked.Add(-time.Second)) {
+		if !h.asked.IsZero() && to.Before(h.asked.Add(-time.Second)) {
 			return "it had not asked yet"
 		}
 	case "released":
 		if !ended || e.At.Before(over.Add(-time.Second)) {
 			return "it still holds"
+		}
+		if clean && !h.released.IsZero() && e.At.After(h.released.Add(late+longestSilence)) {
+			return "it was released long before"
 		}
 		if h.releasing.IsZero() && !h.acquired.IsZero() && (e.Certainty == "" || e.Certainty == "certain") {
 			return "it died and released nothing"
@@ -170,8 +176,11 @@ func truth(e observed, h hold) string {
 		if e.Event == "gone" && isAdvisory(e.Lock) && (h.acquired.IsZero() || e.At.Before(h.acquired.Add(time.Second/2))) {
 			return "" // who is slow to come when it is woken loses its place, and stands there again
 		}
-		if !ended || e.At.Before(over.Add(-time.Second)) {
+		if !ended || to.Before(over.Add(-time.Second)) {
 			return "it is still there"
+		}
+		if !h.released.IsZero() && from.After(h.released.Add(late)) {
+			return "it had ended before that"
 		}
 	}
 	return ""

@@ -30,6 +30,7 @@ type observed struct {
 	Contender *struct{ Name string }
 	From      *string
 	Certainty string
+	Between   struct{ From, To time.Time } // where the instant was not seen
 	Finding   *inspect.Finding
 	Backend   *struct{ Name, State, Error string }
 	by        string
@@ -40,6 +41,14 @@ func (e observed) name() string {
 		return ""
 	}
 	return e.Contender.Name
+}
+
+// span is the time in which it happened, by what was reported.
+func (e observed) span() (from, to time.Time) {
+	if e.Between.From.IsZero() {
+		return e.At, e.At
+	}
+	return e.Between.From, e.Between.To
 }
 
 // story collects the events of observers, in order. Its methods may be called by any goroutine.

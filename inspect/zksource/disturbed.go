@@ -39,16 +39,35 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 	}
 }
 
-// stallLimit is the time without a beat of the loop after which this process must have been stopped.
-const stallLimit = 3 * time.Second
-
-// stalled reports a time in which this process did not run.
-func (r *run) stalled(now time.Time) {
-	from, stalled := r.stall.Beat(now, stallLimit)
+// attend takes in that this process stood still, and returns the time. Nothing that was asked for before counts for what is
+// now: its answers may have been given long ago, and lie in the socket. The connection is made anew, so that none of them
+// comes, and nobody says that the servers were away.
+func (r *run) attend() time.Time {
+	now, from, stalled := r.stall.Take()
 	if !stalled {
-		return
+		return now
 	}
 	r.disturb(now)
-	r.askAt = now
-	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: now}})
+	r.stood = inspect.Interval{From: from, To: now}
+	r.blindUntil(now)
+	r.extra = inspect.Update{} // tables of before
+	r.askAt, r.progress = now, now
+	if r.link != nil {
+		r.reconnect(now)
+	}
+	return now
+}
+
+// looksAgain takes in that there is a connection. The first one after a stall that took its time to come made that longer: nobody
+// could look.
+func (r *run) looksAgain(now time.Time) {
+	if !r.stood.To.IsZero() && now.Sub(r.stood.To) > time.Second {
+		r.blindUntil(now)
+	}
+	r.stood = inspect.Interval{}
+}
+
+// blindUntil reports that nobody has looked since the stall began.
+func (r *run) blindUntil(now time.Time) {
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: r.stood.From, Until: now}})
 }

@@ -4,28 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
 	"lockscope/inspect/zkadmin"
 )
-
-func TestAStopOfThisProcessIsAGap(t *testing.T) {
-	now := noon
-	var reported []inspect.Update
-	r := testRun(t, Config{Now: func() time.Time { return now }})
-	r.emit = func(u inspect.Update) { reported = append(reported, u) }
-	r.stalled(now)
-	now = now.Add(time.Second)
-	r.stalled(now)
-	if len(reported) > 0 {
-		t.Errorf("told %+v", reported)
-	}
-	stopped := now
-	now = now.Add(33 * time.Second)
-	r.stalled(now)
-	if len(reported) != 1 || reported[0].Gap == nil || *reported[0].Gap != (inspect.Gap{Backend: "zk", From: stopped, Until: now}) || !r.disturbedAt.Equal(now) {
-		t.Errorf("told %+v; disturbed at %v", reported, r.disturbedAt)
-	}
-}
 
 func TestWhenClientsHadToConnectAnew(t *testing.T) {
 	up := func(role string, uptime time.Duration, election uint64) serverAnswer {

@@ -217,6 +217,10 @@ func (r *run) identify(who identity) {
 		r.event(e)
 	}
 	r.asking = false
+	if r.stall.Since(r.askedAt) { // the tables may be of before it
+		r.askAt = r.cfg.Now()
+		return
+	}
 	r.disturbedBy(who.servers)
 	r.measureLag(who.servers)
 	r.answers = who.servers

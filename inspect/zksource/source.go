@@ -7,6 +7,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/internal/stall"
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/zkadmin"
 	"lockscope/internal/connect"
@@ -31,8 +32,10 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	ctx, cancel := sourcekit.OwnEnd(ctx)
 	r := s.newRun(ctx, emit)
+	wait := r.stall.Start(ctx)
 	defer func() {
 		cancel()
+		wait()
 		r.dropLink()
 		r.tasks.Wait()
 		r.closeAdmins()
@@ -51,7 +54,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	admins := newAdmins(s.cfg)
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
-		inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
+		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
 		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{},
@@ -140,9 +143,10 @@ type run struct {
 	// What happened to the servers, and to us.
 	heardAt        time.Time // when a server last answered
 	disturbedAt    time.Time // see inspect.Backend
-	stall          sourcekit.Stall
-	commits        []commit // of the leader, the newest last
-	readOnlyFailed bool     // no server let us in for reading only, when that was tried last
+	stall          *stall.Watch
+	stood          inspect.Interval // the stall since which there was no connection; zero once there was
+	commits        []commit         // of the leader, the newest last
+	readOnlyFailed bool             // no server let us in for reading only, when that was tried last
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock
@@ -165,8 +169,7 @@ func (r *run) loop() {
 		r.root(recipe.KazooQueuePath(r.cfg.Only))
 	}
 	for r.ctx.Err() == nil {
-		now := r.cfg.Now()
-		r.stalled(now)
+		now := r.attend()
 		r.connect(now)
 		r.wakeDue(now)
 		r.expire(now)
@@ -180,16 +183,21 @@ func (r *run) loop() {
 		wake.Reset(r.untilNext(now))
 		select {
 		case <-r.ctx.Done():
+		case <-r.stall.Woken():
 		case <-r.inbox.ready:
-			for _, e := range r.inbox.take() {
+			events := r.inbox.take()
+			r.attend() // else the end of a connection during a stall of ours would be the server's
+			for _, e := range events {
 				r.event(e)
 			}
 		case res := <-r.results:
+			r.attend()
 			r.receive(res)
 			for range len(r.results) {
 				r.receive(<-r.results)
 			}
 		case who := <-r.identities:
+			r.attend()
 			r.identify(who)
 		case focus := <-r.focused:
 			r.refocus(focus)
@@ -264,6 +272,7 @@ func (r *run) deliver(res result) {
 func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
 	r.readyAt = r.cfg.Now()
+	r.looksAgain(r.readyAt)
 	if r.manyReads, _ = r.able(r.readyAt); !r.manyReads {
 		r.openReaders()
 	}
@@ -404,6 +413,7 @@ func (r *run) flush(now time.Time) {
 	clear(r.gone)
 	u.Backend = r.changedBackend(now)
 	if u.Put != nil || u.Gone != nil || u.Sessions != nil || u.Watches != nil || u.Backend != nil {
+		u.At = now
 		r.emit(u)
 	}
 }

@@ -21,7 +21,6 @@ var clocks = map[string]struct {
 	uses string // in order, each once
 	why  string
 }{
-	"inspect/attend.go":                   {"NewTicker Now", "notices that this process stood still: only the clock of the machine goes on meanwhile"},
 	"inspect/observer.go":                 {"NewTicker NewTimer Now", "the loop's beat, and the one default of the pace of its own work"},
 	"inspect/recording/replay.go":         {"NewTimer", "waits for a recorded instant to come"},
 	"inspect/redissource/config.go":       {"Now", "the default clock"},
@@ -32,6 +31,7 @@ var clocks = map[string]struct {
 	"inspect/zksource/config.go":          {"Now", "the default clock"},
 	"inspect/zksource/inquiry.go":         {"NewTimer", "waits for its turn"},
 	"inspect/zksource/source.go":          {"NewTicker NewTimer", "the loop's beat and its alarm"},
+	"inspect/internal/stall/stall.go":     {"NewTicker", "the beats by which this process notices that it stood still"},
 	"inspect/internal/sourcetest/view.go": {"After Now", "limits of tests"},
 	"lockops/act/audit.go":                {"Now", "the default clock"},
 	"sandbox/sandbox.go":                  {"NewTimer", "lets a scene take its time"},

@@ -18,6 +18,7 @@ type Wire struct {
 	mu      sync.Mutex
 	changed *sync.Cond // stopped or ended
 	stopped [2]bool    // by direction
+	held    [2]int     // bytes in hand
 	refuses bool
 	delay   time.Duration // of every piece that passes
 	ended   bool
@@ -99,6 +100,21 @@ func (w *Wire) Heal() {
 	w.changed.Broadcast()
 }
 
+// Pass lets pass again what goes in one direction.
+func (w *Wire) Pass(d Direction) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped[d] = false
+	w.changed.Broadcast()
+}
+
+// Held counts the bytes that are held back in a direction; there may be more behind them.
+func (w *Wire) Held(d Direction) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held[d]
+}
+
 // stops reports whether anything is held back or refused.
 func (w *Wire) stops() bool {
 	w.mu.Lock()
@@ -155,7 +171,7 @@ func (w *Wire) accept() {
 // connect passes on what two ends say until one of them has ended.
 func (w *Wire) connect(client net.Conn) {
 	defer w.forget(client)
-	if !w.remember(client) || !w.pass(ToServer) {
+	if !w.remember(client) || !w.pass(ToServer, 0) {
 		return
 	}
 	w.mu.Lock()
@@ -183,7 +199,7 @@ func (w *Wire) copy(to, from net.Conn, d Direction) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		if !w.pass(d) {
+		if !w.pass(d, n) {
 			return
 		}
 		if _, writeErr := to.Write(buf[:n]); err != nil || writeErr != nil {
@@ -192,8 +208,8 @@ func (w *Wire) copy(to, from net.Conn, d Direction) {
 	}
 }
 
-// pass waits until bytes may go in a direction; false when the wire has ended.
-func (w *Wire) pass(d Direction) bool {
+// pass waits until so many bytes may go in a direction; false when the wire has ended.
+func (w *Wire) pass(d Direction, bytes int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if delay := w.delay; delay > 0 {
@@ -201,9 +217,11 @@ func (w *Wire) pass(d Direction) bool {
 		time.Sleep(delay)
 		w.mu.Lock()
 	}
+	w.held[d] += bytes
 	for w.stopped[d] && !w.ended {
 		w.changed.Wait()
 	}
+	w.held[d] -= bytes
 	return !w.ended
 }
 

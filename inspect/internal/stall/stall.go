@@ -1,0 +1,102 @@
+// Package stall notices that this process stood still: a debugger, SIGSTOP and a closed lid do that, and so does a machine
+// with too much to do. No server reports afterwards what happened meanwhile, and what was read before, or was asked for
+// before and is answered by what lay in a socket, is taken for the present only by mistake.
+package stall
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Limit is the time without a beat after which the process must have stood still.
+const Limit = 3 * time.Second
+
+// every is the interval of the beats.
+const every = 250 * time.Millisecond
+
+// Watch notices stalls from its Start on. Its methods may be called by any goroutine; of a nil Watch nothing ever stood still.
+type Watch struct {
+	now   func() time.Time
+	woken chan struct{}
+
+	mu    sync.Mutex
+	last  time.Time // the newest beat; zero before Start
+	until time.Time // the end of the newest stall; zero: there was none
+	taken time.Time // see Take
+	fresh bool      // there was a stall since
+}
+
+// New makes a watch by a clock. Of its two readings the one counts that went further: the monotonic one goes on while the
+// process is stopped, the wall clock also while the machine sleeps. (A wall clock that is set forward looks the same.)
+func New(now func() time.Time) *Watch {
+	return &Watch{now: now, woken: make(chan struct{}, 1)}
+}
+
+// Start begins to watch. The beats are those of a goroutine of their own, so that who is only busy did not stand still. They
+// end with ctx; call the returned function to wait for that.
+func (w *Watch) Start(ctx context.Context) (wait func()) {
+	w.mu.Lock()
+	w.last = w.now()
+	w.taken = w.last
+	w.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		beats := time.NewTicker(every)
+		defer beats.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-beats.C:
+				w.mu.Lock()
+				w.beat()
+				w.mu.Unlock()
+			}
+		}
+	}()
+	return func() { <-ended }
+}
+
+// beat takes in that the process runs now. mu is held.
+func (w *Watch) beat() (now time.Time) {
+	now = w.now()
+	if w.last.IsZero() {
+		return now
+	}
+	if max(now.Sub(w.last), now.Round(0).Sub(w.last.Round(0))) > Limit {
+		w.until, w.fresh = now, true
+		select {
+		case w.woken <- struct{}{}:
+		default:
+		}
+	}
+	w.last = now
+	return now
+}
+
+// Woken receives after a stall.
+func (w *Watch) Woken() <-chan struct{} { return w.woken }
+
+// Take returns the time, and when Take was called last if the process has stood still since then: what was not reported by
+// then was not seen when it happened. Only one goroutine may call it.
+func (w *Watch) Take() (now, from time.Time, stalled bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now = w.beat()
+	from, w.taken = w.taken, now
+	stalled, w.fresh = w.fresh, false
+	return now, from, stalled
+}
+
+// Since reports whether the process has stood still since an instant: an answer to what was asked then may be as old as that.
+func (w *Watch) Since(asked time.Time) bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beat()
+	return !w.until.IsZero() && !asked.After(w.until)
+}

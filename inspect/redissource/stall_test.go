@@ -1,0 +1,127 @@
+package redissource
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// watchedRun is a run that watches over its own stalls, by a clock that the test moves, with lock:a read of two masters.
+type watchedRun struct {
+	*run
+	clock   time.Time
+	emitted []inspect.Update
+}
+
+func newWatchedRun(t *testing.T) *watchedRun {
+	w := &watchedRun{clock: noon}
+	s := New(Config{
+		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}},
+		Now: func() time.Time { return w.clock },
+	})
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	s.stall.Start(ended)() // no beats but those of the run
+	w.run = s.newRun(t.Context(), func(u inspect.Update) { w.emitted = append(w.emitted, u) }, s.masters())
+	w.table.add("lock:a", noon)
+	for i := range w.masters {
+		w.answer(i, noon, "x")
+	}
+	w.flush(w.attend())
+	if len(w.emitted) != 1 || len(w.emitted[0].Put) != 1 || len(w.emitted[0].Put[0].Holders) != 1 {
+		t.Fatalf("emitted %+v", w.emitted)
+	}
+	w.emitted = nil
+	return w
+}
+
+// answer of a master to what it was asked, now.
+func (w *watchedRun) answer(master int, asked time.Time, value inspect.Untrusted) {
+	w.masters[master].busy = true
+	w.report(report{
+		master: master, keys: []string{"lock:a"}, votes: []inspect.Vote{held(master, value, time.Hour, noon)}, asked: asked, answered: w.clock,
+	})
+}
+
+func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
+	w := newWatchedRun(t)
+	w.clock = noon.Add(18 * time.Second) // it stood still while it waited for these
+	w.answer(0, noon, "y")
+	w.answer(1, noon, "y")
+	w.flush(w.attend())
+	want := inspect.Gap{Backend: "redis", From: noon, Until: w.clock}
+	if len(w.emitted) == 0 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
+		t.Fatalf("emitted %+v, want the gap first", w.emitted)
+	}
+	for _, u := range w.emitted {
+		if len(u.Put) > 0 {
+			t.Errorf("it shows what was so before: %+v", u.Put[0].Holders)
+		}
+	}
+	for _, p := range w.masters {
+		if !p.wanted["lock:a"] || p.down() {
+			t.Errorf("%s: wanted %v, down %v", p.address(), p.wanted, p.down())
+		}
+		p.forgetReads()
+	}
+	w.emitted = nil
+	w.clock = w.clock.Add(time.Millisecond)
+	w.answer(0, w.clock, "z")
+	w.answer(1, w.clock, "z")
+	w.flush(w.attend())
+	if len(w.emitted) != 1 || len(w.emitted[0].Put) != 1 || w.emitted[0].Put[0].Holders[0].Name != "z" || !w.emitted[0].At.Equal(w.clock) {
+		t.Errorf("emitted %+v", w.emitted)
+	}
+}
+
+// A vote is as old as its answer, however long that waits to be taken in.
+func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
+	w := newWatchedRun(t)
+	answered := noon.Add(time.Second)
+	w.clock = noon.Add(2 * time.Second)
+	w.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{held(0, "x", time.Hour, noon)}, asked: noon, answered: answered})
+	if at := w.table.entries["lock:a"].votes[0].ReadAt; !at.Equal(answered) {
+		t.Errorf("read at %v, answered at %v", at, answered)
+	}
+}
+
+// A server that did not answer while this process stood still is not to blame, and what it answered then says nothing: neither of
+// keys nor of its clock.
+func TestARequestThatAStallInterruptsIsNobodysFailure(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	clock := noon
+	s := New(Config{
+		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{mute.Addr().String()}}}, Timeout: 10 * time.Millisecond,
+		Now: func() time.Time { return clock },
+	})
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	s.stall.Start(ended)()
+	m := s.masters()[0]
+	defer m.close()
+	request := func(stood time.Duration, err error) error {
+		clock = clock.Add(time.Millisecond)
+		return m.do(t.Context(), func(context.Context, redis.UniversalClient) error {
+			clock = clock.Add(stood)
+			return err
+		})
+	}
+	for _, err := range []error{nil, context.DeadlineExceeded} {
+		if got := request(18*time.Second, err); !errors.Is(got, errStood) {
+			t.Errorf("%v is told as %v", err, got)
+		}
+		if got := request(2*time.Second, err); !errors.Is(got, err) || errors.Is(got, errStood) {
+			t.Errorf("%v of a slow server is told as %v", err, got)
+		}
+	}
+}

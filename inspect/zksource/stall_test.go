@@ -1,0 +1,146 @@
+package zksource
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+)
+
+// watched is a run that watches over its own stalls, by a clock that the test moves, with a connection on which /l was read: the
+// first of two contenders holds.
+type watched struct {
+	*run
+	clock   time.Time
+	emitted []inspect.Update
+}
+
+const firstNode, secondNode = guid + "__lock__0000000001", guid + "__lock__0000000002"
+
+func watchedRun(t *testing.T) *watched {
+	w := &watched{clock: noon}
+	w.run = testRun(t, Config{Roots: []string{"/l"}, Now: func() time.Time { return w.clock }})
+	w.emit = func(u inspect.Update) { w.emitted = append(w.emitted, u) }
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	w.stall.Start(ended)() // no beats but those of the run
+	l, err := open(w.cfg, w.cfg.Servers, false, time.Second, w.inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.dropLink()
+		w.tasks.Wait()
+	})
+	w.link, w.ready, w.manyReads, w.firstPass = l, true, true, true
+	w.list(noon, firstNode, secondNode)
+	w.beat()
+	if len(w.emitted) != 1 || len(w.emitted[0].Put) != 1 {
+		t.Fatalf("emitted %+v", w.emitted)
+	}
+	w.emitted = nil
+	return w
+}
+
+// beat is a turn of the run's loop.
+func (w *watched) beat() {
+	now := w.attend()
+	w.connect(now)
+	w.flush(now)
+}
+
+// request is one for the list of /l and the nodes in it, and its answer.
+func (w *watched) request(sent time.Time, names ...string) *batch {
+	d := w.dirs["/l"]
+	b := &batch{sent: sent, jobs: []job{{kind: jobList, dir: d}}}
+	b.results = []connect.ReadResult{{Names: names, Stat: zk.Stat{Czxid: 1, NumChildren: int32(len(names))}}}
+	for i, name := range names {
+		if d.nodes[name] == nil {
+			d.await(name)
+			b.jobs = append(b.jobs, job{kind: jobGet, dir: d, name: name})
+			b.results = append(b.results, connect.ReadResult{Stat: zk.Stat{Czxid: int64(i + 2), EphemeralOwner: int64(i + 7)}})
+		}
+	}
+	w.batches++
+	return b
+}
+
+// list has /l listed, with the answer in the same instant.
+func (w *watched) list(at time.Time, names ...string) {
+	w.event(linkEvent{link: w.link, at: at, kind: linkAnswered, batch: w.request(at, names...)})
+}
+
+func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
+	w := watchedRun(t)
+	first, lists := w.link, w.request(noon, secondNode) // the first has released; the answer comes into the socket
+	w.clock = noon.Add(18 * time.Second)                // and is read when this process goes on
+	w.beat()
+	w.clock = w.clock.Add(time.Millisecond)
+	w.event(linkEvent{link: first, at: w.clock, kind: linkAnswered, batch: lists})
+	w.event(linkEvent{link: first, at: w.clock, kind: linkFired, path: "/l/" + secondNode, what: zk.EventNodeDeleted})
+	w.event(linkEvent{link: first, at: w.clock, kind: linkLost}) // its session ran out meanwhile
+	w.beat()
+	want := inspect.Gap{Backend: "zk", From: noon, Until: noon.Add(18 * time.Second)}
+	if len(w.emitted) != 1 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
+		t.Errorf("emitted %+v, want the gap alone", w.emitted)
+	}
+	if w.link == first || w.lostLinks > 0 || w.linkErr != "" || !w.retryAt.Equal(want.Until) || !w.disturbedAt.Equal(want.Until) {
+		t.Errorf("a stop of ours is told as the servers': lost %d times, %q; tries again at %v", w.lostLinks, w.linkErr, w.retryAt)
+	}
+}
+
+// What was read before a stall, and not reported yet, is reported after it, as of before.
+func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
+	w := watchedRun(t)
+	w.clock = noon.Add(time.Second)
+	w.list(w.clock, secondNode)
+	w.clock = noon.Add(20 * time.Second)
+	w.beat()
+	if len(w.emitted) != 2 || w.emitted[0].Gap == nil || len(w.emitted[1].Put) != 1 {
+		t.Fatalf("emitted %+v", w.emitted)
+	}
+	if l := w.emitted[1].Put[0]; !l.ReadAt.Equal(noon.Add(time.Second)) || !w.emitted[1].At.Equal(w.clock) {
+		t.Errorf("read at %v, reported at %v", l.ReadAt, w.emitted[1].At)
+	}
+}
+
+func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
+	w := watchedRun(t)
+	w.asking, w.askedAt = true, noon
+	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}, AllSessions: true}
+	w.clock = noon.Add(18 * time.Second)
+	w.beat()
+	w.identify(identity{servers: make([]serverAnswer, 1), sessions: map[int64]inspect.Session{7: {}}})
+	w.beat()
+	for _, u := range w.emitted {
+		if u.Sessions != nil {
+			t.Errorf("emitted %+v", u)
+		}
+	}
+	if w.asking || w.askAt.After(w.clock) {
+		t.Errorf("asking %v, asks at %v", w.asking, w.askAt)
+	}
+}
+
+// Nobody looks before there is a connection again.
+func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
+	for _, took := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
+		w := watchedRun(t)
+		w.clock = noon.Add(18 * time.Second)
+		w.attend()
+		gaps := 1
+		w.clock = w.clock.Add(took)
+		if took > time.Second {
+			gaps = 2
+		}
+		w.looksAgain(w.clock)
+		w.looksAgain(w.clock.Add(time.Hour)) // another connection
+		if last := w.emitted[len(w.emitted)-1].Gap; len(w.emitted) != gaps || !last.From.Equal(noon) || gaps == 2 && !last.Until.Equal(w.clock) {
+			t.Errorf("after %v: %+v", took, w.emitted)
+		}
+	}
+}
