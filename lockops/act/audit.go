@@ -281,7 +281,11 @@ func (a *Audit) write(l line) error {
 }
 
 // Close closes the file.
-func (a *Audit) Close() error { return a.file.Close() }
+func (a *Audit) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.file.Close()
+}
 
 func (t Target) record() target {
 	return target{Backend: t.Name, Servers: t.Servers}

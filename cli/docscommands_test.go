@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// notRun are the command lines of the pages that no test of this kind can run, by how they begin, with the reason.
+var notRun = map[string]string{
+	"go run . demo":  "needs a terminal: TestDemoInATerminal runs it",
+	"make ":          "this test is one of those",
+	"go build ":      "what every other line runs was built so",
+	"lockscope demo": "needs a terminal: TestDemoInATerminal runs it",
+}
+
+// shownCommand is a command line of a page.
+type shownCommand struct{ page, line string }
+
+var fence = regexp.MustCompile("(?ms)^( *)```sh\n(.*?)^ *```")
+
+// shownCommands are the lines of the blocks for a shell in README.md and docs. A block that begins with #! is a script of the reader's.
+func shownCommands(t *testing.T) (all []shownCommand) {
+	t.Helper()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasPrefix(strings.TrimSpace(block[2]), "#!") {
+				continue
+			}
+			for line := range strings.Lines(block[2]) {
+				line, _, _ = strings.Cut(line, " #")
+				if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+					all = append(all, shownCommand{page, line})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Readers copy these lines: each of them runs, against servers that stand for those it names.
+func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the lines are for a shell of Unix")
+	}
+	t.Parallel()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	env := documentedWorld(t, dir, path)
+	ran := 0
+	for _, shown := range shownCommands(t) {
+		if notRunFor(shown.line) != "" {
+			continue
+		}
+		ran++
+		t.Run(filepath.Base(shown.page)+" "+shown.line, func(t *testing.T) { runShown(t, dir, env, shown.line) })
+	}
+	if ran < 20 {
+		t.Errorf("only %d lines were run", ran)
+	}
+	for begins := range notRun {
+		if begins != "lockscope demo" && notRunUnused(t, begins) {
+			t.Errorf("no line begins with %q any more", begins)
+		}
+	}
+}
+
+func notRunFor(line string) string {
+	for begins, why := range notRun {
+		if strings.HasPrefix(line, begins) {
+			return why
+		}
+	}
+	return ""
+}
+
+func notRunUnused(t *testing.T, begins string) bool {
+	for _, shown := range shownCommands(t) {
+		if strings.HasPrefix(shown.line, begins) {
+			return false
+		}
+	}
+	return true
+}
+
+// documentedWorld has servers for the names in the pages, what they name on them, and a configuration with their profiles; it returns
+// the environment of a shell in dir.
+func documentedWorld(t *testing.T, dir, program string) []string {
+	t.Helper()
+	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	conn, _, err := zk.Connect([]string{zookeeper.Addr}, 30*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	for _, p := range []string{"/locks", "/locks/orders"} {
+		if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := conn.CreateProtectedEphemeralSequential("/locks/orders/lock-", nil, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := map[string]string{"ZK": zookeeper.Addr, "ZKADMIN": zookeeper.Admin, "HOLDER": filepath.Base(held)}
+	for i := range 3 {
+		server := servertest.StartEmbeddedRedis(t)
+		if err := server.Mini.Set("lock:report", documentedValue); err != nil {
+			t.Fatal(err)
+		}
+		world[fmt.Sprint("R", i+1)] = server.Addr
+	}
+	write := func(name, text string, mode os.FileMode) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("config/lockscope/config.yaml", fmt.Sprintf("profiles:\n  prod:\n    targets: ['zk://%s/locks', 'redis://%s?match=lock:*']\n", world["ZK"], world["R1"]), 0o600)
+	write("deploy.sh", "#!/bin/sh\n", 0o700)
+	write("page-oncall", "#!/bin/sh\ncat > /dev/null\n", 0o700)
+	write("webhook-url", "http://127.0.0.1:1/\n", 0o600)
+	if err := os.Symlink(program, filepath.Join(dir, "lockscope")); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+	for name, value := range world {
+		env = append(env, "WORLD_"+name+"="+value)
+	}
+	return env
+}
+
+const documentedValue = "Y2NjY2NjY2NjY2NjY2NjYw=="
+
+// stands has what is put in the place of names in the pages; the shell fills in the addresses.
+var stands = strings.NewReplacer(
+	"http://zk1:8080,http://zk2:8080,http://zk3:8080", "$WORLD_ZKADMIN", "zk1:2181,zk2:2181,zk3:2181", "$WORLD_ZK", "zk://localhost:2181", "zk://$WORLD_ZK",
+	"zk://localhost", "zk://$WORLD_ZK", "redis://r1:6379,r2:6379,r3:6379", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3", "redis://r1,r2,r3", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3",
+	"redis://r1", "redis://$WORLD_R1", "redis://localhost", "redis://$WORLD_R1", "127.0.0.1:9487", "127.0.0.1:0", "-n 8 --for 30s", "-n 3 --for 1s", "--for 5s", "--for 1s",
+	"/usr/local/bin/page-oncall", "page-oncall", "/etc/lockscope/webhook-url", "webhook-url", "'zk://", `"zk://`, "$WORLD_ZKADMIN'", `$WORLD_ZKADMIN"`,
+	"dev --config config.yaml", "prod",
+)
+
+// runShown runs a line to its end; what watches is interrupted once it has begun, and the screen is quit.
+func runShown(t *testing.T, dir string, env []string, line string) {
+	owner := "$WORLD_HOLDER"
+	if strings.Contains(line, " redis:") {
+		owner = documentedValue
+	}
+	line = strings.ReplaceAll(stands.Replace(line), "--owner NAME", "--owner "+owner)
+	line = strings.ReplaceAll(strings.ReplaceAll(line, "'zk://", `"zk://`), "admin=$WORLD_ZKADMIN'", `admin=$WORLD_ZKADMIN"`)
+	words := strings.Fields(line)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if strings.Contains(words[1], "://") {
+		cmd := exec.CommandContext(ctx, "bash", "-c", "exec "+line)
+		cmd.Dir, cmd.Env = dir, env
+		r := startInTerminal(t, 120, 30, cmd)
+		r.awaitText("locks", "HOLDER", "quit")
+		r.keys("q")
+		if code := r.exit(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		return
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", "exec "+line)
+	if strings.Contains(line, "> config.yaml") {
+		cmd = exec.CommandContext(ctx, "bash", "-c", line)
+	}
+	cmd.Dir, cmd.Env = dir, env
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var errors strings.Builder
+	for scanner := bufio.NewScanner(said); scanner.Scan(); {
+		errors.WriteString(scanner.Text() + "\n")
+		if strings.Contains(scanner.Text(), "interrupt to end") && words[1] != "bundle" {
+			_ = cmd.Process.Signal(os.Interrupt)
+		}
+	}
+	_, _ = io.Copy(io.Discard, said)
+	err = cmd.Wait()
+	allowed := map[string]int{"doctor": exitNo} // something is wrong with these locks
+	if code := cmd.ProcessState.ExitCode(); code != 0 && (code != allowed[words[1]] || code == 0) {
+		t.Errorf("%s: exit code %d, %v, says %s", line, code, err, errors.String())
+	}
+}
