@@ -221,18 +221,22 @@ func TestATurnIsListedByItsEvent(t *testing.T) {
 func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	s := leasedSession(t)
 	session, _ := s.tap.Session()
+	watch, leave := s.watchTurn(session, "/")
+	defer leave()
+	<-watch.armed
+	s.watches.fireAll()
+	select {
+	case <-watch.turn.done:
+	default:
+		t.Fatal("the connection was lost, and who waits does not know")
+	}
+	if err := watch.turn.replies[0].Err; !errors.Is(err, errLook) {
+		t.Errorf("the connection was lost: %v, want to look again", err)
+	}
 	if _, err := s.awaitTurn(t.Context(), session, "/turn/gone", nil); !errors.Is(err, errLook) {
 		t.Errorf("no such node: %v, want to look again", err)
 	}
 	if _, err := s.awaitTurn(t.Context(), session+1, "/turn/gone", nil); !errors.Is(err, zk.ErrSessionExpired) {
 		t.Errorf("in another session: %v, want that it has expired", err)
-	}
-	watch, leave := s.watchTurn(session, "/")
-	defer leave()
-	<-watch.armed
-	s.watches.fireAll()
-	<-watch.turn.done
-	if err := watch.turn.replies[0].Err; !errors.Is(err, errLook) {
-		t.Errorf("the connection was lost: %v, want to look again", err)
 	}
 }

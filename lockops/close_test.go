@@ -1,0 +1,244 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// closing is a lock of one kind on the session that is to be closed, beside others on a session that stays.
+type closing struct {
+	kind lockops.Kind
+	name string
+	s    lockops.Session
+	zk   *servertest.ZooKeeper
+	// masters are the Redis servers that the kind stands on.
+	masters []*servertest.Redis
+}
+
+// closeTTL is that of Redis locks here: a busy machine must not lose them by itself.
+const closeTTL = 20 * time.Second
+
+func (c *closing) session(t *testing.T) lockops.Session {
+	if c.kind.On == lockops.OnZooKeeper {
+		return zkSession(t, c.zk.Addr)
+	}
+	return redisSession(t, c.masters...)
+}
+
+func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts ...lockops.Option) lockops.Locker {
+	t.Helper()
+	if kind.On != lockops.OnZooKeeper {
+		opts = append(opts, lockops.WithTTL(closeTTL))
+	}
+	l, err := kind.New(s, c.name, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// occupy has another session hold the lock so that nobody of the kind gets it.
+func (c *closing) occupy(t *testing.T) (holds []*lockops.Hold) {
+	t.Helper()
+	kind := c.kind
+	if kind.Shared {
+		var err error
+		if kind, err = lockops.KindNamed(kind.On, "write"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := c.lock(t, kind, c.session(t))
+	for range kind.Permits {
+		holds = append(holds, acquire(t, l))
+	}
+	return holds
+}
+
+// wait begins an Acquire on the session, and returns when it waits.
+func (c *closing) wait(t *testing.T) <-chan acquired {
+	t.Helper()
+	_, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return c.lock(t, c.kind, c.s, opts...) })
+	return got
+}
+
+// nothing waits until neither a node nor a key of the lock is there; a hold that was not given back may leave keys that run out.
+func (c *closing) nothing(t *testing.T, held bool) {
+	t.Helper()
+	eventually(t, "nothing is left of "+c.name, func() bool {
+		if c.kind.On == lockops.OnZooKeeper {
+			return !slices.ContainsFunc(append(children(t, c.zk, c.name), append(children(t, c.zk, c.name+"/locks"),
+				children(t, c.zk, c.name+"/leases")...)...), func(n string) bool { return n != "locks" && n != "leases" })
+		}
+		for _, m := range c.masters {
+			for _, key := range redisClient(t, m).Keys(within(t), "*"+strings.Trim(c.name, "/")+"*").Val() {
+				if slices.Contains(c.kind.AuxiliaryKeys(c.name), key) {
+					continue
+				}
+				left := redisClient(t, m).PTTL(within(t), key).Val()
+				if !held || left < 0 || left > closeTTL {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// closeStates are those in which a session is closed. Each returns whether a hold of it was not given back.
+var closeStates = []struct {
+	name string
+	run  func(t *testing.T, c *closing) (held bool)
+}{
+	{"before the first request", func(t *testing.T, c *closing) bool {
+		l := c.lock(t, c.kind, c.s)
+		c.s.Close()
+		for _, ask := range []func(context.Context) (*lockops.Hold, error){l.Acquire, l.TryAcquire} {
+			if _, err := ask(within(t)); !errors.Is(err, lockops.ErrClosed) {
+				t.Errorf("%v, want ErrClosed", err)
+			}
+		}
+		return false
+	}},
+	{"asking", func(t *testing.T, c *closing) bool {
+		l := c.lock(t, c.kind, c.s)
+		got := make(chan acquired, 1)
+		go func() {
+			h, err := l.Acquire(within(t))
+			got <- acquired{h, err}
+		}()
+		c.s.Close()
+		return closedOrLost(t, <-got)
+	}},
+	{"waiting", func(t *testing.T, c *closing) bool {
+		holds := c.occupy(t)
+		got := c.wait(t)
+		c.s.Close()
+		if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
+			t.Errorf("%v, want ErrClosed", a.err)
+		}
+		for _, h := range holds {
+			release(t, h)
+		}
+		return false
+	}},
+	{"being granted", func(t *testing.T, c *closing) bool {
+		holds := c.occupy(t)
+		got := c.wait(t)
+		var all sync.WaitGroup
+		for _, h := range holds {
+			all.Go(func() {
+				if err := h.Release(within(t)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		c.s.Close()
+		all.Wait()
+		return closedOrLost(t, <-got)
+	}},
+	{"holding", func(t *testing.T, c *closing) bool {
+		h := acquire(t, c.lock(t, c.kind, c.s))
+		c.s.Close()
+		closedOrLost(t, acquired{h, nil})
+		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("release behind Close: %v, want ErrLost", err)
+		}
+		return true
+	}},
+	{"releasing", func(t *testing.T, c *closing) bool {
+		h := acquire(t, c.lock(t, c.kind, c.s))
+		done := make(chan error, 1)
+		go func() { done <- h.Release(within(t)) }()
+		c.s.Close()
+		err := <-done
+		if err != nil && !errors.Is(err, lockops.ErrLost) && !errors.Is(err, lockops.ErrClosed) {
+			t.Errorf("release beside Close: %v", err)
+		}
+		return err != nil
+	}},
+	{"lost", func(t *testing.T, c *closing) bool {
+		h := acquire(t, c.lock(t, c.kind, c.s))
+		c.takeAway(t, h)
+		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("extend: %v, want ErrLost", err)
+		}
+		c.s.Close()
+		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		return false
+	}},
+}
+
+// closedOrLost checks what an Acquire returned beside Close: an error, or a hold that has ended by now.
+func closedOrLost(t *testing.T, a acquired) (held bool) {
+	t.Helper()
+	if a.err != nil {
+		if !errors.Is(a.err, lockops.ErrClosed) {
+			t.Errorf("%v, want ErrClosed", a.err)
+		}
+		return false
+	}
+	<-a.h.Context().Done()
+	if cause := context.Cause(a.h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrClosed) {
+		t.Errorf("the hold: %v, want ErrLost and ErrClosed", cause)
+	}
+	return true
+}
+
+// takeAway deletes what a hold stands on, as an operator would.
+func (c *closing) takeAway(t *testing.T, h *lockops.Hold) {
+	t.Helper()
+	if c.kind.On != lockops.OnZooKeeper {
+		for _, m := range c.masters {
+			if err := redisClient(t, m).Del(within(t), c.name).Err(); err != nil && !errors.Is(err, redis.Nil) {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	dir := c.name
+	if len(children(t, c.zk, c.name+"/leases")) > 0 {
+		dir += "/leases"
+	}
+	if err := plain(t, c.zk.Addr).Delete(dir+"/"+h.Name(), -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fatal(err)
+	}
+}
+
+// TestCloseInEveryState: of every kind of lock, whatever its contender does at the time: each call returns, holds end before
+// anybody else can be granted the lock, and nothing is left but Redis keys of holds, which run out. (That no goroutine is
+// left either, TestMain checks.)
+func TestCloseInEveryState(t *testing.T) {
+	ensemble := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	for _, kind := range lockops.Kinds() {
+		for _, state := range closeStates {
+			t.Run(kind.Name+" on "+[]string{"zookeeper", "redis", "masters"}[kind.On]+"/"+state.name, func(t *testing.T) {
+				c := &closing{kind: kind, zk: ensemble, name: servertest.UniquePath(t)}
+				switch kind.On {
+				case lockops.OnRedis:
+					c.masters = masters[:1]
+				case lockops.OnRedisMasters:
+					c.masters = masters
+				}
+				c.s = c.session(t)
+				held := state.run(t, c)
+				c.s.Close() // a second call does nothing
+				c.nothing(t, held)
+			})
+		}
+	}
+}
