@@ -1,0 +1,136 @@
+package act
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// TestAskingInRaces: a holder is asked while it lets go by itself. Whoever is next is never written to, and a request that was written
+// went to the holder that was seen: it is reported as asked then, and only then.
+func TestAskingInRaces(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+		audit, _ := openAudit(t)
+		wire := &counting{ZKConn: conn}
+		releaser := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		t.Cleanup(releaser.Close)
+		asked, pace := 0, racePace{}
+		for i := range *tries {
+			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
+			if _, err := holder.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+			var nodes [2]string
+			for at := range nodes {
+				name := fmt.Sprintf("%s/_c_7f3e9c1a-0000-4000-8000-%012d-lock-", dir, at)
+				made, err := holder.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+				if err != nil {
+					t.Fatal(err)
+				}
+				nodes[at] = made
+			}
+			request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(nodes[0][len(dir)+1:]), Ask: true, Wait: time.Minute}
+			p, err := releaser.Preview(t.Context(), request)
+			if err != nil || p.Refused != "" {
+				t.Fatalf("%+v, %v", p, err)
+			}
+			wire.written = 0
+			var own error
+			result, err := pace.run(func() { own = holder.Delete(nodes[0], -1) }, func() (Result, error) {
+				return releaser.Execute(t.Context(), p, "--yes")
+			})
+			if err != nil || own != nil {
+				t.Fatalf("try %d: %v; its own release: %v", i, err, own)
+			}
+			if result.Asked != (wire.written == 1) || result.Asked != result.LetGo || result.Released || !result.Asked && result.Reason != Gone {
+				t.Fatalf("try %d: %d requests were written, and we report %+v", i, wire.written, result)
+			}
+			if data, stat, err := conn.Get(nodes[1]); err != nil || len(data) > 0 || stat.Version != 0 {
+				t.Fatalf("try %d: who is next was written to: %q, %v", i, data, err)
+			}
+			asked += wire.written
+		}
+		t.Logf("of %d races %d were asked", *tries, asked)
+	})
+}
+
+// counting counts the writes that a server accepted.
+type counting struct {
+	ZKConn
+	written int
+}
+
+func (c *counting) Set(path string, data []byte, version int32) (*zk.Stat, error) {
+	stat, err := c.ZKConn.Set(path, data, version)
+	if err == nil {
+		c.written++
+	}
+	return stat, err
+}
+
+// TestEndingClientsInRaces: a client is ended while it leaves by itself and another of its name comes. Only the connection that was seen
+// is ever ended, and it is reported as ended when we did it.
+func TestEndingClientsInRaces(t *testing.T) {
+	server := servertest.StartRedis(t)
+	ours := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer ours.Close()
+	audit, _ := openAudit(t)
+	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	ctx := t.Context()
+	connect := func() (client *redis.Client, conn *redis.Conn, addr string, err error) {
+		client = redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: "worker", MaxRetries: -1})
+		conn = client.Conn()
+		info, err := conn.ClientInfo(ctx).Result()
+		if err != nil {
+			return client, conn, "", err
+		}
+		return client, conn, info.Addr, nil
+	}
+	standing, bystander, _, err := connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer standing.Close()
+	pace, ended := racePace{}, 0
+	for i := range *tries {
+		leaving, _, addr, err := connect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ender.PreviewEnd(ctx, ClientRequest{Backend: "redis", Client: addr})
+		if err != nil || p.Refused != "" {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		var coming *redis.Client
+		var came *redis.Conn
+		var result ClientResult
+		var failed error
+		_, err = pace.run(func() {
+			leaving.Close()
+			coming, came, _, failed = connect()
+		}, func() (_ Result, err error) {
+			result, err = ender.EndClient(ctx, p, "--yes")
+			return Result{}, err
+		})
+		if err := errors.Join(err, failed); err != nil || result.Unknown || (len(result.Ended) == 0) == (result.Reason == "") || result.Reason != "" && result.Reason != Changed {
+			t.Fatalf("try %d: %+v, %v", i, result, err)
+		}
+		if len(result.Ended) == 1 && result.Ended[0].ID != p.Seen[0].ID {
+			t.Fatalf("try %d: ended %+v, seen %+v", i, result.Ended, p.Seen)
+		}
+		if err := errors.Join(bystander.Ping(ctx).Err(), came.Ping(ctx).Err()); err != nil {
+			t.Fatalf("try %d: another's connection was ended: %v", i, err)
+		}
+		ended += len(result.Ended)
+		coming.Close()
+	}
+	t.Logf("of %d races we ended %d", *tries, ended)
+}
