@@ -284,27 +284,31 @@ func TestNextIsShownAsItIs(t *testing.T) {
 	})
 }
 
-// A release of python-redis-lock wakes a waiter, by the list that its library waits on.
+// A release of python-redis-lock wakes a waiter while it waits, as its acquire does: SET NX, BLPOP of the signal's list for as long
+// as a lock lives, SET NX again. The TTL is far off, so that only the wake-up can make way.
 func TestReleaseWakesPythonRedisLock(t *testing.T) {
-	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-		clients, addrs := redisMastersOf(t, servers)
-		name := servertest.UniqueName(t)
-		const value = "YWFhYWFhYWFhYWFhYWFhYWFh"
-		clients[0].Set(t.Context(), "lock:"+name, value, time.Minute)
-		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Servers: addrs}, 5*time.Second, audit)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + name}, Owner: value})
-		if err != nil || p.Refused != "" {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
-		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
-			t.Fatalf("result %+v, %v", result, err)
-		}
-		got, err := clients[0].BLPop(t.Context(), 5*time.Second, "lock-signal:"+name).Result()
-		if err != nil || len(got) != 2 || got[1] != "1" {
-			t.Errorf("the waiter's list gave %v, %v", got, err)
-		}
-	})
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 2 * time.Minute})
+	defer client.Close()
+	const key, value, waiter = "lock:orders", "YWFhYWFhYWFhYWFhYWFhYWFh", "YmJiYmJiYmJiYmJiYmJiYmJi"
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	take := func(value string) bool { return client.SetNX(ctx, key, value, time.Hour).Val() }
+	if !take(value) || take(waiter) {
+		t.Fatal("the holder does not hold it alone")
+	}
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Servers: []string{server.Addr}}, 5*time.Second, audit)
+	taken := make(chan bool, 1)
+	go func() {
+		woken, err := client.BLPop(ctx, time.Hour, "lock-signal:orders").Result()
+		taken <- err == nil && len(woken) == 2 && woken[1] == "1" && take(waiter)
+	}()
+	awaitBlocked(ctx, t, client)
+	releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: key}, value)
+	if !<-taken || client.Get(ctx, key).Val() != waiter {
+		t.Errorf("the waiter did not get it: %q", client.Get(ctx, key).Val())
+	}
 }
 
 // A lock of a library whose release is not known is refused with a reason.

@@ -175,10 +175,19 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 		m.Deleted, m.Err = r.remove(ctx, i, way, p.Request.ID.Path)
 	})
 	after := r.read(ctx, p.Request.ID)
-	result.HoldersAfter, result.Next = after.lock.Holders, nextNow(p.Next, after.lock)
+	if !permitsOnly(before.lock, after.lock) {
+		result.HoldersAfter = after.lock.Holders
+	}
+	result.Next = nextNow(p.Next, after.lock)
 	settle(result.Masters, p.Seen, before, after)
 	result.Released, result.Reason = outcome(p, result.Masters, after)
 	return result, unreachableMasters(result.Masters)
+}
+
+// permitsOnly reports whether what is left of a semaphore is the number of its free permits, which by itself looks like a lock that
+// the number holds: Redisson's, of which the last permit was given back.
+func permitsOnly(before, after *inspect.Lock) bool {
+	return before.Recipe == "redisson" && before.Kind == inspect.KindSemaphore && after.Kind != inspect.KindSemaphore
 }
 
 // unreachableMasters is the error of the masters that failed.

@@ -231,14 +231,20 @@ func awakened(t *testing.T, c *redis.Client, jobDigest string, release func()) s
 	go func() {
 		got <- c.BLMove(ctx, jobDigest+":QUEUED", jobDigest+":PRIMED", "RIGHT", "LEFT", time.Minute).Val()
 	}()
+	awaitBlocked(ctx, t, c)
+	release()
+	return <-got
+}
+
+// awaitBlocked waits until a client blocks on the server.
+func awaitBlocked(ctx context.Context, t *testing.T, c *redis.Client) {
+	t.Helper()
 	for !strings.Contains(c.Info(ctx, "clients").Val(), "blocked_clients:1") {
 		if ctx.Err() != nil {
 			t.Fatal("nobody waits")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	release()
-	return <-got
 }
 
 // TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free, so that the

@@ -1,0 +1,336 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// done: the action is carried out; any other word is part of the sentence by which it is refused.
+const done = ""
+
+// actions are what an operator can do to a lock of one recipe, each carried out or refused with a sentence. write is what the
+// library leaves on the server, commands with semicolons or znodes; lock the path; holder and waiter the names, no waiter where the
+// library shows none.
+type actions struct {
+	recipe, write, lock, holder, waiter string
+	release, wait, ttl                  string
+	// left: how many hold it once its holder was released, other readers and permits.
+	left int
+	// endless: with its keys' TTLs taken away the lock has the finding no-ttl, which the action that it advises takes away.
+	endless bool
+}
+
+const (
+	notAsked  = "only Curator's holders in ZooKeeper can be asked"
+	ownTimes  = "have times of their own, which a TTL of the key does not change"
+	itWaits   = "it waits: the lock's key is not its own"
+	noSession = "closing it needs the session's password"
+)
+
+func redisActions() []actions {
+	const uuidA, uuidB = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718", "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
+	now, soon := fmt.Sprint(time.Now().UnixMilli()), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
+	text := func(recipe, key, value string) actions {
+		return actions{recipe: recipe, write: "SET " + key + " " + value + " PX 60000", lock: key, holder: value, endless: true}
+	}
+	job := "uniquejobs:5d41402abc4b2a76b9719d911017c592"
+	const rueidis = "0123456789abcdefghijklmn"
+	return []actions{
+		text("lockscope", "lock:a", "lockscope:AAAAAAAAAAAAAAAAAAAAAA:me"), text("redis-py", "lock:b", "5f0c1d4ec6f511f0a1b23c5200aabbcc"),
+		text("redsync", "lock:c", "Y2NjY2NjY2NjY2NjY2NjYw=="), text("redislock", "lock:d", "YWFhYWFhYWFhYWFhYWFhYQ"), text("symfony", "lock:e", token),
+		text("madelson", "lock:f", idA), text("shedlock", "job-lock:default:a", "ADDED:2026-11-21T09:00:00.123Z@batch-7:"+uuidA),
+		text("python-redis-lock", "lock:g", "YWFhYWFhYWFhYWFhYWFhYWFh"), text("redlock.net", "redlock:a", uuidA), text("redis-semaphore", "mutex:a", uuidA),
+		text("laravel", "laravel-cache-lock:a", "aB3dE6gH9jK2mN5p"), text("bullmq", "bull:q:7:lock", uuidA+":12"), text("rq", "rq:scheduler-lock:q", "4711"),
+		text("redbeat", "redbeat::lock", "5f0c1d4ec6f511f0a1b23c5200aabbcc"), text("dapr", "lock||app||a", "w"),
+		// These are only possibly locks: nothing is said of them, and what somebody asks for is done.
+		{recipe: "spring-integration", write: "SET registry:lock " + uuidA + " PX 60000", lock: "registry:lock", holder: uuidA},
+		{recipe: "node-redlock", write: "SET lock:h 5d41402abc4b2a76b9719d911017c592 PX 60000", lock: "lock:h", holder: "5d41402abc4b2a76b9719d911017c592"},
+		{recipe: "token", write: "SET lock:i anything PX 60000", lock: "lock:i", holder: "anything"},
+		{
+			recipe: "redisson", lock: "fair", holder: ownerA, waiter: ownerB, ttl: done, endless: true,
+			write: "HSET fair " + ownerA + " 1;PEXPIRE fair 30000;RPUSH redisson_lock_queue:{fair} " + ownerB + ";ZADD redisson_lock_timeout:{fair} " + soon + " " + ownerB,
+		},
+		{
+			recipe: "redisson", lock: "rw", holder: ownerA, ttl: ownTimes, left: 1, endless: true,
+			write: "HSET rw mode read " + ownerA + " 1 " + ownerB + " 1;PEXPIRE rw 30000;SET {rw}:" + ownerA + ":rwlock_timeout:1 1 PX 30000;SET {rw}:" + ownerB + ":rwlock_timeout:1 1 PX 30000",
+		},
+		{recipe: "redisson", lock: "permits", holder: "0123456789abcdef", ttl: ownTimes, write: "SET permits 0;ZADD {permits}:timeout " + soon + " 0123456789abcdef"},
+		{recipe: "symfony", lock: "lock:z", holder: token, ttl: ownTimes, write: "ZADD lock:z " + soon + " " + token + " " + soon + " __write__;PEXPIREAT lock:z " + soon},
+		{recipe: "madelson", lock: "semaphore:m", holder: idA, ttl: ownTimes, left: 1, write: "ZADD semaphore:m " + soon + " " + idA + " " + soon + " " + idB + ";PEXPIRE semaphore:m 90000"},
+		{recipe: "madelson", lock: "m.writer", holder: idA, waiter: idB + "_WRITERWAITING", ttl: ownTimes, endless: true, write: "SADD m.readers " + idA + ";PEXPIRE m.readers 30000;SET m.writer " + idB + "_WRITERWAITING PX 30000"},
+		{recipe: "redis-semaphore", lock: "semaphore:r", holder: uuidA, ttl: ownTimes, left: 1, write: "ZADD semaphore:r " + now + " " + uuidA + " " + now + " " + uuidB + ";PEXPIRE semaphore:r 60000"},
+		{recipe: "sidekiq-unique-jobs", lock: job + ":LOCKED", holder: "3fae29d0c1b24e5f9a7b6c8d", endless: true, write: "HSET " + job + ":LOCKED 3fae29d0c1b24e5f9a7b6c8d 1763715600.5;SET " + job + " 3fae29d0c1b24e5f9a7b6c8d"},
+		{
+			recipe: "rueidislock", lock: "rueidislock:0:a", holder: rueidis, ttl: ownTimes, endless: true,
+			write: "SET rueidislock:0:a " + rueidis + " PX 60000;SET rueidislock:1:a " + rueidis + " PX 60000;SET rueidislock:2:a " + rueidis + " PX 60000",
+		},
+	}
+}
+
+// Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused with its sentence.
+func TestEveryActionOnEveryRecipeOfRedis(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	for _, a := range redisActions() {
+		t.Run(a.recipe+" "+a.lock, func(t *testing.T) {
+			write := func() {
+				t.Helper()
+				client.FlushAll(t.Context())
+				for _, line := range strings.Split(a.write, ";") {
+					var args []any
+					for _, word := range strings.Fields(line) {
+						args = append(args, word)
+					}
+					if err := client.Do(t.Context(), args...).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			request := func(owner string) Request {
+				return Request{ID: inspect.ID{Backend: "redis", Path: a.lock}, Owner: inspect.Untrusted(owner)}
+			}
+			write()
+			if l := lockOf(t, server.Addr, a.lock); l.Recipe != a.recipe {
+				t.Fatalf("it is taken for a lock of %s", l.Recipe)
+			}
+			ask := request(a.holder)
+			ask.Ask = true
+			act(t, releaser, ask, notAsked)
+			ttl := request(a.holder)
+			ttl.TTL = 5 * time.Minute
+			if r := act(t, releaser, ttl, a.ttl); a.ttl == done && (!r.Set || client.PTTL(t.Context(), a.lock).Val() < 2*time.Minute) {
+				t.Errorf("ttl: %+v", r)
+			}
+			if a.waiter != "" {
+				waiter := request(a.waiter)
+				if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
+					t.Errorf("a waiter by mistake: %+v, %v", p, err)
+				}
+				waiter.TTL = time.Minute
+				if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != Unsupported || p.Detail != itWaits && !strings.Contains(p.Detail, ownTimes) {
+					t.Errorf("a TTL for a waiter: %+v, %v", p, err)
+				}
+				waiter.TTL, waiter.Waiter = 0, true
+				if r := act(t, releaser, waiter, a.wait); !r.Released || slices.ContainsFunc(lockOf(t, server.Addr, a.lock).Waiters, func(c inspect.Contender) bool { return c.Name.Raw() == a.waiter }) {
+					t.Errorf("waiter: %+v", r)
+				}
+			}
+			r := act(t, releaser, request(a.holder), a.release)
+			l := lockOf(t, server.Addr, a.lock)
+			if !r.Released || len(r.HoldersAfter) != a.left || l != nil && l.Confidence != recipe.Possible && len(l.Holders) != a.left {
+				t.Errorf("release: %+v, then %+v", r, l)
+			}
+			if p, err := releaser.Preview(t.Context(), request(a.holder)); err != nil || p.Refused != Gone && (p.Refused != Changed || a.lock != "permits") {
+				t.Errorf("again: %+v, %v", p, err)
+			}
+
+			write()
+			for _, key := range client.Keys(t.Context(), "*").Val() {
+				client.Persist(t.Context(), key)
+			}
+			f := noTTLOf(t, server.Addr, a.lock)
+			if (f != nil) != a.endless {
+				t.Fatalf("without a TTL: %+v", f)
+			}
+			for range 3 { // one of each holder
+				if f == nil {
+					return
+				}
+				r := request(string(f.Subject.Contender))
+				if strings.Contains(f.Advice, "lockscope ttl") {
+					r.TTL = 5 * time.Minute
+				} else if !strings.Contains(f.Advice, "lockscope release") {
+					t.Fatalf("it advises %q", f.Advice)
+				}
+				act(t, releaser, r, done)
+				f = noTTLOf(t, server.Addr, a.lock)
+			}
+			if f != nil {
+				t.Errorf("what is advised was done, and it says %+v", f)
+			}
+		})
+	}
+}
+
+// act carries a request out, or demands that it is refused with the sentence.
+func act(t *testing.T, r Releaser, request Request, sentence string) Result {
+	t.Helper()
+	p, err := r.Preview(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sentence != done {
+		if p.Refused == "" || !strings.Contains(p.Detail, sentence) {
+			t.Errorf("%s: refused %q: %q, want %q", request.action(), p.Refused, p.Detail, sentence)
+		}
+		result, err := r.Execute(t.Context(), p, "typed")
+		if err != nil || result.Released || result.Set || result.Asked {
+			t.Errorf("%s was refused, and done: %+v, %v", request.action(), result, err)
+		}
+		return result
+	}
+	if p.Refused != "" {
+		t.Fatalf("%s: refused %q: %s", request.action(), p.Refused, p.Detail)
+	}
+	result, err := r.Execute(t.Context(), p, "typed")
+	if err != nil {
+		t.Fatalf("%s: %+v, %v", request.action(), result, err)
+	}
+	return result
+}
+
+// seenOnce looks at one lock as show does.
+func seenOnce(t *testing.T, addr, key string) *inspect.Lock {
+	t.Helper()
+	o := inspect.NewObserver(time.Now, redissource.New(redissource.Config{
+		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{addr}}}, Only: key, Once: true, Budget: redissource.Budget{Unlimited: true},
+	}))
+	o.Diagnose(finding.Rules(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := o.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return o.Snapshot().Lock(inspect.ID{Backend: "redis", Path: key})
+}
+
+func lockOf(t *testing.T, addr, key string) *inspect.Lock {
+	t.Helper()
+	return seenOnce(t, addr, key)
+}
+
+// noTTLOf is the finding no-ttl that advises something.
+func noTTLOf(t *testing.T, addr, key string) *inspect.Finding {
+	t.Helper()
+	l := seenOnce(t, addr, key)
+	if l == nil {
+		return nil
+	}
+	for i := range l.Findings {
+		if l.Findings[i].Rule == "no-ttl" && strings.Contains(l.Findings[i].Advice, "lockscope") {
+			return &l.Findings[i]
+		}
+	}
+	return nil
+}
+
+// zookeeperActions: each queue has a holder and one that waits behind it; a lock of one znode its holder.
+func zookeeperActions() []actions {
+	const uuid, hex = "e3b0c442-98fc-4c14-9afb-f4c8996fb924", "e3b0c44298fc4c149afbf4c8996fb924"
+	const mute = "only holders of Curator's locks can be asked to let go"
+	return []actions{
+		{recipe: "curator", write: "_c_" + uuid + "-lock- _c_" + uuid + "-lock-", wait: done, ttl: "", release: "it does not listen"},
+		{recipe: "kazoo", write: hex + "__lock__ " + hex + "__lock__", release: mute},
+		{recipe: "go-zookeeper", write: "_c_" + hex + "-lock- _c_" + hex + "-lock-", release: mute},
+		{recipe: "zookeeper-recipes", write: "x-SESSION- x-SESSION-", release: mute},
+		{recipe: "hbase", write: "write-rs1:16020=PBUF write-rs2:16020=PBUF", release: mute},
+		{recipe: "hive", write: "LOCK-EXCLUSIVE-=q:1:IMPLICIT LOCK-EXCLUSIVE-=q:2:IMPLICIT", release: mute},
+		{recipe: "solr", write: "SESSION-a-n_ SESSION-b-n_", release: mute},
+		{recipe: "madelson", write: "write-= write-=", release: mute},
+		{recipe: "zk-ruby", write: "ex ex", release: mute},
+		{recipe: "sequential", write: "job- job-", release: mute},
+	}
+}
+
+// Each action on a queue of each recipe in ZooKeeper: who waits is taken out, the holder makes way for nobody else, and asking,
+// a TTL and the end of a session are refused with their sentences.
+func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	conn := connectZooKeeper(t, server.Addr)
+	audit, _ := openAudit(t)
+	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	t.Cleanup(releaser.Close)
+	for _, a := range zookeeperActions() {
+		t.Run(a.recipe, func(t *testing.T) {
+			dir := servertest.UniquePath(t)
+			if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, word := range strings.Fields(strings.ReplaceAll(a.write, "SESSION", fmt.Sprint(conn.SessionID()))) {
+				prefix, data, given := strings.Cut(word, "=")
+				if !given {
+					data = "client"
+				}
+				made, err := conn.Create(dir+"/"+prefix, []byte(data), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+				if err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, path.Base(made))
+			}
+			id := inspect.ID{Backend: "zk", Path: dir}
+			ask := Request{ID: id, Owner: inspect.Untrusted(names[0]), Ask: true, Wait: time.Millisecond}
+			act(t, releaser, ask, a.release)
+			ttl := Request{ID: id, Owner: inspect.Untrusted(names[0]), TTL: time.Minute}
+			act(t, releaser, ttl, "a lock in ZooKeeper has no TTL: it lasts as long as its session, or its znode")
+			if p, err := releaser.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: inspect.SessionID(conn.SessionID())}); err != nil || p.Refused != Unsupported || !strings.Contains(p.Detail, noSession) {
+				t.Errorf("the end of the session: %+v, %v", p, err)
+			}
+			waiter := Request{ID: id, Owner: inspect.Untrusted(names[1])}
+			if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
+				t.Errorf("a waiter by mistake: %+v, %v", p, err)
+			}
+			waiter.Waiter = true
+			if r := act(t, releaser, waiter, done); !r.Released || len(r.HoldersAfter) != 1 || r.HoldersAfter[0].Name.Raw() != names[0] {
+				t.Errorf("waiter: %+v", r)
+			}
+			d, err := releaser.look(t.Context(), Request{ID: id})
+			if err != nil || d.lock().Recipe != a.recipe {
+				t.Fatalf("it is taken for %+v, %v", d.lock(), err)
+			}
+			if r := act(t, releaser, Request{ID: id, Owner: inspect.Untrusted(names[0])}, done); !r.Released || len(r.HoldersAfter) != 0 {
+				t.Errorf("release: %+v", r)
+			}
+			if left, _, err := conn.Children(dir); err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// Every recipe of the page stands in one of the tables, or has a test of its own that says what can be done.
+func TestEveryRecipeHasItsActions(t *testing.T) {
+	page, err := os.ReadFile("../../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{
+		"ephemeral": true, // TestReleaseOfASemaphoresPermitAndOfALoneNode
+		"helix":     true, // TestReleaseOfALockThatStays
+	}
+	for _, a := range append(redisActions(), zookeeperActions()...) {
+		have[a.recipe] = true
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 7 || cells[1] == "as" {
+			continue
+		}
+		rows++
+		if !have[cells[1]] {
+			t.Errorf("what can be done to a lock of %s is not tried", cells[1])
+		}
+	}
+	if rows < 30 {
+		t.Errorf("%d rows: are they still looked for in the right way?", rows)
+	}
+}
