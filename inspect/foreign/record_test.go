@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,4 +181,20 @@ func end(t *testing.T, r running) {
 	r.in.Close()
 	r.cmd.Process.Kill()
 	r.cmd.Wait()
+}
+
+// recognised are the programs that a recipe of ours is about.
+var recognised = []string{"bull.js", "ioredis-lock.js", "redis-semaphore.js", "rq.py", "kazoo.py"}
+
+// At least fifteen programs without a recipe of ours are really run, and their data is replayed.
+func TestAtLeastFifteenProgramsWithoutARecipe(t *testing.T) {
+	var ran []string
+	for _, p := range append(programs(t, "redis"), programs(t, "zookeeper")...) {
+		if len(p.packages) > 0 && !slices.Contains(recognised, p.file) {
+			ran = append(ran, p.file)
+		}
+	}
+	if len(ran) < 15 {
+		t.Errorf("only %d: %v", len(ran), ran)
+	}
 }

@@ -44,7 +44,7 @@ func pythonRedisLock(key, value string) (Token, bool) {
 }
 
 // shedLockRedis writes ADDED:time@host:uuid under job-lock:environment:name (InternalRedisLockProvider.java); older
-// versions have no uuid. An application may choose another prefix.
+// versions have no uuid. An application may choose another prefix; audit trails are written so, too.
 func shedLockRedis(key, value string) (Token, bool) {
 	rest, ok := strings.CutPrefix(value, "ADDED:")
 	at, owner, cut := strings.Cut(rest, "@")
@@ -55,7 +55,7 @@ func shedLockRedis(key, value string) (Token, bool) {
 	if err != nil {
 		return Token{}, false
 	}
-	t := Token{Recipe: "shedlock", Confidence: Likely, Since: since.UTC(), Host: owner}
+	t := Token{Recipe: "shedlock", Confidence: ifNamed(key), Since: since.UTC(), Host: owner}
 	if n := len(owner) - 36; n > 0 && owner[n-1] == ':' && isUUID(owner[n:]) {
 		t.Host = owner[:n-1]
 	}

@@ -307,7 +307,7 @@ func sources() []written {
 		},
 		{
 			library: "ShedLock in Redis", recipe: "shedlock", read: "6b4bf7a", file: "InternalRedisLockProvider.java", function: "buildKey, buildValue",
-			proof: "`job-lock:ENV:NAME` with `ADDED:`, an instant, `@`, a host, and a UUID", alike: "under another prefix: likely, since audit trails are written so too", sure: Certain, ours: []string{"shedLockRedis"},
+			proof: "`job-lock:ENV:NAME` with `ADDED:`, an instant, `@`, a host, and a UUID", alike: "audit trails: under another prefix it is likely only where that names a lock", sure: Certain, ours: []string{"shedLockRedis"},
 			is:   text("job-lock:default:a", "ADDED:2026-11-21T09:00:00.123Z@batch-7:"+uuid),
 			near: []found{text("audit:7", "ADDED:2026-11-21T09:00:00.123Z@batch-7:"+uuid), text("job-lock:default:a", "ADDED:7"), text("job-lock:default:a", uuid)},
 		},
