@@ -55,7 +55,7 @@ var actingCommands = []string{
 }
 
 // accessOf looks once and asks what may be done. Nothing is written.
-func (a *app) accessOf(ctx context.Context, s setup) error {
+func (a *app) accessOf(ctx context.Context, s setup, allowPartial bool) error {
 	if s.recording != "" {
 		return usageError("--access is about an account on servers: give targets, not a recording")
 	}
@@ -69,7 +69,7 @@ func (a *app) accessOf(ctx context.Context, s setup) error {
 			return err
 		}
 	}
-	return a.judgeStates(snapshot.Backends)
+	return a.judgePartial(snapshot, allowPartial)
 }
 
 func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *inspect.Snapshot) access {

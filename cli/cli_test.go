@@ -186,7 +186,7 @@ func TestARefusedLoginSaysWhatToCheck(t *testing.T) {
 	server.Mini.RequireAuth("secret")
 	for _, command := range []string{"ls", "doctor"} {
 		got := run(t, command, "redis://"+server.Addr)
-		if got.code != 3 || strings.Count(got.stderr, "(") != 1 || !strings.HasSuffix(got.stderr, " (check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD)\n") {
+		if got.code != 3 || strings.Count(got.stderr, "(") != 1 || !strings.HasSuffix(got.stderr, " (check the profile's username and password_file, password_command or password, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD)\n") {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}

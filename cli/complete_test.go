@@ -48,7 +48,7 @@ func TestCompletionOfLocksAndOwners(t *testing.T) {
 		if got := offered("-p", ""); len(got) != 1 || got[0] != "dev" {
 			t.Errorf("profiles: %q", got)
 		}
-		if got := offered("ls", "-o", ""); len(got) != 3 || got[0] != "table" {
+		if got := offered("ls", "-o", ""); len(got) != 4 || got[0] != "table" {
 			t.Errorf("forms of output: %q", got)
 		}
 	})
@@ -78,6 +78,43 @@ func TestCompletionIsQuietAndShort(t *testing.T) {
 	}
 	if got := run(t, "__complete", "show", "--config", file+"x", "zk:"); !strings.HasPrefix(got.stdout, ":") {
 		t.Errorf("without a configuration: %+v", got)
+	}
+}
+
+// What is found can be muted, and what is muted unmuted, by pressing TAB.
+func TestCompletionOfMutesAndClients(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	if err := server.Mini.Set("lock:a", "Y2NjY2NjY2NjY2NjY2NjYw=="); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	file := filepath.Join(home, "config.yaml")
+	if err := os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {targets: ['redis://"+server.Addr+"']}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"XDG_STATE_HOME": home}
+	offered := func(args ...string) string {
+		got := runIn(t, t.Context(), env, append([]string{"__complete", "--config", file}, args...)...)
+		names, _, _ := strings.Cut(got.stdout, "\n:")
+		return names
+	}
+	if got := offered("mute", "redis:lo"); !strings.HasPrefix(got, "redis:lock:a\t") {
+		t.Errorf("locks to mute: %q", got)
+	}
+	if got := offered("mute", "redis:lock:a", ""); got != "no-ttl" {
+		t.Errorf("what to mute: %q", got)
+	}
+	if got := runIn(t, t.Context(), env, "mute", "redis:lock:a", "no-ttl", "--for", "1h", "--reason", "known"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := offered("unmute", ""); got != "redis:lock:a" {
+		t.Errorf("locks to unmute: %q", got)
+	}
+	if got := offered("unmute", "redis:lock:a", ""); got != "no-ttl" {
+		t.Errorf("what to unmute: %q", got)
+	}
+	if got := offered("kill-client", ""); strings.Contains(got, "redis:lock:a") { // its server tells of no clients
+		t.Errorf("clients: %q", got)
 	}
 }
 

@@ -49,7 +49,7 @@ func (a *app) doctorCommand() *cobra.Command {
 				if output != "text" {
 					return usageError("--access is printed as text only")
 				}
-				return a.accessOf(cmd.Context(), s)
+				return a.accessOf(cmd.Context(), s, allowPartial)
 			}
 			look := func() (*inspect.Snapshot, error) { return a.look(cmd.Context(), s, "") }
 			if s.recording == "" { // what it ends with does not change

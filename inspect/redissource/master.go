@@ -280,7 +280,7 @@ func (m *master) explain(err error) error {
 	case err == nil:
 		return nil
 	case isLogin(err):
-		advice := "check LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
+		advice := "check the profile's username and password_file, password_command or password, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
 		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.address(), m.user(), err, advice)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("master %s: %w", m.address(), late{m.timeout, err})

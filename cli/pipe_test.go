@@ -1,0 +1,39 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A pipe or a directory in the place of a file of ours is an error at once: nobody would ever write to the pipe.
+func TestPipesAreNotWaitedFor(t *testing.T) {
+	home := t.TempDir()
+	env := map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}
+	dir := filepath.Join(home, "lockscope")
+	for what, put := range map[string]func(string) error{
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"config.yaml", "mutes.json", "audit.jsonl"} {
+			if err := put(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for args, code := range map[string]int{"config check": exitUsage, "ls -p prod": exitUsage, "mute": exitUnreachable, "audit": exitUnreachable} {
+			if got := runIn(t, t.Context(), env, strings.Fields(args)...); got.code != code || !strings.Contains(got.stderr, "is no regular file") {
+				t.Errorf("%s, %s: %+v", what, args, got)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
