@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -321,6 +322,42 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	run(t, m, cmd)
 	wantText(t, m, "Now      it is not known who holds it")
 	wantNoText(t, m, "nobody holds it")
+}
+
+// While the result stays open, others take the lock and leave it: it says who holds it now, not who did when it was released.
+func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
+	t.Parallel()
+	holder := func(name string) []inspect.Contender {
+		c := fixture.Znode(700, name, time.Second, nil, 0)
+		c.State = inspect.Holding
+		return []inspect.Contender{c}
+	}
+	for name, tt := range map[string]struct {
+		after []inspect.Contender // as the release found it
+		read  time.Duration       // the screen's version, after the result
+		is    []inspect.Contender
+		want  string
+	}{
+		"nobody held it, and somebody came": {nil, time.Second, holder("worker-8"), "Now      ● worker-8"},
+		"another one came":                  {holder("worker-7"), time.Second, holder("worker-8"), "Now      ● worker-8"},
+		"everybody left":                    {holder("worker-7"), time.Second, nil, "Now      nobody holds it"},
+		"the screen does not know it yet":   {holder("worker-7"), -time.Second, holder("worker-3"), "Now      ● worker-7"},
+	} {
+		f := newFakeReleaser()
+		f.result = act.Result{Released: true, HoldersAfter: tt.after}
+		m := inConfirm(t, f)
+		typeText(m, "/locks/orders")
+		run(t, m, press(m, "tab", "enter"))
+		l := *fixture.Orders()
+		l.Holders, l.Waiters, l.State, l.Findings, l.ReadAt = tt.is, nil, inspect.StateFree, nil, fixture.Noon.Add(tt.read)
+		if len(tt.is) > 0 {
+			l.State = inspect.StateHeld
+		}
+		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l})})
+		if !strings.Contains(content(m), tt.want) {
+			t.Errorf("%s: %q is not in\n%s", name, tt.want, content(m))
+		}
+	}
 }
 
 func TestReadOnlySaysWhy(t *testing.T) {

@@ -55,6 +55,7 @@ type Dialog struct {
 	target   inspect.Contender
 	shown    act.Preview
 	result   act.Result
+	answered time.Time // when that came
 	err      error
 	words    words
 	sent     bool // the action was asked for
@@ -126,7 +127,7 @@ func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
 		}
 	case ReleaseExecutedMsg:
 		if msg.Generation == d.generation && d.phase == executing {
-			d.result, d.err, d.phase = msg.Result, msg.err, finished
+			d.result, d.answered, d.err, d.phase = msg.Result, d.Clock(), msg.err, finished
 		}
 	case tea.PasteMsg:
 		d.confirm.pasted = d.phase == confirming

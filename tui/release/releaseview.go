@@ -201,15 +201,16 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	}
 }
 
-// afterLines are the after-check: the lock's present holder.
+// afterLines are the lock's present holders: those of the after-check, or newer ones that the screen knows of.
 func (d *Dialog) afterLines() []widget.Line {
 	holders := d.result.HoldersAfter
-	if !d.result.Released && !d.result.LetGo && len(holders) == 0 { // nobody may have looked again: what the screen knows
-		l := d.Snapshot().Lock(d.request.Lock.ID)
-		if l == nil || l.State == inspect.StateUnknown || d.Paused() {
-			return []widget.Line{d.labelled("Now", widget.Line{{"it is not known who holds it", d.Theme().Unknown}})}
-		}
+	l := d.Snapshot().Lock(d.request.Lock.ID)
+	unchecked := !d.result.Released && !d.result.LetGo && len(holders) == 0 // nobody may have looked again
+	switch known := l != nil && l.State != inspect.StateUnknown && !d.Paused(); {
+	case known && (unchecked || l.ReadAt.After(d.answered)):
 		holders = l.Holders
+	case unchecked:
+		return []widget.Line{d.labelled("Now", widget.Line{{"it is not known who holds it", d.Theme().Unknown}})}
 	}
 	if len(holders) == 0 {
 		return []widget.Line{d.labelled("Now", widget.Line{{"nobody holds it", d.Theme().Text}})}
