@@ -1,0 +1,58 @@
+package lockops_test
+
+import (
+	"strings"
+	"testing"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// TestAServerWithoutMemory: a master that takes nothing more (maxmemory, noeviction) refuses a lock with its own words and
+// keeps nothing of it; what is held can be prolonged and given back all the same. A fair mutex may be granted: its script begins
+// with a command that needs no memory, and servers let a script that has written go on.
+func TestAServerWithoutMemory(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	for _, kind := range append(lockops.KindsOn(lockops.OnRedis), lockops.KindsOn(lockops.OnRedisMasters)...) {
+		t.Run(kind.Name, func(t *testing.T) {
+			on := masters
+			if kind.On == lockops.OnRedis {
+				on = masters[:1]
+			}
+			lock := func(name string) lockops.Locker {
+				l, err := kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l
+			}
+			h := acquire(t, lock("held"))
+			setMemory(t, on, "1")
+			switch h, err := lock("new").TryAcquire(within(t)); {
+			case err == nil && kind.Name == "fair":
+				release(t, h)
+			case err == nil || !strings.Contains(err.Error(), "OOM"):
+				t.Errorf("a new lock: %v, want the server's OOM", err)
+			}
+			if err := h.Extend(within(t)); err != nil {
+				t.Errorf("extend: %v", err)
+			}
+			if err := h.Release(within(t)); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			noKey(t, kind.Name, on, "held")
+			setMemory(t, on, "0")
+			noKey(t, kind.Name, on, "new")
+			release(t, acquire(t, lock("new")))
+		})
+	}
+}
+
+func setMemory(t *testing.T, masters []*servertest.Redis, most string) {
+	t.Helper()
+	for _, m := range masters {
+		if err := redisClient(t, m).ConfigSet(within(t), "maxmemory", most).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
