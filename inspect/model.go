@@ -461,7 +461,7 @@ type Server struct {
 // EmptyDirs are directories in ZooKeeper that had children once and have none now.
 type EmptyDirs struct {
 	Count int
-	// Oldest is when the oldest of them was made, by the servers' clock.
+	// Oldest of them, by the time of its making on the servers' clock.
 	Oldest time.Time
 	// Under is the directory that has the most of them, UnderCount.
 	Under      string

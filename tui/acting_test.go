@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/lockops/act"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
@@ -305,4 +306,15 @@ func TestMuteFromTheScreen(t *testing.T) {
 	demo := model(t, Options{Sandbox: true}, 120, 36, heldLocks("a"))
 	press(demo, "m")
 	wantText(t, demo, "the demo keeps no mutes")
+}
+
+// What is free, held by nobody that is known, held by several, or only possibly a lock is left out, with the reason.
+func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
+	t.Parallel()
+	free, split, readers, possible := fixture.FreeLock(), fixture.Split(), fixture.Readers(), fixture.Orders()
+	possible.Confidence = recipe.Possible
+	f := &manyReleasers{}
+	m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{split, free, possible, readers}))
+	drain(t, m, press(m, "V", "x"))
+	wantText(t, m, "None of them can be: nothing was sent", "nobody holds it", "who holds it is not known", "holders: choose on its chain", "only possibly a lock")
 }

@@ -96,6 +96,8 @@ func itemOf(c Choice) (item *act.Item, why string) {
 		waiter = l.State == inspect.StateMinority || l.State == inspect.StateSplit
 	case l.State == inspect.StateFree:
 		return nil, "nobody holds it"
+	case len(l.Holders) == 0:
+		return nil, "who holds it is not known: choose on its chain"
 	case len(l.Holders) != 1:
 		return nil, fmt.Sprintf("it has %s: choose on its chain", describe.Count(len(l.Holders), "holder"))
 	default:
