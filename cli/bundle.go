@@ -53,7 +53,7 @@ func (a *app) bundleCommand() *cobra.Command {
 		Args: lockFirst, ValidArgsFunction: a.completeLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0], args[1:]) },
 	}
-	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for so long")
+	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for so long once everything was looked at")
 	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive where it ends in .tar.gz, else a new directory")
 	return command
 }
@@ -138,8 +138,9 @@ func (b *bundle) watch(ctx context.Context, s setup, hide *strings.Replacer) err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, b.span)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var end *time.Timer // runs from when all was looked at once
 	packed := gzip.NewWriter(&b.recorded)
 	observer := inspect.NewObserver(b.Now, recording.New(b.Now, redacting{packed, hide}, sources...))
 	observer.Diagnose(finding.Rules(), b.stuckAfter)
@@ -153,8 +154,14 @@ func (b *bundle) watch(ctx context.Context, s setup, hide *strings.Replacer) err
 		if s.Lock(b.id) != nil || last == nil || last.Lock(b.id) == nil {
 			last = s
 		}
+		if end == nil && lookedAt(s) {
+			end = time.AfterFunc(b.span, cancel)
+		}
 		return nil
 	})
+	if end != nil {
+		end.Stop()
+	}
 	if err = errors.Join(err, packed.Close()); err != nil {
 		return err
 	}
