@@ -179,7 +179,7 @@ func truth(e observed, h hold) string {
 		if !ended || to.Before(over.Add(-time.Second)) {
 			return "it is still there"
 		}
-		if !h.released.IsZero() && from.After(h.released.Add(late)) {
+		if clean && !h.released.IsZero() && from.After(h.released.Add(late)) {
 			return "it had ended before that"
 		}
 	}
