@@ -61,7 +61,7 @@ func asciiGlyphs() Glyphs {
 		Breadcrumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
 		LaneWait: "-", LaneHold: "#", LaneUnclear: ":", LaneOpen: "<", LaneLeft: "x", LaneStart: "|",
-		Steps: [8]string{"_", "_", "-", "=", "=", "+", "#", "#"},
+		Steps: [8]string{"_", "-", "-", "=", "=", "+", "#", "#"},
 		Up:    "^", Down: "v", Opened: "-", Closed: "+",
 		Handover: ">", Expired: "~", Forced: "#", Cleared: "=", Came: "+", Went: "-",
 		Border: lipgloss.ASCIIBorder(),

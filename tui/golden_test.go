@@ -175,7 +175,7 @@ func TestEveryFrameFits(t *testing.T) {
 
 func TestHostileNamesAreEscaped(t *testing.T) {
 	m := model(t, Options{}, 200, 50, fixture.Everything())
-	wantText(t, m, `u{200b}\xff`)
+	wantText(t, m, `{200b}\xff`)
 	m = opened(t, Options{}, 120, 36, fixture.Hostile().ID)
 	wantText(t, m, `\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`, `evil\u{1b}]52`, `bell \u{7}`)
 	raw := m.View().Content

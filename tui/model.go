@@ -38,8 +38,7 @@ type Model struct {
 	heard   map[screen.Name]int
 	ticking int // the generation of the tick under way
 	tour    tour
-	// past keeps the last minutes, of which the playhead's moment is drawn.
-	past     *inspect.Past
+	// playhead is the moment of the kept past that is drawn.
 	playhead playhead
 	focused  []inspect.ID
 	// rang is when the bell rang last; known are the backends of which all was looked at once, by name.
@@ -57,12 +56,14 @@ func New(ctx context.Context, o Options) *Model {
 		theme:   theme.New(o.Theme),
 		now:     o.now(),
 		history: screen.NewHistory(),
+		past:    inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget),
+		trends:  make(map[inspect.ID]trend),
 		ctx:     ctx,
 		alive:   &sync.RWMutex{},
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), past: inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget), heard: make(map[screen.Name]int), known: make(map[string]bool)}
+	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), heard: make(map[screen.Name]int), known: make(map[string]bool)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}

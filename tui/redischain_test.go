@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
@@ -86,6 +88,8 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 	unseen := inspect.KeyLock(fixture.Id("redis:unseen"), []inspect.Vote{fixture.Vote(0, "x", 20*time.Second)}, fixture.Noon)
 	unseen.State, unseen.WaitersAtLeast = inspect.StateContended, 2
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, unseen}))
+	wantText(t, m, " 303 ", " ≥2 ")
+	send(m, tea.WindowSizeMsg{Width: 110, Height: 36}) // with bars in place of the last minutes
 	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
 }
 

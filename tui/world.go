@@ -27,6 +27,9 @@ type world struct {
 	paused  bool
 	history *screen.History
 	events  screen.EventLog
+	// past keeps the last minutes, trends what was made of it.
+	past   *inspect.Past
+	trends map[inspect.ID]trend
 	// pastEvents are those up to the moment of the past that is drawn; nil at the present.
 	pastEvents *screen.EventLog
 	// feedError has ended the feed; nil while snapshots may come.

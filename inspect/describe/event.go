@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
-// QueueLength of a lock: a bound where not all waiters can be seen, and ? where none could be.
+// QueueLength of a lock: a bound where not all waiters can be seen, and ? where none can be, or could be.
 func QueueLength(l *inspect.Lock) string {
 	n := len(l.Waiters) + l.WaitersAtLeast
-	switch hidden := l.Unknown(inspect.AspectWaiters); {
+	switch hidden := l.Unknown(inspect.AspectWaiters) || n == 0 && QueueHidden(l); {
 	case hidden && n == 0:
 		return "?"
 	case hidden || l.WaitersAtLeast > 0:
@@ -18,6 +19,12 @@ func QueueLength(l *inspect.Lock) string {
 	default:
 		return fmt.Sprint(n)
 	}
+}
+
+// QueueHidden reports whether somebody may wait for a lock of whom the servers know nothing: most libraries on Redis only ask again
+// and again for a key that is there.
+func QueueHidden(l *inspect.Lock) bool {
+	return len(l.Masters) > 0 && l.State != inspect.StateFree && !recipe.RecordsWaiters(l.Recipe)
 }
 
 // Clock is an instant as a time of day where we are.

@@ -54,3 +54,24 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 		}
 	}
 }
+
+// Of a lock whose library writes no waiters down the servers do not know that nobody waits.
+func TestQueueLength(t *testing.T) {
+	votes := []inspect.Vote{{Addr: "a:1", Up: true, Present: true}}
+	for _, test := range []struct {
+		name string
+		lock inspect.Lock
+		want string
+	}{
+		{"ZooKeeper", inspect.Lock{Recipe: "curator", State: inspect.StateHeld}, "0"},
+		{"a plain key", inspect.Lock{Recipe: "redis-py", State: inspect.StateHeld, Masters: votes}, "?"},
+		{"of nobody", inspect.Lock{Recipe: "redis-py", State: inspect.StateFree, Masters: votes}, "0"},
+		{"subscribers counted", inspect.Lock{Recipe: "redisson", State: inspect.StateHeld, Masters: votes}, "0"},
+		{"some are known", inspect.Lock{Recipe: "redisson", State: inspect.StateContended, Masters: votes, WaitersAtLeast: 2}, "≥2"},
+		{"refused", inspect.Lock{Recipe: "curator", State: inspect.StateHeld, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters}}}, "?"},
+	} {
+		if got := QueueLength(&test.lock); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}

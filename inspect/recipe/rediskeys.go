@@ -262,3 +262,7 @@ func OneServer(library string) bool {
 	}
 	return false
 }
+
+// RecordsWaiters reports whether a library on Redis writes down who waits, or has subscribers that are counted: where there are none,
+// nobody waits.
+func RecordsWaiters(recipe string) bool { return recipe == redissonName || recipe == lockscopeName }

@@ -237,7 +237,19 @@ func (p *Pane) header(l *inspect.Lock) widget.Line {
 	if l.Recipe != "" {
 		what += dot + l.Recipe + " (" + string(l.Confidence) + ")"
 	}
-	return widget.Line{{" " + l.ID.String(), t.Strong}, {"  " + what, t.Muted}}
+	left := widget.Line{{" " + l.ID.String(), t.Strong}, {"  " + what, t.Muted}}
+	of := "queue"
+	if describe.QueueHidden(l) {
+		of = "held"
+	}
+	for _, cells := range []int{screen.TrendCells, screen.TrendCells / 3} { // as much as there is room for
+		right := widget.Line{{of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) + " ", t.Muted}}
+		right = append(right, screen.Pulse(t, p.Trend(l.ID), cells).Align(cells, true, "")...).Add(t.Text, " ")
+		if left.Width()+right.Width()+widget.Gap <= p.width {
+			return widget.Spread(left, right, p.width, "")
+		}
+	}
+	return left
 }
 
 // verdictLines are the verdict and, below it, the findings with their advice.

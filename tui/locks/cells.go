@@ -1,8 +1,6 @@
 package locks
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -14,8 +12,12 @@ import (
 	"lockscope/tui/widget"
 )
 
-// queueBar bounds a queue's bar, queueWidth is its column's and gaugeTTL that of a TTL with its gauge, in cells.
-const queueBar, queueWidth, gaugeTTL = 5, 8, 11
+// queueBar bounds a queue's bar, queueWidth is its column's, trendWidth with the last minutes, and gaugeTTL that of a TTL with its
+// gauge, in cells.
+const queueBar, queueWidth, trendWidth, gaugeTTL = 5, 8, 15, 11
+
+// trendCells of 30 s are drawn before a queue's length, below trendTitle.
+const trendCells, trendTitle = 10, "LAST 5M QUEUE"
 
 func lockCell(c cell) widget.Line {
 	t, path := c.Theme(), inspect.Escape(c.lock.ID.Path[len(c.group):])
@@ -151,22 +153,27 @@ func waitCell(c cell) widget.Line {
 
 func waitTime(c cell) (time.Duration, bool) { return c.ages().LongestWait(c.lock) }
 
-// queueCell counts the waiters, a lower bound when more wait unseen, behind a bar as far as there is room for it.
+// queueCell counts the waiters, a lower bound when more wait unseen, as far as there is room for it behind the last minutes, or
+// behind a bar.
 func queueCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
+	count, style := t.Glyphs.Translate(describe.QueueLength(l)), t.Text
+	switch count {
+	case "0":
+		count, style = t.Glyphs.Dash, t.Faint
+	case "?":
+		count, style = t.Glyphs.Unknown, t.Unknown
+	}
 	n := len(l.Waiters) + l.WaitersAtLeast
-	if n == 0 {
-		return widget.Line{{t.Glyphs.Dash, t.Faint}}
+	switch {
+	case c.room >= trendWidth:
+		pulse := screen.Pulse(t, c.Trend(l.ID), trendCells).Align(trendCells, true, "")
+		return append(pulse, widget.Line{{count, style}}.Align(trendWidth-trendCells, true, "")...)
+	case n == 0 || c.room < queueWidth:
+		return widget.Line{{count, style}}
 	}
-	count := fmt.Sprintf(" %d", n)
-	if l.WaitersAtLeast > 0 {
-		count = " " + t.Glyphs.AtLeast + count[1:]
-	}
-	if c.room < queueWidth {
-		return widget.Line{{strings.TrimSpace(count), t.Text}}
-	}
-	room := min(queueBar, queueWidth-ansi.StringWidth(count))
-	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {count, t.Text}}
+	room := min(queueBar, queueWidth-1-ansi.StringWidth(count))
+	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {" " + count, t.Text}}
 }
 
 // ttlCell is the rest of a Redis lock's TTL, where there is room for it with a small gauge of the longest that was seen.

@@ -87,7 +87,7 @@ var (
 		},
 	}
 	byQueue = &column{
-		Column: widget.Column{Title: "QUEUE", Width: 5, From: 52}, wider: []step{{96, queueWidth}}, cell: queueCell,
+		Column: widget.Column{Title: "QUEUE", Width: 5, From: 52}, wider: []step{{96, queueWidth}, {112, trendWidth}}, cell: queueCell,
 		order: "longest queue", descends: true, key: func(l *inspect.Lock) key {
 			n := len(l.Waiters) + l.WaitersAtLeast
 			return key{Missing: n == 0, numbers: [3]int64{-int64(n), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
@@ -101,7 +101,7 @@ var (
 		},
 	}
 	byTTL = &column{
-		Column: widget.Column{Title: "TTL", Width: 6, Right: true, From: 88}, wider: []step{{102, gaugeTTL}}, cell: ttlCell, time: ttlTime,
+		Column: widget.Column{Title: "TTL", Width: 6, Right: true, From: 88}, wider: []step{{102, gaugeTTL}, {112, 6}, {130, gaugeTTL}}, cell: ttlCell, time: ttlTime,
 		order: "expires first", key: func(l *inspect.Lock) key {
 			at := screen.Expiry(l)
 			return key{Missing: at.IsZero(), numbers: [3]int64{screen.Instant(at)}}
@@ -150,6 +150,10 @@ func layout(width int, need needs) ([]widget.Column, []int) {
 			}
 		}
 		switch c {
+		case byQueue:
+			if list[i].Width == trendWidth {
+				list[i].Title, list[i].Right = trendTitle, true
+			}
 		case byName:
 			list[i].Fit(need.name)
 		case byHolder:

@@ -27,6 +27,8 @@ type Context interface {
 	// not changed hands for a while.
 	Grants(id inspect.ID) []Grant
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
+	// Trend is how a lock was in the last TrendCells times TrendStep, up to now.
+	Trend(id inspect.ID) inspect.Trend
 	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and at is
 	// the time of that; zero while that is not known.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)

@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"sort"
+	"time"
+)
+
+// Trend is a lock in equal steps of time: in each the mean number of waiters, and of holders. Both are -1 where nothing is known.
+type Trend struct{ Waiting, Holding []float64 }
+
+// Trend is how a lock was from a time on, in n steps, as far as it is kept. What comes after to is not known yet, nor is a step in
+// which its backend was down.
+func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.Time) Trend {
+	t := Trend{make([]float64, n), make([]float64, n)}
+	known := make([]time.Duration, n) // of each step
+	add := func(l *Lock, since, until time.Time) {
+		if l != nil && l.State == StateUnknown {
+			return
+		}
+		waiting, holding := 0.0, 0.0
+		if l != nil {
+			waiting, holding = float64(len(l.Waiters)+l.WaitersAtLeast), float64(len(l.Holders))
+		}
+		for at := since; at.Before(until); {
+			i := int(at.Sub(from) / step)
+			next := from.Add(step * time.Duration(i+1))
+			if next.After(until) {
+				next = until
+			}
+			d := next.Sub(at)
+			t.Waiting[i] += waiting * float64(d)
+			t.Holding[i] += holding * float64(d)
+			known[i] += d
+			at = next
+		}
+	}
+	if end := from.Add(step * time.Duration(n)); to.After(end) {
+		to = end
+	}
+	if p.last != nil {
+		p.walk(id, from, to, add)
+	}
+	p.whileDown(id.Backend, func(since, until time.Time) {
+		for i := max(0, int(since.Sub(from)/step)); i < n && from.Add(step*time.Duration(i)).Before(until); i++ {
+			known[i] = 0
+		}
+	})
+	for i := range n {
+		if known[i] == 0 {
+			t.Waiting[i], t.Holding[i] = -1, -1
+			continue
+		}
+		t.Waiting[i] /= float64(known[i])
+		t.Holding[i] /= float64(known[i])
+	}
+	return t
+}
+
+// walk gives the versions of a lock between two instants to add, each with the part of this time in which it was true.
+func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until time.Time)) {
+	at := from
+	if at.Before(p.first) {
+		at = p.first
+	}
+	if e := p.locks[id]; e != nil {
+		for i := sort.Search(len(e.versions), func(i int) bool { return e.versions[i].until.After(at) }); i < len(e.versions) && at.Before(to); i++ {
+			until := e.versions[i].until
+			if until.After(to) {
+				until = to
+			}
+			add(e.versions[i].lock, at, until)
+			at = until
+		}
+	}
+	if at.Before(to) {
+		add(p.last.Lock(id), at, to)
+	}
+}
+
+// whileDown gives the times in which a backend was down.
+func (p *Past) whileDown(backend string, down func(since, until time.Time)) {
+	since := p.first
+	check := func(backends []*Backend, until time.Time) {
+		for _, b := range backends {
+			if b.Name == backend && b.State == Down && since.Before(until) {
+				down(since, until)
+			}
+		}
+		since = until
+	}
+	for _, s := range p.states {
+		check(s.backends, s.until)
+	}
+	if p.last != nil {
+		check(p.last.Backends, farFuture)
+	}
+}
+
+// farFuture is later than any time that is looked at.
+var farFuture = time.Unix(1<<40, 0)

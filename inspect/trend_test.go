@@ -1,0 +1,46 @@
+package inspect
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// Each step has the means over its known time: not before watching began, after now, or while the backend was down.
+func TestTrend(t *testing.T) {
+	f := film(NewPast(0, 0, 1<<30))
+	start := f.at
+	id := ID{"zk", "/locks/trend"}
+	put := func(after time.Duration, waiters, holders int) {
+		f.at = start.Add(after)
+		l := &Lock{ID: id, Kind: KindMutex, State: StateHeld, ReadAt: f.at}
+		for i := range waiters {
+			l.Waiters = append(l.Waiters, Contender{Name: Untrusted(rune('a' + i)), State: Waiting})
+		}
+		for i := range holders {
+			l.Holders = append(l.Holders, Contender{Name: Untrusted(rune('A' + i)), State: Holding})
+		}
+		f.take(Update{Put: []*Lock{l}})
+	}
+	put(2*time.Second, 0, 1)
+	put(3*time.Second, 4, 1)
+	put(4*time.Second, 1, 0)
+	down := *zkUp
+	down.State = Down
+	f.at = start.Add(7 * time.Second)
+	f.take(Update{Backend: &down})
+	f.at = start.Add(9 * time.Second)
+	f.take(Update{Backend: zkUp})
+	trend := f.past.Trend(id, start.Add(-2*time.Second), 2*time.Second, 8, start.Add(11*time.Second))
+	// From -2 on: before watching, not there, one hold with four waiters in the second half, one waiter, two steps with a part of the
+	// outage, one second of what is now, what is to come.
+	if want := []float64{-1, 0, 2, 1, -1, -1, 1, -1}; !slices.Equal(trend.Waiting, want) {
+		t.Errorf("waiting %v, want %v", trend.Waiting, want)
+	}
+	if want := []float64{-1, 0, 1, 0, -1, -1, 0, -1}; !slices.Equal(trend.Holding, want) {
+		t.Errorf("holding %v, want %v", trend.Holding, want)
+	}
+	if none := NewPast(0, 0, 1).Trend(id, start, time.Second, 2, start.Add(time.Hour)); !slices.Equal(none.Waiting, []float64{-1, -1}) {
+		t.Errorf("of nothing: %v", none)
+	}
+}

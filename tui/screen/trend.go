@@ -1,0 +1,54 @@
+package screen
+
+import (
+	"slices"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+	"lockscope/tui/widget"
+)
+
+// A trend is drawn in cells of this time, at most so many.
+const (
+	TrendStep  = 30 * time.Second
+	TrendCells = 30
+)
+
+// leastScale is the queue that has a trend's full height where there was none longer.
+const leastScale = 4
+
+// Pulse draws the last cells of a trend: how many waited or, where nobody did, that it was held or that it was free. What is not
+// known is blank.
+func Pulse(t *theme.Theme, trend inspect.Trend, cells int) widget.Line {
+	waiting := trend.Waiting[max(0, len(trend.Waiting)-cells):]
+	holding := trend.Holding[max(0, len(trend.Holding)-cells):]
+	most := float64(leastScale)
+	if len(waiting) > 0 {
+		most = max(most, slices.Max(waiting))
+	}
+	var out widget.Line
+	var last lipgloss.Style
+	add := func(style lipgloss.Style, text string) {
+		if n := len(out); n > 0 && last.GetForeground() == style.GetForeground() {
+			out[n-1].Text += text
+			return
+		}
+		out, last = out.Add(style, text), style
+	}
+	for i, w := range waiting {
+		switch {
+		case w < 0:
+			add(t.Faint, " ")
+		case w > 0: // higher than what is only held
+			add(t.Waiting, t.Spark(1+7*w/most, 8))
+		case holding[i] > 0:
+			add(t.Holding, t.Glyphs.Steps[0])
+		default:
+			add(t.Faint, t.Glyphs.Free)
+		}
+	}
+	return out
+}

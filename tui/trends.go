@@ -1,0 +1,41 @@
+package tui
+
+import (
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// trend is what was made of the past of a lock, in steps that begin at multiples of their length: but for the last one, which goes
+// on, they stay.
+type trend struct {
+	inspect.Trend
+	from time.Time
+}
+
+// trendsKept bounds the trends in memory; more locks than that are on no screen.
+const trendsKept = 300
+
+// Trend is made of the past for the steps that are new since the last time.
+func (w *world) Trend(id inspect.ID) inspect.Trend {
+	const n = screen.TrendCells
+	from := w.now.Truncate(screen.TrendStep).Add(-(n - 1) * screen.TrendStep)
+	before, known := w.trends[id]
+	kept := n - 1 - int(from.Sub(before.from)/screen.TrendStep)
+	if !known || from.Before(before.from) || kept < 0 {
+		kept = 0
+	}
+	at := inspect.Trend{Waiting: make([]float64, 0, n), Holding: make([]float64, 0, n)}
+	if kept > 0 {
+		at.Waiting = append(at.Waiting, before.Waiting[n-1-kept:n-1]...)
+		at.Holding = append(at.Holding, before.Holding[n-1-kept:n-1]...)
+	}
+	fresh := w.past.Trend(id, from.Add(time.Duration(kept)*screen.TrendStep), screen.TrendStep, n-kept, w.now)
+	at.Waiting, at.Holding = append(at.Waiting, fresh.Waiting...), append(at.Holding, fresh.Holding...)
+	if len(w.trends) >= trendsKept {
+		clear(w.trends)
+	}
+	w.trends[id] = trend{at, from}
+	return at
+}

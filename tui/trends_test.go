@@ -1,0 +1,69 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+	"lockscope/tui/screen"
+)
+
+// A row of Locks and the head of Chain show the queue of the last minutes, and what it was drawn of is what the past knows.
+func TestTrendsAreShown(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		ascii bool
+		locks string
+	}{{false, "▅▆▆▅     2"}, {true, "=++=     2"}} {
+		p := fairPlay(t, Options{Theme: theme.Options{ASCII: test.ascii}}, 120, 36)
+		wantText(t, p.Model, "LAST 5M QUEUE", test.locks)
+		p.Go(screen.Chain, screen.Subject{Lock: p.lock.ID})
+		p.navigate()
+		wantText(t, p.Model, "queue, last 15m", strings.TrimRight(test.locks, " 2"))
+		fits(t, p.Model)
+	}
+}
+
+// What was drawn a step ago goes on: it is the same as if it were made anew, also after going back in time.
+func TestTrendsGoOn(t *testing.T) {
+	t.Parallel()
+	p := playing(t, Options{}, startOfPlay(), 120, 36)
+	same := func() {
+		t.Helper()
+		kept := p.Trend(p.lock.ID)
+		clear(p.trends)
+		if anew := p.Trend(p.lock.ID); !slices.Equal(kept.Waiting, anew.Waiting) || !slices.Equal(kept.Holding, anew.Holding) {
+			t.Errorf("kept %v\nanew %v", kept, anew)
+		}
+	}
+	for i, before := range []int{110, 95, 61, 60, 31} {
+		p.Trend(p.lock.ID)
+		p.come(time.Duration(before)*time.Second, int32(102+i))
+		same()
+	}
+	press(p.Model, "{")
+	same()
+	if got := p.Trend(p.lock.ID).Waiting[screen.TrendCells-1]; got < 0 {
+		t.Errorf("a minute ago is %v", got)
+	}
+}
+
+// A queue that nobody can see is no empty one, and one with somebody in it is higher than a lock that is only held.
+func TestPulse(t *testing.T) {
+	trend := inspect.Trend{Waiting: []float64{-1, 0, 0, 0.1, 1, 4, 8}, Holding: []float64{-1, 0, 1, 1, 1, 1, 1}}
+	for _, test := range []struct {
+		options theme.Options
+		want    string
+	}{{theme.Options{}, " ·▁▂▂▅█"}, {theme.Options{ASCII: true}, " ._--=#"}} {
+		th := theme.New(test.options)
+		if got := screen.Pulse(th, trend, 7).Text(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+	if got := screen.Pulse(theme.New(theme.Options{}), trend, 2).Text(); got != "▅█" {
+		t.Errorf("the last two are %q", got)
+	}
+}
