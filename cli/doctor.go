@@ -226,7 +226,7 @@ func tally(counts map[inspect.Severity]int) string {
 func (c complaint) text(head string, at time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %s\n    %s\n", head, describe.Printable(c.Message))
-	if cause, _ := c.Evidence["cause"].(string); cause != "" {
+	if cause := describe.Why(&c.Finding); cause != "" {
 		fmt.Fprintf(&b, "    why  %s\n", describe.Printable(cause))
 	}
 	if seen := evidence(c.Finding, at); seen != "" {

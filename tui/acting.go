@@ -83,7 +83,7 @@ func (m *Model) cannotActOnMany() string {
 	case m.options.Release == nil:
 		return m.MayAct()
 	case len(m.marked()) > screen.MostMarked:
-		return "these are more than 100: filter them with / (lockscope release --match takes more)"
+		return screen.TooMany()
 	}
 	return ""
 }

@@ -23,7 +23,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func TestMain(m *testing.M) { servertest.Main(m) }
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // times of day are drawn as where we are, and compared
+	servertest.Main(m)
+}
 
 // golden compares with testdata/NAME.golden, or writes it with -update.
 func golden(t *testing.T, name, got string) {

@@ -7,12 +7,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lockscope/inspect"
 )
 
 // Fact is a piece of evidence: its name, and its values, records each on a line of its own.
 type Fact struct {
 	Name   string
 	Values []string
+}
+
+// Why is the likely cause of a finding, where its rule knows one; not escaped.
+func Why(f *inspect.Finding) string {
+	cause, _ := f.Evidence["cause"].(string)
+	return cause
 }
 
 // Evidence puts a finding's evidence into words, but for the names in without. now is by the backend's clock. Everything

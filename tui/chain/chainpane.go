@@ -339,7 +339,7 @@ func (p *Pane) grants(room int) []widget.Line {
 	lines := []widget.Line{nil, p.section("last grants")}
 	for i := len(list) - 1; i >= 0 && len(lines) < room; i-- {
 		g := list[i]
-		l := widget.Line{{"   " + g.Seen.Format("15:04:05") + "  ", t.Muted}}
+		l := widget.Line{{"   " + describe.Clock(g.Seen) + "  ", t.Muted}}
 		if g.From == "" {
 			l = l.Add(t.Muted, "granted to ").Add(t.Holding, text.Middle(g.To, 40, t.Glyphs.Ellipsis))
 		} else {

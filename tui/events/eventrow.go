@@ -93,7 +93,7 @@ func (s *Screen) timeCell(at time.Time) widget.Line {
 	if at.YearDay() != s.Now().YearDay() {
 		return widget.Line{{at.Format("Jan 02 15:04"), t.Muted}}
 	}
-	return widget.Line{{at.Format("15:04:05"), t.Text}, {at.Format(".000"), t.Muted}}
+	return widget.Line{{describe.Clock(at), t.Text}, {at.Format(".000"), t.Muted}}
 }
 
 func (s *Screen) lockCell(e *inspect.Event) widget.Line {

@@ -47,7 +47,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	if f.Advice != "" {
 		lines = append(append(lines, nil), s.adviceLines(screen.Say(t, f.Advice), width)...)
 	}
-	if cause, _ := f.Evidence["cause"].(string); cause != "" {
+	if cause := describe.Why(&f.Finding); cause != "" {
 		lines = append(lines, nil)
 		lines = append(lines, labelled(t.Muted, "why", t.Text, widget.Wrap(screen.Say(t, cause), width-detailIndent-1, many, ""))...)
 	}

@@ -75,14 +75,14 @@ func (f *faults) afterLines(width, room int) []widget.Line {
 	if f.done == "" {
 		return nil
 	}
-	lines := []widget.Line{{{" " + f.at.Format("15:04:05") + " ", t.Muted}, {f.done, t.Warning}}}
+	lines := []widget.Line{{{" " + describe.Clock(f.at) + " ", t.Muted}, {f.done, t.Warning}}}
 	numbers := eventsSince(f.Log(), f.first, f.from, room-1)
 	if len(numbers) == 0 {
 		return append(lines, widget.Line{{"   nothing has happened to the lock since", t.Muted}})
 	}
 	for _, n := range numbers {
 		e, note := f.Log().At(n)
-		l := widget.Line{{" " + e.At.Format("15:04:05") + " ", t.Muted}, screen.EventSign(t, e), {" " + screen.EventWord(e) + "  ", screen.EventSign(t, e).Style}}
+		l := widget.Line{{" " + describe.Clock(e.At) + " ", t.Muted}, screen.EventSign(t, e), {" " + screen.EventWord(e) + "  ", screen.EventSign(t, e).Style}}
 		switch {
 		case e.Kind == inspect.EventHandover && e.Contender != nil:
 			l = l.Add(t.Muted, note.From+" "+t.Glyphs.Arrow+" ").Add(t.Text, describe.Owner(e.Contender))

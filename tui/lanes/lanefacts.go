@@ -64,7 +64,7 @@ func (v *View) story(l *Lane) []string {
 		if at.IsZero() {
 			return ""
 		}
-		return what + " " + at.Format("15:04:05")
+		return what + " " + describe.Clock(at)
 	}
 	words := []string{clock("came", l.Queued)}
 	if n := len(l.Earlier); n > 0 {
@@ -78,7 +78,7 @@ func (v *View) story(l *Lane) []string {
 		}
 	}
 	if l.early {
-		words = append(words, "held since before watching began at "+l.since(v.Looked).Format("15:04:05"))
+		words = append(words, "held since before watching began at "+describe.Clock(l.since(v.Looked)))
 	} else {
 		words = append(words, clock("granted", l.Granted))
 	}
@@ -98,7 +98,7 @@ func (v *View) story(l *Lane) []string {
 
 // ending is the end of a lane in words.
 func (v *View) ending(l *Lane) string {
-	at := " " + l.Ended.Format("15:04:05")
+	at := " " + describe.Clock(l.Ended)
 	switch {
 	case l.Left:
 		return "left without the lock" + at

@@ -27,7 +27,7 @@ func (s *Screen) mark() {
 	case s.marks[id]:
 		delete(s.marks, id)
 	case len(s.marks) >= screen.MostMarked:
-		s.Flash(tooMany())
+		s.Flash(screen.TooMany())
 		return
 	default:
 		s.marks[id] = true
@@ -43,7 +43,7 @@ func (s *Screen) markAll() {
 		return
 	}
 	if s.Index.Shown > screen.MostMarked {
-		s.Flash(tooMany())
+		s.Flash(screen.TooMany())
 		return
 	}
 	for id, r := range s.Index.Rows {
@@ -54,6 +54,3 @@ func (s *Screen) markAll() {
 	s.Flash(fmt.Sprintf("%d marked: x, X, A and m are about all of them", len(s.marks)))
 }
 
-func tooMany() string {
-	return fmt.Sprintf("at most %d at once: filter them with / (lockscope release --match takes more)", screen.MostMarked)
-}

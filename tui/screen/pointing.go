@@ -1,9 +1,18 @@
 package screen
 
-import "lockscope/inspect"
+import (
+	"fmt"
+
+	"lockscope/inspect"
+)
 
 // MostMarked bounds the locks of one action: nobody reads more previews.
 const MostMarked = 100
+
+// TooMany says that more are marked, or would be.
+func TooMany() string {
+	return fmt.Sprintf("at most %d at once: filter them with / (lockscope release --match takes more)", MostMarked)
+}
 
 // Pointing is a screen whose cursor may be on a contender of a lock; nil: on none.
 type Pointing interface {

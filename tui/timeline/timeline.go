@@ -290,7 +290,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	length := w.Step * time.Duration(w.Cells)
 	right := widget.Line{{" live ", t.Badge}, {" last " + describe.Exact(length.Round(time.Second)) + " ", t.Muted}}
 	if !v.Live {
-		right = widget.Line{{" " + w.From.Format("15:04:05") + " " + t.Glyphs.Dash + " " + w.End().Format("15:04:05") + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
+		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
 	}
 	lines := []widget.Line{widget.Spread(left.Cut(s.width-right.Width()-1, t.Glyphs.Ellipsis), right, s.width, "")}
 	if l == nil {
