@@ -67,7 +67,7 @@ func start(program string, args []string, p picture, quietFor time.Duration) (*t
 	t.screen.SetDefaultForegroundColor(t.foreground)
 	t.cmd = exec.Command(program, args...)
 	t.cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8", "TZ=UTC",
 	}, p.env...)
 	t.tty, err = pty.StartWithSize(t.cmd, &pty.Winsize{Cols: uint16(p.width), Rows: uint16(p.height)})
 	if err != nil {

@@ -92,3 +92,24 @@ func TestTheTimeIsPassedIn(t *testing.T) {
 		}
 	}
 }
+
+// Times of day are where we are in every screen, also in a recording's, whose instants are in UTC: describe.Clock has them so.
+func TestTimesOfDayHaveOneHome(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(os.DirFS(root), "tui", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if strings.Contains(string(text), `Format("15:04:05")`) {
+			t.Errorf("%s formats a time of day by itself: describe.Clock does", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
