@@ -53,4 +53,3 @@ func (s *Screen) markAll() {
 	}
 	s.Flash(fmt.Sprintf("%d marked: x, X, A and m are about all of them", len(s.marks)))
 }
-
