@@ -178,7 +178,7 @@ func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
 			eventually(t, "it stands in the queue", func() bool { return c.ZCard(within(t), queue).Val() == 1 })
 			cancel()
 			<-done
-			for end := time.Now().Add(2 * time.Second); c.ZCard(within(t), queue).Val() != 0; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); c.ZCard(within(t), queue).Val() != 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("%s: it stands in the queue yet", kind.name)
 				}
