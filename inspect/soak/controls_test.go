@@ -153,6 +153,28 @@ func TestCheckersNoticeLies(t *testing.T) {
 	}
 }
 
+// TestAHostThatStoodStillExcusesItsTimeAlone: what a client believed who was there then.
+func TestAHostThatStoodStillExcusesItsTimeAlone(t *testing.T) {
+	at := time.Now().Add(-time.Hour)
+	for name, tt := range map[string]struct {
+		asked, seen time.Duration
+		excused     bool
+	}{
+		"meanwhile": {-time.Second, time.Minute, true},
+		"before":    {-time.Minute, -time.Second, false},
+		"after":     {2 * time.Minute, 3 * time.Minute, false},
+	} {
+		f, notes := &faults{}, newLedger()
+		f.since(at, hostStill, zkName)()
+		f.list[0].to = at.Add(time.Minute)
+		notes.note("", "zk:/l", "n", func(h *hold) { h.asked = at.Add(tt.asked) })
+		e := observed{Event: "forced", At: at.Add(tt.seen), Lock: "zk:/l", Contender: &struct{ Name string }{"n"}}
+		if what := newJudge(notes, f).event(e); (what == "") != tt.excused {
+			t.Errorf("%s: %q", name, what)
+		}
+	}
+}
+
 // TestMembersThatDifferExcuseTheirTimeAlone: nothing on another backend, before, or after the sessions of that time have ended.
 func TestMembersThatDifferExcuseTheirTimeAlone(t *testing.T) {
 	f := &faults{}

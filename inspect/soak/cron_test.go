@@ -41,7 +41,7 @@ type run struct {
 // unreachable are the faults during which, and for a moment after which, something cannot be reached or is said to be away.
 var unreachable = []string{
 	"ensemble", "restart zookeeper", "pause zookeeper", "isolate zookeeper", "pause master", "restart master", "failover", "kill master", "restart sentinel",
-	"cluster failover", "move slot", "restart replica", membersDiffer,
+	"cluster failover", "move slot", "restart replica", membersDiffer, hostStill,
 }
 
 // run runs it every while until ctx ends.

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,6 +72,29 @@ func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	return found
 }
 
+// hostStill is the fault that this machine stood still, and with it all servers and clients: what a client believes then, its
+// session has outlived or not.
+const hostStill = "host stood still"
+
+// still reports whether the machine stood still in a time.
+func (f *faults) still(from, to time.Time) bool {
+	_, found := f.find(func(one *fault) bool {
+		return one.kind == hostStill && one.from.Before(to) && one.to.After(from)
+	})
+	return found
+}
+
+// watchHost notes when the machine stood still, until ctx ends.
+func (f *faults) watchHost(ctx context.Context) {
+	for last := time.Now(); pause(ctx, 200*time.Millisecond); {
+		now := time.Now()
+		if now.Sub(last) > late {
+			f.since(last, hostStill, zkName, redlockName, sentinelName, clusterName, observerName, watchName)()
+		}
+		last = now
+	}
+}
+
 // event returns what is wrong with one event; empty: nothing.
 func (j *judge) event(e observed) string {
 	what := j.wrong(e)
@@ -83,6 +107,10 @@ func (j *judge) event(e observed) string {
 	}
 	if j.faults.apart(backendOf(e.Lock), e.At, e.At, of) {
 		j.counts["excused: "+membersDiffer]++
+		return ""
+	}
+	if of != nil && j.faults.still(of.asked, e.At) {
+		j.counts["excused: "+hostStill]++
 		return ""
 	}
 	return what

@@ -64,6 +64,7 @@ func TestSoak(t *testing.T) {
 	running.Go(func() { doctor.run(ctx, 4*time.Second) })
 	running.Go(func() { happened.attend(ctx, w) })
 	running.Go(func() { happened.poll(ctx, w) })
+	running.Go(func() { happened.watchHost(ctx) })
 	judged := make(chan int, 1)
 	running.Go(func() { judged <- judgeOn(ctx, t, judge, tells) })
 
