@@ -113,6 +113,12 @@ func TestCheckersNoticeLies(t *testing.T) {
 		}
 	}
 	notes.note("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
+	for left, excused := range map[string]bool{"left__lock__0000000007": true, "x": false, "other__lock__0000000007": false} {
+		behind := inspect.Finding{Rule: "self-wait", Severity: inspect.Warning, Subject: inspect.Subject{Contender: "x"}, Evidence: map[string]any{"behind": left}}
+		if isTrue(f, notes, "five", "five:lock:a", &behind, at, at) != excused {
+			t.Errorf("its client waits behind %s: excused %v", left, !excused)
+		}
+	}
 	between := falsify("ended", 20*time.Second) // seen then
 	for from, wrong := range map[time.Duration]bool{5 * time.Second: false, 10 * time.Second: true} {
 		if between.Between.From, between.Between.To = at.Add(from), between.At; (judge.event(between) != "") != wrong {

@@ -315,6 +315,9 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 // first does not come in time, and leaves both (kazoo #732).
 func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 	name := found.Subject.Contender.Raw()
+	if left, waits := found.Evidence["behind"].(string); waits {
+		name = left // its client's own, which waits behind it
+	}
 	_, known := notes.find(lock, name)
 	about := slices.Contains([]string{"stuck-holder", "missing-watch", "self-wait"}, found.Rule) // nobody acts for it
 	return about && !known && notes.abandoned(lock, name)
