@@ -3,7 +3,9 @@
 package campaign
 
 import (
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,4 +44,34 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// Who stands at a place when a round ends goes on, and is waited for: nobody writes to its report when that is closed.
+func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
+	report, err := OpenReport(path, 0, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := stopAtFailpoints(report, 1, time.Hour)
+	var actors sync.WaitGroup
+	for range 4 {
+		actors.Go(func() {
+			for range 1000 {
+				failpoint.At(failpoint.Deleting)
+			}
+		})
+	}
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if records, err := ReadReport(path); err != nil || time.Now().After(limit) {
+			t.Fatalf("nobody stands: %v, %v", records, err)
+		} else if len(records) > 0 {
+			break
+		}
+	}
+	end()
+	if err := report.Close(); err != nil {
+		t.Error(err)
+	}
+	actors.Wait()
 }

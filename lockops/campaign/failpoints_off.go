@@ -5,4 +5,4 @@ package campaign
 import "time"
 
 // stopAtFailpoints does nothing in a build without them.
-func stopAtFailpoints(*Report, uint64, time.Duration) {}
+func stopAtFailpoints(*Report, uint64, time.Duration) (end func()) { return func() {} }

@@ -11,19 +11,37 @@ import (
 )
 
 // stopAtFailpoints has those who come by a place of package failpoint stand still there now and then, at times until after
-// the end of a lease; report notes each.
-func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) {
-	var mu sync.Mutex
+// the end of a lease; report notes each. end has those who stand go on, and waits until none writes to the report any more.
+func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) (end func()) {
+	var mu sync.Mutex // of what follows
+	var standing sync.WaitGroup
+	over, goOn := false, make(chan struct{})
 	random := rand.New(rand.NewPCG(seed, 4))
 	oneOf := map[string]int{failpoint.Created: 200, failpoint.Granted: 200, failpoint.Renewing: 10, failpoint.Renewed: 10, failpoint.Deleting: 3}
 	failpoint.Stop(func(place string) {
 		mu.Lock()
-		stands := random.IntN(oneOf[place]) == 0
+		stands := !over && random.IntN(oneOf[place]) == 0
 		d := time.Duration(random.Int64N(int64(lease * 3 / 2)))
-		mu.Unlock()
 		if stands {
-			report.Add(Record{Op: OpStood, Text: place})
-			time.Sleep(d)
+			standing.Add(1)
+		}
+		mu.Unlock()
+		if !stands {
+			return
+		}
+		defer standing.Done()
+		report.Add(Record{Op: OpStood, Text: place})
+		select {
+		case <-time.After(d):
+		case <-goOn:
 		}
 	})
+	return func() {
+		failpoint.Stop(func(string) {})
+		mu.Lock()
+		over = true // also for who has come by, and was not counted yet
+		mu.Unlock()
+		close(goOn)
+		standing.Wait()
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -186,11 +187,13 @@ type nemesis struct {
 	audit  *act.Audit
 	team   *team
 	faults int
+	// close ends what the nemesis does at failpoints, and its reports. More than once is once.
+	close func()
 }
 
 func newNemesis(t *testing.T, tg *target, seed uint64, dir string, crew *team) *nemesis {
 	t.Helper()
-	report, err := OpenReport(filepath.Join(dir, "nemesis.jsonl"), 0)
+	report, err := OpenReport(filepath.Join(dir, "nemesis.jsonl"), 0, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,17 +201,23 @@ func newNemesis(t *testing.T, tg *target, seed uint64, dir string, crew *team) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtFailpoints(report, seed, forceLimit/6)
-	return &nemesis{target: tg, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
-}
-
-func (n *nemesis) close() {
-	n.report.Close()
-	n.audit.Close()
+	goOn := stopAtFailpoints(report, seed, forceLimit/6)
+	n := &nemesis{target: tg, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
+	n.close = sync.OnceFunc(func() {
+		goOn()
+		report.Close()
+		audit.Close()
+	})
+	t.Cleanup(n.close) // of a round that failed: the others have closed it
+	return n
 }
 
 // rage breaks one or two things at a time until the round's time is over, and mends them.
 func (n *nemesis) rage(t *testing.T, cfg Config, d time.Duration) {
+	defer func() { // also where a strike ends the round: the next one begins on sound servers
+		n.target.heal(t)
+		n.report.Add(Record{Op: OpHealed})
+	}()
 	for end := time.Now().Add(d); time.Now().Before(end) && !t.Failed(); {
 		wait(n.random, 150*time.Millisecond)
 		var mend []func()
@@ -226,8 +235,6 @@ func (n *nemesis) rage(t *testing.T, cfg Config, d time.Duration) {
 			m()
 		}
 	}
-	n.target.heal(t)
-	n.report.Add(Record{Op: OpHealed})
 }
 
 // wait lets a fault be for a random time up to longest.

@@ -79,15 +79,16 @@ type Report struct {
 	mu     sync.Mutex
 	file   *os.File
 	worker int
+	fail   func(error)
 }
 
-// OpenReport opens a worker's report for appending.
-func OpenReport(path string, worker int) (*Report, error) {
+// OpenReport opens a worker's report for appending; fail is told of a record that could not be written.
+func OpenReport(path string, worker int, fail func(error)) (*Report, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("campaign: %w", err)
 	}
-	return &Report{file: f, worker: worker}, nil
+	return &Report{file: f, worker: worker, fail: fail}, nil
 }
 
 // Add appends a record; its time is now unless it has one.
@@ -103,8 +104,7 @@ func (r *Report) Add(rec Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := r.file.Write(append(line, '\n')); err != nil {
-		fmt.Fprintln(os.Stderr, "campaign: report:", err) // the round lacks its exit then
-		os.Exit(1)
+		r.fail(fmt.Errorf("campaign: report: %w", err))
 	}
 }
 

@@ -75,7 +75,7 @@ func runWorker(text string) error {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return fmt.Errorf("campaign: worker: %w", err)
 	}
-	report, err := OpenReport(cfg.Report, cfg.Worker)
+	report, err := OpenReport(cfg.Report, cfg.Worker, endProcess)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func runWorker(text string) error {
 	var watching sync.WaitGroup
 	watched, unwatch := context.WithCancel(context.Background())
 	watching.Go(func() { w.watchStalls(watched) })
-	stopAtFailpoints(report, cfg.Seed+uint64(cfg.Worker), max(cfg.SessionTimeout, cfg.TTL))
+	defer stopAtFailpoints(report, cfg.Seed+uint64(cfg.Worker), max(cfg.SessionTimeout, cfg.TTL))()
 	report.Add(Record{Op: OpStart})
 	before := inUse()
 	ctx, stop := context.WithCancel(context.Background())
@@ -102,6 +102,12 @@ func runWorker(text string) error {
 	unwatch()
 	watching.Wait()
 	return nil
+}
+
+// endProcess ends a worker that cannot report: what it did unseen would be judged by half. The round lacks its exit then.
+func endProcess(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // worker is one process of a campaign.
