@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,15 +16,16 @@ import (
 // first of two contenders holds.
 type watched struct {
 	*run
-	clock   time.Time
+	clock   atomic.Pointer[time.Time] // what connects reads it, too
 	emitted []inspect.Update
 }
 
 const firstNode, secondNode = guid + "__lock__0000000001", guid + "__lock__0000000002"
 
 func watchedRun(t *testing.T) *watched {
-	w := &watched{clock: noon}
-	w.run = testRun(t, Config{Roots: []string{"/l"}, Now: func() time.Time { return w.clock }})
+	w := &watched{}
+	w.set(noon)
+	w.run = testRun(t, Config{Roots: []string{"/l"}, Now: w.now})
 	w.emit = func(u inspect.Update) { w.emitted = append(w.emitted, u) }
 	ended, stop := context.WithCancel(t.Context())
 	stop()
@@ -45,6 +47,10 @@ func watchedRun(t *testing.T) *watched {
 	w.emitted = nil
 	return w
 }
+
+func (w *watched) set(now time.Time) { w.clock.Store(&now) }
+
+func (w *watched) now() time.Time { return *w.clock.Load() }
 
 // beat is a turn of the run's loop.
 func (w *watched) beat() {
@@ -77,12 +83,12 @@ func (w *watched) list(at time.Time, names ...string) {
 func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 	w := watchedRun(t)
 	first, lists := w.link, w.request(noon, secondNode) // the first has released; the answer comes into the socket
-	w.clock = noon.Add(18 * time.Second)                // and is read when this process goes on
+	w.set(noon.Add(18 * time.Second))                   // and is read when this process goes on
 	w.beat()
-	w.clock = w.clock.Add(time.Millisecond)
-	w.event(linkEvent{link: first, at: w.clock, kind: linkAnswered, batch: lists})
-	w.event(linkEvent{link: first, at: w.clock, kind: linkFired, path: "/l/" + secondNode, what: zk.EventNodeDeleted})
-	w.event(linkEvent{link: first, at: w.clock, kind: linkLost}) // its session ran out meanwhile
+	w.set(w.now().Add(time.Millisecond))
+	w.event(linkEvent{link: first, at: w.now(), kind: linkAnswered, batch: lists})
+	w.event(linkEvent{link: first, at: w.now(), kind: linkFired, path: "/l/" + secondNode, what: zk.EventNodeDeleted})
+	w.event(linkEvent{link: first, at: w.now(), kind: linkLost}) // its session ran out meanwhile
 	w.beat()
 	want := inspect.Gap{Backend: "zk", From: noon, Until: noon.Add(18 * time.Second)}
 	if len(w.emitted) != 1 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
@@ -96,14 +102,14 @@ func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 // What was read before a stall, and not reported yet, is reported after it, as of before.
 func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
 	w := watchedRun(t)
-	w.clock = noon.Add(time.Second)
-	w.list(w.clock, secondNode)
-	w.clock = noon.Add(20 * time.Second)
+	w.set(noon.Add(time.Second))
+	w.list(w.now(), secondNode)
+	w.set(noon.Add(20 * time.Second))
 	w.beat()
 	if len(w.emitted) != 2 || w.emitted[0].Gap == nil || len(w.emitted[1].Put) != 1 {
 		t.Fatalf("emitted %+v", w.emitted)
 	}
-	if l := w.emitted[1].Put[0]; !l.ReadAt.Equal(noon.Add(time.Second)) || !w.emitted[1].At.Equal(w.clock) {
+	if l := w.emitted[1].Put[0]; !l.ReadAt.Equal(noon.Add(time.Second)) || !w.emitted[1].At.Equal(w.now()) {
 		t.Errorf("read at %v, reported at %v", l.ReadAt, w.emitted[1].At)
 	}
 }
@@ -112,7 +118,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 	w := watchedRun(t)
 	w.asking, w.askedAt = true, noon
 	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}, AllSessions: true}
-	w.clock = noon.Add(18 * time.Second)
+	w.set(noon.Add(18 * time.Second))
 	w.beat()
 	w.identify(identity{servers: make([]serverAnswer, 1), sessions: map[int64]inspect.Session{7: {}}})
 	w.beat()
@@ -121,7 +127,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 			t.Errorf("emitted %+v", u)
 		}
 	}
-	if w.asking || w.askAt.After(w.clock) {
+	if w.asking || w.askAt.After(w.now()) {
 		t.Errorf("asking %v, asks at %v", w.asking, w.askAt)
 	}
 }
@@ -130,16 +136,16 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
 	for _, took := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
 		w := watchedRun(t)
-		w.clock = noon.Add(18 * time.Second)
+		w.set(noon.Add(18 * time.Second))
 		w.attend()
 		gaps := 1
-		w.clock = w.clock.Add(took)
+		w.set(w.now().Add(took))
 		if took > time.Second {
 			gaps = 2
 		}
-		w.looksAgain(w.clock)
-		w.looksAgain(w.clock.Add(time.Hour)) // another connection
-		if last := w.emitted[len(w.emitted)-1].Gap; len(w.emitted) != gaps || !last.From.Equal(noon) || gaps == 2 && !last.Until.Equal(w.clock) {
+		w.looksAgain(w.now())
+		w.looksAgain(w.now().Add(time.Hour)) // another connection
+		if last := w.emitted[len(w.emitted)-1].Gap; len(w.emitted) != gaps || !last.From.Equal(noon) || gaps == 2 && !last.Until.Equal(w.now()) {
 			t.Errorf("after %v: %+v", took, w.emitted)
 		}
 	}
