@@ -39,7 +39,7 @@ func TestAcquireRunsACommandUnderTheLock(t *testing.T) {
 
 func childrenOf(t *testing.T, addr, path string) []string {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silentZK{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestAcquireWithAnAccessList(t *testing.T) {
 		if got.code != 0 {
 			t.Fatalf("%+v", got)
 		}
-		conn, events, err := zk.Connect([]string{server.Addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,7 +134,7 @@ func TestInterruptedContentionReports(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		cmd, _ := started(t, "contend", "zk:"+path, "zk://"+server.Addr, "-n", "3", "--hold", "1h", "--for", "1h")
-		conn, events, err := zk.Connect([]string{server.Addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -272,7 +272,7 @@ func TestLabRespectsReadOnly(t *testing.T) {
 // children counts the nodes below a path; a path that is not there has none.
 func children(t *testing.T, addr, path string) int {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silentZK{}))
 	if err != nil {
 		t.Fatal(err)
 	}

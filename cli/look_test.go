@@ -242,7 +242,7 @@ func TestDemoHeadless(t *testing.T) {
 func TestMissingWatchIsFalseNotNull(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		conn, events, err := zk.Connect([]string{server.Addr}, 5*time.Second, zk.WithLogger(silentZK{}))
+		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func (quiet) Printf(string, ...any) {}
 // plain is a client of its own that looks at what a test left on the server.
 func plain(t testing.TB, addr string) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(quiet{}))
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (quiet) Printf(string, ...any) {}
 
 func connectZooKeeper(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(quiet{}))
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func onRedis(masters []*servertest.Redis, key string) Redis {
 // plainZK is a look at a server that owes nothing to what is tested.
 func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{server.Addr}, 5*time.Second, zk.WithLogger(silent{}))
+	conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silent{}))
 	if err != nil {
 		t.Fatal(err)
 	}
