@@ -272,9 +272,7 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 			if holder != nil {
 				release(t, holder)
 			}
-			if got, _, err := look.Children(path); err != nil || len(got) != 0 {
-				t.Fatalf("round %d: children %q, %v", i, got, err)
-			}
+			emptied(t, look, path)
 		}
 	})
 }

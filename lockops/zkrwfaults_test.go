@@ -201,9 +201,7 @@ func TestZ11_CancelledSidesLeaveNothing(t *testing.T) {
 			if holder != nil {
 				release(t, holder)
 			}
-			if got, _, err := look.Children(path); err != nil || len(got) != 0 {
-				t.Fatalf("round %d: children %q, %v", i, got, err)
-			}
+			emptied(t, look, path)
 		}
 	})
 }
@@ -214,7 +212,7 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
 		look := plain(t, server.Addr)
-		for i := range 40 {
+		for range 40 {
 			w := acquire(t, writer(s, path, recipe))
 			ctx, cancel := context.WithTimeout(w.Context(), time.Duration(rand.N(1500))*time.Microsecond)
 			r, err := reader(s, path, recipe).Acquire(ctx)
@@ -228,9 +226,7 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 			} else if !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatal(err)
 			}
-			if got, _, err := look.Children(path); err != nil || len(got) != 0 {
-				t.Fatalf("round %d: children %q, %v", i, got, err)
-			}
+			emptied(t, look, path)
 		}
 	})
 }

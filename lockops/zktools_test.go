@@ -46,6 +46,26 @@ func children(t testing.TB, server *servertest.ZooKeeper, path string) []string 
 	return names
 }
 
+// emptied waits until a directory has no children: what a cancelled Acquire leaves is removed behind its back.
+func emptied(t testing.TB, look *zk.Conn, path string) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		names, _, changed, err := look.ChildrenW(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			t.Fatalf("left in %s: %q", path, names)
+		}
+	}
+}
+
 // watches calls f with every path that is watched, and the session that watches it, as the server writes it.
 func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session string)) {
 	t.Helper()
