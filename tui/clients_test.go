@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,58 @@ func TestClientSelectionFollows(t *testing.T) {
 		t.Errorf("the cursor went to %q when its client came again", got)
 	}
 	wantNoText(t, m, "idle")
+}
+
+// s goes through the orders, S turns each around, the cursor stays with its client, and a new list keeps the order.
+func TestClientsAreSorted(t *testing.T) {
+	t.Parallel()
+	m := inClients(t, Options{}, 120, 36, fixture.Tangled(t), screen.Subject{})
+	names := func() (list []string) {
+		press(m, "g")
+		for last := ""; ; last = selectedName(m) {
+			if len(list) > 0 {
+				press(m, "j")
+			}
+			if selectedName(m) == last {
+				return list
+			}
+			list = append(list, selectedName(m))
+		}
+	}
+	wantText(t, m, "sort: blocks most")
+	press(m, "j")
+	chosen := selectedName(m)
+	if press(m, "s"); selectedName(m) != chosen {
+		t.Errorf("the cursor went from %s to %s", chosen, selectedName(m))
+	}
+	wantText(t, m, "sort: name")
+	byName := names()
+	if !slices.IsSorted(byName) || len(byName) < 3 {
+		t.Errorf("by name: %v", byName)
+	}
+	makeClients(m) // in the first order
+	if again := names(); !slices.Equal(again, byName) {
+		t.Errorf("a new list: %v", again)
+	}
+	press(m, "S")
+	wantText(t, m, "sort: name, reversed")
+	turned := names()
+	if slices.Reverse(turned); !slices.Equal(turned, byName) {
+		t.Errorf("reversed: %v", turned)
+	}
+	for _, next := range []string{"holds most", "waits for most", "waits longest", "blocks most"} {
+		press(m, "s")
+		wantText(t, m, "sort: "+next)
+		fits(t, m)
+	}
+	press(m, "w", "s") // the graph is not sorted
+	wantText(t, m, "the graph has one order")
+	press(m, "w")
+	wantText(t, m, "sort: blocks most")
+	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})
+	press(m, "s", "S") // what was chosen is in sight where there is less room, too
+	wantText(t, m, "sort: name, reversed")
+	fits(t, m)
 }
 
 func TestClientsMouse(t *testing.T) {

@@ -145,6 +145,22 @@ func TestNothingIsDoneInThePast(t *testing.T) {
 	}
 }
 
+// A release is not even previewed: what would be shown is as it is now.
+func TestNothingIsPreviewedInThePast(t *testing.T) {
+	t.Parallel()
+	releasing := &fakeReleaser{}
+	m := opened(t, Options{Release: releasing.of, ReadOnly: "the profile is read-only"}, 120, 36, fixture.Orders().ID)
+	m.pastEvents = &m.events
+	if press(m, "x"); m.HasDialog() {
+		t.Error("a preview of the past")
+	}
+	wantText(t, m, "this is the past: backspace goes to now")
+	m.pastEvents = nil
+	if press(m, "x"); !m.HasDialog() {
+		t.Error("no preview of now")
+	}
+}
+
 func TestThePastIsSaved(t *testing.T) {
 	t.Parallel()
 	var kept *inspect.Past

@@ -68,6 +68,7 @@ func (w *world) FeedError() error            { return w.feedError }
 func (w *world) Theme() *theme.Theme         { return w.theme }
 func (w *world) Now() time.Time              { return w.now }
 func (w *world) Paused() bool                { return w.paused }
+func (w *world) Past() bool                  { return w.pastEvents != nil }
 func (w *world) Clock() time.Time            { return w.options.now() }
 func (w *world) InFront() screen.Name        { return w.inFront }
 func (w *world) Opener() screen.Name         { return w.openedFrom }

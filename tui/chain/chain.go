@@ -196,6 +196,8 @@ func (s *Screen) cannotSetTTL() string {
 func (s *Screen) cannotRelease() string {
 	l := s.Snapshot().Lock(s.Pane.id)
 	switch {
+	case s.Past():
+		return s.MayAct() // the preview would be of now
 	case l == nil:
 		return "the lock is gone"
 	case s.Pane.onGroup():

@@ -372,7 +372,7 @@ func (p *Pane) strip(room int) []widget.Line {
 	all := p.lanes.Of(p.id)
 	p.length = max(p.length, lanes.Fitting(all, p.Now(), leastStrip))
 	v := lanes.NewView(&p.lanes, p.id, time.Time{}, p.length, p.width)
-	shown := v.In(all)
+	shown := lanes.Fold(v.In(all), p.id.Backend)
 	if len(shown) == 0 {
 		return nil
 	}

@@ -36,10 +36,11 @@ type clientRow struct {
 	text    string
 }
 
-// clientList has the owners of all contenders of a snapshot, the one that blocks most first.
+// clientList has the owners of all contenders of a snapshot.
 type clientList struct {
-	of   *inspect.Snapshot
-	rows []*clientRow
+	of    *inspect.Snapshot
+	rows  []*clientRow
+	order order // of the rows
 	// nameless counts the contenders of whom nobody is known.
 	nameless int
 	graph    *waitGraph
@@ -56,7 +57,9 @@ func placeOf(rows []*clientRow, who inspect.Identity) int {
 }
 
 // ListClients goes over all contenders of a snapshot. It takes a while where there are many.
-func ListClients(s *inspect.Snapshot) *clientList {
+func ListClients(s *inspect.Snapshot) *clientList { return listClients(s, order{}) }
+
+func listClients(s *inspect.Snapshot, o order) *clientList {
 	list := &clientList{of: s, graph: buildWaitGraph(s)}
 	circling := make(map[inspect.Identity]bool)
 	for _, c := range s.Cycles() {
@@ -82,10 +85,7 @@ func ListClients(s *inspect.Snapshot) *clientList {
 		list.nameless += l.Contention()
 	}
 	list.nameless -= named
-	slices.SortFunc(list.rows, func(a, b *clientRow) int {
-		return cmp.Or(cmp.Compare(b.blocks, a.blocks), sooner(a.oldest, b.oldest), cmp.Compare(len(b.entries), len(a.entries)),
-			strings.Compare(a.Name, b.Name), a.entries[0].Lock.ID.Compare(b.entries[0].Lock.ID))
-	})
+	list.sort(o)
 	return list
 }
 

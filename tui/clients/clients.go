@@ -19,6 +19,7 @@ type Screen struct {
 	width, height int
 	list          *clientList // nil until the first was made
 	shown         []*clientRow
+	order         order
 	input         screen.FilterInput
 	Table         widget.Scroller
 	selected      inspect.Identity
@@ -117,6 +118,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 
 func (s *Screen) show(list *clientList) {
 	s.list = list
+	if list.order != s.order { // it was made before somebody chose another
+		list.sort(s.order)
+	}
 	s.filter()
 }
 
@@ -317,18 +321,26 @@ func (s *Screen) Actions() []screen.Action {
 		}
 		return ""
 	}
-	open, graph := "its locks", "graph"
+	unsorted := func() string {
+		if s.graphing {
+			return "the graph has one order: w goes to the clients, which can be sorted"
+		}
+		return ""
+	}
+	open, graph, sort := "its locks", "graph", "sort"
 	if s.inEntries || s.graphing {
 		open = "chain"
 	}
 	if s.graphing {
-		graph = "clients"
+		graph, sort = "clients", ""
 	}
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: open, Help: "to what the client holds and waits for, and from there to the lock's chain", Disabled: none, Run: screen.Do(s.enter)},
 		{Keys: []string{"w"}, Shown: "w", Hint: graph, Help: "who waits for whom: deadlocks, and chains over several locks", Run: screen.Do(func() { s.graphing = !s.graphing })},
 		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "leave the pane, clear the filter, or go back", Run: screen.Do(s.leave)},
 		{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: "filter: show only clients that have all these words: name, address, lock, deadlock...", Run: screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })},
+		{Keys: []string{"s"}, Shown: "s", Hint: sort, Help: "sort by the next of: blocks most, name, holds most, waits for most, waits longest", Disabled: unsorted, Run: screen.Do(s.nextOrder)},
+		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},
 		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has", Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing })},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient},
 	}

@@ -350,9 +350,12 @@ func (s *Screen) summary() widget.Line {
 	if n := s.list.nameless; n > 0 {
 		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, n))
 	}
-	right := widget.Line{{"sort: ", t.Muted}, {"blocks most ", t.Text}}
+	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	if filter := s.input.View(t); filter != nil {
 		right = filter
+	}
+	if s.order != (order{}) { // what somebody chose stays in sight
+		left = left.Cut(max(0, s.width-right.Width()-1), t.Glyphs.Ellipsis)
 	}
 	return widget.Spread(left, right, s.width, t.Glyphs.Ellipsis)
 }

@@ -30,9 +30,9 @@ func (s *Screen) make() tea.Cmd {
 		return nil
 	}
 	s.Making, s.stale, s.began = true, false, s.Clock()
-	snapshot := s.Snapshot()
+	snapshot, order := s.Snapshot(), s.order
 	return s.Ask(screen.Clients, 0, func(context.Context) tea.Msg {
-		return ClientsListedMsg{ListClients(snapshot)}
+		return ClientsListedMsg{listClients(snapshot, order)}
 	})
 }
 

@@ -22,6 +22,8 @@ type Context interface {
 	// Now is the time that is drawn, by our clock; it stands still while Paused. Clock goes on.
 	Now() time.Time
 	Paused() bool
+	// Past reports whether an earlier moment is drawn than the newest that is known.
+	Past() bool
 	Clock() time.Time
 	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago, after it had
 	// not changed hands for a while.

@@ -1,0 +1,59 @@
+package clients
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// order is a way to sort the clients: by one of sortings, perhaps reversed.
+type order struct {
+	by       int
+	reversed bool
+}
+
+// sortings are all that clients can be sorted by, the first one as long as nobody chose.
+var sortings = []struct {
+	name    string
+	compare func(a, b *clientRow) int
+}{
+	{"blocks most", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
+	{"name", func(a, b *clientRow) int { return strings.Compare(a.Name, b.Name) }},
+	{"holds most", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
+	{"waits for most", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
+	{"waits longest", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
+}
+
+func (o order) String() string {
+	if o.reversed {
+		return sortings[o.by].name + ", reversed"
+	}
+	return sortings[o.by].name
+}
+
+// sort puts the rows in an order, those that are the same in it in a fixed one, so that nothing moves from one list to the next.
+func (l *clientList) sort(o order) {
+	l.order = o
+	slices.SortFunc(l.rows, func(a, b *clientRow) int {
+		first := sortings[o.by].compare(a, b)
+		if o.reversed {
+			first = -first
+		}
+		return cmp.Or(first, cmp.Compare(b.blocks, a.blocks), sooner(a.oldest, b.oldest), cmp.Compare(len(b.entries), len(a.entries)),
+			strings.Compare(a.Name, b.Name), a.entries[0].Lock.ID.Compare(b.entries[0].Lock.ID))
+	})
+}
+
+// nextOrder sorts by the next one.
+func (s *Screen) nextOrder() { s.sortBy(order{by: (s.order.by + 1) % len(sortings)}) }
+
+func (s *Screen) reverse() { s.sortBy(order{s.order.by, !s.order.reversed}) }
+
+// sortBy shows the list in another order; the cursor stays with its client.
+func (s *Screen) sortBy(o order) {
+	s.order, s.moved = o, s.moved || s.Row() != nil
+	if s.list != nil {
+		s.list.sort(o)
+	}
+	s.filter()
+}
