@@ -43,7 +43,10 @@ func Reason(err error) string {
 	var lookup *net.DNSError
 	var op *net.OpError
 	var number syscall.Errno
+	var refused *RefusedError
 	switch {
+	case errors.As(err, &refused):
+		return refused.Why
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "there is no such host"
 	case errors.As(err, &lookup):

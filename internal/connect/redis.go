@@ -10,7 +10,7 @@ import (
 // are one. Callers add their own time limits and pool sizes.
 func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
 	s := t.Secrets
-	one := redis.UniversalOptions{Username: s.Login.Username, Password: string(s.Login.Password), DB: t.DB, TLSConfig: config}
+	one := redis.UniversalOptions{Username: s.Login.Username, Password: string(s.Login.Password), DB: t.DB, TLSConfig: config, Dialer: dialPlain}
 	if config != nil {
 		one.Dialer = tlsDialer(config)
 	}

@@ -1,0 +1,163 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// RefusedError is a connection that a Redis server ended before its first reply, with the server's reason. Without that, all that
+// is seen of it is a broken pipe: what the server wrote before it closed is behind the failed write, and may be lost with it.
+type RefusedError struct {
+	// Why is a sentence with what to do about it.
+	Why string
+	Err error
+}
+
+func (e *RefusedError) Error() string { return e.Why }
+
+// Unwrap returns the error of the connection, as one of several: go-redis takes off the outermost layer of what ends a handshake.
+func (e *RefusedError) Unwrap() []error { return []error{e.Err} }
+
+// askingTakes is the longest that a server is asked why it ended a connection.
+const askingTakes = time.Second
+
+// dialPlain dials a Redis server or Sentinel without TLS.
+func dialPlain(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &greeted{Conn: conn, network: network, addr: addr}, nil
+}
+
+// greeted is a connection that looks for the reason when it ends before the server's first reply.
+type greeted struct {
+	net.Conn
+	network, addr string
+	answered      atomic.Bool
+	refused       atomic.Pointer[RefusedError] // found out once
+	limit         atomic.Pointer[time.Time]    // the deadline that was last set; zero: none
+}
+
+// NetConn is the connection itself, once there was a reply: go-redis looks there for whether the server has closed an idle one. Before,
+// it is nil, so that an end is met by Read and Write alone.
+func (g *greeted) NetConn() net.Conn {
+	if !g.answered.Load() {
+		return nil
+	}
+	return g.Conn
+}
+
+func (g *greeted) SetDeadline(t time.Time) error {
+	g.limit.Store(&t)
+	return g.Conn.SetDeadline(t)
+}
+
+func (g *greeted) SetReadDeadline(t time.Time) error {
+	g.limit.Store(&t)
+	return g.Conn.SetReadDeadline(t)
+}
+
+func (g *greeted) SetWriteDeadline(t time.Time) error {
+	g.limit.Store(&t)
+	return g.Conn.SetWriteDeadline(t)
+}
+
+func (g *greeted) Read(p []byte) (int, error) {
+	n, err := g.Conn.Read(p)
+	if n > 0 && !g.answered.Load() {
+		if why := refusal(p[:n]); why != "" { // go-redis would take it for the reply to its HELLO, and lose it
+			return 0, g.refuse(why, io.EOF)
+		}
+		g.answered.Store(true)
+	}
+	return n, g.explain(err)
+}
+
+func (g *greeted) Write(p []byte) (int, error) {
+	n, err := g.Conn.Write(p)
+	return n, g.explain(err)
+}
+
+func (g *greeted) explain(err error) error {
+	var failed net.Error
+	if err == nil || g.answered.Load() || errors.Is(err, net.ErrClosed) || errors.As(err, &failed) && failed.Timeout() {
+		return err
+	}
+	if refused := g.refused.Load(); refused != nil {
+		return refused
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askingTakes)
+	defer cancel()
+	if limit := g.limit.Load(); limit != nil && !limit.IsZero() { // who asked waits no longer for that
+		ctx, cancel = context.WithDeadline(ctx, *limit)
+		defer cancel()
+	}
+	if why := refusal(firstWords(ctx, g.network, g.addr)); why != "" {
+		return g.refuse(why, err)
+	}
+	if speaksTLS(ctx, g.network, g.addr) {
+		return g.refuse(needsTLS, err)
+	}
+	return err
+}
+
+func (g *greeted) refuse(why string, err error) error {
+	refused := &RefusedError{why, err}
+	g.refused.Store(refused)
+	return refused
+}
+
+const needsTLS = "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)"
+
+// refusal is what a server means by its first bytes when it closes the connection behind them; "" when they are a reply.
+func refusal(first []byte) string {
+	const alert = 0x15 // the type of a TLS record
+	reply, _, _ := strings.Cut(string(first), "\r\n")
+	switch {
+	case strings.HasPrefix(reply, "-ERR max number of clients"):
+		return reply[1:] + " (close connections of others, or raise the server's maxclients)"
+	case strings.HasPrefix(reply, "-DENIED "): // protected mode; it explains itself at length
+		reply, _, _ = strings.Cut(reply, ". ")
+		return reply[1:] + " (give the server a password, or ask it from its own host)"
+	case len(first) > 0 && first[0] == alert:
+		return needsTLS
+	}
+	return ""
+}
+
+// firstWords are what a server sends to a new connection on which nothing was asked: nothing, where it lets one in. Since nothing
+// was written, nothing of it is lost when the server closes.
+func firstWords(ctx context.Context, network, addr string) []byte {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	until := time.Now().Add(silentFor)
+	if limit, limited := ctx.Deadline(); limited && limit.Before(until) {
+		until = limit
+	}
+	_ = conn.SetReadDeadline(until)
+	words, _ := io.ReadAll(io.LimitReader(conn, 1024)) // until it closes
+	return words
+}
+
+// speaksTLS reports whether a server answers a TLS greeting, whatever it thinks of our certificate and we of its.
+func speaksTLS(ctx context.Context, network, addr string) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	var greeted *tls.CertificateVerificationError
+	trustNobody := &tls.Config{ServerName: addr, RootCAs: x509.NewCertPool()}
+	return errors.As(tls.Client(conn, trustNobody).HandshakeContext(ctx), &greeted)
+}

@@ -1,0 +1,108 @@
+package connect
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// ping asks the server at addr as all commands do, by the options of a target.
+func ping(t *testing.T, addr string) error {
+	t.Helper()
+	options := Target{Service: RedisMasters, Servers: []string{addr}}.RedisOptions(nil)[0]
+	options.MaxRetries = -1
+	client := redis.NewUniversalClient(options)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return client.Ping(ctx).Err()
+}
+
+// A server that has all the clients that it takes says so to the next and closes.
+func TestAServerThatIsFullIsNamed(t *testing.T) {
+	server := servertest.StartRedis(t, "--maxclients", "3")
+	for {
+		conn, err := net.Dial("tcp", server.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+			break
+		}
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "+PONG") {
+			break // full
+		}
+	}
+	var refused *RefusedError
+	err := ping(t, server.Addr)
+	if !errors.As(err, &refused) || !Unreachable(err) || !strings.HasPrefix(Reason(err), "ERR max number of clients reached (") || !strings.Contains(Reason(err), "maxclients") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a server says to whom it does not let in is its first sentence; that it speaks TLS is found out.
+func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
+	protected := listen(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")
+	})
+	secret := httptest.NewTLSServer(nil)
+	defer secret.Close()
+	guarded := httptest.NewUnstartedServer(nil)
+	guarded.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
+	guarded.StartTLS()
+	defer guarded.Close()
+	silent := listen(t, func(net.Conn) {})
+	for addr, want := range map[string]string{
+		protected:                        "DENIED Redis is running in protected mode (give the server a password, or ask it from its own host)",
+		secret.Listener.Addr().String():  "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)",
+		guarded.Listener.Addr().String(): "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)",
+	} {
+		if err := ping(t, addr); err == nil || Reason(err) != want {
+			t.Errorf("%#v, want %q", err, want)
+		}
+	}
+	var refused *RefusedError
+	if err := ping(t, silent); err == nil || errors.As(err, &refused) {
+		t.Errorf("a server that closes without a word: %v", err)
+	}
+}
+
+// Whoever was answered once is not looked after: the server that ends such a connection has other reasons, and a reply that reads
+// like a refusal is one.
+func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
+	addr := listen(t, func(c net.Conn) {
+		for _, reply := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, reply)
+		}
+	})
+	conn, err := dialPlain(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	lines := bufio.NewReader(conn)
+	for _, want := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {
+		_, _ = io.WriteString(conn, "?")
+		if got, err := lines.ReadString('\n'); err != nil || got != want {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if _, err := lines.ReadByte(); err != io.EOF {
+		t.Errorf("%v", err)
+	}
+}
