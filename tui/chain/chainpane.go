@@ -242,9 +242,13 @@ func (p *Pane) header(l *inspect.Lock) widget.Line {
 	if describe.QueueHidden(l) {
 		of = "held"
 	}
+	trend := p.Trend(l.ID)
+	if !slices.ContainsFunc(trend.Waiting, func(n float64) bool { return n >= 0 }) {
+		return left // nothing is known of it yet, or any more
+	}
 	for _, cells := range []int{screen.TrendCells, screen.TrendCells / 3} { // as much as there is room for
 		right := widget.Line{{of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) + " ", t.Muted}}
-		right = append(right, screen.Pulse(t, p.Trend(l.ID), cells).Align(cells, true, "")...).Add(t.Text, " ")
+		right = append(right, screen.Pulse(t, trend, cells).Align(cells, true, "")...).Add(t.Text, " ")
 		if left.Width()+right.Width()+widget.Gap <= p.width {
 			return widget.Spread(left, right, p.width, "")
 		}
