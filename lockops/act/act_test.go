@@ -233,7 +233,7 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 				}
 			}
 			audit, path := openAudit(t)
-			releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Second, audit)
+			releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 			owner := inspect.Untrusted(value)
 			if len(value) > maxShown {
 				owner = inspect.Untrusted(digest(value))
@@ -278,7 +278,7 @@ func TestReleaseWakesWaiters(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer session.Close()
-		hold, err := lockops.NewRedisMutex(session, key, lockops.WithTTL(600*time.Millisecond)).Acquire(t.Context())
+		hold, err := lockops.NewRedisMutex(session, key, lockops.WithTTL(6*time.Second)).Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestReleaseWakesWaiters(t *testing.T) {
 			t.Fatal(err)
 		}
 		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Second, audit)
+		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(hold.Name())})
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func TestReleaseWakesWaiters(t *testing.T) {
 		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
 			t.Fatalf("result %+v, %v", result, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if m, err := woken.ReceiveMessage(ctx); err != nil || m.Payload != "" {
 			t.Errorf("message %v, %v", m, err)
@@ -318,7 +318,7 @@ func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
 		c.Set(t.Context(), "lock:a", "v", 0)
 	}
 	audit, _ := openAudit(t)
-	releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Second, audit)
+	releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 	if err != nil || p.Refused != "" {
 		t.Fatalf("preview %+v, %v", p, err)
@@ -340,7 +340,7 @@ func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
 		key := servertest.UniqueName(t)
 		clients[0].HSet(t.Context(), key, "field", "v")
 		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Second, audit)
+		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "v"})
 		if err != nil || p.Refused == "" {
 			t.Errorf("preview %+v, %v", p, err)

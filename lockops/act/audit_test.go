@@ -70,7 +70,7 @@ func TestAuditSaysWhere(t *testing.T) {
 	defer admin.Close()
 	admin.Set(t.Context(), "lock:a", "v", 0)
 	audit, path := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{admin}, Target{Name: "cache", Servers: []string{server.Addr}, DB: 3}, 5*time.Second, audit)
+	releaser := NewRedis([]redis.UniversalClient{admin}, Target{Name: "cache", Servers: []string{server.Addr}, DB: 3}, 30*time.Second, audit)
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"})
 	if err != nil {
 		t.Fatal(err)

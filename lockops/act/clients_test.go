@@ -21,7 +21,7 @@ func TestAClientIsEnded(t *testing.T) {
 	ours := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer ours.Close()
 	audit, path := openAudit(t)
-	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	other := func(name string) (client *redis.Conn, addr string) {
 		c := redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: name, MaxRetries: -1})
 		t.Cleanup(func() { c.Close() })

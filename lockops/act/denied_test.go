@@ -29,7 +29,7 @@ func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 		}
 	}
 	preview := func(t *testing.T, key, owner string, rights ...any) (Preview, error) {
-		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", append(all, rights...)...)}, Target{Servers: addrs}, 5*time.Second, nil)
+		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", append(all, rights...)...)}, Target{Servers: addrs}, 30*time.Second, nil)
 		return releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(owner)})
 	}
 	for _, tt := range []struct {

@@ -213,7 +213,7 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 			}
 		}
 		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Servers: addrs}, 5*time.Second, audit)
+		releaser := NewRedis(clients, Target{Servers: addrs}, 30*time.Second, audit)
 		request := Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "v", Waiter: true}
 		for _, masters := range []struct{ confirmed, now int }{{1, 2}, {1, 3}, {2, 1}} {
 			put(masters.confirmed)
@@ -298,7 +298,7 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 		t.Fatal("the holder does not hold it alone")
 	}
 	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Servers: []string{server.Addr}}, 5*time.Second, audit)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Servers: []string{server.Addr}}, 30*time.Second, audit)
 	taken := make(chan bool, 1)
 	go func() {
 		woken, err := client.BLPop(ctx, time.Hour, "lock-signal:orders").Result()

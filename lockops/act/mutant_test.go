@@ -76,7 +76,7 @@ func TestReleaseThatLeavesAQuorum(t *testing.T) {
 		}
 	}
 	audit, _ := openAudit(t)
-	releaser := NewRedis(clients, Target{Servers: addrs}, time.Second, audit)
+	releaser := NewRedis(clients, Target{Servers: addrs}, 30*time.Second, audit)
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 	if err != nil || p.Refused != "" {
 		t.Fatalf("preview %+v, %v", p, err)

@@ -88,7 +88,7 @@ func TestEveryActionOnEveryRecipeOfRedis(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
 	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	for _, a := range redisActions() {
 		t.Run(a.recipe+" "+a.lock, func(t *testing.T) {
 			write := func() {

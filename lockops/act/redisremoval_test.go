@@ -122,7 +122,7 @@ func TestReleaseFitsTheLibrary(t *testing.T) {
 					messages = sub.Channel()
 				}
 				audit, _ := openAudit(t)
-				releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 5*time.Second, audit)
+				releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 				request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner)}
 				if tt.waiter {
 					if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {

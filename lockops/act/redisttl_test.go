@@ -28,7 +28,7 @@ func eachTTLCase(t *testing.T, n int, f func(t *testing.T, c ttlCase)) {
 	servertest.EachRedis(t, n, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
 		audit, path := openAudit(t)
-		f(t, ttlCase{clients, servers, "lock:" + servertest.UniqueName(t), NewRedis(clients, Target{Name: "redis", Servers: addrs}, 5*time.Second, audit), path})
+		f(t, ttlCase{clients, servers, "lock:" + servertest.UniqueName(t), NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit), path})
 	})
 }
 
@@ -170,7 +170,7 @@ func TestATTLOfLocksWithStructure(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
 	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 5*time.Second, audit)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	soon := fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
 	job := fmt.Sprintf("uniquejobs:%032x", 7)
 	for _, tt := range []struct {

@@ -78,7 +78,7 @@ func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
 				t.Fatal(err)
 			}
 			audit, path := openAudit(t)
-			releaser := NewRedis([]redis.UniversalClient{c}, Target{Servers: addrs}, 5*time.Second, audit)
+			releaser := NewRedis([]redis.UniversalClient{c}, Target{Servers: addrs}, 30*time.Second, audit)
 			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + tt.name}, Owner: inspect.Untrusted(tt.owner)})
 			if err != nil || p.Refused != "" {
 				t.Fatalf("preview %+v, %v", p, err)
@@ -109,7 +109,7 @@ func TestReleaseNeedsFewRightsAndNamesThem(t *testing.T) {
 		}
 		admin[0].ScriptFlush(t.Context())
 		audit, _ := openAudit(t)
-		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", rights...)}, Target{Servers: addrs}, 5*time.Second, audit)
+		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", rights...)}, Target{Servers: addrs}, 30*time.Second, audit)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 		if err != nil {
 			return Result{}, err
