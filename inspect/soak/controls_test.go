@@ -102,6 +102,13 @@ func TestCheckersNoticeLies(t *testing.T) {
 	if all, _ := missed(notes, f, nil, observerName, at, time.Now()); none != nil || len(all) != 1 || looked != 1 {
 		t.Error("a grant that nobody told is not noticed, or one that was told is")
 	}
+	for blind, could := range map[string]int{"five": 0, "zk": 1} {
+		said := observed{Event: "blind", Backend: &struct{ Name, State, Error string }{Name: blind}, by: observerName}
+		said.Between.From, said.Between.To = at.Add(2*time.Second), at.Add(3*time.Second)
+		if _, looked := missed(notes, f, []observed{said}, observerName, at, time.Now()); looked != could {
+			t.Errorf("blind for %s: %d holds could be seen, want %d", blind, looked, could)
+		}
+	}
 	if judge.event(events[0]) != "" || judge.event(events[0]) == "" {
 		t.Error("a second grant without an end between is not noticed")
 	}

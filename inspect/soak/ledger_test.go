@@ -208,6 +208,20 @@ func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Dura
 	return max(longest, to.Sub(from))
 }
 
+// withBlindness is these faults and the times of which an observer said that it could not look.
+func (f *faults) withBlindness(tells []observed, by string) *faults {
+	f.mu.Lock()
+	all := slices.Clone(f.list)
+	f.mu.Unlock()
+	for _, e := range tells {
+		if e.by == by && e.Event == "blind" && e.Backend != nil {
+			all = append(all, &fault{kind: "blind", touches: []string{e.Backend.Name}, from: e.Between.From, to: e.Between.To})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *fault) int { return a.from.Compare(b.from) })
+	return &faults{list: all}
+}
+
 // regained is the time that an observer may need after a fault to see again: it waits for a Sentinel's news, and dials
 // anew.
 const regained = 5 * time.Second

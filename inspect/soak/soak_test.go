@@ -108,6 +108,9 @@ func TestSoak(t *testing.T) {
 			t.Errorf("%s never told: %s", by, m)
 		}
 		t.Logf("%s could see %d holds for long enough, and missed %d", by, looked, len(all))
+		if want := int(to.Sub(from) / (10 * time.Second)); looked < want {
+			t.Errorf("%s could see %d holds for long enough: at least %d are expected", by, looked, want)
+		}
 	}
 	t.Logf("in %v: faults %v; operations %v; events %v; doctor's exit codes %v", to.Sub(from).Round(time.Second), n.counts, notes.counts(), judge.counts, doctor.codes)
 	if len(judge.said) > 0 {
