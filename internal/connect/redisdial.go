@@ -55,18 +55,25 @@ func (g *greeted) NetConn() net.Conn {
 	return g.Conn
 }
 
+// keep remembers a deadline for as long as the server may have to be asked.
+func (g *greeted) keep(t time.Time) {
+	if !g.answered.Load() {
+		g.limit.Store(&t)
+	}
+}
+
 func (g *greeted) SetDeadline(t time.Time) error {
-	g.limit.Store(&t)
+	g.keep(t)
 	return g.Conn.SetDeadline(t)
 }
 
 func (g *greeted) SetReadDeadline(t time.Time) error {
-	g.limit.Store(&t)
+	g.keep(t)
 	return g.Conn.SetReadDeadline(t)
 }
 
 func (g *greeted) SetWriteDeadline(t time.Time) error {
-	g.limit.Store(&t)
+	g.keep(t)
 	return g.Conn.SetWriteDeadline(t)
 }
 
