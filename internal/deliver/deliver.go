@@ -56,7 +56,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	waiting []waiting      // at most one of a key
-	told    map[string]int // levels above 0 that the receiver knows; of what is being sent, as if it had arrived
+	known   map[string]int // levels above 0 that the receiver knows; of what is being sent, as if it had arrived
 	dropped int
 	wake    chan struct{}
 }
@@ -68,14 +68,14 @@ type waiting struct {
 
 // New makes a queue that delivers by send, and says by report what could not be delivered. Run it.
 func New(limits Limits, send func(context.Context, Message) error, report func(format string, args ...any)) *Queue {
-	return &Queue{limits: limits, send: send, report: report, told: make(map[string]int), wake: make(chan struct{}, 1)}
+	return &Queue{limits: limits, send: send, report: report, known: make(map[string]int), wake: make(chan struct{}, 1)}
 }
 
 // Put has a message delivered. It does not wait.
 func (q *Queue) Put(m Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	known := q.told[m.Key]
+	known := q.known[m.Key]
 	at := slices.IndexFunc(q.waiting, func(w waiting) bool { return w.Key == m.Key })
 	switch news := m.Level == 0 && known > 0 || m.Level > known; {
 	case !news && at >= 0 && (m.Level == 0 || q.waiting[at].Level == 0):
@@ -99,7 +99,7 @@ func (q *Queue) Put(m Message) {
 func (q *Queue) drop(m Message) {
 	q.dropped++
 	if m.Level == 0 {
-		delete(q.told, m.Key)
+		delete(q.known, m.Key)
 	}
 }
 
@@ -167,8 +167,8 @@ func (q *Queue) next(ctx context.Context) (waiting, bool) {
 // attempt sends a message once. One that fails waits again, ahead of the others, unless there is newer news or it is given up.
 func (q *Queue) attempt(ctx context.Context, w waiting) error {
 	q.mu.Lock()
-	before := q.told[w.Key]
-	q.tell(w.Key, w.Level)
+	before := q.known[w.Key]
+	q.know(w.Key, w.Level)
 	q.mu.Unlock()
 	limited, cancel := context.WithTimeoutCause(ctx, q.limits.Within, fmt.Errorf("not done in %v", q.limits.Within))
 	defer cancel()
@@ -181,14 +181,14 @@ func (q *Queue) attempt(ctx context.Context, w waiting) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tell(w.Key, before)
+	q.know(w.Key, before)
 	given := errors.Is(err, ErrRefused) || time.Since(w.since) >= q.limits.Patience
 	at := slices.IndexFunc(q.waiting, func(other waiting) bool { return other.Key == w.Key })
 	switch {
 	case given:
 		q.report("given up: %v", err)
 		if w.Level == 0 {
-			delete(q.told, w.Key)
+			delete(q.known, w.Key)
 		}
 	case at < 0:
 		q.waiting = slices.Insert(q.waiting, 0, w)
@@ -198,11 +198,11 @@ func (q *Queue) attempt(ctx context.Context, w waiting) error {
 	return err
 }
 
-func (q *Queue) tell(key string, level int) {
+func (q *Queue) know(key string, level int) {
 	if level == 0 {
-		delete(q.told, key)
+		delete(q.known, key)
 	} else {
-		q.told[key] = level
+		q.known[key] = level
 	}
 }
 
