@@ -26,21 +26,10 @@ const mostAtOnce = 1000
 // bulk is one run of release --match: many locks, each previewed, guarded, released, audited and reported by itself.
 type bulk struct {
 	*release
-	items []*bulkItem
+	items []*act.Item
 	left  int // so many match and are left out
 	all   *releasers
 	stop  act.Reason // for which none is released; empty: none
-}
-
-// bulkItem is one lock of it.
-type bulkItem struct {
-	lock    *inspect.Lock
-	owner   inspect.Untrusted
-	waiter  bool // it is no holder: the value of a leftover
-	preview act.Preview
-	result  act.Result
-	err     error
-	tried   bool
 }
 
 // releaseArgs: with --match there are targets only.
@@ -81,7 +70,7 @@ func (b *bulk) look(ctx context.Context, all *releasers) (may bool, err error) {
 		b.stop = TooMany
 		return false, fmt.Errorf("%d locks match, more than --max %d: nothing was done (narrow --match)", n, b.max)
 	}
-	if err := b.previewAll(ctx, s); err != nil {
+	if err := act.PreviewAll(ctx, b.releaserOf, s, b.items); err != nil {
 		return false, b.setup.explain(err)
 	}
 	if len(b.items) == 0 && b.output == "text" {
@@ -117,9 +106,9 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 		if !text.Glob(b.match, l.ID.String()) {
 			continue
 		}
-		item := &bulkItem{lock: l}
+		request := act.Request{ID: l.ID, Lock: l, Why: b.reason}
 		if len(l.Holders) == 1 {
-			item.owner = ownerName(l.Holders[0].Name, l.Holders[0].Digest)
+			request.Owner = ownerName(l.Holders[0].Name, l.Holders[0].Digest)
 		}
 		if b.finding != "" {
 			at := slices.IndexFunc(l.Findings, func(f inspect.Finding) bool { return f.Rule == b.finding && f.Muted == nil })
@@ -127,16 +116,16 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 				continue
 			}
 			if about := l.Findings[at].Subject; about.Contender != "" {
-				item.owner = ownerName(about.Contender, about.Digest)
+				request.Owner = ownerName(about.Contender, about.Digest)
 			}
-			item.waiter = l.State == inspect.StateMinority
+			request.Waiter = l.State == inspect.StateMinority
 		}
 		switch {
 		case l.State == inspect.StateFree:
-		case l.Confidence == recipe.Possible || item.owner == "":
+		case l.Confidence == recipe.Possible || request.Owner == "":
 			b.left++
 		default:
-			b.items = append(b.items, item)
+			b.items = append(b.items, &act.Item{Request: request})
 		}
 	}
 }
@@ -147,20 +136,6 @@ func ownerName(name inspect.Untrusted, digest string) inspect.Untrusted {
 		return inspect.Untrusted(digest)
 	}
 	return name
-}
-
-// previewAll previews each. One that is refused stays in the list, and will not be tried.
-func (b *bulk) previewAll(ctx context.Context, s *inspect.Snapshot) error {
-	for _, item := range b.items {
-		releaser, _ := b.all.of(item.lock.ID.Backend)
-		p, err := b.previewOf(ctx, releaser, act.Request{ID: item.lock.ID, Lock: item.lock, Owner: item.owner, Waiter: item.waiter, Why: b.reason})
-		if err != nil {
-			return fmt.Errorf("%s: %w", item.lock.ID, err)
-		}
-		p.Consider(s)
-		item.preview, item.result = p, act.Result{Seen: p.Seen, Next: p.Next, Reason: p.Refused, Detail: p.Detail}
-	}
-	return nil
 }
 
 // confirm implements deed. What is agreed to is a number of locks.
@@ -187,24 +162,24 @@ func (b *bulk) confirm() (how string, err error) {
 // do implements deed: it releases one after the other, until one does not go as it was shown.
 func (b *bulk) do(ctx context.Context, confirmed string) error {
 	for _, item := range b.items {
-		if item.preview.Refused != "" {
-			return nil
-		}
-		releaser, _ := b.all.of(item.lock.ID.Backend)
-		item.tried = true
-		item.result, item.err = b.execute(ctx, releaser, item.preview, confirmed)
-		if item.err != nil || !item.result.Released {
-			return nil
+		if !act.ExecuteItem(ctx, b.releaserOf, item, confirmed) {
+			break
 		}
 	}
 	return nil
 }
 
+// releaserOf implements act.Releasers.
+func (b *bulk) releaserOf(backend string) (act.Releaser, bool) {
+	releaser, ok := b.all.of(backend)
+	return limitedReleaser{releaser, &b.action}, ok
+}
+
 // show implements deed.
 func (b *bulk) show(to io.Writer) {
 	for _, item := range b.items {
-		if p := item.preview; p.Refused != "" {
-			fmt.Fprintf(to, "release %s\n  refused %s\n", item.lock.ID, b.why(p.Request, item.result))
+		if p := item.Preview; p.Refused != "" {
+			fmt.Fprintf(to, "release %s\n  refused %s\n", item.Request.ID, b.why(p.Request, item.Result))
 		} else {
 			b.showRelease(to, p)
 		}
@@ -236,16 +211,16 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 	j := bulkJSON{Matched: len(b.items), Max: b.max, Reason: reason, DryRun: b.dryRun, Items: []bulkItemJSON{}}
 	var failed error // of the first that did not go as shown
 	for _, item := range b.items {
-		one := bulkItemJSON{Lock: item.lock.ID.String(), Tried: item.tried, releaseJSON: b.json(item.result)}
+		one := bulkItemJSON{Lock: item.Request.ID.String(), Tried: item.Tried, releaseJSON: b.json(item.Result)}
 		switch {
-		case item.result.Released && item.err == nil:
+		case item.Result.Released && item.Err == nil:
 			j.Released++
 		case failed == nil && reason == "" && err == nil && !b.dryRun:
 			id := one.Lock
-			j.Stopped, failed = &id, b.verdict(item.preview.Request, item.result, "not released", b.setup.explain(item.err))
+			j.Stopped, failed = &id, b.verdict(item.Preview.Request, item.Result, "not released", b.setup.explain(item.Err))
 		}
-		if item.err != nil {
-			one.Error = inspect.Escape(item.err.Error())
+		if item.Err != nil {
+			one.Error = inspect.Escape(item.Err.Error())
 		}
 		j.Items = append(j.Items, one)
 	}
@@ -255,8 +230,8 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 		}
 	} else if !b.dryRun && reason == "" {
 		for _, item := range b.items {
-			if item.tried {
-				b.print(item.preview.Request, item.result)
+			if item.Tried {
+				b.print(item.Preview.Request, item.Result)
 			}
 		}
 		fmt.Fprintf(b.Stdout, "released %d of %d\n", j.Released, j.Matched)

@@ -106,6 +106,20 @@ func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act
 	return result.Settled(waiting, err)
 }
 
+// limitedReleaser gives each request of a bulk the time that an action has for one.
+type limitedReleaser struct {
+	releaser act.Releaser
+	action   *action
+}
+
+func (l limitedReleaser) Preview(ctx context.Context, request act.Request) (act.Preview, error) {
+	return l.action.previewOf(ctx, l.releaser, request)
+}
+
+func (l limitedReleaser) Execute(ctx context.Context, p act.Preview, confirmed string) (act.Result, error) {
+	return l.action.execute(ctx, l.releaser, p, confirmed)
+}
+
 // agreeTo asks for the operator's agreement, and for why in production.
 func (r *lockAction) agreeTo(does string, show func(io.Writer)) (how string, err error) {
 	return r.agree(r.request.ID, does, &r.seen.Request.Why, show)
