@@ -19,7 +19,7 @@ import (
 func (r *run) noteSeen(c *dir) {
 	if c.root { // a lock that somebody named, or a root that is one
 		if _, persistent := recipe.Singles(parent(c.path)); c.phase == leaf {
-			r.lookBeside(c)
+			r.lookAtSiblings(c)
 		} else if persistent {
 			r.makeSingle(c, false)
 		}
@@ -74,7 +74,7 @@ func (r *run) findSingles(d *dir) {
 			}
 		}
 	}
-	if !persistent || d.beside {
+	if !persistent || d.aboveRoot {
 		return
 	}
 	read := 0

@@ -28,8 +28,8 @@ type dir struct {
 	path  string
 	depth int
 	root  bool
-	// beside: it is only looked at for the sake of a root in it.
-	beside bool
+	// aboveRoot: the parent of a root, only looked at for the sake of that.
+	aboveRoot bool
 
 	phase    phase
 	counted  bool  // among those that were looked at

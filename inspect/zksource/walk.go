@@ -29,7 +29,7 @@ func (r *run) child(d *dir, name string) {
 		}
 		return
 	}
-	if _, part := recipe.Base(p); r.cfg.Only != "" && !part && !d.beside || r.cfg.onServer(p) == "/zookeeper" {
+	if _, part := recipe.Base(p); r.cfg.Only != "" && !part && !d.aboveRoot || r.cfg.onServer(p) == "/zookeeper" {
 		return
 	}
 	if d.depth >= r.cfg.Budget.Depth {
@@ -42,7 +42,7 @@ func (r *run) child(d *dir, name string) {
 	r.dirs[p] = c
 	d.unread++
 	kind := r.firstLook()
-	if d.beside {
+	if d.aboveRoot {
 		kind = jobStat // whether it is ephemeral is all that counts
 	}
 	r.push(&r.queue.walk, job{kind: kind, dir: c})
@@ -93,7 +93,7 @@ func (r *run) remove(d *dir) {
 	r.judgeWithout(d)
 	if in := r.dirs[parent(d.path)]; in != nil && in.freed == d {
 		in.freed = nil
-	} else if in != nil && in.beside {
+	} else if in != nil && in.aboveRoot {
 		delete(in.leaves, path.Base(d.path))
 	}
 }
@@ -104,7 +104,7 @@ func (r *run) childLeft(d *dir, name string) {
 	switch c := r.dirs[p]; {
 	case c == nil:
 		delete(r.refused, p)
-	case c.alone && c.reported != nil && !d.gone && !d.beside:
+	case c.alone && c.reported != nil && !d.gone && !d.aboveRoot:
 		r.free(d, c)
 	case !c.root:
 		r.remove(c)
@@ -252,7 +252,7 @@ func (r *run) failed(d *dir, res result) {
 	case errors.Is(res.err, zk.ErrNoNode):
 		r.noChroot = res.noChroot
 		in := r.dirs[parent(d.path)]
-		if in == nil || in == d || in.beside || !d.alone || d.reported == nil {
+		if in == nil || in == d || in.aboveRoot || !d.alone || d.reported == nil {
 			r.remove(d)
 		}
 		if in != nil && in != d {
@@ -274,8 +274,8 @@ func (r *run) failed(d *dir, res result) {
 		if res.sealed {
 			r.noteSeen(d)
 		}
-		if d.beside {
-			r.besideUnknown(d)
+		if d.aboveRoot {
+			r.siblingsUnknown(d)
 		}
 		r.judge(d)
 	}
@@ -343,7 +343,7 @@ func (r *run) listed(d *dir, res result) {
 	} else if !r.cfg.Once && !r.firstPass && d.reported == nil {
 		r.judgeEarly(d)
 	}
-	if len(added)+len(removed) > 0 || d.beside {
+	if len(added)+len(removed) > 0 || d.aboveRoot {
 		r.findSingles(d)
 	}
 }

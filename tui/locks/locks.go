@@ -28,10 +28,10 @@ type Screen struct {
 	sought Selection
 	// Opened are the groups whose locks are shown.
 	Opened map[Prefix]bool
-	// inBeside: the keys move in the chain beside the table.
-	inBeside   bool
+	// inChain: the keys move in the chain beside the table.
+	inChain    bool
 	input      screen.FilterInput
-	beside     *chain.Pane
+	chainPane  *chain.Pane
 	needs      needs
 	cachedRows map[inspect.ID]cachedRow
 	// marks are the locks that the next action is about, in place of the selected one.
@@ -40,7 +40,7 @@ type Screen struct {
 
 func New(host screen.Context) screen.Screen {
 	s := &Screen{
-		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), beside: chain.NewPane(host),
+		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), chainPane: chain.NewPane(host),
 		cachedRows: make(map[inspect.ID]cachedRow), marks: make(map[inspect.ID]bool),
 	}
 	s.input.Move, s.input.Changed = s.move, s.filtered
@@ -87,10 +87,10 @@ func (s *Screen) SetSize(width, height int) {
 	switch {
 	case s.wide():
 		s.showBeside()
-		s.beside.SetSize(width-s.tableWidth()-3, height-1)
+		s.chainPane.SetSize(width-s.tableWidth()-3, height-1)
 	case s.stacked():
 		s.showBeside()
-		s.beside.SetSize(width, height-s.rows()-3)
+		s.chainPane.SetSize(width, height-s.rows()-3)
 	}
 	s.measure()
 	s.drawn = s.draw()
@@ -150,7 +150,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.SnapshotMsg:
 		s.changed(msg)
 	case screen.HiddenMsg:
-		s.beside.Hide()
+		s.chainPane.Hide()
 		clear(s.cachedRows)
 	case arrangedMsg:
 		switch asked := s.asked; {
@@ -182,12 +182,12 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 			s.sortBy(by)
 		}
 	case s.stacked() && msg.Y >= s.rows()+2:
-		s.inBeside = true
+		s.inChain = true
 	case at >= s.Index.Lines(s.Opened):
 	case at == s.table.At:
 		s.enter()
 	default:
-		s.inBeside = false
+		s.inChain = false
 		s.move(at - s.table.At)
 	}
 }
@@ -219,8 +219,8 @@ func (s *Screen) seek() {
 }
 
 func (s *Screen) move(by int) {
-	if s.inBeside && s.paned() {
-		s.beside.Move(by)
+	if s.inChain && s.paned() {
+		s.chainPane.Move(by)
 		return
 	}
 	s.moved, s.sought = true, Selection{}
@@ -238,7 +238,7 @@ func (s *Screen) moveTo(at int) {
 
 func (s *Screen) showBeside() {
 	if s.paned() {
-		s.beside.Show(s.Current.Lock)
+		s.chainPane.Show(s.Current.Lock)
 	}
 }
 
@@ -352,7 +352,7 @@ func (s *Screen) Actions() []screen.Action {
 			}
 			return ""
 		},
-		Run: screen.Do(func() { s.inBeside = !s.inBeside }),
+		Run: screen.Do(func() { s.inChain = !s.inChain }),
 	})
 	return append(list, screen.Moves(s.move, s.rows)...)
 }
@@ -400,5 +400,5 @@ func (s *Screen) NeedsFastTick() bool {
 			return true
 		}
 	}
-	return s.paned() && s.beside.NeedsFastTick()
+	return s.paned() && s.chainPane.NeedsFastTick()
 }

@@ -37,10 +37,10 @@ func (s *Screen) draw() string {
 	if s.stacked() {
 		table = widget.Filled(table, s.rows()+1)
 		mark := s.Theme().Faint
-		if s.inBeside {
+		if s.inChain {
 			mark = s.Theme().Waiting
 		}
-		table = append(table, mark.Render(strings.Repeat(s.Theme().Glyphs.Rule, width)), s.beside.View())
+		table = append(table, mark.Render(strings.Repeat(s.Theme().Glyphs.Rule, width)), s.chainPane.View())
 		return s.summary().Render(s.width, tail, nil) + "\n" + strings.Join(table, "\n")
 	}
 	for len(table) < s.height-1 {
@@ -49,7 +49,7 @@ func (s *Screen) draw() string {
 	body := strings.Join(table[:max(1, s.height-1)], "\n")
 	if s.wide() {
 		wall := strings.TrimSuffix(strings.Repeat(s.Theme().Faint.Render(" "+s.Theme().Glyphs.Wall+" ")+"\n", s.height-1), "\n")
-		body = lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, s.beside.View())
+		body = lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, s.chainPane.View())
 	}
 	return s.summary().Render(s.width, tail, nil) + "\n" + body
 }

@@ -6,12 +6,12 @@ import "path"
 // directory. So that is listed too, for the node's sake only: no lock is made of it or of what else is in it, and nothing below
 // is walked.
 
-// lookBeside has the directory of a root that is an ephemeral node looked at.
-func (r *run) lookBeside(c *dir) {
+// lookAtSiblings has the directory of a root that is an ephemeral node looked at.
+func (r *run) lookAtSiblings(c *dir) {
 	p := parent(c.path)
 	in := r.dirs[p]
 	if in == nil {
-		in = &dir{path: p, beside: true, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
+		in = &dir{path: p, aboveRoot: true, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
 		r.dirs[p] = in
 	}
 	if in.leaves == nil {
@@ -24,17 +24,17 @@ func (r *run) lookBeside(c *dir) {
 }
 
 // outside reports whether a directory is only looked at for the sake of a root in it, or beside it.
-func (r *run) outside(d *dir) bool { return d.beside || r.isSibling(d) }
+func (r *run) outside(d *dir) bool { return d.aboveRoot || r.isSibling(d) }
 
 // isSibling reports whether a node is only looked at for the sake of a root beside it.
 func (r *run) isSibling(d *dir) bool {
 	in := r.dirs[parent(d.path)]
-	return in != nil && in.beside && !d.root
+	return in != nil && in.aboveRoot && !d.root
 }
 
-// besideUnknown takes a root for alone whose directory cannot be looked through: whether it is is unknown, and said with the
+// siblingsUnknown takes a root for alone whose directory cannot be looked through: whether it is is unknown, and said with the
 // directory.
-func (r *run) besideUnknown(in *dir) {
+func (r *run) siblingsUnknown(in *dir) {
 	for name := range in.leaves {
 		if c := r.dirs[join(in.path, name)]; c != nil && c.root {
 			r.makeSingle(c, true)
