@@ -22,6 +22,7 @@ type proxy struct {
 	mute      atomic.Int32 // pass no reply on to a request of this type
 	noEvents  atomic.Bool  // pass no watch event on
 	delay     atomic.Int64 // of each reply, in ns
+	before    func()       // runs before each request but pings is passed on; set before there is a connection
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -100,11 +101,14 @@ func (p *proxy) requests(client io.Reader, server io.Writer, doomed *sync.Map) {
 			if op != 0 && p.cutReply.CompareAndSwap(op, 0) {
 				doomed.Store(xid, true)
 			}
-			p.mu.Lock()
 			if op != 11 {
+				if p.before != nil {
+					p.before()
+				}
+				p.mu.Lock()
 				p.ops = append(p.ops, op)
+				p.mu.Unlock()
 			}
-			p.mu.Unlock()
 		}
 		if _, err := server.Write(frame); err != nil {
 			return

@@ -26,6 +26,7 @@ type zkQueue struct {
 	// permit builds the name of a semaphore's permit, nil where the directory has none; permitNumbered: the name is whole.
 	permit         func(guid string) string
 	permitNumbered bool
+	dirData        []byte // what the directory is made with; nil: as a container, without any
 	// nodeACL is the access list of contenders' nodes, nil until the directory was looked at: it exists and has no
 	// contenders of another recipe.
 	nodeACL atomic.Pointer[[]zk.ACL]
@@ -144,7 +145,7 @@ func (q *zkQueue) look(ctx context.Context) ([]recipe.Entry, error) {
 		}
 		list, err := listingOf(f.replies[0])
 		if errors.Is(err, zk.ErrNoNode) {
-			if err = s.makeDir(ctx, session, q.dir); err == nil || errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
+			if err = q.makeDir(ctx, session); err == nil || errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
 				continue // its parent may be gone again
 			}
 		}
@@ -168,6 +169,13 @@ func (q *zkQueue) look(ctx context.Context) ([]recipe.Entry, error) {
 	}
 }
 
+func (q *zkQueue) makeDir(ctx context.Context, session int64) error {
+	if q.dirData != nil {
+		return q.session.makeNode(ctx, session, q.dir, q.dirData)
+	}
+	return q.session.makeDir(ctx, session, q.dir)
+}
+
 // setACL notes, when the directory has been looked at, what access list the nodes in it get.
 func (q *zkQueue) setACL(r connect.Reply) error {
 	acl := q.session.opts.acl
@@ -184,10 +192,14 @@ func (q *zkQueue) setACL(r connect.Reply) error {
 // acl is the access list of contenders' nodes, once the directory was looked at.
 func (q *zkQueue) acl() []zk.ACL { return *q.nodeACL.Load() }
 
-// list asks for the directory's children.
+// list asks for the children of the directory that a contender has a node in: where there is no directory, somebody has
+// deleted it with the node.
 func (q *zkQueue) list(ctx context.Context, session int64) (listing, error) {
 	r, err := q.session.call(ctx, session, listRequest(q.dir))
-	if err != nil {
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return listing{}, errAgain
+	case err != nil:
 		return listing{}, err
 	}
 	return listingOf(r)

@@ -59,7 +59,7 @@ func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKS
 	case o.queue.Name == "kazoo":
 		m.queue.dir, m.leases.dir = recipe.KazooQueuePath(m.base), m.base
 		m.leases.permit = func(guid string) string { return guid }
-		m.leases.permitNumbered = true
+		m.leases.permitNumbered, m.leases.dirData = true, []byte(strconv.Itoa(permits))
 	default:
 		o.err = fmt.Errorf("recipe %q has no semaphore that can be shared (there are: %s)", o.queue.Name, strings.Join(semaphoreRecipes, ", "))
 	}
@@ -129,6 +129,15 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 // look makes sure, before anything is created, that nobody uses the directory in another way, and makes what is missing.
 // Unless it may wait, a permit has to be free.
 func (m *ZKSemaphore) look(ctx context.Context, wait bool) error {
+	for {
+		err := m.lookOnce(ctx, wait)
+		if !lostInTransit(err) && (!errors.Is(err, zk.ErrNoNode) || ctx.Err() != nil) { // what was above it is gone again
+			return err
+		}
+	}
+}
+
+func (m *ZKSemaphore) lookOnce(ctx context.Context, wait bool) error {
 	s := m.leases.session
 	session, err := s.alive(ctx)
 	if err != nil {
@@ -139,9 +148,6 @@ func (m *ZKSemaphore) look(ctx context.Context, wait bool) error {
 		return err
 	}
 	base, err := listingOf(f.replies[0])
-	if lostInTransit(err) {
-		return m.look(ctx, wait)
-	}
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
@@ -179,12 +185,11 @@ func (m *ZKSemaphore) stranger(children []string) *RecipeError {
 
 // prepare makes the directories. In kazoo's the number of permits is kept.
 func (m *ZKSemaphore) prepare(ctx context.Context, session int64, exists bool, data []byte) error {
-	s := m.leases.session
 	if m.leases.permitNumbered {
 		limit, known := recipe.KazooLimit(data)
 		switch {
 		case !exists:
-			if err := s.makeNode(ctx, session, m.base, []byte(strconv.Itoa(m.permits))); err != nil {
+			if err := m.leases.makeDir(ctx, session); err != nil {
 				return err
 			}
 		case known && limit != m.permits:
@@ -267,10 +272,12 @@ func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hol
 		return nil, ErrClosed
 	}
 	list, err := listingOf(watch.reply)
-	if lostInTransit(err) {
+	switch {
+	case lostInTransit(err):
 		return nil, c.recoverTurn(inside)
-	}
-	if err != nil {
+	case errors.Is(err, zk.ErrNoNode): // somebody has deleted the directory
+		return nil, errAgain
+	case err != nil:
 		return nil, err
 	}
 	h, err := m.judge(ctx, c, list)

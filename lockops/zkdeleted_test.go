@@ -1,0 +1,172 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// deleteTree removes a node and all below it in one transaction, however often others change it meanwhile.
+func deleteTree(t testing.TB, look *zk.Conn, root string) {
+	t.Helper()
+	for {
+		paths, err := treeOf(look, root)
+		if err != nil {
+			t.Errorf("list %s: %v", root, err)
+			return
+		}
+		var deletes []any
+		for _, path := range paths {
+			deletes = append(deletes, &zk.DeleteRequest{Path: path, Version: -1})
+		}
+		if len(deletes) == 0 {
+			return
+		}
+		switch _, err := look.Multi(deletes...); {
+		case err == nil:
+			return
+		case !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty):
+			t.Errorf("delete %s: %v", root, err)
+			return
+		}
+	}
+}
+
+// treeOf lists a node and all below it, those below first; nothing when there is none.
+func treeOf(look *zk.Conn, root string) ([]string, error) {
+	names, _, err := look.Children(root)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, name := range names {
+		below, err := treeOf(look, root+"/"+name)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, below...)
+	}
+	return append(paths, root), nil
+}
+
+// zkKinds are all locks in ZooKeeper, at a path.
+var zkKinds = []struct {
+	name string
+	data string // in the directory
+	on   func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker
+}{
+	{"mutex", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
+		return mutexOn(s, path)
+	}},
+	{"mutex of plain names", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
+		return mutexOn(s, path, lockops.WithRecipe("sequential"))
+	}},
+	{"read side", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
+		return side(s, path, 'r')
+	}},
+	{"write side", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
+		return side(s, path, 'w')
+	}},
+	{"curator's semaphore", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
+		return semaphoreOn(s, path, 1, "curator")
+	}},
+	{"kazoo's semaphore", "1", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
+		return semaphoreOn(s, path, 1, "kazoo")
+	}},
+}
+
+// TestZ14_ADirectoryIsDeletedWithItsQueue: all who wait queue again in a directory made anew, and each comes to its turn.
+func TestZ14_ADirectoryIsDeletedWithItsQueue(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		look := plain(t, server.Addr)
+		for _, kind := range zkKinds {
+			t.Run(kind.name, func(t *testing.T) {
+				root := servertest.UniquePath(t)
+				path := root + "/lock"
+				holder := acquire(t, writerOrAny(kind.name, zkSession(t, server.Addr), path, kind.on))
+				s := zkSession(t, server.Addr)
+				_, first := queueUp(t, within(t), kind.on(s, path))
+				_, second := queueUp(t, within(t), kind.on(s, path))
+				deleteTree(t, look, root)
+				for range 2 {
+					var a acquired
+					select {
+					case a = <-first:
+					case a = <-second:
+					}
+					if a.err != nil {
+						t.Fatalf("a waiter whose directory was deleted: %v", a.err)
+					}
+					release(t, a.h)
+				}
+				<-holder.Context().Done()
+				if cause := context.Cause(holder.Context()); !errors.Is(cause, lockops.ErrLost) {
+					t.Errorf("the holder's hold ended with %v, want ErrLost", cause)
+				}
+			})
+		}
+	})
+}
+
+// writerOrAny is a lock that excludes the kind: for a reader that of a writer.
+func writerOrAny(name string, s *lockops.ZKSession, path string, on func(*lockops.ZKSession, string) func(...lockops.Option) lockops.Locker) lockops.Locker {
+	if name == "read side" {
+		return writer(s, path)
+	}
+	return on(s, path)()
+}
+
+// TestZ14_ADirectoryIsDeletedAtAnyMoment of an Acquire, before each of its requests in turn: it begins anew.
+func TestZ14_ADirectoryIsDeletedAtAnyMoment(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		look := plain(t, server.Addr)
+		for _, kind := range zkKinds {
+			t.Run(kind.name, func(t *testing.T) {
+				root := servertest.UniquePath(t)
+				var left atomic.Int32 // requests until the deletion
+				p := startProxy(t, server.Addr)
+				p.before = func() {
+					if left.Add(-1) == 0 {
+						deleteTree(t, look, root)
+					}
+				}
+				s := zkSession(t, p.addr())
+				l := kind.on(s, root+"/lock")()
+				for _, there := range []bool{true, false} { // at first
+					moments := int32(0)
+					for ran := true; ran; moments++ {
+						if !there {
+							deleteTree(t, look, root)
+							l = kind.on(s, root+"/lock")()
+						}
+						left.Store(moments + 1)
+						h, err := l.Acquire(within(t))
+						ran = left.Load() <= 0
+						if err != nil {
+							t.Fatalf("there at first: %v; deleted before request %d: %v", there, moments+1, err)
+						}
+						if data, _, err := look.Get(root + "/lock"); kind.data != "" && err == nil && string(data) != kind.data {
+							t.Errorf("there at first: %v; deleted before request %d: made anew with %q, want %q", there, moments+1, data, kind.data)
+						}
+						// The hold may be lost by then: its own watch on its node is a request, too.
+						if err := h.Release(within(t)); err != nil && !errors.Is(err, lockops.ErrLost) {
+							t.Fatalf("there at first: %v; deleted before request %d: release: %v", there, moments+1, err)
+						}
+					}
+					if moments < 3 {
+						t.Errorf("an Acquire had %d requests: nothing was tried", moments-1)
+					}
+				}
+			})
+		}
+	})
+}
