@@ -20,6 +20,9 @@ func (r *run) connect(now time.Time) {
 		return
 	}
 	r.link = l
+	if !r.cfg.Once {
+		l.keepAwake()
+	}
 }
 
 // backoff sets the next attempt to connect: soon at first, then every second.

@@ -71,3 +71,15 @@ func (r *run) looksAgain(now time.Time) {
 func (r *run) blindUntil(now time.Time) {
 	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: r.stood.From, Until: now}})
 }
+
+// cameLate reports that news from the servers came so late that nobody knows when it happened.
+func (r *run) cameLate() {
+	if r.link == nil {
+		return
+	}
+	from, until := r.link.tap.Late()
+	if until.IsZero() || r.cfg.Once || !r.firstPass { // what is read in the first pass was there before
+		return
+	}
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from.Round(0), Until: until.Round(0)}})
+}

@@ -12,3 +12,10 @@ func NewHasty(cfg Config) *Source {
 	}
 	return s
 }
+
+// NewPatient is NewHasty with a session that outlives long silences.
+func NewPatient(cfg Config) *Source {
+	s := NewHasty(cfg)
+	s.beats.session = 30 * time.Second
+	return s
+}

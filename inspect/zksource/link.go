@@ -21,6 +21,8 @@ type link struct {
 	conn     *zk.Conn
 	closed   <-chan zk.Event // closed by go-zookeeper when its goroutines have ended
 	inbox    *inbox
+	awake    sync.WaitGroup
+	ended    chan struct{} // closed by close
 
 	mu       sync.Mutex
 	servers  int
@@ -92,7 +94,7 @@ func (b *inbox) take() []linkEvent {
 func open(cfg Config, servers []string, readOnly bool, session time.Duration, in *inbox) (*link, error) {
 	l := &link{
 		tap: &connect.Tap{TLS: cfg.TLS, ReadOnly: readOnly}, readOnly: readOnly, now: cfg.Now,
-		inbox: in, servers: len(servers), errors: map[string]string{},
+		inbox: in, ended: make(chan struct{}), servers: len(servers), errors: map[string]string{},
 	}
 	ready := make(chan struct{}) // the callback may come before Connect has returned
 	conn, events, err := zk.Connect(servers, session,
@@ -166,6 +168,22 @@ func (l *link) event(e zk.Event) {
 	}
 }
 
+// keepAwake has the server answer at least once a second from now on, so that late news are known for what they are: see connect.Tap.Late.
+func (l *link) keepAwake() {
+	l.awake.Go(func() {
+		beats := time.NewTicker(time.Second)
+		defer beats.Stop()
+		for {
+			select {
+			case <-beats.C:
+				l.tap.Ping(time.Second / 2)
+			case <-l.ended:
+				return
+			}
+		}
+	})
+}
+
 // connectedTo is the server that gave the session; empty before.
 func (l *link) connectedTo() string {
 	l.mu.Lock()
@@ -186,6 +204,7 @@ func (l *link) reasons() map[string]string {
 
 // close ends the session and waits until go-zookeeper's goroutines have ended: up to a second when nobody answers.
 func (l *link) close() {
+	close(l.ended)
 	l.conn.Close()
 	l.mu.Lock()
 	raw := l.raw
@@ -195,6 +214,7 @@ func (l *link) close() {
 	}
 	for range l.closed {
 	}
+	l.awake.Wait()
 }
 
 // silent is a zk.Logger: what matters of its messages is in the backend's state.

@@ -80,6 +80,7 @@ type run struct {
 	reasons   map[string]string
 	spent     uint64            // requests on links that are gone
 	spentOn   map[string]uint64 // the same by server
+	pings     uint64            // on links that are gone
 	lostLinks int
 
 	// What the servers are able to, see ability.go.
@@ -230,6 +231,7 @@ func (r *run) untilNext(now time.Time) time.Duration {
 
 // event takes in an event of a link.
 func (r *run) event(e linkEvent) {
+	r.cameLate()
 	if e.kind == linkAnswered {
 		r.answered(e.link, e.batch, e.at)
 		return
@@ -256,6 +258,7 @@ func (r *run) receive(res result) {
 	for _, e := range r.inbox.take() {
 		r.event(e)
 	}
+	r.cameLate()
 	r.result(res)
 }
 

@@ -30,6 +30,7 @@ var clocks = map[string]struct {
 	"inspect/zkadmin/server.go":           {"Until", "shares out what a context has left, whose deadline is by the process' clock"},
 	"inspect/zksource/config.go":          {"Now", "the default clock"},
 	"inspect/zksource/inquiry.go":         {"NewTimer", "waits for its turn"},
+	"inspect/zksource/link.go":            {"NewTicker", "the beats by which a server is asked for signs of life"},
 	"inspect/zksource/source.go":          {"NewTicker NewTimer", "the loop's beat and its alarm"},
 	"inspect/internal/stall/stall.go":     {"NewTicker", "the beats by which this process notices that it stood still"},
 	"inspect/internal/sourcetest/view.go": {"After Now", "limits of tests"},

@@ -37,6 +37,8 @@ type Tap struct {
 	committed time.Time
 	latency   time.Duration
 	requests  uint64
+	pings     uint64
+	late      interval
 	awaited   map[string][]chan struct{}
 
 	dials     uint64   // connections made so far

@@ -203,6 +203,7 @@ func (c *tapConn) noteRequest(f *frames) error {
 		c.pending = append(c.pending, sent{xid: xid, op: op, at: f.begun})
 	}
 	if xid == xidPing {
+		c.tap.pings++
 		return nil
 	}
 	c.tap.requests++
@@ -230,6 +231,7 @@ func (c *tapConn) noteReply(f *frames) error {
 	}
 	xid := int32(binary.BigEndian.Uint32(f.head))
 	if xid == xidEvent {
+		c.cameLate(c.tap.lastAck)
 		c.noteEvent(f.head[16:])
 		return nil
 	}
@@ -238,6 +240,9 @@ func (c *tapConn) noteReply(f *frames) error {
 		return nil
 	}
 	request := c.pending[i]
+	if xid != xidPing { // a pong has no news
+		c.cameLate(request.at)
+	}
 	// Replies come in order. Pings are answered at once, before what is still being worked on.
 	c.pending = slices.Delete(c.pending, i, i+1)
 	code := int32(binary.BigEndian.Uint32(f.head[12:]))

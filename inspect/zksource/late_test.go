@@ -1,0 +1,49 @@
+package zksource_test
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/connect"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// A wire that is cut for a while without an end of the connection holds back the event of what happened meanwhile: nobody knows
+// when that was.
+func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]zkserver.Config{"one watch for all": {}, "a watch each": {WithoutAddWatch: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zks := servertest.StartEmbeddedZooKeeper(t, cfg)
+			wire := servertest.StartWire(t, zks.Addr)
+			c := client(t, zks)
+			create(t, c, "/l", "", 0)
+			held := create(t, c, "/l/"+guid+"__lock__", "a", contender)
+			create(t, c, "/l/"+guid2+"__lock__", "b", contender)
+			v := sourcetest.Watch(t, zksource.NewPatient(zksource.Config{Backend: "zk", Servers: []string{wire.Addr()}}))
+			v.Await("first pass", func() bool {
+				l := v.Locks["/l"]
+				return v.Backend != nil && v.Backend.FirstPass && l != nil && len(l.Waiters) == 1
+			})
+			wire.Stop(servertest.ToClient)
+			cut := time.Now()
+			remove(t, c, held)
+			removed := time.Now()
+			over := time.NewTimer(connect.MaxLag + 300*time.Millisecond) // the silence itself
+			<-over.C
+			wire.Heal()
+			v.Await("the event", func() bool { return v.Locks["/l"] != nil && len(v.Locks["/l"].Waiters) == 0 })
+			gap := v.Gap
+			if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(connect.MaxLag)) {
+				t.Fatalf("gap %+v; cut at %v", gap, cut)
+			}
+			if at := v.Locks["/l"].ReadAt; at.Before(gap.Until) {
+				t.Errorf("read at %v, blind until %v", at, gap.Until)
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package connect
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// wired is a connection whose server is the test, by a clock that goes on when nobody has anything to do.
+type wired struct {
+	t      *testing.T
+	tap    *Tap
+	conn   net.Conn
+	server net.Conn
+}
+
+// withSession is a wired connection with a session.
+func withSession(t *testing.T) *wired {
+	near, far := net.Pipe()
+	w := &wired{t: t, server: far}
+	w.tap = &Tap{DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
+	conn, err := w.tap.Dial("tcp", "zk:2181", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.conn = conn
+	go func() { _, _ = io.Copy(io.Discard, conn) }() // go-zookeeper reads
+	go func() { _, _ = conn.Write(framed(make([]byte, 44))) }()
+	w.sent()
+	const timeout, session = 30_000, 7
+	greeting := binary.BigEndian.AppendUint32(nil, 0)
+	greeting = binary.BigEndian.AppendUint32(greeting, timeout)
+	greeting = binary.BigEndian.AppendUint64(greeting, session)
+	w.say(append(greeting, make([]byte, 20)...))
+	return w
+}
+
+func framed(body []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+}
+
+// sent is the next frame that the server gets.
+func (w *wired) sent() []byte {
+	var size [4]byte
+	if _, err := io.ReadFull(w.server, size[:]); err != nil {
+		w.t.Error(err)
+	}
+	body := make([]byte, binary.BigEndian.Uint32(size[:]))
+	if _, err := io.ReadFull(w.server, body); err != nil {
+		w.t.Error(err)
+	}
+	return body
+}
+
+// say has the server send a frame, and waits until it has been read.
+func (w *wired) say(body []byte) {
+	if _, err := w.server.Write(framed(body)); err != nil {
+		w.t.Error(err)
+	}
+	synctest.Wait()
+}
+
+// answer is a reply without a body, or an event without a path.
+func (w *wired) answer(xid int32) {
+	w.say(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), make([]byte, 24)...))
+}
+
+func (w *wired) ask() (xid int32) {
+	go w.tap.Send(7, func(int, Reply) {}, listRequest("/"))
+	return int32(binary.BigEndian.Uint32(w.sent()))
+}
+
+// ping returns whether a sign of life was sent.
+func (w *wired) ping() bool {
+	before := w.tap.Pings()
+	go w.tap.Ping(time.Second)
+	synctest.Wait()
+	if w.tap.Pings() == before {
+		return false
+	}
+	return int32(binary.BigEndian.Uint32(w.sent())) == xidPing
+}
+
+func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
+	for name, tt := range map[string]struct {
+		happens  func(w *wired)
+		from, to time.Duration // since the greeting
+	}{
+		"an event a second after the newest answer": {happens: func(w *wired) { time.Sleep(time.Second); w.answer(xidEvent) }},
+		"an event long after the newest answer":     {func(w *wired) { time.Sleep(4 * time.Second); w.answer(xidEvent) }, 0, 4 * time.Second},
+		"several": {func(w *wired) {
+			time.Sleep(4 * time.Second)
+			w.answer(xidEvent)
+			time.Sleep(time.Second)
+			w.answer(xidEvent)
+		}, 0, 5 * time.Second},
+		"a sign of life that was answered at once": {happens: func(w *wired) {
+			time.Sleep(4 * time.Second)
+			w.ping()
+			w.answer(xidPing)
+			time.Sleep(time.Second)
+			w.answer(xidEvent)
+		}},
+		"a sign of life that was answered late, alone": {happens: func(w *wired) { w.ping(); time.Sleep(4 * time.Second); w.answer(xidPing) }},
+		"an event behind that answer": {func(w *wired) {
+			time.Sleep(time.Second)
+			w.ping()
+			time.Sleep(4 * time.Second)
+			w.answer(xidPing)
+			w.answer(xidEvent)
+		}, time.Second, 5 * time.Second},
+		"a late answer to a question": {func(w *wired) {
+			time.Sleep(2 * time.Second)
+			xid := w.ask()
+			time.Sleep(3 * time.Second)
+			w.answer(xid)
+		}, 0, 5 * time.Second},
+		"an answer in time to a question after a long rest": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.ask()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := withSession(t)
+				defer w.server.Close()
+				defer w.conn.Close()
+				begun := time.Now()
+				tt.happens(w)
+				from, until := w.tap.Late()
+				if tt.to == 0 && until.IsZero() {
+					return
+				}
+				if from.Sub(begun) != tt.from || until.Sub(begun) != tt.to {
+					t.Errorf("late from %v to %v, want %v to %v", from.Sub(begun), until.Sub(begun), tt.from, tt.to)
+				}
+				if _, again := w.tap.Late(); !again.IsZero() {
+					t.Error("told twice")
+				}
+			})
+		})
+	}
+}
+
+func TestASignOfLifeIsSentOnlyToAServerThatHadNothingToAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := withSession(t)
+		defer w.server.Close()
+		defer w.conn.Close()
+		if w.ping() {
+			t.Error("just after the greeting")
+		}
+		time.Sleep(time.Second)
+		if !w.ping() {
+			t.Error("not sent after a second")
+		}
+		if w.ping() {
+			t.Error("twice, without an answer")
+		}
+		time.Sleep(time.Second)
+		w.answer(xidPing)
+		if !w.ping() {
+			t.Error("not sent a second after the one before")
+		}
+		if n := w.tap.Requests(); n != 0 {
+			t.Errorf("counted as %d requests", n)
+		}
+		w.conn.Close()
+		w.tap.Ping(0) // has nowhere to go
+	})
+}
