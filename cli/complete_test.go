@@ -113,7 +113,7 @@ func TestCompletionOfMutesAndClients(t *testing.T) {
 	if got := offered("unmute", "redis:lock:a", ""); got != "no-ttl" {
 		t.Errorf("what to unmute: %q", got)
 	}
-	if got := offered("kill-client", ""); strings.Contains(got, "redis:lock:a") { // its server tells of no clients
+	if got := offered("kill-client", ""); strings.Contains(got, "redis:lock:a") { // its server names no clients
 		t.Errorf("clients: %q", got)
 	}
 }

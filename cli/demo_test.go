@@ -11,7 +11,7 @@ import (
 )
 
 // The Lab's expiry of a holder's session is reported as an expiry.
-func TestASessionExpiredInTheSandboxIsToldAsThat(t *testing.T) {
+func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 	box, err := sandbox.Start("fair", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestASessionExpiredInTheSandboxIsToldAsThat(t *testing.T) {
 	for {
 		change, err := feed.Next(ctx)
 		if err != nil {
-			t.Fatalf("no end of a hold of the sessions %v was told: %v", ended, err)
+			t.Fatalf("no end of a hold of the sessions %v was reported: %v", ended, err)
 		}
 		for _, e := range change.Events {
 			if e.Contender == nil || e.Contender.Owner.Session == 0 {

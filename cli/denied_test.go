@@ -35,7 +35,7 @@ func TestRefusalsNameTheRight(t *testing.T) {
 	} {
 		err := s.explain(exit(exitNo, "%w", tt.err))
 		if text := err.Error(); !strings.Contains(text, tt.says) || strings.Contains(text, tt.hides) || !strings.Contains(text, "(") && strings.Contains(text, "as user") {
-			t.Errorf("%v: told as %q, want %q in it and not %q", tt.err, text, tt.says, tt.hides)
+			t.Errorf("%v: reported as %q, want %q in it and not %q", tt.err, text, tt.says, tt.hides)
 		}
 		if exitCode(err) != exitNo || !errors.Is(err, tt.err) {
 			t.Errorf("%v: exit code %d", err, exitCode(err))

@@ -35,7 +35,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 	}{
 		{"healthy", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a"), lock("/b")}, inspect.Info, 0, "no problems found in 2 locks", nil},
 		{
-			"one finding on two locks is told once",
+			"one finding on two locks is reported once",
 			[]*inspect.Backend{healthy},
 			[]*inspect.Lock{lock("/a", herd), lock("/b", deadlock), lock("/c", deadlock, unseen)},
 			inspect.Critical, 1, "1 critical, 1 warning in 3 locks, but not everything could be seen",

@@ -138,7 +138,7 @@ func ourMetrics(text string) string {
 	return b.String()
 }
 
-// tool is the path of a program that only tests need; its absence is told, and a failure where real servers are required.
+// tool is the path of a program that only tests need; its absence is reported, and a failure where real servers are required.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -24,13 +24,13 @@ import (
 	"lockscope/internal/deliver"
 )
 
-// notifying tells a program, a webhook or both of findings that come and are cleared, and of backends that are not well.
+// notifying delivers to a program, a webhook or both findings that come and are cleared, and backends that are not well.
 type notifying struct {
 	*app
 	command, webhook, from string
 
 	queues []*deliver.Queue
-	least  int                      // the rank of the least severe finding that is told
+	least  int                      // the rank of the least severe finding that is delivered
 	open   map[string]inspect.Event // findings that were put, by their keys
 }
 
@@ -93,7 +93,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// run delivers what the snapshots tell until ctx ends, then for a few seconds what is left. It reads its own feed: neither the
+// run delivers what the snapshots show until ctx ends, then for a few seconds what is left. It reads its own feed: neither the
 // observer nor who prints ever waits for a receiver.
 // ready is closed when it will miss nothing.
 func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready chan<- struct{}) {

@@ -53,7 +53,7 @@ func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
 	}))
 	defer hook.Close()
 	dir := t.TempDir()
-	address, told := filepath.Join(dir, "address"), filepath.Join(dir, "told")
+	address, reported := filepath.Join(dir, "address"), filepath.Join(dir, "reported")
 	if err := os.WriteFile(address, []byte(hook.URL+"/"+marked+"path\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
 	ended := make(chan outcome, 1)
 	go func() {
 		ended <- runIn(t, ctx, env, "watch", "redis://"+server.Addr+"?match=lock:*", "--webhook", "@"+address,
-			"--exec", `(cat; env; echo "event=$LOCKSCOPE_EVENT $LOCKSCOPE_LOCK $LOCKSCOPE_FINDING $LOCKSCOPE_SEVERITY") >> `+told)
+			"--exec", `(cat; env; echo "event=$LOCKSCOPE_EVENT $LOCKSCOPE_LOCK $LOCKSCOPE_FINDING $LOCKSCOPE_SEVERITY") >> `+reported)
 	}()
-	awaitText(t, told, "event=finding redis:lock:old no-ttl warning", 1)
+	awaitText(t, reported, "event=finding redis:lock:old no-ttl warning", 1)
 	checkEvent(t, <-posted) // after a failed attempt
 	server.Mini.Del("lock:old")
-	text := awaitText(t, told, "event=cleared redis:lock:old no-ttl warning", 1)
+	text := awaitText(t, reported, "event=cleared redis:lock:old no-ttl warning", 1)
 	e := checkEvent(t, <-posted)
 	if e.Event != "cleared" || e.Lock != "redis:lock:old" {
 		t.Errorf("posted %+v", e)
@@ -79,10 +79,10 @@ func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
 	end()
 	got := <-ended
 	if n := strings.Count(text, "event=finding redis:lock:old"); n != 1 {
-		t.Errorf("told %d times: %s", n, text)
+		t.Errorf("reported %d times: %s", n, text)
 	}
 	if all := text + got.stdout + got.stderr; got.code != 0 || strings.Contains(all, marked) || !strings.Contains(got.stderr, "--webhook: not delivered yet") {
-		t.Errorf("%+v; told %s", got, text)
+		t.Errorf("%+v; reported %s", got, text)
 	}
 }
 
@@ -92,14 +92,14 @@ func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
 	for _, one := range s {
 		n.observe(one)
 	}
-	var told []string
+	var reported []string
 	for key, e := range n.open {
-		told = append(told, strings.ReplaceAll(key, "\x00", " ")+" "+string(e.Finding.Severity))
+		reported = append(reported, strings.ReplaceAll(key, "\x00", " ")+" "+string(e.Finding.Severity))
 	}
-	return told
+	return reported
 }
 
-func TestWhatIsMutedOrLessSevereIsNotTold(t *testing.T) {
+func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
 	snapshot := func(list ...inspect.Finding) *inspect.Snapshot {
 		s := inspect.NewSnapshot(time.Unix(1_700_000_000, 0), []*inspect.Backend{{Name: "redis"}}, []*inspect.Lock{{ID: id, Findings: list}})
@@ -109,11 +109,11 @@ func TestWhatIsMutedOrLessSevereIsNotTold(t *testing.T) {
 	n := &notifying{app: &app{}, least: inspect.Warning.Rank(), open: make(map[string]inspect.Event)}
 	muted := inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning, Muted: &inspect.Muted{}}
 	if got := looks(t, n, snapshot(inspect.Finding{Rule: "blind", Severity: inspect.Info}, muted)); len(got) != 0 {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 	muted.Muted = nil // unmuted, with no event
 	if got := looks(t, n, snapshot(muted)); len(got) != 1 || got[0] != "redis:lock:a no-ttl warning" {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 	empty := snapshot()
 	if looks(t, n, empty); len(n.open) != 1 {
@@ -147,7 +147,7 @@ func TestWebhooksThatWouldTellASecret(t *testing.T) {
 	}
 }
 
-func TestABackendThatIsNotWellIsTold(t *testing.T) {
+func TestABackendThatIsNotWellIsReported(t *testing.T) {
 	for state, level := range map[inspect.BackendState]int{inspect.Connected: 0, inspect.Degraded: 1, inspect.Down: 2} {
 		if got := backendLevel(&inspect.Backend{State: state}); got != level {
 			t.Errorf("%s: level %d", state, got)

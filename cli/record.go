@@ -88,7 +88,7 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 	if err := source.judge(r.app, len(sources)); interrupted.Err() == nil {
 		return err
 	}
-	return nil // somebody ended it, and was told what is missing
+	return nil // somebody ended it, and has read what is missing
 }
 
 // createRecording makes the file, for its owner only.

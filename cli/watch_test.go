@@ -111,7 +111,7 @@ func TestWatchTellsAHandover(t *testing.T) {
 		text.cmd.Process.Signal(os.Interrupt)
 		for line := range text.lines {
 			if strings.Contains(line, "appeared") {
-				t.Errorf("the past was told as news: %s", line)
+				t.Errorf("the past was reported as news: %s", line)
 			}
 		}
 		text.cmd.Wait()

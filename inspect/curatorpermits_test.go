@@ -103,7 +103,7 @@ func (g *gate) stands() string {
 
 func newGate(t *testing.T) *gate { return &gate{t: t, at: now} }
 
-func TestCuratorsDeprecatedSemaphoreIsToldFromItsMutex(t *testing.T) {
+func TestCuratorsDeprecatedSemaphoreIsDistinguishedFromItsMutex(t *testing.T) {
 	for _, tt := range []struct{ name, nodes, want string }{
 		{"three permits, two wait", "1 2 3 4>1 5>2", "semaphore: 1 2 3 4>1 5>2"},
 		{"one client has two of them", "1@7 2@7 3@8 4@9>1", "semaphore: 1 2 3 4>1"},
@@ -122,7 +122,7 @@ func TestCuratorsDeprecatedSemaphoreIsToldFromItsMutex(t *testing.T) {
 }
 
 // What is read once, before the table can have the watch of who has just come, and what no server reports, changes nothing.
-func TestASemaphoreIsToldBySettledWatchesOnly(t *testing.T) {
+func TestASemaphoreIsRecognisedBySettledWatchesOnly(t *testing.T) {
 	g := newGate(t)
 	g.list("1 2 3 4>1")
 	g.look()

@@ -178,5 +178,5 @@ func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 	expect(t, "at first", advice(), "free /1, free /1")
 	a.send(1, Update{Put: []*Lock{waitedFor(chain("1", "a", "b", "d", "e"), 1)}})
 	expect(t, "more come", advice(), "free /2, free /2")
-	expect(t, "told once", a.reports(t), "finding deadlock, finding deadlock, waiting 12, waiting 13")
+	expect(t, "reported once", a.reports(t), "finding deadlock, finding deadlock, waiting 12, waiting 13")
 }

@@ -14,7 +14,7 @@ type Difference struct {
 	// Acquired hold now and did not; Ended held and do not any more; Joined wait and were not there; Left waited and are not there.
 	// Contenders of a lock whose state is unknown at either moment are not compared.
 	Acquired, Ended, Joined, Left []*Contender
-	// New and Gone are findings, told apart by their rule and subject. New has those, too, that are more severe now.
+	// New and Gone are findings, distinguished by their rule and subject. New has those, too, that are more severe now.
 	New, Gone []*Finding
 	// Was and Is are the states of a backend.
 	Was, Is BackendState

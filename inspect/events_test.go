@@ -205,7 +205,7 @@ func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
 	beat(3)
 	if reported := a.reports(t); !strings.HasSuffix(reported, "gone") || a.locks.get(l.ID) != nil {
-		t.Errorf("free: told %q, listed %v", reported, a.locks.get(l.ID) != nil)
+		t.Errorf("free: reported %q, listed %v", reported, a.locks.get(l.ID) != nil)
 	}
 	a.send(4, Update{Gone: []ID{l.ID}})
 	expect(t, "gone twice", a.reports(t), "")
@@ -282,7 +282,7 @@ func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
 		"silent for too long":     {map[int64]Session{11: silent}, true, "expired 11, handover 11>12"},
 		"alive a moment before":   {map[int64]Session{11: lively}, true, "released 11, handover 11>12"},
 		"no time of last contact": {map[int64]Session{11: {ID: 11}}, true, "released 11, handover 11>12"},
-		"no server told of any":   {nil, false, "released 11, handover 11>12"},
+		"no server reported any":  {nil, false, "released 11, handover 11>12"},
 	} {
 		a := applying(t)
 		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -307,7 +307,7 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 		t.Errorf("%d events, %d dropped, %v", len(s.Events), s.Dropped, err)
 	}
 	if s := a.reports(t); s != "" {
-		t.Errorf("told again: %.100s", s)
+		t.Errorf("reported again: %.100s", s)
 	}
 }
 
@@ -332,7 +332,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 		"nobody tells, and it came a while before":           {&known, nil, 5, true, EventReleased},
 		"heard of less than its timeout before":              {zkUp, []map[int64]Session{heard(17)}, 25, false, EventReleased},
 		"heard of as long before":                            {zkUp, []map[int64]Session{heard(17)}, 27, true, EventReleased},
-		"heard of when it was told before":                   {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
+		"heard of when it was reported before":               {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
 		"heard of as long before, and closed at once":        {zkUp, []map[int64]Session{heard(8), {}}, 19, true, EventReleased},
 		"connected to no server, since one stopped serving":  {&disturbed, []map[int64]Session{heard(15), {}}, 27, true, EventReleased},
 		"connected to no server for as long as it may be so": {zkUp, []map[int64]Session{heard(15), {}}, 27, false, EventExpired},
@@ -386,14 +386,14 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 			reported map[Untrusted]bool
 		}{{l.Holders, holders}, {l.Waiters, waiters}} {
 			if len(list.is) != len(list.reported) || slices.ContainsFunc(list.is, func(c Contender) bool { return !list.reported[c.Name] }) {
-				t.Fatalf("step %d: told %v, is %v", step, list.reported, list.is)
+				t.Fatalf("step %d: reported %v, is %v", step, list.reported, list.is)
 			}
 		}
 	}
 }
 
 // A finding that goes and comes with every change of hands is reported once, and its end when it stays away.
-func TestFindingsThatComeAndGoAreToldOnce(t *testing.T) {
+func TestFindingsThatComeAndGoAreReportedOnce(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c *Case) []Finding {
 		if len(c.Lock.Waiters) > 0 {
@@ -422,10 +422,10 @@ func TestFindingsThatComeAndGoAreToldOnce(t *testing.T) {
 		step(second+2, Update{Gone: []ID{{"zk", "/l"}}})
 	}
 	if !slices.Equal(kinds, []EventKind{EventFinding}) {
-		t.Errorf("told %v", kinds)
+		t.Errorf("reported %v", kinds)
 	}
 	step(60, Update{})
 	if !slices.Equal(kinds, []EventKind{EventFinding, EventCleared}) || len(a.cleared) > 0 {
-		t.Errorf("at the end told %v", kinds)
+		t.Errorf("at the end reported %v", kinds)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-func TestWhatEndedWhileNobodyLookedIsNotToldAsReleased(t *testing.T) {
+func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {
 	for _, skipped := range []bool{true, false} {
 		a := applying(t)
 		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -60,13 +60,13 @@ func TestALockIsAsOldAsItsBackendWasHeardOf(t *testing.T) {
 		b    *Backend
 		want time.Time
 	}{
-		"watched":      {Lock{ReadAt: read}, &Backend{Mode: ModeWatch, State: Connected, HeardAt: heard}, now},
-		"lost sight":   {Lock{ReadAt: read}, &Backend{Mode: ModeWatch, State: Down, HeardAt: heard}, heard},
-		"polled":       {Lock{ReadAt: read, Polled: true}, &Backend{Mode: ModeWatch, State: Connected, HeardAt: heard}, read},
-		"a poller":     {Lock{ReadAt: read}, &Backend{Mode: ModePoll, State: Connected, HeardAt: heard}, read},
-		"never heard":  {Lock{ReadAt: read}, &Backend{Mode: ModePush, State: Down}, read},
-		"read later":   {Lock{ReadAt: now}, &Backend{Mode: ModeWatch, State: Down, HeardAt: heard}, now},
-		"told nothing": {Lock{ReadAt: read}, nil, read},
+		"watched":          {Lock{ReadAt: read}, &Backend{Mode: ModeWatch, State: Connected, HeardAt: heard}, now},
+		"lost sight":       {Lock{ReadAt: read}, &Backend{Mode: ModeWatch, State: Down, HeardAt: heard}, heard},
+		"polled":           {Lock{ReadAt: read, Polled: true}, &Backend{Mode: ModeWatch, State: Connected, HeardAt: heard}, read},
+		"a poller":         {Lock{ReadAt: read}, &Backend{Mode: ModePoll, State: Connected, HeardAt: heard}, read},
+		"never heard":      {Lock{ReadAt: read}, &Backend{Mode: ModePush, State: Down}, read},
+		"read later":       {Lock{ReadAt: now}, &Backend{Mode: ModeWatch, State: Down, HeardAt: heard}, now},
+		"reported nothing": {Lock{ReadAt: read}, nil, read},
 	} {
 		if got := c.lock.AsOf(c.b, now); !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -75,7 +75,7 @@ func TestALockIsAsOldAsItsBackendWasHeardOf(t *testing.T) {
 }
 
 // What happened while nobody looked is reported as such, with the time in which it was, and the gap itself once.
-func TestGapsAreTold(t *testing.T) {
+func TestGapsAreReported(t *testing.T) {
 	down, up := *zkUp, *zkUp
 	down.State, down.HeardAt = Down, now.Add(8*time.Second)
 	gap := func(from, until int) Update {
@@ -126,7 +126,7 @@ func TestGapsAreTold(t *testing.T) {
 				}
 			}
 			if blind != 1 || ended != 1 {
-				t.Errorf("told %d gaps and %d ends", blind, ended)
+				t.Errorf("reported %d gaps and %d ends", blind, ended)
 			}
 		})
 	}

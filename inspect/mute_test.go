@@ -16,7 +16,7 @@ func TestAFindingIsMutedUntilItsEnd(t *testing.T) {
 	}
 	o.Mute([]Mute{{Lock: l, Rule: "stuck-holder", Muted: Muted{Until: now.Add(time.Hour), Reason: "known", By: "ann"}}})
 	if !o.mutesChanged() || o.mutesChanged() {
-		t.Error("told once")
+		t.Error("reported once")
 	}
 	got := o.muted(l, found, now)
 	if got[0].Muted == nil || got[0].Muted.By != "ann" || got[1].Muted != nil {

@@ -109,7 +109,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 		t.Errorf("holder's owner %+v", o)
 	}
 	if l.Waiters[0].Owner.Client != "" {
-		t.Errorf("a session that no server told of has client %q", l.Waiters[0].Owner.Client)
+		t.Errorf("a session that no server reported has client %q", l.Waiters[0].Owner.Client)
 	}
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
 		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)

@@ -68,8 +68,8 @@ func NewPast(keep, step time.Duration, budget int) *Past {
 	return &Past{keep: keep, step: step, budget: budget, locks: make(map[ID]*earlier)}
 }
 
-// Add takes in a snapshot that is newer than those before. Of its events only those are kept that tell when nobody looked: what
-// changed meanwhile cannot be told from what was seen to change.
+// Add takes in a snapshot that is newer than those before. Of its events only those are kept that say when nobody looked: what
+// changed meanwhile cannot be distinguished from what was seen to change.
 func (p *Past) Add(s *Snapshot) {
 	own := *s
 	own.Changed, own.Events, own.Dropped = nil, nil, 0

@@ -197,7 +197,7 @@ func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 		t.Error(diff)
 	}
 	if locks != 3+30 {
-		t.Errorf("%d locks were told of, want each change once: 33", locks)
+		t.Errorf("%d locks were reported, want each change once: 33", locks)
 	}
 }
 

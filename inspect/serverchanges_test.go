@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestChangesOfServersAreTold(t *testing.T) {
+func TestChangesOfServersAreReported(t *testing.T) {
 	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start; "-" is a backend that is down.
 	backend := func(kind BackendKind, words string) *Backend {
 		b := &Backend{Name: "b", Kind: kind, State: Connected, Mode: ModePush}
@@ -42,7 +42,7 @@ func TestChangesOfServersAreTold(t *testing.T) {
 		"restarted while it was down":          {Redis, []string{"a:master:1", "-", "a:master:9"}, "restarted a a"},
 		"restarted while one did not answer":   {Redis, []string{"a:master:1 b:master:1", "a: b:master:1", "a:master:9 b:master:1"}, "restarted a a"},
 		"only heard of again":                  {Redis, []string{"a:master:1", "-", "a:master:1"}, ""},
-		"not told for a while":                 {Redis, []string{"a:master:1", "a:master", "a:master:1"}, ""},
+		"not reported for a while":             {Redis, []string{"a:master:1", "a:master", "a:master:1"}, ""},
 		"another master of the same name":      {Redis, []string{"a:master:1", "b:master:1"}, "master a b"},
 		"a replica took over":                  {Redis, []string{"a:master:1 b:replica:1", "a: b:replica:1", "a: b:master:1", "a:replica:9 b:master:1"}, "master a b, restarted a a"},
 		"one of three has another master":      {Redis, []string{"a:master:1 b:master:1 c:master:1", "a:master:1 d:master:1 c:master:1"}, "master b d"},

@@ -20,7 +20,7 @@ func halfway(evidence *string, read *float64) []Rule {
 }
 
 // What one look may have seen halfway is reported when a second one, SettleFor later, has seen the same.
-func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
+func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
 	var evidence string
 	var read float64
 	down, gap := *zkUp, &Gap{Backend: "zk", From: now.Add(time.Second / 2), Until: now.Add(4 * time.Second)}
@@ -53,7 +53,7 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 		{"one look", steps(sees(0, "x"), passes(0.1, 10)), ""},
 		{"two looks, too soon after each other", steps(sees(0, "x"), sees(0.9, "x"), passes(1, 10)), ""},
 		{"two looks", steps(sees(0, "x"), sees(1.1, "x")), "finding halfway"},
-		{"it is told once", steps(sees(0, "x"), sees(1.1, "x"), sees(2.2, "x"), passes(2, 4)), "finding halfway"},
+		{"it is reported once", steps(sees(0, "x"), sees(1.1, "x"), sees(2.2, "x"), passes(2, 4)), "finding halfway"},
 		{"what it rests on was read again, the lock is as it was", steps(sees(0, "x"), knows(1), passes(0.1, 2.5)), "finding halfway"},
 		{"the same again and again, and gone in between", steps(sees(0, "x"), sees(0.6, ""), sees(1.1, "x"), passes(1.2, 2.2)), ""},
 		{"others each time", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "z"), sees(1.9, "x")), ""},
@@ -62,7 +62,7 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 		{"nobody looked in between", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 4.9)), ""},
 		{"the backend was down in between", steps(sees(0, "x"), hears(Update{Backend: &down}), passes(0.1, 3), hears(Update{Backend: zkUp}), sees(3, "x")), ""},
 		{"it stands after the gap", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), sees(5.6, "x")), "finding halfway"},
-		{"what was told stays over a gap", steps(sees(0, "x"), sees(1.1, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 12)), "finding halfway"},
+		{"what was reported stays over a gap", steps(sees(0, "x"), sees(1.1, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 12)), "finding halfway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := applying(t)
@@ -95,7 +95,7 @@ func TestWhatMayPassIsToldWhenItHasStood(t *testing.T) {
 }
 
 // A backend that is read once has no second look of its own: its reader looks twice (see Lasting).
-func TestWhatMayPassIsToldAtOnceByOneLook(t *testing.T) {
+func TestWhatMayPassIsReportedAtOnceByOneLook(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce
 	evidence, read := "x", 0.0

@@ -62,7 +62,7 @@ func (t *table) differing(before *table, own func(page), put func(*Lock), gone f
 
 // Since returns the updates, source by source, that take an Observer's snapshot from before to s: whole backends with
 // their sessions, and the locks that differ as their sources reported them. before may be nil. Of the watch tables, which are not
-// kept, there is what they confirmed; what they lacked is not told again.
+// kept, there is what they confirmed; what they lacked is not reported again.
 func (s *Snapshot) Since(before *Snapshot) []Update {
 	var old *table
 	if before != nil {

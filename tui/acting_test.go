@@ -139,7 +139,7 @@ func TestBulkFromFindings(t *testing.T) {
 	wantText(t, m, "Force-release  3 locks", "Type their number 3")
 }
 
-// Curator's holders are asked to let go from the list and from the chain; who does not is told so.
+// Curator's holders are asked to let go from the list and from the chain; who does not is said not to.
 func TestAskFromTheScreen(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()

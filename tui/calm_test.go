@@ -82,7 +82,7 @@ func reordered(before, after []string) bool {
 
 // Whatever there is to tell, a toast, a backend in trouble or a lost lock of ours, stands in a line of its own: the rows and
 // the keys stay where they are.
-func TestWhatIsToldMovesNoRow(t *testing.T) {
+func TestWhatIsReportedMovesNoRow(t *testing.T) {
 	for _, key := range []string{"", "f", "e", "c", "b", "L", "t"} {
 		m := model(t, Options{}, 80, 24, nil)
 		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, nil, []*inspect.Lock{fixture.Orders(), fixture.Readers()})})

@@ -74,7 +74,7 @@ func TestMessagesComeBeforeTheTour(t *testing.T) {
 }
 
 // A screen that stands still tells so in the smallest window, whatever else is to be said.
-func TestPausedIsToldInACompactWindow(t *testing.T) {
+func TestPausedIsReportedInACompactWindow(t *testing.T) {
 	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
 		r := seen(t, o, 40, 12)
 		press(r.Model, "space")

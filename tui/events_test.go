@@ -78,7 +78,7 @@ func withEvents(t *testing.T, o Options, width, height int, list ...inspect.Even
 	return m
 }
 
-func TestEventsAreTold(t *testing.T) {
+func TestEventsAreReported(t *testing.T) {
 	t.Parallel()
 	m := withEvents(t, Options{}, 160, 40, allKinds()...)
 	fits(t, m)

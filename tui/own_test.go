@@ -40,7 +40,7 @@ func TestOwnKeysAndFilters(t *testing.T) {
 	wantText(t, m, "/ held>5m waitingj")
 }
 
-func TestBadLooksAreTold(t *testing.T) {
+func TestBadLooksAreReported(t *testing.T) {
 	for _, test := range []struct{ filters, keys map[string]string }{
 		{nil, map[string]string{"enter": "f"}},
 		{nil, map[string]string{"ctrl+c": "f"}},

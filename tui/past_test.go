@@ -227,8 +227,8 @@ func TestThePastLineFits(t *testing.T) {
 	}
 }
 
-// A change of the speed is told where nothing plays, too, and so is its end.
-func TestTheSpeedIsTold(t *testing.T) {
+// A change of the speed is reported where nothing plays, too, and so is its end.
+func TestTheSpeedIsReported(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	press(r.Model, "[", ">")

@@ -284,7 +284,7 @@ func TestLongQueueScrolls(t *testing.T) {
 	fits(t, m)
 }
 
-func TestFeedEndIsTold(t *testing.T) {
+func TestFeedEndIsReported(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	send(m, snapshotArrivedMsg{err: errors.New("end of the recording")})
 	wantText(t, m, "no more updates:  end of the recording", "invoices")

@@ -18,11 +18,11 @@ func TestBlind(t *testing.T) {
 	reported := func(c *inspect.Case) { c.Watches, c.Sessions = &inspect.WatchTable{}, map[int64]inspect.Session{} }
 	check(t, "blind", []state{
 		{
-			name: "neither watches nor clients were told", c: present(queue("kazoo", 2), on(once)), fires: true, severity: inspect.Info, confidence: recipe.Certain,
+			name: "neither watches nor clients were reported", c: present(queue("kazoo", 2), on(once)), fires: true, severity: inspect.Info, confidence: recipe.Certain,
 			has: []string{"who watches whom and which clients"}, evidence: map[string]any{"unseen": []string{"watches", "sessions"}},
 		},
 		{name: "clients but no watches", c: present(queue("kazoo", 2), on(once), reported, func(c *inspect.Case) { c.Watches = nil }), fires: true, severity: inspect.Info, confidence: recipe.Certain, evidence: map[string]any{"unseen": []string{"watches"}}},
-		{name: "all was told", c: present(queue("kazoo", 2), on(once), reported)},
+		{name: "all was reported", c: present(queue("kazoo", 2), on(once), reported)},
 		{name: "nobody waits", c: present(queue("kazoo", 1), on(once))},
 		{name: "while watching, tables come when somebody looks", c: present(queue("kazoo", 2), on(&inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch}))},
 		{
@@ -35,7 +35,7 @@ func TestBlind(t *testing.T) {
 }
 
 // What was refused or failed becomes one finding for all that hides the same, with the right that is missing.
-func TestWhatIsUnseenIsToldOnce(t *testing.T) {
+func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
 	unseen := func(a inspect.Aspect, where, read, right string) inspect.Unseen {
 		return inspect.Unseen{Aspect: a, Where: where, Read: read, Reason: "NOPERM", Right: right}
 	}
@@ -151,7 +151,7 @@ func TestWhatIsUnseenIsToldOnce(t *testing.T) {
 }
 
 // What is reported unseen is not reported a second time as never asked for, and a silent master not twice.
-func TestUnseenIsNotToldTwice(t *testing.T) {
+func TestUnseenIsNotReportedTwice(t *testing.T) {
 	refused := queue("kazoo", 2)
 	refused.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWatches, Where: "z1:2181", Read: "wchp", Reason: "not in the whitelist", Right: "wchp in 4lw.commands.whitelist"}}
 	silent := votes("aa!", time.Minute)
@@ -169,7 +169,7 @@ func TestUnseenIsNotToldTwice(t *testing.T) {
 			reported = append(reported, f.Subject.Unseen...)
 		}
 		if !slices.Equal(reported, tt.want) {
-			t.Errorf("%s: told %v, want %v", name, reported, tt.want)
+			t.Errorf("%s: reported %v, want %v", name, reported, tt.want)
 		}
 	}
 }

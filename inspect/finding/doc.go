@@ -9,9 +9,9 @@
 //     was not seen that a rule rests on, its findings are only possible and advise no action.
 //   - What is not known is not guessed. A table that was not read, a master that did not answer or a history that is too
 //     short makes a rule silent, or less sure.
-//   - What one look may see halfway ([Passing]) is told, by who watches and by doctor, when a second look, a second later, finds
-//     the same; ls and show, which look once, tell it at once.
-//   - The same state gives the same finding: messages tell instants and round spans ("for over 10m"), never running ages.
+//   - What one look may see halfway ([Passing]) is reported, by who watches and by doctor, when a second look, a second later, finds
+//     the same; ls and show, which look once, report it at once.
+//   - The same state gives the same finding: messages have instants and round spans ("for over 10m"), never running ages.
 //   - All text is escaped. Names in commands are quoted for a shell, and guarded: release refuses when what was seen has
 //     changed. No advice removes a waiter whose client may still run: some clients (go-zookeeper) then grant twice.
 //   - Limits come from the lock's own history where there is one: ten times the 99th percentile of at least 20 spans.

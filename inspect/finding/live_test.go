@@ -200,7 +200,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// A real master with a replica is told of, and no more once it waits for it.
+// A real master with a replica is reported, and no more once it waits for it.
 func TestRealMasterWithAReplica(t *testing.T) {
 	master, replica := servertest.StartRedis(t), servertest.StartRedis(t)
 	m, r := redis.NewClient(&redis.Options{Addr: master.Addr}), redis.NewClient(&redis.Options{Addr: replica.Addr})

@@ -29,7 +29,7 @@ What holds for all of them:
 - On what is only *possibly* a lock nothing is worse than info, and nothing is advised but to find out; the rules marked ¹ are
   silent there.
 - Where something was not seen that a rule *rests on*, its findings are only possible, and no action is advised.
-- What one look may see halfway, marked ², is told by who watches and by ` + "`doctor`" + ` when a second look, a second later, finds
+- What one look may see halfway, marked ², is reported by who watches and by ` + "`doctor`" + ` when a second look, a second later, finds
   the same.
 - What is marked ³ needs to have been watched for a while: one-shot commands do not look for it.
 - Every finding has ` + "`evidence.cause`" + `, the likely cause, where one is known. Where the evidence has ` + "`contender`" + ` it has also its

@@ -189,7 +189,7 @@ func TestGhostOwner(t *testing.T) {
 			name: "watched, and silent beyond its timeout: nothing to wait for", c: present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0)), watched), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"been silent for longer"},
 		},
-		{name: "no server told", c: present(old(time.Minute), func(c *inspect.Case) { c.AllSessions = true })},
+		{name: "no server reported", c: present(old(time.Minute), func(c *inspect.Case) { c.AllSessions = true })},
 		{name: "it came after the table was read", c: present(old(time.Minute), known(true, now.Add(-2*time.Minute)))},
 		{name: "it came while the table was read", c: present(old(4*time.Second), known(true, now))},
 		{name: "the backend's clock is behind: it came after the table", c: present(old(time.Minute), known(true, now.Add(-time.Minute)), func(c *inspect.Case) { c.Offset = -time.Minute })},

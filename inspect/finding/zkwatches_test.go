@@ -133,7 +133,7 @@ func TestSelfWait(t *testing.T) {
 		}))
 	}
 	if found := ask(t, "missing-watch", lost(nil)); len(found) != 0 {
-		t.Errorf("told by two rules: %v", found)
+		t.Errorf("reported by two rules: %v", found)
 	}
 	check(t, "self-wait", []state{
 		{

@@ -85,7 +85,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	out.count(eventsDropped, dropped)
 	for _, b := range s.Backends {
 		out.backend(b)
-		if reached[b.Name] { // before, no event is told
+		if reached[b.Name] { // before, no event is reported
 			out.count(grantsTotal, grants[b.Name], b.Name)
 		}
 	}

@@ -86,14 +86,14 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 		}
 		past.Add(s)
 	}
-	var saved, told bytes.Buffer
+	var saved, reported bytes.Buffer
 	if err := Save(&saved, Updates(past)); err != nil {
 		t.Fatal(err)
 	}
-	if err := New(func() time.Time { return now.Add(time.Hour) }, &told, updates).Run(t.Context(), func(inspect.Update) {}); err != nil { // later than what it says
+	if err := New(func() time.Time { return now.Add(time.Hour) }, &reported, updates).Run(t.Context(), func(inspect.Update) {}); err != nil { // later than what it says
 		t.Fatal(err)
 	}
-	for name, file := range map[string]*bytes.Buffer{"saved": &saved, "recorded": &told} {
+	for name, file := range map[string]*bytes.Buffer{"saved": &saved, "recorded": &reported} {
 		r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
 		again := inspect.NewObserver(r.Now, r)
 		feed := again.Subscribe()

@@ -211,7 +211,7 @@ func lockLies(was, now *inspect.Lock) []string {
 	}
 	for _, f := range now.Findings {
 		if f.Rule != "blind" && !slices.ContainsFunc(was.Findings, func(g inspect.Finding) bool { return g.Rule == f.Rule }) {
-			say("is told %s: %s", f.Rule, f.Message)
+			say("is reported %s: %s", f.Rule, f.Message)
 		}
 	}
 	return wrong

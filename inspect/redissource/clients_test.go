@@ -141,7 +141,7 @@ func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 	}
 }
 
-func TestALockIsToldAgainWhenItsClientIsAnother(t *testing.T) {
+func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
 	b := testTable(1)
 	var first *inspect.Lock
 	for _, key := range []string{"k", "other"} {
@@ -152,7 +152,7 @@ func TestALockIsToldAgainWhenItsClientIsAnother(t *testing.T) {
 		}
 	}
 	if put := b.meet(0, named("somebody", "10.0.0.2:1")); put != nil {
-		t.Errorf("told again, although nobody is known: %v", put)
+		t.Errorf("reported again, although nobody is known: %v", put)
 	}
 	of := named("x", "10.0.0.2:1")
 	of.add("of k", "10.0.0.2:1") // with a blank, which only a test can have
@@ -161,10 +161,10 @@ func TestALockIsToldAgainWhenItsClientIsAnother(t *testing.T) {
 		t.Fatalf("%+v", put)
 	}
 	if first.Holders[0].Owner.Client != "" {
-		t.Error("a lock that was told is changed")
+		t.Error("a lock that was reported is changed")
 	}
 	if put := b.meet(0, maps.Clone(of)); put != nil {
-		t.Errorf("told again, although nothing changed: %v", put)
+		t.Errorf("reported again, although nothing changed: %v", put)
 	}
 	b.vote(0, "k", held(0, "of k", 1, noon), noon)
 	if l, _ := b.judge("k", noon); l == nil || l.Holders[0].Owner.Client != "10.0.0.2:1" {

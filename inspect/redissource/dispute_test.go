@@ -45,10 +45,10 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	b := start(t, thin...)
 	d := ask(t, b)
 	if l := read(b, later+1, thin[:2]...); l != nil {
-		t.Errorf("told before the third has answered: %+v", l)
+		t.Errorf("reported before the third has answered: %+v", l)
 	}
 	if l := read(b, later+2, thin[2]); l == nil || l.ReadAt != noon.Add(later+2) {
-		t.Errorf("not told as of now: %+v", l)
+		t.Errorf("not reported as of now: %+v", l)
 	}
 	if d.due(noon.Add(time.Hour)) {
 		t.Error("asked a third time")
@@ -61,7 +61,7 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	if l := read(b, later+3, thin[:2]...); l != nil {
-		t.Errorf("told again though the masters that answer agree: %+v", l)
+		t.Errorf("reported again though the masters that answer agree: %+v", l)
 	}
 
 	b = start(t, held(0, "a", time.Minute, noon), held(1, "a", time.Minute, noon), held(2, "a", time.Minute, noon))

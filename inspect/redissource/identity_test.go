@@ -102,7 +102,7 @@ func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
 	before, _, _ := strings.Cut(list, " name=worker-17 ")
 	_, after, _ := strings.Cut(before[strings.LastIndex(before, "\n")+1:], " addr=")
 	addr, _, _ := strings.Cut(after, " ")
-	v.Await("told once the list was read again", func() bool { return v.Locks["lock:a"].Holders[0].Owner.Client == addr && addr != "" })
+	v.Await("reported once the list was read again", func() bool { return v.Locks["lock:a"].Holders[0].Owner.Client == addr && addr != "" })
 }
 
 func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {

@@ -56,7 +56,7 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 		wobble := time.Duration(i%5-2) * 10 * time.Millisecond
 		b.vote(0, "k", held(0, "a", 10*time.Second-now.Sub(noon)+wobble, now), now)
 		if l, _ := b.judge("k", now); l != nil {
-			t.Fatalf("tick %d: told again: %+v", i, l.Masters)
+			t.Fatalf("tick %d: reported again: %+v", i, l.Masters)
 		}
 	}
 	renewed := noon.Add(5 * time.Second)
@@ -67,7 +67,7 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 }
 
 // A polled lock is reported again as it was, so that nobody takes it for old: more often as its end comes near.
-func TestAPolledLockIsToldAgain(t *testing.T) {
+func TestAPolledLockIsReportedAgain(t *testing.T) {
 	reported := func(left time.Duration, polled bool) (n int) {
 		b := testTable(1)
 		b.polled = polled
@@ -82,18 +82,18 @@ func TestAPolledLockIsToldAgain(t *testing.T) {
 		return n
 	}
 	if n := reported(time.Hour, false); n != 1 {
-		t.Errorf("told %d times though its master pushes", n)
+		t.Errorf("reported %d times though its master pushes", n)
 	}
 	if n := reported(time.Hour, true); n != 3 {
-		t.Errorf("told %d times in 4 s", n)
+		t.Errorf("reported %d times in 4 s", n)
 	}
 	if n := reported(4500*time.Millisecond, true); n < 6 {
-		t.Errorf("told %d times in its last 4 s", n)
+		t.Errorf("reported %d times in its last 4 s", n)
 	}
 }
 
 // Where nobody pushes, or a key went to another node, a change is reported with the last instant of the state before.
-func TestAChangeThatWasNotToldHasABound(t *testing.T) {
+func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		polled, moved bool
 		want          time.Time

@@ -54,7 +54,7 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	peek(v, func() {
 		cost, server := v.Backend.Cost, v.Backend.Servers[0]
 		if said := float64(cost.Requests-shown) / took; said < rate*0.7 || said > rate*1.3 {
-			t.Errorf("%.1f a second are told, the server counted %.1f", said, rate)
+			t.Errorf("%.1f a second are reported, the server counted %.1f", said, rate)
 		}
 		if server.Requests != cost.Requests || server.PerSecond <= 0 || cost.Limit != 50 {
 			t.Errorf("cost %+v, server %+v", cost, server)
@@ -94,6 +94,6 @@ func TestEveryCommandIsCounted(t *testing.T) {
 	b := once(t, cfg).Backend
 	after := sum(t, m) - 2 // the question itself: HELLO and INFO
 	if n := uint64(after - before); n != b.Cost.Requests {
-		t.Errorf("the server counted %d, told are %d", n, b.Cost.Requests)
+		t.Errorf("the server counted %d, reported are %d", n, b.Cost.Requests)
 	}
 }

@@ -55,7 +55,7 @@ func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 			m.Resume(t)
 		}
 		if v.Backend.State != inspect.Connected || v.Locks["lock:a"].State != inspect.StateHeld {
-			t.Errorf("our own end is told as theirs: %+v, %v", v.Backend, v.Describe())
+			t.Errorf("our own end is reported as theirs: %+v, %v", v.Backend, v.Describe())
 		}
 	}
 }

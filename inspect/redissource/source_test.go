@@ -324,7 +324,7 @@ func TestWithoutScanABackendIsDegraded(t *testing.T) {
 	}
 }
 
-func TestNothingIsToldWhileNothingChanges(t *testing.T) {
+func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		c := client(t, masters[0])

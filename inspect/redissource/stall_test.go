@@ -118,10 +118,10 @@ func TestARequestThatAStallInterruptsIsNobodysFailure(t *testing.T) {
 	}
 	for _, err := range []error{nil, context.DeadlineExceeded} {
 		if got := request(18*time.Second, err); !errors.Is(got, errStood) {
-			t.Errorf("%v is told as %v", err, got)
+			t.Errorf("%v is reported as %v", err, got)
 		}
 		if got := request(2*time.Second, err); !errors.Is(got, err) || errors.Is(got, errStood) {
-			t.Errorf("%v of a slow server is told as %v", err, got)
+			t.Errorf("%v of a slow server is reported as %v", err, got)
 		}
 	}
 }

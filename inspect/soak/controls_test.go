@@ -14,19 +14,19 @@ var lies = []struct {
 	of      string // kind of event
 	falsify func(e *observed, h hold)
 }{
-	{"a release is told as a loss", "released", func(e *observed, _ hold) { e.Event = "lost" }},
-	{"a release is told as an expiry", "released", func(e *observed, _ hold) { e.Event = "expired" }},
-	{"a release is told as forced", "released", func(e *observed, _ hold) { e.Event = "forced" }},
-	{"a release is told before it was asked for", "released", func(e *observed, h hold) { e.At = h.releasing.Add(-2 * time.Second) }},
-	{"a holder is told to be gone", "acquired", func(e *observed, h hold) { e.Event, e.At = "gone", h.releasing.Add(-1500*time.Millisecond) }},
-	{"a grant is told after the release", "acquired", func(e *observed, h hold) { e.At = h.released.Add(late + time.Second) }},
-	{"a release is told long after it", "released", func(e *observed, h hold) { e.At = h.released.Add(late + longestSilence + time.Second) }},
-	{"a grant is told of a time after the release", "acquired", func(e *observed, h hold) {
+	{"a release is reported as a loss", "released", func(e *observed, _ hold) { e.Event = "lost" }},
+	{"a release is reported as an expiry", "released", func(e *observed, _ hold) { e.Event = "expired" }},
+	{"a release is reported as forced", "released", func(e *observed, _ hold) { e.Event = "forced" }},
+	{"a release is reported before it was asked for", "released", func(e *observed, h hold) { e.At = h.releasing.Add(-2 * time.Second) }},
+	{"a holder is reported gone", "acquired", func(e *observed, h hold) { e.Event, e.At = "gone", h.releasing.Add(-1500*time.Millisecond) }},
+	{"a grant is reported after the release", "acquired", func(e *observed, h hold) { e.At = h.released.Add(late + time.Second) }},
+	{"a release is reported long after it", "released", func(e *observed, h hold) { e.At = h.released.Add(late + longestSilence + time.Second) }},
+	{"a grant is reported at a time after the release", "acquired", func(e *observed, h hold) {
 		e.At = h.released.Add(time.Minute)
 		e.Between.From, e.Between.To = h.released.Add(late+time.Second), e.At
 	}},
-	{"a grant is told of nobody", "acquired", func(e *observed, _ hold) { e.Contender = &struct{ Name string }{"nobody"} }},
-	{"a grant is told on another lock", "acquired", func(e *observed, _ hold) { e.Lock += "-2" }},
+	{"a grant to nobody is reported", "acquired", func(e *observed, _ hold) { e.Contender = &struct{ Name string }{"nobody"} }},
+	{"a grant is reported on another lock", "acquired", func(e *observed, _ hold) { e.Lock += "-2" }},
 	{"a lock is called wrong", "acquired", func(e *observed, _ hold) {
 		e.Event, e.Finding = "finding", &inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning}
 	}},
@@ -97,13 +97,13 @@ func TestCheckersNoticeLies(t *testing.T) {
 	judge := newJudge(notes, f)
 	for _, e := range events {
 		if what := judge.event(e); what != "" {
-			t.Errorf("%s is told rightly: %s", e.Event, what)
+			t.Errorf("%s passes for right: %s", e.Event, what)
 		}
 	}
 	controls(t, notes, f, events, picture{"five:lock:a": "x | "})
 	none, looked := missed(notes, f, events, observerName, at, time.Now())
 	if all, _ := missed(notes, f, nil, observerName, at, time.Now()); none != nil || len(all) != 1 || looked != 1 {
-		t.Error("a grant that nobody told is not noticed, or one that was told is")
+		t.Error("a grant that nobody reported is not noticed, or one that was reported is")
 	}
 	for blind, could := range map[string]int{"five": 0, "zk": 1} {
 		said := observed{Event: "blind", Backend: &struct{ Name, State, Error string }{Name: blind}, by: observerName}
@@ -132,13 +132,13 @@ func TestCheckersNoticeLies(t *testing.T) {
 	between := falsify("ended", 20*time.Second) // seen then
 	for from, wrong := range map[time.Duration]bool{5 * time.Second: false, 10 * time.Second: true} {
 		if between.Between.From, between.Between.To = at.Add(from), between.At; (judge.event(between) != "") != wrong {
-			t.Errorf("an end told from %v on, at 6s: wrong %v", from, !wrong)
+			t.Errorf("an end reported from %v on, at 6s: wrong %v", from, !wrong)
 		}
 	}
 	died := falsify("released", 10*time.Second)
 	died.Contender = &struct{ Name string }{"dead"}
 	if judge.event(died) == "" {
-		t.Error("a client that died is told to have released, and that is not noticed")
+		t.Error("a client that died is reported to have released, and that is not noticed")
 	}
 
 	doctor := cron{faults: f, notes: notes}

@@ -16,7 +16,7 @@ const (
 	late = 3 * time.Second
 	// sessionTimeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
-	// longestSilence of a server of which a client of ours that is still up may not know: it is told that it released late.
+	// longestSilence of a server of which a client of ours that is still up may not know: it is reported that it released late.
 	longestSilence = 7 * time.Second
 	// unconfirmed is the time before a failover in which writes that a master confirmed may not have reached its replica.
 	unconfirmed = time.Second
@@ -131,7 +131,7 @@ func (j *judge) wrong(e observed) string {
 	switch e.Event {
 	case "acquired", "handover":
 		if j.holds[key] {
-			return "told to hold twice, and no end between"
+			return "reported to hold twice, and no end between"
 		}
 		j.holds[key] = true
 	case "released", "lost", "expired", "ended":
@@ -326,10 +326,10 @@ func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 // missed lists the holds that an observer never reported although it could look for long enough while they lasted. One
 // that its client lost need not have been on a server that counts. The times in which an observer says that it could not
 // look count as faults: a machine that is busy enough makes servers late.
-func missed(notes *ledger, f *faults, tells []observed, by string, from, to time.Time) (all []string, looked int) {
+func missed(notes *ledger, f *faults, reports []observed, by string, from, to time.Time) (all []string, looked int) {
 	acquired := map[[2]string]bool{}
-	f = f.withBlindness(tells, by)
-	for _, e := range tells {
+	f = f.withBlindness(reports, by)
+	for _, e := range reports {
 		if e.by == by && (e.Event == "acquired" || e.Event == "handover") {
 			acquired[[2]string{e.Lock, e.name()}] = true
 		}

@@ -209,11 +209,11 @@ func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Dura
 }
 
 // withBlindness is these faults and the times of which an observer said that it could not look.
-func (f *faults) withBlindness(tells []observed, by string) *faults {
+func (f *faults) withBlindness(reports []observed, by string) *faults {
 	f.mu.Lock()
 	all := slices.Clone(f.list)
 	f.mu.Unlock()
-	for _, e := range tells {
+	for _, e := range reports {
 		if e.by == by && e.Event == "blind" && e.Backend != nil {
 			all = append(all, &fault{kind: "blind", touches: []string{e.Backend.Name}, from: e.Between.From, to: e.Between.To})
 		}

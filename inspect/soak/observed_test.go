@@ -61,7 +61,7 @@ type story struct {
 func (s *story) add(t *testing.T, by string, line []byte) {
 	e := observed{by: by}
 	if err := json.Unmarshal(line, &e); err != nil {
-		t.Errorf("%s told %q: %v", by, line, err)
+		t.Errorf("%s reported %q: %v", by, line, err)
 		return
 	}
 	s.mu.Lock()
@@ -97,7 +97,7 @@ type eye struct {
 }
 
 // observe watches all servers, those of ZooKeeper and the five masters through wires.
-func observe(t *testing.T, w *world, tells *story) *eye {
+func observe(t *testing.T, w *world, reports *story) *eye {
 	t.Helper()
 	var admins []string
 	for _, z := range w.zk {
@@ -145,7 +145,7 @@ func observe(t *testing.T, w *world, tells *story) *eye {
 				if err != nil {
 					t.Error(err)
 				}
-				tells.add(t, observerName, line)
+				reports.add(t, observerName, line)
 			}
 		}
 	})
@@ -185,7 +185,7 @@ type watcher struct {
 	done chan struct{}
 }
 
-func startWatch(t *testing.T, program string, targets []string, tells *story) *watcher {
+func startWatch(t *testing.T, program string, targets []string, reports *story) *watcher {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"watch", "-o", "jsonl"}, targets...)...)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
@@ -203,7 +203,7 @@ func startWatch(t *testing.T, program string, targets []string, tells *story) *w
 		lines := bufio.NewScanner(out)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			tells.add(t, watchName, lines.Bytes())
+			reports.add(t, watchName, lines.Bytes())
 		}
 	}()
 	t.Cleanup(func() {

@@ -21,7 +21,7 @@ import (
 var (
 	lasts = flag.Duration("soak.d", 0, "how `LONG` the faults go on; 0: no soak")
 	seed  = flag.Uint64("soak.seed", 0, "`SEED` of the schedule; 0: another one each time")
-	kept  = flag.String("soak.story", "", "write all that was told to this `FILE`, a line each")
+	kept  = flag.String("soak.story", "", "write all that was reported to this `FILE`, a line each")
 )
 
 func TestMain(m *testing.M) {
@@ -43,18 +43,18 @@ func TestSoak(t *testing.T) {
 	t.Logf("seed %d: repeat with make soak-look SEED=%[1]d", *seed)
 	w := start(t)
 	plant(t, w)
-	notes, happened, tells := newLedger(), &faults{}, &story{}
+	notes, happened, reports := newLedger(), &faults{}, &story{}
 	if *kept != "" {
 		f, err := os.Create(*kept)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		tells.copy = f
+		reports.copy = f
 	}
 	path := program(t)
-	eye := observe(t, w, tells)
-	watch := startWatch(t, path, w.targets(), tells)
+	eye := observe(t, w, reports)
+	watch := startWatch(t, path, w.targets(), reports)
 	all := startClients(t, w, notes, *seed)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 	running.Go(func() { happened.poll(ctx, w) })
 	running.Go(func() { happened.watchHost(ctx) })
 	judged := make(chan int, 1)
-	running.Go(func() { judged <- judgeOn(ctx, t, judge, tells) })
+	running.Go(func() { judged <- judgeOn(ctx, t, judge, reports) })
 
 	n := &nemesis{
 		t: t, w: w, clients: all, watch: watch, faults: happened, random: rand.New(rand.NewPCG(*seed, 2)), counts: map[string]int{},
@@ -100,12 +100,12 @@ func TestSoak(t *testing.T) {
 	stop()
 	running.Wait()
 	doctor.verdict()
-	events := tells.since(0, quiet)
+	events := reports.since(0, quiet)
 	judgeRest(t, judge, events[min(<-judged, len(events)):])
 	for _, by := range []string{observerName, watchName} {
 		all, looked := missed(notes, happened, events, by, from, to)
 		for _, m := range all {
-			t.Errorf("%s never told: %s", by, m)
+			t.Errorf("%s never reported: %s", by, m)
 		}
 		t.Logf("%s could see %d holds for long enough, and missed %d", by, looked, len(all))
 		if want := int(to.Sub(from) / (10 * time.Second)); looked < want {
@@ -141,10 +141,10 @@ const hindsight = 3 * time.Minute
 
 // judgeOn judges events, each a while after it was reported, so that the clients' notes are there, until ctx ends. It
 // returns how many it has judged.
-func judgeOn(ctx context.Context, t *testing.T, j *judge, tells *story) int {
+func judgeOn(ctx context.Context, t *testing.T, j *judge, reports *story) int {
 	n := 0
 	for pause(ctx, 2*time.Second) {
-		some := tells.since(n, time.Now().Add(-hindsight))
+		some := reports.since(n, time.Now().Add(-hindsight))
 		judgeRest(t, j, some)
 		n += len(some)
 	}
@@ -159,7 +159,7 @@ func judgeRest(t *testing.T, j *judge, events []observed) {
 				t.Fail()
 				continue // the end of the soak says how many
 			}
-			t.Errorf("%s %s told %s %s of %s %s %s: %s", e.At.Local().Format("15:04:05.000"), e.by, e.Event, e.Certainty, e.Lock, e.name(), about(e), what)
+			t.Errorf("%s %s reported %s %s of %s %s %s: %s", e.At.Local().Format("15:04:05.000"), e.by, e.Event, e.Certainty, e.Lock, e.name(), about(e), what)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (t Ticket) markdown() string {
 	return strings.TrimRight(d.String(), "\n") + "\n"
 }
 
-// writeFacts tells what and when this is about.
+// writeFacts writes what and when this is about.
 func (t Ticket) writeFacts(d *document) {
 	if l := t.Lock; l != nil {
 		name := l.Recipe
@@ -133,7 +133,7 @@ func (t Ticket) writeFacts(d *document) {
 	d.WriteByte('\n')
 }
 
-// writeFinding tells what is wrong, by what signs, and what to do; each command stands in a block of its own.
+// writeFinding writes what is wrong, by what signs, and what to do; each command stands in a block of its own.
 func (t Ticket) writeFinding(d *document, f *inspect.Finding) {
 	d.heading(2, fmt.Sprintf("%s: %s", f.Severity, prose(f.Rule)))
 	d.line("%s\n", prose(f.Message))
@@ -231,7 +231,7 @@ func (t Ticket) expiry(c *inspect.Contender) string {
 	}
 }
 
-// watch tells whom a waiter should watch, and whether the server confirms it.
+// watch returns whom a waiter should watch, and whether the server confirms it.
 func watch(c *inspect.Contender) string {
 	if c.Watches == "" {
 		return "–"

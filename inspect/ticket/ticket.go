@@ -97,7 +97,7 @@ func (t Ticket) json() (string, error) {
 	return out.String(), nil
 }
 
-// findings are those that it tells of, the one that it is about first, the others by their severity.
+// findings are those in it, the one that it is about first, the others by their severity.
 func (t Ticket) findings() []inspect.Finding {
 	var list []inspect.Finding
 	if t.Lock != nil {
@@ -130,7 +130,7 @@ func (t Ticket) instant(at time.Time) string {
 // stamp is an instant in UTC, to the millisecond.
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// clock words the backend's clock against ours, since what happened there is told by it.
+// clock words the backend's clock against ours, since what happened there is dated by it.
 func (t Ticket) clock() string {
 	if !t.Backend.ClockKnown() {
 		return "the clock of its servers is unknown and taken for ours"

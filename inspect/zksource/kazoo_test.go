@@ -59,7 +59,7 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 	})
 }
 
-func TestHandoffIsToldWithoutAPoll(t *testing.T) {
+func TestHandoffIsReportedWithoutAPoll(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

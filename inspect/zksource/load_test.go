@@ -9,7 +9,7 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-func TestTheLoadOnEachServerIsTold(t *testing.T) {
+func TestTheLoadOnEachServerIsReported(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	for i := range 20 {

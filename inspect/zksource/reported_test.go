@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect"
 )
 
-func TestALockIsToldWhenAnythingButItsAgeChanges(t *testing.T) {
+func TestALockIsReportedWhenAnythingButItsAgeChanges(t *testing.T) {
 	lock := func(change func(*inspect.Lock)) *inspect.Lock {
 		l := &inspect.Lock{
 			Kind: inspect.KindMutex, Recipe: "kazoo", State: inspect.StateContended, Aliens: []inspect.Untrusted{"x"},
@@ -19,10 +19,10 @@ func TestALockIsToldWhenAnythingButItsAgeChanges(t *testing.T) {
 	}
 	d := &dir{}
 	if !d.report(lock(func(*inspect.Lock) {})) {
-		t.Error("a new lock is not told")
+		t.Error("a new lock is not reported")
 	}
 	if d.report(lock(func(l *inspect.Lock) { l.ReadAt = l.ReadAt.Add(time.Hour) })) {
-		t.Error("the same lock is told again")
+		t.Error("the same lock is reported again")
 	}
 	for what, change := range map[string]func(*inspect.Lock){
 		"kind": func(l *inspect.Lock) { l.Kind = inspect.KindRW }, "recipe": func(l *inspect.Lock) { l.Recipe = "curator" },
@@ -37,7 +37,7 @@ func TestALockIsToldWhenAnythingButItsAgeChanges(t *testing.T) {
 	} {
 		d.report(lock(func(*inspect.Lock) {}))
 		if !d.report(lock(change)) {
-			t.Errorf("%s: a change is not told", what)
+			t.Errorf("%s: a change is not reported", what)
 		}
 	}
 }

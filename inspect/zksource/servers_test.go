@@ -147,7 +147,7 @@ func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 		t.Fatalf("%+v, want %+v", l, want)
 	}
 	if l.Waiters[0].Watch == inspect.Missing {
-		t.Error("a watch that nobody told is missing")
+		t.Error("a watch that nobody reported is missing")
 	}
 	for _, f := range l.Findings {
 		if f.Rule != "blind" {

@@ -11,7 +11,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-func TestAllSessionsAreKnownWhenEveryServerTold(t *testing.T) {
+func TestAllSessionsAreKnownWhenEveryServerReported(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		dead := "http://127.0.0.1:1"
 		for _, tt := range []struct {

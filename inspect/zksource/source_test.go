@@ -135,7 +135,7 @@ func TestFindsLocksOfEveryRecipe(t *testing.T) {
 	})
 }
 
-func TestChangesAreToldByThemselves(t *testing.T) {
+func TestChangesAreReportedByThemselves(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
@@ -148,7 +148,7 @@ func TestChangesAreToldByThemselves(t *testing.T) {
 		create(t, c, root+"/new/"+guid2+"__lock__", "b", contender)
 		v.Await("a waiter appears", func() bool { return v.Locks[root+"/new"].State == inspect.StateContended })
 		remove(t, c, first)
-		v.Await("the handoff is told", func() bool {
+		v.Await("the handoff is reported", func() bool {
 			l := v.Locks[root+"/new"]
 			return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b"
 		})
@@ -237,7 +237,7 @@ func TestHotLockCostsABoundedNumberOfReads(t *testing.T) {
 		return l != nil && len(l.Holders) == 1 && "/hot/"+l.Holders[0].Name.Raw() == last && l.Holders[0].Owner.Label != ""
 	})
 	cost := func() (n uint64) {
-		v.Await("the cost is told", func() bool { n = v.Backend.Cost.Requests; return n > 4 })
+		v.Await("the cost is reported", func() bool { n = v.Backend.Cost.Requests; return n > 4 })
 		return n
 	}()
 	took := time.Since(start).Seconds()

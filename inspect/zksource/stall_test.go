@@ -95,7 +95,7 @@ func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 		t.Errorf("emitted %+v, want the gap alone", w.emitted)
 	}
 	if w.link == first || w.lostLinks > 0 || w.linkErr != "" || !w.retryAt.Equal(want.Until) || !w.disturbedAt.Equal(want.Until) {
-		t.Errorf("a stop of ours is told as the servers': lost %d times, %q; tries again at %v", w.lostLinks, w.linkErr, w.retryAt)
+		t.Errorf("a stop of ours is reported as the servers': lost %d times, %q; tries again at %v", w.lostLinks, w.linkErr, w.retryAt)
 	}
 }
 

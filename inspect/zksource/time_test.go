@@ -180,7 +180,7 @@ func TestAnEnsembleThatFails(t *testing.T) {
 	}
 
 	e.Members[(dead+1)%3].Kill(t)
-	await(t, "no quorum is told", func() bool {
+	await(t, "no quorum is reported", func() bool {
 		v := once(t, cfg)
 		return v.Backend.State == inspect.Down && strings.Contains(v.Backend.Error, "no quorum (") && len(v.Locks) == 0
 	})

@@ -128,13 +128,13 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 	list("x-0000000001", "x-0000000002")
 	get("x-0000000002", 2)
 	if r.puts["/l"] != nil {
-		t.Fatalf("told before the holder was read: %+v", r.puts["/l"])
+		t.Fatalf("reported before the holder was read: %+v", r.puts["/l"])
 	}
 	get("x-0000000001", 1)
 	list("x-0000000002", "x-0000000003")
 	l := r.puts["/l"]
 	if l == nil || l.State != inspect.StateHeld || l.Holders[0].Czxid != 2 {
-		t.Fatalf("the handoff is told at once: %+v", l)
+		t.Fatalf("the handoff is reported at once: %+v", l)
 	}
 	get("x-0000000003", 3)
 	if l = r.puts["/l"]; len(l.Waiters) != 1 || l.Waiters[0].Owner.Session != 3 {

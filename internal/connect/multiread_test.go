@@ -218,7 +218,7 @@ func TestReadSizeLearns(t *testing.T) {
 }
 
 // Names and a Stat that counts another number of children do not belong together.
-func TestTornReadsAreTold(t *testing.T) {
+func TestTornReadsAreReported(t *testing.T) {
 	header := func(b []byte, op int32, done bool) []byte {
 		return connect.AppendInt(connect.AppendBool(connect.AppendInt(b, op), done), -1)
 	}

@@ -27,7 +27,7 @@ var ErrRefused = errors.New("refused")
 
 // Limits of a queue; each is above 0.
 type Limits struct {
-	// Waiting is the most messages that wait. One that would be more is dropped, and told of.
+	// Waiting is the most messages that wait. One that would be more is dropped, and that is reported.
 	Waiting int
 	// Within is the time for one delivery.
 	Within time.Duration
@@ -48,7 +48,7 @@ func DefaultLimits() Limits {
 }
 
 // Queue delivers messages one at a time. Of what is known already (the same level, or a lower one, of the same key) nothing is
-// delivered again before it was over; what came and was over before it could be delivered is not told at all.
+// delivered again before it was over; what came and was over before it could be delivered is not reported at all.
 type Queue struct {
 	limits Limits
 	send   func(context.Context, Message) error
@@ -95,7 +95,7 @@ func (q *Queue) Put(m Message) {
 	}
 }
 
-// drop counts a message that is not delivered, and has the next one of its key told whatever it says.
+// drop counts a message that is not delivered, and has the next one of its key delivered whatever it says.
 func (q *Queue) drop(m Message) {
 	q.dropped++
 	if m.Level == 0 {
@@ -193,7 +193,7 @@ func (q *Queue) attempt(ctx context.Context, w waiting) error {
 	case at < 0:
 		q.waiting = slices.Insert(q.waiting, 0, w)
 	case q.waiting[at].Level == 0 && before == 0:
-		q.waiting = slices.Delete(q.waiting, at, at+1) // nobody was told of it
+		q.waiting = slices.Delete(q.waiting, at, at+1) // nobody heard of it
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// receiver takes messages down as KEY:LEVEL, and fails as it is told.
+// receiver takes messages down as KEY:LEVEL, and fails as a test wants it.
 type receiver struct {
 	mu   sync.Mutex
 	got  []string
@@ -83,7 +83,7 @@ func inBubble(t *testing.T, limits Limits, f func(r *receiver, q *Queue, end fun
 	})
 }
 
-func TestWhatIsKnownIsNotToldAgain(t *testing.T) {
+func TestWhatIsKnownIsNotReportedAgain(t *testing.T) {
 	inBubble(t, DefaultLimits(), func(r *receiver, q *Queue, _ func()) {
 		for _, m := range []Message{
 			{Key: "a", Level: 2},
@@ -114,7 +114,7 @@ func TestAFailedDeliveryIsTriedAgainWithTheNewestNews(t *testing.T) {
 		q.Put(Message{Key: "known"})
 		time.Sleep(10 * time.Second)
 		q.Put(Message{Key: "worse", Level: 2})
-		q.Put(Message{Key: "brief"})           // over before anybody was told
+		q.Put(Message{Key: "brief"})           // over before anybody heard
 		q.Put(Message{Key: "known", Level: 1}) // as it is known
 		r.failWith(nil)
 		time.Sleep(time.Minute)
@@ -124,7 +124,7 @@ func TestAFailedDeliveryIsTriedAgainWithTheNewestNews(t *testing.T) {
 	})
 }
 
-// What is over while its beginning is being sent, in vain, was never told.
+// What is over while its beginning is being sent, in vain, was never reported.
 func TestOverWhileItIsSent(t *testing.T) {
 	inBubble(t, DefaultLimits(), func(r *receiver, q *Queue, _ func()) {
 		first := true
@@ -164,7 +164,7 @@ func TestALimitedQueueSaysWhatItDropped(t *testing.T) {
 		for _, key := range []string{"1", "2", "3", "4"} {
 			q.Put(Message{Key: key, Level: 1})
 		}
-		q.Put(Message{Key: "known"}) // dropped, too: whoever gets it next must be told
+		q.Put(Message{Key: "known"}) // dropped, too: whoever gets it next must hear of it
 		close(release)
 		synctest.Wait()
 		r.says(t, "3 dropped")

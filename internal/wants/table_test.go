@@ -86,7 +86,7 @@ var groups = []group{
 		{"servers that disagree, and unknown in place of stale", yes, "inspect/finding.TestServersDisagree inspect/finding.TestMembersThatDiffer inspect/finding.TestBlind", ""},
 	}},
 	{name: "history and export", wants: []want{
-		{"a log of what happened to each lock", yes, "inspect.TestEventsTellTheWholeStory tui.TestEventsAreTold", ""},
+		{"a log of what happened to each lock", yes, "inspect.TestEventsTellTheWholeStory tui.TestEventsAreReported", ""},
 		{"a timeline of holders and waiters", yes, "tui.TestTimelineGolden tui.TestTimelineSaysWhatItKnows", ""},
 		{"histograms and percentiles of waits and holds", yes, "tui/lanes.TestHistogram tui/lanes.TestContention inspect.TestPercentilesOfManySpans", ""},
 		{"record, and replay with seeking and speed", yes, "cli.TestRecordAndReplay tui.TestScrubbing tui.TestPlayingThePast", ""},
@@ -136,8 +136,8 @@ var groups = []group{
 		{"tunnels of SSH", no, "", "not built: ssh -L does it, and keeps the keys where they are"},
 		{"secrets from the environment, files and commands", yes, "cli.TestEachServerGetsItsOwnSecretAndNobodyElse internal/config.TestEachTargetHasSecretsOfItsOwn", ""},
 		{"the least rights, and what is blind without them", yes, "cli.TestTheRightsThatAreAdvisedAreEnough inspect/redissource.TestWhatIsDeniedIsUnknown", ""},
-		{"a bounded load, and a meter of it", yes, "inspect/redissource.TestEveryCommandIsCounted inspect/zksource.TestTheLoadOnEachServerIsTold", ""},
-		{"reconnecting without losing the history", yes, "inspect/zksource.TestALostSessionLosesNothing inspect.TestGapsAreTold", ""},
+		{"a bounded load, and a meter of it", yes, "inspect/redissource.TestEveryCommandIsCounted inspect/zksource.TestTheLoadOnEachServerIsReported", ""},
+		{"reconnecting without losing the history", yes, "inspect/zksource.TestALostSessionLosesNothing inspect.TestGapsAreReported", ""},
 	}},
 	{name: "the terminal", wants: []want{
 		{"keys as in vi, the mouse, help and hints", yes, "tui.TestKeysOfTheTable tui.TestMouse tui.TestFooterIsClicked tui.TestNoKeyIsSilent", ""},

@@ -71,7 +71,7 @@ func TestAlternativesAndColumnsAsFields(t *testing.T) {
 	}
 }
 
-func TestBadFieldsAreTold(t *testing.T) {
+func TestBadFieldsAreReported(t *testing.T) {
 	s := fixture.Everything()
 	all := matching(s, "")
 	for text, says := range map[string]string{

@@ -30,7 +30,7 @@ func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {
 		{14100 * time.Millisecond, backend(inspect.Connected, 1700, 91*time.Millisecond), true}, // the slow beat
 	} {
 		if got := reporter.Report(start.Add(tt.after), tt.b, false); (got != nil) != tt.reported {
-			t.Errorf("after %v told: %v, want %v", tt.after, got != nil, tt.reported)
+			t.Errorf("after %v reported: %v, want %v", tt.after, got != nil, tt.reported)
 		}
 	}
 	if rate := reporter.Last.Cost.PerSecond; rate < 100 || rate > 150 {
