@@ -45,11 +45,12 @@ func (a *app) withOthers(ctx context.Context, s setup, one *inspect.Snapshot, id
 	return one.With(&with)
 }
 
-// mayBlockEachOther reports whether a holder and a waiter of the lock are known, so that they can be sought on others.
+// mayBlockEachOther reports whether a holder and a waiter of the lock are known, so that they can be sought on others. On
+// another kind of backend a label may do.
 func mayBlockEachOther(l *inspect.Lock) bool {
 	known := func(c inspect.Contender) bool {
 		_, ok := c.Identity(l.ID.Backend)
-		return ok
+		return ok || c.Owner.Label != ""
 	}
 	return slices.ContainsFunc(l.Holders, known) && slices.ContainsFunc(l.Waiters, known)
 }

@@ -3,20 +3,20 @@ package inspect
 import "time"
 
 // Wants finds the place in the queue of a lock that a cycle's owner of this number waits in; nil when it is not there.
-func (c *Cycle) Wants(l *Lock, owner int) *Contender { return c.find(l.Waiters, l.ID.Backend, owner) }
+func (c *Cycle) Wants(l *Lock, owner int) *Contender { return c.find(l, l.Waiters, owner) }
 
 // Has finds what a cycle's owner of this number has of a lock that the one before it waits for: a hold or else a place in
 // the queue; nil when it is not there.
 func (c *Cycle) Has(l *Lock, owner int) *Contender {
-	if h := c.find(l.Holders, l.ID.Backend, owner); h != nil {
+	if h := c.find(l, l.Holders, owner); h != nil {
 		return h
 	}
-	return c.find(l.Waiters, l.ID.Backend, owner)
+	return c.find(l, l.Waiters, owner)
 }
 
-func (c *Cycle) find(list []Contender, backend string, owner int) *Contender {
+func (c *Cycle) find(l *Lock, list []Contender, owner int) *Contender {
 	for i := range list {
-		who, known := list[i].Identity(backend)
+		who, known := c.ties.of(l, &list[i])
 		if known && owner < len(c.Identities) && who == c.Identities[owner] || !known && list[i].Who().String() == c.Owners[owner] {
 			return &list[i]
 		}

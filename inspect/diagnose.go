@@ -188,7 +188,7 @@ func (o *Observer) finish(now time.Time) {
 func (o *Observer) setCycles(cycles []Cycle, now time.Time) {
 	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool {
 		return a.Cheapest == b.Cheapest && slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners) &&
-			slices.Equal(a.Identities, b.Identities)
+			slices.Equal(a.Identities, b.Identities) && slices.Equal(a.Ties, b.Ties)
 	}) {
 		return
 	}

@@ -41,22 +41,59 @@ const (
 // findCycles finds the wait-for cycles among the owners of these locks: for each component of owners that wait for one
 // another the shortest cycle in it. An owner that waits for itself is none. Elections are left out, since their
 // candidates do other things meanwhile, and so are semaphores of several permits, where any holder may let a waiter in.
+//
+// Over ZooKeeper and Redis together a session and a client are one owner where something ties them; such a cycle has its Ties.
 func findCycles(locks iter.Seq[*Lock]) []Cycle {
-	g := graph{nodes: make(map[Identity]int)}
+	var blocking []*Lock
+	inZooKeeper, onRedis := false, false
+	for l := range locks {
+		if l.Blocks() {
+			blocking = append(blocking, l)
+			inZooKeeper, onRedis = inZooKeeper || len(l.Masters) == 0, onRedis || len(l.Masters) > 0
+		}
+	}
+	cycles := cyclesOf(blocking, nil)
+	if inZooKeeper && onRedis && len(findTies(slices.Values(blocking))) > 0 {
+		// Of those who wait for nobody a name or a host may have another, and is nobody's then.
+		for _, c := range cyclesOf(blocking, findTies(locks)) {
+			if len(c.Ties) > 0 && len(cycles) < maxCycles {
+				cycles = append(cycles, c)
+			}
+		}
+	}
+	slices.SortStableFunc(cycles, func(a, b Cycle) int { return slices.CompareFunc(a.Locks, b.Locks, ID.Compare) })
+	return cycles
+}
+
+func cyclesOf(blocking []*Lock, ties ties) []Cycle {
+	g := graph{nodes: make(map[Identity]int), ties: ties}
 	known := make(map[ID]*Lock)
-	for _, l := range cycleCandidates(locks) {
+	for _, l := range cycleCandidates(blocking, ties) {
 		known[l.ID] = l
 		g.add(l)
 	}
+	lock := func(id ID) *Lock { return known[id] }
 	var cycles []Cycle
 	for _, component := range g.components() {
 		if c := g.shortest(component); len(c.Owners) > 1 && len(cycles) < maxCycles {
-			c.Cheapest = c.cheapest(func(id ID) *Lock { return known[id] })
+			c.ties = ties
+			c.Ties, c.Cheapest = c.tiesUsed(lock, ties), c.cheapest(lock)
 			cycles = append(cycles, c)
 		}
 	}
-	slices.SortFunc(cycles, func(a, b Cycle) int { return slices.CompareFunc(a.Locks, b.Locks, ID.Compare) })
 	return cycles
+}
+
+// of is the identity of a contender: the session's, where it is tied to one.
+func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
+	if t != nil {
+		if who, ok := partyOf(l, c); ok {
+			if s, tied := t[who]; tied {
+				return s.session, true
+			}
+		}
+	}
+	return c.Identity(l.ID.Backend)
 }
 
 // Blocks reports whether who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a
@@ -67,21 +104,16 @@ func (l *Lock) Blocks() bool {
 
 // cycleCandidates are the locks that a cycle may go through: at least two of its owners are in others of them, too. Most often
 // there are none, and no graph is needed.
-func cycleCandidates(locks iter.Seq[*Lock]) []*Lock {
+func cycleCandidates(blocking []*Lock, ties ties) []*Lock {
 	type presence struct {
 		lock *Lock // the first one it is in
 		many bool
 	}
 	seen := make(map[Identity]presence)
-	var candidates []*Lock
 	many := false
-	for l := range locks {
-		if !l.Blocks() {
-			continue
-		}
-		candidates = append(candidates, l)
+	for _, l := range blocking {
 		everyContender(l, func(c *Contender) {
-			who, ok := c.Identity(l.ID.Backend)
+			who, ok := ties.of(l, c)
 			if !ok {
 				return
 			}
@@ -97,10 +129,10 @@ func cycleCandidates(locks iter.Seq[*Lock]) []*Lock {
 	if !many {
 		return nil
 	}
-	return slices.DeleteFunc(candidates, func(l *Lock) bool {
+	return slices.DeleteFunc(slices.Clone(blocking), func(l *Lock) bool {
 		in := make(map[Identity]bool, 2)
 		everyContender(l, func(c *Contender) {
-			if who, ok := c.Identity(l.ID.Backend); ok && len(in) < 2 && seen[who].many {
+			if who, ok := ties.of(l, c); ok && len(in) < 2 && seen[who].many {
 				in[who] = true
 			}
 		})
@@ -114,6 +146,7 @@ type graph struct {
 	names []string
 	ids   []Identity
 	edges [][]edge
+	ties  ties // nil: none are known
 }
 
 type edge struct {
@@ -122,7 +155,7 @@ type edge struct {
 }
 
 func (g *graph) node(l *Lock, c *Contender) int {
-	who, ok := c.Identity(l.ID.Backend)
+	who, ok := g.ties.of(l, c)
 	if !ok { // nobody else is known to be this one, but it may stand between two that are
 		who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}
 	}

@@ -94,6 +94,11 @@ type Cycle struct {
 	Identities []Identity
 	// Cheapest is the hold whose end costs the least and ends the cycle.
 	Cheapest CycleHold
+	// Ties are the reasons to take owners for one that are known to each backend by another identity; empty where none
+	// was needed.
+	Ties []Tie
+
+	ties ties // of all locks, to find its owners again
 }
 
 // CycleHold is a hold in a cycle: that of its owner of this number, on the lock that the owner before it waits for. Owner is

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"slices"
 
 	"lockscope/inspect/recipe"
@@ -10,6 +11,10 @@ import (
 // who that is is not known.
 func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool) {
 	who, known := c.Identity(id.Backend)
+	same := s.likelyTies()
+	if l := s.Lock(id); l != nil {
+		who, known = same.of(l, c)
+	}
 	if !known {
 		return nil, nil, false
 	}
@@ -17,7 +22,7 @@ func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool
 		if l.ID == id {
 			continue
 		}
-		is := func(o Contender) bool { other, ok := o.Identity(l.ID.Backend); return ok && other == who }
+		is := func(o Contender) bool { other, ok := same.of(l, &o); return ok && other == who }
 		if slices.ContainsFunc(l.Holders, is) {
 			holds = append(holds, l.ID)
 		}
@@ -26,6 +31,12 @@ func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool
 		}
 	}
 	return holds, waits, true
+}
+
+func (s *Snapshot) likelyTies() ties {
+	found := findTies(s.Locks())
+	maps.DeleteFunc(found, func(_ Identity, t tied) bool { return t.tie.Certainty == recipe.Possible })
+	return found
 }
 
 // DeadlockWithout reports whether a lock stands in a deadlock, and whether its owners would still wait for each other were one

@@ -18,9 +18,9 @@ import (
 // lock never grants it); tools that show the circle were asked for in Redisson #755.
 func deadlock() rule {
 	return rule{
-		name: "deadlock", severity: inspect.Critical,
-		means:    "owners wait for each other in a circle",
-		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (the holder of this lock), cheapest (the lock whose end of a hold costs the least: the same on all of the circle's locks)",
+		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Warning,
+		means:    "owners wait for each other in a circle; a warning where it is only possible that a ZooKeeper session and a Redis client are one program",
+		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (the holder of this lock), cheapest (the lock whose end of a hold costs the least: the same on all of the circle's locks), ties (over ZooKeeper and Redis: owner, session, client, by and certainty of what makes these two one)",
 		do:       "stop one of them; take locks in one order",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, asOf: known, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -53,11 +53,32 @@ func deadlock() rule {
 			advice = "cheapest fix: stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) + ", or release its lock (it keeps running): " +
 				release(c, free.Lock, free.Name, free.Digest) + ". Then have all clients take these locks in one order"
 		}
-		return one(inspect.Finding{
-			Confidence: recipe.Likely,
+		f := inspect.Finding{
+			Confidence: c.Cycle.Certainty(),
 			Message:    fmt.Sprintf("deadlock over %s: %s wait for each other", describe.Count(len(ids), "lock"), strings.Join(cycle, " → ")),
 			Evidence:   e, Subject: inspect.Subject{Locks: c.Cycle.Locks},
 			Advice: advice,
-		})
+		}
+		if len(c.Cycle.Ties) > 0 {
+			e["ties"] = tiesOf(c.Cycle)
+		}
+		if f.Confidence == recipe.Possible {
+			f.Severity = inspect.Warning
+			f.Message = fmt.Sprintf("deadlock over %s, possibly: %s wait for each other", describe.Count(len(ids), "lock"), strings.Join(cycle, " → "))
+			f.Advice = "first make sure that each of these is one program (evidence: ties): only then they wait for each other. Then " + advice
+		}
+		return one(f)
 	})
+}
+
+// tiesOf are the reasons to take a session and a client of Redis for one owner.
+func tiesOf(c *inspect.Cycle) []evidence {
+	list := make([]evidence, len(c.Ties))
+	for i, t := range c.Ties {
+		list[i] = evidence{
+			"owner": inspect.Escape(c.Owners[t.Owner]), "session": inspect.SessionID(t.Session), "client": t.Client.String(),
+			"by": t.By, "certainty": string(t.Certainty),
+		}
+	}
+	return list
 }

@@ -33,7 +33,7 @@ func stuckHolder() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Holders) == 0 || !waits(l) || len(l.Holders) < l.Limit || c.Cycle != nil || elects(c) == recipe.Certain {
+		if len(l.Holders) == 0 || !waits(l) || len(l.Holders) < l.Limit || c.Cycle != nil && c.Cycle.Certainty() != recipe.Possible || elects(c) == recipe.Certain {
 			return nil // nobody waits, or not for a holder that is to let go
 		}
 		limit, byHistory := holdLimit(c)

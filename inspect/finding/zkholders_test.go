@@ -62,6 +62,12 @@ func TestStuckHolder(t *testing.T) {
 		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		warning("so many instances wait unseen", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
 		warning("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil })), recipe.Certain, "others wait"),
+		{
+			name: "a deadlock is possibly the reason", fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			c: present(held(time.Hour), func(c *inspect.Case) {
+				c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}, Ties: []inspect.Tie{{Certainty: recipe.Possible}}}
+			}),
+		},
 		{name: "a deadlock is the reason", c: present(held(time.Hour), func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}} })},
 		{name: "a leader leads on", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
 		{name: "a leader that is one for sure, by its nodes' names", c: present(leads(held(time.Hour), recipe.Certain))},

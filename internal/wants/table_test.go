@@ -52,7 +52,7 @@ var groups = []group{
 			{"permits of a semaphore, taken and in all", yes, "inspect/finding.TestSemaphoreOvercommit inspect/zksource.TestSemaphoresNobodyWaitsFor", ""},
 			{"Redisson's fair queue with heads that are overdue", yes, "inspect/finding.TestStaleFairQueue", ""},
 			{"deadlocks over several locks", yes, "inspect.TestFindCycles inspect/finding.TestDeadlock cli.TestShowFindsADeadlock", ""},
-			{"cycles over several backends", partly, "inspect.TestFindCycles", "over several of Redis, by the library's id or by host and pid; a session of ZooKeeper is tied to nothing elsewhere"},
+			{"cycles over several backends", yes, "inspect.TestFindCycles inspect.TestCyclesOverBothBackends cli.TestADeadlockOverBothBackends", ""},
 			{"a waiter's place, and how long it may take", partly, "tui.TestWaitingShowsThePlace", "the place and the usual hold, but no estimate: holds vary too much for one"},
 			{"a client that waits for itself", yes, "inspect/finding.TestSelfWait", ""},
 		},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 // waitGraph has the wait-for cycles and the blocking trees across locks.
@@ -24,6 +25,9 @@ type cycle struct {
 	cheapest int
 	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being part of it.
 	behind int
+	// tied is what makes a session and a client of Redis one, and possibly: they may as well be two.
+	tied     string
+	possibly bool
 }
 
 // link is one owner in a cycle: its hold of a lock that the one before it wants, and its own wait.
@@ -88,7 +92,7 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 
 // closeCycle finds the entries of a cycle again; false when the snapshot does not have them any more.
 func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
-	r, n := cycle{cheapest: c.Cheapest.Owner}, len(c.Owners)
+	r, n := cycle{cheapest: c.Cheapest.Owner, tied: c.TiedBy(), possibly: c.Certainty() == recipe.Possible}, len(c.Owners)
 	for i := range n {
 		wanted, had := s.Lock(c.Locks[i]), s.Lock(c.Locks[c.Before(i)])
 		if wanted == nil || had == nil {

@@ -183,7 +183,12 @@ func railOf(t *theme.Theme) rail {
 func (d *drawing) cycle(r *cycle, number int) {
 	t, signs, n := d.Theme(), railOf(d.Theme()), len(r.links)
 	head := fmt.Sprintf("deadlock: %d clients wait for each other: none continues until one gives up or loses its lock", n)
-	d.words(widget.Line{{" " + t.Glyphs.Critical + " ", t.Critical}}, head, t.Critical)
+	mark, style := t.Glyphs.Critical, t.Critical
+	if r.possibly {
+		head = "possibly a " + head
+		mark, style = t.Glyphs.Warning, t.Warning
+	}
+	d.words(widget.Line{{" " + mark + " ", style}}, head, style)
 	for i, l := range r.links {
 		lead := "   " + signs.side + "   "
 		first := "   " + signs.side + " " + t.Glyphs.Breadcrumb + " "
@@ -271,6 +276,9 @@ func (d *drawing) advice(r *cycle) []string {
 		name := d.short(l.has.Contender)
 		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (x in its chain): %s. A client whose lock is released keeps running, and must notice.",
 			name, l.has.Lock.ID, why)
+	}
+	if r.tied != "" {
+		text = "A ZooKeeper session and a Redis client are taken for one by: " + r.tied + ". " + text
 	}
 	out := []string{text, "Then have all clients take these locks in the same order."}
 	if r.behind > 0 {

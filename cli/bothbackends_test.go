@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockscope/internal/servertest"
+)
+
+// Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis: doctor finds it on
+// both locks and says by what it knows the programs, the advised release is carried out, and then both go on.
+func TestADeadlockOverBothBackends(t *testing.T) {
+	const (
+		cart = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+		till = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
+	)
+	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)
+	one := servertest.StartOnBoth(t, zk.Addr, redis.Addr, cart, "/locks/orders", "lock:ledger", false)
+	two := servertest.StartOnBoth(t, zk.Addr, redis.Addr, till, "/locks/orders", "lock:ledger", true)
+	one.Expect(t, "waiting zookeeper")
+	one.Expect(t, "acquired zookeeper")
+	two.Expect(t, "acquired redis")
+	targets := []string{"zk://" + zk.Addr + "/locks", "redis://" + redis.Addr + "?match=lock:*"}
+	type found struct {
+		ID       string
+		Holders  []struct{ Name string }
+		Waiters  []struct{ Name string }
+		Findings []struct {
+			Rule, Confidence, Advice string
+			Evidence                 struct {
+				Locks []string
+				Ties  []struct{ By, Certainty string }
+			}
+		}
+	}
+	look := func() (locks []found) {
+		got := run(t, append([]string{"doctor", "-o", "json"}, targets...)...)
+		var j struct{ Locks []found }
+		if err := json.Unmarshal([]byte(got.stdout), &j); err != nil {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		return j.Locks
+	}
+	deadlocks := func(locks []found) (advice []string) {
+		for _, l := range locks {
+			for _, f := range l.Findings {
+				if f.Rule != "deadlock" {
+					continue
+				}
+				ties := f.Evidence.Ties
+				if f.Confidence != "likely" || len(f.Evidence.Locks) != 2 || len(ties) != 2 || !strings.Contains(ties[0].By+ties[1].By, cart) || ties[0].Certainty != "likely" {
+					t.Errorf("%s: %+v", l.ID, f)
+				}
+				advice = append(advice, f.Advice)
+			}
+		}
+		return advice
+	}
+	waiting := func(n int) func() bool {
+		return func() bool {
+			count := 0
+			for _, l := range look() {
+				count += len(l.Waiters)
+			}
+			return count == n
+		}
+	}
+	if got := deadlocks(look()); got != nil {
+		t.Fatalf("before anybody waits: %v", got)
+	}
+	two.Send(t, "")
+	two.Expect(t, "waiting zookeeper")
+	eventually(t, "one waits", waiting(1))
+	if got := deadlocks(look()); got != nil {
+		t.Fatalf("one waits, the other does not: %v", got)
+	}
+	one.Send(t, "")
+	one.Expect(t, "waiting redis")
+	advice := deadlocks(look())
+	if len(advice) != 2 || advice[0] != advice[1] {
+		t.Fatalf("advice: %v", advice)
+	}
+	if got := run(t, append([]string{"show", "zk:/locks/orders"}, targets...)...); !strings.Contains(got.stdout, "deadlock over 2 locks") {
+		t.Errorf("show of one lock: %+v", got)
+	}
+	args, other := advisedRelease(t, advice[0]), targets[1]
+	if strings.HasPrefix(args[1], "redis:") {
+		other = targets[0]
+	}
+	if got := run(t, append(slices.Clone(args), other, "--dry-run")...); !strings.Contains(got.stderr+got.stdout, "the deadlock that it stands in ends with it") {
+		t.Errorf("the preview that sees the other backend, too: %+v", got)
+	}
+	if got := run(t, append(args, "--yes")...); got.code != 0 {
+		t.Fatalf("%v: %+v", args, got)
+	}
+	if strings.Contains(args[1], "redis") {
+		one.Expect(t, "acquired redis")
+	} else {
+		two.Expect(t, "acquired zookeeper")
+	}
+	if got := deadlocks(look()); got != nil {
+		t.Errorf("after the release: %v", got)
+	}
+}
+
+// advisedRelease are the arguments of the command that an advice names, as a shell takes them.
+func advisedRelease(t *testing.T, advice string) []string {
+	t.Helper()
+	_, command, ok := strings.Cut(advice, "lockscope release ")
+	if !ok {
+		t.Fatalf("no command in %q", advice)
+	}
+	command, _, _ = strings.Cut(command, ". Then")
+	args := []string{"release"}
+	for _, word := range strings.Fields(command) {
+		args = append(args, strings.Trim(word, "'"))
+	}
+	return args
+}
