@@ -66,5 +66,6 @@ func Reason(err error) string {
 func Unreachable(err error) bool {
 	var dial *DialError
 	var op *net.OpError
-	return errors.As(err, &dial) || errors.As(err, &op) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF)
+	var refused *RefusedError
+	return errors.As(err, &refused) || errors.As(err, &dial) || errors.As(err, &op) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF)
 }

@@ -3,7 +3,6 @@ package connect
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -12,34 +11,20 @@ import (
 	"time"
 )
 
-// RefusedError is a connection that a Redis server ended before its first reply, with the server's reason. Without that, all that
-// is seen of it is a broken pipe: what the server wrote before it closed is behind the failed write, and may be lost with it.
-type RefusedError struct {
-	// Why is a sentence with what to do about it.
-	Why string
-	Err error
-}
-
-func (e *RefusedError) Error() string { return e.Why }
-
-// Unwrap returns the error of the connection, as one of several: go-redis takes off the outermost layer of what ends a handshake.
-func (e *RefusedError) Unwrap() []error { return []error{e.Err} }
-
-// askingTakes is the longest that a server is asked why it ended a connection.
-const askingTakes = time.Second
-
 // dialPlain dials a Redis server or Sentinel without TLS.
 func dialPlain(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	return &greeted{Conn: conn, network: network, addr: addr}, nil
+	return &greeted{Conn: conn, peek: conn, dial: new(net.Dialer).DialContext, network: network, addr: addr}, nil
 }
 
 // greeted is a connection that looks for the reason when it ends before the server's first reply.
 type greeted struct {
 	net.Conn
+	peek          net.Conn // the connection as far as go-redis may look into it; nil: not at all
+	dial          dialFunc // another such connection
 	network, addr string
 	answered      atomic.Bool
 	refused       atomic.Pointer[RefusedError] // found out once
@@ -52,7 +37,7 @@ func (g *greeted) NetConn() net.Conn {
 	if !g.answered.Load() {
 		return nil
 	}
-	return g.Conn
+	return g.peek
 }
 
 // keep remembers a deadline for as long as the server may have to be asked.
@@ -95,7 +80,8 @@ func (g *greeted) Write(p []byte) (int, error) {
 
 func (g *greeted) explain(err error) error {
 	var failed net.Error
-	if err == nil || g.answered.Load() || errors.Is(err, net.ErrClosed) || errors.As(err, &failed) && failed.Timeout() {
+	var alert tls.AlertError // says why by itself
+	if err == nil || g.answered.Load() || errors.Is(err, net.ErrClosed) || errors.As(err, &alert) || errors.As(err, &failed) && failed.Timeout() {
 		return err
 	}
 	if refused := g.refused.Load(); refused != nil {
@@ -107,11 +93,11 @@ func (g *greeted) explain(err error) error {
 		ctx, cancel = context.WithDeadline(ctx, *limit)
 		defer cancel()
 	}
-	if why := refusal(firstWords(ctx, g.network, g.addr)); why != "" {
+	if why := refusal(firstWords(ctx, g.dial, g.network, g.addr)); why != "" {
 		return g.refuse(why, err)
 	}
-	if speaksTLS(ctx, g.network, g.addr) {
-		return g.refuse(needsTLS, err)
+	if why := notRedis(spoken(ctx, g.dial, g.network, g.addr)); why != "" {
+		return g.refuse(why, err)
 	}
 	return err
 }
@@ -121,8 +107,6 @@ func (g *greeted) refuse(why string, err error) error {
 	g.refused.Store(refused)
 	return refused
 }
-
-const needsTLS = "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)"
 
 // refusal is what a server means by its first bytes when it closes the connection behind them; "" when they are a reply.
 func refusal(first []byte) string {
@@ -134,6 +118,8 @@ func refusal(first []byte) string {
 	case strings.HasPrefix(reply, "-DENIED "): // protected mode; it explains itself at length
 		reply, _, _ = strings.Cut(reply, ". ")
 		return reply[1:] + " (give the server a password, or ask it from its own host)"
+	case strings.HasPrefix(reply, "HTTP/"):
+		return notRedis(httpProtocol)
 	case len(first) > 0 && first[0] == alert:
 		return needsTLS
 	}
@@ -142,8 +128,8 @@ func refusal(first []byte) string {
 
 // firstWords are what a server sends to a new connection on which nothing was asked: nothing, where it lets one in. Since nothing
 // was written, nothing of it is lost when the server closes.
-func firstWords(ctx context.Context, network, addr string) []byte {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+func firstWords(ctx context.Context, dial dialFunc, network, addr string) []byte {
+	conn, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil
 	}
@@ -155,16 +141,4 @@ func firstWords(ctx context.Context, network, addr string) []byte {
 	_ = conn.SetReadDeadline(until)
 	words, _ := io.ReadAll(io.LimitReader(conn, 1024)) // until it closes
 	return words
-}
-
-// speaksTLS reports whether a server answers a TLS greeting, whatever it thinks of our certificate and we of its.
-func speaksTLS(ctx context.Context, network, addr string) bool {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	var greeted *tls.CertificateVerificationError
-	trustNobody := &tls.Config{ServerName: addr, RootCAs: x509.NewCertPool()}
-	return errors.As(tls.Client(conn, trustNobody).HandshakeContext(ctx), &greeted)
 }

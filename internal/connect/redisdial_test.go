@@ -2,7 +2,6 @@ package connect
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -10,9 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"lockscope/internal/servertest"
 )
@@ -20,31 +16,31 @@ import (
 // ping asks the server at addr as all commands do, by the options of a target.
 func ping(t *testing.T, addr string) error {
 	t.Helper()
-	options := Target{Service: RedisMasters, Servers: []string{addr}}.RedisOptions(nil)[0]
-	options.MaxRetries = -1
-	client := redis.NewUniversalClient(options)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	return client.Ping(ctx).Err()
+	return pingBy(t, Target{Service: RedisMasters, Servers: []string{addr}})
+}
+
+// takeAllClients connects until the server takes no more.
+func takeAllClients(t *testing.T, addr string) {
+	t.Helper()
+	for {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+			return
+		}
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "+PONG") {
+			return
+		}
+	}
 }
 
 // A server that has all the clients that it takes says so to the next and closes.
 func TestAServerThatIsFullIsNamed(t *testing.T) {
 	server := servertest.StartRedis(t, "--maxclients", "3")
-	for {
-		conn, err := net.Dial("tcp", server.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
-			break
-		}
-		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "+PONG") {
-			break // full
-		}
-	}
+	takeAllClients(t, server.Addr)
 	var refused *RefusedError
 	err := ping(t, server.Addr)
 	if !errors.As(err, &refused) || !Unreachable(err) || !strings.HasPrefix(Reason(err), "ERR max number of clients reached (") || !strings.Contains(Reason(err), "maxclients") {

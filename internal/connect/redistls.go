@@ -1,60 +1,70 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"strings"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
-// ErrNoTLS is that of a server that speaks Redis in plain text on a port at which TLS was tried. Such a server takes a TLS greeting
-// for the beginning of a command, and waits for the rest of it.
-var ErrNoTLS = errors.New("the port speaks no TLS (give redis:// for rediss://, or the server's port for TLS)")
-
-// silentFor is the time after which a server that has not answered a TLS greeting is asked whether it speaks plain text.
+// silentFor is the time after which a server that has not answered a TLS greeting is asked whether it speaks plain text: Redis takes
+// the greeting for the beginning of a command, and waits for the rest of it.
 const silentFor = 250 * time.Millisecond
 
 // tlsDialer dials a Redis server or Sentinel with TLS.
-func tlsDialer(config *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func tlsDialer(config *tls.Config) dialFunc {
+	secure := (&tls.Dialer{Config: config}).DialContext
+	plain := new(net.Dialer).DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		ctx, cancel := context.WithCancelCause(ctx)
+		limited, cancel := context.WithCancelCause(ctx)
 		var asking sync.WaitGroup
 		asking.Go(func() {
 			select {
-			case <-ctx.Done():
+			case <-limited.Done():
 				return
 			case <-time.After(silentFor):
 			}
-			if speaksPlain(ctx, network, addr) {
-				cancel(ErrNoTLS)
+			if why := notSecureRedis(spoken(limited, plain, network, addr)); why != "" {
+				cancel(&RefusedError{why, os.ErrDeadlineExceeded})
 			}
 		})
-		conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, network, addr)
+		conn, err := secure(limited, network, addr)
 		cancel(nil)
 		asking.Wait()
-		if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrNoTLS) {
-			return nil, cause
+		var refused *RefusedError
+		switch {
+		case err == nil:
+			return &greeted{Conn: conn, dial: secure, network: network, addr: addr}, nil
+		case errors.As(context.Cause(limited), &refused):
+			return nil, refused
+		case dropped(err):
+			return nil, &RefusedError{cmp.Or(notSecureRedis(spoken(ctx, plain, network, addr)), fullOrClosed), err}
+		case unencrypted(err):
+			if why := notSecureRedis(spoken(ctx, plain, network, addr)); why != "" {
+				return nil, &RefusedError{why, err}
+			}
 		}
-		return conn, err
+		return nil, err
 	}
 }
 
-// speaksPlain reports whether a server answers a Redis command in plain text. That it asks for a password is an answer too.
-func speaksPlain(ctx context.Context, network, addr string) bool {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-	if err != nil {
+// dropped reports whether a connection that was made was ended without a word, rather than by an alert that tells why.
+func dropped(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
 		return false
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
-		return false
-	}
-	reply := make([]byte, 1)
-	_, err = io.ReadFull(conn, reply)
-	return err == nil && strings.ContainsAny(string(reply), "+-")
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// unencrypted reports whether a server answered a TLS greeting by something else. Redis does when there is the end of a line in it.
+func unencrypted(err error) bool {
+	var header tls.RecordHeaderError
+	return errors.As(err, &header)
 }

@@ -46,13 +46,13 @@ func TestAPortWithoutTLSIsFoundOut(t *testing.T) {
 	for name, reply := range map[string]string{"it answers": "+PONG\r\n", "it asks for a password": "-NOAUTH Authentication required.\r\n"} {
 		addr := listen(t, func(c net.Conn) {
 			for lines := bufio.NewScanner(c); lines.Scan(); {
-				if strings.TrimSpace(lines.Text()) == "PING" {
+				if lines.Text() == "PING" {
 					_, _ = c.Write([]byte(reply))
 				}
 			}
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if _, err := tlsDialer(&tls.Config{})(ctx, "tcp", addr); !errors.Is(err, ErrNoTLS) || !strings.Contains(Reason(err), "redis://") {
+		if _, err := tlsDialer(&tls.Config{})(ctx, "tcp", addr); err == nil || Reason(err) != "the port speaks no TLS (give redis:// for rediss://, or the server's port for TLS)" {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
@@ -60,7 +60,7 @@ func TestAPortWithoutTLSIsFoundOut(t *testing.T) {
 	mute := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); <-t.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 4*silentFor)
 	defer cancel()
-	if _, err := tlsDialer(&tls.Config{})(ctx, "tcp", mute); err == nil || errors.Is(err, ErrNoTLS) {
+	if _, err := tlsDialer(&tls.Config{})(ctx, "tcp", mute); err == nil || errors.As(err, new(*RefusedError)) {
 		t.Errorf("a server that says nothing at all: %v", err)
 	}
 }

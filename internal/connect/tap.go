@@ -88,13 +88,31 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	dial := t.DialContext
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
+	if t.TLS == nil {
+		return t.plain(ctx, network, addr)
 	}
-	raw, err := dial(ctx, network, addr)
-	if err != nil || t.TLS == nil {
-		return raw, err
+	conn, err := t.secure(ctx, network, addr)
+	if dropped(err) || unencrypted(err) || err != nil && ctx.Err() != nil {
+		if why := t.misfit(network, addr, t.plain, notSecureZooKeeper); why != "" {
+			return nil, &RefusedError{why, err}
+		}
+	}
+	return conn, err
+}
+
+// plain connects without TLS.
+func (t *Tap) plain(ctx context.Context, network, addr string) (net.Conn, error) {
+	if t.DialContext != nil {
+		return t.DialContext(ctx, network, addr)
+	}
+	return new(net.Dialer).DialContext(ctx, network, addr)
+}
+
+// secure connects with TLS.
+func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error) {
+	raw, err := t.plain(ctx, network, addr)
+	if err != nil {
+		return nil, err
 	}
 	config := t.TLS.Clone()
 	if config.ServerName == "" {
@@ -106,6 +124,15 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 		return nil, fmt.Errorf("TLS: %w", err)
 	}
 	return conn, nil
+}
+
+// misfit is what say has about what the server at addr speaks, asked by connections of dial. While there is a session nobody is asked:
+// other servers are to be tried at once.
+func (t *Tap) misfit(network, addr string, dial dialFunc, say func(protocol) string) string {
+	if id, _ := t.Session(); id != 0 {
+		return ""
+	}
+	return say(spoken(context.Background(), dial, network, addr))
 }
 
 // Session returns the id and the negotiated timeout of the newest connect response; zeros before the first, and after the

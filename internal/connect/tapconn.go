@@ -32,6 +32,7 @@ type tapConn struct {
 	greeted bool          // the connect response is in
 	pending []sent        // oldest first
 	closed  bool
+	misfit  string   // why the server has not answered the connect request, where that was found out
 	authed  bool     // what this client authenticated as before was sent
 	due     []notice // to be delivered when the tap's mutex is free
 	spare   []notice // the due before, for its memory
@@ -99,6 +100,7 @@ func (c *tapConn) fill() {
 	n, err := c.Conn.Read(c.buffer)
 	c.readErr = err
 	if n == 0 {
+		c.findMisfit()
 		return
 	}
 	c.tap.mu.Lock()
@@ -123,7 +125,26 @@ func (c *tapConn) fill() {
 		c.readErr = bad
 		c.in.passed.Reset()
 		c.Conn.Close()
+		c.findMisfit()
 	}
+}
+
+// findMisfit looks for the reason when the connection has ended before the connect response.
+func (c *tapConn) findMisfit() {
+	c.tap.mu.Lock()
+	given := c.greeted || c.closed
+	c.tap.mu.Unlock()
+	if given {
+		return
+	}
+	dial := c.tap.plain
+	if c.tap.TLS != nil {
+		dial = c.tap.secure
+	}
+	why := c.tap.misfit("tcp", c.addr, dial, notZooKeeper)
+	c.tap.mu.Lock()
+	c.misfit = why
+	c.tap.mu.Unlock()
 }
 
 // SetReadDeadline applies go-zookeeper's deadline or our own, whichever comes first.
@@ -162,7 +183,11 @@ func (c *tapConn) Close() error {
 	if t.current == c {
 		t.current = nil
 		t.server = ""
-		if !c.greeted {
+		switch {
+		case c.greeted:
+		case c.misfit != "":
+			t.dialErr = &DialError{c.addr, &RefusedError{c.misfit, errSilent}}
+		default:
 			t.dialErr = &DialError{c.addr, errSilent}
 		}
 	}
