@@ -51,6 +51,8 @@ type program struct {
 	feed     fakeFeed
 	keyboard io.Writer
 	tea      *tea.Program
+	// end ends it, and waits for that.
+	end func()
 }
 
 // start runs a program on a terminal of its own; it is ended with the test.
@@ -66,14 +68,14 @@ func start(t testing.TB, o Options, width, height int) *program {
 	o = plain(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	m := New(ctx, o)
-	p.tea = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(p.screen), tea.WithWindowSize(width, height),
+	p.tea = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(p.screen), tea.WithWindowSize(width, height), tea.WithFPS(framesPerSecond),
 		tea.WithColorProfile(trueColor), tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignals())
 	done := make(chan error, 1)
 	go func() {
 		_, err := p.tea.Run()
 		done <- err
 	}()
-	t.Cleanup(func() {
+	p.end = sync.OnceFunc(func() {
 		p.tea.Quit()
 		if err := <-done; err != nil {
 			t.Errorf("run: %v", err)
@@ -84,6 +86,7 @@ func start(t testing.TB, o Options, width, height int) *program {
 		_ = keys.Close()
 		copying.Wait()
 	})
+	t.Cleanup(p.end)
 	return p
 }
 

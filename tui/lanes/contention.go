@@ -44,7 +44,7 @@ func (w Window) Contention(lanes []*Lane, known, now time.Time) Contention {
 		}
 		if part := float64(to.Sub(from)) / float64(w.Step); part > 0 {
 			c.Waiting[i], c.Holding[i] = c.Waiting[i]/part, c.Holding[i]/part
-		} else if from.Before(now) {
+		} else {
 			c.Waiting[i], c.Holding[i] = -1, -1
 		}
 	}

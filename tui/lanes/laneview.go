@@ -20,6 +20,8 @@ type View struct {
 	screen.Context
 	id     inspect.ID
 	Window Window
+	// Length is the time that it shows at least.
+	Length time.Duration
 	Looked time.Time
 	// Live: the window ends now.
 	Live bool
@@ -34,7 +36,7 @@ const timesWidth = 2 * (7 + widget.Gap)
 
 // NewView lays out a window of that length which ends at some time; zero: now.
 func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, width int) View {
-	v := View{Context: s.Context, id: id, Looked: s.Looked(id), Live: end.IsZero(), label: 20, times: width >= 100}
+	v := View{Context: s.Context, id: id, Looked: s.Looked(id), Length: length, Live: end.IsZero(), label: 20, times: width >= 100}
 	if l := s.Snapshot().Lock(id); l != nil {
 		v.kind = l.Kind
 	}
@@ -49,9 +51,10 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 		cells -= timesWidth
 	}
 	if v.Live {
-		end = s.Now()
+		v.Window = LiveWindow(s.Now(), length, cells)
+	} else {
+		v.Window = WindowTo(end, length, cells)
 	}
-	v.Window = WindowTo(end, length, cells)
 	return v
 }
 
@@ -78,9 +81,9 @@ func Present(lanes []*Lane) int {
 
 // Header is the time axis.
 func (v *View) Header() widget.Line {
-	t, now := v.Theme(), ""
+	t, now := v.Theme(), time.Time{}
 	if v.Live {
-		now = "now"
+		now = v.Now()
 	}
 	l := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
 	l = append(l, widget.Line{{"WHO", t.Header}}.Align(v.label, false, "")...)
@@ -114,11 +117,22 @@ func (v *View) Strip(label widget.Line, values []float64, most float64, style li
 	out := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
 	out = append(out, label.Align(v.label, false, t.Glyphs.Ellipsis)...)
 	out = out.Add(t.Text, widget.Blanks(widget.Gap))
-	unknown := 0
-	for unknown < len(values) && values[unknown] < 0 {
-		unknown++
+	for i := 0; i < len(values); {
+		j, unknown := i, values[i] < 0
+		for j < len(values) && (values[j] < 0) == unknown {
+			j++
+		}
+		switch part := t.Sparks(values[i:j], most); {
+		case !unknown:
+			out = out.Add(style, part)
+		case v.Window.From.Add(v.Window.Step * time.Duration(i)).Before(v.Now()):
+			out = out.Add(t.Unknown, part)
+		default: // not yet
+			out = out.Add(t.Text, widget.Blanks(j-i))
+		}
+		i = j
 	}
-	return out.Add(t.Unknown, t.Sparks(values[:unknown], most)).Add(style, t.Sparks(values[unknown:], most))
+	return out
 }
 
 // cellsOf are the cells of a lane and of the attempts that are folded into it.

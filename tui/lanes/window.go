@@ -35,6 +35,18 @@ func WindowTo(end time.Time, length time.Duration, cells int) Window {
 	return Window{end.Truncate(step).Add(-step * time.Duration(cells-1)), step, cells}
 }
 
+// LiveWindow is the window of at least that length up to now. It ends with a stretch of some cells that fill one by one, so that
+// what is drawn moves once a stretch, not with every cell: over a slow link a picture that moves is dear.
+func LiveWindow(now time.Time, length time.Duration, cells int) Window {
+	stretch := max(1, cells/stretches)
+	step := max(time.Millisecond, length/time.Duration(max(1, cells-stretch)))
+	whole := step * time.Duration(stretch)
+	return Window{now.Truncate(whole).Add(whole - step*time.Duration(cells)), step, cells}
+}
+
+// stretches of a live window: as many as leave most of it filled.
+const stretches = 12
+
 // at is the cell that an instant is in; it may be outside.
 func (w Window) at(t time.Time) int {
 	d := t.Sub(w.From)
@@ -162,8 +174,8 @@ func (w Window) tick(cells int) time.Duration {
 	return time.Hour
 }
 
-// axis is a line of marks with their times; now stands at its end when the window reaches it.
-func (w Window) axis(mark, now string) string {
+// axis is a line of marks with their times, up to now, which is marked; a zero now is outside of the window.
+func (w Window) axis(mark string, now time.Time) string {
 	out := []rune(widget.Blanks(w.Cells))
 	put := func(at int, text string) {
 		for i, r := range []rune(text) {
@@ -171,9 +183,9 @@ func (w Window) axis(mark, now string) string {
 		}
 	}
 	room := w.Cells
-	if now != "" {
-		room -= len(now) + 1
-		put(w.Cells-len(now), now)
+	if at := w.at(now) + 1 - len("now"); !now.IsZero() && at >= 0 {
+		room = at - 1
+		put(at, "now")
 	}
 	tick := w.tick(12)
 	format := "15:04:05"

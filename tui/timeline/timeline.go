@@ -166,8 +166,7 @@ func (s *Screen) nothing() string {
 // seek moves the window by a quarter of its length, no further than to the first thing known and to now.
 func (s *Screen) seek(quarters int) {
 	v := s.LaneView()
-	length := v.Window.Step * time.Duration(v.Window.Cells)
-	end := s.end
+	length, end := v.Length, s.end
 	if end.IsZero() {
 		if quarters > 0 {
 			s.Flash("this is now")
@@ -287,8 +286,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 			left = left.Add(t.Muted, " "+t.Glyphs.Dot+" "+l.Recipe)
 		}
 	}
-	length := w.Step * time.Duration(w.Cells)
-	right := widget.Line{{" live ", t.Badge}, {" last " + describe.Exact(length.Round(time.Second)) + " ", t.Muted}}
+	right := widget.Line{{" live ", t.Badge}, {" last " + describe.Exact(v.Length.Round(time.Second)) + " ", t.Muted}}
 	if !v.Live {
 		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
 	}
