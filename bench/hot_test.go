@@ -80,14 +80,14 @@ func hotQueue(b *testing.B, conn *zk.Conn) func() string {
 	}
 }
 
-// sight is the lock as the watching process sees it, with the cost so far.
-type sight struct {
+// observation is the lock as the watching process sees it, with the cost so far.
+type observation struct {
 	Holder   string
 	Requests uint64
 	CPU      time.Duration
 }
 
-// watchHotLock watches as the terminal UI does, and prints a sight for each line of its input, until that ends.
+// watchHotLock watches as the terminal UI does, and prints an observation for each line of its input, until that ends.
 func watchHotLock(addr string) {
 	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{hotLock}})
 	observer := inspect.NewObserver(time.Now, source)
@@ -108,7 +108,7 @@ func watchHotLock(addr string) {
 	answers := json.NewEncoder(os.Stdout)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		s := observer.Snapshot()
-		saw := sight{CPU: processTime()}
+		saw := observation{CPU: processTime()}
 		if len(s.Backends) > 0 {
 			saw.Requests = s.Backends[0].Cost.Requests
 		}
@@ -153,7 +153,7 @@ func startWatcher(b *testing.B, addr string) *watcher {
 	return &watcher{b, ask, json.NewDecoder(answers)}
 }
 
-func (w *watcher) newest() (s sight) {
+func (w *watcher) newest() (s observation) {
 	if _, err := fmt.Fprintln(w.ask); err != nil {
 		w.b.Fatal(err)
 	}

@@ -197,7 +197,7 @@ func (w *millionWatch) underChanges(b *testing.B) {
 		held := conn.queues(b, paths)
 		wrong, s := 0, w.observer.Snapshot()
 		for p, names := range held {
-			if !slices.Equal(names, queueOf(s.Lock(inspect.ID{Backend: "s", Path: p}))) {
+			if !slices.Equal(names, contendersOf(s.Lock(inspect.ID{Backend: "s", Path: p}))) {
 				wrong++
 			}
 		}
@@ -213,8 +213,8 @@ func (w *millionWatch) underChanges(b *testing.B) {
 	b.ReportMetric(float64(w.requests()-before)/float64(made), "requests/change")
 }
 
-// queueOf is what is shown of a lock, in the order of its queue.
-func queueOf(l *inspect.Lock) (names []string) {
+// contendersOf names the contenders that are shown of a lock, in the order of its queue.
+func contendersOf(l *inspect.Lock) (names []string) {
 	if l == nil {
 		return nil
 	}

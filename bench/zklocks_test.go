@@ -195,7 +195,7 @@ func received(b *testing.B, addr string) (n float64) {
 	return n
 }
 
-// zkRound is what came of one round, all but the rate for one change of owner.
+// zkRound has the figures of one round, all but the rate for one change of owner.
 type zkRound struct {
 	rate           float64 // changes of owner a second
 	requests       float64 // that the server got

@@ -141,7 +141,7 @@ func (r *action) showOwner(to io.Writer, p *act.Preview) {
 	fmt.Fprintf(to, "%s %s\n  owner   %s (%s)\n", r.verb, p.Request.ID, p.Seen.Who(), p.Seen.Name)
 }
 
-// showNext says who would get the lock.
+// showNext names the waiter that would get the lock.
 func showNext(to io.Writer, p *act.Preview) {
 	next := cmp.Or(p.NextUnknown, "no visible waiters")
 	if p.Next != nil {

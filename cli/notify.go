@@ -133,11 +133,11 @@ func (n *notifying) observe(s *inspect.Snapshot) {
 		}
 	}
 	for _, b := range s.Backends {
-		n.found(s, b.Findings, inspect.Event{Backend: b})
+		n.deliverFindings(s, b.Findings, inspect.Event{Backend: b})
 	}
 	for _, id := range s.Changed {
 		if l := s.Lock(id); l != nil {
-			n.found(s, l.Findings, inspect.Event{Lock: id})
+			n.deliverFindings(s, l.Findings, inspect.Event{Lock: id})
 		}
 	}
 	if s.Dropped > 0 {
@@ -145,8 +145,8 @@ func (n *notifying) observe(s *inspect.Snapshot) {
 	}
 }
 
-// found puts the findings of one place. Those that are known are dropped by the queues, those that somebody muted here.
-func (n *notifying) found(s *inspect.Snapshot, list []inspect.Finding, at inspect.Event) {
+// deliverFindings queues those of one place. Those that are known are dropped by the queues, those that somebody muted here.
+func (n *notifying) deliverFindings(s *inspect.Snapshot, list []inspect.Finding, at inspect.Event) {
 	for i := range list {
 		f := &list[i]
 		if f.Muted != nil || f.Severity.Rank() < n.least {

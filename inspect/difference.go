@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Difference is what became of a lock, or of a backend where Lock is zero, from one moment to another.
+// Difference compares a lock at two moments, or a backend where Lock is zero.
 type Difference struct {
 	Lock    ID
 	Backend string

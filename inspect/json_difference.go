@@ -1,6 +1,6 @@
 package inspect
 
-// DifferenceJSON is what became of locks and backends from one snapshot to another in the contract's form, docs/diff.schema.json. The
+// DifferenceJSON has the Differences of two snapshots in the form of the contract, docs/diff.schema.json. The
 // names say where each snapshot comes from.
 func DifferenceJSON(from, to *Snapshot, fromName, toName string) any {
 	list, skipped := Differences(from, to)

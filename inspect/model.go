@@ -166,7 +166,7 @@ type Contender struct {
 	Sequential        bool
 	Mode              recipe.Mode
 	State             ContenderState
-	// Watch is whether a waiter watches its predecessor.
+	// Watch: the server's table of watches has, or lacks, the waiter's watch on its predecessor.
 	Watch    Confirmation
 	NoExpiry bool
 	// Revocable: it can be asked to let go, since its program listens for that (Curator's makeRevocable).

@@ -1,6 +1,6 @@
 package inspect
 
-// tabled is what a table of watches showed of a contender beside its own watch. Few locks have any, so that it stands beside
+// tabled has the findings of a table of watches about a contender, but for its own watch. Few locks have any, so that it stands beside
 // the contenders.
 type tabled struct {
 	unwatched bool      // the table did not have its watch; see confirmWatches

@@ -8,7 +8,7 @@ import (
 // Trend is a lock in equal steps of time: in each the mean number of waiters, and of holders. Both are -1 where nothing is known.
 type Trend struct{ Waiting, Holding []float64 }
 
-// Trend is how a lock was from a time on, in n steps, as far as it is kept. What comes after to is not known yet, nor is a step in
+// Trend samples a lock from a time on, in n steps, as far as it is kept. What comes after to is not known yet, nor is a step in
 // which its backend was down.
 func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.Time) Trend {
 	t := Trend{make([]float64, n), make([]float64, n)}

@@ -46,17 +46,17 @@ func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 	if l == nil {
 		return false, false
 	}
-	var tangled []ID
+	var cyclic []ID
 	for _, c := range findCycles(s.Locks()) {
 		if slices.Contains(c.Locks, id) {
-			tangled = append(tangled, c.Locks...)
+			cyclic = append(cyclic, c.Locks...)
 		}
 	}
-	if len(tangled) == 0 {
+	if len(cyclic) == 0 {
 		return false, false
 	}
 	for _, c := range findCycles(s.With(l.without(gone)).Locks()) {
-		if slices.ContainsFunc(c.Locks, func(other ID) bool { return slices.Contains(tangled, other) }) {
+		if slices.ContainsFunc(c.Locks, func(other ID) bool { return slices.Contains(cyclic, other) }) {
 			return true, true
 		}
 	}

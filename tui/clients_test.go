@@ -48,7 +48,7 @@ func TestGoldenClients(t *testing.T) {
 					name += "-ascii"
 				}
 				t.Run(name, func(t *testing.T) {
-					m := inClients(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, fixture.Tangled(t), screen.Subject{})
+					m := inClients(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, fixture.BlockedClients(t), screen.Subject{})
 					press(m, page.keys...)
 					fits(t, m)
 					golden(t, name, content(m))
@@ -87,7 +87,7 @@ func TestClientsKeys(t *testing.T) {
 		{"the graph and back", []string{"w", "w"}, "bob", "zk:/dl/b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
+			m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 			press(m, test.keys...)
 			if got := selectedName(m); got != test.want {
 				t.Errorf("selected %q, want %q", got, test.want)
@@ -101,7 +101,7 @@ func TestClientsKeys(t *testing.T) {
 }
 
 func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
-	s := fixture.Tangled(t)
+	s := fixture.BlockedClients(t)
 	m := opened(t, Options{}, 120, 36, fixture.Id("zk:/jobs/mail"))
 	send(m, snapshotArrivedMsg{snapshot: s})
 	press(m, "g", "c")
@@ -117,7 +117,7 @@ func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
 }
 
 func TestClientsOpenAtALocksHolder(t *testing.T) {
-	m := inClients(t, Options{}, 120, 36, fixture.Tangled(t), screen.Subject{Lock: fixture.Id("zk:/jobs/ledger")})
+	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{Lock: fixture.Id("zk:/jobs/ledger")})
 	if got := selectedName(m); got != "dan" {
 		t.Errorf("opened at %q", got)
 	}
@@ -148,7 +148,7 @@ func TestACircleOverBothBackendsIsDrawn(t *testing.T) {
 
 func TestGraphOpensTheChain(t *testing.T) {
 	t.Parallel()
-	m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
+	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "deadlock: 2 clients", "Cheapest fix: stop bob", "▲ dan holds up 2 contenders over 2 locks")
 	press(m, "G")
@@ -160,7 +160,7 @@ func TestGraphOpensTheChain(t *testing.T) {
 
 // The cursor stays on its client when the order changes.
 func TestClientSelectionFollows(t *testing.T) {
-	m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
+	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 	press(m, "j", "j", "j", "j") // fay
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/jobs/mail", time.Hour, fixture.Fay, fixture.Ann, fixture.Bob), fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
 	send(m, snapshotArrivedMsg{snapshot: s})
@@ -187,7 +187,7 @@ func TestClientSelectionFollows(t *testing.T) {
 // s goes through the orders, S turns each around, the cursor stays with its client, and a new list keeps the order.
 func TestClientsAreSorted(t *testing.T) {
 	t.Parallel()
-	m := inClients(t, Options{}, 120, 36, fixture.Tangled(t), screen.Subject{})
+	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
 	names := func() (list []string) {
 		press(m, "g")
 		for last := ""; ; last = selectedName(m) {
@@ -237,7 +237,7 @@ func TestClientsAreSorted(t *testing.T) {
 }
 
 func TestClientsMouse(t *testing.T) {
-	m := inClients(t, Options{}, 80, 24, fixture.Tangled(t), screen.Subject{})
+	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 	c := m.screens[screen.Clients].(*clients.Screen)
 	top := len(m.head())
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 4, Button: tea.MouseLeft})
@@ -278,7 +278,7 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 
 func TestEveryClientsFrameFits(t *testing.T) {
 	t.Parallel()
-	s := fixture.Tangled(t)
+	s := fixture.BlockedClients(t)
 	long := fixture.QueueOf("/"+strings.Repeat("deep/", 40)+"lock", time.Hour, fixture.Person{Name: strings.Repeat("x", 90), Session: 91}, fixture.Person{Name: "evil\x1b[31m\u202e", Session: 92})
 	var locks []*inspect.Lock
 	for l := range s.Locks() {
@@ -301,7 +301,7 @@ func TestEveryClientsFrameFits(t *testing.T) {
 func TestClientsAreListedWhileInFront(t *testing.T) {
 	t.Parallel()
 	p := start(t, Options{}, 100, 30)
-	p.show(fixture.Tangled(t))
+	p.show(fixture.BlockedClients(t))
 	p.wait("/dl/a")
 	p.keys("c")
 	p.wait("6 clients", "deadlock")

@@ -41,7 +41,7 @@ type Model struct {
 	// playhead is the moment of the kept past that is drawn.
 	playhead playhead
 	focused  []inspect.ID
-	// rang is when the bell rang last; known are the backends of which all was looked at once, by name.
+	// rang: the last time of the bell; known: the backends of which all was looked at once, by name.
 	rang  time.Time
 	known map[string]bool
 	// recovered are backends that were not well, by name.

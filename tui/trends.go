@@ -7,7 +7,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// trend is what was made of the past of a lock, in steps that begin at multiples of their length: but for the last one, which goes
+// trend caches the samples of a lock's past, in steps that begin at multiples of their length: but for the last one, which goes
 // on, they stay.
 type trend struct {
 	inspect.Trend

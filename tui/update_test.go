@@ -400,7 +400,7 @@ func TestHintsOfWhatCannotBeDone(t *testing.T) {
 }
 
 // The key of the screen in front leads nowhere, whatever is selected there by now.
-func TestAScreenIsOnTheTrailOnce(t *testing.T) {
+func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
 	for _, e := range screenList() {
 		if e.key == "" {
 			continue
@@ -410,7 +410,7 @@ func TestAScreenIsOnTheTrailOnce(t *testing.T) {
 		settled := slices.Clone(m.backStack)
 		press(m, "j", e.key, "j", "j", e.key)
 		if !slices.Equal(m.backStack, settled) {
-			t.Errorf("%s: the trail is %v instead of %v", e.key, m.backStack, settled)
+			t.Errorf("%s: the back stack is %v instead of %v", e.key, m.backStack, settled)
 		}
 		wantText(t, m, string(e.name)+" is what you see")
 	}

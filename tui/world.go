@@ -71,7 +71,7 @@ func (w *world) Paused() bool                { return w.paused }
 func (w *world) Past() bool                  { return w.pastEvents != nil }
 func (w *world) Clock() time.Time            { return w.options.now() }
 func (w *world) InFront() screen.Name        { return w.inFront }
-func (w *world) Opener() screen.Name         { return w.openedFrom }
+func (w *world) OpenedFrom() screen.Name     { return w.openedFrom }
 func (w *world) Life() context.Context       { return w.ctx }
 
 func (w *world) Log() *screen.EventLog {

@@ -24,7 +24,7 @@ func staleFairQueue() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		var stale []inspect.Contender
-		var lapsed time.Time
+		var expiredSince time.Time
 		dead := 0
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
@@ -39,8 +39,8 @@ func staleFairQueue() rule {
 			if w.Dead {
 				dead++
 			}
-			if over && lapsed.IsZero() {
-				lapsed = w.ExpiresAt
+			if over && expiredSince.IsZero() {
+				expiredSince = w.ExpiresAt
 			}
 		}
 		if len(stale) == 0 {
@@ -51,8 +51,8 @@ func staleFairQueue() rule {
 			"contenders": names(stale), "stale": len(stale), "waiters": len(l.Waiters), "head": head,
 			"cause": "waiters that died in the queue: a crash or a deploy (Redisson #4661, #1353)",
 		}
-		if !lapsed.IsZero() {
-			e["lapsed_since"] = stamp(lapsed)
+		if !expiredSince.IsZero() {
+			e["lapsed_since"] = stamp(expiredSince)
 		}
 		confidence, what := recipe.Likely, "gone"
 		if dead == 0 {

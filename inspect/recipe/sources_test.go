@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/recipes.md anew")
 
-// found is what a recipe makes of something that stands on a server.
+// found: a recipe takes something on a server for its own, and how sure it is.
 type found struct {
 	recipe string
 	sure   Confidence
@@ -27,12 +27,12 @@ type written struct {
 	library, recipe string
 	// read: the version that was read, its file, and the function that writes.
 	read, file, function string
-	// proof is what cannot be otherwise; alike, who else writes the same or nearly so.
+	// proof: marks that no other program leaves; alike: programs that write the same or nearly so.
 	proof, alike string
-	// sure is what we call it, at most; ours are our functions that may say certain.
+	// sure: the most that we call it; ours: our functions that may say certain.
 	sure Confidence
 	ours []string
-	// is what the library writes, as we read it; near are others' data that look alike, which are none of it or less sure.
+	// is: what the library writes, as we read it; near: other programs' data that look alike, which are none of it or less sure.
 	is   found
 	near []found
 }
@@ -62,7 +62,7 @@ func text(key, value string) found {
 	return found{t.Recipe, t.Confidence}
 }
 
-// keyed is what stands under a key that ends in a minute, with others beside it; the score now of a sorted set is that end.
+// keyed reads the value of a key that ends in a minute, with others beside it; the score now of a sorted set is that end.
 func keyed(key string, main Value, beside ...any) found {
 	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Beside: map[string]Value{}}
 	if k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestAgendaKeepsTheEarliest(t *testing.T) {
+func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
 	var a expiryQueue
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	a.set("a", at(3))

@@ -220,7 +220,7 @@ func comeAndGo(ctx context.Context, c *zk.Conn, client int) (changes int) {
 	return changes
 }
 
-// heldBy is what the servers hold, read on a connection of its own and behind a sync.
+// heldBy reads what the servers hold, on a connection of its own and behind a sync.
 func heldBy(addrs []string) (picture, error) {
 	c, events, err := zk.Connect(addrs, 20*time.Second, zk.WithLogInfo(false), zk.WithLogger(quietZK{}))
 	if err != nil {

@@ -198,7 +198,7 @@ func (r *run) stated(d *dir, res result) {
 		return
 	}
 	d.triedAt = res.at
-	r.found(d, res.stat)
+	r.takeStat(d, res.stat)
 	switch {
 	case r.isSibling(d):
 		r.looked(d)
@@ -227,8 +227,8 @@ func (r *run) looked(d *dir) {
 	}
 }
 
-// found takes in the Stat of a node that exists.
-func (r *run) found(d *dir, stat *zk.Stat) {
+// takeStat takes in the Stat of a node that exists.
+func (r *run) takeStat(d *dir, stat *zk.Stat) {
 	d.count, r.noChroot = stat.NumChildren, false
 	delete(r.crowds, d.path)
 	switch {
@@ -291,7 +291,7 @@ func (r *run) listed(d *dir, res result) {
 		r.note(r.refused, d.path, readChildren, result{})
 	}
 	r.looked(d)
-	r.found(d, res.stat)
+	r.takeStat(d, res.stat)
 	r.noteSeen(d)
 	if d.phase == leaf {
 		r.judgeWithout(d)

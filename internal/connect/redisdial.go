@@ -108,7 +108,7 @@ func (g *greeted) refuse(why string, err error) error {
 	return refused
 }
 
-// refusal is what a server means by its first bytes when it closes the connection behind them; "" when they are a reply.
+// refusal explains the first bytes of a server that closes the connection behind them; "" when they are a reply.
 func refusal(first []byte) string {
 	const alert = 0x15 // the type of a TLS record
 	reply, _, _ := strings.Cut(string(first), "\r\n")

@@ -16,7 +16,7 @@ type Message struct {
 	Key string
 	// Level of the news: 0, it is over; above, the higher the worse.
 	Level int
-	// Body is what the receiver gets.
+	// Body: the bytes for the receiver.
 	Body []byte
 	// Env are variables, NAME=VALUE, for a receiver that is a program.
 	Env []string
@@ -33,9 +33,9 @@ type Limits struct {
 	Within time.Duration
 	// Again is the pause before the second attempt; it doubles with each, up to Pause.
 	Again, Pause time.Duration
-	// Patience is how long a message is tried before it is given up.
+	// Patience: a message is tried for this time before it is given up.
 	Patience time.Duration
-	// Grace is what is left for the last deliveries when the queue is to end.
+	// Grace: the time for the last deliveries when the queue is to end.
 	Grace time.Duration
 }
 

@@ -16,7 +16,7 @@ type want struct {
 	answer answer
 	// shown are the tests that show it, as FOLDER.Test, with a blank between two; of what is only partly there, those of that part.
 	shown string
-	// lacks says what is not there, and why, unless all is.
+	// lacks: the part that is not there, and why; empty where all is there.
 	lacks string
 }
 

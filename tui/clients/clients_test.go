@@ -44,7 +44,7 @@ func TestBlockedAreCountedOnce(t *testing.T) {
 
 // A cycle that has just come apart is not drawn.
 func TestCycleThatIsGone(t *testing.T) {
-	s := fixture.Tangled(t)
+	s := fixture.BlockedClients(t)
 	gone := inspect.Cycle{Locks: []inspect.ID{fixture.Id("zk:/x"), fixture.Id("zk:/y")}, Owners: []string{"a", "b"}}
 	if _, ok := closeCycle(s, gone); ok {
 		t.Error("a ring of locks that are gone")
@@ -146,7 +146,7 @@ func TestWaitGraph(t *testing.T) {
 
 func TestWhoBlocksMost(t *testing.T) {
 	var got []string
-	for _, r := range ListClients(fixture.Tangled(t)).rows {
+	for _, r := range ListClients(fixture.BlockedClients(t)).rows {
 		got = append(got, fmt.Sprintf("%s holds %d waits %d blocks %d ring %v", r.Name, r.holds, r.waits, r.blocks, r.inCycle))
 	}
 	want := []string{

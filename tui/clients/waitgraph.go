@@ -61,9 +61,9 @@ type blindSpot struct {
 
 // Bounds of the drawing.
 const (
-	mostRings       = 20
-	mostTangles     = 30
-	rowsOfOneTangle = 12
+	mostRings     = 20
+	mostTrees     = 30
+	rowsOfOneTree = 12
 )
 
 // buildWaitGraph looks through a snapshot.
@@ -85,7 +85,7 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 	slices.SortStableFunc(g.cycles, func(a, b cycle) int { return cmp.Compare(b.behind, a.behind) })
 	parents := parentsOf(children)
 	g.below = countBelow(children, parents, circling)
-	g.trees = findTangles(s, children, parents, circling)
+	g.trees = findBlockingTrees(s, children, parents, circling)
 	g.blind = blindSpots(s)
 	return g
 }
@@ -113,12 +113,12 @@ func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
 // countBehind counts the waiters behind a cycle without being in it.
 func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) {
 	for _, l := range r.links {
-		walkHangers(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += len(l.Waiters) })
+		walkDependents(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += len(l.Waiters) })
 	}
 	r.behind = max(0, r.behind-len(r.links))
 }
 
-// hangers has for each lock the contended locks whose first holder waits for it, the most contended first.
+// dependents has for each lock the contended locks whose first holder waits for it, the most contended first.
 func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	children := make(map[inspect.ID][]*inspect.Lock)
 	for who, entries := range s.Owners() {
@@ -169,8 +169,8 @@ func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	return best, next
 }
 
-// walkHangers visits a lock and all that hang on it, but for those of rings, each behind the one it hangs on.
-func walkHangers(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool, visit func(*inspect.Lock, int)) {
+// walkDependents visits a lock and all its dependents, but for those in cycles, each behind the one that it depends on.
+func walkDependents(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool, visit func(*inspect.Lock, int)) {
 	type step struct {
 		lock  *inspect.Lock
 		depth int
@@ -187,7 +187,7 @@ func walkHangers(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.
 	}
 }
 
-// parentsOf has for each lock that hangs on another which one that is.
+// parentsOf has for each dependent the lock that it depends on.
 func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.ID {
 	parents := make(map[inspect.ID]inspect.ID)
 	for id, list := range children {
@@ -200,14 +200,14 @@ func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.I
 
 // countBelow counts for each lock that others depend on the waiters in those.
 func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) map[inspect.ID]int {
-	var order []*inspect.Lock // each behind the one it hangs on
+	var order []*inspect.Lock // each behind the one that it depends on
 	for id, list := range children {
-		if _, hangs := parents[id]; hangs && !circling[id] {
+		if _, depends := parents[id]; depends && !circling[id] {
 			continue
 		}
 		for _, child := range list {
 			if !circling[child.ID] {
-				walkHangers(child, 0, children, circling, func(l *inspect.Lock, _ int) { order = append(order, l) })
+				walkDependents(child, 0, children, circling, func(l *inspect.Lock, _ int) { order = append(order, l) })
 			}
 		}
 	}
@@ -218,21 +218,21 @@ func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]
 	return below
 }
 
-// findTangles finds the culprits behind several locks, those that hold up the most first.
-func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) []blockingTree {
+// findBlockingTrees finds the culprits behind several locks, those that hold up the most first.
+func findBlockingTrees(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) []blockingTree {
 	var list []blockingTree
 	for id := range children {
 		root := s.Lock(id)
 		if root == nil || circling[id] {
 			continue
 		}
-		if _, hangs := parents[id]; hangs {
+		if _, depends := parents[id]; depends {
 			continue
 		}
 		var t blockingTree
-		walkHangers(root, 0, children, circling, func(l *inspect.Lock, depth int) {
+		walkDependents(root, 0, children, circling, func(l *inspect.Lock, depth int) {
 			t.waiting += len(l.Waiters)
-			if len(t.rows) < rowsOfOneTangle {
+			if len(t.rows) < rowsOfOneTree {
 				t.rows = append(t.rows, treeRow{l, depth})
 			} else {
 				t.leftOut++
@@ -245,7 +245,7 @@ func findTangles(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, p
 	slices.SortFunc(list, func(a, b blockingTree) int {
 		return cmp.Or(cmp.Compare(b.waiting, a.waiting), a.rows[0].lock.ID.Compare(b.rows[0].lock.ID))
 	})
-	return list[:min(len(list), mostTangles)]
+	return list[:min(len(list), mostTrees)]
 }
 
 // blindSpots counts the contenders of contended locks of whom nobody is known.

@@ -39,7 +39,7 @@ func New(host screen.Context) screen.Screen {
 // Open shows a lock's events only when it was opened from that lock's chain: from a list with the cursor on some lock,
 // everything is asked for.
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
-	switch s.Opener() {
+	switch s.OpenedFrom() {
 	case "": // gone back to
 		s.catchUp()
 		return nil

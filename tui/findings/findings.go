@@ -41,7 +41,7 @@ func New(host screen.Context) screen.Screen {
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.Index.Update(s.Snapshot(), missed, true)
 	s.follow()
-	if s.Opener() == "" || p.Lock == (inspect.ID{}) {
+	if s.OpenedFrom() == "" || p.Lock == (inspect.ID{}) {
 		return nil // gone back to, or about nothing
 	}
 	f := s.Index.first(p.Lock)

@@ -15,14 +15,14 @@ import (
 
 // Side is one of the two contention runs beside each other.
 type Side struct {
-	Order  RunOptions
-	run    Run // nil before it has begun
-	stop   context.CancelFunc
-	report contend.Report
-	visits []attempt
-	now    time.Time // of the newest beat
-	Over   bool
-	err    error
+	Order    RunOptions
+	run      Run // nil before it has begun
+	stop     context.CancelFunc
+	report   contend.Report
+	attempts []attempt
+	now      time.Time // of the newest beat
+	Over     bool
+	err      error
 }
 
 // runs is two contention runs at once, each of another kind of lock, with the same times.
@@ -173,8 +173,8 @@ func (b *Side) apply(msg RunTickMsg) {
 		b.now = msg.At
 	}
 	b.report, b.Over, b.err = msg.Report, msg.over, msg.err
-	b.visits = noteAttempts(b.visits, msg.Events)
-	b.visits = forgetAttempts(b.visits, b.now.Add(-b.length()))
+	b.attempts = noteAttempts(b.attempts, msg.Events)
+	b.attempts = forgetAttempts(b.attempts, b.now.Add(-b.length()))
 }
 
 // trouble is the gravest error of a run, safe to print; empty without one.

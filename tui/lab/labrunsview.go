@@ -24,10 +24,10 @@ func (c *runs) lines(width, height int) []widget.Line {
 	o := &c.List[0].Order
 	lines := []widget.Line{{{" " + sharedOptions(o), c.Theme().Muted}}}
 	if len(c.List) == 1 {
-		return append(lines, c.boutLines(c.List[0], width, height-1)...)
+		return append(lines, c.runLines(c.List[0], width, height-1)...)
 	}
 	half := (width - 3) / 2
-	left, right := c.boutLines(c.List[0], half, height-1), c.boutLines(c.List[1], width-half-3, height-1)
+	left, right := c.runLines(c.List[0], half, height-1), c.runLines(c.List[1], width-half-3, height-1)
 	for i := range max(len(left), len(right)) {
 		var l, r widget.Line
 		if i < len(left) {
@@ -80,8 +80,8 @@ func short(d time.Duration) string {
 	}
 }
 
-// boutLines draws one run: what it is, a lane a contender, its figures.
-func (c *runs) boutLines(b *Side, width, height int) []widget.Line {
+// runLines draws one run: what it is, a lane a contender, its figures.
+func (c *runs) runLines(b *Side, width, height int) []widget.Line {
 	t := c.Theme()
 	title := widget.Line{{" " + describe.Printable(b.Order.Backend) + " ", t.Strong}, {describe.Printable(b.Order.Target), t.Text}}
 	lines := []widget.Line{widget.Spread(title, append(c.stage(b), widget.Span{" ", t.Text}), width, t.Glyphs.Ellipsis)}
@@ -124,7 +124,7 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	began := b.now.Add(-b.report.Duration)
 	view := lanes.View{Context: c.Context}
 	var lines []widget.Line
-	for i, row := range drawAttempts(b.visits, shown, w, began, b.now) {
+	for i, row := range drawAttempts(b.attempts, shown, w, began, b.now) {
 		r := &b.report.Contenders[i]
 		l := widget.Line{{fmt.Sprintf("%3d ", i+1), t.Muted}, c.stateSign(r.State), {" ", t.Text}}
 		l = append(l, view.Cells(row)...)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Contention is how many waited for a lock, and how many held it, in each cell of a window: the mean over the cell's time. It is
+// Contention counts who waited for a lock, and who held it, in each cell of a window: the mean over the cell's time. It is
 // negative where that is not known.
 type Contention struct{ Waiting, Holding []float64 }
 

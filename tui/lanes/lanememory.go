@@ -16,7 +16,7 @@ type laneMemory struct {
 	next   int // the first event not read yet, counted from the very first one
 	ended  []inspect.Event
 	joined map[Key]time.Time
-	// from is when that which is remembered begins; zero: with our watching.
+	// from: the beginning of what is remembered; zero: of our watching.
 	from time.Time
 }
 

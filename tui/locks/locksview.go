@@ -59,7 +59,7 @@ func (s *Screen) summary() widget.Line {
 	t, x, tail := s.Theme(), s.Index, s.Theme().Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "
 	if s.input.Open || s.input.Problem() != "" {
-		found, words := s.found(), s.input.Bar(t, "words, or: "+screen.FieldNames)
+		found, words := s.matchCount(), s.input.Bar(t, "words, or: "+screen.FieldNames)
 		if s.input.Problem() != "" && words.Width()+found.Width() >= s.width {
 			found = nil // errors come first
 		}
@@ -68,7 +68,7 @@ func (s *Screen) summary() widget.Line {
 	}
 	left := widget.Line{{" " + describe.Count(len(x.Rows), "lock"), t.Strong}}
 	if !x.Filter.Empty() {
-		left = append(widget.Line{{" ", t.Text}}, s.found()...)
+		left = append(widget.Line{{" ", t.Text}}, s.matchCount()...)
 	}
 	left = left.Add(t.Muted, fmt.Sprintf("%s%d contended", dot, x.Contended))
 	if x.critical > 0 {
@@ -91,8 +91,8 @@ func (s *Screen) summary() widget.Line {
 	return widget.Spread(left, right, s.width, tail)
 }
 
-// found counts the locks that the filter lets through.
-func (s *Screen) found() widget.Line {
+// matchCount shows how many locks the filter lets through.
+func (s *Screen) matchCount() widget.Line {
 	if s.Busy {
 		return widget.Line{{"filtering" + s.Theme().Glyphs.Ellipsis + " ", s.Theme().Waiting}}
 	}

@@ -29,7 +29,7 @@ type Context interface {
 	// not changed hands for a while.
 	Grants(id inspect.ID) []Grant
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
-	// Trend is how a lock was in the last TrendCells times TrendStep, up to now.
+	// Trend samples a lock over the last TrendCells times TrendStep, up to now.
 	Trend(id inspect.ID) inspect.Trend
 	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and at is
 	// the time of that; zero while that is not known.
@@ -48,9 +48,9 @@ type Context interface {
 	// new file that is named after what it is about, and returns the file's path; it may block.
 	NoClipboard() string
 	Save(ctx context.Context, about, extension, text string) (path string, err error)
-	// InFront is the screen that is shown, Opener the one from which it was opened; empty after going back.
+	// InFront is the screen that is shown, OpenedFrom the one from which it was opened; empty after going back.
 	InFront() Name
-	Opener() Name
+	OpenedFrom() Name
 
 	// Go shows another screen about something, Back the one before.
 	Go(to Name, about Subject)

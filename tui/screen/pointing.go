@@ -9,7 +9,7 @@ import (
 // MostMarked bounds the locks of one action: nobody reads more previews.
 const MostMarked = 100
 
-// TooMany says that more are marked, or would be.
+// TooMany refuses a mark beyond MostMarked.
 func TooMany() string {
 	return fmt.Sprintf("at most %d at once: filter them with / (lockscope release --match takes more)", MostMarked)
 }

@@ -18,7 +18,7 @@ const stripsHeight, histogramHeight, highHeight = 18, 30, 42
 // classWidth is that of a histogram's class with the gap after it, in cells: its least duration stands below it.
 const classWidth = 6
 
-// contention is how many waited and held, over the window's time, below the lanes.
+// contention draws the numbers of waiters and holders over the window's time, below the lanes.
 func (s *Screen) contention(v *lanes.View) []widget.Line {
 	if s.height < stripsHeight {
 		return nil

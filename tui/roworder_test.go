@@ -16,7 +16,7 @@ import (
 
 // While locks are granted, queue up, get findings, go and come many times a second, the order of the default list changes at
 // most once in five seconds, and the cursor's line has the same lock for as long as nobody moves it.
-func TestTheTableIsCalm(t *testing.T) {
+func TestRowsMoveSeldom(t *testing.T) {
 	t.Parallel()
 	for _, keys := range [][]string{nil, {"j", "j", "j"}, {"G"}} {
 		t.Run(fmt.Sprint(keys), func(t *testing.T) {
@@ -27,14 +27,14 @@ func TestTheTableIsCalm(t *testing.T) {
 				id := inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/l%02d", i)}
 				locks[id] = fixture.SomeLock(id, i)
 			}
-			tell := func(ids ...inspect.ID) {
+			publish := func(ids ...inspect.ID) {
 				var list []*inspect.Lock
 				for _, l := range locks {
 					list = append(list, l)
 				}
 				send(m, snapshotArrivedMsg{snapshot: changed(ids, list...)})
 			}
-			tell()
+			publish()
 			press(m, keys...)
 			start := locksOf(m).Current.Lock
 			r := rand.New(rand.NewPCG(7, 7))
@@ -48,7 +48,7 @@ func TestTheTableIsCalm(t *testing.T) {
 				} else {
 					locks[id] = fixture.SomeLock(id, r.IntN(1000))
 				}
-				tell(id)
+				publish(id)
 				if r.IntN(3) == 0 {
 					send(m, tickedMsg{m.ticking})
 				}

@@ -53,17 +53,17 @@ func TestVerdictOfARun(t *testing.T) {
 	}
 }
 
-func TestVisitsAreForgotten(t *testing.T) {
+func TestAttemptsAreForgotten(t *testing.T) {
 	t.Parallel()
 	var events []contend.Event
 	for i := range 3 * attemptsKept {
 		events = append(events, fixture.Event(contend.Queued, i%7, float64(i)), fixture.Event(contend.Left, i%7, float64(i)+0.5))
 	}
-	visits := noteAttempts(nil, events)
-	if len(visits) != attemptsKept {
-		t.Errorf("%d are kept, want %d", len(visits), attemptsKept)
+	attempts := noteAttempts(nil, events)
+	if len(attempts) != attemptsKept {
+		t.Errorf("%d are kept, want %d", len(attempts), attemptsKept)
 	}
-	if left := forgetAttempts(visits, visits[len(visits)-10].ended); len(left) != 10 {
+	if left := forgetAttempts(attempts, attempts[len(attempts)-10].ended); len(left) != 10 {
 		t.Errorf("%d are left, want 10", len(left))
 	}
 }
@@ -82,18 +82,18 @@ func overtaking(contender int, second float64) contend.Event {
 	return e
 }
 
-// drawnVisits are the rows of a window of ten seconds from noon on, a cell a second.
-func drawnVisits(t *testing.T, visits []attempt, n int) []string {
+// drawnAttempts are the rows of a window of ten seconds from noon on, a cell a second.
+func drawnAttempts(t *testing.T, attempts []attempt, n int) []string {
 	t.Helper()
 	view := lanes.View{Context: stub{theme: theme.New(theme.Options{ASCII: true, NoColor: true})}}
 	var rows []string
-	for _, row := range drawAttempts(visits, n, lanes.Window{From: fixture.Noon, Step: time.Second, Cells: 10}, fixture.Noon.Add(-time.Hour), fixture.In(10*time.Second)) {
+	for _, row := range drawAttempts(attempts, n, lanes.Window{From: fixture.Noon, Step: time.Second, Cells: 10}, fixture.Noon.Add(-time.Hour), fixture.In(10*time.Second)) {
 		rows = append(rows, view.Cells(row).Text())
 	}
 	return rows
 }
 
-func TestVisitsAreDrawn(t *testing.T) {
+func TestAttemptsAreDrawn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		events []contend.Event
@@ -113,7 +113,7 @@ func TestVisitsAreDrawn(t *testing.T) {
 		{"lost", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Lost, 0, 3), fixture.Event(contend.Failed, 0, 4)}, []string{"-##       "}},
 		{"a release that was dropped", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Queued, 0, 5)}, []string{"-####-----"}},
 	} {
-		rows := drawnVisits(t, noteAttempts(nil, tt.events), len(tt.want))
+		rows := drawnAttempts(t, noteAttempts(nil, tt.events), len(tt.want))
 		for i, want := range tt.want {
 			if rows[i] != want {
 				t.Errorf("%s: lane %d is %q, want %q", tt.name, i, rows[i], want)

@@ -20,59 +20,59 @@ type attempt struct {
 // attemptsKept bounds how many are remembered.
 const attemptsKept = 4096
 
-// noteAttempts takes in what happened in a run. Events that are missing end a visit where the next of its contender begins.
-func noteAttempts(visits []attempt, events []contend.Event) []attempt {
+// noteAttempts takes in what happened in a run. Events that are missing end an attempt where the next of its contender begins.
+func noteAttempts(attempts []attempt, events []contend.Event) []attempt {
 	for _, e := range events {
-		at := len(visits) - 1
+		at := len(attempts) - 1
 		for ; at >= 0; at-- {
-			if v := &visits[at]; v.contender == e.Contender && v.ended.IsZero() {
+			if v := &attempts[at]; v.contender == e.Contender && v.ended.IsZero() {
 				break
 			}
 		}
 		if e.Kind == contend.Queued {
 			if at >= 0 {
-				visits[at].ended = e.At
+				attempts[at].ended = e.At
 			}
-			visits = append(visits, attempt{contender: e.Contender, queued: e.At})
+			attempts = append(attempts, attempt{contender: e.Contender, queued: e.At})
 			continue
 		}
 		if at < 0 {
 			continue
 		}
-		switch v := &visits[at]; e.Kind {
+		switch v := &attempts[at]; e.Kind {
 		case contend.Granted:
 			v.granted, v.overtook = e.At, e.Overtook
 		default:
 			v.ended, v.left = e.At, v.granted.IsZero()
 		}
 	}
-	if over := len(visits) - attemptsKept; over > 0 {
-		visits = slices.Delete(visits, 0, over)
+	if over := len(attempts) - attemptsKept; over > 0 {
+		attempts = slices.Delete(attempts, 0, over)
 	}
-	return visits
+	return attempts
 }
 
 // forgetAttempts drops those that ended before some time.
-func forgetAttempts(visits []attempt, before time.Time) []attempt {
-	return slices.DeleteFunc(visits, func(v attempt) bool { return !v.ended.IsZero() && v.ended.Before(before) })
+func forgetAttempts(attempts []attempt, before time.Time) []attempt {
+	return slices.DeleteFunc(attempts, func(v attempt) bool { return !v.ended.IsZero() && v.ended.Before(before) })
 }
 
-// lanesOfVisits are the lanes of visits, in the order of visits. An overtaking is marked only where the run, which knows
+// lanesOfAttempts are the lanes of attempts, in the order of attempts. An overtaking is marked only where the run, which knows
 // the servers' own order, says that there was one.
-func lanesOfVisits(visits []attempt) []lanes.Lane {
-	list := make([]lanes.Lane, len(visits))
-	for i, v := range visits {
+func lanesOfAttempts(attempts []attempt) []lanes.Lane {
+	list := make([]lanes.Lane, len(attempts))
+	for i, v := range attempts {
 		c := &inspect.Contender{State: inspect.Waiting}
 		if !v.granted.IsZero() {
 			c.State = inspect.Holding
 		}
 		list[i] = lanes.Lane{Contender: c, Queued: v.queued, Granted: v.granted, Ended: v.ended, Present: v.ended.IsZero(), Left: v.left}
 	}
-	for _, g := range visits {
+	for _, g := range attempts {
 		if !g.overtook {
 			continue
 		}
-		for i, v := range visits {
+		for i, v := range attempts {
 			waiting := v.queued.Before(g.granted) && (v.granted.IsZero() || v.granted.After(g.granted)) && (v.ended.IsZero() || v.ended.After(g.granted))
 			if v.contender != g.contender && v.queued.Before(g.queued) && waiting {
 				list[i].Overtaken = append(list[i].Overtaken, g.granted)
@@ -83,14 +83,14 @@ func lanesOfVisits(visits []attempt) []lanes.Lane {
 }
 
 // drawAttempts makes a row of cells for each of n contenders.
-func drawAttempts(visits []attempt, n int, w lanes.Window, began, now time.Time) [][]lanes.Cell {
+func drawAttempts(attempts []attempt, n int, w lanes.Window, began, now time.Time) [][]lanes.Cell {
 	rows := make([][]lanes.Cell, n)
-	list := lanesOfVisits(visits)
+	list := lanesOfAttempts(attempts)
 	for i := range rows {
 		rows[i] = make([]lanes.Cell, w.Cells)
 	}
 	for i := range list {
-		at := visits[i].contender
+		at := attempts[i].contender
 		if at >= n || !w.Shows(&list[i]) {
 			continue
 		}
