@@ -42,7 +42,7 @@ func lockID(t *testing.T, text string) inspect.ID {
 	return id
 }
 
-func ignoreLoss(string) {}
+func ignoreWaiting(string) {}
 
 func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -57,7 +57,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 		{Lock: lockID(t, "zk:/lab/one"), Kind: "mutex", Recipe: "curator"},
 		{Lock: lockID(t, "redis:lock:one"), Kind: "redlock", TTL: 5 * time.Second},
 	} {
-		hold, err := l.Acquire(t.Context(), o, ignoreLoss)
+		hold, err := l.Acquire(t.Context(), o, ignoreWaiting)
 		if err != nil {
 			t.Fatalf("%s: %v", o.Lock, err)
 		}
@@ -66,7 +66,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 		}
 		try := o
 		try.Try = true
-		if _, err := l.Acquire(t.Context(), try, ignoreLoss); !errors.Is(err, lockops.ErrHeld) {
+		if _, err := l.Acquire(t.Context(), try, ignoreWaiting); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("%s: taken twice: %v", o.Lock, err)
 		}
 		inner, err := hold.Reenter(t.Context())
@@ -76,7 +76,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 		if err := errors.Join(hold.Extend(t.Context()), hold.Release(t.Context()), inner.Release(t.Context())); err != nil {
 			t.Errorf("%s: %v", o.Lock, err)
 		}
-		again, err := l.Acquire(t.Context(), try, ignoreLoss)
+		again, err := l.Acquire(t.Context(), try, ignoreWaiting)
 		if err != nil {
 			t.Fatalf("%s: not free after the last release: %v", o.Lock, err)
 		}
@@ -92,7 +92,7 @@ func TestLabWaits(t *testing.T) {
 		l := labOn(t, "zk://"+server.Addr)
 		defer l.close()
 		o := lab.Order{Lock: lockID(t, "zk:"+servertest.UniquePath(t)), Kind: "mutex", Recipe: "kazoo"}
-		hold, err := l.Acquire(t.Context(), o, ignoreLoss)
+		hold, err := l.Acquire(t.Context(), o, ignoreWaiting)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestLabWaits(t *testing.T) {
 		mixed := o
 		mixed.Recipe = "curator"
 		var refused *lockops.RecipeError
-		if _, err := l.Acquire(t.Context(), mixed, ignoreLoss); !errors.As(err, &refused) || refused.Found != "kazoo" || refused.Want != "curator" {
+		if _, err := l.Acquire(t.Context(), mixed, ignoreWaiting); !errors.As(err, &refused) || refused.Found != "kazoo" || refused.Want != "curator" {
 			t.Errorf("another library's queue: %v", err)
 		}
 		cancel()
@@ -131,15 +131,15 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 		key := "lock:" + servertest.UniqueName(t)
 		o := lab.Order{Lock: lockID(t, "redis:"+key), Kind: "mutex", TTL: time.Hour, Try: true}
 		first := labOn(t, "redis://"+masters[0].Addr)
-		if _, err := first.Acquire(t.Context(), o, ignoreLoss); err != nil {
+		if _, err := first.Acquire(t.Context(), o, ignoreWaiting); err != nil {
 			t.Fatal(err)
 		}
 		first.close()
-		if _, err := first.Acquire(t.Context(), o, ignoreLoss); !errors.Is(err, lockops.ErrClosed) {
+		if _, err := first.Acquire(t.Context(), o, ignoreWaiting); !errors.Is(err, lockops.ErrClosed) {
 			t.Errorf("taken after the end: %v", err)
 		}
 		second := labOn(t, "redis://"+masters[0].Addr)
-		if _, err := second.Acquire(t.Context(), o, ignoreLoss); err != nil {
+		if _, err := second.Acquire(t.Context(), o, ignoreWaiting); err != nil {
 			t.Errorf("not given back: %v", err)
 		}
 		second.close()
@@ -155,7 +155,7 @@ func TestLabLosesWithItsSession(t *testing.T) {
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.close()
-	hold, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "zk:/lab/lost"), Kind: "mutex", Recipe: "curator"}, ignoreLoss)
+	hold, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "zk:/lab/lost"), Kind: "mutex", Recipe: "curator"}, ignoreWaiting)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 func TestLabRespectsReadOnly(t *testing.T) {
 	l := labOn(t, "redis://127.0.0.1:1")
 	l.setup.profileName, l.setup.profile.ReadOnly = "prod", true
-	if _, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "redis:a"), Kind: "mutex"}, ignoreLoss); err == nil || !strings.Contains(err.Error(), "read_only") {
+	if _, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "redis:a"), Kind: "mutex"}, ignoreWaiting); err == nil || !strings.Contains(err.Error(), "read_only") {
 		t.Error(err)
 	}
 	if _, err := l.Contend(t.Context(), lab.RunOptions{Backend: "redis", Target: "mutex"}); err == nil || !strings.Contains(err.Error(), "read_only") {
