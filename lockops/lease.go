@@ -46,7 +46,7 @@ const (
 
 // run starts to keep the lease, unless ctx, the session or the lease itself has ended: that is errRanOut.
 func (l *lease) run(ctx context.Context) error {
-	now := time.Now()
+	now := l.session.clock.now()
 	if ctx.Err() != nil {
 		return because(ctx)
 	}
@@ -64,7 +64,7 @@ func (l *lease) run(ctx context.Context) error {
 	if !l.session.leases.add(l) {
 		return ErrClosed
 	}
-	l.timer = time.AfterFunc(time.Until(l.next()), l.tick)
+	l.timer = time.AfterFunc(l.session.clock.until(l.next()), l.tick)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (l *lease) tick() {
 		return
 	}
 	defer l.session.leave()
-	now := time.Now()
+	now := l.session.clock.now()
 	l.mu.Lock()
 	switch {
 	case l.ended:
@@ -130,7 +130,7 @@ func (l *lease) tick() {
 	if listens {
 		l.listenAt = time.Time{}
 	}
-	l.timer.Reset(time.Until(l.next()))
+	l.timer.Reset(l.session.clock.until(l.next()))
 	l.mu.Unlock()
 	if listens {
 		l.listen()
@@ -174,8 +174,8 @@ func (l *lease) renew() {
 	if err != nil {
 		wait = max(l.opts.ttl/30, 5*time.Millisecond)
 	}
-	l.renewAt = time.Now().Add(wait)
-	l.timer.Reset(time.Until(l.next()))
+	l.renewAt = l.session.clock.now().Add(wait)
+	l.timer.Reset(l.session.clock.until(l.next()))
 	l.mu.Unlock()
 	if err == nil {
 		l.opts.renewed(until)
@@ -189,9 +189,9 @@ func (l *lease) check() {
 	if l.ended || l.renewAt.IsZero() {
 		return
 	}
-	if at := time.Now().Add(rand.N(checkSpread)); at.Before(l.renewAt) {
+	if at := l.session.clock.now().Add(rand.N(checkSpread)); at.Before(l.renewAt) {
 		l.renewAt = at
-		l.timer.Reset(time.Until(l.next()))
+		l.timer.Reset(l.session.clock.until(l.next()))
 	}
 }
 
@@ -215,9 +215,9 @@ func (l *lease) extend(ctx context.Context) error {
 	until, _ := l.deadline()
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	sent := time.Now()
+	sent := l.session.clock.now()
 	err := l.prolong(ctx)
-	if err == nil && time.Now().Before(until) {
+	if err == nil && l.session.clock.before(until) {
 		l.prolonged(sent)
 	}
 	if errors.Is(err, ErrLost) || errors.Is(err, ErrGone) || errors.Is(err, ErrOther) {
@@ -229,7 +229,7 @@ func (l *lease) extend(ctx context.Context) error {
 	if lost := l.grant.lost(); lost != nil {
 		return lost
 	}
-	if err == nil && !time.Now().Before(until) {
+	if err == nil && !l.session.clock.before(until) {
 		return fmt.Errorf("%w: %w", ErrLost, errRanOut)
 	}
 	return err
@@ -241,7 +241,7 @@ func (l *lease) prolonged(sent time.Time) {
 	if until := expiry(sent, l.opts.ttl); until.After(l.until) {
 		l.until = until
 		if !l.ended && l.timer != nil {
-			l.timer.Reset(time.Until(l.next()))
+			l.timer.Reset(l.session.clock.until(l.next()))
 		}
 	}
 }

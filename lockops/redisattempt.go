@@ -61,7 +61,7 @@ func (a *redisAttempt) note(got answer) {
 	}
 	// A refusal says that we do not have it, unless an earlier request is still on its way.
 	// An error reply may come from behind the SET: a script is not undone.
-	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) || a.maybe && (got.err != nil || time.Now().Before(a.lateUntil))
+	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) || a.maybe && (got.err != nil || a.k.session.clock.before(a.lateUntil))
 	if got.at == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func (k *redisKey) soon(ctx context.Context) (limit time.Duration, ok bool) {
 	}
 	limit = min(promptly, k.opts.limit)
 	d, has := ctx.Deadline()
-	return limit, !k.session.contended.is(k.lock) && ctx.Err() == nil && (!has || time.Until(d) > 2*limit)
+	return limit, !k.session.contended.is(k.lock, k.session.clock.now()) && ctx.Err() == nil && (!has || k.session.clock.until(d) > 2*limit)
 }
 
 // ask sends one request and waits for its answer or for the end of ctx; the answer is then due.
@@ -103,12 +103,12 @@ func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
 	if limit, ok := k.soon(ctx); ok && a.lateUntil.IsZero() {
-		sent := time.Now()
+		sent := k.session.clock.now()
 		return answer{k.master.acquire(r, limit), sent}, nil
 	}
 	due := make(chan answer, 1)
 	k.session.goDo(func() {
-		sent := time.Now()
+		sent := k.session.clock.now()
 		due <- answer{k.master.acquire(r, k.opts.limit), sent}
 	})
 	select {
@@ -144,13 +144,13 @@ func (a *redisAttempt) cleanUp(clean chan<- struct{}) {
 	if a.due != nil {
 		a.note(<-a.due)
 	}
-	if !a.maybe && !a.queued && !time.Now().Before(a.lateUntil) {
+	if !a.maybe && !a.queued && !a.k.session.clock.before(a.lateUntil) {
 		close(clean)
 		return
 	}
 	err := a.k.releaseOnce(a.k.opts.limit, a.value, 0)
 	close(clean)
-	if time.Now().Before(a.lateUntil) || !settled(err) {
+	if a.k.session.clock.before(a.lateUntil) || !settled(err) {
 		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(a.k.opts.limit, a.value, 0) })
 	}
 }
@@ -175,7 +175,7 @@ const removeAttempts = 5
 // removeLater removes a key once no request of ours can take it any more: also while the session is being closed, since
 // that is at most a request limit and clockMaxAge/500 away.
 func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, remove func() error) {
-	time.Sleep(time.Until(lateUntil))
+	time.Sleep(s.clock.until(lateUntil))
 	for i := range removeAttempts {
 		if settled(remove()) || s.sleep(limit<<i) != nil {
 			return
@@ -273,7 +273,7 @@ func (r *redisGrant) remove(unanswered error) error {
 		switch {
 		case settled(err):
 			return r.removed(err, unanswered)
-		case refused(err), !time.Now().Before(expires):
+		case refused(err), !k.session.clock.before(expires):
 			return err
 		case !answered(err):
 			unanswered = err
@@ -289,8 +289,7 @@ func (r *redisGrant) removed(err, unanswered error) error {
 	if err != nil && (unanswered == nil || answered(unanswered)) {
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	if time.Now().Before(r.lateUntil) {
-		k := r.k
+	if k := r.k; k.session.clock.before(r.lateUntil) {
 		k.session.goDo(func() {
 			k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(k.opts.limit, r.value, 0) })
 		})

@@ -24,7 +24,7 @@ func (m *master) clockFor(key string, limit time.Duration) (clockReading, error)
 	m.mu.Lock()
 	c, ok := m.clocks[slot]
 	m.mu.Unlock()
-	if ok && c.dials == dials && time.Since(c.before) < clockMaxAge {
+	if ok && c.dials == dials && m.session.clock.since(c.before) < clockMaxAge {
 		return c, nil
 	}
 	return m.readClock(key, limit)
@@ -39,7 +39,7 @@ func (m *master) clockSlot(key string) uint16 {
 
 // readClock asks the server that has a key for its time.
 func (m *master) readClock(key string, limit time.Duration) (clockReading, error) {
-	dials, before := m.dials.Load(), time.Now()
+	dials, before := m.dials.Load(), m.session.clock.now()
 	var at int64
 	var err error
 	if m.cluster { // TIME has no key that would lead to the right server
@@ -54,7 +54,7 @@ func (m *master) readClock(key string, limit time.Duration) (clockReading, error
 	if err != nil {
 		return clockReading{}, m.failed(explain(err, clockScript, keysOf(key)))
 	}
-	return m.setClock(key, clockReading{at, before, time.Now(), dials}), nil
+	return m.setClock(key, clockReading{at, before, m.session.clock.now(), dials}), nil
 }
 
 func (m *master) setClock(key string, c clockReading) clockReading {

@@ -75,7 +75,7 @@ func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 
 // wait sends heartbeats until it has the lock; until is the end of the validity.
 func (m *RedisFairMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration) (until time.Time, err error) {
-	m.session.contended.mark(m.lock)
+	m.session.contended.mark(m.lock, m.session.clock.now())
 	defer m.master.subscriber.listen(m.lock.name)()
 	m.opts.waiting(a.value)
 	for {
@@ -109,7 +109,7 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 		return time.Time{}, false
 	}
 	since := time.Duration(t.at-a.at) * time.Microsecond
-	now := time.Now()
+	now := m.session.clock.now()
 	until = a.sent.Add(since - since/100 + t.grant - drift(t.grant))
 	if latest := expiry(now, t.grant); until.After(latest) { // the server's clock was set
 		until = latest

@@ -49,7 +49,7 @@ func (m *master) identify(limit time.Duration) error {
 	m.mu.Lock()
 	before := m.identity
 	m.mu.Unlock()
-	if before.known && before.dials == dials && (!s.lent || time.Since(before.read) < lentIdentity) {
+	if before.known && before.dials == dials && (!s.lent || s.clock.since(before.read) < lentIdentity) {
 		return nil
 	}
 	m.requests.Add(1)
@@ -58,7 +58,7 @@ func (m *master) identify(limit time.Duration) error {
 	if err != nil && (!answered(err) || transient(err)) {
 		return m.failed(err)
 	}
-	now := time.Now()
+	now := s.clock.now()
 	id := identity{known: true, dials: dials, read: now}
 	if seconds, failed := strconv.Atoi(infoField(info, "uptime_in_seconds")); err == nil && failed == nil {
 		id.runID, id.started = infoField(info, "run_id"), now.Add(-time.Duration(seconds)*time.Second)
@@ -96,7 +96,7 @@ func (m *master) probe(limit time.Duration) error {
 	if err != nil {
 		return err
 	}
-	last, _ := now.latest(time.Now().Add(limit))
+	last, _ := now.latest(m.session.clock.now().Add(limit))
 	number := slices.Index(m.session.masters, m)
 	reply, err := m.eval(within(limit), acquireScript, keys, number, probeLife.Milliseconds(), last, notInQueue)
 	switch {
@@ -146,7 +146,7 @@ func (m *master) mayVote(ttl time.Duration) error {
 	started, replaced := m.identity.started, m.replaced
 	m.mu.Unlock()
 	until := started.Add(ttl + time.Second)
-	if started.IsZero() || time.Now().After(until) || !replaced && s.young(ttl) {
+	if started.IsZero() || s.clock.now().After(until) || !replaced && s.young(ttl) {
 		return nil
 	}
 	m.mu.Lock()
@@ -164,7 +164,7 @@ func (s *RedisSession) young(ttl time.Duration) bool {
 	old := 0
 	for _, m := range s.masters {
 		m.mu.Lock()
-		if m.identity.runID != "" && time.Since(m.identity.started) > ttl+time.Second {
+		if m.identity.runID != "" && s.clock.since(m.identity.started) > ttl+time.Second {
 			old++
 		}
 		m.mu.Unlock()

@@ -68,7 +68,7 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 		{"taken", []answer{taken}, true},
 		{"an error reply, perhaps of a command behind the SET", []answer{{verdict: verdict{err: reply("WRONGTYPE")}}}, true},
 	} {
-		k := &redisKey{}
+		k := &redisKey{session: &RedisSession{clock: processClock()}}
 		a := &redisAttempt{k: k, since: notInQueue}
 		var last time.Time
 		for _, got := range c.answers {
@@ -147,10 +147,10 @@ func TestClockReadings(t *testing.T) {
 // TestHandedDeadline: what was handed over is ours from when the server gave it, counted from our own newest request, and
 // never from when the message came.
 func TestHandedDeadline(t *testing.T) {
-	m := &RedisFairMutex{}
+	now := time.Now()
+	m := &RedisFairMutex{redisKey{session: &RedisSession{clock: clock{now: func() time.Time { return now }}}}}
 	m.opts.renew = true
 	const grant = time.Second
-	now := time.Now()
 	at := func(sent time.Duration, serverLater time.Duration) (time.Duration, bool) {
 		a := &redisAttempt{sent: now.Add(-sent), at: 1e15}
 		until, ok := m.handed(a, &turn{token: 7, at: 1e15 + serverLater.Microseconds(), grant: grant})
@@ -161,7 +161,7 @@ func TestHandedDeadline(t *testing.T) {
 	}
 	want := func(sent, later, left time.Duration) {
 		t.Helper()
-		if got, ok := at(sent, later); !ok || (got-left).Abs() > 5*time.Millisecond {
+		if got, ok := at(sent, later); !ok || got != left {
 			t.Errorf("sent %v ago, given %v after: %v, %v; want %v", sent, later, got, ok, left)
 		}
 	}
@@ -247,21 +247,40 @@ func TestPollsEndWithTheTTL(t *testing.T) {
 
 // TestExtensionCountsFromItsSending: however long the answer takes.
 func TestExtensionCountsFromItsSending(t *testing.T) {
-	s := newRedisSession(nil)
+	now := time.Now()
+	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
 	defer s.Close()
 	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
 	o := options{ttl: time.Minute}
-	const took = 30 * time.Millisecond
 	l := newLease(s, g, &o, func(context.Context) error {
-		time.Sleep(took) // the server's
+		now = now.Add(10 * time.Second) // the server's
 		return nil
-	}, time.Now().Add(time.Second))
-	before := time.Now()
+	}, now.Add(30*time.Second))
+	sent := now
 	if err := l.extend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if until, _ := l.deadline(); until.After(before.Add(o.ttl - drift(o.ttl) + took/2)) {
-		t.Errorf("deadline %v after the extension was sent", until.Sub(before))
+	if until, _ := l.deadline(); !until.Equal(sent.Add(o.ttl - drift(o.ttl))) {
+		t.Errorf("deadline %v after the extension was sent", until.Sub(sent))
+	}
+}
+
+// TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been somebody else's in between.
+func TestAnExtensionMayComeTooLate(t *testing.T) {
+	now := time.Now()
+	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
+	defer s.Close()
+	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+	until := now.Add(time.Minute)
+	l := newLease(s, g, &options{ttl: time.Hour}, func(context.Context) error {
+		now = until
+		return nil
+	}, until)
+	if err := l.extend(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
+		t.Errorf("%v, want ErrLost", err)
+	}
+	if got, _ := l.deadline(); !got.Equal(until) {
+		t.Errorf("the deadline moved on by %v", got.Sub(until))
 	}
 }
 

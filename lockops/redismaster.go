@@ -135,14 +135,14 @@ func (m *master) note(err error) {
 	}
 	m.failures++
 	if m.failures >= breakerAfter {
-		m.breakerOpenUntil = time.Now().Add(min(breakerFirst<<min(m.failures-breakerAfter, 10), breakerMost))
+		m.breakerOpenUntil = m.session.clock.now().Add(min(breakerFirst<<min(m.failures-breakerAfter, 10), breakerMost))
 	}
 }
 
 func (m *master) breakerOpen() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.failures >= breakerAfter && time.Now().Before(m.breakerOpenUntil)
+	return m.failures >= breakerAfter && m.session.clock.before(m.breakerOpenUntil)
 }
 
 // eval runs a script, by its digest when the server knows it.
@@ -199,7 +199,7 @@ func (m *master) acquire(r request, limit time.Duration) verdict {
 	if err != nil {
 		return verdict{err: err}
 	}
-	before := time.Now()
+	before := m.session.clock.now()
 	deadline := before.Add(limit)
 	last, slack := clock.latest(deadline)
 	args := append(make([]any, 0, 6), r.value, r.ttl.Milliseconds(), last, r.since)
@@ -213,7 +213,7 @@ func (m *master) acquire(r request, limit time.Duration) verdict {
 	}
 	dials := m.dials.Load()
 	reply, err := m.eval(until{context.Background(), deadline}, r.script, r.keys, args...)
-	after := time.Now()
+	after := m.session.clock.now()
 	if err != nil {
 		v := verdict{err: m.failed(explain(err, r.script, r.keys))}
 		if !answered(err) {
@@ -271,7 +271,7 @@ func (m *master) compare(ctx context.Context, sc *script, keys scriptKeys, limit
 
 // compareReply is compare, and what the script has said.
 func (m *master) compareReply(ctx context.Context, sc *script, keys scriptKeys, limit time.Duration, args ...any) (string, error) {
-	deadline := time.Now().Add(limit)
+	deadline := m.session.clock.now().Add(limit)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}

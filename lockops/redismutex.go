@@ -74,7 +74,7 @@ func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	defer leave()
 	a := m.attempt(0)
 	var w *waiter // registered before a message can come
-	if m.session.contended.is(m.lock) {
+	if m.session.contended.is(m.lock, m.session.clock.now()) {
 		w = m.session.waiters.add(m.lock.name, a.value)
 		defer m.session.waiters.remove(a.value)
 	}
@@ -91,7 +91,7 @@ func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 
 // wait looks again at each message, and after pollAfter without one.
 func (m *RedisMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration) (err error) {
-	m.session.contended.mark(m.lock)
+	m.session.contended.mark(m.lock, m.session.clock.now())
 	if w == nil {
 		w = m.session.waiters.add(m.lock.name, a.value)
 		defer m.session.waiters.remove(a.value)

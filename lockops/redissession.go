@@ -21,6 +21,7 @@ type redisOptions struct {
 	limit     time.Duration
 	unchecked bool
 	onRestart func(master string, until time.Time)
+	clock     clock
 }
 
 // WithRequestLimit sets how long connecting to a master, and the first request to it, may take; default 1 s.
@@ -47,6 +48,7 @@ type RedisSession struct {
 	random  [sessionBytes]byte
 	opts    redisOptions
 	masters []*master
+	clock   clock
 	lent    bool            // the clients are somebody else's
 	ctx     context.Context // ends with ErrClosed
 	end     context.CancelCauseFunc
@@ -99,10 +101,11 @@ func AdoptRedis(ctx context.Context, clients []redis.UniversalClient, opts ...Re
 }
 
 func newRedisSession(opts []RedisOption) *RedisSession {
-	s := &RedisSession{opts: redisOptions{limit: time.Second}}
+	s := &RedisSession{opts: redisOptions{limit: time.Second, clock: processClock()}}
 	for _, opt := range opts {
 		opt(&s.opts)
 	}
+	s.clock = s.opts.clock
 	_, _ = crand.Read(s.random[:]) // never fails
 	s.id = base64.RawURLEncoding.EncodeToString(s.random[:])
 	s.ctx, s.end = context.WithCancelCause(context.Background())

@@ -108,7 +108,7 @@ func (w *subscriber) listen(lock string) (stop func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if l.n--; l.n == 0 {
-			l.left = time.Now()
+			l.left = w.session.clock.now()
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (w *subscriber) prune() {
 	var old []string
 	w.mu.Lock()
 	for channel, l := range w.locks {
-		if l.n == 0 && time.Since(l.left) > lingers {
+		if l.n == 0 && w.session.clock.since(l.left) > lingers {
 			delete(w.locks, channel)
 			old = append(old, channel)
 		}

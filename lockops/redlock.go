@@ -123,7 +123,7 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	l, s := c.l, c.l.session
 	e := l.newElection()
 	c.tries++
-	if c.tries == 1 && !s.contended.is(l.lock) {
+	if c.tries == 1 && !s.contended.is(l.lock, s.clock.now()) {
 		e.askAll()
 		return e.decide(ctx)
 	}
@@ -187,7 +187,7 @@ func (c *candidate) pause(ctx context.Context, failed error) error {
 	var news <-chan struct{}
 	wait := time.Millisecond + rand.N(min(redlockFirst<<min(c.tries, 10), redlockMost))
 	if errors.Is(failed, ErrHeld) {
-		s.contended.mark(c.l.lock)
+		s.contended.mark(c.l.lock, s.clock.now())
 		c.listen()
 		news = c.w.news
 		if !c.waiting {
@@ -230,7 +230,7 @@ func (c *candidate) leave(v *vote) {
 	v.requestMu.Lock()
 	lateUntil := v.lateUntil
 	v.requestMu.Unlock()
-	if err := leave(); !settled(err) || time.Now().Before(lateUntil) {
+	if err := leave(); !settled(err) || l.session.clock.before(lateUntil) {
 		l.session.removeLater(lateUntil, l.opts.limit, leave)
 	}
 }
@@ -248,21 +248,21 @@ const (
 	recentlyMost = 64
 )
 
-func (r *recently) mark(lock lockKey) {
+func (r *recently) mark(lock lockKey, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.at == nil {
 		r.at = make(map[lockKey]time.Time)
 	}
 	if len(r.at) >= recentlyMost {
-		maps.DeleteFunc(r.at, func(_ lockKey, at time.Time) bool { return time.Since(at) > contendedFor })
+		maps.DeleteFunc(r.at, func(_ lockKey, at time.Time) bool { return now.Sub(at) > contendedFor })
 	}
-	r.at[lock] = time.Now()
+	r.at[lock] = now
 }
 
-func (r *recently) is(lock lockKey) bool {
+func (r *recently) is(lock lockKey, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, ok := r.at[lock]
-	return ok && time.Since(at) < contendedFor
+	return ok && now.Sub(at) < contendedFor
 }

@@ -34,7 +34,7 @@ type election struct {
 
 func (l *Redlock) newElection() *election {
 	e := &election{
-		l: l, value: l.session.newValue(l.opts.label), sent: time.Now(),
+		l: l, value: l.session.newValue(l.opts.label), sent: l.session.clock.now(),
 		votes: make([]vote, len(l.session.masters)), cast: make(chan *vote, len(l.session.masters)),
 	}
 	for i, m := range l.session.masters {
@@ -152,7 +152,7 @@ func (e *election) takeBack(back chan<- error) (started int) {
 	e.over.Store(true)
 	var last *vote
 	e.mu.Lock()
-	if e.others == nil && e.l.session.contended.is(e.l.lock) { // what was lost is taken back twice
+	if e.others == nil && e.l.session.contended.is(e.l.lock, e.l.session.clock.now()) { // what was lost is taken back twice
 		last = e.first()
 		e.others = make(chan struct{})
 	}
@@ -208,7 +208,7 @@ func (e *election) tookBack(deleted bool, next whoIsNext) {
 	}
 	if next != nobodyWaits {
 		e.waits = true
-		e.l.session.contended.mark(e.l.lock)
+		e.l.session.contended.mark(e.l.lock, e.l.session.clock.now())
 	}
 	e.woken = e.woken || next == nextWoken
 	if !e.waits || e.woken || e.deleted < e.l.session.quorum() {

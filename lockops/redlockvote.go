@@ -147,7 +147,7 @@ func (v *vote) takeBack(back chan<- error, done func()) {
 	} else {
 		back <- err
 	}
-	if !settled(err) || time.Now().Before(lateUntil) {
+	if !settled(err) || v.e.l.session.clock.before(lateUntil) {
 		v.e.l.session.removeLater(lateUntil, v.e.l.opts.limit, func() error {
 			_, err := v.release(false)
 			return err

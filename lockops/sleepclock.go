@@ -8,10 +8,10 @@ import (
 // sleepClock corrects deadlines for the time that the machine was suspended: Go's monotonic clock, and so its timers, stand
 // still meanwhile, while the servers' clocks go on.
 type sleepClock struct {
-	read func() time.Duration // total suspension of the machine since its start; nil: the system does not count it
+	clock clock
 
 	mu      sync.Mutex
-	total   time.Duration // as last read
+	total   time.Duration // of suspension, as last read
 	noticed time.Time     // of the last growth, with its amount
 	slept   time.Duration
 }
@@ -19,24 +19,15 @@ type sleepClock struct {
 // sleepNoise is less than what counts as a suspension: two clocks are read one after the other.
 const sleepNoise = 5 * time.Millisecond
 
-func newSleepClock(read func() time.Duration) *sleepClock {
-	c := &sleepClock{read: read}
-	if read != nil {
-		c.total = read()
-	}
-	return c
-}
+func newSleepClock(c clock) *sleepClock { return &sleepClock{clock: c, total: c.suspended()} }
 
 // look notices a suspension.
 func (c *sleepClock) look() {
-	if c.read == nil {
-		return
-	}
-	total := c.read()
+	total := c.clock.suspended()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if grown := total - c.total; grown > sleepNoise {
-		c.total, c.slept, c.noticed = total, grown, time.Now()
+		c.total, c.slept, c.noticed = total, grown, c.clock.now()
 	}
 }
 

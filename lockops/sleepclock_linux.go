@@ -15,5 +15,3 @@ func suspended() time.Duration {
 	}
 	return time.Duration(boot.Nano() - running.Nano())
 }
-
-var suspension = suspended

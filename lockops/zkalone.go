@@ -39,12 +39,12 @@ type alonePast struct {
 }
 
 // expect reports whether the next node is likely to be alone. It does so once: only one contender may rely on that.
-func (a *zkAlone) expect() (past alonePast, ok bool) {
+func (a *zkAlone) expect(now time.Time) (past alonePast, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ok = a.known && a.watch.stands()
 	a.known = false
-	a.used = time.Now()
+	a.used = now
 	return alonePast{a.number, a.watch}, ok
 }
 
@@ -81,7 +81,7 @@ func (q *zkQueue) leaving(session int64, alone bool) *zkWatch {
 		}
 		a.watch = watch
 	}
-	a.used = time.Now()
+	a.used = s.clock.now()
 	return a.watch
 }
 
@@ -106,7 +106,7 @@ func (q *zkQueue) keep(watch *zkWatch, leave func()) {
 		case <-q.session.ctx.Done():
 			open = false
 		case <-timer.C:
-			idle := q.alone.idle()
+			idle := q.session.clock.since(q.alone.lastUse())
 			open = idle < most
 			timer.Reset(most - idle)
 		}
@@ -115,10 +115,10 @@ func (q *zkQueue) keep(watch *zkWatch, leave func()) {
 	leave()
 }
 
-func (a *zkAlone) idle() time.Duration {
+func (a *zkAlone) lastUse() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return time.Since(a.used)
+	return a.used
 }
 
 // drop forgets a watch before it is taken off.

@@ -101,7 +101,7 @@ func (b *blocked) Error() string { return "waits for " + b.by.Name }
 func (c *contender) enter(ctx context.Context) (listing, error) {
 	s, q := c.q.session, c.q
 	c.node.maybe = true
-	past, alone := q.alone.expect()
+	past, alone := q.alone.expect(s.clock.now())
 	list := listWith
 	switch {
 	case alone:

@@ -37,7 +37,7 @@ const watchAfter = 5 * time.Millisecond
 func (z *zkGrant) begin() error {
 	_, timeout := z.session.tap.Session()
 	z.timer = time.AfterFunc(watchAfter, func() { z.session.goDo(z.watch) })
-	z.session.held.add(z, timeout)
+	z.session.held.add(z, z.session.clock.now(), timeout)
 	if z.session.ctx.Err() != nil { // behind add: a Close that begins later finds the hold
 		z.lost(ErrClosed)
 		return ErrClosed

@@ -1,8 +1,10 @@
 package lockops
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,8 +56,10 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 // TestSuspensionCounts: what the machine slept is taken off the deadlines from before, and off no others.
 func TestSuspensionCounts(t *testing.T) {
 	total := time.Duration(0)
-	c := newSleepClock(func() time.Duration { return total })
-	since := time.Now()
+	now := time.Now()
+	c := newSleepClock(clock{func() time.Time { return now }, func() time.Duration { return total }})
+	since := now
+	now = now.Add(time.Second)
 	deadline := since.Add(time.Minute)
 	if got := c.correct(since, deadline); !got.Equal(deadline) {
 		t.Errorf("awake: %v early", deadline.Sub(got))
@@ -67,16 +71,14 @@ func TestSuspensionCounts(t *testing.T) {
 	if got := deadline.Sub(c.correct(since, deadline)); got != total {
 		t.Errorf("asked again: %v early", got)
 	}
-	after := time.Now()
+	now = now.Add(time.Second)
+	after := now
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
 		t.Errorf("of a request sent afterwards: %v early", deadline.Sub(got))
 	}
 	total += time.Millisecond // two clocks are not read at once
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
 		t.Errorf("noise: %v early", deadline.Sub(got))
-	}
-	if got := newSleepClock(nil).correct(since, deadline); !got.Equal(deadline) {
-		t.Errorf("unknown: %v early", deadline.Sub(got))
 	}
 }
 
@@ -139,7 +141,7 @@ func TestAloneIsProven(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &zkAlone{watch: standing()}
 			a.left(a.watch, "/d/lock-0000000007")
-			past, ok := a.expect()
+			past, ok := a.expect(time.Now())
 			if !ok {
 				t.Fatal("not expected to be alone")
 			}
@@ -147,14 +149,14 @@ func TestAloneIsProven(t *testing.T) {
 			if got := a.proves(past, tt.path, connect.Reply{Conn: tt.conn}); got != tt.want {
 				t.Errorf("proven: %v, want %v", got, tt.want)
 			}
-			if _, again := a.expect(); again {
+			if _, again := a.expect(time.Now()); again {
 				t.Error("a second contender relies on it")
 			}
 		})
 	}
 	a := &zkAlone{watch: &zkWatch{armed: make(chan struct{}), ended: make(chan struct{})}}
 	a.left(a.watch, "/d/lock-0000000007")
-	if _, ok := a.expect(); ok {
+	if _, ok := a.expect(time.Now()); ok {
 		t.Error("expected to be alone by a watch that is not confirmed")
 	}
 }
@@ -238,5 +240,36 @@ func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	}
 	if _, err := s.awaitTurn(t.Context(), session+1, "/turn/gone", nil); !errors.Is(err, zk.ErrSessionExpired) {
 		t.Errorf("in another session: %v, want that it has expired", err)
+	}
+}
+
+// TestAHoldEndsByTheSessionsClock: one that has run ahead is what a process sees that stood still. No server is heard for it.
+func TestAHoldEndsByTheSessionsClock(t *testing.T) {
+	server, err := zkserver.Start(zkserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	var ahead atomic.Int64
+	s, err := NewZKSession(t.Context(), []string{server.Addr()}, func(o *zkOptions) {
+		o.clock.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h, err := NewZKMutex(s, "/lock").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, timeout := s.tap.Session()
+	ahead.Store(int64(timeout))
+	if s.leased(id) {
+		t.Error("leased, though a session timeout has passed")
+	}
+	s.held.look()
+	<-h.Context().Done()
+	if cause := context.Cause(h.Context()); !errors.Is(cause, errSilence) {
+		t.Errorf("the hold ended with %v", cause)
 	}
 }

@@ -41,7 +41,7 @@ func (s *ZKSession) lease() (session int64, deadline time.Time) {
 func (s *ZKSession) leased(session int64) bool {
 	current, deadline := s.lease()
 	_, timeout := s.tap.Session()
-	return current == session && time.Until(deadline) > timeout/4
+	return current == session && s.clock.until(deadline) > timeout/4
 }
 
 // prove has a quorum commit that a node is there, and so that its session lives.
@@ -64,10 +64,10 @@ type heldNodes struct {
 }
 
 // add begins to look after a hold.
-func (h *heldNodes) add(z *zkGrant, timeout time.Duration) {
+func (h *heldNodes) add(z *zkGrant, now time.Time, timeout time.Duration) {
 	h.mu.Lock()
 	h.holds[z] = struct{}{}
-	late := h.next.After(time.Now().Add(timeout / beatsPerTimeout))
+	late := h.next.After(now.Add(timeout / beatsPerTimeout))
 	h.mu.Unlock()
 	if late {
 		h.look()
@@ -81,12 +81,12 @@ func (h *heldNodes) remove(z *zkGrant) {
 }
 
 // begin lists the holds. Without any, nobody looks again until one is added, unless there may soon be another.
-func (h *heldNodes) begin(soon bool) []*zkGrant {
+func (h *heldNodes) begin(now time.Time, soon bool) []*zkGrant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.next = time.Time{}
 	if len(h.holds) == 0 && !soon {
-		h.next = time.Now().Add(idle)
+		h.next = now.Add(idle)
 	}
 	if len(h.holds) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (s *ZKSession) keepHolds() {
 	defer timer.Stop()
 	for busy := false; ; {
 		s.sleep.look()
-		holds := s.held.begin(busy)
+		holds := s.held.begin(s.clock.now(), busy)
 		next := idle
 		if _, timeout := s.tap.Session(); len(holds) > 0 || busy {
 			next = s.look(holds, max(timeout/beatsPerTimeout, time.Millisecond))
@@ -155,7 +155,7 @@ func (s *ZKSession) keepHolds() {
 
 // endHolds ends all holds of a session that is being closed.
 func (s *ZKSession) endHolds() {
-	for _, z := range s.held.begin(false) {
+	for _, z := range s.held.begin(s.clock.now(), false) {
 		z.lost(ErrClosed)
 	}
 }
@@ -163,7 +163,7 @@ func (s *ZKSession) endHolds() {
 // look ends what has to end, sends a heartbeat when it is due, and returns when to look again.
 func (s *ZKSession) look(holds []*zkGrant, every time.Duration) (next time.Duration) {
 	session, deadline := s.lease()
-	now := time.Now()
+	now := s.clock.now()
 	var live []*zkGrant
 	for _, z := range holds {
 		switch {

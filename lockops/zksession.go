@@ -26,6 +26,7 @@ type zkOptions struct {
 	acl     []zk.ACL // nil: the parent's
 	chroot  string
 	dials   bool // an option says how to connect
+	clock   clock
 }
 
 // WithSessionTimeout asks for a session timeout, default 10 s. The server bounds it to between 2 and 20 of its ticks.
@@ -72,6 +73,7 @@ type ZKSession struct {
 	adopted bool
 	servers string
 	opts    zkOptions
+	clock   clock
 	sleep   *sleepClock
 	watches zkWatches
 	held    heldNodes
@@ -132,13 +134,13 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 }
 
 func newZKSession(opts []ZKOption) *ZKSession {
-	o := zkOptions{timeout: defaultSessionTimeout}
+	o := zkOptions{timeout: defaultSessionTimeout, clock: processClock()}
 	for _, opt := range opts {
 		opt(&o)
 	}
 	s := &ZKSession{
-		opts: o, sleep: newSleepClock(suspension), changed: make(chan struct{}), ours: make(map[nodeID]struct{}),
-		held: heldNodes{holds: make(map[*zkGrant]struct{}), next: time.Now().Add(idle), wake: make(chan struct{}, 1)},
+		opts: o, clock: o.clock, sleep: newSleepClock(o.clock), changed: make(chan struct{}), ours: make(map[nodeID]struct{}),
+		held: heldNodes{holds: make(map[*zkGrant]struct{}), next: o.clock.now().Add(idle), wake: make(chan struct{}, 1)},
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	s.gone, s.endGone = context.WithCancel(context.Background())

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// clocked are the folders whose code has the time passed in. Not among them: the locks, whose leases go by the process' own
-// clock (their tests have a bubble of testing/synctest), and the ground, which is at the wire or is a server.
-var clocked = []string{"tui", "inspect", "lockops/act", "sandbox", "theme"}
+// clocked are the folders whose code has the time passed in. Not among them: the ground, which is at the wire or is a server.
+var clocked = []string{"tui", "inspect", "lockops", "sandbox", "theme"}
 
 // clocks lists the files that use package time's own clock, what of it, and why.
 var clocks = map[string]struct {
@@ -35,6 +34,27 @@ var clocks = map[string]struct {
 	"inspect/internal/stall/stall.go":     {"NewTicker", "the beats by which this process notices that it stood still"},
 	"inspect/internal/sourcetest/view.go": {"After Now", "limits of tests"},
 	"lockops/act/audit.go":                {"Now", "the default clock"},
+	"lockops/campaign/client.go":          {"NewTimer", "holds a lock for a while"},
+	"lockops/campaign/failpoints_on.go":   {"After", "stands still"},
+	"lockops/campaign/worker.go":          {"NewTicker Now Sleep", "a process of its own, which the clock of its machine is part of"},
+	"lockops/clock.go":                    {"Now", "the default clock"},
+	"lockops/contend/contender.go":        {"NewTimer", "holds a lock for a while"},
+	"lockops/contend/run.go":              {"NewTicker Now", "the beat of the watch, and the default clock"},
+	"lockops/lease.go":                    {"AfterFunc", "wakes when something is due by the clock"},
+	"lockops/redisattempt.go":             {"NewTimer Sleep", "waits for a clean-up, and until a request is too late"},
+	"lockops/redisclient.go":              {"Now", "deadlines of requests, which the network judges"},
+	"lockops/redismaster.go":              {"NewTimer", "bounds a wait"},
+	"lockops/redissession.go":             {"NewTimer", "waits for news, or the time to look"},
+	"lockops/redissub.go":                 {"NewTimer", "bounds a wait"},
+	"lockops/redlockelection.go":          {"AfterFunc NewTimer", "bound requests and waits"},
+	"lockops/redlockvote.go":              {"After", "rests between attempts"},
+	"lockops/zkalone.go":                  {"NewTimer", "wakes when a watch may be idle by the clock"},
+	"lockops/zkcontender.go":              {"NewTimer", "bounds a wait"},
+	"lockops/zkgrant.go":                  {"AfterFunc", "spares short holds a watch"},
+	"lockops/zklease.go":                  {"NewTimer", "wakes when something is due by the clock"},
+	"lockops/zknode.go":                   {"After", "rests between attempts"},
+	"lockops/zksession.go":                {"After", "bounds a wait"},
+	"lockops/zkwatch.go":                  {"NewTimer", "looks again, in case a watch was lost"},
 	"sandbox/sandbox.go":                  {"NewTimer", "lets a scene take its time"},
 	"tui/clients/making.go":               {"NewTimer", "rests between two lists"},
 	"tui/feed.go":                         {"NewTimer", "the beat of the screen"},

@@ -23,6 +23,8 @@ type Config struct {
 	Connect time.Duration
 	// Stall ends a run by Rounds with ErrStalled when for this long all that is done is waiting for the servers. 0: never.
 	Stall time.Duration
+	// Now is the clock; nil: time.Now. The times between events are on its monotonic reading.
+	Now func() time.Time
 	// Events is the number that may wait for a slow reader before more are dropped; 0 means 4096.
 	Events int
 }

@@ -48,6 +48,9 @@ func (r *Run) contend(ctx context.Context, i int) {
 func (r *Run) round(ctx context.Context, i int, length time.Duration) (granted bool) {
 	r.record(func(at time.Time) Event {
 		r.ledger.queue(i, at)
+		if r.about.Order == OrderOfCalls {
+			r.ledger.arrive(i, at.UnixNano())
+		}
 		return Event{Kind: Queued, Contender: i, At: at}
 	})
 	h, err := r.members[i].Acquire(ctx, func(place int64) {
@@ -123,7 +126,7 @@ func (r *Run) release(ctx context.Context, i int, h Hold) {
 func (r *Run) note(take func(at time.Time)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	take(time.Now())
+	take(r.cfg.Now())
 }
 
 // record is note, and passes the event on if there is room for it.
@@ -131,7 +134,7 @@ func (r *Run) record(take func(at time.Time) Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
-	case r.events <- take(time.Now()):
+	case r.events <- take(r.cfg.Now()):
 	default:
 		r.dropped++
 	}

@@ -145,9 +145,9 @@ func (a *redisTarget) Join(ctx context.Context, contender int) (Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &redisMember{session: session, byCall: a.Kinds[0].On == lockops.OnRedisMasters}
+	m := &redisMember{session: session}
 	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)))
-	if !m.byCall {
+	if a.Kinds[0].On != lockops.OnRedisMasters {
 		options = append(options, lockops.OnAsked(func(at time.Time) { m.arrived(at.UnixMicro()) }))
 	}
 	if m.lock, err = a.kind(contender).New(session, a.Name, options...); err != nil {
@@ -161,15 +161,11 @@ func (a *redisTarget) Join(ctx context.Context, contender int) (Member, error) {
 type redisMember struct {
 	session *lockops.RedisSession
 	lock    lockops.Locker
-	byCall  bool              // the masters have no common order
 	arrived func(place int64) // of the present Acquire
 }
 
 func (m *redisMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold, error) {
 	m.arrived = arrived
-	if m.byCall {
-		arrived(time.Now().UnixNano())
-	}
 	h, err := m.lock.Acquire(ctx)
 	if err != nil {
 		return nil, err

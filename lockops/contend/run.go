@@ -44,6 +44,9 @@ func Start(ctx context.Context, target Target, cfg Config) (*Run, error) {
 	if cfg.Events == 0 {
 		cfg.Events = defaultEvents
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	members, err := enter(ctx, target, cfg)
 	if err != nil {
 		closeAll(members)
@@ -153,7 +156,7 @@ func (r *Run) Events() <-chan Event { return r.events }
 // Snapshot is the report so far; it may be asked for at any time, some ten times a second at most.
 func (r *Run) Snapshot() Report {
 	r.mu.Lock()
-	report, handoff, wait := r.ledger.figures(time.Now())
+	report, handoff, wait := r.ledger.figures(r.cfg.Now())
 	report.Dropped = r.dropped
 	report.Order = r.about.Order
 	if r.ledger.byCall {
@@ -185,7 +188,7 @@ func (r *Run) run(ctx context.Context) {
 		defer cancel()
 	}
 	r.mu.Lock()
-	r.ledger.begin(time.Now())
+	r.ledger.begin(r.cfg.Now())
 	r.mu.Unlock()
 	var all sync.WaitGroup
 	for i := range r.members {
@@ -200,7 +203,7 @@ func (r *Run) run(ctx context.Context) {
 	close(stop)
 	watching.Wait()
 	r.mu.Lock()
-	r.ledger.ended = time.Now()
+	r.ledger.ended = r.cfg.Now()
 	r.mu.Unlock()
 	r.requests = sent(r.members) - r.before
 	closeAll(r.members)
@@ -224,9 +227,9 @@ func (r *Run) watch(stop <-chan struct{}) {
 	defer tick.Stop()
 	for {
 		select {
-		case now := <-tick.C:
+		case <-tick.C:
 			r.mu.Lock()
-			stuck := r.ledger.stuck(now)
+			stuck := r.ledger.stuck(r.cfg.Now())
 			r.mu.Unlock()
 			if stuck >= r.cfg.Stall {
 				r.cancel(fmt.Errorf("contend: %s: %w within %v", r.about.Lock, ErrStalled, r.cfg.Stall))

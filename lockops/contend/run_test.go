@@ -367,9 +367,29 @@ func TestSnapshotsOfARunUnderWay(t *testing.T) {
 	}
 }
 
+// TestTheRunGoesByItsClock: all instants and times of a report are those of the clock that was given.
+func TestTheRunGoesByItsClock(t *testing.T) {
+	began := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	now := began
+	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{
+		Contenders: 1, Rounds: 3, Seed: 1,
+		Now: func() time.Time { now = now.Add(time.Hour); return now }, // one contender: no two ask at once
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Grants != 3 || r.Duration < 3*time.Hour || r.LongestWait != time.Hour || r.Contenders[0].Since.Year() != began.Year() {
+		t.Errorf("%d grants in %v, the longest wait %v, since %v", r.Grants, r.Duration, r.LongestWait, r.Contenders[0].Since)
+	}
+}
+
 func BenchmarkMonitor(b *testing.B) {
 	// The cost of a grant besides the lock: queue, place, grant, token, release.
-	run := &Run{ledger: newLedger(make([]bool, 8), 1), events: make(chan Event)}
+	run := &Run{cfg: Config{Now: time.Now}, ledger: newLedger(make([]bool, 8), 1), events: make(chan Event)}
 	run.ledger.begin(time.Now())
 	for i := 1; i < 8; i++ {
 		run.ledger.queue(i, time.Now())
@@ -392,7 +412,7 @@ func BenchmarkMonitor(b *testing.B) {
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	run := &Run{ledger: newLedger(make([]bool, 8), 1), done: make(chan struct{})}
+	run := &Run{cfg: Config{Now: time.Now}, ledger: newLedger(make([]bool, 8), 1), done: make(chan struct{})}
 	for b.Loop() {
 		run.Snapshot()
 	}

@@ -23,7 +23,8 @@ type Target interface {
 // Description of the lock that is contended for.
 type Description struct {
 	Lock, Kind string
-	// Order is by what arrivals are ordered, as in "first come, first served by …".
+	// Order is by what arrivals are ordered, as in "first come, first served by …". With OrderOfCalls no member need call
+	// arrived.
 	Order string
 	// Permits is the number of simultaneous holders.
 	Permits int

@@ -175,9 +175,6 @@ type zkMember struct {
 
 func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold, error) {
 	m.arrived = arrived
-	if m.byCall {
-		arrived(time.Now().UnixNano())
-	}
 	h, err := m.lock.Acquire(ctx)
 	if err != nil {
 		return nil, err
