@@ -286,6 +286,7 @@ func (o *Observer) drop(p *backendState, id ID, now time.Time) {
 	o.locks.remove(id)
 	p.spread.count(before, -1)
 	o.changed[id] = struct{}{}
+	o.outliersStale = true
 	o.cyclesStale = o.cyclesStale || len(before.Waiters) > 0
 }
 
@@ -318,6 +319,7 @@ func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	p.spread.count(before, -1)
 	p.spread.count(l, 1)
 	o.changed[l.ID] = struct{}{}
+	o.outliersStale = true
 	o.cyclesStale = o.cyclesStale || waited || len(l.Waiters) > 0
 }
 

@@ -38,6 +38,8 @@ type backendState struct {
 	// spread is counted as locks come and go; suspect is the verdict by which the locks were last judged.
 	spread  spread
 	suspect bool
+	// outliers as last found.
+	outliers []Outlier
 }
 
 // shownBackend is a backend as it is published, and the state that it was made of.

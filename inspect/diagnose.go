@@ -92,7 +92,7 @@ func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 		return
 	}
 	state := *p.state
-	state.Spread, state.Reach = p.spreadNow(), o.reach[p.name]
+	state.Spread, state.Reach, state.Outliers = p.spreadNow(), o.reach[p.name], p.outliers
 	found := slices.Clip(p.state.Findings)
 	for i := range o.rules {
 		if r := &o.rules[i]; r.Backend != nil {
@@ -177,9 +177,22 @@ func expires(l *Lock) bool {
 // finish asks the rules about the backends that were read once.
 func (o *Observer) finish(now time.Time) {
 	o.setCycles(findCycles(o.locks.all()), now)
+	o.setOutliers(findOutliers(o.locks.all()), now)
 	for _, p := range o.backends {
 		if p.once() || !p.firstPassDone {
 			o.diagnoseAll(p, now)
+		}
+	}
+}
+
+// setOutliers takes in the clients with far more than their peers, and asks the rules about the backends of which they are others.
+func (o *Observer) setOutliers(found map[string][]Outlier, now time.Time) {
+	for _, p := range o.backends {
+		if list := found[p.name]; !slices.Equal(list, p.outliers) {
+			p.outliers = list
+			if !p.once() {
+				o.diagnoseBackend(p, now)
+			}
 		}
 	}
 }

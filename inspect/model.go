@@ -322,6 +322,8 @@ type Backend struct {
 	Reach Reach
 	// Spread of its locks over its masters, as counted by the Observer.
 	Spread Spread
+	// Outliers are its clients with far more entries in locks than their peers, as counted by the Observer.
+	Outliers []Outlier
 	// Lost counts how often the servers, or one of them, stopped answering while we looked.
 	Lost int
 	// HeardAt is the time, by our clock, at which one of its servers last answered us; zero when none did or that was not

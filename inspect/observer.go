@@ -60,6 +60,8 @@ type Observer struct {
 	cycleOf      map[ID]*Cycle
 	cyclesStale  bool // contended locks changed since cycles were sought
 	suspicions   suspicions
+	// outliersStale: locks changed since outliers were sought.
+	outliersStale bool
 }
 
 // NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.
@@ -123,6 +125,12 @@ func (o *Observer) Run(ctx context.Context) error {
 	return nil
 }
 
+// Cycles are sought sooner than a person sees one, outliers as they grow: slowly.
+const (
+	cyclesEvery   = 250 * time.Millisecond
+	outliersEvery = 10 * time.Second
+)
+
 // loop applies updates until the channel is closed and publishes: at once after a quiet time, then at most once
 // every publishEvery.
 func (o *Observer) loop(updates <-chan sourceUpdate) {
@@ -148,12 +156,14 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
 	var own pulse
-	search := newSearch(o.worked)
+	cycles := newSearch(o.worked, cyclesEvery, findCycles)
+	outliers := newSearch(o.worked, outliersEvery, findOutliers)
 	for {
 		select {
 		case u, ok := <-updates:
 			if !ok {
-				search.wait()
+				cycles.wait()
+				outliers.wait()
 				o.finish(o.now())
 				o.publish()
 				return
@@ -169,13 +179,20 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 				continue
 			}
 			o.onBeat(o.now())
-			if o.cyclesStale && search.start(&o.locks) {
+			if o.cyclesStale && cycles.start(&o.locks) {
 				o.cyclesStale = false
 			}
+			if o.outliersStale && outliers.start(&o.locks) {
+				o.outliersStale = false
+			}
 			due()
-		case cycles := <-search.found:
-			search.done()
-			o.setCycles(cycles, o.now())
+		case found := <-cycles.found:
+			cycles.done()
+			o.setCycles(found, o.now())
+			due()
+		case found := <-outliers.found:
+			outliers.done()
+			o.setOutliers(found, o.now())
 			due()
 		}
 	}

@@ -6,7 +6,7 @@ import "time"
 // source moves on. In between it does what a running observer does as time passes, and in the end it publishes. What it
 // makes of the same updates is the same every time.
 func (o *Observer) Play(source func(emit func(Update)) error) error {
-	var last time.Time
+	var last, counted time.Time
 	passTime := func() {
 		now := o.now()
 		if last.IsZero() {
@@ -21,6 +21,10 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 			if o.cyclesStale {
 				o.cyclesStale = false
 				o.setCycles(findCycles(o.locks.all()), last)
+			}
+			if o.outliersStale && !last.Before(counted.Add(outliersEvery)) {
+				o.outliersStale, counted = false, last
+				o.setOutliers(findOutliers(o.locks.all()), last)
 			}
 			step := pace(last.Sub(quietFrom))
 			if last = last.Add(step); step > beat && last.After(now) {

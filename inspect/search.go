@@ -1,38 +1,45 @@
 package inspect
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
-// search seeks wait-for cycles beside the observer's other work.
-type search struct {
+// search looks through all locks beside the observer's other work.
+type search[T any] struct {
 	now     func() time.Time
-	found   chan []Cycle
+	every   time.Duration
+	find    func(iter.Seq[*Lock]) T
+	found   chan T
 	running bool
 	began   time.Time
 	next    time.Time
 }
 
-func newSearch(now func() time.Time) *search { return &search{now: now, found: make(chan []Cycle, 1)} }
+func newSearch[T any](now func() time.Time, every time.Duration, find func(iter.Seq[*Lock]) T) *search[T] {
+	return &search[T]{now: now, every: every, find: find, found: make(chan T, 1)}
+}
 
 // start begins a search unless one runs or the last was a moment ago.
-func (s *search) start(locks *table) bool {
+func (s *search[T]) start(locks *table) bool {
 	if s.running || s.now().Before(s.next) {
 		return false
 	}
 	s.running, s.began = true, s.now()
 	shared := locks.share()
-	go func() { s.found <- findCycles(shared.all()) }()
+	go func() { s.found <- s.find(shared.all()) }()
 	return true
 }
 
-// done notes that what was found has been taken. The next search begins 250 ms after this one at the earliest, and so
-// late that all of them take at most a twentieth of a core.
-func (s *search) done() {
+// done notes that what was found has been taken. The next search begins so long after this one as the first said, and so late
+// that all of them take at most a twentieth of a core.
+func (s *search[T]) done() {
 	s.running = false
-	s.next = s.began.Add(max(250*time.Millisecond, 20*s.now().Sub(s.began)))
+	s.next = s.began.Add(max(s.every, 20*s.now().Sub(s.began)))
 }
 
 // wait waits for a search that runs.
-func (s *search) wait() {
+func (s *search[T]) wait() {
 	if s.running {
 		<-s.found
 		s.running = false

@@ -177,13 +177,17 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	}}
 	backend.Empty = inspect.EmptyDirs{Count: manyEmpty, Oldest: now, Under: "/" + text, UnderCount: 7}
 	backend.Servers = append(backend.Servers, inspect.Server{Addr: "r5" + text, Role: "replica", State: inspect.ServerUp}, inspect.Server{Addr: "r6", Role: "master", State: inspect.ServerUp})
+	backend.Outliers = []inspect.Outlier{{Owner: raw, Session: 7, Client: text, Under: "/" + text, Entries: 900, Holds: 800, Peers: 99, Usual: 2}}
 	backend.Spread = inspect.Spread{Masters: 2, Locks: 9, OnOne: 9, Used: 2}
 	first := queue("zookeeper-recipes", 2)
 	first.Holders[0].Name, first.Holders[0].Sequence, first.Holders[0].WatchesGone = inspect.Untrusted(text), 5, inspect.Untrusted(text+"0000000001")
 	cases = []inspect.Case{
 		{
 			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: watchers}},
-			Cycle: &inspect.Cycle{Locks: []inspect.ID{zk.ID}, Owners: []string{text, text}}, Sessions: map[int64]inspect.Session{}, AllSessions: true,
+			Cycle: &inspect.Cycle{
+				Locks: []inspect.ID{zk.ID}, Owners: []string{text, text},
+				Ties: []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: raw, By: "name " + inspect.Escape(text), Certainty: recipe.Likely}},
+			}, Sessions: map[int64]inspect.Session{}, AllSessions: true,
 		},
 		{Lock: zk}, // its clients are not known to be away
 		{Lock: queue("kazoo", 2), Backend: &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}},

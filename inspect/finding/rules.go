@@ -72,6 +72,7 @@ var all = []rule{
 	blind(),
 	replicaFailover(),
 	emptyLocks(),
+	outlierClient(),
 	sequenceWrap(),
 	selfWait(),
 }

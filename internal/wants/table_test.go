@@ -82,7 +82,7 @@ var groups = []group{
 		{"empty directories of locks", yes, "inspect/finding.TestEmptyLocks inspect/zksource.TestEmptyDirectoriesAreCounted", ""},
 		{"sequence numbers near their end", yes, "inspect/finding.TestSequenceWrap", ""},
 		{"persistent nodes where ephemeral ones belong", yes, "inspect/finding.TestPersistentContender", ""},
-		{"clients with far more than their peers", partly, "tui/clients.TestWhoBlocksMost", "clients are listed by what they hold and block; none is called an outlier"},
+		{"clients with far more than their peers", yes, "inspect.TestOutliers inspect/finding.TestOutlierClient tui/clients.TestWhoBlocksMost", ""},
 		{"servers that disagree, and unknown in place of stale", yes, "inspect/finding.TestServersDisagree inspect/finding.TestMembersThatDiffer inspect/finding.TestBlind", ""},
 	}},
 	{name: "history and export", wants: []want{

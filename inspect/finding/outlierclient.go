@@ -1,0 +1,49 @@
+package finding
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+)
+
+// outlierClient: a client with far more locks than its peers. It may be meant to; or it takes locks and never gives them back.
+//
+// Cause in the wild: locks that are not released when their work fails; a retry that takes a new lock each time; one
+// ephemeral node for each order or user, which makes the end of the session a long transaction (ZOOKEEPER-2101: one that
+// deletes too many nodes at once is more than jute.maxbuffer, and the ensemble fails).
+func outlierClient() rule {
+	return rule{
+		name: "outlier-client", severity: inspect.Info,
+		means:    "a client has at least ten times as many entries in locks as three quarters of the others in the same place",
+		evidence: "clients (owner, session, client, entries, holds, under, peers, usual: what three quarters of them have at most), the one with the most first",
+		do:       "see what it holds, and whether its program gives back what it takes",
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+		if len(b.Outliers) == 0 {
+			return nil
+		}
+		clients := make([]evidence, len(b.Outliers))
+		for i, o := range b.Outliers {
+			clients[i] = evidence{
+				"owner": o.Owner.String(), "entries": o.Entries, "holds": o.Holds,
+				"under": inspect.ID{Backend: b.Name, Path: o.Under}.String(), "peers": o.Peers, "usual": o.Usual,
+			}
+			if o.Session != 0 {
+				clients[i]["session"] = inspect.SessionID(o.Session)
+			}
+			if o.Client != "" {
+				clients[i]["client"] = inspect.Escape(o.Client)
+			}
+		}
+		most := b.Outliers[0]
+		message := fmt.Sprintf("%s has %d entries (%d hold) under %s; most of its %d peers have up to %d",
+			describe.Quote(most.Owner.Cut(24)), most.Entries, most.Holds, inspect.Untrusted(most.Under).Cut(24), most.Peers, most.Usual)
+		return one(inspect.Finding{
+			Confidence: recipe.Certain, Message: message,
+			Evidence: evidence{"clients": clients, "cause": "locks that are taken again and again and not given back; or a service that is meant to have so many"},
+			Advice:   "look at its locks (Clients, sorted by what they hold) and, unless it is meant to have so many, restart its program, which gives back what it leaked",
+		})
+	})
+}

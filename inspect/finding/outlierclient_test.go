@@ -1,0 +1,31 @@
+package finding
+
+import (
+	"strings"
+	"testing"
+
+	"lockscope/inspect"
+)
+
+// The figures stand in the message and the evidence; a backend without outliers has no finding.
+func TestOutlierClient(t *testing.T) {
+	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
+	if found := outlierClient().rule().Backend(b, now); found != nil {
+		t.Errorf("nobody stands out: %+v", found)
+	}
+	b.Outliers = []inspect.Outlier{
+		{Owner: "worker-7\x1b[2J", Session: 7, Client: "10.0.0.7:5000", Under: "/locks", Entries: 512, Holds: 500, Peers: 40, Usual: 2},
+		{Owner: "worker-8", Under: "/locks", Entries: 60, Holds: 60, Peers: 40, Usual: 2},
+	}
+	found := outlierClient().rule().Backend(b, now)
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	f := found[0]
+	readable(t, f)
+	clients, _ := f.Evidence["clients"].([]evidence)
+	if f.Severity != inspect.Info || !strings.Contains(f.Message, "512 entries (500 hold) under /locks; most of its 40 peers have up to 2") ||
+		len(clients) != 2 || clients[0]["session"] != "0x7" || clients[0]["under"] != "zk:/locks" || clients[1]["entries"] != 60 {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"lockscope/inspect/recipe"
+)
+
+// Outlier is a client with far more entries in locks than its peers: those who take locks in the same directory, or under the
+// same prefix of keys. A service with a place of its own has no peers.
+type Outlier struct {
+	// Owner is its best name, Session and Client are as in its entries.
+	Owner   Untrusted
+	Session int64
+	Client  string
+	// Under is where it and its peers have their locks. Entries counts what it has there, Holds those of them that hold.
+	Under          string
+	Entries, Holds int
+	// Peers counts the others there, and Usual is how many entries three quarters of all have at most.
+	Peers, Usual int
+}
+
+const (
+	// fewPeers are too few to say what is usual, and fewEntries too few to be worth a word.
+	fewPeers, fewEntries = 10, 50
+	// timesUsual is how many times the third quartile is far more. That hardly moves with one client, or with a few.
+	timesUsual = 10
+	// mostOutliers of a backend are reported.
+	mostOutliers = 3
+)
+
+// findOutliers finds the clients with far more entries than their peers, by backend, those with the most first. What is only
+// possibly a lock is not counted.
+func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
+	type place struct{ backend, under string }
+	counts := make(map[place]map[Identity]*Outlier)
+	for l := range locks {
+		if l.Confidence == recipe.Possible {
+			continue
+		}
+		at := place{l.ID.Backend, parentOf(l)}
+		there := counts[at]
+		everyContender(l, func(c *Contender) {
+			who, ok := partyOf(l, c)
+			if !ok {
+				return
+			}
+			if there == nil {
+				there = make(map[Identity]*Outlier)
+				counts[at] = there
+			}
+			o := there[who.process()]
+			if o == nil {
+				o = &Outlier{Owner: c.Who(), Session: c.Owner.Session, Client: c.Owner.Client, Under: at.under}
+				there[who.process()] = o
+			}
+			o.Entries++
+			if c.State == Holding {
+				o.Holds++
+			}
+		})
+	}
+	found := make(map[string][]Outlier)
+	for at, there := range counts {
+		found[at.backend] = append(found[at.backend], outliersAmong(there)...)
+	}
+	for backend, list := range found {
+		slices.SortFunc(list, func(a, b Outlier) int {
+			return cmp.Or(cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Under, b.Under), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Owner, b.Owner))
+		})
+		found[backend] = list[:min(len(list), mostOutliers)]
+	}
+	return found
+}
+
+func outliersAmong(there map[Identity]*Outlier) []Outlier {
+	peers := len(there) - 1
+	if peers < fewPeers {
+		return nil
+	}
+	entries := make([]int, 0, len(there))
+	for _, o := range there {
+		entries = append(entries, o.Entries)
+	}
+	slices.Sort(entries)
+	usual := entries[len(entries)*3/4]
+	var found []Outlier
+	for _, o := range there {
+		if o.Entries >= fewEntries && o.Entries >= timesUsual*usual {
+			o.Peers, o.Usual = peers, usual
+			found = append(found, *o)
+		}
+	}
+	return found
+}
+
+// parentOf is the directory of a lock in ZooKeeper, or the prefix of its key up to the last colon; empty where there is none.
+func parentOf(l *Lock) string {
+	if len(l.Masters) > 0 {
+		return l.ID.Path[:strings.LastIndexByte(l.ID.Path, ':')+1]
+	}
+	if at := strings.LastIndexByte(l.ID.Path, '/'); at > 0 {
+		return l.ID.Path[:at]
+	}
+	return "/"
+}

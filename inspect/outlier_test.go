@@ -1,0 +1,114 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// heldBy are locks in one place, as many of each session as the list says.
+func heldBy(prefix string, counts ...int) []*Lock {
+	var locks []*Lock
+	for i, n := range counts {
+		for j := range n {
+			locks = append(locks, &Lock{
+				ID: ID{"zk", fmt.Sprintf("%s%d-%d", prefix, i, j)}, Kind: KindMutex, Confidence: recipe.Certain,
+				Holders: []Contender{{Name: "c", State: Holding, Owner: Owner{Session: int64(i + 1), Label: Untrusted(fmt.Sprint("w", i+1))}}},
+			})
+		}
+	}
+	return locks
+}
+
+// A client is an outlier by what three quarters of its peers have, whatever a few others have; not among a few, nor with little.
+func TestOutliers(t *testing.T) {
+	peers := func(each, n int, more ...int) []int { return append(slices.Repeat([]int{each}, n), more...) }
+	possible := heldBy("/locks/", peers(1, 20, 500)...)
+	for _, l := range possible {
+		l.Confidence = recipe.Possible
+	}
+	redis := heldBy("lock:orders:", peers(1, 20, 80)...)
+	for _, l := range redis {
+		l.ID.Backend, l.Masters = "redis", []Vote{{Addr: "r:1"}}
+		o := &l.Holders[0].Owner
+		o.LibraryID, o.Thread, o.Session = o.Label, Untrusted(l.ID.Path), 0
+	}
+	for name, tt := range map[string]struct {
+		locks []*Lock
+		want  string
+	}{
+		"nothing":                             {nil, ""},
+		"one among many":                      {heldBy("/locks/", peers(1, 20, 50)...), "w21 50 of /locks, 20 peers with 1"},
+		"just under ten times":                {heldBy("/locks/", peers(6, 20, 59)...), ""},
+		"just under fifty":                    {heldBy("/locks/", peers(1, 20, 49)...), ""},
+		"among a few":                         {heldBy("/locks/", peers(1, 9, 500)...), ""},
+		"two hide nothing of each other":      {heldBy("/locks/", peers(1, 20, 900, 60)...), "w21 900 of /locks, 21 peers with 1; w22 60 of /locks, 21 peers with 1"},
+		"many large ones are usual":           {heldBy("/locks/", peers(1, 12, 100, 100, 100, 100, 100)...), ""},
+		"a service with a place of its own":   {append(heldBy("/locks/", peers(1, 20)...), heldBy("/jobs/", append(make([]int, 20), 500)...)...), ""},
+		"what is only possibly a lock":        {possible, ""},
+		"a process on Redis, whatever thread": {redis, "w21 80 of lock:orders:, 20 peers with 1"},
+		"nobody is known":                     {slices.Collect(withoutOwners(heldBy("/locks/", peers(1, 20, 80)...))), ""},
+	} {
+		var got []string
+		for _, list := range findOutliers(slices.Values(tt.locks)) {
+			for _, o := range list {
+				if o.Holds != o.Entries {
+					t.Errorf("%s: %+v", name, o)
+				}
+				got = append(got, fmt.Sprintf("%s %d of %s, %d peers with %d", o.Owner, o.Entries, o.Under, o.Peers, o.Usual))
+			}
+		}
+		expect(t, name, strings.Join(got, "; "), tt.want)
+	}
+}
+
+func withoutOwners(locks []*Lock) func(func(*Lock) bool) {
+	return func(yield func(*Lock) bool) {
+		for _, l := range locks {
+			l.Holders[0].Owner = Owner{}
+			if !yield(l) {
+				return
+			}
+		}
+	}
+}
+
+// An observer shows its rules the outliers of a backend while it watches, and no longer once they are none.
+func TestOutliersReachTheRules(t *testing.T) {
+	src := script{make(chan Update)}
+	o := NewObserver(func() time.Time { return now }, src)
+	o.Diagnose([]Rule{{Name: "outlier-client", Backend: func(b *Backend, _ time.Time) (found []Finding) {
+		for _, l := range b.Outliers {
+			found = append(found, Finding{Rule: "outlier-client", Severity: Info, Message: l.Owner.String()})
+		}
+		return found
+	}}}, time.Minute)
+	sub := o.Subscribe()
+	defer sub.Close()
+	done := make(chan error)
+	go func() { done <- o.Run(t.Context()) }()
+	src.updates <- Update{Put: heldBy("/locks/", append(slices.Repeat([]int{1}, 20), 60)...), Backend: zkUp}
+	for {
+		s, err := sub.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b := s.Backend("zk"); b != nil && len(b.Findings) == 1 && b.Findings[0].Message == "w21" {
+			break
+		}
+	}
+	for i := range 20 {
+		src.updates <- Update{Gone: []ID{{"zk", fmt.Sprintf("/locks/20-%d", i)}}}
+	}
+	close(src.updates)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if b := o.Snapshot().Backend("zk"); len(b.Findings) != 0 {
+		t.Errorf("with 40 of them left: %+v", b.Findings)
+	}
+}
