@@ -2,83 +2,160 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"lockscope/docs"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
 )
 
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain [RULE]",
-		Short: "Say what a finding means, what it rests on, and what to do",
-		Long:  "explain says what docs/findings.md has of a rule. Without one it lists all.",
+		Use:   "explain [RULE|RECIPE|COLUMN|ERROR]",
+		Short: "Say what a finding, a library's name, a column or an error means, and what to do",
+		Long: "explain says what docs/findings.md, docs/recipes.md and docs/words.md have of a word: the rule of a finding, the name of a recipe,\n" +
+			"the head of a column, an exit code or an error, which may be given as it was printed. Without one it lists all.",
 		Example: "  lockscope explain\n" +
-			"  lockscope explain missing-watch",
+			"  lockscope explain missing-watch\n" +
+			"  lockscope explain redisson\n" +
+			"  lockscope explain VALID\n" +
+			"  lockscope explain 3\n" +
+			"  lockscope explain 'connection refused'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("explain takes one RULE")
+				return usageError("explain takes one word (quote an error)")
 			}
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			for _, e := range finding.Explanations() {
-				names = append(names, e.Rule)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return explainedWords(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			for _, e := range finding.Explanations() {
-				switch {
-				case len(args) == 0:
-					fmt.Fprintf(a.Stdout, "%-9s %s\n", e.Severity, e.Rule)
-				case e.Rule == args[0]:
-					_, err := fmt.Fprint(a.Stdout, explained(e))
-					return err
+			text := allWords()
+			if len(args) > 0 {
+				if text = explanation(args[0]); text == "" {
+					return usageError("explain: %q is no finding, recipe, column or error that is known (lockscope explain lists all)", args[0])
 				}
 			}
-			if len(args) > 0 {
-				return usageError("explain: no finding is named %q (lockscope explain lists all)", args[0])
-			}
-			return nil
+			_, err := fmt.Fprint(a.Stdout, text)
+			return err
 		},
 	}
+}
+
+// explainedWords are all words that can be explained, each once.
+func explainedWords() []string {
+	var names []string
+	for _, e := range finding.Explanations() {
+		names = append(names, e.Rule)
+	}
+	for _, r := range docs.Recipes() {
+		names = append(names, r.Name)
+	}
+	for _, w := range slices.Concat(docs.Columns(), docs.Errors()) {
+		names = append(names, w.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// allWords lists the words, by what they are.
+func allWords() string {
+	var b strings.Builder
+	for _, e := range finding.Explanations() {
+		fmt.Fprintf(&b, "%-9s %s\n", e.Severity, e.Rule)
+	}
+	seen := make(map[string]bool)
+	for _, r := range docs.Recipes() {
+		if !seen[r.Name] {
+			fmt.Fprintf(&b, "%-9s %s\n", "recipe", r.Name)
+		}
+		seen[r.Name] = true
+	}
+	for _, w := range docs.Columns() {
+		fmt.Fprintf(&b, "%-9s %s\n", "column", w.Name)
+	}
+	for _, w := range docs.Errors() {
+		fmt.Fprintf(&b, "%-9s %s (%s)\n", "error", w.Name, w.Where)
+	}
+	return b.String()
+}
+
+// explanation is all that is known by a name, of whatever kind; empty: nothing. An error is also known by what it says.
+func explanation(name string) string {
+	var parts []string
+	for _, e := range finding.Explanations() {
+		if e.Rule == name {
+			parts = append(parts, explained(e))
+		}
+	}
+	if text := explainedRecipe(name); text != "" {
+		parts = append(parts, text)
+	}
+	for _, w := range docs.Columns() {
+		if strings.EqualFold(w.Name, name) {
+			parts = append(parts, paragraphs(w.Name+" (column of "+w.Where+")", "means", w.Means))
+		}
+	}
+	for _, w := range docs.Errors() {
+		printed := len(w.Where) > len("exit code") && strings.Contains(strings.ToLower(name), strings.ToLower(w.Where)) // the words of an error
+		if w.Name == name || printed {
+			parts = append(parts, paragraphs(w.Name+" ("+w.Where+")", "means", w.Means, "do", w.Do))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func explainedRecipe(name string) string {
+	var parts []string
+	for _, r := range docs.Recipes() {
+		if r.Name == name {
+			parts = append(parts, paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library, "rests", r.Writes, "alike", r.Alike))
+		}
+	}
+	for _, w := range docs.Releases() {
+		if w.Name == name {
+			parts = append(parts, paragraphs("A release ("+w.Where+")", "does", w.Means))
+		}
+	}
+	return strings.Join(parts, "")
 }
 
 // explainedWidth is the width of the text, in cells.
 const explainedWidth = 96
 
+// paragraphs are a title and what it is about, wrapped: pairs of a word and its text, of which empty ones are left out.
+func paragraphs(title string, pairs ...string) string {
+	var b strings.Builder
+	b.WriteString(ansi.Wordwrap(title, explainedWidth, "") + "\n")
+	for i := 0; i < len(pairs); i += 2 {
+		if text := strings.ReplaceAll(pairs[i+1], "`", ""); text != "" && text != "–" {
+			text = ansi.Wordwrap(text, explainedWidth-10, "")
+			fmt.Fprintf(&b, "  %-8s%s\n", pairs[i], strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 10)))
+		}
+	}
+	return b.String()
+}
+
 // explained is a rule in words, wrapped; the Markdown of the page is left out.
 func explained(e finding.Explanation) string {
-	var b strings.Builder
-	part := func(title, text string) {
-		if text == "" {
-			return
-		}
-		text = ansi.Wordwrap(strings.ReplaceAll(text, "`", ""), explainedWidth-10, "")
-		fmt.Fprintf(&b, "  %-8s%s\n", title, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 10)))
-	}
-	fmt.Fprintf(&b, "%s (%s)\n", e.Rule, e.Severity)
-	part("means", e.Means)
-	part("do", e.Do)
-	part("seen", e.Evidence)
 	var rests []string
 	for _, aspect := range e.RestsOn {
 		rests = append(rests, describe.Aspect(aspect))
 	}
-	part("rests", strings.Join(rests, "; "))
+	pairs := []string{"means", e.Means, "do", e.Do, "seen", e.Evidence, "rests", strings.Join(rests, "; ")}
 	if e.Quiet {
-		part("", "Silent on what is only possibly a lock.")
+		pairs = append(pairs, "", "Silent on what is only possibly a lock.")
 	}
 	if e.Twice {
-		part("", "Told when two looks a second apart find it: one may see it halfway.")
+		pairs = append(pairs, "", "Told when two looks a second apart find it: one may see it halfway.")
 	}
 	if e.Watched {
-		part("", "Needs the lock to have been watched for a while: one-shot commands do not look for it.")
+		pairs = append(pairs, "", "Needs the lock to have been watched for a while: one-shot commands do not look for it.")
 	}
-	return b.String()
+	return paragraphs(fmt.Sprintf("%s (%s)", e.Rule, e.Severity), pairs...)
 }

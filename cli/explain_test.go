@@ -1,12 +1,19 @@
 package cli
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"lockscope/docs"
 	"lockscope/inspect/finding"
+	"lockscope/inspect/recipe"
 )
 
 // Every rule is explained in lines that fit a terminal, in the words of the rule.
@@ -29,5 +36,89 @@ func TestEveryRuleIsExplained(t *testing.T) {
 	}
 	if got := run(t, "explain", "no-such"); got.code != exitUsage || !strings.Contains(got.stderr, "lockscope explain") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// whatIsShown returns the first group of each match of a pattern in the sources of a folder and those below it.
+func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+			found[string(m[1])] = file
+		}
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("nothing in %s (%v)", dir, err)
+	}
+	return found
+}
+
+// Every column of ls and of the screens, every exit code, every reason of an action that was not done and every recipe has its
+// explanation, and nothing is explained that there is not.
+func TestEveryWordIsExplained(t *testing.T) {
+	shown := make(map[string]map[string]string)
+	shown["column"] = whatIsShown(t, "../tui", `Title: +"([A-Z ]+)"`)
+	for _, c := range lockColumns(true) {
+		shown["column"][c.head] = "ls"
+	}
+	shown["error"] = whatIsShown(t, "../lockops/act", `Reason += "([a-z-]+)"`)
+	for _, code := range []int{0, exitNo, exitUsage, exitUnreachable, exitLost, exitInterrupted} {
+		shown["error"][strconv.Itoa(code)] = "exit codes"
+	}
+	all := run(t, "explain")
+	for kind, words := range shown {
+		for word, file := range words {
+			got := run(t, "explain", word)
+			if got.code != 0 || !strings.Contains(got.stdout, "means") || !strings.HasPrefix(got.stdout, word+" (") || !strings.Contains(all.stdout, "\n"+kind) {
+				t.Errorf("%s %s of %s: %+v", kind, word, file, got)
+			}
+		}
+	}
+	for _, w := range docs.Columns() {
+		if shown["column"][w.Name] == "" {
+			t.Errorf("no column is named %s", w.Name)
+		}
+	}
+	recipes := make(map[string]bool)
+	for _, r := range docs.Recipes() {
+		recipes[r.Name] = true
+		got := run(t, "explain", r.Name)
+		if got.code != 0 || !strings.Contains(got.stdout, "rests") || !strings.Contains(got.stdout, "alike") || !strings.Contains(got.stdout, "A release (") {
+			t.Errorf("%s: %+v", r.Name, got)
+		}
+	}
+	for _, q := range recipe.Queues() {
+		if !recipes[q.Name] {
+			t.Errorf("the recipe %s is not explained", q.Name)
+		}
+	}
+	for _, w := range docs.Releases() {
+		if !recipes[w.Name] {
+			t.Errorf("a release of %s is explained, and there is no such recipe", w.Name)
+		}
+	}
+	for _, name := range explainedWords() {
+		for line := range strings.Lines(run(t, "explain", name).stdout) {
+			if ansi.StringWidth(line) > explainedWidth {
+				t.Errorf("%s: a line of %d cells", name, ansi.StringWidth(line))
+			}
+		}
+	}
+}
+
+// An error that was printed is explained as it stands.
+func TestAPrintedErrorIsExplained(t *testing.T) {
+	got := run(t, "ls", "redis://127.0.0.1:1")
+	if got.code != exitUnreachable {
+		t.Fatalf("%+v", got)
+	}
+	if means := run(t, "explain", strings.TrimSpace(got.stderr)); means.code != 0 || !strings.HasPrefix(means.stdout, "refused (connection refused)\n") {
+		t.Errorf("%q: %+v", got.stderr, means)
 	}
 }
