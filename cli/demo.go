@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
+	"lockscope/internal/config"
 	"lockscope/internal/connect"
 	"lockscope/sandbox"
 	"lockscope/tui"
@@ -25,6 +27,7 @@ type demo struct {
 	output   string
 	seed     uint64
 	record   string
+	scene    string
 }
 
 func (a *app) demoCommand() *cobra.Command {
@@ -35,7 +38,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: "demo starts a small ZooKeeper and five Redis masters inside this process, runs clients on them, and opens\n" +
 			"the screen. It is a sandbox: try anything, it is gone when you quit.\n\nScenarios:\n" +
 			scenarioList(),
-		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json",
+		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json\n  lockscope demo --scene docs/examples/scene.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError("demo takes one scenario, got %q too", args[1])
@@ -50,13 +53,14 @@ func (a *app) demoCommand() *cobra.Command {
 	outputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
 	flags.StringVar(&d.record, "record", "", "with --headless: record to this new file, for lockscope replay")
+	flags.StringVar(&d.scene, "scene", "", "play the scenario of this YAML file")
 	return command
 }
 
 func scenarioList() string {
 	text := "  tour      all of them at once (default)\n"
 	for _, s := range sandbox.Scenarios() {
-		text += "  " + s.Name + "        "[:10-len(s.Name)] + s.About + "\n"
+		text += fmt.Sprintf("  %-10s%s\n", s.Name, s.About)
 	}
 	return text
 }
@@ -74,14 +78,14 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if d.record != "" && !d.headless {
 		return usageError("--record %s needs --headless (and --for, for how long)", d.record)
 	}
+	if d.scene != "" && len(args) > 0 {
+		return usageError("demo takes a scenario or --scene FILE, not both")
+	}
 	scenario := sandbox.Tour
 	if len(args) > 0 {
 		scenario = args[0]
 	}
-	box, err := sandbox.Start(scenario, d.seed)
-	if errors.Is(err, sandbox.ErrNoScenario) {
-		return usageError("%w", err)
-	}
+	box, err := d.play(&scenario)
 	if err != nil {
 		return err
 	}
@@ -106,6 +110,27 @@ func (d *demo) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return d.printLocks(snapshot, d.output)
+}
+
+// play starts the scenario of that name, or that of --scene, whose name it sets.
+func (d *demo) play(name *string) (*sandbox.Sandbox, error) {
+	if d.scene == "" {
+		box, err := sandbox.Start(*name, d.seed)
+		if errors.Is(err, sandbox.ErrNoScenario) {
+			return nil, usageError("%w", err)
+		}
+		return box, err
+	}
+	*name = filepath.Base(d.scene)
+	text, err := config.ReadFile(d.scene)
+	if err != nil {
+		return nil, usageError("--scene: %w", err)
+	}
+	scenario, err := sandbox.ParseScenario(*name, text)
+	if err != nil {
+		return nil, usageError("--scene %s: %w", d.scene, err)
+	}
+	return sandbox.Play(scenario, d.seed)
 }
 
 // showSandbox opens the screen on the sandbox. Its audit file is as short-lived as its servers.

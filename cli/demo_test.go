@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,4 +56,62 @@ func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The scenes of servers that fail happen on the servers, and the rules find them there.
+func TestScenesOfFailingServersAreFound(t *testing.T) {
+	for scenario, rule := range map[string]string{"failover": "replica-failover", "restart": "master-restarted", "clock": "clock-skew", "wakeup": "lost-wakeup"} {
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			box, err := sandbox.Start(scenario, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer box.Close()
+			targets, err := connect.ParseTargets(box.Targets())
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }}, options: options{timeout: 10 * time.Second, stuckAfter: time.Minute}}
+			observer, err := a.observer(setup{targets: targets, named: true}, false, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lock, err := inspect.ParseID(box.Scenes()[0].Lock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			observer.Focus(lock)
+			feed := observer.Subscribe()
+			ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+			done := make(chan error, 1)
+			go func() { done <- observer.Run(ctx) }()
+			defer func() {
+				stop()
+				<-done
+			}()
+			for {
+				s, err := feed.Next(ctx)
+				if err != nil {
+					t.Fatalf("%s was never found: %v", rule, err)
+				}
+				if speaks(s, lock, rule) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// speaks reports whether a rule speaks about a lock, or about its backend.
+func speaks(s *inspect.Snapshot, id inspect.ID, rule string) bool {
+	b := s.Backend(id.Backend)
+	if b == nil {
+		return false // nothing of it was read yet
+	}
+	findings := b.Findings
+	if l := s.Lock(id); l != nil {
+		findings = append(slices.Clone(findings), l.Findings...)
+	}
+	return slices.ContainsFunc(findings, func(f inspect.Finding) bool { return f.Rule == rule })
 }

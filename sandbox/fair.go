@@ -94,12 +94,17 @@ func (s *Sandbox) playQueue(q queue) error {
 
 // session connects one more client to ZooKeeper.
 func (s *Sandbox) session() (*lockops.ZKSession, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
-	defer cancel()
-	session, err := lockops.NewZKSession(ctx, []string{s.zk.Addr()}, lockops.WithSessionTimeout(4*time.Second))
+	session, err := s.connect(s.ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, session.Close)
 	return session, nil
+}
+
+// connect connects a client that its caller closes.
+func (s *Sandbox) connect(ctx context.Context) (*lockops.ZKSession, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return lockops.NewZKSession(ctx, []string{s.zk.Addr()}, lockops.WithSessionTimeout(4*time.Second))
 }

@@ -64,9 +64,8 @@ func (s *Sandbox) Masters() []string { return slices.Clone(s.addrs) }
 
 // Stopped reports whether a Redis master is stopped.
 func (s *Sandbox) Stopped(addr string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopped[addr]
+	at := slices.Index(s.addrs, addr)
+	return at >= 0 && s.masters[at].isStopped()
 }
 
 // StopMaster stops a Redis master; it keeps what it has.
@@ -86,16 +85,15 @@ func (s *Sandbox) switchMaster(addr string, stop bool) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	m := s.masters[at]
 	switch {
-	case s.stopped[addr] == stop:
-		return nil
+	case m.isStopped() == stop:
 	case stop:
-		s.masters[at].Close()
+		m.stop()
 	default:
-		if err := s.masters[at].Restart(); err != nil {
+		if err := m.start(); err != nil {
 			return fmt.Errorf("sandbox: master %s: %w", addr, err)
 		}
 	}
-	s.stopped[addr] = stop
 	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockscope/lockops"
 )
 
@@ -27,18 +25,11 @@ func redlock() Scenario {
 			},
 		},
 		play: func(s *Sandbox) error {
-			masters := make([]*redis.UniversalOptions, len(s.masters))
-			for i, addr := range s.addrs {
-				masters[i] = &redis.UniversalOptions{Addrs: []string{addr}}
-			}
 			for _, name := range names("cart", 3) {
-				ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
-				session, err := lockops.NewRedisSession(ctx, masters)
-				cancel()
+				session, err := s.redisSession()
 				if err != nil {
 					return err
 				}
-				s.closers = append(s.closers, session.Close)
 				lock := lockops.NewRedlock(session, "lock:cart:42", lockops.WithLabel(name), lockops.WithTTL(8*time.Second))
 				w := s.worker(name)
 				s.run(func(ctx context.Context) {

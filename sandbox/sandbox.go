@@ -4,32 +4,34 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-
 	"lockscope/internal/zkserver"
 )
 
+// mastersCount of the backend "redis", where a scenario says nothing else.
 const mastersCount = 5
 
 // Scenario is a script of clients.
 type Scenario struct {
 	Name string
 	// About says in a line what there is to see.
-	About  string
-	scenes []Scene
-	play   func(*Sandbox) error
+	About   string
+	scenes  []Scene
+	masters int // of the backend "redis"; 0: mastersCount
+	play    func(*Sandbox) error
 }
 
 // Scenarios are all that can be played; "tour" plays them at once, on different locks.
 func Scenarios() []Scenario {
-	return []Scenario{stuck(), fair(), deadlock(), readWrite(), semaphore(), redlock(), split()}
+	return []Scenario{stuck(), fair(), deadlock(), readWrite(), semaphore(), redlock(), split(), failover(), restart(), clock(), wakeUp()}
 }
 
 // Tour is the name of the scenario that plays all others.
@@ -41,8 +43,10 @@ var ErrNoScenario = errors.New("no such scenario")
 // Sandbox is a running demo. Close ends it.
 type Sandbox struct {
 	zk      *zkserver.Server
-	masters []*miniredis.Miniredis
-	addrs   []string // of the masters; a stopped miniredis does not know its own
+	masters []*redisServer // of the backend "redis"
+	addrs   []string       // of these masters
+	others  []*redisServer // of the scenes that break them
+	extra   []string       // the targets that lead to those
 
 	ctx     context.Context
 	end     context.CancelFunc
@@ -52,12 +56,11 @@ type Sandbox struct {
 	scenes []Scene
 	seed   uint64
 
-	mu      sync.Mutex
-	frozen  map[string]chan struct{} // by the lock's id; closed when it may go on
-	stopped map[string]bool          // masters, by address
+	mu     sync.Mutex
+	frozen map[string]chan struct{} // by the lock's id; closed when it may go on
 }
 
-// Start starts servers and clients. The same seed gives the same hold and think times.
+// Start starts servers and the clients of a scenario by its name. The same seed gives the same hold and think times.
 func Start(scenario string, seed uint64) (*Sandbox, error) {
 	var chosen []Scenario
 	var names []string
@@ -70,9 +73,16 @@ func Start(scenario string, seed uint64) (*Sandbox, error) {
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%w: %q (there are: %s, %s)", ErrNoScenario, scenario, Tour, strings.Join(names, ", "))
 	}
-	s := &Sandbox{seed: seed, frozen: make(map[string]chan struct{}), stopped: make(map[string]bool)}
+	return begin(seed, chosen...)
+}
+
+// Play starts servers and the clients of one scenario.
+func Play(scenario Scenario, seed uint64) (*Sandbox, error) { return begin(seed, scenario) }
+
+func begin(seed uint64, scenarios ...Scenario) (*Sandbox, error) {
+	s := &Sandbox{seed: seed, frozen: make(map[string]chan struct{})}
 	s.ctx, s.end = context.WithCancel(context.Background())
-	if err := s.start(chosen); err != nil {
+	if err := s.start(scenarios); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -85,13 +95,12 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	for range mastersCount {
-		m := miniredis.NewMiniRedis()
-		m.ClockTTL(true) // else TTLs stand still until somebody moves them
-		if err := m.StartAddr("127.0.0.1:0"); err != nil {
-			return fmt.Errorf("sandbox: redis master: %w", err)
+	for range cmp.Or(scenarios[0].masters, mastersCount) {
+		m, err := startRedis()
+		if err != nil {
+			return err
 		}
-		s.masters, s.addrs = append(s.masters, m), append(s.addrs, m.Addr())
+		s.masters, s.addrs = append(s.masters, m), append(s.addrs, m.addr)
 	}
 	for _, scenario := range scenarios {
 		s.scenes = append(s.scenes, scenario.scenes...)
@@ -104,10 +113,33 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 
 // Targets are the URLs that lead to the sandbox's servers.
 func (s *Sandbox) Targets() []string {
-	return []string{
+	return append([]string{
 		fmt.Sprintf("zk://%s/?admin=http://%s", s.zk.Addr(), s.zk.AdminAddr()),
 		fmt.Sprintf("redis://%s?match=lock:*", strings.Join(s.addrs, ",")),
+	}, s.extra...)
+}
+
+// startRedis starts a server of a scene's own.
+func (s *Sandbox) startRedis() (*redisServer, error) {
+	m, err := startRedis()
+	if err == nil {
+		s.others = append(s.others, m)
 	}
+	return m, err
+}
+
+// startMasters starts n masters of a scene's own, which are one backend of that name.
+func (s *Sandbox) startMasters(name string, n int) ([]*redisServer, error) {
+	masters, addrs := make([]*redisServer, n), make([]string, n)
+	for i := range masters {
+		m, err := s.startRedis()
+		if err != nil {
+			return nil, err
+		}
+		masters[i], addrs[i] = m, m.addr
+	}
+	s.extra = append(s.extra, fmt.Sprintf("redis://%s?name=%s&match=lock:*", strings.Join(addrs, ","), name))
+	return masters, nil
 }
 
 // Close stops the clients, then the servers, and waits for them.
@@ -120,7 +152,7 @@ func (s *Sandbox) Close() {
 	if s.zk != nil {
 		_ = s.zk.Close() // it is ours and ends with us
 	}
-	for _, m := range s.masters {
+	for _, m := range slices.Concat(s.masters, s.others) {
 		m.Close()
 	}
 }

@@ -77,9 +77,13 @@ func (s *Sandbox) forgetExpiry(ctx context.Context) {
 func (s *Sandbox) redisClients() []*redis.Client {
 	clients := make([]*redis.Client, len(s.addrs))
 	for i, addr := range s.addrs {
-		clients[i] = redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: time.Second, PoolSize: 1})
+		clients[i] = plainClient(addr)
 	}
 	return clients
+}
+
+func plainClient(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: time.Second, PoolSize: 1, DialerRetries: 1})
 }
 
 func closeAll(clients []*redis.Client) {

@@ -122,9 +122,9 @@ var groups = []group{
 		{"many contenders with times of thinking and holding", yes, "lockops/contend.TestTimesDependOnSeedAndContenderOnly cli.TestContendReportsToTheLetter", ""},
 		{"figures of fairness", yes, "lockops/contend.TestJain lockops/contend.TestFirstComeFirstServedHasNoInversions", ""},
 		{"algorithms side by side", partly, "tui.TestAQueueBesideARace tui/lab.TestTheUsualContestIsAQueueAgainstARace", "the fair lock on Redis runs by command line, not in the lanes"},
-		{"faults to try", partly, "tui.TestFaultsAndWhatComesOfThem sandbox.TestAFrozenHolderHoldsUntilItIsThawed", "no skewed clock and no dropped watch in the demo"},
+		{"faults to try", yes, "tui.TestFaultsAndWhatComesOfThem sandbox.TestAFrozenHolderHoldsUntilItIsThawed cli.TestScenesOfFailingServersAreFound", ""},
 		{"works without any server", yes, "cli.TestDemoHeadless sandbox.TestEveryScenarioStartsAndEndsAtOnce", ""},
-		{"scenarios from a file, by seed", partly, "sandbox.TestEveryScenarioStartsAndEndsAtOnce lockops/contend.TestTimesDependOnSeedAndContenderOnly", "scenarios are built in; runs repeat by their seed"},
+		{"scenarios from a file, by seed", yes, "sandbox.TestTheExampleOfAScenarioPlays sandbox.TestStepsOfAScenario lockops/contend.TestTimesDependOnSeedAndContenderOnly", ""},
 		{"packages to import", yes, "internal/arch.TestReadersDoNotWrite lockops.TestDoHoldsTheLockWhileItRuns", ""},
 	}},
 	{name: "connections and security", wants: []want{

@@ -1,0 +1,277 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// ErrScene is wrapped by every error about what a file of a scenario says.
+var ErrScene = errors.New("not a usable scenario")
+
+// Limits of a scenario of a file: it runs in one process, beside the screen.
+const (
+	mostMasters    = 9
+	mostContenders = 200
+)
+
+// script is the file of a scenario.
+type script struct {
+	About      string            `yaml:"about"`
+	Masters    *int              `yaml:"masters"`
+	Locks      []scriptLock      `yaml:"locks"`
+	Contenders []scriptContender `yaml:"contenders"`
+	Steps      []scriptStep      `yaml:"steps"`
+	Repeat     time.Duration     `yaml:"repeat"`
+}
+
+// line is that of the file in which something begins, from 1.
+type line int
+
+func (l line) errorf(format string, args ...any) error {
+	return fmt.Errorf("line %d: %w", l, fmt.Errorf(format, args...))
+}
+
+type scriptLock struct {
+	line   `yaml:"-"`
+	ID     string        `yaml:"id"`
+	Title  string        `yaml:"title"`
+	Text   string        `yaml:"text"`
+	Recipe string        `yaml:"recipe"`
+	TTL    time.Duration `yaml:"ttl"`
+}
+
+type scriptContender struct {
+	line  `yaml:"-"`
+	Name  string        `yaml:"name"`
+	Lock  string        `yaml:"lock"`
+	Count int           `yaml:"count"`
+	Start time.Duration `yaml:"start"`
+	Hold  span          `yaml:"hold"`
+	Think span          `yaml:"think"`
+}
+
+// scriptStep is one fault, at a time from the start.
+type scriptStep struct {
+	line   `yaml:"-"`
+	At     time.Duration `yaml:"at"`
+	Freeze string        `yaml:"freeze"` // a lock
+	Thaw   string        `yaml:"thaw"`
+	Expire string        `yaml:"expire"` // a contender on ZooKeeper
+	Cut    string        `yaml:"cut"`
+	Stop   int           `yaml:"stop"` // a master, from 1
+	Start  int           `yaml:"start"`
+	Empty  int           `yaml:"empty"`
+	Clock  *clockChange  `yaml:"clock"`
+}
+
+type clockChange struct {
+	Master int           `yaml:"master"`
+	By     time.Duration `yaml:"by"`
+}
+
+// decode reads a part of the file, and notes its line.
+func decode(node ast.Node, l *line, into any) error {
+	*l = line(node.GetToken().Position.Line)
+	return yaml.NodeToValue(node, into, yaml.Strict())
+}
+
+func (l *scriptLock) UnmarshalYAML(node ast.Node) error {
+	type plain scriptLock
+	return decode(node, &l.line, (*plain)(l))
+}
+
+func (c *scriptContender) UnmarshalYAML(node ast.Node) error {
+	type plain scriptContender
+	return decode(node, &c.line, (*plain)(c))
+}
+
+func (s *scriptStep) UnmarshalYAML(node ast.Node) error {
+	type plain scriptStep
+	return decode(node, &s.line, (*plain)(s))
+}
+
+// UnmarshalYAML reads a time, "2s", or two that it lies between, "1s..3s".
+func (s *span) UnmarshalYAML(node ast.Node) error {
+	low, high, both := strings.Cut(strings.Trim(node.GetToken().Value, `"'`), "..")
+	if !both {
+		high = low
+	}
+	var err, err2 error
+	s.low, err = time.ParseDuration(low)
+	s.high, err2 = time.ParseDuration(high)
+	if err = cmp.Or(err, err2); err != nil || s.low < 0 || s.high < s.low {
+		return line(node.GetToken().Position.Line).errorf("%q is no time (write 2s, or 1s..3s for a random one between)", node.GetToken().Value)
+	}
+	return nil
+}
+
+// ParseScenario reads a scenario from YAML; docs/cli.md describes it. Errors wrap ErrScene and name the line.
+func ParseScenario(name string, text []byte) (Scenario, error) {
+	var s script
+	if err := yaml.UnmarshalWithOptions(text, &s, yaml.Strict()); err != nil {
+		return Scenario{}, fmt.Errorf("%w: %s", ErrScene, strings.TrimSpace(yaml.FormatError(err, false, false)))
+	}
+	if err := s.check(); err != nil {
+		return Scenario{}, fmt.Errorf("%w: %w", ErrScene, err)
+	}
+	scenes := make([]Scene, len(s.Locks))
+	for i, l := range s.Locks {
+		_, path, _ := strings.Cut(l.ID, ":")
+		scenes[i] = Scene{Title: cmp.Or(l.Title, path), Text: cmp.Or(l.Text, s.About), Lock: l.ID}
+	}
+	return Scenario{Name: name, About: s.About, scenes: scenes, masters: s.masters(), play: s.play}, nil
+}
+
+func (s *script) masters() int {
+	if s.Masters == nil {
+		return mastersCount
+	}
+	return *s.Masters
+}
+
+func (s *script) check() error {
+	switch {
+	case len(s.Locks) == 0:
+		return errors.New("locks is empty (give at least one, with its id)")
+	case s.masters() < 1 || s.masters() > mostMasters:
+		return fmt.Errorf("masters: %d (1 to %d)", s.masters(), mostMasters)
+	case s.Repeat < 0:
+		return fmt.Errorf("repeat: %v is negative", s.Repeat)
+	}
+	var errs []error
+	for i := range s.Locks {
+		errs = append(errs, s.Locks[i].check(s.Locks[:i]))
+	}
+	count := 0
+	for i := range s.Contenders {
+		c := &s.Contenders[i]
+		errs = append(errs, c.check(s, i))
+		count += max(1, c.Count)
+	}
+	if count > mostContenders {
+		errs = append(errs, fmt.Errorf("%d contenders (at most %d)", count, mostContenders))
+	}
+	for i := range s.Steps {
+		errs = append(errs, s.Steps[i].check(s))
+	}
+	return errors.Join(errs...)
+}
+
+// recipes are those that a scenario's clients can queue by.
+var recipes = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
+
+func (l *scriptLock) check(before []scriptLock) error {
+	backend, path, _ := strings.Cut(l.ID, ":")
+	switch {
+	case l.ID == "":
+		return l.errorf("id is missing (write zk:/locks/NAME or redis:lock:NAME)")
+	case backend == "zk" && (!strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.HasSuffix(path, "/")):
+		return l.errorf("id %q is no path in ZooKeeper (write zk:/locks/NAME)", l.ID)
+	case backend == "redis" && (!strings.HasPrefix(path, "lock:") || path == "lock:"):
+		return l.errorf("id %q: keys in Redis begin with lock: (write redis:lock:NAME)", l.ID)
+	case backend != "zk" && backend != "redis":
+		return l.errorf("id %q: the backends are zk and redis", l.ID)
+	case slices.ContainsFunc(before, func(o scriptLock) bool { return o.ID == l.ID }):
+		return l.errorf("id %q is there twice", l.ID)
+	case backend == "zk" && l.TTL != 0:
+		return l.errorf("%s: ttl is for locks in Redis", l.ID)
+	case backend == "redis" && l.Recipe != "":
+		return l.errorf("%s: recipe is for locks in ZooKeeper", l.ID)
+	case l.Recipe != "" && !slices.Contains(recipes, l.Recipe):
+		return l.errorf("recipe %q (one of %s)", l.Recipe, strings.Join(recipes, ", "))
+	case l.TTL < 0 || l.TTL > 0 && l.TTL < time.Second:
+		return l.errorf("ttl %v (at least 1s)", l.TTL)
+	}
+	return nil
+}
+
+func (c *scriptContender) check(s *script, at int) error {
+	switch {
+	case c.Name == "":
+		return c.errorf("name is missing")
+	case slices.ContainsFunc(s.Contenders[:at], func(o scriptContender) bool { return o.Name == c.Name }):
+		return c.errorf("contender %q is there twice (count: 2 makes two)", c.Name)
+	case s.lock(c.Lock) == nil:
+		return c.errorf("contender %q: lock %q is none of locks", c.Name, c.Lock)
+	case c.Count < 0, c.Start < 0:
+		return c.errorf("contender %q: count and start are not negative", c.Name)
+	case c.Hold.high == 0:
+		return c.errorf("contender %q: hold is missing (write 2s, or 1s..3s)", c.Name)
+	}
+	return nil
+}
+
+// names are those of the contender's clients.
+func (c *scriptContender) names() []string {
+	if c.Count <= 1 {
+		return []string{c.Name}
+	}
+	return names(c.Name, c.Count)
+}
+
+func (s *script) lock(id string) *scriptLock {
+	for i := range s.Locks {
+		if s.Locks[i].ID == id {
+			return &s.Locks[i]
+		}
+	}
+	return nil
+}
+
+// onZooKeeper reports whether a client of that name has a session in ZooKeeper.
+func (s *script) onZooKeeper(client string) bool {
+	return slices.ContainsFunc(s.Contenders, func(c scriptContender) bool {
+		return strings.HasPrefix(c.Lock, "zk:") && slices.Contains(c.names(), client)
+	})
+}
+
+func (p *scriptStep) check(s *script) error {
+	said := 0
+	for _, given := range []bool{
+		p.Freeze != "", p.Thaw != "", p.Expire != "", p.Cut != "", p.Stop != 0, p.Start != 0, p.Empty != 0, p.Clock != nil,
+	} {
+		if given {
+			said++
+		}
+	}
+	if said != 1 {
+		return p.errorf("a step does one thing: freeze, thaw, expire, cut, stop, start, empty or clock, and says when with at")
+	}
+	if p.At < 0 || s.Repeat > 0 && p.At > s.Repeat {
+		return p.errorf("at %v is not within 0s and repeat", p.At)
+	}
+	for _, lock := range []string{p.Freeze, p.Thaw} {
+		if lock != "" && s.lock(lock) == nil {
+			return p.errorf("lock %q is none of locks", lock)
+		}
+	}
+	for _, client := range []string{p.Expire, p.Cut} {
+		if client != "" && !s.onZooKeeper(client) {
+			return p.errorf("%q is no contender of a lock in ZooKeeper (with count they are NAME-1, NAME-2, and so on)", client)
+		}
+	}
+	masters := []int{p.Stop, p.Start, p.Empty}
+	if p.Clock != nil {
+		masters = append(masters, p.Clock.Master)
+		if p.Clock.By == 0 {
+			return p.errorf("clock: by is missing (write {master: 1, by: 60s}, or -60s)")
+		}
+		if p.Clock.Master == 0 {
+			return p.errorf("clock: master is missing")
+		}
+	}
+	for _, m := range masters {
+		if m < 0 || m > s.masters() {
+			return p.errorf("there is no master %s (1 to %d)", strconv.Itoa(m), s.masters())
+		}
+	}
+	return nil
+}
