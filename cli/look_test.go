@@ -205,7 +205,7 @@ func TestDemoHeadless(t *testing.T) {
 	t.Parallel()
 	got := run(t, "demo", "--headless", "--for", "8s", "-o", "json")
 	s := parse(t, got.stdout)
-	if got.code != 0 || len(s.Backends) != 2 {
+	if got.code != 0 || len(s.Backends) != 5 {
 		t.Fatalf("%+v", got)
 	}
 	for _, want := range []struct{ id, kind, recipe, rule string }{

@@ -170,7 +170,7 @@ func TestDemoInATerminal(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	r := inTerminal(t, 120, 36, "demo")
-	r.awaitText("zk:/locks/orders", "redis:lock:cart:42", "SANDBOX")
+	r.awaitText("zk:/locks/", "redis:lock:", "SANDBOX")
 	t.Logf("locks on the screen after %v", time.Since(start))
 	r.keys("/", "orders", enter)
 	r.awaitText("1 of")
