@@ -136,7 +136,7 @@ func copyKeys(from, to *redisServer) {
 		if err != nil {
 			continue // it has just expired
 		}
-		_ = to.Set(key, value) // the sandbox's own server
+		_ = to.Set(key, value)             // the sandbox's own server
 		if ttl := from.TTL(key); ttl > 0 { // miniredis takes 0 for a time that is over
 			to.SetTTL(key, ttl)
 		}

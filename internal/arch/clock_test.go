@@ -56,6 +56,7 @@ var clocks = map[string]struct {
 	"lockops/zksession.go":                {"After", "bounds a wait"},
 	"lockops/zkwatch.go":                  {"NewTimer", "looks again, in case a watch was lost"},
 	"sandbox/sandbox.go":                  {"NewTimer", "lets a scene take its time"},
+	"sandbox/redisserver.go":              {"Now Since", "is a server, whose clock may be off that of the host"},
 	"tui/clients/making.go":               {"NewTimer", "rests between two lists"},
 	"tui/feed.go":                         {"NewTimer", "the beat of the screen"},
 	"tui/lab/labruns.go":                  {"NewTimer", "the beat of a run's lanes"},
