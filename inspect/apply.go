@@ -212,10 +212,11 @@ func (o *Observer) put(p *backendState, read *Lock, now time.Time) {
 	before := o.locks.get(l.ID)
 	was, blindFrom := o.known(p, l.ID, now)
 	blind := !blindFrom.IsZero()
+	unseen := blind || lateSight(l.UnseenSince, now)
 	switch {
 	case was != nil:
-		carry(was, l, offset, blind)
-	case before == nil && p.firstPassDone && !blind:
+		carry(was, l, offset, unseen)
+	case before == nil && p.firstPassDone && !unseen:
 		appeared(l, offset)
 	}
 	seen(l, now)

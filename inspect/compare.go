@@ -42,6 +42,16 @@ func (l *Lock) within() (most time.Duration) {
 	return most
 }
 
+// MostLate is the longest time between two sights of a lock for what happened in it to be dated as of the second.
+const MostLate = 2 * time.Second
+
+// late reports whether nothing reported the change, and nobody had looked for so long that its time is unknown.
+func (v *view) late() bool { return lateSight(v.unseenSince, v.at) }
+
+func lateSight(unseenSince, at time.Time) bool {
+	return !unseenSince.IsZero() && at.Sub(unseenSince) > MostLate
+}
+
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 
 // MostUnseen is the longest time between the last sight of a key and its expiry for its end to be taken for that.
@@ -58,10 +68,13 @@ func compare(was, is *Lock, v view) []Event {
 	for i := range events {
 		e := &events[i]
 		e.Certainty = certaintyOf(e, v)
-		if v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting) {
+		switch {
+		case v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting):
 			e.Between = Interval{v.blindFrom, v.at}
-		} else if e.Kind == EventEnded {
+		case e.Kind == EventEnded:
 			e.Between = Interval{cmp.Or(v.unseenSince, was.agreedAt()), v.at}
+		case v.late() && e.Kind != EventExpired && e.Kind != EventForced: // whose own time is known
+			e.Between = Interval{v.unseenSince, v.at}
 		}
 	}
 	return events
@@ -81,6 +94,10 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 	case EventReleased:
 		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
 			return recipe.Likely
+		}
+	case EventHandover:
+		if v.late() {
+			return recipe.Likely // others may have held it between the two
 		}
 	case EventGone:
 		switch {

@@ -175,6 +175,42 @@ func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
 	}
 }
 
+// Where nothing reports changes, what happened between two readings has no instant when they are far apart.
+func TestAChangeThatNobodyLookedAtForLongHasNoInstant(t *testing.T) {
+	id := ID{"redis", "k"}
+	key := func(value string) *Lock { return KeyLock(id, ballots(value), now) }
+	for name, tt := range map[string]struct {
+		was, is *Lock
+		want    string // on a late look
+		sure    recipe.Confidence
+	}{
+		"came":     {nil, key("x"), "appeared, acquired x", recipe.Certain},
+		"acquired": {key("-"), key("x"), "acquired x", recipe.Certain},
+		"released": {&Lock{ID: id, State: StateHeld, Holders: []Contender{{Name: "x"}}}, &Lock{ID: id, State: StateFree}, "released x", recipe.Certain},
+		"handed":   {&Lock{ID: id, State: StateHeld, Holders: []Contender{{Name: "x"}}}, key("y"), "released x, handover x>y", recipe.Likely},
+	} {
+		for _, late := range []bool{false, true} {
+			v := view{at: now, unseenSince: now.Add(-MostLate)}
+			if late {
+				v.unseenSince = v.unseenSince.Add(-time.Millisecond)
+			}
+			events := compare(tt.was, tt.is, v)
+			if got := short(events); got != tt.want {
+				t.Errorf("%s: %q, want %q", name, got, tt.want)
+				continue
+			}
+			for _, e := range events {
+				if between := e.Between == (Interval{v.unseenSince, now}); between != late {
+					t.Errorf("%s: %s between %v", name, e.Kind, e.Between)
+				}
+			}
+			if last := events[len(events)-1]; late && last.Certainty != tt.sure {
+				t.Errorf("%s: %s", name, last.Certainty)
+			}
+		}
+	}
+}
+
 func TestCompareFindings(t *testing.T) {
 	f := func(rule string, s Severity, contender string) Finding {
 		f := Finding{Rule: rule, Severity: s, Message: rule + " " + contender + " " + string(s), Evidence: map[string]any{}}

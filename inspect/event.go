@@ -94,6 +94,9 @@ type Event struct {
 	Change *Change
 }
 
+// Unseen reports whether the event happened at some time before At, while nobody looked.
+func (e *Event) Unseen() bool { return e.Kind != EventBlind && !e.Between.From.IsZero() }
+
 // From is the name of the holder before, of a handover; else empty.
 func (e *Event) From() Untrusted {
 	if e.Previous == nil {

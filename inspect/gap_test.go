@@ -139,3 +139,25 @@ func TestGapsAreReported(t *testing.T) {
 		t.Error(reported)
 	}
 }
+
+// A grant between two readings that are far apart has no instant.
+func TestAGrantThatNobodyLookedAtForLongIsNotDated(t *testing.T) {
+	for _, unseen := range []time.Duration{time.Second, 20 * time.Second} {
+		for name, before := range map[string]string{"a key that was free": "-", "a new key": ""} {
+			id := ID{"redis", "k"}
+			a := applying(t)
+			up := &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePoll, FirstPass: true}
+			first := Update{Backend: up}
+			if before != "" {
+				first.Put = []*Lock{KeyLock(id, ballots(before), now)}
+			}
+			a.send(0, first)
+			l := KeyLock(id, ballots("x"), now.Add(30*time.Second))
+			l.UnseenSince = l.ReadAt.Add(-unseen)
+			a.send(30, Update{Put: []*Lock{l}})
+			if dated := !a.locks.get(id).Holders[0].HeldSince.IsZero(); dated != (unseen == time.Second) {
+				t.Errorf("%s, not looked at for %v: dated %v", name, unseen, dated)
+			}
+		}
+	}
+}

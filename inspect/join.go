@@ -36,9 +36,9 @@ func same(a, b *Contender) bool {
 }
 
 // carry takes over what the version of the lock before knew and a single reading cannot show: the times of its holders'
-// grants, and the confirmed watches. offset is the backend's clock minus ours. blind: we could not look for a while
-// between the two; who was granted in it was so at a time that we do not know.
-func carry(was, l *Lock, offset time.Duration, blind bool) {
+// grants, and the confirmed watches. offset is the backend's clock minus ours. unseen: nobody looked for a while between
+// the two; who was granted in it was so at a time that is not known.
+func carry(was, l *Lock, offset time.Duration, unseen bool) {
 	if l.Recipe == "" {
 		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: there is no value to decode
 	}
@@ -73,7 +73,7 @@ func carry(was, l *Lock, offset time.Duration, blind bool) {
 			if renewed(old, c) {
 				c.Since = old.Since
 			}
-		case blind, misread(was, l), ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
+		case unseen, misread(was, l), ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
 		case !ok && !followed && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:

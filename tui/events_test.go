@@ -89,6 +89,15 @@ func TestEventsAreReported(t *testing.T) {
 	)
 }
 
+func TestEventsThatNobodySawHaveTheLatestTime(t *testing.T) {
+	t.Parallel()
+	e := handoffs(1)[0]
+	e.Between = inspect.Interval{From: e.At.Add(-10 * time.Second), To: e.At}
+	m := withEvents(t, Options{}, 120, 40, e)
+	wantText(t, m, "≤"+describe.Clock(e.At)+" ")
+	wantNoText(t, m, e.At.Format("05.000"))
+}
+
 func TestEventsFollow(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(30)...)
 	wantText(t, m, "60 events", "newest below", "→ worker-30")

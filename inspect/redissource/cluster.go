@@ -266,7 +266,7 @@ func (r *run) inherit(before *run) {
 
 // inherit takes over what was known of the key when the nodes were others.
 func (e *entry) inherit(before *entry) {
-	e.lock, e.freeSince, e.readAt, e.moved = before.lock, before.freeSince, before.readAt, true
+	e.lock, e.freeSince, e.readAt, e.unreported = before.lock, before.freeSince, before.readAt, true
 	for i := range e.votes {
 		e.votes[i].ReadAt = before.readAt
 	}
@@ -297,7 +297,7 @@ func (r *run) adopt(t *topology) bool {
 	now := r.cfg.Now()
 	for key := range r.table.entries {
 		if t.ownerOf(key) != old.ownerOf(key) {
-			r.table.entries[key].moved = true
+			r.table.entries[key].unreported = true
 			r.wantOf(key, now)
 		}
 	}

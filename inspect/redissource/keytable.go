@@ -74,10 +74,10 @@ type entry struct {
 	freeSince time.Time
 	dispute   dispute
 	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts where its changes may
-	// not have been reported: on masters that are polled, when another node of the cluster has the key (moved), or when it is late
-	// (outOfSight).
+	// not have been reported: on masters that are polled, when another node of the cluster has the key or a pass over all keys came upon it
+	// (unreported), or when it is late (outOfSight).
 	changedAfter time.Time
-	moved        bool
+	unreported   bool
 }
 
 func newKeyTable(cfg Config, masters []*master) *keyTable {
@@ -121,6 +121,14 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	b.ring = append(b.ring, key)
 	b.trim()
 	return true
+}
+
+// cameUnreported notes that the key came at some time after an instant; zero: nobody looked before.
+func (e *entry) cameUnreported(since time.Time) {
+	e.unreported = true
+	for i := range e.votes {
+		e.votes[i].ReadAt = since
+	}
 }
 
 // trim drops forgotten keys from the ring once most of it are.
@@ -318,10 +326,10 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 		}
 	} else {
 		e.dispute.of(lock)
-		if b.polled || e.moved || e.outOfSight(now) {
+		if b.polled || e.unreported || e.outOfSight(now) {
 			lock.UnseenSince = e.changedAfter
 		}
-		e.moved = false
+		e.unreported = e.unreported && e.unread() // until all have been asked
 	}
 	b.identify(lock)
 	e.lock = lock

@@ -108,11 +108,41 @@ func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
 			b.vote(0, "k", held(0, "a", time.Hour, now), now)
 			b.judge("k", now)
 		}
-		b.entries["k"].moved = tt.moved
+		b.entries["k"].unreported = tt.moved
 		b.vote(0, "k", absent(0), noon.Add(3*time.Second))
 		if l, _ := b.judge("k", noon.Add(3*time.Second)); l == nil || !l.UnseenSince.Equal(tt.want) {
 			t.Errorf("%s: %+v", name, l)
 		}
+	}
+}
+
+// A key that a pass over all keys came upon, which nobody reported, came after the pass before.
+func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
+	w := newWatchedRun(t)
+	found := func(key string, after time.Duration) *inspect.Lock {
+		w.clock = noon.Add(after)
+		w.discover([]string{key})
+		for i := range w.masters {
+			w.table.vote(i, key, held(i, "a", time.Hour, w.clock), w.clock)
+		}
+		l, _ := w.table.judge(key, w.clock)
+		return l
+	}
+	if l := found("lock:first", time.Second); l == nil || !l.UnseenSince.IsZero() {
+		t.Errorf("before any pass has ended: %+v", l)
+	}
+	w.pass(passed{master: 0, start: noon.Add(5 * time.Second)})
+	w.pass(passed{master: 1, start: noon.Add(4 * time.Second)})
+	w.pass(passed{master: 1, start: noon.Add(6 * time.Second), err: errors.New("broken")})
+	if l := found("lock:second", 9*time.Second); l == nil || !l.UnseenSince.Equal(noon.Add(4*time.Second)) {
+		t.Errorf("after a pass of each master: %+v", l)
+	}
+	w.add([]string{"lock:third"}) // as it was pushed
+	for i := range w.masters {
+		w.table.vote(i, "lock:third", held(i, "a", time.Hour, w.clock), w.clock)
+	}
+	if l, _ := w.table.judge("lock:third", w.clock); l == nil || !l.UnseenSince.IsZero() {
+		t.Errorf("pushed: %+v", l)
 	}
 }
 

@@ -18,6 +18,7 @@ type masterState struct {
 	*master
 	index    int
 	passed   bool            // its keys were looked at once, or could not be
+	wentOver time.Time       // when the newest pass over all of its keys began; zero before the first
 	unsought *inspect.Unseen // why its keys could not be looked for; nil when they were
 	asked    bool            // it was asked about itself once
 	err      error           // why it does not answer; nil when it does

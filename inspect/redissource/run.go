@@ -13,10 +13,27 @@ import (
 func (r *run) add(keys []string) {
 	now := r.cfg.Now()
 	for _, key := range keys {
-		if !r.table.add(key, now) {
-			continue
+		if r.table.add(key, now) {
+			r.wantOf(key, now)
 		}
-		r.wantOf(key, now)
+	}
+}
+
+// discover is add for keys that a pass over a master's keys came upon. Nobody reported those that it adds: they may have come at any
+// time since the pass before began.
+func (r *run) discover(keys []string) {
+	since := r.masters[0].wentOver
+	for _, p := range r.masters[1:] {
+		if p.wentOver.Before(since) {
+			since = p.wentOver
+		}
+	}
+	now := r.cfg.Now()
+	for _, key := range keys {
+		if r.table.add(key, now) {
+			r.table.entries[key].cameUnreported(since)
+			r.wantOf(key, now)
+		}
 	}
 }
 
@@ -372,6 +389,9 @@ func (r *run) setReplica(p *masterState, st status) {
 func (r *run) pass(rep passed) {
 	p := r.masters[rep.master]
 	p.passed, p.unsought = true, rep.unsought
+	if rep.err == nil && rep.unsought == nil {
+		p.wentOver = rep.start
+	}
 	p.resting.Store(p.pushing && rep.start.After(p.armedAt))
 	if r.cfg.Once && rep.err != nil && !p.down() {
 		r.down(p, rep.err)

@@ -216,7 +216,7 @@ func (r *run) loop() {
 		case rep := <-r.reports:
 			r.report(rep)
 		case keys := <-r.found:
-			r.add(keys)
+			r.discover(keys)
 		case p := <-r.passed:
 			r.pass(p)
 		case st := <-r.statuses:

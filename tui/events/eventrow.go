@@ -2,7 +2,6 @@ package events
 
 import (
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -72,7 +71,7 @@ func (s *Screen) View() string {
 func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths []int) []widget.Line {
 	t := s.Theme()
 	cells := []widget.Line{
-		s.timeCell(e.At),
+		s.timeCell(e),
 		{{screen.EventWord(e), screen.EventSign(t, e).Style}},
 		s.lockCell(e), s.whoCell(e, n, widths[eventWho]),
 		nil, // empty: the cell before it may run on
@@ -87,9 +86,12 @@ func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths
 	return cells
 }
 
-// timeCell is the time by our clock. A day that is not today's is named instead.
-func (s *Screen) timeCell(at time.Time) widget.Line {
-	t := s.Theme()
+// timeCell is the time by our clock, or the latest that it can have been. A day that is not today's is named instead.
+func (s *Screen) timeCell(e *inspect.Event) widget.Line {
+	t, at := s.Theme(), e.At
+	if e.Unseen() {
+		return widget.Line{{t.Glyphs.AtMost + describe.Clock(at), t.Muted}}
+	}
 	if at.YearDay() != s.Now().YearDay() {
 		return widget.Line{{at.Format("Jan 02 15:04"), t.Muted}}
 	}

@@ -84,16 +84,16 @@ func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost b
 	switch e.Kind {
 	case inspect.EventAcquired, inspect.EventHandover:
 		if !c.HeldSince.IsZero() {
-			at = c.HeldSince
+			return between(c.Since, c.HeldSince), false
 		}
-		return between(c.Since, at), false
+		return between(c.Since, at), e.Unseen()
 	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced:
 		if c.HeldSince.IsZero() {
 			return between(c.Since, at), true
 		}
-		return between(c.HeldSince, at), false
+		return between(c.HeldSince, at), e.Unseen()
 	case inspect.EventGone:
-		return between(c.Since, at), false
+		return between(c.Since, at), e.Unseen()
 	default:
 		return 0, false
 	}

@@ -39,6 +39,15 @@ func TestLasted(t *testing.T) {
 			t.Errorf("%s: %v, at most %v", test.kind, got, atMost)
 		}
 	}
+	for _, kind := range []inspect.EventKind{inspect.EventReleased, inspect.EventHandover, inspect.EventGone} {
+		e := inspect.Event{Kind: kind, At: at, Contender: c(9*time.Second, 0), Between: inspect.Interval{From: at.Add(-time.Minute), To: at}}
+		if kind == inspect.EventReleased {
+			e.Contender = c(9*time.Second, 4*time.Second)
+		}
+		if _, atMost := lasted(e, 0); !atMost {
+			t.Errorf("%s of which nobody saw when: exact", kind)
+		}
+	}
 	if got, _ := lasted(inspect.Event{Kind: inspect.EventReleased, At: at, Contender: c(0, time.Second)}, 2*time.Second); got != 3*time.Second {
 		t.Errorf("with a clock that is 2s ahead: %v", got)
 	}
