@@ -15,136 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
-	"github.com/redis/rueidis/rueidislock"
 
 	"lockscope/internal/servertest"
-	"lockscope/lockops"
 )
 
-// contender takes a lock again and again: it returns how to give it back.
-type contender interface {
-	acquire(ctx context.Context) (release func() error, err error)
-	close()
-}
-
-// peer is a lock package: join connects one contender, on connections of its own.
-type peer struct {
-	name string
-	join func(b *testing.B, masters []*servertest.Redis, key string) contender
-}
-
-type funcs struct {
-	get func(ctx context.Context) (func() error, error)
-	end func()
-}
-
-func (f funcs) acquire(ctx context.Context) (func() error, error) { return f.get(ctx) }
-func (f funcs) close()                                            { f.end() }
-
 const lockTTL = 10 * time.Second
-
-func client(m *servertest.Redis) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true})
-}
-
-func newSession(b *testing.B, masters []*servertest.Redis) *lockops.RedisSession {
-	var options []*redis.UniversalOptions
-	for _, m := range masters {
-		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
-	}
-	s, err := lockops.NewRedisSession(b.Context(), options)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return s
-}
-
-// ours is a lock of package lockops.
-func ours(name string, lock func(*lockops.RedisSession, string, ...lockops.Option) lockops.Locker) peer {
-	return peer{name, func(b *testing.B, masters []*servertest.Redis, key string) contender {
-		s := newSession(b, masters)
-		l := lock(s, key, lockops.WithTTL(lockTTL))
-		return funcs{func(ctx context.Context) (func() error, error) {
-			h, err := l.Acquire(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return func() error { return h.Release(context.Background()) }, nil
-		}, s.Close}
-	}}
-}
-
-func ourMutex() peer {
-	return ours("lockops", func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisMutex(s, key, o...)
-	})
-}
-
-func ourFairMutex() peer {
-	return ours("lockops-fair", func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisFairMutex(s, key, o...)
-	})
-}
-
-func ourRedlock() peer {
-	return ours("lockops", func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedlock(s, key, o...)
-	})
-}
-
-func bsmLock() peer {
-	return peer{"redislock", func(b *testing.B, masters []*servertest.Redis, key string) contender {
-		c := client(masters[0])
-		locks := redislock.New(c)
-		return funcs{func(ctx context.Context) (func() error, error) {
-			l, err := locks.Obtain(ctx, key, lockTTL, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
-			if err != nil {
-				return nil, err
-			}
-			return func() error { return l.Release(context.Background()) }, nil
-		}, func() { c.Close() }}
-	}}
-}
-
-func redsyncLock(name string, opts ...redsync.Option) peer {
-	return peer{name, func(b *testing.B, masters []*servertest.Redis, key string) contender {
-		var clients []*redis.Client
-		rs := newRedsync(masters, &clients)
-		return funcs{func(ctx context.Context) (func() error, error) {
-			m := rs.NewMutex(key, append([]redsync.Option{redsync.WithExpiry(lockTTL), redsync.WithTries(1 << 20)}, opts...)...)
-			if err := m.LockContext(ctx); err != nil {
-				return nil, err
-			}
-			return func() error { _, err := m.UnlockContext(context.Background()); return err }, nil
-		}, func() {
-			for _, c := range clients {
-				c.Close()
-			}
-		}}
-	}}
-}
-
-func rueidisLock() peer {
-	return peer{"rueidislock", func(b *testing.B, masters []*servertest.Redis, key string) contender {
-		l, err := rueidislock.NewLocker(rueidislock.LockerOption{
-			ClientOption: rueidis.ClientOption{InitAddress: []string{masters[0].Addr}}, KeyMajority: 1, KeyValidity: lockTTL,
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		return funcs{func(ctx context.Context) (func() error, error) {
-			_, cancel, err := l.WithContext(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			return func() error { cancel(); return nil }, nil
-		}, l.Close}
-	}}
-}
 
 var (
 	handAcquire = redis.NewScript(`if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 10000) then return 1 end
@@ -154,35 +31,6 @@ local n = redis.call('LPOP', KEYS[2])
 if n then redis.call('SET', KEYS[1], n, 'PX', 10000) redis.call('PUBLISH', n, '') else redis.call('DEL', KEYS[1]) end return 1`)
 	handNumber atomic.Int64
 )
-
-// bareHandOff is the least that a fair lock in Redis needs: the releasing script gives the key to the first waiter and
-// notifies it. Nothing is done about cancellation, lost messages, dead waiters or holders.
-func bareHandOff() peer {
-	return peer{"bare-hand-off", func(b *testing.B, masters []*servertest.Redis, key string) contender {
-		c := client(masters[0])
-		me := "c" + strconv.FormatInt(handNumber.Add(1), 10)
-		sub := c.Subscribe(b.Context(), me)
-		if _, err := sub.Receive(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		messages := sub.Channel()
-		keys := []string{key, key + ":queue"}
-		return funcs{func(ctx context.Context) (func() error, error) {
-			n, err := handAcquire.Run(ctx, c, keys, me).Int()
-			if err != nil {
-				return nil, err
-			}
-			if n == 0 {
-				select {
-				case <-messages:
-				case <-ctx.Done():
-					return nil, ctx.Err()
-				}
-			}
-			return func() error { return handRelease.Run(context.Background(), c, keys, me).Err() }, nil
-		}, func() { sub.Close(); c.Close() }}
-	}}
-}
 
 // processor is the processor time of this process so far.
 func processor() time.Duration {

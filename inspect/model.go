@@ -9,15 +9,6 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// BackendKind is the kind of service that keeps the locks.
-type BackendKind string
-
-// The kinds of backends.
-const (
-	ZooKeeper BackendKind = "zookeeper"
-	Redis     BackendKind = "redis"
-)
-
 // Kind of a lock.
 type Kind string
 
@@ -92,6 +83,36 @@ type Lock struct {
 
 // Contention is the number of contenders of a lock, holders and waiters.
 func (l *Lock) Contention() int { return len(l.Holders) + len(l.Waiters) }
+
+// AsOf is the instant, by our clock, up to which what is known of a lock holds; b is its backend, which may be nil. A
+// lock whose changes are pushed is up to date while its backend answers.
+func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
+	switch {
+	case l.Polled || b == nil || b.Mode != ModeWatch && b.Mode != ModePush:
+		return l.ReadAt
+	case b.State != Down:
+		return now
+	case b.HeardAt.After(l.ReadAt):
+		return b.HeardAt
+	}
+	return l.ReadAt
+}
+
+// agreedAt is the time, by our clock, up to which its verdict is known to have stood: at which the last one of a quorum of
+// masters was read that agree. ReadAt is that of one master, and the others' answers may be from before a gap.
+func (l *Lock) agreedAt() time.Time {
+	var read []time.Time
+	for i := range l.Masters {
+		if m := &l.Masters[i]; m.Agrees && !m.ReadAt.IsZero() {
+			read = append(read, m.ReadAt)
+		}
+	}
+	if len(read) == 0 || len(read) < l.Quorum {
+		return l.ReadAt
+	}
+	slices.SortFunc(read, func(a, b time.Time) int { return b.Compare(a) })
+	return read[l.Quorum-1]
+}
 
 // Contender finds a contender by its name on the server.
 func (l *Lock) Contender(name Untrusted) (Contender, bool) {
@@ -269,213 +290,4 @@ type Finding struct {
 	Confidence recipe.Confidence `json:"confidence"`
 	// Muted: an operator knows of it, until its end. Nil: nobody said so.
 	Muted *Muted `json:"muted,omitempty"`
-}
-
-// BackendState grades the reading of a backend.
-type BackendState string
-
-// The states of a backend. Degraded: a part of it does not answer.
-const (
-	Connected BackendState = "connected"
-	Degraded  BackendState = "degraded"
-	Down      BackendState = "down"
-)
-
-// Mode of learning of changes on a backend.
-type Mode string
-
-// The modes of reading.
-const (
-	ModeWatch Mode = "watch" // ZooKeeper watches
-	ModePush  Mode = "push"  // Redis invalidations
-	ModePoll  Mode = "poll"  // known keys, once a tick
-	ModeOnce  Mode = "once"  // a one-shot command
-)
-
-// Backend is the state of one place where locks live.
-type Backend struct {
-	Name  string
-	Kind  BackendKind
-	State BackendState
-	Mode  Mode
-	Error string
-	// Servers in the order of the target; of a Redis Cluster all nodes, with Sentinel the master.
-	Servers []Server
-	// Topology of a Redis backend's servers; empty for ZooKeeper.
-	Topology Topology
-	// User is our name as the access lists of its servers have it; empty when unknown, and for ZooKeeper.
-	User string
-	// Unseen lists the refused and failed reads beside the locks' own, which could hide some locks or a finding.
-	Unseen   []Unseen
-	Findings []Finding
-	// Cost to its servers of our reading.
-	Cost Cost
-	// Reading describes the way of reading for people: the contents of a request, and what reports changes. Empty:
-	// unknown.
-	Reading string
-	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
-	FirstPass bool
-	Scanned   int
-	// Empty are the directories of locks that nobody uses, as of the last slow beat; zero for Redis, and before the first pass.
-	Empty EmptyDirs
-	// Reach of it from a command line, as the Observer was advised.
-	Reach Reach
-	// Spread of its locks over its masters, as counted by the Observer.
-	Spread Spread
-	// Outliers are its clients with far more entries in locks than their peers, as counted by the Observer.
-	Outliers []Outlier
-	// Lost counts how often the servers, or one of them, stopped answering while we looked.
-	Lost int
-	// HeardAt is the time, by our clock, at which one of its servers last answered us; zero when none did or that was not
-	// reported. It is as of the report: while the backend answers it is newer than that.
-	HeardAt time.Time
-	// DisturbedAt is the latest time, by our clock, at which clients last had reason to connect anew: a server started,
-	// another leader was elected, a server stopped answering, or we could not look. Whoever is missing from the servers'
-	// tables less than a session timeout after it may be on the way back. Zero: not known to have happened.
-	DisturbedAt time.Time
-}
-
-// AsOf is the instant, by our clock, up to which what is known of a lock holds; b is its backend, which may be nil. A
-// lock whose changes are pushed is up to date while its backend answers.
-func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
-	switch {
-	case l.Polled || b == nil || b.Mode != ModeWatch && b.Mode != ModePush:
-		return l.ReadAt
-	case b.State != Down:
-		return now
-	case b.HeardAt.After(l.ReadAt):
-		return b.HeardAt
-	}
-	return l.ReadAt
-}
-
-// agreedAt is the time, by our clock, up to which its verdict is known to have stood: at which the last one of a quorum of
-// masters was read that agree. ReadAt is that of one master, and the others' answers may be from before a gap.
-func (l *Lock) agreedAt() time.Time {
-	var read []time.Time
-	for i := range l.Masters {
-		if m := &l.Masters[i]; m.Agrees && !m.ReadAt.IsZero() {
-			read = append(read, m.ReadAt)
-		}
-	}
-	if len(read) == 0 || len(read) < l.Quorum {
-		return l.ReadAt
-	}
-	slices.SortFunc(read, func(a, b time.Time) int { return b.Compare(a) })
-	return read[l.Quorum-1]
-}
-
-// Topology of the servers of a Redis backend.
-type Topology string
-
-// The topologies of Redis.
-const (
-	Independent Topology = "independent" // masters that know nothing of each other; each has a vote on every key
-	Sentinel    Topology = "sentinel"    // one master, named and replaced by sentinels
-	Cluster     Topology = "cluster"     // each node has the keys of its slots
-)
-
-// Cost is our own load on a backend.
-type Cost struct {
-	// Requests sent to all its servers since the start, heartbeats not counted, and their rate over the last
-	// seconds.
-	Requests  uint64
-	PerSecond float64
-	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is the rate that
-	// our budget allows on all servers together, short bursts not counted; 0: it sets no bound. Half of it while Slowed:
-	// the servers answer much more slowly than at the start.
-	Trips          uint64
-	TripsPerSecond float64
-	Limit          float64
-	Slowed         bool
-	// Items are the reads that requests for many carried, and Bytes how long their answers were, since the start; their rates
-	// over the last seconds; and how many a second our budget allows, 0 where it sets no bound or no request carries many.
-	Items, Bytes                   uint64
-	ItemsPerSecond, BytesPerSecond float64
-	ItemLimit, ByteLimit           float64
-	// Heartbeats are the signs of life that we sent besides, on connections on which a server speaks by itself.
-	Heartbeats uint64
-	// Watches set by us on the servers now, and WatchLimit how many there may be; 0: no bound.
-	Watches, WatchLimit int
-	// Duty is the greatest share of a Redis master's time that looking for keys may take; 0 where there is none.
-	Duty float64
-}
-
-// ServerState grades the answers of a server.
-type ServerState string
-
-// The states of a server.
-const (
-	ServerUp      ServerState = "up"
-	ServerDown    ServerState = "down"
-	ServerUnknown ServerState = "unknown"
-)
-
-// Server is one ZooKeeper server or Redis master.
-type Server struct {
-	Addr  string
-	State ServerState
-	// Role is leader, follower, observer, standalone, read-only (without quorum), master, replica, or empty. A replica has no vote.
-	Role string
-	// Cluster: it is a node of a Redis Cluster, and has only the keys of its slots.
-	Cluster bool
-	// Version of its software; empty when unknown.
-	Version string
-	// Requests and Heartbeats that we sent to it, as in Cost, and the rate of the requests over the last seconds. Zero where they
-	// are counted for the backend only.
-	Requests, Heartbeats uint64
-	PerSecond            float64
-	// Latency of the last request; negative when unknown.
-	Latency time.Duration
-	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its tolerance, half of the round
-	// trip in which it was read; zero where that is not known.
-	ClockOffset, ClockWithin time.Duration
-	ClockKnown               bool
-	// StartedAt is the start of the server process, by our clock; of a ZooKeeper server the beginning of its role, which
-	// each election begins anew. Zero when unknown.
-	StartedAt time.Time
-	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when unknown. Lagging: it
-	// lacks what the leader had a second before.
-	Zxid    uint64
-	Lagging bool
-	// Lag is for how long, at least, the leader had had the oldest transaction that it still lacked when it was last asked; zero
-	// where it lacked none, or that is unknown. A one-shot look knows no more than a second of it.
-	Lag time.Duration
-	// NodesApart is by how many znodes it has more than the leader at the same transaction (below zero: fewer), as two looks
-	// found while nothing was written; zero where it has as many, or that is unknown.
-	NodesApart int
-	// RunID changes when a Redis server restarts; empty when unknown.
-	RunID string
-	// MaxMemory in bytes, 0 when not limited or unknown, and the policy by which a full Redis server evicts keys;
-	// empty when unknown.
-	MaxMemory      int64
-	EvictionPolicy string
-	// Persistence of a Redis server over a restart: "aof" or "rdb"; empty when unknown. INFO reports neither the fsync
-	// policy nor whether snapshots are configured, only whether there was one.
-	Persistence string
-	// Replicas that a Redis master has connected. NeedsReplicas: it takes writes only while enough of them keep up
-	// (min-replicas-to-write).
-	Replicas      int
-	NeedsReplicas bool
-	Error         string
-}
-
-// EmptyDirs are directories in ZooKeeper that had children once and have none now.
-type EmptyDirs struct {
-	Count int
-	// Oldest of them, by the time of its making on the servers' clock.
-	Oldest time.Time
-	// Under is the directory that has the most of them, UnderCount.
-	Under      string
-	UnderCount int
-}
-
-// Session of a client, as reported by a ZooKeeper server.
-type Session struct {
-	ID             int64
-	Client, Server string
-	Timeout        time.Duration
-	// LastContact is the time, by our clock, at which the server last heard of the client; Established is by the
-	// server's. Both zero when unknown.
-	LastContact, Established time.Time
 }

@@ -1,0 +1,135 @@
+package recipe
+
+import (
+	"fmt"
+	"strings"
+)
+
+// recipeSources are the queues of libraries whose recipe others take over.
+func recipeSources() []written {
+	mine := fmt.Sprint(int64(session))
+	return []written{
+		{
+			library: "Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2", recipe: "curator",
+			read: "88dee99a; 5.4.0 run", file: "StandardLockInternalsDriver.java, ProtectedUtils.java, LeaderLatch.java", function: "createsTheLock, toProtectedName",
+			proof: "`_c_`, a UUID with dashes, a dash, then `lock-`, `latch-`, `lease-`, `__READ__` or `__WRIT__`, then the server's number, and nothing else",
+			alike: "zookeeper-client-rust's `new_curator` and our own contenders, made to queue with it; any other node of Curator's `withProtection` has another word. The deprecated InterProcessSemaphore writes the names of a mutex: its watches tell",
+			sure:  Certain, ours: []string{"parseCurator", "curatorSemaphore"},
+			is: child("_c_"+uuid+"-lock-0000000007", session, "10.0.0.7"),
+			near: []found{
+				child("_c_"+uuid+"-member-0000000007", session, "x"), child("_c_"+uuid+"-lock-7", session, ""),
+				child("_c_"+strings.ToUpper(uuid)+"-lock-0000000007", session, ""), child("_c_"+uuid+"_lock-0000000007", session, ""),
+			},
+		},
+		{
+			library: "kazoo: Lock, WriteLock, ReadLock, Election; Semaphore", recipe: "kazoo", read: "4476a3b; 2.8.0 run", file: "kazoo/recipe/lock.py", function: "_inner_acquire",
+			proof: "32 hex digits, `__lock__` or `__rlock__`, the server's number. A Semaphore: the number of permits as its directory's data, and the directory `PATH-__lock__` beside it",
+			alike: "none known; parties (`__party__`) and double barriers have other words. A permit alone is 32 hex digits, and possible",
+			sure:  Certain, ours: []string{"parseKazoo", "kazooSemaphore"},
+			is:   child(guid+"__lock__0000000001", session, "worker"),
+			near: []found{child(guid, session, "worker"), child(guid+"__party__", session, ""), child(guid+"__lock__", session, ""), child(guid+"-host-1", session, "")},
+		},
+		{
+			library: "kazoo: NonBlockingLease", recipe: "kazoo", read: "2.8.0", file: "kazoo/recipe/lease.py", function: "_attempt_obtaining",
+			proof: "a persistent node `lease_holder` with the JSON fields version (1), holder and end, the latter to the second and without a zone",
+			alike: "none known; other data under that name is possible at most", sure: Certain, ours: []string{"ReadLease"},
+			is:   lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00"}`),
+			near: []found{lease(`{"version": 2, "holder": "a", "end": "2026-11-21T09:00:00"}`), lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00Z"}`), lease(`{"holder": "a", "end": "2026-11-21T09:00:00"}`)},
+		},
+		{
+			library: "go-zookeeper: Lock", recipe: "go-zookeeper", read: "v1.0.4", file: "lock.go, conn.go", function: "LockWithData, CreateProtectedEphemeralSequential",
+			proof: "`_c_`, 32 hex digits without dashes, `-lock-`, the server's number",
+			alike: "a program's own call of CreateProtectedEphemeralSequential with the word `lock-`", sure: Certain, ours: []string{"parseGoZooKeeper"},
+			is:   child("_c_"+guid+"-lock-0000000001", session, ""),
+			near: []found{child("_c_"+guid+"-member-0000000001", session, ""), child("_c_"+guid[:31]+"-lock-0000000001", session, ""), child(guid+"-lock-0000000001", session, "")},
+		},
+		{
+			library: "ZooKeeper's own recipes: WriteLock (Java), zoo_lock (C)", recipe: "zookeeper-recipes", read: "0e5a074, 2a1d66c; 3.8.0 run", file: "WriteLock.java, zoo_lock.c", function: "LockZooKeeperOperation.execute, zkr_lock_operation",
+			proof: "`x-`, the very id of the session that made the ephemeral node (in decimal from Java, in 16 hex digits from C), a dash, the server's number",
+			alike: "any name `x-NUMBER-`: where the number is not the owner's session it is an unknown queue", sure: Certain, ours: []string{"bySession"},
+			is: child("x-"+mine+"-0000000003", session, "\x12\x34"),
+			near: []found{
+				child("x-7-0000000003", session, ""), child("x-1795317377191-0000000003", session, ""), child("x-"+mine+"-0000000003", session+1, ""),
+				child("x-"+mine+"-0000000003", 0, ""), child("x-01000012e47a0001-0000000003", session, ""),
+			},
+		},
+		{
+			library: "ZooKeeper's own recipes: LeaderElectionSupport", recipe: "zookeeper-recipes", read: "53a78e3", file: "LeaderElectionSupport.java", function: "makeOffer",
+			proof: "nothing: `n_` and the server's number", alike: "elections after the tutorials", sure: Likely,
+			is: child("n_0000000001", session, "host"), near: []found{child("n-0000000001", session, ""), child("node_0000000001", session, "")},
+		},
+	}
+}
+
+// queueSources are the other queues in ZooKeeper.
+func queueSources() []written {
+	mine := fmt.Sprint(int64(session))
+	return []written{
+		{
+			library: "HBase before 2.0: table locks", recipe: "hbase", read: "branch-1", file: "ZKInterProcessLockBase.java, RecoverableZooKeeper.java, TableLockManager.java", function: "createLockZNode, createSequential, toBytes",
+			proof: "`read-` or `write-`, NAME:PORT, the server's number, and data that begin with `PBUF`", alike: "readers and writers that are named by their address",
+			sure: Certain, ours: []string{"hbase"},
+			is:   child("read-regionserver:600200000000002", session, "PBUF\n\x07default"),
+			near: []found{child("read-10.0.0.7:80800000000002", session, "10.0.0.7"), child("write-web:80800000000002", session, ""), child("read-regionserver:600200000000002", session, `{"owner":1}`)},
+		},
+		{
+			library: "Hive: ZooKeeperHiveLockManager", recipe: "hive", read: "012070c", file: "ZooKeeperHiveLockManager.java, HiveLockObject.java", function: "getLockName, lockPrimitive",
+			proof: "`LOCK-SHARED-`, `LOCK-SEMI_SHARED-` or `LOCK-EXCLUSIVE-`, the server's number, and data whose third field is EXPLICIT or IMPLICIT", alike: "read-write locks by hand with these words",
+			sure: Certain, ours: []string{"hive"},
+			is:   child("LOCK-SHARED-0000000001", 0, "hive_20261121:1763720000:EXPLICIT:lock table a:10.0.0.9"),
+			near: []found{child("LOCK-SHARED-0000000001", session, "reader 7"), child("LOCK-EXCLUSIVE-0000000001", 0, ""), child("LOCK-EXCLUSIVE-0000000001", session, "a:b:c:d")},
+		},
+		{
+			library: "Solr: elections", recipe: "solr", read: "02c81f8", file: "LeaderElector.java", function: "joinElection",
+			proof: "the very id of the session that made the ephemeral node, a dash, a name, `-n_`, a number", alike: "names that happen to have the form; not of their own session",
+			sure: Certain, ours: []string{"bySession"},
+			is:   child(mine+"-core_node1-n_0000000005", session, ""),
+			near: []found{child("7-shard-n_0000000005", session, ""), child("20261121-job-n_0000000005", session, ""), child(mine+"-core_node1-n_0000000005", 0, "")},
+		},
+		{
+			library: "madelson/DistributedLock (.NET) in ZooKeeper", recipe: "madelson", read: "master of 2026", file: "ZooKeeperDistributedReaderWriterLock.cs, ZooKeeperSynchronizationHelper.cs", function: "TryAcquireAsync",
+			proof: "nothing: `read-`, `write-` or `semaphore-` and the server's number; a semaphore's node with the data ACQUIRED makes it likely", alike: "the recipes page of ZooKeeper, and who follows it", sure: Possible,
+			is: child("read-0000000001", session, ""), near: []found{child("read-0000000001", session, "10.0.0.7"), child("reader-0000000001", session, "")},
+		},
+		{
+			library: "zk (Ruby): exclusive, shared, election", recipe: "zk-ruby", read: "master of 2026", file: "lib/zk/locker/*.rb, lib/zk/election/base.rb", function: "create_lock_path!, vote!",
+			proof: "nothing: `ex`, `sh` or `ballot` and the server's number", alike: "short names of others", sure: Likely,
+			is: child("ex0000000001", session, ""), near: []found{child("exe0000000001", session, ""), child("ex-0000000001", session, "")},
+		},
+		{
+			library: "other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are none", recipe: sequentialName, read: "-", file: "-", function: "-",
+			proof: "nothing: ephemeral nodes that the server numbered. Likely once their sessions are seen to watch the one before them, and only that", alike: "members, jobs, block numbers, services", sure: Possible,
+			is: child("lock-0000000001", session, ""),
+		},
+	}
+}
+
+// nodeSources are locks of one znode.
+func nodeSources() []written {
+	return []written{
+		{
+			library: "ShedLock in ZooKeeper", recipe: "shedlock", read: "047f25b", file: "ZookeeperCuratorLockProvider.java", function: "createNode, serialize",
+			proof: "nothing: a persistent node in a directory `shedlock` whose data is an instant", alike: "anybody's instant in a directory of that name", sure: Likely,
+			is:   alone("/shedlock", "2026-11-21T09:00:00.123Z", false),
+			near: []found{alone("/shedlock", "x", false), alone("/jobs", "2026-11-21T09:00:00.123Z", false)},
+		},
+		{
+			library: "Helix: ZKDistributedNonblockingLock", recipe: "helix", read: "1e9b660", file: "LockInfo.java, HelixLockScope.java", function: "setLockInfoFields",
+			proof: "a persistent node below CLUSTER/LOCK/CLUSTER, PARTICIPANT or RESOURCE, with a ZNRecord `LOCK` that has OWNER, MESSAGE and TIMEOUT", alike: "none known", sure: Certain, ours: []string{"readHelix"},
+			is: alone("/c/LOCK/RESOURCE", `{"id":"LOCK","simpleFields":{"OWNER":"a","MESSAGE":"","TIMEOUT":"1795317377191"}}`, false),
+			near: []found{
+				alone("/c/LOCK/RESOURCE", `{"id":"LOCK","simpleFields":{"OWNER":"a"}}`, false), alone("/c/CONFIGS/RESOURCE", `{"id":"LOCK","simpleFields":{"OWNER":"a","MESSAGE":"","TIMEOUT":"1"}}`, false),
+				alone("/c/LOCK/RESOURCE", `{"id":"db","simpleFields":{"OWNER":"a","MESSAGE":"","TIMEOUT":"1"}}`, false),
+			},
+		},
+		{
+			library: "Symfony Lock in ZooKeeper", recipe: "symfony", read: "7.1", file: "Store/ZookeeperStore.php", function: "createNewLock",
+			proof: "nothing: an ephemeral node at the root with base64 of 32 bytes", alike: "a token of another program", sure: Likely,
+			is: alone("/", base32, true), near: []found{alone("/", "web-1", true), alone("/app", base32, true)},
+		},
+		{
+			library: "one ephemeral node alone: Patroni, Hadoop's ActiveStandbyElector, Helix' controller, Kafka's, ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
+			proof: "nothing", alike: "any presence", sure: Possible, is: alone("/service/pg/leader", "pg-1", true),
+		},
+	}
+}

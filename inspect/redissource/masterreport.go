@@ -1,0 +1,171 @@
+package redissource
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// report takes in a master's answer.
+func (r *run) report(rep report) {
+	p := r.masters[rep.master]
+	p.busy, p.late = false, false
+	r.release(p)
+	if r.stall.Since(rep.asked) {
+		now := r.cfg.Now()
+		for _, key := range rep.keys {
+			p.want(key, r.perKey, now)
+		}
+		p.probe = true
+		return
+	}
+	replaced := r.readdress(p)
+	if rep.err != nil {
+		r.down(p, rep.err)
+		return
+	}
+	took := rep.answered.Sub(rep.asked)
+	r.alive(p, took)
+	if replaced {
+		return // the one before may have said it
+	}
+	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
+	now := rep.answered
+	for i, key := range rep.keys {
+		if !r.cfg.Once {
+			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
+		}
+		r.table.vote(rep.master, key, rep.votes[i], now)
+		r.dirty[key] = true
+		r.remind(key, now) // not with its news: those may be held back for longer than it has left
+		past := func(end time.Time) bool { return !end.After(now) }
+		if v := rep.votes[i]; !r.cfg.Once && !doubtful(v) && slices.ContainsFunc(ends(v), past) {
+			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
+		}
+	}
+}
+
+// attend takes in that this process stood still, and returns the time. Everything is read again: what was asked for before counts
+// for nothing (see report and errStood), what was pushed may have been lost, and new keys may have come.
+func (r *run) attend() time.Time {
+	now, from, stalled := r.stall.Take()
+	if !stalled {
+		return now
+	}
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: now}})
+	for _, p := range r.masters {
+		p.armedAt = now // its keys have to be gone over once more
+		p.resting.Store(false)
+		p.askStatusNow()
+		if !p.down() {
+			r.readAll(p)
+			p.probe = true
+		}
+	}
+	return now
+}
+
+// alive records that a master answers; one that did not before is read anew.
+func (r *run) alive(p *masterState, latency time.Duration) {
+	if p.down() {
+		r.readAll(p)
+		p.askStatusNow()
+	}
+	p.answered(latency)
+	p.silent.Store(0)
+}
+
+// down records that a master does not answer.
+func (r *run) down(p *masterState, err error) {
+	p.retryAt = r.cfg.Now().Add(retryEvery)
+	if r.ctx.Err() != nil {
+		return
+	}
+	p.failed(err)
+	p.silent.Store(1)
+	p.forgetReads()
+	r.table.silence(p.index, err, r.cfg.Now())
+	for key := range r.table.entries {
+		r.dirty[key] = true
+	}
+}
+
+// status takes in what a master says of itself.
+func (r *run) status(rep statusReport) {
+	if i := rep.master - len(r.masters); i >= 0 {
+		r.replicas[i].replicaStatus(rep)
+		return
+	}
+	p := r.masters[rep.master]
+	p.asked = true
+	r.readdress(p)
+	if rep.err != nil {
+		if !p.down() {
+			r.down(p, rep.err)
+		}
+		return
+	}
+	r.alive(p, rep.status.latency)
+	p.setStatus(rep.status)
+	r.setReplica(p, rep.status)
+	if changed := r.table.meet(p.index, rep.status.clients); changed != nil {
+		r.emit(inspect.Update{Put: changed})
+	}
+}
+
+// readdress takes in where a master is now, which with Sentinel may change, and reports whether it took the place of another.
+// Nobody knows then what happened on it before it was known to be the master, nor how much it got of what the other had.
+func (r *run) readdress(p *masterState) (replaced bool) {
+	addr := p.address()
+	if r.table.addrs[p.index] == addr {
+		return false
+	}
+	r.table.addrs[p.index] = addr
+	for _, e := range r.table.entries {
+		e.votes[p.index].Addr = addr // Sentinel has one master
+	}
+	from := p.replacedAfter()
+	if from.IsZero() {
+		for key := range r.table.entries {
+			r.dirty[key] = true
+		}
+		return false
+	}
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: r.cfg.Now()}})
+	r.readAll(p)
+	p.askStatusNow()
+	return true
+}
+
+// setReplica takes in whether a server is a replica: then it has no vote.
+func (r *run) setReplica(p *masterState, st status) {
+	var u *inspect.Unseen
+	if st.role == roleReplica {
+		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.address(), Read: "ROLE", Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead"}
+		if st.master != "" {
+			u.Reason, u.Advice = fmt.Sprintf("it is a replica of %s, has no vote, and may lag behind", st.master), fmt.Sprintf("give %s instead", st.master)
+		}
+	}
+	old := r.table.replicas[p.index]
+	if r.table.replicas[p.index] = u; (old == nil) == (u == nil) {
+		return
+	}
+	for key := range r.table.entries {
+		r.dirty[key] = true
+	}
+}
+
+// pass takes in that a master's keys were gone over.
+func (r *run) pass(rep passed) {
+	p := r.masters[rep.master]
+	p.passed, p.unsought = true, rep.unsought
+	if rep.err == nil && rep.unsought == nil {
+		p.wentOver = rep.start
+	}
+	p.resting.Store(p.pushing && rep.start.After(p.armedAt))
+	if r.cfg.Once && rep.err != nil && !p.down() {
+		r.down(p, rep.err)
+	}
+}
