@@ -20,30 +20,20 @@ func (a *app) source(t connect.Target, s setup, once bool, only string) (inspect
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", t.Name, err)
 	}
-	gentle := a.budget == "gentle"
 	if t.Service != connect.ZooKeeper {
 		c := redissource.Config{
 			Backend: t.Name, Masters: t.RedisOptions(config), Match: t.Match, Custom: s.recipes, Only: only, Once: once,
-			Budget: redissource.Budget{Unlimited: a.budget == "off"},
+			Budget: a.redisBudget(once),
 		}
 		if once {
 			c.Timeout = a.timeout
-		}
-		if gentle {
-			c.Budget.Duty, c.Budget.Polls, c.Budget.Reads = 0.02, 10, 20
-		}
-		if once && gentle {
-			c.Budget.Duty = 0.05
 		}
 		return redissource.New(c), nil
 	}
 	c := zksource.Config{
 		Backend: t.Name, Servers: t.Servers, Roots: t.Roots, Only: only, TLS: config, Chroot: t.Chroot, Auth: t.Secrets.Login.Digest(),
 		Admin: t.Admin, AdminUser: t.Secrets.Admin.Username, AdminPassword: string(t.Secrets.Admin.Password),
-		Once: once, Timeout: a.timeout, Budget: zksource.Budget{Unlimited: a.budget == "off"},
-	}
-	if once && gentle {
-		c.Budget.Discovering, c.Budget.Requests, c.Budget.Items, c.Budget.Bytes = 500, 200, 40_000, 4<<20
+		Once: once, Timeout: a.timeout, Budget: a.zkBudget(once),
 	}
 	if c.AdminTLS, err = t.AdminTLS.Config(); err != nil {
 		return nil, fmt.Errorf("target %s: AdminServer: %w", t.Name, err)

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"lockscope/inspect/redissource"
+	"lockscope/inspect/zksource"
+)
+
+// zkBudget is what --budget allows on ZooKeeper. once: for one pass.
+func (a *app) zkBudget(once bool) zksource.Budget {
+	switch {
+	case a.budget == "off":
+		return zksource.Budget{Unlimited: true}
+	case a.budget != "gentle":
+		return zksource.Budget{}
+	case once: // what a screen may by default
+		return zksource.Budget{Discovering: 500, Requests: 200, Items: 40_000, Bytes: 4 << 20}
+	default:
+		return zksource.Budget{Discovering: 200, Steady: 20, Requests: 50, Items: 10_000, Bytes: 1 << 20, Events: 5000, Watches: 5000, Relists: 1}
+	}
+}
+
+// redisBudget is what --budget allows on each master of a Redis backend.
+func (a *app) redisBudget(once bool) redissource.Budget {
+	switch {
+	case a.budget == "off":
+		return redissource.Budget{Unlimited: true}
+	case a.budget != "gentle":
+		return redissource.Budget{}
+	case once:
+		return redissource.Budget{Duty: 0.05, Polls: 10, Reads: 20}
+	default:
+		return redissource.Budget{Duty: 0.02, Polls: 10, Reads: 20}
+	}
+}
