@@ -3,11 +3,9 @@ package connect
 import (
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 )
@@ -39,7 +37,6 @@ type Tap struct {
 	requests  uint64
 	pings     uint64
 	late      interval
-	awaited   map[string][]chan struct{}
 
 	dials     uint64   // connections made so far
 	xid       int32    // of the newest request of our own
@@ -73,7 +70,7 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 func (t *Tap) newConn(raw net.Conn, addr string) *tapConn {
 	c := &tapConn{
 		Conn: raw, tap: t, addr: addr, number: t.dials,
-		out:    frames{keep: maxCreatePath + 12, limit: 1<<31 - 1},
+		out:    frames{keep: maxRequest + 12, limit: 1<<31 - 1},
 		in:     frames{keep: replyHeader, limit: maxConnectReply},
 		buffer: make([]byte, leastBuffer),
 	}
@@ -197,41 +194,13 @@ func (t *Tap) Latency() time.Duration {
 	return t.latency
 }
 
-// AwaitCreate returns a channel that is closed when the next request to create path is about to be written: what is
-// asked for after that reaches the server behind it, since go-zookeeper sends in order from one goroutine. Paths over
-// 1 KiB are not seen. Call stop when the channel no longer matters.
-func (t *Tap) AwaitCreate(path string) (written <-chan struct{}, stop func()) {
-	ch := make(chan struct{})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.awaited == nil {
-		t.awaited = make(map[string][]chan struct{})
-	}
-	t.awaited[path] = append(t.awaited[path], ch)
-	return ch, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if waiting := t.awaited[path]; slices.Contains(waiting, ch) {
-			t.setAwaited(path, slices.Delete(waiting, slices.Index(waiting, ch), slices.Index(waiting, ch)+1))
-		}
-	}
-}
-
-func (t *Tap) setAwaited(path string, waiting []chan struct{}) {
-	if len(waiting) == 0 {
-		delete(t.awaited, path)
-		return
-	}
-	t.awaited[path] = waiting
-}
-
 // Limits on what is read along. go-zookeeper checks the size of replies itself, but not of the connect response, and
 // it panics on a reply that is shorter than its header.
 const (
 	maxConnectReply = 4 << 10
 	leastGreeting   = 20 // of a connect response, with an empty password; a server that cannot make a session may send an error
 	maxReply        = 1<<31 - 1
-	maxCreatePath   = 1 << 10
+	maxRequest      = 1 << 10 // what is kept of one: longer authentications are not repeated
 	maxPending      = 1 << 12 // requests on the wire that are timed; those beyond are not
 	// Bytes taken from a connection at once: the buffer grows while what comes fills it.
 	leastBuffer = 4 << 10
@@ -264,21 +233,4 @@ type sent struct {
 	at      time.Time
 	reply   func(i int, r Reply) // of a request of our own, nil for go-zookeeper's
 	i       int
-}
-
-// noteCreate wakes who waits for the create request whose body starts with its path.
-func (t *Tap) noteCreate(body []byte) {
-	if len(body) < 4 {
-		return
-	}
-	size := int64(int32(binary.BigEndian.Uint32(body)))
-	body = body[4:]
-	if size < 0 || size > int64(len(body)) {
-		return
-	}
-	path := string(body[:size])
-	if waiting := t.awaited[path]; len(waiting) > 0 {
-		close(waiting[0])
-		t.setAwaited(path, waiting[1:])
-	}
 }

@@ -235,9 +235,6 @@ func (c *tapConn) noteRequest(f *frames) error {
 	if op == opAuth {
 		c.tap.rememberAuth(f)
 	}
-	if op == opCreate && len(c.tap.awaited) > 0 {
-		c.tap.noteCreate(f.head[8:])
-	}
 	return nil
 }
 
