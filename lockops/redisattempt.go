@@ -102,6 +102,9 @@ func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
 		return answer{}, ErrClosed
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
+	if !k.master.admit(k.opts.limit) {
+		return answer{verdict: verdict{err: k.master.failed(ErrDead)}}, nil
+	}
 	if limit, ok := k.soon(ctx); ok && a.lateUntil.IsZero() {
 		sent := k.session.clock.now()
 		return answer{k.master.acquire(r, limit), sent}, nil

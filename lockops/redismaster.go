@@ -118,7 +118,7 @@ func (m *master) counts() string {
 }
 
 // The breaker: a master that left breakerAfter requests in a row unanswered is not asked to take a lock for a while,
-// which doubles from breakerFirst to breakerMost with every further failure.
+// which doubles from breakerFirst to breakerMost with every further failure. Then one request finds out whether it answers again.
 const (
 	breakerAfter = 3
 	breakerFirst = 100 * time.Millisecond
@@ -139,10 +139,27 @@ func (m *master) note(err error) {
 	}
 }
 
-func (m *master) breakerOpen() bool {
+// silent reports whether a master has left its newest requests unanswered.
+func (m *master) silent() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.failures >= breakerAfter && m.session.clock.before(m.breakerOpenUntil)
+	return m.failures >= breakerAfter
+}
+
+// admit reports whether a master is asked to take a lock. Of a silent one, whoever is admitted is the only one for as long as its
+// request may take: each of many would have a connection of its own made, and given up again.
+func (m *master) admit(limit time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failures < breakerAfter {
+		return true
+	}
+	now := m.session.clock.now()
+	if now.Before(m.breakerOpenUntil) {
+		return false
+	}
+	m.breakerOpenUntil = now.Add(limit)
+	return true
 }
 
 // eval runs a script, by its digest when the server knows it.
@@ -190,11 +207,9 @@ type request struct {
 // notInQueue is since of a request that takes the lock or leaves nothing.
 const notInQueue = -1
 
-// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes nothing.
+// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes nothing. Its caller was
+// admitted.
 func (m *master) acquire(r request, limit time.Duration) verdict {
-	if m.breakerOpen() {
-		return verdict{err: m.failed(ErrDead)}
-	}
 	clock, err := m.clockFor(r.keys.name(0), limit)
 	if err != nil {
 		return verdict{err: err}

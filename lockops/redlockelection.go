@@ -44,10 +44,10 @@ func (l *Redlock) newElection() *election {
 	return e
 }
 
-// first is the vote of the master that orders the waiters: the first that is not known to be dead.
+// first is the vote of the master that orders the waiters: the first that answers, as far as is known.
 func (e *election) first() *vote {
 	for i := range e.votes {
-		if v := &e.votes[i]; !v.master.breakerOpen() {
+		if v := &e.votes[i]; !v.master.silent() {
 			return v
 		}
 	}

@@ -52,6 +52,10 @@ func (v *vote) keys() scriptKeys {
 // set asks the master for the key, if it is one that may vote. requestMu is held.
 func (v *vote) set() {
 	o := &v.e.l.opts
+	if !v.master.admit(o.limit) {
+		v.err = v.master.failed(ErrDead)
+		return
+	}
 	if v.err = v.entitled(); v.err != nil {
 		return
 	}
@@ -71,9 +75,6 @@ func (v *vote) set() {
 // entitled returns an error for a master that is the same server as another, or that may not vote yet.
 func (v *vote) entitled() error {
 	o := &v.e.l.opts
-	if v.master.breakerOpen() {
-		return nil // it is not asked
-	}
 	if err := v.master.identify(o.limit); err != nil {
 		return err
 	}
