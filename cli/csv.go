@@ -29,13 +29,13 @@ func csvText(text string) string {
 }
 
 // locksCSV has a row a lock. Unknown is empty; times are in UTC and by the backend's clock, spans in milliseconds.
-func locksCSV(s *inspect.Snapshot) [][]string {
+func locksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 	rows := [][]string{{
 		"id", "state", "kind", "library", "confidence", "holders", "holder", "client", "session", "held_since", "held_ms", "ttl_ms",
-		"waiters", "waiters_known", "longest_wait_ms", "votes", "masters", "finding", "severity",
+		"waiters", "waiters_known", "longest_wait_ms", "votes", "masters", "finding", "severity", "grants",
 	}}
 	view := describe.View{Snapshot: s, Now: s.TakenAt}
-	for l := range s.Locks() {
+	for _, l := range locks {
 		row := []string{csvText(l.ID.String()), string(l.State), string(l.Kind), l.Recipe, string(l.Confidence), fmt.Sprint(len(l.Holders))}
 		row = append(row, holderCSV(s, l)...)
 		wait := ""
@@ -53,7 +53,7 @@ func locksCSV(s *inspect.Snapshot) [][]string {
 		} else {
 			row = append(row, "", "")
 		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, grants(s, l)))
 	}
 	return rows
 }

@@ -109,7 +109,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return d.printLocks(snapshot, d.output)
+	return d.printLocks(snapshot, d.output, "")
 }
 
 // play starts the scenario of that name, or that of --scene, whose name it sets.

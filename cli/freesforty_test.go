@@ -168,8 +168,10 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 			flags  int32
 			behind []*zk.Conn
 		}{
-			{"/left/stuck-", 0, []*zk.Conn{next, third}}, {"/left/used-", zk.FlagEphemeral, []*zk.Conn{next, third}},
-			{"/hung/stuck-", zk.FlagEphemeral, []*zk.Conn{next}}, {"/hung/used-", zk.FlagEphemeral, nil},
+			{"/left/stuck-", 0, []*zk.Conn{next, third}},
+			{"/left/used-", zk.FlagEphemeral, []*zk.Conn{next, third}},
+			{"/hung/stuck-", zk.FlagEphemeral, []*zk.Conn{next}},
+			{"/hung/used-", zk.FlagEphemeral, nil},
 		} {
 			dir := z.create(hung, place.dir+k.name, "", 0)
 			last := join(hung, dir+"/"+k.first, "", place.flags)
@@ -283,12 +285,21 @@ func redisHangs() []redisHang {
 	)
 	var list []redisHang
 	for _, plain := range [][2]string{ // without a TTL
-		{"lock:NAME-lockscope", "lockscope:AAAAAAAAAAAAAAAAAAAAAA:me"}, {"lock:NAME-redis-py", "5f0c1d4ec6f511f0a1b23c5200aabbcc"},
-		{"lock:NAME-redsync", "Y2NjY2NjY2NjY2NjY2NjYw=="}, {"lock:NAME-redislock", "YWFhYWFhYWFhYWFhYWFhYQ"},
-		{"lock:NAME-symfony", "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="}, {"lock:NAME-madelson", "WEB_01_4711_" + guid},
-		{"job-lock:default:NAME", "ADDED:2026-11-21T09:00:00.123Z@batch-7:" + uuidA}, {"lock:NAME-python", "YWFhYWFhYWFhYWFhYWFhYWFh"},
-		{"redlock:NAME", uuidA}, {"mutex:NAME", uuidA}, {"laravel-cache-lock:NAME", "aB3dE6gH9jK2mN5p"}, {"bull:NAME:7:lock", uuidA + ":12"},
-		{"rq:scheduler-lock:NAME", "4711"}, {"NAME-redbeat::lock", "5f0c1d4ec6f511f0a1b23c5200aabbcc"}, {"lock||app||NAME", "worker"},
+		{"lock:NAME-lockscope", "lockscope:AAAAAAAAAAAAAAAAAAAAAA:me"},
+		{"lock:NAME-redis-py", "5f0c1d4ec6f511f0a1b23c5200aabbcc"},
+		{"lock:NAME-redsync", "Y2NjY2NjY2NjY2NjY2NjYw=="},
+		{"lock:NAME-redislock", "YWFhYWFhYWFhYWFhYWFhYQ"},
+		{"lock:NAME-symfony", "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="},
+		{"lock:NAME-madelson", "WEB_01_4711_" + guid},
+		{"job-lock:default:NAME", "ADDED:2026-11-21T09:00:00.123Z@batch-7:" + uuidA},
+		{"lock:NAME-python", "YWFhYWFhYWFhYWFhYWFhYWFh"},
+		{"redlock:NAME", uuidA},
+		{"mutex:NAME", uuidA},
+		{"laravel-cache-lock:NAME", "aB3dE6gH9jK2mN5p"},
+		{"bull:NAME:7:lock", uuidA + ":12"},
+		{"rq:scheduler-lock:NAME", "4711"},
+		{"NAME-redbeat::lock", "5f0c1d4ec6f511f0a1b23c5200aabbcc"},
+		{"lock||app||NAME", "worker"},
 	} {
 		set := "SET " + plain[0] + " " + plain[1]
 		list = append(list, redisHang{plain[0], set, set + " PX 3600000"})

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,15 +12,15 @@ import (
 )
 
 func (a *app) lsCommand() *cobra.Command {
-	var output string
+	var output, order string
 	command := &cobra.Command{
 		Use:   "ls [TARGET…]",
 		Short: "List the locks with holder, age and queue length",
 		Long: "ls reads every lock once and lists it. On a terminal the table is cut to fit, the least useful columns first;\n" +
 			"piped it is whole. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. In place of\n" +
-			"targets it takes a recording, and lists its last state.",
+			"targets it takes a recording, and lists its last state. --sort has the locks with the most first, grants only of a recording.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
-			"  lockscope ls -p prod -o wide\n" +
+			"  lockscope ls -p prod -o wide --sort wait\n" +
 			"  lockscope ls 'redis://r1,r2,r3?match=lock:*' -o json | jq '.locks[] | select(.state == \"split\")'",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,27 +31,32 @@ func (a *app) lsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := checkOrder(order, output, s); err != nil {
+				return err
+			}
 			snapshot, err := a.look(cmd.Context(), s, "")
 			if err != nil {
 				return err
 			}
-			if err := a.printLocks(snapshot, output); err != nil {
+			if err := a.printLocks(snapshot, output, order); err != nil {
 				return err
 			}
 			return a.judge(snapshot.Backends)
 		},
 	}
 	outputFlag(command, &output, "table", "wide", "json", "csv")
+	command.Flags().StringVar(&order, "sort", "", "the locks with the most first: "+strings.Join(orderNames(), ", ")+" (default: by name)")
+	complete(command, "sort", orderNames()...)
 	return command
 }
 
-// printLocks prints a snapshot as ls does.
-func (a *app) printLocks(s *inspect.Snapshot, output string) error {
+// printLocks prints a snapshot as ls does, in an order of lockOrders or by name.
+func (a *app) printLocks(s *inspect.Snapshot, output, order string) error {
 	switch output {
 	case "json":
 		return s.WriteJSON(a.Stdout)
 	case "csv":
-		return writeCSV(a.Stdout, locksCSV(s))
+		return writeCSV(a.Stdout, locksCSV(s, inOrder(s, order)))
 	}
 	if s.Len() == 0 {
 		if !slices.ContainsFunc(s.Backends, unseen) { // else the reason is reported, and that there are none is unknown
@@ -59,11 +65,15 @@ func (a *app) printLocks(s *inspect.Snapshot, output string) error {
 		return nil
 	}
 	columns := lockColumns(output == "wide")
+	if order == byGrants {
+		at := slices.IndexFunc(columns, func(c lockColumn) bool { return c.head == "QUEUE" })
+		columns = slices.Insert(columns, at, lockColumn{column: column{head: "GRANTS", right: true, worth: 10}, cell: grants})
+	}
 	t := table{}
 	for _, c := range columns {
 		t.columns = append(t.columns, c.column)
 	}
-	for l := range s.Locks() {
+	for _, l := range inOrder(s, order) {
 		var row []string
 		for _, c := range columns {
 			row = append(row, dash(c.cell(s, l)))

@@ -78,7 +78,7 @@ var groups = []group{
 		{"a holder whose renewals stopped, or whose session is gone", yes, "inspect/finding.TestRenewalStopped inspect/finding.TestGhostOwner inspect/finding.TestARealWatchdogStops", ""},
 		{"renewals long after the usual hold", yes, "inspect/finding.TestZombieRenewal inspect/finding.TestARealWatchdogOutlivesItsWork", ""},
 		{"starving waiters", yes, "inspect/finding.TestStarvation inspect/finding.TestARealWaiterStarves", ""},
-		{"the hottest locks", partly, "inspect.TestRenewalsAndGrantsInTheJSON tui/lanes.TestContention cli.TestExportServesWhatIsSeen", "grants are counted in JSON and metrics, and drawn for one lock; no list is sorted by them"},
+		{"the hottest locks", yes, "cli.TestLsSorts inspect.TestRenewalsAndGrantsInTheJSON tui/lanes.TestContention cli.TestExportServesWhatIsSeen", ""},
 		{"empty directories of locks", yes, "inspect/finding.TestEmptyLocks inspect/zksource.TestEmptyDirectoriesAreCounted", ""},
 		{"sequence numbers near their end", yes, "inspect/finding.TestSequenceWrap", ""},
 		{"persistent nodes where ephemeral ones belong", yes, "inspect/finding.TestPersistentContender", ""},
