@@ -86,6 +86,7 @@ type options struct {
 	stuckAfter time.Duration
 	write      bool
 	noColor    bool
+	linear     bool
 }
 
 func (a *app) root() *cobra.Command {
@@ -125,6 +126,7 @@ func (a *app) root() *cobra.Command {
 	flags.DurationVar(&a.stuckAfter, "stuck-after", 10*time.Minute, "a lock held longer while others wait is stuck")
 	flags.BoolVar(&a.noColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
+	linearFlag(root, &a.linear)
 	complete(root, "budget", "default", "gentle", "off")
 	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
 	root.SetHelpCommand(helpCommand(root))

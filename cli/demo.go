@@ -53,6 +53,7 @@ func (a *app) demoCommand() *cobra.Command {
 	outputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
 	flags.StringVar(&d.record, "record", "", "with --headless: record to this new file, for lockscope replay")
+	linearFlag(command, &d.linear)
 	flags.StringVar(&d.scene, "scene", "", "play the scenario of this YAML file")
 	return command
 }
@@ -74,6 +75,9 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	}
 	if d.headless && d.length == 0 {
 		d.length = 3 * time.Second
+	}
+	if d.headless && d.linear {
+		return usageError("--headless or --linear, not both")
 	}
 	if d.record != "" && !d.headless {
 		return usageError("--record %s needs --headless (and --for, for how long)", d.record)

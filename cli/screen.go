@@ -19,8 +19,11 @@ func (a *app) screen(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && !strings.Contains(args[0], "://") {
 		return noCommand(cmd, args[0])
 	}
+	if a.linear && a.write {
+		return usageError("--linear changes nothing: leave out --write (its word release gives the command that does)")
+	}
 	s, err := a.setUp(cmd.Context(), args)
-	if errors.Is(err, errNoTarget) {
+	if errors.Is(err, errNoTarget) && !a.linear {
 		return a.welcome(cmd.Context())
 	}
 	if err != nil {
@@ -86,8 +89,15 @@ type screenOptions struct {
 
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
 func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setup, o screenOptions) error {
+	run := a.watchWithMutes
+	if o.replay || o.sandbox {
+		run = func(ctx context.Context, observer *inspect.Observer) error { return observer.Run(ctx) }
+	}
+	if a.linear {
+		return a.linearScreen(ctx, observer, s, run)
+	}
 	if _, ok := terminal(a.Stdout); !ok {
-		return usageError("the screen needs a terminal (use lockscope ls, or demo --headless)")
+		return usageError("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")
 	}
 	colours, err := a.theme()
 	if err != nil {
@@ -131,10 +141,6 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		return tui.Run(ctx, options)
 	}
 	watched := make(chan error, 1)
-	run := a.watchWithMutes
-	if o.replay || o.sandbox {
-		run = func(ctx context.Context, observer *inspect.Observer) error { return observer.Run(ctx) }
-	}
 	go func() { watched <- run(ctx, observer) }()
 	err = tui.Run(ctx, options)
 	stop()

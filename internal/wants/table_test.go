@@ -153,7 +153,7 @@ var groups = []group{
 		{"keys of one's own, and commands to run", partly, "tui.TestOwnKeysAndFilters", "keys stand for other keys and screens; no programs are run by them"},
 		{"commands for pipes", yes, "cli.TestTheCommandLineIsAsDocumented cli.TestServersThatDoNotAnswerAreExitCode3", ""},
 		{"completion, a manual page, one binary", yes, "cli.TestCompletionOfLocksAndOwners cli.TestTheManualPageIsWellFormed internal/release.TestTheSameSourceGivesTheSameBytes", ""},
-		{"a linear mode, and no meaning by colour alone", partly, "tui.TestGolden", "signs and words beside each colour; what a screen reader wants are the commands, there is no mode of the screen for it"},
+		{"a linear mode, and no meaning by colour alone", yes, "tui.TestGolden cli.TestLinearTellsAndAnswers", ""},
 		{"recordings for demonstrations, by a clock that is given", yes, "screenshots.TestPicturesAreTheSame internal/arch.TestTheTimeIsPassedIn", ""},
 	}},
 }

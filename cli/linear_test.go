@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+)
+
+// conversation is a run of --linear with somebody at both ends of its pipes.
+type conversation struct {
+	t    *testing.T
+	in   io.WriteCloser
+	out  output
+	code chan int
+}
+
+func converse(t *testing.T, ctx context.Context, args ...string) *conversation {
+	t.Helper()
+	stdin, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &conversation{t: t, in: in, code: make(chan int, 1)}
+	home := t.TempDir()
+	go func() {
+		c.code <- Main(ctx, append([]string{"--linear"}, args...), Environment{
+			Stdin: stdin, Stdout: &c.out, Stderr: &c.out, Now: time.Now,
+			Getenv: func(name string) string {
+				return map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}[name]
+			},
+		})
+	}()
+	t.Cleanup(func() {
+		in.Close()
+		stdin.Close()
+	})
+	return c
+}
+
+func (c *conversation) say(lines ...string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, strings.Join(lines, "\n")+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// await waits for a text: nothing else tells what the program has written.
+func (c *conversation) await(text string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(c.out.String(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%q was not told in:\n%s", text, c.out.String())
+		}
+	}
+}
+
+// end waits for the end, and wants it to be a good one of plain lines.
+func (c *conversation) end() {
+	c.t.Helper()
+	select {
+	case code := <-c.code:
+		if code != 0 {
+			c.t.Errorf("exit code %d:\n%s", code, c.out.String())
+		}
+	case <-time.After(time.Minute):
+		c.t.Fatalf("it goes on:\n%s", c.out.String())
+	}
+	if i := strings.IndexFunc(c.out.String(), func(r rune) bool { return r < ' ' && r != '\n' || r >= '─' && r <= '▟' }); i >= 0 {
+		c.t.Errorf("something is drawn: %q", c.out.String()[i:min(i+40, len(c.out.String()))])
+	}
+}
+
+func TestLinearTellsAndAnswers(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	if err := server.Mini.Set("lock:a", "Y2NjY2NjY2NjY2NjY2NjYw=="); err != nil {
+		t.Fatal(err)
+	}
+	c := converse(t, t.Context(), "redis://"+server.Addr)
+	c.await("lockscope is watching 1 lock in 1 backend. What is wrong: 1 warning")
+	c.say("show zk:/x", "show 1", "list", "show 1", "nonsense", "list wait>", "list nobody", "wrong", "backends", "release", "release redis:lock:a", "he", "")
+	c.await("quit             end")
+	told := c.out.String()
+	at := 0
+	for _, want := range []string{
+		"zk:/x is not there now", "the last list has no number 1",
+		"1 lock.\n1: redis:lock:a. Y2NjY2NjY2NjY2NjY2NjYw== holds it", "warning: no-ttl.\n",
+		"redis:lock:a, mutex, redsync.", "holder: ", "votes for the holder", "warning, no-ttl: the key of", "lockscope ttl redis:lock:a",
+		`there is no command "nonsense"`, "this filter cannot be read: wait>", "0 locks.",
+		"1 warning, 1 info.\n1 of 2: warning, no-ttl, on redis:lock:a", "2 of 2: info, blind, on backend redis",
+		"backend redis: connected, by poll.\n  server " + server.Addr + ": up",
+		"of which lock?", "nothing is changed here", "\nlockscope release redis:lock:a redis://" + server.Addr + " --owner Y2NjY2NjY2NjY2NjY2NjYw==",
+	} {
+		i := strings.Index(told[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is not, or not in its turn, in:\n%s", want, told)
+		}
+		at += i
+	}
+	if err := server.Mini.Set("lock:b", "YmJiYmJiYmJiYmJiYmJiYg=="); err != nil {
+		t.Fatal(err)
+	}
+	c.await("redis:lock:b: finding, warning: no-ttl")
+	if strings.Contains(c.out.String(), ": appeared") {
+		t.Error("what is no finding is told unasked")
+	}
+	c.say("tell all")
+	c.await("telling all.")
+	if err := server.Mini.Set("lock:c", "Y2NjY2NjY2NjY2NjY2NjYw=="); err != nil {
+		t.Fatal(err)
+	}
+	c.await("redis:lock:c: appeared")
+	c.say("events redis:lock:b")
+	c.await("the newest last.")
+	c.say("tell", "quit", "list")
+	c.end()
+	if told := c.out.String(); !strings.HasSuffix(told, "Now it is all.\n") {
+		t.Errorf("after quit: %q", told[max(0, len(told)-100):])
+	}
+}
+
+// It ends with its input, and while it waits for that, when it is interrupted.
+func TestLinearEndsWithItsInputOrAnInterrupt(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	c := converse(t, t.Context(), "redis://"+server.Addr)
+	c.say("list")
+	c.in.Close()
+	c.await("0 locks.")
+	c.end()
+	ctx, interrupt := context.WithCancel(t.Context())
+	c = converse(t, ctx, "redis://"+server.Addr)
+	c.await("lockscope is watching 0 locks")
+	interrupt()
+	c.end()
+}
