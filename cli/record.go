@@ -104,11 +104,20 @@ func createRecording(path string, replace bool) (*os.File, error) {
 	case err != nil:
 		return nil, usageError("%w", err)
 	}
-	if err := file.Chmod(0o600); err != nil { // a file that is replaced had a mode of its own
+	if err := forOwner(file); err != nil {
 		file.Close()
 		return nil, usageError("%w", err)
 	}
 	return file, nil
+}
+
+// forOwner takes others' rights off a file that is replaced. A pipe or device such as /dev/null is everybody's.
+func forOwner(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return file.Chmod(0o600)
 }
 
 // attentive is a source that remembers how the backends were.
