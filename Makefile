@@ -26,6 +26,10 @@ test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 partitions: ## every partition of a real ZooKeeper ensemble that the locks must survive (10 minutes)
 	LOCKSCOPE_PARTITIONS=all $(GO) test ./lockops -run InAnyPartition -timeout 30m -v
 
+.PHONY: races
+races: ## race each guarded action with the holder's own release, renewal and end, 10,000 times a kind
+	LOCKSCOPE_REAL=require $(GO) test ./lockops/act -run 'InRaces' -timeout 0 -v -args -act.tries 10000
+
 .PHONY: mutants
 mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
 	$(GO) run ./internal/mutants

@@ -17,11 +17,14 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// tries of each race; go test ./lockops/act -run Races -act.tries 10000 is the long form.
+// tries of each race; make races has the long form.
 var tries = flag.Int("act.tries", 40, "how often an action races with the holder's own, of each kind")
 
 // release of a client: compare and delete, as every library does it.
 var ownRelease = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
+
+// ownRenewal of a client: the same for its time to live.
+var ownRenewal = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`)
 
 // racePace spreads the moment at which something else happens over the time that an action takes; usual is its mean so far.
 type racePace struct{ usual time.Duration }
@@ -114,6 +117,41 @@ func TestActsInRacesOnRedis(t *testing.T) {
 		}
 		check("a TTL", key, i, taken)
 		client.Del(ctx, key)
+
+		// A renewal is the holder's: whether it came first or not, its key is there when we did not free it, and gone when we did.
+		client.Set(ctx, key, value, time.Hour)
+		request.TTL = 0
+		var renewed int
+		result = race(request, func() {
+			renewed, _ = ownRenewal.Run(ctx, client, []string{key}, value, 2*time.Hour.Milliseconds()).Int()
+		})
+		if there := client.Exists(ctx, key).Val() == 1; result.Released == there || !result.Released && (renewed != 1 || result.Reason != Changed && result.Reason != Gone) {
+			t.Fatalf("a renewal, try %d: renewed %d times, the key is there: %v; we report %+v", i, renewed, there, result)
+		}
+
+		client.Set(ctx, key, value, time.Hour)
+		request.TTL = 10 * time.Minute
+		result = race(request, func() {
+			renewed, _ = ownRenewal.Run(ctx, client, []string{key}, value, 2*time.Hour.Milliseconds()).Int()
+		})
+		if left := client.PTTL(ctx, key).Val(); renewed != 1 || client.Get(ctx, key).Val() != value || left < 9*time.Minute || result.Set && left > 2*time.Hour {
+			t.Fatalf("a TTL beside a renewal, try %d: renewed %d times, %v left; we report %+v", i, renewed, left, result)
+		}
+
+		client.Set(ctx, key, value, 3*time.Millisecond)
+		if p, err := releaser.Preview(ctx, request); err != nil || p.Refused != "" && p.Refused != Gone {
+			t.Fatalf("a TTL beside the end, try %d: %+v, %v", i, p, err)
+		} else if p.Refused == "" {
+			taken = false
+			result, err := pace.run(func() { taken, _ = client.SetNX(ctx, key, next, time.Hour).Result() }, func() (Result, error) {
+				return releaser.Execute(ctx, p, "--yes")
+			})
+			if left := client.PTTL(ctx, key).Val(); err != nil || taken && left < 30*time.Minute || result.Set && taken {
+				t.Fatalf("a TTL beside the end, try %d: taken by another: %v, %v left; we report %+v, %v", i, taken, left, result, err)
+			}
+			check("a TTL beside the end", key, i, taken)
+		}
+		client.Del(ctx, key)
 	}
 	t.Logf("of %d races with the holder's own release we won %d", *tries, ours)
 }
@@ -151,5 +189,42 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 			}
 		}
 		t.Logf("of %d races we won %d", *tries, ours)
+	})
+}
+
+// TestSessionsEndInRaces: a holder's session ends, as when it expires, while its znode is released. Whoever queues behind stays, and
+// what is reported is that we freed it or that it was gone.
+func TestSessionsEndInRaces(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn, waiter := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		t.Cleanup(releaser.Close)
+		ours, pace := 0, racePace{}
+		for i := range *tries {
+			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
+			holder := connectZooKeeper(t, server.Addr)
+			first := zkQueue(t, holder, dir, 1)[0]
+			made, err := waiter.Create(dir+"/"+first[:len(first)-10], nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(first)})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("%+v, %v", p, err)
+			}
+			result, err := pace.run(holder.Close, func() (Result, error) { return releaser.Execute(t.Context(), p, "--yes") })
+			if err != nil || !result.Released && result.Reason != Gone {
+				t.Fatalf("try %d: %+v, %v", i, result, err)
+			}
+			children, _, err := conn.Children(dir)
+			if err != nil || len(children) != 1 || dir+"/"+children[0] != made {
+				t.Fatalf("try %d: %v is left, %v; %+v", i, children, err, result)
+			}
+			if result.Released {
+				ours++
+			}
+		}
+		t.Logf("of %d races with the end of a session we won %d", *tries, ours)
 	})
 }
