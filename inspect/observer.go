@@ -128,7 +128,7 @@ func (o *Observer) Run(ctx context.Context) error {
 // Cycles are sought sooner than a person sees one, outliers as they grow: slowly.
 const (
 	cyclesEvery   = 250 * time.Millisecond
-	outliersEvery = 10 * time.Second
+	outliersEvery = 30 * time.Second
 )
 
 // loop applies updates until the channel is closed and publishes: at once after a quiet time, then at most once

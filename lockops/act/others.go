@@ -46,16 +46,16 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 	}
 }
 
-// readWhere reports whether all was read where an owner known on a backend may be known, too: a ZooKeeper session is so on its
-// own ensemble only, a client of Redis on every backend of that kind.
+// readWhere reports whether all was read where an owner known on a backend may be known, too: everywhere but on another ensemble
+// of ZooKeeper than its session's. A session and a client of Redis may be one program.
 func readWhere(s *inspect.Snapshot, backend string) bool {
 	own := s.Backend(backend)
 	if own == nil {
 		return false
 	}
 	for _, b := range s.Backends {
-		shared := b.Kind == own.Kind && own.Kind != inspect.ZooKeeper
-		if (b == own || shared) && (!b.FirstPass || b.State != inspect.Connected) {
+		apart := b != own && b.Kind == inspect.ZooKeeper && own.Kind == inspect.ZooKeeper
+		if !apart && (!b.FirstPass || b.State != inspect.Connected) {
 			return false
 		}
 	}

@@ -18,6 +18,22 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 	}
 	whole := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
 	locks := []*inspect.Lock{lock("/a", 1), lock("/b", 1), lock("/c", 1), lock("/d", 1), lock("/e", 1), lock("/f", 2)}
+	down := func(kind inspect.BackendKind) *inspect.Backend {
+		return &inspect.Backend{Name: "other", Kind: kind, State: inspect.Down}
+	}
+	for name, tt := range map[string]struct {
+		other *inspect.Backend
+		want  Deadlock
+	}{
+		"Redis, where the same program may wait":  {down(inspect.Redis), DeadlockUnknown},
+		"another ensemble, with its own sessions": {down(inspect.ZooKeeper), NoDeadlock},
+	} {
+		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
+		p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{whole, tt.other}, locks))
+		if p.Others.Deadlock != tt.want {
+			t.Errorf("%s is down: %+v", name, p.Others)
+		}
+	}
 	for _, tt := range []struct {
 		name     string
 		backend  *inspect.Backend
