@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,9 +23,9 @@ func (a *app) replayCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Open the screen on a recording",
-		Long: "replay opens the screen on a recording, as if it happened now. No server is contacted and nothing can be changed.\n" +
-			"At the end the screen stays, with the clock stopped. FILE may be gzipped. ls, show and doctor take a recording\n" +
-			"too, in place of a target.",
+		Long: "replay opens the screen on a recording. No server is contacted and nothing can be changed. Space plays or stops,\n" +
+			"[ ] { } seek, < > change the speed, backspace goes to the end. FILE may be gzipped. ls, show and doctor take\n" +
+			"a recording too, in place of a target.",
 		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -107,56 +108,110 @@ func (a *app) showMoment(ctx context.Context, path string, at time.Duration) err
 }
 
 func (a *app) replay(ctx context.Context, path string, speed float64) error {
+	if a.linear {
+		return a.replayLines(ctx, path, speed)
+	}
+	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
+	if err != nil {
+		return err
+	}
+	observer := inspect.NewObserver(played.Now, played)
+	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	screen := *a
+	screen.write = false
+	f := newFilm(played)
+	return screen.showScreen(ctx, observer, setup{}, screenOptions{
+		title: recordingTitle(path), replay: true, caption: f.caption, film: f, speed: speed,
+	})
+}
+
+// replayLines plays a recording at its speed, and tells what changes in it.
+func (a *app) replayLines(ctx context.Context, path string, speed float64) error {
 	played, err := a.openRecording(path, recording.Speed(speed))
 	if err != nil {
 		return err
 	}
-	s := &stage{Replay: played}
-	screen := *a
-	screen.Now, screen.write = s.Now, false
-	observer := inspect.NewObserver(s.Now, s)
+	lines := *a
+	lines.Now, lines.write = played.Now, false
+	observer := inspect.NewObserver(played.Now, played)
 	observer.Diagnose(finding.Rules(), a.stuckAfter)
-	return screen.showScreen(ctx, observer, setup{}, screenOptions{
-		title: recordingTitle(path), replay: true, caption: s.caption,
-	})
+	return lines.showScreen(ctx, observer, setup{}, screenOptions{title: recordingTitle(path), replay: true})
 }
 
-// stage is a recording that is played, with a clock that stops at its end.
-type stage struct {
+// film reads a recording ahead of the screen that plays it.
+type film struct {
 	*recording.Replay
-	mu    sync.Mutex
-	ended time.Time
+	batches chan []*inspect.Snapshot
+	mu      sync.Mutex
+	end     time.Time // once all is read
+	err     error
 }
 
-// Run plays the recording, then stops the clock.
-func (s *stage) Run(ctx context.Context, emit func(inspect.Update)) error {
-	err := s.Replay.Run(ctx, emit)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = s.Replay.Now()
-	return err
+func newFilm(played *recording.Replay) *film {
+	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1)}
 }
 
-// Now is the recording's clock.
-func (s *stage) Now() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended.IsZero() {
-		return s.ended
+// A batch is what was read in a time, so that the first is there soon, and at most so much, so that the screen is not held up.
+const (
+	batchTime = 30 * time.Millisecond
+	batchMost = 256
+)
+
+// load reads the recording until its end or that of ctx; what went wrong is told by Next.
+func (f *film) load(ctx context.Context, observer *inspect.Observer) {
+	defer close(f.batches)
+	var batch []*inspect.Snapshot
+	send := func() {
+		select {
+		case f.batches <- batch:
+		case <-ctx.Done():
+		}
+		batch = nil
 	}
-	return s.Replay.Now()
+	var sent time.Time
+	err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return f.Run(ctx, emit) }, func(s *inspect.Snapshot) {
+		batch = append(batch, s)
+		if len(batch) == batchMost || time.Since(sent) > batchTime {
+			send()
+			sent = time.Now()
+		}
+	})
+	if len(batch) > 0 {
+		send()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end, f.err = f.Now(), err
+}
+
+// Next is the next batch; io.EOF after the last.
+func (f *film) Next(ctx context.Context) ([]*inspect.Snapshot, error) {
+	select {
+	case batch, ok := <-f.batches:
+		if ok {
+			return batch, nil
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	return nil, io.EOF
 }
 
 // caption announces the end of the recording.
-func (s *stage) caption(time.Time) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (f *film) caption(drawn time.Time) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	switch {
-	case s.ended.IsZero():
+	case f.end.IsZero() || drawn.Before(f.end):
 		return ""
-	case s.Cut():
-		return "The recording ends here, in the middle of an update: whoever recorded it was stopped. The clock stands still."
+	case f.Cut():
+		return "The recording ends here, in the middle of an update: whoever recorded it was stopped."
 	default:
-		return "The recording ends here. The clock stands still."
+		return "The recording ends here."
 	}
 }

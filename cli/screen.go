@@ -83,6 +83,9 @@ type screenOptions struct {
 	caption func(time.Time) string
 	faults  lab.Faults // of the sandbox
 	audit   string     // the audit file; empty is the default one
+	// film is the recording that is played, and its speed at first.
+	film  *film
+	speed float64
 	// still is the subscription to an observer that does not run; nil where it runs.
 	still *inspect.Subscription
 }
@@ -90,7 +93,13 @@ type screenOptions struct {
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
 func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setup, o screenOptions) error {
 	run := a.watchWithMutes
-	if o.replay || o.sandbox {
+	switch {
+	case o.film != nil:
+		run = func(ctx context.Context, observer *inspect.Observer) error {
+			o.film.load(ctx, observer)
+			return nil
+		}
+	case o.replay || o.sandbox:
 		run = func(ctx context.Context, observer *inspect.Observer) error { return observer.Run(ctx) }
 	}
 	if a.linear {
@@ -103,15 +112,19 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if err != nil {
 		return err
 	}
-	feed := o.still
-	if feed == nil {
-		feed = observer.Subscribe()
-	}
 	options := tui.Options{
-		Feed: feed, Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
+		Speed: o.speed, Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
 		Theme: colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Save: a.saveFile,
 		SavePast: a.savePast, NoSuspend: noSuspend(),
+	}
+	switch {
+	case o.film != nil:
+		options.Film = o.film
+	case o.still != nil:
+		options.Feed = o.still
+	default:
+		options.Feed = observer.Subscribe()
 	}
 	if err := a.configureScreen(&options); err != nil {
 		return err

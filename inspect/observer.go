@@ -216,11 +216,13 @@ func (p *pulse) steady(now time.Time) bool {
 func (o *Observer) pending() bool { return o.dirty || len(o.changed) > 0 }
 
 // publish makes a snapshot of what changed, when something did, and wakes the subscribers.
-func (o *Observer) publish() {
+func (o *Observer) publish() { o.publishAsOf(o.now()) }
+
+func (o *Observer) publishAsOf(now time.Time) {
 	if !o.pending() {
 		return
 	}
-	s := &Snapshot{TakenAt: o.now(), locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.backends))}
+	s := &Snapshot{TakenAt: now, locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.backends))}
 	for _, p := range o.backends {
 		if p.shown != nil {
 			s.Backends = append(s.Backends, p.shown.Backend)

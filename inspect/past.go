@@ -260,7 +260,36 @@ func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 		state := &p.states[i]
 		at.Backends, at.reported, at.sessions, at.cycles = state.backends, state.reported, state.sessions, state.cycles
 	}
+	if gaps := p.GapsAt(t); len(gaps) > 0 {
+		at.Backends = unlooked(at.Backends, gaps)
+	}
 	return &at, inexact
+}
+
+// GapsAt are the times in which nobody looked that a moment is in.
+func (p *Past) GapsAt(t time.Time) []Gap {
+	var gaps []Gap
+	for _, g := range p.gaps {
+		if t.After(g.From) && t.Before(g.Until) {
+			gaps = append(gaps, g.Gap)
+		}
+	}
+	return gaps
+}
+
+// unlooked are backends with those of the gaps as down since then: nothing of them is known in that time.
+func unlooked(backends []*Backend, gaps []Gap) []*Backend {
+	own := slices.Clone(backends)
+	for i, b := range own {
+		for _, g := range gaps {
+			if b.Name == g.Backend {
+				blind := *b
+				blind.State, blind.Error, blind.HeardAt = Down, "nobody looked, for "+g.Until.Sub(g.From).Round(time.Second).String(), g.From
+				own[i] = &blind
+			}
+		}
+	}
+	return own
 }
 
 // Moments are the instants at which something changed, in steps: the first one that is known of and then each at which a
@@ -318,6 +347,14 @@ func (p *Past) Clone() *Past {
 	}
 	own.states, own.gaps = slices.Clone(p.states), slices.Clone(p.gaps)
 	return &own
+}
+
+// Changes are the ids of the locks that differ from those of another snapshot, which should be of the same past: what they share
+// costs nothing.
+func (s *Snapshot) Changes(before *Snapshot) []ID {
+	ids := []ID{}
+	s.locks.differing(&before.locks, func(page) {}, func(l *Lock) { ids = append(ids, l.ID) }, func(id ID) { ids = append(ids, id) })
+	return ids
 }
 
 // Gaps are the times in which nobody looked that were reported after one instant and up to another, the earliest first.

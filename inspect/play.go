@@ -1,44 +1,98 @@
 package inspect
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Play takes in what source emits in the caller's goroutine, in place of Run: all of it as of the observer's clock, which
 // source moves on. In between it does what a running observer does as time passes, and in the end it publishes. What it
 // makes of the same updates is the same every time.
 func (o *Observer) Play(source func(emit func(Update)) error) error {
-	var last, counted time.Time
-	passTime := func() {
-		now := o.now()
-		if last.IsZero() {
-			last = now
-		}
-		quietFrom := last
-		if now.Sub(last) > longestQuiet {
-			quietFrom, last = now.Add(-longestQuiet), now.Add(-longestQuiet)
-		}
-		for last.Before(now) {
-			o.onBeat(last)
-			if o.cyclesStale {
-				o.cyclesStale = false
-				o.setCycles(findCycles(o.locks.all()), last)
-			}
-			if o.outliersStale && !last.Before(counted.Add(outliersEvery)) {
-				o.outliersStale, counted = false, last
-				o.setOutliers(findOutliers(o.locks.all()), last)
-			}
-			step := pace(last.Sub(quietFrom))
-			if last = last.Add(step); step > beat && last.After(now) {
-				last = now // what happens next is to find the beat that it is used to
-			}
+	p := player{Observer: o}
+	return p.play(source)
+}
+
+// Film plays as Play does, and gives each a snapshot of what changed, once a step of the observer's clock at most, with the events
+// since the one before.
+func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error, each func(*Snapshot)) error {
+	sub := o.Subscribe()
+	defer sub.Close()
+	if _, err := sub.Next(context.Background()); err != nil { // the first, of nothing
+		return err
+	}
+	p := player{Observer: o, step: step}
+	p.published = func() {
+		if s, err := sub.Next(context.Background()); err == nil { // there is one: never waits
+			each(s)
 		}
 	}
+	return p.play(source)
+}
+
+// player plays updates to an observer. published is called after each snapshot but those between two steps; nil: there is only
+// the last one.
+type player struct {
+	*Observer
+	step      time.Duration
+	published func()
+	last      time.Time // of the beats
+	taken     time.Time // the newest snapshot
+	counted   time.Time // the locks that stand out, last
+}
+
+func (p *player) play(source func(emit func(Update)) error) error {
 	err := source(func(u Update) {
-		passTime()
-		o.apply(sourceUpdate{0, u})
+		p.passTime()
+		p.apply(sourceUpdate{0, u})
+		p.take(p.now())
 	})
-	passTime()
-	o.publish()
+	p.passTime()
+	p.taken = time.Time{}
+	if p.published == nil {
+		p.publish()
+	} else {
+		p.take(p.now())
+	}
 	return err
+}
+
+// passTime does what is due up to now.
+func (p *player) passTime() {
+	now := p.now()
+	if p.last.IsZero() {
+		p.last = now
+	}
+	quietFrom := p.last
+	if now.Sub(p.last) > longestQuiet {
+		quietFrom, p.last = now.Add(-longestQuiet), now.Add(-longestQuiet)
+	}
+	for p.last.Before(now) {
+		p.onBeat(p.last)
+		if p.cyclesStale {
+			p.cyclesStale = false
+			p.setCycles(findCycles(p.locks.all()), p.last)
+		}
+		if p.outliersStale && !p.last.Before(p.counted.Add(outliersEvery)) {
+			p.outliersStale, p.counted = false, p.last
+			p.setOutliers(findOutliers(p.locks.all()), p.last)
+		}
+		p.take(p.last)
+		step := pace(p.last.Sub(quietFrom))
+		if p.last = p.last.Add(step); step > beat && p.last.After(now) {
+			p.last = now // what happens next is to find the beat that it is used to
+		}
+	}
+}
+
+// take publishes what is as of an instant, unless a step has not passed.
+func (p *player) take(at time.Time) {
+	if p.published == nil || !p.pending() || !p.taken.IsZero() && at.Sub(p.taken) < p.step {
+		return
+	}
+	p.taken = at
+	p.publishAsOf(at)
+	p.published()
 }
 
 // longestQuiet of a time without events is played: its end.

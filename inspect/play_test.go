@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -27,5 +28,49 @@ func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	}
 	if asked > 100 {
 		t.Errorf("a quiet month took %d rounds", asked)
+	}
+}
+
+// A film has what changed, step by step as of its own time, the events with it, and the end; also of a long time without updates.
+func TestFilm(t *testing.T) {
+	at := now
+	o := NewObserver(func() time.Time { return at }, script{})
+	o.Diagnose(testRules(), 10*time.Second)
+	var taken []time.Duration
+	events := 0
+	var last *Snapshot
+	err := o.Film(time.Second, func(emit func(Update)) error {
+		for i, after := range []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond, 1500 * time.Millisecond, time.Minute} {
+			at = now.Add(after)
+			l := queueOf(t, []string{"11 12", "12 13", "13 14", "14 15", "15 16"}[i])
+			l.ReadAt = at
+			emit(Update{Backend: zkUp, Put: []*Lock{l}})
+		}
+		return nil
+	}, func(s *Snapshot) {
+		taken = append(taken, s.TakenAt.Sub(now))
+		events += len(s.Events)
+		last = s
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range taken {
+		if i > 0 && i < len(taken)-1 && d-taken[i-1] < time.Second {
+			t.Errorf("%v, less than a step apart", taken)
+		}
+	}
+	if taken[0] != 0 || taken[len(taken)-1] != time.Minute || len(taken) < 4 {
+		t.Errorf("taken at %v", taken)
+	}
+	if i := slices.IndexFunc(taken, func(d time.Duration) bool { return d > 0 }); taken[i] >= 1500*time.Millisecond {
+		t.Errorf("what changed in the first step is drawn with the second: %v", taken)
+	}
+	if !slices.ContainsFunc(taken, func(d time.Duration) bool { return d > 11*time.Second && d < time.Minute }) {
+		t.Errorf("a finding that came with time alone is not in it: %v", taken)
+	}
+	want := queueOf(t, "15 16")
+	if l := last.Lock(want.ID); events < 5 || l.Holders[0].Name != want.Holders[0].Name {
+		t.Errorf("%d events, the last holders %+v", events, l.Holders)
 	}
 }

@@ -33,12 +33,12 @@ func (w *world) MayAct() string {
 
 func (w *world) whyReadOnly() string {
 	switch {
+	case w.options.Replay:
+		return "this is a recording"
 	case w.pastEvents != nil:
 		return "this is the past: backspace goes to now"
 	case w.options.ReadOnly != "":
 		return w.options.ReadOnly
-	case w.options.Replay:
-		return "this is a recording"
 	case w.options.Arm != nil:
 		return "read-only: `:write` allows writing"
 	default:

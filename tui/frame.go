@@ -207,6 +207,7 @@ func (m *Model) badges() widget.Line {
 	t := m.theme
 	var l widget.Line
 	switch {
+	case m.filmed(): // its own line and the badge REPLAY say so
 	case m.inPast():
 		l = l.Add(t.BadgeWarning, " PAST ").Add(t.Text, " ")
 	case m.paused:

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -40,6 +41,7 @@ type Model struct {
 	tour    tour
 	// playhead is the moment of the kept past that is drawn.
 	playhead playhead
+	film     film
 	focused  []inspect.ID
 	// rang: the last time of the bell; known: the backends of which all was looked at once, by name.
 	rang  time.Time
@@ -70,13 +72,21 @@ func New(ctx context.Context, o Options) *Model {
 	m.backStack = []screen.Place{{Screen: screenList()[0].name}}
 	m.inFront = m.backStack[0].Screen
 	m.tour.scenes = o.Scenes
+	m.playhead.speed = cmp.Or(o.Speed, 1)
+	if m.filmed() {
+		m.past, m.events.Keep = inspect.NewPast(0, inspect.PastStep, filmBudget), filmEvents
+	}
 	m.resize()
 	return m
 }
 
 // Init asks for the first snapshot and, without waiting for it, for the background's colour.
 func (m *Model) Init() tea.Cmd {
-	return tea.Batch(m.nextSnapshot(), m.nextTick(), tea.RequestBackgroundColor)
+	first := m.nextSnapshot()
+	if m.filmed() {
+		first = m.nextFilmed()
+	}
+	return tea.Batch(first, m.nextTick(), tea.RequestBackgroundColor)
 }
 
 // Update routes a message.
@@ -112,6 +122,8 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		m.theme = theme.New(m.options.Theme)
 	case snapshotArrivedMsg:
 		return m.receive(msg)
+	case filmedMsg:
+		return m.load(msg)
 	case tickedMsg:
 		return m.tick(msg)
 	case tea.KeyPressMsg:

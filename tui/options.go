@@ -21,9 +21,12 @@ type Feed interface {
 	Next(ctx context.Context) (*inspect.Snapshot, error)
 }
 
-// Options of the program. Only Feed is needed.
+// Options of the program. Only Feed is needed, or Film.
 type Options struct {
 	Feed Feed
+	// Film is a recording, which is played in place of a feed; Speed is that at first, 0: as it was.
+	Film  Film
+	Speed float64
 	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
 	Focus func(ids ...inspect.ID)
 	// Release finds the Releaser of a backend; false: there is none. Without it there are no previews either.

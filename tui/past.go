@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,13 +20,13 @@ import (
 type playhead struct {
 	at      time.Time // zero: the present
 	plays   bool
-	speed   int       // power of two by which time is played faster than it was
+	speed   float64   // by which time is played faster than it was
 	moved   time.Time // by the clock, when it last moved
 	inexact int       // locks of which a later version stands for one that is not kept
 }
 
-// The slowest and the fastest playing, as powers of two: a quarter, and 64 times as fast as it was.
-const slowest, fastest = -2, 6
+// The slowest and the fastest playing that keys choose.
+const slowest, fastest = 0.25, 64
 
 // Steps through the past.
 const shortStep, longStep = 5 * time.Second, time.Minute
@@ -50,6 +51,15 @@ func (m *Model) pastActions() []screen.Action {
 		return ""
 	}
 	atNow := func() string {
+		switch {
+		case !m.inPast():
+			return "this is now: [ goes back"
+		case m.filmed() && !m.playhead.at.Before(m.past.To()):
+			return "this is the end of the recording: [ goes back"
+		}
+		return ""
+	}
+	atPresent := func() string {
 		if !m.inPast() {
 			return "this is now: [ goes back"
 		}
@@ -58,15 +68,19 @@ func (m *Model) pastActions() []screen.Action {
 	by := func(step time.Duration) func() tea.Cmd {
 		return func() tea.Cmd { return m.step(step) }
 	}
-	faster := func(by int) func() tea.Cmd { return screen.Do(func() { m.changeSpeed(by) }) }
+	faster := func(by float64) func() tea.Cmd { return screen.Do(func() { m.changeSpeed(by) }) }
+	toNow := "from the past to now"
+	if m.filmed() {
+		toNow = "to the end of the recording"
+	}
 	list := []screen.Action{
 		{Keys: []string{"["}, Shown: "[ ]", Help: "5 s back in time, and forward, on every screen", Disabled: none, Run: by(-shortStep)},
 		{Keys: []string{"]"}, Disabled: atNow, Run: by(shortStep)},
 		{Keys: []string{"{"}, Shown: "{ }", Help: "a minute back in time, and forward", Disabled: none, Run: by(-longStep)},
 		{Keys: []string{"}"}, Disabled: atNow, Run: by(longStep)},
-		{Keys: []string{"<"}, Shown: "< >", Help: "play the past slower, or faster", Disabled: atNow, Run: faster(-1)},
-		{Keys: []string{">"}, Disabled: atNow, Run: faster(1)},
-		{Keys: []string{"backspace"}, Shown: "backspace", Help: "from the past to now", Disabled: atNow, Run: m.toPresent},
+		{Keys: []string{"<"}, Shown: "< >", Help: "play the past slower, or faster", Disabled: atPresent, Run: faster(0.5)},
+		{Keys: []string{">"}, Disabled: atPresent, Run: faster(2)},
+		{Keys: []string{"backspace"}, Shown: "backspace", Help: toNow, Disabled: atNow, Run: m.toPresent},
 	}
 	return append(list, m.saveAction())
 }
@@ -85,13 +99,20 @@ func (m *Model) step(by time.Duration) tea.Cmd {
 
 // seek draws another moment.
 func (m *Model) seek(to time.Time) tea.Cmd {
-	if !to.Before(m.options.now()) {
+	if !to.Before(m.newest()) {
 		return m.toPresent()
 	}
-	if to.Before(m.past.From()) {
-		to = m.past.From()
-		m.Flash("nothing is kept before " + to.Format(time.TimeOnly))
+	if from := m.past.From(); to.Before(from) {
+		to = from
+		if m.Flash("nothing is kept before " + to.Format(time.TimeOnly)); m.filmed() {
+			m.Flash("the recording begins here")
+		}
 	}
+	return m.draw(to, true)
+}
+
+// draw draws a moment of the past. all: it is no moment soon after the one that is drawn.
+func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 	s, inexact := m.past.At(to)
 	if s == nil {
 		return nil
@@ -102,16 +123,23 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 		m.heldBack, m.skipped = nil, 0
 	}
 	m.playhead.at, m.playhead.inexact, m.playhead.moved, m.now = to, inexact, m.options.now(), to
+	var changed []inspect.ID
+	if !all {
+		changed = s.Changes(m.snapshot)
+	}
 	m.snapshot, m.missed = s, true
 	m.pastEvents = m.events.Until(to)
-	m.changes.add(nil, true)
+	m.changes.add(changed, all)
 	return m.front().Update(m.news())
 }
 
 // toPresent draws the present again, and goes on.
 func (m *Model) toPresent() tea.Cmd {
-	if !m.inPast() {
+	switch {
+	case !m.inPast():
 		return nil
+	case m.filmed():
+		return m.atEnd()
 	}
 	m.playhead = playhead{speed: m.playhead.speed}
 	m.pastEvents = nil
@@ -120,8 +148,11 @@ func (m *Model) toPresent() tea.Cmd {
 	return m.show(m.snapshot)
 }
 
-// play lets the past go on, or stops it.
+// play lets the past go on, or stops it. At the end of a recording it begins again.
 func (m *Model) play() {
+	if m.filmed() && m.film.read && !m.playhead.at.Before(m.past.To()) {
+		m.Later(m.draw(m.past.From(), true))
+	}
 	m.playhead.plays = !m.playhead.plays
 	m.playhead.moved = m.options.now()
 }
@@ -131,68 +162,78 @@ func (m *Model) advance() tea.Cmd {
 	if !m.inPast() || !m.playhead.plays {
 		return nil
 	}
-	passed := m.options.now().Sub(m.playhead.moved)
-	if m.playhead.speed < 0 {
-		passed /= 1 << -m.playhead.speed
-	} else {
-		passed *= 1 << m.playhead.speed
+	passed := time.Duration(float64(m.options.now().Sub(m.playhead.moved)) * m.playhead.speed)
+	if to := m.playhead.at.Add(passed); to.Before(m.newest()) {
+		return m.draw(to, false)
 	}
-	return m.seek(m.playhead.at.Add(passed))
+	return m.toPresent()
 }
 
 // changeSpeed doubles or halves the speed, and says so: while it stands still, nothing else shows it.
-func (m *Model) changeSpeed(by int) {
+func (m *Model) changeSpeed(by float64) {
 	p := &m.playhead
-	if to := p.speed + by; to < slowest || to > fastest {
+	if to := p.speed * by; to < slowest && by < 1 || to > fastest && by > 1 {
 		m.Flash(p.speedWords() + " is as far as it goes")
 		return
 	}
-	p.speed += by
+	p.speed *= by
 	m.Flash("the past plays " + p.speedWords())
 }
 
 // speedWords are x1, x4 or x1/2.
 func (p *playhead) speedWords() string {
-	if p.speed < 0 {
-		return fmt.Sprintf("x1/%d", 1<<-p.speed)
+	if n := 1 / p.speed; n > 1 && n == math.Trunc(n) {
+		return fmt.Sprintf("x1/%.0f", n)
 	}
-	return fmt.Sprintf("x%d", 1<<p.speed)
+	return fmt.Sprintf("x%g", p.speed)
 }
 
-// pastLine is the moment that is drawn, between the first that is kept and now, and how it goes on; nothing at the present.
-// Where space is short the bar goes first, and the key to the present last.
+// pastLine is the moment that is drawn, between the first that is kept and now or the end of the recording, and how it goes on;
+// nothing at the present. Where space is short the bar goes first, and the key to the present last.
 func (m *Model) pastLine() []string {
 	if !m.inPast() {
 		return nil
 	}
 	t, p := m.theme, &m.playhead
-	doing, space := "stands still", "space plays"
+	where, doing := describe.Seconds(m.options.now().Sub(p.at))+" ago", "stands still"
+	newest, back := "now", "backspace now"
 	if p.plays {
-		doing, space = "plays "+p.speedWords(), "space stops"
+		doing = "plays " + p.speedWords()
 	}
-	now := m.options.now()
-	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+describe.Seconds(now.Sub(p.at))+" ago")
+	if m.filmed() {
+		where, doing = m.filmWords()
+		newest, back = m.past.To().Format(time.TimeOnly), "backspace end"
+	}
+	space := "space plays"
+	if p.plays {
+		space = "space stops"
+	}
+	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+where)
 	left := slices.Clone(moment).Add(t.Strong, ", "+doing+"  ")
-	var inexact, sign widget.Line // later versions of locks are drawn
-	if p.inexact > 0 {
-		inexact = inexact.Add(t.Warning, fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
+	var doubts, sign widget.Line // later versions of locks are drawn, or nobody looked
+	if gaps := m.past.GapsAt(p.at); len(gaps) > 0 {
+		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s nobody looked at %s  ", t.Glyphs.Warning, describe.Printable(gaps[0].Backend)))
+	} else if p.inexact > 0 {
+		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
+	}
+	if doubts != nil {
 		sign = sign.Add(t.Warning, t.Glyphs.Warning+" ")
 	}
-	keys := widget.Line{{space, t.Key}, {", [ ] 5s, { } 1m, backspace now ", t.Muted}}
+	keys := widget.Line{{space, t.Key}, {", [ ] 5s, { } 1m, < > x2, " + back + " ", t.Muted}}
 	from := widget.Line{{m.past.From().Format(time.TimeOnly) + " ", t.Muted}}
-	to := widget.Line{{" now  ", t.Muted}}
-	if room := m.width - slices.Concat(left, from, to, inexact, keys).Width(); room >= 8 {
-		at := int(float64(room-1) * p.at.Sub(m.past.From()).Seconds() / max(0.001, now.Sub(m.past.From()).Seconds()))
+	to := widget.Line{{" " + newest + "  ", t.Muted}}
+	if room := m.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {
+		at := int(float64(room-1) * p.at.Sub(m.past.From()).Seconds() / max(0.001, m.newest().Sub(m.past.From()).Seconds()))
 		at = max(0, min(at, room-1))
 		bar := strings.Repeat(t.Glyphs.BarFull, at) + t.Glyphs.Holding + strings.Repeat(t.Glyphs.BarRest, room-1-at)
-		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, inexact, keys).Render(m.width, t.Glyphs.Ellipsis, nil)}
+		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, doubts, keys).Render(m.width, t.Glyphs.Ellipsis, nil)}
 	}
-	back := widget.Line{{"backspace now", t.Muted}}
-	l := slices.Concat(moment, widget.Line{{"  ", t.Text}}, sign, back)
+	last := widget.Line{{back, t.Muted}}
+	l := slices.Concat(moment, widget.Line{{"  ", t.Text}}, sign, last)
 	for _, fuller := range []widget.Line{
-		slices.Concat(left, inexact, keys),
-		slices.Concat(left, inexact, widget.Line{{space, t.Key}, {", ", t.Muted}}, back),
-		slices.Concat(left, sign, back),
+		slices.Concat(left, doubts, keys),
+		slices.Concat(left, doubts, widget.Line{{space, t.Key}, {", ", t.Muted}}, last),
+		slices.Concat(left, sign, last),
 	} {
 		if fuller.Width() <= m.width {
 			l = fuller

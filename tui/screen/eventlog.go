@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -22,6 +23,8 @@ type EventLog struct {
 	// Dropped counts those that were forgotten: the number of the first in list. missed counts those that never came, as
 	// they were too many at once.
 	Dropped, Missed int
+	// Keep bounds the log; 0: EventsKept.
+	Keep int
 	// Offset is a backend's clock minus ours; nil: none is known.
 	Offset func(backend string) time.Duration
 }
@@ -50,7 +53,8 @@ func (l *EventLog) Add(events []inspect.Event) {
 		}
 		l.List, l.notes = append(l.List, e), append(l.notes, n)
 	}
-	if over := len(l.List) - EventsKept; over > EventsKept/2 {
+	keep := cmp.Or(l.Keep, EventsKept)
+	if over := len(l.List) - keep; over > keep/2 {
 		l.List, l.notes = slices.Clone(l.List[over:]), slices.Clone(l.notes[over:])
 		l.Dropped += over
 	}

@@ -1,0 +1,122 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/tui/screen"
+)
+
+// Film hands out the snapshots of a recording while it is read, some at a time, the oldest first; io.EOF after the last.
+type Film interface {
+	Next(ctx context.Context) ([]*inspect.Snapshot, error)
+}
+
+// How much of a recording is kept: more than of what is watched, as all of it can be looked at. In the heap it is up to four times
+// as much.
+const (
+	filmBudget = 4 * inspect.PastBudget
+	filmEvents = 40 * screen.EventsKept
+)
+
+// film is the recording that is played in place of the present: all of it is the past.
+type film struct {
+	read bool // whole
+}
+
+// filmedMsg are the next snapshots of the film, or why there are none.
+type filmedMsg struct {
+	snapshots []*inspect.Snapshot
+	err       error
+}
+
+func (m *Model) nextFilmed() tea.Cmd {
+	source := m.options.Film
+	return m.Command(0, func(ctx context.Context) tea.Msg {
+		list, err := source.Next(ctx)
+		return filmedMsg{list, err}
+	})
+}
+
+// load keeps more of the film, and begins to play it with the first that comes.
+func (m *Model) load(msg filmedMsg) tea.Cmd {
+	for _, s := range msg.snapshots {
+		before := m.waiting
+		if before == nil {
+			before = m.snapshot
+		}
+		m.past.Add(s)
+		m.addEvents(ownEvents(s.Events), s.Dropped, before, s)
+		m.waiting = s
+	}
+	switch {
+	case errors.Is(msg.err, io.EOF):
+		m.film.read = true
+		if !m.arrived {
+			m.feedError = errors.New("the recording is empty")
+		}
+		return nil
+	case errors.Is(msg.err, context.Canceled):
+		return nil
+	case msg.err != nil:
+		m.film.read, m.feedError = true, msg.err
+		return nil
+	case m.arrived:
+		m.pastEvents = m.events.Until(m.playhead.at)
+		return m.nextFilmed()
+	}
+	m.arrived, m.paused = true, true
+	m.playhead.plays = true
+	return tea.Batch(m.draw(m.past.From(), true), m.nextFilmed())
+}
+
+// filmed reports whether a recording is played, in place of a feed.
+func (m *Model) filmed() bool { return m.options.Film != nil }
+
+// newest is the end of what can be drawn: now, or the end of the recording as far as it is read.
+func (m *Model) newest() time.Time {
+	if m.filmed() {
+		return m.past.To()
+	}
+	return m.options.now()
+}
+
+// atEnd draws the end of the recording, where it stands still; while more is read it plays on.
+func (m *Model) atEnd() tea.Cmd {
+	if m.film.read {
+		m.playhead.plays = false
+	}
+	return m.draw(m.past.To(), true)
+}
+
+// filmWords are where in the recording the playhead is, and how it goes on.
+func (m *Model) filmWords() (where, doing string) {
+	p := &m.playhead
+	where = position(p.at.Sub(m.past.From())) + " of " + position(m.past.To().Sub(m.past.From()))
+	if !m.film.read {
+		where += " read"
+	}
+	switch {
+	case p.plays:
+		return where, "plays " + p.speedWords()
+	case m.film.read && !p.at.Before(m.past.To()):
+		return where, "the end"
+	default:
+		return where, "stands still"
+	}
+}
+
+// position is a time since the beginning, as players write it.
+func position(d time.Duration) string {
+	seconds := int(d.Seconds())
+	if seconds < 3600 {
+		return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
+}

@@ -1,0 +1,134 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+)
+
+// noFilm is one of which a test hands out the snapshots itself.
+type noFilm struct{}
+
+func (noFilm) Next(context.Context) ([]*inspect.Snapshot, error) { return nil, io.EOF }
+
+// filmed is a model that plays a recording of a hand-over every 5 s, by a clock of its own that is a year later.
+func filming(t *testing.T, o Options, width, height int) *rewound {
+	t.Helper()
+	r := &rewound{at: fixture.Noon.AddDate(1, 0, 0)}
+	o.Now, o.Film, o.Replay = func() time.Time { return r.at }, noFilm{}, true
+	r.Model = model(t, o, width, height, nil)
+	return r
+}
+
+// frames are those of the hand-overs from one to before another.
+func frames(from, to int) []*inspect.Snapshot {
+	var list []*inspect.Snapshot
+	for i := from; i < to; i++ {
+		at := fixture.In(time.Duration(i) * 5 * time.Second)
+		c := fixture.Znode(int32(i), fmt.Sprintf("worker-%d", i), 0, nil, 0)
+		c.Since, c.HeldSince = at.Add(-time.Second), at
+		l := fixture.Orders()
+		l.Holders, l.Waiters, l.State, l.Findings = []inspect.Contender{c}, nil, inspect.StateHeld, nil
+		s := inspect.NewSnapshot(at, fixture.Backends()[:1], []*inspect.Lock{l})
+		s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: at, Lock: l.ID, Contender: &c}}
+		list = append(list, s)
+	}
+	return list
+}
+
+// A recording plays from its beginning, with its position, speed and end in a line of its own on every screen; space stops it.
+func TestReplayPlays(t *testing.T) {
+	t.Parallel()
+	r := filming(t, Options{}, 120, 36)
+	wantText(t, r.Model, " REPLAY ")
+	send(r.Model, filmedMsg{snapshots: frames(0, 7)})
+	wantText(t, r.Model, "12:00:00  0:00 of 0:30 read, plays x1", "space stops", "worker-0 ")
+	send(r.Model, filmedMsg{snapshots: frames(7, 13)})
+	send(r.Model, filmedMsg{err: io.EOF})
+	r.wait(6 * time.Second)
+	wantText(t, r.Model, "0:06 of 1:00, plays x1", "worker-1 ", "1 lock ")
+	press(r.Model, "space")
+	r.wait(time.Minute)
+	wantText(t, r.Model, "0:06 of 1:00, stands still", "space plays", "worker-1 ")
+	wantNoText(t, r.Model, "PAUSED", " PAST ")
+	for _, key := range []string{"enter", "t", "c", "f", "b", "e"} {
+		press(r.Model, key)
+		wantText(t, r.Model, "0:06 of 1:00, stands still")
+		fits(t, r.Model)
+	}
+	wantText(t, r.Model, "2 events")
+	press(r.Model, "space", ">", ">")
+	r.wait(5 * time.Second)
+	wantText(t, r.Model, "0:26 of 1:00, plays x4", "6 events")
+	press(r.Model, "[")
+	wantText(t, r.Model, "0:21 of 1:00", "5 events")
+	r.wait(time.Minute)
+	wantText(t, r.Model, "1:00 of 1:00, the end", "13 events")
+	press(r.Model, "]")
+	wantText(t, r.Model, "this is the end of the recording")
+	press(r.Model, "{", "{")
+	wantText(t, r.Model, "the recording begins here", "0:00 of 1:00")
+	press(r.Model, "backspace")
+	wantText(t, r.Model, "1:00 of 1:00, the end")
+	press(r.Model, "space")
+	wantText(t, r.Model, "0:00 of 1:00, plays x4")
+}
+
+// The playhead waits for what is still read, and goes on with it.
+func TestReplayWaitsForItsReading(t *testing.T) {
+	t.Parallel()
+	r := filming(t, Options{Speed: 60}, 80, 24)
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	r.wait(time.Second)
+	wantText(t, r.Model, "0:10 of 0:10 read, plays x60")
+	send(r.Model, filmedMsg{snapshots: frames(3, 13)})
+	r.wait(time.Second / 2)
+	wantText(t, r.Model, "0:40 of 1:00 read, plays x60")
+	press(r.Model, "x")
+	wantText(t, r.Model, "this is a recording")
+	send(r.Model, filmedMsg{err: errors.New("line 9: not JSON")})
+	wantText(t, r.Model, "not JSON")
+	fits(t, r.Model)
+}
+
+func TestAnEmptyRecording(t *testing.T) {
+	t.Parallel()
+	r := filming(t, Options{}, 80, 24)
+	send(r.Model, filmedMsg{err: io.EOF})
+	press(r.Model, "[", "space", "backspace", ">")
+	wantText(t, r.Model, "the recording is empty")
+}
+
+// In a time in which nobody looked, nothing is drawn as if it were known.
+func TestThePlayheadInAGap(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{80, 120, 200} {
+		r := filming(t, Options{}, width, 36)
+		list := frames(0, 13)
+		b := list[0].Backends[0]
+		list[5].Events = append(list[5].Events, inspect.Event{
+			Kind: inspect.EventBlind, At: list[5].TakenAt, Backend: b,
+			Between: inspect.Interval{From: fixture.In(20 * time.Second), To: fixture.In(25 * time.Second)},
+		})
+		send(r.Model, filmedMsg{snapshots: list})
+		send(r.Model, filmedMsg{err: io.EOF})
+		press(r.Model, "space", "]", "]", "]", "]")
+		wantNoText(t, r.Model, "nobody looked")
+		r.step(2 * time.Second)
+		send(r.Model, nil)
+		wantText(t, r.Model, "nobody looked")
+		if s := r.Snapshot(); s.Backends[0].State != inspect.Down || b.State == inspect.Down {
+			t.Errorf("%v, and %v after it", s.Backends[0].State, b.State)
+		}
+		fits(t, r.Model)
+		r.step(3 * time.Second)
+		send(r.Model, nil)
+		wantNoText(t, r.Model, "nobody looked")
+	}
+}
