@@ -131,11 +131,38 @@ func (a *app) replayLines(ctx context.Context, path string, speed float64) error
 	if err != nil {
 		return err
 	}
+	s := &stage{Replay: played}
 	lines := *a
-	lines.Now, lines.write = played.Now, false
-	observer := inspect.NewObserver(played.Now, played)
+	lines.Now, lines.write = s.Now, false
+	observer := inspect.NewObserver(s.Now, s)
 	observer.Diagnose(finding.Rules(), a.stuckAfter)
 	return lines.showScreen(ctx, observer, setup{}, screenOptions{title: recordingTitle(path), replay: true})
+}
+
+// stage is a recording that is played, with a clock that stops at its end.
+type stage struct {
+	*recording.Replay
+	mu    sync.Mutex
+	ended time.Time
+}
+
+// Run plays the recording, then stops the clock.
+func (s *stage) Run(ctx context.Context, emit func(inspect.Update)) error {
+	err := s.Replay.Run(ctx, emit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = s.Replay.Now()
+	return err
+}
+
+// Now is the recording's clock.
+func (s *stage) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended.IsZero() {
+		return s.ended
+	}
+	return s.Replay.Now()
 }
 
 // film reads a recording ahead of the screen that plays it.
