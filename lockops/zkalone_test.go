@@ -26,43 +26,47 @@ func taken(t *testing.T, s *lockops.ZKSession, l lockops.Locker) (number int32) 
 	return number
 }
 
+// othersCome creates n nodes of others before ours is created again.
+func othersCome(t *testing.T, look *zk.Conn, path string, n int) (nodes []string) {
+	t.Helper()
+	for range n {
+		node, err := look.CreateProtectedEphemeralSequential(path+"/lock-", nil, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+func makeAnew(t *testing.T, look *zk.Conn, path string) {
+	t.Helper()
+	if err := look.Delete(path, -1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAloneSeesWhoCame: a contender that took a lock alone, and so asks for no listing, is not granted it when others have come in
 // between: before its next node or, by the same number, in a directory that was made anew; also while it was not connected.
 func TestAloneSeesWhoCame(t *testing.T) {
-	// come creates n nodes of others before ours is created again.
-	come := func(t *testing.T, look *zk.Conn, path string, n int) (nodes []string) {
-		for range n {
-			node, err := look.CreateProtectedEphemeralSequential(path+"/lock-", nil, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
-			nodes = append(nodes, node)
-		}
-		return nodes
-	}
-	makeAnew := func(t *testing.T, look *zk.Conn, path string) {
-		if err := look.Delete(path, -1); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, tt := range []struct {
 		name   string
 		others func(t *testing.T, look *zk.Conn, p *proxy, path string, number int32) []string
 	}{
 		{"somebody is before it", func(t *testing.T, look *zk.Conn, _ *proxy, path string, _ int32) []string {
-			return come(t, look, path, 1)
+			return othersCome(t, look, path, 1)
 		}},
 		{"the directory was made anew", func(t *testing.T, look *zk.Conn, _ *proxy, path string, number int32) []string {
 			makeAnew(t, look, path)
-			return come(t, look, path, int(number)+1)
+			return othersCome(t, look, path, int(number)+1)
 		}},
 		{"the directory was made anew during a cut", func(t *testing.T, look *zk.Conn, p *proxy, path string, number int32) []string {
 			p.noEvents.Store(true)
 			makeAnew(t, look, path)
-			nodes := come(t, look, path, int(number)+1)
+			nodes := othersCome(t, look, path, int(number)+1)
 			p.cut()
 			p.noEvents.Store(false)
 			return nodes

@@ -83,7 +83,7 @@ type node struct {
 
 func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
 
-// listWhen is when a directory is listed in which a node is created.
+// listWhen orders the listing of a directory and the creation of a node in it.
 type listWhen int
 
 const (

@@ -164,16 +164,21 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 	if !healed {
 		heal()
 	}
-	if a, ok := h.Token(); !ok {
-		t.Error("no token")
-	} else if b, _ := next.h.Token(); b <= a {
-		t.Errorf("token %d after %d", b, a)
-	}
+	tokensGrow(t, h, next.h)
 	release(t, next.h)
 	if err := h.Release(within(t)); err != nil && !errors.Is(err, lockops.ErrLost) && !errors.Is(err, lockops.ErrNotHeld) {
 		t.Error(err)
 	}
 	release(t, acquire(t, lockops.NewZKMutex(holder, path)))
+}
+
+func tokensGrow(t *testing.T, first, second *lockops.Hold) {
+	t.Helper()
+	if a, ok := first.Token(); !ok {
+		t.Error("no token")
+	} else if b, _ := second.Token(); b <= a {
+		t.Errorf("token %d after %d", b, a)
+	}
 }
 
 // sessionAt connects over the wires, first to member x.
