@@ -115,3 +115,52 @@ func speaks(s *inspect.Snapshot, id inspect.ID, rule string) bool {
 	}
 	return slices.ContainsFunc(findings, func(f inspect.Finding) bool { return f.Rule == rule })
 }
+
+// A holder that is shown to have waited, while somebody watched, is among the waits that are counted.
+func TestWaitsThatAreShownAreCounted(t *testing.T) {
+	box, err := sandbox.Start("fair", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	targets, err := connect.ParseTargets(box.Targets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }}, options: options{timeout: 10 * time.Second, stuckAfter: time.Minute}}
+	observer, err := a.observer(setup{targets: targets, named: true}, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed := observer.Subscribe()
+	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+	done := make(chan error, 1)
+	go func() { done <- observer.Run(ctx) }()
+	defer func() {
+		stop()
+		<-done
+	}()
+	waited := map[inspect.ID]int{} // holders that were seen to have waited
+	for total := 0; total < 10; {
+		s, err := feed.Next(ctx)
+		if err != nil {
+			t.Fatalf("waits %v: %v", waited, err)
+		}
+		for _, id := range s.Changed {
+			l, h := s.Lock(id), s.History(id)
+			if l == nil || h == nil {
+				continue
+			}
+			for _, c := range l.Holders {
+				if offset := s.Backend(id.Backend).ClockOffset(); c.Since.IsZero() || !c.HeldSince.After(c.Since) || c.HeldSince.Add(-offset).Before(h.Since) {
+					continue
+				}
+				total++
+				waited[id]++
+				if h.Waits.Count == 0 {
+					t.Fatalf("%s: %s waited %v, and no wait is counted", id, c.Name, c.HeldSince.Sub(c.Since))
+				}
+			}
+		}
+	}
+}
