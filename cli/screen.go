@@ -22,10 +22,16 @@ func (a *app) screen(cmd *cobra.Command, args []string) error {
 	if a.linear && a.write {
 		return usageError("--linear changes nothing: leave out --write (its word release gives the command that does)")
 	}
-	s, err := a.setUp(cmd.Context(), args)
+	err := a.openScreen(cmd.Context(), args)
 	if errors.Is(err, errNoTarget) && !a.linear {
 		return a.welcome(cmd.Context())
 	}
+	return err
+}
+
+// openScreen opens the screen on targets, or on those of the configuration.
+func (a *app) openScreen(ctx context.Context, args []string) error {
+	s, err := a.setUp(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -33,7 +39,7 @@ func (a *app) screen(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.showScreen(cmd.Context(), observer, s, screenOptions{title: s.title()})
+	return a.showScreen(ctx, observer, s, screenOptions{title: s.title()})
 }
 
 // welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without a terminal
@@ -47,11 +53,14 @@ func (a *app) welcome(ctx context.Context) error {
 		return err
 	}
 	page, stop := interruptible(ctx)
-	wanted, err := tui.Welcome(page, colours)
+	chosen, err := tui.Welcome(page, colours, func(ctx context.Context) tui.Local { return localServers(ctx, localProbes()) })
 	ended := page.Err() != nil
 	stop()
-	if err != nil || !wanted || ended {
+	if err != nil || ended || chosen == (tui.Chosen{}) {
 		return err
+	}
+	if chosen.Target != "" {
+		return a.openScreen(ctx, []string{chosen.Target})
 	}
 	return (&demo{app: a, output: "table", seed: 1}).run(ctx, nil)
 }

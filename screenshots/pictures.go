@@ -100,7 +100,7 @@ func views() []view {
 		recorded("help", see("stuck-holder"), press("?"), see("Keys")),
 		recorded("palette", see("stuck-holder"), press(":"), press("l"), see("locks")),
 		recorded("copy", open("payments"), press("y"), see("session")),
-		live("tour", see("1/11")),
+		live("tour", see("1/15")),
 		live("release", open("reports"), match("two that wait", `2 wait`), press("x"), see("Force-release", "Cancel")),
 		live("acquire", see("payments"), press("a"), see("Acquire")),
 		live("lab", lab),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
 	"lockscope/tui/internal/fixture"
@@ -222,12 +223,42 @@ func TestWelcome(t *testing.T) {
 			t.Errorf("%d lines in %d", len(lines), size.height)
 		}
 	}
-	for key, demo := range map[string]bool{"enter": true, "q": false, "esc": false} {
+	for key, chosen := range map[string]Chosen{"enter": {Demo: true}, "q": {}, "esc": {}, "2": {Target: "redis://127.0.0.1:6379"}} {
 		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
+		w.Update(localFoundMsg{Targets: []string{"zk://127.0.0.1:2181", "redis://127.0.0.1:6379"}, Tried: []string{"2181", "6379", "6380"}})
 		_, cmd := w.Update(keyMsg(key))
-		if cmd == nil || w.demo != demo {
-			t.Errorf("%s: demo %v", key, w.demo)
+		if cmd == nil || w.chosen != chosen {
+			t.Errorf("%s: chosen %+v", key, w.chosen)
 		}
+	}
+}
+
+// The page says what was tried on this machine, found or not, and fits its window.
+func TestWelcomeOffersLocalServers(t *testing.T) {
+	for _, size := range sizes {
+		for _, targets := range [][]string{nil, {"zk://127.0.0.1:2181"}, {"a", "b", "c", "d", "e", "f", "g"}} {
+			w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: size.width, height: size.height}
+			w.Update(localFoundMsg{Targets: targets, Tried: []string{"2181", "6379"}})
+			text := ansi.Strip(w.content())
+			if lines := splitLines(text); len(lines) != size.height {
+				t.Errorf("%d lines in %d", len(lines), size.height)
+			}
+			if size.width < 80 {
+				continue
+			}
+			if !strings.Contains(text, "2181 6379") || strings.Contains(text, "No server answers") != (len(targets) == 0) || !strings.Contains(text, "demonstration") {
+				t.Errorf("%v in %d columns:\n%s", targets, size.width, text)
+			}
+			for _, target := range targets[:min(len(targets), offeredLocally)] {
+				if !strings.Contains(text, "  lockscope "+target) {
+					t.Errorf("%s is not offered:\n%s", target, text)
+				}
+			}
+		}
+	}
+	w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
+	if _, cmd := w.Update(keyMsg("1")); cmd != nil {
+		t.Error("a digit chooses what is not offered")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -14,15 +15,29 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Welcome introduces the program and the ways to name servers, until the user asks for the demonstration (true) or
-// leaves.
-func Welcome(ctx context.Context, o theme.Options, options ...tea.ProgramOption) (demo bool, err error) {
+// Local are the servers on this machine that answer, as targets, and the ports that were asked.
+type Local struct {
+	Targets, Tried []string
+}
+
+// Chosen is what a user chose on the welcome page: the demonstration, a target, or nothing.
+type Chosen struct {
+	Demo   bool
+	Target string
+}
+
+// Welcome introduces the program and the ways to name servers, until the user chooses or leaves. look finds the servers on this
+// machine, once; nil offers none.
+func Welcome(ctx context.Context, o theme.Options, look func(context.Context) Local, options ...tea.ProgramOption) (chosen Chosen, err error) {
 	w := &welcome{theme: theme.New(o), width: roomyWidth, height: roomyHeight, options: o}
+	if look != nil {
+		w.look = func() tea.Msg { return localFoundMsg(look(ctx)) }
+	}
 	_, err = tea.NewProgram(w, append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()}, options...)...).Run()
 	if err == nil || ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
-		return w.demo, nil
+		return w.chosen, nil
 	}
-	return false, fmt.Errorf("tui: %w", err)
+	return Chosen{}, fmt.Errorf("tui: %w", err)
 }
 
 // welcome is the page for a start without any servers named.
@@ -30,11 +45,19 @@ type welcome struct {
 	theme         *theme.Theme
 	options       theme.Options
 	width, height int
-	demo          bool
+	look          tea.Cmd
+	local         Local
+	chosen        Chosen
 }
 
-// Init asks for the background's colour, without waiting for it.
-func (w *welcome) Init() tea.Cmd { return tea.RequestBackgroundColor }
+// localFoundMsg has the servers on this machine that answer.
+type localFoundMsg Local
+
+// offeredLocally limits the local servers that are offered: each has a digit.
+const offeredLocally = 6
+
+// Init asks for the background's colour and for local servers, without waiting for either.
+func (w *welcome) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, w.look) }
 
 // Update ends the page with a key.
 func (w *welcome) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -47,10 +70,19 @@ func (w *welcome) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.BackgroundColorMsg:
 		w.options.Light = !msg.IsDark()
 		w.theme = theme.New(w.options)
+	case localFoundMsg:
+		w.local = Local(msg)
+		w.local.Targets = w.local.Targets[:min(len(w.local.Targets), offeredLocally)]
 	case tea.KeyPressMsg:
+		for i, target := range w.local.Targets {
+			if msg.String() == strconv.Itoa(i+1) {
+				w.chosen.Target = target
+				return w, tea.Quit
+			}
+		}
 		switch msg.String() {
 		case "enter", "d":
-			w.demo = true
+			w.chosen.Demo = true
 			return w, tea.Quit
 		case "q", "esc", "ctrl+c":
 			return w, tea.Quit
@@ -86,7 +118,7 @@ func (w *welcome) lines() []widget.Line {
 	command := func(text, what string) widget.Line {
 		return widget.Line{{"  " + text, t.Strong}}.Align(42, false, "").Add(t.Muted, what)
 	}
-	return []widget.Line{
+	lines := []widget.Line{
 		{{"lockscope", t.Title}, {"  sees the distributed locks in ZooKeeper and Redis:", t.Text}},
 		{{"who holds each, who waits in which order, for how long, and what is wrong.", t.Text}},
 		{{"It only reads, and little of it; nothing is changed unless started with --write.", t.Text}},
@@ -97,7 +129,26 @@ func (w *welcome) lines() []widget.Line {
 		command("lockscope redis://r1,r2,r3", "masters that share locks (Redlock)"),
 		command("lockscope config example", "a configuration to start from"),
 		nil,
-		{{"enter", t.Key}, {"  starts a demonstration on embedded servers: nothing to install", t.Waiting}},
-		{{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}, {" lists the rest", t.Muted}},
 	}
+	return append(append(lines, w.localLines()...),
+		widget.Line{{"enter", t.Key}, {"  starts a demonstration on embedded servers: nothing to install", t.Waiting}},
+		widget.Line{{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}, {" lists the rest", t.Muted}},
+	)
+}
+
+// localLines offer the servers on this machine, and say what was tried; none before that is known.
+func (w *welcome) localLines() []widget.Line {
+	t := w.theme
+	if len(w.local.Tried) == 0 {
+		return nil
+	}
+	asked := " (asked: 127.0.0.1, ports " + strings.Join(w.local.Tried, " ") + ")"
+	if len(w.local.Targets) == 0 {
+		return []widget.Line{{{"No server answers here" + asked, t.Muted}}, nil}
+	}
+	lines := []widget.Line{{{"On this machine:", t.Strong}, {asked, t.Muted}}}
+	for i, target := range w.local.Targets {
+		lines = append(lines, widget.Line{{"  " + strconv.Itoa(i+1), t.Key}, {"  lockscope " + target, t.Strong}})
+	}
+	return append(lines, nil)
 }

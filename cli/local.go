@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"lockscope/tui"
+)
+
+// localProbe asks one port of loopback whether what listens there is a server of a service; nothing is asked that could change
+// or log anything but the question.
+type localProbe struct {
+	port, scheme, question string
+	// answers begin what such a server says, also where it refuses: ruok off the whitelist, a password that is missing.
+	answers []string
+}
+
+// localWithin is the time for all questions: loopback answers at once or not at all.
+const localWithin = 300 * time.Millisecond
+
+// redisPing is PING as clients write it.
+const redisPing = "*1\r\n$4\r\nPING\r\n"
+
+var (
+	zooKeeperAnswers = []string{"imok", "ruok is not executed"}
+	redisAnswers     = []string{"+PONG", "-NOAUTH", "-NOPERM", "-DENIED", "-LOADING"}
+)
+
+// localProbes are of the usual ports, and of those that second and third servers on one machine usually get.
+func localProbes() []localProbe {
+	var all []localProbe
+	for _, port := range []string{"2181", "2182", "2183"} {
+		all = append(all, localProbe{port, "zk", "ruok", zooKeeperAnswers})
+	}
+	for _, port := range []string{"6379", "6380", "6381"} {
+		all = append(all, localProbe{port, "redis", redisPing, redisAnswers})
+	}
+	return all
+}
+
+// localServers are the targets on this machine that answer, in the order of the probes, and what was asked.
+func localServers(ctx context.Context, probes []localProbe) tui.Local {
+	ctx, cancel := context.WithTimeout(ctx, localWithin)
+	defer cancel()
+	answered := make([]bool, len(probes))
+	var asked sync.WaitGroup
+	for i, p := range probes {
+		asked.Go(func() { answered[i] = p.ask(ctx) })
+	}
+	asked.Wait()
+	var l tui.Local
+	for i, p := range probes {
+		l.Tried = append(l.Tried, p.port)
+		if answered[i] {
+			l.Targets = append(l.Targets, p.scheme+"://127.0.0.1:"+p.port)
+		}
+	}
+	return l
+}
+
+func (p localProbe) ask(ctx context.Context) bool {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", p.port))
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = c.SetDeadline(deadline) // a connection that takes none is closed at the end anyway
+	}
+	if _, err := io.WriteString(c, p.question); err != nil {
+		return false
+	}
+	reply := make([]byte, 64)
+	n := 0
+	for n < len(reply) && !p.matches(string(reply[:n])) {
+		more, err := c.Read(reply[n:])
+		if n += more; err != nil {
+			break
+		}
+	}
+	return p.matches(string(reply[:n]))
+}
+
+func (p localProbe) matches(reply string) bool {
+	for _, a := range p.answers {
+		if strings.HasPrefix(reply, a) {
+			return true
+		}
+	}
+	return false
+}

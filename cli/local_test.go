@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+func portOf(t *testing.T, addr string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// listener answers what it is asked with a reply, and keeps what that was.
+func listener(t *testing.T, reply string) (port string, asked <-chan string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan string, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		question := make([]byte, len(redisPing)) // all of it: closing before would break the connection, and the reply be lost
+		_, _ = io.ReadFull(c, question)
+		heard <- string(question)
+		_, _ = io.WriteString(c, reply)
+	}()
+	t.Cleanup(func() { l.Close() })
+	return portOf(t, l.Addr().String()), heard
+}
+
+// A reply decides, not an open port.
+func TestLocalServersAreKnownByTheirReply(t *testing.T) {
+	for reply, want := range map[string]bool{
+		"+PONG\r\n": true, "-NOAUTH Authentication required.\r\n": true, "HTTP/1.1 400 Bad Request\r\n": false, "": false,
+		"imok": false,
+	} {
+		probe := localProbe{scheme: "redis", question: redisPing, answers: redisAnswers}
+		var asked <-chan string
+		probe.port, asked = listener(t, reply)
+		if got := probe.ask(t.Context()); got != want {
+			t.Errorf("%q: a server of Redis: %v", reply, got)
+		}
+		if q := <-asked; q != redisPing {
+			t.Errorf("it was asked %q", q)
+		}
+	}
+}
+
+func TestLocalServersAreOffered(t *testing.T) {
+	probes := localProbes()
+	redis, zookeeper := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	probes = []localProbe{probes[0], probes[len(probes)-1]}
+	probes[0].port, probes[1].port = portOf(t, zookeeper.Addr), portOf(t, redis.Addr)
+	for i := range probes {
+		if !probes[i].ask(t.Context()) {
+			t.Errorf("%+v was not answered", probes[i])
+		}
+	}
+}
+
+// What the page says was tried is what was tried, on loopback only and no more than a handful.
+func TestLocalProbesAreFew(t *testing.T) {
+	probes := localProbes()
+	if len(probes) > 8 {
+		t.Errorf("%d probes", len(probes))
+	}
+	l := localServers(t.Context(), probes)
+	for _, p := range probes {
+		if !slices.Contains(l.Tried, p.port) || p.question != "ruok" && p.question != redisPing {
+			t.Errorf("%+v, tried %v", p, l.Tried)
+		}
+	}
+	for _, target := range l.Targets { // whatever runs on this machine
+		if !strings.Contains(target, "://127.0.0.1:") {
+			t.Errorf("offered %q", target)
+		}
+	}
+}
