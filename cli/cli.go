@@ -84,6 +84,7 @@ type options struct {
 	timeout    time.Duration
 	budget     string
 	stuckAfter time.Duration
+	via        string
 	write      bool
 	noColor    bool
 	linear     bool
@@ -99,7 +100,8 @@ func (a *app) root() *cobra.Command {
 			"  redis://host:6379[,host:6379…][/db]     one Redis, or independent masters that share locks (Redlock)\n" +
 			"  redis+sentinel://host,host/MASTER  redis+cluster://host,host  redis+unix:///path/to.sock\n" +
 			"  zks:// rediss:// rediss+sentinel:// rediss+cluster://  with TLS: ?ca=FILE&cert=FILE&key=FILE&server_name=NAME\n\n" +
-			"Other options: ?name=NAME, of ZooKeeper admin=http://host:8080 (AdminServers) and chroot=/path, of Redis match=GLOB.",
+			"Other options: ?name=NAME, via=ssh://[user@]host (a jump host), of ZooKeeper admin=http://host:8080 (AdminServers) and chroot=/path,\n" +
+			"of Redis match=GLOB.",
 		Example: "  lockscope demo                                    nothing installed? start here\n" +
 			"  lockscope zk://localhost:2181/locks               watch the locks below /locks\n" +
 			"  lockscope ls redis://r1:6379,r2:6379,r3:6379      list the locks of three masters\n" +
@@ -124,6 +126,7 @@ func (a *app) root() *cobra.Command {
 	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "give up on a server after this time without progress")
 	flags.StringVar(&a.budget, "budget", "default", "pace of reading: default, gentle or off")
 	flags.DurationVar(&a.stuckAfter, "stuck-after", 10*time.Minute, "a lock held longer while others wait is stuck")
+	flags.StringVar(&a.via, "via", "", "reach servers through a host by the system's ssh: `ssh://[user@]host[:port]`")
 	flags.BoolVar(&a.noColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
 	linearFlag(root, &a.linear)

@@ -91,6 +91,9 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 		}
 		return s, err
 	}
+	if err := a.goVia(s.targets); err != nil {
+		return s, err
+	}
 	if err = s.profile.Secrets(ctx, a.Getenv, a.timeout, s.targets); err != nil {
 		if s.profileName != "" {
 			err = fmt.Errorf("profile %q: %w", s.profileName, err)
@@ -98,6 +101,26 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 		return s, usageError("%w", err)
 	}
 	return s, nil
+}
+
+// goVia has targets without a host of their own to go through take that of --via.
+func (a *app) goVia(targets []connect.Target) error {
+	if a.via == "" {
+		return nil
+	}
+	via, err := connect.ParseVia(a.via)
+	if err != nil {
+		return usageError("--via: %w", err)
+	}
+	for i := range targets {
+		switch {
+		case targets[i].Service == connect.RedisUnix:
+			return usageError("--via: target %s is a socket of this host", targets[i].Name)
+		case targets[i].Via == nil:
+			targets[i].Via = via
+		}
+	}
+	return nil
 }
 
 var errNoTarget = usageError("no target given and no default profile (name one, such as zk://host:2181/locks or " +

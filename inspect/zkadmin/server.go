@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"lockscope/internal/connect"
 )
 
 // maxAnswer bounds an answer, in bytes: 50 000 watches take 4.6 MB.
@@ -82,6 +84,8 @@ type Config struct {
 	// TLS is used on the client port when it is not nil, and for an Admin URL of https where AdminTLS is nil.
 	TLS      *tls.Config
 	AdminTLS *tls.Config
+	// Dial connects to both, without a proxy; nil is a net.Dialer's. TLS is spoken over what it gives.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Username and Password are sent to the AdminServer, or the proxy before it, as HTTP Basic; no user: nothing is.
 	Username, Password string
 }
@@ -105,6 +109,9 @@ func New(cfg Config) *Server {
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     30 * time.Second,
 		DisableCompression:  true,
+	}
+	if cfg.Dial != nil {
+		transport.Proxy, transport.DialContext = nil, cfg.Dial
 	}
 	return &Server{cfg: cfg, http: &http.Client{
 		Transport: transport,
@@ -286,10 +293,14 @@ func (s *Server) word(ctx context.Context, word string) (string, error) {
 }
 
 func (s *Server) dial(ctx context.Context) (net.Conn, error) {
-	if s.cfg.TLS != nil {
-		return (&tls.Dialer{Config: s.cfg.TLS}).DialContext(ctx, "tcp", s.cfg.Addr)
+	dial := s.cfg.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", s.cfg.Addr)
+	if s.cfg.TLS != nil {
+		return connect.Handshake(ctx, dial, s.cfg.TLS, "tcp", s.cfg.Addr)
+	}
+	return dial(ctx, "tcp", s.cfg.Addr)
 }
 
 // inContext prefers the reason why a call was cut short to the I/O error that it caused.

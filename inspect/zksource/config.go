@@ -1,7 +1,9 @@
 package zksource
 
 import (
+	"context"
 	"crypto/tls"
+	"net"
 	"path"
 	"strings"
 	"time"
@@ -27,6 +29,8 @@ type Config struct {
 	Chroot string
 	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
 	Admin []string
+	// Dial connects to the servers and AdminServers; nil is a net.Dialer's. TLS is spoken over what it gives.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// AdminTLS is used for AdminServers with https; nil: TLS is.
 	AdminTLS *tls.Config
 	// AdminUser and AdminPassword are sent to AdminServers as HTTP Basic; no user: nothing is.

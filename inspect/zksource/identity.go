@@ -53,7 +53,7 @@ func (m *missed) note(a *zkadmin.Server, what read, err error) {
 // newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
 // AdminServers of no server in the list come behind.
 func newAdmins(cfg Config) []*zkadmin.Server {
-	one := zkadmin.Config{TLS: cfg.TLS, AdminTLS: cfg.AdminTLS, Username: cfg.AdminUser, Password: cfg.AdminPassword}
+	one := zkadmin.Config{Dial: cfg.Dial, TLS: cfg.TLS, AdminTLS: cfg.AdminTLS, Username: cfg.AdminUser, Password: cfg.AdminPassword}
 	configs := slices.Repeat([]zkadmin.Config{one}, len(cfg.Servers))
 	for i, addr := range cfg.Servers {
 		configs[i].Addr = addr

@@ -93,7 +93,7 @@ func (b *inbox) take() []linkEvent {
 // open starts connecting. What comes of it goes to the inbox.
 func open(cfg Config, servers []string, readOnly bool, session time.Duration, in *inbox) (*link, error) {
 	l := &link{
-		tap: &connect.Tap{TLS: cfg.TLS, ReadOnly: readOnly}, readOnly: readOnly, now: cfg.Now,
+		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly}, readOnly: readOnly, now: cfg.Now,
 		inbox: in, ended: make(chan struct{}), servers: len(servers), errors: map[string]string{},
 	}
 	ready := make(chan struct{}) // the callback may come before Connect has returned

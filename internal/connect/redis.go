@@ -2,6 +2,7 @@ package connect
 
 import (
 	"crypto/tls"
+	"net"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -10,9 +11,13 @@ import (
 // are one. Callers add their own time limits and pool sizes.
 func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
 	s := t.Secrets
-	one := redis.UniversalOptions{Username: s.Login.Username, Password: string(s.Login.Password), DB: t.DB, TLSConfig: config, Dialer: dialPlain}
+	dial := dialFunc(new(net.Dialer).DialContext)
+	if t.Via != nil {
+		dial = t.Via.DialContext
+	}
+	one := redis.UniversalOptions{Username: s.Login.Username, Password: string(s.Login.Password), DB: t.DB, TLSConfig: config, Dialer: plainDialer(dial)}
 	if config != nil {
-		one.Dialer = tlsDialer(config)
+		one.Dialer = tlsDialer(dial, config)
 	}
 	switch t.Service {
 	case RedisSentinel:

@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
-// dialPlain dials a Redis server or Sentinel without TLS.
-func dialPlain(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
+// plainDialer dials a Redis server or Sentinel without TLS, by dial.
+func plainDialer(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &greeted{Conn: conn, peek: conn, dial: dial, network: network, addr: addr}, nil
 	}
-	return &greeted{Conn: conn, peek: conn, dial: new(net.Dialer).DialContext, network: network, addr: addr}, nil
 }
 
 // greeted is a connection that looks for the reason when it ends before the server's first reply.
@@ -86,6 +88,9 @@ func (g *greeted) explain(err error) error {
 	}
 	if refused := g.refused.Load(); refused != nil {
 		return refused
+	}
+	if errors.As(err, new(*RefusedError)) { // of what we dial through
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askingTakes)
 	defer cancel()

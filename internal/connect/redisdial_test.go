@@ -86,7 +86,7 @@ func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 			_, _ = io.WriteString(c, reply)
 		}
 	})
-	conn, err := dialPlain(t.Context(), "tcp", addr)
+	conn, err := plainDialer(new(net.Dialer).DialContext)(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,11 @@ import (
 // the greeting for the beginning of a command, and waits for the rest of it.
 const silentFor = 250 * time.Millisecond
 
-// tlsDialer dials a Redis server or Sentinel with TLS.
-func tlsDialer(config *tls.Config) dialFunc {
-	secure := (&tls.Dialer{Config: config}).DialContext
-	plain := new(net.Dialer).DialContext
+// tlsDialer dials a Redis server or Sentinel with TLS, by plain.
+func tlsDialer(plain dialFunc, config *tls.Config) dialFunc {
+	secure := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return Handshake(ctx, plain, config, network, addr)
+	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		limited, cancel := context.WithCancelCause(ctx)
 		var asking sync.WaitGroup
@@ -41,7 +42,7 @@ func tlsDialer(config *tls.Config) dialFunc {
 		switch {
 		case err == nil:
 			return &greeted{Conn: conn, dial: secure, network: network, addr: addr}, nil
-		case errors.As(context.Cause(limited), &refused):
+		case errors.As(context.Cause(limited), &refused), errors.As(err, &refused):
 			return nil, refused
 		case dropped(err):
 			return nil, &RefusedError{cmp.Or(notSecureRedis(spoken(ctx, plain, network, addr)), fullOrClosed), err}
@@ -52,6 +53,24 @@ func tlsDialer(config *tls.Config) dialFunc {
 		}
 		return nil, err
 	}
+}
+
+// Handshake dials and speaks TLS; an empty ServerName is filled in with the host.
+func Handshake(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), config *tls.Config, network, addr string) (net.Conn, error) {
+	raw, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if config.ServerName == "" {
+		config = config.Clone()
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // dropped reports whether a connection that was made was ended without a word, rather than by an alert that tells why.

@@ -52,7 +52,7 @@ func TestAPortWithoutTLSIsFoundOut(t *testing.T) {
 			}
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if _, err := tlsDialer(&tls.Config{})(ctx, "tcp", addr); err == nil || Reason(err) != "the port speaks no TLS (give redis:// for rediss://, or the server's port for TLS)" {
+		if _, err := tlsDialer(new(net.Dialer).DialContext, &tls.Config{})(ctx, "tcp", addr); err == nil || Reason(err) != "the port speaks no TLS (give redis:// for rediss://, or the server's port for TLS)" {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
@@ -60,7 +60,7 @@ func TestAPortWithoutTLSIsFoundOut(t *testing.T) {
 	mute := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); <-t.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 4*silentFor)
 	defer cancel()
-	if _, err := tlsDialer(&tls.Config{})(ctx, "tcp", mute); err == nil || errors.As(err, new(*RefusedError)) {
+	if _, err := tlsDialer(new(net.Dialer).DialContext, &tls.Config{})(ctx, "tcp", mute); err == nil || errors.As(err, new(*RefusedError)) {
 		t.Errorf("a server that says nothing at all: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestTLSWithACertificateBelowHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := tlsDialer(config)(t.Context(), "tcp", server.Listener.Addr().String())
+	conn, err := tlsDialer(new(net.Dialer).DialContext, config)(t.Context(), "tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

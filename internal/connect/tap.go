@@ -89,6 +89,9 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 		return t.plain(ctx, network, addr)
 	}
 	conn, err := t.secure(ctx, network, addr)
+	if errors.As(err, new(*RefusedError)) {
+		return nil, err
+	}
 	if dropped(err) || unencrypted(err) || err != nil && ctx.Err() != nil {
 		if why := t.misfit(network, addr, t.plain, notSecureZooKeeper); why != "" {
 			return nil, &RefusedError{why, err}
@@ -107,20 +110,12 @@ func (t *Tap) plain(ctx context.Context, network, addr string) (net.Conn, error)
 
 // secure connects with TLS.
 func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error) {
-	raw, err := t.plain(ctx, network, addr)
-	if err != nil {
-		return nil, err
+	conn, err := Handshake(ctx, t.plain, t.TLS, network, addr)
+	var op *net.OpError
+	if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
+		err = fmt.Errorf("TLS: %w", err)
 	}
-	config := t.TLS.Clone()
-	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(addr)
-	}
-	conn := tls.Client(raw, config)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		raw.Close()
-		return nil, fmt.Errorf("TLS: %w", err)
-	}
-	return conn, nil
+	return conn, err
 }
 
 // misfit is what say has about what the server at addr speaks, asked by connections of dial. While there is a session nobody is asked:

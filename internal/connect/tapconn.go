@@ -137,6 +137,12 @@ func (c *tapConn) findMisfit() {
 	if given {
 		return
 	}
+	if refused := new(RefusedError); errors.As(c.readErr, &refused) { // of what we dial through
+		c.tap.mu.Lock()
+		c.misfit = refused.Why
+		c.tap.mu.Unlock()
+		return
+	}
 	dial := c.tap.plain
 	if c.tap.TLS != nil {
 		dial = c.tap.secure

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -44,6 +45,8 @@ type Target struct {
 	TLS    *TLS
 	// AdminTLS is for AdminServers with https where it is another than TLS; nil: it is not.
 	AdminTLS *TLS
+	// Via is a host from which the servers are dialled; nil: this one.
+	Via *Via
 	// Secrets for these servers; ParseTargets leaves them empty.
 	Secrets Secrets
 }
@@ -95,6 +98,9 @@ func (t *Target) merge(other Target) error {
 	}
 	if t.AdminTLS == nil {
 		t.AdminTLS = other.AdminTLS
+	}
+	if t.Via == nil {
+		t.Via = other.Via
 	}
 	t.Roots = union(t.Roots, other.Roots)
 	t.Match = union(t.Match, other.Match)
@@ -330,6 +336,12 @@ func (t *Target) setOption(key, value string) error {
 			return fmt.Errorf("chroot %q does not start with a slash", value)
 		}
 		t.Chroot = strings.TrimSuffix(value, "/")
+	case key == "via" && t.Service != RedisUnix:
+		via, err := ParseVia(value)
+		if err != nil {
+			return err
+		}
+		t.Via = via
 	case key == "match" && !zookeeper:
 		t.Match = append(t.Match, value)
 	case tls != nil && tls.set(key, value):
@@ -351,8 +363,19 @@ func (t *Target) knownOptions() string {
 	if t.Service == ZooKeeper {
 		known = "admin, admin_ca, admin_cert, admin_key, admin_server_name, chroot, name"
 	}
+	if t.Service != RedisUnix {
+		known += ", via"
+	}
 	if t.TLS != nil {
 		known += ", ca, cert, key, server_name"
 	}
 	return known
+}
+
+// Dialer connects to the servers through the target's Via; nil where it has none.
+func (t Target) Dialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if t.Via == nil {
+		return nil
+	}
+	return t.Via.DialContext
 }

@@ -35,6 +35,9 @@ func (t Target) URL() string {
 		option("key", t.TLS.Key)
 		option("server_name", t.TLS.ServerName)
 	}
+	if t.Via != nil {
+		option("via", t.Via.String())
+	}
 	if t.Name != t.Service.baseName() {
 		option("name", t.Name)
 	}

@@ -1,0 +1,186 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unicode"
+)
+
+// Via is a host from which servers are dialled: the system's ssh goes there, with its keys, agent and configuration, and asks nothing.
+type Via struct{ User, Host, Port string }
+
+// What ssh takes for a user, and for a host to go to or on to; nothing that its own configuration could take for an option or a shell's.
+var (
+	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
+	sshHost = regexp.MustCompile(`^[A-Za-z0-9_:][A-Za-z0-9_.:-]*$`)
+)
+
+// ParseVia reads ssh://[user@]host[:port].
+func ParseVia(s string) (*Via, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "ssh" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || !sshHost.MatchString(u.Hostname()) {
+		return nil, errors.New("via= is no ssh://[user@]host[:port]")
+	}
+	if _, given := u.User.Password(); given {
+		return nil, errors.New("via= holds a password (give ssh a key or an agent)")
+	}
+	v := &Via{User: u.User.Username(), Host: u.Hostname(), Port: u.Port()}
+	if v.User != "" && !sshUser.MatchString(v.User) {
+		return nil, errors.New("via= has no usable user")
+	}
+	return v, nil
+}
+
+// String is the URL.
+func (v *Via) String() string {
+	u := url.URL{Scheme: "ssh", Host: v.Host}
+	switch {
+	case v.Port != "":
+		u.Host = net.JoinHostPort(v.Host, v.Port)
+	case strings.Contains(v.Host, ":"):
+		u.Host = "[" + v.Host + "]"
+	}
+	if v.User != "" {
+		u.User = url.User(v.User)
+	}
+	return u.String()
+}
+
+// arguments of ssh to reach addr: no shell reads them, here or there.
+func (v *Via) arguments(addr string) []string {
+	args := []string{"-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-W", addr}
+	if v.Port != "" {
+		args = append(args, "-p", v.Port)
+	}
+	if v.User != "" {
+		args = append(args, "-l", v.User)
+	}
+	return append(args, "--", v.Host)
+}
+
+// DialContext connects to addr from there. ssh connects in its own time: that it cannot is the error of the first Read. It ends with the
+// connection.
+func (v *Via) DialContext(_ context.Context, _, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil || !sshHost.MatchString(host) {
+		return nil, fmt.Errorf("%q is no address for ssh", addr)
+	}
+	ours, its, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("via ssh: %w", err)
+	}
+	defer its.Close()
+	c := &viaConn{Conn: ours, via: v, addr: addr, ended: make(chan struct{})}
+	c.cmd = exec.Command("ssh", v.arguments(addr)...)
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = its, its, &c.said
+	c.cmd.Env = WithoutSecrets(os.Environ())
+	c.cmd.WaitDelay = time.Second // a master that ssh leaves behind (ControlPersist) keeps its error output
+	ownGroup(c.cmd)
+	if err := c.cmd.Start(); err != nil {
+		ours.Close()
+		if errors.Is(err, exec.ErrNotFound) {
+			err = errors.New("there is no program ssh (install an OpenSSH client)")
+		}
+		return nil, fmt.Errorf("via ssh: %w", err)
+	}
+	go func() {
+		_ = c.cmd.Wait() // why is in what it said
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// viaConn is a connection through a process of ssh.
+type viaConn struct {
+	net.Conn
+	via   *Via
+	addr  string
+	cmd   *exec.Cmd
+	said  lastWords
+	heard atomic.Bool
+	ended chan struct{} // closed when ssh has ended
+}
+
+func (c *viaConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard.Store(true)
+	}
+	return n, c.explain(err)
+}
+
+func (c *viaConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.explain(err)
+}
+
+// explain replaces the end of a connection on which nothing came by what ssh said.
+func (c *viaConn) explain(err error) error {
+	ended := errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+	if !ended || c.heard.Load() {
+		return err
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(askingTakes): // it closed its end, and ends
+		return err
+	}
+	said := c.said.String()
+	if said == "" {
+		return err
+	}
+	do := "try: ssh -W " + c.addr + " " + c.via.String()
+	switch {
+	case strings.Contains(said, "Permission denied"):
+		do = "give ssh a key or an agent for " + c.via.String() + ": it is not let ask for a password"
+	case strings.Contains(said, "Host key verification failed"):
+		do = "go there by hand once, and see that the host's key is right: ssh " + c.via.String()
+	}
+	return &RefusedError{"ssh: " + said + " (" + do + ")", err}
+}
+
+// Close ends ssh, too, and waits for it.
+func (c *viaConn) Close() error {
+	err := c.Conn.Close()
+	_ = c.cmd.Process.Kill() // it may have ended
+	<-c.ended
+	return err
+}
+
+// lastWords keeps the last line that was written.
+type lastWords struct {
+	mu   sync.Mutex
+	line []byte
+}
+
+func (w *lastWords) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line = append(w.line, p...)
+	w.line = w.line[max(0, len(w.line)-1024):]
+	return len(p), nil
+}
+
+func (w *lastWords) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(w.line)), "\n")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, lines[len(lines)-1])
+}

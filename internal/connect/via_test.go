@@ -1,0 +1,196 @@
+package connect
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// fakeSSH puts a program ssh on the PATH: this test's own, which relays to the address behind -W, and notes how it was called. It
+// refuses to go to some hosts, as ssh does.
+func fakeSSH(t *testing.T) (calls func() []string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no socket pair on Windows")
+	}
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\nLOCKSCOPE_FAKE_SSH='" + filepath.Join(dir, "calls") + "' exec '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	return func() []string {
+		text, err := os.ReadFile(filepath.Join(dir, "calls"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+}
+
+func init() {
+	if notes := os.Getenv("LOCKSCOPE_FAKE_SSH"); notes != "" {
+		os.Exit(relaySSH(notes, os.Args[1:]))
+	}
+}
+
+// relaySSH is the fake's work; it returns the exit code.
+func relaySSH(notes string, args []string) int {
+	f, err := os.OpenFile(notes, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 3
+	}
+	_, _ = io.WriteString(f, strings.Join(args, " ")+" SECRET="+os.Getenv(redisPassword)+"\n")
+	f.Close()
+	refusals := map[string]string{"closed": "ops@closed: Permission denied (publickey).", "strange": "Host key verification failed."}
+	if said := refusals[args[len(args)-1]]; said != "" {
+		_, _ = io.WriteString(os.Stderr, "some banner\r\n"+said+"\r\n")
+		return 255
+	}
+	addr := ""
+	for i, a := range args {
+		if a == "-W" {
+			addr = args[i+1]
+		}
+	}
+	server, err := net.Dial("tcp", addr)
+	if err != nil {
+		_, _ = io.WriteString(os.Stderr, "channel 0: open failed: connect failed: Connection refused\r\nstdio forwarding failed\r\n")
+		return 255
+	}
+	go func() {
+		_, _ = io.Copy(server, os.Stdin)
+		os.Exit(0)
+	}()
+	_, _ = io.Copy(os.Stdout, server)
+	return 0
+}
+
+// Redis and ZooKeeper, with TLS and without, are reached through ssh, which is asked for no more than a connection, and has none of
+// our secrets.
+func TestServersAreReachedThroughSSH(t *testing.T) {
+	calls := fakeSSH(t)
+	t.Setenv(redisPassword, "hidden")
+	certs := servertest.NewCertificates(t)
+	redis, zk := servertest.StartEmbeddedRedis(t).Addr, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr
+	secure := secureBefore(t, certs.Server(t), redis)
+	for _, url := range []string{
+		"redis://" + redis + "?via=ssh://ops@bastion:2222",
+		"rediss://" + secure + "?ca=" + certs.CA + "&via=ssh://ops@bastion:2222",
+		"zk://" + zk + "?via=ssh://ops@bastion:2222",
+	} {
+		targets, err := ParseTargets([]string{url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := targets[0].URL(); again != url {
+			t.Errorf("written again: %s, want %s", again, url)
+		}
+		ask := pingBy
+		if targets[0].Service == ZooKeeper {
+			ask = sessionBy
+		}
+		if err := ask(t, targets[0]); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, call := range calls() {
+		seen[call] = true
+	}
+	for _, addr := range []string{redis, zk, secure} {
+		if want := "-o BatchMode=yes -o ClearAllForwardings=yes -W " + addr + " -p 2222 -l ops -- bastion SECRET="; !seen[want] {
+			t.Errorf("%s was not asked for by %q, but %v", addr, want, seen)
+		}
+	}
+}
+
+// What ssh says when it cannot go there is the reason, with what to do.
+func TestWhySSHFailedIsSaid(t *testing.T) {
+	fakeSSH(t)
+	nobody := "127.0.0.1:1"
+	for _, tt := range []struct{ host, want string }{
+		{"closed", "ssh: ops@closed: Permission denied (publickey). (give ssh a key or an agent for ssh://ops@closed"},
+		{"strange", "ssh: Host key verification failed. (go there by hand once"},
+		{"bastion", "ssh: stdio forwarding failed (try: ssh -W " + nobody + " ssh://ops@bastion)"},
+	} {
+		for _, scheme := range []string{"redis", "rediss", "zk", "zks"} {
+			targets, err := ParseTargets([]string{scheme + "://" + nobody + "?via=ssh://ops@" + tt.host})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask := pingBy
+			if targets[0].Service == ZooKeeper {
+				ask = sessionBy
+			}
+			if err := ask(t, targets[0]); err == nil || !strings.HasPrefix(Reason(err), tt.want) || !Unreachable(err) {
+				t.Errorf("%s through %s: %v", scheme, tt.host, err)
+			}
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	_, err := (&Via{Host: "bastion"}).DialContext(t.Context(), "tcp", nobody)
+	if err == nil || !strings.Contains(err.Error(), "there is no program ssh") {
+		t.Errorf("without ssh: %v", err)
+	}
+}
+
+// A connection that is closed has ended its ssh, also one that hangs.
+func TestSSHEndsWithItsConnection(t *testing.T) {
+	fakeSSH(t)
+	met := make(chan struct{})
+	silent := listen(t, func(c net.Conn) {
+		close(met)
+		_, _ = io.Copy(io.Discard, c)
+		<-t.Context().Done()
+	})
+	conn, err := (&Via{Host: "bastion"}).DialContext(t.Context(), "tcp", silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-met
+	_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a deadline: %v", err)
+	}
+	conn.Close()
+	if state := conn.(*viaConn).cmd.ProcessState; state == nil {
+		t.Error("its process was not waited for")
+	}
+}
+
+// Nothing that a shell or ssh could take for more than a name gets into its arguments.
+func TestAViaIsANameAndNothingElse(t *testing.T) {
+	for _, bad := range []string{
+		"bastion", "http://bastion", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://$(x)", "ssh://u:p@h", "ssh://-l@h", "ssh://h/path", "ssh://h?x=y",
+		"ssh://h;x", "ssh://`x`", "ssh://%24(x)@h", "ssh://h:22x",
+	} {
+		if v, err := ParseVia(bad); err == nil {
+			t.Errorf("%s: %+v", bad, v)
+		}
+	}
+	for _, good := range []string{"ssh://bastion", "ssh://ops@bastion.example.com:2222", "ssh://[2001:db8::1]:22", "ssh://[2001:db8::1]", "ssh://ops@10.0.0.1"} {
+		if v, err := ParseVia(good); err != nil || v.String() != good {
+			t.Errorf("%s: %v, %v", good, v, err)
+		}
+	}
+	via := &Via{Host: "bastion"}
+	for _, addr := range []string{"-oProxyCommand=x:1", "$(x):1", "a b:1", "host"} { // as a node of a Cluster may name itself
+		if _, err := via.DialContext(t.Context(), "tcp", addr); err == nil {
+			t.Errorf("%s was dialled", addr)
+		}
+	}
+}
