@@ -35,7 +35,7 @@ func BenchmarkHotLock(b *testing.B) {
 	handOver := hotQueue(b, connect(b, server.Addr))
 	w := startWatcher(b, server.Addr)
 	for w.newest().Holder == "" {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the watcher is another process
 	}
 	for b.Loop() {
 		before := w.newest()

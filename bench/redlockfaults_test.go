@@ -105,7 +105,7 @@ func BenchmarkRedlockLeft(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // what a library removes behind a call, it reports to nobody
 				left := 0
 				for _, m := range masters {
 					c := client(m)

@@ -147,7 +147,7 @@ func (p *program) quiet() {
 			return
 		}
 		last = n
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // that nothing is drawn is no event
 	}
 }
 

@@ -75,7 +75,7 @@ func TestEachRedisGivesIndependentMasters(t *testing.T) {
 				if time.Now().After(deadline) {
 					t.Fatalf("master %d: the key did not expire", i)
 				}
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(5 * time.Millisecond) // the expiry is the server's own
 			}
 			db.Set(t.Context(), key, i, time.Minute)
 		}

@@ -286,7 +286,7 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("still connected")
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // a server forgets a connection without a word
 	}
 	if ok, _, err := good.Exists("/big"); !ok || err != nil {
 		t.Errorf("another client: %v, %v", ok, err)

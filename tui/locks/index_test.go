@@ -78,8 +78,7 @@ func TestSortedIsALargeSortedList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	check := func() {
 		t.Helper()
-		got := []int{}
-		s.all(func(n int) { got = append(got, n) })
+		got := slices.Concat(s.pages...)
 		if !slices.Equal(got, want) || s.count != len(want) {
 			t.Fatalf("%d of %d", len(got), len(want))
 		}

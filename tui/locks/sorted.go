@@ -99,12 +99,3 @@ func (s *sorted[T]) slice(from, n int) []T {
 	}
 	return out
 }
-
-// all calls f with every item, in order.
-func (s *sorted[T]) all(f func(T)) {
-	for _, p := range s.pages {
-		for _, item := range p {
-			f(item)
-		}
-	}
-}
