@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -10,11 +9,7 @@ import (
 // parsed reports what the program says of a command of a shell, without doing what it asks for.
 func parsed(t *testing.T, command string) outcome {
 	t.Helper()
-	words, err := exec.Command("sh", "-c", "set -- "+strings.TrimPrefix(command, "lockscope ")+`; for w in "$@"; do printf '%s\0' "$w"; done`).Output()
-	if err != nil {
-		t.Fatalf("a shell does not take %q: %v", command, err)
-	}
-	args := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
+	args := wordsOf(t, command)
 	got := run(t, append(args, "--help")...)
 	if got.code == 0 && !strings.Contains(got.stdout, "lockscope "+args[0]) {
 		got.code = exitUsage // the help of another command

@@ -85,7 +85,7 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	if got := run(t, append([]string{"show", "zk:/locks/orders"}, targets...)...); !strings.Contains(got.stdout, "deadlock over 2 locks") {
 		t.Errorf("show of one lock: %+v", got)
 	}
-	args, other := advisedRelease(t, advice[0]), targets[1]
+	args, other := wordsOf(t, advisedCommand(advice[0])), targets[1]
 	if strings.HasPrefix(args[1], "redis:") {
 		other = targets[0]
 	}
@@ -103,19 +103,4 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	if got := deadlocks(look()); got != nil {
 		t.Errorf("after the release: %v", got)
 	}
-}
-
-// advisedRelease are the arguments of the command that an advice names, as a shell takes them.
-func advisedRelease(t *testing.T, advice string) []string {
-	t.Helper()
-	_, command, ok := strings.Cut(advice, "lockscope release ")
-	if !ok {
-		t.Fatalf("no command in %q", advice)
-	}
-	command, _, _ = strings.Cut(command, ". Then")
-	args := []string{"release"}
-	for _, word := range strings.Fields(command) {
-		args = append(args, strings.Trim(word, "'"))
-	}
-	return args
 }
