@@ -1,5 +1,6 @@
 """One program that takes a kazoo Lock and a Redisson fair lock, in either order: it says waiting and acquired of each, and holds
-both until it is killed. Redisson's script is that of RedissonFairLock.tryLockInnerAsync (EVAL_LONG), sent by redis-py."""
+both until it is killed. The lock on Redis is written as RedissonFairLock writes
+it (hash, queue, timeouts) by a script of our own, sent by redis-py, without re-entry."""
 import sys
 import time
 import redis
