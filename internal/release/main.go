@@ -1,5 +1,5 @@
-// Command release builds what is published, below dist/: for each platform an archive of the program, its pages and the licence; the
-// modules that are in it as CycloneDX; and the checksums. The same commit gives the same bytes, wherever and whenever it is built
+// Command release builds what is published, below dist/: for each platform an archive of the program, its pages and the licence, and
+// for Linux a deb and an rpm; the modules that are in it as CycloneDX; and the checksums. The same commit gives the same bytes, wherever and whenever it is built
 // with the same Go. Run it at the root of the module.
 package main
 
@@ -28,20 +28,24 @@ func main() {
 	log.SetPrefix("release: ")
 	platforms := flag.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "os/arch,…")
 	dir := flag.String("dir", "dist", "directory for what is made")
+	installable := flag.Bool("packages", true, "make deb and rpm, too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	beside, err := pages(ctx)
+	beside, version, err := pages(ctx)
 	if err == nil {
-		err = release(ctx, *dir, ".", strings.Split(*platforms, ","), beside)
+		if !*installable {
+			version = ""
+		}
+		err = release(ctx, *dir, ".", strings.Split(*platforms, ","), beside, version)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// release makes everything of the program in a package, and last the checksums.
-func release(ctx context.Context, dir, program string, platforms []string, beside []file) error {
+// release makes everything of the program in a Go package, and last the checksums. Without a version there are no packages to install.
+func release(ctx context.Context, dir, program string, platforms []string, beside []file, version string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -78,6 +82,13 @@ func release(ctx context.Context, dir, program string, platforms []string, besid
 				return err
 			}
 			names = append(names, f.name)
+		}
+		if goos == "linux" && version != "" {
+			made, err := packages(ctx, dir, arch, version, made, files)
+			if err != nil {
+				return err
+			}
+			names = append(names, made...)
 		}
 		log.Printf("%s", archive.name)
 	}
@@ -124,28 +135,27 @@ type file struct {
 	data []byte
 }
 
-// pages are the files beside the program: README and licence, the manual, completions.
-func pages(ctx context.Context) ([]file, error) {
-	var files []file
+// pages are the files beside the program: README and licence, the manual, completions; and the program's version.
+func pages(ctx context.Context) (files []file, version string, err error) {
 	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "deploy/prometheus/lockscope.rules.yml", "deploy/grafana/lockscope.json"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		files = append(files, file{name, 0o644, text})
 	}
 	program, err := build(ctx, ".", runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	dir, err := os.MkdirTemp("", "lockscope-release-")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer os.RemoveAll(dir)
 	own := filepath.Join(dir, "lockscope")
 	if err := os.WriteFile(own, program, 0o700); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, page := range [][]string{
 		{"man/lockscope.1", "man"},
@@ -156,11 +166,19 @@ func pages(ctx context.Context) ([]file, error) {
 	} {
 		text, err := exec.CommandContext(ctx, own, page[1:]...).Output()
 		if err != nil {
-			return nil, fmt.Errorf("%v: %w", page[1:], err)
+			return nil, "", fmt.Errorf("%v: %w", page[1:], err)
 		}
 		files = append(files, file{page[0], 0o644, text})
 	}
-	return files, nil
+	said, err := exec.CommandContext(ctx, own, "version").Output()
+	if err != nil {
+		return nil, "", fmt.Errorf("version: %w", err)
+	}
+	words := strings.Fields(string(said)) // lockscope 1.2.3 (…)
+	if len(words) < 2 {
+		return nil, "", fmt.Errorf("version: %q", said)
+	}
+	return files, words[1], nil
 }
 
 // materials lists the modules in a program, as the linker noted them (CycloneDX 1.5, https://cyclonedx.org/docs/1.5/json).

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 	var dir string
 	for range 2 {
 		dir = t.TempDir()
-		if err := release(t.Context(), dir, "./internal/mutants", []string{platform}, []file{{"LICENSE", 0o644, []byte("x")}}); err != nil {
+		if err := release(t.Context(), dir, "./internal/mutants", []string{platform}, []file{{"LICENSE", 0o644, []byte("x")}}, ""); err != nil {
 			t.Fatal(err)
 		}
 		sum, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
@@ -89,5 +90,43 @@ func TestAZipForWindowsIsTheSameTwice(t *testing.T) {
 	two, err := pack("windows", "x", at, []file{{"lockscope.exe", 0o755, []byte("MZ")}})
 	if err != nil || !bytes.Equal(one.data, two.data) {
 		t.Errorf("they differ (%v)", err)
+	}
+}
+
+// Where the program, its manual, completions and licence go in packages; what is no such thing is documentation.
+func TestEveryFileHasItsPlaceInAPackage(t *testing.T) {
+	t.Chdir("../..")
+	var files []file
+	for _, name := range []string{"lockscope", "README.md", "LICENSE", "CHANGELOG.md", "deploy/grafana/lockscope.json", "man/lockscope.1", "completions/_lockscope", "completions/lockscope.ps1"} {
+		files = append(files, file{name, 0o644, []byte(name)})
+	}
+	for format, want := range map[string]string{
+		"deb": "/usr/bin/lockscope /usr/share/doc/lockscope/README.md /usr/share/doc/lockscope/copyright /usr/share/doc/lockscope/CHANGELOG.md " +
+			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/vendor-completions/_lockscope",
+		"rpm": "/usr/bin/lockscope /usr/share/doc/lockscope/README.md /usr/share/licenses/lockscope/LICENSE /usr/share/doc/lockscope/CHANGELOG.md " +
+			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/site-functions/_lockscope",
+	} {
+		text, err := recipe(t.TempDir(), format, "amd64", "1.2.3", files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Version  string
+			Contents []content
+		}
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		var places []string
+		for _, c := range got.Contents {
+			places = append(places, c.Dst)
+			data, err := os.ReadFile(c.Src)
+			if err != nil || len(data) == 0 || c.Info.Owner != "root" || c.Info.Mode != 0o644 {
+				t.Errorf("%+v: %q, %v", c, data, err)
+			}
+		}
+		if strings.Join(places, " ") != want || got.Version != "1.2.3" {
+			t.Errorf("%s: %s, want %s", format, places, want)
+		}
 	}
 }

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Makes the packages for this machine twice, compares them byte for byte, installs the deb into an empty root and runs what is in it.
+# Debian; needs root. Run it at the root of the module.
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+arch=$(go env GOARCH)
+go build -o "$dir/release" ./internal/release
+for n in 1 2; do
+	"$dir/release" -platforms "linux/$arch" -dir "$dir/$n"
+done
+cmp "$dir/1/SHA256SUMS" "$dir/2/SHA256SUMS"
+(cd "$dir/2" && sha256sum --check SHA256SUMS)
+root=$dir/root
+mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
+: > "$root/var/lib/dpkg/status"
+dpkg --root="$root" --install "$dir/1/lockscope_linux_$arch.deb"
+for file in /usr/share/man/man1/lockscope.1.gz /usr/share/bash-completion/completions/lockscope /usr/share/zsh/vendor-completions/_lockscope \
+	/usr/share/fish/vendor_completions.d/lockscope.fish /usr/share/doc/lockscope/copyright; do
+	test -s "$root$file"
+done
+mkdir -m 1777 "$root/tmp"
+chroot "$root" /usr/bin/lockscope version
+chroot "$root" /usr/bin/lockscope demo --headless --for 2s > "$dir/demo.txt"
+grep HOLDER "$dir/demo.txt"
+dpkg --root="$root" --purge lockscope
+test ! -e "$root/usr/bin/lockscope"
+echo "installed, run and removed: the same bytes twice"
