@@ -5,7 +5,7 @@ import (
 	"lockscope/inspect/zksource"
 )
 
-// zkBudget is what --budget allows on ZooKeeper. once: for one pass.
+// zkBudget returns the limits of --budget for ZooKeeper. once: for one pass.
 func (a *app) zkBudget(once bool) zksource.Budget {
 	switch {
 	case a.budget == "off":
@@ -19,7 +19,7 @@ func (a *app) zkBudget(once bool) zksource.Budget {
 	}
 }
 
-// redisBudget is what --budget allows on each master of a Redis backend.
+// redisBudget returns the limits of --budget for each master of a Redis backend.
 func (a *app) redisBudget(once bool) redissource.Budget {
 	switch {
 	case a.budget == "off":

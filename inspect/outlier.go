@@ -16,7 +16,7 @@ type Outlier struct {
 	Owner   Untrusted
 	Session int64
 	Client  string
-	// Under is where it and its peers have their locks. Entries counts what it has there, Holds those of them that hold.
+	// Under: the place of its locks and its peers'. Entries counts what it has there, Holds those of them that hold.
 	Under          string
 	Entries, Holds int
 	// Peers counts the others there, and Usual is how many entries three quarters of all have at most.
@@ -26,7 +26,7 @@ type Outlier struct {
 const (
 	// fewPeers are too few to say what is usual, and fewEntries too few to be worth a word.
 	fewPeers, fewEntries = 10, 50
-	// timesUsual is how many times the third quartile is far more. That hardly moves with one client, or with a few.
+	// timesUsual: so many times the third quartile is far more. That hardly moves with one client, or with a few.
 	timesUsual = 10
 	// mostOutliers of a backend are reported.
 	mostOutliers = 3

@@ -32,7 +32,7 @@ const askingTakes = time.Second
 // dialFunc connects to a server, with TLS or without.
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// protocol is what a server speaks, as far as it can be told.
+// protocol of a server, as far as it can be told.
 type protocol string
 
 const (
@@ -47,7 +47,7 @@ const (
 // takes that for a request that is none, and says so. Redis behind a proxy may know only commands that are written as arrays.
 var questions = [...]string{"srvr\r\n", "*1\r\n$4\r\nPING\r\n"}
 
-// spoken is what the server at addr speaks, found out by connections of their own.
+// spoken returns the protocol of the server at addr, found out by connections of their own.
 func spoken(ctx context.Context, dial dialFunc, network, addr string) protocol {
 	ctx, cancel := context.WithTimeout(ctx, askingTakes)
 	defer cancel()
@@ -71,7 +71,7 @@ func spoken(ctx context.Context, dial dialFunc, network, addr string) protocol {
 	return <-found // the zero value is unknownProtocol
 }
 
-// answered is what the server's answer to a question is written in.
+// answered returns the protocol of an answer to a question.
 func answered(ctx context.Context, dial dialFunc, network, addr, question string) protocol {
 	conn, err := dial(ctx, network, addr)
 	if err != nil {
