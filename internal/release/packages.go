@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -52,7 +53,7 @@ type content struct {
 // recipe of a package (https://nfpm.goreleaser.com/docs/configuration/), in JSON, which is YAML.
 func recipe(dir, format, arch, version string, files []file) ([]byte, error) {
 	var contents []content
-	for _, f := range files {
+	for i, f := range files {
 		dst := place(format, f.name)
 		if dst == "" {
 			continue
@@ -64,7 +65,7 @@ func recipe(dir, format, arch, version string, files []file) ([]byte, error) {
 				return nil, err
 			}
 		}
-		src := filepath.Join(dir, path.Base(dst))
+		src := filepath.Join(dir, strconv.Itoa(i)) // several have the same base name
 		if err := os.WriteFile(src, data, 0o600); err != nil {
 			return nil, err
 		}

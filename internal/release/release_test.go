@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,14 +98,14 @@ func TestAZipForWindowsIsTheSameTwice(t *testing.T) {
 func TestEveryFileHasItsPlaceInAPackage(t *testing.T) {
 	t.Chdir("../..")
 	var files []file
-	for _, name := range []string{"lockscope", "README.md", "LICENSE", "CHANGELOG.md", "deploy/grafana/lockscope.json", "man/lockscope.1", "completions/_lockscope", "completions/lockscope.ps1"} {
+	for _, name := range []string{"lockscope", "README.md", "LICENSE", "CHANGELOG.md", "deploy/grafana/lockscope.json", "man/lockscope.1", "completions/_lockscope", "completions/lockscope.bash", "completions/lockscope.ps1"} {
 		files = append(files, file{name, 0o644, []byte(name)})
 	}
 	for format, want := range map[string]string{
 		"deb": "/usr/bin/lockscope /usr/share/doc/lockscope/README.md /usr/share/doc/lockscope/copyright /usr/share/doc/lockscope/CHANGELOG.md " +
-			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/vendor-completions/_lockscope",
+			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/vendor-completions/_lockscope /usr/share/bash-completion/completions/lockscope",
 		"rpm": "/usr/bin/lockscope /usr/share/doc/lockscope/README.md /usr/share/licenses/lockscope/LICENSE /usr/share/doc/lockscope/CHANGELOG.md " +
-			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/site-functions/_lockscope",
+			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/site-functions/_lockscope /usr/share/bash-completion/completions/lockscope",
 	} {
 		text, err := recipe(t.TempDir(), format, "amd64", "1.2.3", files)
 		if err != nil {
@@ -118,11 +119,15 @@ func TestEveryFileHasItsPlaceInAPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 		var places []string
-		for _, c := range got.Contents {
+		kept := slices.DeleteFunc(slices.Clone(files), func(f file) bool { return place(format, f.name) == "" })
+		for i, c := range got.Contents {
 			places = append(places, c.Dst)
 			data, err := os.ReadFile(c.Src)
 			if err != nil || len(data) == 0 || c.Info.Owner != "root" || c.Info.Mode != 0o644 {
 				t.Errorf("%+v: %q, %v", c, data, err)
+			}
+			if !strings.HasSuffix(c.Dst, ".gz") && string(data) != kept[i].name {
+				t.Errorf("%s has %q", c.Dst, data)
 			}
 		}
 		if strings.Join(places, " ") != want || got.Version != "1.2.3" {
