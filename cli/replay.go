@@ -184,8 +184,8 @@ const (
 	batchMost = 256
 )
 
-// load reads the recording until its end or that of ctx; what went wrong is told by Next.
-func (f *film) load(ctx context.Context, observer *inspect.Observer) {
+// readAhead reads the recording until its end or that of ctx; what went wrong is told by Next.
+func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
 	defer close(f.batches)
 	var batch []*inspect.Snapshot
 	send := func() {

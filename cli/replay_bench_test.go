@@ -30,7 +30,7 @@ func BenchmarkReplayHour(b *testing.B) {
 				observer := inspect.NewObserver(played.Now, played)
 				observer.Diagnose(finding.Rules(), time.Minute)
 				f := newFilm(played)
-				go f.load(b.Context(), observer)
+				go f.readAhead(b.Context(), observer)
 				past, first := inspect.NewPast(0, inspect.PastStep, 4*inspect.PastBudget), time.Duration(0)
 				for {
 					batch, err := f.Next(b.Context())
@@ -111,7 +111,7 @@ func TestAFilmEndsWithItsContext(t *testing.T) {
 	f := newFilm(played)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	f.load(ctx, inspect.NewObserver(played.Now, played))
+	f.readAhead(ctx, inspect.NewObserver(played.Now, played))
 	if batch, err := f.Next(t.Context()); err != io.EOF || batch != nil {
 		t.Errorf("%v, %v", batch, err)
 	}

@@ -105,7 +105,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	switch {
 	case o.film != nil:
 		run = func(ctx context.Context, observer *inspect.Observer) error {
-			o.film.load(ctx, observer)
+			o.film.readAhead(ctx, observer)
 			return nil
 		}
 	case o.replay || o.sandbox:

@@ -38,7 +38,7 @@ type player struct {
 	published func()
 	last      time.Time // of the beats
 	taken     time.Time // the newest snapshot
-	counted   time.Time // the locks that stand out, last
+	counted   time.Time // outliers, last
 }
 
 func (p *player) play(source func(emit func(Update)) error) error {

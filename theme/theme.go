@@ -29,7 +29,7 @@ func Names() []string { return []string{Auto, Dark, Light, HighContrast, ColourB
 type Options struct {
 	// Name is one of Names; empty or another is Auto.
 	Name string
-	// Light is for terminals with a light background, Told that the terminal said so, or that it is dark.
+	// Light is for terminals with a light background; BackgroundKnown: the terminal said so, or that it is dark.
 	Light, BackgroundKnown bool
 	// NoColor leaves only bold and reverse.
 	NoColor bool

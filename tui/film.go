@@ -25,11 +25,6 @@ const (
 	filmEvents = 40 * screen.EventsKept
 )
 
-// film is the recording that is played in place of the present: all of it is the past.
-type film struct {
-	read bool // whole
-}
-
 // filmedMsg are the next snapshots of the film, or why there are none.
 type filmedMsg struct {
 	snapshots []*inspect.Snapshot
@@ -44,8 +39,8 @@ func (m *Model) nextFilmed() tea.Cmd {
 	})
 }
 
-// load keeps more of the film, and begins to play it with the first that comes.
-func (m *Model) load(msg filmedMsg) tea.Cmd {
+// receiveFilmed keeps more of the film, of which all is the past, and begins to play it with the first that comes.
+func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 	for _, s := range msg.snapshots {
 		before := m.waiting
 		if before == nil {
@@ -57,7 +52,7 @@ func (m *Model) load(msg filmedMsg) tea.Cmd {
 	}
 	switch {
 	case errors.Is(msg.err, io.EOF):
-		m.film.read = true
+		m.filmRead = true
 		if !m.arrived {
 			m.feedError = errors.New("the recording is empty")
 		}
@@ -65,7 +60,7 @@ func (m *Model) load(msg filmedMsg) tea.Cmd {
 	case errors.Is(msg.err, context.Canceled):
 		return nil
 	case msg.err != nil:
-		m.film.read, m.feedError = true, msg.err
+		m.filmRead, m.feedError = true, msg.err
 		return nil
 	case m.arrived:
 		m.pastEvents = m.events.Until(m.playhead.at)
@@ -89,7 +84,7 @@ func (m *Model) newest() time.Time {
 
 // atEnd draws the end of the recording, where it stands still; while more is read it plays on.
 func (m *Model) atEnd() tea.Cmd {
-	if m.film.read {
+	if m.filmRead {
 		m.playhead.plays = false
 	}
 	return m.draw(m.past.To(), true)
@@ -99,13 +94,13 @@ func (m *Model) atEnd() tea.Cmd {
 func (m *Model) filmWords() (where, doing string) {
 	p := &m.playhead
 	where = position(p.at.Sub(m.past.From())) + " of " + position(m.past.To().Sub(m.past.From()))
-	if !m.film.read {
+	if !m.filmRead {
 		where += " read"
 	}
 	switch {
 	case p.plays:
 		return where, "plays " + p.speedWords()
-	case m.film.read && !p.at.Before(m.past.To()):
+	case m.filmRead && !p.at.Before(m.past.To()):
 		return where, "the end"
 	default:
 		return where, "stands still"

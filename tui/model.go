@@ -41,7 +41,7 @@ type Model struct {
 	tour    tour
 	// playhead is the moment of the kept past that is drawn.
 	playhead playhead
-	film     film
+	filmRead bool // the whole film
 	focused  []inspect.ID
 	// rang: the last time of the bell; known: the backends of which all was looked at once, by name.
 	rang  time.Time
@@ -123,7 +123,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	case snapshotArrivedMsg:
 		return m.receive(msg)
 	case filmedMsg:
-		return m.load(msg)
+		return m.receiveFilmed(msg)
 	case tickedMsg:
 		return m.tick(msg)
 	case tea.KeyPressMsg:

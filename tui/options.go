@@ -71,7 +71,7 @@ type Options struct {
 	// Filters are saved filters of the list of locks, by name; Keys have the key or the screen that each key of one's own stands
 	// for. CheckLook checks both.
 	Filters, Keys map[string]string
-	// Theme chooses colours and glyphs. Light, Told and Profile are found out from the terminal.
+	// Theme chooses colours and glyphs. Light, BackgroundKnown and Profile are found out from the terminal.
 	Theme theme.Options
 	// Bell is the severity from which on a finding that comes rings the terminal's bell; empty: none does.
 	Bell inspect.Severity

@@ -150,7 +150,7 @@ func (m *Model) toPresent() tea.Cmd {
 
 // play lets the past go on, or stops it. At the end of a recording it begins again.
 func (m *Model) play() {
-	if m.filmed() && m.film.read && !m.playhead.at.Before(m.past.To()) {
+	if m.filmed() && m.filmRead && !m.playhead.at.Before(m.past.To()) {
 		m.Later(m.draw(m.past.From(), true))
 	}
 	m.playhead.plays = !m.playhead.plays

@@ -23,7 +23,7 @@ const (
 	Declined  Reason = "declined"   // the operator did not confirm
 	NoQuorum  Reason = "no-quorum"  // too few masters deleted it to free the lock
 	NoAudit   Reason = "audit"      // the audit file cannot be written
-	ReadOnly  Reason = "read-only"  // the profile forbids writing
+	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is not allowed on the screen any more
 	// Ignored: the holder was asked to let go, and had not when the wait was over.
 	Ignored Reason = "ignored"
 	// Unsupported: how this library's lock is released from outside is not known; it is its holder's to end.
@@ -75,7 +75,7 @@ type Preview struct {
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
 	Refused Reason
 	Detail  string
-	// Sends are the commands that would be sent, one line each, escaped for printing.
+	// Sends lists what would be sent, one line each, escaped for printing; scripts and what is checked before in words.
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
 	Warnings []string

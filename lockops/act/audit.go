@@ -27,7 +27,7 @@ type Audit struct {
 	actor actor
 }
 
-// Target names the servers of a Releaser in the audit file.
+// Target names the servers of a Releaser, in what it shows and in the audit file, and has its clock.
 type Target struct {
 	// Name of the backend, and its servers as host:port.
 	Name    string

@@ -47,7 +47,7 @@ func (r removal) wake(ctx context.Context, c redis.UniversalClient) {
 	_, _ = p.Exec(ctx) // a waiter that is not woken polls
 }
 
-// scriptText is a script with what all of them begin with; of a name that is not there it is empty, which no test passes.
+// scriptText is a script with what all of them begin with; of a name that is not there it is that alone, which removes nothing.
 func scriptText(name string) string {
 	prelude, _ := scripts.ReadFile("lua/prelude.lua")
 	text, _ := scripts.ReadFile("lua/" + name + ".lua")

@@ -16,7 +16,7 @@ type Screen struct {
 	screen.Context
 	Pane *Pane
 	root rootCause
-	// releaser finds the Releaser of a backend; nil where nothing may be written.
+	// releaser finds the Releaser of a backend; nil: there are no previews either.
 	releaser func(backend string) (act.Releaser, bool)
 }
 

@@ -19,8 +19,8 @@ const EventsKept = 5000
 // a number stays when older events are forgotten.
 type EventLog struct {
 	List  []inspect.Event
-	notes []EventNote // of each in list
-	// Dropped counts those that were forgotten: the number of the first in list. missed counts those that never came, as
+	notes []EventNote // of each in List
+	// Dropped counts those that were forgotten: the number of the first in List. Missed counts those that never came, as
 	// they were too many at once.
 	Dropped, Missed int
 	// Keep bounds the log; 0: EventsKept.
