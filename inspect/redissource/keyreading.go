@@ -10,7 +10,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// keyReading is one key of one master while it is read: first by the type that it is believed to have (takeMain), then the
+// keyReading is one key of one master while it is read: first by the type that it is believed to have (readMain), then the
 // questions that the replies raise (settle, learn), then what recipes ask for beside it (recognise), and at last its vote
 // (decide).
 type keyReading struct {
