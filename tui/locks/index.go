@@ -43,9 +43,9 @@ type Index struct {
 	// locks that are no more.
 	unsettled map[inspect.ID]struct{}
 	gone      map[inspect.ID]*row
-	// held stands at the line heldAt, whatever the order and the filter; nil: none does. It is not in flat.
-	held   *row
-	heldAt int
+	// pinned stands at the line pinnedAt, whatever the order and the filter; nil: none does. It is not in flat.
+	pinned   *row
+	pinnedAt int
 	// Counts over all rows, shown or not.
 	Contended, critical, Warnings int
 }
@@ -154,8 +154,8 @@ func (x *Index) keepLine(before, r *row) {
 // replace puts a row in the place of another with the same key.
 func (x *Index) replace(before, r *row) {
 	switch {
-	case x.held == before:
-		x.held = r
+	case x.pinned == before:
+		x.pinned = r
 	case !x.Grouped:
 		x.flat.insert(r)
 	default:

@@ -29,7 +29,7 @@ func (e tableLine) Selection() Selection {
 
 // Lines is the number of lines, with these groups open.
 func (x *Index) Lines(open map[Prefix]bool) int {
-	if !x.Grouped && x.held != nil {
+	if !x.Grouped && x.pinned != nil {
 		return x.flat.count + 1
 	}
 	if !x.Grouped {
@@ -77,17 +77,17 @@ func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 
 // Line is a thing's line, from 0; that of its group where that is closed, -1 when it is not shown.
 func (x *Index) Line(open map[Prefix]bool, t Selection) int {
-	r, held := x.at(t.Lock), x.heldLine()
+	r, pinned := x.at(t.Lock), x.pinnedLine()
 	switch {
-	case held >= 0 && x.held.ID == t.Lock:
-		return held
+	case pinned >= 0 && x.pinned.ID == t.Lock:
+		return pinned
 	case t.Lock != (inspect.ID{}) && (r == nil || !r.placed):
 		return -1
 	case !x.Grouped && r == nil:
 		return -1
 	case !x.Grouped:
 		at := x.flat.place(r)
-		if held >= 0 && at >= held {
+		if pinned >= 0 && at >= pinned {
 			at++
 		}
 		return at

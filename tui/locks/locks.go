@@ -199,7 +199,7 @@ func (s *Screen) follow() {
 	switch {
 	case !s.moved || at == s.table.At:
 	case !s.Want.Grouped:
-		s.Index.hold(s.Current.Lock, s.table.At)
+		s.Index.pin(s.Current.Lock, s.table.At)
 	case at >= 0:
 		s.table.Top += at - s.table.At
 		s.table.At = at

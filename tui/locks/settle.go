@@ -26,7 +26,7 @@ func (x *Index) settled() bool {
 // settle puts every row and group where the order wants it by now, and takes the lines of those away that are gone or that the
 // filter does not show.
 func (x *Index) settle() {
-	x.release()
+	x.unpin()
 	for id := range x.unsettled {
 		r := x.at(id)
 		x.remove(r)
@@ -51,10 +51,10 @@ func (x *Index) settle() {
 	}
 }
 
-// hold keeps a lock's row at a line until release, also when the lock is gone or the filter does not show it. Rows in groups
-// are not held.
-func (x *Index) hold(id inspect.ID, at int) {
-	x.release()
+// pin keeps a lock's row at a line until unpin, also when the lock is gone or the filter does not show it. Rows in groups
+// are not pinned.
+func (x *Index) pin(id inspect.ID, at int) {
+	x.unpin()
 	if x.Grouped || id == (inspect.ID{}) {
 		return
 	}
@@ -74,34 +74,34 @@ func (x *Index) hold(id inspect.ID, at int) {
 	if !r.shown {
 		x.unsettled[id] = struct{}{}
 	}
-	x.held, x.heldAt = r, at
+	x.pinned, x.pinnedAt = r, at
 }
 
-// release puts the row that is held where it stands in the order.
-func (x *Index) release() {
-	if r := x.held; r != nil {
-		x.held = nil
+// unpin puts the row that is pinned where it stands in the order.
+func (x *Index) unpin() {
+	if r := x.pinned; r != nil {
+		x.pinned = nil
 		x.flat.insert(r)
 	}
 }
 
-// heldLine is the line of the row that is held; -1 without one.
-func (x *Index) heldLine() int {
-	if x.held == nil {
+// pinnedLine is the line of the row that is pinned; -1 without one.
+func (x *Index) pinnedLine() int {
+	if x.pinned == nil {
 		return -1
 	}
-	return min(x.heldAt, x.flat.count)
+	return min(x.pinnedAt, x.flat.count)
 }
 
 // rowsFrom are up to n rows from a line on, where there are no groups.
 func (x *Index) rowsFrom(from, n int) []*row {
-	held := x.heldLine()
+	pinned := x.pinnedLine()
 	switch {
-	case held < 0 || held >= from+n:
+	case pinned < 0 || pinned >= from+n:
 		return x.flat.slice(from, n)
-	case held < from:
+	case pinned < from:
 		return x.flat.slice(from-1, n)
 	}
-	out := append(slices.Clone(x.flat.slice(from, held-from)), x.held)
-	return append(out, x.flat.slice(held, n-len(out))...)
+	out := append(slices.Clone(x.flat.slice(from, pinned-from)), x.pinned)
+	return append(out, x.flat.slice(pinned, n-len(out))...)
 }

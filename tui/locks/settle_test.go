@@ -8,7 +8,7 @@ import (
 	"lockscope/tui/internal/fixture"
 )
 
-// Rows that changed stay where they are until they are settled, and the row that is held stays at its line for as long as it
+// Rows that changed stay where they are until they are settled, and the row that is pinned stays at its line for as long as it
 // is, also when its lock goes and comes back.
 func TestRowsStayUntilSettled(t *testing.T) {
 	ids := func(x *Index) (paths []string) {
@@ -63,21 +63,21 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	alarm("c")
 	update("c")
 	x.settle()
-	x.hold(inspect.ID{Backend: "zk", Path: "a"}, 1)
-	expect("held", "c", "a", "d", "b")
+	x.pin(inspect.ID{Backend: "zk", Path: "a"}, 1)
+	expect("pinned", "c", "a", "d", "b")
 	gone := locks["a"]
 	delete(locks, "a")
 	update("a")
-	expect("held and gone", "c", "a", "d", "b")
+	expect("pinned and gone", "c", "a", "d", "b")
 	locks["a"] = gone
 	update("a")
-	expect("held and back", "c", "a", "d", "b")
+	expect("pinned and back", "c", "a", "d", "b")
 	if x.Shown != 4 {
 		t.Errorf("%d shown", x.Shown)
 	}
 	x.settle()
 	expect("let go", "c", "d", "a", "b")
-	x.hold(inspect.ID{Backend: "zk", Path: "b"}, 0)
+	x.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
 	delete(locks, "b")
 	update("b")
 	expect("gone at the top", "b", "c", "d", "a")
