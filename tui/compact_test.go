@@ -13,10 +13,10 @@ import (
 func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	press(m, "/")
-	typeText(m, "axXL8")
-	wantText(t, m, "/ axXL8")
+	typeText(m, "axXAKmL8")
+	wantText(t, m, "/ axXAKmL8")
 	press(m, "esc")
-	for _, key := range []string{"a", "x"} {
+	for _, key := range []string{"a", "x", "X", "A", "K", "m", "L", "8"} {
 		press(m, key)
 		wantText(t, m, "too small a window: it takes 80x24")
 	}

@@ -135,7 +135,7 @@ func (m *Model) clickHead(x int) tea.Cmd {
 	case m.MayAct() != "":
 		m.Flash(m.MayAct())
 	default:
-		m.Flash("writing is allowed: x, X, a and the Lab act, each asks first; :write forbids it again")
+		m.Flash("writing is allowed: x, X, a, A, K and the Lab act, each asks first; :write forbids it again")
 	}
 	return nil
 }
