@@ -98,7 +98,8 @@ func tagOf(want uint16) string {
 }
 
 // WakeChannel is the channel on which waiters for a plain string lock hear of its release, by the library that wrote the
-// value; empty where the library publishes none.
+// value; empty where the library publishes none. Every library of plain strings whose release publishes has to be asked here;
+// without that a forced release leaves its waiters to find out by themselves. Those woken by a list: WakeList.
 func WakeChannel(key, value string) string {
 	if strings.HasPrefix(value, lockscopePrefix) {
 		return LockscopeChannel(key)

@@ -7,7 +7,8 @@ import (
 )
 
 // tokenPatterns are SCAN patterns of libraries of plain strings whose keys have a prefix without the word lock:
-// Laravel's jobs (Bus/UniqueLock.php has it), overlaps and schedule.
+// Laravel's jobs (Bus/UniqueLock.php has it), overlaps and schedule. Whatever string matches is listed, at least as possibly a lock:
+// a pattern takes no more than the library writes.
 func tokenPatterns() []string {
 	return []string{"*laravel_unique_job:*", "*laravel-queue-overlap:*", "*framework/schedule-*"}
 }
