@@ -241,7 +241,7 @@ func TestHostileNamesStayText(t *testing.T) {
 		}
 		for _, r := range Rules() {
 			if !rules[r.Name] {
-				t.Errorf("%s found nothing in the cases named %q: everything() needs one in which it fires", r.Name, text)
+				t.Errorf("%s found nothing in the cases named %.20q: add one in which it fires to everything()", r.Name, text)
 			}
 		}
 	}

@@ -236,7 +236,7 @@ func TestLocksOfEveryLibrary(t *testing.T) {
 					found = l
 				}
 				if found == nil {
-					t.Fatalf("%s is not listed", w.lock)
+					t.Fatalf("%s is not listed: no pattern of recipe.RedisPatterns finds its key, or its value is taken for no lock", w.lock)
 				}
 				golden(t, w.recipe, s, found, name, masters[0].Addr)
 

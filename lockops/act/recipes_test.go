@@ -327,7 +327,7 @@ func TestEveryRecipeHasItsActions(t *testing.T) {
 		}
 		rows++
 		if !have[cells[1]] {
-			t.Errorf("what can be done to a lock of %s is not tried", cells[1])
+			t.Errorf("what can be done to a lock of %s is not tried: add it to redisActions or zookeeperActions", cells[1])
 		}
 	}
 	if rows < 30 {
