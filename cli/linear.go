@@ -137,7 +137,7 @@ func (l *linear) talk(snapshots <-chan *inspect.Snapshot, commands <-chan string
 			if !ok {
 				return nil
 			}
-			l.tell(s)
+			l.report(s)
 		case line, ok := <-heard:
 			if !ok || l.answer(line) {
 				return l.out.Flush()
@@ -151,8 +151,8 @@ func (l *linear) talk(snapshots <-chan *inspect.Snapshot, commands <-chan string
 
 func (l *linear) line(format string, args ...any) { fmt.Fprintf(l.out, format+"\n", args...) }
 
-// tell keeps a snapshot, and tells what is new in it.
-func (l *linear) tell(s *inspect.Snapshot) {
+// report keeps a snapshot, and tells what is new in it.
+func (l *linear) report(s *inspect.Snapshot) {
 	l.snapshot = s
 	if s.Dropped > 0 {
 		l.line("%s not told: they came too fast", describe.Count(s.Dropped, "event"))

@@ -45,14 +45,14 @@ func (p *player) play(source func(emit func(Update)) error) error {
 	err := source(func(u Update) {
 		p.passTime()
 		p.apply(sourceUpdate{0, u})
-		p.take(p.now())
+		p.snap(p.now())
 	})
 	p.passTime()
 	p.taken = time.Time{}
 	if p.published == nil {
 		p.publish()
 	} else {
-		p.take(p.now())
+		p.snap(p.now())
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (p *player) passTime() {
 			p.outliersStale, p.counted = false, p.last
 			p.setOutliers(findOutliers(p.locks.all()), p.last)
 		}
-		p.take(p.last)
+		p.snap(p.last)
 		step := pace(p.last.Sub(quietFrom))
 		if p.last = p.last.Add(step); step > beat && p.last.After(now) {
 			p.last = now // what happens next is to find the beat that it is used to
@@ -85,8 +85,8 @@ func (p *player) passTime() {
 	}
 }
 
-// take publishes what is as of an instant, unless a step has not passed.
-func (p *player) take(at time.Time) {
+// snap publishes what is as of an instant, unless a step has not passed.
+func (p *player) snap(at time.Time) {
 	if p.published == nil || !p.pending() || !p.taken.IsZero() && at.Sub(p.taken) < p.step {
 		return
 	}

@@ -90,7 +90,7 @@ func (f *flow) answer(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	case "esc":
 		return nil, true
 	case "enter":
-		if f.refused = p.take(); f.refused != nil {
+		if f.refused = p.submit(); f.refused != nil {
 			return nil, false
 		}
 		f.prompts = f.prompts[1:]

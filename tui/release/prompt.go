@@ -19,7 +19,7 @@ type prompt struct {
 	accept func(typed string) error
 }
 
-func (p *prompt) take() error { return p.accept(strings.TrimSpace(p.field.Value())) }
+func (p *prompt) submit() error { return p.accept(strings.TrimSpace(p.field.Value())) }
 
 // NewTTL is the dialog that gives a lock's key a TTL.
 func NewTTL(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
