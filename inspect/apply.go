@@ -92,7 +92,7 @@ func (o *Observer) apply(u sourceUpdate) {
 		now = u.At
 	}
 	if u.Gap != nil {
-		o.events = append(o.events, o.backend(u.source, u.Gap.Backend).skipped(*u.Gap, now)...)
+		o.events = append(o.events, o.backend(u.source, u.Gap.Backend).skipped(*u.Gap, now, o.locks.len())...)
 		o.dirty = true
 	}
 	if u.Backend != nil {
@@ -129,7 +129,7 @@ func (o *Observer) apply(u sourceUpdate) {
 // updateBackend takes in a newer state of a backend.
 func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 	p := o.backend(source, b.Name)
-	o.events = append(o.events, p.update(b, now)...)
+	o.events = append(o.events, p.update(b, now, o.locks.len())...)
 	o.reported[source] = p
 	if by := b.ClockOffset() - p.offset; by.Abs() >= time.Second {
 		p.offset = b.ClockOffset()
@@ -184,8 +184,10 @@ func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blin
 			return nil, now
 		}
 		return h.Lock, h.since
-	case was == nil && p.blind(time.Time{}, now, o.locks.len()), was != nil && p.blind(was.agreedAt(), now, o.locks.len()):
-		return was, p.blindFrom
+	case was == nil && p.blind(time.Time{}, now, o.locks.len()):
+		return was, p.blindSince(time.Time{})
+	case was != nil && p.blind(was.agreedAt(), now, o.locks.len()):
+		return was, p.blindSince(was.agreedAt())
 	}
 	return was, time.Time{}
 }
@@ -224,7 +226,7 @@ func (o *Observer) put(p *backendState, read *Lock, now time.Time) {
 	o.interned.share(l)
 	v := o.view(p, l.ID, was, blindFrom, now)
 	v.unseenSince = l.UnseenSince
-	v.first = v.first || before != nil // listed, but never looked at so far
+	v.first = v.first || before != nil || l.UnseenSince.Equal(NeverSeen) // listed, but never looked at so far
 	var events []Event
 	switch {
 	case l.State != StateUnknown:

@@ -34,7 +34,9 @@ type backendState struct {
 	// blindFrom and blindUntil bound the last time without sight of all of it: its silence, or ours. blindReported is the end
 	// of the blindness that was reported.
 	blindFrom, blindUntil, blindReported time.Time
-	cluster                              cluster
+	// blindBefore are the times without sight shortly before that one: locks may not have been read since.
+	blindBefore []Interval
+	cluster     cluster
 	// spread is counted as locks come and go; suspect is the verdict by which the locks were last judged.
 	spread  spread
 	suspect bool
@@ -98,17 +100,18 @@ func (o *Observer) backend(source int, name string) *backendState {
 	return p
 }
 
-// update takes in a newer state of the backend, and says what that means.
-func (p *backendState) update(b *Backend, now time.Time) []Event {
+// update takes in a newer state of the backend, and says what that means. count is the number of locks.
+func (p *backendState) update(b *Backend, now time.Time, count int) []Event {
 	was := p.state
 	events := compareBackends(was, b, now)
 	p.state = b
 	switch down := was != nil && was.State == Down; {
 	case b.State == Down && !down:
-		p.blindFrom, p.blindUntil = now, time.Time{}
+		from := now
 		if heard := b.HeardAt; !heard.IsZero() && heard.Before(now) {
-			p.blindFrom = heard
+			from = heard
 		}
+		p.loseSight(Interval{From: from}, count)
 	case b.State != Down && down:
 		p.blindUntil = now
 		events = append(events, p.wentBlind(Interval{p.blindFrom, now}, now)...)
@@ -116,13 +119,37 @@ func (p *backendState) update(b *Backend, now time.Time) []Event {
 	return append(events, p.cluster.changed(b, now)...)
 }
 
-// skipped takes in that nobody looked for a while, and reports it.
-func (p *backendState) skipped(g Gap, now time.Time) []Event {
+// skipped takes in that nobody looked for a while, and reports it. count is the number of locks.
+func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 	if p.state != nil && p.state.State == Down {
 		return nil // it goes on
 	}
-	p.blindFrom, p.blindUntil = g.From, g.Until
+	p.loseSight(Interval{g.From, g.Until}, count)
 	return p.wentBlind(Interval{g.From, g.Until}, now)
+}
+
+// loseSight takes in from when to when all of the backend is out of sight; a zero end: it still is.
+func (p *backendState) loseSight(i Interval, count int) {
+	p.blindBefore = slices.DeleteFunc(append(p.blindBefore, Interval{p.blindFrom, p.blindUntil}), func(b Interval) bool {
+		return !i.From.Before(b.To.Add(readAgain(count)))
+	})
+	p.blindFrom, p.blindUntil = i.From, i.To
+}
+
+// blindSince is the time since when a lock that was read last at an instant may have been out of sight.
+func (p *backendState) blindSince(readAt time.Time) time.Time {
+	from := p.blindFrom
+	for _, b := range p.blindBefore {
+		if b.From.Before(from) && !readAt.After(b.To) {
+			from = b.From
+		}
+	}
+	return from
+}
+
+// readAgain is the time that it takes at most to read so many locks after we had sight again.
+func readAgain(count int) time.Duration {
+	return 5*time.Second + time.Duration(count)*2*time.Millisecond
 }
 
 // blind reports whether we lost sight of the backend after a lock's version was read and, so short a time after we had it
@@ -131,8 +158,7 @@ func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	if p.blindFrom.IsZero() || readAt.After(p.blindFrom) && (p.blindUntil.IsZero() || readAt.After(p.blindUntil)) {
 		return false
 	}
-	again := 5*time.Second + time.Duration(count)*2*time.Millisecond
-	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(again))
+	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(readAgain(count)))
 }
 
 // sessionEnded reports whether the session of a holder that is gone now is known to have run out: a table of all sessions that is

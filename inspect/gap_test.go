@@ -161,3 +161,63 @@ func TestAGrantThatNobodyLookedAtForLongIsNotDated(t *testing.T) {
 		}
 	}
 }
+
+// A second gap, before what changed in the first was read, does not make that any younger.
+func TestAGapSoonAfterAnotherDoesNotDateWhatHappenedInTheFirst(t *testing.T) {
+	up := *zkUp
+	gap := func(from, until int) Update {
+		return Update{Gap: &Gap{Backend: "zk", From: now.Add(time.Duration(from) * time.Second), Until: now.Add(time.Duration(until) * time.Second)}}
+	}
+	downFrom := func(heard int) Update {
+		d := *zkUp
+		d.State, d.HeardAt = Down, now.Add(time.Duration(heard)*time.Second)
+		return Update{Backend: &d}
+	}
+	type step struct {
+		at int
+		u  Update
+	}
+	for name, steps := range map[string][]step{
+		"late news twice":           {{5, gap(1, 5)}, {8, gap(4, 8)}},
+		"late news, then no server": {{5, gap(1, 5)}, {7, downFrom(6)}, {8, Update{Backend: &up}}},
+		"no server twice":           {{3, downFrom(1)}, {5, Update{Backend: &up}}, {7, downFrom(6)}, {8, Update{Backend: &up}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := applying(t)
+			a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+			a.reports(t)
+			for _, s := range steps {
+				a.send(s.at, s.u)
+			}
+			a.send(9, Update{Put: []*Lock{at(queueOf(t, "12"), 9)}}) // 11 left at 2 s
+			found := false
+			for _, e := range a.events {
+				if e.Kind == EventEnded {
+					found = true
+					if from := e.Between.From.Sub(now); from > 1*time.Second {
+						t.Errorf("ended between %v and %v", from, e.Between.To.Sub(now))
+					}
+				}
+			}
+			if !found {
+				t.Error(a.reports(t))
+			}
+		})
+	}
+}
+
+// A lock that is found where nobody had looked before may have been there all the time.
+func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
+	a := applying(t)
+	a.send(0, Update{Backend: &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePoll, FirstPass: true}})
+	a.reports(t)
+	l := KeyLock(ID{"redis", "k"}, ballots("x"), now.Add(30*time.Second))
+	l.UnseenSince = NeverSeen
+	a.send(30, Update{Put: []*Lock{l}})
+	if reported := a.reports(t); strings.Contains(reported, "acquired") || strings.Contains(reported, "appeared") {
+		t.Error(reported)
+	}
+	if held := a.locks.get(l.ID).Holders[0].HeldSince; !held.IsZero() {
+		t.Errorf("held since %v", held)
+	}
+}

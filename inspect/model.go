@@ -66,7 +66,7 @@ type Lock struct {
 	// Polled: nothing reports its changes, so that what is known of it is as old as ReadAt.
 	Polled bool
 	// UnseenSince is the time, by our clock, at which the lock was last seen as it was before this version, where the
-	// change was not reported; zero where it was.
+	// change was not reported; zero where it was. NeverSeen: nobody had looked where it is.
 	UnseenSince time.Time
 	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
@@ -80,6 +80,10 @@ type Lock struct {
 	history  *History             // nil before something happened
 	ttlSeen  time.Duration        // the longest time to live that was seen on it, also before something happened
 }
+
+// NeverSeen is the UnseenSince of a lock that was found where nobody had looked before, such as on a node of a cluster that did not
+// answer while all others were gone over: it may have been there all the time.
+var NeverSeen = time.Unix(0, 0)
 
 // Contention is the number of contenders of a lock, holders and waiters.
 func (l *Lock) Contention() int { return len(l.Holders) + len(l.Waiters) }

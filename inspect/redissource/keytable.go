@@ -117,6 +117,9 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if len(e.votes) == 0 {
 		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
+	if a, ok := b.foreign[key]; ok {
+		e.cameUnreported(a.until.Add(-a.wait)) // when it was no lock, which it may be since
+	}
 	b.entries[key] = e
 	b.ring = append(b.ring, key)
 	b.trim()

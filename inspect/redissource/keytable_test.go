@@ -315,3 +315,60 @@ func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
 		t.Errorf("put off until %v", b.foreign["k"].until.Sub(last))
 	}
 }
+
+// A key that was no lock is not looked at for a while, and no pass adds it meanwhile: it may have become a lock at any time since.
+func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
+	for name, pushed := range map[string]bool{"found by a pass": false, "pushed": true} {
+		w := newWatchedRun(t)
+		w.discover([]string{"lock:x"})
+		foreign := inspect.Vote{Up: true, Present: true, Foreign: true}
+		for i := range w.masters {
+			w.table.vote(i, "lock:x", foreign, w.clock)
+		}
+		if l, _ := w.table.judge("lock:x", w.clock); l != nil {
+			t.Fatalf("%+v", l)
+		}
+		for i := range w.masters { // it was gone over again and again
+			w.pass(passed{master: i, start: noon.Add(foreignFor - 2*time.Second)})
+		}
+		w.clock = noon.Add(foreignFor + time.Second)
+		if pushed {
+			w.add([]string{"lock:x"}) // as its renewal is
+		} else {
+			w.discover([]string{"lock:x"})
+		}
+		for i := range w.masters {
+			w.table.vote(i, "lock:x", held(i, "a", time.Hour, w.clock), w.clock)
+		}
+		if l, _ := w.table.judge("lock:x", w.clock); l == nil || !l.UnseenSince.Equal(noon) {
+			t.Errorf("%s: unseen since %v after it was seen", name, l.UnseenSince.Sub(noon))
+		}
+	}
+}
+
+// Masters that are down, or were never gone over, take nothing from what is known of the others' passes.
+func TestAMasterThatWasNeverGoneOverDoesNotDateWhatThePassesOfOthersFind(t *testing.T) {
+	w := newWatchedRun(t)
+	w.down(w.masters[1], errors.New("connection refused"))
+	w.pass(passed{master: 0, start: noon.Add(4 * time.Second)})
+	w.pass(passed{master: 1, start: noon.Add(4 * time.Second), err: errors.New("connection refused")})
+	w.clock = noon.Add(20 * time.Second)
+	w.discover([]string{"lock:x"})
+	w.table.vote(0, "lock:x", held(0, "a", time.Hour, w.clock), w.clock)
+	if l, _ := w.table.judge("lock:x", w.clock); l == nil || !l.UnseenSince.Equal(noon.Add(4*time.Second)) {
+		t.Errorf("unseen since %v", l.UnseenSince)
+	}
+}
+
+// A master that nobody had looked at before all else was seen may have had its keys all the time.
+func TestAKeyOfAMasterThatNobodyHadLookedAtWasNeverSeen(t *testing.T) {
+	w := newWatchedRun(t)
+	w.backend.Last = &inspect.Backend{FirstPass: true}
+	w.discover([]string{"lock:x"})
+	for i := range w.masters {
+		w.table.vote(i, "lock:x", held(i, "a", time.Hour, w.clock), w.clock)
+	}
+	if l, _ := w.table.judge("lock:x", w.clock); l == nil || !l.UnseenSince.Equal(inspect.NeverSeen) {
+		t.Errorf("%+v", l)
+	}
+}

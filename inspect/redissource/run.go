@@ -18,22 +18,32 @@ func (r *run) add(keys []string) {
 	}
 }
 
-// discover is add for keys that a pass over a master's keys came upon. Nobody reported those that it adds: they may have come at any
-// time since the pass before began.
+// discover is add for keys that a pass over a master's keys came upon. Nobody reported those that it adds.
 func (r *run) discover(keys []string) {
-	since := r.masters[0].wentOver
-	for _, p := range r.masters[1:] {
-		if p.wentOver.Before(since) {
-			since = p.wentOver
-		}
-	}
 	now := r.cfg.Now()
 	for _, key := range keys {
 		if r.table.add(key, now) {
-			r.table.entries[key].cameUnreported(since)
+			if e := r.table.entries[key]; !e.unreported {
+				e.cameUnreported(r.notBefore(key))
+			}
 			r.wantOf(key, now)
 		}
 	}
+}
+
+// notBefore is the time since which a key that a pass came upon is one that says something: the begin of the last pass but this
+// over those masters that have it and answer. Where there was none, zero in the first look at everything, and inspect.NeverSeen after it.
+func (r *run) notBefore(key string) (since time.Time) {
+	for _, p := range r.masters {
+		_, has := r.table.place(key, p.index)
+		if has && !p.down() && !p.wentOver.IsZero() && (since.IsZero() || p.wentOver.Before(since)) {
+			since = p.wentOver
+		}
+	}
+	if last := r.backend.Last; since.IsZero() && last != nil && last.FirstPass {
+		return inspect.NeverSeen
+	}
+	return since
 }
 
 // wantOf has the masters that have a key read it.

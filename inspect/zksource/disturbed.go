@@ -78,7 +78,7 @@ func (r *run) cameLate() {
 		return
 	}
 	from, until := r.link.tap.Late()
-	if until.IsZero() || r.cfg.Once || !r.firstPass { // what is read in the first pass was there before
+	if until.IsZero() || r.cfg.Once {
 		return
 	}
 	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from.Round(0), Until: until.Round(0)}})
