@@ -62,7 +62,7 @@ var errLook = errors.New("look again")
 
 // fire ends the watch of a path. The listing that whoever waits for a turn needs next is asked for here, by the goroutine
 // that reads the connection: a waiter would have to be woken first, and the lock is nobody's until then.
-func (s *ZKSession) fire(path string) {
+func (s *ZKSession) fire(path string, _ zk.EventType) {
 	w := &s.watches
 	w.mu.Lock()
 	watch := w.paths[path]

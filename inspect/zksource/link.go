@@ -96,6 +96,7 @@ func open(cfg Config, servers []string, readOnly bool, session time.Duration, in
 		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly}, readOnly: readOnly, now: cfg.Now,
 		inbox: in, ended: make(chan struct{}), servers: len(servers), errors: map[string]string{},
 	}
+	l.tap.Listen(l.fired, nil)
 	ready := make(chan struct{}) // the callback may come before Connect has returned
 	conn, events, err := zk.Connect(servers, session,
 		zk.WithDialer(l.dial), zk.WithHostProvider(new(connect.ServerList)),
@@ -139,13 +140,18 @@ func (l *link) attemptFailed(addr string, err error) {
 	}
 }
 
-// event must not block.
+// fired passes on the event of a watch. It comes from the tap: from go-zookeeper it would come behind the answers to requests of
+// our own that the server gave after it.
+func (l *link) fired(path string, what zk.EventType) {
+	if what != zk.EventSession {
+		l.inbox.put(linkEvent{link: l, at: l.now(), kind: linkFired, path: path, what: what})
+	}
+}
+
+// event takes in a change of the session. It must not block.
 func (l *link) event(e zk.Event) {
 	now := l.now()
 	if e.Type != zk.EventSession {
-		if e.Type != zk.EventNotWatching {
-			l.inbox.put(linkEvent{link: l, at: now, kind: linkFired, path: e.Path, what: e.Type})
-		}
 		return
 	}
 	l.mu.Lock()

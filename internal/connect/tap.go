@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client does not
@@ -42,7 +44,7 @@ type Tap struct {
 	xid       int32    // of the newest request of our own
 	zxid      int64    // newest that a reply to one had
 	auth      [][]byte // bodies of the authentications of this client
-	onEvent   func(path string)
+	onEvent   func(path string, what zk.EventType)
 	onChanged func()
 }
 

@@ -3,11 +3,15 @@ package connect
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // wired is a connection whose server is the test, by a clock that goes on when nobody has anything to do.
@@ -168,5 +172,30 @@ func TestASignOfLifeIsSentOnlyToAServerThatHadNothingToAnswer(t *testing.T) {
 		}
 		w.conn.Close()
 		w.tap.Ping(0) // has nowhere to go
+	})
+}
+
+// What a server says at once is heard in its order: the event of a change before an answer that shows it.
+func TestEventsAndRepliesAreHeardInTheServersOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := withSession(t)
+		defer w.server.Close()
+		defer w.conn.Close()
+		var heard []string
+		w.tap.Listen(func(path string, what zk.EventType) { heard = append(heard, fmt.Sprint(path, " ", what)) }, nil)
+		go w.tap.Send(7, func(int, Reply) { heard = append(heard, "answer") }, listRequest("/"))
+		xid := int32(binary.BigEndian.Uint32(w.sent()))
+		event := binary.BigEndian.AppendUint32(nil, uint32(0xffffffff))
+		event = append(event, make([]byte, 12)...)
+		event = AppendInt(AppendInt(event, int32(zk.EventNodeDeleted)), 3)
+		event = framed(AppendString(event, "/l"))
+		answer := framed(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), make([]byte, 12)...))
+		if _, err := w.server.Write(slices.Concat(event, answer)); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if want := []string{"/l EventNodeDeleted", "answer"}; !slices.Equal(heard, want) {
+			t.Errorf("heard %q, want %q", heard, want)
+		}
 	})
 }

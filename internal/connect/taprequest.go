@@ -62,10 +62,11 @@ const (
 	keptReply = 4 << 10
 )
 
-// Listen calls event with the path of each watch that fires, also those that go-zookeeper has set, and changed after the
+// Listen calls event with the path of each watch that fires and why, also of those that go-zookeeper has set, in order with the replies
+// to Send: what that client's own callback hears comes behind replies that arrived after it. It calls changed after the
 // connection was lost, made, or refused because the session has expired. Both run on a goroutine of go-zookeeper: they
 // must not block. Send, which a write limit bounds, may be called there.
-func (t *Tap) Listen(event func(path string), changed func()) {
+func (t *Tap) Listen(event func(path string, what zk.EventType), changed func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onEvent, t.onChanged = event, changed
@@ -185,7 +186,8 @@ func (c *tapConn) noteEvent(body []byte) {
 	if size < 0 || size > int64(len(body)-12) {
 		return
 	}
-	c.due = append(c.due, notice{event: t.onEvent, path: string(body[12 : 12+size])})
+	what := zk.EventType(int32(binary.BigEndian.Uint32(body)))
+	c.due = append(c.due, notice{event: t.onEvent, path: string(body[12 : 12+size]), what: what})
 }
 
 // notice carries a reply, an event or a change to its callback.
@@ -193,8 +195,9 @@ type notice struct {
 	reply   func(i int, r Reply)
 	i       int
 	r       Reply
-	event   func(path string)
+	event   func(path string, what zk.EventType)
 	path    string
+	what    zk.EventType
 	changed func()
 }
 
@@ -203,7 +206,7 @@ func (n *notice) deliver() {
 	case n.reply != nil:
 		n.reply(n.i, n.r)
 	case n.event != nil:
-		n.event(n.path)
+		n.event(n.path, n.what)
 	case n.changed != nil:
 		n.changed()
 	}

@@ -103,7 +103,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 		}
 	}
 	changes := make(chan struct{}, 100)
-	tap.Listen(func(string) {}, func() { changes <- struct{}{} })
+	tap.Listen(func(string, zk.EventType) {}, func() { changes <- struct{}{} })
 	p.hang()
 	if r := sendNow(t, tap, session, listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrConnectionClosed) || r.Sent.IsZero() {
 		t.Errorf("on a server that hangs: %+v", r)
@@ -121,7 +121,12 @@ func TestTapHearsEvents(t *testing.T) {
 	conn, states := through(t, tap, time.Minute, s.Addr())
 	await(t, states, zk.StateHasSession)
 	paths := make(chan string, 10)
-	tap.Listen(func(path string) { paths <- path }, func() {})
+	tap.Listen(func(path string, what zk.EventType) {
+		if what != zk.EventNodeDeleted {
+			t.Errorf("%s: %v", path, what)
+		}
+		paths <- path
+	}, func() {})
 	if _, err := conn.Create("/watched", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
