@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,48 +15,92 @@ import (
 // ErrNoSuchMaster is wrapped by the error of SentinelMaster when the sentinels that answer know no master of that name.
 var ErrNoSuchMaster = errors.New("no sentinel knows a master of that name")
 
-// SentinelMaster asks the sentinels of o, one after the other, where the master o.MasterName is now, as host:port. Each gets
-// its share of the time that ctx leaves. hooks see what is sent to them.
+// ErrSentinelsDisagree is wrapped by the error of SentinelMaster when no master is named by most of the sentinels that answer, as for
+// a moment around a failover.
+var ErrSentinelsDisagree = errors.New("the sentinels disagree about who the master is")
+
+// SentinelMaster asks the sentinels of o, all at once, where the master o.MasterName is now, as host:port: where most of them say,
+// as one that was cut off or has just been started again may name the one before for a while. They have half of the time that ctx
+// leaves; then most of those that have answered decide. hooks see what is sent to them.
 func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redis.Hook) (string, error) {
-	var failed []error
-	unknown := 0
+	ctx, cancel := halfOf(ctx)
+	type answer struct {
+		i   int
+		at  string
+		err error
+	}
+	answers := make(chan answer, len(o.Addrs))
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
 	for i, addr := range o.Addrs {
-		at, err := askSentinel(ctx, o, addr, len(o.Addrs)-i, hooks)
+		asking.Go(func() {
+			at, err := askSentinel(ctx, o, addr, hooks)
+			answers <- answer{i, at, err}
+		})
+	}
+	votes, said, failed := map[string]int{}, make([]error, len(o.Addrs)), make([]error, len(o.Addrs))
+	answered, unknown := 0, 0
+	for range o.Addrs {
+		a := <-answers
 		switch {
-		case err == nil && len(at) == 2:
-			return net.JoinHostPort(at[0], at[1]), nil
-		case errors.Is(err, redis.Nil), err == nil:
+		case a.err == nil:
+			answered++
+			said[a.i] = fmt.Errorf("sentinel %s names %s", o.Addrs[a.i], a.at)
+			if votes[a.at]++; votes[a.at] > len(o.Addrs)/2 {
+				return a.at, nil
+			}
+		case errors.Is(a.err, redis.Nil):
 			unknown++
-			failed = append(failed, fmt.Errorf("sentinel %s knows no master named %q", addr, o.MasterName))
-		case isLoginReply(err):
-			failed = append(failed, fmt.Errorf("sentinel %s: %w (set LOCKSCOPE_REDIS_SENTINEL_PASSWORD, and _USERNAME where it has users)", addr, err))
+			failed[a.i] = fmt.Errorf("sentinel %s knows no master named %q", o.Addrs[a.i], o.MasterName)
+		case isLoginReply(a.err):
+			failed[a.i] = fmt.Errorf("sentinel %s: %w (set LOCKSCOPE_REDIS_SENTINEL_PASSWORD, and _USERNAME where it has users)", o.Addrs[a.i], a.err)
 		default:
-			failed = append(failed, fmt.Errorf("sentinel %s: %w", addr, Plain(err)))
+			failed[a.i] = fmt.Errorf("sentinel %s: %w", o.Addrs[a.i], Plain(a.err))
+		}
+	}
+	for at, n := range votes {
+		if n > answered/2 {
+			return at, nil
 		}
 	}
 	err := errors.Join(failed...)
-	if unknown > 0 {
+	switch {
+	case answered > 0:
+		return "", fmt.Errorf("%w: %w", ErrSentinelsDisagree, errors.Join(said...))
+	case unknown > 0:
 		return "", fmt.Errorf("%w: %w (see which it knows: SENTINEL MASTERS)", ErrNoSuchMaster, err)
 	}
 	return "", err
 }
 
-// askSentinel asks one of so many that are left.
-func askSentinel(ctx context.Context, o redis.UniversalOptions, addr string, left int, hooks []redis.Hook) ([]string, error) {
+// halfOf leaves half of a context's time for what comes behind.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
-		share, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
-		defer cancel()
-		ctx = share
+		return context.WithTimeout(ctx, time.Until(end)/2)
 	}
+	return context.WithCancel(ctx)
+}
+
+// askSentinel returns redis.Nil where it knows no such master.
+func askSentinel(ctx context.Context, o redis.UniversalOptions, addr string, hooks []redis.Hook) (string, error) {
 	o.Addrs, o.DB, o.OnConnect = []string{addr}, 0, nil
 	name := o.MasterName
 	o.MasterName, o.Username, o.Password = "", o.SentinelUsername, o.SentinelPassword
 	c := redis.NewSentinelClient(o.Simple())
 	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })() // go-redis goes by a context's deadline, not by its end
 	for _, h := range hooks {
 		c.AddHook(h)
 	}
-	return c.GetMasterAddrByName(ctx, name).Result()
+	at, err := c.GetMasterAddrByName(ctx, name).Result()
+	switch {
+	case err != nil:
+		return "", err
+	case len(at) != 2:
+		return "", redis.Nil
+	}
+	return net.JoinHostPort(at[0], at[1]), nil
 }
 
 func isLoginReply(err error) bool {

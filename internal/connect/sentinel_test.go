@@ -1,0 +1,109 @@
+package connect
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// aSentinel names one master, a host, for whoever asks; "" knows none, and "silent" takes connections and says nothing.
+func aSentinel(t *testing.T, master string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go answer(c, master)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// answer speaks RESP 2 as far as go-redis needs it: every command is an array of bulk strings.
+func answer(c net.Conn, master string) {
+	defer c.Close()
+	in := bufio.NewScanner(c)
+	for in.Scan() {
+		var parts int
+		if _, err := fmt.Sscanf(in.Text(), "*%d", &parts); err != nil || master == "silent" {
+			continue
+		}
+		var words []string
+		for range parts {
+			in.Scan() // its length
+			in.Scan()
+			words = append(words, strings.ToLower(in.Text()))
+		}
+		switch {
+		case words[0] != "sentinel":
+			fmt.Fprint(c, "-ERR unknown command\r\n")
+		case master == "":
+			fmt.Fprint(c, "*-1\r\n")
+		default:
+			fmt.Fprintf(c, "*2\r\n$%d\r\n%s\r\n$4\r\n6379\r\n", len(master), master)
+		}
+	}
+}
+
+func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
+	for name, tt := range map[string]struct {
+		named []string // by each sentinel; "dead" is none
+		want  string
+		err   error
+	}{
+		"all agree":                       {[]string{"a", "a", "a"}, "a:6379", nil},
+		"the first is behind":             {[]string{"old", "new", "new"}, "new:6379", nil},
+		"one is dead":                     {[]string{"dead", "a", "a"}, "a:6379", nil},
+		"one is silent":                   {[]string{"silent", "a", "a"}, "a:6379", nil},
+		"one alone answers":               {[]string{"dead", "silent", "a"}, "a:6379", nil},
+		"one is dead, two disagree":       {[]string{"old", "dead", "new"}, "", ErrSentinelsDisagree},
+		"three disagree":                  {[]string{"a", "b", "c"}, "", ErrSentinelsDisagree},
+		"one does not know the name":      {[]string{"", "a", "a"}, "a:6379", nil},
+		"none knows the name":             {[]string{"", "", "dead"}, "", ErrNoSuchMaster},
+		"one sentinel is asked for all":   {[]string{"a"}, "a:6379", nil},
+		"two that agree, of four":         {[]string{"a", "a", "dead", "dead"}, "a:6379", nil},
+		"two against two are no majority": {[]string{"a", "a", "b", "b"}, "", ErrSentinelsDisagree},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := redis.UniversalOptions{MasterName: "m", ContextTimeoutEnabled: true, MaxRetries: -1}
+			limit := time.Minute // a silent one takes half of it
+			for _, master := range tt.named {
+				if master == "dead" {
+					o.Addrs = append(o.Addrs, "127.0.0.1:1")
+					continue
+				}
+				if name == "one alone answers" { // which has to be waited for
+					limit = 10 * time.Second
+				}
+				o.Addrs = append(o.Addrs, aSentinel(t, master))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			at, err := SentinelMaster(ctx, o)
+			if at != tt.want || !errors.Is(err, tt.err) {
+				t.Errorf("%q, %v; want %q, %v", at, err, tt.want, tt.err)
+			}
+			if errors.Is(err, ErrSentinelsDisagree) && strings.Count(err.Error(), " names ") < 2 {
+				t.Errorf("it does not say who names whom: %v", err)
+			}
+			if ctx.Err() != nil {
+				t.Error("no time is left")
+			}
+		})
+	}
+}
