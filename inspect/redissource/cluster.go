@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -266,10 +267,8 @@ func (r *run) inherit(before *run) {
 
 // inherit takes over what was known of the key when the nodes were others.
 func (e *entry) inherit(before *entry) {
-	e.lock, e.freeSince, e.readAt, e.unreported = before.lock, before.freeSince, before.readAt, true
-	for i := range e.votes {
-		e.votes[i].ReadAt = before.readAt
-	}
+	e.lock, e.freeSince, e.readAt = before.lock, before.freeSince, before.readAt
+	e.cameUnreported(before.readAt)
 }
 
 // watchTopology sends the topology to the loop, again and again.
@@ -295,9 +294,9 @@ func (r *run) adopt(t *topology) bool {
 		return false
 	}
 	now := r.cfg.Now()
-	for key := range r.table.entries {
+	for key, e := range r.table.entries {
 		if t.ownerOf(key) != old.ownerOf(key) {
-			r.table.entries[key].unreported = true
+			e.unwatch(0, time.Time{})
 			r.wantOf(key, now)
 		}
 	}

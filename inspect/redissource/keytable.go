@@ -74,10 +74,14 @@ type entry struct {
 	freeSince time.Time
 	dispute   dispute
 	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts where its changes may
-	// not have been reported: on masters that are polled, when another node of the cluster has the key or a pass over all keys came upon it
-	// (unreported), or when it is late (outOfSight).
+	// not have been reported: on masters that are polled, where what was read first after nobody reported changed it (unreported), or
+	// when it is late (outOfSight).
 	changedAfter time.Time
 	unreported   bool
+	// unwatched are the votes whose next reading may show what nobody reported: of a master that has just begun to push, where another
+	// node of the cluster has the key, or where a pass over all keys came upon it. All changes until watchedUntil were reported.
+	unwatched    []bool
+	watchedUntil time.Time
 }
 
 func newKeyTable(cfg Config, masters []*master) *keyTable {
@@ -117,6 +121,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if len(e.votes) == 0 {
 		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
+	e.unwatched = make([]bool, len(e.votes))
 	if a, ok := b.foreign[key]; ok {
 		e.cameUnreported(a.until.Add(-a.wait)) // when it was no lock, which it may be since
 	}
@@ -128,10 +133,36 @@ func (b *keyTable) add(key string, now time.Time) bool {
 
 // cameUnreported notes that the key came at some time after an instant; zero: nobody looked before.
 func (e *entry) cameUnreported(since time.Time) {
-	e.unreported = true
 	for i := range e.votes {
+		e.unwatch(i, time.Time{})
 		e.votes[i].ReadAt = since
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// cameUnseen reports whether nobody saw the key come.
+func (e *entry) cameUnseen() bool { return !e.read && slices.Contains(e.unwatched, true) }
+
+// unwatch notes that changes of a master's keys may not have been reported since an instant; zero: since they were read.
+func (b *keyTable) unwatch(master int, since time.Time) {
+	for key, e := range b.entries {
+		if at, ok := b.place(key, master); ok {
+			e.unwatch(at, since)
+		}
+	}
+}
+
+func (e *entry) unwatch(at int, since time.Time) {
+	if !slices.Contains(e.unwatched, true) || since.Before(e.watchedUntil) {
+		e.watchedUntil = since
+	}
+	e.unwatched[at] = true
 }
 
 // trim drops forgotten keys from the ring once most of it are.
@@ -198,7 +229,11 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	old := &e.votes[at]
 	if old.Present != v.Present || old.Value != v.Value || old.Digest != v.Digest || old.Up != v.Up {
 		e.changedAfter = e.stoodAt(at)
+		if e.unwatched[at] {
+			e.unreported, e.changedAfter = true, later(e.changedAfter, e.watchedUntil)
+		}
 	}
+	e.unwatched[at] = false
 	v.ReadAt = now
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
@@ -332,8 +367,8 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 		if b.polled || e.unreported || e.outOfSight(now) {
 			lock.UnseenSince = e.changedAfter
 		}
-		e.unreported = e.unreported && e.unread() // until all have been asked
 	}
+	e.unreported = false
 	b.identify(lock)
 	e.lock = lock
 	return lock, false

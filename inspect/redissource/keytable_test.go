@@ -92,26 +92,43 @@ func TestAPolledLockIsReportedAgain(t *testing.T) {
 	}
 }
 
-// Where nobody pushes, or a key went to another node, a change is reported with the last instant of the state before.
+// Where nobody pushes, did for a while, or a key went to another node, a change is reported with the last instant of the state before.
 func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
+	read := noon.Add(time.Second) // for the last time before the change, unless it was read once more
 	for name, tt := range map[string]struct {
-		polled, moved bool
-		want          time.Time
+		before func(b *keyTable)
+		want   time.Time
 	}{
-		"pushed": {want: time.Time{}}, "polled": {polled: true, want: noon.Add(time.Second)}, "moved": {moved: true, want: noon.Add(time.Second)},
+		"pushed":                                {func(*keyTable) {}, time.Time{}},
+		"polled":                                {func(b *keyTable) { b.polled = true }, read},
+		"moved":                                 {func(b *keyTable) { b.entries["k"].unwatch(0, time.Time{}) }, read},
+		"pushed anew":                           {func(b *keyTable) { b.unwatch(0, read.Add(time.Minute)) }, read.Add(time.Minute)},
+		"pushed anew, after what was read last": {func(b *keyTable) { b.unwatch(0, noon) }, read},
+		"pushed anew, twice": {func(b *keyTable) {
+			b.unwatch(0, read.Add(time.Minute))
+			b.unwatch(0, read.Add(2*time.Minute))
+		}, read.Add(time.Minute)},
+		"pushed anew, and read": {func(b *keyTable) {
+			b.unwatch(0, read.Add(time.Minute))
+			b.vote(0, "k", held(0, "a", time.Hour, read.Add(2*time.Minute)), read.Add(2*time.Minute))
+			b.judge("k", read.Add(2*time.Minute))
+		}, time.Time{}},
 	} {
 		b := testTable(1)
-		b.polled = tt.polled
 		b.add("k", noon)
-		for at := range 2 {
-			now := noon.Add(time.Duration(at) * time.Second)
+		for _, now := range []time.Time{noon, read} {
 			b.vote(0, "k", held(0, "a", time.Hour, now), now)
 			b.judge("k", now)
 		}
-		b.entries["k"].unreported = tt.moved
-		b.vote(0, "k", absent(0), noon.Add(3*time.Second))
-		if l, _ := b.judge("k", noon.Add(3*time.Second)); l == nil || !l.UnseenSince.Equal(tt.want) {
+		tt.before(b)
+		now := noon.Add(10 * time.Minute)
+		b.vote(0, "k", absent(0), now)
+		if l, _ := b.judge("k", now); l == nil || !l.UnseenSince.Equal(tt.want) {
 			t.Errorf("%s: %+v", name, l)
+		}
+		b.vote(0, "k", held(0, "b", time.Hour, now), now)
+		if l, _ := b.judge("k", now); l == nil || !b.polled && !l.UnseenSince.IsZero() {
+			t.Errorf("%s: what was reported after it has a bound: %+v", name, l)
 		}
 	}
 }

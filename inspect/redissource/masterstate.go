@@ -35,11 +35,12 @@ type masterState struct {
 
 // tracking is the state of a master's pushes.
 type tracking struct {
-	pushing bool
-	armedAt time.Time
-	refused refusal // why it does not, empty while it may come
-	inbox   inbox
-	resting atomic.Bool // it pushes, and its keys were gone over since it does
+	pushing     bool
+	armedAt     time.Time
+	pushedUntil time.Time // all changes until then were pushed; zero before the first connection was lost
+	refused     refusal   // why it does not, empty while it may come
+	inbox       inbox
+	resting     atomic.Bool // it pushes, and its keys were gone over since it does
 }
 
 // auditing is the counting of keys that should be there.
@@ -81,6 +82,12 @@ func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 
 // down reports whether it did not.
 func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
+
+// mayHaveHad reports whether a key that is pushed and not known may have been on the master for longer: it came while nothing was
+// pushed, and the keys were not gone over since.
+func (p *masterState) mayHaveHad() bool {
+	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
+}
 
 // want puts a key on the list of those to read.
 func (p *masterState) want(key string, perKey limit, now time.Time) {

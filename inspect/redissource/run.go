@@ -23,7 +23,7 @@ func (r *run) discover(keys []string) {
 	now := r.cfg.Now()
 	for _, key := range keys {
 		if r.table.add(key, now) {
-			if e := r.table.entries[key]; !e.unreported {
+			if e := r.table.entries[key]; !e.cameUnseen() {
 				e.cameUnreported(r.notBefore(key))
 			}
 			r.wantOf(key, now)
@@ -85,7 +85,11 @@ func (r *run) read() {
 		locks, others := p.lockKeys(slices.Collect(maps.Keys(keys)))
 		others = slices.DeleteFunc(others, func(key string) bool { return r.table.entries[key] == nil })
 		for _, key := range r.table.whole(append(locks, others...)) {
-			if r.table.entries[key] == nil {
+			switch {
+			case r.table.entries[key] != nil:
+			case p.mayHaveHad():
+				r.discover([]string{key})
+			default:
 				r.add([]string{key})
 			}
 			if r.table.entries[key] == nil {
@@ -125,9 +129,13 @@ func (r *run) push(st pushState) {
 		p.armedAt = r.cfg.Now()
 		p.retryAt = time.Time{}
 		p.askStatusNow()
-		r.readAll(p) // what changed before it pushed
+		r.table.unwatch(p.index, p.pushedUntil) // what changed before it pushed
+		r.readAll(p)
 		p.probe = true
 		return
+	}
+	if was {
+		p.pushedUntil = r.cfg.Now().Add(-p.timeout) // a connection that was silent for longer would have been lost before
 	}
 	p.probe = p.probe || was && p.refused == refusal{} // is it still there?
 }
@@ -268,7 +276,7 @@ func (r *run) flush(now time.Time) {
 		}
 		r.remind(key, now)
 	}
-	r.add(r.table.drainFound())
+	r.discover(r.table.drainFound()) // what reported its part need not report the lock
 	u.Backend = r.changedBackend(now)
 	if u.Put != nil || u.Gone != nil || u.Backend != nil {
 		u.At = now

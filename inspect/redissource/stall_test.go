@@ -125,3 +125,67 @@ func TestARequestThatAStallInterruptsIsNobodysFailure(t *testing.T) {
 		}
 	}
 }
+
+// What changed on a master while its tracking connection was lost is known to have changed after the last time at which it was alive.
+func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
+	w := newWatchedRun(t)
+	armed := func(after time.Duration, yes bool) {
+		w.clock = noon.Add(after)
+		w.attend() // as its heartbeat does, all the time
+		for i := range w.masters {
+			w.push(pushState{master: i, armed: yes, err: errLost})
+		}
+	}
+	armed(0, true)
+	w.answer(0, noon, "x")
+	w.answer(1, noon, "x")
+	armed(time.Hour, false)
+	armed(time.Hour+time.Second, true)
+	w.answer(0, w.clock, "y")
+	w.answer(1, w.clock, "y")
+	w.flush(w.clock)
+	want := noon.Add(time.Hour - w.masters[0].timeout)
+	if len(w.emitted) == 0 {
+		t.Fatal("nothing is reported")
+	}
+	for _, l := range w.emitted[len(w.emitted)-1].Put {
+		if !l.UnseenSince.Equal(want) {
+			t.Errorf("unseen since %v, want %v", l.UnseenSince, want)
+		}
+		return
+	}
+	t.Errorf("emitted %+v", w.emitted)
+}
+
+// A key that is pushed for the first time after a tracking connection was lost may have come while it was.
+func TestAKeyThatCameWhileNothingWasPushedHasABound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rearmed, again time.Duration // after the begin of the last pass before; again: of one after it
+		want           time.Time
+	}{
+		"lost":                    {rearmed: 20 * time.Second, want: noon},
+		"lost, and gone over":     {rearmed: 20 * time.Second, again: 21 * time.Second},
+		"armed as the pass began": {rearmed: time.Millisecond},
+		"gone over, too early":    {rearmed: 20 * time.Second, again: 10 * time.Second, want: noon.Add(10 * time.Second)},
+	} {
+		w := newWatchedRun(t)
+		for i := range w.masters {
+			w.pass(passed{master: i, start: noon})
+			w.clock = noon.Add(tt.rearmed)
+			w.attend()
+			w.push(pushState{master: i, armed: true})
+			if tt.again > 0 {
+				w.pass(passed{master: i, start: noon.Add(tt.again)})
+			}
+		}
+		w.clock = noon.Add(25 * time.Second)
+		w.masters[0].inbox.put([]string{"lock:new"})
+		w.read()
+		for i := range w.masters {
+			w.table.vote(i, "lock:new", held(i, "a", time.Hour, w.clock), w.clock)
+		}
+		if l, _ := w.table.judge("lock:new", w.clock); l == nil || !l.UnseenSince.Equal(tt.want) {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
