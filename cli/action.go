@@ -17,7 +17,7 @@ import (
 
 // deed is one guarded action as perform takes it through its steps; the methods are called in this order, report last of all.
 type deed interface {
-	// look asks the servers what would be done, and reports whether it may be; err says why not, where more is known than
+	// look asks the servers what would be done, and reports whether it may be; err is the reason against it, where more is known than
 	// the servers' refusal.
 	look(ctx context.Context, all *releasers) (may bool, err error)
 	// show prints what would be done.
@@ -45,7 +45,7 @@ func (r *action) perform(ctx context.Context, d deed) error {
 		return d.report("", err)
 	}
 	if r.dryRun {
-		to := r.Stdout // the preview is what is asked for
+		to := r.Stdout // a dry run's output is its preview
 		if r.output == "json" {
 			to = r.Stderr
 		}

@@ -48,7 +48,7 @@ func TestGentleIsGentler(t *testing.T) {
 	}
 }
 
-// costs are what the backends cost after the first look.
+// costs watches the targets until everything was looked at once, and returns each backend's cost up to then.
 func costs(t *testing.T, targets []connect.Target, budget string) map[string]inspect.Cost {
 	t.Helper()
 	a := &app{

@@ -173,7 +173,7 @@ func (a *app) checkOptions() error {
 	return nil
 }
 
-// exitError ends the program with a code; err is what to say, nil when all is said.
+// exitError ends the program with a code; err is nil when its reason was printed before.
 type exitError struct {
 	code int
 	err  error

@@ -35,7 +35,7 @@ func (s setup) explain(err error) error {
 	}
 	switch {
 	case strings.Contains(text, "LOCKSCOPE_REDIS_SENTINEL_"):
-		return err // of a sentinel, which has users of its own: it says what to do
+		return err // of a sentinel, which has users of its own: its error has the advice
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
 		user, do = cmp.Or(user, "default"), "set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
 	case strings.Contains(text, "NOPERM"), strings.Contains(text, "executing the script can't"):

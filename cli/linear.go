@@ -2,12 +2,10 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +15,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/tui/screen"
 )
 
 // Limits of what is listed at once and kept.
@@ -26,8 +23,8 @@ const (
 	linearEvents = 500
 )
 
-// linear is the screen as a conversation in lines, for screen readers and for terminals that cannot redraw: changes are told as they
-// come, and commands are answered. Nothing is drawn, moved or coloured, and nothing is changed on a server.
+// linear is the screen as a conversation in lines, for screen readers and for terminals that cannot redraw: changes are reported as
+// they come, and commands are answered. Nothing is drawn, moved or coloured, and nothing is changed on a server.
 type linear struct {
 	*app
 	setup    setup
@@ -35,22 +32,22 @@ type linear struct {
 	out      *bufio.Writer
 	snapshot *inspect.Snapshot
 	started  bool         // everything was looked at once: commands are answered
-	telling  string       // one of tellings
+	reports  string       // the events that are reported as they come: reportFindings, reportAll or reportNothing
 	listed   []inspect.ID // what the numbers of the last list stand for
 	log      []loggedLine // the newest last
 }
 
-// loggedLine tells an event.
+// loggedLine words an event.
 type loggedLine struct {
 	lock inspect.ID
 	text string
 }
 
-// The events that are told as they come.
+// The events that are reported as they come, in the words of the command tell.
 const (
-	tellFindings = "findings" // those of findings and backends
-	tellAll      = "all"
-	tellNothing  = "nothing"
+	reportFindings = "findings" // those of findings and backends
+	reportAll      = "all"
+	reportNothing  = "nothing"
 )
 
 const linearHelp = `commands, by their first letters too:
@@ -125,7 +122,7 @@ func (l *linear) read(ctx context.Context) (lines <-chan string, end func()) {
 	}
 }
 
-// talk tells and answers, one thing at a time.
+// talk reports and answers, one thing at a time.
 func (l *linear) talk(snapshots <-chan *inspect.Snapshot, commands <-chan string) error {
 	for {
 		heard := commands
@@ -151,11 +148,11 @@ func (l *linear) talk(snapshots <-chan *inspect.Snapshot, commands <-chan string
 
 func (l *linear) line(format string, args ...any) { fmt.Fprintf(l.out, format+"\n", args...) }
 
-// report keeps a snapshot, and tells what is new in it.
+// report keeps a snapshot, and prints what is new in it.
 func (l *linear) report(s *inspect.Snapshot) {
 	l.snapshot = s
 	if s.Dropped > 0 {
-		l.line("%s not told: they came too fast", describe.Count(s.Dropped, "event"))
+		l.line("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
 		text := l.event(e)
@@ -173,8 +170,8 @@ func (l *linear) report(s *inspect.Snapshot) {
 }
 
 func (l *linear) wants(e inspect.Event) bool {
-	if l.telling != tellFindings {
-		return l.telling == tellAll
+	if l.reports != reportFindings {
+		return l.reports == reportAll
 	}
 	return e.Finding != nil || e.Backend != nil || e.Change != nil
 }
@@ -220,7 +217,7 @@ func (l *linear) answer(typed string) (quit bool) {
 		{"events", l.events},
 		{"backends", l.backends},
 		{"release", l.about(l.release)},
-		{"tell", l.setTelling},
+		{"tell", l.setReports},
 		{"help", func(string) { l.line("%s", linearHelp) }},
 		{"quit", func(string) { quit = true }},
 	}
@@ -237,210 +234,15 @@ func (l *linear) answer(typed string) (quit bool) {
 	return false
 }
 
-// wrong tells all findings, and what could not be seen.
-func (l *linear) wrong(string) {
-	found := diagnose(l.snapshot)
-	l.line("%s.", tally(l.counts()))
-	for i, c := range found {
-		muted := ""
-		if c.Muted != nil {
-			muted = ", muted until " + describe.Clock(c.Muted.Until)
-		}
-		l.line("%d of %d: %s, %s%s, on %s: %s.", i+1, len(found), c.Severity, c.Rule, muted, enumerate(c.on), describe.Printable(c.Message))
-		l.todo(c.Finding)
-	}
-}
-
-func (l *linear) todo(f inspect.Finding) {
-	if f.Advice == "" {
-		return
-	}
-	l.line("  what to do:")
-	for _, p := range describe.Phrases(describe.Printable(f.Advice)) {
-		l.line("  %s", p.Text)
-	}
-}
-
-// list numbers the locks that a filter matches.
-func (l *linear) list(text string) {
-	all := text == "all"
-	if all {
-		text = ""
-	}
-	filter := screen.NewFilter(text)
-	if problem := filter.Problem(); problem != "" {
-		l.line("this filter cannot be read: %s", problem)
-		return
-	}
-	var matching []*inspect.Lock
-	for k := range l.snapshot.Locks() {
-		if filter.Match(screen.FilterSubject{Lock: k, Snapshot: l.snapshot, Now: l.Now()}) {
-			matching = append(matching, k)
-		}
-	}
-	slices.SortStableFunc(matching, func(a, b *inspect.Lock) int {
-		return cmp.Or(cmp.Compare(describe.LevelOf(b), describe.LevelOf(a)), cmp.Compare(len(b.Waiters), len(a.Waiters)))
-	})
-	l.listed = l.listed[:0]
-	l.line("%s.", describe.Count(len(matching), "lock"))
-	for i, k := range matching {
-		if i == linearLocks && !all {
-			l.line("%d more: list all, or list and a filter", len(matching)-i)
-			break
-		}
-		l.listed = append(l.listed, k.ID)
-		found := ""
-		if f := describe.Worst(k.Findings); f != nil {
-			found = fmt.Sprintf(" %s: %s.", f.Severity, f.Rule)
-		}
-		l.line("%d: %s. %s.%s", i+1, k.ID, l.verdict(k), found)
-	}
-}
-
-func (l *linear) verdict(k *inspect.Lock) string {
-	return l.view().Verdict(k)
-}
-
-func (l *linear) view() describe.View { return describe.View{Snapshot: l.snapshot, Now: l.Now()} }
-
-// about is a command on one lock, by its number in the last list or by its name.
-func (l *linear) about(run func(*inspect.Lock)) func(string) {
-	return func(name string) {
-		if k := l.find(name); k != nil {
-			run(k)
-		}
-	}
-}
-
-// find says why where there is no such lock.
-func (l *linear) find(name string) *inspect.Lock {
-	if name == "" {
-		l.line("of which lock? give its number in the last list, or its name, as in: show zk:/locks/orders")
-		return nil
-	}
-	id, err := inspect.ParseID(name)
-	if n, bad := strconv.Atoi(name); bad == nil {
-		if n < 1 || n > len(l.listed) {
-			l.line("the last list has no number %d; list makes a new one", n)
-			return nil
-		}
-		id, err = l.listed[n-1], nil
-	}
-	if err != nil {
-		l.line("%s is no number and no name of a lock, which is BACKEND:PATH", strconv.QuoteToASCII(name))
-		return nil
-	}
-	k := l.snapshot.Lock(id)
-	if k == nil {
-		l.line("%s is not there now; list makes a new list", id)
-	}
-	return k
-}
-
-// show tells all of a lock, and has it read in full from now on.
-func (l *linear) show(k *inspect.Lock) {
-	l.observer.Focus(k.ID)
-	l.line("%s, %s, %s. %s.", k.ID, describe.KindOf(k), cmp.Or(k.Recipe, "no known library"), l.verdict(k))
-	for i := range k.Holders {
-		c := &k.Holders[i]
-		l.line("holder: %s, %s, for %s.", describe.Owner(c), c.Name.Cut(64), l.view().Held(k, c))
-	}
-	for i := range k.Waiters {
-		c := &k.Waiters[i]
-		l.line("%d in line: %s, %s, for %s%s.", i+1, describe.Owner(c), c.Name.Cut(64), age(l.snapshot, k, c), watchWords(c))
-	}
-	for _, m := range k.Masters {
-		addr := inspect.Escape(m.Addr)
-		switch {
-		case !m.Up:
-			l.line("master %s: unknown, it does not answer.", addr)
-		case !m.Present:
-			l.line("master %s: the key is absent.", addr)
-		case m.Agrees:
-			l.line("master %s: votes for the holder.", addr)
-		default:
-			l.line("master %s: has %s.", addr, m.Value.Cut(48))
-		}
-	}
-	for _, f := range k.Findings {
-		l.line("%s, %s: %s.", f.Severity, f.Rule, describe.Printable(f.Message))
-		l.todo(f)
-	}
-}
-
-// watchWords say whether a waiter would hear of its turn.
-func watchWords(c *inspect.Contender) string {
-	switch {
-	case c.Watches == "":
-		return ""
-	case c.Watch == inspect.Confirmed:
-		return ", its watch is confirmed"
-	case c.Watch == inspect.Missing:
-		return ", its watch is missing"
-	default:
-		return ", its watch was not checked"
-	}
-}
-
-// events tells the last ones, of one lock where it is named.
-func (l *linear) events(name string) {
-	var of inspect.ID
-	if name != "" {
-		k := l.find(name)
-		if k == nil {
-			return
-		}
-		of = k.ID
-	}
-	var lines []string
-	for _, e := range l.log {
-		if name == "" || e.lock == of {
-			lines = append(lines, e.text)
-		}
-	}
-	lines = lines[max(0, len(lines)-linearLocks):]
-	l.line("%s, the newest last.", describe.Count(len(lines), "event"))
-	for _, text := range lines {
-		l.line("%s", text)
-	}
-}
-
-func (l *linear) backends(string) {
-	for _, b := range l.snapshot.Backends {
-		if b.State == inspect.Connected {
-			l.line("backend %s: %s, by %s.", b.Name, b.State, b.Mode)
-		} else {
-			l.line("backend %s: %s, %s.", b.Name, b.State, describe.Failure(b))
-		}
-		for i := range b.Servers {
-			s := &b.Servers[i]
-			l.line("  server %s: %s, %s.", inspect.Escape(s.Addr), s.State, cmp.Or(s.Role, "its role is unknown"))
-		}
-	}
-}
-
-// release gives the guarded command: this mode changes nothing.
-func (l *linear) release(k *inspect.Lock) {
-	if len(k.Holders) == 0 {
-		l.line("nobody that can be seen holds %s", k.ID)
-		return
-	}
-	l.line("nothing is changed here. The command asks before it does anything:")
-	for i := range k.Holders {
-		c := &k.Holders[i]
-		l.line("%s", l.setup.command("release", k.ID, "--owner", cmp.Or(c.Digest, c.Name.String())))
-	}
-}
-
-func (l *linear) setTelling(what string) {
-	for _, t := range []string{tellFindings, tellAll, tellNothing} {
+func (l *linear) setReports(what string) {
+	for _, t := range []string{reportFindings, reportAll, reportNothing} {
 		if what != "" && strings.HasPrefix(t, what) {
-			l.telling = t
+			l.reports = t
 			l.line("telling %s.", t)
 			return
 		}
 	}
-	l.line("tell findings, tell all or tell nothing? Now it is %s.", l.telling)
+	l.line("tell findings, tell all or tell nothing? Now it is %s.", l.reports)
 }
 
 func linearFlag(command *cobra.Command, into *bool) {
@@ -451,7 +253,7 @@ func linearFlag(command *cobra.Command, into *bool) {
 func (a *app) linearScreen(ctx context.Context, observer *inspect.Observer, s setup, run func(context.Context, *inspect.Observer) error) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	l := &linear{app: a, setup: s, observer: observer, out: bufio.NewWriter(a.Stdout), telling: tellFindings}
+	l := &linear{app: a, setup: s, observer: observer, out: bufio.NewWriter(a.Stdout), reports: reportFindings}
 	err := l.converse(ctx, func(ctx context.Context) error { return run(ctx, observer) })
 	if errors.Is(err, io.ErrClosedPipe) {
 		return nil // nobody listens any more

@@ -49,12 +49,12 @@ func (c *conversation) say(lines ...string) {
 	}
 }
 
-// await waits for a text: nothing else tells what the program has written.
+// await waits for a text in the output, which has no event to wait for.
 func (c *conversation) await(text string) {
 	c.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(c.out.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			c.t.Fatalf("%q was not told in:\n%s", text, c.out.String())
+			c.t.Fatalf("%q was not reported in:\n%s", text, c.out.String())
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestLinearTellsAndAnswers(t *testing.T) {
 	c.await("lockscope is watching 1 lock in 1 backend. What is wrong: 1 warning")
 	c.say("show zk:/x", "show 1", "list", "show 1", "nonsense", "list wait>", "list nobody", "wrong", "backends", "release", "release redis:lock:a", "he", "")
 	c.await("quit             end")
-	told := c.out.String()
+	output := c.out.String()
 	at := 0
 	for _, want := range []string{
 		"zk:/x is not there now", "the last list has no number 1",
@@ -96,9 +96,9 @@ func TestLinearTellsAndAnswers(t *testing.T) {
 		"backend redis: connected, by poll.\n  server " + server.Addr + ": up",
 		"of which lock?", "nothing is changed here", "\nlockscope release redis:lock:a redis://" + server.Addr + " --owner Y2NjY2NjY2NjY2NjY2NjYw==",
 	} {
-		i := strings.Index(told[at:], want)
+		i := strings.Index(output[at:], want)
 		if i < 0 {
-			t.Fatalf("%q is not, or not in its turn, in:\n%s", want, told)
+			t.Fatalf("%q is not, or not in its turn, in:\n%s", want, output)
 		}
 		at += i
 	}
@@ -107,7 +107,7 @@ func TestLinearTellsAndAnswers(t *testing.T) {
 	}
 	c.await("redis:lock:b: finding, warning: no-ttl")
 	if strings.Contains(c.out.String(), ": appeared") {
-		t.Error("what is no finding is told unasked")
+		t.Error("what is no finding is reported unasked")
 	}
 	c.say("tell all")
 	c.await("telling all.")
@@ -119,8 +119,8 @@ func TestLinearTellsAndAnswers(t *testing.T) {
 	c.await("the newest last.")
 	c.say("tell", "quit", "list")
 	c.end()
-	if told := c.out.String(); !strings.HasSuffix(told, "Now it is all.\n") {
-		t.Errorf("after quit: %q", told[max(0, len(told)-100):])
+	if output := c.out.String(); !strings.HasSuffix(output, "Now it is all.\n") {
+		t.Errorf("after quit: %q", output[max(0, len(output)-100):])
 	}
 }
 

@@ -125,7 +125,7 @@ func (r *lockAction) agreeTo(does string, show func(io.Writer)) (how string, err
 	return r.agree(r.request.ID, does, &r.seen.Request.Why, show)
 }
 
-// answer prints what came of it, as JSON or as text, and makes the exit code; not says what did not happen.
+// answer prints what came of it, as JSON or as text, and makes the exit code; not is the text for what was not done.
 func (r *lockAction) answer(stopped act.Reason, err error, json func() any, text func(), not string) error {
 	r.result.Reason = cmp.Or(stopped, r.result.Reason)
 	if r.output != "json" {

@@ -86,7 +86,7 @@ func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
 	}
 }
 
-// looks are what comes of snapshots that follow one another, as EVENT SUBJECT FINDING.
+// looks has the events of snapshots that follow one another, as EVENT SUBJECT FINDING.
 func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
 	t.Helper()
 	for _, one := range s {

@@ -178,13 +178,13 @@ func newFilm(played *recording.Replay) *film {
 	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1)}
 }
 
-// A batch is what was read in a time, so that the first is there soon, and at most so much, so that the screen is not held up.
+// Limits of a batch: of time, so that the first is there soon, and of snapshots, so that the screen is not held up.
 const (
 	batchTime = 30 * time.Millisecond
 	batchMost = 256
 )
 
-// readAhead reads the recording until its end or that of ctx; what went wrong is told by Next.
+// readAhead reads the recording until its end or that of ctx; what went wrong is the error of Next.
 func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
 	defer close(f.batches)
 	var batch []*inspect.Snapshot

@@ -185,7 +185,7 @@ func sequence(c *inspect.Contender) string {
 	return fmt.Sprint(c.Sequence)
 }
 
-// watches says whom a waiter should watch, and whether the server confirms it.
+// watches words a waiter's expected watch, with the server's confirmation or denial.
 func watches(c *inspect.Contender) string {
 	if c.Watches == "" {
 		return ""

@@ -24,7 +24,7 @@ func Columns() []Word { return read(words, "## Columns", word) }
 // Errors are the exit codes, the reasons of actions that were not done, and the errors of servers and connections.
 func Errors() []Word { return read(words, "## Errors", word) }
 
-// Releases are what a release does, by recipe.
+// Releases has the effects of a release, by recipe.
 func Releases() []Word { return read(words, "## Releases", word) }
 
 // Recipes are all that are known.

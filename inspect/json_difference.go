@@ -1,7 +1,7 @@
 package inspect
 
 // DifferenceJSON has the Differences of two snapshots in the form of the contract, docs/diff.schema.json. The
-// names say where each snapshot comes from.
+// names stand in it for the snapshots: a file, a moment.
 func DifferenceJSON(from, to *Snapshot, fromName, toName string) any {
 	list, skipped := Differences(from, to)
 	j := jsonDifference{

@@ -6,7 +6,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// leaseLock makes the lock of a kazoo NonBlockingLease: one node says who has it and until when, and who is about to take
+// leaseLock makes the lock of a kazoo NonBlockingLease: one node has its owner and its end, and who is about to take
 // or to renew it stands beside in kazoo's queue; nil when the directory has none. Whose lease is over holds nothing.
 func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
 	lease, node, ok := d.lease(own)

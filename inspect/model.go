@@ -242,7 +242,7 @@ type Owner struct {
 // Vote of one Redis master about a key.
 type Vote struct {
 	Addr string
-	// Up is false when the master did not answer; Error says why.
+	// Up is false when the master did not answer, for the reason in Error.
 	Up    bool
 	Error string
 	// ReadAt is the time, by our clock, at which the master last answered for the key; zero when that is not known.

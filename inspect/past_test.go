@@ -156,7 +156,7 @@ func TestThePastEnds(t *testing.T) {
 	}
 }
 
-// Told the differences between its moments an observer sees what there was: a recording can be made of them.
+// Given the differences between its moments an observer sees what there was: a recording can be made of them.
 func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	rules := []Rule{
 		{Name: "held", Lock: func(c *Case) []Finding {
@@ -201,7 +201,7 @@ func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	}
 }
 
-// Pages that were split, emptied or left alone: the differences are what changed.
+// Pages that were split, emptied or left alone: differences lists what changed, and only that.
 func TestDifferencesOfTables(t *testing.T) {
 	var tab table
 	lock := func(i int) *Lock { return &Lock{ID: ID{"zk", fmt.Sprintf("/%05d", i)}} }

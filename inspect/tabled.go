@@ -10,7 +10,7 @@ type tabled struct {
 // unwatched reports whether the newest table of watches did not have a contender's watch.
 func (l *Lock) unwatched(c *Contender) bool { return l.tabled[c.Name].unwatched }
 
-// awaits is whom before it a contender's session watches, by a table of watches; empty when that is nobody.
+// awaits names the contender before it that a contender's session watches, by a table of watches; empty for none.
 func (l *Lock) awaits(c *Contender) Untrusted { return l.tabled[c.Name].awaits }
 
 func (l *Lock) setUnwatched(c *Contender, unwatched bool) {

@@ -182,7 +182,7 @@ func (l *lease) renew() {
 	}
 }
 
-// check renews soon: somebody says that the lock is gone, or messages may have been missed.
+// check renews soon, since by a message the lock is gone, or messages may have been missed.
 func (l *lease) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

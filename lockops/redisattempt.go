@@ -59,7 +59,7 @@ func (a *redisAttempt) note(got answer) {
 	if got.lateUntil.After(a.lateUntil) {
 		a.lateUntil = got.lateUntil
 	}
-	// A refusal says that we do not have it, unless an earlier request is still on its way.
+	// By a refusal we do not have it, unless an earlier request is still on its way.
 	// An error reply may come from behind the SET: a script is not undone.
 	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) || a.maybe && (got.err != nil || a.k.session.clock.before(a.lateUntil))
 	if got.at == 0 {

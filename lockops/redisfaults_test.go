@@ -134,8 +134,8 @@ func TestRenewalLossWithoutServer(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	if late := time.Since(deadline); late > 10*time.Second { // a busy machine is late; who waits for the server is never told
-		t.Errorf("told %v after the deadline", late)
+	if late := time.Since(deadline); late > 10*time.Second { // a busy machine is late; who waits for the server never hears of it
+		t.Errorf("reported %v after the deadline", late)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()

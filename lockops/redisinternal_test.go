@@ -48,7 +48,7 @@ func TestTransientReplies(t *testing.T) {
 	}
 }
 
-// TestLateRequestIsNotForgotten: a refusal says that we have nothing on the server, unless a request before it is still on its way.
+// TestLateRequestIsNotForgotten: by a refusal we have nothing on the server, unless a request before it is still on its way.
 func TestLateRequestIsNotForgotten(t *testing.T) {
 	unanswered := func(life time.Duration) answer {
 		return answer{verdict: verdict{err: os.ErrDeadlineExceeded, lateUntil: time.Now().Add(life)}}

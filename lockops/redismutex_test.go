@@ -191,7 +191,7 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 		select {
 		case <-h.Context().Done():
 		case <-time.After(60 * time.Second):
-			t.Fatal("the loss was not told")
+			t.Fatal("the loss was not reported")
 		}
 		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrGone) {
 			t.Errorf("cause %v, want ErrLost and ErrGone", cause)
@@ -199,15 +199,15 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 	})
 }
 
-// TestR5_LossIsToldInTime: without renewal the hold ends before the key does.
-func TestR5_LossIsToldInTime(t *testing.T) {
+// TestR5_LossIsReportedInTime: without renewal the hold ends before the key does.
+func TestR5_LossIsReportedInTime(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		s := redisSession(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Second), lockops.WithoutRenewal()))
 		next := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		if h.Context().Err() == nil {
-			t.Error("the next holder was granted before the first was told")
+			t.Error("the next holder was granted before the loss was reported to the first")
 		}
 		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
 			t.Errorf("release: %v, want ErrLost", err)
@@ -254,7 +254,7 @@ func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 		c.Del(within(t), key)
 		h := <-got
 		if h == nil || h.Name() != name {
-			t.Fatalf("hold %v, told to wait as %q", h, name)
+			t.Fatalf("hold %v, waits as %q", h, name)
 		}
 		release(t, h)
 	})

@@ -114,9 +114,9 @@ func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// TestL6_PausedHolderIsToldWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another holds the lock;
+// TestL6_PausedHolderHearsOfItWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another holds the lock;
 // its hold ends as soon as it goes on, and its late release does the other no harm.
-func TestL6_PausedHolderIsToldWhenItGoesOn(t *testing.T) {
+func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, kind := range []string{"mutex", "fair", "redlock"} {
 		on := masters[:1]
@@ -143,7 +143,7 @@ func TestL6_PausedHolderIsToldWhenItGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if late := time.Duration(at - resumed.UnixNano()); late > 10*time.Second {
-			t.Errorf("%s: told %v after it went on", kind, late)
+			t.Errorf("%s: reported %v after it went on", kind, late)
 		}
 		if err := h.Extend(within(t)); err != nil {
 			t.Errorf("%s: the other's lock: %v", kind, err)

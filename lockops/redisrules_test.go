@@ -19,17 +19,17 @@ func lostWithin(t testing.TB, h *lockops.Hold, limit time.Duration) {
 	select {
 	case <-h.Context().Done():
 	case <-time.After(limit):
-		t.Fatalf("the loss was not told within %v", limit)
+		t.Fatalf("the loss was not reported within %v", limit)
 	}
 	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
 		t.Fatalf("cause %v, want ErrLost", cause)
 	}
 }
 
-// TestR7_FailoverIsToldAndTokensGrow: a replica that has not got the lock is promoted. The hold ends, far from its
+// TestR7_FailoverIsReportedAndTokensGrow: a replica that has not got the lock is promoted. The hold ends, far from its
 // deadline, since the server went; the next holder's token is above its own. That both may hold in between is not
 // prevented: replication is asynchronous.
-func TestR7_FailoverIsToldAndTokensGrow(t *testing.T) {
+func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	connect := func() *lockops.RedisSession {
 		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}})
@@ -66,9 +66,9 @@ func TestR7_FailoverIsToldAndTokensGrow(t *testing.T) {
 	release(t, second)
 }
 
-// TestR8_RestartIsTold: a master that restarts empty has lost the lock; the hold ends when it comes back, long
+// TestR8_RestartIsReported: a master that restarts empty has lost the lock; the hold ends when it comes back, long
 // before it would have renewed, and tokens go on.
-func TestR8_RestartIsTold(t *testing.T) {
+func TestR8_RestartIsReported(t *testing.T) {
 	m := servertest.StartRedis(t)
 	for _, kind := range oneRedisKinds {
 		s := redisSession(t, m)
@@ -122,8 +122,8 @@ func TestR9_ClockSteps(t *testing.T) {
 	}
 }
 
-// TestR10_EvictionIsTold: a server that may evict any key takes the lock for memory.
-func TestR10_EvictionIsTold(t *testing.T) {
+// TestR10_EvictionIsReported: a server that may evict any key takes the lock for memory.
+func TestR10_EvictionIsReported(t *testing.T) {
 	m := servertest.StartRedis(t, "--maxmemory-policy", "allkeys-random")
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisMutex(redisSession(t, m), "lock", lockops.WithTTL(600*time.Millisecond)))

@@ -47,7 +47,7 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 // ErrMasters: the session's masters are not such as a kind of lock needs.
 var ErrMasters = errors.New("wrong number of masters")
 
-// Acquire tries until it has a majority or ctx ends: when a message says that it is next, and after a random pause.
+// Acquire tries until it has a majority or ctx ends: on the message that it is next, and after a random pause.
 // When ctx ends the error also wraps that of the last try: ErrHeld, or ErrNoQuorum with a NodeError for each master
 // that did not answer as needed.
 func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {

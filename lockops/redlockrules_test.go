@@ -186,7 +186,7 @@ func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 			t.Errorf("extend: %v, want ErrLost", err)
 		}
 		if !<-gone {
-			t.Error("the last vote was gone before the holder was told")
+			t.Error("the last vote was gone before the loss was reported")
 		}
 	})
 }

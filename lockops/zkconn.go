@@ -32,7 +32,7 @@ func (d *ZKDialer) Dial(network, addr string, timeout time.Duration) (net.Conn, 
 
 // AdoptZKConn makes a session of a connection that the caller has made with zk.Connect and zk.WithDialer(d.Dial), and waits
 // until there is one with a server, or until ctx ends. The connection stays the caller's: Close of the session gives the
-// locks back and leaves it open, and it must outlive the session. Options that say how to connect are ErrOption. Only one
+// locks back and leaves it open, and it must outlive the session. Options about connecting are ErrOption. Only one
 // session may adopt it at a time.
 func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOption) (*ZKSession, error) {
 	s := newZKSession(opts)

@@ -177,7 +177,7 @@ func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
 		select {
 		case <-h.Context().Done():
 		case <-time.After(60 * time.Second):
-			t.Fatal("was not told")
+			t.Fatal("the loss was not reported")
 		}
 		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
 			t.Errorf("cause %v, want ErrLost", cause)
@@ -277,9 +277,9 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestZ13_LossIsToldBeforeTheNextGrant: the holder's link becomes a black hole. Its hold ends without any server, and before
+// TestZ13_LossIsReportedBeforeTheNextGrant: the holder's link becomes a black hole. Its hold ends without any server, and before
 // the next contender is granted the lock.
-func TestZ13_LossIsToldBeforeTheNextGrant(t *testing.T) {
+func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)

@@ -153,7 +153,7 @@ type removal struct {
 	err error
 }
 
-// remove deletes a node of a session for as long as it takes: until a server says that it is gone, or there is another
+// remove deletes a node of a session for as long as it takes: until a server confirms that it is gone, or there is another
 // session or none, which has removed it too. Curator calls this a guaranteed delete (CURATOR-45).
 func (s *ZKSession) remove(session int64, n *node) removal {
 	var result removal

@@ -204,7 +204,7 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	if !okA || !okB || a >= b {
 		t.Errorf("tokens %d, %d", a, b)
 	}
-	// It has not been told yet: the release itself has to see whose node there is.
+	// Its loss has not been reported yet: the release itself has to see whose node there is.
 	if err := first.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
 		t.Errorf("release of the first: %v, want ErrLost", err)
 	}
@@ -381,8 +381,8 @@ func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 	})
 }
 
-// TestADeletedNodeIsToldAtOnce, long before a heartbeat would notice.
-func TestADeletedNodeIsToldAtOnce(t *testing.T) {
+// TestADeletedNodeIsReportedAtOnce, long before a heartbeat would notice.
+func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s := zkSession(t, server.Addr, lockops.WithSessionTimeout(30*time.Second))
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))

@@ -231,9 +231,9 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// TestZ13_ReadersAreToldBeforeTheNextWriter: the link of a reader, or of one inside of a write that was released, becomes
+// TestZ13_LossIsReportedToReadersBeforeTheNextWriter: the link of a reader, or of one inside of a write that was released, becomes
 // a black hole. Its hold ends without any server, and before the writer behind it is granted the lock.
-func TestZ13_ReadersAreToldBeforeTheNextWriter(t *testing.T) {
+func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 	for _, downgraded := range []bool{false, true} {
 		t.Run(fmt.Sprintf("downgraded=%v", downgraded), func(t *testing.T) {
 			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -370,7 +370,7 @@ func TestKazoosMutexAndReadWriteLockQueueTogether(t *testing.T) {
 	})
 }
 
-// TestRecipesWithoutReadersAreRefused: go-zookeeper's lock has no shared mode; the error says whose have one.
+// TestRecipesWithoutReadersAreRefused: go-zookeeper's lock has no shared mode; the error names the recipes that have one.
 func TestRecipesWithoutReadersAreRefused(t *testing.T) {
 	s := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
 	for _, tt := range []struct {

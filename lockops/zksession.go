@@ -25,7 +25,7 @@ type zkOptions struct {
 	auth    []string // digest credentials, user:password
 	acl     []zk.ACL // nil: the parent's
 	chroot  string
-	dials   bool // an option says how to connect
+	dials   bool // there is an option about connecting
 	clock   clock
 }
 

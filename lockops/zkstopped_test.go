@@ -95,7 +95,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 		t.Fatal(next.err)
 	}
 	if !over && inTime && reported > granted {
-		t.Errorf("two holders: told %v after the next was granted the lock", time.Duration(reported-granted))
+		t.Errorf("two holders: reported %v after the next was granted the lock", time.Duration(reported-granted))
 	}
 	release(t, next.h)
 }

@@ -2,7 +2,7 @@ package sandbox
 
 // Scene is one thing to see in a scenario.
 type Scene struct {
-	// Title names it in a word or two; Text says what happens, and which key shows it.
+	// Title names it in a word or two; Text describes it, and names the key that shows it.
 	Title, Text string
 	// Lock is the id of the lock that it is about.
 	Lock string

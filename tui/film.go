@@ -90,7 +90,7 @@ func (m *Model) atEnd() tea.Cmd {
 	return m.draw(m.past.To(), true)
 }
 
-// filmWords are where in the recording the playhead is, and how it goes on.
+// filmWords has the playhead's position in the recording and its motion, as in "3:20 of 10:00", "plays 4×".
 func (m *Model) filmWords() (where, doing string) {
 	p := &m.playhead
 	where = position(p.at.Sub(m.past.From())) + " of " + position(m.past.To().Sub(m.past.From()))

@@ -122,7 +122,7 @@ func (m *Model) clickFoot(x int) tea.Cmd {
 	return nil
 }
 
-// clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge says what it means.
+// clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge explains itself.
 func (m *Model) clickHead(x int) tea.Cmd {
 	left, badges := m.breadcrumb(), m.badges()
 	switch {

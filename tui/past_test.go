@@ -241,7 +241,7 @@ func TestTheSpeedIsReported(t *testing.T) {
 	wantText(t, r.Model, "x64 is as far as it goes")
 }
 
-// The demonstration plays at the present; paused it does not say that it plays.
+// The demonstration plays at the present; paused it is not shown as playing.
 func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{Scenes: twoScenes()}, 120, 36)

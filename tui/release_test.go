@@ -324,7 +324,7 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	wantNoText(t, m, "nobody holds it")
 }
 
-// While the result stays open, others take the lock and leave it: it says who holds it now, not who did when it was released.
+// While the result stays open, others take the lock and leave it: it names the holder of now, not that of when it was released.
 func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
 	t.Parallel()
 	holder := func(name string) []inspect.Contender {

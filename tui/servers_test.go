@@ -85,7 +85,7 @@ func TestDeadlockOnAServer(t *testing.T) {
 	})
 }
 
-// Of five masters one is stopped: the screen says which, and what of the others is known.
+// Of five masters one is stopped: the screen names it, and shows what of the others is known.
 func TestStoppedMasterOnTheBackendsScreen(t *testing.T) {
 	t.Parallel()
 	cfg := redissource.Config{Backend: "redis", Timeout: 2 * time.Second}

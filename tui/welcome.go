@@ -20,7 +20,7 @@ type Local struct {
 	Targets, Tried []string
 }
 
-// Chosen is what a user chose on the welcome page: the demonstration, a target, or nothing.
+// Chosen is a user's choice on the welcome page: the demonstration, a target, or nothing.
 type Chosen struct {
 	Demo   bool
 	Target string

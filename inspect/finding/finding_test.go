@@ -99,7 +99,7 @@ func ask(t *testing.T, name string, c inspect.Case) []inspect.Finding {
 	return nil
 }
 
-// readable checks what holds for every finding: it says what to do, in short, without a byte that steers a terminal.
+// readable checks what holds for every finding: short advice, and no byte that steers a terminal.
 func readable(t *testing.T, f inspect.Finding) {
 	t.Helper()
 	if f.Message == "" || f.Advice == "" || f.Rule == "" || f.Severity == "" || f.Confidence == "" {

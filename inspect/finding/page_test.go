@@ -74,7 +74,7 @@ func TestThePageIsMadeFromTheRules(t *testing.T) {
 	}
 }
 
-// Every rule says what it is about, and has a name that no other has.
+// Every rule has a meaning for the page, and a name that no other has.
 func TestRulesAreComplete(t *testing.T) {
 	names := make(map[string]bool)
 	for _, r := range all {

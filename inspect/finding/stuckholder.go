@@ -10,8 +10,8 @@ import (
 
 // stuckHolder: somebody waits, and the holder has held for too long. Too long is StuckAfter, or sooner where the lock's own
 // history says so: ten times the 99th percentile of at least 20 holds, but no sooner than 10 s. It is never later than
-// StuckAfter, which is the operator's word; a hold within the longest that was seen is only possible. Where the operator says how
-// long such a lock is usually held, it is twice that. In a deadlock that is the reason, and its advice the one to follow.
+// StuckAfter, which is the operator's word; a hold within the longest that was seen is only possible. Where the operator gives
+// the usual time of such a lock, it is twice that. In a deadlock that is the reason, and its advice the one to follow.
 //
 // A leader of an election holds for as long as it lives: it is never stuck. Where the lock is only likely or possibly an
 // election, that somebody leads it for long is worth knowing, no more, unless it was seen to be held again and again. Of a lock

@@ -24,7 +24,7 @@ type Custom struct {
 }
 
 // Patterns of a Custom: the lock's path or key; a contender's znode name or Redis value; a znode's data. The first is
-// needed. Each has to match all of its text; their named groups say what the parts are (CustomGroups).
+// needed. Each has to match all of its text; their named groups (CustomGroups) mark the parts.
 type Patterns struct{ Lock, Contender, Data string }
 
 // CustomGroups are the names of groups that patterns may have. mode is shared for r, read, reader, s or shared, whatever
@@ -33,7 +33,7 @@ func CustomGroups() []string {
 	return []string{"host", "pid", "thread", "label", "library_id", "mode"}
 }
 
-// NewCustom makes a Custom. Its errors say what cannot be used.
+// NewCustom makes a Custom. Its errors name the pattern, or the group, that cannot be used.
 func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 	c := Custom{Name: name, Backend: backend, Kind: kind, keys: patterns.Lock}
 	switch {
@@ -76,7 +76,7 @@ func (c Custom) Owns(path string) bool { return c.lock.MatchString(path) }
 type CustomEntry struct {
 	Host, PID, Thread, Label, LibraryID string
 	Mode                                Mode
-	// Told: some pattern said which mode it has.
+	// HasMode: some pattern gave its mode.
 	HasMode bool
 }
 

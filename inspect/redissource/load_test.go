@@ -83,7 +83,7 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	}
 }
 
-// TestEveryCommandIsCounted: our figure is what the server counted.
+// TestEveryCommandIsCounted: our count equals the server's.
 func TestEveryCommandIsCounted(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

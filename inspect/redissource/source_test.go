@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	redis.SetLogger(quiet{}) // dials that fail are what some tests are about
+	redis.SetLogger(quiet{}) // some tests make dials fail
 	servertest.Main(m)
 }
 
@@ -227,7 +227,7 @@ func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
 		l := v.Locks["lock:a"]
 		return l.Masters[3].Present && l.Masters[4].Up && !l.Masters[4].Present && v.Backend.State == inspect.Connected
 	})
-	v.Await("the restart can be told", func() bool {
+	v.Await("the restart is known", func() bool {
 		return !v.Backend.Servers[4].StartedAt.IsZero() && time.Since(v.Backend.Servers[4].StartedAt) < sourcetest.Limit+5*time.Second
 	})
 	peek(v, func() {

@@ -36,7 +36,7 @@ const (
 	criticalLine, warningLine = "#cf222e", "#9a6700"
 )
 
-// picture is an SVG in the making; y is where the next thing goes.
+// picture is an SVG in the making; y is the next line's, in pixels from the top.
 type picture struct {
 	strings.Builder
 	y int

@@ -63,7 +63,7 @@ var clocks = map[string]struct {
 	"tui/options.go":                      {"Now", "the default clock"},
 }
 
-// uses are what a file uses of package time's own clock.
+// uses lists what a file has of package time's own clock.
 func uses(t *testing.T, name string) string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
@@ -115,7 +115,7 @@ func TestTheTimeIsPassedIn(t *testing.T) {
 	}
 }
 
-// Times of day are where we are in every screen, also in a recording's, whose instants are in UTC: describe.Clock has them so.
+// Times of day are local in every screen, also in a recording's, whose instants are in UTC: describe.Clock has them so.
 func TestTimesOfDayHaveOneHome(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

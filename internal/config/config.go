@@ -220,7 +220,7 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 // Themes are the names that Theme may have.
 func Themes() []string { return []string{"auto", "dark", "light", "high-contrast", "colour-blind"} }
 
-// Bells are what Bell may be.
+// Bells are the values of Bell.
 func Bells() []string { return []string{"off", "info", "warning", "critical"} }
 
 func (c Config) check() error {

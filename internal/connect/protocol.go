@@ -109,7 +109,7 @@ func speaksTLS(ctx context.Context, dial dialFunc, network, addr string) bool {
 
 const needsTLS = "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)"
 
-// notRedis is what a Redis client that reached a server of another protocol is told; empty for Redis, and where that is not known.
+// notRedis words the error of a Redis client that reached a server of another protocol; empty for Redis, and where that is not known.
 func notRedis(p protocol) string {
 	switch p {
 	case zkProtocol:
@@ -135,7 +135,7 @@ func notZooKeeper(p protocol) string {
 	return ""
 }
 
-// notSecureRedis is what a client of Redis that tries TLS is told of a server that answers in plain text.
+// notSecureRedis words the error of a Redis client that tries TLS with a server that answers in plain text.
 func notSecureRedis(p protocol) string {
 	switch p {
 	case tlsProtocol:
@@ -157,6 +157,6 @@ func notSecureZooKeeper(p protocol) string {
 	return notZooKeeper(p)
 }
 
-// fullOrClosed is why a server ends a connection at the first word of TLS: Redis does not greet whom it has no room for.
+// fullOrClosed explains a connection that ends at the first word of TLS: Redis does not greet whom it has no room for.
 const fullOrClosed = "the server closed the connection before TLS began: a Redis that has all the clients that it takes (maxclients) does so, " +
 	"and a proxy without a server behind it (close connections of others, raise the server's maxclients, or look at the proxy)"

@@ -131,7 +131,7 @@ func refusal(first []byte) string {
 	return ""
 }
 
-// firstWords are what a server sends to a new connection on which nothing was asked: nothing, where it lets one in. Since nothing
+// firstWords reads what a server sends unasked on a new connection: nothing, where it lets one in. Since nothing
 // was written, nothing of it is lost when the server closes.
 func firstWords(ctx context.Context, dial dialFunc, network, addr string) []byte {
 	conn, err := dial(ctx, network, addr)

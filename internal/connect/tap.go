@@ -120,7 +120,7 @@ func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error
 	return conn, err
 }
 
-// misfit is what say has about what the server at addr speaks, asked by connections of dial. While there is a session nobody is asked:
+// misfit asks, by connections of dial, for the protocol of the server at addr, and returns it in the words of say. While there is a session nobody is asked:
 // other servers are to be tried at once.
 func (t *Tap) misfit(network, addr string, dial dialFunc, say func(protocol) string) string {
 	if id, _ := t.Session(); id != 0 {

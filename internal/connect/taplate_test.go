@@ -140,7 +140,7 @@ func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
 					t.Errorf("late from %v to %v, want %v to %v", from.Sub(begun), until.Sub(begun), tt.from, tt.to)
 				}
 				if _, again := w.tap.Late(); !again.IsZero() {
-					t.Error("told twice")
+					t.Error("reported twice")
 				}
 			})
 		})

@@ -118,7 +118,7 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 	}
 }
 
-// What ssh says when it cannot go there is the reason, with what to do.
+// The error has ssh's own words when it cannot go there, with what to do.
 func TestWhySSHFailedIsSaid(t *testing.T) {
 	fakeSSH(t)
 	nobody := "127.0.0.1:1"

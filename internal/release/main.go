@@ -32,12 +32,12 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	beside, version, err := pages(ctx)
+	extra, version, err := pages(ctx)
 	if err == nil {
 		if !*installable {
 			version = ""
 		}
-		err = release(ctx, *dir, ".", strings.Split(*platforms, ","), beside, version)
+		err = release(ctx, *dir, ".", strings.Split(*platforms, ","), extra, version)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -45,7 +45,7 @@ func main() {
 }
 
 // release makes everything of the program in a Go package, and last the checksums. Without a version there are no packages to install.
-func release(ctx context.Context, dir, program string, platforms []string, beside []file, version string) error {
+func release(ctx context.Context, dir, program string, platforms []string, extra []file, version string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func release(ctx context.Context, dir, program string, platforms []string, besid
 		if goos == "windows" {
 			binary += ".exe"
 		}
-		files := append([]file{{binary, 0o755, built}}, beside...)
+		files := append([]file{{binary, 0o755, built}}, extra...)
 		archive, err := pack(goos, name, made, files)
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ type file struct {
 	data []byte
 }
 
-// pages are the files beside the program: README and licence, the manual, completions; and the program's version.
+// pages are the files that come with the program: README and licence, the manual, completions; and the program's version.
 func pages(ctx context.Context) (files []file, version string, err error) {
 	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "deploy/prometheus/lockscope.rules.yml", "deploy/grafana/lockscope.json"} {
 		text, err := os.ReadFile(name)

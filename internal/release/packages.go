@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// placed says where a file of an archive lies on a system on which it is installed, for deb and for rpm; pages that have no place of
+// installPaths are those of an archive's files on a system, for deb and for rpm; pages that have no place of
 // their own are documentation.
-var placed = map[string]struct{ deb, rpm string }{
+var installPaths = map[string]struct{ deb, rpm string }{
 	"lockscope":                  {"/usr/bin/lockscope", "/usr/bin/lockscope"},
 	"man/lockscope.1":            {"/usr/share/man/man1/lockscope.1.gz", "/usr/share/man/man1/lockscope.1.gz"},
 	"completions/lockscope.bash": {"/usr/share/bash-completion/completions/lockscope", "/usr/share/bash-completion/completions/lockscope"},
@@ -27,9 +27,9 @@ var placed = map[string]struct{ deb, rpm string }{
 	"LICENSE":                    {"/usr/share/doc/lockscope/copyright", "/usr/share/licenses/lockscope/LICENSE"},
 }
 
-// place is where a file goes in a package of a format; empty: nowhere.
-func place(format, name string) string {
-	at, known := placed[name]
+// installPath returns a file's path in a package of a format, empty for one that is not in it.
+func installPath(format, name string) string {
+	at, known := installPaths[name]
 	switch {
 	case !known:
 		return "/usr/share/doc/lockscope/" + path.Base(name)
@@ -54,7 +54,7 @@ type content struct {
 func recipe(dir, format, arch, version string, files []file) ([]byte, error) {
 	var contents []content
 	for i, f := range files {
-		dst := place(format, f.name)
+		dst := installPath(format, f.name)
 		if dst == "" {
 			continue
 		}

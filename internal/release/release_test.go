@@ -119,7 +119,7 @@ func TestEveryFileHasItsPlaceInAPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 		var places []string
-		kept := slices.DeleteFunc(slices.Clone(files), func(f file) bool { return place(format, f.name) == "" })
+		kept := slices.DeleteFunc(slices.Clone(files), func(f file) bool { return installPath(format, f.name) == "" })
 		for i, c := range got.Contents {
 			places = append(places, c.Dst)
 			data, err := os.ReadFile(c.Src)

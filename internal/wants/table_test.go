@@ -1,6 +1,6 @@
 package wants
 
-// groups are what operators ask for, by subject.
+// groups list the wants of operators, by subject.
 var groups = []group{
 	{name: "discovery and decoding", wants: []want{
 		{"find directories of locks without being told", yes, "inspect/zksource.TestFindsLocksOfEveryRecipe inspect/zksource.TestRegistriesAreNoQueues", ""},

@@ -145,8 +145,8 @@ var ErrUnreachable = errors.New("server could not be asked")
 type Releaser interface {
 	// Preview reads the lock again and returns the effects of Execute. It changes nothing.
 	Preview(ctx context.Context, r Request) (Preview, error)
-	// Execute does what p shows, if the server still shows the contender that was seen. confirmed says how the
-	// operator agreed ("typed", "--yes") and goes into the audit file. A refusal is a Result with a Reason; an error
+	// Execute does what p shows, if the server still shows the contender that was seen. confirmed is the
+	// form of the operator's consent ("typed", "--yes"), for the audit file. A refusal is a Result with a Reason; an error
 	// means that a server could not be asked, and Result has the outcome up to then. When ctx ends before the removal
 	// is sent, it is not sent any more.
 	Execute(ctx context.Context, p Preview, confirmed string) (Result, error)

@@ -180,7 +180,7 @@ func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 		if _, stat, err := conn.Get(dir + "/" + names[0]); err != nil || stat.Czxid == p.Seen.Czxid {
 			t.Errorf("the new node was touched: %v", err)
 		}
-		// As seen on a screen, too: the preview itself says that it changed.
+		// As seen on a screen, too: the preview is refused as changed.
 		old := *p.Seen
 		request.Lock = &inspect.Lock{ID: request.ID, Holders: []inspect.Contender{old}}
 		if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {

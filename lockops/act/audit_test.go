@@ -63,7 +63,7 @@ func TestAuditFile(t *testing.T) {
 	}
 }
 
-// The lines say where: the backend's name, its chroot or its database.
+// The lines have the backend's name, its chroot or its database.
 func TestAuditSaysWhere(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3})

@@ -20,7 +20,7 @@ import (
 const (
 	// auditLimit is the size, in bytes, from which on a new file is begun.
 	auditLimit = 16 << 20
-	// auditKept is how many older files are kept, as PATH.1, the newest of them, to PATH.8.
+	// auditKept counts the older files, from PATH.1, the newest of them, to PATH.8.
 	auditKept = 8
 )
 
@@ -60,7 +60,7 @@ func sumOf(text []byte) (sum string, ok bool) {
 	return sum, digestOf(append(bytes.Clone(body), '}')) == sum
 }
 
-// linkOf is what the next line names a line by: its sum or, where it has none, the digest of its text.
+// linkOf returns a line's sum or, where it has none, the digest of its text: the next line links to it by that.
 func linkOf(text []byte) string {
 	if sum, _ := sumOf(text); sum != "" {
 		return sum
@@ -149,7 +149,7 @@ func (a *Audit) rotate() bool {
 	return os.Rename(a.path, older(a.path, 1)) == nil
 }
 
-// lastLink is what the next line has to name, and whether the last line is without its end.
+// lastLink returns the link for the next line, and cut for a last line without its end.
 func (a *Audit) lastLink() (link string, cut bool, err error) {
 	last, cut, err := lastLine(a.file)
 	if err != nil || last != nil {

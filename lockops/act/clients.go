@@ -49,7 +49,7 @@ type ClientPreview struct {
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it.
 	Refused Reason
 	Detail  string
-	// Sends are the commands that would be sent; Warnings say what follows and what does not.
+	// Sends are the commands that would be sent; Warnings are its consequences, and what it does not do.
 	Sends, Warnings []string
 	// Read: all locks could be read for what the client holds and waits for. Perhaps are those of its host, of which it is not
 	// known which connection's they are.

@@ -9,7 +9,7 @@ import (
 	"lockscope/inspect/zksource"
 )
 
-// A contender that is not where we could look is not there only if we could look everywhere: else a release would be told as
+// A contender that is not where we could look is not there only if we could look everywhere: else a release would be reported as
 // not needed.
 func TestWhoMayBeWhereWeCouldNotLookIsNotGone(t *testing.T) {
 	for aspect, known := range map[inspect.Aspect]bool{

@@ -144,7 +144,7 @@ func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
 }
 
 // When it ends while the delete is on its way, the outcome is unknown; Late delivers it, and the audit file has it, when it is known.
-func TestLateDeleteIsToldAndAudited(t *testing.T) {
+func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan struct{})
@@ -256,7 +256,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
-		t.Error("it was deleted after the operator was told that it was not")
+		t.Error("it was deleted after the operator had the answer that it was not")
 	}
 }
 

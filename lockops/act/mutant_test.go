@@ -94,7 +94,7 @@ func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any)
 	return u.UniversalClient.Eval(ctx, "return 0", nil)
 }
 
-// The script itself says that it deleted, though its message is denied: what the key says afterwards may be out of reach.
+// The script's reply has the deletion, though its message is denied: what the key says afterwards may be out of reach.
 func TestDeniedWakeUpIsNoFailedScript(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, _ := redisMastersOf(t, []*servertest.Redis{server})

@@ -33,7 +33,7 @@ func (b *racePace) run(other func(), action func() (Result, error)) (Result, err
 	var both sync.WaitGroup
 	began, after := time.Now(), rand.N(b.usual+1)
 	both.Go(func() {
-		time.Sleep(after) // nothing tells when the request is halfway: every instant of it is tried
+		time.Sleep(after) // no event marks the middle of a request: every instant of it is tried
 		other()
 	})
 	result, err := action()

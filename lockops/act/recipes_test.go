@@ -23,8 +23,8 @@ import (
 // done: the action is carried out; any other word is part of the sentence by which it is refused.
 const done = ""
 
-// actions are what an operator can do to a lock of one recipe, each carried out or refused with a sentence. write is what the
-// library leaves on the server, commands with semicolons or znodes; lock the path; holder and waiter the names, no waiter where the
+// actions are an operator's on a lock of one recipe, each carried out or refused with a sentence. write has what the
+// library leaves on the server: commands with semicolons or znodes; lock the path; holder and waiter the names, no waiter where the
 // library shows none.
 type actions struct {
 	recipe, write, lock, holder, waiter string

@@ -41,7 +41,7 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 }
 
 // vote reads a key as the source does; where its user may not do that, a plain string with the commands alone that a
-// release needs anyway. A value longer than is shown is read in full: it is what the release compares.
+// release needs anyway. A value longer than is shown is read in full: the release compares all of it.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v, err := redissource.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
 	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" || refusedValue(v) {

@@ -142,10 +142,10 @@ func TestReleaseFitsTheLibrary(t *testing.T) {
 					select {
 					case m := <-messages:
 						if m.Payload != tt.message {
-							t.Errorf("told %q, want %q", m.Payload, tt.message)
+							t.Errorf("published %q, want %q", m.Payload, tt.message)
 						}
 					case <-time.After(60 * time.Second):
-						t.Error("nobody was told")
+						t.Error("nothing was published")
 					}
 				}
 				var left []string

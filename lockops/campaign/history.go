@@ -48,7 +48,7 @@ type holdKey struct {
 	id     int64
 }
 
-// NewHistory joins reports. Killed says which workers were killed, and when at the latest: what they held they held until
+// NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what they held they held until
 // then.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 	h := &History{Killed: killed, stalls: map[int][]Record{}, stood: map[int][]Record{}, forced: map[string][]Record{}}
@@ -133,7 +133,7 @@ func (h *History) wasForced(hold *Hold, until int64) bool {
 }
 
 // tookEarlier reports whether the nemesis took a holder out of its lock after it had been granted it, and before that was
-// reported: its grant stood at a failpoint, and is older than the report. Nobody has told it by then, if what would have told
+// reported: its grant stood at a failpoint, and is older than the report. Nobody has reported it by then, if what would have reported
 // it stood still as well.
 func (h *History) tookEarlier(hold *Hold) bool {
 	return h.wasForced(hold, hold.Granted) && slices.ContainsFunc(h.stood[hold.Worker], func(s Record) bool {

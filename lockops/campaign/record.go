@@ -82,7 +82,7 @@ type Report struct {
 	fail   func(error)
 }
 
-// OpenReport opens a worker's report for appending; fail is told of a record that could not be written.
+// OpenReport opens a worker's report for appending; fail gets the error of each record that could not be written.
 func OpenReport(path string, worker int, fail func(error)) (*Report, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

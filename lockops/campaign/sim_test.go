@@ -100,7 +100,7 @@ type simHold struct {
 	who    string
 }
 
-// simulate runs a schedule; unless told, holders ignore losses and rely on a lock until they release it.
+// simulate runs a schedule; unless reports, holders ignore losses and rely on a lock until they release it.
 func simulate(t *testing.T, seed uint64, reports bool) simCounts {
 	s := &sim{
 		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), reports: reports,

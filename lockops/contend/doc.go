@@ -19,7 +19,7 @@
 // An inversion is a grant to a contender that came after one who still waits, and who could not have held the lock
 // together with it. Who came when is the servers' own order where they have one: ZooKeeper's sequence numbers; for a
 // Redis mutex the clock of the master when it first looked at the attempt; for a Redlock, whose masters have no common
-// order, the calls of Acquire in this process, which is exact to about a round trip. Report.Order says which.
+// order, the calls of Acquire in this process, which is exact to about a round trip. Report.Order names the one of them.
 //
 // An overlap is a grant while others held the lock whom it excludes, seen from after the grant to before the release or
 // to the notice of loss, or a grant with a fencing token that is not above those of the grants before. There must be

@@ -25,7 +25,7 @@ type cycle struct {
 	cheapest int
 	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being part of it.
 	behind int
-	// tied is what makes a session and a client of Redis one, and possibly: they may as well be two.
+	// tied has the evidence that a session and a client of Redis are one; possibly: they may as well be two.
 	tied     string
 	possibly bool
 }

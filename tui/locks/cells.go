@@ -72,7 +72,7 @@ func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 	return old, b.State == inspect.Down || old >= noticeablyOld
 }
 
-// holderCell names the holder, with its client where there is room for all of it; or says why there is none.
+// holderCell names the holder, with its client where there is room for all of it; or the reason why there is none.
 func holderCell(c cell) widget.Line {
 	out := whoHolds(c, c.lock)
 	if len(c.lock.Holders) != 1 {

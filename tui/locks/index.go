@@ -22,7 +22,7 @@ type arrangement struct {
 type row struct {
 	ID   inspect.ID
 	rank describe.Level
-	// Key is the one by which it stands, until the rows are settled; next is what it is by now.
+	// Key is the one by which it stands, until the rows are settled; next is the present one.
 	Key, next key
 	contended bool
 	// shown: the filter lets it through. placed: it has a line. gone: there is no such lock any more. A row that is not to have

@@ -15,7 +15,7 @@ import (
 type prompt struct {
 	text  string
 	field widget.Field
-	// accept takes what was typed; the error says why it cannot be taken.
+	// accept takes what was typed; the error has what is wrong with it.
 	accept func(typed string) error
 }
 

@@ -50,7 +50,7 @@ func (d *Dialog) warningLines(width int) []widget.Line {
 		widget.Line{{"[ Cancel ]", t.Strong.Reverse(true)}, {"   ", t.Text}, {"w", t.Key}, {" go on to the preview all the same", t.Text}})
 }
 
-// person is a contender in a line of the dialog; nobody says what nil means.
+// person is a contender in a line of the dialog; nobody is the text for nil.
 func (d *Dialog) person(c *inspect.Contender, nobody string) widget.Line {
 	t := d.Theme()
 	if c == nil {

@@ -75,7 +75,7 @@ type Screen interface {
 // Filtering is a screen whose list has a filter. While that is typed it gets every key and paste before the actions.
 type Filtering interface{ Input() *FilterInput }
 
-// Scrolling is a screen with a list. ScrollPosition is which row the cursor is on, counted from 0, of how many, and how many are in sight.
+// Scrolling is a screen with a list. ScrollPosition returns the cursor's row, counted from 0, the number of rows, and of those in sight.
 type Scrolling interface {
 	ScrollPosition() (at, of, rows int)
 }
