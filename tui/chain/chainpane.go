@@ -172,7 +172,7 @@ func (p *Pane) NeedsFastTick() bool {
 		}
 	}
 	longest, waits := screen.Ages(p).LongestWait(l)
-	held, holds := p.Snapshot().Age(l, screen.HeldSince(l), p.Now())
+	held, holds := screen.HeldFor(screen.Ages(p), l)
 	return describe.InTenths(screen.Expiry(l).Sub(p.Now())) || holds && describe.InTenths(held) || waits && describe.InTenths(longest)
 }
 

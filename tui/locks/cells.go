@@ -135,7 +135,7 @@ func heldCell(c cell) widget.Line {
 }
 
 func heldTime(c cell) (time.Duration, bool) {
-	return c.Snapshot().Age(c.lock, screen.HeldSince(c.lock), c.now)
+	return screen.HeldFor(c.ages(), c.lock)
 }
 
 // waitCell is the age of the longest wait.

@@ -188,7 +188,9 @@ func flagTests() map[string]func(FilterSubject) bool {
 // durationFields are the fields that are compared with a time; false: not known, which matches nothing. Each is named as its
 // column; age is another name of held.
 func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
-	held := func(p FilterSubject) (time.Duration, bool) { return p.Snapshot.Age(p.Lock, HeldSince(p.Lock), p.Now) }
+	held := func(p FilterSubject) (time.Duration, bool) {
+		return HeldFor(describe.View{Snapshot: p.Snapshot, Now: p.Now}, p.Lock)
+	}
 	return map[string]func(FilterSubject) (time.Duration, bool){
 		"held": held,
 		"age":  held,

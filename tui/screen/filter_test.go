@@ -153,6 +153,23 @@ func TestFilterFields(t *testing.T) {
 	}
 }
 
+// A hold whose begin nobody saw is at least as old as our watching: it counts as that, as it is drawn.
+func TestAHoldOfUnknownAgeCountsAsLongAsItIsSeen(t *testing.T) {
+	s := fixture.Everything()
+	l := *fixture.Thin()
+	h := l.Holders[0]
+	h.Since, h.HeldSince, h.Seen = time.Time{}, time.Time{}, inspect.InstantOf(fixture.Ago(11*time.Minute))
+	l.Holders = []inspect.Contender{h}
+	for text, want := range map[string]bool{"held>10m": true, "held>12m": false, "held<12m": true} {
+		if got := NewFilter(text).Match(FilterSubject{&l, s, fixture.Noon}); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if HeldSince(&l).IsZero() {
+		t.Error("has no place in the order")
+	}
+}
+
 func TestOnlyTimesChangeByThemselves(t *testing.T) {
 	for text, want := range map[string]bool{"age>5m": true, "x !ttl<2s": true, "held queue>3 lib=x": false, "age>": false} {
 		if got := NewFilter(text).Timed; got != want {

@@ -29,15 +29,28 @@ func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widge
 	return out.Add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
 }
 
-// HeldSince is the time of the first holder's grant or, where that is unknown, of its arrival, by the backend's clock.
+// HeldSince orders locks by how long they are held: the time of the first holder's grant or, where that is unknown, of its arrival,
+// by the backend's clock, else that from which we saw it hold, by ours.
 func HeldSince(l *inspect.Lock) time.Time {
-	if len(l.Holders) == 0 {
+	switch {
+	case len(l.Holders) == 0:
 		return time.Time{}
+	case !l.Holders[0].HeldSince.IsZero():
+		return l.Holders[0].HeldSince
+	case !l.Holders[0].Since.IsZero():
+		return l.Holders[0].Since
 	}
-	if h := &l.Holders[0]; h.HeldSince.IsZero() {
-		return h.Since
+	return l.Holders[0].Seen.Time()
+}
+
+// HeldFor is for how long the first holder has the lock, as it is drawn: exactly, at most or at least; false when nobody holds it
+// and when no bound is known.
+func HeldFor(v describe.View, l *inspect.Lock) (time.Duration, bool) {
+	if len(l.Holders) == 0 {
+		return 0, false
 	}
-	return l.Holders[0].HeldSince
+	held := v.Held(l, &l.Holders[0])
+	return held.Duration, held.Known != describe.Unbounded
 }
 
 // Expiry of a held lock or, when nobody holds it, of the last of its votes; zero when never.
