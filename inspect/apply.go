@@ -105,7 +105,7 @@ func (o *Observer) apply(u sourceUpdate) {
 		o.dirty = true
 	}
 	for _, l := range u.Put {
-		o.put(o.backend(u.source, l.ID.Backend), l, now)
+		o.setLock(o.backend(u.source, l.ID.Backend), l, now)
 	}
 	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
 		o.endFirstPass(o.reported[u.source], now) // after the locks of the first pass, which were there before
@@ -205,7 +205,7 @@ func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.T
 	return v
 }
 
-func (o *Observer) put(p *backendState, read *Lock, now time.Time) {
+func (o *Observer) setLock(p *backendState, read *Lock, now time.Time) {
 	l := clone(read)
 	l.admitUnknown()
 	l.reported = len(l.Findings)

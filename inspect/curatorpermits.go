@@ -52,9 +52,9 @@ func (l *Lock) showsPermits() bool {
 	return missing == len(l.Waiters) && missing > 1
 }
 
-// noteAwaited notes for each contender which one before it its session watches, by the table. Of several contenders of one
+// recordAwaited sets for each contender the one before it that its session watches, by the table. Of several contenders of one
 // session the last ones wait.
-func (l *Lock) noteAwaited(t *WatchTable) {
+func (l *Lock) recordAwaited(t *WatchTable) {
 	queue := l.inOrder()
 	watched := make(map[int64][]int) // places in the queue, by the session that watches them
 	for i, c := range queue {
@@ -136,7 +136,7 @@ func (l *Lock) regroup(queue []*Contender) {
 // confirmPermits takes in a table of watches on such a semaphore, and reports whether that changed anything. Who waited and
 // watches nobody was granted: by the second table in a row, since it may be about to watch the next.
 func (l *Lock) confirmPermits(t *WatchTable) (changed bool) {
-	l.noteAwaited(t)
+	l.recordAwaited(t)
 	queue := l.inOrder()
 	for _, c := range queue {
 		switch {

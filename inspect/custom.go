@@ -23,11 +23,11 @@ type recogniser struct {
 // Run is the source's, with other locks in its updates.
 func (r recogniser) Run(ctx context.Context, emit func(Update)) error {
 	return r.Source.Run(ctx, func(u Update) {
-		put := make([]*Lock, len(u.Put))
+		read := make([]*Lock, len(u.Put))
 		for i, l := range u.Put {
-			put[i] = ReadBy(l, r.recipes)
+			read[i] = ReadBy(l, r.recipes)
 		}
-		u.Put = put
+		u.Put = read
 		emit(u)
 	})
 }

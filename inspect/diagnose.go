@@ -136,7 +136,7 @@ func (o *Observer) onBeat(now time.Time) {
 			}
 		}
 	}
-	o.askAgain(now)
+	o.recheck(now)
 	o.contended = o.lap(o.contended, contended, contendedBudget, now)
 	o.others = o.lap(o.others, expires, otherBudget, now)
 }

@@ -177,7 +177,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		return l.confirmPermits(t)
 	}
 	if readAsMutex(l) {
-		l.noteAwaited(t)
+		l.recordAwaited(t)
 	}
 	changed := l.stepBack(func(c *Contender) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)

@@ -87,10 +87,10 @@ func (p *Past) Add(s *Snapshot) {
 		}
 	}
 	before := p.last
-	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { p.put(l.ID, before.Lock(l.ID), own.TakenAt) }, func(id ID) {
-		p.put(id, before.Lock(id), own.TakenAt)
+	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { p.retire(l.ID, before.Lock(l.ID), own.TakenAt) }, func(id ID) {
+		p.retire(id, before.Lock(id), own.TakenAt)
 	})
-	p.noteState(before, &own)
+	p.recordState(before, &own)
 	p.last = &own
 	if p.keep > 0 && own.TakenAt.Sub(p.swept) > p.keep/16 {
 		p.sweep(own.TakenAt.Add(-p.keep))
@@ -101,9 +101,9 @@ func (p *Past) Add(s *Snapshot) {
 	}
 }
 
-// put notes until when a version was true. One that came less than a step after the one before is not kept: the next one stands
+// retire keeps a version, with the end of the time in which it was true. One that came less than a step after the one before is not kept: the next one stands
 // for it.
-func (p *Past) put(id ID, was *Lock, until time.Time) {
+func (p *Past) retire(id ID, was *Lock, until time.Time) {
 	e := p.locks[id]
 	if e == nil {
 		e = &earlier{}
@@ -125,8 +125,8 @@ func versionSize(l *Lock) int {
 	return own + l.size()
 }
 
-// noteState keeps what a snapshot had beside its locks, once a second at most.
-func (p *Past) noteState(before, s *Snapshot) {
+// recordState keeps what a snapshot had beside its locks, once a second at most.
+func (p *Past) recordState(before, s *Snapshot) {
 	if slices.Equal(before.Backends, s.Backends) && sameSlice(before.cycles, s.cycles) {
 		return
 	}

@@ -23,11 +23,11 @@ func film(past *Past) *filmed {
 	f := &filmed{past: past, at: now}
 	f.Observer = NewObserver(func() time.Time { return f.at }, script{})
 	f.Diagnose(testRules(), time.Hour)
-	f.take(Update{Backend: zkUp, Sessions: clients()})
+	f.receive(Update{Backend: zkUp, Sessions: clients()})
 	return f
 }
 
-func (f *filmed) take(u Update) {
+func (f *filmed) receive(u Update) {
 	f.apply(sourceUpdate{0, u})
 	f.publish()
 	f.past.Add(f.Snapshot())
@@ -36,7 +36,7 @@ func (f *filmed) take(u Update) {
 // turns hands over a lock of ten contenders: the first leaves, and another comes.
 func (f *filmed) turns(i int) {
 	f.turn++
-	f.take(Update{Put: []*Lock{curatorLock(i, f.turn)}})
+	f.receive(Update{Put: []*Lock{curatorLock(i, f.turn)}})
 }
 
 func holderAt(p *Past, id ID, at time.Time) string {
@@ -168,13 +168,13 @@ func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	}
 	f := film(NewPast(0, time.Millisecond, 1<<30))
 	f.Diagnose(rules, time.Hour)
-	f.take(Update{Put: []*Lock{curatorLock(1, 0), curatorLock(2, 0), curatorLock(3, 0)}})
+	f.receive(Update{Put: []*Lock{curatorLock(1, 0), curatorLock(2, 0), curatorLock(3, 0)}})
 	for i := range 30 {
 		f.at = f.at.Add(time.Second)
 		f.turns(1 + i%3)
 	}
 	f.at = f.at.Add(time.Second)
-	f.take(Update{Gone: []ID{curatorLock(3, 0).ID}, Backend: &Backend{Name: "zk", Kind: ZooKeeper, State: Degraded, Mode: ModeWatch, FirstPass: true}})
+	f.receive(Update{Gone: []ID{curatorLock(3, 0).ID}, Backend: &Backend{Name: "zk", Kind: ZooKeeper, State: Degraded, Mode: ModeWatch, FirstPass: true}})
 
 	clock := now
 	again := NewObserver(func() time.Time { return clock }, script{})

@@ -79,9 +79,9 @@ func (s *suspicions) next(now time.Time) (ID, bool) {
 	return id, true
 }
 
-// askAgain asks the rules about the locks of which something was found that may pass, as soon as it may have stood for long
+// recheck asks the rules about the locks of which something was found that may pass, as soon as it may have stood for long
 // enough.
-func (o *Observer) askAgain(now time.Time) {
+func (o *Observer) recheck(now time.Time) {
 	for id, ok := o.suspicions.next(now); ok; id, ok = o.suspicions.next(now) {
 		if l := o.locks.get(id); l != nil {
 			o.diagnose(o.byName[id.Backend], l, now)

@@ -4,7 +4,7 @@ package inspect
 // the contenders.
 type tabled struct {
 	unwatched bool      // the table did not have its watch; see confirmWatches
-	awaits    Untrusted // whom before it its session watches; see noteAwaited
+	awaits    Untrusted // whom before it its session watches; see recordAwaited
 }
 
 // unwatched reports whether the newest table of watches did not have a contender's watch.

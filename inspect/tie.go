@@ -108,7 +108,7 @@ func add(to map[Identity]*party, who Identity, l *Lock, c *Contender) {
 
 // learn takes in what an entry says of its owner.
 func (p *party) learn(o *Owner) {
-	note := func(list *[]string, text string) {
+	addOnce := func(list *[]string, text string) {
 		if text != "" && !slices.Contains(*list, text) {
 			*list = append(*list, text)
 		}
@@ -121,17 +121,17 @@ func (p *party) learn(o *Owner) {
 		at, err := netip.ParseAddr(h)
 		switch {
 		case err == nil && !at.IsLoopback(): // what is the loopback address to two servers need not be one host
-			note(&p.addresses, at.Unmap().String())
+			addOnce(&p.addresses, at.Unmap().String())
 		case err != nil && h != "localhost":
-			note(&p.hostnames, h)
+			addOnce(&p.hostnames, h)
 		}
 	}
 	if o.Host != "" && o.PID != "" {
-		note(&p.processes, o.Host.Raw()+":"+o.PID.Raw())
+		addOnce(&p.processes, o.Host.Raw()+":"+o.PID.Raw())
 	}
 	for _, name := range []string{o.Label.Raw(), o.LibraryID.Raw()} {
-		note(&p.names, name)
-		note(&p.processes, processOf(name))
+		addOnce(&p.names, name)
+		addOnce(&p.processes, processOf(name))
 	}
 }
 

@@ -11,7 +11,7 @@ func TestTrend(t *testing.T) {
 	f := film(NewPast(0, 0, 1<<30))
 	start := f.at
 	id := ID{"zk", "/locks/trend"}
-	put := func(after time.Duration, waiters, holders int) {
+	add := func(after time.Duration, waiters, holders int) {
 		f.at = start.Add(after)
 		l := &Lock{ID: id, Kind: KindMutex, State: StateHeld, ReadAt: f.at}
 		for i := range waiters {
@@ -20,17 +20,17 @@ func TestTrend(t *testing.T) {
 		for i := range holders {
 			l.Holders = append(l.Holders, Contender{Name: Untrusted(rune('A' + i)), State: Holding})
 		}
-		f.take(Update{Put: []*Lock{l}})
+		f.receive(Update{Put: []*Lock{l}})
 	}
-	put(2*time.Second, 0, 1)
-	put(3*time.Second, 4, 1)
-	put(4*time.Second, 1, 0)
+	add(2*time.Second, 0, 1)
+	add(3*time.Second, 4, 1)
+	add(4*time.Second, 1, 0)
 	down := *zkUp
 	down.State = Down
 	f.at = start.Add(7 * time.Second)
-	f.take(Update{Backend: &down})
+	f.receive(Update{Backend: &down})
 	f.at = start.Add(9 * time.Second)
-	f.take(Update{Backend: zkUp})
+	f.receive(Update{Backend: zkUp})
 	trend := f.past.Trend(id, start.Add(-2*time.Second), 2*time.Second, 8, start.Add(11*time.Second))
 	// From -2 on: before watching, not there, one hold with four waiters in the second half, one waiter, two steps with a part of the
 	// outage, one second of what is now, what is to come.

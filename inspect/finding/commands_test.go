@@ -40,7 +40,7 @@ func TestCommandsNameTheirServers(t *testing.T) {
 			if known {
 				c.Reach, want = reach, tt.with
 			}
-			found := ask(t, tt.rule, c)
+			found := diagnose(t, tt.rule, c)
 			if len(found) == 0 || !strings.Contains(found[0].Advice, want) || strings.Contains(found[0].Advice, "HOST") {
 				t.Errorf("%s: %+v, want %q", tt.rule, found, want)
 			}
@@ -56,7 +56,7 @@ func TestAStuckLocksCommandIsAboutWhoHoldsIt(t *testing.T) {
 			change(h)
 		}))
 	}
-	before := ask(t, "stuck-holder", present(stuck(func(*inspect.Contender) {})))
+	before := diagnose(t, "stuck-holder", present(stuck(func(*inspect.Contender) {})))
 	for name, change := range map[string]func(*inspect.Contender){
 		"another entry":           func(h *inspect.Contender) { h.Name = "another" },
 		"another whole value":     func(h *inspect.Contender) { h.Digest = "sha256:00" },
@@ -64,8 +64,8 @@ func TestAStuckLocksCommandIsAboutWhoHoldsIt(t *testing.T) {
 		"its client's is known":   func(h *inspect.Contender) { h.Owner.Client = "10.0.0.1:5" },
 		"nothing about it is new": func(*inspect.Contender) {},
 	} {
-		want := ask(t, "stuck-holder", present(stuck(change)))
-		got := ask(t, "stuck-holder", present(with(stuck(change), func(l *inspect.Lock) { l.Findings = before })))
+		want := diagnose(t, "stuck-holder", present(stuck(change)))
+		got := diagnose(t, "stuck-holder", present(with(stuck(change), func(l *inspect.Lock) { l.Findings = before })))
 		if len(want) != 1 || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}

@@ -44,7 +44,7 @@ func check(t *testing.T, rule string, states []state) {
 			silent++
 		}
 		t.Run(s.name, func(t *testing.T) {
-			found := ask(t, rule, s.c)
+			found := diagnose(t, rule, s.c)
 			if !s.fires {
 				for _, f := range found {
 					t.Errorf("found what is not there: %+v", f)
@@ -82,7 +82,7 @@ func check(t *testing.T, rule string, states []state) {
 	}
 }
 
-func ask(t *testing.T, name string, c inspect.Case) []inspect.Finding {
+func diagnose(t *testing.T, name string, c inspect.Case) []inspect.Finding {
 	t.Helper()
 	for _, r := range Rules() {
 		if r.Name != name {

@@ -54,7 +54,7 @@ func TestDiagnosisOfRealMasters(t *testing.T) {
 			clients[i] = redis.NewClient(&redis.Options{Addr: m.Addr})
 			defer clients[i].Close()
 		}
-		put := func(key string, ttl time.Duration, values ...string) {
+		write := func(key string, ttl time.Duration, values ...string) {
 			for i, v := range values {
 				if v == "" {
 					continue
@@ -64,15 +64,15 @@ func TestDiagnosisOfRealMasters(t *testing.T) {
 				}
 			}
 		}
-		put(":fine", time.Minute, "a", "a", "a")
-		put(":free", time.Millisecond, "a", "a", "a")
-		put(":thin", time.Minute, "a", "a", "")
-		put(":split", time.Minute, "a", "b", "c")
-		put(":minority", time.Minute, "a", "", "")
+		write(":fine", time.Minute, "a", "a", "a")
+		write(":free", time.Millisecond, "a", "a", "a")
+		write(":thin", time.Minute, "a", "a", "")
+		write(":split", time.Minute, "a", "b", "c")
+		write(":minority", time.Minute, "a", "", "")
 		const random = "MDEyMzQ1Njc4OWFiY2RlZg==" // as redsync writes
-		put(":endless", 0, random, random, random)
-		put(":counter", 0, "7", "7", "7")
-		put(":foreign", time.Minute, "a", "a", "")
+		write(":endless", 0, random, random, random)
+		write(":counter", 0, "7", "7", "7")
+		write(":foreign", time.Minute, "a", "a", "")
 		if err := clients[2].SAdd(t.Context(), name+":foreign", "x").Err(); err != nil {
 			t.Fatal(err)
 		}

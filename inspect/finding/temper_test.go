@@ -62,7 +62,7 @@ func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
 		{"minority-leftover", leftover(inspect.AspectOwner), true},
 		{"minority-leftover", leftover(inspect.AspectVotes), false},
 	} {
-		found := ask(t, tt.rule, tt.c)
+		found := diagnose(t, tt.rule, tt.c)
 		if len(found) != 1 {
 			t.Fatalf("%s: %+v", tt.rule, found)
 		}
@@ -104,7 +104,7 @@ func TestSuspectTarget(t *testing.T) {
 	for _, rule := range []string{"minority-leftover", "split-quorum"} {
 		for _, letters := range []string{"a--", "ab-"} {
 			suspect := present(votes(letters, time.Minute), func(c *inspect.Case) { c.Spread = apart })
-			if found := ask(t, rule, suspect); found != nil {
+			if found := diagnose(t, rule, suspect); found != nil {
 				t.Errorf("%s on %s of a suspect target: %+v", rule, letters, found)
 			}
 		}
@@ -126,10 +126,10 @@ func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
 		{name: "on a quorum", c: of("redis-py", "aa-")},
 	})
 	for rule, letters := range map[string]string{"minority-leftover": "-a-", "split-quorum": "ab-"} {
-		if found := ask(t, rule, of("redis-py", letters)); found != nil {
+		if found := diagnose(t, rule, of("redis-py", letters)); found != nil {
 			t.Errorf("%s: %+v", rule, found)
 		}
-		if ask(t, rule, of("redsync", letters)) == nil {
+		if diagnose(t, rule, of("redsync", letters)) == nil {
 			t.Errorf("%s does not see that of redsync", rule)
 		}
 	}

@@ -67,7 +67,7 @@ func TestMissingWatch(t *testing.T) {
 	for i := range many {
 		many[i] = inspect.Missing
 	}
-	found := ask(t, "missing-watch", watching("kazoo", recipe.Certain, many...))
+	found := diagnose(t, "missing-watch", watching("kazoo", recipe.Certain, many...))
 	if len(found) != 10 || found[9].Evidence["contender"] != "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000010" {
 		t.Errorf("%d findings, want one for each of the first 10 waiters", len(found))
 	}
@@ -132,7 +132,7 @@ func TestSelfWait(t *testing.T) {
 			}
 		}))
 	}
-	if found := ask(t, "missing-watch", lost(nil)); len(found) != 0 {
+	if found := diagnose(t, "missing-watch", lost(nil)); len(found) != 0 {
 		t.Errorf("reported by two rules: %v", found)
 	}
 	check(t, "self-wait", []state{

@@ -110,7 +110,7 @@ func TestAlienChild(t *testing.T) {
 		{name: "contenders only", c: aliens("go-zookeeper")},
 	})
 	for name, node := range map[inspect.Untrusted]string{"leases/README": "stat /l/leases/README)", "../l-__lock__/README": "stat /l-__lock__/README)"} {
-		if found := ask(t, "alien-child", aliens("curator", name)); len(found) != 1 || !strings.Contains(found[0].Advice, node) {
+		if found := diagnose(t, "alien-child", aliens("curator", name)); len(found) != 1 || !strings.Contains(found[0].Advice, node) {
 			t.Errorf("%s in a part: %+v", name, found)
 		}
 	}

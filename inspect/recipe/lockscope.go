@@ -117,7 +117,7 @@ func LockscopeSessionChannel(session string) string { return "lockscope:wake:@" 
 // lockscopeShape: the waiters of our own package's locks. What it keeps beside a lock makes none known by itself, but for
 // the queues: they name the lock that they belong to.
 func lockscopeShape() Shape {
-	return Shape{Name: lockscopeName, LockOf: lockscopeLockOf, Asks: lockscopeAsks, Decode: lockscopeDecode}
+	return Shape{Name: lockscopeName, LockOf: lockscopeLockOf, Queries: lockscopeQueries, Decode: lockscopeDecode}
 }
 
 func lockscopeLockOf(key string) ([]string, bool) {
@@ -134,19 +134,19 @@ func lockscopeLockOf(key string) ([]string, bool) {
 	return nil, false
 }
 
-func lockscopeAsks(k Keys) []Ask {
+func lockscopeQueries(k Keys) []Query {
 	_, ours := lockscopeToken(k.Key, k.Main.Text)
 	if ours = ours && k.Main.Type == TypeString; !ours && (k.Main.Type != TypeNone || !k.may(lockscopeName)) {
 		return nil
 	}
-	asks := []Ask{
+	queries := []Query{
 		{LockscopeKey(QueuePrefix, k.Key), TypeZSet, Waiters},
 		{LockscopeKey(WaitPrefix, k.Key), TypeZSet, Waiters},
 	}
 	if twin := lockscopeTwin(k.Key); !ours && twin != "" {
-		asks = append(asks, Ask{twin, TypeString, Waiters})
+		queries = append(queries, Query{twin, TypeString, Waiters})
 	}
-	return asks
+	return queries
 }
 
 // lockscopeTwin is the other lock, x of {x} and {x} of x, whose waiters would stand in the same keys; empty: there is none.
@@ -167,7 +167,7 @@ func lockscopeTwinWaits(k Keys) bool {
 	if twin == "" {
 		return false
 	}
-	held := k.Beside[twin]
+	held := k.Auxiliary[twin]
 	if _, ours := lockscopeToken(twin, held.Text); ours && held.Type == TypeString {
 		return true
 	}
@@ -194,7 +194,7 @@ func lockscopeDecode(k Keys) (Record, bool) {
 // lockscopeWaiters reads a queue, by when its waiters came; one that was woken has lost that time and is next.
 func lockscopeWaiters(k Keys, queue string) []Claim {
 	var claims []Claim
-	for _, item := range k.Beside[queue].Items {
+	for _, item := range k.Auxiliary[queue].Items {
 		t, ok := lockscopeToken(k.Key, item.Name)
 		if !ok {
 			continue

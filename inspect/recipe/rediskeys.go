@@ -45,8 +45,8 @@ type Value struct {
 	Elsewhere   bool
 }
 
-// Ask names a helper key of a lock, or a channel, that has to be read to know the lock.
-type Ask struct {
+// Query names a helper key of a lock, or a channel, that has to be read to know the lock.
+type Query struct {
 	Key   string
 	Type  KeyType
 	Feeds Aspect
@@ -66,8 +66,8 @@ const (
 type Keys struct {
 	Key  string
 	Main Value
-	// Beside has the values of helper keys and channels, by name.
-	Beside map[string]Value
+	// Auxiliary has the values of helper keys and channels, by name.
+	Auxiliary map[string]Value
 	// Hint is the recipe that the key is known to belong to, from a helper key or an earlier reading; empty when it
 	// is not. Named: somebody asked for this very key, so that it is worth looking for all that it may be.
 	Hint  string
@@ -120,8 +120,8 @@ type Record struct {
 	Opaque bool
 	// WaitersAtLeast counts the client instances that are known to wait, without their entries.
 	WaitersAtLeast int
-	// Beside: keys beside the one that names the lock hold it, which itself is absent.
-	Beside bool
+	// Auxiliary: keys beside the one that names the lock hold it, which itself is absent. Recordings have it under its first name.
+	Auxiliary bool `json:"Beside"`
 	// PartOf: the key is none of its own, but belongs to the lock of this key.
 	PartOf string
 	// Doubtful: something in it has to be confirmed by another reading.
@@ -134,7 +134,7 @@ func (r *Record) Equal(o *Record) bool {
 		return r == o
 	}
 	return r.Recipe == o.Recipe && r.Confidence == o.Confidence && r.Kind == o.Kind && r.Limit == o.Limit &&
-		r.Opaque == o.Opaque && r.Beside == o.Beside && r.WaitersAtLeast == o.WaitersAtLeast && r.PartOf == o.PartOf &&
+		r.Opaque == o.Opaque && r.Auxiliary == o.Auxiliary && r.WaitersAtLeast == o.WaitersAtLeast && r.PartOf == o.PartOf &&
 		slices.Equal(r.Claims, o.Claims) && slices.Equal(r.Partial, o.Partial)
 }
 
@@ -152,8 +152,8 @@ type Shape struct {
 	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for noise. May
 	// be nil.
 	LockOf func(key string) (locks []string, helper bool)
-	// Asks returns what else to read of a lock, as far as it is known. It is asked again with what was read then.
-	Asks func(Keys) []Ask
+	// Queries returns what else to read of a lock, as far as it is known, and is called again with what was read then.
+	Queries func(Keys) []Query
 	// Decode returns the lock; false when it is none of this library.
 	Decode func(Keys) (Record, bool)
 }
@@ -164,15 +164,15 @@ var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), pythonSignal(), redbeatKeys(), lockscopeShape()}
 })
 
-// Asks returns what else to read to know the lock of a key; nothing for a plain string.
-func Asks(k Keys) []Ask {
-	var asks []Ask
+// Queries returns what else to read to know the lock of a key; nothing for a plain string.
+func Queries(k Keys) []Query {
+	var queries []Query
 	for _, s := range shapes() {
-		if s.Asks != nil {
-			asks = append(asks, s.Asks(k)...)
+		if s.Queries != nil {
+			queries = append(queries, s.Queries(k)...)
 		}
 	}
-	return asks
+	return queries
 }
 
 // DecodeKeys returns the lock that a key is part of when that is more than a plain string; false for a plain string and

@@ -204,7 +204,7 @@ func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 		{"one there", map[string]Value{hold("1"): {Type: TypeString, ExpiresAt: now.Add(time.Second)}, hold("2"): {Type: TypeNone}}, false},
 		{"none there", map[string]Value{hold("1"): {Type: TypeNone}, hold("2"): {Type: TypeNone}}, true},
 	} {
-		base.Beside = tt.auxiliary
+		base.Auxiliary = tt.auxiliary
 		if r, ok := DecodeKeys(base); !ok || len(r.Claims) != 1 || r.Claims[0].Dead != tt.dead {
 			t.Errorf("%s: %+v", tt.name, r)
 		}
@@ -225,13 +225,13 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 		{0, 0, true, false},
 		{0, 1, true, true}, // the other one does subscribe here
 	} {
-		k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Beside: map[string]Value{
+		k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Auxiliary: map[string]Value{
 			"redisson_lock_queue:{a}": {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: uuid + ":2"}}},
 		}}
 		name, v := channel(uuid+":1", tt.first, tt.elsewhere)
-		k.Beside[name] = v
+		k.Auxiliary[name] = v
 		name, v = channel(uuid+":2", tt.second, tt.elsewhere)
-		k.Beside[name] = v
+		k.Auxiliary[name] = v
 		if r, ok := DecodeKeys(k); !ok || len(r.Claims) != 3 || r.Claims[1].Dead != tt.dead {
 			t.Errorf("%+v: %+v", tt, r)
 		}
@@ -241,7 +241,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 // TestAWaiterWithoutKnownSubscribersIsNotDead: PUBSUB may be denied.
 func TestAWaiterWithoutKnownSubscribersIsNotDead(t *testing.T) {
 	own := "redisson_lock__channel:{a}:" + uuid + ":1"
-	k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Beside: map[string]Value{
+	k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Auxiliary: map[string]Value{
 		"redisson_lock_queue:{a}":    {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: "\x1b[31mnobody"}}},
 		"redisson_lock__channel:{a}": {Type: TypeChannel, Unknown: true},
 		own:                          {Type: TypeChannel, Unknown: true},
@@ -250,7 +250,7 @@ func TestAWaiterWithoutKnownSubscribersIsNotDead(t *testing.T) {
 	if !ok || len(r.Claims) != 2 || r.Claims[1].Dead || !r.Claims[1].Waiting {
 		t.Errorf("%+v", r)
 	}
-	k.Beside[own] = Value{Type: TypeChannel}
+	k.Auxiliary[own] = Value{Type: TypeChannel}
 	if r, _ := DecodeKeys(k); !r.Claims[1].Dead {
 		t.Error("nobody listens for it")
 	}
@@ -282,14 +282,14 @@ func FuzzDecodeKeys(f *testing.F) {
 		if v.Type != TypeString && v.Type != TypeNone {
 			v.Items = []Item{{Name: name, Text: text, Score: score}, {Name: other, Text: "1", Score: otherScore}}
 		}
-		k := Keys{Key: key, Main: v, Named: true, Now: time.Unix(1.7e9, 0), Beside: map[string]Value{}}
+		k := Keys{Key: key, Main: v, Named: true, Now: time.Unix(1.7e9, 0), Auxiliary: map[string]Value{}}
 		for range 3 {
-			asks := Asks(k)
-			if len(asks) > 1000 {
-				t.Fatalf("%d questions", len(asks))
+			queries := Queries(k)
+			if len(queries) > 1000 {
+				t.Fatalf("%d questions", len(queries))
 			}
-			for _, a := range asks {
-				k.Beside[a.Key] = Value{
+			for _, a := range queries {
+				k.Auxiliary[a.Key] = Value{
 					Type: a.Type, Text: other, Subscribers: int(subscribed), NoExpiry: true,
 					Items: []Item{{Name: other, Score: otherScore}, {Name: name, Score: score}},
 				}
@@ -332,14 +332,14 @@ func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 		{"a{x}", "", true},
 		{"a{x}b", "a{x}b", true},
 	} {
-		k := Keys{Key: test.key, Main: Value{Type: TypeNone}, Hint: lockscopeName, Beside: map[string]Value{LockscopeKey(QueuePrefix, test.key): queue}}
+		k := Keys{Key: test.key, Main: Value{Type: TypeNone}, Hint: lockscopeName, Auxiliary: map[string]Value{LockscopeKey(QueuePrefix, test.key): queue}}
 		switch test.held {
 		case "":
 		case test.key:
 			k.Main = key
 		default:
-			k.Beside[test.held] = key
-			if !slices.ContainsFunc(Asks(k), func(a Ask) bool { return a.Key == test.held }) {
+			k.Auxiliary[test.held] = key
+			if !slices.ContainsFunc(Queries(k), func(a Query) bool { return a.Key == test.held }) {
 				t.Errorf("%+v: the key that is held is not asked for", test)
 			}
 		}

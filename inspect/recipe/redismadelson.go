@@ -10,7 +10,7 @@ import (
 // semaphore is a sorted set of ids with their expiries by the server's clock (RedisReaderWriterLockPrimitives.cs,
 // RedisSemaphorePrimitive.cs, RedLockHelper.cs).
 func madelsonRedis() Shape {
-	return Shape{Name: "madelson", Asks: madelsonAsks, Decode: madelsonDecode}
+	return Shape{Name: "madelson", Queries: madelsonQueries, Decode: madelsonDecode}
 }
 
 const (
@@ -46,13 +46,13 @@ func madelsonToken(_, value string) (Token, bool) {
 	return Token{Recipe: "madelson", Confidence: Likely, Host: c.Host, PID: c.PID}, ok
 }
 
-func madelsonAsks(k Keys) []Ask {
+func madelsonQueries(k Keys) []Query {
 	readers, ok := MadelsonReaders(k.Key)
 	if !ok {
 		return nil
 	}
 	if _, ours := madelsonToken("", k.Main.Text); k.Main.Type == TypeNone || k.Main.Type == TypeString && ours {
-		return []Ask{{readers, TypeSet, Holders}}
+		return []Query{{readers, TypeSet, Holders}}
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func madelsonReadWrite(k Keys) (Record, bool) {
 		return Record{}, false
 	}
 	r := Record{Recipe: "madelson", Confidence: Likely, Kind: "rw"}
-	readers := k.Beside[key]
+	readers := k.Auxiliary[key]
 	r.Claims, _ = madelsonMembers(readers)
 	if k.Main.Type == TypeString {
 		id, waiting := strings.CutSuffix(k.Main.Text, madelsonWaiting)

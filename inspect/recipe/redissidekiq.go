@@ -20,7 +20,7 @@ const (
 func sidekiqUniqueJobs() Shape {
 	return Shape{
 		Name: sidekiqName, Patterns: []string{"*" + sidekiqPrefix + "*"},
-		LockOf: sidekiqLockOf, Asks: sidekiqAsks, Decode: sidekiqDecode,
+		LockOf: sidekiqLockOf, Queries: sidekiqQueries, Decode: sidekiqDecode,
 	}
 }
 
@@ -69,12 +69,12 @@ func SidekiqKeys(key string) (keys []string, digest string, ok bool) {
 	}, digest, true
 }
 
-func sidekiqAsks(k Keys) []Ask {
+func sidekiqQueries(k Keys) []Query {
 	digest, suffix, ok := sidekiqDigest(k.Key)
 	if !ok || suffix != sidekiqLocked || k.Main.Type != TypeHash {
 		return nil
 	}
-	return []Ask{{digest + ":INFO", TypeString, Limit}}
+	return []Query{{digest + ":INFO", TypeString, Limit}}
 }
 
 func sidekiqDecode(k Keys) (Record, bool) {
@@ -109,7 +109,7 @@ func sidekiqDecode(k Keys) (Record, bool) {
 		Limit  int    `json:"limit"`
 		Worker string `json:"worker"`
 	}
-	if json.Unmarshal([]byte(k.Beside[digest+":INFO"].Text), &info) == nil {
+	if json.Unmarshal([]byte(k.Auxiliary[digest+":INFO"].Text), &info) == nil {
 		r.Limit = max(r.Limit, info.Limit)
 		for i := range r.Claims {
 			if r.Claims[i].Label == "" {

@@ -15,7 +15,7 @@ const redissonName = "redisson"
 // their re-entrancy; the fair lock has a list of waiters and a sorted set of when their places lapse; the read-write
 // lock a mode and a key for each read hold; semaphores and latches are counters.
 func redisson() Shape {
-	return Shape{Name: redissonName, LockOf: redissonLockOf, Asks: redissonAsks, Decode: redissonDecode}
+	return Shape{Name: redissonName, LockOf: redissonLockOf, Queries: redissonAsks, Decode: redissonDecode}
 }
 
 func redissonLockOf(key string) ([]string, bool) {
@@ -128,33 +128,33 @@ func redissonHash(v Value) (claims []Claim, mode string, ok bool) {
 // maxReadHolds bounds how many keys of read holds are asked for.
 const maxReadHolds = 256
 
-func redissonAsks(k Keys) []Ask {
+func redissonAsks(k Keys) []Query {
 	claims, mode, isHash := redissonHash(k.Main)
 	switch {
 	case isHash && mode != "":
-		asks := []Ask{{RedissonKey(redissonRWChannel, k.Key), TypeChannel, Waiters}}
+		queries := []Query{{RedissonKey(redissonRWChannel, k.Key), TypeChannel, Waiters}}
 		for _, c := range claims {
-			for n := 1; mode == "read" && n <= c.Count && len(asks) <= maxReadHolds; n++ {
-				asks = append(asks, Ask{redissonReadHold(k.Key, c.Name, n), TypeString, Holders})
+			for n := 1; mode == "read" && n <= c.Count && len(queries) <= maxReadHolds; n++ {
+				queries = append(queries, Query{redissonReadHold(k.Key, c.Name, n), TypeString, Holders})
 			}
 		}
-		return asks
+		return queries
 	case isHash, k.Main.Type == TypeNone && k.may(redissonName) && !isBraced(k.Key):
 		queue := RedissonKey("redisson_lock_queue", k.Key)
-		asks := []Ask{
+		queries := []Query{
 			{queue, TypeList, Waiters},
 			{RedissonKey("redisson_lock_timeout", k.Key), TypeZSet, Waiters},
 			{RedissonKey(redissonLockChannel, k.Key), TypeChannel, Waiters},
 		}
 		if k.Main.Type == TypeNone {
-			asks = append(asks, Ask{"{" + k.Key + "}", TypeHash, Holders})
+			queries = append(queries, Query{"{" + k.Key + "}", TypeHash, Holders})
 		}
-		for _, item := range k.Beside[queue].Items {
-			asks = append(asks, Ask{redissonOwnChannel(k.Key, item.Name), TypeChannel, Waiters})
+		for _, item := range k.Auxiliary[queue].Items {
+			queries = append(queries, Query{redissonOwnChannel(k.Key, item.Name), TypeChannel, Waiters})
 		}
-		return asks
+		return queries
 	case redissonCounter(k.Main):
-		return []Ask{
+		return []Query{
 			{RedissonSuffix(k.Key, "timeout"), TypeZSet, Holders},
 			{RedissonKey(redissonSemaphore, k.Key), TypeChannel, Waiters},
 			{redissonLatchChannel + k.Key + "}", TypeChannel, Waiters},
@@ -193,7 +193,7 @@ func redissonDecode(k Keys) (Record, bool) {
 		redissonWaiters(k, &r)
 	case k.Main.Type == TypeNone && k.may(redissonName):
 		// A lock that is named {x} has the same helper keys as x: its hash distinguishes them, x is the likelier.
-		if _, _, other := redissonHash(k.Beside["{"+k.Key+"}"]); other || isBraced(k.Key) {
+		if _, _, other := redissonHash(k.Auxiliary["{"+k.Key+"}"]); other || isBraced(k.Key) {
 			return Record{}, false
 		}
 		redissonWaiters(k, &r)
@@ -212,7 +212,7 @@ func redissonDecode(k Keys) (Record, bool) {
 // it is certain only with what Redisson alone keeps beside it: a queue, the keys of read holds, subscribers of its channels.
 // Redisson's hashes always expire, and its ids are random UUIDs: a hash of others may count anything.
 func redissonSure(k Keys, claims []Claim) Confidence {
-	for name, v := range k.Beside {
+	for name, v := range k.Auxiliary {
 		if strings.HasPrefix(name, "redisson_") && (v.Subscribers > 0 || v.Type == TypeList || v.Type == TypeZSet) ||
 			strings.Contains(name, ":rwlock_timeout:") && v.Type == TypeString {
 			return Certain
@@ -244,7 +244,7 @@ func redissonReader(k Keys, c *Claim) {
 	var last time.Time
 	asked, found, unseen := 0, 0, false
 	for n := 1; n <= c.Count; n++ {
-		hold, ok := k.Beside[redissonReadHold(k.Key, c.Name, n)]
+		hold, ok := k.Auxiliary[redissonReadHold(k.Key, c.Name, n)]
 		if !ok {
 			break
 		}
@@ -266,12 +266,12 @@ func redissonReader(k Keys, c *Claim) {
 // redissonWaiters reads a fair lock's queue, and who has subscribed.
 func redissonWaiters(k Keys, r *Record) {
 	lapses := map[string]float64{}
-	for _, t := range k.Beside[RedissonKey("redisson_lock_timeout", k.Key)].Items {
+	for _, t := range k.Auxiliary[RedissonKey("redisson_lock_timeout", k.Key)].Items {
 		lapses[t.Name] = t.Score
 	}
-	queue := k.Beside[RedissonKey("redisson_lock_queue", k.Key)].Items
+	queue := k.Auxiliary[RedissonKey("redisson_lock_queue", k.Key)].Items
 	here := slices.ContainsFunc(queue, func(item Item) bool { // somebody is known to subscribe on this server
-		return k.Beside[redissonOwnChannel(k.Key, item.Name)].Subscribers > 0
+		return k.Auxiliary[redissonOwnChannel(k.Key, item.Name)].Subscribers > 0
 	})
 	for _, item := range queue {
 		c, ok := redissonOwner(item.Name)
@@ -283,7 +283,7 @@ func redissonWaiters(k Keys, r *Record) {
 			c.ExpiresAt = k.local(at)
 			c.Dead = !c.ExpiresAt.After(k.Now)
 		}
-		own, ok := k.Beside[redissonOwnChannel(k.Key, c.Name)]
+		own, ok := k.Auxiliary[redissonOwnChannel(k.Key, c.Name)]
 		if ok && !own.Unknown && own.Subscribers == 0 && (here || !own.Elsewhere) {
 			c.Dead = true
 		}
@@ -294,7 +294,7 @@ func redissonWaiters(k Keys, r *Record) {
 
 // subscribers counts the client instances that wait on a channel.
 func (r *Record) subscribers(k Keys, channel string) {
-	v := k.Beside[channel]
+	v := k.Auxiliary[channel]
 	r.WaitersAtLeast = v.Subscribers
 }
 
@@ -305,8 +305,8 @@ func redissonCounted(k Keys) (Record, bool) {
 	if err != nil {
 		return Record{}, false
 	}
-	timeouts := k.Beside[RedissonSuffix(k.Key, "timeout")]
-	semaphore, latch := k.Beside[RedissonKey(redissonSemaphore, k.Key)], k.Beside[redissonLatchChannel+k.Key+"}"]
+	timeouts := k.Auxiliary[RedissonSuffix(k.Key, "timeout")]
+	semaphore, latch := k.Auxiliary[RedissonKey(redissonSemaphore, k.Key)], k.Auxiliary[redissonLatchChannel+k.Key+"}"]
 	r := Record{Recipe: redissonName, Confidence: Likely, Kind: "semaphore", Opaque: true}
 	r.subscribers(k, RedissonKey(redissonSemaphore, k.Key))
 	if permits, ok := redissonPermitItems(timeouts); ok {

@@ -14,7 +14,7 @@ const rueidisValue = 24
 // holds it with two of them (rueidislock/lock.go: KeyMajority 2). The lock is named by the first. Other majorities and
 // prefixes are settings of the client that the server does not know.
 func rueidislock() Shape {
-	return Shape{Name: "rueidislock", LockOf: rueidisLockOf, Asks: rueidisAsks, Decode: rueidisDecode}
+	return Shape{Name: "rueidislock", LockOf: rueidisLockOf, Queries: rueidisAsks, Decode: rueidisDecode}
 }
 
 func rueidisLockOf(key string) ([]string, bool) {
@@ -42,12 +42,12 @@ func RueidisKeys(key string) ([]string, bool) {
 	return []string{key, rueidisPrefix + "1:" + name, rueidisPrefix + "2:" + name}, true
 }
 
-func rueidisAsks(k Keys) []Ask {
+func rueidisAsks(k Keys) []Query {
 	keys, ok := RueidisKeys(k.Key)
 	if !ok {
 		return nil
 	}
-	return []Ask{{keys[1], TypeString, Holders}, {keys[2], TypeString, Holders}}
+	return []Query{{keys[1], TypeString, Holders}, {keys[2], TypeString, Holders}}
 }
 
 func rueidisDecode(k Keys) (Record, bool) {
@@ -58,7 +58,7 @@ func rueidisDecode(k Keys) (Record, bool) {
 	r := Record{Recipe: "rueidislock", Confidence: Certain, Kind: "mutex"}
 	values := map[string][]Value{}
 	unknown, own := 0, false
-	for _, v := range []Value{k.Main, k.Beside[keys[1]], k.Beside[keys[2]]} {
+	for _, v := range []Value{k.Main, k.Auxiliary[keys[1]], k.Auxiliary[keys[2]]} {
 		switch {
 		case v.Unknown:
 			unknown++

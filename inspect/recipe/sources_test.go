@@ -66,13 +66,13 @@ func text(key, value string) found {
 }
 
 // keyed reads the value of a key that ends in a minute, with others beside it; the score now of a sorted set is that end.
-func keyed(key string, main Value, beside ...any) found {
-	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Beside: map[string]Value{}}
+func keyed(key string, main Value, auxiliary ...any) found {
+	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Auxiliary: map[string]Value{}}
 	if k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry {
 		k.Main.ExpiresAt = inAMinute
 	}
-	for i := 0; i+1 < len(beside); i += 2 {
-		k.Beside[beside[i].(string)] = beside[i+1].(Value)
+	for i := 0; i+1 < len(auxiliary); i += 2 {
+		k.Auxiliary[auxiliary[i].(string)] = auxiliary[i+1].(Value)
 	}
 	r, _ := DecodeKeys(k)
 	return found{r.Recipe, r.Confidence}

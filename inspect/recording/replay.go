@@ -148,7 +148,7 @@ func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
 func (r *Replay) All(emit func(inspect.Update)) error { return r.To(1<<63-1, emit) }
 
 // each reads the recording: first when it began, then update by update until take wants no more.
-func (r *Replay) each(begin func(time.Time), take func(time.Time, inspect.Update) (bool, error)) error {
+func (r *Replay) each(begin func(time.Time), next func(time.Time, inspect.Update) (bool, error)) error {
 	file, err := r.open()
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
@@ -171,7 +171,7 @@ func (r *Replay) each(begin func(time.Time), take func(time.Time, inspect.Update
 		if err != nil {
 			return err
 		}
-		if more, err := take(at, u); err != nil || !more {
+		if more, err := next(at, u); err != nil || !more {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func (r *run) present(p *masterState, now time.Time) []string {
 		if !ok {
 			continue
 		}
-		if v := e.votes[at]; v.Up && v.Present && (v.Held == nil || !v.Held.Beside) && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
+		if v := e.votes[at]; v.Up && v.Present && (v.Held == nil || !v.Held.Auxiliary) && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
 			keys = append(keys, key)
 		}
 	}
@@ -123,7 +123,7 @@ func (m *master) joined(ctx context.Context, channels map[string]subscribed) []s
 	var counted subscribers
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			counted = m.askSubscribers(ctx, p, names)
+			counted = m.requestSubscribers(ctx, p, names)
 			return nil
 		})
 		return onlyBroken(err)

@@ -20,17 +20,17 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, r := range readings {
 				if main {
-					r.main = newProbe(ctx, p, recipe.Ask{Key: r.keys.Key, Type: r.shape.kind})
+					r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})
 				}
 				r.probes = r.probes[:0]
-				for _, ask := range r.missing {
-					if ask.Type != recipe.TypeChannel {
-						r.probes = append(r.probes, newProbe(ctx, p, ask))
+				for _, query := range r.missing {
+					if query.Type != recipe.TypeChannel {
+						r.probes = append(r.probes, newProbe(ctx, p, query))
 					}
 				}
 			}
 			if m.siblings == nil && !m.cluster { // there each node counts its own
-				if counted = m.askSubscribers(ctx, p, channels); len(channels) > 0 {
+				if counted = m.requestSubscribers(ctx, p, channels); len(channels) > 0 {
 					counted.replication = p.Info(ctx, "replication")
 				}
 			}
@@ -51,20 +51,20 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	}
 	for _, r := range readings {
 		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.offset.Load()), middle.Sub(start)
-		for _, ask := range r.missing {
-			if ask.Type != recipe.TypeChannel {
+		for _, query := range r.missing {
+			if query.Type != recipe.TypeChannel {
 				continue
 			}
 			if counts == nil { // of a client of a whole cluster
-				r.put(ask.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
+				r.put(query.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
 				r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
-					Aspect: aspectOf(ask.Feeds), Where: m.address(), Read: "PUBSUB NUMSUB", Reason: "each node of a cluster counts its own subscribers",
+					Aspect: aspectOf(query.Feeds), Where: m.address(), Read: "PUBSUB NUMSUB", Reason: "each node of a cluster counts its own subscribers",
 				})
 			}
-			if v, ok := counts[ask.Key]; ok {
-				r.put(ask.Key, v.Value)
+			if v, ok := counts[query.Key]; ok {
+				r.put(query.Key, v.Value)
 				if v.failed != nil {
-					r.miss(m, aspectOf(ask.Feeds), v.failed, ask.Key)
+					r.miss(m, aspectOf(query.Feeds), v.failed, query.Key)
 				}
 			}
 		}
@@ -79,12 +79,12 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 // readProbe takes in what a helper key holds, or that it could not be read.
 func (m *master) readProbe(r *keyReading, p probe, middle time.Time) {
 	v := p.value(middle)
-	r.put(p.ask.Key, v)
+	r.put(p.query.Key, v)
 	switch {
 	case v.Unknown:
-		r.miss(m, aspectOf(p.ask.Feeds), p.failed(), p.ask.Key)
+		r.miss(m, aspectOf(p.query.Feeds), p.failed(), p.query.Key)
 	case v.Type != recipe.TypeNone && p.ttl != nil && faultOf(p.ttl.Err()) != noFault:
-		r.miss(m, inspect.AspectExpiry, p.ttl, p.ask.Key)
+		r.miss(m, inspect.AspectExpiry, p.ttl, p.query.Key)
 	}
 }
 
@@ -99,7 +99,7 @@ func (m *master) countEverywhere(ctx context.Context, channels []string) map[str
 		var first redis.Cmder
 		err := node.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 			cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-				counted = node.askSubscribers(ctx, p, channels)
+				counted = node.requestSubscribers(ctx, p, channels)
 				return nil
 			})
 			first = cmds[0]
@@ -122,18 +122,18 @@ func (m *master) countEverywhere(ctx context.Context, channels []string) map[str
 }
 
 func (r *keyReading) put(key string, v recipe.Value) {
-	if r.keys.Beside == nil {
-		r.keys.Beside = map[string]recipe.Value{}
+	if r.keys.Auxiliary == nil {
+		r.keys.Auxiliary = map[string]recipe.Value{}
 	}
-	r.keys.Beside[key] = v
+	r.keys.Auxiliary[key] = v
 }
 
 func (m *master) channels(readings []*keyReading) []string {
 	var channels []string
 	for _, r := range readings {
-		for _, ask := range r.missing {
-			if ask.Type == recipe.TypeChannel {
-				channels = append(channels, ask.Key)
+		for _, query := range r.missing {
+			if query.Type == recipe.TypeChannel {
+				channels = append(channels, query.Key)
 			}
 		}
 	}

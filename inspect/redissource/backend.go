@@ -66,7 +66,7 @@ func (r *run) describe() *inspect.Backend {
 	if !r.cfg.Once {
 		b.Cost.Duty = r.cfg.Budget.Duty
 		if b.Mode == inspect.ModePoll && !r.cfg.Budget.Unlimited {
-			b.Cost.Limit = float64(len(r.masters) * (r.cfg.Budget.Polls + besidePolls))
+			b.Cost.Limit = float64(len(r.masters) * (r.cfg.Budget.Polls + withPolls))
 		}
 	}
 	if r.backend.Last != nil && r.backend.Last.FirstPass {

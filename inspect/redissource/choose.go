@@ -12,17 +12,17 @@ import (
 // those never read and those that should have run out by now; and then the others in turn.
 func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]bool, now time.Time) []string {
 	var chosen []string
-	taken := map[string]bool{}
+	admitted := map[string]bool{}
 	all := room
-	take := func(key string, least int) (more bool) {
-		if taken[key] || b.entries[key] == nil {
+	admit := func(key string, least int) (more bool) {
+		if admitted[key] || b.entries[key] == nil {
 			return true
 		}
 		c := cost(key)
 		if room-c < least && (len(chosen) > 0 || room < all) || room <= 0 {
 			return false
 		}
-		taken[key] = true
+		admitted[key] = true
 		chosen, room = append(chosen, key), room-c
 		return true
 	}
@@ -35,7 +35,7 @@ func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]
 		rest = room / 4
 	}
 	for _, key := range focused {
-		if !take(key, rest) {
+		if !admit(key, rest) {
 			break
 		}
 	}
@@ -43,7 +43,7 @@ func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]
 		if room <= 0 {
 			break
 		}
-		if (!e.read || e.due(now)) && !take(key, 0) {
+		if (!e.read || e.due(now)) && !admit(key, 0) {
 			break
 		}
 	}
@@ -52,7 +52,7 @@ func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]
 		if b.next >= len(b.ring) {
 			b.next = 0
 		}
-		if !take(b.ring[b.next], 0) {
+		if !admit(b.ring[b.next], 0) {
 			break
 		}
 		b.next++

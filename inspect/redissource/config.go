@@ -78,7 +78,7 @@ const (
 	// A key is read once more so long before it runs out: while a server, or this process, stands still, what changed is not known.
 	beforeExpiry = 100 * time.Millisecond
 
-	besidePolls   = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
+	withPolls     = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
 	followEvery   = time.Second            // the sentinels are asked who the master is: one that was replaced may live on
 	topologyEvery = 2 * time.Second        // a cluster is asked who serves what
 	sweptEvery    = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner

@@ -21,7 +21,7 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	}
 	later := inspect.SettleFor + afterExpiry
 	thin := []inspect.Vote{held(0, "a", time.Minute, noon), held(1, "a", time.Minute, noon), absent(2)}
-	ask := func(t *testing.T, b *keyTable) *dispute {
+	due := func(t *testing.T, b *keyTable) *dispute {
 		t.Helper()
 		d := &b.entries["k"].dispute
 		if d.due(noon.Add(later - 1)) {
@@ -43,7 +43,7 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	}
 
 	b := start(t, thin...)
-	d := ask(t, b)
+	d := due(t, b)
 	if l := read(b, later+1, thin[:2]...); l != nil {
 		t.Errorf("reported before the third has answered: %+v", l)
 	}
@@ -55,7 +55,7 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	}
 
 	b = start(t, thin...)
-	ask(t, b)
+	due(t, b)
 	b.silence(2, errors.New("timed out"), noon.Add(later+1)) // another state: the third's vote is unknown
 	if l := read(b, later+2, thin[:2]...); l == nil || l.Masters[2].Up {
 		t.Errorf("%+v", l)

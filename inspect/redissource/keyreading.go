@@ -34,10 +34,10 @@ type keyReading struct {
 	own []inspect.Unseen
 
 	// wanted lists the further keys and channels to read, missing those of them without an answer yet.
-	wanted, missing []recipe.Ask
+	wanted, missing []recipe.Query
 	probes          []probe
 	// large are those that are not read.
-	large []recipe.Ask
+	large []recipe.Query
 }
 
 // presence of a key: there, not there, or unknown.
@@ -61,7 +61,7 @@ func (m *master) newReadings(keys []string, tried map[string][]recipe.KeyType) [
 	for i, key := range keys {
 		r := &all[i]
 		r.shape, r.tried, r.keys.Key, r.keys.Named = m.typed.shape(key), tried[key], key, key == m.typed.named
-		r.wanted, r.missing, r.keys.Hint = r.shape.asks, r.shape.asks, r.shape.hint
+		r.wanted, r.missing, r.keys.Hint = r.shape.queries, r.shape.queries, r.shape.hint
 		r.vote = inspect.Vote{Addr: m.address(), Up: true}
 		readings[i] = r
 	}

@@ -32,7 +32,7 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	p.server.State, p.asked = inspect.ServerUp, true
 	r.add([]string{"lock:a"}) // found between two ticks
 	start := time.Now()
-	r.ask(start)
+	r.requestReads(start)
 	if r.asked["lock:a"] != 1 {
 		t.Fatalf("asked %v", r.asked)
 	}
@@ -45,7 +45,7 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	}
 	p.busy = false // as if it had answered at last
 	r.add([]string{"lock:b"})
-	r.ask(start.Add(grace))
+	r.requestReads(start.Add(grace))
 	if len(r.asked) != 0 {
 		t.Error("news wait for a master that was late before")
 	}

@@ -58,7 +58,7 @@ func (r *run) attend() time.Time {
 	for _, p := range r.masters {
 		p.armedAt = now // its keys have to be gone over once more
 		p.resting.Store(false)
-		p.askStatusNow()
+		p.requestStatusNow()
 		if !p.down() {
 			r.readAll(p)
 			p.probe = true
@@ -71,7 +71,7 @@ func (r *run) attend() time.Time {
 func (r *run) alive(p *masterState, latency time.Duration) {
 	if p.down() {
 		r.readAll(p)
-		p.askStatusNow()
+		p.requestStatusNow()
 	}
 	p.answered(latency)
 	p.silent.Store(0)
@@ -135,7 +135,7 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 	}
 	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: r.cfg.Now()}})
 	r.readAll(p)
-	p.askStatusNow()
+	p.requestStatusNow()
 	return true
 }
 

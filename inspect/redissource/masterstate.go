@@ -197,8 +197,8 @@ func (p *masterState) replicaStatus(rep statusReport) {
 	p.setStatus(rep.status)
 }
 
-// askStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
-func (p *masterState) askStatus(ctx context.Context, report func(status, error) bool) {
+// requestStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
+func (p *masterState) requestStatus(ctx context.Context, report func(status, error) bool) {
 	for {
 		st, err := p.readStatus(ctx)
 		if errors.Is(err, errStood) && ctx.Err() == nil {
@@ -223,8 +223,8 @@ func (p *masterState) askStatus(ctx context.Context, report func(status, error) 
 	}
 }
 
-// askStatusNow makes askStatus ask at once.
-func (p *masterState) askStatusNow() {
+// requestStatusNow makes requestStatus ask at once.
+func (p *masterState) requestStatusNow() {
 	select {
 	case p.restart <- struct{}{}:
 	default:

@@ -23,27 +23,27 @@ const (
 
 // probe reads one key by the type that it is believed to have: its time to live, where that matters, and what is in it.
 type probe struct {
-	ask  recipe.Ask
-	ttl  *redis.DurationCmd
-	body redis.Cmder
+	query recipe.Query
+	ttl   *redis.DurationCmd
+	body  redis.Cmder
 }
 
-func newProbe(ctx context.Context, p redis.Pipeliner, ask recipe.Ask) probe {
-	pr := probe{ask: ask}
-	if ask.Type != recipe.TypeList {
-		pr.ttl = p.PTTL(ctx, ask.Key)
+func newProbe(ctx context.Context, p redis.Pipeliner, query recipe.Query) probe {
+	pr := probe{query: query}
+	if query.Type != recipe.TypeList {
+		pr.ttl = p.PTTL(ctx, query.Key)
 	}
-	switch ask.Type {
+	switch query.Type {
 	case recipe.TypeHash:
-		pr.body = p.HScan(ctx, ask.Key, 0, "", maxItems)
+		pr.body = p.HScan(ctx, query.Key, 0, "", maxItems)
 	case recipe.TypeZSet:
-		pr.body = p.ZRangeWithScores(ctx, ask.Key, 0, maxItems)
+		pr.body = p.ZRangeWithScores(ctx, query.Key, 0, maxItems)
 	case recipe.TypeSet:
-		pr.body = p.SScan(ctx, ask.Key, 0, "", maxItems)
+		pr.body = p.SScan(ctx, query.Key, 0, "", maxItems)
 	case recipe.TypeList:
-		pr.body = p.LRange(ctx, ask.Key, 0, maxItems)
+		pr.body = p.LRange(ctx, query.Key, 0, maxItems)
 	default:
-		pr.body = p.GetRange(ctx, ask.Key, 0, shown)
+		pr.body = p.GetRange(ctx, query.Key, 0, shown)
 	}
 	return pr
 }
@@ -63,7 +63,7 @@ func (pr probe) value(middle time.Time) recipe.Value {
 		}
 		return recipe.Value{Type: recipe.TypeNone, Unknown: true}
 	}
-	v := recipe.Value{Type: pr.ask.Type}
+	v := recipe.Value{Type: pr.query.Type}
 	if pr.ttl != nil && pr.ttl.Err() == nil {
 		switch left := pr.ttl.Val(); left {
 		case gone:
@@ -87,7 +87,7 @@ func (pr probe) value(middle time.Time) recipe.Value {
 			v.Items = append(v.Items, recipe.Item{Name: name})
 		}
 	case *redis.ScanCmd:
-		v.Items, v.More = scanned(body, pr.ask.Type)
+		v.Items, v.More = scanned(body, pr.query.Type)
 	}
 	if v.More = v.More || len(v.Items) > maxItems; v.More {
 		v.Items = v.Items[:min(len(v.Items), maxItems)]
@@ -130,7 +130,7 @@ type subscribers struct {
 	replication    *redis.StringCmd // nil where it was not asked for
 }
 
-func (m *master) askSubscribers(ctx context.Context, p redis.Pipeliner, channels []string) subscribers {
+func (m *master) requestSubscribers(ctx context.Context, p redis.Pipeliner, channels []string) subscribers {
 	var s subscribers
 	for part := range slices.Chunk(channels, channelsAtOnce) {
 		s.plain = append(s.plain, p.PubSubNumSub(ctx, part...))

@@ -53,7 +53,7 @@ type inbox struct {
 // most keys in an inbox: above it all may have changed.
 const most = 100_000
 
-func (b *inbox) put(keys []string) {
+func (b *inbox) add(keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.keys) > most {
@@ -68,7 +68,7 @@ func (b *inbox) put(keys []string) {
 	}
 }
 
-func (b *inbox) putAll() {
+func (b *inbox) addAll() {
 	b.mu.Lock()
 	b.all = true
 	b.mu.Unlock()

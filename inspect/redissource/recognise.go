@@ -24,10 +24,10 @@ func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 			if r.again || r.vote.Foreign || r.content == elsewhere {
 				continue
 			}
-			r.wanted, r.missing = recipe.Asks(r.keys), nil
-			for _, ask := range r.wanted {
-				if _, ok := r.keys.Beside[ask.Key]; !ok {
-					r.missing = append(r.missing, ask)
+			r.wanted, r.missing = recipe.Queries(r.keys), nil
+			for _, query := range r.wanted {
+				if _, ok := r.keys.Auxiliary[query.Key]; !ok {
+					r.missing = append(r.missing, query)
 				}
 			}
 			if len(r.missing) > 0 {
@@ -56,9 +56,9 @@ func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		for _, r := range readings {
-			for _, ask := range r.missing {
-				if ask.Type != recipe.TypeChannel && ask.Type != recipe.TypeString && sizes[ask.Key] == nil {
-					sizes[ask.Key] = p.MemoryUsage(ctx, ask.Key, maxSize)
+			for _, query := range r.missing {
+				if query.Type != recipe.TypeChannel && query.Type != recipe.TypeString && sizes[query.Key] == nil {
+					sizes[query.Key] = p.MemoryUsage(ctx, query.Key, maxSize)
 				}
 			}
 		}
@@ -72,17 +72,17 @@ func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 		return err
 	}
 	for _, r := range readings {
-		r.missing = slices.DeleteFunc(r.missing, func(ask recipe.Ask) bool {
-			size := sizes[ask.Key]
+		r.missing = slices.DeleteFunc(r.missing, func(query recipe.Query) bool {
+			size := sizes[query.Key]
 			if size == nil || size.Val() <= maxBytes {
 				return false
 			}
-			r.put(ask.Key, recipe.Value{Type: recipe.TypeNone, Unknown: true})
+			r.put(query.Key, recipe.Value{Type: recipe.TypeNone, Unknown: true})
 			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
-				Aspect: aspectOf(ask.Feeds), Where: m.address(), Read: readName(size),
-				Reason: fmt.Sprintf("%s takes %d bytes: too much to be read", ask.Key, size.Val()),
+				Aspect: aspectOf(query.Feeds), Where: m.address(), Read: readName(size),
+				Reason: fmt.Sprintf("%s takes %d bytes: too much to be read", query.Key, size.Val()),
 			})
-			r.large = append(r.large, ask)
+			r.large = append(r.large, query)
 			return true
 		})
 	}
@@ -99,14 +99,14 @@ func (m *master) decode(r *keyReading) {
 		return
 	}
 	record, ok := recipe.DecodeKeys(r.keys)
-	r.wanted = slices.DeleteFunc(r.wanted, func(ask recipe.Ask) bool { return slices.Contains(r.large, ask) })
-	m.typed.note(r, r.vote.Present || ok)
+	r.wanted = slices.DeleteFunc(r.wanted, func(query recipe.Query) bool { return slices.Contains(r.large, query) })
+	m.typed.record(r, r.vote.Present || ok)
 	if !ok {
 		m.plain(r)
 		return
 	}
 	held := new(record) // few are
-	m.typed.remember(r.keys.Key, shape{kind: r.shape.kind, hint: held.Recipe, asks: r.wanted})
+	m.typed.remember(r.keys.Key, shape{kind: r.shape.kind, hint: held.Recipe, queries: r.wanted})
 	m.typed.doubt(r.keys.Key, held, m.now())
 	m.hold(r, held)
 	m.blindClock(r)
@@ -169,7 +169,7 @@ func (m *master) plain(r *keyReading) {
 	if len(r.wanted) == 0 || !v.Present {
 		kind = recipe.TypeString // not what it was
 	}
-	m.typed.remember(r.keys.Key, shape{kind: kind, hint: r.unseenHint(), asks: r.wanted})
+	m.typed.remember(r.keys.Key, shape{kind: kind, hint: r.unseenHint(), queries: r.wanted})
 }
 
 // unseenHint is the recipe that the key was known to belong to, while it cannot be seen that it does not.
@@ -196,7 +196,7 @@ func (m *master) hold(r *keyReading, held *recipe.Record) {
 	if v.Present || !v.Up || len(names) == 0 {
 		return
 	}
-	v.Present, held.Beside = true, true // by keys beside the first
+	v.Present, held.Auxiliary = true, true // by keys beside the first
 	for _, c := range held.Claims {
 		if c.Waiting {
 			continue
@@ -215,7 +215,7 @@ func (m *master) hold(r *keyReading, held *recipe.Record) {
 func (m *master) blindClock(r *keyReading) {
 	unseen := m.clock.Load()
 	timed := r.keys.Main.Type == recipe.TypeZSet
-	for _, v := range r.keys.Beside {
+	for _, v := range r.keys.Auxiliary {
 		timed = timed || v.Type == recipe.TypeZSet
 	}
 	if unseen == nil || !timed {

@@ -16,13 +16,13 @@ const deadAfter = 300 * time.Millisecond
 
 // shape of a key that is more than a plain string, which decides the commands that read it.
 type shape struct {
-	kind recipe.KeyType
-	hint string
-	asks []recipe.Ask
+	kind    recipe.KeyType
+	hint    string
+	queries []recipe.Query
 }
 
 func (s shape) plain() bool {
-	return s.kind == recipe.TypeString && s.hint == "" && len(s.asks) == 0
+	return s.kind == recipe.TypeString && s.hint == "" && len(s.queries) == 0
 }
 
 // typedKeys remembers the shapes of a master's keys that are more than plain strings, so that they take one round trip.
@@ -53,23 +53,23 @@ func (t *typedKeys) watched() map[string]subscribed {
 	return maps.Clone(t.channels)
 }
 
-// note keeps the subscribers of a lock's channels; of none where there is no lock.
-func (t *typedKeys) note(r *keyReading, there bool) {
+// record keeps the subscribers of a lock's channels; of none where there is no lock.
+func (t *typedKeys) record(r *keyReading, there bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, ask := range slices.Concat(r.shape.asks, r.wanted) {
-		if ask.Type != recipe.TypeChannel {
+	for _, query := range slices.Concat(r.shape.queries, r.wanted) {
+		if query.Type != recipe.TypeChannel {
 			continue
 		}
-		v, read := r.keys.Beside[ask.Key]
+		v, read := r.keys.Auxiliary[query.Key]
 		if !there || !read || v.Unknown {
-			delete(t.channels, ask.Key)
+			delete(t.channels, query.Key)
 			continue
 		}
 		if t.channels == nil || len(t.channels) > maxRemembered {
 			t.channels = map[string]subscribed{}
 		}
-		t.channels[ask.Key] = subscribed{r.keys.Key, v.Subscribers}
+		t.channels[query.Key] = subscribed{r.keys.Key, v.Subscribers}
 	}
 }
 
@@ -88,8 +88,8 @@ func (t *typedKeys) shape(key string) shape {
 // cost is about how many commands reading a key takes.
 func (t *typedKeys) cost(key string) int {
 	n := 2
-	for _, ask := range t.shape(key).asks {
-		if n++; ask.Type != recipe.TypeList && ask.Type != recipe.TypeChannel {
+	for _, query := range t.shape(key).queries {
+		if n++; query.Type != recipe.TypeList && query.Type != recipe.TypeChannel {
 			n++ // its time to live
 		}
 	}

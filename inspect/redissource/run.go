@@ -128,7 +128,7 @@ func (r *run) push(st pushState) {
 	if st.armed {
 		p.armedAt = r.cfg.Now()
 		p.retryAt = time.Time{}
-		p.askStatusNow()
+		p.requestStatusNow()
 		r.table.unwatch(p.index, p.pushedUntil) // what changed before it pushed
 		r.readAll(p)
 		p.probe = true
@@ -203,8 +203,8 @@ func (r *run) remindOf(key string, v inspect.Vote, now time.Time) {
 	}
 }
 
-// ask starts a reading on every master that is not busy, as far as its limit allows.
-func (r *run) ask(now time.Time) {
+// requestReads starts a reading on every master that is not busy, as far as its limit allows.
+func (r *run) requestReads(now time.Time) {
 	for _, p := range r.masters {
 		if at, ok := p.nextRead(now, r.limitOf(p)); !ok || at.After(now) {
 			continue

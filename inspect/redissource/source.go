@@ -198,7 +198,7 @@ func (r *run) loop() {
 		now := r.attend()
 		r.wake(now)
 		r.flush(now)
-		r.ask(now)
+		r.requestReads(now)
 		if r.cfg.Once && r.done() {
 			r.finish(now)
 			return
@@ -241,14 +241,14 @@ func (r *run) loop() {
 func (r *run) start() {
 	for _, p := range r.masters {
 		r.tasks.Go(func() { r.scan(p) })
-		r.tasks.Go(func() { r.askStatus(p) })
+		r.tasks.Go(func() { r.requestStatus(p) })
 		if !r.cfg.Once {
 			r.tasks.Go(func() { r.track(p) })
 			r.tasks.Go(func() { r.follow(p) })
 		}
 	}
 	for _, p := range r.replicas {
-		r.tasks.Go(func() { r.askStatus(p) })
+		r.tasks.Go(func() { r.requestStatus(p) })
 	}
 	if r.cfg.Only != "" {
 		r.add([]string{r.cfg.Only})
@@ -258,9 +258,9 @@ func (r *run) start() {
 	}
 }
 
-// askStatus asks a master about itself, again and again unless one pass is all.
-func (r *run) askStatus(p *masterState) {
-	p.askStatus(r.ctx, func(st status, err error) bool {
+// requestStatus asks a master about itself, again and again unless one pass is all.
+func (r *run) requestStatus(p *masterState) {
+	p.requestStatus(r.ctx, func(st status, err error) bool {
 		return send(r.ctx, r.statuses, statusReport{p.index, st, err}) && !r.cfg.Once
 	})
 }
@@ -274,7 +274,7 @@ func (r *run) follow(p *masterState) {
 		p.follow(r.ctx)
 		if now := p.address(); now != at {
 			at = now
-			p.askStatusNow()
+			p.requestStatusNow()
 		}
 	}
 }
@@ -343,8 +343,8 @@ func (r *run) track(p *masterState) {
 	pusher := &pusher{
 		m: p.master, prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
 		rate: limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
-		news: func(keys []string) { p.inbox.put(keys); signal() },
-		all:  func() { p.inbox.putAll(); signal() },
+		news: func(keys []string) { p.inbox.add(keys); signal() },
+		all:  func() { p.inbox.addAll(); signal() },
 	}
 	pusher.run(r.ctx, func(armed bool, err error) { send(r.ctx, r.pushes, pushState{p.index, armed, err}) })
 }

@@ -179,7 +179,7 @@ func TestAKeyThatCameWhileNothingWasPushedHasABound(t *testing.T) {
 			}
 		}
 		w.clock = noon.Add(25 * time.Second)
-		w.masters[0].inbox.put([]string{"lock:new"})
+		w.masters[0].inbox.add([]string{"lock:new"})
 		w.read()
 		for i := range w.masters {
 			w.table.vote(i, "lock:new", held(i, "a", time.Hour, w.clock), w.clock)

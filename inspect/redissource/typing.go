@@ -43,7 +43,7 @@ func (m *master) learn(ctx context.Context, readings []*keyReading, tried map[st
 	err = m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, r := range unsure {
-				asked[i] = r.askSizes(ctx, p)
+				asked[i] = r.requestSizes(ctx, p)
 			}
 			return nil
 		})
@@ -73,7 +73,7 @@ func (r *keyReading) candidates() []recipe.KeyType {
 	})
 }
 
-func (r *keyReading) askSizes(ctx context.Context, p redis.Pipeliner) sizes {
+func (r *keyReading) requestSizes(ctx context.Context, p redis.Pipeliner) sizes {
 	key, s := r.keys.Key, sizes{by: map[recipe.KeyType]*redis.IntCmd{}}
 	for _, t := range r.candidates() {
 		switch t {

@@ -65,7 +65,7 @@ func (c *client) life(ctx context.Context, random *rand.Rand) {
 	var asked time.Time
 	locker, closeSession, err := c.openUntil(ctx, func(name string) {
 		waiting = name
-		c.notes.note("waited", c.lock, name, func(h *hold) { h.client, h.asked = c.name, asked })
+		c.notes.record("waited", c.lock, name, func(h *hold) { h.client, h.asked = c.name, asked })
 	})
 	if err != nil {
 		return
@@ -84,12 +84,12 @@ func (c *client) life(ctx context.Context, random *rand.Rand) {
 			if waiting == "" {
 				c.notes.failed(c.lock, asked)
 			} else {
-				c.notes.note("gave up", c.lock, waiting, func(h *hold) { h.lost = time.Now() })
+				c.notes.record("gave up", c.lock, waiting, func(h *hold) { h.lost = time.Now() })
 			}
 			continue
 		}
 		name := h.Name()
-		c.notes.note("acquired", c.lock, name, func(n *hold) {
+		c.notes.record("acquired", c.lock, name, func(n *hold) {
 			n.client, n.acquired = c.name, time.Now()
 			if n.asked.IsZero() {
 				n.asked = asked
@@ -99,9 +99,9 @@ func (c *client) life(ctx context.Context, random *rand.Rand) {
 		case <-ctx.Done():
 		case <-time.After(holdFor(random)):
 		case <-h.Context().Done():
-			c.notes.note("lost", c.lock, name, func(n *hold) { n.lost = time.Now() })
+			c.notes.record("lost", c.lock, name, func(n *hold) { n.lost = time.Now() })
 		}
-		c.notes.note("releasing", c.lock, name, func(n *hold) { n.releasing = time.Now() })
+		c.notes.record("releasing", c.lock, name, func(n *hold) { n.releasing = time.Now() })
 		within, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		err = h.Release(within)
 		cancel()
@@ -112,7 +112,7 @@ func (c *client) life(ctx context.Context, random *rand.Rand) {
 		case err != nil:
 			kind = "not released for sure"
 		}
-		c.notes.note(kind, c.lock, name, func(n *hold) {
+		c.notes.record(kind, c.lock, name, func(n *hold) {
 			if n.released = time.Now(); err != nil && n.lost.IsZero() {
 				n.lost = n.releasing // the servers may have it until it runs out
 			}
@@ -288,13 +288,13 @@ func (p *pythons) start(t *testing.T, python string) {
 	go func(name string, done chan struct{}) {
 		defer close(done)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			p.note(name, lines.Text())
+			p.record(name, lines.Text())
 		}
 	}(p.name(), p.read)
 }
 
-// note takes a line of the process: SECONDS KIND LOCK NAME.
-func (p *pythons) note(client, line string) {
+// record takes a line of the process: SECONDS KIND LOCK NAME.
+func (p *pythons) record(client, line string) {
 	words := strings.Fields(line)
 	if len(words) < 4 {
 		return
@@ -313,7 +313,7 @@ func (p *pythons) note(client, line string) {
 		p.notes.began(lock, name)
 		return
 	}
-	p.notes.note(kind, lock, name, func(h *hold) {
+	p.notes.record(kind, lock, name, func(h *hold) {
 		h.client = client
 		switch kind {
 		case "asked":

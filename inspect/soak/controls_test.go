@@ -86,7 +86,7 @@ func controls(t *testing.T, notes *ledger, f *faults, events []observed, held pi
 func TestCheckersNoticeLies(t *testing.T) {
 	notes, f := newLedger(), &faults{}
 	at := time.Now().Add(-time.Minute)
-	notes.note("", "five:lock:a", "x", func(h *hold) {
+	notes.record("", "five:lock:a", "x", func(h *hold) {
 		h.client, h.asked, h.acquired = "c", at, at.Add(time.Second)
 		h.releasing, h.released = at.Add(6*time.Second), at.Add(6*time.Second+time.Millisecond)
 	})
@@ -122,7 +122,7 @@ func TestCheckersNoticeLies(t *testing.T) {
 			t.Errorf("%s is stuck: wrong %v", name, wrong)
 		}
 	}
-	notes.note("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
+	notes.record("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
 	for left, excused := range map[string]bool{"left__lock__0000000007": true, "x": false, "other__lock__0000000007": false} {
 		behind := inspect.Finding{Rule: "self-wait", Severity: inspect.Warning, Subject: inspect.Subject{Contender: "x"}, Evidence: map[string]any{"behind": left}}
 		if isTrue(f, notes, "five", "five:lock:a", &behind, at, at) != excused {
@@ -183,7 +183,7 @@ func TestAHostThatStoodStillExcusesItsTimeAlone(t *testing.T) {
 		f, notes := &faults{}, newLedger()
 		f.since(at, hostStill, zkName)()
 		f.list[0].to = at.Add(time.Minute)
-		notes.note("", "zk:/l", "n", func(h *hold) { h.asked = at.Add(tt.asked) })
+		notes.record("", "zk:/l", "n", func(h *hold) { h.asked = at.Add(tt.asked) })
 		e := observed{Event: "forced", At: at.Add(tt.seen), Lock: "zk:/l", Contender: &struct{ Name string }{"n"}}
 		if what := newJudge(notes, f).event(e); (what == "") != tt.excused {
 			t.Errorf("%s: %q", name, what)
@@ -225,7 +225,7 @@ func TestMembersThatDifferExcuseTheirTimeAlone(t *testing.T) {
 		}
 	}
 	notes := newLedger()
-	notes.note("", "zk:/l", "n", func(h *hold) { h.asked, h.acquired = at.Add(30*time.Second), at.Add(31*time.Second) })
+	notes.record("", "zk:/l", "n", func(h *hold) { h.asked, h.acquired = at.Add(30*time.Second), at.Add(31*time.Second) })
 	e := observed{Event: "released", At: at.Add(20 * time.Minute), Lock: "zk:/l", Contender: &struct{ Name string }{"n"}}
 	if what := newJudge(notes, f).event(e); what != "" {
 		t.Errorf("a node that one member alone had: %s", what)

@@ -48,8 +48,8 @@ func newLedger() *ledger {
 	return &ledger{holds: map[[2]string]*hold{}, tries: map[string][]try{}, count: map[string]int{}, prefixes: map[[2]string]bool{}}
 }
 
-// note changes a hold; it is made when it is new.
-func (l *ledger) note(kind, lock, name string, change func(*hold)) {
+// record changes a hold; it is made when it is new.
+func (l *ledger) record(kind, lock, name string, change func(*hold)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count[kind]++

@@ -143,24 +143,24 @@ func (s *Server) Close() { s.http.CloseIdleConnections() }
 
 // Connections lists the connections of this server's clients that have a session.
 func (s *Server) Connections(ctx context.Context) ([]Connection, error) {
-	return ask(ctx, s, "connections", parseConnections, "cons", parseCons)
+	return query(ctx, s, "connections", parseConnections, "cons", parseCons)
 }
 
 // WatchesByPath reports which sessions watch which paths on this server: data and exists watches only. It is dear:
 // look at WatchSummary first.
 func (s *Server) WatchesByPath(ctx context.Context) (map[string][]int64, error) {
-	return ask(ctx, s, "watches_by_path", parseWatches, "wchp", parseWchp)
+	return query(ctx, s, "watches_by_path", parseWatches, "wchp", parseWchp)
 }
 
 // WatchSummary counts the watches on this server.
 func (s *Server) WatchSummary(ctx context.Context) (WatchSummary, error) {
-	return ask(ctx, s, "watch_summary", parseSummary, "wchs", parseWchs)
+	return query(ctx, s, "watch_summary", parseSummary, "wchs", parseWchs)
 }
 
 // Status returns the server's role, version, newest transaction and uptime. The four-letter word it falls back to is
 // allowed by default, but has the uptime only where mntr is allowed too.
 func (s *Server) Status(ctx context.Context) (Status, error) {
-	return ask(ctx, s, "server_stats", parseStats, "srvr", func(text string) (Status, error) {
+	return query(ctx, s, "server_stats", parseStats, "srvr", func(text string) (Status, error) {
 		st, err := parseSrvr(text)
 		if err == nil && !s.noMonitor.Load() {
 			more, err := s.word(ctx, "mntr")
@@ -171,8 +171,8 @@ func (s *Server) Status(ctx context.Context) (Status, error) {
 	})
 }
 
-// ask tries the AdminServer, then the four-letter word. An error is Failures, or the context's own.
-func ask[T any](
+// query tries the AdminServer, then the four-letter word. An error is Failures, or the context's own.
+func query[T any](
 	ctx context.Context, s *Server,
 	command string, parseJSON func([]byte) (T, error),
 	word string, parseText func(string) (T, error),

@@ -84,8 +84,8 @@ func (r *run) throttled(now time.Time) {
 	r.paused.until = now.Add(r.paused.last)
 }
 
-// askedTooMuch takes in that the servers throttled requests for reads: they are asked for again.
-func (r *run) askedTooMuch(list *[]job, now time.Time, jobs ...job) {
+// requestedTooMuch takes in that the servers throttled requests for reads: they are asked for again.
+func (r *run) requestedTooMuch(list *[]job, now time.Time, jobs ...job) {
 	r.throttled(now)
 	*list = append(jobs, *list...)
 }

@@ -36,9 +36,9 @@ func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
 	for i, a := range again {
 		asking.Go(func() {
 			q.waitUntil(ctx, servers[i].at.Add(lagGrace))
-			ctx, cancel := context.WithTimeout(ctx, askLimit)
+			ctx, cancel := context.WithTimeout(ctx, queryLimit)
 			defer cancel()
-			*a = q.askStatus(ctx, q.admins[i])
+			*a = q.readStatus(ctx, q.admins[i])
 		})
 	}
 	asking.Wait()

@@ -40,7 +40,7 @@ func (r *run) watchBelow(now time.Time) {
 	l := r.link
 	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
 		if reply.Err != nil && !isBroken(reply.Err) {
-			r.inbox.put(linkEvent{link: l, at: l.now(), kind: linkNoWatch, err: reply.Err})
+			r.inbox.add(linkEvent{link: l, at: l.now(), kind: linkNoWatch, err: reply.Err})
 		}
 	}, requests...)
 }

@@ -37,8 +37,8 @@ type missed struct {
 	neverGiven, neverWatching []inspect.Finding
 }
 
-// note takes in that a server did not answer a question; err may be nil.
-func (m *missed) note(a *zkadmin.Server, what read, err error) {
+// record takes in that a server did not answer a question; err may be nil.
+func (m *missed) record(a *zkadmin.Server, what read, err error) {
 	unseen, never := serverUnseen(a, what, err)
 	list, findings := &m.unseen, &m.neverGiven
 	if what == readWatchCount || what == readWatches {
@@ -87,9 +87,9 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 	for i, t := range answers {
 		who.servers = append(who.servers, t.status)
 		who.missed.unseen = append(who.missed.unseen, adminUnseen(t.admin)...)
-		who.missed.note(admins[i], readStatus, t.status.failed)
-		who.missed.note(admins[i], readSessions, t.sessionsErr)
-		who.missed.note(admins[i], t.watchesRead, t.watchesErr)
+		who.missed.record(admins[i], readStatus, t.status.failed)
+		who.missed.record(admins[i], readSessions, t.sessionsErr)
+		who.missed.record(admins[i], t.watchesRead, t.watchesErr)
 		if t.sessionsErr == nil {
 			if who.sessions == nil {
 				who.sessions = map[int64]inspect.Session{}
@@ -158,8 +158,8 @@ func (who *identity) count(l *link, answers []tables) {
 	}
 }
 
-// askWho starts an inquiry when one is due: when the first pass is done or no server lets us in, and then at a slow beat.
-func (r *run) askWho(now time.Time) {
+// startInquiry starts an inquiry when one is due: when the first pass is done or no server lets us in, and then at a slow beat.
+func (r *run) startInquiry(now time.Time) {
 	if r.asking || r.done || now.Before(r.askAt) || !r.ready && r.failures == 0 || r.cfg.Once && r.identified {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// askLimit bounds a question to one server.
-const askLimit = 3 * time.Second
+// queryLimit bounds a question to one server.
+const queryLimit = 3 * time.Second
 
 // inquiry asks all servers for their status, their sessions and the watches of these.
 type inquiry struct {
@@ -76,7 +76,7 @@ func (q *inquiry) run(ctx context.Context) identity {
 	answers := make([]tables, len(q.admins))
 	var asking sync.WaitGroup
 	for i, admin := range q.admins {
-		asking.Go(func() { answers[i] = q.ask(ctx, admin, settled) })
+		asking.Go(func() { answers[i] = q.readServer(ctx, admin, settled) })
 	}
 	asking.Wait()
 	who := identity{covers: q.covers}
@@ -86,10 +86,10 @@ func (q *inquiry) run(ctx context.Context) identity {
 	return who
 }
 
-// ask asks one server. One that lets a question time out is not asked the next.
-func (q *inquiry) ask(ctx context.Context, admin *zkadmin.Server, settled time.Time) (t tables) {
-	ask := func(question func(context.Context) error) error {
-		ctx, cancel := context.WithTimeout(ctx, askLimit)
+// readServer asks one server. One that lets a question time out is not asked the next.
+func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled time.Time) (t tables) {
+	query := func(question func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, queryLimit)
 		defer cancel()
 		err := question(ctx)
 		if t.admin == nil {
@@ -97,13 +97,13 @@ func (q *inquiry) ask(ctx context.Context, admin *zkadmin.Server, settled time.T
 		}
 		return err
 	}
-	t.sessionsErr = ask(func(ctx context.Context) error {
-		t.status = q.askStatus(ctx, admin)
+	t.sessionsErr = query(func(ctx context.Context) error {
+		t.status = q.readStatus(ctx, admin)
 		return t.status.failed
 	})
 	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
-		t.sessionsErr = ask(func(ctx context.Context) (err error) {
-			t.sessions, t.status.oldest, err = q.askSessions(ctx, admin)
+		t.sessionsErr = query(func(ctx context.Context) (err error) {
+			t.sessions, t.status.oldest, err = q.readSessions(ctx, admin)
 			return err
 		})
 	}
@@ -113,7 +113,7 @@ func (q *inquiry) ask(ctx context.Context, admin *zkadmin.Server, settled time.T
 	if t.watchesErr, t.watchesRead = t.sessionsErr, readWatchCount; errors.Is(t.watchesErr, context.DeadlineExceeded) {
 		return t
 	}
-	t.watchesErr = ask(func(ctx context.Context) (err error) {
+	t.watchesErr = query(func(ctx context.Context) (err error) {
 		t.watchesRead = readWatchCount
 		if err = affordable(ctx, admin); err != nil {
 			if errors.Is(err, errTooDear) {
@@ -129,7 +129,7 @@ func (q *inquiry) ask(ctx context.Context, admin *zkadmin.Server, settled time.T
 	return t
 }
 
-func (q *inquiry) askStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
+func (q *inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
 	start := q.now()
 	st, err := admin.Status(ctx)
 	a := serverAnswer{asked: true, at: q.now(), status: st, failed: err}
@@ -146,8 +146,8 @@ func (q *inquiry) askStatus(ctx context.Context, admin *zkadmin.Server) serverAn
 	return a
 }
 
-// askSessions also returns when the oldest connection was made, by the server's clock.
-func (q *inquiry) askSessions(ctx context.Context, admin *zkadmin.Server) (map[int64]inspect.Session, time.Time, error) {
+// readSessions also returns when the oldest connection was made, by the server's clock.
+func (q *inquiry) readSessions(ctx context.Context, admin *zkadmin.Server) (map[int64]inspect.Session, time.Time, error) {
 	var oldest time.Time
 	conns, err := admin.Connections(ctx)
 	if err != nil {

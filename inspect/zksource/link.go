@@ -72,7 +72,7 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
 
-func (b *inbox) put(e linkEvent) {
+func (b *inbox) add(e linkEvent) {
 	b.mu.Lock()
 	b.events = append(b.events, e)
 	b.mu.Unlock()
@@ -136,7 +136,7 @@ func (l *link) attemptFailed(addr string, err error) {
 	l.errors[addr] = connect.Reason(err)
 	if l.attempts >= l.servers && !l.failed {
 		l.failed = true
-		l.inbox.put(linkEvent{link: l, at: l.now(), kind: linkFailed})
+		l.inbox.add(linkEvent{link: l, at: l.now(), kind: linkFailed})
 	}
 }
 
@@ -144,7 +144,7 @@ func (l *link) attemptFailed(addr string, err error) {
 // our own that the server gave after it.
 func (l *link) fired(path string, what zk.EventType) {
 	if what != zk.EventSession {
-		l.inbox.put(linkEvent{link: l, at: l.now(), kind: linkFired, path: path, what: what})
+		l.inbox.add(linkEvent{link: l, at: l.now(), kind: linkFired, path: path, what: what})
 	}
 }
 
@@ -168,9 +168,9 @@ func (l *link) event(e zk.Event) {
 	l.mu.Unlock()
 	switch {
 	case e.State == zk.StateHasSession:
-		l.inbox.put(linkEvent{link: l, at: now, kind: linkUp})
+		l.inbox.add(linkEvent{link: l, at: now, kind: linkUp})
 	case had && has && (e.State == zk.StateDisconnected || e.State == zk.StateExpired):
-		l.inbox.put(linkEvent{link: l, at: now, kind: linkLost})
+		l.inbox.add(linkEvent{link: l, at: now, kind: linkLost})
 	}
 }
 

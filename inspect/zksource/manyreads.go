@@ -42,7 +42,7 @@ func (j *job) read(cfg Config) connect.Read {
 // dispatchMany sends as much as the budgets allow: the jobs that can share requests, and then the others.
 func (r *run) dispatchMany(now time.Time) {
 	for r.batches < requestsInFlight && r.queue.shared() {
-		if r.throttle = r.queue.takeRequest(now); r.throttle > 0 {
+		if r.throttle = r.queue.takeToken(now); r.throttle > 0 {
 			break
 		}
 		r.sendMany(r.gather(), now)
@@ -96,7 +96,7 @@ func (r *run) sendMany(b *batch, now time.Time) {
 	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
 		b.results, b.err = reply.Reads(b.reads)
 		b.bytes = len(reply.Body)
-		r.inbox.put(linkEvent{link: l, at: l.now(), kind: linkAnswered, batch: b})
+		r.inbox.add(linkEvent{link: l, at: l.now(), kind: linkAnswered, batch: b})
 	}, connect.MultiRead(b.reads))
 }
 
@@ -114,7 +114,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 		r.tooLong(b)
 		return
 	case connect.Throttled(b.err):
-		r.askedTooMuch(&r.queue.urgent, at, b.jobs...)
+		r.requestedTooMuch(&r.queue.urgent, at, b.jobs...)
 		return
 	default: // it does not know the request, or answers what is no answer to it
 		r.unable(lacking{manyReads: lack("multiRead", b.err)}, at)

@@ -216,7 +216,7 @@ func (r *run) wantData(d *dir) {
 		return
 	}
 	d.dataWanted, d.dataStale = true, true
-	r.askData(d)
+	r.requestData(d)
 	if p := recipe.KazooQueuePath(d.path); d.root && r.dirs[p] == nil && r.dirs[parent(d.path)] == nil { // nobody else finds what is beside it
 		r.root(p)
 		r.push(&r.queue.walk, job{kind: jobStat, dir: r.dirs[p]})
@@ -233,8 +233,8 @@ func (d *dir) hasPermits() bool {
 	return false
 }
 
-// askData has the data of a directory, or of a node that is a lock by itself, read again.
-func (r *run) askData(d *dir) {
+// requestData has the data of a directory, or of a node that is a lock by itself, read again.
+func (r *run) requestData(d *dir) {
 	if r.inFocus(d) {
 		r.push(&r.queue.urgent, job{kind: jobData, dir: d})
 	} else {

@@ -37,7 +37,7 @@ func (r *run) poll(now time.Time) {
 		if focus {
 			list = &r.queue.urgent
 		}
-		r.askAgain(d, list, now)
+		r.pollAgain(d, list, now)
 	}
 	if now.Sub(r.doubts.at) >= r.beats.focused {
 		r.doubt(now)
@@ -82,8 +82,8 @@ func (d *dir) tried() time.Time {
 	return d.readAt
 }
 
-// askAgain has a directory, or a node that is a lock by itself, read again.
-func (r *run) askAgain(d *dir, list *[]job, now time.Time) {
+// pollAgain has a directory, or a node that is a lock by itself, read again.
+func (r *run) pollAgain(d *dir, list *[]job, now time.Time) {
 	d.triedAt = now
 	switch d.phase {
 	case unasked, absent, crowded:
@@ -170,6 +170,6 @@ func (r *run) lookAgain(p string, now time.Time) {
 		}
 	}
 	if d := r.dirs[p]; d != nil {
-		r.askAgain(d, &r.queue.urgent, now)
+		r.pollAgain(d, &r.queue.urgent, now)
 	}
 }

@@ -88,8 +88,8 @@ func (q *queue) clear() {
 	q.urgent, q.reads, q.lists, q.walk, q.polls, q.alone = nil, nil, nil, nil, nil, nil
 }
 
-// takeRequest returns the wait before the next request for many reads; a request that need not wait is counted.
-func (q *queue) takeRequest(now time.Time) time.Duration {
+// takeToken returns the wait before the next request for many reads; a request that need not wait is counted.
+func (q *queue) takeToken(now time.Time) time.Duration {
 	if wait := max(q.items.await(now), q.bytes.await(now)); wait > 0 {
 		return wait
 	}
@@ -164,9 +164,9 @@ func pop(list *[]job) job {
 	return j
 }
 
-// ask runs a job on a link.
-func (l *link) ask(ctx context.Context, cfg Config, j job) result {
-	r := ask(ctx, wire{l.conn, &j}, cfg, j)
+// request runs a job on a link.
+func (l *link) request(ctx context.Context, cfg Config, j job) result {
+	r := request(ctx, wire{l.conn, &j}, cfg, j)
 	r.link = l
 	if errors.Is(r.err, zk.ErrNoNode) && j.dir.root && cfg.Chroot != "" {
 		exists, _, err := l.conn.Exists(cfg.Chroot)
@@ -175,8 +175,8 @@ func (l *link) ask(ctx context.Context, cfg Config, j job) result {
 	return r
 }
 
-// ask runs a job. What may not be read is asked for what needs no right: its existence, its owner, its number of children.
-func ask(ctx context.Context, t Transport, cfg Config, j job) result {
+// request runs a job. What may not be read is asked for what needs no right: its existence, its owner, its number of children.
+func request(ctx context.Context, t Transport, cfg Config, j job) result {
 	r := result{job: j, sent: cfg.Now()}
 	p := cfg.onServer(j.dir.path)
 	if j.kind == jobGet {

@@ -31,7 +31,7 @@ func (r *run) readerEvent(e linkEvent) bool {
 			if e.link.conn.AddAuth("digest", r.cfg.Auth) != nil {
 				kind = linkLost
 			}
-			r.inbox.put(linkEvent{link: e.link, at: e.at, kind: kind})
+			r.inbox.add(linkEvent{link: e.link, at: e.at, kind: kind})
 		})
 	case (e.kind == linkUp || e.kind == linkIn) && i >= 0:
 		r.opening = slices.Delete(r.opening, i, i+1)

@@ -49,7 +49,7 @@ func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	}
 	out := &Reading{}
 	for !r.queue.empty() {
-		for _, res := range r.askAtOnce(ctx, t) {
+		for _, res := range r.requestAtOnce(ctx, t) {
 			if res.err != nil && !errors.Is(res.err, zk.ErrNoNode) && !errors.Is(res.err, zk.ErrNoAuth) {
 				return nil, res.err
 			}
@@ -69,8 +69,8 @@ func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 // readAtOnce limits the reads of ReadLock that wait for an answer.
 const readAtOnce = 32
 
-// askAtOnce asks for all that is queued, lists one after the other, and returns the answers in the order of the queue.
-func (r *run) askAtOnce(ctx context.Context, t Transport) []result {
+// requestAtOnce asks for all that is queued, lists one after the other, and returns the answers in the order of the queue.
+func (r *run) requestAtOnce(ctx context.Context, t Transport) []result {
 	var jobs []job
 	for r.queue.shared() {
 		if j := r.queue.pick(); r.wanted(j) {
@@ -82,12 +82,12 @@ func (r *run) askAtOnce(ctx context.Context, t Transport) []result {
 	var wg sync.WaitGroup
 	for i, j := range jobs {
 		if j.kind == jobList {
-			results[i] = ask(ctx, t, r.cfg, j)
+			results[i] = request(ctx, t, r.cfg, j)
 			continue
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
-			results[i] = ask(ctx, t, r.cfg, j)
+			results[i] = request(ctx, t, r.cfg, j)
 			<-slots
 		})
 	}

@@ -67,8 +67,8 @@ type refusal struct {
 	at   time.Time // when it was last tried
 }
 
-// note keeps what came of a read of a node.
-func (r *run) note(kept map[string]refusal, p string, what read, res result) {
+// record keeps what came of a read of a node.
+func (r *run) record(kept map[string]refusal, p string, what read, res result) {
 	_, was := kept[p]
 	if res.err != nil {
 		kept[p] = refusal{read: what, err: res.err, at: res.at}

@@ -36,23 +36,23 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 	c := client(t, zks)
 	const base64 = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="
 	for name, tt := range map[string]struct {
-		beside []shapeNode
-		shut   bool // the directory may not be listed
-		locked bool
+		siblings []shapeNode
+		shut     bool // the directory may not be listed
+		locked   bool
 	}{
 		"alone":                        {locked: true},
-		"beside a directory":           {beside: []shapeNode{{"/config", "", 0}, {"/config/x", "", zk.FlagEphemeral}}, locked: true},
-		"one of two":                   {beside: []shapeNode{{"/other", "", zk.FlagEphemeral}}},
-		"beside a queue":               {beside: []shapeNode{{"/" + guid + "__lock__", "", contender}}},
-		"beside work of an old queue":  {beside: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
+		"beside a directory":           {siblings: []shapeNode{{"/config", "", 0}, {"/config/x", "", zk.FlagEphemeral}}, locked: true},
+		"one of two":                   {siblings: []shapeNode{{"/other", "", zk.FlagEphemeral}}},
+		"beside a queue":               {siblings: []shapeNode{{"/" + guid + "__lock__", "", contender}}},
+		"beside work of an old queue":  {siblings: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
 		"in a directory that is shut":  {shut: true, locked: true},
-		"one of two that nobody lists": {beside: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
+		"one of two that nobody lists": {siblings: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := servertest.UniquePath(t)
 			create(t, c, root, "", 0)
 			node := create(t, c, root+"/leader", "node-1", zk.FlagEphemeral)
-			for _, n := range tt.beside {
+			for _, n := range tt.siblings {
 				create(t, c, root+n.path, n.data, n.flags)
 			}
 			looks := map[string]map[string]*inspect.Lock{}

@@ -15,8 +15,8 @@ import (
 // node is walked like a directory; its lock has its own path. Whether an ephemeral node is alone shows when every child
 // of its directory was looked at.
 
-// noteSeen notes that a child's Stat was read for the first time.
-func (r *run) noteSeen(c *dir) {
+// recordSeen keeps that a child's Stat was read for the first time.
+func (r *run) recordSeen(c *dir) {
 	if c.root { // a lock that somebody named, or a root that is one
 		if _, persistent := recipe.Singles(parent(c.path)); c.phase == leaf {
 			r.lookAtSiblings(c)
@@ -116,7 +116,7 @@ func (r *run) makeSingle(c *dir, alone bool) {
 		return
 	}
 	c.dataWanted, c.dataStale = true, true
-	r.askData(c)
+	r.requestData(c)
 }
 
 // gotData takes in a directory's own data.
@@ -130,10 +130,10 @@ func (r *run) gotData(d *dir, res result) {
 		r.failed(d, res)
 		return
 	case res.err == nil || res.sealed:
-		r.note(r.sealed, d.path, readOwn, res)
+		r.record(r.sealed, d.path, readOwn, res)
 		d.self = znode(path.Base(d.path), res.data, res.stat, res.sealed)
 	default:
-		r.note(r.sealed, d.path, readStat, res)
+		r.record(r.sealed, d.path, readStat, res)
 		d.self = znode(path.Base(d.path), nil, nil, false)
 	}
 	d.dataRead, d.dataStale, d.triedAt = true, false, res.at

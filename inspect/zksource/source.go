@@ -176,7 +176,7 @@ func (r *run) loop() {
 		r.expire(now)
 		r.dispatch(now)
 		r.finishPass(now)
-		r.askWho(now)
+		r.startInquiry(now)
 		r.flush(now)
 		if r.done {
 			return
@@ -288,7 +288,7 @@ func (r *run) started() {
 	for _, d := range r.dirs {
 		switch {
 		case d.phase == leaf && d.dataWanted:
-			r.askData(d)
+			r.requestData(d)
 		case d.phase == leaf:
 		case d.phase == unasked || d.phase == crowded || d.phase == absent:
 			r.push(&r.queue.walk, job{kind: jobStat, dir: d})
@@ -349,7 +349,7 @@ func (r *run) sendAlone(j job) {
 		l = r.reader()
 	}
 	r.tasks.Go(func() {
-		res := l.ask(r.ctx, r.cfg, j)
+		res := l.request(r.ctx, r.cfg, j)
 		res.link, res.onReader = first, l != first
 		r.deliver(res)
 	})

@@ -129,7 +129,7 @@ func (r *run) result(res result) {
 		if r.manyReads {
 			list = &r.queue.alone
 		}
-		r.askedTooMuch(list, res.at, res.job)
+		r.requestedTooMuch(list, res.at, res.job)
 		return
 	}
 	r.progress, r.paused.last = res.at, 0
@@ -198,7 +198,7 @@ func (r *run) stated(d *dir, res result) {
 		return
 	}
 	d.triedAt = res.at
-	r.takeStat(d, res.stat)
+	r.setStat(d, res.stat)
 	switch {
 	case r.isSibling(d):
 		r.looked(d)
@@ -216,7 +216,7 @@ func (r *run) stated(d *dir, res result) {
 	default:
 		r.push(&r.queue.lists, job{kind: jobList, dir: d})
 	}
-	r.noteSeen(d)
+	r.recordSeen(d)
 }
 
 // looked counts a directory, once.
@@ -227,8 +227,8 @@ func (r *run) looked(d *dir) {
 	}
 }
 
-// takeStat takes in the Stat of a node that exists.
-func (r *run) takeStat(d *dir, stat *zk.Stat) {
+// setStat takes in the Stat of a node that exists.
+func (r *run) setStat(d *dir, stat *zk.Stat) {
 	d.count, r.noChroot = stat.NumChildren, false
 	delete(r.crowds, d.path)
 	switch {
@@ -268,11 +268,11 @@ func (r *run) failed(d *dir, res result) {
 		if res.sealed {
 			d.count = res.stat.NumChildren
 		}
-		if r.note(r.refused, d.path, what, res); d.count == 0 { // there is nothing to read
+		if r.record(r.refused, d.path, what, res); d.count == 0 { // there is nothing to read
 			d.adopt(nil, res.stat, res.at)
 		}
 		if res.sealed {
-			r.noteSeen(d)
+			r.recordSeen(d)
 		}
 		if d.aboveRoot {
 			r.siblingsUnknown(d)
@@ -288,11 +288,11 @@ func (r *run) listed(d *dir, res result) {
 		return
 	}
 	if d.phase == shut {
-		r.note(r.refused, d.path, readChildren, result{})
+		r.record(r.refused, d.path, readChildren, result{})
 	}
 	r.looked(d)
-	r.takeStat(d, res.stat)
-	r.noteSeen(d)
+	r.setStat(d, res.stat)
+	r.recordSeen(d)
 	if d.phase == leaf {
 		r.judgeWithout(d)
 		return
@@ -336,7 +336,7 @@ func (r *run) listed(d *dir, res result) {
 		}
 	}
 	if d.dataStale {
-		r.askData(d)
+		r.requestData(d)
 	}
 	if d.phase == crowded || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
 		r.judge(d)
@@ -396,7 +396,7 @@ func (r *run) got(d *dir, res result) {
 			if res.job.live {
 				what = readPermit
 			}
-			r.note(r.refused, p, what, res)
+			r.record(r.refused, p, what, res)
 		}
 		if seen := res.job.seen; !seen.IsZero() {
 			r.clock.created(seen, time.UnixMilli(res.stat.Ctime))
@@ -412,7 +412,7 @@ func (r *run) got(d *dir, res result) {
 		if !recipe.Proves(name) {
 			r.child(d, name)
 		}
-		r.note(r.refused, join(d.path, name), readStat, res)
+		r.record(r.refused, join(d.path, name), readStat, res)
 	}
 	if len(d.waiting) == 0 {
 		r.judge(d)
