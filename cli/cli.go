@@ -20,6 +20,7 @@ import (
 	"lockscope/inspect/describe"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
+	"lockscope/internal/reversedns"
 )
 
 // The exit codes of the contract. COMMAND's own code is passed on by acquire.
@@ -58,6 +59,9 @@ func Main(ctx context.Context, args []string, env Environment) int {
 		completion.Args, completion.RunE = noSuchSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	err := root.ExecuteContext(ctx)
+	if app.names != nil {
+		app.names.Close()
+	}
 	code := exitCode(err)
 	var exit exitError
 	if silent := errors.As(err, &exit) && exit.err == nil; err != nil && !silent {
@@ -75,6 +79,7 @@ func (quiet) Printf(context.Context, string, ...any) {}
 type app struct {
 	Environment
 	options
+	names *reversedns.Names // of hosts; nil: they are not asked for
 }
 
 // options are the global flags.
@@ -88,6 +93,7 @@ type options struct {
 	write      bool
 	noColor    bool
 	linear     bool
+	reverseDNS bool
 }
 
 func (a *app) root() *cobra.Command {
@@ -127,6 +133,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.budget, "budget", "default", "pace of reading: default, gentle or off")
 	flags.DurationVar(&a.stuckAfter, "stuck-after", 10*time.Minute, "a lock held longer while others wait is stuck")
 	flags.StringVar(&a.via, "via", "", "reach servers through a host by the system's ssh: `ssh://[user@]host[:port]`")
+	flags.BoolVar(&a.reverseDNS, "reverse-dns", false, "ask the resolver for the names of clients' hosts")
 	flags.BoolVar(&a.noColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
 	linearFlag(root, &a.linear)

@@ -31,6 +31,9 @@ func (a *app) configCommand() *cobra.Command {
 					_, err = customRecipes(cfg)
 				}
 				if err == nil {
+					err = checkHosts(cfg)
+				}
+				if err == nil {
 					err = checkScreen(cfg)
 				}
 				if err != nil {

@@ -65,13 +65,20 @@ func (a *app) observer(s setup, once bool, only string) (*inspect.Observer, erro
 	observer.Advise(s.reach())
 	observer.Expect(s.expectations())
 	observer.Mute(a.mutes())
+	observer.Name(a.hosts(s))
 	return observer, nil
 }
 
 // look reads the targets once.
 func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot, error) {
 	if s.recording != "" {
-		return a.lookAtRecording(s.recording)
+		snapshot, err := a.lookAtRecording(s.recording)
+		if err != nil {
+			return nil, err
+		}
+		snapshot = snapshot.WithHosts(a.hosts(s))
+		a.awaitNames(ctx, snapshot)
+		return snapshot, nil
 	}
 	observer, err := a.observer(s, true, only)
 	if err != nil {
@@ -80,6 +87,7 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 	if err := a.observeOnce(ctx, observer); err != nil {
 		return nil, err
 	}
+	a.awaitNames(ctx, observer.Snapshot())
 	return observer.Snapshot(), ctx.Err()
 }
 

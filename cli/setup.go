@@ -25,6 +25,7 @@ type setup struct {
 	profile     config.Profile
 	config      config.Config
 	recipes     []recipe.Custom
+	hostRules   []inspect.HostRule
 	// recording is a file to look at in place of targets; empty: there is none.
 	recording string
 }
@@ -35,7 +36,11 @@ func (a *app) setUpLook(ctx context.Context, args []string) (setup, error) {
 		return a.setUp(ctx, args)
 	}
 	_, cfg, err := a.configuration(false)
-	return setup{recording: args[0], config: cfg}, err
+	if err != nil {
+		return setup{}, err
+	}
+	rules, err := hostRules(cfg, config.Profile{})
+	return setup{recording: args[0], config: cfg, hostRules: rules}, err
 }
 
 // isFile reports whether an argument names a file rather than servers.
@@ -74,6 +79,9 @@ func (a *app) setUp(ctx context.Context, args []string) (setup, error) {
 			return s, usageError("profile %q is not in the configuration (there are: %s)", name, cfg.Names())
 		}
 		s.profileName, s.profile = name, profile
+	}
+	if s.hostRules, err = hostRules(cfg, s.profile); err != nil {
+		return s, err
 	}
 	switch {
 	case len(args) > 0:

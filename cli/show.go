@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,6 +153,10 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		{head: "BLOCKS", right: true, worth: 1},
 		{head: "WATCHES", worth: 5},
 	}}
+	view := describe.View{Snapshot: s, Now: s.TakenAt}
+	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return view.HostName(&c.Owner) != "" }) {
+		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
+	}
 	depth := 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
@@ -168,10 +173,11 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 			if c.Mode == recipe.Shared {
 				state += " (shared)"
 			}
-			t.rows = append(t.rows, []string{
+			row := []string{
 				sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
-				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c),
-			})
+				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
+			}
+			t.rows = append(t.rows, row[:len(t.columns)])
 		}
 	}
 	return t

@@ -191,6 +191,14 @@ type jsonOwner struct {
 	PID       string `json:"pid"`
 	Thread    string `json:"thread"`
 	LibraryID string `json:"library_id"`
+
+	HostName *jsonHostName `json:"host_name,omitempty"`
+}
+
+type jsonHostName struct {
+	Name    string `json:"name"`
+	From    string `json:"from"`
+	Unknown string `json:"unknown,omitempty"`
 }
 
 func backendJSON(b *Backend) jsonBackend {
@@ -216,7 +224,7 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 	j := jsonLock{
 		ID: l.ID.String(), Backend: l.ID.Backend, Path: Escape(l.ID.Path),
 		Kind: l.Kind, KindSure: l.KindConfidence, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
-		Holders: contendersJSON(l.Holders, s.TakenAt, offset), Waiters: contendersJSON(l.Waiters, s.TakenAt, offset),
+		Holders: s.contendersJSON(l.Holders, offset), Waiters: s.contendersJSON(l.Waiters, offset),
 		AtLeast: l.WaitersAtLeast,
 		Masters: []jsonMaster{}, Unseen: unseenJSON(l.Unseen), Findings: findings(l.Findings),
 	}
@@ -268,10 +276,14 @@ func masterJSON(m Vote, at time.Time) jsonMaster {
 	return j
 }
 
-func contendersJSON(cs []Contender, at time.Time, offset time.Duration) []jsonContender {
+func (s *Snapshot) contendersJSON(cs []Contender, offset time.Duration) []jsonContender {
 	js := make([]jsonContender, 0, len(cs))
 	for i := range cs {
-		js = append(js, contenderJSON(&cs[i], at, offset))
+		j := contenderJSON(&cs[i], s.TakenAt, offset)
+		if n, ok := s.HostName(&cs[i].Owner); ok {
+			j.Owner.HostName = &jsonHostName{Name: n.Name.String(), From: n.From, Unknown: Escape(n.Unknown)}
+		}
+		js = append(js, j)
 	}
 	return js
 }

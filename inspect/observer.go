@@ -52,6 +52,7 @@ type Observer struct {
 	rules        []Rule
 	stuckAfter   time.Duration
 	expectations []Expectation
+	hosts        *Hosts
 	reach        map[string]Reach
 	contended    ID // where the next beat goes on among these
 	others       ID
@@ -222,7 +223,7 @@ func (o *Observer) publishAsOf(now time.Time) {
 	if !o.pending() {
 		return
 	}
-	s := &Snapshot{TakenAt: now, locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, sessions: make(map[string]map[int64]Session, len(o.backends))}
+	s := &Snapshot{TakenAt: now, locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, hosts: o.hosts, sessions: make(map[string]map[int64]Session, len(o.backends))}
 	for _, p := range o.backends {
 		if p.shown != nil {
 			s.Backends = append(s.Backends, p.shown.Backend)

@@ -25,6 +25,7 @@ type Snapshot struct {
 	sessions map[string]map[int64]Session
 	cycles   []Cycle
 	owners   *owners
+	hosts    *Hosts // nil: their addresses are all that is known
 }
 
 // NewSnapshot makes a snapshot of locks that come from elsewhere than an Observer: a recording, a test.
@@ -47,6 +48,13 @@ func (s *Snapshot) With(l *Lock) *Snapshot {
 	}
 	with.locks.put(l)
 	with.owners = &owners{}
+	return &with
+}
+
+// WithHosts is the snapshot with names for the hosts of clients.
+func (s *Snapshot) WithHosts(hosts *Hosts) *Snapshot {
+	with := *s
+	with.hosts = hosts
 	return &with
 }
 

@@ -2,6 +2,7 @@ package describe
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"unicode/utf8"
 
@@ -74,4 +75,33 @@ func Client(o *inspect.Owner) string {
 		return Printable(o.Client)
 	}
 	return o.Host.String()
+}
+
+// Client is the same with the name of the host in place of its address, where it has one.
+func (v View) Client(o *inspect.Owner) string {
+	n, ok := v.Snapshot.HostName(o)
+	if !ok || n.Name == "" {
+		return Client(o)
+	}
+	if _, port, err := net.SplitHostPort(o.Client); err == nil {
+		return n.Name.String() + ":" + Printable(port)
+	}
+	return n.Name.String()
+}
+
+// HostName says how an owner's host is called and by what that is known; empty where nobody was to say.
+func (v View) HostName(o *inspect.Owner) string {
+	n, ok := v.Snapshot.HostName(o)
+	switch {
+	case !ok:
+		return ""
+	case n.Unknown != "" && n.Name == "":
+		return "name unknown: " + Printable(n.Unknown)
+	case n.Name == "":
+		return "no name in DNS"
+	case n.From == "dns":
+		return n.Name.String() + " (DNS)"
+	default:
+		return n.Name.String()
+	}
 }

@@ -35,6 +35,18 @@ type Config struct {
 	Recipes map[string]Recipe `yaml:"recipes"`
 	// Expect holds for all profiles; the profile's own comes first.
 	Expect []Expectation `yaml:"expect"`
+	// Hosts are the names of clients' hosts, for all profiles; the profile's own come first.
+	Hosts []Host `yaml:"hosts"`
+	// ReverseDNS asks the resolver for the names of those that none of Hosts names.
+	ReverseDNS bool `yaml:"reverse_dns"`
+}
+
+// Host names the host of clients, by their Address (or network), or by a regular expression for the host that they write themselves.
+type Host struct {
+	Address string `yaml:"address"`
+	Host    string `yaml:"host"`
+	// Name may have {GROUP} of the expression's named groups in it.
+	Name string `yaml:"name"`
 }
 
 // Expectation says kind and usual hold of the locks whose id, BACKEND:PATH, matches a pattern as SCAN's.
@@ -84,6 +96,8 @@ type Profile struct {
 	Account `yaml:",inline"`
 	// Expect is for its own locks; of several that match one, the first counts.
 	Expect []Expectation `yaml:"expect"`
+	// Hosts are the names of its clients' hosts; the first that fits counts.
+	Hosts []Host `yaml:"hosts"`
 }
 
 // ErrInvalid is wrapped by every error about what a configuration file says.
@@ -132,6 +146,15 @@ profiles:
         hold: 2h                # usually at most: stuck-holder speaks at twice that, in place of --stuck-after
       - match: zk:/locks/*/leader
         kind: election          # its holder leads, and is meant to hold
+# Names for the hosts of clients: by address or network, or by the host that a program writes of itself (all of it, groups by name).
+hosts:
+  - address: 10.0.3.7
+    name: billing-1
+  - address: 10.0.4.0/24
+    name: batch rack
+  - host: (?P<app>[a-z0-9-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})
+    name: pod {app}/{id}
+reverse_dns: false              # true (or --reverse-dns): ask the resolver for all others that are shown
 # Shown by "lockscope show" below a holder of whom all these fields are known; never run.
 owner_command: ssh {host} jstack {pid}
 # Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id, mode.

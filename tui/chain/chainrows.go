@@ -135,7 +135,7 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 		name = c.Name.String()
 	}
 	at, id, since, blocks := dash, dash, dash, dash
-	if where := describe.Client(&c.Owner); where != "" {
+	if where := screen.Ages(p).Client(&c.Owner); where != "" {
 		at = widget.Line{{where, t.Text}}
 	}
 	if c.Owner.Session != 0 {

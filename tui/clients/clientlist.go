@@ -79,6 +79,9 @@ func listClients(s *inspect.Snapshot, o order) *clientList {
 		}
 		r.blocks += r.through
 		r.text = r.words()
+		if n, ok := s.HostName(&r.owner); ok && n.Name != "" {
+			r.text += "\n" + strings.ToLower(n.Name.String())
+		}
 		list.rows = append(list.rows, r)
 	}
 	for l := range s.Locks() {

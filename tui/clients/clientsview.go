@@ -154,7 +154,7 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 		return widget.Line{{fmt.Sprint(n), t.Text}}
 	}
 	name, address := widget.Line{{r.Name, t.Text}}, widget.Line(nil) // a name without an address may run on
-	if at := describe.Client(&r.owner); at != "" && at != r.Name {
+	if at := screen.Ages(s).Client(&r.owner); at != "" && at != r.Name {
 		address = widget.Line{{at, t.Muted}}
 	}
 	id, server, contact, timeout, expires, longest, signs := none, none, none, none, none, none, widget.Line(nil)

@@ -196,7 +196,7 @@ func (d *drawing) cycle(r *cycle, number int) {
 			first = "   " + signs.top + signs.bar + t.Glyphs.Breadcrumb + " "
 		}
 		name := widget.Line{{first, t.Critical}, {describe.Owner(l.wants.Contender), t.Strong}}
-		if at := describe.Client(&l.wants.Contender.Owner); at != "" && at != describe.Owner(l.wants.Contender) {
+		if at := screen.Ages(d).Client(&l.wants.Contender.Owner); at != "" && at != describe.Owner(l.wants.Contender) {
 			name = name.Add(t.Muted, "  "+at)
 		}
 		if id := l.wants.Contender.Owner.Session; id != 0 {
@@ -294,7 +294,7 @@ func (d *drawing) tree(x *blockingTree) {
 	culprit := &root.Holders[0]
 	d.words(widget.Line{{" " + t.Glyphs.Warning + " ", t.Warning}}, fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
 		describe.Count(x.waiting, "contender"), describe.Count(len(x.rows)+x.leftOut, "lock")), t.Warning)
-	if c := describe.Client(&culprit.Owner); c != "" && c != describe.Owner(culprit) {
+	if c := screen.Ages(d).Client(&culprit.Owner); c != "" && c != describe.Owner(culprit) {
 		d.rows[len(d.rows)-1].Line = d.rows[len(d.rows)-1].Line.Add(t.Muted, "  "+c)
 	}
 	columns := []widget.Column{

@@ -78,7 +78,7 @@ func holderCell(c cell) widget.Line {
 	if len(c.lock.Holders) != 1 {
 		return out
 	}
-	if at := describe.Client(&c.lock.Holders[0].Owner); at != "" && at != out.Text() {
+	if at := screen.Ages(c).Client(&c.lock.Holders[0].Owner); at != "" && at != out.Text() {
 		if both := append(out[:len(out):len(out)], widget.Span{Text: "  " + at, Style: c.Theme().Muted}); both.Width() <= c.room {
 			return both
 		}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/internal/config"
+	"lockscope/internal/connect"
+	"lockscope/internal/reversedns"
+	"lockscope/internal/servertest"
+)
+
+// shedLock is a ShedLock key's value, which names its host.
+func shedLock(host string) string {
+	return "ADDED:2026-03-01T12:00:00.000Z@" + host + ":7c5e2f6a-0b63-4c3e-9a53-3a1f5f1d2b4c"
+}
+
+func TestHostsAreShownByTheNamesThatPeopleUse(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	if err := server.Mini.Set("job-lock:default:invoices", shedLock("orders-7d9f8b6c54-x2kqz")); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Mini.Set("job-lock:default:mails", shedLock("10.0.4.17")); err != nil {
+		t.Fatal(err)
+	}
+	server.Mini.SetTTL("job-lock:default:invoices", time.Hour)
+	server.Mini.SetTTL("job-lock:default:mails", time.Hour)
+	target := "redis://" + server.Addr
+	home := t.TempDir()
+	file := filepath.Join(home, "lockscope", "config.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home}
+	write("default: dev\nprofiles: {dev: {targets: ['" + target + "'], hosts: [{address: 10.0.4.17, name: mailer}]}}\n" +
+		"hosts:\n  - address: 10.0.4.0/24\n    name: batch rack\n  - host: (?P<app>[a-z0-9-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})\n    name: pod {app}/{id}\n")
+	name := func(args ...string) string {
+		t.Helper()
+		got := runIn(t, t.Context(), env, append([]string{"show", "-o", "json"}, args...)...)
+		var l struct {
+			Holders []struct {
+				Owner struct {
+					HostName struct{ Name, From string } `json:"host_name"`
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(got.stdout), &l); err != nil || len(l.Holders) != 1 {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		if from := l.Holders[0].Owner.HostName.From; from != "configuration" {
+			t.Errorf("%s: from %q", args, from)
+		}
+		return l.Holders[0].Owner.HostName.Name
+	}
+	if got := name("redis:job-lock:default:invoices", target); got != "pod orders/x2kqz" {
+		t.Errorf("a pod: %q", got)
+	}
+	if got := name("redis:job-lock:default:mails", target); got != "batch rack" {
+		t.Errorf("its network: %q", got)
+	}
+	if got := name("redis:job-lock:default:mails"); got != "mailer" {
+		t.Errorf("the profile comes first: %q", got)
+	}
+	write("hosts: [{host: '(?P<app>.*)', name: 'pod {id}'}]\n")
+	for _, args := range [][]string{{"config", "check"}, {"ls", target}} {
+		if got := runIn(t, t.Context(), env, args...); got.code != exitUsage || !strings.Contains(got.stderr, `host has no group "id"`) {
+			t.Errorf("%v of a rule that means nothing: %+v", args, got)
+		}
+	}
+}
+
+// A single look waits for the resolver, and says what it did not say.
+func TestTheResolverIsAskedWhereItIsWanted(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	for key, host := range map[string]string{"job-lock:default:a": "10.9.9.9", "job-lock:default:b": "10.9.9.8"} {
+		if err := server.Mini.Set(key, shedLock(host)); err != nil {
+			t.Fatal(err)
+		}
+		server.Mini.SetTTL(key, time.Hour)
+	}
+	targets, err := connect.ParseTargets([]string{"redis://" + server.Addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []bool{true, false} {
+		names := reversedns.New(func(_ context.Context, addr string) ([]string, error) {
+			if addr == "10.9.9.9" {
+				return []string{"web-1.example."}, nil
+			}
+			return nil, &net.DNSError{Err: "server misbehaving", IsTemporary: true}
+		}, time.Now)
+		defer names.Close()
+		a := &app{
+			Environment: Environment{Now: time.Now, Getenv: func(string) string { return "" }, Stderr: &output{}},
+			options:     options{timeout: 10 * time.Second, stuckAfter: time.Minute, budget: "default"}, names: names,
+		}
+		s, err := a.look(t.Context(), setup{targets: targets, config: config.Config{ReverseDNS: wanted}}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []inspect.HostName
+		for l := range s.Locks() {
+			if n, ok := s.HostName(&l.Holders[0].Owner); ok {
+				got = append(got, n)
+			}
+		}
+		switch {
+		case !wanted && len(got) > 0:
+			t.Errorf("nobody wanted %+v", got)
+		case wanted && (len(got) != 2 || got[0].Name != "web-1.example" || got[1].Name != "" || !strings.Contains(got[1].Unknown, "misbehaving")):
+			t.Errorf("%+v", got)
+		}
+	}
+}

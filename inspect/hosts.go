@@ -1,0 +1,140 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// HostRule gives the hosts of clients the names that people know them by: servers have addresses, and programs write of themselves
+// what their platform calls them. Make it with NewHostRule.
+type HostRule struct {
+	within netip.Prefix   // not valid: host decides
+	host   *regexp.Regexp // matches all of what a program wrote
+	name   string
+}
+
+// NewHostRule names what has an address, 10.0.3.7 or 10.0.3.0/24, or what wrote a host that the regular expression matches as a
+// whole, such as the name of a pod: one of both is given. In name, {GROUP} stands for the text of the expression's group of that
+// name.
+func NewHostRule(address, host, name string) (HostRule, error) {
+	r := HostRule{name: name}
+	if name == "" || (address == "") == (host == "") {
+		return r, errors.New("give a name, and either address or host")
+	}
+	var groups []string
+	if address != "" {
+		within, err := prefixOf(address)
+		if err != nil {
+			return r, fmt.Errorf("address %q is neither an address nor a network (write 10.0.3.7 or 10.0.3.0/24)", address)
+		}
+		r.within = within
+	} else {
+		compiled, err := regexp.Compile(`\A(?s:` + host + `)\z`)
+		if err != nil {
+			return r, fmt.Errorf("host: %w", err)
+		}
+		r.host, groups = compiled, compiled.SubexpNames()
+	}
+	for _, p := range placeholder.FindAllString(name, -1) {
+		if group := strings.Trim(p, "{}"); group == "" || !slices.Contains(groups, group) {
+			return r, fmt.Errorf("name %q: host has no group %q", name, group)
+		}
+	}
+	return r, nil
+}
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// prefixOf is a network, or that of a single address.
+func prefixOf(address string) (netip.Prefix, error) {
+	if strings.Contains(address, "/") {
+		within, err := netip.ParsePrefix(address)
+		return within.Masked(), err
+	}
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.PrefixFrom(addr, addr.BitLen()), nil
+}
+
+// Resolver asks who has an address. Its HostName never waits: unknown gives the reason while there is no answer; both are empty
+// where there is one, and it is that the address has no name.
+type Resolver interface {
+	HostName(addr netip.Addr) (name, unknown string)
+}
+
+// Hosts names the hosts of clients: by the first rule that fits, else by reverse DNS where a Resolver is given.
+type Hosts struct {
+	Rules    []HostRule
+	Resolver Resolver
+}
+
+// HostName is the name of a client's host.
+type HostName struct {
+	// Name is empty where the address has none, or where it is not known.
+	Name Untrusted
+	// From is "configuration" or "dns".
+	From string
+	// Unknown is the reason for which it is not known.
+	Unknown string
+}
+
+// Name tells the observer how hosts are called. Call it before Run.
+func (o *Observer) Name(hosts *Hosts) { o.hosts = hosts }
+
+// HostName is the name of the host of an owner; false where nobody was to say.
+func (s *Snapshot) HostName(o *Owner) (HostName, bool) { return s.hosts.of(o) }
+
+func (h *Hosts) of(o *Owner) (HostName, bool) {
+	if h == nil {
+		return HostName{}, false
+	}
+	addr := hostAddress(o)
+	for _, r := range h.Rules {
+		if name, ok := r.nameOf(addr, o.Host.Raw()); ok {
+			return HostName{Name: Untrusted(name), From: "configuration"}, true
+		}
+	}
+	if h.Resolver == nil || !addr.IsValid() || addr.IsLoopback() || addr.IsUnspecified() { // every host calls itself localhost
+		return HostName{}, false
+	}
+	name, unknown := h.Resolver.HostName(addr)
+	return HostName{Name: Untrusted(name), From: "dns", Unknown: unknown}, true
+}
+
+// hostAddress of an owner: the one that the servers see or, where they see none, the one that it wrote; not valid where neither is known.
+func hostAddress(o *Owner) netip.Addr {
+	host, _, err := net.SplitHostPort(o.Client)
+	if err != nil {
+		host = o.Client
+	}
+	if host == "" {
+		host = o.Host.Raw()
+	}
+	addr, _ := netip.ParseAddr(host)
+	return addr.Unmap().WithZone("")
+}
+
+// nameOf is the name of what has this address or wrote this host; false where the rule is about others.
+func (r HostRule) nameOf(addr netip.Addr, host string) (string, bool) {
+	if r.host == nil {
+		return r.name, addr.IsValid() && r.within.Contains(addr)
+	}
+	match := r.host.FindStringSubmatch(host)
+	if host == "" || match == nil {
+		return "", false
+	}
+	var groups []string
+	for i, group := range r.host.SubexpNames() {
+		if group != "" {
+			groups = append(groups, "{"+group+"}", match[i])
+		}
+	}
+	return strings.NewReplacer(groups...).Replace(r.name), true
+}

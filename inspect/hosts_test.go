@@ -1,0 +1,100 @@
+package inspect_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// resolver knows some addresses; what stands behind a ! is unknown for that reason.
+type resolver map[string]string
+
+func (r resolver) HostName(addr netip.Addr) (name, unknown string) {
+	text, failed := strings.CutPrefix(r[addr.String()], "!")
+	if failed {
+		return "", text
+	}
+	return text, ""
+}
+
+func TestHostsHaveNames(t *testing.T) {
+	var rules []inspect.HostRule
+	for _, r := range [][3]string{
+		{"10.0.3.7", "", "billing-1"},
+		{"10.0.3.9/24", "", "batch rack"}, // of a host in it: its network
+		{"fd00::/64", "", "lab"},
+		{"", `(?P<app>[a-z-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})`, "pod {app}/{id}"},
+	} {
+		rule, err := inspect.NewHostRule(r[0], r[1], r[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule)
+	}
+	dns := resolver{"10.9.9.9": "elsewhere.example", "10.9.9.8": "!no answer", "10.9.9.6": "evil\x1b[2J"}
+	for _, tt := range []struct {
+		name          string
+		client, host  string
+		want          inspect.HostName
+		nobodyIsAsked bool
+	}{
+		{name: "an address", client: "10.0.3.7:50312", want: inspect.HostName{Name: "billing-1", From: "configuration"}},
+		{name: "its network", client: "10.0.3.8:50312", want: inspect.HostName{Name: "batch rack", From: "configuration"}},
+		{name: "several connections of one host", client: "10.0.3.8", want: inspect.HostName{Name: "batch rack", From: "configuration"}},
+		{name: "IPv4 in IPv6", client: "[::ffff:10.0.3.7]:1", want: inspect.HostName{Name: "billing-1", From: "configuration"}},
+		{name: "IPv6", client: "[fd00::17]:1", want: inspect.HostName{Name: "lab", From: "configuration"}},
+		{name: "only written", host: "10.0.3.7", want: inspect.HostName{Name: "billing-1", From: "configuration"}},
+		{name: "a pod", host: "orders-7d9f8b6c54-x2kqz", want: inspect.HostName{Name: "pod orders/x2kqz", From: "configuration"}},
+		{name: "a pod behind an address", client: "10.9.9.9:1", host: "orders-7d9f8b6c54-x2kqz", want: inspect.HostName{Name: "pod orders/x2kqz", From: "configuration"}},
+		{name: "all of it is matched", host: "x orders-7d9f8b6c54-x2kqz", nobodyIsAsked: true},
+		{name: "by DNS", client: "10.9.9.9:1", want: inspect.HostName{Name: "elsewhere.example", From: "dns"}},
+		{name: "DNS fails", client: "10.9.9.8:1", want: inspect.HostName{From: "dns", Unknown: "no answer"}},
+		{name: "no name in DNS", client: "10.9.9.7:1", want: inspect.HostName{From: "dns"}},
+		{name: "this host", client: "127.0.0.1:1", nobodyIsAsked: true},
+		{name: "a name that is no address", host: "web-1", nobodyIsAsked: true},
+		{name: "nobody known", nobodyIsAsked: true},
+	} {
+		l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{
+			Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: tt.client, Host: inspect.Untrusted(tt.host)},
+		}}}
+		s := named(&inspect.Hosts{Rules: rules, Resolver: dns}, l)
+		got, ok := s.HostName(&l.Holders[0].Owner)
+		if got != tt.want || ok == tt.nobodyIsAsked {
+			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, ok, tt.want)
+		}
+	}
+	l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: "10.9.9.6:1"}}}}
+	text, err := json.Marshal(named(&inspect.Hosts{Resolver: dns}, l).LockJSON(l))
+	if want := `"host_name":{"name":"evil\\u{1b}[2J","from":"dns"}`; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("no %s in %s, %v", want, text, err)
+	}
+	if text, err = json.Marshal(named(nil, l).LockJSON(l)); err != nil || strings.Contains(string(text), "host_name") {
+		t.Errorf("nobody was to say it: %s, %v", text, err)
+	}
+}
+
+// named is a snapshot of a lock with names of hosts.
+func named(hosts *inspect.Hosts, l *inspect.Lock) *inspect.Snapshot {
+	return inspect.NewSnapshot(time.Now(), nil, []*inspect.Lock{l}).WithHosts(hosts)
+}
+
+func TestHostRulesThatSayNothing(t *testing.T) {
+	for _, r := range [][3]string{
+		{"", "", "x"},
+		{"10.0.0.1", "", ""},
+		{"10.0.0.1", "web", "x"},
+		{"10.0.0.1/33", "", "x"},
+		{"web-1", "", "x"},
+		{"", "(", "x"},
+		{"", "(?P<a>.*)", "{b}"},
+		{"10.0.0.1", "", "{a}"},
+	} {
+		if _, err := inspect.NewHostRule(r[0], r[1], r[2]); err == nil {
+			t.Errorf("%q is taken", r)
+		}
+	}
+}

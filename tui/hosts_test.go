@@ -1,0 +1,29 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+)
+
+// A client's host has the name that the configuration gives it on the chain, in the list of clients and in filters; the address
+// stays with the rest of what is known of it.
+func TestHostsHaveTheirNames(t *testing.T) {
+	t.Parallel()
+	rule, err := inspect.NewHostRule("10.0.9.0/24", "", "billing-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := fixture.QueueOf("/locks/a", time.Minute, fixture.Ann, fixture.Bob)
+	l.Holders[0].Owner.Client = "10.0.9.7:50312"
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})
+	m := model(t, Options{}, 120, 36, s)
+	press(m, "enter")
+	wantText(t, m, "billing-1:50312", "10.0.9.7:50312", "named billing-1")
+	press(m, "esc", "/")
+	typeText(m, "client=billing")
+	press(m, "enter")
+	wantText(t, m, "/locks/a")
+}
