@@ -92,6 +92,10 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	if got := run(t, append(slices.Clone(args), other, "--dry-run")...); !strings.Contains(got.stderr+got.stdout, "the deadlock that it stands in ends with it") {
 		t.Errorf("the preview that sees the other backend, too: %+v", got)
 	}
+	alone := run(t, append(slices.Clone(args), "--dry-run", "-o", "json")...)
+	if !strings.Contains(alone.stdout, `"deadlock": "unknown"`) || !strings.Contains(alone.stderr, "whether it stands in a deadlock is unknown: no server of ") {
+		t.Errorf("the preview that sees one backend: %+v", alone)
+	}
 	if got := run(t, append(args, "--yes")...); got.code != 0 {
 		t.Fatalf("%v: %+v", args, got)
 	}

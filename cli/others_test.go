@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/inspect"
 	"lockscope/internal/servertest"
 )
 
@@ -63,12 +64,12 @@ func TestShowFindsADeadlock(t *testing.T) {
 			t.Errorf("in none: %v", got)
 		}
 		// So does the preview of a release, and who only holds one thing has no more.
-		release := func(lock string) (outcome, *releaseOthers) {
+		release := func(lock string, more ...string) (outcome, *releaseOthers) {
 			var l struct{ Holders []struct{ Name string } }
 			if err := json.Unmarshal([]byte(run(t, "show", "zk:"+root+lock, target, "-o", "json").stdout), &l); err != nil || len(l.Holders) != 1 {
 				t.Fatalf("%v %+v", err, l)
 			}
-			got := run(t, "release", "zk:"+root+lock, target, "--owner", l.Holders[0].Name, "--dry-run", "-o", "json")
+			got := run(t, append([]string{"release", "zk:" + root + lock, target, "--owner", l.Holders[0].Name, "--dry-run", "-o", "json"}, more...)...)
 			var j releaseJSON
 			if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || j.Others == nil {
 				t.Fatalf("%v %+v", err, got)
@@ -83,7 +84,10 @@ func TestShowFindsADeadlock(t *testing.T) {
 		if _, others := release("/a"); others.Deadlock != "stays" || !slices.Equal(others.Holds, []string{"zk:" + root + "/chain"}) || !slices.Equal(others.Waits, []string{"zk:" + root + "/b"}) {
 			t.Errorf("release of one whose owner lets the other wait elsewhere, too: %+v", others)
 		}
-		if _, others := release("/chain"); others.Deadlock != "none" || !slices.Equal(others.Holds, []string{"zk:" + root + "/a"}) {
+		if got, others := release("/chain"); others.Deadlock != "unknown" || !slices.Equal(others.NotGiven, []inspect.BackendKind{inspect.Redis}) || !strings.Contains(got.stderr, "no server of Redis was given") {
+			t.Errorf("its owner may wait on servers that were not given: %+v, %s", others, got.stderr)
+		}
+		if _, others := release("/chain", "redis://"+servertest.StartEmbeddedRedis(t).Addr); others.Deadlock != "none" || others.NotGiven != nil || !slices.Equal(others.Holds, []string{"zk:" + root + "/a"}) {
 			t.Errorf("release of one in none: %+v", others)
 		}
 		if got := run(t, "show", "zk:"+root+"/a", target); !strings.Contains(got.stdout, "deadlock over 2 locks") {

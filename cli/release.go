@@ -130,6 +130,8 @@ type releaseOthers struct {
 	Holds    []string     `json:"holds"`
 	Waits    []string     `json:"waits"`
 	Deadlock act.Deadlock `json:"deadlock"`
+	// NotGiven are kinds of servers where a deadlock would not show.
+	NotGiven []inspect.BackendKind `json:"not_given,omitempty"`
 }
 
 type releaseMaster struct {
@@ -150,7 +152,7 @@ func (r *release) json(result act.Result) releaseJSON {
 		Next: r.contender(result.Next), HoldersAfter: r.contenders(result.HoldersAfter), Masters: []releaseMaster{},
 	}
 	if o := r.others; o != nil {
-		j.Others = &releaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock}
+		j.Others = &releaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock, NotGiven: o.NotGiven}
 	}
 	for _, m := range result.Masters {
 		master := releaseMaster{Addr: m.Addr, Deleted: m.Deleted}

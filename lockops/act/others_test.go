@@ -1,6 +1,7 @@
 package act
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,39 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 			if !strings.Contains(lines[i], want) {
 				t.Errorf("%s: %q lacks %q", tt.name, lines[i], want)
 			}
+		}
+	}
+}
+
+// A deadlock may close where nobody looked: without any server of the other kind none can be denied of a lock that others wait for.
+func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
+	id := inspect.ID{Backend: "zk", Path: "/a"}
+	queue := func(sessions ...int64) *inspect.Lock {
+		var nodes []inspect.Znode
+		for i, session := range sessions {
+			nodes = append(nodes, inspect.Znode{Name: fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", i), Known: true, EphemeralOwner: session, Czxid: int64(i + 1)})
+		}
+		l, _ := inspect.Directory{Children: nodes}.Lock(id, time.Now())
+		return l
+	}
+	zk := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
+	other := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
+	for _, tt := range []struct {
+		name     string
+		lock     *inspect.Lock
+		backends []*inspect.Backend
+		want     Deadlock
+		line     string
+	}{
+		{"somebody waits", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown, "no server of Redis was given"},
+		{"nobody waits", queue(1), []*inspect.Backend{zk}, NoDeadlock, ""},
+		{"both were given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock, ""},
+		{"nobody knows whose it is", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown, ""},
+	} {
+		p := Preview{Request: Request{ID: id}, Seen: &tt.lock.Holders[0]}
+		p.Consider(inspect.NewSnapshot(time.Now(), tt.backends, []*inspect.Lock{tt.lock}))
+		if lines := strings.Join(p.Others.Lines(), "\n"); p.Others.Deadlock != tt.want || !strings.Contains(lines, tt.line) || tt.line == "" && lines != "" {
+			t.Errorf("%s: %+v, %q", tt.name, p.Others, lines)
 		}
 	}
 }
