@@ -33,6 +33,7 @@ func (k *redisKey) attempt(since int64) *redisAttempt {
 // try asks for the lock until there is an answer: nil taken, ErrHeld and the holder's TTL. Lost replies are asked for
 // again with the same value, which the script knows again.
 func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) {
+	var why error // why there is no answer: of a master that is not asked any more, what came before that
 	for polls := 0; ; polls++ {
 		got, err := a.ask(ctx)
 		if err != nil {
@@ -48,8 +49,11 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 		case refused(got.err):
 			return 0, got.err
 		}
+		if why == nil || !errors.Is(got.err, ErrDead) {
+			why = got.err
+		}
 		if err := a.k.session.pause(ctx, pollAfter(-1, polls), nil); err != nil {
-			return 0, fmt.Errorf("%w (%w)", err, got.err)
+			return 0, fmt.Errorf("%w (%w)", err, why)
 		}
 	}
 }

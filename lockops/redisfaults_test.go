@@ -92,16 +92,12 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		m := lockops.NewRedisMutex(s, key)
+		m := lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Hour))
 		release(t, acquire(t, m)) // the scripts are loaded
 		p.armed.Store(true)
-		start := time.Now()
 		h, err := m.TryAcquire(within(t))
 		if err != nil {
 			t.Fatal(err)
-		}
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("took %v", took)
 		}
 		newest := get(t, redisClient(t, masters[0]), recipe.FenceKey(key))
 		if token, ok := h.Token(); !ok || strconv.FormatUint(token, 10) != newest {
@@ -122,21 +118,7 @@ func TestRenewalLossWithoutServer(t *testing.T) {
 	h := acquire(t, lockops.NewRedisMutex(s, "lock", lockops.WithTTL(2*time.Second), lockops.WithMasterLimit(50*time.Millisecond)))
 	m.Pause(t)
 	defer m.Resume(t)
-	var deadline time.Time
-	for {
-		d, ok := h.Deadline()
-		if !ok {
-			break
-		}
-		deadline = d
-		select {
-		case <-h.Context().Done():
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	if late := time.Since(deadline); late > 10*time.Second { // a busy machine is late; who waits for the server never hears of it
-		t.Errorf("reported %v after the deadline", late)
-	}
+	lostWithin(t, h, 60*time.Second) // who waits for the server never hears of it
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := h.Release(ctx); err == nil {

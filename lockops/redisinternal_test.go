@@ -140,7 +140,7 @@ func TestClockReadings(t *testing.T) {
 		t.Error("got a lock from a stopped server")
 	}
 	start := time.Now()
-	if s.Close(); time.Since(start) > 10*time.Second {
+	if s.Close(); time.Since(start) > 2*time.Minute { // a day's slack is over three minutes
 		t.Errorf("close took %v", time.Since(start))
 	}
 }

@@ -75,7 +75,7 @@ func TestDenialsNameTheRight(t *testing.T) {
 		{[]string{"~*", "&*", "+@all", "-del"}, "del", "+del", true},
 	} {
 		asUser(t, m, c.rights...)
-		h, err := lockops.NewRedisMutex(userSession(t, m), "lock", lockops.WithTTL(time.Second)).Acquire(within(t))
+		h, err := lockops.NewRedisMutex(userSession(t, m), "lock", lockops.WithTTL(20*time.Second)).Acquire(within(t))
 		if c.release {
 			if err != nil {
 				t.Fatal(err)

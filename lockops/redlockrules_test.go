@@ -31,15 +31,17 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	}
 	defer s.Close()
 	const ttl = 3 * time.Second
-	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl))
+	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl), lockops.WithMasterLimit(30*time.Second))
 	release(t, acquire(t, l)) // learns their identities
 	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
+	before := time.Now()
 	masters[1].Restart(t) // the other two were somebody else's majority
-	start := time.Now()
-	for time.Since(start) < ttl-time.Second {
-		if _, err := l.TryAcquire(within(t)); err == nil {
-			t.Fatalf("got the lock with a vote of a master that was restarted (%v after it)", time.Since(start))
+	for tried := false; !tried || time.Since(before) < ttl-time.Second; tried = true {
+		if h, err := l.TryAcquire(within(t)); err == nil && time.Since(before) < ttl {
+			t.Fatalf("got the lock with a vote of a master that was restarted (less than %v ago)", time.Since(before))
+		} else if err == nil {
+			release(t, h)
 		} else if !errors.Is(err, lockops.ErrHeld) && !errors.Is(err, lockops.ErrNoQuorum) {
 			t.Fatal(err)
 		}
@@ -74,8 +76,9 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 			release(t, h)
 			return false
 		})
-		redisClient(t, masters[2]).PExpire(within(t), key, time.Millisecond)
-		eventually(t, "one vote is gone", func() bool { return votes(t, masters, key) == 4 })
+		if err := redisClient(t, masters[2]).Del(within(t), key).Err(); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := lockops.NewRedlock(redisSession(t, masters...), key).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
@@ -227,7 +230,8 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
 		for range 20 {
-			h := acquire(t, kind.make(redisSession(t, m), "lock"))
+			hour := lockops.WithTTL(time.Hour) // of a grant that nobody has
+			h := acquire(t, kind.make(redisSession(t, m), "lock", hour))
 			ctx, cancel := context.WithCancel(within(t))
 			first, second := make(chan *lockops.Hold, 1), make(chan *lockops.Hold, 1)
 			for _, w := range []struct {
@@ -237,7 +241,7 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 				waits := make(chan string, 1)
 				s := redisSession(t, m)
 				go func() {
-					h, _ := kind.make(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(w.ctx)
+					h, _ := kind.make(s, "lock", hour, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(w.ctx)
 					w.got <- h
 				}()
 				<-waits
@@ -247,10 +251,8 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 			if h := <-first; h != nil {
 				release(t, h)
 			}
-			start := time.Now()
-			h = <-second
-			if took := time.Since(start); h == nil || took > 10*time.Second {
-				t.Fatalf("%s: %v after %v", kind.name, h, took)
+			if h = <-second; h == nil {
+				t.Fatalf("%s: the turn is lost", kind.name)
 			}
 			release(t, h)
 			cancel()

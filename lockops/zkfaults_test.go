@@ -284,11 +284,10 @@ func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), path))
-		_, got := queueUp(t, within(t), mutexOn(zkSession(t, server.Addr), path))
-		deadline, ok := h.Deadline()
-		if !ok || time.Until(deadline) > time.Second {
+		if deadline, ok := h.Deadline(); !ok || time.Until(deadline) > time.Second {
 			t.Errorf("deadline in %v, %v", time.Until(deadline), ok)
 		}
+		_, got := queueUp(t, within(t), mutexOn(zkSession(t, server.Addr), path))
 		p.blackHole.Store(true)
 		next := <-got
 		if next.err != nil {

@@ -80,13 +80,18 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 			}
 		}
 	})
-	awaitEnd(t, h, 10*time.Second)
-	if took := time.Since(muted); took > timeout {
-		t.Errorf("lost after %v of %v", took, timeout)
-	}
+	eventually(t, "the end of the hold", func() bool {
+		deadline, ok := h.Deadline()
+		if late := deadline.Sub(muted); ok && late > timeout*3/4 {
+			t.Errorf("the lock is held until %v after the last commit", late)
+			return true
+		}
+		return !ok
+	})
 	close(stop)
 	reads.Wait()
 	p.mute.Store(0)
+	awaitEnd(t, h, 60*time.Second)
 	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
 		t.Errorf("cause %v", cause)
 	}
@@ -98,7 +103,7 @@ func TestALongWaitProvesItsSessionFirst(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
-	const timeout = time.Second
+	const timeout = 3 * time.Second // a busy machine may be late by a quarter of it
 	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock"))
 	p.asked()
 	select {
@@ -187,13 +192,14 @@ func closeEndsAnAcquire(t *testing.T, server *servertest.ZooKeeper, s *lockops.Z
 func TestNoHeartbeatsWithoutAHold(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
-	release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock")))
+	const timeout = 4 * time.Second
+	release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock")))
 	p.asked() // until now: on a busy machine it was held for longer than one heartbeat takes to come
-	other := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithSessionTimeout(time.Second)), "/other"))
+	other := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithSessionTimeout(timeout)), "/other"))
 	first, _ := other.Deadline()
-	eventually(t, "half a second of heartbeats elsewhere", func() bool {
+	eventually(t, "two heartbeats elsewhere", func() bool {
 		now, ok := other.Deadline()
-		return !ok || now.Sub(first) > 500*time.Millisecond
+		return !ok || now.Sub(first) > timeout/8
 	})
 	release(t, other)
 	if asked := p.asked(); slices.Contains(asked, opMulti) {
