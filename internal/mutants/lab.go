@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -68,32 +69,44 @@ func (l *lab) unchanged(ctx context.Context, m *mutant) error {
 	return nil
 }
 
-// verdict builds a mutant and runs its tests.
-func (l *lab) verdict(ctx context.Context, m *mutant) (string, error) {
+// verdict builds a mutant and runs its tests; why is the first complaint of those that noticed.
+func (l *lab) verdict(ctx context.Context, m *mutant) (verdict, why string, err error) {
 	dir, err := os.MkdirTemp(l.dir, "")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer os.RemoveAll(dir)
 	overlay, err := m.overlay(dir)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	program := filepath.Join(dir, "test")
 	if out, err := build(ctx, program, overlay, m.pkg); ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return "", "", context.Cause(ctx)
 	} else if err != nil {
 		fmt.Fprintf(os.Stderr, "%s\n", out)
-		return unbuilt, nil
+		return unbuilt, "", nil
 	}
-	passed, _, err := test(ctx, program, m)
+	passed, out, err := test(ctx, program, m)
 	switch {
 	case err != nil:
-		return "", err
+		return "", "", err
 	case passed:
-		return survived, nil
+		return survived, "", nil
 	}
-	return dead, nil
+	return dead, complaint(out), nil
+}
+
+// complaints of tests: the line of a test, a panic, a data race.
+var complaints = regexp.MustCompile(`(?m)^\s*(\w+_test\.go:\d+: .*|panic: .*|fatal error: .*|WARNING: DATA RACE)$`)
+
+// complaint returns the first line of a failed run that says what is wrong, or its last.
+func complaint(out []byte) string {
+	if m := complaints.FindSubmatch(out); m != nil {
+		return string(m[1])
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
 }
 
 // overlay writes the changed file and the list of what it replaces, which is returned.

@@ -5,7 +5,11 @@
 // -overlay); the tree is never touched. The tests run once without any change: one that fails by itself notices nothing.
 // Those that were quickest then come first. Run from the module's root:
 //
-//	go run ./internal/mutants [-only REGEXP] [-p N] [-list]
+//	go run ./internal/mutants [-only REGEXP] [-p N] [-list] | tee RUN
+//
+// Several runs, each of a part, make one table:
+//
+//	go run ./internal/mutants -summary RUN…
 package main
 
 import (
@@ -26,22 +30,35 @@ func main() {
 	only := flag.String("only", "", "run the mutants whose name or file matches this regular expression")
 	list := flag.Bool("list", false, "show the mutants and run nothing")
 	parallel := flag.Int("p", 2, "how many mutants to build and test at a time")
+	summary := flag.Bool("summary", false, "run nothing: read the outputs of earlier runs, the arguments, and print a table in Markdown")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *only, *list, *parallel); err != nil {
+	work := func() error { return run(ctx, *only, *list, *parallel) }
+	if *summary {
+		work = func() error {
+			all, err := readTable(tableDir)
+			if err != nil {
+				return err
+			}
+			return summarize(os.Stdout, all, flag.Args()...)
+		}
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
+const tableDir = "internal/mutants/table"
+
 func run(ctx context.Context, only string, list bool, parallel int) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	all, err := readTable("internal/mutants/table")
+	all, err := readTable(tableDir)
 	if err != nil {
 		return err
 	}
@@ -109,13 +126,16 @@ func (l *lab) judgeAll(ctx context.Context, mutants []*mutant, parallel int) err
 // judge runs the tests that are to kill a mutant, and counts it.
 func (l *lab) judge(ctx context.Context, m *mutant) error {
 	began := time.Now()
-	verdict, err := l.verdict(ctx, m)
+	verdict, why, err := l.verdict(ctx, m)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Printf("%-9s %s (%s, %.1f s)\n", verdict, m.name, m.tests, time.Since(began).Seconds())
+	if why != "" {
+		fmt.Printf("          %s\n", why)
+	}
 	if verdict == dead {
 		l.killed++
 	} else {
