@@ -24,15 +24,35 @@ type snapshotArrivedMsg struct {
 // tickedMsg is a beat of the clock; one of an older generation is dropped.
 type tickedMsg struct{ generation int }
 
+// snapshotBeat is the least time between two snapshots that are drawn. After a quiet time the first is drawn at once; of what
+// changes all the time a reader sees no more than 20 states a second, and keys wait for fewer of them.
+const snapshotBeat = 50 * time.Millisecond
+
 func (m *Model) nextSnapshot() tea.Cmd {
 	feed := m.options.Feed
 	if feed == nil {
 		return nil
 	}
+	first := !m.arrived
 	return m.Command(0, func(ctx context.Context) tea.Msg {
+		if !first && !elapse(ctx, snapshotBeat) {
+			return snapshotArrivedMsg{nil, ctx.Err()}
+		}
 		s, err := feed.Next(ctx)
 		return snapshotArrivedMsg{s, err}
 	})
+}
+
+// elapse waits for a time; false: ctx ended before.
+func elapse(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // receive shows a snapshot, or keeps it back while paused, and waits for the next.
@@ -102,14 +122,10 @@ func (m *Model) nextTick() tea.Cmd {
 		beat = screen.FastBeat
 	}
 	return m.Command(0, func(ctx context.Context) tea.Msg {
-		timer := time.NewTimer(beat)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
+		if !elapse(ctx, beat) {
 			return nil
-		case <-timer.C:
-			return tickedMsg{generation}
 		}
+		return tickedMsg{generation}
 	})
 }
 

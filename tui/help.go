@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lockscope/theme"
 	"lockscope/tui/screen"
 	"lockscope/tui/widget"
 
@@ -18,10 +19,20 @@ type help struct {
 	here, everywhere []screen.Action
 	title            string
 	text             widget.Scroller
-	// rows lines of all were in sight when it was last drawn.
-	rows, all int
+	// all are the lines as they were last laid out, of which rows are in sight; laid says for what.
+	all  []widget.Line
+	rows int
+	laid helpLayout
 	// field holds the searched text; typing: keys go there.
 	field  widget.Field
+	typing bool
+}
+
+// helpLayout is all that the lines depend on.
+type helpLayout struct {
+	width  int
+	theme  *theme.Theme
+	sought string
 	typing bool
 }
 
@@ -64,7 +75,7 @@ func (h *help) search(msg tea.KeyPressMsg) {
 	h.text.Top = 0
 }
 
-func (h *help) scroll(by int) { h.text.Scroll(by, h.all, h.rows) }
+func (h *help) scroll(by int) { h.text.Scroll(by, len(h.all), h.rows) }
 
 // helpColumn is the width of a column of the help; two stand side by side where both have room.
 const helpColumn = 88
@@ -81,7 +92,10 @@ const twoColumns = 110
 
 // SetSize lays the text out.
 func (h *help) SetSize(width, height int) {
-	h.rows, h.all = height-2, len(h.lines(h.width(width)))
+	h.rows = height - 2
+	if now := (helpLayout{h.width(width), h.theme, h.field.Value(), h.typing}); now != h.laid || h.typing { // the field has a cursor
+		h.all, h.laid = h.lines(now.width), now
+	}
 	h.scroll(0)
 }
 
@@ -90,7 +104,7 @@ func (h *help) Actions() []screen.Action {
 	if h.typing {
 		list = []screen.Action{{Shown: "enter", Hint: "keep"}, {Shown: "esc", Hint: "show all"}}
 	}
-	if h.all > h.rows {
+	if len(h.all) > h.rows {
 		list = append(list, screen.Action{Shown: "up/down", Hint: "scroll"})
 	}
 	return list
@@ -99,8 +113,7 @@ func (h *help) Actions() []screen.Action {
 func (h *help) View(width, height int) string {
 	t := h.theme
 	width = h.width(width)
-	lines := h.lines(width)
-	lines = lines[min(h.text.Top, len(lines)):]
+	lines := h.all[min(h.text.Top, len(h.all)):]
 	if more := len(lines) - h.rows; more > 0 {
 		lines = append(lines[:h.rows-1:h.rows-1], widget.Line{{fmt.Sprintf("%s %d more lines", t.Glyphs.Down, more+1), t.Waiting}})
 	}
