@@ -3,6 +3,7 @@ package redissource
 import (
 	"context"
 	"net"
+	"slices"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -44,6 +45,25 @@ func (r readOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 			}
 		}
 		r.sent.add(len(cmds))
-		return next(ctx, cmds)
+		err := next(ctx, cmds)
+		notSent(cmds, err)
+		return err
+	}
+}
+
+// setupError is the server's refusal of what a connection begins with: HELLO, AUTH, SELECT. Nothing else was sent on it.
+type setupError struct{ refused error }
+
+func (e setupError) Error() string { return "the connection was refused: " + e.refused.Error() }
+func (e setupError) Unwrap() error { return e.refused }
+
+// notSent gives the commands of a pipeline the error for which none of them was sent. go-redis (9.23) does that for failed
+// connections alone: where the server refused to let us in, the commands would look answered, with nothing in the answers.
+func notSent(cmds []redis.Cmder, err error) {
+	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
+		return
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(setupError{err})
 	}
 }
